@@ -7,6 +7,8 @@ COVER = cover.out
 PEERS = .peers
 # Vet is in lint: within go test it would look through all dependencies. With more memory the compiler takes less time.
 TEST = GOGC=400 $(GO) test -vet=off -exec 'env -u GOGC'
+# Packages that hold assembly, or choose it, and those that are tested with each instruction set.
+ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
@@ -19,16 +21,16 @@ run: # train the main job
 	$(GO) run ./cmd/fspda train
 
 test: # all tests, in minutes on two cores
-	GOGC=400 $(GO) build ./cpu ./data
+	GOGC=400 $(GO) build $(ASM)
 	@$(MAKE) --no-print-directory -j2 test-default test-paths
 
 test-default:
 	$(TEST) ./...
 
 test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built without assembly
-	GODEBUG=cpu.avx512f=off $(PATHS) ./cpu ./data
-	GODEBUG=cpu.avx2=off $(PATHS) ./cpu ./data
-	$(PATHS) -tags noasm ./cpu ./data
+	GODEBUG=cpu.avx512f=off $(PATHS) $(ASM)
+	GODEBUG=cpu.avx2=off $(PATHS) $(ASM)
+	$(PATHS) -tags noasm $(ASM)
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
@@ -51,7 +53,7 @@ fuzz: # every fuzz test for FUZZTIME
 	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} $$pkg; done; done
 
 bench: # benchmarks of the kernels, then of a training step, then kernels against their limits
-	$(GO) test -run '^$$' -bench . ./internal/rng ./cpu ./data ./dist
+	$(GO) test -run '^$$' -bench . ./internal/rng ./cpu/... ./data ./dist
 	$(GO) run ./cmd/fspda bench step
 	$(GO) run ./cmd/fspda bench kernels
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
 )
 
@@ -33,7 +34,7 @@ func chain(n int) *device.Code {
 }
 
 func chainBatch(c *device.Code) device.Batch {
-	return device.Batch{X: noise("chain", c.Features), Y: []int32{0}}
+	return device.Batch{X: kerneltest.Noise("chain", c.Features), Y: []int32{0}}
 }
 
 func runChain(t *testing.T, d *Device, n int) []float32 {
@@ -43,9 +44,9 @@ func runChain(t *testing.T, d *Device, n int) []float32 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grad := &Vector{make([]float32, c.Dim)}
+	grad := &Vector{Data: make([]float32, c.Dim)}
 	for range 2 {
-		if err := p.Run(&Vector{noise("params", c.Dim)}, grad, chainBatch(c), nil); err != nil {
+		if err := p.Run(&Vector{Data: kerneltest.Noise("params", c.Dim)}, grad, chainBatch(c), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

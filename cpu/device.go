@@ -3,16 +3,19 @@ package cpu
 import (
 	"runtime"
 
+	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
 	"fspda/device"
 )
 
 // Device is the host: its vectors are slices of float32 in ordinary memory. Any number of
 // goroutines may use one Device, and what belongs to one Device is good on all.
 type Device struct {
-	Ops
-	teams  *teams
-	arenas arenas
-	slabs  slabs
+	vec.Ops
+	threads int              // of a running Program, its own goroutine included
+	teams   *kernel.TeamPool // nil with one thread
+	arenas  arenaPool
+	slabs   slabAllocator
 }
 
 var _ device.Host = (*Device)(nil)
@@ -35,26 +38,18 @@ func New(opts ...Option) *Device {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Device{}
+	d := &Device{threads: max(1, o.threads)}
 	if o.threads > 1 {
-		d.teams = &teams{helpers: o.threads - 1, left: max(1, runtime.NumCPU()/o.threads)}
-		runtime.AddCleanup(d, (*teams).close, d.teams)
+		d.teams = kernel.NewTeamPool(max(1, runtime.NumCPU()/o.threads), o.threads-1)
+		runtime.AddCleanup(d, (*kernel.TeamPool).Close, d.teams)
 	}
 	return d
-}
-
-// threads is on how many goroutines a Program runs at most.
-func (d *Device) threads() int {
-	if d.teams == nil {
-		return 1
-	}
-	return 1 + d.teams.helpers
 }
 
 // Close ends the goroutines of the device. Programs still run, without them.
 func (d *Device) Close() error {
 	if d.teams != nil {
-		d.teams.close()
+		d.teams.Close()
 	}
 	return nil
 }
@@ -63,4 +58,4 @@ func (d *Device) Close() error {
 func (*Device) Name() string { return "cpu" }
 
 // NewVector returns a vector of n zeros. The result is a *Vector.
-func (d *Device) NewVector(n int) device.Vector { return &Vector{Data: d.slabs.cut(n)} }
+func (d *Device) NewVector(n int) device.Vector { return &vec.Vector{Data: d.slabs.alloc(n)} }

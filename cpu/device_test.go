@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
 	"fspda/device/devicetest"
 )
@@ -36,7 +37,7 @@ func TestPanicsSayWhat(t *testing.T) {
 				devicetest.NewFloat64().NewIndex(nil, nil))
 		},
 	} {
-		if got := message(t, f); !strings.HasPrefix(got, want) {
+		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
 		}
 	}

@@ -1,59 +1,40 @@
-// Package cpu is the device.Device of the host: vectors are slices of float32, and work is done on
-// the calling goroutine.
+// Package cpu is the device.Device of the host: vectors are slices of float32, and kernels run on the calling goroutine.
 //
-// [New] gives the device. Its vectors are [*Vector], whose Data anyone on the host may look at; the
-// operations on them are in combine.go, sparse.go and reduce.go. [Device.Load] binds a network to
-// the host as a [*Program]: the code is checked once, its buffers are made once, and a run then
-// calls one kernel after the other (kernel.go has the table) and allocates nothing. [Call] runs a
-// single kernel on slices.
+// [New] returns the device. Its vectors are [*Vector], whose Data may be read and written directly. [Device.Load] binds the code of a
+// network to the device as a [*Program]: it checks the code once and allocates its buffers once, and each run then calls one kernel
+// after the other and allocates nothing. [Call] runs a single kernel on slices.
 //
-// The agents of a run are the parallelism, and each loads a Program of its own. Where there are
-// more cores than agents, [Threads] gives every Program helpers for its large kernels (team.go),
-// which take parts of the output. No result depends on the number of cores or threads, on where
-// operands lie, or on the architecture, to the last bit: vector operations, element-wise kernels
-// and the exponential round each product by itself, and the matrix product rounds each product and
-// sum together.
+// The device stands on small packages, one per topic:
 //
-// The matrix product (gemm.go has its definition) is assembly on amd64, in one version for AVX-512
-// and one for AVX2 and FMA; the command in internal/gemmgen writes it. Elsewhere, on older
-// processors and with the build tag noasm it is Go, with the same bits and a hundred times slower.
-// GODEBUG=cpu.avx512f=off or cpu.avx2=off takes a version away.
+//   - cpu/kernel: what a kernel is given ([fspda/cpu/kernel.Args]), tables of kernels, worker teams, aligned memory;
+//   - cpu/isa: the instruction set in use;
+//   - cpu/vec: vectors and rows: operations of Device on vectors, element-wise kernels, reductions, softmax and losses, sparse access;
+//   - cpu/tile: micro-kernels of matrix products, and the packing of their operands;
+//   - cpu/gemm: matrix products, and the fully connected layers, which are products with an epilogue;
+//   - cpu/conv: convolution and its gradients;
+//   - cpu/norm: batch normalization and pooling.
 //
-// Examples may come as bytes (device.Batch). Where only dense layers read them, their products turn
-// them into numbers while they pack a factor (coded.go, gemm_coded_amd64.go), and no copy as
-// numbers exists; else a Program turns the whole batch into numbers first.
+// To add a kernel, name it in package device, describe its operands in device/signature, write its function in the package of its
+// topic, and add it to that package's table Kernels. The generators in cpu/internal write the assembly.
 //
-// The loops over vectors (combinations, sums, element-wise kernels, the exponential and what stands
-// on it, vec.go) are assembly in the same way, written by internal/vecgen; each has a twin in Go
-// whose name ends in Go, which is its definition and gives the same bits.
+// Parallelism comes from the agents of a run: each loads a Program of its own. With more cores than agents, [Threads] gives every
+// Program a team of workers, which compute parts of the outputs of large kernels.
 //
-// Vectors and arenas lie in large pages where they are long, and vectors of ten thousand numbers
-// and more are cut from slabs of such pages (slab.go): the agents of a run otherwise have more
-// pages than the processor remembers, and their vectors cost a third more time. Beyond the caches a
-// core waits for a limited number of lines, so kernels ask the second cache, which waits for most,
-// for some forty lines ahead of their turn over all their vectors, and not more.
+// Results are bit-identical for every number of cores and threads, every alignment of operands, every instruction set and every
+// architecture: vector operations, element-wise kernels and the exponential round each product separately, and the matrix product
+// rounds each product and sum together, as a fused multiply-add does.
 //
-// A convolution (conv.go has its definition) needs no im2col: with channels last, what one row of a
-// filter sees of an image is one run of numbers, so the micro-kernels of the matrix product read
-// their factor straight from a padded copy of the image, run after run, while the sums stay in
-// registers. Over all convolutions of ResNet-50 at batch 8 and 224 pixels, all three directions,
-// this reached 86 % of what the multiply-adds of one core (AVX-512, Zen 5) can do on a machine
-// whose other core was busy; 3×3 filters 80 to 94 %, the first layer with its three channels 87 to
-// 90 %, and least, 74 %, the data gradient of 1×1 filters with a stride, which mostly writes zeros.
-// An image blocked by 16 channels would save the copies, which take 1 to 6 % of the time, and cost
-// every other kernel its simple layout. The kernels work in room that a Program has and
-// [Program.Workspace] tells.
+// Kernels are assembly on amd64, in one version for AVX-512 and one for AVX2 with FMA. Elsewhere, and with the build tag noasm, they are
+// Go with the same bits; a matrix product is then a hundred times slower.
 //
-// Batch normalisation (norm.go, norm_grad.go) and pooling (pool.go) have their definitions in these
-// files and are assembly under the same conditions; the command in internal/normgen writes it.
-// Passes over several matrices go through memory in its order, or back, and keep what belongs to
-// columns in the first cache; over all batch norms of ResNet-50 that is 87 % of the speed of a
-// copy, where going down columns was 68.
+// The examples of a batch may be bytes (device.Batch). If only fully connected layers read them, the products decode them while they pack
+// their operand, and no float32 copy exists; else a Program decodes the whole batch first.
 //
-// A caller's duty is to keep to lengths: what does not fit panics with a message that begins "cpu:"
-// and names the operation. A batch that does not fit, a label that is no class, and code that makes
-// no sense are errors.
+// Long vectors and arenas lie in huge pages, and vectors of 4096 numbers or more are cut from slabs of such pages (slab.go). Otherwise the
+// agents of a run use more pages than the TLB holds, and operations on their vectors take a third more time.
 //
-// fspda/device has the meaning of all of it; fspda/device/devicetest the contract that this package
-// passes.
+// A caller must pass operands of the right lengths: a mismatch panics with a message that begins with "cpu:" and names the operation. A
+// batch of the wrong size, a label that is not a class, and invalid code are errors.
+//
+// Package device defines the operations; device/devicetest holds the contract that this package passes.
 package cpu

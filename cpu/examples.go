@@ -1,18 +1,23 @@
 package cpu
 
-import "fspda/device"
+import (
+	"fspda/cpu/gemm"
+	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
+	"fspda/device"
+)
 
 // examples is what a Program keeps to read batches of bytes.
 type examples struct {
-	inPlace bool      // every call that reads the batch can read bytes
-	coded   coded     // what they read, in a Run that does so
-	at      []int     // of coded
-	numbers []float32 // of a batch where they cannot; made when needed
+	asBytes bool              // every call that reads the batch can read bytes
+	matrix  kernel.ByteMatrix // what they read, in a Run that does so
+	starts  []int             // of coded
+	numbers []float32         // of a batch where they cannot; made when needed
 }
 
 // take returns the examples of b as numbers, or nil where the calls will read them as bytes.
-func (x *examples) take(b device.Batch, features int) []float32 {
-	x.coded = coded{}
+func (x *examples) load(b device.Batch, features int) []float32 {
+	x.matrix = kernel.ByteMatrix{}
 	if b.Bytes == nil {
 		return b.X
 	}
@@ -21,35 +26,35 @@ func (x *examples) take(b device.Batch, features int) []float32 {
 		return x.numbers
 	}
 	n := b.N()
-	x.place(b, features)
-	all := coded{bytes: b.Bytes, at: x.at, scale: b.Scale[0], shift: b.Shift[0]}
-	if x.inPlace && takesBytes(n) {
-		x.coded = all
+	x.setStarts(b, features)
+	all := kernel.ByteMatrix{Bytes: b.Bytes, Starts: x.starts, Scale: b.Scale[0], Shift: b.Shift[0]}
+	if x.asBytes && gemm.TakesBytes(n) {
+		x.matrix = all
 		return nil
 	}
-	x.numbers = atLeast(x.numbers, n*features)[:n*features]
-	decode(x.numbers, all, n, features)
+	x.numbers = kernel.Grow(x.numbers, n*features)[:n*features]
+	vec.Decode(x.numbers, all, n, features)
 	return x.numbers
 }
 
 // place works out where the examples begin.
-func (x *examples) place(b device.Batch, features int) {
+func (x *examples) setStarts(b device.Batch, features int) {
 	n := b.N()
-	if len(x.at) < n+spareRows {
-		x.at = make([]int, n+spareRows)
+	if len(x.starts) < n+kernel.ExtraRows {
+		x.starts = make([]int, n+kernel.ExtraRows)
 	}
-	for i := range x.at {
+	for i := range x.starts {
 		row := min(i, n-1)
 		if b.Rows != nil {
 			row = int(b.Rows[row])
 		}
-		x.at[i] = row * features
+		x.starts[i] = row * features
 	}
 }
 
 // readers are the kernels that can read examples as bytes, as their first input: they are matrix
 // products, which move their factors about anyway.
-var readers = map[device.Kernel]bool{
+var byteKernels = map[device.Kernel]bool{
 	device.Linear: true, device.LinearSigmoid: true, device.LinearReLU: true, device.LinearGradW: true, device.LinearGradWDecay: true,
 }
 
@@ -58,7 +63,7 @@ func readsBytes(code *device.Code) bool {
 	all := device.Ref{Space: device.Input, Len: code.Batch * code.Features}
 	for _, c := range code.Calls {
 		for i, r := range c.In {
-			if r.Space == device.Input && !(i == 0 && r == all && readers[c.Kernel] && c.Dims[0] == code.Batch) {
+			if r.Space == device.Input && !(i == 0 && r == all && byteKernels[c.Kernel] && c.Dims[0] == code.Batch) {
 				return false
 			}
 		}

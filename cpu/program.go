@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
 	"fspda/device"
 	"fspda/device/signature"
 )
@@ -12,16 +14,16 @@ import (
 // Device lends it, and allocates nothing in Run. It is not safe for concurrent use: load one per
 // goroutine.
 type Program struct {
-	device  *Device
-	lent    lent
-	code    *device.Code
-	steps   []step
-	moving  []moving          // the operands that lie in what Run is given
-	spaces  [spaces][]float32 // by device.Space; Labels and Momentum are the Program's own, and so is a small Arena
-	results []int             // offsets into the arena
-	shared  int               // the length of what each Run borrows for arena and scratch; 0 if it has its own
-	classes int               // the fewest classes that a kernel reads the labels for; 0 if none does
-	scratch []float32         // what the kernels work in, one after the other
+	device          *Device
+	workers         kernel.Workers
+	code            *device.Code
+	steps           []step
+	runtimeOperands []runtimeOperand  // the operands that lie in what Run is given
+	spaces          [spaces][]float32 // by device.Space; Labels and Momentum are the Program's own, and so is a small Arena
+	results         []int             // offsets into the arena
+	sharedSize      int               // the length of what each Run borrows for arena and scratch; 0 if it has its own
+	classes         int               // the fewest classes that a kernel reads the labels for; 0 if none does
+	scratch         []float32         // what the kernels work in, one after the other
 
 	examples examples
 }
@@ -32,12 +34,12 @@ const spaces = int(device.Momentum) + 1
 
 // step is a kernel call with its operands in place.
 type step struct {
-	operands
-	run func(*operands) error
+	kernel.Args
+	run func(*kernel.Args) error
 }
 
 // moving is an operand whose place is known only at Run.
-type moving struct {
+type runtimeOperand struct {
 	operand *[]float32
 	ref     device.Ref
 }
@@ -58,13 +60,13 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
-	p.examples.inPlace = readsBytes(code)
-	p.allot()
+	p.examples.asBytes = readsBytes(code)
+	p.allocate()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
-		s.run, s.dims, s.attr = kernels[c.Kernel].run, c.Dims, c.Attr
-		s.operands.lent, s.bytes, s.scratch = &p.lent, &p.examples.coded, p.scratch
-		s.in, s.out = p.place(c.In), p.place(c.Out)
+		s.run, s.Dims, s.Attr = kernels[c.Kernel].Run, c.Dims, c.Attr
+		s.Args.Workers, s.Bytes, s.Scratch = &p.workers, &p.examples.matrix, p.scratch
+		s.In, s.Out = p.operands(c.In), p.operands(c.Out)
 		p.countClasses(c)
 	}
 	for i, r := range code.Results {
@@ -74,23 +76,23 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 }
 
 // place makes the operands of refs: those in the Program's own spaces now, the others at each Run.
-func (p *Program) place(refs []device.Ref) [][]float32 {
+func (p *Program) operands(refs []device.Ref) [][]float32 {
 	operands := make([][]float32, len(refs))
 	for i, r := range refs {
-		if p.owns(r.Space) {
-			operands[i] = part(p.spaces[r.Space], r)
+		if p.ownsSpace(r.Space) {
+			operands[i] = slice(p.spaces[r.Space], r)
 		} else {
-			p.moving = append(p.moving, moving{&operands[i], r})
+			p.runtimeOperands = append(p.runtimeOperands, runtimeOperand{&operands[i], r})
 		}
 	}
 	return operands
 }
 
 // owns says whether a space is the Program's own.
-func (p *Program) owns(s device.Space) bool {
+func (p *Program) ownsSpace(s device.Space) bool {
 	switch s {
 	case device.Arena:
-		return p.shared == 0
+		return p.sharedSize == 0
 	case device.Labels, device.Momentum:
 		return true
 	}
@@ -98,7 +100,7 @@ func (p *Program) owns(s device.Space) bool {
 }
 
 // part is the piece of a space that r names. Its capacity ends with it.
-func part(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
+func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
 
 // countClasses learns from a kernel that reads the batch's labels as classes how many there are.
 func (p *Program) countClasses(c *device.Call) {
@@ -112,7 +114,7 @@ func (p *Program) countClasses(c *device.Call) {
 
 // Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one
 // that needs most does.
-func (p *Program) Workspace() int { return 4 * scratchOf(p.code, p.device.threads()) }
+func (p *Program) Workspace() int { return 4 * maxScratch(p.code, p.device.threads) }
 
 // Code is what was loaded.
 func (p *Program) Code() *device.Code { return p.code }
@@ -130,64 +132,64 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 // buffers as they were.
 func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) error {
-	p.takeBuffers(buffers, momentum)
+	p.setBuffers(buffers, momentum)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
-	p.borrow()
-	defer p.giveBack()
+	p.acquire()
+	defer p.release()
 	for i := range p.steps {
 		s := &p.steps[i]
-		if err := s.run(&s.operands); err != nil {
+		if err := s.run(&s.Args); err != nil {
 			return p.failed(i, err)
 		}
 	}
-	p.collect(out)
+	p.readResults(out)
 	return nil
 }
 
 // Timed is Run with a clock around each call: it returns the time of each element of Code().Calls.
 func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float64) (perCall []time.Duration,
 	err error) {
-	p.takeBuffers(nil, 0)
+	p.setBuffers(nil, 0)
 	if err := p.prepare(params, grad, b, out); err != nil {
 		return nil, fmt.Errorf("cpu: run %s: %w", p.code.Name, err)
 	}
 	perCall = make([]time.Duration, len(p.steps))
-	p.borrow()
-	defer p.giveBack()
+	p.acquire()
+	defer p.release()
 	for i := range p.steps {
 		s, begin := &p.steps[i], time.Now()
-		if err := s.run(&s.operands); err != nil {
+		if err := s.run(&s.Args); err != nil {
 			return nil, p.failed(i, err)
 		}
 		perCall[i] = time.Since(begin)
 	}
-	p.collect(out)
+	p.readResults(out)
 	return perCall, nil
 }
 
 // borrow asks the Device for helpers and for a large arena, until giveBack.
-func (p *Program) borrow() {
-	p.lent.team = p.device.teams.take()
-	if p.shared > 0 {
-		p.useArena(p.device.arenas.take(p.shared))
+func (p *Program) acquire() {
+	p.workers.Team = p.device.teams.Acquire()
+	if p.sharedSize > 0 {
+		p.attachArena(p.device.arenas.acquire(p.sharedSize))
 	}
-	for i := range p.moving {
-		m := &p.moving[i]
-		if m.ref.Space == device.Input && p.examples.coded.bytes != nil {
+	for i := range p.runtimeOperands {
+		m := &p.runtimeOperands[i]
+		if m.ref.Space == device.Input && p.examples.matrix.Bytes != nil {
 			*m.operand = nil
 			continue
 		}
-		*m.operand = part(p.spaces[m.ref.Space], m.ref)
+		*m.operand = slice(p.spaces[m.ref.Space], m.ref)
 	}
 }
 
-func (p *Program) giveBack() {
-	p.device.teams.give(p.lent.team)
-	p.lent.team = nil
-	if p.shared > 0 {
-		p.returnArena()
+func (p *Program) release() {
+	p.device.teams.Release(p.workers.Team)
+	p.workers.Team = nil
+	if p.sharedSize > 0 {
+		p.releaseArena()
 	}
 }
 
@@ -197,19 +199,19 @@ func (p *Program) failed(i int, err error) error {
 
 // prepare checks what Run is given and puts the moving operands in their places.
 func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []float64) error {
-	checkLen("Run", "out", len(out), len(p.results))
-	p.spaces[device.Params] = data("Run", params)
-	checkLen("Run", "params", len(p.spaces[device.Params]), p.code.Dim)
+	vec.CheckLen("Run", "out", len(out), len(p.results))
+	p.spaces[device.Params] = vec.Data("Run", params)
+	vec.CheckLen("Run", "params", len(p.spaces[device.Params]), p.code.Dim)
 	if p.code.Gradient {
-		p.spaces[device.Grads] = data("Run", grad)
-		checkLen("Run", "grad", len(p.spaces[device.Grads]), p.code.Dim)
+		p.spaces[device.Grads] = vec.Data("Run", grad)
+		vec.CheckLen("Run", "grad", len(p.spaces[device.Grads]), p.code.Dim)
 	} else if grad != nil {
 		panic("cpu: Run: a gradient is wanted of code without gradient, want nil")
 	}
 	if err := p.checkBatch(b); err != nil {
 		return err
 	}
-	p.spaces[device.Input] = p.examples.take(b, p.code.Features)
+	p.spaces[device.Input] = p.examples.load(b, p.code.Features)
 	labels := p.spaces[device.Labels]
 	for i, y := range b.Y {
 		labels[i] = float32(y)
@@ -218,14 +220,14 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 }
 
 // takeBuffers checks the buffers that RunBuffered is given.
-func (p *Program) takeBuffers(buffers device.Vector, momentum float64) {
+func (p *Program) setBuffers(buffers device.Vector, momentum float64) {
 	if !(momentum >= 0 && momentum <= 1) {
 		panic(fmt.Sprintf("cpu: RunBuffered: momentum is %v, want 0 to 1", momentum))
 	}
 	p.spaces[device.Buffers], p.spaces[device.Momentum][0] = nil, float32(momentum)
 	if p.code.Buffers > 0 {
-		p.spaces[device.Buffers] = data("RunBuffered", buffers)
-		checkLen("RunBuffered", "buffers", len(p.spaces[device.Buffers]), p.code.Buffers)
+		p.spaces[device.Buffers] = vec.Data("RunBuffered", buffers)
+		vec.CheckLen("RunBuffered", "buffers", len(p.spaces[device.Buffers]), p.code.Buffers)
 	} else if buffers != nil {
 		panic("cpu: RunBuffered: buffers are given to code without any, want nil")
 	}
@@ -238,7 +240,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 	if p.classes > 0 {
 		for i, y := range b.Y {
 			if y < 0 || int(y) >= p.classes {
-				return &LabelError{Row: i, Value: float64(y), Classes: p.classes}
+				return &vec.LabelError{Row: i, Value: float64(y), Classes: p.classes}
 			}
 		}
 	}
@@ -246,7 +248,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 }
 
 // collect writes the results to out.
-func (p *Program) collect(out []float64) {
+func (p *Program) readResults(out []float64) {
 	arena := p.spaces[device.Arena]
 	for i, off := range p.results {
 		out[i] = float64(arena[off])

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
 )
 
@@ -40,11 +41,11 @@ func loaded(t testing.TB, m, n, k int) (p *Program, params, grad *Vector, b devi
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = device.Batch{X: noise("x", m*k), Y: make([]int32, m)}
+	b = device.Batch{X: kerneltest.Noise("x", m*k), Y: make([]int32, m)}
 	for i := range b.Y {
 		b.Y[i] = int32(i % n)
 	}
-	return prog.(*Program), &Vector{noise("params", n*k+n)}, &Vector{make([]float32, n*k+n)}, b
+	return prog.(*Program), &Vector{Data: kerneltest.Noise("params", n*k+n)}, &Vector{Data: make([]float32, n*k+n)}, b
 }
 
 // The gradient of a whole program against central differences of its own loss.
@@ -95,7 +96,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 		if err := p.Run(x, grad, b, out); err != nil {
 			t.Fatal(err)
 		}
-	}); n != 0 && !raceDetector {
+	}); n != 0 && !kerneltest.Race {
 		t.Errorf("Run allocates %v times", n)
 	}
 }
@@ -107,15 +108,15 @@ func TestRunMoves(t *testing.T) {
 	if err := p.Run(x, grad, b, out); err != nil {
 		t.Fatal(err)
 	}
-	other := &Vector{make([]float32, len(x.Data))}
-	if err := p.Run(other, &Vector{make([]float32, len(x.Data))}, b, again); err != nil {
+	other := &Vector{Data: make([]float32, len(x.Data))}
+	if err := p.Run(other, &Vector{Data: make([]float32, len(x.Data))}, b, again); err != nil {
 		t.Fatal(err)
 	}
 	if want := float64(float32(math.Log(3))); math.Abs(again[0]-want) > 1e-6 {
 		t.Errorf("loss at zero is %v, want log 3 = %v", again[0], want)
 	}
 	copied := device.Batch{X: append([]float32{}, b.X...), Y: append([]int32{}, b.Y...)}
-	if err := p.Run(&Vector{append([]float32{}, x.Data...)}, grad, copied, again); err != nil {
+	if err := p.Run(&Vector{Data: append([]float32{}, x.Data...)}, grad, copied, again); err != nil {
 		t.Fatal(err)
 	}
 	if again[0] != out[0] {
@@ -176,7 +177,7 @@ func TestRunNamesTheCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, params := prog.(*Program), &Vector{noise("params", code.Dim)}
+	p, params := prog.(*Program), &Vector{Data: kerneltest.Noise("params", code.Dim)}
 	b, out := device.Batch{X: make([]float32, 8), Y: make([]int32, 2)}, make([]float64, 2)
 	err = p.Run(params, New().NewVector(code.Dim), b, out)
 	if want := "cpu: run layer: call 3, score (score): label of row 0 is"; err == nil || !strings.HasPrefix(err.Error(),
@@ -199,13 +200,13 @@ func TestRunPanics(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, f := range map[string]func(){
-		"cpu: Run: params has length 3, want 15": func() { _ = p.Run(&Vector{make([]float32, 3)}, grad, b, out) },
+		"cpu: Run: params has length 3, want 15": func() { _ = p.Run(&Vector{Data: make([]float32, 3)}, grad, b, out) },
 		"cpu: Run: grad has length 0, want 15":   func() { _ = p.Run(x, &Vector{}, b, out) },
 		"cpu: Run: out has length 1, want 2":     func() { _ = p.Run(x, grad, b, out[:1]) },
 		"cpu: Run: <nil> is no vector":           func() { _ = p.Run(x, nil, b, out) },
 		"cpu: Run: a gradient is wanted of code": func() { _ = q.Run(x, grad, b, out) },
 	} {
-		if got := message(t, f); !strings.HasPrefix(got, want) {
+		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {
 			t.Errorf("panic %q, want %q", got, want)
 		}
 	}

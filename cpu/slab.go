@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"fspda/cpu/kernel"
 	"fspda/internal/pages"
 )
 
@@ -13,40 +14,40 @@ import (
 // vector.
 
 const (
-	largePage  = 2 << 20 / 4 // numbers of a large page
-	slabVector = 1 << 12     // numbers of the shortest vector from a slab
-	leastSlab  = 1 << 20     // numbers of a Device's first slab; a longer vector is its own
-	mostSlab   = 1 << 22
+	hugePageFloats = 2 << 20 / 4 // numbers of a large page
+	minSlabVector  = 1 << 12     // numbers of the shortest vector from a slab
+	minSlab        = 1 << 20     // numbers of a Device's first slab; a longer vector is its own
+	maxSlab        = 1 << 22
 )
 
 // slabs cuts vectors.
-type slabs struct {
-	mu    sync.Mutex
-	left  []float32 // of the newest slab, from the begin of a cache line on
-	given int       // numbers in all slabs
+type slabAllocator struct {
+	mu        sync.Mutex
+	rest      []float32 // of the newest slab, from the begin of a cache line on
+	allocated int       // numbers in all slabs
 }
 
 // cut returns n zeros that begin at a cache line. What it cuts from does not fit may be lost: it
 // was never touched, and takes no memory.
-func (s *slabs) cut(n int) []float32 {
-	if n < slabVector || n >= leastSlab {
-		return aligned(n)
+func (s *slabAllocator) alloc(n int) []float32 {
+	if n < minSlabVector || n >= minSlab {
+		return kernel.Aligned(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.left) < n {
-		s.left = newSlab(min(max(leastSlab, s.given), mostSlab))
-		s.given += len(s.left)
+	if len(s.rest) < n {
+		s.rest = newSlab(min(max(minSlab, s.allocated), maxSlab))
+		s.allocated += len(s.rest)
 	}
-	v := s.left[:n:n]
-	s.left = s.left[min(len(s.left), (n+perLine-1)/perLine*perLine):]
+	v := s.rest[:n:n]
+	s.rest = s.rest[min(len(s.rest), (n+kernel.LineFloats-1)/kernel.LineFloats*kernel.LineFloats):]
 	return v
 }
 
 // newSlab returns n zeros that begin at a large page.
 func newSlab(n int) []float32 {
-	buf := make([]float32, n+largePage)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*largePage)) / 4
+	buf := make([]float32, n+hugePageFloats)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*hugePageFloats)) / 4
 	buf = buf[skip : skip+n]
 	pages.Zeros(buf)
 	return buf

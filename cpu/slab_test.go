@@ -4,19 +4,21 @@ import (
 	"runtime"
 	"testing"
 	"unsafe"
+
+	"fspda/cpu/kernel"
 )
 
 // What is cut from slabs is zeros from a cache line on, and no two vectors share a number.
 func TestSlabs(t *testing.T) {
 	d := New()
 	var all [][]float32
-	for i, n := range []int{slabVector, slabVector - 1, 79_510, leastSlab - 1, 1, leastSlab, 79_510, 500_001, 700_000,
-		slabVector + 1, 0} {
+	for i, n := range []int{minSlabVector, minSlabVector - 1, 79_510, minSlab - 1, 1, minSlab, 79_510, 500_001, 700_000,
+		minSlabVector + 1, 0} {
 		v := d.NewVector(n).(*Vector).Data
 		if len(v) != n || cap(v) != n {
 			t.Fatalf("length %d, capacity %d, want %d", len(v), cap(v), n)
 		}
-		if n > 0 && uintptr(unsafe.Pointer(&v[0]))%line != 0 {
+		if n > 0 && uintptr(unsafe.Pointer(&v[0]))%kernel.CacheLine != 0 {
 			t.Errorf("%d numbers begin at %p", n, &v[0])
 		}
 		for j, x := range v {
@@ -49,7 +51,7 @@ func TestSlabsAreFreed(t *testing.T) {
 	for range 1000 { // 310 MB, if all were kept
 		d.NewVector(79_510)
 	}
-	if after := heap(); after > before+4*(mostSlab+largePage)+1<<20 {
+	if after := heap(); after > before+4*(maxSlab+hugePageFloats)+1<<20 {
 		t.Errorf("%d bytes are left of vectors that nobody has, want one slab at most", after-before)
 	}
 	runtime.KeepAlive(d)

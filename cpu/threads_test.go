@@ -1,7 +1,5 @@
 package cpu
 
-import "fspda/cpu/isa"
-
 import (
 	"fmt"
 	"runtime"
@@ -11,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"fspda/cpu/internal/kerneltest"
+	"fspda/cpu/isa"
 	"fspda/device"
 	"fspda/device/signature"
 )
@@ -88,7 +88,7 @@ func runCode(t testing.TB, d *Device, code *device.Code) []float32 {
 	}
 	grad := &Vector{Data: make([]float32, code.Dim)}
 	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
-	if err := p.Run(&Vector{Data: noise("params", code.Dim)}, grad, batch, nil); err != nil {
+	if err := p.Run(&Vector{Data: kerneltest.Noise("params", code.Dim)}, grad, batch, nil); err != nil {
 		t.Fatal(err)
 	}
 	return grad.Data
@@ -104,7 +104,7 @@ func TestThreadsDoNotMatter(t *testing.T) {
 			if isa.Active == isa.Go && threads != 3 { // the Go twin takes its time
 				continue
 			}
-			sameWords(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+			kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
 		}
 	}
 	for _, d := range devices {
@@ -125,7 +125,7 @@ func TestTeamsAreShared(t *testing.T) {
 		wg.Go(func() {
 			got := runCode(t, d, code)
 			for i, w := range want {
-				if !same(got[i], w) {
+				if !kerneltest.Same(got[i], w) {
 					wrong.Add(1)
 					return
 				}
@@ -139,7 +139,7 @@ func TestTeamsAreShared(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
-	sameWords(t, "after Close", runCode(t, d, code), want)
+	kerneltest.Compare(t, "after Close", runCode(t, d, code), want)
 }
 
 // A program with helpers allocates no more than one without.
@@ -151,14 +151,14 @@ func TestParallelAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+	params, grad, batch := &Vector{Data: kerneltest.Noise("params", code.Dim)}, &Vector{Data: make([]float32,
 		code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
 	n := testing.AllocsPerRun(20, func() {
 		if err := p.Run(params, grad, batch, nil); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if n != 0 && !raceDetector {
+	if n != 0 && !kerneltest.Race {
 		t.Errorf("a run allocates %v times", n)
 	}
 }
@@ -225,7 +225,7 @@ func BenchmarkThreads(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				params, grad, batch := &Vector{Data: noise("params", code.Dim)}, &Vector{Data: make([]float32,
+				params, grad, batch := &Vector{Data: kerneltest.Noise("params", code.Dim)}, &Vector{Data: make([]float32,
 					code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
 				fastest := time.Duration(1 << 62)
 				for b.Loop() {

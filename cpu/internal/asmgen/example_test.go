@@ -10,7 +10,7 @@ import (
 
 // A function that does nothing.
 func ExampleFile_Print() {
-	f := asmgen.File{Generator: "fspda/cpu/internal/asmgen", Name: "none", Emit: func(c *build.Context) {
+	f := asmgen.File{Generator: "fspda/cpu/internal/asmgen", Package: "none", Emit: func(c *build.Context) {
 		c.Function("none")
 		c.SignatureExpr("func()")
 		c.Doc("none does nothing.")
@@ -27,7 +27,7 @@ func ExampleFile_Print() {
 	//
 	// //go:build !noasm
 	//
-	// package cpu
+	// package none
 	//
 	// // none does nothing.
 	// func none()

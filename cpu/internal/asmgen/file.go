@@ -11,18 +11,18 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// File is what a generator writes: NAME_asm_amd64.s and NAME_asm_amd64.go.
+// File is what a generator writes: PACKAGE_asm_amd64.s and PACKAGE_asm_amd64.go.
 type File struct {
 	Generator string // its import path, for the first line
-	Name      string
+	Package   string
 	Emit      func(c *build.Context)
 }
 
 // Asm is the name of the file of assembly.
-func (f File) Asm() string { return f.Name + "_asm_amd64.s" }
+func (f File) Asm() string { return f.Package + "_asm_amd64.s" }
 
 // Stubs is the name of the file of declarations.
-func (f File) Stubs() string { return f.Name + "_asm_amd64.go" }
+func (f File) Stubs() string { return f.Package + "_asm_amd64.go" }
 
 // Print returns the texts of both files by name. The error says what avo did not accept.
 func (f File) Print() (map[string][]byte, error) {
@@ -36,7 +36,7 @@ func (f File) Print() (map[string][]byte, error) {
 	if err := pass.Compile.Execute(file); err != nil {
 		return nil, fmt.Errorf("%s: compile: %w", f.Generator, err)
 	}
-	config := printer.Config{Name: f.Generator, Pkg: "cpu"}
+	config := printer.Config{Name: f.Generator, Pkg: f.Package}
 	files := map[string][]byte{}
 	for name, p := range map[string]printer.Printer{f.Asm(): printer.NewGoAsm(config),
 		f.Stubs(): printer.NewStubs(config)} {

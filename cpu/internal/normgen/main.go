@@ -7,7 +7,7 @@ import (
 )
 
 // file is what the generator writes.
-var file = asmgen.File{Generator: "fspda/cpu/internal/normgen", Name: "norm", Emit: emit}
+var file = asmgen.File{Generator: "fspda/cpu/internal/normgen", Package: "norm", Emit: emit}
 
 func main() { asmgen.Main(file) }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // file is what the generator writes.
-var file = asmgen.File{Generator: "fspda/cpu/internal/vecgen", Name: "vec", Emit: emit}
+var file = asmgen.File{Generator: "fspda/cpu/internal/vecgen", Package: "vec", Emit: emit}
 
 func main() { asmgen.Main(file) }
 

@@ -1,0 +1,116 @@
+package conv
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	shapes "fspda/bench"
+	"fspda/cpu/internal/kerneltest"
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+	"fspda/device"
+	"fspda/device/signature"
+)
+
+// directions are the three kernels of a convolution.
+var directions = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW}
+
+// smallConvs are of networks for images of 32×32 pixels.
+var smallConvs = []shapes.ConvShape{
+	{N: 64, H: 32, W: 32, C: 3, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
+	{N: 64, H: 32, W: 32, C: 16, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
+	{N: 64, H: 32, W: 32, C: 16, K: 32, R: 3, S: 3, Stride: 2, Pad: 1},
+	{N: 64, H: 16, W: 16, C: 32, K: 32, R: 3, S: 3, Stride: 1, Pad: 1},
+	{N: 64, H: 8, W: 8, C: 64, K: 64, R: 3, S: 3, Stride: 1, Pad: 1},
+}
+
+// timeConv returns a convolution in one direction, on random numbers, as a function.
+func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
+	c := &device.Call{Kernel: k, Dims: s.Dims()}
+	e, err := signature.Find(c)
+	if err != nil {
+		return func() error { return err }
+	}
+	o := kernel.Args{Dims: c.Dims, Scratch: kernel.Aligned(Kernels.Scratch(c, 1))}
+	for _, shape := range e.In {
+		o.In = append(o.In, kerneltest.Noise(shape, e.Size(shape, c.Dims)))
+	}
+	o.Out = [][]float32{kernel.Aligned(e.Size(e.Out[0], c.Dims))}
+	return func() error { return Kernels[k].Run(&o) }
+}
+
+// fastest is the shortest of the times that f takes, tried for as long as d.
+func fastest(f func() error, d time.Duration) (time.Duration, error) {
+	best := time.Duration(math.MaxInt64)
+	for begin, rounds := time.Now(), 0; rounds < 2 || time.Since(begin) < d; rounds++ {
+		start := time.Now()
+		if err := f(); err != nil {
+			return 0, err
+		}
+		best = min(best, time.Since(start))
+	}
+	return best, nil
+}
+
+// BenchmarkConv reports the rate of the fastest convolution, as a part of what the multiply-adds of
+// one core could do; and, for the whole of ResNet-50, of the sum of the fastest.
+func BenchmarkConv(b *testing.B) {
+	peak := func() float64 { return tile.Peak(time.Millisecond) }
+	one := func(s shapes.ConvShape, k device.Kernel) float64 {
+		best := 0.0
+		b.Run(fmt.Sprintf("%s/%dx%dx%dx%d-%dx%dx%d-s%d", k, s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride),
+			func(b *testing.B) {
+				f := timeConv(s, k)
+				for b.Loop() {
+					t, err := fastest(f, 30*time.Millisecond)
+					if err != nil {
+						b.Fatal(err)
+					}
+					best = max(best, s.FLOPs()/float64(t.Nanoseconds()))
+				}
+				b.ReportMetric(best, "best-GFLOP/s")
+				if p := peak(); p > 0 {
+					b.ReportMetric(100*best/p, "%peak")
+				}
+			})
+		return best
+	}
+	flops, time := map[device.Kernel]float64{}, map[device.Kernel]float64{}
+	for i, s := range shapes.ResNet50(8) {
+		for _, k := range directions {
+			if i == 0 && k == device.ConvGradX {
+				continue
+			}
+			if rate := one(s, k); rate > 0 {
+				work := float64(s.Count) * s.FLOPs()
+				flops[k] += work
+				time[k] += work / rate
+			}
+		}
+	}
+	for _, s := range smallConvs {
+		for _, k := range directions {
+			one(s, k)
+		}
+	}
+	total := func(name string, kernels ...device.Kernel) {
+		b.Run("ResNet50/"+name, func(b *testing.B) {
+			work, took := 0.0, 0.0
+			for _, k := range kernels {
+				work, took = work+flops[k], took+time[k]
+			}
+			for b.Loop() {
+			}
+			b.ReportMetric(work/took, "best-GFLOP/s")
+			if p := peak(); p > 0 {
+				b.ReportMetric(100*work/took/p, "%peak")
+			}
+		})
+	}
+	for _, k := range directions {
+		total(string(k), k)
+	}
+	total("all", directions...)
+}

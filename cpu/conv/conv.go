@@ -1,0 +1,100 @@
+package conv
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/device"
+)
+
+// convKernels are the convolution and its gradients.
+var Kernels = kernel.Table{
+	device.Conv:      {Run: conv, Scratch: convScratch},
+	device.ConvGradX: {Run: convGradX, Scratch: convGradXScratch},
+	device.ConvGradW: {Run: convGradW, Scratch: convGradWScratch},
+}
+
+// conv, convGradX and convGradW are the convolution and its two gradients. Images have their
+// channels last, and so have filters, so that what one row of a filter sees of an image is one run
+// of numbers that lie side by side (conv_slide.go).
+//
+// Every element is defined to the last bit, as in gemm: it is the sum of chunks in ascending order,
+// each of them
+//
+//	s = +0;  s = fma(a, b, s) for the products of the chunk in ascending order
+//
+// where fma rounds once; the first chunk is stored, the others are added to what is stored, and
+// that is rounded. Which products there are and how they are cut into chunks depends on the
+// dimensions alone:
+//
+//   - y[n,i,j,k] has the products x[n, i·stride+r−pad, j·stride+s−pad, c]·W[k,r,s,c] in the order of (r,s,c), those included where x is a zero
+//     of the padding: an infinite weight makes them NaN. A row of the filter is a run of s·c products. A chunk is as many whole runs as fit into
+//     gemmDepth products, or, where not even one fits, a part of a run, cut as gemm cuts its products.
+//   - dx[n,i,j,c] has the products dy[n,u,v,k]·W[k,r,s,c] of the taps with i+pad = u·stride+r and j+pad = v·stride+s, in the order of (u,v,k)
+//     from the smallest u and v; dy is zero outside of the output. A row of such taps is a run, cut likewise. A pixel without taps is +0.
+//   - dW[k,r,s,c] has the products dy[n,i,j,k]·x[…] in the order of (n,i,j). A chunk is as many whole images as fit into convPixels
+//     pixels of the output, or whole rows of one image, or where not even a row fits a part of one; all chunks of such a division are
+//     of the same size or one smaller, the larger first.
+//
+// So a 1×1 convolution without stride and padding, and its data gradient, are defined as gemm is.
+type convolution struct {
+	n, h, w, c, k, r, s, stride, pad int
+	p, q                             int // height and width of the output
+}
+
+func convolutionOf(dims []int) convolution {
+	v := convolution{dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], dims[6], dims[7], dims[8], 0, 0}
+	v.p = (v.h+2*v.pad-v.r)/v.stride + 1
+	v.q = (v.w+2*v.pad-v.s)/v.stride + 1
+	return v
+}
+
+// conv: y = x ⋆ W.
+func conv(o *kernel.Args) error {
+	v := convolutionOf(o.Dims)
+	o.Parallel(v.parallelParts(o.Threads()), convPart)
+	return nil
+}
+
+func convPart(o *kernel.Args, part, of int) {
+	v := convolutionOf(o.Dims)
+	l, reads := v.forward().part(part, of)
+	if l.p == 0 { // fewer rows than parts
+		return
+	}
+	correlate(&l, o.In[0][reads:], o.In[1], o.Out[0], o.ScratchPart(part, of))
+}
+
+// convGradX: dx of y = x ⋆ W.
+func convGradX(o *kernel.Args) error {
+	v := convolutionOf(o.Dims)
+	o.Parallel(v.parallelParts(o.Threads()), convGradXPart)
+	return nil
+}
+
+func convGradXPart(o *kernel.Args, part, of int) {
+	v := convolutionOf(o.Dims)
+	dy, w, dx := o.In[0], o.In[1], o.Out[0]
+	for i := range v.stride {
+		for j := range v.stride {
+			l, reads := v.backward(i, j).part(part, of)
+			switch {
+			case l.p <= 0 || l.q <= 0:
+			case l.r == 0 || l.s == 0:
+				l.clear(dx)
+			default:
+				correlate(&l, dy[reads:], w, dx, o.ScratchPart(part, of))
+			}
+		}
+	}
+}
+
+// convGradW: dW of y = x ⋆ W.
+func convGradW(o *kernel.Args) error {
+	v := convolutionOf(o.Dims)
+	o.Parallel(v.parallelParts(o.Threads()), convGradWPart)
+	return nil
+}
+
+func convGradWPart(o *kernel.Args, part, of int) {
+	v := convolutionOf(o.Dims)
+	weightGradient(&v, o.In[0], o.In[1], o.Out[0], o.ScratchPart(part, of), part, of)
+}

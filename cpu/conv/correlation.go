@@ -1,0 +1,146 @@
+package conv
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// slide is a filter that slides over images: what the convolution does and, with its filter turned
+// round, the data gradient. That of a convolution with stride t is t·t slides: the pixels whose
+// coordinates leave the same remainders meet the same taps, one in t each way.
+type correlation struct {
+	images               int
+	rows, cols, channels int // of an image that is read: height, width and channels
+	p, q, k              int // the pixels that are written, and their channels
+	r, s                 int // taps
+	stride               int // the distance of what two neighbours read
+	firstRow, firstCol   int // where the first tap of the first pixel reads; outside of the image there are zeros
+	// Pixel n,i,j is written at from + n·image + i·row + j·pixel.
+	offset, imageStride, rowStride, pixelStride int
+	filter
+}
+
+// filter says which weight of a W[k·r·s·c] belongs to a tap of a slide.
+type filter struct {
+	flipped                   bool // the taps go backwards, and the outputs of W are the channels that are read
+	wRows, wCols, wChannels   int  // rows and columns of W, and its channels
+	tapRow, tapCol, tapStride int  // where turned: tap i,j is at row rowTap−i·t and column colTap−j·t of W
+}
+
+// forward is y = x ⋆ W.
+func (v *convolution) forward() correlation {
+	return correlation{
+		images: v.n, rows: v.h, cols: v.w, channels: v.c,
+		p: v.p, q: v.q, k: v.k, r: v.r, s: v.s,
+		stride: v.stride, firstRow: -v.pad, firstCol: -v.pad,
+		imageStride: v.p * v.q * v.k, rowStride: v.q * v.k, pixelStride: v.k,
+		filter: filter{wRows: v.r, wCols: v.s, wChannels: v.c},
+	}
+}
+
+// backward is the part of dx of the rows i+pad ≡ a and the columns j+pad ≡ b, modulo the stride. It
+// may have no pixels, or no taps.
+func (v *convolution) backward(a, b int) correlation {
+	i, p, top, r := v.phase(a, v.h, v.r)
+	j, q, left, s := v.phase(b, v.w, v.s)
+	return correlation{
+		images: v.n, rows: v.p, cols: v.q, channels: v.k,
+		p: p, q: q, k: v.c, r: r, s: s,
+		stride: 1, firstRow: top, firstCol: left,
+		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c, rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c,
+		filter: filter{flipped: true, wRows: v.r, wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride, tapCol: b + (s-1)*v.stride,
+			tapStride: v.stride},
+	}
+}
+
+// phase looks along one axis of the input: of its size, which of the coordinates i+pad ≡ a modulo
+// the stride is first and how many there are, what the first tap of the first one reads, and how
+// many of the side's taps they meet.
+func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
+	u := (v.pad - a + v.stride - 1) / v.stride // the first with u·stride + a ≥ pad
+	if a >= v.pad {
+		u = 0
+	}
+	first = u*v.stride + a - v.pad
+	count = (size - first + v.stride - 1) / v.stride
+	taps = (side - a + v.stride - 1) / v.stride
+	return first, max(0, count), u - (taps - 1), max(0, taps)
+}
+
+// clear writes zeros.
+func (l *correlation) clear(out []float32) {
+	for n := range l.images {
+		for i := range l.p {
+			for j := range l.q {
+				clear(out[l.outputAt(n, i, j):][:l.k])
+			}
+		}
+	}
+}
+
+// at is where pixel n,i,j is written.
+func (l *correlation) outputAt(n, i, j int) int {
+	return l.offset + n*l.imageStride + i*l.rowStride + j*l.pixelStride
+}
+
+// products is how many products an element has.
+func (l *correlation) products() int { return l.r * l.s * l.channels }
+
+// chunk is a part of the products of every element: so many runs, which begin at tap row, and of
+// each the k products from skip on.
+type chunk struct{ row, runs, skip, k int }
+
+func (c chunk) depth() int { return c.runs * c.k }
+
+// chunks is how many chunks there are.
+func (l *correlation) chunks() int {
+	run := l.s * l.channels
+	if pieces := tile.Chunks(run); pieces > 1 {
+		return l.r * pieces
+	}
+	per := tile.Depth / run
+	return (l.r + per - 1) / per
+}
+
+// chunk returns chunk i, and the number of products before it.
+func (l *correlation) chunk(i int) (c chunk, before int) {
+	run := l.s * l.channels
+	if pieces := tile.Chunks(run); pieces > 1 {
+		row := i / pieces
+		skip, k := kernel.Split(i%pieces, pieces, run)
+		return chunk{row, 1, skip, k}, row*run + skip
+	}
+	per := tile.Depth / run
+	row := i * per
+	return chunk{row, min(per, l.r-row), 0, run}, row * run
+}
+
+// copyLine writes what the taps of one row read for the pixels j to j+n, or for pixels of column
+// distance 1 everything between: it is part of row i of the image n of src, from column j on, n
+// pixels each deep numbers, pitch apart, every step-th one. Outside are zeros.
+func (l *correlation) copyRow(dst, src []float32, n, i, j, pixels, step, pitch int) {
+	deep := l.channels
+	if i < 0 || i >= l.rows {
+		clear(dst[:(pixels-1)*pitch+deep])
+		return
+	}
+	row := src[(n*l.rows+i)*l.cols*deep:][:l.cols*deep]
+	if step == 1 && pitch == deep {
+		before := min(pixels, max(0, -j))
+		inside := max(0, min(pixels-before, l.cols-j-before))
+		clear(dst[:before*deep])
+		if inside > 0 {
+			copy(dst[before*deep:], row[(j+before)*deep:][:inside*deep])
+		}
+		clear(dst[(before+inside)*deep : pixels*deep])
+		return
+	}
+	for m := range pixels {
+		to := dst[m*pitch:][:deep]
+		if at := j + m*step; at < 0 || at >= l.cols {
+			clear(to)
+		} else {
+			copy(to, row[at*deep:])
+		}
+	}
+}

@@ -1,0 +1,52 @@
+//go:build !noasm
+
+package conv
+
+import (
+	"sync"
+
+	"fspda/cpu/tile"
+)
+
+func correlate(l *correlation, src, w, out, scratch []float32) {
+	s := tile.Active()
+	if s == nil {
+		plainCorrelation(l, src, w, out, scratch)
+		return
+	}
+	packedCorrelation(s, l, src, w, out, scratch)
+}
+
+func correlationScratch(l *correlation) int {
+	s := tile.Active()
+	if s == nil {
+		return plainScratch(l)
+	}
+	return packedScratch(l)
+}
+
+func weightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
+	s := tile.Active()
+	if s == nil {
+		plainWeightGradient(v, x, dy, dw, scratch, part, of)
+		return
+	}
+	packedWeightGradient(s, v, x, dy, dw, scratch, part, of)
+}
+
+func weightGradScratch(v *convolution) int {
+	s := tile.Active()
+	if s == nil {
+		return plainWeightGradScratch(v)
+	}
+	return packedWeightGradScratch(v)
+}
+
+// tileArgsPool keeps arguments of micro-kernels: what is called through a variable cannot have them
+// on the stack.
+var tileArgsPool = sync.Pool{New: func() any { return new(tile.Args) }}
+
+// widest is the width of the widest panel of any set.
+const maxPanel = 32
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }

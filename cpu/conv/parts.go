@@ -1,0 +1,66 @@
+package conv
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// parallelism is how many parts to compute side by side, given so many goroutines.
+func (v *convolution) parallelParts(threads int) int {
+	work := float64(v.n*v.p*v.q) * float64(v.k) * float64(v.r*v.s*v.c)
+	return max(1, min(threads, int(work/tile.MinParallelWork)))
+}
+
+// part is what part of all writes: some of the images, or where these are too few some rows of
+// each. It reads from the number on that is returned. It may have no rows. Each element is what it
+// is in the whole.
+func (l correlation) part(part, of int) (correlation, int) {
+	if l.images >= of {
+		var first int
+		first, l.images = kernel.Split(part, of, l.images)
+		l.offset += first * l.imageStride
+		return l, first * l.rows * l.cols * l.channels
+	}
+	var first int
+	first, l.p = kernel.Split(part, of, max(0, l.p))
+	l.offset += first * l.rowStride
+	l.firstRow += first * l.stride
+	return l, 0
+}
+
+// partsScratch is the room of all parts of slides, each the same.
+func maxPartScratch(slides []correlation, of int) int {
+	most := 0
+	for _, whole := range slides {
+		for part := range of {
+			if l, _ := whole.part(part, of); l.p > 0 && l.q > 0 && l.r > 0 && l.s > 0 {
+				most = max(most, correlationScratch(&l))
+			}
+		}
+	}
+	return kernel.Padded(most) * of
+}
+
+// convScratch is how many numbers conv needs to work in on so many threads.
+func convScratch(dims []int, threads int) int {
+	v := convolutionOf(dims)
+	return maxPartScratch([]correlation{v.forward()}, v.parallelParts(threads))
+}
+
+// convGradXScratch is how many numbers convGradX needs to work in.
+func convGradXScratch(dims []int, threads int) int {
+	v := convolutionOf(dims)
+	var slides []correlation
+	for i := range v.stride {
+		for j := range v.stride {
+			slides = append(slides, v.backward(i, j))
+		}
+	}
+	return maxPartScratch(slides, v.parallelParts(threads))
+}
+
+// convGradWScratch is how many numbers convGradW needs to work in.
+func convGradWScratch(dims []int, threads int) int {
+	v := convolutionOf(dims)
+	return kernel.Padded(weightGradScratch(&v)) * v.parallelParts(threads)
+}

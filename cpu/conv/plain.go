@@ -1,0 +1,110 @@
+package conv
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// slidePlain is a slide in Go: its meaning, and the slide where there is no assembly. The assembly
+// gives the same bits.
+func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
+	all := l.products()
+	patches, b := scratch[:tile.PlainRows*all], l.plainWeights(w, scratch[tile.PlainRows*all:])
+	for n := range l.images {
+		for i := range l.p {
+			for j := 0; j < l.q; j += tile.PlainRows {
+				rows := min(tile.PlainRows, l.q-j)
+				for m := range rows {
+					l.copyPatch(patches[m*all:], src, n, i, j+m)
+				}
+				a, c := tile.RowMajor(patches, all), tile.RowMajor(out[l.outputAt(n, i, j):], l.pixelStride)
+				for m := range l.chunks() {
+					part, before := l.chunk(m)
+					for k := 0; k < l.k; k += tile.PlainCols {
+						tile.Plain(rows, min(tile.PlainCols, l.k-k), part.depth(), 1, a.From(0, before), b.From(before, k),
+							betaOf(m), c.From(0, k))
+					}
+				}
+			}
+		}
+	}
+}
+
+// betaOf is the beta of chunk m: the first one overwrites.
+func betaOf(m int) float32 {
+	if m == 0 {
+		return 0
+	}
+	return 1
+}
+
+func plainScratch(l *correlation) int {
+	n := tile.PlainRows * l.products()
+	if l.flipped {
+		n += l.products() * l.k
+	}
+	return n
+}
+
+// patch writes all that a pixel reads.
+func (l *correlation) copyPatch(dst, src []float32, n, i, j int) {
+	run := l.s * l.channels
+	for r := range l.r {
+		l.copyRow(dst[r*run:], src, n, l.firstRow+i*l.stride+r, l.firstCol+j*l.stride, l.s, 1, l.channels)
+	}
+}
+
+// plainWeights returns the weights by product and output, copied to scratch if need be.
+func (l *correlation) plainWeights(w, scratch []float32) tile.View {
+	if !l.flipped {
+		return tile.ColMajor(w, l.products())
+	}
+	b := tile.RowMajor(scratch, l.k)
+	for r := range l.r {
+		for s := range l.s {
+			for k := range l.channels {
+				copy(b.Data[((r*l.s+s)*l.channels+k)*l.k:][:l.k], w[l.weight(r, s, k):])
+			}
+		}
+	}
+	return b
+}
+
+// weight is where in W the weights of tap r,s and channel k of a turned filter are.
+func (f *filter) weight(r, s, k int) int {
+	return ((k*f.wRows+f.tapRow-r*f.tapStride)*f.wCols + f.tapCol - s*f.tapStride) * f.wChannels
+}
+
+// sumPlain is a part of the weight gradient in Go, that of some outputs, for one tap after the
+// other.
+func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
+	first, end := kernel.SplitUnits(part, of, v.k, 1)
+	l := v.forward()
+	images, rows, cols := v.pixelParts()
+	for m := range images * rows * cols {
+		now := v.pixelPart(m)
+		a := tile.ColMajor(dy[((now.n*v.p+now.i)*v.q+now.j)*v.k:], v.k)
+		for r := range v.r {
+			for s := range v.s {
+				b := tile.RowMajor(scratch, v.c)
+				to := scratch
+				for n := range now.images {
+					for i := range now.rows {
+						l.copyRow(to, x, now.n+n, l.firstRow+(now.i+i)*l.stride+r, l.firstCol+now.j*l.stride+s, now.cols, l.stride,
+							v.c)
+						to = to[now.cols*v.c:]
+					}
+				}
+				c := tile.RowMajor(dw[(r*v.s+s)*v.c:], v.r*v.s*v.c)
+				for i := first; i < end; i += tile.PlainRows {
+					for j := 0; j < v.c; j += tile.PlainCols {
+						tile.Plain(min(tile.PlainRows, end-i), min(tile.PlainCols, v.c-j), now.count(), 1, a.From(i, 0),
+							b.From(0, j), betaOf(m), c.From(i, j))
+					}
+				}
+			}
+		}
+	}
+}
+
+func plainWeightGradScratch(v *convolution) int { return min(maxPixels, v.n*v.p*v.q) * v.c }

@@ -1,0 +1,98 @@
+package gemm
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// gemmCall is the arguments of gemmThen: see there.
+type call struct {
+	transA, transB bool
+	m, n, k        int
+	alpha          float32
+	a              []float32
+	lda            int
+	b              []float32
+	ldb            int
+	beta           float32
+	c              []float32
+	ldc            int
+	epilogue       epilogue
+
+	bytesA, bytesB kernel.ByteMatrix // in place of a or b, where one has bytes
+}
+
+// run computes the product on the calling goroutine.
+func (g *call) run() {
+	if g.bytesA.Bytes != nil || g.bytesB.Bytes != nil {
+		g.runBytes()
+		return
+	}
+	multiplyThen(g.transA, g.transB, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.beta, g.c, g.ldc, g.epilogue)
+}
+
+// runBytes is run where one factor, not transposed, is of bytes, and beta is 0.
+func (g *call) runBytes() {
+	if g.m == 0 || g.n == 0 {
+		return
+	}
+	c := tile.RowMajor(g.c, g.ldc)
+	c.Check("C", g.m, g.n)
+	g.epilogue.check(g.m, g.n, g.ldc)
+	if g.bytesA.Bytes != nil {
+		g.bytesA.Check("A", g.m, g.k)
+		b := operandView(g.transB, g.b, g.ldb)
+		b.Check("B", g.k, g.n)
+		productOfBytesA(g.m, g.n, g.k, g.alpha, g.bytesA, b, c, g.epilogue)
+		return
+	}
+	a := operandView(g.transA, g.a, g.lda)
+	a.Check("A", g.m, g.k)
+	g.bytesB.Check("B", g.k, g.n)
+	productOfBytesB(g.m, g.n, g.k, g.alpha, a, g.bytesB, c, g.epilogue)
+}
+
+// op is a factor that is stored in rows ld apart, transposed or not.
+func operandView(trans bool, data []float32, ld int) tile.View {
+	if trans {
+		return tile.ColMajor(data, ld)
+	}
+	return tile.RowMajor(data, ld)
+}
+
+// parts is how many pieces of C to compute side by side, given so many goroutines. Each element is
+// what it is wherever its piece ends.
+func (g *call) parts(threads int) int {
+	work := float64(g.m) * float64(g.n) * float64(g.k)
+	return max(1, min(threads, int(work/tile.MinParallelWork), max(g.m, g.n)))
+}
+
+// part is a piece of the product: some of the rows of C, or of the columns where these are more, in
+// whole vectors.
+func (g *call) part(part, of int) call {
+	p := *g
+	if g.m >= g.n {
+		from, to := kernel.SplitUnits(part, of, g.m, 1)
+		p.m = to - from
+		p.a = sub(g.a, from, g.transA, g.lda)
+		p.bytesA = g.bytesA.From(from, 0)
+		p.c = sub(g.c, from, false, g.ldc)
+		p.epilogue.operand = g.epilogue.fromRow(from, g.ldc)
+		return p
+	}
+	from, to := kernel.SplitUnits(part, of, g.n, 32)
+	p.n = to - from
+	p.b = sub(g.b, from, !g.transB, g.ldb)
+	p.bytesB = g.bytesB.From(0, from)
+	p.c = sub(g.c, from, true, g.ldc)
+	p.epilogue.operand = g.epilogue.fromCol(from)
+	return p
+}
+
+// sub is a matrix from row i on, or from column i on where it is stored by columns.
+func sub(v []float32, i int, trans bool, ld int) []float32 {
+	if !trans {
+		i *= ld
+	}
+	return v[min(i, len(v)):]
+}

@@ -1,0 +1,61 @@
+package gemm
+
+import (
+	"fspda/cpu/tile"
+)
+
+// gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where
+// its trans is set; op(A) is m×k, op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart,
+// and C overlaps neither.
+//
+// Every element is defined to the last bit. The k products are cut into as few chunks of at most
+// gemmDepth as there must be, whose lengths differ by one at most, the longer ones first. In each
+// chunk
+//
+//	s = +0;  s = fma(A[i][p], B[p][j], s) for ascending p;  C[i][j] = fma(alpha, s, b·C[i][j])
+//
+// where fma rounds once, b is beta in the first chunk and 1 in the others, and b·C is rounded; in a
+// first chunk with beta = 0 it is C[i][j] = alpha·s, whatever C held. So the result depends on the
+// operands alone: not on addresses, cores, the instruction set, the architecture, or the rest of
+// the product. The sign and the payload of a NaN are not defined. k = 0 or alpha = 0 leave beta·C
+// and look at neither factor.
+//
+// The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ +
+// 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
+func Multiply(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int) {
+	multiplyThen(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, epilogue{})
+}
+
+// gemmThen is gemm with something to follow.
+func multiplyThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
+	beta float32, c []float32, ldc int, then epilogue) {
+	va, vb, vc := operandView(transA, a, lda), operandView(transB, b, ldb), tile.RowMajor(c, ldc)
+	if m == 0 || n == 0 {
+		return
+	}
+	vc.Check("C", m, n)
+	then.check(m, n, ldc)
+	if k == 0 || alpha == 0 {
+		scaleRows(vc, m, n, beta)
+		then.apply(0, 0, m, n, vc)
+		return
+	}
+	va.Check("A", m, k)
+	vb.Check("B", k, n)
+	product(m, n, k, alpha, va, vb, beta, vc, then)
+}
+
+// scaleRows multiplies an m×n matrix by beta; a beta of zero overwrites.
+func scaleRows(c tile.View, m, n int, beta float32) {
+	for i := range m {
+		row := c.Data[i*c.RowStride:][:n]
+		if beta == 0 {
+			clear(row)
+			continue
+		}
+		for j := range row {
+			row[j] *= beta
+		}
+	}
+}

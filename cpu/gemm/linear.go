@@ -1,0 +1,103 @@
+package gemm
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
+	"fspda/device"
+)
+
+// linearKernels are fully connected layers and their gradients, each of which is a matrix product and what follows it.
+var Kernels = kernel.Table{
+	device.Linear:             productKernel(linear(addBias)),
+	device.LinearSigmoid:      productKernel(linear(biasSigmoid)),
+	device.LinearReLU:         productKernel(linear(biasReLU)),
+	device.LinearGradX:        productKernel(linearGradX(noEpilogue)),
+	device.LinearGradXSigmoid: productKernel(linearGradX(timesSigmoidGrad)),
+	device.LinearGradXReLU:    productKernel(linearGradX(timesReLUGrad)),
+	device.LinearGradW:        {Run: linearGradW},
+	device.LinearGradWDecay:   {Run: linearGradWDecay},
+}
+
+// productKernel is a kernel that computes one matrix product in parts.
+func productKernel(call func(o *kernel.Args) call) kernel.Kernel {
+	run := func(o *kernel.Args, part, of int) {
+		g := call(o)
+		p := g.part(part, of)
+		p.run()
+	}
+	return kernel.Kernel{Run: func(o *kernel.Args) error {
+		g := call(o)
+		o.Parallel(g.parts(o.Threads()), run)
+		return nil
+	}}
+}
+
+// linear: y = then(x·Wᵀ + b).
+func linear(then epilogueOp) func(o *kernel.Args) call {
+	return func(o *kernel.Args) call {
+		x, w, bias, y := o.In[0], o.In[1], o.In[2], o.Out[0]
+		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
+		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, epilogue: epilogue{op: then, operand: bias},
+			bytesA: o.InputBytes()}
+	}
+}
+
+// linearGradX: dx = dy·W, times (dy·W)·y·(1-y) with bySigmoid, or where y > 0, else 0, with byReLU.
+func linearGradX(then epilogueOp) func(o *kernel.Args) call {
+	return func(o *kernel.Args) call {
+		e := epilogue{op: then}
+		if then != noEpilogue {
+			e.operand = o.In[2]
+		}
+		dy, w, dx := o.In[0], o.In[1], o.Out[0]
+		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
+		return call{m: m, n: k, k: n, alpha: 1, a: dy, lda: n, b: w, ldb: k, c: dx, ldc: k, epilogue: e}
+	}
+}
+
+// gradW: dW = dyᵀ·x. The transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a
+// vector: with ten outputs it would be half again slower.
+func gradW(o *kernel.Args) call {
+	x, dy, dw := o.In[0], o.In[1], o.Out[0]
+	m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
+	return call{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, bytesB: o.InputBytes()}
+}
+
+// linearGradW: dW = dyᵀ·x, db = column sums of dy.
+func linearGradW(o *kernel.Args) error {
+	g := gradW(o)
+	if parts := g.parts(o.Threads()); parts > 1 {
+		o.Parallel(parts+1, gradWPart)
+		return nil
+	}
+	g.run()
+	vec.ColumnSums(o.Out[1], o.In[1], o.Dims[0], o.Dims[1])
+	return nil
+}
+
+// gradWPart is a part of the product, and, as the last part, the column sums.
+func gradWPart(o *kernel.Args, part, of int) {
+	if part < of-1 {
+		g := gradW(o)
+		p := g.part(part, of-1)
+		p.run()
+		return
+	}
+	vec.ColumnSums(o.Out[1], o.In[1], o.Dims[0], o.Dims[1])
+}
+
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at once: in pieces between the products it
+// takes three times as long.
+func linearGradWDecay(o *kernel.Args) error {
+	if err := linearGradW(o); err != nil {
+		return err
+	}
+	o.ParallelRange(len(o.Out[0]), gradWDecayPart)
+	return nil
+}
+
+func gradWDecayPart(o *kernel.Args, part, of int) {
+	dw, w := o.Out[0], o.In[2]
+	from, to := kernel.SplitUnits(part, of, len(dw), kernel.LineFloats)
+	vec.AddScaled(dw[from:to], dw[from:to], float32(o.Attr), w[from:to], false)
+}

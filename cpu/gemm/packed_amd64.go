@@ -1,0 +1,301 @@
+//go:build !noasm
+
+package gemm
+
+import (
+	"sync"
+	"unsafe"
+
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache,
+// the columns of B in the second. The rows of a block lie in the third if they are packed; more of
+// them share the packing of B.
+const (
+	blockRows = 1120 // a multiple of the height of the highest tile
+	blockCols = 256
+	stripRows = 16 // distance of columns of a packed strip of A
+)
+
+// Packed strips and panels are a column of theirs longer than they need be. Else they would begin
+// at a multiple of 4 KB from each other for the usual depth, and what is written to all of them
+// side by side would meet in the same lines of the first cache.
+func stripSize(depth int) int { return stripRows * (depth + 1) }
+
+// panelAt is where the packed panel that begins at a column of op(B) lies.
+func panelOffset(col, depth int) int { return col * (depth + 1) }
+
+// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls
+// allocate nothing.
+type workspace struct {
+	a, b   []float32 // a grows when it is needed
+	wholeB []float32 // of op(B) where it is packed at once: grows, too
+	tile   tile.Args
+}
+
+var workspaces = sync.Pool{New: func() any { return &workspace{b: kernel.Aligned(panelOffset(blockCols, tile.Depth))} }}
+
+// job is one call.
+type job struct {
+	*tile.Set
+	*workspace
+	m, n, k      int
+	parts        int // of the rows
+	a, b, c      tile.View
+	bytesB       kernel.ByteMatrix // instead of b, or no bytes
+	packA, packB bool
+	firstPacked  int       // the first column of the block at work that lies in the workspace
+	panelBuf     []float32 // the workspace of that block's op(B)
+	// in the workspace, from one chunk of op(B) to the next, where all of it is packed at once;
+	// else 0
+	chunkSize     int
+	epilogue      epilogue
+	nextStrip     unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
+	nextStripStep int
+	nextRows      cacheLines // what the next strip needs of op(A), from memory
+	nextBlock     cacheLines // what the next block needs of op(B)
+	nextBytes     bytePrefetch
+}
+
+// block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and
+// column col on.
+type block struct{ part, i, rows, chunk, p, depth, col, cols int }
+
+// product is gemmThen without its checks.
+func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
+	if worthTransposing(s, m, n, k, a, b, beta) {
+		transposedProduct(s, m, n, k, alpha, a, kernel.ByteMatrix{}, b, c, then)
+		return
+	}
+	blockedProduct(s, m, n, k, alpha, a, b, kernel.ByteMatrix{}, beta, c, then)
+}
+
+// multiply is product as it stands. op(B) is b, or e where that has bytes.
+func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32, c tile.View, then epilogue) {
+	w := workspaces.Get().(*workspace)
+	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
+	parts := (m + blockRows - 1) / blockRows
+	j := job{Set: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c, bytesB: e,
+		packA: shouldPackA(a, n), packB: e.Bytes != nil || shouldPackB(b, m), panelBuf: w.b, epilogue: then}
+	if j.packsWholeB() {
+		j.packWholeB()
+	}
+	at := j.blockAt(0, 0, 0)
+	j.prefetchFirstRows(&at)
+	for at.rows > 0 {
+		next := j.after(&at)
+		j.block(&at, &next, beta)
+		at = next
+	}
+	w.tile = tile.Args{} // so that the pool keeps no operand alive
+	workspaces.Put(w)
+}
+
+func (j *job) blockAt(part, chunk, col int) block {
+	i, rows := kernel.Split(part, j.parts, j.m)
+	p, depth := kernel.Split(chunk, tile.Chunks(j.k), j.k)
+	return block{part, i, rows, chunk, p, depth, col, min(blockCols, j.n-col)}
+}
+
+// after returns the block that follows: further columns, then further products, then further rows,
+// and none of any at the end.
+func (j *job) after(b *block) block {
+	switch {
+	case b.col+b.cols < j.n:
+		return j.blockAt(b.part, b.chunk, b.col+b.cols)
+	case b.p+b.depth < j.k:
+		return j.blockAt(b.part, b.chunk+1, 0)
+	case b.part+1 < j.parts:
+		return j.blockAt(b.part+1, 0, 0)
+	}
+	return block{}
+}
+
+// keepsAll says whether op(B) is small enough to be packed at once and stay in the second cache,
+// while strip after strip of C takes all of its products: C then is added to while it lies in the
+// first cache, and op(A) is read as it lies in memory.
+func (j *job) packsWholeB() bool {
+	const most = 1 << 17
+	return j.packB && !j.packA && j.a.ColStride == 1 && j.n <= blockCols && tile.Chunks(j.k) > 1 && j.n*j.k <= most &&
+		j.m >= 2*len(j.Tiles)
+}
+
+// packAll packs op(B), and makes every strip a part of its own.
+func (j *job) packWholeB() {
+	chunks := tile.Chunks(j.k)
+	_, depth := kernel.Split(0, chunks, j.k)
+	wide := 2 * j.Lanes
+	j.chunkSize = panelOffset((j.n+wide-1)/wide*wide, depth)
+	j.workspace.wholeB = kernel.Grow(j.workspace.wholeB, chunks*j.chunkSize)
+	for chunk := range chunks {
+		p, depth := kernel.Split(chunk, chunks, j.k)
+		j.panelBuf = j.workspace.wholeB[chunk*j.chunkSize:]
+		j.firstPacked = j.packPanelsAt(p, 0, j.n, depth)
+	}
+	j.parts = j.strips(j.m)
+}
+
+// A page of memory holds that many numbers. Rows so far apart compete for the same lines of a
+// cache.
+const pageFloats = 1024
+
+// worthPackingA says whether op(A) is to be packed. The micro-kernels read it in place at nearly
+// the same speed, unless its rows meet in the cache.
+func shouldPackA(a tile.View, n int) bool {
+	return max(a.RowStride, a.ColStride)%pageFloats == 0 && n >= 4*32
+}
+
+// worthPackingB says whether op(B) is to be packed. They need the columns side by side, and where
+// there are many rows of C to share the cost, rows that lie together.
+func shouldPackB(b tile.View, m int) bool {
+	return b.ColStride != 1 || m >= 512 || b.RowStride%pageFloats == 0 && m >= 64
+}
+
+// block does the work of b, and has the caches fetch what the next block needs.
+func (j *job) block(b, next *block, beta float32) {
+	strips := j.strips(b.rows)
+	if j.packA && b.col == 0 {
+		j.packStrips(j.a.From(b.i, b.p), strips, b.rows, b.depth)
+	}
+	switch {
+	case j.chunkSize > 0:
+		j.panelBuf = j.workspace.wholeB[b.chunk*j.chunkSize:]
+	case b.part == 0 || j.n > blockCols || j.k > tile.Depth: // else all of B is in the workspace
+		j.firstPacked = j.packPanelsAt(b.p, b.col, b.cols, b.depth)
+	}
+	j.nextBlock, j.nextBytes = cacheLines{}, bytePrefetch{}
+	if j.chunkSize == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
+		if j.bytesB.Bytes != nil {
+			j.nextBytes = newBytePrefetch(j.bytesB.From(next.p, next.col), next.depth, next.cols,
+				strips*((b.cols+2*j.Lanes-1)/(2*j.Lanes)))
+		} else {
+			j.nextBlock = linesOf(j.b.From(next.p, next.col), next.depth, next.cols)
+		}
+	}
+	if b.p > 0 {
+		beta = 1
+	}
+	a, apart := j.a.From(b.i, b.p), 0
+	if j.packA {
+		a, apart = tile.ColMajor(j.workspace.a, stripRows), stripSize(b.depth)
+	}
+	t := &j.tile
+	t.ARow, t.ACol, t.K, t.Beta = 4*a.RowStride, 4*a.ColStride, b.depth, beta
+	last := b.p+b.depth == j.k && j.epilogue.op != noEpilogue
+	low, high := b.rows/strips, b.rows%strips
+	for s, i, at := 0, 0, 0; s < strips; s++ {
+		height := low
+		if s < high {
+			height++
+		}
+		t.A = &a.Data[at]
+		if height > 1 {
+			t.A2 = &a.Data[at+(height+1)/2*a.RowStride]
+		}
+		if at += apart; apart == 0 {
+			at += height * a.RowStride
+		}
+		switch {
+		case j.chunkSize > 0:
+			j.prefetchStripPart(b)
+		case s+1 < strips:
+			j.prefetchStrip(&a, at, height, b.depth)
+			j.prefetchRows(&a, at, height, b)
+		default:
+			j.nextRows = cacheLines{}
+			j.prefetchFirstStrip(next, height)
+		}
+		c := j.c.Data[(b.i+i)*j.c.RowStride+b.col:]
+		j.strip(height, b, c)
+		if last {
+			j.epilogue.apply(b.i+i, b.col, height, b.cols, tile.RowMajor(c, j.c.RowStride))
+		}
+		i += height
+	}
+}
+
+// strips is how many strips so many rows make: as few as possible, of nearly the same height, the
+// higher ones first.
+func (j *job) strips(rows int) int { return (rows + len(j.Tiles) - 1) / len(j.Tiles) }
+
+// packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
+func (j *job) packStrips(a tile.View, strips, rows, depth int) {
+	size := stripSize(depth)
+	j.workspace.a = kernel.Grow(j.workspace.a, strips*size)
+	dst := j.workspace.a
+	if a.RowStride == 1 {
+		low, high := rows/strips, rows%strips
+		tile.PackCopy(dst, size, stripRows, a, low+1, high, depth)
+		tile.PackCopy(dst[high*size:], size, stripRows, a.From(high*(low+1), 0), low, strips-high, depth)
+		return
+	}
+	for s := range strips {
+		first, height := kernel.Split(s, strips, rows)
+		tile.PackTransposed(dst[s*size:], stripRows, a.From(first, 0), height, depth)
+	}
+}
+
+// panelsAt packs depth rows and some columns of op(B), from element p,col on. See panels.
+func (j *job) packPanelsAt(p, col, cols, depth int) (first int) {
+	if j.bytesB.Bytes != nil {
+		return j.packBytePanels(j.bytesB.From(p, col), cols, depth)
+	}
+	return j.packPanels(j.b.From(p, col), cols, depth)
+}
+
+// panels packs columns of op(B), as many as are to be packed, and returns the first: the panel that
+// begins at column c is at c·depth.
+func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
+	wide := 2 * j.Lanes
+	if !j.packB {
+		if j.Masked {
+			return cols
+		}
+		first = cols / wide * wide
+	}
+	across := b.T()
+	dst := j.panelBuf
+	if across.RowStride == 1 {
+		full := cols/wide - first/wide
+		tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0), wide, full, depth)
+		first += full * wide
+		if first < cols {
+			tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0), cols-first, 1,
+				depth)
+		}
+		return first - full*wide
+	}
+	for at := first; at < cols; at += wide {
+		tile.PackTransposed(dst[panelOffset(at, depth):], wide, across.From(at, 0), min(wide, cols-at), depth)
+	}
+	return first
+}
+
+// strip computes a strip of C, tile after tile.
+func (j *job) strip(height int, b *block, c []float32) {
+	wide, t := 2*j.Lanes, &j.tile
+	tiles := &j.Tiles[height-1]
+	half := (height + 1) / 2 * j.c.RowStride
+	for at := 0; at < b.cols; at += wide {
+		if t.B, t.BRow = &j.panelBuf[panelOffset(at, b.depth)], 4*wide; at < j.firstPacked {
+			t.B, t.BRow = &j.b.Data[b.p*j.b.RowStride+b.col+at], 4*j.b.RowStride
+		}
+		t.C = &c[at]
+		if height > 1 {
+			t.C2 = &c[half+at]
+		}
+		if at+wide >= b.cols {
+			setPrefetch(t, j.nextStrip, j.nextStripStep)
+		} else {
+			j.prefetchInTile(t)
+		}
+		vectors := 1
+		if t.Last = min(wide, b.cols-at); t.Last > j.Lanes {
+			vectors, t.Last = 2, t.Last-j.Lanes
+		}
+		j.prefetchBytes()
+		tiles[vectors-1](t)
+	}
+}

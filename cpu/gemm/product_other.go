@@ -1,0 +1,26 @@
+//go:build !amd64 || noasm
+
+package gemm
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// product is gemmThen without its checks.
+func product(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
+	plainProduct(m, n, k, alpha, a, b, beta, c, then)
+}
+
+// takesBytes says whether products over so many examples take them as bytes.
+func TakesBytes(int) bool { return false }
+
+func productOfBytesA(int, int, int, float32, kernel.ByteMatrix, tile.View, tile.View, epilogue) {
+	panic(noBytes)
+}
+
+func productOfBytesB(int, int, int, float32, tile.View, kernel.ByteMatrix, tile.View, epilogue) {
+	panic(noBytes)
+}
+
+const noBytes = "cpu: a product in Go takes no bytes"

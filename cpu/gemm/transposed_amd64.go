@@ -1,0 +1,77 @@
+//go:build !noasm
+
+package gemm
+
+import (
+	"sync"
+
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// turnedRows is how many rows of C are computed as columns at a time.
+const transposedRows = blockCols
+
+// turnedRoom holds those columns. It is apart from workspace, which the product within needs too:
+// whoever took one for this and one for that would find the room in the wrong one the next time.
+type transposedBuffer struct{ c []float32 }
+
+var transposedBuffers = sync.Pool{New: func() any { return new(transposedBuffer) }}
+
+// worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products
+// commute, and the order of sums is that of k. It is where C has few columns beside whole vectors,
+// so that lanes would work for nothing. The costs are in multiply-adds of whole vectors, two of
+// which a processor does at a time.
+func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bool {
+	if beta != 0 || m < 2*s.Lanes || n%s.Lanes == 0 || n > maxTransposedCols {
+		return false
+	}
+	const chains = 4 // rows of a tile that keep the multipliers busy
+	whole := func(n int) int { return (n + s.Lanes - 1) / s.Lanes }
+	moved := 0 // numbers more than as it is; moving two costs as much as a multiply-add, within the second cache
+	if shouldPackB(b, m) {
+		moved -= n * k
+	}
+	if a.ColStride == 1 {
+		moved += m * k
+	}
+	return max(n, chains)*k*whole(m)+(moved+m*n)/2 < m*k*whole(n)
+}
+
+// turnedCols is the most columns of C where lanes without work matter.
+const maxTransposedCols = 160
+
+// productTurned is product with beta = 0, some rows of C after the other as columns of its
+// transpose. op(A) is a, or e where that has bytes.
+func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e kernel.ByteMatrix, b, c tile.View, then epilogue) {
+	room := transposedBuffers.Get().(*transposedBuffer)
+	room.c = kernel.Grow(room.c, n*transposedRows)
+	for i := 0; i < m; i += transposedRows {
+		rows := min(transposedRows, m-i)
+		t := tile.RowMajor(room.c, rows)
+		turned := b.T()
+		if e.Bytes != nil {
+			blockedProduct(s, n, rows, k, alpha, turned, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{})
+		} else {
+			part := a.From(i, 0)
+			packedProduct(s, n, rows, k, alpha, turned, part.T(), 0, t, epilogue{})
+		}
+		out := c.From(i, 0)
+		storeTransposed(out, t, rows, n)
+		then.apply(i, 0, rows, n, out)
+	}
+	transposedBuffers.Put(room)
+}
+
+// turnBack writes rows×cols elements of c, and no other: c[i][j] = t[j][i].
+func storeTransposed(c, t tile.View, rows, cols int) {
+	whole := cols &^ 7
+	if whole > 0 {
+		tile.PackTransposed(c.Data, c.RowStride, t, whole, rows)
+	}
+	for j := whole; j < cols; j++ {
+		for i, v := range t.Data[j*t.RowStride:][:rows] {
+			c.Data[i*c.RowStride+j] = v
+		}
+	}
+}

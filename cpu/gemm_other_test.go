@@ -1,6 +1,0 @@
-//go:build !amd64 || noasm
-
-package cpu
-
-// implementations is empty: there is only the Go one.
-func implementations() []implementation { return nil }

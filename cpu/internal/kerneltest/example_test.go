@@ -1,0 +1,13 @@
+package kerneltest_test
+
+import (
+	"fmt"
+
+	"fspda/cpu/internal/kerneltest"
+)
+
+// The same name gives the same numbers.
+func ExampleNoise() {
+	fmt.Println(kerneltest.Same(kerneltest.Noise("x", 3)[2], kerneltest.Noise("x", 3)[2]))
+	// Output: true
+}

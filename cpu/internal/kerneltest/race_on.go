@@ -1,0 +1,6 @@
+//go:build race
+
+package kerneltest
+
+// Race is true under the race detector, which makes pools forget on purpose and slows loops in Go down.
+const Race = true

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/build"
+
+	"fspda/cpu/internal/asmgen"
+)
+
+// file is what the generator writes.
+var file = asmgen.File{Generator: "fspda/cpu/internal/tilegen", Package: "tile", Emit: emit}
+
+func main() { asmgen.Main(file) }
+
+// emit writes all functions.
+func emit(c *build.Context) {
+	for _, s := range sets {
+		if !s.masked {
+			masks(c, s.lanes)
+		}
+		for rows := 1; rows <= s.rows; rows++ {
+			for vectors := 1; vectors <= maxVectors; vectors++ {
+				tile(c, s, rows, vectors)
+			}
+		}
+		peak(c, s)
+	}
+	transpose(c)
+	spread(c)
+}

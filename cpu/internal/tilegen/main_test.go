@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	"fspda/cpu/internal/asmgen"
+)
+
+// The files in the repository are what the generator writes.
+func TestNoDiff(t *testing.T) {
+	if err := file.Check("../../tile"); err != nil {
+		t.Error(err)
+	}
+}
+
+var printed = sync.OnceValues(func() (map[string][]string, error) { return asmgen.Functions(file) })
+
+// functions returns the instructions of every function by name.
+func functions(t *testing.T) map[string][]string {
+	t.Helper()
+	all, err := printed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// count is the number of lines between the labels from and to that begin with op.
+func count(lines []string, from, to, op string) int {
+	n, inside := 0, from == ""
+	for _, l := range lines {
+		switch {
+		case l == from+":":
+			inside = true
+		case to != "" && strings.HasPrefix(l, to):
+			if inside {
+				return n
+			}
+		case inside && strings.HasPrefix(l, op+" "):
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,114 @@
+package norm
+
+import (
+	"math"
+
+	"fspda/cpu/kernel"
+)
+
+// batchNormGrad is the gradient of BatchNorm with what follows.
+func batchNormGrad(follows int) func(*kernel.Args) error {
+	return columnKernel(func(o *kernel.Args, part, of int) {
+		in := o.In
+		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: follows, x: in[0]}
+		if follows != plain {
+			n.y = in[1]
+			in = in[1:]
+		}
+		n.dy, n.gamma, n.mean, n.variance = in[1], in[2], in[3], in[4]
+		out := o.Out
+		n.dx = out[0]
+		if follows == withAddReLU {
+			n.dz = out[1]
+			out = out[1:]
+		}
+		n.dgamma, n.dbeta = out[1], out[2]
+		n.run(kernel.SplitUnits(part, of, n.c, kernel.LineFloats))
+	})
+}
+
+// normGradient is one call of a gradient.
+type normGradient struct {
+	m, c, activation int
+	eps              float64
+
+	x, y, dy, dx, dz      []float32
+	gamma, mean, variance []float32
+	dgamma, dbeta         []float32
+}
+
+func (n *normGradient) run(from, to int) {
+	w := bufferPool.Get().(*columnBuffers)
+	for col := from; col < to; col += maxCols {
+		cols := min(maxCols, to-col)
+		n.sums(w, col, cols)
+		n.factors(w, col, cols)
+		n.apply(w, col, cols)
+	}
+	active().fence()
+	bufferPool.Put(w)
+}
+
+// streamsPast says whether an output goes past the cache. A gradient has up to five matrices at
+// work, and fewer of their rows stay in the third cache than in a forward pass.
+func (n *normGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, nonTemporalBytes/2) }
+
+// rowsFrom returns what there is of a matrix from a place on.
+func fromOffset(matrix []float32, at int) []float32 {
+	if matrix == nil {
+		return nil
+	}
+	return matrix[at:]
+}
+
+// sums computes A and B of columns.
+func (n *normGradient) sums(w *columnBuffers, col, cols int) {
+	copy(w.mean, n.mean[col:][:cols])
+	gradSums := active().gradSums[n.nonTemporal(n.dz)][n.activation]
+	step := rowsPerCall(cols)
+	ahead := columnPrefetch(n.m, n.c, step)
+	if n.activation != plain {
+		ahead = rowPrefetch(3)
+	}
+	for first := 0; first < n.m; first += blockRows {
+		end := min(first+blockRows, n.m)
+		for i := first; i < end; i += step {
+			s, at := span{n.c, min(step, end-i), cols, ahead}, i*n.c+col
+			gradSums(s, n.x[at:], n.dy[at:], fromOffset(n.y, at), fromOffset(n.dz, at), w.mean, w.part[0], w.part[1])
+		}
+		w.fold(active(), cols)
+	}
+}
+
+// factors turns the sums of columns into their gradients and into the factors of dx.
+func (n *normGradient) factors(w *columnBuffers, col, cols int) {
+	m := float64(n.m)
+	for j := range cols {
+		sum, product := w.sum[0][j], w.sum[1][j]
+		inv := 1 / math.Sqrt(float64(n.variance[col+j])+n.eps)
+		k := float64(n.gamma[col+j]) * inv
+		along := product * inv
+		n.dbeta[col+j], n.dgamma[col+j] = float32(sum), float32(along)
+		w.a[j] = float32(k)
+		w.b[j] = float32(-(k * inv * along) / m)
+		w.e[j] = float32(-(k * sum) / m)
+	}
+	w.clearSums(cols)
+}
+
+// apply computes dx, from the last rows to the first.
+func (n *normGradient) apply(w *columnBuffers, col, cols int) {
+	g, follows := n.dy, n.activation
+	if follows == withAddReLU { // the first pass has left g in dz
+		g, follows = n.dz, plain
+	}
+	gradient := active().gradient[n.nonTemporal(n.dx)][follows]
+	step, ahead := rowsPerCall(cols), rowPrefetch(2)
+	if follows == withReLU {
+		ahead = rowPrefetch(3)
+	}
+	for i := (n.m - 1) / step * step; i >= 0; i -= step {
+		s, at := span{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
+		gradient(s, n.x[at:], g[at:], fromOffset(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
+	}
+}

@@ -1,0 +1,8 @@
+//go:build !amd64 || noasm
+
+package norm
+
+import "fspda/cpu/isa"
+
+// loopsOf holds the loops by instruction set.
+var sets = [isa.Count]*loops{isa.Go: &plainLoops}

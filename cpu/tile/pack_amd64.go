@@ -1,0 +1,43 @@
+//go:build !noasm
+
+package tile
+
+// packAcross writes rows×depth elements of src, whose rows are contiguous, transposed: dst[p·ds+r]
+// = src[r][p]. Between rows and the next multiple of eight it leaves anything.
+func PackTransposed(dst []float32, ds int, src View, rows, depth int) {
+	const side = 8 // of the square that transpose8AVX2 takes
+	whole := depth / side * side
+	for r := 0; r < rows; r += side {
+		if whole > 0 {
+			transpose8AVX2(&dst[r], ds, &src.Data[r*src.RowStride], src.RowStride, min(side, rows-r), whole/side)
+		}
+		for l := r; l < min(r+side, rows); l++ {
+			for p := whole; p < depth; p++ {
+				dst[p*ds+l] = src.Data[l*src.RowStride+p]
+			}
+		}
+	}
+}
+
+// packAhead is how many rows in advance packAlong asks for.
+const prefetchRows = 8
+
+// packAlong writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r]
+// = src[i·rows+r][p]. Between rows and the next multiple of eight it leaves anything.
+func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
+	if pieces == 0 {
+		return
+	}
+	read := (rows + 7) &^ 7
+	for p := range depth {
+		to, from := dst[p*ds:], src.Data[p*src.ColStride:]
+		i := 0
+		if len(from) >= read { // as many as can be read without reading past the end
+			i = min(pieces, (len(from)-read)/rows+1)
+			spreadAVX2(&to[0], size, &from[0], rows, i, read/8, prefetchRows*src.ColStride)
+		}
+		for ; i < pieces; i++ {
+			copy(to[i*size:][:rows], from[i*rows:])
+		}
+	}
+}

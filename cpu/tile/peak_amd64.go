@@ -1,0 +1,31 @@
+//go:build !noasm
+
+package tile
+
+import "time"
+
+const peakChains = 14
+
+func Peak(d time.Duration) float64 {
+	s := Active()
+	if s == nil {
+		return 0
+	}
+	return s.Peak(d)
+}
+
+// peak is Peak with the instructions of this set.
+func (s *Set) Peak(d time.Duration) float64 {
+	const times = 2000 // some 4 µs
+	loop, loops := peakAVX2, 0
+	if s == &avx512 {
+		loop = peakAVX512
+	}
+	for begin := time.Now(); ; {
+		loop(1e-3, times)
+		loops++
+		if took := time.Since(begin); took >= d && took > 0 {
+			return 2 * times * peakChains * float64(s.Lanes) * float64(loops) / float64(took.Nanoseconds())
+		}
+	}
+}

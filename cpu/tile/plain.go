@@ -1,0 +1,25 @@
+package tile
+
+// plainTile computes one block of depth products for rows×cols elements of C. A tile at the edge of
+// C has its last row or column more than once, so that all tiles are of one size.
+func Plain(rows, cols, depth int, alpha float32, a, b View, beta float32, c View) {
+	var row [PlainRows]int
+	for i := range row {
+		row[i] = min(i, rows-1) * a.RowStride
+	}
+	var col [PlainCols]int
+	for j := range col {
+		col[j] = min(j, cols-1) * b.ColStride
+	}
+	s := plainSums(depth, a, row, b, col)
+	for i := range rows {
+		out := c.Data[i*c.RowStride:][:cols]
+		for j, old := range out {
+			if beta == 0 {
+				out[j] = alpha * s[i][j]
+			} else {
+				out[j] = float32(FMA(float64(alpha), float64(s[i][j]), float64(float32(beta*old))))
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package vec
+
+import (
+	"math"
+
+	"fspda/cpu/kernel"
+)
+
+// sigmoid: y = 1/(1+exp(-x)).
+func sigmoid(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), sigmoidPart)
+	return nil
+}
+
+func sigmoidPart(o *kernel.Args, part, of int) {
+	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+	Sigmoids(o.Out[0][from:to], o.In[0][from:to])
+}
+
+// sigmoidGrad: dx = dy·y·(1-y).
+func sigmoidGrad(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), sigmoidGradPart)
+	return nil
+}
+
+func sigmoidGradPart(o *kernel.Args, part, of int) {
+	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+	SigmoidGrads(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
+}
+
+// relu: y = max(x, 0). NaN stays NaN.
+func relu(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), reluPart)
+	return nil
+}
+
+func reluPart(o *kernel.Args, part, of int) {
+	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+	ReLUs(o.Out[0][from:to], o.In[0][from:to], nonTemporal(o.Out[0], o.In[0]))
+}
+
+// reluGrad: dx = dy where y > 0, else 0.
+func reluGrad(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), reluGradPart)
+	return nil
+}
+
+func reluGradPart(o *kernel.Args, part, of int) {
+	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+	ReLUGrads(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
+}
+
+// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the
+// exponential of any float32 argument that matters is finite, so this form needs no second one for
+// large |x|.
+func sigmoidsGo(dst, x []float32) {
+	var buffer [expBlock]float64
+	for len(x) > 0 {
+		e := buffer[:min(expBlock, len(x))]
+		for i, v := range x[:len(e)] {
+			e[i] = -float64(v)
+		}
+		exps(e)
+		d := dst[:len(e)]
+		for i, v := range e {
+			d[i] = float32(1 / (1 + v))
+		}
+		x, dst = x[len(e):], dst[len(e):]
+	}
+}
+
+// sigmoidGradsGo writes dy·y·(1-y) to dst, the product and the difference rounded to float32 before
+// they are multiplied.
+func sigmoidGradsGo(dst, y, dy []float32) {
+	dy, dst = dy[:len(y)], dst[:len(y)]
+	for i, v := range y {
+		dst[i] = float32(float32(dy[i]*v) * (1 - v))
+	}
+}
+
+// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN goes through; -0 becomes
+// 0. The choice is made on the bits, as integers: the compiler then needs no branch, which for
+// random signs is wrong half of the time.
+func relusGo(dst, x []float32) {
+	dst = dst[:len(x)]
+	for i, v := range x {
+		b := math.Float32bits(v)
+		if v <= 0 {
+			b = 0
+		}
+		dst[i] = math.Float32frombits(b)
+	}
+}
+
+// reluGradsGo writes dy where y > 0, else 0, to dst.
+func reluGradsGo(dst, y, dy []float32) {
+	dy, dst = dy[:len(y)], dst[:len(y)]
+	for i, v := range y {
+		b := uint32(0)
+		if g := math.Float32bits(dy[i]); v > 0 {
+			b = g
+		}
+		dst[i] = math.Float32frombits(b)
+	}
+}

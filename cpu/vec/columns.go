@@ -1,0 +1,30 @@
+package vec
+
+// rowBlock is how many rows are summed in one call.
+const rowBlock = 512
+
+// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
+// to the last.
+func ColumnSums(dst, a []float32, m, n int) {
+	for j := 0; j < n; j += colBlock {
+		var sums [colBlock]float64
+		columns := min(colBlock, n-j)
+		for i := 0; i < m; i += rowBlock {
+			addColumns(&sums, a[i*n+j:], min(rowBlock, m-i), n, columns)
+		}
+		for l, s := range sums[:columns] {
+			dst[j+l] = float32(s)
+		}
+	}
+}
+
+// addColumnsGo adds the rows of a, which begin stride numbers apart, to sums. There is at least one
+// row and one column.
+func addColumnsGo(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
+	s := sums[:columns]
+	for i := range rows {
+		for j, v := range a[i*stride:][:columns] {
+			s[j] += float64(v)
+		}
+	}
+}

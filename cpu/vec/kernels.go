@@ -1,0 +1,22 @@
+package vec
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/device"
+)
+
+// vecKernels are the kernels over vectors and rows.
+var Kernels = kernel.Table{
+	device.Sigmoid:             {Run: sigmoid},
+	device.SigmoidGrad:         {Run: sigmoidGrad},
+	device.ReLU:                {Run: relu},
+	device.ReLUGrad:            {Run: reluGrad},
+	device.SoftmaxCrossEntropy: {Run: softmaxCrossEntropy},
+	device.Score:               {Run: score},
+	device.HalfSquare:          {Run: halfSquare},
+	device.Scale:               {Run: scale},
+	device.ScaleBy:             {Run: scaleBy},
+	device.Add:                 {Run: add},
+	device.AddScaled:           {Run: addScaled},
+	device.MoveAverage:         {Run: moveAverage},
+}

@@ -1,0 +1,124 @@
+package vec
+
+import (
+	"sync"
+
+	"fspda/cpu/kernel"
+)
+
+// softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax
+// - onehot)/m; with an attr s, the onehot is smoothed.
+func softmaxCrossEntropy(o *kernel.Args) error {
+	if o.Attr != 0 {
+		return smoothCrossEntropy(o)
+	}
+	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
+	m, n := o.Dims[0], o.Dims[1]
+	w := softmaxPool.Get().(*softmaxRows)
+	defer softmaxPool.Put(w)
+	total, perRow := 0.0, 1/float64(m)
+	for i := 0; i < m; i += w.rows {
+		w.begin(m-i, n)
+		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
+		if err := w.labels(labels, i, n); err != nil {
+			return err
+		}
+		e := w.exponentials(d, x, n)
+		total = w.addLosses(total, x, n)
+		w.gradients(d, e, n, perRow)
+	}
+	loss[0] = float32(float64(total * perRow))
+	return nil
+}
+
+// rowWork is what is worked out for some rows of logits at a time.
+type softmaxRows struct {
+	rows  int
+	class [rowsPerPass]int
+	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
+	maximum [rowsPerPass]float32
+	sum     [rowsPerPass]float64 // of the exponentials of logit - top
+	scale   [rowsPerPass]float64 // 1/(rows of the batch · sum)
+	atLabel [rowsPerPass]float32 // gradient at the label
+	// the exponentials: a place of their own, since to read what was written as part of a vector
+	// just before takes long
+	exp [vecBlock]float32
+}
+
+// rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one
+// row has more.
+const rowsPerPass = 256
+
+var softmaxPool = sync.Pool{New: func() any { return new(softmaxRows) }}
+
+// begin takes as many of the rows that are left as there is room for.
+func (w *softmaxRows) begin(left, n int) { w.rows = max(1, min(left, rowsPerPass, vecBlock/n)) }
+
+// labels looks up the classes of row i and those after it.
+func (w *softmaxRows) labels(labels []float32, i, n int) error {
+	for r := range w.rows {
+		c, err := labelAt(labels, i+r, n)
+		if err != nil {
+			return err
+		}
+		w.class[r] = c
+	}
+	return nil
+}
+
+// exponentials returns exp(x - top), which is good until it is called again, and fills in top and
+// sum. Rows longer than vecBlock are written to dst, unless that is nil; the sum of one is that of
+// its blocks of vecBlock logits, from left to right.
+func (w *softmaxRows) exponentials(dst, x []float32, n int) []float32 {
+	if n <= vecBlock {
+		rowMaxima(w.maximum[:w.rows], x, n)
+		expRows(w.exp[:], w.sum[:w.rows], x, w.maximum[:], n)
+		return w.exp[:]
+	}
+	var top [1]float32
+	w.maximum[0] = negativeInf
+	for j := 0; j < n; j += vecBlock {
+		b := x[j:min(j+vecBlock, n)]
+		rowMaxima(top[:], b, len(b))
+		w.maximum[0] = max(w.maximum[0], top[0])
+	}
+	w.sum[0] = 0
+	for j := 0; j < n; j += vecBlock {
+		b, d := x[j:min(j+vecBlock, n)], w.exp[:]
+		if dst != nil {
+			d = dst[j:]
+		}
+		var s [1]float64
+		expRows(d, s[:], b, w.maximum[:], len(b))
+		w.sum[0] += s[0]
+	}
+	return dst
+}
+
+// addLosses adds log Σ exp(row) - row[class] of each row to total.
+func (w *softmaxRows) addLosses(total float64, x []float32, n int) float64 {
+	for r, c := range w.class[:w.rows] {
+		total += logOf(w.sum[r]) - (float64(x[r*n+c]) - float64(w.maximum[r]))
+	}
+	return total
+}
+
+// gradients writes the gradients to d, where e are the exponentials. The two may be the same.
+func (w *softmaxRows) gradients(d, e []float32, n int, perRow float64) {
+	for r, c := range w.class[:w.rows] {
+		s := perRow / w.sum[r]
+		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is
+		// close to 1.
+		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
+	}
+	if n <= vecBlock {
+		timesRows(d, e, w.scale[:w.rows], n)
+	} else {
+		for j := 0; j < n; j += vecBlock {
+			timesRows(d[j:], e[j:], w.scale[:1], min(vecBlock, n-j))
+		}
+	}
+	for r, c := range w.class[:w.rows] {
+		d[r*n+c] = w.atLabel[r]
+	}
+}

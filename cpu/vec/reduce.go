@@ -1,0 +1,51 @@
+package vec
+
+import "fspda/device"
+
+// Dot returns Σ a[k]·b[k] in float64. The order of additions is fixed, and a product of two float32
+// is exact in float64, so the result has the same bits on every machine. It panics if the lengths
+// differ.
+func (Ops) Dot(a, b device.Vector) float64 {
+	x, y := Data("Dot", a), Data("Dot", b)
+	CheckLen("Dot", "b", len(y), len(x))
+	return dot(x, y)
+}
+
+// dot takes the vectors in blocks, and adds the blocks from left to right.
+func dot(x, y []float32) float64 {
+	y = y[:len(x)]
+	s := 0.0
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		s += dotBlock(x[:n], y[:n])
+		x, y = x[n:], y[n:]
+	}
+	return s
+}
+
+// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not wait for
+// each other and fill vectors. The sums are then added like a tree: sum l takes sum l+16, then l+8,
+// l+4, l+2 and l+1.
+func dotGo(x, y []float32) float64 {
+	var s [dotSums]float64
+	y = y[:len(x)]
+	for len(x) > 0 {
+		n := min(dotSums, len(x))
+		for l, v := range x[:n] {
+			s[l] += float64(float64(v) * float64(y[l]))
+		}
+		x, y = x[n:], y[n:]
+	}
+	return tree(s[:])
+}
+
+// tree adds the upper half of s to its lower half until one number is left. The length is a power
+// of two.
+func tree(s []float64) float64 {
+	for half := len(s) / 2; half > 0; half /= 2 {
+		for l := range half {
+			s[l] += s[l+half]
+		}
+	}
+	return s[0]
+}

@@ -1,0 +1,66 @@
+package vec
+
+import (
+	"slices"
+
+	"fspda/device"
+)
+
+const (
+	scatterBlock = 4096 // numbers of a vector to which all parts add before the next ones: they stay in the first cache
+	scatterParts = 32   // parts at a time
+)
+
+// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
+// one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
+// has not the length of its Idx, or if a coordinate lies beyond dst.
+func (Ops) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
+	v := Data("ScatterAdd", dst)
+	for _, p := range parts {
+		x, k := indexOf("ScatterAdd", p.Idx)
+		if x == nil {
+			k = len(v)
+		} else {
+			x.inside("ScatterAdd", len(v))
+		}
+		CheckLen("ScatterAdd", "a part", len(Data("ScatterAdd", p.V)), k)
+	}
+	for len(parts) > 0 {
+		n := min(scatterParts, len(parts))
+		addParts(v, parts[:n])
+		parts = parts[n:]
+	}
+}
+
+// addParts goes through v block by block. Each number gets what the parts have for it in their
+// order, as it would from one after the other.
+func addParts(v []float32, parts []device.SparseTerm) {
+	var done [scatterParts]int // coordinates of each part
+	block := scatterBlock
+	if len(parts) == 1 {
+		block = len(v)
+	}
+	for begin := 0; begin < len(v); begin += block {
+		end := min(begin+block, len(v))
+		for k, p := range parts {
+			values, a := p.V.(*Vector).Data, float32(p.A)
+			x, _ := indexOf("ScatterAdd", p.Idx)
+			if x == nil {
+				plusTimes(v[begin:end], a, values[begin:end])
+				continue
+			}
+			at := x.coordinates[done[k]:]
+			n, _ := slices.BinarySearch(at[:min(block, len(at))], uint32(end))
+			scatterAdd(v, at, n, values[done[k]:], a)
+			done[k] += n
+		}
+	}
+}
+
+// scatterAddGo: v[at] += a·p for the first n coordinates.
+func scatterAddGo(v []float32, at []uint32, n int, p []float32, a float32) {
+	p = p[:n]
+	for j, i := range at[:n] {
+		v[i] += float32(a * p[j])
+	}
+}

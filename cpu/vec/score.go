@@ -1,0 +1,52 @@
+package vec
+
+import (
+	"fspda/cpu/kernel"
+)
+
+// topRank is how many of the largest logits count in the third sum of score.
+const topRank = 5
+
+// score: sums over the rows of the cross entropy, of hits and of top-5 hits.
+func score(o *kernel.Args) error {
+	logits, labels, sums := o.In[0], o.In[1], o.Out[0]
+	m, n := o.Dims[0], o.Dims[1]
+	loss, hits, hits5 := 0.0, 0, 0
+	w := softmaxPool.Get().(*softmaxRows)
+	defer softmaxPool.Put(w)
+	for i := 0; i < m; i += w.rows {
+		w.begin(m-i, n)
+		x := logits[i*n : (i+w.rows)*n]
+		if err := w.labels(labels, i, n); err != nil {
+			return err
+		}
+		w.exponentials(nil, x, n)
+		loss = w.addLosses(loss, x, n)
+		for r, c := range w.class[:w.rows] {
+			switch r := rank(x[r*n:(r+1)*n], c); {
+			case r == 0:
+				hits++
+				hits5++
+			case r < topRank:
+				hits5++
+			}
+		}
+	}
+	sums[0], sums[1], sums[2] = float32(loss), float32(hits), float32(hits5)
+	return nil
+}
+
+// rank returns how many logits come before row[c]: the larger ones, and the equal ones of lower
+// index. A row with a NaN puts c behind all.
+func rank(row []float32, c int) int {
+	r, v := 0, row[c]
+	for j, w := range row {
+		if w != w {
+			return max(len(row), topRank)
+		}
+		if w > v || w == v && j < c {
+			r++
+		}
+	}
+	return r
+}

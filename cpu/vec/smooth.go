@@ -1,0 +1,48 @@
+package vec
+
+import (
+	"fspda/cpu/kernel"
+)
+
+// smoothCrossEntropy is softmaxCrossEntropy with targets s/n, and 1-s more at the label. It goes
+// through the logits in float64, one by one: label smoothing comes with networks beside which that
+// is nothing.
+func smoothCrossEntropy(o *kernel.Args) error {
+	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
+	m, n := o.Dims[0], o.Dims[1]
+	w := softmaxPool.Get().(*softmaxRows)
+	defer softmaxPool.Put(w)
+	total := 0.0
+	for i := 0; i < m; i += w.rows {
+		w.begin(m-i, n)
+		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
+		if err := w.labels(labels, i, n); err != nil {
+			return err
+		}
+		e := w.exponentials(d, x, n)
+		for r := range w.rows {
+			total += w.smoothRow(r, x[r*n:(r+1)*n], e[r*n:], d[r*n:(r+1)*n], o.Attr, 1/float64(m))
+		}
+	}
+	loss[0] = float32(float64(total / float64(m)))
+	return nil
+}
+
+// smoothRow writes the gradient of row r, perRow times that of its own loss, to d and returns that
+// loss. The exponentials e may lie in d.
+func (w *softmaxRows) smoothRow(r int, x, e, d []float32, s, perRow float64) float64 {
+	label, top, sum := w.class[r], float64(w.maximum[r]), w.sum[r]
+	each := s / float64(len(x)) // the target of every class
+	below := 0.0                // Σ (x - top)
+	for j, v := range x {
+		below += float64(v) - top
+		// At the label p-1 is taken before rounding: it is what remains of the gradient when p is
+		// close to 1.
+		p := float64(e[j]) / sum
+		if j == label {
+			p = (float64(e[j])-sum)/sum + s
+		}
+		d[j] = float32(float64((p - each) * perRow))
+	}
+	return logOf(sum) - float64((1-s)*(float64(x[label])-top)) - float64(each*below)
+}

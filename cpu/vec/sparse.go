@@ -1,0 +1,129 @@
+package vec
+
+import "fspda/device"
+
+// diffBlock is how many differences are held at a time when there are more than two terms: 1 KB.
+const diffBlock = 256
+
+// Gather computes dst[j] = src[idx[j]], or copies src where idx is nil. It panics if dst has not
+// the length of idx (of src where idx is nil), or if a coordinate lies beyond src.
+func (Ops) Gather(dst, src device.Vector, idx device.Index) {
+	d, s := Data("Gather", dst), Data("Gather", src)
+	x, k := indexOf("Gather", idx)
+	if x == nil {
+		CheckLen("Gather", "dst", len(d), len(s))
+		copy(d, s)
+		return
+	}
+	CheckLen("Gather", "dst", len(d), k)
+	at := x.inside("Gather", len(s))
+	gatherAt(d, s, at)
+}
+
+// gatherAtGo writes src[at[j]] to dst[j].
+func gatherAtGo(dst, src []float32, at []uint32) {
+	dst = dst[:len(at)]
+	for j, i := range at {
+		dst[j] = src[i]
+	}
+}
+
+// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term, difference, product and sum
+// rounded one by one to float32. A nil idx stands for all coordinates of V. It panics if own, other
+// and idx differ in length, or if a coordinate lies beyond a V.
+func (Ops) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+	p, q := Data("AddDiff", own), Data("AddDiff", other)
+	CheckLen("AddDiff", "other", len(q), len(p))
+	x, k := indexOf("AddDiff", idx)
+	if x != nil {
+		CheckLen("AddDiff", "own", len(p), k)
+	}
+	for _, t := range to {
+		v := Data("AddDiff", t.V)
+		if x == nil {
+			CheckLen("AddDiff", "a term", len(v), len(p))
+		} else {
+			x.inside("AddDiff", len(v))
+		}
+	}
+	if x == nil {
+		addDiff(p, q, nil, to)
+	} else {
+		addDiff(p, q, x.coordinates, to)
+	}
+}
+
+// addDiff chooses the loop. A nil at stands for all coordinates.
+func addDiff(p, q []float32, at []uint32, to []device.Term) {
+	v := func(k int) []float32 { return to[k].V.(*Vector).Data }
+	a := func(k int) float32 { return float32(to[k].A) }
+	switch {
+	case len(to) == 0 || len(p) == 0:
+	case len(to) == 1 && at == nil:
+		addDiffAll1(p, q, a(0), v(0))
+	case len(to) == 1:
+		addDiffAt1(p, q, at, a(0), v(0))
+	case len(to) == 2 && at == nil:
+		addDiffAll2(p, q, a(0), v(0), a(1), v(1))
+	case len(to) == 2:
+		addDiffAt2(p, q, at, a(0), v(0), a(1), v(1))
+	default:
+		addDiffMany(p, q, at, to)
+	}
+}
+
+// addDiffAll1Go: v += a·(p - q).
+func addDiffAll1Go(p, q []float32, a float32, v []float32) {
+	q, v = q[:len(p)], v[:len(p)]
+	for j := range p {
+		v[j] += float32(a * (p[j] - q[j]))
+	}
+}
+
+// addDiffAll2Go: v += a·(p - q), w += b·(p - q).
+func addDiffAll2Go(p, q []float32, a float32, v []float32, b float32, w []float32) {
+	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
+	for j := range p {
+		d := p[j] - q[j]
+		v[j] += float32(a * d)
+		w[j] += float32(b * d)
+	}
+}
+
+// addDiffAt1Go: v[at] += a·(p - q).
+func addDiffAt1Go(p, q []float32, at []uint32, a float32, v []float32) {
+	p, q = p[:len(at)], q[:len(at)]
+	for j, i := range at {
+		v[i] += float32(a * (p[j] - q[j]))
+	}
+}
+
+// addDiffAt2Go: v[at] += a·(p - q), w[at] += b·(p - q).
+func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
+	for j, i := range at {
+		d := p[j] - q[j]
+		v[i] += float32(a * d)
+		w[i] += float32(b * d)
+	}
+}
+
+// addDiffMany takes any number of terms, block by block. All differences of a block are taken
+// before a term is moved, as in the other loops, where own may be one of the terms.
+func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
+	var block [diffBlock]float32
+	for j := 0; j < len(p); j += diffBlock {
+		d := block[:min(diffBlock, len(p)-j)]
+		for l := range d {
+			d[l] = p[j+l] - q[j+l]
+		}
+		for _, t := range to {
+			v, a := t.V.(*Vector).Data, float32(t.A)
+			if at == nil {
+				plusTimes(v[j:j+len(d)], a, d)
+			} else {
+				scatterAdd(v, at[j:], len(d), d, a)
+			}
+		}
+	}
+}

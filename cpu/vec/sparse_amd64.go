@@ -1,0 +1,121 @@
+//go:build !noasm
+
+package vec
+
+import "fspda/cpu/isa"
+
+// Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the
+// caches it is the waiting that counts: there a plain loop that asks for coordinates ahead of their
+// turn is up to three times faster than vector instructions. There is no use for an instruction
+// that scatters: it stores one number after the other.
+const (
+	beyondCache    = 1 << 18 // length of a vector that is beyond the second cache
+	densePrefetch  = 64      // coordinates
+	sparseFrom     = 32      // numbers from one coordinate to the next: two lines
+	sparsePrefetch = 128     // coordinates
+)
+
+// isWide tells whether most lines of v hold none of the coordinates.
+func isSparse(v []float32, at []uint32) bool { return len(v) >= sparseFrom*len(at) }
+
+// gatherAt is gatherAtGo.
+func gatherAt(dst, src []float32, at []uint32) {
+	dst = dst[:len(at)]
+	switch {
+	case len(src) >= beyondCache && isa.Active != isa.Go:
+		if isSparse(src, at) {
+			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) { gatherWideAVX2(&dst[j], pointer(src), &at[j], next, n) })
+		} else {
+			eachBlock(at, densePrefetch, func(j, n int, next *uint32) { gatherFarAVX2(&dst[j], pointer(src), &at[j], next, n) })
+		}
+		rest := len(at) &^ 3
+		gatherAtGo(dst[rest:], src, at[rest:])
+		return
+	case isa.Active == isa.Go:
+		gatherAtGo(dst, src, at)
+		return
+	}
+	for len(at) > 0 {
+		n := min(vecBlock, len(at))
+		if isa.Active == isa.AVX512 {
+			gatherAVX512(pointer(dst), pointer(src), &at[0], n)
+		} else {
+			gatherAVX2(pointer(dst), pointer(src), &at[0], n)
+		}
+		dst, at = dst[n:], at[n:]
+	}
+}
+
+// addDiffAt1 is addDiffAt1Go.
+func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
+	p, q = p[:len(at)], q[:len(at)]
+	rest := 0
+	if len(v) >= beyondCache && isa.Active != isa.Go {
+		if isSparse(v, at) {
+			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
+				addDiffWide1AVX2(pointer(v), &at[j], next, &p[j], &q[j],
+					n, a)
+			})
+		} else {
+			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
+				addDiffFar1AVX2(pointer(v), &at[j], next, &p[j], &q[j], n,
+					a)
+			})
+		}
+		rest = len(at) &^ 3
+	}
+	addDiffAt1Go(p[rest:], q[rest:], at[rest:], a, v)
+}
+
+// addDiffAt2 is addDiffAt2Go.
+func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
+	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
+	rest := 0
+	if len(v) >= beyondCache && isa.Active != isa.Go {
+		if isSparse(v, at) {
+			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
+				addDiffWide2AVX2(pointer(v), pointer(w), &at[j], next,
+					&p[j], &q[j], n, a, b)
+			})
+		} else {
+			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
+				addDiffFar2AVX2(pointer(v), pointer(w), &at[j], next, &p[j],
+					&q[j], n, a, b)
+			})
+		}
+		rest = len(at) &^ 3
+	}
+	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
+}
+
+// scatterAdd is scatterAddGo. Coordinates beyond the n-th are asked for: it is there that the
+// caller goes on.
+func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
+	p, whole := p[:n], 0
+	if isa.Active != isa.Go {
+		whole = n &^ 3
+	}
+	for j := 0; j < whole; {
+		m, next := min(vecBlock, whole-j, len(at)-j-densePrefetch), j+densePrefetch
+		if m &^= 3; m <= 0 { // there is nothing ahead of the last ones
+			m, next = min(vecBlock, whole-j), j
+		}
+		scatterAddAVX2(pointer(v), &at[j], &at[next], &p[j], m, a)
+		j += m
+	}
+	scatterAddGo(v, at[whole:], n-whole, p[whole:], a)
+}
+
+// eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one
+// call of assembly, and says for each where the coordinates to ask for begin: so many further on.
+func eachBlock(at []uint32, ahead int, run func(j, n int, next *uint32)) {
+	whole := len(at) &^ 3
+	for j := 0; j < whole; {
+		n, next := min(vecBlock, whole-j-ahead), j+ahead
+		if n <= 0 { // there is nothing ahead of the last ones
+			n, next = whole-j, j
+		}
+		run(j, n, &at[next])
+		j += n
+	}
+}

@@ -1,0 +1,33 @@
+package vec
+
+//go:generate go run ../internal/vecgen
+
+// The loops of this package over long vectors are written twice: in Go, with names that end in Go,
+// which is their meaning to the last bit and what runs without assembly; and in assembly, for
+// AVX-512 and AVX2, by the command in internal/vecgen. vec_amd64.go and vec_other.go choose. Each
+// function takes its vectors in blocks, since the scheduler cannot stop a goroutine inside of
+// assembly.
+
+const (
+	vecBlock = 4096 // numbers of a vector in one call of assembly: a microsecond or two
+	maxTerms = 6    // vectors combined in one pass
+	rowSums  = 16   // partial sums of a row of exponentials
+	dotSums  = 32   // partial sums of a block of a scalar product
+	colBlock = 64   // columns that are summed at a time
+)
+
+// combination is Σ a[k]·v[k] for k < terms. All vectors are as long as the one that takes the
+// result.
+type combination struct {
+	v     [maxTerms][]float32
+	a     [maxTerms]float32
+	terms int
+}
+
+// plus returns c with one term more. It takes c by value, so that what is combined may lie on the
+// stack.
+func (c combination) plus(a float32, v []float32) combination {
+	c.v[c.terms], c.a[c.terms] = v, a
+	c.terms++
+	return c
+}

@@ -1,0 +1,368 @@
+//go:build !noasm
+
+package vec
+
+import (
+	"unsafe"
+
+	"fspda/cpu/isa"
+)
+
+// head is where v begins.
+func pointer(v []float32) *float32 { return unsafe.SliceData(v) }
+
+// addRow adds bias to dst, a row of as many columns.
+func AddRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
+
+// adds writes a + b to dst. With stream it goes past the caches; then dst may be none of the
+// others.
+func adds(dst, a, b []float32, stream bool) {
+	dst, b = dst[:len(a)], b[:len(a)]
+	if stream && isa.Active != isa.Go {
+		addsNonTemporal(dst, a, b)
+		return
+	}
+	for len(a) > 0 {
+		n := min(vecBlock, len(a))
+		switch isa.Active {
+		case isa.AVX512:
+			addAVX512(pointer(dst), pointer(a), pointer(b), n)
+		case isa.AVX2:
+			addAVX2(pointer(dst), pointer(a), pointer(b), n)
+		default:
+			addsGo(dst[:n], a[:n], b[:n])
+		}
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
+}
+
+// relus writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
+func ReLUs(dst, x []float32, stream bool) {
+	dst = dst[:len(x)]
+	if stream && isa.Active != isa.Go {
+		relusNonTemporal(dst, x)
+		return
+	}
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		switch isa.Active {
+		case isa.AVX512:
+			relusAVX512(pointer(dst), pointer(x), n)
+		case isa.AVX2:
+			relusAVX2(pointer(dst), pointer(x), n)
+		default:
+			relusGo(dst[:n], x[:n])
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+// reluGrads writes dy where y > 0, else 0, to dst. stream is as in adds.
+func ReLUGrads(dst, y, dy []float32, stream bool) {
+	dst, dy = dst[:len(y)], dy[:len(y)]
+	if stream && isa.Active != isa.Go {
+		reluGradsNonTemporal(dst, y, dy)
+		return
+	}
+	for len(y) > 0 {
+		n := min(vecBlock, len(y))
+		switch isa.Active {
+		case isa.AVX512:
+			reluGradsAVX512(pointer(dst), pointer(y), pointer(dy), n)
+		case isa.AVX2:
+			reluGradsAVX2(pointer(dst), pointer(y), pointer(dy), n)
+		default:
+			reluGradsGo(dst[:n], y[:n], dy[:n])
+		}
+		dst, y, dy = dst[n:], y[n:], dy[n:]
+	}
+}
+
+// sigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
+func SigmoidGrads(dst, y, dy []float32, stream bool) {
+	dst, dy = dst[:len(y)], dy[:len(y)]
+	if stream && isa.Active != isa.Go {
+		sigmoidGradsNonTemporal(dst, y, dy)
+		return
+	}
+	for len(y) > 0 {
+		n := min(vecBlock, len(y))
+		switch isa.Active {
+		case isa.AVX512:
+			sigmoidGradsAVX512(pointer(dst), pointer(y), pointer(dy), n)
+		case isa.AVX2:
+			sigmoidGradsAVX2(pointer(dst), pointer(y), pointer(dy), n)
+		default:
+			sigmoidGradsGo(dst[:n], y[:n], dy[:n])
+		}
+		dst, y, dy = dst[n:], y[n:], dy[n:]
+	}
+}
+
+// sigmoids writes 1/(1+exp(-x)) to dst.
+func Sigmoids(dst, x []float32) {
+	dst = dst[:len(x)]
+	for len(x) > 0 {
+		n := min(vecBlock, len(x))
+		switch isa.Active {
+		case isa.AVX512:
+			sigmoidsAVX512(pointer(dst), pointer(x), n)
+		case isa.AVX2:
+			sigmoidsAVX2(pointer(dst), pointer(x), n)
+		default:
+			sigmoidsGo(dst[:n], x[:n])
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
+
+// combine writes c to dst, which may be one of its vectors. With stream it goes past the caches;
+// then it may not. The assembly has no case for a factor of 1: to multiply by it changes nothing
+// and costs nothing beside the memory.
+func combine(dst []float32, c *combination, stream bool) {
+	if isa.Active == isa.Go {
+		combineGo(dst, c)
+		return
+	}
+	var v [maxTerms]*float32
+	for k := range c.terms {
+		v[k] = pointer(c.v[k][:len(dst)])
+	}
+	begin, end := 0, len(dst)
+	if stream {
+		begin, end = wholeLines(dst)
+		combineCached(dst, &v, c, 0, begin)
+		combineNonTemporal(dst, &v, c, begin, end)
+		begin, end = end, len(dst)
+	}
+	combineCached(dst, &v, c, begin, end)
+}
+
+func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, end int) {
+	for i := begin; i < end; i += vecBlock {
+		if to := min(i+vecBlock, end); isa.Active == isa.AVX512 {
+			combineAVX512(pointer(dst), &v[0], &c.a[0], c.terms, i, to)
+		} else {
+			combineAVX2(pointer(dst), &v[0], &c.a[0], c.terms, i, to)
+		}
+	}
+}
+
+// dotBlock is dotGo.
+func dotBlock(x, y []float32) float64 {
+	y = y[:len(x)]
+	same := pointer(x) == pointer(y)
+	switch {
+	case same && isa.Active == isa.AVX512:
+		return squaresAVX512(pointer(x), len(x))
+	case same && isa.Active == isa.AVX2:
+		return squaresAVX2(pointer(x), len(x))
+	}
+	switch isa.Active {
+	case isa.AVX512:
+		return dotAVX512(pointer(x), pointer(y), len(x))
+	case isa.AVX2:
+		return dotAVX2(pointer(x), pointer(y), len(x))
+	}
+	return dotGo(x, y)
+}
+
+// rowTops is rowTopsGo.
+func rowMaxima(tops, x []float32, n int) {
+	x = x[:len(tops)*n]
+	switch {
+	case len(x) == 0:
+	case isa.Active == isa.AVX512:
+		rowTopsAVX512(pointer(tops), pointer(x), n, len(tops))
+	case isa.Active == isa.AVX2:
+		rowTopsAVX2(pointer(tops), pointer(x), n, len(tops))
+	default:
+		rowMaximaGo(tops, x, n)
+	}
+}
+
+// expRows is expRowsGo.
+func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
+	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
+	switch {
+	case len(x) == 0:
+	case isa.Active == isa.AVX512:
+		expRowsAVX512(pointer(dst), &sums[0], pointer(x), pointer(tops), n, len(sums))
+	case isa.Active == isa.AVX2:
+		expRowsAVX2(pointer(dst), &sums[0], pointer(x), pointer(tops), n, len(sums))
+	default:
+		expRowsGo(dst, sums, x, tops, n)
+	}
+}
+
+// timesRows is timesRowsGo.
+func timesRows(dst, src []float32, scales []float64, n int) {
+	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
+	switch {
+	case len(dst) == 0:
+	case isa.Active == isa.AVX512:
+		timesRowsAVX512(pointer(dst), pointer(src), &scales[0], n, len(scales))
+	case isa.Active == isa.AVX2:
+		timesRowsAVX2(pointer(dst), pointer(src), &scales[0], n, len(scales))
+	default:
+		timesRowsGo(dst, src, scales, n)
+	}
+}
+
+// addColumns is addColumnsGo.
+func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
+	_ = a[(rows-1)*stride+columns-1]
+	wide, narrow := colBlock, rowSums
+	if isa.Active == isa.AVX2 {
+		wide = colBlock / 2
+	}
+	for j := 0; j < columns; {
+		switch from, s := pointer(a[j:]), &sums[j]; {
+		case isa.Active == isa.Go:
+			addColumnsGo(sums, a, rows, stride, columns)
+			return
+		case columns-j >= wide && isa.Active == isa.AVX512:
+			columnSumsWideAVX512(s, from, rows, stride)
+			j += wide
+		case columns-j >= wide:
+			columnSumsWideAVX2(s, from, rows, stride)
+			j += wide
+		case isa.Active == isa.AVX512:
+			columnSumsNarrowAVX512(s, from, rows, stride, min(narrow, columns-j))
+			j += narrow
+		default:
+			columnSumsNarrowAVX2(s, from, rows, stride, min(narrow, columns-j))
+			j += narrow
+		}
+	}
+}
+
+// addDiffAll1 is addDiffAll1Go.
+func addDiffAll1(p, q []float32, a float32, v []float32) {
+	q, v = q[:len(p)], v[:len(p)]
+	for len(p) > 0 {
+		n := min(vecBlock, len(p))
+		switch isa.Active {
+		case isa.AVX512:
+			addDiff1AVX512(pointer(v), pointer(p), pointer(q), n, a)
+		case isa.AVX2:
+			addDiff1AVX2(pointer(v), pointer(p), pointer(q), n, a)
+		default:
+			addDiffAll1Go(p[:n], q[:n], a, v[:n])
+		}
+		p, q, v = p[n:], q[n:], v[n:]
+	}
+}
+
+// addDiffAll2 is addDiffAll2Go.
+func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
+	q, v, w = q[:len(p)], v[:len(p)], w[:len(p)]
+	for len(p) > 0 {
+		n := min(vecBlock, len(p))
+		switch isa.Active {
+		case isa.AVX512:
+			addDiff2AVX512(pointer(v), pointer(w), pointer(p), pointer(q), n, a, b)
+		case isa.AVX2:
+			addDiff2AVX2(pointer(v), pointer(w), pointer(p), pointer(q), n, a, b)
+		default:
+			addDiffAll2Go(p[:n], q[:n], a, v[:n], b, w[:n])
+		}
+		p, q, v, w = p[n:], q[n:], v[n:], w[n:]
+	}
+}
+
+// places is where the vectors of a sum of differences of n numbers begin.
+func (s *differences) pointers(n int) (v [maxTerms]*float32) {
+	_, _ = s.start[:n], s.own[:n]
+	for k := range s.others.terms {
+		v[k] = pointer(s.others.v[k][:n])
+	}
+	return v
+}
+
+// sumDiffs is sumDiffsGo, for at most vecBlock numbers. So are those below.
+func sumDiffs(sum []float32, s *differences) {
+	v, a, terms := s.pointers(len(sum)), &s.others.a[0], s.others.terms
+	switch {
+	case isa.Active == isa.Go || terms == 0:
+		sumDiffsGo(sum, s)
+	case isa.Active == isa.AVX512:
+		sumDiffsAVX512(pointer(sum), pointer(s.start), pointer(s.own), &v[0], a, terms, len(sum), s.scale)
+	default:
+		sumDiffsAVX2(pointer(sum), pointer(s.start), pointer(s.own), &v[0], a, terms, len(sum), s.scale)
+	}
+}
+
+// addDiffs1 is addDiffs1Go.
+func addDiffs1(x []float32, b float32, s *differences) {
+	v, a, terms := s.pointers(len(x)), &s.others.a[0], s.others.terms
+	switch {
+	case isa.Active == isa.Go || terms == 0:
+		addDiffs1Go(x, b, s)
+	case isa.Active == isa.AVX512:
+		addDiffs1AVX512(pointer(x), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b)
+	default:
+		addDiffs1AVX2(pointer(x), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b)
+	}
+}
+
+// addDiffs2 is addDiffs2Go.
+func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
+	v, a, terms := s.pointers(len(x)), &s.others.a[0], s.others.terms
+	y = y[:len(x)]
+	switch {
+	case isa.Active == isa.Go || terms == 0:
+		addDiffs2Go(x, b, y, c, s)
+	case isa.Active == isa.AVX512:
+		addDiffs2AVX512(pointer(x), pointer(y), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b, c)
+	default:
+		addDiffs2AVX2(pointer(x), pointer(y), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b, c)
+	}
+}
+
+// run is runGo.
+func (m *diffCombination) run(d []float32) {
+	if isa.Active == isa.Go {
+		m.runGo(d)
+		return
+	}
+	var v [2*maxTerms + maxTargets]*float32
+	var a [len(v)]float32
+	all := 0
+	for _, c := range []*combination{&m.base, &m.others, &m.targets} {
+		for k := range c.terms {
+			v[all], a[all] = pointer(c.v[k][:len(d)]), c.a[k]
+			all++
+		}
+	}
+	others := m.base.terms + m.others.terms
+	for i := 0; i < len(d); i += vecBlock {
+		end := min(i+vecBlock, len(d))
+		if isa.Active == isa.AVX512 {
+			combineDiffsAVX512(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+				m.scale, m.factor)
+		} else {
+			combineDiffsAVX2(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+				m.scale, m.factor)
+		}
+	}
+}
+
+// traffic is trafficGo, with lines asked for so many numbers ahead. n is a multiple of trafficStep.
+func bandwidth(v [][]float32, reads, n, ahead int) {
+	if isa.Active == isa.Go {
+		bandwidthGo(v, reads, n)
+		return
+	}
+	heads := make([]*float32, len(v))
+	for k := range v {
+		heads[k] = pointer(v[k][:n])
+	}
+	for i := 0; i < n; i += vecBlock {
+		if end := min(i+vecBlock, n); isa.Active == isa.AVX512 {
+			trafficAVX512(&heads[0], reads, len(v), i, end, ahead)
+		} else {
+			trafficAVX2(&heads[0], reads, len(v), i, end, ahead)
+		}
+	}
+}

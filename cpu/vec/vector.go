@@ -1,0 +1,61 @@
+package vec
+
+import (
+	"fmt"
+
+	"fspda/device"
+)
+
+// Ops holds the operations on vectors.
+type Ops struct{}
+
+// Vector is a vector of this device. Whoever holds one may read and write Data directly; its length
+// must stay as it is.
+type Vector struct {
+	Data []float32
+}
+
+var _ device.Vector = (*Vector)(nil)
+
+// Len is the number of elements.
+func (v *Vector) Len() int { return len(v.Data) }
+
+// Write copies src to dst. It panics if the lengths differ.
+func (Ops) Write(dst device.Vector, src []float32) {
+	d := Data("Write", dst)
+	CheckLen("Write", "src", len(src), len(d))
+	copy(d, src)
+}
+
+// Read copies src to dst. It panics if the lengths differ.
+func (Ops) Read(dst []float32, src device.Vector) {
+	s := Data("Read", src)
+	CheckLen("Read", "dst", len(dst), len(s))
+	copy(dst, s)
+}
+
+// Floats implements [device.Host].
+func (Ops) Floats(v device.Vector) []float32 { return Data("Floats", v) }
+
+// Wrap implements [device.Host]. The result is a *Vector.
+func (Ops) Wrap(numbers []float32) device.Vector { return &Vector{Data: numbers} }
+
+// data returns the numbers of v, for the operation op.
+func Data(op string, v device.Vector) []float32 {
+	if v, ok := v.(*Vector); ok {
+		return v.Data
+	}
+	panic(fmt.Sprintf("cpu: %s: %T is no vector of this device, want *cpu.Vector", op, v))
+}
+
+// checkLen panics if operand what of the operation op has got elements, not want.
+func CheckLen(op, what string, got, want int) {
+	if got != want {
+		panicLen(op, what, got, want)
+	}
+}
+
+// panicLen is apart from checkLen so that the latter costs its callers one comparison.
+func panicLen(op, what string, got, want int) {
+	panic(fmt.Sprintf("cpu: %s: %s has length %d, want %d", op, what, got, want))
+}
