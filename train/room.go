@@ -125,10 +125,7 @@ func (l lengths) numbers() (all int) {
 // vectors32 are the vectors of an agent: what it remembers, its gradient, and two snapshots.
 func (s *Setup) vectors32() lengths {
 	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
-	n := 3*vectors + 1
-	if w, ok := s.Algo.(algo.Scratcher); ok {
-		n += w.Scratch()
-	}
+	n := 3*vectors + 1 + algo.ScratchVectors(s.Algo)
 	if s.Config.Accum > 1 {
 		n++
 	}

@@ -39,11 +39,21 @@ type Periodic interface {
 	Period() int
 }
 
-// Scratcher is an Algorithm that works with more vectors of length d than State.X, State.Aux and
-// one gradient. Nothing of them lasts beyond the iteration.
+// Scratcher is an Algorithm with working memory of its own, one value per agent. The value does not
+// outlive the process: an agent restored from a checkpoint starts with a new one.
 type Scratcher interface {
 	Algorithm
-	Scratch() int
+	// NewScratch returns the working memory of one agent, kept in State.Scratch. It allocates
+	// vectors of length d by newVector.
+	NewScratch(newVector func() device.Vector) any
+}
+
+// ScratchVectors returns the number of vectors of length d in the working memory of an agent.
+func ScratchVectors(a Algorithm) (n int) {
+	if w, ok := a.(Scratcher); ok {
+		w.NewScratch(func() device.Vector { n++; return nil })
+	}
+	return n
 }
 
 // Talker is an Algorithm that posts other than one vector over a link.
@@ -60,39 +70,35 @@ type Tracker interface {
 	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
-// State is what one agent remembers, and its scratch space. X and Aux are its whole memory: saved
-// and restored, the agent goes on with the same bits.
+// State is one agent: its persistent vectors and its working memory. X and Aux are all that a
+// checkpoint stores: with them restored, the agent continues with the same bits.
 type State struct {
-	Dev device.Device
-	X   device.Vector   // the model, length d
-	Aux []device.Vector // as named by Algorithm.Aux, each of length d
+	Dev     device.Device
+	X       device.Vector   // the model, length d
+	Aux     []device.Vector // named by Algorithm.Aux, each of length d
+	Scratch any             // the working memory of a Scratcher
 
-	// where the model stands in this iteration, of algorithms that move it in Mix
-	at      device.Vector
-	g       device.Vector   // gradient of the current iteration; nothing of it lasts
-	scratch []device.Vector // as many as Scratcher.Scratch says; nothing of them lasts
-	fade    fading          // of NEXT: a function of the iteration, kept from the one before
+	g device.Vector // gradient of the current iteration
 
+	// operand lists, reused so that an iteration allocates none
 	terms []device.Term
 	base  []device.Term
 	to    []device.Term
 	parts []device.SparseTerm
-	own   device.SparseTerm // of CHOCO: what the agent speaks in this iteration
 
-	fill fillers // made once
+	fill fillers
 }
 
-// NewState returns the state of an agent that starts at x^0. The vector x becomes the agent's own.
+// NewState returns the state of an agent that starts at x^0. It takes ownership of x.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
-	s := &State{Dev: dev, X: x, g: dev.NewVector(x.Len())}
+	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
+	s := &State{Dev: dev, X: x, g: newVector()}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
 	for range a.Aux() {
-		s.Aux = append(s.Aux, dev.NewVector(x.Len()))
+		s.Aux = append(s.Aux, newVector())
 	}
 	if w, ok := a.(Scratcher); ok {
-		for range w.Scratch() {
-			s.scratch = append(s.scratch, dev.NewVector(x.Len()))
-		}
+		s.Scratch = w.NewScratch(newVector)
 	}
 	return s
 }
@@ -100,9 +106,6 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 // Gradient is the agent's vector for the gradient of the current iteration, free to use as
 // algorithms like: nothing of it lasts.
 func (s *State) Gradient() device.Vector { return s.g }
-
-// Scratch is the k-th of the vectors that a [Scratcher] asked for.
-func (s *State) Scratch(k int) device.Vector { return s.scratch[k] }
 
 // Aux returns the remembered vector of that name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {

@@ -32,7 +32,10 @@ type CHOCO struct {
 	Mu    float64 // heavy ball; 0 is off
 }
 
-var _ Broadcast = CHOCO{}
+var (
+	_ Broadcast = CHOCO{}
+	_ Scratcher = CHOCO{}
+)
 
 const (
 	chocoCopy     = iota // in State.Aux: xhat_i
@@ -52,11 +55,15 @@ func (a CHOCO) Aux() []string {
 	return []string{"xhat", "s", "momentum"}
 }
 
+// NewScratch returns the term that the agent itself sends in an iteration, w_ii·q_i.
+func (CHOCO) NewScratch(func() device.Vector) any { return &device.SparseTerm{} }
+
 func (a CHOCO) Local(s *State, r *Round) error {
 	if err := descend(s, r, a.Mu, chocoMomentum); err != nil {
 		return err
 	}
-	s.own = device.SparseTerm{}
+	own := s.Scratch.(*device.SparseTerm)
+	*own = device.SparseTerm{}
 	if !r.Active {
 		return nil
 	}
@@ -70,7 +77,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 		r.Post(i, q.Vectors...)
 	}
 	s.add(s.Aux[chocoCopy], device.SparseTerm{A: 1, V: q.Vectors[0], Idx: q.Index})
-	s.own = device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}
+	*own = device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}
 	return nil
 }
 
@@ -112,7 +119,7 @@ func (a CHOCO) hear(s *State, r *Round) error {
 		}
 	}
 	if r.Active {
-		s.parts = slices.Insert(s.parts, at, s.own)
+		s.parts = slices.Insert(s.parts, at, *s.Scratch.(*device.SparseTerm))
 	}
 	return nil
 }

@@ -97,16 +97,16 @@ func mixedActive(w world, it int, x [][]float64) [][]float64 {
 
 // The step of NEXT at t is the same whoever asks for it, in whatever order.
 func TestFading(t *testing.T) {
-	var walk fading
+	var next stepDecay
 	want := 1.0
 	for it := range 50 {
-		var jump fading
-		if a, b := walk.at(it, 0.3), jump.at(it, 0.3); a != want || b != want {
+		var jump stepDecay
+		if a, b := next.at(it, 0.3), jump.at(it, 0.3); a != want || b != want {
 			t.Fatalf("b_%d = %v and %v, want %v", it, a, b, want)
 		}
 		want *= 1 - 0.3*want
 	}
-	if walk.at(1, 0.3) != 0.7 {
+	if next.at(1, 0.3) != 0.7 {
 		t.Error("going back gives another value")
 	}
 }

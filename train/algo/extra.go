@@ -21,7 +21,10 @@ type EXTRA struct {
 	Delta float64
 }
 
-var _ Tracker = EXTRA{}
+var (
+	_ Tracker   = EXTRA{}
+	_ Scratcher = EXTRA{}
+)
 
 const extraQ = 0 // in State.Aux
 
@@ -32,16 +35,29 @@ func (EXTRA) Aux() []string { return []string{"q"} }
 // Tracked is q, which tends to alpha·(∇F - ∇f_i).
 func (EXTRA) Tracked(alpha, eta float64) (string, float64) { return "q", alpha }
 
+func (EXTRA) NewScratch(func() device.Vector) any { return &sentModel{} }
+
 func (a EXTRA) Local(s *State, r *Round) error {
-	s.at = s.SendModel(r)
-	return r.Grad(s.g, s.at)
+	m := s.Scratch.(*sentModel)
+	m.x = s.SendModel(r)
+	return r.Grad(s.g, m.x)
 }
 
 // Mix moves the model at once by what is its own and by what it heard: one pass over memory in
 // place of two.
 func (a EXTRA) Mix(s *State, r *Round) error {
 	q := s.Aux[extraQ]
-	s.CombineDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X},
-		[]device.Term{{A: 1, V: s.at}, {A: -r.Alpha, V: s.g}, {A: -1, V: q}}, device.Term{A: a.Delta, V: q})
+	s.CombineDifferences(
+		r,
+		0,
+		FixedWeight,
+		device.Term{A: -1, V: s.X},
+		[]device.Term{
+			{A: 1, V: s.Scratch.(*sentModel).x},
+			{A: -r.Alpha, V: s.g},
+			{A: -1, V: q},
+		},
+		device.Term{A: a.Delta, V: q},
+	)
 	return nil
 }

@@ -151,3 +151,7 @@ func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.parts = append(s.parts[:0], parts...)
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
+
+// sentModel is the working memory of algorithms that move the model in Mix: the model as it was
+// sent in Local.
+type sentModel struct{ x device.Vector }

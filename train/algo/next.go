@@ -31,11 +31,13 @@ func (NEXT) Vectors() int { return 2 }
 // Tracked is q, which tends to ∇F - ∇f_i.
 func (NEXT) Tracked(alpha, eta float64) (string, float64) { return "q", 1 }
 
+func (NEXT) NewScratch(func() device.Vector) any { return &stepDecay{} }
+
 func (a NEXT) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	nu := r.Alpha * s.fade.at(r.T, a.Kappa)
+	nu := r.Alpha * s.Scratch.(*stepDecay).at(r.T, a.Kappa)
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -nu, V: s.g}, device.Term{A: -nu, V: s.Aux[trackQ]})
 	s.sendTracked(r)
 	return nil
@@ -46,16 +48,16 @@ func (a NEXT) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// fading is b_t at some t. It is a function of t alone: whoever asks for another t than the next
+// stepDecay is b_t at some t. It is a function of t alone: whoever asks for another t than the next
 // gets what a walk from 0 would give.
-type fading struct {
+type stepDecay struct {
 	t int
 	b float64
 }
 
-func (f *fading) at(t int, kappa float64) float64 {
+func (f *stepDecay) at(t int, kappa float64) float64 {
 	if f.b == 0 || t < f.t {
-		*f = fading{b: 1}
+		*f = stepDecay{b: 1}
 	}
 	for ; f.t < t; f.t++ {
 		f.b *= 1 - kappa*f.b

@@ -25,7 +25,10 @@ type ProxGPDA struct {
 	Rho float64
 }
 
-var _ Tracker = ProxGPDA{}
+var (
+	_ Tracker   = ProxGPDA{}
+	_ Scratcher = ProxGPDA{}
+)
 
 const proxLambda = 0 // in State.Aux
 
@@ -36,12 +39,15 @@ func (ProxGPDA) Aux() []string { return []string{"lambda"} }
 // Tracked is lambda, which tends to ∇F - ∇f_i.
 func (ProxGPDA) Tracked(alpha, eta float64) (string, float64) { return "lambda", 1 }
 
+func (ProxGPDA) NewScratch(func() device.Vector) any { return &sentModel{} }
+
 func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return &NoEdgeError{Algorithm: a.Name(), T: r.T, Self: r.Self}
 	}
-	s.at = s.SendModel(r)
-	return r.Grad(s.g, s.at)
+	m := s.Scratch.(*sentModel)
+	m.x = s.SendModel(r)
+	return r.Grad(s.g, m.x)
 }
 
 func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
@@ -54,8 +60,18 @@ func (a ProxGPDA) Mix(s *State, r *Round) error {
 		dual = 0
 	}
 	step, lambda := a.step(r), s.Aux[proxLambda]
-	s.CombineDifferences(r, 0, UnitWeight, device.Term{A: -step * (a.Rho + dual), V: s.X},
-		[]device.Term{{A: 1, V: s.at}, {A: -step, V: s.g}, {A: -step, V: lambda}}, device.Term{A: dual, V: lambda})
+	s.CombineDifferences(
+		r,
+		0,
+		UnitWeight,
+		device.Term{A: -step * (a.Rho + dual), V: s.X},
+		[]device.Term{
+			{A: 1, V: s.Scratch.(*sentModel).x},
+			{A: -step, V: s.g},
+			{A: -step, V: lambda},
+		},
+		device.Term{A: dual, V: lambda},
+	)
 	return nil
 }
 
@@ -66,6 +82,10 @@ type NoEdgeError struct {
 }
 
 func (e *NoEdgeError) Error() string {
-	return fmt.Sprintf("algo: %s: agent %d has no edge in iteration %d: its step is 1/(2·rho·degree), so every agent needs its edges in every iteration; use the edge process full and two agents or more",
-		e.Algorithm, e.Self, e.T)
+	return fmt.Sprintf(
+		"algo: %s: agent %d has no edge in iteration %d: its step is 1/(2·rho·degree), so every agent needs its edges in every iteration; use the edge process full and two agents or more",
+		e.Algorithm,
+		e.Self,
+		e.T,
+	)
 }

@@ -76,8 +76,8 @@ func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "ahead", a
 // kappa is what ml has still to give to lambda.
 func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
 
-// Scratch is one: the gradient at the old point.
-func (STORM) Scratch() int { return 1 }
+// NewScratch returns the vector of the gradient at x^{t-1}.
+func (STORM) NewScratch(newVector func() device.Vector) any { return newVector() }
 
 // Vectors is two: x^t and x^{t-1}.
 func (STORM) Vectors() int { return 2 }
@@ -117,7 +117,7 @@ func (a STORM) estimate(s *State, r *Round) error {
 		s.combine(mg, device.Term{A: 1, V: s.g})
 		return nil
 	}
-	old := s.Scratch(0)
+	old := s.Scratch.(device.Vector)
 	if err := r.Grad(old, s.Aux[stormPrev]); err != nil {
 		return err
 	}

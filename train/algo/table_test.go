@@ -46,7 +46,7 @@ var table = []entry{
 	{algo: DIGing{Mu: 0.5}, mu: 0.5, exact: true, follow: true},
 	{algo: NEXT{}, exact: true, follow: true},
 	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true,
-		step: func(t int) float64 { return new(fading).at(t, 0.001) }},
+		step: func(t int) float64 { return new(stepDecay).at(t, 0.001) }},
 	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
 	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
 	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
