@@ -208,30 +208,29 @@ func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float
 	return m.Buffered.Step(dst, x, buffers, b)
 }
 
-// countedEagerModel is a model whose gradients are not waited for, and counted when they are looked
-// at.
-type countedEagerModel struct {
+// countedAsyncModel is an asynchronous model whose gradients are counted when their losses are read.
+type countedAsyncModel struct {
 	countedModel
-	eager train.Eager
+	async train.AsyncModel
 }
 
-var _ train.Eager = countedEagerModel{}
+var _ train.AsyncModel = countedAsyncModel{}
 
-func (m countedEagerModel) Eager() bool { return m.eager.Eager() }
+func (m countedAsyncModel) Async() bool { return m.async.Async() }
 
-func (m countedEagerModel) Begin(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
-	wait := m.eager.Begin(dst, x, buffers, b)
+func (m countedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	wait := m.async.StartGrad(dst, x, buffers, b)
 	return func() (float64, error) {
 		defer m.all.count()
 		return wait()
 	}
 }
 
-// counted is a model whose gradients are counted, and as eager as it is.
+// counted is a model whose gradients are counted, and which is asynchronous if m is.
 func counted(m train.Model, all *tally) train.Model {
 	c := countedModel{buffered(m), all}
-	if e, ok := m.(train.Eager); ok {
-		return countedEagerModel{c, e}
+	if e, ok := m.(train.AsyncModel); ok {
+		return countedAsyncModel{c, e}
 	}
 	return c
 }

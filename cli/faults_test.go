@@ -81,7 +81,7 @@ func (w *trouble) moment(most int) time.Duration {
 func (w *trouble) restartServer() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return send(w.pids[train.Collector], syscall.SIGKILL) != 0
+	return send(w.pids[train.Coordinator], syscall.SIGKILL) != 0
 }
 
 // jump sets the clock of a random agent's process up to a day before or behind the machine's. It

@@ -90,9 +90,9 @@ type countingModel struct {
 	n *atomic.Int64
 }
 
-func (b countingModel) Begin(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
+func (b countingModel) StartGrad(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
 	b.n.Add(1)
-	return b.Engine.Begin(dst, x, buffers, batch)
+	return b.Engine.StartGrad(dst, x, buffers, batch)
 }
 
 func TestBenchStepOnCard(t *testing.T) {

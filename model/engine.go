@@ -108,16 +108,16 @@ func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float
 	return out[0], err
 }
 
-// Eager tells whether gradients can be begun and left: see Begin.
-func (e *Engine) Eager() bool {
+// Async reports whether gradients are computed asynchronously: see StartGrad.
+func (e *Engine) Async() bool {
 	d, ok := e.dev.(device.AsyncDevice)
 	return ok && d.Async()
 }
 
-// Begin is Grad, or Step where buffers is not nil, that returns once the batch is taken over, where
-// the device can do so. wait waits for the loss and is to be called once. What is done next with
-// the vectors on their device comes after the gradient, waited for or not.
-func (e *Engine) Begin(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+// StartGrad starts Grad, or Step if buffers is not nil, and returns once the batch may be
+// overwritten; on a device that is not asynchronous, once the gradient is finished. wait waits for
+// the loss; it must be called exactly once. Later operations on the vectors come after the gradient.
+func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0
 	if buffers != nil {
 		kind, momentum = Step, stepMomentum

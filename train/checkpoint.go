@@ -418,22 +418,22 @@ func (c *checkpoint) restore(a *agent) error {
 			return err
 		}
 	}
-	if a.norms != nil {
-		if err := load(buffersName, a.norms); err != nil {
+	if b := a.gradients.buffers; b != nil {
+		if err := load(buffersName, b); err != nil {
 			return err
 		}
 	}
-	a.ledger, a.grads = c.Ledgers[a.id], c.Grads[a.id]
+	a.exchange.ledger, a.gradients.count = c.Ledgers[a.id], c.Grads[a.id]
 	if c.Losses != nil { // one of an older version has none: the first row then knows of fewer batches
-		a.meter = c.Losses[a.id]
+		a.gradients.meter = c.Losses[a.id]
 	}
 	if c.Decodes != nil {
-		a.pk.decodes = c.Decodes[a.id]
+		a.exchange.codec.decodes = c.Decodes[a.id]
 	}
 	if len(c.Scales) == c.Agents {
-		a.scale = c.Scales[a.id]
+		a.gradients.scale = c.Scales[a.id]
 	}
-	if a.clock != nil {
+	if len(c.Clocks) == c.Agents {
 		a.clock.Restore(c.Clocks[a.id])
 		a.time = c.Clocks[a.id].At
 	}

@@ -49,7 +49,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 	for k, e := range s.Process.Active(nil, r.T) {
 		for at := range r.Links {
 			if peer, ok := e.Peer(r.Self); ok && peer == r.Links[at].Peer {
-				r.Links[at].Initiator = (&agent{id: r.Self, run: &run{setup: s}}).begins(r.T,
+				r.Links[at].Initiator = (&exchange{core: &core{id: r.Self, run: &run{setup: s}}}).initiates(r.T,
 					s.Process.Active(nil, r.T)[k])
 			}
 		}

@@ -16,17 +16,24 @@ type collector struct {
 	run     *run
 	res     *Result
 	eval    *evaluator
-	agents  []*agent
 	begin   time.Time
 	before  float64 // seconds of earlier parts of the run
 	pending map[int][]*snapshot
 	last    int // the latest iteration whose snapshots were complete
-	writer  *writer
-	told    func(rows int) // called after each row; may be nil
-	best    Num            // largest accuracy of the mean model of a row after the start
+	best    Num // largest accuracy of the mean model of a row after the start
 
 	weighed     bool // memory was compared with its forecast
-	interrupted bool // a row was given up, since the run is to stop: nothing counts after it
+	interrupted bool // a row was abandoned because the run is to stop: nothing counts after it
+}
+
+func newCollector(r *run, res *Result) *collector {
+	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{},
+		eval: newEvaluator(r.setup, r.evaluators()), best: bestOf(res.Rows)}
+	c.eval.watch = r.live
+	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
+		c.eval.stop = r.hurry
+	}
+	return c
 }
 
 // collect works until the channel of snapshots is closed.
@@ -34,7 +41,7 @@ func (c *collector) collect() error {
 	for sn := range c.run.snapshots {
 		set := c.pending[sn.t]
 		if set == nil {
-			set = make([]*snapshot, len(c.agents))
+			set = make([]*snapshot, c.run.setup.Graph.N)
 			c.pending[sn.t] = set
 		}
 		set[sn.agent] = sn
@@ -62,12 +69,12 @@ func complete(set []*snapshot) bool {
 // agents get them back afterwards.
 func (c *collector) process(set []*snapshot) error {
 	if c.interrupted {
-		c.run.giveBack(set)
+		c.run.releaseSnapshots(set)
 		return nil
 	}
 	t := set[0].t
 	c.last = t
-	c.run.fillMissing(set)
+	fillMissing(set)
 	if t > c.res.First && !c.weighed { // all that a run takes is there
 		c.weighed = true
 		c.run.compareRooms()
@@ -84,7 +91,7 @@ func (c *collector) process(set []*snapshot) error {
 	}
 	f := c.run.opt.Folder
 	if !set[0].save && !c.interrupted || f == nil {
-		c.run.giveBack(set)
+		c.run.releaseSnapshots(set)
 		return nil
 	}
 	if err := f.sync(); err != nil {
@@ -94,7 +101,7 @@ func (c *collector) process(set []*snapshot) error {
 	if t == c.run.setup.Config.Iterations {
 		sv.meanBuffers = ev.buffers
 	}
-	c.writer.save(sv)
+	c.run.writer.save(sv)
 	return nil
 }
 
@@ -112,15 +119,13 @@ func (c *collector) row(set []*snapshot) (evaluation, error) {
 		}
 		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
 			c.best = ev.TestAccAvg
-			c.writer.keepBest(ev)
+			c.run.writer.keepBest(ev)
 		}
 	}
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	if c.told != nil {
-		c.told(len(c.res.Rows))
-	}
+	c.run.group.rowsWritten(len(c.res.Rows))
 	if ev.Iteration == c.run.setup.Config.Iterations {
 		c.keep(set, ev)
 	}

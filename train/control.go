@@ -51,11 +51,8 @@ func (c *Control) Checkpoint() {
 	}
 }
 
-// release ends a pause for good: the run is stopping.
+// release ends a pause: the run is stopping, and cannot be paused again.
 func (c *Control) release() {
-	if c == nil {
-		return
-	}
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
@@ -64,9 +61,6 @@ func (c *Control) release() {
 
 // wait returns when the run is not paused, or when ctx ends.
 func (c *Control) wait(ctx context.Context) {
-	if c == nil {
-		return
-	}
 	if gate := c.gate.Load(); gate != nil {
 		select {
 		case <-*gate:
@@ -75,10 +69,7 @@ func (c *Control) wait(ctx context.Context) {
 	}
 }
 
-// asked delivers requests for checkpoints; nil without a Control.
+// asked delivers requests for checkpoints.
 func (c *Control) asked() <-chan struct{} {
-	if c == nil {
-		return nil
-	}
 	return c.saves
 }

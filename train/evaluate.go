@@ -18,7 +18,7 @@ type evaluator struct {
 	setup   *Setup
 	places  []Place
 	workers int // of all places
-	watch   *Watch
+	watch   observer
 	stop    <-chan struct{} // closed when evaluations shall end; nil: never
 
 	batches sync.Pool   // *device.Batch of evalChunk examples
@@ -72,7 +72,7 @@ type evaluation struct {
 }
 
 func newEvaluator(s *Setup, places []Place) *evaluator {
-	e := &evaluator{setup: s, places: places, workers: s.Threads, free: make([]sync.Pool, len(places))}
+	e := &evaluator{setup: s, places: places, workers: s.Threads, watch: noObserver{}, free: make([]sync.Pool, len(places))}
 	if _, ok := places[0].Device.(separate); ok {
 		e.workers = len(places) * s.evaluatorsOn(len(places))
 	}
@@ -508,4 +508,23 @@ func fillScores(r *Row, agents []*point, mean *point) {
 // rates returns accuracy and mean cross entropy.
 func (s score) rates() (acc, loss float64) {
 	return s.hits / float64(s.examples), s.loss / float64(s.examples)
+}
+
+// grad is Model.Grad of an evaluation, which leaves no gradient out: one that fp16 skips is
+// computed again with the smaller scale.
+func (pr *probe) grad(b device.Batch) (loss float64, err error) {
+	dst := pr.g
+	dev, scaled := pr.Device.(device.LossScaler)
+	for {
+		var before device.LossScale
+		if scaled {
+			before, _ = dev.LossScale(dst)
+		}
+		if loss, err = pr.Model.Grad(dst, pr.x, b); err != nil || !scaled {
+			return loss, err
+		}
+		if after, ok := dev.LossScale(dst); !ok || after.Skipped == before.Skipped || after.Scale == before.Scale {
+			return loss, nil
+		}
+	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // gpuLike is a device that says of itself that it has a memory of its own.
-type gpuLike struct{ *apart }
+type gpuLike struct{ *privateDevice }
 
 func (gpuLike) Memory() (free, total uint64, err error) { return 1 << 40, 1 << 40, nil }
 func (gpuLike) Opened() uint64                          { return 0 }
@@ -25,13 +25,13 @@ func (gpuLike) Staging(int, int) uint64 { return 0 }
 
 // scored counts the batches that a model is scored on.
 type scored struct {
-	on
+	privateModel
 	n *atomic.Int64
 }
 
 func (m scored) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	m.n.Add(1)
-	return m.on.Score(x, b)
+	return m.privateModel.Score(x, b)
 }
 
 // Evaluations over three devices are, to the last bit, those on one, and every device has its share
@@ -53,8 +53,8 @@ func TestEvaluationOverDevices(t *testing.T) {
 			s.program = largeProgram // two workers for each device, who share a model where there are too few
 			places, counts := []Place{}, make([]atomic.Int64, n)
 			for i := range n {
-				d := &apart{cpu.New()}
-				places = append(places, Place{gpuLike{d}, scored{on{m, d}, &counts[i]}})
+				d := &privateDevice{cpu.New()}
+				places = append(places, Place{gpuLike{d}, scored{privateModel{m, d}, &counts[i]}})
 			}
 			r, err := Run(t.Context(), s, Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
 			if err != nil {

@@ -233,9 +233,7 @@ func (s *Setup) expectedBits() float64 {
 
 // messageLedger is one message that goes through a codec.
 func (s *Setup) messageLedger() (l dist.Ledger) {
-	a := &agent{run: &run{setup: s}}
-	a.prepare()
-	l.Send(a.describe(s.Mask.Len(), s.Mask.Len()))
+	l.Send(s.codedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len()))
 	return l
 }
 

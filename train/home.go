@@ -68,7 +68,7 @@ type homeManifest struct {
 }
 
 // write saves an agent: written beside, flushed to the disk, renamed.
-func (h *Home) write(s *Setup, r *run, sn *snapshot, wall float64) (err error) {
+func (h *Home) write(s *Setup, sn *snapshot, wall float64) (err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	final, tmp := filepath.Join(dir, checkpointName(sn.t)), filepath.Join(dir, ".writing")
 	defer func() {
@@ -84,7 +84,7 @@ func (h *Home) write(s *Setup, r *run, sn *snapshot, wall float64) (err error) {
 	if err := errors.Join(os.RemoveAll(tmp), h.fs.MkdirAll(tmp)); err != nil {
 		return err
 	}
-	if err := h.fill(tmp, s, r, sn, wall); err != nil {
+	if err := h.fill(tmp, s, sn, wall); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {
@@ -97,7 +97,7 @@ func (h *Home) write(s *Setup, r *run, sn *snapshot, wall float64) (err error) {
 }
 
 // fill writes the files of a checkpoint.
-func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (err error) {
+func (h *Home) fill(dir string, s *Setup, sn *snapshot, wall float64) (err error) {
 	m := homeManifest{manifest: describe(s, saving{set: []*snapshot{sn}, wall: wall}), Rank: sn.agent}
 	m.spread(s.Graph.N, sn)
 	m.Live = sn.live
@@ -107,7 +107,7 @@ func (h *Home) fill(dir string, s *Setup, r *run, sn *snapshot, wall float64) (e
 	}); err != nil {
 		return err
 	}
-	if err := failureOf(r.dev); err != nil {
+	if err := failureOf(sn.dev); err != nil {
 		return err
 	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))

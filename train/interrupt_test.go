@@ -100,12 +100,12 @@ func TestCheckpointAskedWhileUnderWay(t *testing.T) {
 	}
 	d := &gated{disk: osDisk{}, open: make(chan struct{})}
 	f.fs = d
-	ctl, w := NewControl(), NewWatch(c.Agents)
+	ctl, w := NewControl(), NewLiveState(c.Agents)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan error)
 	go func() {
-		_, err := Run(ctx, s, Options{Device: cpuDevice, Model: m, Folder: f, Control: ctl, Watch: w})
+		_, err := Run(ctx, s, Options{Device: cpuDevice, Model: m, Folder: f, Control: ctl, Live: w})
 		ended <- err
 	}()
 	until(t, "the run moves", func() bool { return w.Agents(nil)[0].Iteration > 3 })

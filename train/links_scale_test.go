@@ -7,7 +7,6 @@ import (
 
 	"fspda/cpu"
 	"fspda/data"
-	"fspda/dist"
 	"fspda/model"
 )
 
@@ -38,26 +37,24 @@ func TestMemoryIsLinear(t *testing.T) {
 func perAgent(t *testing.T, n int) float64 {
 	s, m := ringOf(t, n)
 	dev := cpu.New() // which has nothing in reserve from before
-	r := &run{setup: s, dev: dev, model: m, net: dist.NewLocal(n)}
+	r := newRun(s, Options{Device: dev, Model: m})
 	before := heap()
-	for i := range n {
-		a, err := newAgent(r, i, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.loader.Close()
-		a.connect(0)
+	if _, err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.agents {
+		defer a.gradients.loader.Close()
+		a.exchange.connect(0)
 		for k := range a.round.Links {
 			a.clock.Post(0, a.round.Links[k].Peer, 1)
 		}
-		if err := a.take(); err != nil { // with one batch out the loader has made all of its batches
+		if err := a.gradients.take(); err != nil { // with one batch out the loader has made all of its batches
 			t.Fatal(err)
 		}
-		r.agents = append(r.agents, a)
 	}
 	took := int64(heap()) - int64(before)
 	for _, a := range r.agents {
-		a.letGo()
+		a.release()
 	}
 	runtime.KeepAlive(r)
 	return float64(took) / float64(n)

@@ -120,8 +120,8 @@ func (m *masks) reach(t int) {
 	}
 }
 
-// letGo ends the hold of one user on each of these.
-func (m *masks) letGo(all []*mask) {
+// release ends the hold of one user on each of these.
+func (m *masks) release(all []*mask) {
 	if len(all) == 0 {
 		return
 	}
@@ -137,31 +137,31 @@ func (m *masks) letGo(all []*mask) {
 
 // drawFrom says at which iteration the run begins.
 func (r *run) drawFrom(first int) {
-	for _, p := range r.places {
+	for _, p := range r.workers {
 		p.masks.next = first
 	}
 }
 
-// mask is the coordinates that travel between the agent and a peer in iteration t. It is lent for
+// edgeMask is the coordinates that travel between the agent and a peer in iteration t. It is lent for
 // the round.
-func (a *agent) mask(t, peer int) device.Index {
-	return a.lendMask(comingMask{maskKey{t, min(a.id, peer), max(a.id, peer)}, a.run.ends(a.place, a.id, peer)})
+func (x *exchange) edgeMask(t, peer int) device.Index {
+	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.ends(x.worker, x.id, peer)})
 }
 
-// spokenMask is the coordinates of what an agent speaks in iteration t. It is lent for the round.
-func (a *agent) spokenMask(t, speaker int) device.Index {
-	return a.lendMask(comingMask{maskKey{t, speaker, speaker}, a.run.hearers(a.place, speaker)})
+// broadcastMask is the coordinates of what an agent speaks in iteration t. It is lent for the round.
+func (x *exchange) broadcastMask(t, speaker int) device.Index {
+	return x.borrowMask(comingMask{maskKey{t, speaker, speaker}, x.run.hearers(x.worker, speaker)})
 }
 
-func (a *agent) lendMask(key comingMask) device.Index {
-	var x *mask
-	x, a.coords = a.place.masks.get(key, a.coords)
-	a.lent = append(a.lent, x)
-	return x.index
+func (x *exchange) borrowMask(key comingMask) device.Index {
+	var m *mask
+	m, x.coords = x.worker.masks.get(key, x.coords)
+	x.held = append(x.held, m)
+	return m.index
 }
 
 // ends is how many of an edge's ends are at a place.
-func (r *run) ends(p *place, i, j int) int {
+func (r *run) ends(p *worker, i, j int) int {
 	n := 0
 	for _, agent := range [2]int{i, j} {
 		if r.livesAt(p, agent) {
@@ -172,15 +172,12 @@ func (r *run) ends(p *place, i, j int) int {
 }
 
 // livesAt tells whether an agent is at a place.
-func (r *run) livesAt(p *place, agent int) bool {
-	if r.member != nil {
-		return agent == r.member.rank
-	}
-	return r.placeOf(agent) == p
+func (r *run) livesAt(p *worker, agent int) bool {
+	return r.group.Local(agent) && r.workerOf(agent) == p
 }
 
 // hearers is how many agents of a place have what an agent speaks: itself and its neighbours.
-func (r *run) hearers(p *place, speaker int) int {
+func (r *run) hearers(p *worker, speaker int) int {
 	n := 0
 	if r.livesAt(p, speaker) {
 		n++
@@ -194,7 +191,7 @@ func (r *run) hearers(p *place, speaker int) int {
 }
 
 // comingMasks lists the masks of an iteration for the agents of a place.
-func (r *run) comingMasks(p *place) func(dst []comingMask, t int) []comingMask {
+func (r *run) comingMasks(p *worker) func(dst []comingMask, t int) []comingMask {
 	if r.setup.Compressor != nil {
 		return r.spokenMasks(p)
 	}
@@ -211,7 +208,7 @@ func (r *run) comingMasks(p *place) func(dst []comingMask, t int) []comingMask {
 }
 
 // spokenMasks is comingMasks for an algorithm of speakers.
-func (r *run) spokenMasks(p *place) func(dst []comingMask, t int) []comingMask {
+func (r *run) spokenMasks(p *worker) func(dst []comingMask, t int) []comingMask {
 	var speakers []int
 	return func(dst []comingMask, t int) []comingMask {
 		speakers = r.speakers(speakers, t)

@@ -94,11 +94,11 @@ func TestMasksAreShared(t *testing.T) {
 	if first != second || first.index.Len() != 50 {
 		t.Fatalf("two ends have two masks, or %d coordinates, want 50", first.index.Len())
 	}
-	m.letGo([]*mask{first})
+	m.release([]*mask{first})
 	if len(m.drawn) != 1 || len(m.idle) != 0 {
 		t.Errorf("with a user left %d masks are drawn and %d idle, want 1 and 0", len(m.drawn), len(m.idle))
 	}
-	m.letGo([]*mask{second})
+	m.release([]*mask{second})
 	again, _ := m.get(comingMask{maskKey{8, 1, 2}, 1}, scratch)
 	if again != first || len(m.drawn) != 1 || len(m.idle) != 0 {
 		t.Errorf("memory is not used again: %d masks drawn, %d idle", len(m.drawn), len(m.idle))

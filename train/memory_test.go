@@ -22,22 +22,19 @@ func checkForecast(t *testing.T, name string) {
 	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.EvalPoints, c.Partition = 8, "ring", Widths{300}, 48, 20, 2, "shuffled"
 	s, m := resolve(t, c)
 	// a device with nothing in reserve
-	r := &run{setup: s, dev: cpu.New(), model: m, pace: newPace(s.Graph.N, 0, c.Iterations)}
+	r := newRun(s, Options{Device: cpu.New(), Model: m})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for i := range s.Graph.N {
-		a, err := newAgent(r, i, 0)
-		if err != nil {
+	if _, err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.agents {
+		defer a.gradients.loader.Close()
+		if err := a.gradients.take(); err != nil { // with one batch out the loader has made all of its batches
 			t.Fatal(err)
 		}
-		defer a.loader.Close()
-		b, err := a.loader.Next() // with one batch out the loader has made all of its batches
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.loader.Release(b)
-		r.agents = append(r.agents, a)
+		defer a.release()
 	}
 	runtime.ReadMemStats(&after)
 	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.agentsMemory())

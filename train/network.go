@@ -34,12 +34,12 @@ type Network interface {
 	WireBytes() uint64
 }
 
-// Collector is the rank of the agent in whose process the run is evaluated and its folder written.
-const Collector = 0
+// Coordinator is the rank of the agent whose process evaluates the run and writes its folder.
+const Coordinator = 0
 
-// Member makes a Run play one agent of a run whose others are elsewhere.
-type Member struct {
+// Process makes a Run one process of many: it has one agent, and the others have theirs.
+type Process struct {
 	Rank    int
 	Network Network
-	Home    *Home // nil: the agent keeps no checkpoint, and the run does not survive its end; the caller closes it
+	Store   *Home // nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
 }

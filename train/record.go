@@ -36,7 +36,7 @@ type noteKind string
 
 const (
 	noteDiverged noteKind = "diverged" // an agent's loss left the range of sense
-	noteWalked   noteKind = "walked"   // the agent is at the end of its iterations: it reports no more
+	noteStopped  noteKind = "walked"   // the agent has stopped: it reports no more
 	noteEnd      noteKind = "end"      // all are: the run is over
 )
 
@@ -50,15 +50,15 @@ func (n note) record() []byte {
 
 // divergence is the error that a note tells of.
 func (n note) divergence() *DivergedError {
-	d := &DivergedError{Agent: n.Agent, T: n.T, Loss: float64(n.Loss)}
+	d := &DivergedError{Agent: n.Agent, T: n.T, Event: n.Event, Loss: float64(n.Loss)}
 	if n.Cause != "" {
 		d.Cause = errors.New(n.Cause)
 	}
 	return d
 }
 
-func noteOf(d *DivergedError, event int) note {
-	n := note{Kind: noteDiverged, Agent: d.Agent, T: d.T, Event: event, Loss: Num(d.Loss)}
+func noteOf(d *DivergedError) note {
+	n := note{Kind: noteDiverged, Agent: d.Agent, T: d.T, Event: d.Event, Loss: Num(d.Loss)}
 	if d.Cause != nil {
 		n.Cause = d.Cause.Error()
 	}

@@ -299,14 +299,14 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{setup: s, dev: cpuDevice, model: m, opt: Options{Folder: f}, log: zap.NewNop()}
+	r := newRun(s, Options{Device: cpuDevice, Model: m, Folder: f})
 	res, err := r.start()
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := make([]*snapshot, c.Agents)
 	for i, a := range r.agents {
-		a.loader.Close()
+		a.gradients.loader.Close()
 		set[i] = a.newSnapshot()
 		set[i].agent, set[i].t = i, res.First
 	}

@@ -5,7 +5,7 @@ import "go.uber.org/zap"
 // forecastRooms is Rooms for a run that is meant to be, and has all agents. A device that cannot
 // tell of its memory has failed, of which the run will hear.
 func (r *run) forecastRooms(places []Place) []Room {
-	if r.setup.blind || r.opt.Member != nil {
+	if r.setup.blind || r.opt.Process != nil {
 		return nil
 	}
 	rooms, err := r.setup.Rooms(places...)
@@ -21,7 +21,7 @@ func (r *run) forecastRooms(places []Place) []Room {
 func (r *run) compareRooms() []Room {
 	var all []Room
 	at := 0
-	for _, p := range r.places {
+	for _, p := range r.workers {
 		d, ok := p.Device.(separate)
 		if !ok || at == len(r.rooms) {
 			continue

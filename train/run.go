@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,42 +12,23 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/simnet"
 )
 
 // Options are what a run needs besides its Setup.
 type Options struct {
 	Device    device.Device
 	Model     Model
-	Others    []Place        // more devices, over which the agents are spread; they are of one kind
+	Others    []Place        // more devices, all of one kind, which share the agents with Device
 	Transport dist.Transport // nil: between goroutines of this process
-	Folder    *Folder        // nil: nothing is written; Run lets go of it at the end
-	Log       *zap.Logger    // nil: silence
+	Folder    *Folder        // nil: nothing is written; Run closes it
+	Log       *zap.Logger    // nil: nothing is logged
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
-	Member    *Member        // nil: all agents are in this process; else its Network is the Transport
-	Watch     *Watch         // of as many agents; nil: nobody looks
-	Control   *Control       // nil: nobody steers
+	Process   *Process       // nil: all agents are in this process; else its Network is the Transport
+	Live      *LiveState     // of as many agents; nil: not recorded
+	Control   *Control       // nil: the run cannot be paused
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
-}
-
-// evaluationGrace is how long a run that is told to stop waits for an evaluation. One that takes
-// longer is given up: the checkpoint is then that of its iteration, and a resumed run makes it
-// again. Who sends SIGTERM often kills after ten seconds.
-const evaluationGrace = 3 * time.Second
-
-// hurryAfter tells evaluations to end when they have had their time.
-func (r *run) hurryAfter(grace time.Duration) {
-	switch {
-	case grace < 0:
-		close(r.hurry)
-	case grace == 0:
-		grace = evaluationGrace
-		fallthrough
-	default:
-		time.AfterFunc(grace, func() { close(r.hurry) })
-	}
 }
 
 // Status is how a run ended.
@@ -54,181 +36,179 @@ type Status string
 
 const (
 	Finished Status = "finished"
-	Stopped  Status = "stopped" // by its context; a checkpoint was left
+	Stopped  Status = "stopped" // by its context; a checkpoint was written
 	Diverged Status = "diverged"
 )
 
-// Result is what a run came to.
+// Result is the outcome of a run.
 type Result struct {
 	Status    Status
 	Iteration int // reached
 	Rows      []Row
-	WallS     float64 // since the start, earlier parts of a resumed run counted in
+	WallS     float64 // since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
-	// what was forecast of devices with a memory of their own, and what was taken; nil where there
-	// are none
+	// forecast and measured memory of devices with a memory of their own; nil if there are none
 	Memory []Room
 
-	// of the mean model's batch norm, with which the last row was measured; nil unless Finished, or
-	// without batch norm
+	// batch norm of the mean model, as used by the last row; nil unless Finished, or without batch norm
 	MeanBuffers []float32
 	Buffers     [][]float32 // of every agent's
 }
 
-// run is a Setup in motion.
-type run struct {
-	setup *Setup
-	dev   device.Device
-	model Model
-	net   dist.Transport
-	pace  *pace // of an asynchronous run: that of its director alone
-	log   *zap.Logger
-	opt   Options
-
-	agents    []*agent
-	actives   sync.Pool // of *active
-	places    []*place  // the first is of dev and model
-	snapshots chan *snapshot
-	writer    *writer
-	member    *member       // of a run of many processes; nil else
-	hurry     chan struct{} // closed some time after the run was told to stop: evaluations shall end
-	rooms     []Room        // what was forecast of devices with a memory of their own
-
-	mu   sync.Mutex
-	lost *DivergedError // the earliest
-
-	line   *simnet.Timeline // of an asynchronous run; nil else
-	ops    []chan op        // by agent
-	events *pace            // of an asynchronous run: by the numbers of its events
-	lostAt int              // the event of lost
+// dropModels removes the models of a run that did not finish.
+func (res *Result) dropModels() {
+	res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 }
 
-// Run plays a setup from its start, or from the newest checkpoint in its folder. When ctx ends, the
-// agents go on to the first iteration that none has reached, leave a checkpoint there, and Run
-// returns with status Stopped and no error.
-func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
-	r := &run{setup: s, dev: opt.Device, model: opt.Model, net: opt.Transport, log: opt.Log, opt: opt,
+// run is a Setup being executed.
+type run struct {
+	setup *Setup
+	opt   Options
+	log   *zap.Logger
+	net   dist.Transport
+	live  observer
+	group processGroup
+
+	driver driver
+	pace   *pace // of the run's iterations: checkpoints and the stop are requested here
+	steps  *pace // of the agents' steps, as the driver counts them
+
+	workers       []*worker // evaluations of one device use the first
+	agents        []*agent  // of this process
+	edges         sync.Pool // of *activeEdges
+	snapshotPools []*snapshotPool
+	snapshots     chan *snapshot // for the collector
+	writer        *writer
+	hurry         chan struct{} // closed some time after the run was told to stop: evaluations must end
+	rooms         []Room        // forecast of devices with a memory of their own
+
+	mu   sync.Mutex
+	lost *DivergedError // the earliest divergence
+}
+
+// newRun prepares a run; start makes its agents.
+func newRun(s *Setup, opt Options) *run {
+	r := &run{setup: s, net: opt.Transport, log: opt.Log, live: noObserver{},
 		snapshots: make(chan *snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
-	r.writer = newWriter(r)
-	if opt.Member != nil {
-		r.member = newMember(r, opt.Member)
-		r.net = opt.Member.Network
+	if opt.Live != nil {
+		r.live = opt.Live
 	}
-	places := append([]Place{{r.dev, r.model}}, opt.Others...)
-	checkPlaces(places)
-	r.settleIn(places...)
-	r.rooms = r.forecastRooms(places)
+	if opt.Control == nil {
+		opt.Control = NewControl()
+	}
 	if r.net == nil {
 		r.net = dist.NewLocal(s.Graph.N)
 	}
+	r.opt = opt
+	r.group = &singleProcess{r}
+	if opt.Process != nil {
+		r.group, r.net = newNode(r, opt.Process), opt.Process.Network
+	}
+	places := append([]Place{{opt.Device, opt.Model}}, opt.Others...)
+	r.makeWorkers(places)
+	r.writer = newWriter(r)
+	r.rooms = r.forecastRooms(places)
+	return r
+}
+
+// Run executes a setup from its start, or from the newest checkpoint in its folder. When ctx is
+// canceled, the agents go on to the first iteration that none has reached and leave a checkpoint
+// there; Run returns with status Stopped and no error.
+func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
+	r := newRun(s, opt)
 	res, err := r.start()
 	if err != nil {
+		for _, a := range r.agents {
+			a.gradients.loader.Close()
+		}
 		if opt.Folder != nil {
 			err = errors.Join(err, opt.Folder.close())
 		}
 		return nil, err
 	}
-	return res, r.play(ctx, res)
+	return res, r.execute(ctx, res)
 }
 
 // start makes the agents, at iteration 0 or where the newest checkpoint left them.
 func (r *run) start() (*Result, error) {
-	s := r.setup
-	if s.RealTime() && r.member == nil {
-		return nil, wrong("clock", s.Config.Clock,
-			"in real time each agent has a process of its own: use fspda up, or clock virtual")
-	}
-	if r.member != nil {
-		return r.member.start()
-	}
 	res := &Result{}
-	var ck *checkpoint
+	ck, err := r.group.open()
+	if err != nil {
+		return nil, err
+	}
+	if ck != nil {
+		defer ck.file.Close()
+		res.First, res.WallS = ck.Iteration, ck.WallS
+		r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.path))
+	}
+	if r.driver, err = r.newDriver(res.First); err != nil {
+		return nil, err
+	}
 	if f := r.opt.Folder; f != nil {
-		var err error
-		if ck, err = f.openCheckpoint(s); err != nil {
-			return nil, err
-		}
-		if ck != nil {
-			defer ck.file.Close()
-			res.First, res.WallS = ck.Iteration, ck.WallS
-			r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.path))
-		}
-		if err := f.openMetrics(s, res.First); err != nil {
+		if err := f.openMetrics(r.setup, res.First); err != nil {
 			return nil, err
 		}
 		res.Rows = append(res.Rows, f.rows...)
 	}
-	r.pace = newPace(s.Graph.N, res.First, s.Config.Iterations)
-	r.drawFrom(res.First)
-	r.schedule(res.First)
-	x0 := r.model.Init(s.Config.Seed)
-	r.agents = make([]*agent, s.Graph.N)
-	for i := range r.agents {
-		batch := res.First
+	if err := r.makeAgents(res.First, ck); err != nil {
+		return nil, err
+	}
+	return res, r.group.start()
+}
+
+// makeAgents makes the agents of this process, and a pool of snapshots for every agent.
+func (r *run) makeAgents(first int, ck *checkpoint) error {
+	s := r.setup
+	r.drawFrom(first)
+	for range s.Graph.N {
+		r.snapshotPools = append(r.snapshotPools, newSnapshotPool(r.driver.snapshotLimit()))
+	}
+	x0 := r.workers[0].Model.Init(s.Config.Seed) // every agent starts from the same model
+	for _, i := range r.localAgents() {
+		batch := first
 		if s.BatchPerGradient() && ck != nil {
 			batch = ck.Grads[i]
 		}
 		a, err := newAgent(r, i, batch)
 		if err != nil {
-			return nil, errors.Join(err, r.closeLoaders())
+			return err
 		}
-		r.agents[i] = a
-		a.dev.Write(a.state.X, x0) // every agent starts from the same model
+		r.agents = append(r.agents, a)
+		a.dev.Write(a.state.X, x0)
 		if ck != nil {
 			if err := ck.restore(a); err != nil {
-				return nil, errors.Join(err, r.closeLoaders())
+				return err
 			}
 		}
-	}
-	return res, nil
-}
-
-func (r *run) closeLoaders() error {
-	for _, a := range r.agents {
-		if a != nil && a.loader != nil {
-			a.loader.Close()
+		if err := r.driver.attach(a, ck); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// play runs agents and collector to their end.
-func (r *run) play(stop context.Context, res *Result) error {
+// localAgents lists the agents of this process.
+func (r *run) localAgents() (all []int) {
+	for i := range r.setup.Graph.N {
+		if r.group.Local(i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// execute runs agents, collector and writer to their end.
+func (r *run) execute(stop context.Context, res *Result) error {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(stop))
 	defer cancel(nil)
-	var walking, collecting, aside sync.WaitGroup
-	for _, a := range r.agents {
-		if a.state == nil {
-			continue // in another process
-		}
-		a.ctx, a.halt = context.WithCancelCause(ctx)
-		defer a.halt(nil)
-		walk := r.walker(a)
-		walking.Go(func() {
-			if err := walk(ctx, res.First); err != nil {
-				cancel(err) // the first error counts, and ends everybody's wait
-			}
-		})
-	}
-	if r.line != nil {
-		walking.Go(func() { r.direct(ctx, res.First) })
-	}
-	done := make(chan struct{})
-	aside.Go(func() { r.requests(stop, done) })
-	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{},
-		agents: r.agents,
-		eval:   newEvaluator(r.setup, places(r.places)), best: bestOf(res.Rows), writer: r.writer}
-	c.eval.watch = r.opt.Watch
-	if r.member == nil && r.line == nil {
-		c.eval.stop = r.hurry
-	}
-	var writing sync.WaitGroup
+	c := newCollector(r, res)
+	var writing, collecting, requesting sync.WaitGroup
 	writing.Go(func() {
 		if err := r.writer.work(); err != nil {
 			cancel(err)
@@ -238,22 +218,21 @@ func (r *run) play(stop context.Context, res *Result) error {
 	collecting.Go(func() {
 		if err := c.collect(); err != nil {
 			cancel(err)
-			for range r.snapshots { // nobody must wait for a collector that is gone
+			for range r.snapshots { // the agents must not wait for a collector that has failed
 			}
 		}
 	})
-	if r.member != nil {
-		r.member.play(ctx, stop, cancel, c)
-	}
-	walking.Wait()
-	if r.member != nil {
-		r.member.end(ctx, stop)
-	}
+	r.group.serve(ctx, cancel)
+	done := make(chan struct{})
+	requesting.Go(func() { r.requestCheckpoints(stop, done) })
+	r.runAgents(ctx, cancel, res.First)
+	r.group.wait(ctx, stop)
+	r.driver.close()
 	close(r.snapshots)
-	collecting.Wait() // a stop is still heard: the last evaluation may take long
+	collecting.Wait() // a stop has still an effect: the last evaluation may take long
 	res.Memory = r.compareRooms()
 	close(done)
-	aside.Wait()
+	requesting.Wait()
 	r.writer.close()
 	writing.Wait()
 	res.WallS = c.wall()
@@ -261,84 +240,77 @@ func (r *run) play(stop context.Context, res *Result) error {
 	if f := r.opt.Folder; f != nil {
 		err = errors.Join(err, f.close())
 	}
-	if r.member != nil {
-		return r.member.finish(res, c.last, err)
-	}
-	if err != nil {
-		return err
-	}
-	return r.finish(res, c.last, c.interrupted)
+	return r.group.finish(res, c, err)
 }
 
-// giveBack returns snapshots to their agents.
-func (r *run) giveBack(set []*snapshot) {
-	for i, s := range set {
-		r.agents[i].spare <- s
+// runAgents runs the driver until all agents of this process have stopped. The first error cancels
+// ctx, and with it the waits of all.
+func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, first int) {
+	var running sync.WaitGroup
+	for _, a := range r.agents {
+		a.ctx, a.halt = context.WithCancelCause(ctx)
+		defer a.halt(nil)
+	}
+	for _, a := range r.agents {
+		running.Go(func() {
+			defer a.gradients.loader.Close()
+			if err := r.driver.run(ctx, a, first); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	running.Go(func() { r.driver.direct(ctx, first) })
+	running.Wait()
+}
+
+// deliver passes a snapshot of a local agent on.
+func (r *run) deliver(ctx context.Context, sn *snapshot) error { return r.group.deliver(ctx, sn) }
+
+// releaseSnapshots returns the snapshots of one iteration to the agents' pools.
+func (r *run) releaseSnapshots(set []*snapshot) {
+	for i, sn := range set {
+		r.snapshotPools[i].release(sn)
 	}
 }
 
-// finish says how it ended.
+// finish completes the result of a run whose last complete snapshots are those of iteration last.
 func (r *run) finish(res *Result, last int, interrupted bool) error {
 	res.Iteration = last
+	lost := r.divergence()
 	switch {
-	case r.lost != nil:
-		res.Status, res.Diverged, res.Iteration = Diverged, r.lost, r.lost.T
-		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
+	case lost != nil:
+		res.Status, res.Diverged, res.Iteration = Diverged, lost, lost.T
+		res.dropModels()
 	case last == r.setup.Config.Iterations && !interrupted:
 		res.Status = Finished
 	case last == r.pace.stop || interrupted:
 		res.Status = Stopped
-		res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
+		res.dropModels()
 	default:
-		return fmt.Errorf("train: the agents ended at iteration %d of %d for no known reason", last,
+		return fmt.Errorf("train: the agents stopped at iteration %d of %d for no known reason", last,
 			r.setup.Config.Iterations)
 	}
 	return nil
 }
 
-// requests asks for checkpoints by the clock and for the end when the context ends.
-func (r *run) requests(stop context.Context, done <-chan struct{}) {
-	var tick <-chan time.Time
-	if every := r.setup.Config.Checkpoint; every > 0 && r.opt.Folder != nil && r.member == nil {
-		t := time.NewTicker(time.Duration(every * float64(time.Second)))
-		defer t.Stop()
-		tick = t.C
-	}
-	asked := false // for a checkpoint that has to wait for the one under way
-	for {
-		if asked && (r.member != nil || r.writer.free()) {
-			asked = false
-			r.pace.request(false)
-		}
-		select {
-		case <-tick:
-			if r.writer.free() { // a disk that is slow gets fewer checkpoints: they must not pile up
-				r.pace.request(false)
-			}
-		case <-r.opt.Control.asked():
-			asked = r.opt.Folder != nil
-		case <-r.writer.freed: // asked is looked at again
-		case <-stop.Done():
-			r.opt.Control.release()
-			r.hurryAfter(r.opt.grace)
-			t := r.pace.request(true)
-			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there",
-				zap.Int("iteration", t))
-			return
-		case <-done:
-			return
-		}
-	}
-}
-
 // diverged records a divergence. The earliest counts, so that the result is the same in every run.
 func (r *run) diverged(d *DivergedError) {
-	for _, i := range r.pace.diverge(d.T) {
-		r.agents[i].halt(errHalted)
+	beyond := r.steps.diverge(d.step())
+	for _, a := range r.agents {
+		if _, found := slices.BinarySearch(beyond, a.id); found {
+			a.halt(errHalted)
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.lost == nil || d.T < r.lost.T || d.T == r.lost.T && d.Agent < r.lost.Agent {
+	if r.lost == nil || d.before(r.lost) {
 		r.lost = d
 	}
+}
+
+// divergence returns the earliest divergence, or nil.
+func (r *run) divergence() *DivergedError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
 }

@@ -17,7 +17,7 @@ func TestWire(t *testing.T) {
 		for _, wire := range wires {
 			c.Wire = wire
 			one := play(t, c, Options{})
-			if got := wireless(t, (&crew{t: t, c: c, name: "wire"}).play(nil)); got != wireless(t, one) {
+			if got := withoutWireBytes(t, (&processes{t: t, c: c, name: "wire"}).run(nil)); got != withoutWireBytes(t, one) {
 				t.Errorf("%s %s: other rows or models over NATS", name, wire)
 			}
 			if slices.Equal(one.Mean, full.Mean) {

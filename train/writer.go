@@ -1,10 +1,6 @@
 package train
 
-import (
-	"sync/atomic"
-
-	"go.uber.org/zap"
-)
+import "go.uber.org/zap"
 
 // writer puts checkpoints and the best model on the disk while the agents and the evaluations go
 // on. At most one checkpoint is under way: it is written from the agents' snapshots, of which each
@@ -15,12 +11,11 @@ type writer struct {
 	run   *run
 	saves chan saving
 	bests chan evaluation // room for the newest
-	under atomic.Bool     // a checkpoint was asked for that is not yet on the disk
-	freed chan struct{}   // says that this may have changed
+	*reservation
 }
 
 func newWriter(r *run) *writer {
-	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), freed: make(chan struct{}, 1)}
+	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), reservation: newReservation()}
 }
 
 // save hands a checkpoint over. It waits for one that is still being written.
@@ -36,10 +31,6 @@ func (w *writer) keepBest(ev evaluation) {
 	}
 	w.bests <- ev
 }
-
-// free tells whether no checkpoint is under way, and if so takes it that one is from now on. A
-// second one would hold the agents up.
-func (w *writer) free() bool { return w.under.CompareAndSwap(false, true) }
 
 // close says that nothing more comes.
 func (w *writer) close() { close(w.saves) }
@@ -83,17 +74,8 @@ func (w *writer) writeSave(sv saving) error {
 		return err
 	}
 	r.log.Info("checkpoint", zap.Int("iteration", sv.set[0].t), zap.String("folder", r.opt.Folder.Path))
-	r.giveBack(sv.set)
+	r.releaseSnapshots(sv.set)
 	return nil
-}
-
-// release says that no checkpoint is under way any more.
-func (w *writer) release() {
-	w.under.Store(false)
-	select {
-	case w.freed <- struct{}{}:
-	default: // nobody has looked since the last time
-	}
 }
 
 func (w *writer) writeBest(ev evaluation) error {

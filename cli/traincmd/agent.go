@@ -133,7 +133,7 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	show := newShow(f.trainFlags, s, m.Name(), stdout, stderr)
 	defer show.close()
 	show.engine = dev.String()
-	watch := train.NewWatch(s.Config.Agents)
+	watch := train.NewLiveState(s.Config.Agents)
 	show.log = withIteration(show.log, watch, f.rank).With(zap.String("run", f.run), zap.Int("rank", f.rank))
 	eye, err := openObservatory(f.metrics, f.run, f.rank)
 	if err != nil {
@@ -146,7 +146,7 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	}
 	defer home.Close()
 	var folder *train.Folder
-	if f.rank == train.Collector {
+	if f.rank == train.Coordinator {
 		_, err := train.ReadConfig(f.out)
 		if folder, err = train.OpenFolder(f.out, s, err == nil); err != nil {
 			return err
@@ -165,8 +165,8 @@ func runAgent(ctx context.Context, f agentFlags, fs *pflag.FlagSet, stdout, stde
 	show.log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", f.join),
 		zap.Int("agents", c.Agents))
 	res, err := train.Run(ctx, s, train.Options{Device: dev.Device, Model: m, Folder: folder, Log: show.log,
-		Watch: watch, OnRow: show.row, OnStep: show.step,
-		Member: &train.Member{Rank: f.rank, Network: node, Home: home}})
+		Live: watch, OnRow: show.row, OnStep: show.step,
+		Process: &train.Process{Rank: f.rank, Network: node, Store: home}})
 	show.close()
 	if err != nil {
 		return err
@@ -293,7 +293,7 @@ func (f *agentFlags) meeting() error {
 	if f.insecure {
 		any = host
 	}
-	if f.rank == train.Collector {
+	if f.rank == train.Coordinator {
 		f.listen = cmp.Or(f.listen, net.JoinHostPort(any, port))
 		if len(f.join) == 1 {
 			f.join = nil // that is this agent

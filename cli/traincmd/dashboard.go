@@ -33,10 +33,10 @@ type dashboard struct {
 	token    string
 
 	server   *web.Server
-	watch    *train.Watch
+	watch    *train.LiveState
 	control  *train.Control
-	sights   []train.AgentSight // memory of look, which the server calls one at a time
-	stop     context.CancelFunc // of the run
+	sights   []train.AgentStatus // memory of look, which the server calls one at a time
+	stop     context.CancelFunc  // of the run
 	stopping atomic.Bool
 	ended    atomic.Bool
 
@@ -67,8 +67,8 @@ func (d *dashboard) begin(ctx context.Context, folder string, s *train.Setup, op
 	if d == nil {
 		return ctx, opt, nil
 	}
-	d.watch, d.control = train.NewWatch(s.Config.Agents), train.NewControl()
-	opt.Watch, opt.Control = d.watch, d.control
+	d.watch, d.control = train.NewLiveState(s.Config.Agents), train.NewControl()
+	opt.Live, opt.Control = d.watch, d.control
 	ctx, d.stop = context.WithCancel(ctx)
 	o := webFolder(folder)
 	o.Token, o.Loopback, o.Share = d.token, d.loopback, LiveShare

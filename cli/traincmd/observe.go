@@ -25,11 +25,11 @@ import (
 type observatory struct {
 	run    string
 	rank   int
-	watch  *train.Watch
+	watch  *train.LiveState
 	node   *nats.Node
 	set    *prom.Set
 	mu     sync.Mutex // one look at a time
-	sights []train.AgentSight
+	sights []train.AgentStatus
 
 	listener net.Listener
 	server   *http.Server
@@ -49,7 +49,7 @@ func openObservatory(address, run string, rank int) (*observatory, error) {
 }
 
 // begin serves, until close.
-func (o *observatory) begin(watch *train.Watch, node *nats.Node, log *zap.Logger) {
+func (o *observatory) begin(watch *train.LiveState, node *nats.Node, log *zap.Logger) {
 	if o == nil {
 		return
 	}
@@ -174,7 +174,7 @@ type placed struct {
 }
 
 // withIteration makes a log say where the agent is.
-func withIteration(log *zap.Logger, watch *train.Watch, rank int) *zap.Logger {
+func withIteration(log *zap.Logger, watch *train.LiveState, rank int) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
 		return placed{c, func() int { return watch.Agents(nil)[rank].Iteration }}
 	}))

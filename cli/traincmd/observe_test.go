@@ -45,7 +45,7 @@ func TestObservatory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.begin(train.NewWatch(2), nodes[0], zap.NewNop())
+	o.begin(train.NewLiveState(2), nodes[0], zap.NewNop())
 	defer o.close()
 	get := func(path string) (int, string) {
 		t.Helper()
@@ -101,7 +101,7 @@ func TestObservatory(t *testing.T) {
 
 func TestLogNamesIteration(t *testing.T) {
 	core, lines := observer.New(zapcore.InfoLevel)
-	log := withIteration(zap.New(core), train.NewWatch(2), 1).With(zap.Int("rank", 1))
+	log := withIteration(zap.New(core), train.NewLiveState(2), 1).With(zap.Int("rank", 1))
 	log.Info("a")
 	log.Info("b", zap.Int("iteration", 7))
 	log.Debug("c")

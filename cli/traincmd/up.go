@@ -193,7 +193,7 @@ func (u *crew) run(ctx context.Context) error {
 				cancel() // no run without this agent
 			}
 		}
-		if i == train.Collector {
+		if i == train.Coordinator {
 			go func() { defer close(first); follow() }()
 		} else {
 			rest.Go(follow)
@@ -220,7 +220,7 @@ func worst(errs []error) error {
 			return err
 		}
 	}
-	return errs[train.Collector]
+	return errs[train.Coordinator]
 }
 
 // exitError is a process that ended with a status other than 0. It has said why.
@@ -280,7 +280,7 @@ func (u *crew) start(ctx context.Context, rank int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if rank == train.Collector {
+	if rank == train.Coordinator {
 		cmd.Stdout = u.stdout
 	}
 	command.SetProcessGroup(cmd)

@@ -10,28 +10,28 @@ import (
 )
 
 // An onlooker who looks all the time, and a run that is paused again and again, change nothing.
-func TestWatchAndControlDoNotDisturb(t *testing.T) {
+func TestLiveStateAndControlDoNotDisturb(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "choco", "fspda-async"} {
 		c := small()
 		c.Algo, c.Iterations = algo, 200
 		want := trace(t, play(t, c, Options{}))
-		w, ctl := NewWatch(c.Agents), NewControl()
+		w, ctl := NewLiveState(c.Agents), NewControl()
 		done := make(chan struct{})
 		var aside sync.WaitGroup
 		aside.Go(func() { look(w, ctl, done) })
-		got := trace(t, play(t, c, Options{Watch: w, Control: ctl}))
+		got := trace(t, play(t, c, Options{Live: w, Control: ctl}))
 		close(done)
 		aside.Wait()
 		if got != want {
 			t.Errorf("%s: the run changed", algo)
 		}
-		checkSights(t, algo, c, w)
+		checkStatus(t, algo, c, w)
 	}
 }
 
 // look looks and steers until done.
-func look(w *Watch, ctl *Control, done chan struct{}) {
-	var sights []AgentSight
+func look(w *LiveState, ctl *Control, done chan struct{}) {
+	var status []AgentStatus
 	var seen uint64
 	for {
 		select {
@@ -41,14 +41,14 @@ func look(w *Watch, ctl *Control, done chan struct{}) {
 		}
 		ctl.Pause()
 		ctl.Checkpoint()
-		sights = w.Agents(sights)
+		status = w.Agents(status)
 		_, seen = w.Edges(seen)
 		ctl.Resume()
 		time.Sleep(100 * time.Microsecond)
 	}
 }
 
-func checkSights(t *testing.T, algo string, c Config, w *Watch) {
+func checkStatus(t *testing.T, algo string, c Config, w *LiveState) {
 	t.Helper()
 	sum := 0.0
 	for i, a := range w.Agents(nil) {
@@ -72,10 +72,10 @@ func checkSights(t *testing.T, algo string, c Config, w *Watch) {
 }
 
 // The distances an onlooker sees are those of the row, and the bits are the ledger's.
-func TestWatchAgreesWithRow(t *testing.T) {
+func TestLiveStateAgreesWithRow(t *testing.T) {
 	c := small()
-	w := NewWatch(c.Agents)
-	res := play(t, c, Options{Watch: w})
+	w := NewLiveState(c.Agents)
+	res := play(t, c, Options{Live: w})
 	last := res.Rows[len(res.Rows)-1]
 	sum, bits := 0.0, uint64(0)
 	for _, a := range w.Agents(nil) {
@@ -89,16 +89,16 @@ func TestWatchAgreesWithRow(t *testing.T) {
 }
 
 // A Watch forgets the oldest exchanges, never reads what is being written, and counts all.
-func TestWatchForgets(t *testing.T) {
+func TestLiveStateForgets(t *testing.T) {
 	c := small()
 	c.Edges, c.Iterations = "full", 300
-	w := NewWatch(c.Agents)
-	play(t, c, Options{Watch: w})
+	w := NewLiveState(c.Agents)
+	play(t, c, Options{Live: w})
 	pairs, total := w.Edges(0)
 	if total != uint64(c.Agents*c.Iterations) || len(pairs) != recentEdges/2 {
 		t.Errorf("%d of %d exchanges, want %d of %d", len(pairs), total, recentEdges/2, c.Agents*c.Iterations)
 	}
-	if a := NewWatch(1).Agents(nil)[0]; !math.IsNaN(a.Loss + a.Distance + a.Accuracy) {
+	if a := NewLiveState(1).Agents(nil)[0]; !math.IsNaN(a.Loss + a.Distance + a.Accuracy) {
 		t.Errorf("before the start an agent is seen as %+v", a)
 	}
 }
@@ -108,12 +108,12 @@ func TestWatchForgets(t *testing.T) {
 func TestControl(t *testing.T) {
 	c := small()
 	c.Iterations, c.EvalPoints = 100000, 1
-	w, ctl, dir := NewWatch(c.Agents), NewControl(), runFolder(t)
+	w, ctl, dir := NewLiveState(c.Agents), NewControl(), runFolder(t)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	ended := make(chan Status)
 	go func() {
-		res, err := inFolder(t, ctx, c, dir, Options{Watch: w, Control: ctl})
+		res, err := inFolder(t, ctx, c, dir, Options{Live: w, Control: ctl})
 		if err != nil {
 			t.Error(err)
 			ended <- ""

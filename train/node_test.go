@@ -15,9 +15,9 @@ import (
 	"fspda/dist/nats"
 )
 
-// crew plays a configuration with one Run for each agent, over NATS, as if each were a process. It
+// processes plays a configuration with one Run for each agent, over NATS, as if each were a process. It
 // returns the result of the collector.
-type crew struct {
+type processes struct {
 	t    *testing.T
 	c    Config
 	dir  string // "": nothing is written
@@ -26,8 +26,8 @@ type crew struct {
 	step func(iteration int) // of the collector; may be nil
 }
 
-// member runs one agent to its end. ready is called with the address of its server.
-func (w *crew) member(ctx context.Context, rank int, ready func(address string)) (*Result, error) {
+// one runs one agent to its end. ready is called with the address of its server.
+func (w *processes) one(ctx context.Context, rank int, ready func(address string)) (*Result, error) {
 	s, m := resolve(w.t, w.c)
 	dev := cpu.New()
 	var id []nats.Field
@@ -37,7 +37,7 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
 		Codec: s.Codec(), Wire: s.WireFormat(),
 		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
-	if rank != Collector {
+	if rank != Coordinator {
 		o.Server.Join = []string{w.join}
 	}
 	n, err := nats.Open(o)
@@ -46,13 +46,13 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 	}
 	defer n.Close()
 	ready(n.Address())
-	opt := Options{Device: dev, Model: m, Member: &Member{Rank: rank, Network: n}, OnStep: w.step}
+	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n}, OnStep: w.step}
 	if w.dir != "" {
-		if opt.Member.Home, err = OpenHome(w.dir, rank); err != nil {
+		if opt.Process.Store, err = OpenHome(w.dir, rank); err != nil {
 			return nil, err
 		}
-		defer opt.Member.Home.Close()
-		if rank == Collector {
+		defer opt.Process.Store.Close()
+		if rank == Coordinator {
 			_, err := ReadConfig(w.dir)
 			if opt.Folder, err = OpenFolder(w.dir, s, err == nil); err != nil {
 				return nil, err
@@ -63,7 +63,7 @@ func (w *crew) member(ctx context.Context, rank int, ready func(address string))
 }
 
 // play runs all agents. stop, which may be nil, is called for each and may end it.
-func (w *crew) play(stop func(rank int) context.Context) *Result {
+func (w *processes) run(stop func(rank int) context.Context) *Result {
 	w.t.Helper()
 	failed, fail := context.WithCancel(context.Background())
 	defer fail()
@@ -80,7 +80,7 @@ func (w *crew) play(stop func(rank int) context.Context) *Result {
 	address := make(chan string, 1)
 	run := func(rank int, ready func(string)) {
 		wg.Go(func() {
-			r, err := w.member(ctx(rank), rank, ready)
+			r, err := w.one(ctx(rank), rank, ready)
 			if err != nil {
 				w.t.Errorf("agent %d: %v", rank, err)
 				fail()
@@ -88,7 +88,7 @@ func (w *crew) play(stop func(rank int) context.Context) *Result {
 			results[rank] = r
 		})
 	}
-	run(Collector, func(a string) { address <- a })
+	run(Coordinator, func(a string) { address <- a })
 	w.join = <-address
 	for rank := 1; rank < w.c.Agents; rank++ {
 		run(rank, func(string) {})
@@ -105,9 +105,9 @@ func (w *crew) play(stop func(rank int) context.Context) *Result {
 	return results[0]
 }
 
-// wireless is a trace without what differs between one process and many: the bytes that were really
+// withoutWireBytes is a trace without what differs between one process and many: the bytes that were really
 // sent.
-func wireless(t *testing.T, r *Result) string {
+func withoutWireBytes(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
 	c.Rows = append([]Row(nil), r.Rows...)
@@ -121,7 +121,7 @@ func wireless(t *testing.T, r *Result) string {
 }
 
 // Many processes, or one: the same rows and the same models, to the bit.
-func TestMembersAreOneRun(t *testing.T) {
+func TestProcessesEqualOneProcess(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
 		"fspda-sa":    func(*Config) {},
 		"fspda-storm": func(c *Config) { c.Algo, c.Edges = "fspda-storm", "bernoulli(0.4)" },
@@ -138,9 +138,9 @@ func TestMembersAreOneRun(t *testing.T) {
 			c := small()
 			c.Agents, c.Iterations = 4, 40
 			edit(&c)
-			want := wireless(t, play(t, c, Options{}))
-			w := &crew{t: t, c: c, name: "one"}
-			if got := wireless(t, w.play(nil)); got != want {
+			want := withoutWireBytes(t, play(t, c, Options{}))
+			w := &processes{t: t, c: c, name: "one"}
+			if got := withoutWireBytes(t, w.run(nil)); got != want {
 				t.Error("the run changed")
 			}
 		})
@@ -148,29 +148,29 @@ func TestMembersAreOneRun(t *testing.T) {
 }
 
 // A divergence ends all processes, with the rows and the error of one process.
-func TestMembersDiverge(t *testing.T) {
+func TestProcessesDiverge(t *testing.T) {
 	c := small()
 	c.Agents, c.Alpha, c.Activation, c.EvalPoints = 4, 1e6, "relu", 30
 	one := play(t, c, Options{})
-	many := (&crew{t: t, c: c, name: "lost"}).play(nil)
+	many := (&processes{t: t, c: c, name: "lost"}).run(nil)
 	if many.Status != Diverged || many.Diverged.Error() != one.Diverged.Error() {
 		t.Fatalf("%s, %v; want %v", many.Status, many.Diverged, one.Diverged)
 	}
-	if wireless(t, many) != wireless(t, one) {
+	if withoutWireBytes(t, many) != withoutWireBytes(t, one) {
 		t.Error("other rows")
 	}
 }
 
 // Stopped again and again, all or some, and started again: the run of one process that was never
 // stopped. The run folder is the same too.
-func TestMembersResume(t *testing.T) {
+func TestProcessesResume(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
 	want, err := inFolder(t, context.Background(), c, filepath.Join(t.TempDir(), "one"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &crew{t: t, c: c, name: "again", dir: filepath.Join(t.TempDir(), "many")}
+	w := &processes{t: t, c: c, name: "again", dir: filepath.Join(t.TempDir(), "many")}
 	var got *Result
 	stops := 0
 	for try := 0; ; try++ {
@@ -180,7 +180,7 @@ func TestMembersResume(t *testing.T) {
 				cancel()
 			}
 		}
-		got = w.play(func(int) context.Context { return ctx })
+		got = w.run(func(int) context.Context { return ctx })
 		cancel()
 		if got.Status == Finished {
 			break
@@ -190,7 +190,7 @@ func TestMembersResume(t *testing.T) {
 	if stops == 0 {
 		t.Error("it was never stopped in time")
 	}
-	if wireless(t, got) != wireless(t, want) {
+	if withoutWireBytes(t, got) != withoutWireBytes(t, want) {
 		t.Error("the run changed")
 	}
 	checkManifest(t, w.dir, got)
@@ -245,12 +245,12 @@ func FuzzRecord(f *testing.F) {
 
 // Who has come to its end stops when it is told to, also where the others have stopped and will
 // never say that the run is over.
-func TestMemberStopsAfterItsEnd(t *testing.T) {
+func TestProcessStopsAfterItsEnd(t *testing.T) {
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(
 		t)+")", 20, 1, 0.05
 	c.Eta = AutoFloat{V: 0.001}
-	w := &crew{t: t, c: c, name: "late"}
+	w := &processes{t: t, c: c, name: "late"}
 	stopped, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	address := make(chan string, 1)
@@ -259,12 +259,12 @@ func TestMemberStopsAfterItsEnd(t *testing.T) {
 	silent, end := context.WithCancel(context.Background())
 	defer end()
 	wg.Go(func() { // the collector waits for agent 2, who never comes
-		_, _ = w.member(silent, Collector, func(a string) { address <- a })
+		_, _ = w.one(silent, Coordinator, func(a string) { address <- a })
 	})
 	w.join = <-address
 	done := make(chan *Result, 1)
 	go func() {
-		r, err := w.member(stopped, 1, func(string) {})
+		r, err := w.one(stopped, 1, func(string) {})
 		if err != nil {
 			t.Error(err)
 		}

@@ -3,26 +3,9 @@ package train
 import (
 	"fmt"
 
-	"fspda/dist"
 	"fspda/train/live"
 	"fspda/train/safetensors"
 )
-
-// revive makes the player of an agent in real time, from its checkpoint where it has one.
-func (m *member) revive(a *agent, board dist.SessionOpener, ck *checkpoint) (*livePlayer, error) {
-	l := newLivePlayer(a, board)
-	if ck == nil {
-		return l, nil
-	}
-	v, err := ck.view(a)
-	if err != nil {
-		return nil, err
-	}
-	l.engine.Restore(v)
-	l.reported = a.run.setup.EvalsBefore(ck.Iteration)
-	m.left.Store(int64(l.reported))
-	return l, nil
-}
 
 // view reads where the edges of an agent stood.
 func (c *checkpoint) view(a *agent) (live.Snapshot, error) {
@@ -30,7 +13,7 @@ func (c *checkpoint) view(a *agent) (live.Snapshot, error) {
 	damaged := func(what string) (live.Snapshot, error) {
 		return live.Snapshot{}, &CheckpointError{Path: c.path, Got: "is damaged: " + what}
 	}
-	neighbours := neighbours(s.Graph, a.id)
+	neighbours := s.Graph.Neighbours(a.id)
 	if c.Live == nil || len(c.Live.Edges) != len(neighbours) {
 		return damaged("it lacks the edges of an agent in real time")
 	}

@@ -10,18 +10,17 @@ import (
 	"fspda/device"
 )
 
-// late is a model whose gradients are begun and waited for later. It checks that each is waited for
-// once.
-type late struct {
+// asyncModel is a model whose losses are read later. It checks that each is read once.
+type asyncModel struct {
 	Model
 	mu   sync.Mutex
-	open int // begun and not waited for
+	open int // started and not waited for
 	most int
 }
 
-func (m *late) Eager() bool { return true }
+func (m *asyncModel) Async() bool { return true }
 
-func (m *late) Begin(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+func (m *asyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
 	loss, err := m.Grad(dst, x, b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,40 +42,40 @@ func (m *late) Begin(dst, x, buffers device.Vector, b device.Batch) func() (floa
 	}
 }
 
-// Agents that look at their losses later come to the same rows and models, by every algorithm that
-// has another way through an iteration; no gradient is forgotten.
-func TestEager(t *testing.T) {
+// Agents that read their losses later compute the same rows and models, by every kind of algorithm;
+// every loss is read.
+func TestAsync(t *testing.T) {
 	for _, c := range []Config{
 		{Algo: "fspda-sa", Momentum: 0.5}, {Algo: "fspda-storm"}, {Algo: "dsgd"}, {Algo: "scaffnew"}, {Algo: "choco"}, {Algo: "swarm"}, {Algo: "fspda-sa", ClipNorm: 0.5},
 	} {
 		with := small()
 		with.Algo, with.Momentum, with.ClipNorm, with.Iterations = c.Algo, c.Momentum, c.ClipNorm, 40
-		m := &late{Model: labModel(t, with)}
+		m := &asyncModel{Model: labModel(t, with)}
 		want, got := trace(t, play(t, with, Options{})), trace(t, play(t, with, Options{Model: m}))
 		if got != want {
-			t.Errorf("%s: another run than when it waits", c.Algo)
+			t.Errorf("%s: the rows differ from those of a blocking model", c.Algo)
 		}
 		if m.open != 0 {
 			t.Errorf("%s: %d gradients were never waited for", c.Algo, m.open)
 		}
-		if eager := c.ClipNorm == 0; eager != (m.most > with.Agents) {
+		if async := c.ClipNorm == 0; async != (m.most > with.Agents) {
 			t.Errorf("%s: %d gradients at once of %d agents", c.Algo, m.most, with.Agents)
 		}
 	}
 }
 
-// A run that diverges does so in the same iteration, with the same rows.
-func TestEagerDivergence(t *testing.T) {
+// With pending losses a run diverges in the same iteration, with the same rows.
+func TestAsyncDivergence(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "dsgd"} {
 		c := small()
 		c.Algo, c.Alpha, c.Activation, c.EvalPoints = name, 1e6, "relu", 30
 		r := play(t, c, Options{})
 		want := r.Diverged.Error() + trace(t, r)
 		for range 3 {
-			m := &late{Model: labModel(t, c)}
+			m := &asyncModel{Model: labModel(t, c)}
 			r := play(t, c, Options{Model: m})
 			if r.Status != Diverged || r.Diverged.Error()+trace(t, r) != want {
-				t.Errorf("%s: %s %v, another end than when it waits", name, r.Status, r.Diverged)
+				t.Errorf("%s: %s %v, the end differs from that of a blocking model", name, r.Status, r.Diverged)
 			}
 			if m.open != 0 {
 				t.Errorf("%s: %d gradients were never waited for", name, m.open)
@@ -85,24 +84,24 @@ func TestEagerDivergence(t *testing.T) {
 	}
 }
 
-// apart is a device whose vectors no other may touch.
-type apart struct{ device.Device }
+// privateDevice is a device that panics when it is given the vector of another one.
+type privateDevice struct{ device.Device }
 
-// fenced is a vector of an apart device.
-type fenced struct {
+// privateVector is a vector of a privateDevice.
+type privateVector struct {
 	device.Vector
-	of *apart
+	of *privateDevice
 }
 
-func (d *apart) in(v device.Vector) device.Vector {
-	f, ok := v.(fenced)
+func (d *privateDevice) in(v device.Vector) device.Vector {
+	f, ok := v.(privateVector)
 	if !ok || f.of != d {
 		panic("a vector of another device")
 	}
 	return f.Vector
 }
 
-func (d *apart) terms(all []device.Term) []device.Term {
+func (d *privateDevice) terms(all []device.Term) []device.Term {
 	out := make([]device.Term, len(all))
 	for i, t := range all {
 		out[i] = device.Term{A: t.A, V: d.in(t.V)}
@@ -110,24 +109,28 @@ func (d *apart) terms(all []device.Term) []device.Term {
 	return out
 }
 
-func (d *apart) NewVector(n int) device.Vector             { return fenced{d.Device.NewVector(n), d} }
-func (d *apart) Write(dst device.Vector, src []float32)    { d.Device.Write(d.in(dst), src) }
-func (d *apart) Read(dst []float32, src device.Vector)     { d.Device.Read(dst, d.in(src)) }
-func (d *apart) Dot(a, b device.Vector) float64            { return d.Device.Dot(d.in(a), d.in(b)) }
-func (d *apart) Combine(v device.Vector, t ...device.Term) { d.Device.Combine(d.in(v), d.terms(t)...) }
-func (d *apart) Gather(dst, src device.Vector, x device.Index) {
+func (d *privateDevice) NewVector(n int) device.Vector {
+	return privateVector{d.Device.NewVector(n), d}
+}
+func (d *privateDevice) Write(dst device.Vector, src []float32) { d.Device.Write(d.in(dst), src) }
+func (d *privateDevice) Read(dst []float32, src device.Vector)  { d.Device.Read(dst, d.in(src)) }
+func (d *privateDevice) Dot(a, b device.Vector) float64         { return d.Device.Dot(d.in(a), d.in(b)) }
+func (d *privateDevice) Combine(v device.Vector, t ...device.Term) {
+	d.Device.Combine(d.in(v), d.terms(t)...)
+}
+func (d *privateDevice) Gather(dst, src device.Vector, x device.Index) {
 	d.Device.Gather(d.in(dst), d.in(src), x)
 }
-func (d *apart) AddDiff(own, other device.Vector, x device.Index, to ...device.Term) {
+func (d *privateDevice) AddDiff(own, other device.Vector, x device.Index, to ...device.Term) {
 	d.Device.AddDiff(d.in(own), d.in(other), x, d.terms(to)...)
 }
-func (d *apart) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (d *privateDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	if start.V != nil {
 		start.V = d.in(start.V)
 	}
 	d.Device.AddDiffs(start, d.in(own), d.terms(others), d.terms(to)...)
 }
-func (d *apart) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+func (d *privateDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	if start.V != nil {
 		start.V = d.in(start.V)
@@ -135,7 +138,7 @@ func (d *apart) CombineDiffs(dst device.Term, base []device.Term, start device.T
 	dst.V = d.in(dst.V)
 	d.Device.CombineDiffs(dst, d.terms(base), start, d.in(own), d.terms(others), d.terms(to)...)
 }
-func (d *apart) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
+func (d *privateDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	all := make([]device.SparseTerm, len(parts))
 	for i, p := range parts {
 		all[i] = device.SparseTerm{A: p.A, V: d.in(p.V), Idx: p.Idx}
@@ -143,23 +146,23 @@ func (d *apart) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	d.Device.ScatterAdd(d.in(dst), all...)
 }
 
-// on is a model whose vectors are of an apart device.
-type on struct {
+// privateModel is a model whose vectors are of a privateDevice.
+type privateModel struct {
 	Model
-	d *apart
+	d *privateDevice
 }
 
-func (m on) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+func (m privateModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 	return m.Model.Grad(m.d.in(dst), m.d.in(x), b)
 }
 
-func (m on) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+func (m privateModel) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	return m.Model.Score(m.d.in(x), b)
 }
 
-// Agents that are spread over devices make the run that they make on one, and touch no vector of
-// another's.
-func TestPlaces(t *testing.T) {
+// Agents that are spread over devices compute the same rows as on one device, and no device is given
+// the vectors of another.
+func TestWorkers(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "fspda-storm", "dsgd", "sgd", "choco", "swarm", "fspda-async", "extra"} {
 		c := small()
 		c.Algo, c.Iterations, c.Density = name, 30, 1
@@ -170,8 +173,8 @@ func TestPlaces(t *testing.T) {
 		s, m := resolve(t, c)
 		var places []Place
 		for range 3 {
-			d := &apart{cpu.New()}
-			places = append(places, Place{d, on{m, d}})
+			d := &privateDevice{cpu.New()}
+			places = append(places, Place{d, privateModel{m, d}})
 		}
 		r, err := Run(t.Context(), s, Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
 		if err != nil {
@@ -179,7 +182,7 @@ func TestPlaces(t *testing.T) {
 			continue
 		}
 		if trace(t, r) != want {
-			t.Errorf("%s: another run than on one device", name)
+			t.Errorf("%s: the rows differ from those of one device", name)
 		}
 	}
 }

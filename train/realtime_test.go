@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// realTime is a small run in real time.
-func realTime() Config {
+// realTimeConfig is a small run in real time.
+func realTimeConfig() Config {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", ClockReal, 0.004
 	return c
@@ -34,19 +34,19 @@ func checkLiveEnd(t *testing.T, r *Result, c Config) {
 	}
 }
 
-func TestLiveMembers(t *testing.T) {
-	c := realTime()
-	r := (&crew{t: t, c: c, name: "live"}).play(nil)
+func TestRealTime(t *testing.T) {
+	c := realTimeConfig()
+	r := (&processes{t: t, c: c, name: "live"}).run(nil)
 	checkLiveEnd(t, r, c)
 }
 
 // Values of half the bits take half the bytes, and the duals keep their zero sum: both ends compare
 // what travels.
-func TestLiveWire(t *testing.T) {
-	c := realTime()
+func TestRealTimeWire(t *testing.T) {
+	c := realTimeConfig()
 	bits := func(wire string) float64 {
 		c.Wire = wire
-		r := (&crew{t: t, c: c, name: "live-" + wire}).play(nil)
+		r := (&processes{t: t, c: c, name: "live-" + wire}).run(nil)
 		checkLiveEnd(t, r, c)
 		return float64(r.Rows[len(r.Rows)-1].BitsSharedSeed)
 	}
@@ -57,13 +57,13 @@ func TestLiveWire(t *testing.T) {
 
 // Agents that are stopped, together or not, go on from their own checkpoints, and the duals still
 // sum to zero.
-func TestLiveMembersResume(t *testing.T) {
-	c := realTime()
+func TestRealTimeResume(t *testing.T) {
+	c := realTimeConfig()
 	c.Iterations, c.Checkpoint = 500, 0.002
-	w := &crew{t: t, c: c, name: "live-again", dir: filepath.Join(t.TempDir(), "many")}
+	w := &processes{t: t, c: c, name: "live-again", dir: filepath.Join(t.TempDir(), "many")}
 	var r *Result
 	for try := 0; ; try++ {
-		r = w.play(func(rank int) context.Context {
+		r = w.run(func(rank int) context.Context {
 			ctx, cancel := context.WithCancel(context.Background())
 			if try < 2 {
 				time.AfterFunc(time.Duration(700+90*rank)*time.Millisecond, cancel)
@@ -83,7 +83,7 @@ func TestLiveMembersResume(t *testing.T) {
 }
 
 // Settings of real time are refused where they would mean nothing.
-func TestLiveRefusals(t *testing.T) {
+func TestRealTimeRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*Config){
 		"clock":      func(c *Config) { c.Clock = ClockReal },
 		"drop_after": func(c *Config) { c.DropAfter = 5 },
@@ -95,7 +95,7 @@ func TestLiveRefusals(t *testing.T) {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
-	c := realTime()
+	c := realTimeConfig()
 	if _, err := try(t, context.Background(), c, Options{}); err == nil || !strings.Contains(err.Error(), "fspda up") {
 		t.Errorf("in one process: %v", err)
 	}

@@ -1,0 +1,302 @@
+package train
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// exchange is an agent's communication: the links of an iteration, what is sent and received over
+// them, and the account of it.
+type exchange struct {
+	*core
+	ledger dist.Ledger
+	codec  codec
+
+	coords    []uint32
+	masks     []device.Index // one per link of a broadcast, memory reused
+	held      []*mask        // masks of this iteration, shared with the worker's other agents
+	own       []*dist.Buffer // lent to the algorithm in this iteration
+	received  []*dist.Buffer
+	shortened []*dist.Buffer // of own: rounded to the precision of the wire
+	host      []float32      // scratch
+	sendErr   error          // the first of this run
+}
+
+// init sets what does not change over the iterations.
+func (x *exchange) init() {
+	s, r := x.run.setup, &x.round
+	r.Acquire, r.Post = x.lend, x.post
+	if s.WireFormat().Bits() == 32 {
+		r.Swap = x.trade // with short values the algorithm must keep the bits of its own vectors
+	}
+	x.codec.message = s.Codec()
+	if s.Mixing != nil {
+		r.SelfWeight = s.Mixing.Self(x.id)
+	}
+	if s.Compressor != nil {
+		r.Compress = x.pack
+	}
+	if s.Lattice != nil {
+		r.Encode, r.Decode = x.encode, x.decode
+	}
+}
+
+// connect sets the round's links: this iteration's edges at the agent, each with the mask that both
+// ends derive.
+func (x *exchange) connect(t int) {
+	s := x.run.setup
+	x.round.Links, x.round.Shared = x.round.Links[:0], nil
+	if s.Collective {
+		x.round.Shared = x.common
+		for peer := range s.Graph.N {
+			if peer != x.id {
+				x.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
+			}
+		}
+		return
+	}
+	if s.Compressor != nil {
+		x.broadcast(t)
+		return
+	}
+	now := x.run.edgesAt(t)
+	defer x.run.edges.Put(now)
+	for k, e := range now.events {
+		peer, ok := e.Peer(x.id)
+		if !ok {
+			continue
+		}
+		w, fixed := now.weights.Event(k), 0.0
+		if s.Mixing != nil {
+			fixed = s.Mixing.Edge(e.Edge)
+		}
+		if s.Mask.Dense() {
+			x.link(peer, nil, s.Dim, w, fixed)
+		} else {
+			mask := x.edgeMask(t, peer)
+			x.link(peer, mask, mask.Len(), w, fixed)
+		}
+		x.round.Links[len(x.round.Links)-1].Initiator = x.initiates(t, e)
+	}
+	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
+		x.round.Shared = x.common
+	}
+}
+
+// connectTo makes the edge to a peer the round's only link.
+func (x *exchange) connectTo(peer int) *algo.Link {
+	s, t := x.run.setup, x.round.T
+	x.round.Links = x.round.Links[:0]
+	if s.Mask.Dense() {
+		x.link(peer, nil, s.Dim, 0, 0)
+	} else {
+		x.growMasks(0)
+		x.coords = s.Mask.Draw(x.coords, t, x.id, peer)
+		x.masks[0] = x.dev.NewIndex(x.coords, x.masks[0])
+		x.link(peer, x.masks[0], len(x.coords), 0, 0)
+	}
+	return &x.round.Links[0]
+}
+
+// common is Round.Shared.
+func (x *exchange) common(which int, fill func(dst device.Vector)) device.Vector {
+	b := x.worker.commons.get(x.round.T, which, fill)
+	x.received = append(x.received, b)
+	return b.V
+}
+
+// link appends one link to the round, reusing the memory of an earlier round's.
+func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed float64) {
+	n := len(x.round.Links)
+	if n < cap(x.round.Links) {
+		x.round.Links = x.round.Links[:n+1]
+	} else {
+		x.round.Links = append(x.round.Links, algo.Link{})
+	}
+	l := &x.round.Links[n]
+	l.Peer, l.Mask, l.Len, l.ActiveWeight, l.FixedWeight = peer, mask, length, weight, fixed
+	l.Initiator, l.PeerInactive = false, false
+	l.Sent, l.Received = l.Sent[:0], nil
+}
+
+// lend is Round.Acquire.
+func (x *exchange) lend(n int) device.Vector {
+	b := x.worker.pool.Get(n)
+	x.own = append(x.own, b)
+	return b.V
+}
+
+// trade is Round.Swap: it swaps the vector with that of a lent buffer.
+func (x *exchange) trade(v device.Vector) device.Vector {
+	x.lend(v.Len())
+	b := x.own[len(x.own)-1]
+	b.V, v = v, b.V
+	return v
+}
+
+// post is Round.Post: it sends the vectors. The receiver in this process reads the same memory.
+func (x *exchange) post(link int, values ...device.Vector) {
+	l := &x.round.Links[link]
+	m := dist.Message{T: x.round.T, From: x.id, To: l.Peer, Codec: x.codec.message}
+	for _, v := range values {
+		at := slices.IndexFunc(x.own, func(b *dist.Buffer) bool { return b.V == v })
+		if at < 0 {
+			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not lend", x.id))
+		}
+		x.shorten(x.own[at])
+		x.own[at].Retain(1)
+		m.Values = append(m.Values, x.own[at])
+		l.Sent = append(l.Sent, v)
+	}
+	m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values))
+	if err := x.run.net.Send(x.ctx, m); err != nil && x.sendErr == nil {
+		x.sendErr = err
+	}
+}
+
+// shorten rounds a lent buffer to the precision of the wire, once and before any agent reads it:
+// both ends then compare the same numbers. See [dist.ValueFormat].
+func (x *exchange) shorten(b *dist.Buffer) {
+	wire := x.run.setup.WireFormat()
+	if wire.Bits() == 32 || slices.Contains(x.shortened, b) {
+		return
+	}
+	x.shortened = append(x.shortened, b)
+	x.host = x.read(x.host, b.V)
+	wire.Round(x.host)
+	x.dev.Write(b.V, x.host)
+}
+
+// receiveAll waits for the messages of all links.
+func (x *exchange) receiveAll() error {
+	for i := range x.round.Links {
+		if err := x.receive(&x.round.Links[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// receive waits for the message of the link's other end.
+func (x *exchange) receive(l *algo.Link) error {
+	if x.sendErr != nil {
+		return x.sendErr
+	}
+	if l.PeerInactive || len(l.Sent) == 0 && x.run.setup.Compressor == nil {
+		return nil
+	}
+	m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.round.T)
+	if errors.Is(err, dist.ErrIdle) {
+		return nil
+	}
+	if err != nil {
+		return cmp.Or(context.Cause(x.ctx), err)
+	}
+	x.clock.Receive(m.Arrives)
+	for i, b := range m.Values {
+		b = x.toDevice(b)
+		m.Values[i] = b
+		x.received = append(x.received, b)
+		l.Received = append(l.Received, b.V)
+	}
+	if x.run.setup.Compressor != nil {
+		x.locate(l, m.Values[0])
+	}
+	return nil
+}
+
+// peerDevice is a device that copies vectors of others of its kind without the host.
+type peerDevice interface {
+	device.Device
+	// Fetch copies src, which is on another device, to dst, and reports whether it can. The lengths
+	// must be equal. Later operations on either vector come after the copy.
+	Fetch(dst, src device.Vector) bool
+}
+
+// toDevice returns a received buffer on the agent's device: b, or a copy that replaces it.
+func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
+	from := b.Device()
+	if from == x.dev {
+		return b
+	}
+	own := x.worker.pool.Get(b.V.Len())
+	own.Coords = append(own.Coords, b.Coords...)
+	if d, ok := x.dev.(peerDevice); !ok || !d.Fetch(own.V, b.V) {
+		x.host = slices.Grow(x.host[:0], b.V.Len())[:b.V.Len()]
+		from.Read(x.host, b.V)
+		x.dev.Write(own.V, x.host)
+	}
+	b.Release()
+	return own
+}
+
+// account enters the iteration's messages in the ledger: those that arrived, since an edge that
+// failed was not used.
+func (x *exchange) account() {
+	s := x.run.setup
+	if s.Collective {
+		if n := s.Graph.N; n > 1 {
+			x.countSent(dist.Sent{Values: ringShare(x.id, n, s.Dim), Mask: s.Dim})
+		}
+		return
+	}
+	for i := range x.round.Links {
+		l := &x.round.Links[i]
+		switch {
+		case s.Compressor != nil:
+			if len(l.Sent) > 0 {
+				x.accountCoded(l)
+			}
+			continue
+		case l.Received == nil:
+			continue
+		case s.Lattice != nil:
+			x.accountCoded(l)
+			continue
+		}
+		x.countSent(dist.Sent{Values: totalLen(l.Sent), Mask: l.Len, Indices: x.id > l.Peer})
+	}
+}
+
+// countSent counts one message of plain values. In one process its wire bytes are those of the
+// vectors that change hands.
+func (x *exchange) countSent(m dist.Sent) {
+	m.ValueBits, m.Dim = x.run.setup.WireFormat().Bits(), x.run.setup.Dim
+	x.ledger.Send(m)
+	x.ledger.WireBytes += uint64(m.ValueBits/8) * uint64(m.Values)
+}
+
+// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n
+// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
+func ringShare(i, n, d int) int {
+	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
+	return 2*d - chunk(i+1) - chunk(i+2)
+}
+
+// totalLen is the sum of the lengths of vectors.
+func totalLen(vectors []device.Vector) (n int) {
+	for _, v := range vectors {
+		n += v.Len()
+	}
+	return n
+}
+
+// release returns the iteration's buffers and masks.
+func (x *exchange) release() {
+	for _, b := range x.own {
+		b.Release()
+	}
+	for _, b := range x.received {
+		b.Release()
+	}
+	x.own, x.received, x.shortened = x.own[:0], x.received[:0], x.shortened[:0]
+	x.worker.masks.release(x.held)
+	x.held = x.held[:0]
+}

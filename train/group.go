@@ -1,0 +1,165 @@
+package train
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// processGroup is how the agents of a run are spread over processes: all in this one, or each in its
+// own. It carries their snapshots, and owns the checkpoints.
+type processGroup interface {
+	// Local reports whether an agent is in this process.
+	Local(agent int) bool
+	// open opens the newest checkpoint; nil if there is none.
+	open() (*checkpoint, error)
+	// start connects the processes, after the local agents were made.
+	start() error
+	// serve starts what runs beside the agents until wait returns. It calls fail when that goes
+	// wrong.
+	serve(ctx context.Context, fail context.CancelCauseFunc)
+	// deliver takes a snapshot of a local agent.
+	deliver(ctx context.Context, sn *snapshot) error
+	// rowsWritten tells that the first n rows are in the metric files.
+	rowsWritten(n int)
+	// checkpoints returns how to ask for checkpoints.
+	checkpoints() checkpointing
+	// stopping tells that the run is to stop. It may wait for the local agents to get to the head of
+	// an iteration, and halt them.
+	stopping()
+	// wait waits for the rest of the run, after the local agents have stopped.
+	wait(ctx, stop context.Context)
+	// finish completes the result of a run that ended with err.
+	finish(res *Result, c *collector, err error) error
+	// repeatsEvaluations reports whether a resumed run can repeat an evaluation that was abandoned.
+	repeatsEvaluations() bool
+}
+
+// checkpointing is how checkpoints are requested.
+type checkpointing struct {
+	*reservation
+	kept   bool            // there is a folder for them
+	wanted <-chan struct{} // another process wants one
+}
+
+// reservation allows one checkpoint at a time: one that was requested and is not written yet.
+type reservation struct {
+	busy  atomic.Bool
+	freed chan struct{} // has a value if release was called since the last look
+}
+
+func newReservation() *reservation { return &reservation{freed: make(chan struct{}, 1)} }
+
+// reserve reports whether no checkpoint is being made, and if so reserves the next one.
+func (r *reservation) reserve() bool { return r.busy.CompareAndSwap(false, true) }
+
+// release ends the reservation.
+func (r *reservation) release() {
+	r.busy.Store(false)
+	select {
+	case r.freed <- struct{}{}:
+	default:
+	}
+}
+
+// singleProcess is the processGroup of a run whose agents are all in this process.
+type singleProcess struct{ r *run }
+
+// Local is true.
+func (g *singleProcess) Local(int) bool { return true }
+
+func (g *singleProcess) open() (*checkpoint, error) {
+	if f := g.r.opt.Folder; f != nil {
+		return f.openCheckpoint(g.r.setup)
+	}
+	return nil, nil
+}
+
+func (g *singleProcess) start() error                                   { return nil }
+func (g *singleProcess) serve(context.Context, context.CancelCauseFunc) {}
+func (g *singleProcess) rowsWritten(int)                                {}
+func (g *singleProcess) stopping()                                      {}
+func (g *singleProcess) wait(_, _ context.Context)                      {}
+func (g *singleProcess) repeatsEvaluations() bool                       { return true }
+
+func (g *singleProcess) deliver(ctx context.Context, sn *snapshot) error {
+	select {
+	case g.r.snapshots <- sn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (g *singleProcess) checkpoints() checkpointing {
+	return checkpointing{kept: g.r.opt.Folder != nil, reservation: g.r.writer.reservation}
+}
+
+func (g *singleProcess) finish(res *Result, c *collector, err error) error {
+	if err != nil {
+		return err
+	}
+	return g.r.finish(res, c.last, c.interrupted)
+}
+
+// requestCheckpoints asks the agents for checkpoints: by the clock, when another process or the
+// Control wants one, and at the end of stop, which also ends the run.
+func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
+	c := r.group.checkpoints()
+	var tick <-chan time.Time
+	if every := r.setup.Config.Checkpoint; every > 0 && c.kept {
+		t := time.NewTicker(seconds(every))
+		defer t.Stop()
+		tick = t.C
+	}
+	asked := false // for a checkpoint that has to wait for one that is being made
+	for {
+		if asked && c.reserve() {
+			asked = false
+			r.pace.request(false)
+		}
+		select {
+		case <-tick: // a slow disk gets fewer checkpoints: they must not pile up
+		case <-c.wanted:
+		case <-r.opt.Control.asked():
+			asked = c.kept
+			continue
+		case <-c.freed:
+			continue
+		case <-stop.Done():
+			r.opt.Control.release()
+			r.abandonEvaluations()
+			t := r.pace.request(true)
+			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there",
+				zap.Int("iteration", t))
+			r.group.stopping()
+			return
+		case <-done:
+			return
+		}
+		if c.reserve() {
+			r.pace.request(false)
+		}
+	}
+}
+
+// evaluationGrace is how long a run that is told to stop waits for an evaluation. A longer one is
+// abandoned: the checkpoint is then that of its iteration, and a resumed run repeats it. A
+// supervisor that sends SIGTERM often kills after ten seconds.
+const evaluationGrace = 3 * time.Second
+
+// abandonEvaluations ends evaluations when they have had their time.
+func (r *run) abandonEvaluations() {
+	grace := r.opt.grace
+	switch {
+	case grace < 0:
+		close(r.hurry)
+	case grace == 0:
+		grace = evaluationGrace
+		fallthrough
+	default:
+		time.AfterFunc(grace, func() { close(r.hurry) })
+	}
+}

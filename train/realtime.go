@@ -1,0 +1,306 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/live"
+)
+
+// realTime is the driver of an asynchronous run in real time. Package fspda/train/live runs the
+// protocol between the agents; a realTimeAgent provides it with gradients, and turns its progress
+// into snapshots.
+type realTime struct {
+	r        *run
+	sessions dist.SessionOpener
+	agents   map[int]*realTimeAgent
+}
+
+func newRealTime(r *run, first int) (*realTime, error) {
+	sessions, ok := r.net.(dist.SessionOpener)
+	if !ok {
+		return nil, wrong("clock", r.setup.Config.Clock,
+			"in real time each agent has a process of its own: use fspda up, or clock virtual")
+	}
+	r.pace = newPace(r.localAgents(), first, r.setup.Config.Iterations)
+	r.steps = r.pace
+	return &realTime{r: r, sessions: sessions, agents: map[int]*realTimeAgent{}}, nil
+}
+
+func (d *realTime) direct(context.Context, int) {}
+func (d *realTime) overlapsGradients() bool     { return false }
+func (d *realTime) repeatsEvaluations() bool    { return false }
+func (d *realTime) snapshotLimit() int          { return d.r.setup.EvalCount() + 8 }
+
+// attach prepares the protocol of an agent, where checkpoint ck left it.
+func (d *realTime) attach(a *agent, ck *checkpoint) error {
+	l := newRealTimeAgent(a, d.sessions)
+	d.agents[a.id] = l
+	if ck == nil {
+		return nil
+	}
+	v, err := ck.view(a)
+	if err != nil {
+		return err
+	}
+	l.protocol.Restore(v)
+	l.reported = a.run.setup.EvalsBefore(ck.Iteration)
+	return nil
+}
+
+func (d *realTime) run(ctx context.Context, a *agent, _ int) error {
+	l := d.agents[a.id]
+	sent := make(chan error, 1)
+	go func() { sent <- l.out.deliver(func(sn *snapshot) error { return d.r.deliver(ctx, sn) }) }()
+	err := l.protocol.Run(a.ctx)
+	var lost *DivergedError
+	switch {
+	case errors.As(err, &lost):
+		d.r.diverged(lost)
+		err = nil
+	case errors.Is(err, errHalted):
+		err = nil
+	}
+	l.out.close()
+	return errors.Join(err, <-sent)
+}
+
+// close ends the sessions: until then the agents answer others, which may not have come to their
+// end.
+func (d *realTime) close() {
+	for _, l := range d.agents {
+		l.protocol.Close()
+	}
+}
+
+// realTimeAgent is the [live.Trainer] of an agent in real time. It computes the gradients for the
+// protocol, and turns its progress into losses, snapshots and bits.
+type realTimeAgent struct {
+	*agent
+	protocol *live.Agent
+	// buffers of batch norm as of the latest gradient that was applied; nil: the network has none
+	applied   device.Vector
+	loss      float64 // of the latest gradient
+	reported  int     // evaluations so far
+	started   bool
+	moves     int          // gradients applied since this process started
+	exchanges int          // since this process started
+	logical   atomic.Int64 // time
+	out       outbox
+}
+
+func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
+	s := a.run.setup
+	c := s.Config
+	l := &realTimeAgent{agent: a}
+	l.out.more = sync.NewCond(&l.out.mu)
+	if b := a.gradients.buffers; b != nil {
+		l.applied = a.dev.NewVector(b.Len())
+		a.dev.Gather(l.applied, b, nil)
+	}
+	alpha, eta := s.Schedule.At(0)
+	l.protocol = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.Graph.Neighbours(a.id),
+		Edges: len(s.Graph.Edges), Until: c.Iterations,
+		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(), Seed: c.Seed, CallRate: c.Contacts,
+		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
+			Finish: max(farewell, seconds(c.GiveUp))},
+		Network: sessions, State: a.state, Buffers: l.applied, Trainer: l, Log: a.run.log})
+	return l
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Gradient implements [live.Trainer]. If the previous gradient was discarded, it is that of the same
+// batch.
+func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) error {
+	g := &l.gradients
+	begin := time.Now()
+	if err := g.take(); err != nil {
+		return err
+	}
+	wait, err := g.start(dst, x)
+	if err != nil {
+		return err
+	}
+	loss, err := wait()
+	if err != nil {
+		return err
+	}
+	g.readScale()
+	if err := g.check(loss, int(l.logical.Load())); err != nil {
+		return err
+	}
+	g.clip(dst)
+	g.weigh(dst)
+	l.loss = loss
+	return g.fillGradientTime(ctx, begin)
+}
+
+// Applied implements [live.Trainer].
+func (l *realTimeAgent) Applied() {
+	g := &l.gradients
+	l.run.live.gradient(l.id, l.loss)
+	g.meter.add(l.loss)
+	g.count++
+	l.moves++
+	if l.applied != nil {
+		l.dev.Gather(l.applied, g.buffers, nil)
+	}
+	l.release()
+}
+
+// Called implements [live.Trainer].
+func (l *realTimeAgent) Called() { l.exchange.ledger.Overhead += contactBits }
+
+// Exchanged implements [live.Trainer].
+func (l *realTimeAgent) Exchanged(peer, values int) {
+	l.exchanges++
+	l.exchange.countSent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})
+	l.run.live.met(l.agent, peer)
+}
+
+// Advanced implements [live.Trainer]. It leaves snapshots where the logical time has passed an
+// evaluation, or a checkpoint was requested.
+func (l *realTimeAgent) Advanced(v live.Snapshot) (stop bool) {
+	r, s, t := l.run, l.run.setup, v.Clock.T
+	if !l.started {
+		l.started = true
+		if l.applied != nil {
+			l.dev.Gather(l.gradients.buffers, l.applied, nil) // those of the others, if the agent has joined
+		}
+	}
+	o := r.pace.cross(l.id, t)
+	if o.halt {
+		l.halt(errHalted)
+	}
+	l.logical.Store(int64(t))
+	r.live.enter(l.id, t)
+	if l.id == 0 && r.opt.OnStep != nil {
+		r.opt.OnStep(min(t, s.Config.Iterations))
+	}
+	last := s.Config.Iterations
+	for l.reported < s.EvalsBefore(min(t+1, last)) {
+		l.leave(v, s.EvalPoint(l.reported), true, false)
+	}
+	if o.save && t+1 < last {
+		l.leave(v, t+1, false, true)
+	}
+	return o.stop
+}
+
+// Finished implements [live.Trainer]. It leaves the last snapshot.
+func (l *realTimeAgent) Finished(v live.Snapshot) {
+	l.leave(v, l.run.setup.Config.Iterations, true, true)
+	const enough, share = 100, 0.2 // agents decline exchanges while their mailbox is full
+	want := l.run.setup.Config.Contacts
+	if l.moves >= enough && float64(l.exchanges) < share*want*float64(l.moves) {
+		l.run.log.Warn("the agent exchanged less often than contacts asks for, because an exchange takes longer "+
+			"than a gradient; use larger batches, or a synchronous algorithm",
+			zap.Float64("exchanges_per_gradient", float64(l.exchanges)/float64(l.moves)), zap.Float64("contacts", want))
+	}
+}
+
+// leave copies the agent's state: for evaluation t, or for a checkpoint in which all evaluations
+// before t are reported. The last one is both. It does not wait for the collector.
+func (l *realTimeAgent) leave(v live.Snapshot, t int, eval, save bool) {
+	sn := l.snapshots.tryAcquire(l.newSnapshot)
+	l.copyTo(sn, t, eval, save)
+	sn.live, sn.duals = nil, nil
+	if eval {
+		l.reported++
+	}
+	if save {
+		sn.live, sn.duals = recordLive(v, l.dev)
+	}
+	if l.applied != nil {
+		l.dev.Gather(sn.buffers, l.applied, nil)
+	}
+	l.out.add(sn)
+}
+
+// liveRecord is the part of a checkpoint in real time that is not in vectors.
+type liveRecord struct {
+	Desk  algo.LogicalClock `json:"desk"`
+	Edges []liveEdge        `json:"edges"`
+}
+
+// liveEdge is the state of an edge. Its dual is a vector of its own, unless it is zero.
+type liveEdge struct {
+	Peer  int  `json:"peer"`
+	Epoch int  `json:"epoch"`
+	N     int  `json:"exchanges"`
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// recordLive copies a view. The duals are those of edges with exchanges.
+func recordLive(v live.Snapshot, dev device.Device) (*liveRecord, map[int]device.Vector) {
+	r, duals := &liveRecord{Desk: v.Clock}, map[int]device.Vector{}
+	for _, e := range v.Edges {
+		r.Edges = append(r.Edges, liveEdge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
+		if e.Dual.N > 0 {
+			s := dev.NewVector(e.Dual.S.Len())
+			dev.Gather(s, e.Dual.S, nil)
+			duals[e.Peer] = s
+		}
+	}
+	return r, duals
+}
+
+// outbox is an unbounded queue of snapshots to be delivered: an agent in real time does not wait.
+type outbox struct {
+	mu     sync.Mutex
+	more   *sync.Cond
+	list   []*snapshot
+	closed bool
+}
+
+func (o *outbox) add(sn *snapshot) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, sn)
+	o.more.Signal()
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	o.more.Signal()
+}
+
+// next removes the oldest snapshot. It waits for one; more is false once the queue is closed and
+// empty.
+func (o *outbox) next() (sn *snapshot, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for len(o.list) == 0 && !o.closed {
+		o.more.Wait()
+	}
+	if len(o.list) == 0 {
+		return nil, false
+	}
+	sn, o.list = o.list[0], o.list[1:]
+	return sn, true
+}
+
+// deliver passes all snapshots to send, in order, until the queue is closed and empty. After an
+// error it discards them.
+func (o *outbox) deliver(send func(*snapshot) error) (err error) {
+	for {
+		sn, more := o.next()
+		if !more {
+			return err
+		}
+		if err == nil {
+			err = send(sn)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package train
+
+import (
+	"context"
+	"errors"
+)
+
+// synchronous is the driver of algorithms in which all agents count iterations alike. Each agent
+// runs ahead until an iteration in which it has an edge, and waits there for its partner. There is
+// no barrier.
+type synchronous struct{ r *run }
+
+func newSynchronous(r *run, first int) *synchronous {
+	r.pace = newPace(r.localAgents(), first, r.setup.Config.Iterations)
+	r.steps = r.pace
+	return &synchronous{r}
+}
+
+func (d *synchronous) attach(*agent, *checkpoint) error { return nil }
+func (d *synchronous) direct(context.Context, int)      {}
+func (d *synchronous) close()                           {}
+func (d *synchronous) overlapsGradients() bool          { return true }
+func (d *synchronous) repeatsEvaluations() bool         { return true }
+func (d *synchronous) snapshotLimit() int               { return circulating + 1 }
+
+func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
+	err := d.iterate(ctx, a, first)
+	var lost *DivergedError
+	switch {
+	case errors.As(err, &lost):
+		d.r.diverged(lost)
+		err = nil
+	case errors.Is(err, errHalted):
+		err = nil
+	}
+	return a.finish(ctx, err)
+}
+
+// iterate runs iterations until the pace says stop.
+func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
+	for t := first; ; t++ {
+		if ctx.Err() != nil { // an agent without edges would not notice before its next snapshot
+			return context.Cause(ctx)
+		}
+		d.r.opt.Control.wait(ctx)
+		d.r.live.enter(a.id, t)
+		o := d.r.pace.enter(a.id, t)
+		if o.halt {
+			a.halt(errHalted)
+		}
+		if eval := o.valid && d.r.setup.EvalAt(t); eval || o.save {
+			if err := a.leave(ctx, t, t, eval, o.save); err != nil {
+				return err
+			}
+		}
+		if o.stop {
+			return nil
+		}
+		if a.id == 0 && d.r.opt.OnStep != nil {
+			d.r.opt.OnStep(t)
+		}
+		if err := d.step(a, t); err != nil {
+			return err
+		}
+	}
+}
+
+// step is one iteration: the local half, the exchange, the mixing half.
+func (d *synchronous) step(a *agent, t int) error {
+	s := d.r.setup
+	a.round.T = t
+	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.RoundLength())
+	a.exchange.connect(t)
+	defer a.release()
+	if err := s.Algo.Local(a.state, &a.round); err != nil {
+		return err
+	}
+	if err := a.exchange.receiveAll(); err != nil {
+		return err
+	}
+	if err := s.Algo.Mix(a.state, &a.round); err != nil {
+		return err
+	}
+	a.exchange.account()
+	d.r.live.exchanged(a)
+	a.time = a.clock.End()
+	if s.BatchPerGradient() {
+		return nil
+	}
+	// an iteration without a gradient skips its batch, so that batches keep to their iterations
+	return a.gradients.take()
+}

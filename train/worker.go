@@ -1,0 +1,53 @@
+package train
+
+import (
+	"fmt"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// Place is a device, and the network on it.
+type Place struct {
+	Device device.Device
+	Model  Model
+}
+
+// worker is a device with the network on it, and what the agents on this device share.
+type worker struct {
+	Place
+	pool    *dist.Pool
+	commons *commons
+	gate    chan struct{} // its capacity is the number of gradients that are computed at once
+	masks   *masks
+}
+
+// makeWorkers makes a worker for each device. The agents are dealt out to them in turn.
+func (r *run) makeWorkers(all []Place) {
+	for _, p := range all {
+		if p.Model.Dim() != all[0].Model.Dim() {
+			panic(fmt.Sprintf("train: networks of %d and %d parameters, want one network on all devices",
+				all[0].Model.Dim(), p.Model.Dim()))
+		}
+		w := &worker{Place: p, pool: dist.NewPool(p.Device)}
+		w.commons = &commons{pool: w.pool, dim: r.setup.Dim, newest: map[int]*common{}}
+		atOnce := r.setup.gradientsAtOnce(r.setup.Graph.N)
+		if _, ok := p.Device.(separate); ok {
+			atOnce = r.setup.gradientsAtOnceOn(r.setup.Graph.N)
+		}
+		w.gate = make(chan struct{}, atOnce)
+		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
+		r.workers = append(r.workers, w)
+	}
+}
+
+// workerOf is the worker of an agent.
+func (r *run) workerOf(agent int) *worker { return r.workers[agent%len(r.workers)] }
+
+// evaluators lists the devices and models of all workers.
+func (r *run) evaluators() (all []Place) {
+	for _, w := range r.workers {
+		all = append(all, w.Place)
+	}
+	return all
+}
