@@ -2,38 +2,38 @@ package algo
 
 import "fspda/device"
 
-// Algorithm moves one agent. It is immutable and shared by all agents.
+// Algorithm is a decentralized optimization method. It is immutable and shared by all agents.
 type Algorithm interface {
-	// Name is how people choose it: "fspda-sa".
+	// Name is the method's name in configurations: "fspda-sa".
 	Name() string
-	// Aux names the vectors besides x that an agent remembers between iterations, in the order of
-	// State.Aux. All start as zeros.
+	// Aux names the vectors besides x that an agent keeps between iterations, in the order of
+	// State.Aux. All start at zero.
 	Aux() []string
-	// Local is the agent's half of an iteration alone. It reads s.X, posts to the round's links,
-	// and calls r.Grad.
+	// Local is the first half of an iteration, before communication. It reads s.X, posts messages
+	// to the round's links, and calls r.Grad.
 	Local(s *State, r *Round) error
-	// Mix is the half after the links were heard. Links that heard nothing are idle.
+	// Mix is the second half, after communication. Links without received vectors are inactive.
 	Mix(s *State, r *Round) error
 }
 
-// Collective is an Algorithm in which everybody hears everybody in every iteration, whatever the
-// graph: an all-reduce. Its cost is that of a ring all-reduce and not that of its links.
+// Collective is an Algorithm with an all-reduce: every agent receives from all others in every
+// iteration, whatever the graph. Its communication cost is that of a ring all-reduce.
 type Collective interface {
 	Algorithm
 	Collective()
 }
 
-// Broadcast is an Algorithm whose messages go one way: an agent that is active speaks to all its
-// neighbours and need not hear them. Its links are those of the whole graph, with the weights of
-// the mixing matrix.
+// Broadcast is an Algorithm with one-way messages: an active agent sends to all its neighbours and
+// need not receive from them. Its links are those of the whole graph, with the weights of the
+// mixing matrix.
 type Broadcast interface {
 	Algorithm
 	Broadcast()
 }
 
-// Rounded is an Algorithm whose iterations come in rounds: iterations 0 to Round()-1 are the first.
-// The agents communicate in the last iteration of a round, the step sizes of its first one hold
-// throughout, and the models mean something between rounds only.
+// Periodic is an Algorithm with communication rounds of Period() iterations, starting at iteration
+// 0. The agents communicate in the last iteration of a round. The step sizes of its first iteration
+// hold throughout the round, and the models are meaningful only between rounds.
 type Periodic interface {
 	Algorithm
 	Period() int
@@ -56,17 +56,17 @@ func ScratchVectors(a Algorithm) (n int) {
 	return n
 }
 
-// Talker is an Algorithm that posts other than one vector over a link.
+// MultiVector is an Algorithm that sends other than one vector over a link.
 type MultiVector interface {
 	Algorithm
 	Vectors() int
 }
 
-// Tracker is an Algorithm with a remembered vector that sums to zero over the agents and that,
-// where training ends, holds a multiple of ∇F - ∇f_i. Metrics watch both.
+// Tracker is an Algorithm with an auxiliary vector that sums to zero over the agents and converges
+// to a multiple of ∇F - ∇f_i. Metrics report both.
 type Tracker interface {
 	Algorithm
-	// Tracked names the vector and returns the multiple at constant step sizes alpha and eta.
+	// Tracked returns the name of the vector and the multiple at constant step sizes alpha and eta.
 	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
@@ -103,11 +103,11 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	return s
 }
 
-// Gradient is the agent's vector for the gradient of the current iteration, free to use as
-// algorithms like: nothing of it lasts.
+// Gradient returns the agent's gradient vector. Algorithms may use it as scratch memory within an
+// iteration.
 func (s *State) Gradient() device.Vector { return s.g }
 
-// Aux returns the remembered vector of that name, or nil.
+// Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
 	for i, n := range a.Aux() {
 		if n == name {
@@ -117,63 +117,64 @@ func Aux(a Algorithm, s *State, name string) device.Vector {
 	return nil
 }
 
-// Round is all an agent may look at in iteration T.
+// Round is an agent's input in iteration T: step sizes, edges, gradient and messages.
 type Round struct {
 	T, Self    int     // iteration, agent
 	Alpha, Eta float64 // step sizes of this iteration; Alpha/Eta is constant over a schedule
-	Links      []Link  // this iteration's edges at the agent, ordered by peer
+	Links      []Link  // this iteration's edges of the agent, ordered by peer
 
-	// Grad writes the gradient of this iteration's batch at x, L2 term included, to dst. The first
-	// call of an iteration is its training step; later calls, at other points, see the same batch.
+	// Grad writes the gradient of this iteration's batch at x, including the L2 term, to dst. The
+	// first call of an iteration counts as its training step; later calls, at other points, use the
+	// same batch.
 	Grad func(dst, x device.Vector) error
-	// Buffer lends a vector of length n to fill and post. The round takes it back.
+	// Acquire returns a pooled vector of length n with undefined contents. It is released after the
+	// iteration.
 	Acquire func(n int) device.Vector
-	// Trade takes v, which becomes a lent vector to post, and gives the agent another one of its
-	// length for it, with whatever stands there. It saves a copy. Where it is nil, copy.
+	// Swap exchanges v for a pooled vector of its length with undefined contents: v may then be
+	// posted without a copy. If Swap is nil, copy instead.
 	Swap func(v device.Vector) device.Vector
-	// Post sends vectors over Links[link] and keeps them there as Own. They must not change any
-	// more.
+	// Post sends vectors over Links[link] and stores them there as Sent. They must not change
+	// afterwards.
 	Post func(link int, values ...device.Vector)
 
-	// Next lets go of the iteration's batch: Grad goes on with a new one. It is for several steps
-	// in one iteration.
+	// NextBatch makes Grad use a new batch, for several steps in one iteration.
 	NextBatch func()
 
-	// Common lends the vector that fill writes, of several in an iteration the one with the number
-	// which. It is the same for all agents of this process who ask for it in Mix, and whoever comes
-	// first fills it: so fill may depend only on what all agents posted, and sums in the order of
-	// their numbers. It is nil unless each agent hears all others in this iteration, and of each
-	// all coordinates or those that it picked.
+	// Shared returns vector number which, written by fill, and shared by all agents of this process
+	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors
+	// and must sum in the order of the agents. Shared is nil unless each agent receives from all
+	// others in this iteration, either all coordinates or those that the sender selected.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
-	SelfWeight float64 // weight of the agent's own vector in the run's fixed mixing matrix W
-	Active     bool    // in a Broadcast: the agent is active and speaks to all its links
-	// Pack compresses v, which it leaves as it is. It is for a Broadcast.
+	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
+	Active     bool    // in a Broadcast: the agent is active and sends to all its links
+	// Compress returns a compressed copy of v, for a Broadcast.
 	Compress func(v device.Vector) (Compressed, error)
-	// Encode writes the codes of x to dst, Decode what codes mean near ref; the agent's vectors are
-	// told apart by the number which. Both are nil where vectors travel as they are.
+	// Encode writes the quantization codes of x to dst; which numbers the agent's vectors. Decode
+	// writes the decoded vector closest to ref. Both are nil if vectors are sent uncompressed.
 	Encode func(dst, x device.Vector, which int) error
 	Decode func(dst, codes, ref device.Vector) error
 }
 
-// Packed is a compressed vector, as its receivers have it. The round lends it.
+// Compressed is a compressed vector as its receivers get it. Its memory is released after the
+// iteration.
 type Compressed struct {
-	Vectors []device.Vector // to be posted: first the values, then what else the receivers need
+	Vectors []device.Vector // vectors to post: the values, then what the codec adds
 	Index   device.Index    // the coordinates of the values; nil means all
 }
 
-// Link is one active edge as one of its ends sees it.
+// Link is an active edge as seen by one of its ends.
 type Link struct {
 	Peer         int
-	Mask         device.Index // the coordinates that travel; nil means all. Equal at both ends.
-	Len          int          // how many coordinates those are
-	ActiveWeight float64      // Metropolis weight of the edge on this iteration's active graph
-	Initiator    bool         // this end is the initiator of the exchange
-	PeerInactive bool         // in a Broadcast: the other end does not speak in this iteration
-	// weight of the edge in the run's fixed mixing matrix W; 0 where the algorithm uses none
+	Mask         device.Index // coordinates exchanged, equal at both ends; nil means all
+	Len          int          // number of coordinates exchanged
+	ActiveWeight float64      // Metropolis weight in this iteration's active graph
+	Initiator    bool         // this end initiates the exchange
+	PeerInactive bool         // in a Broadcast: the other end sends nothing
+	// weight W_ij in the run's fixed mixing matrix; 0 if the algorithm uses none
 	FixedWeight float64
-	Sent        []device.Vector // what this end posted
-	Received    []device.Vector // what the other end posted; nil: the edge did not happen
+	Sent        []device.Vector // vectors posted by this end
+	Received    []device.Vector // vectors posted by the other end; nil: the exchange failed
 }
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share
@@ -197,9 +198,8 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
-// SendModel is Send of s.X for algorithms that write all of s.X anew before the iteration ends, as
-// what it returns is where the model stands that was sent. On links that carry all of it nothing is
-// copied.
+// SendModel is Send of s.X for algorithms that overwrite all of s.X in this iteration. It returns
+// the model that was sent. Links without a mask get it without a copy.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Swap == nil {
 		s.Send(r, s.X)
@@ -213,20 +213,20 @@ func (s *State) SendModel(r *Round) (x device.Vector) {
 	return x
 }
 
-// targets lists the terms of an AddDiff in memory of the agent's own.
+// targets stores the terms of an AddDiff in the agent's reused operand list.
 func (s *State) targets(terms ...device.Term) []device.Term {
 	s.to = append(s.to[:0], terms...)
 	return s.to
 }
 
-// combine is Dev.Combine with its terms in memory of the agent's own.
+// combine is Dev.Combine with the agent's reused operand list.
 func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.terms = append(s.terms[:0], terms...)
 	s.Dev.Combine(dst, s.terms...)
 }
 
-// direction takes the gradient at x and returns u: the gradient itself, or the heavy ball u ← mu·u
-// + g that stands in s.Aux[at].
+// direction computes the gradient at x and returns u: the gradient itself, or with mu > 0 the
+// heavy-ball momentum u ← mu·u + g, stored in s.Aux[at].
 func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.Vector, error) {
 	if err := r.Grad(s.g, x); err != nil {
 		return nil, err
@@ -239,7 +239,7 @@ func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.
 	return u, nil
 }
 
-// descend makes the step x ← x - alpha·u along the direction of the current batch.
+// descend takes the step x ← x - alpha·u on the current batch.
 func descend(s *State, r *Round, mu float64, at int) error {
 	u, err := direction(s, r, s.X, mu, at)
 	if err != nil {

@@ -7,43 +7,44 @@ import (
 	"fspda/device"
 )
 
-// Async is FSPDA-SA without a global clock (the paper's asynchronous variant): gradients take their
-// time, pairs exchange when the clock of their edge rings, and nobody waits for a gradient. Each
-// agent counts its own logical time t and its gradients g, and has a mailbox for one exchange. Both
-// are in its [Desk]; the vectors are in its State, where "mail" is D = own - other on the mask of
-// the unread exchange, and zero while there is none. The protocol is made of two events.
+// Async is the asynchronous FSPDA-SA of the paper's appendix "Asynchronous Implementation". There
+// is no global clock: gradients take any time, edges become active at random times, and no agent
+// waits for another agent's gradient. Each agent counts its logical time t and its completed
+// gradients g, and has a buffer (the paper's B_i) for one exchange. The counters are in its
+// [LogicalClock]. The buffered difference D = own - other on the mask of the exchange is the vector
+// "mail" of its State; it is zero if the buffer is empty. There are two events.
 //
-// Edge event of i and j ([Async.Meet]):
+// Edge event of i and j ([Async.EdgeEvent]):
 //
-//	if a mailbox is full, decline: nothing happens
-//	if one is behind by lag > 0: cancel its gradient, x ← x - lag·eta·lambda, t ← that of the other      ([Async.CatchUp])
-//	both: mail ← D of the x of now, on a mask drawn for the common t                                  ([Async.Deliver])
-//	the one that was behind makes its gossip step at once, without a gradient, and starts a new one
+//	if a buffer is full: decline
+//	behind by lag > 0: cancel the gradient, x ← x - lag·eta·lambda, t ← t_other ([Async.CatchUp])
+//	both ends: mail ← D at the current x, on the mask of the common t ([Async.Deliver])
+//	the end that was behind: gossip step at once, without a gradient; start a new gradient
 //
-// Completion of a gradient ([Async.Finish], then [Async.Move]), taken at the x of now, for x does
-// not change while one runs:
+// Completed gradient ([Async.Finish], then [Async.Move]); x is constant while a gradient runs:
 //
 //	g ← g + 1
-//	mailbox empty:  x ← x - eta·lambda - alpha·c·grad,               t ← t + 1
-//	mailbox full:   t' = max(t, t_other),  q = 1 + t' - t,
-//	                x ← x - gamma·mail - q·eta·lambda - alpha·c·grad,   lambda ← lambda + beta·mail,   t ← t' + 1
+//	buffer empty:  x ← x - eta·lambda - alpha·c·grad,               t ← t + 1
+//	buffer full:   t' = max(t, t_other),  d = 1 + t' - t,
+//	               x ← x - gamma·mail - d·eta·lambda - alpha·c·grad
+//	               lambda ← lambda + beta·mail,   t ← t' + 1
 //
-// c makes up for agents that compute rarely: where i finishes a gradient in the share p_i of its
-// logical time, the stationary point solves Σ p_i·c_i·∇f_i = 0, so c has to estimate 1/p_i. That is
-// what the paper's text says; its appendix prints the inverse. See [Coefficient].
+// c corrects for agents that compute rarely. If i completes a gradient in the fraction p_i of its
+// logical time, the stationary point solves Σ p_i·c_i·∇f_i = 0, so c must estimate 1/p_i, as the
+// paper's text says; its Algorithm prints the inverse. See [Coefficient].
 //
-// Seen in logical time it is FSPDA-SA: replayed round by round, with c times the gradient where one
-// was finished and nothing where none was, every agent has the x of its own t. Both ends of an
-// exchange have exact negatives as mail, so Σ(lambda + beta·mail) stays zero, and Σ lambda is zero
-// whenever all mailboxes are empty. As an [Algorithm] of rounds it is the synchronous FSPDA-SA
-// itself.
+// In logical time this is FSPDA-SA: replayed round by round, with c times the gradient where one
+// was completed and no gradient elsewhere, every agent has the x of its own t. Both ends of an
+// exchange hold exact negatives as mail. Invariants: Σ(lambda + beta·mail) = 0, and Σ lambda = 0
+// whenever all buffers are empty. Run as an [Algorithm] in rounds, Async is the synchronous
+// FSPDA-SA.
 //
-// Departures: a mask is exchanged whole or not at all. Step sizes are constant and there is no
-// heavy ball.
+// Departures: a mask is exchanged completely or not at all. Step sizes are constant and there is no
+// momentum.
 type Async struct {
 	SA
 	Coef Coefficient
-	CMax float64 // the largest c
+	CMax float64 // upper limit of c
 }
 
 var _ Algorithm = Async{}
@@ -51,7 +52,7 @@ var _ Algorithm = Async{}
 const asyncMail = saLambda + 1 // in State.Aux
 
 // Coefficient is a rule for c, with t the logical time of the step and g the number of gradients,
-// this one included.
+// including this one.
 type Coefficient string
 
 const (
@@ -64,26 +65,26 @@ func (Async) Name() string { return "fspda-async" }
 
 func (Async) Aux() []string { return []string{"lambda", "mail"} }
 
-// Desk is what the protocol knows of an agent besides its vectors. No decision depends on a vector.
+// LogicalClock holds the counters of an agent. All decisions of the protocol depend on them alone,
+// not on vectors.
 type LogicalClock struct {
 	T     int  // logical time
 	G     int  // gradients applied
-	Full  bool // the mailbox holds an exchange
-	PeerT int  // the other end's time at that exchange
-	// of T, rounds for which the agent was not there at all: they say nothing of how often it
-	// computes
+	Full  bool // the buffer holds an exchange
+	PeerT int  // the peer's time at that exchange
+	// rounds of T for which the agent was absent; they do not count as time without a gradient
 	Away int
 }
 
-// Meeting is what an edge event comes to.
+// EdgeOutcome is the result of an edge event.
 type EdgeOutcome struct {
-	Declined bool // a mailbox was full
-	T        int  // the common time, which keys the mask
-	Lag      int  // what the one behind has to catch up
-	Behind   int  // 0 or 1: which of the two; only where Lag > 0
+	Declined bool // a buffer was full
+	T        int  // the common time, which selects the mask
+	Lag      int  // rounds that the end behind must catch up
+	Behind   int  // the end that is behind, 0 or 1; valid if Lag > 0
 }
 
-// Meet plays an edge event on the desks of its two ends.
+// EdgeEvent applies an edge event to the clocks of its two ends.
 func (a Async) EdgeEvent(i, j *LogicalClock) EdgeOutcome {
 	if i.Full || j.Full {
 		return EdgeOutcome{Declined: true}
@@ -101,21 +102,21 @@ func (a Async) EdgeEvent(i, j *LogicalClock) EdgeOutcome {
 	return m
 }
 
-// Step is one move of an agent.
+// Step is one update of an agent.
 type Step struct {
-	T      int     // logical time it is made at
-	Gossip bool    // it reads the mailbox
-	Q      int     // how often eta·lambda is subtracted
-	C      float64 // coefficient of the gradient; 0: there is none
+	T      int     // its logical time
+	Gossip bool    // it consumes the buffer
+	Q      int     // the paper's d_i: number of times eta·lambda is subtracted
+	C      float64 // coefficient of the gradient; 0: no gradient
 }
 
-// Finish plays the end of a gradient on its desk, or, with gradient unset, the gossip step of a
+// Finish advances the clock at a completed gradient, or with gradient unset at the gossip step of a
 // cancelled one.
 func (a Async) Finish(i *LogicalClock, gradient bool) Step {
 	st := Step{T: i.T, Gossip: i.Full, Q: 1}
 	if i.Full {
 		st.T = max(i.T, i.PeerT)
-		st.Q = 1 + st.T - i.T // 1 in this protocol: both ends have caught up when they meet
+		st.Q = 1 + st.T - i.T // 1 in this protocol: both ends have equal times after an edge event
 	}
 	if gradient {
 		i.G++
@@ -134,20 +135,20 @@ func (a Async) coefficient(t, g int) float64 {
 	case Printed:
 		return float64(g) / float64(t+1)
 	}
-	panic(fmt.Sprintf("algo: no coefficient is named %q", a.Coef))
+	panic(fmt.Sprintf("algo: unknown coefficient rule %q", a.Coef))
 }
 
-// CatchUp makes up for the idle rounds of an agent that was behind.
+// CatchUp applies the dual term of lag idle rounds to an agent that was behind.
 func (a Async) CatchUp(s *State, lag int, eta float64) {
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -float64(lag) * eta, V: s.Aux[saLambda]})
 }
 
-// Deliver puts own - heard into the mailbox, on the coordinates of mask.
+// Deliver stores own - heard in the buffer, on the coordinates of mask.
 func (a Async) Deliver(s *State, own, heard device.Vector, mask device.Index) {
 	s.Dev.AddDiff(own, heard, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
 }
 
-// Move applies a step. grad is called where the step has a gradient.
+// Move applies a step to the vectors. It calls grad if the step has a gradient.
 func (a Async) Move(s *State, st Step, alpha, eta float64, grad func(dst, x device.Vector) error) error {
 	lambda, mail := s.Aux[saLambda], s.Aux[asyncMail]
 	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
@@ -164,7 +165,7 @@ func (a Async) Move(s *State, st Step, alpha, eta float64, grad func(dst, x devi
 	s.Dev.Combine(s.X, s.terms...)
 	if st.Gossip {
 		s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: a.Beta, V: mail})
-		s.Dev.Combine(mail) // read
+		s.Dev.Combine(mail) // empty the buffer
 	}
 	return nil
 }

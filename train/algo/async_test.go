@@ -11,9 +11,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// bottle plays the asynchronous protocol event by event: no clock, no goroutine. It notes what a
-// replay needs.
-type bottle struct {
+// eventSim applies the asynchronous protocol event by event, without clock and goroutines, and
+// records what a replay needs.
+type eventSim struct {
 	g     *game
 	a     Async
 	desks []LogicalClock
@@ -23,18 +23,24 @@ type bottle struct {
 	masks map[[3]int][]uint32
 }
 
-func newBottle(g *game, a Async) *bottle {
-	b := &bottle{g: g, a: a, desks: make([]LogicalClock, len(g.state)), edges: map[int][][2]int{}, masks: map[[3]int][]uint32{}}
+func newBottle(g *game, a Async) *eventSim {
+	b := &eventSim{
+		g:     g,
+		a:     a,
+		desks: make([]LogicalClock, len(g.state)),
+		edges: map[int][][2]int{},
+		masks: map[[3]int][]uint32{},
+	}
 	for range g.state {
 		b.coef = append(b.coef, map[int]float64{})
 	}
 	return b
 }
 
-// complete is the end of agent i's gradient.
-func (b *bottle) complete(tb testing.TB, i int) { b.move(tb, i, true) }
+// complete ends agent i's gradient.
+func (b *eventSim) complete(tb testing.TB, i int) { b.move(tb, i, true) }
 
-func (b *bottle) move(tb testing.TB, i int, gradient bool) {
+func (b *eventSim) move(tb testing.TB, i int, gradient bool) {
 	st := b.a.Finish(&b.desks[i], gradient)
 	if st.Q != 1 {
 		tb.Errorf("agent %d catches up %d times inside a gossip step; both ends have caught up before", i, st.Q)
@@ -51,8 +57,8 @@ func (b *bottle) move(tb testing.TB, i int, gradient bool) {
 	}
 }
 
-// meet is the ring of the clock of the edge between i and j, i < j.
-func (b *bottle) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (declined bool, interrupted int) {
+// meet is an edge event between i and j, i < j.
+func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (declined bool, interrupted int) {
 	m := b.a.EdgeEvent(&b.desks[i], &b.desks[j])
 	if m.Declined {
 		return true, -1
@@ -77,8 +83,8 @@ func (b *bottle) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (decli
 	return false, interrupted
 }
 
-// dualSum is |Σ(lambda + beta·mail)|.
-func (b *bottle) dualSum() float64 {
+// dualSum returns |Σ(lambda + beta·mail)|.
+func (b *eventSim) dualSum() float64 {
 	sum := make([]float64, len(b.g.x(0)))
 	for i := range b.desks {
 		for k := range sum {
@@ -91,7 +97,7 @@ func (b *bottle) dualSum() float64 {
 var exactAsync = Async{SA: SA{Gamma: 0.4, Beta: 1}, Coef: Inverse, CMax: 10}
 
 // A trace on the golden problem with exact gradients, computed by hand and by an independent
-// program: C i is the end of agent i's gradient, E i j: an edge event with its mask.
+// program. C i is the end of agent i's gradient, E i j an edge event with its mask.
 func TestAsyncTrace(t *testing.T) {
 	g := goldenGame(exactAsync)
 	q := goldenQuadratics()
@@ -144,8 +150,8 @@ func goldenQuadratics() quadratics {
 }
 
 // Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the
-// factor of each gradient: every agent has the x of its own time. On the way the duals and what
-// lies in the mailboxes sum to zero.
+// factor of each gradient: every agent has the x of its own time. At every event Σ(lambda +
+// beta·mail) = 0.
 func TestAsyncReplay(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		a := Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Coef: Inverse, CMax: 10}
@@ -178,7 +184,7 @@ func TestAsyncReplay(t *testing.T) {
 		}
 		last := 0
 		for i := range b.desks {
-			if b.desks[i].Full { // the exchange of a gossip step still to come is no part of x yet
+			if b.desks[i].Full { // the exchange of a pending gossip step is not yet part of x
 				b.move(t, i, false)
 			}
 			last = max(last, b.desks[i].T)
@@ -201,8 +207,8 @@ func TestAsyncReplay(t *testing.T) {
 	})
 }
 
-// With everybody in step, an exchange in each round and no interruption, the protocol is
-// synchronous FSPDA-SA itself.
+// With all agents at the same time, one exchange per round and no interruption, the protocol is
+// synchronous FSPDA-SA.
 func TestAsyncInStepIsSA(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		w.many = false
@@ -233,7 +239,7 @@ func TestAsyncInStepIsSA(t *testing.T) {
 	})
 }
 
-// Without edge events it is n gradient descents by themselves.
+// Without edge events it is n independent gradient descents.
 func TestAsyncAlone(t *testing.T) {
 	w := randomWorld(3, 0)
 	s := rng.New(3, "quadratics")
@@ -281,8 +287,8 @@ func TestAsyncProtocol(t *testing.T) {
 	}
 }
 
-// Agents of very different speed: the default coefficient comes near the optimum, equal weights
-// settle elsewhere, and the coefficient that the paper's appendix prints further away still.
+// With agents of very different speed, the default coefficient comes near the optimum; equal
+// weights settle elsewhere, and the coefficient printed in the paper's appendix still further away.
 func TestAsyncCoefficient(t *testing.T) {
 	w := world{seed: 4, n: 6, d: 4, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {0, 5}, {0, 3}}}
 	s := rng.New(4, "quadratics")

@@ -6,9 +6,9 @@ import (
 	"fspda/device"
 )
 
-// CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip over compressed
-// differences. Everybody keeps a public copy xhat_i of its model, which all its neighbours know,
-// and s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor and W the mixing
+// CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip with compressed
+// differences. Every agent has a public copy xhat_i of its model, known to all its neighbours, and
+// s_i = Σ_j w_ij·xhat_j over its neighbours and itself. With Q the compressor and W the mixing
 // matrix,
 //
 //	y_i = x_i - alpha·u_i
@@ -18,18 +18,18 @@ import (
 //	x_i ← y_i + theta·(s_i - xhat_i)    (active or not)
 //
 // In the original all agents are active. In the broadcast form (the node fraction of the paper's
-// experiments) only some are, and each of them reaches all its neighbours: a partial delivery would
-// part s from W·xhat for ever, so a message that is missing is an error.
+// experiments) only some are, and each of them reaches all its neighbours. A partial delivery would
+// make s differ from W·xhat permanently, so a missing message is an error.
 //
-// For every compressor the mean model moves by -alpha·mean(u), and s = W·xhat at all times. With
-// the identity and theta = 1 it is x ← W(x - alpha·u), adapt then combine. It is biased when agents
-// hold different data: consensus error and offset of the mean are proportional to alpha.
+// For every compressor the mean model moves by -alpha·mean(u). Invariant: s = W·xhat. With Q the
+// identity and theta = 1 it is x ← W(x - alpha·u), adapt-then-combine. It is biased if agents hold
+// different data: the consensus error and the offset of the mean are proportional to alpha.
 //
-// Departure: xhat and s start at zero as in the authors' reference program, so that the first
-// messages carry the model itself.
+// Departure: xhat and s start at zero, as in the authors' reference program, so the first messages
+// carry the model itself.
 type CHOCO struct {
-	Theta float64 // consensus step; the sparser the compressor, the smaller
-	Mu    float64 // heavy ball; 0 is off
+	Theta float64 // consensus step size; smaller for sparser compressors
+	Mu    float64 // momentum; 0 disables it
 }
 
 var (
@@ -45,7 +45,7 @@ const (
 
 func (CHOCO) Name() string { return "choco" }
 
-// Broadcast marks the one-way messages.
+// Broadcast marks one-way messages.
 func (CHOCO) Broadcast() {}
 
 func (a CHOCO) Aux() []string {
@@ -55,7 +55,7 @@ func (a CHOCO) Aux() []string {
 	return []string{"xhat", "s", "momentum"}
 }
 
-// NewScratch returns the term that the agent itself sends in an iteration, w_ii·q_i.
+// NewScratch returns the term w_ii·q_i that the agent sends in an iteration.
 func (CHOCO) NewScratch(func() device.Vector) any { return &device.SparseTerm{} }
 
 func (a CHOCO) Local(s *State, r *Round) error {
@@ -67,7 +67,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 	if !r.Active {
 		return nil
 	}
-	// the gradient is used up
+	// the gradient is no longer needed
 	s.combine(s.g, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: s.Aux[chocoCopy]})
 	q, err := r.Compress(s.g)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// hear lists what was spoken, in the order of the agents, their own part among them.
+// hear lists the received terms and the agent's own term, ordered by agent.
 func (a CHOCO) hear(s *State, r *Round) error {
 	s.parts = s.parts[:0]
 	at := 0
@@ -124,8 +124,8 @@ func (a CHOCO) hear(s *State, r *Round) error {
 	return nil
 }
 
-// alike tells whether all weights are the same in the precision of vectors: an agent's own one is
-// what the others leave of 1.
+// alike reports whether all weights are equal after rounding to float32. The agent's own weight is
+// 1 minus the others, so it may differ in the last bits of float64.
 func (CHOCO) alike(parts []device.SparseTerm) bool {
 	for _, p := range parts {
 		if float32(p.A) != float32(parts[0].A) {

@@ -10,8 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// speaking lets a game play CHOCO over the whole graph: metropolis weights, the agents that speaks
-// names, and as compressor the mask that coords gives to each agent (nil: everything).
+// speaking lets a game run CHOCO over the whole graph: Metropolis weights, the active agents given
+// by speaks, and as compressor the mask that coords gives each agent (nil: all coordinates).
 func (g *game) speaking(graph [][2]int, speaks func(t, i int) bool, coords func(t, i int) []uint32) *game {
 	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }
@@ -39,7 +39,7 @@ func (g *game) index(c []uint32) (device.Index, int) {
 	return g.dev.NewIndex(c, nil), len(c)
 }
 
-// mixing is the matrix of metropolis weights.
+// mixing is the matrix of Metropolis weights.
 func mixing(graph [][2]int, n int) [][]float64 {
 	degree := make([]int, n)
 	for _, e := range graph {
@@ -63,7 +63,7 @@ func everybody(int, int) bool { return true }
 
 func everything(int, int) []uint32 { return nil }
 
-// ownMask is a mask that an agent draws for itself.
+// ownMask is a mask sampled by the agent itself.
 func (w world) ownMask(t, i int) []uint32 { return w.mask(t, i, i) }
 
 var ring4 = [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
@@ -91,8 +91,8 @@ func TestCHOCOGolden(t *testing.T) {
 	}
 }
 
-// The mean moves by -alpha times the mean direction, and s = W·xhat, for every compressor and
-// whoever speaks; with and without heavy ball.
+// The mean moves by -alpha times the mean direction, and s = W·xhat, for every compressor and every
+// set of active agents, with and without momentum.
 func TestCHOCOInvariants(t *testing.T) {
 	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Mu: 0.6}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -133,7 +133,7 @@ func TestCHOCOInvariants(t *testing.T) {
 	}
 }
 
-// With everything sent and theta = 1, CHOCO is adapt then combine: x ← W(x - alpha·g).
+// With the identity compressor and theta = 1, CHOCO is adapt-then-combine: x ← W(x - alpha·g).
 func TestCHOCOIdentityIsATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).speaking(w.graph, everybody, everything)
@@ -201,7 +201,8 @@ func TestCHOCOBias(t *testing.T) {
 	}
 }
 
-// A message that is missing stops the run: s would leave W·xhat for ever. Silence is none.
+// A missing message is an error, since s would differ from W·xhat permanently. An inactive peer is
+// no error.
 func TestCHOCOMissing(t *testing.T) {
 	g := newGame(CHOCO{Theta: 0.3}, 2, []float64{1})
 	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
@@ -217,10 +218,10 @@ func TestCHOCOMissing(t *testing.T) {
 	}
 }
 
-// The consensus step has a limit: where each coordinate is sent with probability delta,
-// theta·(1-lambda_min(W)) must stay below 2·delta/(2-delta), about delta, or the differences
-// between agents grow in mean square. The limit is that of coordinates drawn alike at all agents;
-// independent draws are kinder.
+// The consensus step has a limit: if each coordinate is sent with probability delta,
+// theta·(1-lambda_min(W)) must stay below 2·delta/(2-delta), about delta, or the mean-square
+// differences between agents grow. The limit holds for equal coordinates at all agents; independent
+// samples allow more.
 func TestCHOCOThetaLimit(t *testing.T) {
 	for _, delta := range []float64{0.05, 0.2, 0.5} {
 		limit := 2 * delta / (2 - delta) // of two agents, whose W has the eigenvalues 1 and 0
@@ -237,8 +238,8 @@ func TestCHOCOThetaLimit(t *testing.T) {
 	}
 }
 
-// meanSquareGrowth plays two agents without gradients, with a coordinate for each of many plays,
-// and returns the growth rate of the mean square gap per message.
+// meanSquareGrowth simulates two agents without gradients, with one coordinate for each of many
+// independent trials, and returns the growth rate of the mean-square gap per message.
 func meanSquareGrowth(t *testing.T, s *rng.Stream, theta, delta float64) float64 {
 	const plays, messages = 20000, 12
 	g := newGame(CHOCO{Theta: theta}, 2, make([]float64, plays))

@@ -8,18 +8,18 @@ import "fspda/device"
 //	x^{t+1} = W_t x^t - alpha·y^t
 //	y^{t+1} = W_t y^t + g^{t+1} - g^t
 //
-// What is remembered is q^t = y^t - g^t, the tracker without its newest gradient: so each iteration
-// needs its own gradient alone,
+// The agent stores q^t = y^t - g^t, the tracker without its newest gradient, so each iteration
+// needs only its own gradient:
 //
 //	y = q + g        x ← x - alpha·y - Σ w·(x own - x other)        q ← q - Σ w·(y own - y other)
 //
-// and an agent without an edge leaves q as it is. With heavy ball, v ← mu·v + y takes the place of
-// y in the step of x.
+// An agent without an edge leaves q unchanged. With momentum, v ← mu·v + y replaces y in the step
+// of x.
 //
-// Σ q is zero, that is, the mean of y is that of g at all times; so the mean model moves by
+// Invariant: Σ q = 0, so the mean of y equals the mean of g, and the mean model moves by
 // -alpha·mean(g). With exact gradients the agents reach the optimum, and q tends to ∇F - ∇f_i.
 type DIGing struct {
-	Mu float64 // heavy ball on y; 0 is off
+	Mu float64 // momentum on y; 0 disables it
 }
 
 var (
@@ -58,7 +58,7 @@ func (a DIGing) Local(s *State, r *Round) error {
 		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
 		return nil
 	}
-	if len(r.Links) == 0 { // y is of no use to anybody else: one pass
+	if len(r.Links) == 0 { // no neighbour needs y: one pass
 		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g},
 			device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
 		return nil
@@ -68,7 +68,7 @@ func (a DIGing) Local(s *State, r *Round) error {
 	return nil
 }
 
-// sendTracked posts x and y, and leaves y = g + q where g was, if there is anybody to hear it.
+// sendTracked posts x and y, and replaces g by y = g + q, if the agent has links.
 func (s *State) sendTracked(r *Round) {
 	if len(r.Links) > 0 {
 		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
@@ -81,7 +81,7 @@ func (a DIGing) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// mixTracked averages what was posted, x and y, with the Metropolis weights of the active graph.
+// mixTracked averages the posted x and y with the Metropolis weights of the active graph.
 func mixTracked(s *State, r *Round) {
 	s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
 	s.AddDifferences(r, 1, ActiveWeight, device.Term{A: -1, V: s.Aux[trackQ]})

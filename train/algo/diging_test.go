@@ -25,8 +25,8 @@ func TestGoldenNEXT(t *testing.T) {
 	check(t, "y_0", tracker(g, 6, 0), "-1.3703439551 -0.7289702465 -0.7376557830")
 }
 
-// Gradient tracking as it is published, with the gradient of iteration t+1 inside iteration t, on
-// random graphs: DIGing combines, then adapts; NEXT adapts, then combines, with steps that fade.
+// Gradient tracking as published, with the gradient of iteration t+1 inside iteration t, on random
+// graphs: DIGing is combine-then-adapt; NEXT is adapt-then-combine, with decaying steps.
 func TestTrackingIsItsRecursion(t *testing.T) {
 	const alpha, kappa = 0.02, 0.01
 	for _, a := range []Algorithm{DIGing{}, NEXT{Kappa: kappa}} {
@@ -95,8 +95,8 @@ func mixedActive(w world, it int, x [][]float64) [][]float64 {
 	return mixed(active, x)
 }
 
-// The step of NEXT at t is the same whoever asks for it, in whatever order.
-func TestFading(t *testing.T) {
+// The step of NEXT at t does not depend on the order of the calls.
+func TestStepDecay(t *testing.T) {
 	var next stepDecay
 	want := 1.0
 	for it := range 50 {

@@ -2,20 +2,20 @@ package algo
 
 import "fspda/device"
 
-// DSGD is decentralized SGD on a time-varying graph: with D = own - other over each active edge, at
+// DSGD is decentralized SGD on a time-varying graph. With D = own - other over each active edge at
 // time t,
 //
-//	x ← x - theta·ΣD - alpha·u                (combine then adapt: the gradient is taken before mixing)
+//	x ← x - theta·ΣD - alpha·u       (combine-then-adapt: the gradient is taken before mixing)
 //
-// that is W_t = I - theta·L_t. It needs theta·(active edges at a node) < 1. It is biased when
+// that is, W_t = I - theta·L_t. It requires theta·(active edges at a node) < 1. It is biased if
 // agents hold different data: the consensus error and the offset of the mean are proportional to
 // alpha.
 //
-// Options: Metropolis weights of the active graph instead of the constant theta; ATC, adapt then
-// combine, x ← W_t(x - alpha·u), which sends after the step.
+// Options: Metropolis weights of the active graph instead of the constant theta; ATC
+// (adapt-then-combine), x ← W_t(x - alpha·u), which sends after the step.
 type DSGD struct {
 	Theta      float64 // consensus step; unused with Metropolis
-	Mu         float64 // heavy ball; 0 is off
+	Mu         float64 // momentum; 0 disables it
 	Metropolis bool
 	ATC        bool
 }

@@ -2,42 +2,41 @@ package algo
 
 import "fspda/device"
 
-// EdgeDual is the dual variable of one edge, as one of its ends keeps it: S_ij = β·ΣD over the
-// exchanges of the edge, D = own - other. An algorithm needs only their sum over the edges of an
-// agent, which is its lambda:
+// EdgeDual is the dual variable of one edge, as stored by one of its ends: S_ij = β·ΣD over the
+// exchanges of the edge, D = own - other. The algorithm itself needs only their sum over the edges
+// of an agent, which is its lambda:
 //
 //	lambda_i + β·mail_i = Σ_j S_ij,    S_ij = -S_ji
 //
-// The second equation holds to the last bit, for both ends add exact negatives in the same order.
-// So an edge is all that ever has to be put in order when one of its ends fails, and nobody else
-// hears of it:
+// The second equation holds to the last bit, since both ends add exact negatives in the same order.
+// So a failure of one end can be repaired between the two ends of the edge:
 //
-//   - one end has committed an exchange that the other has not (N tells): the other takes over the
-//     negative of its S ([Async.Adopt]);
-//   - the other end is gone for good: S is taken out of lambda, and what is left sums to zero
-//     without it ([Async.Drop]).
+//   - One end has committed an exchange that the other has not (N shows this): the other end takes
+//     the negative of its S ([Async.Adopt]).
+//   - The other end has failed permanently: S is removed from lambda, and the remaining duals still
+//     sum to zero ([Async.Drop]).
 //
-// The price is a vector of length d for each edge of an agent.
+// It costs a vector of length d for each edge of an agent.
 type EdgeDual struct {
-	Epoch int // how often the edge began anew
-	N     int // exchanges committed since
+	Epoch int // number of restarts of the edge
+	N     int // exchanges committed in this epoch
 	S     device.Vector
 }
 
-// Later tells whether (epoch, n) is a later state of the edge than e.
+// OlderThan reports whether e is an older state of the edge than (epoch, n).
 func (e *EdgeDual) OlderThan(epoch, n int) bool {
 	return epoch > e.Epoch || epoch == e.Epoch && n > e.N
 }
 
-// Commit is [Async.Deliver] for an edge that keeps its dual. Mail that is unread adds up.
+// Commit is [Async.Deliver] for an edge that stores its dual. Unread mail accumulates.
 func (a Async) Commit(s *State, e *EdgeDual, own, heard device.Vector, mask device.Index) {
 	s.Dev.AddDiff(own, heard, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]},
 		device.Term{A: a.Beta, V: e.S})...)
 	e.N++
 }
 
-// Adopt brings an edge up to where the other end is: other is its S at (epoch, n). What this end
-// lacks moves lambda, and x as the exchanges would have done. An edge of an earlier epoch is
+// Adopt updates an edge to the state of the other end, whose S at (epoch, n) is other. It corrects
+// lambda, and x as the missed exchanges would have done. If the edge is of an earlier epoch, it is
 // dropped first.
 func (a Async) Adopt(s *State, e *EdgeDual, epoch, n int, other device.Vector) {
 	if e.Epoch < epoch {
@@ -53,8 +52,8 @@ func (a Async) Adopt(s *State, e *EdgeDual, epoch, n int, other device.Vector) {
 	e.N = n
 }
 
-// Drop takes the edge's dual out of lambda and begins a new epoch. Mail from that edge may be
-// unread: it is part of S, so that lambda + β·mail is what it would be without the edge.
+// Drop removes the edge's dual from lambda and starts a new epoch. Unread mail of that edge is part
+// of S, so afterwards lambda + β·mail is the value without the edge.
 func (a Async) Drop(s *State, e *EdgeDual, epoch int) {
 	lambda := s.Aux[saLambda]
 	s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: -1, V: e.S})
@@ -62,9 +61,8 @@ func (a Async) Drop(s *State, e *EdgeDual, epoch int) {
 	e.Epoch, e.N = epoch, 0
 }
 
-// Return is [Async.CatchUp] for an agent that may have been away for long: it makes up for at most
-// CMax rounds, which is as many gradients as a coefficient makes up for. For the others it was not
-// there.
+// Rejoin is [Async.CatchUp] for an agent that was absent. It applies at most CMax rounds, the limit
+// of the gradient coefficient, and counts the others as absence.
 func (a Async) Rejoin(s *State, i *LogicalClock, t int, eta float64) {
 	lag := t - i.T
 	steps := min(lag, max(1, int(a.CMax)))

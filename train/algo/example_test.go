@@ -8,7 +8,7 @@ import (
 	"fspda/train/algo"
 )
 
-// Two agents want 1 and 5 and talk every fourth iteration; they settle, together, halfway.
+// Two agents with optima 1 and 5 communicate every fourth iteration and agree on 3.
 func ExampleSA() {
 	sa := algo.SA{Gamma: 0.25, Beta: 0.5}
 	dev := devicetest.NewFloat64()

@@ -8,15 +8,15 @@ import "fspda/device"
 //	x^1     = W x^0 - alpha·g^0
 //	x^{t+1} = (I + W) x^t - W~ x^{t-1} - alpha·(g^t - g^{t-1})
 //
-// What is remembered is q, the sum of all Delta·(I - W) x so far, which makes one step of it: with
-// D = own - other over all edges,
+// The agent stores q, the sum of all past Delta·(I - W) x, which turns it into a one-step method.
+// With D = own - other over all edges,
 //
 //	x ← x - alpha·g - q - Σ w·D        q ← q + Delta·Σ w·D
 //
-// The two forms have equal iterates. This one needs no neighbour's old value, takes no difference
-// of nearly equal models, and shows that EXTRA is FSPDA-SA on a static graph without masks.
-// Admissible is 0 < Delta <= 1/2, the usual choice 1/2, with eigenvalues of W above -1. With exact
-// gradients the agents reach the optimum; Σ q is zero, and q tends to alpha·(∇F - ∇f_i).
+// The two forms have equal iterates. This one needs no old values of neighbours and no difference
+// of nearly equal models, and shows that EXTRA is FSPDA-SA on a static graph without masks
+// (equation 11). It requires 0 < Delta <= 1/2, usually 1/2, and eigenvalues of W above -1. With
+// exact gradients the agents reach the optimum. Invariant: Σ q = 0; q tends to alpha·(∇F - ∇f_i).
 type EXTRA struct {
 	Delta float64
 }
@@ -43,21 +43,10 @@ func (a EXTRA) Local(s *State, r *Round) error {
 	return r.Grad(s.g, m.x)
 }
 
-// Mix moves the model at once by what is its own and by what it heard: one pass over memory in
-// place of two.
+// Mix applies the local and the received terms in one pass over memory instead of two.
 func (a EXTRA) Mix(s *State, r *Round) error {
 	q := s.Aux[extraQ]
-	s.CombineDifferences(
-		r,
-		0,
-		FixedWeight,
-		device.Term{A: -1, V: s.X},
-		[]device.Term{
-			{A: 1, V: s.Scratch.(*sentModel).x},
-			{A: -r.Alpha, V: s.g},
-			{A: -1, V: q},
-		},
-		device.Term{A: a.Delta, V: q},
-	)
+	base := []device.Term{{A: 1, V: s.Scratch.(*sentModel).x}, {A: -r.Alpha, V: s.g}, {A: -1, V: q}}
+	s.CombineDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, base, device.Term{A: a.Delta, V: q})
 	return nil
 }

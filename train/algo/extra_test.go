@@ -7,7 +7,7 @@ func TestGoldenEXTRA(t *testing.T) {
 		"1.3942451665 1.6361873781 1.6516321195")
 }
 
-// The two-step recursion as it is published, for W~ from W to (I+W)/2.
+// The published two-step recursion, for W~ from W to (I+W)/2.
 func TestEXTRAIsItsRecursion(t *testing.T) {
 	const alpha = 0.02
 	for _, delta := range []float64{0.5, 0.2} {

@@ -2,31 +2,30 @@ package algo
 
 import "fspda/device"
 
-// SA is FSPDA-SA: stochastic gradient descent-ascent on the augmented Lagrangian of consensus
-// optimization, over random edges and random coordinates (the paper's main algorithm). With D = own
-// - other on the mask of each active edge, at time t,
+// SA is FSPDA-SA, the paper's main algorithm (equation 8): stochastic gradient descent-ascent on
+// the augmented Lagrangian of consensus optimization (equation 4), over random edges and random
+// coordinates. With D = own - other on the mask of each active edge, at time t,
 //
-//	x ← x - alpha·u - eta·lambda - gamma·ΣD
-//	lambda ← lambda + beta·ΣD
+//	x ← x - alpha·u - eta·lambda - gamma·ΣD      (8a)
+//	lambda ← lambda + beta·ΣD                    (8b)
 //
-// where u is the gradient, or its heavy ball u ← mu·u + g. All right-hand sides are those of time
-// t. lambda is block i of Aᵀ·(edge duals): no edge variable is stored.
+// where u is the gradient, or its heavy-ball momentum u ← mu·u + g. All right-hand sides are those
+// of time t. lambda is block i of Aᵀ·(edge duals), so no edge variable is stored.
 //
-// Departures from the paper's text: its box prints other - own in the dual step, which diverges;
-// this is the sign of the paper's own two-step form and appendix. The paper has no heavy ball; its
-// released program does.
+// Departures: equation 8b prints other - own, which diverges; this is the sign of the paper's
+// equation 11 and of its appendix. The paper has no momentum; its released program does.
 //
-// For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u), and Σ lambda
-// stays zero: both ends of an edge add exact negatives.
+// For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u). Invariant: Σ
+// lambda = 0, since both ends of an edge add exact negatives.
 //
-// Stale is what the released program computes: its dual step takes own at t+1 and other at t. Σ
-// lambda is then not zero: it adds up the motion of the mean and pulls it towards x^0, as a term
-// (c/2)·|x - x^0|² in the objective with c = 2·eta·beta·(k/d)/(n·alpha) would, for one edge at a
-// time. It is there to repeat published curves.
+// Stale reproduces the released program, whose dual step uses own at t+1 and other at t. Σ lambda
+// is then not zero: it accumulates the motion of the mean and pulls it towards x^0, like a term
+// (c/2)·|x - x^0|² in the objective with c = 2·eta·beta·(k/d)/(n·alpha), for one edge at a time. It
+// serves to reproduce published curves.
 type SA struct {
-	Gamma float64 // gossip gain; 0.5 averages a pair
-	Beta  float64 // dual step
-	Mu    float64 // heavy ball; 0 is off
+	Gamma float64 // gossip step size; 0.5 averages a pair
+	Beta  float64 // dual step size
+	Mu    float64 // momentum; 0 disables it
 	Stale bool    // the dual compares own at t+1 with other at t
 }
 
@@ -52,7 +51,7 @@ func (a SA) Tracked(alpha, eta float64) (string, float64) {
 }
 
 func (a SA) Local(s *State, r *Round) error {
-	x := s.SendModel(r) // before the gradient, so that the values travel while it computes
+	x := s.SendModel(r) // before the gradient, so that communication overlaps with it
 	u, err := direction(s, r, x, a.Mu, saMomentum)
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func (a SA) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// mixStale moves x first, and the dual by what x has become.
+// mixStale updates x first, and then the dual with the new x.
 func (a SA) mixStale(s *State, r *Round) {
 	s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Gamma, V: s.X})
 	to := s.targets(device.Term{A: a.Beta, V: s.Aux[saLambda]})

@@ -39,7 +39,7 @@ func sign(t int) float64 {
 	return -1
 }
 
-// golden plays the six iterations of the golden game and compares the models of agents 0 and 2.
+// golden runs six iterations of the golden game and compares the models of agents 0 and 2.
 func golden(t *testing.T, g *game, x0, x2 string) {
 	t.Helper()
 	for it := range 6 {
@@ -49,8 +49,8 @@ func golden(t *testing.T, g *game, x0, x2 string) {
 	check(t, "x_2", g.x(2), x2)
 }
 
-// wholeRing is the golden game on all four edges at once, where when holds, without masks, with the
-// Metropolis weights of the ring, 1/3.
+// wholeRing is the golden game on all four edges at once, in the iterations selected by when,
+// without masks, with the Metropolis weights 1/3 of the ring.
 func wholeRing(a Algorithm, when func(t int) bool) *game {
 	g := goldenGame(a)
 	ring := [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
@@ -65,7 +65,7 @@ func wholeRing(a Algorithm, when func(t int) bool) *game {
 	return g
 }
 
-// check compares with ten printed digits: half a unit of the last is the tolerance.
+// check compares with ten printed digits: the tolerance is half a unit of the last digit.
 func check(t *testing.T, what string, got []float64, want string) {
 	t.Helper()
 	w := make([]float64, 3)

@@ -3,24 +3,24 @@ package algo
 import "fspda/device"
 
 // KGT is K-GT, gradient tracking with local steps (Liu, Lin, Koloskova and Stich 2024): rounds of K
-// local steps that a correction c brings into line, then one exchange of two vectors over all edges
-// of the graph. With s the model at the start of the round, z = (s - x)/(K·alpha) the mean
-// corrected direction of the round and v = s - EtaS·K·alpha·z,
+// local steps with a correction c, then one exchange of two vectors over all edges of the graph.
+// With s the model at the start of the round, z = (s - x)/(K·alpha) the mean corrected direction of
+// the round and v = s - EtaS·K·alpha·z,
 //
 //	x ← x - alpha·(u + c)
 //	at the end of a round:  c ← c - z + W z        x ← W v
 //
-// In differences: c ← c - Σ w·(z own - z other), x ← v - Σ w·(v own - v other). What travels is s -
-// x, which is z but for a factor that all agents share. c is zero at the start, where the original
-// method has -g_i + mean g. At alpha = 0 nothing is learnt of the gradients: c stays.
+// As differences: c ← c - Σ w·(z own - z other), x ← v - Σ w·(v own - v other). The message holds s
+// - x, which is z times a factor that all agents share. c starts at zero; the original method
+// starts at -g_i + mean g. At alpha = 0 the gradients carry no information, and c stays.
 //
-// Σ c is zero, the mean model moves by -EtaS·alpha·Σ mean(u) in a round, and with exact gradients
-// the agents reach the optimum with c = ∇F - ∇f_i, times 1/(1-mu) with heavy ball, which goes on
-// across rounds.
+// Invariant: Σ c = 0. The mean model moves by -EtaS·alpha·Σ mean(u) in a round. With exact
+// gradients the agents reach the optimum with c = ∇F - ∇f_i, times 1/(1-mu) with momentum, which
+// continues across rounds.
 type KGT struct {
-	K    int     // local steps of a round
-	EtaS float64 // outer step; 1 goes where the local steps went
-	Mu   float64 // heavy ball; 0 is off
+	K    int     // local steps per round
+	EtaS float64 // outer step size; 1 keeps the result of the local steps
+	Mu   float64 // momentum; 0 disables it
 }
 
 var (
@@ -44,7 +44,7 @@ func (a KGT) Aux() []string {
 	return []string{"c", "start", "momentum"}
 }
 
-// Round is K.
+// Period is K.
 func (a KGT) Period() int { return a.K }
 
 // Vectors is two: s - x and v.
@@ -66,7 +66,7 @@ func (a KGT) Local(s *State, r *Round) error {
 	if (r.T+1)%a.K != 0 {
 		return nil
 	}
-	moved := s.g // the gradient has done its part
+	moved := s.g // the gradient is no longer needed
 	s.combine(moved, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
 	if a.EtaS != 1 {
 		s.combine(s.X, device.Term{A: 1, V: start}, device.Term{A: -a.EtaS, V: moved})

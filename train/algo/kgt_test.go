@@ -11,7 +11,7 @@ func TestGoldenKGT(t *testing.T) {
 	check(t, "c_0", g.aux(0, "c"), "-1.9347958348 -3.1481505892 -3.4250371242")
 }
 
-// The rounds as they are published: K local steps, then z, c and x through whole matrix products.
+// The published rounds: K local steps, then z, c and x by whole matrix products.
 func TestKGTIsItsRounds(t *testing.T) {
 	const K, alpha = 4, 0.02
 	for _, etaS := range []float64{1, 0.7} {

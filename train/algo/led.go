@@ -2,7 +2,7 @@ package algo
 
 import "fspda/device"
 
-// LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps that a dual corrects,
+// LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps with a dual correction,
 // then one averaging with the mixing matrix W over all edges of the graph. With D = own - other of
 // the model after the last local step,
 //
@@ -11,13 +11,13 @@ import "fspda/device"
 //
 // The second line is x ← W x and y ← y + (x before - x after).
 //
-// Σ y is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients
-// the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with heavy ball,
-// which goes on across rounds. It is Scaffnew with a coin that falls every Tau iterations, p =
+// Invariant: Σ y = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
+// gradients the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with
+// momentum, which continues across rounds. LED is Scaffnew with averaging every Tau iterations, p =
 // 1/Tau, c = 1 and h = -y/(alpha·Tau).
 type LED struct {
-	Tau int     // local steps of a round
-	Mu  float64 // heavy ball; 0 is off
+	Tau int     // local steps per round
+	Mu  float64 // momentum; 0 disables it
 }
 
 var (
@@ -39,7 +39,7 @@ func (a LED) Aux() []string {
 	return []string{"y", "momentum"}
 }
 
-// Round is Tau.
+// Period is Tau.
 func (a LED) Period() int { return a.Tau }
 
 // Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i).

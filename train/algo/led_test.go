@@ -8,8 +8,8 @@ func TestGoldenLED(t *testing.T) {
 	check(t, "y_0", g.aux(0, "y"), "-0.4681169975 -0.7875008429 -0.9183769981")
 }
 
-// LED is Scaffnew with a coin that falls every tau iterations, p = 1/tau and c = 1, with y =
-// -alpha·tau·h; also with noise and heavy ball.
+// LED is Scaffnew with averaging every tau iterations, p = 1/tau and c = 1, with y = -alpha·tau·h;
+// also with noise and momentum.
 func TestLEDIsPeriodicScaffnew(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const tau, alpha = 5, 0.02

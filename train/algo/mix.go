@@ -6,21 +6,21 @@ import (
 	"fspda/device"
 )
 
-// Weight is the factor of a link's difference.
+// LinkWeight returns the weight of a link's difference.
 type LinkWeight func(l *Link) float64
 
-// Unit weighs all links alike.
+// UnitWeight weighs all links by 1.
 func UnitWeight(*Link) float64 { return 1 }
 
-// FixedWeight is that of the run's fixed mixing matrix.
+// FixedWeight is the weight in the run's fixed mixing matrix.
 func FixedWeight(l *Link) float64 { return l.FixedWeight }
 
-// ActiveWeight is the Metropolis weight of this iteration's active graph.
+// ActiveWeight is the Metropolis weight in this iteration's active graph.
 func ActiveWeight(l *Link) float64 { return l.ActiveWeight }
 
-// AddDifferences adds A·S to each V of the terms, with S = Σ w·(own - other) over the links that
-// were heard, of the k-th vector they carry. Whole vectors from several links are added up in one
-// pass that reads each of them once, and S is rounded before it is spread.
+// AddDifferences adds A·S to each V of the terms, where S = Σ w·(own - other) over the links with
+// received vectors, using the k-th vector of each message. Whole vectors from several links are
+// summed in one pass that reads each of them once; S is rounded before it is added.
 func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term) {
 	s.addMasked(r, k, w, to)
 	switch own := s.hearWhole(r, k, w); len(s.terms) {
@@ -33,10 +33,11 @@ func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term)
 	}
 }
 
-// CombineDifferences is dst.V = Σ A·V over base and then AddDifferences with dst before the terms:
-// to the bit, and where several links carry whole vectors in one pass. dst.V may be a vector of
-// base and no other operand.
-func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Term, base []device.Term, to ...device.Term) {
+// CombineDifferences computes dst.V = Σ A·V over base and then AddDifferences with dst as the first
+// term. The bits are the same, but with several links of whole vectors it needs one pass. dst.V may
+// be a vector of base and no other operand.
+func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Term, base []device.Term,
+	to ...device.Term) {
 	s.base = append(s.base[:0], base...)
 	own := s.hearWhole(r, k, w)
 	if len(s.terms) < 2 || len(s.terms) < len(r.Links) && s.masked(r) {
@@ -49,12 +50,12 @@ func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Ter
 	s.Dev.CombineDiffs(dst, s.base, start, own, s.terms, s.scaled(1, to)...)
 }
 
-// masked tells whether a link carries some coordinates only.
+// masked reports whether a link carries only some coordinates.
 func (s *State) masked(r *Round) bool {
 	return slices.ContainsFunc(r.Links, func(l Link) bool { return l.Mask != nil })
 }
 
-// addMasked adds the differences on links that carry some coordinates, one after the other.
+// addMasked adds the differences of links with a mask, one after the other.
 func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	for i := range r.Links {
 		if l := &r.Links[i]; l.Mask != nil && len(l.Received) > k {
@@ -63,27 +64,27 @@ func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	}
 }
 
-// hearWhole makes s.terms what was heard over links that carry all coordinates, and returns what
-// the agent posted there.
+// hearWhole sets s.terms to the vectors received over links without a mask, and returns the agent's
+// own posted vector.
 func (s *State) hearWhole(r *Round, k int, w LinkWeight) (own device.Vector) {
 	s.terms = s.terms[:0]
 	for i := range r.Links {
 		if l := &r.Links[i]; l.Mask == nil && len(l.Received) > k {
-			own = l.Sent[k] // the same over all such links
+			own = l.Sent[k] // the same on all such links
 			s.terms = append(s.terms, device.Term{A: w(l), V: l.Received[k]})
 		}
 	}
 	return own
 }
 
-// share returns with what the sum of differences over s.terms starts: nothing, but where an agent
-// hears all others and weighs them alike. All n agents then share the sum T = Σ (first - x) over
-// all, first what the agent with the lowest number posted, and
+// share returns the initial value of the sum of differences over s.terms. It is zero unless an
+// agent receives from all others with equal weights. In that case all n agents share the sum T = Σ
+// (first - x) over all agents, where first is the vector of the agent with the lowest number, and
 //
 //	S = w·T + w·n·(own - first)
 //
-// so that each reads two vectors and not n; s.terms becomes that one difference. The sum is made of
-// differences, too: a sum of the vectors themselves would round as they do.
+// so that each agent reads two vectors instead of n; s.terms becomes that one difference. T is a
+// sum of differences because a sum of the vectors themselves would have larger rounding errors.
 func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
 	if r.Shared == nil || len(s.terms) != len(r.Links) || !equalFactors(s.terms) {
 		return start
@@ -96,8 +97,7 @@ func (s *State) share(r *Round, k int, own device.Vector) (start device.Term) {
 	return start
 }
 
-// inOrder sets own among what was heard over all links, by the agents' numbers, and all factors to
-// 1.
+// inOrder inserts own among the received vectors, ordered by agent, and sets all factors to 1.
 func (s *State) inOrder(r *Round, own device.Vector) {
 	at := 0
 	for i := range s.terms {
@@ -118,7 +118,7 @@ func equalFactors(terms []device.Term) bool {
 	return true
 }
 
-// scaled lists c times the terms in memory of the agent's own.
+// scaled stores c times the terms in the agent's reused operand list.
 func (s *State) scaled(c float64, terms []device.Term) []device.Term {
 	s.to = s.to[:0]
 	for _, t := range terms {
@@ -127,7 +127,7 @@ func (s *State) scaled(c float64, terms []device.Term) []device.Term {
 	return s.to
 }
 
-// fillers are what fills common vectors, from terms or parts of the order of the agents.
+// fillers compute shared vectors from terms or parts ordered by agent.
 type fillers struct{ terms, diffs, parts func(dst device.Vector) }
 
 // sumTerms writes Σ A·V over the terms.
@@ -146,7 +146,7 @@ func (s *State) sumParts(dst device.Vector) {
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
 
-// add is Dev.ScatterAdd with its parts in memory of the agent's own.
+// add is Dev.ScatterAdd with the agent's reused operand list.
 func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.parts = append(s.parts[:0], parts...)
 	s.Dev.ScatterAdd(dst, s.parts...)

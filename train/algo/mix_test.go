@@ -6,13 +6,14 @@ import (
 	"fspda/internal/rng"
 )
 
-// On a complete graph agents may share their sums. Each algorithm then goes the way it goes
-// without, whoever fills what is shared, and also where some of the exchanges fail.
+// On a complete graph agents may share their sums. The trajectory of each algorithm is then the
+// same as without sharing, regardless of which agent fills a shared vector, also if some exchanges
+// fail.
 func TestSharedSums(t *testing.T) {
 	shared := 0 // vectors
 	forTable(t, all, func(t *testing.T, e entry) {
 		if _, swarm := e.algo.(Swarm); swarm || e.algo.Name() == "fspda-storm" {
-			return // over masks, or one at a time
+			return // masks, or one exchange at a time
 		}
 		for seed := range uint64(3) {
 			w := randomWorld(seed, 0)

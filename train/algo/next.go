@@ -3,14 +3,14 @@ package algo
 import "fspda/device"
 
 // NEXT is in-network successive convex approximation (Di Lorenzo and Scutari 2016) with its linear
-// surrogate, proximal weight tau and no constraint: gradient tracking that adapts, then combines.
-// With W_t the Metropolis weights of the active graph and y = g at the start,
+// surrogate, proximal weight tau and no constraint: gradient tracking, adapt-then-combine. With W_t
+// the Metropolis weights of the active graph and y = g at the start,
 //
 //	z = x^t - nu_t·y^t        x^{t+1} = W_t z        y^{t+1} = W_t y^t + g^{t+1} - g^t
 //
 // where nu_t = a_t·n/tau and a_{t+1} = a_t·(1 - kappa·a_t). Here nu_0 is alpha, and nu_t =
-// alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa stands for kappa·a_0. As in
-// [DIGing], q = y - g is what is remembered; it sums to zero, and tends to ∇F - ∇f_i with exact
+// alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa is kappa·a_0. As in
+// [DIGing], the agent stores q = y - g. Invariant: Σ q = 0; q tends to ∇F - ∇f_i with exact
 // gradients. The mean model moves by -nu·mean(g).
 type NEXT struct {
 	Kappa float64 // in [0,1); 0 keeps the step constant
@@ -48,8 +48,8 @@ func (a NEXT) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// stepDecay is b_t at some t. It is a function of t alone: whoever asks for another t than the next
-// gets what a walk from 0 would give.
+// stepDecay caches b_t at one t. It is a function of t alone: for another t than the next one it is
+// recomputed from 0.
 type stepDecay struct {
 	t int
 	b float64

@@ -10,8 +10,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// game plays an algorithm in lockstep on a toy problem, with no goroutine and no transport: the
-// mathematics alone.
+// game runs an algorithm in lockstep on a toy problem, without goroutines and transport.
 type game struct {
 	dev   device.Device
 	algo  Algorithm
@@ -22,15 +21,15 @@ type game struct {
 	edges func(t int) [][2]int           // active edges of iteration t
 	mask  func(t int, i, j int) []uint32 // coordinates of an exchange; nil: all
 	grad  func(t, i int, dst, x []float64)
-	share bool // agents who hear all others sum up together
+	share bool // agents that receive from all others share their sums
 
 	commons map[[2]int][]float64 // by iteration and number
-	differ  bool                 // two agents filled the same one differently
+	differ  bool                 // two agents filled the same vector differently
 
 	fixed func(i, j int) float64 // weights of the fixed mixing matrix; nil: none
 	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
 
-	prepare func(r *Round) // adds what an algorithm needs of a round besides; may be nil
+	prepare func(r *Round) // completes a round for an algorithm; may be nil
 }
 
 func newGame(a Algorithm, n int, x0 []float64) *game {
@@ -47,10 +46,10 @@ func values(v device.Vector) []float64 { return v.(*devicetest.Vector64).Data }
 
 func (g *game) x(i int) []float64 { return values(g.state[i].X) }
 
-// aux returns agent i's remembered vector of that name.
+// aux returns agent i's auxiliary vector of that name.
 func (g *game) aux(i int, name string) []float64 { return values(Aux(g.algo, g.state[i], name)) }
 
-// step plays iteration t: every agent's Local, then the exchange, then every agent's Mix.
+// step runs iteration t: every agent's Local, then the exchange, then every agent's Mix.
 func (g *game) step(tb testing.TB, t int) {
 	rounds := make([]*Round, len(g.state))
 	for i := range g.state {
@@ -116,7 +115,7 @@ func (g *game) round(t, i int) *Round {
 	return r
 }
 
-// common has each agent fill a vector of its own, and notes whether it is what the others have.
+// common has each agent fill a vector, and records whether all agree.
 func (g *game) common(key [2]int, fill func(dst device.Vector)) device.Vector {
 	v := g.dev.NewVector(g.state[0].X.Len())
 	fill(v)
@@ -130,7 +129,7 @@ func (g *game) common(key [2]int, fill func(dst device.Vector)) device.Vector {
 	return v
 }
 
-// trade gives a vector that nobody may read.
+// trade returns a vector with undefined contents.
 func (g *game) trade(v device.Vector) device.Vector {
 	fresh := g.dev.NewVector(v.Len())
 	for i := range values(fresh) {
@@ -139,7 +138,7 @@ func (g *game) trade(v device.Vector) device.Vector {
 	return fresh
 }
 
-// quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)², their gradients multiplied by a
+// quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)². Their gradients are multiplied by a
 // factor common to all agents.
 type quadratics struct {
 	h, b   [][]float64
@@ -183,7 +182,7 @@ func randomQuadratics(s *rng.Stream, n, d int) quadratics {
 	return q
 }
 
-// world is a random connected graph, of which one random edge with a random mask is active in each
+// world is a random connected graph. One random edge with a random mask is active in each
 // iteration.
 type world struct {
 	seed  uint64
@@ -253,8 +252,8 @@ func (w world) play(a Algorithm, q quadratics, alpha, eta float64) *game {
 	return g
 }
 
-// static plays on the whole graph in the iterations for which when holds, without masks, with its
-// Metropolis weights fixed.
+// static runs on the whole graph in the iterations selected by when, without masks, with its
+// Metropolis weights as W.
 func (w world) static(a Algorithm, q quadratics, alpha, eta float64, when func(t int) bool) *game {
 	g := w.play(a, q, alpha, eta)
 	g.mask = func(int, int, int) []uint32 { return nil }
@@ -290,7 +289,7 @@ func (w world) metropolis() func(i, j int) float64 {
 
 func always(int) bool { return true }
 
-// every holds in the last iteration of each round of tau.
+// every selects the last iteration of each round of tau.
 func every(tau int) func(t int) bool { return func(t int) bool { return (t+1)%tau == 0 } }
 
 // mean is the mean over the agents of what get returns.

@@ -8,10 +8,10 @@ import (
 	"fspda/internal/rng"
 )
 
-// Bounds are for float64. Each property runs over random graphs, objectives and masks.
+// Bounds are for float64. Each property is tested on random graphs, objectives and masks.
 const worlds = 6
 
-// forWorlds runs a property on random worlds, sparse and dense, with one edge and with many.
+// forWorlds tests a property on random worlds, sparse and dense, with one edge and with many.
 func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
 	for seed := range uint64(worlds) {
 		for _, k := range []int{0, 2} {
@@ -24,7 +24,7 @@ func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
 	}
 }
 
-// xbar moves by -alpha times the mean direction, for every graph, mask and gain.
+// The mean of x moves by -alpha times the mean direction, for every graph, mask and gain.
 func TestMeanRecursion(t *testing.T) {
 	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Mu: 0.9}, DSGD{Theta: 0.3},
 		DSGD{Theta: 0.3, Mu: 0.5}, DSGD{Metropolis: true}} {
@@ -95,12 +95,12 @@ func TestSAWithoutDualIsDSGD(t *testing.T) {
 	})
 }
 
-// Combine-then-adapt and adapt-then-combine differ by where the chain is cut: W(x - alpha·g) after
-// W(x) - alpha·g.
+// Combine-then-adapt and adapt-then-combine are the same sequence, observed after W(x - alpha·g) or
+// after W(x) - alpha·g.
 func TestATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(DSGD{Theta: 0.3, ATC: true}, q, 0.05, 0)
-		x := make([][]float64, w.n) // the plain twin
+		x := make([][]float64, w.n) // the reference implementation
 		for i := range x {
 			x[i] = make([]float64, w.d)
 		}
@@ -145,7 +145,7 @@ func holds(c []uint32, k uint32) bool {
 }
 
 // On a static graph without masks, with exact gradients, FSPDA-SA is EXTRA with W = I - gamma·L and
-// W~ = I - (gamma - eta·beta)·L.
+// W~ = I - (gamma - eta·beta)·L (equation 11).
 func TestSAIsEXTRA(t *testing.T) {
 	for seed := range uint64(worlds) {
 		w := randomWorld(seed, 0)
@@ -201,8 +201,8 @@ func laplacian(edges [][2]int, x [][]float64) [][]float64 {
 	return l
 }
 
-// The recursion x^{t+2} = (2I - gamma·L_{t+1})x^{t+1} - (I - (gamma-eta·beta)·L_t)x^t -
-// alpha(g^{t+1}-g^t), with masks and one edge.
+// The recursion of equation 11, x^{t+2} = (2I - gamma·L_{t+1})x^{t+1} - (I -
+// (gamma-eta·beta)·L_t)x^t - alpha(g^{t+1}-g^t), with masks and one edge.
 func TestTwoStepForm(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const alpha, gamma, eta, beta = 0.02, 0.4, 0.03, 0.7
@@ -251,8 +251,8 @@ func TestTwoStepForm(t *testing.T) {
 	})
 }
 
-// Exact gradients, one random edge, random masks: FSPDA-SA reaches the optimum, and its duals the
-// scaled gradient differences, also with the heavy ball.
+// With exact gradients, one random edge and random masks, FSPDA-SA reaches the optimum, and its
+// duals the scaled gradient differences, also with momentum.
 func TestSAReachesOptimum(t *testing.T) {
 	for _, c := range []struct {
 		mu, alpha, eta float64
@@ -284,7 +284,7 @@ func TestSAReachesOptimum(t *testing.T) {
 	}
 }
 
-// With equal objectives the duals stay zero and the agents walk together: plain gradient descent.
+// With equal objectives the duals stay zero and all agents follow plain gradient descent.
 func TestSAEqualObjectives(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		for i := range q.h {
@@ -307,8 +307,8 @@ func TestSAEqualObjectives(t *testing.T) {
 	})
 }
 
-// DSGD keeps a bias that is proportional to a small alpha: halving alpha about halves the consensus
-// error and the offset of the mean.
+// DSGD has a bias proportional to a small alpha: halving alpha about halves the consensus error and
+// the offset of the mean.
 func TestDSGDBias(t *testing.T) {
 	w := world{seed: 7, n: 5, d: 6, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}}}
 	s := rng.New(7, "quadratics")
@@ -338,8 +338,8 @@ func TestDSGDBias(t *testing.T) {
 	}
 }
 
-// The sign that the paper's box prints (beta·(other - own)) diverges. This guards against "fixing"
-// the sign.
+// The sign printed in equation 8b, beta·(other - own), diverges. This guards against "fixing" the
+// sign.
 func TestPrintedSignDiverges(t *testing.T) {
 	for seed := range uint64(worlds) {
 		w := randomWorld(seed, 3)
@@ -359,8 +359,8 @@ func TestPrintedSignDiverges(t *testing.T) {
 	}
 }
 
-// The stability predicate of the deterministic modes, against the roots of z² - (2-gamma·l)z +
-// (1-gamma·l+eta·beta·l), and against SA itself on two agents without curvature, where l = 2.
+// The stability condition of the deterministic modes agrees with the roots of z² - (2-gamma·l)z +
+// (1-gamma·l+eta·beta·l), and with SA itself on two agents without curvature, where l = 2.
 func TestStabilityPredicate(t *testing.T) {
 	radius := func(gamma, dual, l float64) float64 {
 		b, c := -(2 - gamma*l), 1-gamma*l+dual*l

@@ -13,14 +13,14 @@ import (
 //	x^{t+1}      = x^t - (g^t + lambda^t + Rho·L x^t)/(2·Rho·deg)
 //	lambda^{t+1} = lambda^t + Rho·L x^{t+1}
 //
-// The dual uses the new point, whose values travel in the next iteration anyway: so that is where
-// its step is made, and the lambda that is remembered between iterations t-1 and t is lambda^{t-1}.
-// The first iteration makes none.
+// The dual step uses the new point, whose values are sent in the next iteration anyway. So the dual
+// step is delayed to the next iteration: between iterations t-1 and t the agent stores
+// lambda^{t-1}, and the first iteration has no dual step.
 //
-// There is no step size but 1/(2·Rho·deg); it converges for Rho above L_g/(2·deg) at every agent,
-// L_g the Lipschitz constant of the gradient. Σ lambda is zero, and with exact gradients the agents
-// reach the optimum with lambda = ∇F - ∇f_i. On a graph whose degrees differ, the mean model does
-// not follow the mean gradient on its way.
+// The step size is 1/(2·Rho·deg). The method converges for Rho > L_g/(2·deg) at every agent, L_g
+// the Lipschitz constant of the gradient. Invariant: Σ lambda = 0. With exact gradients the agents
+// reach the optimum with lambda = ∇F - ∇f_i. On a graph with unequal degrees, the mean model does
+// not follow the mean gradient.
 type ProxGPDA struct {
 	Rho float64
 }
@@ -52,30 +52,21 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 
 func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
 
-// Mix moves the model in one pass, with the due step of lambda, whose part in x is as large as the
-// penalty's.
+// Mix updates the model in one pass, including the delayed step of lambda, whose contribution to x
+// equals that of the penalty.
 func (a ProxGPDA) Mix(s *State, r *Round) error {
 	dual := a.Rho
 	if r.T == 0 {
 		dual = 0
 	}
 	step, lambda := a.step(r), s.Aux[proxLambda]
-	s.CombineDifferences(
-		r,
-		0,
-		UnitWeight,
-		device.Term{A: -step * (a.Rho + dual), V: s.X},
-		[]device.Term{
-			{A: 1, V: s.Scratch.(*sentModel).x},
-			{A: -step, V: s.g},
-			{A: -step, V: lambda},
-		},
-		device.Term{A: dual, V: lambda},
-	)
+	base := []device.Term{{A: 1, V: s.Scratch.(*sentModel).x}, {A: -step, V: s.g}, {A: -step, V: lambda}}
+	s.CombineDifferences(r, 0, UnitWeight, device.Term{A: -step * (a.Rho + dual), V: s.X}, base,
+		device.Term{A: dual, V: lambda})
 	return nil
 }
 
-// LonelyError reports an agent without an edge whose algorithm takes its step size from its degree.
+// NoEdgeError reports an agent without an edge, whose step size 1/(2·Rho·degree) is undefined.
 type NoEdgeError struct {
 	Algorithm string
 	T, Self   int
@@ -83,7 +74,9 @@ type NoEdgeError struct {
 
 func (e *NoEdgeError) Error() string {
 	return fmt.Sprintf(
-		"algo: %s: agent %d has no edge in iteration %d: its step is 1/(2·rho·degree), so every agent needs its edges in every iteration; use the edge process full and two agents or more",
+		"algo: %s: agent %d has no edge in iteration %d: "+
+			"its step is 1/(2·rho·degree), so every agent needs an edge in every iteration; "+
+			"use the edge process full and at least two agents",
 		e.Algorithm,
 		e.Self,
 		e.T,

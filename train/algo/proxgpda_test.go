@@ -12,16 +12,17 @@ func TestGoldenProxGPDA(t *testing.T) {
 	const rho = 2
 	g := wholeRing(ProxGPDA{Rho: rho}, always)
 	golden(t, g, "1.7972850674 1.9565530198 1.9736290175", "1.6450847927 1.9201303960 1.9444857556")
-	lambda := slices.Clone(g.aux(0, "lambda")) // that of iteration 5: its last step is due
+	// the dual of iteration 5, whose last step is delayed
+	lambda := slices.Clone(g.aux(0, "lambda"))
 	for k := range lambda {
 		lambda[k] += rho * (2*g.x(0)[k] - g.x(1)[k] - g.x(3)[k])
 	}
 	check(t, "lambda_0", lambda, "-1.8995736858 -3.3308436306 -3.4535245838")
 }
 
-// The step is the minimiser of its definition: linearised objective, dual, penalty, and the
-// signless proximal term (rho/2)·Σ_{ij} |x_i + x_j - x_i^t - x_j^t|². In one coordinate and agent
-// the derivative at x^{t+1} is zero.
+// The step minimizes its definition: linearized objective, dual, penalty, and the signless proximal
+// term (rho/2)·Σ_{ij} |x_i + x_j - x_i^t - x_j^t|². In each coordinate the derivative at x^{t+1} is
+// zero.
 func TestProxGPDAIsAnArgmin(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const rho = 1.5

@@ -3,23 +3,23 @@ package algo
 import "fspda/device"
 
 // Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik
-// 2022, over a mixing matrix W): local steps that a control variate corrects, and now and then,
-// when a coin that all agents share says so, a step of averaging. With D = own - other of the model
-// after the local step, over all edges of the graph,
+// 2022, over a mixing matrix W): local steps with a control variate, and an averaging step whenever
+// a coin shared by all agents comes up. With D = own - other of the model after the local step,
+// over all edges of the graph,
 //
 //	x ← x - alpha·(u - h)
 //	coin:  h ← h - (p·c/alpha)·Σ w·D        x ← x - c·Σ w·D
 //
-// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(the move of x). It needs 0 < c <= 1
-// and eigenvalues of W above -1. c stays constant under a schedule. At alpha = 0 nothing is learnt
-// of the gradients: h stays.
+// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(change of x). It requires 0 < c <=
+// 1 and eigenvalues of W above -1. c stays constant under a schedule. At alpha = 0 the gradients
+// carry no information, and h stays.
 //
-// Σ h is zero, the mean model moves by -alpha·mean(u) in every iteration, and with exact gradients
-// the agents reach the optimum with h = ∇f_i, times 1/(1-mu) with heavy ball.
+// Invariant: Σ h = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
+// gradients the agents reach the optimum with h = ∇f_i, times 1/(1-mu) with momentum.
 type Scaffnew struct {
-	P  float64 // how often the coin says so
-	C  float64 // share of the averaging step
-	Mu float64 // heavy ball; 0 is off
+	P  float64 // probability of averaging
+	C  float64 // step size of the averaging
+	Mu float64 // momentum; 0 disables it
 }
 
 var _ Tracker = Scaffnew{}

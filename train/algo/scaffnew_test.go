@@ -8,7 +8,7 @@ func TestGoldenScaffnew(t *testing.T) {
 	check(t, "h_0", g.aux(0, "h"), "2.3405849873 3.9375042143 4.5918849905")
 }
 
-// Nothing is learnt at a step size of zero, and nothing is divided by it.
+// A step size of zero leaves h unchanged and causes no division by zero.
 func TestScaffnewWithoutStep(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.static(Scaffnew{P: 0.5, C: 1}, q, 0, 0, always)

@@ -2,15 +2,15 @@ package algo
 
 import "fspda/device"
 
-// SGD is central SGD, the reference curve: all agents hold one model and move it by the mean of
+// SGD is central SGD, the reference: all agents hold the same model and move it by the mean of
 // their directions,
 //
 //	x ← x - alpha·(1/n)·Σ u
 //
-// Everybody posts u to everybody, and the sum is taken in the order of the agents, so all copies of
-// x stay equal to the bit.
+// Every agent sends u to all others and sums in the order of the agents, so all copies of x stay
+// bit-identical.
 type SGD struct {
-	Mu float64 // heavy ball; 0 is off
+	Mu float64 // momentum; 0 disables it
 }
 
 var _ Collective = SGD{}
@@ -32,7 +32,7 @@ func (a SGD) Local(s *State, r *Round) error {
 	if err != nil {
 		return err
 	}
-	if len(r.Links) == 0 { // one agent alone: its direction is the mean
+	if len(r.Links) == 0 { // a single agent: its direction is the mean
 		s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
 		s.Dev.Combine(s.X, s.terms...)
 		return nil

@@ -2,41 +2,41 @@ package algo
 
 import "fspda/device"
 
-// STORM is FSPDA-STORM: recursive momentum (a control variate) on both gradients of the Lagrangian
-// that SA descends and ascends (the paper's second algorithm). Each iteration takes two gradients
-// on one batch, at x = x^t and at y = x^{t-1}, and both differences over the same edges and masks,
-// D = own - other at t and E = own - other at t-1:
+// STORM is FSPDA-STORM, the paper's second algorithm (equation 10): recursive momentum, a control
+// variate, on both gradients of the Lagrangian that SA descends and ascends (equation 9). Each
+// iteration takes two gradients on one batch, at x = x^t and at y = x^{t-1}, and both differences
+// over the same edges and masks, D = own - other at t and E = own - other at t-1:
 //
-//	t = 0:  mg = g(x)                              mc = ΣD                            ml = ΣD
-//	t > 0:  mg ← g(x) + (1-a_x)·(mg - g(y))        mc ← ΣD + (1-a_x)·(mc - ΣE)        ml ← ΣD + (1-a_lambda)·(ml - ΣE)
+//	t = 0:  mg = g(x)                       mc = ΣD                     ml = ΣD
+//	t > 0:  mg ← g(x) + (1-a_x)·(mg - g(y)) mc ← ΣD + (1-a_x)·(mc - ΣE) ml ← ΣD + (1-a_λ)·(ml - ΣE)
 //	x ← x - alpha·mg - gamma·mc - eta·lambda
 //	lambda ← lambda + beta·ml
 //
-// This is the recursion of the paper's appendix, m = mg + (gamma/alpha)·mc + (eta/alpha)·lambda
-// taken apart: lambda carries no noise, so its estimate is exact, and with the gossip part in a
-// vector of its own nothing is divided by a step size that a schedule may bring to zero. The
-// paper's box differs (it adds the old gradient and flips signs) and diverges.
+// This is the recursion of the paper's appendix, with m = mg + (gamma/alpha)·mc +
+// (eta/alpha)·lambda split into its parts. lambda carries no noise, so its estimate is exact, and a
+// separate gossip part avoids a division by a step size that a schedule may bring to zero. Equation
+// 10c differs (it adds the old gradient and flips signs) and diverges.
 //
-// Instead of lambda an agent remembers what lambda would come to if nothing new happened, while ml
-// dies away:
+// Instead of lambda an agent stores ahead, the limit of lambda if all further ΣD and ΣE were zero:
 //
-//	ahead = lambda + kappa·ml,  kappa = beta·(1-a_lambda)/a_lambda        ahead ← ahead + (beta/a_lambda)·(ΣD - (1-a_lambda)·ΣE)
+//	ahead = lambda + kappa·ml,  kappa = beta·(1-a_λ)/a_λ
+//	ahead ← ahead + (beta/a_λ)·(ΣD - (1-a_λ)·ΣE)
 //
-// It changes on the masks of active edges alone, by exact negatives at the two ends. A dense lambda
-// ← lambda + beta·ml would round in every coordinate and iteration, and sum up what ml rounds: over
-// many iterations that moves Σ lambda away from zero.
+// It changes only on the masks of active edges, by exact negatives at the two ends. A dense update
+// lambda ← lambda + beta·ml would round every coordinate in every iteration and accumulate the
+// rounding errors of ml, so that Σ lambda would drift from zero.
 //
-// With a_x = a_lambda = 1 it is SA without heavy ball. The mean of mg is STORM of the mean
-// gradient, the mean of x moves by -alpha times it, and lambda, ahead and ml sum to zero. When a_x
-// = a_lambda, mc and ml are one vector.
+// With a_x = a_lambda = 1 it is SA without momentum. The mean of mg is STORM of the mean gradient,
+// and the mean of x moves by -alpha times it. Invariant: lambda, ahead and ml sum to zero. If a_x =
+// a_lambda, mc and ml are one vector.
 //
-// ZeroStart leaves the momenta zero at t = 0, which then does nothing. Lagged is the released
-// program's estimate of lambda, inside the momentum: x moves by the average l ← (1-a_x)·l +
-// a_x·lambda instead of lambda. Both have the same fixed point.
+// ZeroStart keeps the momenta zero at t = 0, so that iteration does nothing. Lagged uses the
+// released program's estimate of lambda, inside the momentum: x moves by the average l ← (1-a_x)·l
+// + a_x·lambda instead of lambda. Both have the same fixed point.
 type STORM struct {
-	Gamma float64 // gossip gain
-	Beta  float64 // dual step
-	// a_x: weight of the newest sample in the primal momenta; 1 forgets all others
+	Gamma float64 // gossip step size
+	Beta  float64 // dual step size
+	// a_x: weight of the newest sample in the primal momenta; 1 disables averaging
 	AX        float64
 	ALambda   float64 // a_lambda: the same for the dual momentum
 	ZeroStart bool
@@ -70,10 +70,10 @@ func (a STORM) Aux() []string {
 	return names
 }
 
-// Tracked is ahead, which tends to (alpha/eta)·(∇F - ∇f_i) with lambda.
+// Tracked is ahead, which like lambda tends to (alpha/eta)·(∇F - ∇f_i).
 func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "ahead", alpha / eta }
 
-// kappa is what ml has still to give to lambda.
+// kappa is the factor of ml in ahead - lambda.
 func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
 
 // NewScratch returns the vector of the gradient at x^{t-1}.
@@ -107,7 +107,7 @@ func (a STORM) Local(s *State, r *Round) error {
 	return nil
 }
 
-// estimate brings mg to time t. The gradient at x^t comes first: it is the training step.
+// estimate updates mg to time t. The gradient at x^t comes first: it counts as the training step.
 func (a STORM) estimate(s *State, r *Round) error {
 	mg := s.Aux[stormMG]
 	if err := r.Grad(s.g, s.X); err != nil {
@@ -125,8 +125,8 @@ func (a STORM) estimate(s *State, r *Round) error {
 	return nil
 }
 
-// move makes the dense part of the step, in which mc and ml are (1-a) times what they were. x^{t+1}
-// is written over x^{t-1}, and the two change names: no copy.
+// move makes the dense part of the step and scales mc and ml by 1-a. It writes x^{t+1} over x^{t-1}
+// and swaps the two vectors, which avoids a copy.
 func (a STORM) move(s *State, r *Round) {
 	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
 	dual, fade := s.Aux[stormAhead], r.Eta*a.kappa() // -eta·lambda is -eta·dual + fade·ml
@@ -149,14 +149,14 @@ func (a STORM) move(s *State, r *Round) {
 	s.combine(ml, device.Term{A: 1 - a.ALambda, V: ml})
 }
 
-// Mix adds the new terms: on masks D - (1-a)·E of each link as one, rounded before it is spread,
-// else the D and then the E of all links.
+// Mix adds the new terms. On masks it adds D - (1-a)·E of each link, rounded before it is added;
+// otherwise first the D and then the E of all links.
 func (a STORM) Mix(s *State, r *Round) error {
 	var to [4]device.Term
 	for i := range r.Links {
 		switch l := &r.Links[i]; {
 		case l.Received == nil:
-		case l.Mask == nil: // then none has a mask
+		case l.Mask == nil: // no link has a mask
 			s.AddDifferences(r, 0, UnitWeight, a.spread(to[:0], s, 1, 1)...)
 			s.AddDifferences(r, 1, UnitWeight, a.spread(to[:0], s, a.AX-1, a.ALambda-1)...)
 			return nil
@@ -167,7 +167,7 @@ func (a STORM) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// spread appends where a difference goes that enters mc with weight p and ml with weight q.
+// spread appends the targets of a difference that enters mc with weight p and ml with weight q.
 func (a STORM) spread(to []device.Term, s *State, p, q float64) []device.Term {
 	to = append(to, device.Term{A: -a.Gamma * p, V: s.X}, device.Term{A: a.Beta / a.ALambda * q, V: s.Aux[stormAhead]},
 		device.Term{A: q, V: s.Aux[stormML]})
@@ -190,7 +190,7 @@ func (a STORM) mixMasked(s *State, r *Round, l *Link) {
 	s.add(s.Aux[stormML], device.SparseTerm{A: 1, V: dual, Idx: l.Mask})
 }
 
-// difference is D + p·E on the coordinates of a link, or D where no E was sent.
+// difference returns D + p·E on the coordinates of a link, or D if E was not sent.
 func difference(s *State, r *Round, l *Link, p float64) device.Vector {
 	d := r.Acquire(l.Len)
 	s.Dev.Combine(d)

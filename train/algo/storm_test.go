@@ -24,8 +24,8 @@ func TestGoldenSTORM(t *testing.T) {
 	check(t, "lambda_0", a.lambda(g, 0), "-1.1103146800 -1.8253994290 -0.8844327360")
 }
 
-// noisy adds to each agent's gradient noise that depends on agent and iteration alone, so that both
-// points of one iteration see the same.
+// noisy adds noise to each agent's gradient. It depends on agent and iteration alone, so both
+// points of one iteration get the same noise.
 func noisy(q quadratics, seed uint64, std float64) func(t, i int, dst, x []float64) {
 	return func(t, i int, dst, x []float64) {
 		q.grad(t, i, dst, x)
@@ -58,9 +58,8 @@ func TestSTORMOfOneIsSA(t *testing.T) {
 	})
 }
 
-// The recursion of the paper's appendix, written down as it stands there, against the form with the
-// parts of m taken apart; with the lambda term outside the momentum and, as the released program
-// has it, inside.
+// The recursion of the paper's appendix agrees with the form that splits m, with the lambda term
+// outside the momentum and, as in the released program, inside.
 func TestSTORMIsItsAppendix(t *testing.T) {
 	const alpha, eta, gamma, beta = 0.02, 0.01, 0.3, 0.7
 	for _, a := range []STORM{{AX: 0.3, ALambda: 0.2}, {AX: 0.25, ALambda: 0.25}, {AX: 0.1, ALambda: 0.6, Lagged: true},
@@ -196,8 +195,8 @@ func sumNorm(n int, get func(i int) []float64) float64 {
 	return distance(m, make([]float64, len(m))) * float64(n)
 }
 
-// A smaller a averages more noise away: the steady error of the mean and the disagreement fall from
-// a = 1 to 0.1 to 0.01.
+// A smaller a averages more noise: the steady error of the mean and the disagreement fall from a =
+// 1 to 0.1 to 0.01.
 func TestSTORMReducesNoise(t *testing.T) {
 	w := world{seed: 4, n: 5, d: 4, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 4}}}
 	s := rng.New(4, "quadratics")
@@ -231,8 +230,7 @@ func TestSTORMReducesNoise(t *testing.T) {
 	}
 }
 
-// Momenta that start as zeros: iteration 0 does nothing, and the first sample counts by a share of
-// a only.
+// With ZeroStart iteration 0 does nothing, and the first sample has the weight a.
 func TestSTORMZeroStart(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		a := STORM{Gamma: 0.3, Beta: 0.7, AX: 0.4, ALambda: 0.2, ZeroStart: true}

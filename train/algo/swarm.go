@@ -2,37 +2,37 @@ package algo
 
 import "fspda/device"
 
-// Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models, with local
-// steps in between, and what they send may be quantized. The receiver decodes near a vector of its
-// own, so enc and dec(·, reference) below are a lattice, or nothing.
+// Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models after local
+// steps, and their messages may be quantized. The receiver decodes relative to a vector of its own,
+// so enc and dec(·, reference) below are a lattice quantizer, or the identity.
 //
 // Non-blocking: every agent takes one step in every iteration. Besides the live model x it has o,
-// its model when it last began an exchange, and c, the copy that others average with; both start at
-// x. When i begins an exchange with j, both send enc(o), enc(c) as they are before this iteration's
-// step, and
+// its model when it last initiated an exchange, and c, the copy that others average with; both
+// start at x. When i initiates an exchange with j, both send enc(o) and enc(c) from before this
+// iteration's step, and
 //
 //	q_c, r_c = dec(enc(c), dec(enc(o), o_own))      of its own, and of the other's codes
 //	x_a ← x_a - alpha·u_a                           (every agent a)
 //	c_i = (q_c + r_c)/2 - (o_i - x_i),  o_i = c_i,  x_i = c_i
 //	c_j = (q_c + r_c)/2
 //
-// so that i publishes all progress since it last began. Blocking: the two ends alone take Steps
+// so that i publishes all progress since its last exchange. Blocking: only the two ends take Steps
 // steps each, on as many batches, and then
 //
 //	x ← (x + dec(enc(x_other), x))/2
 //
 // Without a quantizer the mean of the models (blocking) moves by -(alpha/n) times the sum of the
 // directions used, and the mean of the copies (non-blocking) by -(o_i - x_i)/n; a lattice of side s
-// adds at most s/(2n) and s/n per exchange. It is biased when agents hold different data. Blocking
-// with uniform edges lets agents of high degree compute more often, and so weighs them more.
+// adds at most s/(2n) and s/n per exchange. It is biased if agents hold different data. Blocking
+// with uniform edges lets agents of high degree compute more often, and so gives them more weight.
 //
-// Departure: the initiator is given by the link, the same at both ends; the authors' reference
-// program takes the iteration modulo the agent's own degree + 1, which differs between agents of
-// different degree.
+// Departure: the link defines the initiator, the same at both ends. The authors' reference program
+// takes the iteration modulo the agent's own degree + 1, which differs between agents of different
+// degree.
 type Swarm struct {
 	Blocking bool
-	Steps    int     // local steps of an exchange, blocking only
-	Mu       float64 // heavy ball; 0 is off
+	Steps    int     // local steps per exchange, blocking only
+	Mu       float64 // momentum; 0 disables it
 }
 
 var _ MultiVector = Swarm{}
@@ -40,12 +40,12 @@ var _ MultiVector = Swarm{}
 const (
 	swarmStart    = iota // in State.Aux: o; non-blocking only
 	swarmCopy            // c; non-blocking only
-	swarmMomentum        // only if Mu != 0; the first one where blocking
+	swarmMomentum        // only if Mu != 0; index 0 if blocking
 )
 
 func (Swarm) Name() string { return "swarm" }
 
-// Vectors is what crosses an active edge each way.
+// Vectors is the number of vectors sent each way over an active edge.
 func (a Swarm) Vectors() int {
 	if a.Blocking {
 		return 1
@@ -86,7 +86,7 @@ func (a Swarm) Local(s *State, r *Round) error {
 	return descend(s, r, a.Mu, swarmMomentum)
 }
 
-// together is the local half of the blocking form: steps first, then the model.
+// together is the local half of the blocking form: local steps, then the message.
 func (a Swarm) together(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil
@@ -138,8 +138,8 @@ func (a Swarm) average(s *State, r *Round, l *Link) error {
 	return nil
 }
 
-// exchange is that of the non-blocking form. Its own copy, too, counts as the others see it, or the
-// two ends would not average the same numbers.
+// exchange is that of the non-blocking form. The agent decodes its own copy as the other end does,
+// so that both ends average the same numbers.
 func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	start, public := s.Aux[swarmStart], s.Aux[swarmCopy]
 	own, err := decodePair(r, l.Sent, start)
@@ -162,7 +162,7 @@ func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	return nil
 }
 
-// decodePair decodes o near an agent's own o, and c near that.
+// decodePair decodes o relative to the agent's own o, and c relative to the result.
 func decodePair(r *Round, codes []device.Vector, start device.Vector) (device.Vector, error) {
 	if r.Decode == nil {
 		return codes[1], nil
@@ -174,7 +174,7 @@ func decodePair(r *Round, codes []device.Vector, start device.Vector) (device.Ve
 	return decode(r, codes[1], near)
 }
 
-// encode returns the codes of x in a lent vector.
+// encode returns the codes of x in a pooled vector.
 func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, error) {
 	b := r.Acquire(x.Len())
 	if r.Encode == nil {
@@ -184,8 +184,8 @@ func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, erro
 	return b, r.Encode(b, x, which)
 }
 
-// decode returns what codes mean near ref, in a lent vector, or the codes themselves where they are
-// numbers.
+// decode returns the decoded vector relative to ref, in a pooled vector, or the codes themselves
+// without a quantizer.
 func decode(r *Round, codes, ref device.Vector) (device.Vector, error) {
 	if r.Decode == nil {
 		return codes, nil

@@ -161,8 +161,8 @@ func TestSwarmNonBlockingMean(t *testing.T) {
 	})
 }
 
-// Agents that want the same get there, and agree, although in the non-blocking form each move of a
-// copy is a difference of models.
+// Agents with equal objectives reach the optimum and agree, although in the non-blocking form each
+// update of a copy is a difference of models.
 func TestSwarmEqualObjectives(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		w.k, w.many = 0, false
@@ -184,7 +184,7 @@ func TestSwarmEqualObjectives(t *testing.T) {
 	})
 }
 
-// An exchange that failed leaves both ends with their own steps; the rest of the run goes on.
+// A failed exchange leaves both ends with their own steps; the run continues.
 func TestSwarmIdle(t *testing.T) {
 	for _, a := range []Swarm{{Blocking: true, Steps: 1}, {}} {
 		g := newGame(a, 2, []float64{1, -2})
@@ -197,7 +197,7 @@ func TestSwarmIdle(t *testing.T) {
 			if err := a.Local(g.state[i], r); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.Mix(g.state[i], r); err != nil { // nothing was heard
+			if err := a.Mix(g.state[i], r); err != nil { // nothing was received
 				t.Fatal(err)
 			}
 			if e := distance(g.x(i), []float64{0.9, -1.8}); e > 1e-15 {

@@ -10,21 +10,21 @@ import (
 	"fspda/internal/rng"
 )
 
-// entry is a line of the table of all algorithms: how one is played in a world.
+// entry is a row of the table of all algorithms: how to run one in a world.
 type entry struct {
 	algo   Algorithm
-	mu     float64          // its heavy ball
+	mu     float64          // its momentum
 	static bool             // needs the whole graph
 	when   func(t int) bool // at which iterations; nil: always
-	exact  bool             // reaches the optimum with exact gradients, however the data differ
+	exact  bool             // reaches the optimum with exact gradients, for any data distribution
 	// the mean model moves by -alpha times the mean direction, in each iteration
 	follow bool
 	step   func(t int) float64 // multiple of alpha; nil: 1
-	whole  bool                // a message that is lost stops it
+	whole  bool                // a lost message is an error
 	dress  func(g *game, w world)
 }
 
-// table has a line for each algorithm, and for each of its forms that remembers something else.
+// table has a row for each algorithm, and for each of its forms with other auxiliary vectors.
 var table = []entry{
 	{algo: SGD{}, follow: true, static: true},
 	{algo: DSGD{Theta: 0.2}, follow: true},
@@ -58,12 +58,12 @@ var table = []entry{
 	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Coef: Inverse, CMax: 10}, exact: true, follow: true},
 }
 
-// chatter has half of the agents speak at a time.
+// chatter makes half of the agents active at a time.
 func chatter(g *game, w world) {
 	g.speaking(w.graph, func(t, i int) bool { return (t+i)%2 == 0 }, w.ownMask)
 }
 
-// pairs has one whole exchange at a time, begun by either end.
+// pairs has one unmasked exchange at a time, initiated by either end.
 func pairs(g *game, w world) {
 	w.k, w.many = 0, false
 	g.edges, g.mask = w.edges, w.mask
@@ -103,7 +103,7 @@ func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
 	return w.static(e.algo, q, alpha, eta, when)
 }
 
-// forTable runs a property over the table.
+// forTable tests a property over the table.
 func forTable(t *testing.T, with func(e entry) bool, f func(t *testing.T, e entry)) {
 	for _, e := range table {
 		if with(e) {
@@ -115,7 +115,7 @@ func forTable(t *testing.T, with func(e entry) bool, f func(t *testing.T, e entr
 func all(entry) bool { return true }
 
 // With exact gradients agents of different objectives reach the optimum, over random edges and
-// masks, and what is tracked reaches its limit and sums to zero.
+// masks, and the tracked vector reaches its limit and sums to zero.
 func TestAllReachOptimum(t *testing.T) {
 	forTable(t, func(e entry) bool { return e.exact }, func(t *testing.T, e entry) {
 		const alpha, eta = 0.04, 0.02
@@ -157,7 +157,7 @@ func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, 
 	}
 }
 
-// What is tracked sums to zero at all times, also when edges fail.
+// The tracked vector sums to zero at all times, also if exchanges fail.
 func TestAllTrackedSumToZero(t *testing.T) {
 	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != Algorithm(table[5].algo) },
 		func(t *testing.T, e entry) {
@@ -184,8 +184,8 @@ func failing(g *game, w world) *game {
 	return g
 }
 
-// The mean model moves by -alpha times the mean direction, on every graph, whether edges fail or
-// not.
+// The mean model moves by -alpha times the mean direction, on every graph, with and without
+// failures.
 func TestAllFollowTheMean(t *testing.T) {
 	forTable(t, func(e entry) bool { return e.follow }, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -223,26 +223,26 @@ func TestAllFollowTheMean(t *testing.T) {
 	})
 }
 
-// Idle iterations and failing edges do no harm: with exact gradients agents of one objective still
-// reach its optimum, together.
+// Idle iterations and failing exchanges are tolerated: with exact gradients, agents with equal
+// objectives still reach the optimum together.
 func TestAllSurviveFailingEdges(t *testing.T) {
 	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole },
 		func(t *testing.T, e entry) {
 			w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 			s := rng.New(3, "quadratics")
 			q := randomQuadratics(&s, w.n, w.d)
-			if !e.exact { // the others end beside the optimum where objectives differ
+			if !e.exact { // biased algorithms miss the optimum if objectives differ
 				for i := range q.h {
 					q.h[i], q.b[i] = q.h[0], q.b[0]
 				}
 			}
 			g := failing(e.play(w, q, 0.03, 0.01), w)
-			for i := range w.n { // apart at the start
+			for i := range w.n { // different start points
 				g.x(i)[0] = float64(i) / 5
 			}
 			tolerance := 1e-6
 			if e.algo == Algorithm(SA{Gamma: 0.25, Beta: 1, Stale: true}) {
-				tolerance = 0.2 // its dual holds on to where it started
+				tolerance = 0.2 // its dual depends on the start point
 			}
 			worst := math.Inf(1)
 			for it := 0; it < 40000 && worst > tolerance/2; it++ {
@@ -261,8 +261,8 @@ func TestAllSurviveFailingEdges(t *testing.T) {
 		})
 }
 
-// X and Aux are an agent's whole memory: agents made anew from them at any iteration go on with the
-// same bits.
+// X and Aux are the complete persistent state: agents recreated from them at any iteration continue
+// with the same bits.
 func TestAllResumeFromState(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -286,7 +286,7 @@ func TestAllResumeFromState(t *testing.T) {
 	})
 }
 
-// revive makes a state of nothing but what another one remembers.
+// revive makes a state from X and Aux of another one.
 func revive(a Algorithm, dev device.Device, s *State) *State {
 	x := dev.NewVector(s.X.Len())
 	copy(values(x), values(s.X))
@@ -297,14 +297,14 @@ func revive(a Algorithm, dev device.Device, s *State) *State {
 	return r
 }
 
-// A step allocates nothing beyond the list of vectors of each message.
+// A step allocates only the list of vectors of each message.
 func TestAllAllocateNothing(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
 		w := world{seed: 5, n: 3, d: 4, graph: [][2]int{{0, 1}, {1, 2}}}
 		s := rng.New(5, "quadratics")
 		q := randomQuadratics(&s, w.n, w.d)
 		g := e.play(w, q, 0.02, 0.01)
-		for i := range g.state { // a device that does nothing, for the float64 one allocates
+		for i := range g.state { // a device without effect, since the float64 device allocates
 			g.state[i].Dev = still{g.dev}
 		}
 		rounds := make([]*Round, w.n)
@@ -361,8 +361,8 @@ func (still) Combine(device.Vector, ...device.Term)                        {}
 func (still) Gather(_, _ device.Vector, _ device.Index)                    {}
 func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
 
-// The released program's dual step, own at t+1 against other at t, leaves the optimum: it ends near
-// the minimiser of F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
+// The released program's dual step, own at t+1 against other at t, misses the optimum: it ends near
+// the minimizer of F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
 func TestStaleDualPullsBack(t *testing.T) {
 	for _, k := range []int{2, 4} {
 		w := world{seed: 2, n: 4, d: 4, k: k, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}}

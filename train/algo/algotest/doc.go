@@ -1,10 +1,10 @@
-// Package algotest plays algorithms on any device, on a problem of which an independent program
-// knows the trajectories.
+// Package algotest tests a device by running every algorithm on it and comparing the models with
+// known trajectories.
 //
-// A [Golden] is an algorithm with the models that six iterations lead to. [Golden.Error] plays
-// them: to ten digits on a device that computes in float64, and within the roundings of float32
-// elsewhere, whose bound is [Float32Bound]. Masks, exchanges over an edge, mixing with fixed
-// weights and rounds of several iterations are all in it, so a device that passes moves vectors as
-// the algorithms mean it. Not in it are the asynchronous form, broadcasts of compressed vectors and
-// codes on a lattice, which go through the same operations.
+// A [Golden] is an algorithm with its models after six iterations, computed by an independent
+// program. [Golden.Error] runs the algorithm and returns the error, which is below 1e-10 on a
+// device that computes in float64 and below [Float32Bound] elsewhere. The cases cover masks,
+// exchanges over an edge, mixing with fixed weights and rounds of several iterations. They do not
+// cover the asynchronous form, broadcasts of compressed vectors and lattice codes, which use the
+// same device operations.
 package algotest

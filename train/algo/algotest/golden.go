@@ -7,24 +7,23 @@ import (
 	"fspda/train/algo"
 )
 
-// Float32Bound is how far a model may be from the golden one on a device that rounds to float32,
-// against 1 or the number, whichever is larger: six iterations have some dozens of roundings of
-// numbers up to 3, of at most 2^-23 each.
+// Float32Bound is the largest allowed error of a model on a float32 device, relative to max(1,
+// |x|). Six iterations have some dozens of roundings of numbers up to 3, of at most 2^-23 each.
 const Float32Bound = 3e-6
 
-// Golden is an algorithm and where it arrives after six iterations from zero. The trajectories were
+// Golden is an algorithm and its models after six iterations from zero. The trajectories were
 // computed in float64 by an independent program.
 type Golden struct {
 	Name   string
 	X0, X2 [dim]float64 // the models of agents 0 and 2
-	// the dual of agent 0, of algorithms that remember one by that name; else zero
+	// the dual of agent 0, if the algorithm stores one named "lambda"; else zero
 	Lambda [dim]float64
 
 	algo algo.Algorithm
 	play mode
 }
 
-// mode is what is exchanged when.
+// mode selects the active edges and coordinates.
 type mode int
 
 const (
@@ -32,7 +31,7 @@ const (
 	edgeFull              // edge t mod 4 of the ring, all coordinates
 	allPairs              // every edge of the complete graph, two of three coordinates
 	whole                 // the ring at once, all coordinates, weights 1/3
-	alternate             // as whole, in every second iteration
+	alternate             // like whole, in every second iteration
 )
 
 // Goldens lists the algorithms.
@@ -72,10 +71,10 @@ func Goldens() []Golden {
 	}
 }
 
-// Error plays the algorithm on a device and returns the largest difference from the golden models,
-// against 1 or the number, whichever is larger.
+// Error runs the algorithm on a device and returns the largest error of the golden models, relative
+// to max(1, |x|).
 func (c Golden) Error(dev device.Device) (float64, error) {
-	g := c.play.game()
+	g := c.play.simulation()
 	g.dev, g.algo = dev, c.algo
 	g.begin()
 	for t := range 6 {
@@ -83,25 +82,25 @@ func (c Golden) Error(dev device.Device) (float64, error) {
 			return 0, err
 		}
 	}
-	far := max(apart(g.read(g.state[0].X), c.X0), apart(g.read(g.state[2].X), c.X2))
+	far := max(maxError(g.read(g.state[0].X), c.X0), maxError(g.read(g.state[2].X), c.X2))
 	if c.Lambda != [dim]float64{} {
-		far = max(far, apart(g.read(algo.Aux(c.algo, g.state[0], "lambda")), c.Lambda))
+		far = max(far, maxError(g.read(algo.Aux(c.algo, g.state[0], "lambda")), c.Lambda))
 	}
 	return far, nil
 }
 
-func apart(got []float64, want [dim]float64) float64 {
+func maxError(got []float64, want [dim]float64) float64 {
 	far := 0.0
 	for k, w := range want {
-		if d := math.Abs(got[k]-w) / max(1, math.Abs(w)); !(d <= far) { // also what is not a number
+		if d := math.Abs(got[k]-w) / max(1, math.Abs(w)); !(d <= far) { // true for NaN as well
 			far = d
 		}
 	}
 	return far
 }
 
-func (m mode) game() *game {
-	g := &game{masked: m == oneEdge || m == allPairs, edges: func(t int) [][2]int { return ring[t%4 : t%4+1] }}
+func (m mode) simulation() *simulation {
+	g := &simulation{masked: m == oneEdge || m == allPairs, edges: func(t int) [][2]int { return ring[t%4 : t%4+1] }}
 	switch m {
 	case allPairs:
 		g.edges = func(int) [][2]int { return [][2]int{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}} }

@@ -8,9 +8,9 @@ import (
 	"fspda/device/devicetest"
 )
 
-// The golden models have ten printed digits: half a unit of the last is the tolerance in float64.
-// In float32 it is the stated bound, which is no more than a hundred times what the CPU needs: a
-// wrong coefficient is far beyond it.
+// The golden models have ten printed digits, so the float64 tolerance is half a unit of the last
+// digit. The float32 bound is at most a hundred times the actual error of the CPU, so a wrong
+// coefficient exceeds it.
 func TestGoldens(t *testing.T) {
 	for _, c := range []struct {
 		dev   device.Device

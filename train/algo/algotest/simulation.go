@@ -18,27 +18,27 @@ const (
 // ring are the edges of the ring of four agents.
 var ring = [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
 
-// game plays an algorithm in lockstep, with no goroutine and no transport. Objectives are f_i(x) =
-// ½Σ_k h_ik (x_k - b_ik)² with h_ik = 1+((i+2k) mod 3)/2 and b_ik = (i+1) - k/2·(-1)^i; gradients
+// simulation runs an algorithm in lockstep, without goroutines and transport. Objectives are f_i(x)
+// = ½Σ_k h_ik (x_k - b_ik)² with h_ik = 1+((i+2k) mod 3)/2 and b_ik = (i+1) - k/2·(-1)^i; gradients
 // have the factor 1+0.1·(-1)^t.
-type game struct {
+type simulation struct {
 	dev   device.Device
 	algo  algo.Algorithm
 	state []*algo.State
 
 	edges  func(t int) [][2]int // active in iteration t
-	masked bool                 // exchanges are of the coordinates t mod 3 and (t+1) mod 3
-	fixed  float64              // weight of every edge in the fixed mixing matrix; 0: there is none
+	masked bool                 // only the coordinates t mod 3 and (t+1) mod 3 are exchanged
+	fixed  float64              // weight of every edge in the fixed mixing matrix; 0: none
 }
 
-func (g *game) begin() {
+func (g *simulation) begin() {
 	for range agents {
 		g.state = append(g.state, algo.NewState(g.algo, g.dev, g.dev.NewVector(dim)))
 	}
 }
 
-// step plays iteration t: every agent's Local, then the exchange, then every agent's Mix.
-func (g *game) step(t int) error {
+// step runs iteration t: every agent's Local, then the exchange, then every agent's Mix.
+func (g *simulation) step(t int) error {
 	rounds := make([]*algo.Round, agents)
 	for i := range rounds {
 		rounds[i] = g.round(t, i)
@@ -63,7 +63,7 @@ func (g *game) step(t int) error {
 	return nil
 }
 
-func (g *game) round(t, i int) *algo.Round {
+func (g *simulation) round(t, i int) *algo.Round {
 	r := &algo.Round{T: t, Self: i, Alpha: alpha, Eta: eta, Acquire: g.dev.NewVector}
 	r.Grad = func(dst, x device.Vector) error {
 		g.write(dst, gradient(t, i, g.read(x)))
@@ -80,8 +80,13 @@ func (g *game) round(t, i int) *algo.Round {
 			if i == peer || e != [2]int{min(i, peer), max(i, peer)} {
 				continue
 			}
-			l := algo.Link{Peer: peer, Initiator: i == e[0], Len: dim, ActiveWeight: 1 / float64(1+max(degree[i], degree[peer])),
-				FixedWeight: g.fixed}
+			l := algo.Link{
+				Peer:         peer,
+				Initiator:    i == e[0],
+				Len:          dim,
+				ActiveWeight: 1 / float64(1+max(degree[i], degree[peer])),
+				FixedWeight:  g.fixed,
+			}
 			if g.masked {
 				a, b := uint32(t%dim), uint32((t+1)%dim)
 				l.Mask, l.Len = g.dev.NewIndex([]uint32{min(a, b), max(a, b)}, nil), 2
@@ -92,7 +97,7 @@ func (g *game) round(t, i int) *algo.Round {
 	return r
 }
 
-// gradient is that of agent i in iteration t.
+// gradient returns the gradient of agent i in iteration t.
 func gradient(t, i int, x []float64) []float64 {
 	g := make([]float64, dim)
 	for k := range g {
@@ -109,8 +114,8 @@ func sign(t int) float64 {
 	return -1
 }
 
-// read is what v holds, with all digits that there are.
-func (g *game) read(v device.Vector) []float64 {
+// read returns the contents of v in full precision.
+func (g *simulation) read(v device.Vector) []float64 {
 	if v, ok := v.(*devicetest.Vector64); ok {
 		return append([]float64(nil), v.Data...)
 	}
@@ -122,7 +127,7 @@ func (g *game) read(v device.Vector) []float64 {
 	return x
 }
 
-func (g *game) write(v device.Vector, x []float64) {
+func (g *simulation) write(v device.Vector, x []float64) {
 	if v, ok := v.(*devicetest.Vector64); ok {
 		copy(v.Data, x)
 		return
