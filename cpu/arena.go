@@ -8,20 +8,20 @@ import (
 	"fspda/device"
 )
 
-// sharedFrom is the length from which on an arena, with the room that kernels work in, is not a
-// Program's own: the Programs of a Device borrow it while they run. A network has a Program for
-// each batch size and purpose, of which few run at a time.
+// minSharedArena is the length, in numbers, from which an arena with its scratch memory does not
+// belong to one Program: the Programs of a Device acquire it while they run. A network has a
+// Program for each batch size and purpose, of which few run at a time.
 const minSharedArena = 1 << 18
 
-// arenas are those that no Program of a Device uses.
+// arenaPool holds the arenas that no Program of a Device uses.
 type arenaPool struct {
 	mu   sync.Mutex
 	free [][]float32 // in ascending order of length
 }
 
-// take returns an arena of at least n numbers, which hold anything: the smallest that fits. Where
-// none does, the largest makes room for a new one, so that there are never more than Programs have
-// run at a time.
+// acquire returns an arena of at least n numbers, which are not initialized: the smallest that
+// fits. If none fits, the largest is dropped for a new one, so that there are never more arenas
+// than Programs have run at a time.
 func (a *arenaPool) acquire(n int) []float32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,13 +44,14 @@ func (a *arenaPool) release(x []float32) {
 	a.free = slices.Insert(a.free, at, x)
 }
 
-// Footprint forecasts the bytes that a run of code computes in: its arena, and what its kernels
-// work in.
+// Footprint returns the bytes that a run of code needs: its arena and the scratch memory of its
+// kernels.
 func (d *Device) Footprint(code *device.Code) int {
 	return 4 * (kernel.Padded(code.Arena) + maxScratch(code, d.threads))
 }
 
-// scratchOf is how many numbers the kernels of code need to work in, one after the other.
+// maxScratch returns the numbers of scratch memory of the kernel that needs most, since kernels run
+// one after the other.
 func maxScratch(code *device.Code, threads int) int {
 	most := 0
 	for i := range code.Calls {
@@ -59,7 +60,8 @@ func maxScratch(code *device.Code, threads int) int {
 	return most
 }
 
-// allot gives a Program its arena and scratch, or lets it borrow them.
+// allocate gives a Program its own arena and scratch memory, or notes the size to acquire for each
+// run.
 func (p *Program) allocate() {
 	p.spaces[device.Labels] = kernel.Aligned(p.code.Batch)
 	p.spaces[device.Momentum] = make([]float32, 1)
@@ -71,7 +73,7 @@ func (p *Program) allocate() {
 	p.spaces[device.Arena], p.scratch = kernel.Aligned(arena), kernel.Aligned(scratch)
 }
 
-// useArena puts what was borrowed to use.
+// attachArena uses an acquired arena for the run.
 func (p *Program) attachArena(x []float32) {
 	arena := kernel.Padded(p.code.Arena)
 	p.spaces[device.Arena], p.scratch = x[:arena], x[arena:]
@@ -80,7 +82,8 @@ func (p *Program) attachArena(x []float32) {
 	}
 }
 
-// returnArena gives it back, and forgets it: whoever needs a larger one lets it go.
+// releaseArena returns the arena to the pool and clears all references to it, so that the pool may
+// drop it.
 func (p *Program) releaseArena() {
 	arena := p.spaces[device.Arena]
 	p.device.arenas.release(arena[:cap(arena)])

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// chain is code with a large arena: every number of the parameters is doubled on the way through n
-// places of it, and there is a convolution, which needs scratch.
+// chain is code with a large arena: all parameters are doubled n times on their way through the
+// arena, and a convolution needs scratch memory.
 func chain(n int) *device.Code {
 	const dim = 3 * 3 * 40 * 40
 	c := &device.Code{Name: "chain", Batch: 1, Features: 40 * 40 * 40, Dim: dim, Gradient: true, Arena: n * dim}
@@ -53,7 +53,8 @@ func runChain(t *testing.T, d *Device, n int) []float32 {
 	return grad.Data
 }
 
-// What was left in a borrowed arena changes no bit, nor who else borrows at the same time.
+// Results do not depend on old contents of an acquired arena, nor on other Programs that run at the
+// same time.
 func TestBorrowedArenas(t *testing.T) {
 	d := New()
 	lengths := []int{19, 23, 20, 40}
@@ -79,8 +80,8 @@ func TestBorrowedArenas(t *testing.T) {
 	}
 }
 
-// Programs that run one after the other take what the Footprint of the largest says, within five
-// percent.
+// Programs that run one after the other take as much memory as the Footprint of the largest, within
+// five percent.
 func TestFootprint(t *testing.T) {
 	d := New()
 	var codes []*device.Code

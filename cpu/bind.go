@@ -2,11 +2,11 @@ package cpu
 
 import "fspda/device"
 
-// Bound is a Program with everything that Run takes. It has the methods of gorgonia.VM, so that
-// what drives a Gorgonia machine can drive it: change the contents of params and of the batch
+// Bound is a Program with all arguments of Run. It has the methods of gorgonia.VM, so that code
+// that drives a Gorgonia machine can drive it: change the contents of params and of the batch
 // between runs, not the slices themselves.
 type Bound struct {
-	Out []float64 // the results of the last RunAll, in the order of Code.Results
+	Out []float64 // results of the last RunAll, in the order of Code.Results
 
 	program      *Program
 	params, grad device.Vector
@@ -18,11 +18,11 @@ func (p *Program) Bind(params, grad device.Vector, b device.Batch) *Bound {
 	return &Bound{Out: make([]float64, len(p.results)), program: p, params: params, grad: grad, batch: b}
 }
 
-// RunAll runs the program once. Errors are those of Run.
+// RunAll runs the program once. Its errors are those of Run.
 func (b *Bound) RunAll() error { return b.program.Run(b.params, b.grad, b.batch, b.Out) }
 
-// Reset does nothing: each run starts anew, since every buffer is written before it is read.
+// Reset does nothing: every buffer is written before it is read.
 func (b *Bound) Reset() {}
 
-// Close does nothing: the Program holds ordinary memory only.
+// Close does nothing: a Program holds only ordinary memory.
 func (b *Bound) Close() error { return nil }

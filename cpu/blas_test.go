@@ -5,11 +5,12 @@ import (
 	"testing"
 )
 
-// The factors, their transposes and the old C are where the BLAS has them.
+// The operands, their transposes and the old C are laid out as in the BLAS.
 func TestGemmExported(t *testing.T) {
 	a, aT := []float32{1, 2, 0, 3, 4, 0}, []float32{1, 3, 2, 4}
 	b, bT := []float32{5, 6, 7, 8, 9, 10}, []float32{5, 8, 0, 6, 9, 0, 7, 10, 0}
-	want := []float32{42 + 1, 48 + 2, 54 + 3, -1, 94 + 4, 108 + 5, 122 + 6, -1} // 2·A·B + C; what is between rows stays
+	// 2·A·B + C; numbers between rows do not change
+	want := []float32{42 + 1, 48 + 2, 54 + 3, -1, 94 + 4, 108 + 5, 122 + 6, -1}
 	for _, trans := range [][2]bool{{false, false}, {true, false}, {false, true}, {true, true}} {
 		left, lda, right, ldb := a, 3, b, 3
 		if trans[0] {

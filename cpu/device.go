@@ -8,8 +8,8 @@ import (
 	"fspda/device"
 )
 
-// Device is the host: its vectors are slices of float32 in ordinary memory. Any number of
-// goroutines may use one Device, and what belongs to one Device is good on all.
+// Device is the host: its vectors are slices of float32 in ordinary memory. A Device is safe for
+// concurrent use, and the vectors of one Device may be used with all.
 type Device struct {
 	vec.Ops
 	threads int              // of a running Program, its own goroutine included
@@ -20,19 +20,19 @@ type Device struct {
 
 var _ device.Host = (*Device)(nil)
 
-// Option is a choice about a new Device.
+// Option configures a new Device.
 type Option func(*options)
 
 type options struct{ threads int }
 
-// Threads lets each Program that runs use n goroutines for its large kernels, its own among them;
-// 1, the default, is that alone. Fewer help where as many as there are processors are busy already.
-// No bit of a result depends on n.
+// Threads lets each running Program use n goroutines for its large kernels, its own included. The
+// default is 1. Use fewer if the agents keep all processors busy already. Results are bit-identical
+// for every n.
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
 
-// New returns the host's device. One with more than one thread has goroutines, which sleep when
-// there is nothing to do, and end at Close or when the Device and its Programs are no longer
-// reachable.
+// New returns the host's device. With more than one thread it starts goroutines when a Program
+// first needs them; they sleep while there is nothing to do, and end at Close or when the Device
+// and its Programs are no longer reachable.
 func New(opts ...Option) *Device {
 	o := options{threads: 1}
 	for _, opt := range opts {
@@ -46,7 +46,8 @@ func New(opts ...Option) *Device {
 	return d
 }
 
-// Close ends the goroutines of the device. Programs still run, without them.
+// Close ends the goroutines of the device. Programs still run afterwards, each on its own
+// goroutine.
 func (d *Device) Close() error {
 	if d.teams != nil {
 		d.teams.Close()

@@ -7,7 +7,8 @@ import (
 	"fspda/device"
 )
 
-// Two agents exchange coordinates 1 and 3 and each moves a quarter of the way: their mean stays.
+// Two agents exchange coordinates 1 and 3, and each moves a quarter of the way: their mean does not
+// change.
 func ExampleDevice_AddDiff() {
 	d := cpu.New()
 	x, y := d.NewVector(4), d.NewVector(4)
@@ -24,7 +25,7 @@ func ExampleDevice_AddDiff() {
 	// Output: [1 3 3 5] [5 5 7 7]
 }
 
-// One layer of two inputs and two outputs.
+// A fully connected layer of two inputs and two outputs.
 func ExampleCall() {
 	y := make([]float32, 2)
 	err := cpu.Call(&device.Call{Kernel: device.Linear, Dims: []int{1, 2, 2}},
@@ -33,7 +34,7 @@ func ExampleCall() {
 	// Output: [50.5 109.5] <nil>
 }
 
-// A label that is no class is an error that says where.
+// A label that is not a class is an error that names the row.
 func ExampleLabelError() {
 	err := cpu.Call(&device.Call{Kernel: device.Score, Dims: []int{2, 3}, Name: "test"},
 		[][]float32{make([]float32, 6), {0, 7}}, [][]float32{make([]float32, 3)})

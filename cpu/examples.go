@@ -7,15 +7,15 @@ import (
 	"fspda/device"
 )
 
-// examples is what a Program keeps to read batches of bytes.
+// examples holds the input of a Program whose batches are bytes.
 type examples struct {
 	asBytes bool              // every call that reads the batch can read bytes
-	matrix  kernel.ByteMatrix // what they read, in a Run that does so
-	starts  []int             // of coded
-	numbers []float32         // of a batch where they cannot; made when needed
+	matrix  kernel.ByteMatrix // the batch as bytes; empty in a run that reads numbers
+	starts  []int             // row offsets of matrix
+	numbers []float32         // the decoded batch, for calls that cannot read bytes; allocated when needed
 }
 
-// take returns the examples of b as numbers, or nil where the calls will read them as bytes.
+// load returns the examples of b as numbers, or nil if the calls will read them as bytes.
 func (x *examples) load(b device.Batch, features int) []float32 {
 	x.matrix = kernel.ByteMatrix{}
 	if b.Bytes == nil {
@@ -37,7 +37,7 @@ func (x *examples) load(b device.Batch, features int) []float32 {
 	return x.numbers
 }
 
-// place works out where the examples begin.
+// setStarts computes where the rows of b begin.
 func (x *examples) setStarts(b device.Batch, features int) {
 	n := b.N()
 	if len(x.starts) < n+kernel.ExtraRows {
@@ -52,13 +52,14 @@ func (x *examples) setStarts(b device.Batch, features int) {
 	}
 }
 
-// readers are the kernels that can read examples as bytes, as their first input: they are matrix
-// products, which move their factors about anyway.
+// byteKernels are the kernels whose first input may be bytes: matrix products, which copy their
+// operands anyway.
 var byteKernels = map[device.Kernel]bool{
 	device.Linear: true, device.LinearSigmoid: true, device.LinearReLU: true, device.LinearGradW: true, device.LinearGradWDecay: true,
 }
 
-// readsBytes says whether every call that reads the batch's examples can read them as bytes.
+// readsBytes reports whether every call that reads the examples of the batch can read them as
+// bytes.
 func readsBytes(code *device.Code) bool {
 	all := device.Ref{Space: device.Input, Len: code.Batch * code.Features}
 	for _, c := range code.Calls {

@@ -6,7 +6,7 @@ import (
 	"fspda/device"
 )
 
-// Where one call reads the examples in a way that bytes do not serve, all calls get numbers.
+// If one call cannot read the examples as bytes, all calls get numbers.
 func TestReadsBytes(t *testing.T) {
 	x := device.Ref{Space: device.Input, Len: 12}
 	linear := device.Call{Kernel: device.Linear, In: []device.Ref{x, {Space: device.Params}, {Space: device.Params}},

@@ -11,7 +11,8 @@ import (
 	"fspda/device"
 )
 
-// kernels holds the function of every device.Kernel. What each computes is said there, and what it takes in fspda/device/signature.
+// kernels holds the implementation of every device.Kernel. Package device says what each computes,
+// and device/signature which operands it takes.
 var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels)
 
 func merged(tables ...kernel.Table) kernel.Table {
@@ -22,6 +23,7 @@ func merged(tables ...kernel.Table) kernel.Table {
 	return all
 }
 
-// Call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the
-// kernel and the operand that does not fit c.Dims, or the row and value of a label that is no class.
+// Call runs one kernel on host slices: in and out are the operands, and the Refs of c.In and c.Out
+// are ignored. The error names the kernel and the operand that does not fit c.Dims, or the row and
+// value of a label that is not a class.
 func Call(c *device.Call, in, out [][]float32) error { return kernels.Call(c, in, out) }

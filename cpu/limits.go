@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/vec"
 )
 
-// Peak measures the multiply-adds of one core in GFLOP/s, over a stretch of d. See [gemm.Peak].
+// Peak measures the multiply-adds of one core in GFLOP/s during a time of d. See [gemm.Peak].
 func Peak(d time.Duration) float64 { return gemm.Peak(d) }
 
 // Traffic measures how fast one core reads and writes long vectors, in GB/s. See [vec.Bandwidth].

@@ -8,7 +8,7 @@ import (
 	"fspda/device"
 )
 
-// What Load refuses in general is in the contract; here is what it says.
+// The contract tests which code Load refuses; this tests the text of the errors.
 func TestLoadErrors(t *testing.T) {
 	for want, spoil := range map[string]func(*device.Code){
 		"cpu: load layer: batch is 0, want at least 1": func(
@@ -72,7 +72,8 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// A kernel that works in place may have its output exactly on an input, not beside it.
+// The output of a kernel that works in place may be exactly an input, but may not overlap it
+// partly.
 func TestOverlapInPlace(t *testing.T) {
 	try := func(k device.Kernel, out int) error {
 		in := device.Ref{Space: device.Arena, Off: 4, Len: 4}

@@ -10,20 +10,21 @@ import (
 	"fspda/device/signature"
 )
 
-// Program is Code on the host. It computes on the calling goroutine, with the helpers that the
-// Device lends it, and allocates nothing in Run. It is not safe for concurrent use: load one per
+// Program is Code loaded on the host. It computes on the calling goroutine, with the workers of a
+// team of the Device, and Run allocates nothing. It is not safe for concurrent use: load one per
 // goroutine.
 type Program struct {
 	device          *Device
 	workers         kernel.Workers
 	code            *device.Code
 	steps           []step
-	runtimeOperands []runtimeOperand  // the operands that lie in what Run is given
-	spaces          [spaces][]float32 // by device.Space; Labels and Momentum are the Program's own, and so is a small Arena
+	runtimeOperands []runtimeOperand  // operands in memory that Run is given
+	spaces          [spaces][]float32 // by device.Space; the Program owns Labels and Momentum, and a small Arena
 	results         []int             // offsets into the arena
-	sharedSize      int               // the length of what each Run borrows for arena and scratch; 0 if it has its own
-	classes         int               // the fewest classes that a kernel reads the labels for; 0 if none does
-	scratch         []float32         // what the kernels work in, one after the other
+	// length of the arena and scratch memory to acquire for each run; 0 if the Program owns them
+	sharedSize int
+	classes    int       // the smallest number of classes that a kernel expects of the labels; 0 if none does
+	scratch    []float32 // memory for the kernels, which run one after the other
 
 	examples examples
 }
@@ -32,21 +33,21 @@ var _ device.Program = (*Program)(nil)
 
 const spaces = int(device.Momentum) + 1
 
-// step is a kernel call with its operands in place.
+// step is a kernel call with its operands.
 type step struct {
 	kernel.Args
 	run func(*kernel.Args) error
 }
 
-// moving is an operand whose place is known only at Run.
+// runtimeOperand is an operand whose memory is known only at Run.
 type runtimeOperand struct {
 	operand *[]float32
 	ref     device.Ref
 }
 
-// Load binds code to this device. The error names the call, and the operand that is of the wrong
-// length, outside its space, or overlaps another one in a way that its kernel does not allow. The
-// result is a *Program.
+// Load binds code to this device. The error names the call, and the operand that has the wrong
+// length, lies outside its space, or overlaps another one in a way that its kernel does not allow.
+// The result is a *Program.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
@@ -75,7 +76,8 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	return p, nil
 }
 
-// place makes the operands of refs: those in the Program's own spaces now, the others at each Run.
+// operands returns the operands that refs name. Those in memory of the Program are set now, the
+// others at each run.
 func (p *Program) operands(refs []device.Ref) [][]float32 {
 	operands := make([][]float32, len(refs))
 	for i, r := range refs {
@@ -88,7 +90,7 @@ func (p *Program) operands(refs []device.Ref) [][]float32 {
 	return operands
 }
 
-// owns says whether a space is the Program's own.
+// ownsSpace reports whether the memory of a space belongs to the Program.
 func (p *Program) ownsSpace(s device.Space) bool {
 	switch s {
 	case device.Arena:
@@ -99,10 +101,11 @@ func (p *Program) ownsSpace(s device.Space) bool {
 	return false
 }
 
-// part is the piece of a space that r names. Its capacity ends with it.
+// slice returns the part of a space that r names. Its capacity ends with it.
 func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
 
-// countClasses learns from a kernel that reads the batch's labels as classes how many there are.
+// countClasses notes the number of classes of a kernel that reads the labels of the batch as
+// classes.
 func (p *Program) countClasses(c *device.Call) {
 	switch c.Kernel {
 	case device.SoftmaxCrossEntropy, device.Score:
@@ -112,24 +115,24 @@ func (p *Program) countClasses(c *device.Call) {
 	}
 }
 
-// Workspace is how many bytes the kernels of the Program work in, beside the arena: what the one
-// that needs most does.
+// Workspace returns the bytes of scratch memory, in addition to the arena: those of the kernel that
+// needs most.
 func (p *Program) Workspace() int { return 4 * maxScratch(p.code, p.device.threads) }
 
-// Code is what was loaded.
+// Code returns what was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
-// Run executes all calls on b. params and grad are *Vectors of length Code.Dim (grad is nil for
-// Code without gradient) and out has one element per result: anything else panics. A batch of the
-// wrong size is an error, and so is a label that is no class, which is a *LabelError inside; then
-// grad and out are as they were.
+// Run executes all calls on b. params and grad must be *Vectors of length Code.Dim (grad is nil for
+// Code without gradient) and out must have one element per result, or Run panics. A batch of the
+// wrong size is an error, and so is a label that is not a class, which wraps a *LabelError; grad
+// and out are then unchanged.
 func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64) error {
 	return p.RunBuffered(params, grad, nil, 0, b, out)
 }
 
-// RunBuffered is Run for code with buffers: buffers is a *Vector of length Code.Buffers, or nil
-// where that is 0, and momentum is from 0 to 1, or it panics. A batch that Run refuses leaves the
-// buffers as they were.
+// RunBuffered is Run for code with buffers: buffers must be a *Vector of length Code.Buffers, or
+// nil if that is 0, and momentum must be from 0 to 1, or it panics. A batch that is refused leaves
+// the buffers unchanged.
 func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) error {
 	p.setBuffers(buffers, momentum)
@@ -169,7 +172,7 @@ func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float6
 	return perCall, nil
 }
 
-// borrow asks the Device for helpers and for a large arena, until giveBack.
+// acquire takes a team and a large arena from the Device, until release.
 func (p *Program) acquire() {
 	p.workers.Team = p.device.teams.Acquire()
 	if p.sharedSize > 0 {
@@ -197,7 +200,7 @@ func (p *Program) failed(i int, err error) error {
 	return fmt.Errorf("cpu: run %s: call %d, %s: %w", p.code.Name, i, signature.Title(&p.code.Calls[i]), err)
 }
 
-// prepare checks what Run is given and puts the moving operands in their places.
+// prepare checks the arguments of Run and stores the batch.
 func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []float64) error {
 	vec.CheckLen("Run", "out", len(out), len(p.results))
 	p.spaces[device.Params] = vec.Data("Run", params)
@@ -219,7 +222,7 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 	return nil
 }
 
-// takeBuffers checks the buffers that RunBuffered is given.
+// setBuffers checks and stores the buffers of RunBuffered.
 func (p *Program) setBuffers(buffers device.Vector, momentum float64) {
 	if !(momentum >= 0 && momentum <= 1) {
 		panic(fmt.Sprintf("cpu: RunBuffered: momentum is %v, want 0 to 1", momentum))
@@ -247,7 +250,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 	return nil
 }
 
-// collect writes the results to out.
+// readResults writes the results to out.
 func (p *Program) readResults(out []float64) {
 	arena := p.spaces[device.Arena]
 	for i, off := range p.results {

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// layer is a linear model of k features and n classes at batch m: linear, loss, gradient of the
-// weights, and the score.
+// layer is a linear model of k features and n classes at batch m: fully connected layer, loss,
+// gradient of the weights, and score.
 func layer(m, n, k int) *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	x, labels := at(device.Input, 0, m*k), at(device.Labels, 0, m)
@@ -48,7 +48,7 @@ func loaded(t testing.TB, m, n, k int) (p *Program, params, grad *Vector, b devi
 	return prog.(*Program), &Vector{Data: kerneltest.Noise("params", n*k+n)}, &Vector{Data: make([]float32, n*k+n)}, b
 }
 
-// The gradient of a whole program against central differences of its own loss.
+// The gradient of a whole program agrees with central differences of its loss.
 func TestProgramGradient(t *testing.T) {
 	p, x, grad, b := loaded(t, 6, 4, 5)
 	out := make([]float64, 2)
@@ -67,13 +67,13 @@ func TestProgramGradient(t *testing.T) {
 			sum += float64(sign) * out[0]
 		}
 		x.Data[i] = old
-		if got := sum / (2 * h); math.Abs(got-float64(want[i])) > 1e-4 { // h²/6 and 2^-24/h
+		if got := sum / (2 * h); math.Abs(got-float64(want[i])) > 1e-4 { // bounds: h²/6 and 2^-24/h
 			t.Errorf("parameter %d: gradient %v, by differences %v", i, want[i], got)
 		}
 	}
 }
 
-// Gradient descent on the program brings the loss to zero and every example home.
+// Gradient descent on the program brings the loss to zero and classifies every example.
 func TestProgramLearns(t *testing.T) {
 	const m, n, k = 8, 3, 20
 	p, x, grad, b := loaded(t, m, n, k)
@@ -150,11 +150,11 @@ func TestTimed(t *testing.T) {
 	}
 }
 
-// A label that is no class is found before anything is written.
+// A label that is not a class is found before anything is written.
 func TestRunRefusesLabels(t *testing.T) {
 	p, x, grad, b := loaded(t, 5, 3, 2)
 	out := []float64{-7, -7}
-	b.Y[2] = 1<<24 + 1 // no float32
+	b.Y[2] = 1<<24 + 1 // not a float32
 	err := p.Run(x, grad, b, out)
 	var bad *LabelError
 	if !errors.As(err, &bad) || bad.Row != 2 || bad.Value != 1<<24+1 || bad.Classes != 3 {
@@ -169,7 +169,7 @@ func TestRunRefusesLabels(t *testing.T) {
 	}
 }
 
-// Labels that do not come from the batch are checked by the kernel, which names the call.
+// Labels that do not come from the batch are checked by the kernel, and the error names the call.
 func TestRunNamesTheCall(t *testing.T) {
 	code := layer(2, 3, 4)
 	code.Calls[3].In[1] = device.Ref{Space: device.Params, Off: 0, Len: 2}
@@ -215,8 +215,7 @@ func TestRunPanics(t *testing.T) {
 	}
 }
 
-// BenchmarkRunOverhead is a program whose kernels have next to nothing to do: the time is that of
-// Run itself.
+// BenchmarkRunOverhead runs a program with almost no work: it measures the cost of Run itself.
 func BenchmarkRunOverhead(b *testing.B) {
 	code := &device.Code{Name: "overhead", Batch: 1, Features: 1, Arena: 100}
 	for i := range 50 {

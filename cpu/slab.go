@@ -8,27 +8,26 @@ import (
 	"fspda/internal/pages"
 )
 
-// Vectors of a network of some ten thousand parameters are shorter than a large page, and the
-// agents of a run have dozens of them, more pages than the processor remembers the addresses of. So
-// a Device cuts them from slabs in large pages. The garbage collector frees a slab with its last
-// vector.
+// Vectors of a network of some ten thousand parameters are shorter than a huge page, and the agents
+// of a run have dozens of them, on more pages than the TLB holds. So a Device cuts them from slabs
+// in huge pages. The garbage collector frees a slab with its last vector.
 
 const (
-	hugePageFloats = 2 << 20 / 4 // numbers of a large page
-	minSlabVector  = 1 << 12     // numbers of the shortest vector from a slab
-	minSlab        = 1 << 20     // numbers of a Device's first slab; a longer vector is its own
+	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
+	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
+	minSlab        = 1 << 20     // the first slab of a Device; a longer vector gets its own memory
 	maxSlab        = 1 << 22
 )
 
-// slabs cuts vectors.
+// slabAllocator cuts vectors from slabs.
 type slabAllocator struct {
 	mu        sync.Mutex
-	rest      []float32 // of the newest slab, from the begin of a cache line on
+	rest      []float32 // of the newest slab, from the begin of a cache line
 	allocated int       // numbers in all slabs
 }
 
-// cut returns n zeros that begin at a cache line. What it cuts from does not fit may be lost: it
-// was never touched, and takes no memory.
+// alloc returns n zeros that begin at a cache line. The rest of a slab that is too short is lost:
+// it was never touched, and takes no memory.
 func (s *slabAllocator) alloc(n int) []float32 {
 	if n < minSlabVector || n >= minSlab {
 		return kernel.Aligned(n)
@@ -44,7 +43,7 @@ func (s *slabAllocator) alloc(n int) []float32 {
 	return v
 }
 
-// newSlab returns n zeros that begin at a large page.
+// newSlab returns n zeros that begin at a huge page.
 func newSlab(n int) []float32 {
 	buf := make([]float32, n+hugePageFloats)
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*hugePageFloats)) / 4

@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// What is cut from slabs is zeros from a cache line on, and no two vectors share a number.
+// Vectors from slabs are zeros that begin at a cache line, and no two share a number.
 func TestSlabs(t *testing.T) {
 	d := New()
 	var all [][]float32
@@ -38,7 +38,7 @@ func TestSlabs(t *testing.T) {
 	}
 }
 
-// A run of many agents has few slabs, and its memory goes with its vectors.
+// A run of many agents has few slabs, and their memory is freed with their vectors.
 func TestSlabsAreFreed(t *testing.T) {
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -48,7 +48,7 @@ func TestSlabsAreFreed(t *testing.T) {
 	}
 	d := New()
 	before := heap()
-	for range 1000 { // 310 MB, if all were kept
+	for range 1000 { // 310 MB, if no vector were freed
 		d.NewVector(79_510)
 	}
 	if after := heap(); after > before+4*(maxSlab+hugePageFloats)+1<<20 {

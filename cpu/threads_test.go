@@ -15,7 +15,7 @@ import (
 	"fspda/device/signature"
 )
 
-// Kernels by how their calls are divided.
+// Kernels by the way their calls are divided.
 var (
 	linearLayers = []device.Kernel{device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid, device.LinearReLU,
 		device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay}
@@ -24,7 +24,7 @@ var (
 		device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
 )
 
-// divisible is calls that are large enough to be divided, each in code of its own.
+// divisible returns calls that are large enough to be divided, each in its own code.
 func divisible() []*device.Code {
 	var codes []*device.Code
 	for _, k := range linearLayers {
@@ -39,11 +39,11 @@ func divisible() []*device.Code {
 	for _, k := range convolutions {
 		for _, dims := range [][]int{
 			{7, 14, 14, 16, 48, 3, 3, 1, 1}, // by images
-			{2, 40, 39, 24, 20, 3, 3, 2, 1}, // by rows where the threads are more
+			{2, 40, 39, 24, 20, 3, 3, 2, 1}, // by rows if there are more threads
 			{1, 40, 31, 64, 40, 1, 1, 1, 0}, // by rows of a product
-			{3, 60, 50, 3, 32, 7, 7, 2, 3},  // its weight gradient by strips of the transpose
-			{2, 3, 4, 160, 330, 3, 3, 1, 1}, // many weights, fewer rows than some have threads
-			{1, 37, 40, 48, 64, 1, 1, 3, 0}, // pixels that nobody reads
+			{3, 60, 50, 3, 32, 7, 7, 2, 3},  // the weight gradient by strips of the transpose
+			{2, 3, 4, 160, 330, 3, 3, 1, 1}, // many weights, fewer rows than threads
+			{1, 37, 40, 48, 64, 1, 1, 3, 0}, // pixels that no output reads
 		} {
 			codes = append(codes, codeOf(k, dims))
 		}
@@ -51,14 +51,14 @@ func divisible() []*device.Code {
 	for _, k := range norms {
 		for _, dims := range [][]int{{3000, 48}, {200, 1040}, {40000, 7}} {
 			code := codeOf(k, dims)
-			code.Calls[0].Attr = 2 // a variance among the numbers may be as low as -1
+			code.Calls[0].Attr = 2 // because the random variances may be as low as -1
 			codes = append(codes, code)
 		}
 	}
 	return codes
 }
 
-// codeOf is one call that reads parameters and writes the gradient.
+// codeOf returns code of one call that reads parameters and writes the gradient.
 func codeOf(k device.Kernel, dims []int) *device.Code {
 	e := signature.Of(k)
 	call := device.Call{Kernel: k, Dims: dims, Attr: -0.3}
@@ -94,14 +94,14 @@ func runCode(t testing.TB, d *Device, code *device.Code) []float32 {
 	return grad.Data
 }
 
-// No bit depends on the number of threads.
+// Results are bit-identical for every number of threads.
 func TestThreadsDoNotMatter(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	devices := map[int]*Device{2: New(Threads(2)), 3: New(Threads(3)), 7: New(Threads(7))}
 	for _, code := range divisible() {
 		want := runCode(t, New(Threads(1)), code)
 		for threads, d := range devices {
-			if isa.Active == isa.Go && threads != 3 { // the Go twin takes its time
+			if isa.Active == isa.Go && threads != 3 { // the loops in Go are slow
 				continue
 			}
 			kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
@@ -114,7 +114,8 @@ func TestThreadsDoNotMatter(t *testing.T) {
 	}
 }
 
-// Programs of one Device run at the same time; those that find no team idle run alone.
+// Programs of one Device run at the same time; those that find no idle team run on their own
+// goroutine.
 func TestTeamsAreShared(t *testing.T) {
 	d := New(Threads(2))
 	code := codeOf(device.LinearGradW, []int{64, 100, 256})
@@ -142,7 +143,7 @@ func TestTeamsAreShared(t *testing.T) {
 	kerneltest.Compare(t, "after Close", runCode(t, d, code), want)
 }
 
-// A program with helpers allocates no more than one without.
+// A program with workers allocates no more than one without.
 func TestParallelAllocatesNothing(t *testing.T) {
 	d := New(Threads(2))
 	defer d.Close()
@@ -163,7 +164,7 @@ func TestParallelAllocatesNothing(t *testing.T) {
 	}
 }
 
-// atRest is how many goroutines there are once those of earlier tests are gone.
+// atRest returns the number of goroutines once those of earlier tests have ended.
 func atRest() int {
 	n := runtime.NumGoroutine()
 	for same := 0; same < 5; same++ {
@@ -176,7 +177,7 @@ func atRest() int {
 	return n
 }
 
-// settle waits until there are no more than n goroutines.
+// settle waits until there are at most n goroutines.
 func settle(n int) int {
 	for range 200 {
 		if runtime.NumGoroutine() <= n {
@@ -188,14 +189,13 @@ func settle(n int) int {
 	return runtime.NumGoroutine()
 }
 
-// Goroutines end with Close, and with the last use of a Device that nobody closes; one at rest
-// costs no time.
+// Goroutines end with Close, and with the last use of a Device that is not closed.
 func TestNoGoroutineIsLeft(t *testing.T) {
 	before := atRest()
 	code := codeOf(device.Linear, []int{256, 100, 784})
 	d := New(Threads(4))
 	runCode(t, d, code)
-	if n := settle(before + 3); n != before+3 { // the runtime may have one of its own for a moment
+	if n := settle(before + 3); n != before+3 { // the runtime may start one of its own for a moment
 		t.Errorf("%d goroutines more, want 3", n-before)
 	}
 	if err := d.Close(); err != nil {
@@ -241,8 +241,8 @@ func BenchmarkThreads(b *testing.B) {
 	}
 }
 
-// An image of fewer rows than there are threads leaves some of them without work, and changes no
-// bits.
+// An image with fewer rows than threads leaves some threads without work, and the result is
+// bit-identical.
 func TestConvOfFewRows(t *testing.T) {
 	for _, dims := range [][]int{{1, 1, 1, 1024, 4096, 1, 1, 1, 0}, {1, 2, 2, 512, 512, 3, 3, 1, 1}} {
 		for _, k := range convolutions {

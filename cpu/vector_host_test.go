@@ -2,7 +2,7 @@ package cpu
 
 import "testing"
 
-// A vector of the host and the slice that it was made of, or that it gives, are the same memory.
+// A vector of the host shares memory with the slice that it wraps or returns.
 func TestVectorsInPlace(t *testing.T) {
 	d := New()
 	numbers := []float32{1, 2, 3}

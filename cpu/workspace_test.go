@@ -6,7 +6,7 @@ import (
 	"fspda/device"
 )
 
-// The workspace of a Program is that of the call which needs most.
+// The workspace of a Program is that of the call that needs most.
 func TestWorkspace(t *testing.T) {
 	code := &device.Code{Batch: 1, Features: 32, Dim: 64, Arena: 64}
 	if p, err := New().Load(code); err != nil || p.(*Program).Workspace() != 0 {

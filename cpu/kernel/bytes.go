@@ -2,9 +2,9 @@ package kernel
 
 import "fmt"
 
-// coded is a matrix of bytes that stand for numbers, scale·byte + shift each, the product rounded
-// first. Its rows may lie anywhere: element i,j is bytes[at[i]+j], or bytes[at[j]+i] where it is
-// turned.
+// ByteMatrix is a matrix of bytes that stand for numbers: byte b stands for Scale·b + Shift, the
+// product rounded first. Its rows may lie anywhere: element i,j is Bytes[Starts[i]+j], or
+// Bytes[Starts[j]+i] if it is Transposed.
 type ByteMatrix struct {
 	Bytes        []uint8
 	Starts       []int
@@ -12,11 +12,11 @@ type ByteMatrix struct {
 	Scale, Shift float32
 }
 
-// spareRows is how many rows at has more than the matrix: they are read, and what comes of them is
-// not used.
+// ExtraRows is how many more rows Starts has than the matrix: the assembly reads them, and does not
+// use their values.
 const ExtraRows = 2 * 32
 
-// from is the matrix that begins at element i,j, or v where that has no bytes.
+// From returns the matrix that begins at element i,j, or v if that has no bytes.
 func (v ByteMatrix) From(i, j int) ByteMatrix {
 	if v.Bytes == nil {
 		return v
@@ -28,14 +28,14 @@ func (v ByteMatrix) From(i, j int) ByteMatrix {
 	return v
 }
 
-// transposed is the same with rows and columns exchanged.
+// Transpose returns the matrix with rows and columns exchanged.
 func (v ByteMatrix) Transpose() ByteMatrix {
 	v.Transposed = !v.Transposed
 	return v
 }
 
-// check panics unless v, which is not turned, holds rows×cols elements: the assembly trusts what it
-// is given.
+// Check panics unless v, which is not transposed, holds rows×cols elements: the assembly does not
+// check bounds.
 func (v *ByteMatrix) Check(name string, rows, cols int) {
 	if len(v.Starts) < rows+ExtraRows {
 		panic(fmt.Sprintf("cpu: gemm: %s has %d rows of bytes, want %d and %d", name, len(v.Starts), rows, ExtraRows))
@@ -48,5 +48,5 @@ func (v *ByteMatrix) Check(name string, rows, cols int) {
 	}
 }
 
-// number is what a byte stands for.
+// Number returns the number that a byte stands for.
 func (v *ByteMatrix) Number(b uint8) float32 { return float32(float32(b)*v.Scale) + v.Shift }

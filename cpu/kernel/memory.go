@@ -6,16 +6,16 @@ import (
 	"fspda/internal/pages"
 )
 
-// line is the length of a cache line, and of the widest vector register, in bytes.
+// CacheLine is the length of a cache line, and of the widest vector register, in bytes.
 const CacheLine = 64
 
-// perLine is how many numbers a line of the cache holds.
+// LineFloats is the number of float32 in a cache line.
 const LineFloats = CacheLine / 4
 
-// largeVector is the length from which memory of its own asks for large pages.
+// largeVector is the length, in numbers, from which Aligned asks for huge pages.
 const largeVector = 1 << 20
 
-// atLeast returns buf, or a new buffer where that has less than n numbers.
+// Grow returns buf, or a new buffer if buf has fewer than n numbers.
 func Grow(buf []float32, n int) []float32 {
 	if len(buf) < n {
 		return Aligned(n)
@@ -23,9 +23,9 @@ func Grow(buf []float32, n int) []float32 {
 	return buf
 }
 
-// aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector
-// register is then filled from one line and not from two, and speed is the same in every run. Bits
-// do not depend on it.
+// Aligned returns n zeros that begin at a cache line. Every vector and every arena does: a vector
+// register is then filled from one line and not from two, and the speed is the same in every run.
+// Bits do not depend on it.
 func Aligned(n int) []float32 {
 	const most = CacheLine/4 - 1
 	buf := make([]float32, n+most)
@@ -39,5 +39,5 @@ func Aligned(n int) []float32 {
 	return buf[skip : skip+n : skip+n]
 }
 
-// padded is n rounded up to whole vectors.
+// Padded returns n rounded up to whole cache lines.
 func Padded(n int) int { return (n + LineFloats - 1) / LineFloats * LineFloats }

@@ -17,7 +17,7 @@ func TestAligned(t *testing.T) {
 	}
 }
 
-// A vector long enough for large pages is like all others: zeros, from a cache line on.
+// A vector long enough for huge pages is like all others: zeros that begin at a cache line.
 func TestAlignedLarge(t *testing.T) {
 	for _, n := range []int{largeVector, largeVector + 1001} {
 		v := Aligned(n)

@@ -2,7 +2,7 @@ package kernel
 
 import "testing"
 
-// Shares cover everything once and differ by one at most.
+// The parts cover everything once, and their lengths differ by one at most.
 func TestShare(t *testing.T) {
 	for n := 1; n < 60; n++ {
 		for all := 1; all <= n; all++ {

@@ -8,25 +8,27 @@ import (
 	"fspda/device/signature"
 )
 
-// kernel is an implementation of a device.Kernel.
+// Kernel is the implementation of a device.Kernel.
 type Kernel struct {
 	Run     func(o *Args) error
-	Scratch func(dims []int, threads int) int // the numbers that a call works in; nil stands for none
+	Scratch func(dims []int, threads int) int // numbers of scratch memory of a call; nil stands for none
 }
 
-// table holds kernels by name.
+// Table holds kernels by name.
 type Table map[device.Kernel]Kernel
 
-// scratch is how many numbers a call needs to work in, on one thread or on so many.
+// Scratch returns the numbers of scratch memory that a call needs, on any number of threads up to
+// the given one.
 func (t Table) Scratch(c *device.Call, threads int) int {
 	if size := t[c.Kernel].Scratch; size != nil {
-		return max(size(c.Dims, 1), size(c.Dims, threads)) // there may be no team left
+		return max(size(c.Dims, 1), size(c.Dims, threads)) // a run may get no team
 	}
 	return 0
 }
 
-// call runs one kernel on host slices: in and out stand for c.In and c.Out, whose Refs are not looked at. The error names the
-// kernel and the operand that does not fit c.Dims, or the row and value of a label that is no class.
+// Call runs one kernel on host slices: in and out are the operands, and the Refs of c.In and c.Out
+// are ignored. The error names the kernel and the operand that does not fit c.Dims, or the row and
+// value of a label that is not a class.
 func (t Table) Call(c *device.Call, in, out [][]float32) error {
 	s, err := signature.Find(c)
 	if err != nil {
@@ -45,7 +47,7 @@ func (t Table) Call(c *device.Call, in, out [][]float32) error {
 	return nil
 }
 
-// scratchBuffer is what a single call works in. A Program has its own.
+// scratchBuffer is the scratch memory of a single call. A Program has its own.
 type scratchBuffer struct{ numbers []float32 }
 
 var scratchPool = sync.Pool{New: func() any { return new(scratchBuffer) }}

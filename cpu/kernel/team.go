@@ -7,43 +7,43 @@ import (
 	"time"
 )
 
-// team is helpers that take parts of a kernel off the goroutine that runs it. One goroutine at a
-// time may hand out work.
+// Team is a set of workers that compute parts of a kernel for the goroutine that runs it. Only one
+// goroutine at a time may call Run.
 //
-// A helper that has nothing to do looks for work for a while, and then sleeps: waking it takes
-// longer than many a kernel. So the caller never waits for one that has not come in time: a helper
-// joins a job, and the caller waits for those that did.
+// A worker without work polls for a while and then sleeps: waking it takes longer than many
+// kernels. So Run never waits for a worker that has not joined in time; it waits only for those
+// that have.
 type Team struct {
 	workers    []*worker
 	generation atomic.Uint32 // counts jobs
 	quit       atomic.Bool
-	active     atomic.Int32 // helpers at work; closed while there is no work
+	active     atomic.Int32 // workers that have joined the job; below zero while no job is open
 	next       atomic.Int32 // the part to be taken next
 	job        task
 }
 
-// task is what a team is at.
+// task is the job of a team.
 type task struct {
 	run   func(o *Args, part, of int)
 	o     *Args
 	parts int
 }
 
-// closed is what inside lies at, or above by as many helpers as have not left, when no helper may
-// join.
+// closed is the value of active when no worker may join; while workers leave, active is closed plus
+// their number.
 const closed = -1 << 16
 
-// watch is how long a helper looks for work before it sleeps. The vector kernels between the
-// gradients of an agent take about as long.
+// spinTime is how long a worker polls before it sleeps. The vector operations between the gradients
+// of an agent take about as long.
 const spinTime = 100 * time.Microsecond
 
-// helper is a goroutine of a team.
+// worker is a goroutine of a team.
 type worker struct {
 	asleep atomic.Bool
 	wake   chan struct{}
 }
 
-// newTeam starts so many helpers, which run until stop.
+// NewTeam starts so many workers, which run until Stop.
 func NewTeam(helpers int) *Team {
 	t := &Team{}
 	t.active.Store(closed)
@@ -55,13 +55,13 @@ func NewTeam(helpers int) *Team {
 	return t
 }
 
-// stop ends the helpers. No work may be handed out after it.
+// Stop ends the workers. Run must not be called after it.
 func (t *Team) Stop() {
 	t.quit.Store(true)
 	t.wakeAll()
 }
 
-// do runs all parts of a job, on the caller's goroutine and on the helpers that come.
+// Run computes all parts of a job on the calling goroutine and on the workers that join.
 func (t *Team) Run(run func(o *Args, part, of int), o *Args, parts int) {
 	t.job = task{run, o, parts}
 	t.next.Store(0)
@@ -72,10 +72,10 @@ func (t *Team) Run(run func(o *Args, part, of int), o *Args, parts int) {
 	for t.active.Add(closed); t.active.Load() != closed; {
 		runtime.Gosched()
 	}
-	t.job = task{} // a team that waits keeps no operand alive
+	t.job = task{} // an idle team keeps no operand alive
 }
 
-// rouse wakes helpers that sleep.
+// wakeAll wakes the workers that sleep.
 func (t *Team) wakeAll() {
 	for _, h := range t.workers {
 		if h.asleep.Load() && h.asleep.CompareAndSwap(true, false) {
@@ -84,7 +84,7 @@ func (t *Team) wakeAll() {
 	}
 }
 
-// work takes parts until none is left.
+// runParts takes parts until none is left.
 func (t *Team) runParts() {
 	for {
 		part := int(t.next.Add(1)) - 1
@@ -95,7 +95,7 @@ func (t *Team) runParts() {
 	}
 }
 
-// help is the life of a helper.
+// loop is the life of a worker.
 func (t *Team) loop(h *worker) {
 	for seen := uint32(0); ; {
 		round, ok := t.wait(h, seen)
@@ -110,7 +110,7 @@ func (t *Team) loop(h *worker) {
 	}
 }
 
-// join enters the job at hand, if there still is one.
+// tryJoin joins the current job, if it is still open.
 func (t *Team) tryJoin() bool {
 	for {
 		n := t.active.Load()
@@ -123,8 +123,7 @@ func (t *Team) tryJoin() bool {
 	}
 }
 
-// await returns when there is a job other than the last one seen, or false when the team is told to
-// stop.
+// wait returns when there is a job other than the last one seen, or false when the team is stopped.
 func (t *Team) wait(h *worker, seen uint32) (round uint32, ok bool) {
 	changed := func() bool { round = t.generation.Load(); return round != seen || t.quit.Load() }
 	for begin := time.Now(); time.Since(begin) < spinTime; runtime.Gosched() {
@@ -135,7 +134,8 @@ func (t *Team) wait(h *worker, seen uint32) (round uint32, ok bool) {
 		}
 	}
 	h.asleep.Store(true)
-	// A job that came in between has seen a helper awake: then it is the helper's own turn to look.
+	// A job that came in between found this worker awake and did not wake it: then it must look
+	// again.
 	if changed() && h.asleep.CompareAndSwap(true, false) {
 		return round, !t.quit.Load()
 	}
@@ -144,8 +144,7 @@ func (t *Team) wait(h *worker, seen uint32) (round uint32, ok bool) {
 	return round, !t.quit.Load()
 }
 
-// teams is what a Device has of teams: those that no Program uses at the moment, and how many more
-// may be made.
+// TeamPool holds the teams of a Device that no Program uses, and starts more up to a limit.
 type TeamPool struct {
 	mu        sync.Mutex
 	idle      []*Team
@@ -154,10 +153,11 @@ type TeamPool struct {
 	closed    bool
 }
 
-// NewTeamPool returns a pool of at most so many teams, each of which has so many workers. It starts a team when one is needed.
+// NewTeamPool returns a pool of at most so many teams with so many workers each. A team starts when
+// it is needed.
 func NewTeamPool(teams, workers int) *TeamPool { return &TeamPool{remaining: teams, workers: workers} }
 
-// take lends a team, or nil if all are busy.
+// Acquire returns a team, or nil if all are busy or t is nil.
 func (t *TeamPool) Acquire() *Team {
 	if t == nil {
 		return nil
@@ -176,7 +176,7 @@ func (t *TeamPool) Acquire() *Team {
 	return NewTeam(t.workers)
 }
 
-// give takes a team back.
+// Release returns a team to the pool.
 func (t *TeamPool) Release(one *Team) {
 	if one == nil {
 		return
@@ -190,7 +190,7 @@ func (t *TeamPool) Release(one *Team) {
 	t.idle = append(t.idle, one)
 }
 
-// close ends all teams, those at work when they are given back.
+// Close stops all teams, those in use when they are released.
 func (t *TeamPool) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Each part of each job runs once, whether helpers are awake, asleep or in between.
+// Each part of each job runs once, whether workers are awake, asleep or in between.
 func TestTeamRunsEveryPartOnce(t *testing.T) {
 	team := NewTeam(3)
 	defer team.Stop()
@@ -27,7 +27,7 @@ func TestTeamRunsEveryPartOnce(t *testing.T) {
 	}
 }
 
-// Helpers do take part: parts that wait for one another end only if they run at the same time.
+// Workers do take part: parts that wait for one another end only if they run at the same time.
 func TestHelpersHelp(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	team := NewTeam(2)
@@ -43,7 +43,7 @@ func TestHelpersHelp(t *testing.T) {
 
 var meeting *sync.WaitGroup
 
-// Helpers that have nothing to do sleep.
+// Workers that have nothing to do sleep.
 func TestHelpersSleep(t *testing.T) {
 	team := NewTeam(2)
 	defer team.Stop()
