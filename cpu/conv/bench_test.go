@@ -17,7 +17,7 @@ import (
 // directions are the three kernels of a convolution.
 var directions = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW}
 
-// smallConvs are of networks for images of 32×32 pixels.
+// smallConvs are convolutions of networks for images of 32×32 pixels.
 var smallConvs = []shapes.ConvShape{
 	{N: 64, H: 32, W: 32, C: 3, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
 	{N: 64, H: 32, W: 32, C: 16, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
@@ -26,7 +26,7 @@ var smallConvs = []shapes.ConvShape{
 	{N: 64, H: 8, W: 8, C: 64, K: 64, R: 3, S: 3, Stride: 1, Pad: 1},
 }
 
-// timeConv returns a convolution in one direction, on random numbers, as a function.
+// timeConv returns a function that runs a convolution in one direction on random numbers.
 func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
 	c := &device.Call{Kernel: k, Dims: s.Dims()}
 	e, err := signature.Find(c)
@@ -41,7 +41,7 @@ func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
 	return func() error { return Kernels[k].Run(&o) }
 }
 
-// fastest is the shortest of the times that f takes, tried for as long as d.
+// fastest returns the shortest time of f during repeated runs for a time of d.
 func fastest(f func() error, d time.Duration) (time.Duration, error) {
 	best := time.Duration(math.MaxInt64)
 	for begin, rounds := time.Now(), 0; rounds < 2 || time.Since(begin) < d; rounds++ {
@@ -54,8 +54,8 @@ func fastest(f func() error, d time.Duration) (time.Duration, error) {
 	return best, nil
 }
 
-// BenchmarkConv reports the rate of the fastest convolution, as a part of what the multiply-adds of
-// one core could do; and, for the whole of ResNet-50, of the sum of the fastest.
+// BenchmarkConv reports the rate of the fastest convolution, as a part of the peak of one core, and
+// the total for the convolutions of ResNet-50.
 func BenchmarkConv(b *testing.B) {
 	peak := func() float64 { return tile.Peak(time.Millisecond) }
 	one := func(s shapes.ConvShape, k device.Kernel) float64 {

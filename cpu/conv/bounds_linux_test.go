@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// No operand and no word of the workspace is read or written behind its last one.
+// No operand and no part of the scratch memory is read or written behind its last number.
 func TestConvStaysInBounds(t *testing.T) {
 	for _, dims := range convDims {
 		if dims[1]*dims[2]*dims[3]*dims[4] > 1e5 {

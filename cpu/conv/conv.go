@@ -5,36 +5,38 @@ import (
 	"fspda/device"
 )
 
-// convKernels are the convolution and its gradients.
+// Kernels are the convolution and its gradients.
 var Kernels = kernel.Table{
 	device.Conv:      {Run: conv, Scratch: convScratch},
 	device.ConvGradX: {Run: convGradX, Scratch: convGradXScratch},
 	device.ConvGradW: {Run: convGradW, Scratch: convGradWScratch},
 }
 
-// conv, convGradX and convGradW are the convolution and its two gradients. Images have their
-// channels last, and so have filters, so that what one row of a filter sees of an image is one run
-// of numbers that lie side by side (conv_slide.go).
+// convolution is the geometry of a convolution. Images and filters have their channels last, so
+// that one row of a filter covers one contiguous run of numbers of an image (correlation.go).
 //
-// Every element is defined to the last bit, as in gemm: it is the sum of chunks in ascending order,
-// each of them
+// Every element is defined to the last bit, as in package gemm: it is the sum of chunks in
+// ascending order, each of them
 //
 //	s = +0;  s = fma(a, b, s) for the products of the chunk in ascending order
 //
-// where fma rounds once; the first chunk is stored, the others are added to what is stored, and
-// that is rounded. Which products there are and how they are cut into chunks depends on the
-// dimensions alone:
+// where fma rounds once; the first chunk is stored, and each other is added to it and the sum
+// rounded. The products and their division into chunks depend on the dimensions only:
 //
-//   - y[n,i,j,k] has the products x[n, i·stride+r−pad, j·stride+s−pad, c]·W[k,r,s,c] in the order of (r,s,c), those included where x is a zero
-//     of the padding: an infinite weight makes them NaN. A row of the filter is a run of s·c products. A chunk is as many whole runs as fit into
-//     gemmDepth products, or, where not even one fits, a part of a run, cut as gemm cuts its products.
-//   - dx[n,i,j,c] has the products dy[n,u,v,k]·W[k,r,s,c] of the taps with i+pad = u·stride+r and j+pad = v·stride+s, in the order of (u,v,k)
-//     from the smallest u and v; dy is zero outside of the output. A row of such taps is a run, cut likewise. A pixel without taps is +0.
-//   - dW[k,r,s,c] has the products dy[n,i,j,k]·x[…] in the order of (n,i,j). A chunk is as many whole images as fit into convPixels
-//     pixels of the output, or whole rows of one image, or where not even a row fits a part of one; all chunks of such a division are
-//     of the same size or one smaller, the larger first.
+//   - y[n,i,j,k] has the products x[n, i·stride+r−pad, j·stride+s−pad, c]·W[k,r,s,c] in the order
+//     of (r,s,c), including those where x is a zero of the padding: an infinite weight makes them
+//     NaN. A row of the filter is a run of s·c products. A chunk is as many whole runs as fit into
+//     tile.Depth products, or, if not even one fits, a part of a run, cut as in package gemm.
+//   - dx[n,i,j,c] has the products dy[n,u,v,k]·W[k,r,s,c] of the taps with i+pad = u·stride+r and
+//     j+pad = v·stride+s, in the order of (u,v,k) from the smallest u and v; dy is zero outside of
+//     the output. A row of such taps is a run, cut likewise. A pixel without taps is +0.
+//   - dW[k,r,s,c] has the products dy[n,i,j,k]·x[…] in the order of (n,i,j). A chunk is as many
+//     whole images as fit into maxPixels pixels of the output, or as many whole rows of one image,
+//     or, if not even a row fits, a part of one; the sizes of all chunks of such a division differ
+//     by one at most, the larger first.
 //
-// So a 1×1 convolution without stride and padding, and its data gradient, are defined as gemm is.
+// So a 1×1 convolution without stride and padding, and its data gradient, are defined as in package
+// gemm.
 type convolution struct {
 	n, h, w, c, k, r, s, stride, pad int
 	p, q                             int // height and width of the output
@@ -63,7 +65,7 @@ func convPart(o *kernel.Args, part, of int) {
 	correlate(&l, o.In[0][reads:], o.In[1], o.Out[0], o.ScratchPart(part, of))
 }
 
-// convGradX: dx of y = x ⋆ W.
+// convGradX computes dx of y = x ⋆ W.
 func convGradX(o *kernel.Args) error {
 	v := convolutionOf(o.Dims)
 	o.Parallel(v.parallelParts(o.Threads()), convGradXPart)
@@ -87,7 +89,7 @@ func convGradXPart(o *kernel.Args, part, of int) {
 	}
 }
 
-// convGradW: dW of y = x ⋆ W.
+// convGradW computes dW of y = x ⋆ W.
 func convGradW(o *kernel.Args) error {
 	v := convolutionOf(o.Dims)
 	o.Parallel(v.parallelParts(o.Threads()), convGradWPart)

@@ -13,9 +13,9 @@ import (
 	"fspda/device/signature"
 )
 
-// convDims are n h w c k r s stride pad: windows of every kind, sizes around the registers, runs of
-// products that are cut and ones that are gathered, images that are worked on in parts and
-// together, weights that are packed piece by piece.
+// convDims are n h w c k r s stride pad: filters of every kind, sizes around the registers, runs of
+// products that are cut and ones that are combined, images that are computed in parts and together,
+// weights that are packed piece by piece.
 var convDims = [][]int{
 	{1, 1, 1, 1, 1, 1, 1, 1, 0},
 	{1, 3, 3, 2, 3, 3, 3, 1, 1},
@@ -28,9 +28,9 @@ var convDims = [][]int{
 	{1, 6, 29, 3, 9, 7, 7, 2, 3},
 	{1, 13, 30, 3, 16, 5, 3, 3, 2},
 	{2, 9, 8, 16, 40, 1, 1, 2, 0},
-	{1, 5, 3, 512, 7, 1, 1, 2, 0}, // columns of a block are moved apart
+	{1, 5, 3, 512, 7, 1, 1, 2, 0}, // columns of a block are padded
 	{2, 5, 5, 32, 17, 1, 1, 1, 0},
-	{1, 4, 5, 6, 7, 1, 1, 3, 0}, // pixels that nobody reads
+	{1, 4, 5, 6, 7, 1, 1, 3, 0}, // pixels that no output reads
 	{1, 4, 4, 3, 2, 2, 2, 3, 0},
 	{1, 2, 5, 3, 2, 2, 2, 4, 1},
 	{1, 5, 6, 4, 5, 2, 3, 1, 1},
@@ -41,7 +41,7 @@ var convDims = [][]int{
 	{1, 2, 3, 4, 150, 3, 3, 1, 1},
 	{1, 2, 2, 800, 3, 2, 1, 1, 0},
 	{1, 2, 3, 33, 410, 2, 2, 1, 1},
-	{1, 2, 900, 1, 2, 1, 2, 1, 0}, // rows of more pixels than a sum takes
+	{1, 2, 900, 1, 2, 1, 2, 1, 0}, // rows of more pixels than a chunk takes
 	{1, 45, 20, 2, 5, 3, 3, 1, 1}, // images of more
 	{9, 9, 9, 3, 20, 3, 3, 1, 1},
 	{1, 41, 40, 64, 3, 3, 3, 1, 1},      // two blocks
@@ -66,7 +66,7 @@ func newConvCall(k device.Kernel, dims []int) *convCall {
 	return c
 }
 
-// run is Call on a workspace that holds NaN.
+// run runs the kernel with scratch memory of NaN.
 func (c *convCall) run() error {
 	_, err := signature.Find(&c.Call)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *convCall) run() error {
 	return Kernels[c.Kernel].Run(&kernel.Args{In: c.in, Out: c.out, Dims: c.Dims, Scratch: scratch})
 }
 
-// chunked adds products chunk by chunk: cuts holds how many products each chunk has.
+// chunked adds products chunk by chunk: cuts holds the number of products of each chunk.
 func chunked(products [][2]float32, cuts []int) float32 {
 	var y float32
 	for i, n := range cuts {
@@ -96,7 +96,7 @@ func chunked(products [][2]float32, cuts []int) float32 {
 	return y
 }
 
-// cutRuns is how many products the chunks have of so many runs.
+// cutRuns returns the number of products of each chunk of so many runs.
 func cutRuns(run, runs int) (cuts []int) {
 	for left := runs; left > 0; {
 		n := min(left, max(1, tile.Depth/run))
@@ -110,7 +110,7 @@ func cutRuns(run, runs int) (cuts []int) {
 	return cuts
 }
 
-// cutPixels is how many products the chunks of the weight gradient have.
+// cutPixels returns the number of products of each chunk of the weight gradient.
 func cutPixels(n, p, q int) (cuts []int) {
 	deal := func(all, most int) {
 		for parts := (all + most - 1) / most; parts > 0; parts-- {
@@ -141,7 +141,7 @@ func cutPixels(n, p, q int) (cuts []int) {
 	return cuts
 }
 
-// defined is what the comment at convolution says, element by element.
+// defined computes what the doc of convolution says, element by element.
 func (c *convCall) defined() []float32 {
 	d, want := c.Dims, make([]float32, len(c.out[0]))
 	n, h, w, ch, k, r, s, stride, pad := d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7], d[8]
@@ -201,7 +201,7 @@ func (c *convCall) defined() []float32 {
 	return want
 }
 
-// Every element is what is defined.
+// Every element is as defined.
 func TestConvDefined(t *testing.T) {
 	for _, dims := range convDims {
 		for _, k := range directions {
@@ -217,7 +217,7 @@ func TestConvDefined(t *testing.T) {
 	}
 }
 
-// A convolution that is a product of matrices has the bits of one.
+// A convolution that is a matrix product is bit-identical to one.
 func TestConvIsProduct(t *testing.T) {
 	dims := []int{2, 3, 5, 401, 400, 1, 1, 1, 0}
 	pixels, in, out := 30, dims[3], dims[4]
@@ -237,8 +237,7 @@ func TestConvIsProduct(t *testing.T) {
 	kerneltest.Compare(t, "conv-grad-x", c.out[0], want)
 }
 
-// What takes part in a sum is read where it is and nothing else: a number that is none shows where
-// it went.
+// Infinities, NaN, denormal and huge inputs affect exactly the outputs that read them.
 func TestConvOfSpecials(t *testing.T) {
 	for _, dims := range [][]int{{2, 5, 5, 3, 18, 3, 3, 1, 1}, {1, 9, 7, 2, 5, 3, 3, 2, 1},
 		{1, 4, 4, 17, 3, 1, 1, 2, 0}} {
@@ -260,7 +259,7 @@ func TestConvOfSpecials(t *testing.T) {
 	}
 }
 
-// Products so small that float32 has few bits for them.
+// Products that are denormal.
 func TestConvDenormals(t *testing.T) {
 	for _, k := range directions {
 		c := newConvCall(k, []int{1, 6, 5, 3, 18, 3, 3, 1, 1})
@@ -276,7 +275,7 @@ func TestConvDenormals(t *testing.T) {
 	}
 }
 
-// A convolution allocates nothing when it is given its workspace.
+// A convolution allocates nothing if it is given its scratch memory.
 func TestConvAllocatesNothing(t *testing.T) {
 	for _, k := range directions {
 		for _, dims := range [][]int{{2, 8, 8, 16, 16, 3, 3, 1, 1}, {1, 9, 9, 3, 16, 3, 3, 2, 1}} {

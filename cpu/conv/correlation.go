@@ -5,29 +5,30 @@ import (
 	"fspda/cpu/tile"
 )
 
-// slide is a filter that slides over images: what the convolution does and, with its filter turned
-// round, the data gradient. That of a convolution with stride t is t·t slides: the pixels whose
-// coordinates leave the same remainders meet the same taps, one in t each way.
+// correlation is a filter that slides over images: the forward convolution and, with the filter
+// flipped, the data gradient. The data gradient of a convolution with stride t consists of t·t
+// correlations: pixels whose coordinates are equal modulo t meet the same taps, one in t each way.
 type correlation struct {
 	images               int
 	rows, cols, channels int // of an image that is read: height, width and channels
 	p, q, k              int // the pixels that are written, and their channels
 	r, s                 int // taps
-	stride               int // the distance of what two neighbours read
+	stride               int // the distance of the pixels that two neighbours read
 	firstRow, firstCol   int // where the first tap of the first pixel reads; outside of the image there are zeros
-	// Pixel n,i,j is written at from + n·image + i·row + j·pixel.
+	// Pixel n,i,j is written at offset + n·imageStride + i·rowStride + j·pixelStride.
 	offset, imageStride, rowStride, pixelStride int
 	filter
 }
 
-// filter says which weight of a W[k·r·s·c] belongs to a tap of a slide.
+// filter maps the taps of a correlation to the weights W[k·r·s·c].
 type filter struct {
-	flipped                   bool // the taps go backwards, and the outputs of W are the channels that are read
-	wRows, wCols, wChannels   int  // rows and columns of W, and its channels
-	tapRow, tapCol, tapStride int  // where turned: tap i,j is at row rowTap−i·t and column colTap−j·t of W
+	flipped                 bool // the taps go backwards, and the outputs of W are the channels that are read
+	wRows, wCols, wChannels int  // rows and columns of W, and its channels
+	// if flipped: tap i,j is at row tapRow−i·tapStride and column tapCol−j·tapStride of W
+	tapRow, tapCol, tapStride int
 }
 
-// forward is y = x ⋆ W.
+// forward returns y = x ⋆ W.
 func (v *convolution) forward() correlation {
 	return correlation{
 		images: v.n, rows: v.h, cols: v.w, channels: v.c,
@@ -38,8 +39,8 @@ func (v *convolution) forward() correlation {
 	}
 }
 
-// backward is the part of dx of the rows i+pad ≡ a and the columns j+pad ≡ b, modulo the stride. It
-// may have no pixels, or no taps.
+// backward returns the part of dx of the rows i+pad ≡ a and the columns j+pad ≡ b, modulo the
+// stride. It may have no pixels, or no taps.
 func (v *convolution) backward(a, b int) correlation {
 	i, p, top, r := v.phase(a, v.h, v.r)
 	j, q, left, s := v.phase(b, v.w, v.s)
@@ -53,9 +54,9 @@ func (v *convolution) backward(a, b int) correlation {
 	}
 }
 
-// phase looks along one axis of the input: of its size, which of the coordinates i+pad ≡ a modulo
-// the stride is first and how many there are, what the first tap of the first one reads, and how
-// many of the side's taps they meet.
+// phase looks at the coordinates i+pad ≡ a, modulo the stride, along one axis of the input: the
+// first of them and their number, what the first tap of the first one reads, and how many of the
+// filter's taps they meet.
 func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
 	u := (v.pad - a + v.stride - 1) / v.stride // the first with u·stride + a ≥ pad
 	if a >= v.pad {
@@ -78,21 +79,21 @@ func (l *correlation) clear(out []float32) {
 	}
 }
 
-// at is where pixel n,i,j is written.
+// outputAt returns where pixel n,i,j is written.
 func (l *correlation) outputAt(n, i, j int) int {
 	return l.offset + n*l.imageStride + i*l.rowStride + j*l.pixelStride
 }
 
-// products is how many products an element has.
+// products returns the number of products of an element.
 func (l *correlation) products() int { return l.r * l.s * l.channels }
 
-// chunk is a part of the products of every element: so many runs, which begin at tap row, and of
-// each the k products from skip on.
+// chunk is a part of the products of every element: so many runs, which begin at tap row `row`, and
+// of each run the k products from skip on.
 type chunk struct{ row, runs, skip, k int }
 
 func (c chunk) depth() int { return c.runs * c.k }
 
-// chunks is how many chunks there are.
+// chunks returns the number of chunks.
 func (l *correlation) chunks() int {
 	run := l.s * l.channels
 	if pieces := tile.Chunks(run); pieces > 1 {
@@ -115,9 +116,8 @@ func (l *correlation) chunk(i int) (c chunk, before int) {
 	return chunk{row, min(per, l.r-row), 0, run}, row * run
 }
 
-// copyLine writes what the taps of one row read for the pixels j to j+n, or for pixels of column
-// distance 1 everything between: it is part of row i of the image n of src, from column j on, n
-// pixels each deep numbers, pitch apart, every step-th one. Outside are zeros.
+// copyRow writes what the taps of one row read: n pixels of row i of image n of src, from column j
+// on, every step-th one, to places pitch apart. Outside of the image are zeros.
 func (l *correlation) copyRow(dst, src []float32, n, i, j, pixels, step, pitch int) {
 	deep := l.channels
 	if i < 0 || i >= l.rows {

@@ -6,8 +6,8 @@ import (
 	"fspda/cpu/tile"
 )
 
-// The chunks of a slide are all of its products, once; and the taps of all slides of a data
-// gradient are those of the filter.
+// The chunks of a correlation are all of its products, once; and the taps of all correlations of a
+// data gradient are those of the filter.
 func TestConvChunks(t *testing.T) {
 	for _, dims := range convDims {
 		v := convolutionOf(dims)

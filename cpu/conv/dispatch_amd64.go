@@ -42,11 +42,11 @@ func weightGradScratch(v *convolution) int {
 	return packedWeightGradScratch(v)
 }
 
-// tileArgsPool keeps arguments of micro-kernels: what is called through a variable cannot have them
-// on the stack.
+// tileArgsPool keeps arguments of micro-kernels: they are called through variables, so their
+// arguments escape to the heap.
 var tileArgsPool = sync.Pool{New: func() any { return new(tile.Args) }}
 
-// widest is the width of the widest panel of any set.
+// maxPanel is the width of the widest panel of any set.
 const maxPanel = 32
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }

@@ -7,34 +7,34 @@ import (
 	"fspda/cpu/tile"
 )
 
-// What of a slide is held in the second cache, in numbers.
+// The parts of a correlation that are held in the second-level cache, in numbers.
 const (
-	maxWholeWeights = 160 << 10 // packed weights up to so many are packed once, and then a block of the images is
-	wholeBlock      = 64 << 10  // as large as this. Where there are more of them, they are packed piece by piece
-	weightCols      = 256       // as wide as this, for a block
-	maxBlock        = 1 << 20   // as large as this: weights that are many come with images that are small.
+	maxWholeWeights = 160 << 10 // up to so many packed weights are packed at once; a block of images is then
+	wholeBlock      = 64 << 10  // as large as this. More weights are packed piece by piece,
+	weightCols      = 256       // so many columns at a time, for a block
+	maxBlock        = 1 << 20   // as large as this: networks have many weights where images are small
 )
 
-// blocks says how the input of a slide is copied to a block of the workspace: with its padding, and
-// as lines one after the other. What a row of the filter sees is one run of a line.
+// layout says how the input of a correlation is copied to a block: with its padding, row after row.
+// A row of the filter covers one run of a row of the block.
 type layout struct {
 	packsAllWeights  bool // all weights are packed once
-	inPlace          bool // there is nothing to copy
+	inPlace          bool // the input is read where it is
 	images, rows     int  // of the output, of the largest block
 	copyStride       int  // distance of the columns that are copied
 	colSize, rowSize int  // distance of columns and of rows in the block
 	colStep, rowStep int  // columns and rows from a pixel to the next
 }
 
-// blocks chooses them.
+// layout chooses the layout.
 func (l *correlation) layout() layout {
 	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights, copyStride: 1, colSize: l.channels, colStep: l.stride,
 		rowStep: l.stride}
 	cols := (l.q-1)*l.stride + l.s
 	b.inPlace = l.isProduct()
-	if l.s == 1 { // what lies between is not read
+	if l.s == 1 { // the pixels between are not read
 		cols, b.copyStride, b.colStep = l.q, l.stride, 1
-		if l.channels%512 == 0 && !b.inPlace { // or the columns would meet in the cache
+		if l.channels%512 == 0 && !b.inPlace { // or the columns would compete for the same cache sets
 			b.colSize += 16
 		}
 	}
@@ -56,15 +56,15 @@ func (l *correlation) layout() layout {
 	return b
 }
 
-// isProduct says whether every pixel reads just the one in its place.
+// isProduct reports whether every pixel reads only the pixel in its own position.
 func (l *correlation) isProduct() bool {
 	return l.r == 1 && l.s == 1 && l.stride == 1 && l.firstRow == 0 && l.firstCol == 0 && l.p == l.rows && l.q == l.cols
 }
 
-// height is how many lines the given number of rows of the output read.
+// height returns how many rows of a block the given number of rows of the output read.
 func (b *layout) height(l *correlation, rows int) int { return (rows-1)*b.rowStep + l.r }
 
-// room is how many numbers the largest block takes, up to where a cache line ends.
+// blockSize returns the numbers of the largest block, in whole cache lines.
 func (b *layout) blockSize(l *correlation) int {
 	return roundUp(b.images*b.height(l, b.rows)*b.rowSize, 16)
 }
@@ -77,7 +77,7 @@ func packedScratch(l *correlation) int {
 	return b.blockSize(l) + b.weightSize(l)
 }
 
-// weights is the room for packed weights.
+// weightSize returns the numbers of the packed weights.
 func (b *layout) weightSize(l *correlation) int {
 	if b.packsAllWeights {
 		return l.products() * roundUp(l.k, maxPanel)
@@ -85,7 +85,7 @@ func (b *layout) weightSize(l *correlation) int {
 	return min(tile.Depth, l.products()) * min(weightCols, roundUp(l.k, maxPanel))
 }
 
-// slider is a slide at work.
+// correlator is a correlation in progress.
 type correlator struct {
 	correlation
 	*tile.Set
@@ -93,11 +93,11 @@ type correlator struct {
 	tile                    *tile.Args
 	src, w, out             []float32
 	blockBuf, packedWeights []float32 // input and weights
-	block                   []float32 // what the input is read from
-	n, images, i, rows      int       // what of the output is read from the block
+	block                   []float32 // where the input is read
+	n, images, i, rows      int       // the part of the output that reads the block
 }
 
-// slide is slidePlain with the micro-kernels.
+// packedCorrelation is plainCorrelation with the micro-kernels.
 func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float32) {
 	d := correlator{correlation: *l, Set: s, layout: l.layout(), tile: tileArgsPool.Get().(*tile.Args), src: src, w: w,
 		out: out}
@@ -124,8 +124,7 @@ func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float
 	tileArgsPool.Put(d.tile)
 }
 
-// fill makes the block what the output's rows read: a copy of it with its padding, or the input
-// itself.
+// fill sets the block to what the output's rows read: a copy with padding, or the input itself.
 func (d *correlator) fill() {
 	if d.inPlace {
 		d.block = d.src[(d.n*d.correlation.rows+d.i)*d.cols*d.channels:]
@@ -200,7 +199,7 @@ func (d *correlator) segment(j, height, depth, a int, packed []float32, c, cols 
 	d.strip(height, depth, packed, c, c+half*d.pixelStride, cols)
 }
 
-// pairs computes rows that are short two by two, one in each half of a tile.
+// pairs computes short rows in pairs, one in each half of a tile.
 func (d *correlator) pairs(origin, depth int, packed []float32, k, cols int) {
 	t, rows := d.tile, d.images*d.rows
 	t.Ahead, t.Step = 8*d.rowStep*d.rowSize, 2*d.q*t.ARow/depth
@@ -216,13 +215,14 @@ func (d *correlator) pairs(origin, depth int, packed []float32, k, cols int) {
 	}
 }
 
-// rowAt is where a row of the block's part of the output begins, in the block and in the output.
+// rowAt returns where a row of the current part of the output begins, in the block and in the
+// output.
 func (d *correlator) rowAt(row int) (block, out int) {
 	n, i := row/d.rows, row%d.rows
 	return (n*d.height(&d.correlation, d.rows) + i*d.rowStep) * d.rowSize, d.outputAt(d.n+n, d.i+i, 0)
 }
 
-// strip computes some pixels, panel after panel.
+// strip computes some pixels, panel by panel.
 func (d *correlator) strip(height, depth int, packed []float32, c, c2, cols int) {
 	wide, t := 2*d.Lanes, d.tile
 	tiles := &d.Tiles[height-1]

@@ -5,15 +5,15 @@ import (
 	"fspda/cpu/tile"
 )
 
-// parallelism is how many parts to compute side by side, given so many goroutines.
+// parallelParts returns into how many parts to divide the work for so many goroutines.
 func (v *convolution) parallelParts(threads int) int {
 	work := float64(v.n*v.p*v.q) * float64(v.k) * float64(v.r*v.s*v.c)
 	return max(1, min(threads, int(work/tile.MinParallelWork)))
 }
 
-// part is what part of all writes: some of the images, or where these are too few some rows of
-// each. It reads from the number on that is returned. It may have no rows. Each element is what it
-// is in the whole.
+// part returns a part of the output: some of the images, or, if there are too few, some rows of
+// each. It reads from the returned offset on. It may have no rows. Elements do not depend on the
+// division.
 func (l correlation) part(part, of int) (correlation, int) {
 	if l.images >= of {
 		var first int
@@ -28,7 +28,7 @@ func (l correlation) part(part, of int) (correlation, int) {
 	return l, 0
 }
 
-// partsScratch is the room of all parts of slides, each the same.
+// maxPartScratch returns the scratch memory of all parts, each of the size of the largest.
 func maxPartScratch(slides []correlation, of int) int {
 	most := 0
 	for _, whole := range slides {
@@ -41,13 +41,13 @@ func maxPartScratch(slides []correlation, of int) int {
 	return kernel.Padded(most) * of
 }
 
-// convScratch is how many numbers conv needs to work in on so many threads.
+// convScratch returns the numbers of scratch memory of conv on so many threads.
 func convScratch(dims []int, threads int) int {
 	v := convolutionOf(dims)
 	return maxPartScratch([]correlation{v.forward()}, v.parallelParts(threads))
 }
 
-// convGradXScratch is how many numbers convGradX needs to work in.
+// convGradXScratch returns the numbers of scratch memory of convGradX.
 func convGradXScratch(dims []int, threads int) int {
 	v := convolutionOf(dims)
 	var slides []correlation
@@ -59,7 +59,7 @@ func convGradXScratch(dims []int, threads int) int {
 	return maxPartScratch(slides, v.parallelParts(threads))
 }
 
-// convGradWScratch is how many numbers convGradW needs to work in.
+// convGradWScratch returns the numbers of scratch memory of convGradW.
 func convGradWScratch(dims []int, threads int) int {
 	v := convolutionOf(dims)
 	return kernel.Padded(weightGradScratch(&v)) * v.parallelParts(threads)

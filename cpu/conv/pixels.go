@@ -4,8 +4,8 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// convPixels is how many pixels of the output a sum of the weight gradient takes before it is added
-// to dW. It is part of the definition.
+// maxPixels is how many pixels of the output a chunk of the weight gradient takes. It is part of
+// the definition.
 const maxPixels = 392
 
 // pixels is a part of the pixels of the output: of the images from n on, the rows from i on, and of
@@ -18,8 +18,8 @@ type pixels struct {
 
 func (x pixels) count() int { return x.images * x.rows * x.cols }
 
-// parts is how many parts there are: of all images together, of an image in rows, and of a row in
-// columns. Only one is ever above 1.
+// pixelParts returns into how many parts images, the rows of an image, and the columns of a row are
+// divided. If columns are divided, every row of every image is a part; if rows are, every image.
 func (v *convolution) pixelParts() (images, rows, cols int) {
 	over := func(n, per int) int { return (n + per - 1) / per }
 	switch {
@@ -32,7 +32,7 @@ func (v *convolution) pixelParts() (images, rows, cols int) {
 	}
 }
 
-// part returns part m of all.
+// pixelPart returns part m of all.
 func (v *convolution) pixelPart(m int) pixels {
 	images, rows, cols := v.pixelParts()
 	var x pixels

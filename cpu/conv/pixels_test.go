@@ -2,7 +2,7 @@ package conv
 
 import "testing"
 
-// The parts of the weight gradient are all pixels, in their order.
+// The parts of the weight gradient are all pixels, in order.
 func TestConvPixels(t *testing.T) {
 	for _, dims := range convDims {
 		v := convolutionOf(dims)

@@ -5,8 +5,8 @@ import (
 	"fspda/cpu/tile"
 )
 
-// slidePlain is a slide in Go: its meaning, and the slide where there is no assembly. The assembly
-// gives the same bits.
+// plainCorrelation is the definition of a correlation in Go, and runs where there is no assembly.
+// The assembly is bit-identical.
 func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 	all := l.products()
 	patches, b := scratch[:tile.PlainRows*all], l.plainWeights(w, scratch[tile.PlainRows*all:])
@@ -30,7 +30,7 @@ func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 	}
 }
 
-// betaOf is the beta of chunk m: the first one overwrites.
+// betaOf returns the beta of chunk m: the first one overwrites.
 func betaOf(m int) float32 {
 	if m == 0 {
 		return 0
@@ -46,7 +46,7 @@ func plainScratch(l *correlation) int {
 	return n
 }
 
-// patch writes all that a pixel reads.
+// copyPatch writes all inputs of a pixel.
 func (l *correlation) copyPatch(dst, src []float32, n, i, j int) {
 	run := l.s * l.channels
 	for r := range l.r {
@@ -54,7 +54,7 @@ func (l *correlation) copyPatch(dst, src []float32, n, i, j int) {
 	}
 }
 
-// plainWeights returns the weights by product and output, copied to scratch if need be.
+// plainWeights returns the weights by product and output, copied to scratch if necessary.
 func (l *correlation) plainWeights(w, scratch []float32) tile.View {
 	if !l.flipped {
 		return tile.ColMajor(w, l.products())
@@ -70,13 +70,13 @@ func (l *correlation) plainWeights(w, scratch []float32) tile.View {
 	return b
 }
 
-// weight is where in W the weights of tap r,s and channel k of a turned filter are.
+// weight returns where in W the weights of tap r,s and channel k of a flipped filter are.
 func (f *filter) weight(r, s, k int) int {
 	return ((k*f.wRows+f.tapRow-r*f.tapStride)*f.wCols + f.tapCol - s*f.tapStride) * f.wChannels
 }
 
-// sumPlain is a part of the weight gradient in Go, that of some outputs, for one tap after the
-// other.
+// plainWeightGradient computes a part of the weight gradient in Go: that of some outputs, tap by
+// tap.
 func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, v.k, 1)
 	l := v.forward()

@@ -10,8 +10,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// Tiles together ask for every line of what will be needed, once if there are enough of them, and
-// then for nothing new.
+// The tiles together prefetch every line, once if there are enough tiles, and then nothing.
 func TestPrefetcher(t *testing.T) {
 	const products = 10
 	a, b, factor := make([]float32, 1000), make([]float32, 300), make([]float32, 1)

@@ -13,15 +13,14 @@ import (
 	"fspda/device/signature"
 )
 
-// withSets runs f as this processor would without some of its instruction sets: with each alone,
-// then with none.
+// withSets runs f with each instruction set of the processor.
 func withSets(f func(name string)) {
 	for _, i := range isa.Available() {
 		isa.With(i, func() { f(i.String()) })
 	}
 }
 
-// convTwins holds every implementation against the Go one: each bit of the output, and each word
+// convTwins compares every implementation with the one in Go: each bit of the output, and each word
 // around it. The operands lie skip words from a cache line.
 func convTwins(t *testing.T, dims []int, skip int) {
 	t.Helper()
@@ -64,7 +63,7 @@ func TestConvTwins(t *testing.T) {
 	}
 }
 
-// Every width of an image, of what its rows are cut into and of the channels.
+// Every width of an image, of its strips and of the channels.
 func TestConvTwinsOfEveryWidth(t *testing.T) {
 	for n := 1; n <= 33; n++ {
 		convTwins(t, []int{1 + n%3, 1 + n%4, n, 1 + n%5, 1 + n%3, 1 + n%2, 1, 1, 0}, 0)
@@ -108,7 +107,7 @@ func FuzzConv(f *testing.F) {
 	})
 }
 
-// The workspace is as large as its users need, for the largest tiles and the smallest.
+// The scratch memory is sufficient for the tiles of every instruction set.
 func TestConvScratchIsTheSameForEverySet(t *testing.T) {
 	for _, dims := range convDims {
 		for _, k := range directions {

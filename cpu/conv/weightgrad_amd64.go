@@ -7,29 +7,29 @@ import (
 	"fspda/cpu/tile"
 )
 
-// sumRows is how many rows of dW are worked on at a time: their part of dy stays in the second
-// cache.
+// gradRows is how many rows of dW are computed at a time: their part of dy stays in the
+// second-level cache.
 const gradRows = 266
 
-// summer is a weight gradient at work. For one row of the filter, dW is a product of matrices:
-// outputs by what a row of the filter sees, s·c columns that lie side by side in the padded input,
-// with the pixels of the output between them.
+// weightGrad is a weight gradient in progress. For one row of the filter, dW is a matrix product:
+// the outputs by the s·c numbers that a row of the filter covers, which are contiguous in the
+// padded input, with the pixels of the output as the inner dimension.
 type weightGrad struct {
 	*tile.Set
 	v               convolution
-	corr            correlation // of the forward direction
+	corr            correlation // the forward convolution
 	layout          layout
 	part            pixels
 	tile            *tile.Args
 	x, dy, dw       []float32
-	block, blockBuf []float32 // what x is read from, and where it is copied to
-	packed          []float32 // dy, where dW is computed transposed
+	block, blockBuf []float32 // where x is read, and where it is copied to
+	packed          []float32 // dy, if dW is computed transposed
 	prefetch        prefetcher
-	transposed      []float32 // dW transposed, where that fills vectors better
-	from, to        int       // the outputs to compute, or of the transpose the strips of all rows of the filter
+	transposed      []float32 // dW transposed, if that fills vectors better
+	from, to        int       // the outputs to compute, or for the transpose the strips of all rows of the filter
 }
 
-// sumBlocks says how x is copied, and how large the largest part is.
+// gradLayout returns how x is copied, and the largest part.
 func (v *convolution) gradLayout() (l correlation, b layout, largest pixels) {
 	l, largest = v.forward(), v.pixelPart(0)
 	b = l.layout()
@@ -39,7 +39,7 @@ func (v *convolution) gradLayout() (l correlation, b layout, largest pixels) {
 	return l, b, largest
 }
 
-// copied is the room for the part of x that is copied: a vector that is not masked reads on behind
+// copySize returns the numbers of the copied part of x: a vector that is not masked reads behind
 // it.
 func (b *layout) copySize(l *correlation) int {
 	if b.inPlace {
@@ -48,8 +48,8 @@ func (b *layout) copySize(l *correlation) int {
 	return b.blockSize(l) + 16
 }
 
-// turns says whether to compute the transpose of dW: where what a row of the filter sees is short
-// and would leave lanes idle.
+// transposesGradient reports whether to compute the transpose of dW: if a row of the filter covers
+// so few numbers that lanes would be idle.
 func (v *convolution) transposesGradient() bool {
 	see := v.s * v.c
 	return see < 4*maxPanel && roundUp(see, 16)*v.k > see*roundUp(v.k, 16)
@@ -64,7 +64,7 @@ func packedWeightGradScratch(v *convolution) int {
 	return block
 }
 
-// sum is sumPlain with the micro-kernels.
+// packedWeightGradient is plainWeightGradient with the micro-kernels.
 func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	l, b, largest := v.gradLayout()
 	d := weightGrad{Set: s, v: *v, corr: l, layout: b, tile: tileArgsPool.Get().(*tile.Args), x: x, dy: dy, dw: dw}
@@ -84,13 +84,13 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 	tileArgsPool.Put(d.tile)
 }
 
-// strips is how many strips of the transpose there are for a row of the filter.
+// strips returns the number of strips of the transpose for a row of the filter.
 func (d *weightGrad) strips() int {
 	high := len(d.Tiles)
 	return (d.corr.s*d.v.c + high - 1) / high
 }
 
-// run adds one part of the pixels after the other.
+// run adds the parts of the pixels one by one.
 func (d *weightGrad) run() {
 	v := &d.v
 	images, rows, cols := v.pixelParts()
@@ -113,8 +113,8 @@ func (d *weightGrad) run() {
 	}
 }
 
-// look makes the block what the part reads of x: x itself, where that has the columns side by side,
-// or a copy.
+// loadBlock sets the block to what the part reads of x: x itself, if its columns are contiguous, or
+// a copy.
 func (d *weightGrad) loadBlock() {
 	if !d.layout.inPlace {
 		d.block = d.blockBuf
@@ -125,7 +125,7 @@ func (d *weightGrad) loadBlock() {
 	d.block = d.x[((d.part.n*d.corr.rows+d.part.i)*d.corr.cols+d.part.j)*d.corr.channels:]
 }
 
-// later is what the next part will read.
+// prefetchFor returns a prefetcher of what the next part will read.
 func (d *weightGrad) prefetchFor(x pixels) prefetcher {
 	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
 	top := max(0, d.corr.firstRow+x.i*d.corr.stride)
@@ -140,7 +140,7 @@ func (d *weightGrad) prefetchFor(x pixels) prefetcher {
 	return newPrefetcher(dy, d.x[(x.n*d.corr.rows+top)*row:((x.n+x.images-1)*d.corr.rows+bottom)*row], tiles)
 }
 
-// fill copies what the part reads of x to the block, and leaves its measures in blocks.
+// fill copies what the part reads of x to the block, and sets the row size of the layout.
 func (d *weightGrad) fill() {
 	cols := (d.part.cols-1)*d.layout.colStep + d.corr.s
 	d.layout.rowSize = cols * d.layout.colSize
@@ -157,8 +157,8 @@ func (d *weightGrad) fill() {
 	}
 }
 
-// walk returns the way through the block from pixel to pixel, in bytes: the next one of a row, the
-// jump to the next row, the gap between images.
+// blockStrides returns the distances of pixels in the block, in bytes: from one to the next of a
+// row, the jump to the next row, and the gap between images.
 func (d *weightGrad) blockStrides() (next, jump, gap int) {
 	next = 4 * d.layout.colStep * d.layout.colSize
 	jump = 4*d.layout.rowStep*d.layout.rowSize - d.part.cols*next
@@ -166,12 +166,12 @@ func (d *weightGrad) blockStrides() (next, jump, gap int) {
 	return next, jump, gap
 }
 
-// first is where the part begins in dy.
+// gradOffset returns where the part begins in dy.
 func (d *weightGrad) gradOffset() int {
 	return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k
 }
 
-// add adds the part to dW. Both factors are read where they are: their columns lie side by side.
+// add adds the part to dW. Both operands are read in place: their columns are contiguous.
 func (d *weightGrad) add() {
 	t, outputs, see := d.tile, d.v.k, d.corr.s*d.v.c
 	t.ARow, t.ACol, t.CRow = 4, 4*outputs, 4*d.corr.r*see
@@ -196,8 +196,8 @@ func (d *weightGrad) add() {
 	}
 }
 
-// panel computes the columns that b begins, of the rows that a has, strip after strip. Their place
-// in dW is given, and how many columns come after them.
+// panel computes the columns of a panel, for the rows of a, strip by strip. It is given where the
+// panel begins in dW, and how many columns follow it.
 func (d *weightGrad) panel(vectors int, a []float32, rows, place, more int) {
 	t, apart := d.tile, d.corr.products()
 	strips := (rows + len(d.Tiles) - 1) / len(d.Tiles)
@@ -218,7 +218,7 @@ func (d *weightGrad) panel(vectors int, a []float32, rows, place, more int) {
 	}
 }
 
-// addTurned adds the part to the transpose of dW.
+// addTransposed adds the part to the transpose of dW.
 func (d *weightGrad) addTransposed() {
 	t, depth, outputs, see, wide := d.tile, d.part.count(), d.v.k, d.corr.s*d.v.c, 2*d.Lanes
 	b, panel := d.dy[d.gradOffset():], wide
@@ -257,7 +257,7 @@ func (d *weightGrad) addTransposed() {
 	}
 }
 
-// turnBack writes what there is of dW.
+// storeTransposed writes the computed part of dW.
 func (d *weightGrad) storeTransposed() {
 	outputs, all, see, strips := d.v.k, d.corr.r*d.corr.s*d.v.c, d.corr.s*d.v.c, d.strips()
 	begin := func(strip int) int {

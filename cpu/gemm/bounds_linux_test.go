@@ -7,13 +7,14 @@ import (
 	"fspda/cpu/tile"
 )
 
-// No operand is read or written behind its last word, however little of the last tile is left.
+// No operand is read or written behind its last number, however small the last tile is.
 func TestGemmStaysInBounds(t *testing.T) {
 	for _, l := range layouts {
 		for _, s := range [][3]int{{1, 1, 1}, {1, 3, 5}, {7, 9, 11}, {13, 17, 8}, {15, 41, 9}, {16, 31, 16},
 			{520, 33, 5}, {9, 130, 7}, {513, 35, 3}} {
 			m, n, k := s[0], s[1], s[2]
-			for _, apart := range []int{0, 1024} { // packed rows, and rows that are packed for the sake of the cache
+			// contiguous rows, and rows whose stride makes packing worthwhile
+			for _, apart := range []int{0, 1024} {
 				lda, ldb := strides(l.transA, l.transB, m, n, k)
 				lda, ldb = max(lda, apart), max(ldb, apart)
 				a, b := stored(l.transA, nil, lda), stored(l.transB, nil, ldb)

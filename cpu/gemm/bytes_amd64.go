@@ -9,28 +9,29 @@ import (
 	"fspda/cpu/vec"
 )
 
-// The examples of a batch may be bytes (device.Batch). They then become numbers where the factor
-// that they are is packed, so that a quarter of the memory is read, and no copy of them as numbers
-// has to be written and fetched again. Both products of a layer see them as op(B): the gradient of
-// the weights anyway, and y = x·Wᵀ when it is computed as (W·xᵀ)ᵀ.
+// The examples of a batch may be bytes (device.Batch). They are decoded while they are packed: this
+// reads a quarter of the memory, and no decoded copy has to be written and read again. Both
+// products of a layer have them as op(B): the gradient of the weights by definition, and y = x·Wᵀ
+// if it is computed as (W·xᵀ)ᵀ.
 
-// takesBytes says whether products over so many examples take them as bytes: as columns, they have
-// to fill panels.
+// TakesBytes reports whether products over so many examples can read them as bytes: as columns,
+// they must fill panels.
 func TakesBytes(examples int) bool {
 	return isa.Active != isa.Go && examples >= vec.PanelWidth()
 }
 
-// productOfBytes computes C = alpha·A·B and what follows, for an A of bytes.
+// productOfBytesA computes C = alpha·A·B and the epilogue, for an A of bytes.
 func productOfBytesA(m, n, k int, alpha float32, a kernel.ByteMatrix, b, c tile.View, then epilogue) {
 	transposedProduct(tile.Active(), m, n, k, alpha, tile.View{}, a, b, c, then)
 }
 
-// productByBytes computes C = alpha·A·B and what follows, for a B of bytes.
+// productOfBytesB computes C = alpha·A·B and the epilogue, for a B of bytes.
 func productOfBytesB(m, n, k int, alpha float32, a tile.View, b kernel.ByteMatrix, c tile.View, then epilogue) {
 	blockedProduct(tile.Active(), m, n, k, alpha, a, tile.View{}, b, 0, c, then)
 }
 
-// codedPanels packs columns of op(B), whose bytes begin at v, as panels does: all of them.
+// packBytePanels packs columns of op(B), whose bytes begin at v, as packPanels does. It packs all
+// of them.
 func (j *job) packBytePanels(v kernel.ByteMatrix, cols, depth int) (first int) {
 	wide := 2 * j.Lanes
 	if v.Transposed {
@@ -49,22 +50,22 @@ func (j *job) packBytePanels(v kernel.ByteMatrix, cols, depth int) (first int) {
 	return 0
 }
 
-// ask has the second cache fetch what the next block needs of op(B), where that is bytes: a share
-// of the rows for each tile.
+// prefetchBytes prefetches the operand op(B) of the next block into the second-level cache if that
+// is bytes: a share of the rows for each tile.
 func (j *job) prefetchBytes() {
 	if rows := min(j.nextBytes.perTile, j.nextBytes.rowsLeft); rows > 0 {
 		j.nextBytes.prefetch(rows)
 	}
 }
 
-// asking is rows of bytes of which some have been asked for.
+// bytePrefetch is a range of rows of bytes, some of which have been prefetched.
 type bytePrefetch struct {
 	v                 kernel.ByteMatrix
 	rowsLeft, perTile int // rows
 	width             int // bytes of each
 }
 
-// askingFor shares the rows of a block among so many tiles. v begins where the block does.
+// newBytePrefetch divides the rows of a block among so many tiles. v begins where the block does.
 func newBytePrefetch(v kernel.ByteMatrix, depth, cols, tiles int) bytePrefetch {
 	if v.Transposed {
 		depth, cols = cols, depth
@@ -72,7 +73,7 @@ func newBytePrefetch(v kernel.ByteMatrix, depth, cols, tiles int) bytePrefetch {
 	return bytePrefetch{v, depth, (depth + tiles - 1) / tiles, cols}
 }
 
-// rows asks for the next n rows.
+// prefetch prefetches the next n rows.
 func (a *bytePrefetch) prefetch(n int) {
 	vec.PrefetchRows(&a.v.Bytes[0], &a.v.Starts[0], n, a.width)
 	a.v.Starts = a.v.Starts[n:]

@@ -11,8 +11,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// Products with bytes have the bits of products with the numbers that they stand for, whole and in
-// parts.
+// Products of bytes have the bits of products of the decoded numbers, whole and in parts.
 func TestGemmOfBytes(t *testing.T) {
 	for _, code := range isa.Available() {
 		isa.With(code, func() {
@@ -54,7 +53,7 @@ func inParts(g call, parts int) []float32 {
 	return g.c
 }
 
-// A matrix of bytes that is too small is a caller's bug.
+// A matrix of bytes that is too small is a bug of the caller and panics.
 func TestGemmOfBytesPanics(t *testing.T) {
 	if !TakesBytes(64) {
 		t.Skip("products in Go take no bytes")

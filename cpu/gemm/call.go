@@ -5,7 +5,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// gemmCall is the arguments of gemmThen: see there.
+// call holds the arguments of multiplyThen.
 type call struct {
 	transA, transB bool
 	m, n, k        int
@@ -19,7 +19,7 @@ type call struct {
 	ldc            int
 	epilogue       epilogue
 
-	bytesA, bytesB kernel.ByteMatrix // in place of a or b, where one has bytes
+	bytesA, bytesB kernel.ByteMatrix // in place of a or b, if one has bytes
 }
 
 // run computes the product on the calling goroutine.
@@ -31,7 +31,7 @@ func (g *call) run() {
 	multiplyThen(g.transA, g.transB, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.beta, g.c, g.ldc, g.epilogue)
 }
 
-// runBytes is run where one factor, not transposed, is of bytes, and beta is 0.
+// runBytes computes a product with one operand of bytes, which is not transposed, and beta = 0.
 func (g *call) runBytes() {
 	if g.m == 0 || g.n == 0 {
 		return
@@ -52,7 +52,7 @@ func (g *call) runBytes() {
 	productOfBytesB(g.m, g.n, g.k, g.alpha, a, g.bytesB, c, g.epilogue)
 }
 
-// op is a factor that is stored in rows ld apart, transposed or not.
+// operandView returns op(X) of a matrix whose rows are stored ld numbers apart.
 func operandView(trans bool, data []float32, ld int) tile.View {
 	if trans {
 		return tile.ColMajor(data, ld)
@@ -60,15 +60,15 @@ func operandView(trans bool, data []float32, ld int) tile.View {
 	return tile.RowMajor(data, ld)
 }
 
-// parts is how many pieces of C to compute side by side, given so many goroutines. Each element is
-// what it is wherever its piece ends.
+// parts returns into how many parts to divide C for so many goroutines. Elements do not depend on
+// the division.
 func (g *call) parts(threads int) int {
 	work := float64(g.m) * float64(g.n) * float64(g.k)
 	return max(1, min(threads, int(work/tile.MinParallelWork), max(g.m, g.n)))
 }
 
-// part is a piece of the product: some of the rows of C, or of the columns where these are more, in
-// whole vectors.
+// part returns a part of the product: some rows of C, or some columns, in whole vectors, if C has
+// more of them.
 func (g *call) part(part, of int) call {
 	p := *g
 	if g.m >= g.n {
@@ -89,7 +89,7 @@ func (g *call) part(part, of int) call {
 	return p
 }
 
-// sub is a matrix from row i on, or from column i on where it is stored by columns.
+// sub returns the matrix from row i on, or from column i on if it is transposed.
 func sub(v []float32, i int, trans bool, ld int) []float32 {
 	if !trans {
 		i *= ld

@@ -5,28 +5,29 @@ import (
 	"fspda/cpu/vec"
 )
 
-// after says what follows a product, element by element.
+// epilogueOp is the element-wise operation that follows a product.
 type epilogueOp uint8
 
 const (
 	noEpilogue       epilogueOp = iota
-	addBias                     // c + with[j]
-	biasSigmoid                 // 1/(1+exp(-(c + with[j])))
-	biasReLU                    // max(c + with[j], 0)
-	timesSigmoidGrad            // c·y·(1-y), y = with[i][j]
-	timesReLUGrad               // c where with[i][j] > 0, else 0
+	addBias                     // c + operand[j]
+	biasSigmoid                 // 1/(1+exp(-(c + operand[j])))
+	biasReLU                    // max(c + operand[j], 0)
+	timesSigmoidGrad            // c·y·(1-y), y = operand[i][j]
+	timesReLUGrad               // c if operand[i][j] > 0, else 0
 )
 
-// epilogue is what becomes of each element c of a product C once all of its products are added up.
-// It rounds as the kernel of the same name does that would follow in a pass of its own (addRow,
-// sigmoids, relus, sigmoidGrads, reluGrads), so that a fused layer and its two kernels agree to the
-// last bit. It is done piece by piece, while a piece lies in the first cache.
+// epilogue is applied to each element c of a product once all its products are added. It rounds as
+// the separate kernel would (vec.AddRow, Sigmoids, ReLUs, SigmoidGrads, ReLUGrads), so that a fused
+// layer and its two kernels are bit-identical. It runs strip by strip, while a strip is in the
+// first-level cache.
 type epilogue struct {
 	op      epilogueOp
-	operand []float32 // a row as long as C is wide, or a matrix like C with rows as far apart
+	operand []float32 // a row as long as C is wide, or a matrix like C with the same row stride
 }
 
-// apply finishes rows×cols elements of C that begin at element i,j, given as the view c.
+// apply applies the epilogue to rows×cols elements of C that begin at element i,j; c is a view of
+// them.
 func (e *epilogue) apply(i, j, rows, cols int, c tile.View) {
 	switch e.op {
 	case noEpilogue:
@@ -47,8 +48,8 @@ func (e *epilogue) addBias(j, rows, cols int, c tile.View) {
 	}
 }
 
-// eachRun does the element-wise part on rows, or on all of them as one where they follow one
-// another.
+// elementwise applies the part after the bias, row by row, or to all rows at once if they are
+// contiguous.
 func (e *epilogue) elementwise(i, j, rows, cols int, c tile.View) {
 	if cols == c.RowStride {
 		rows, cols = 1, rows*cols
@@ -68,10 +69,10 @@ func (e *epilogue) elementwise(i, j, rows, cols int, c tile.View) {
 	}
 }
 
-// beside is the part of a matrix like C that belongs to n elements from i,j on.
+// operandAt returns n elements of a matrix operand from element i,j on.
 func (e *epilogue) operandAt(i, j, n, rs int) []float32 { return e.operand[i*rs+j:][:n] }
 
-// check panics unless the epilogue has what an m×n product with rows ldc apart needs.
+// check panics unless the operand is large enough for an m×n product whose rows lie ldc apart.
 func (e *epilogue) check(m, n, ldc int) {
 	need := 0
 	switch e.op {
@@ -86,7 +87,7 @@ func (e *epilogue) check(m, n, ldc int) {
 	}
 }
 
-// rows is what the epilogue has for C from row i on, whose rows lie ldc apart.
+// fromRow returns the operand for C from row i on, whose rows lie ldc apart.
 func (e *epilogue) fromRow(i, ldc int) []float32 {
 	switch e.op {
 	case timesSigmoidGrad, timesReLUGrad:
@@ -95,5 +96,5 @@ func (e *epilogue) fromRow(i, ldc int) []float32 {
 	return e.operand
 }
 
-// cols is what the epilogue has for C from column j on.
+// fromCol returns the operand for C from column j on.
 func (e *epilogue) fromCol(j int) []float32 { return e.operand[min(j, len(e.operand)):] }

@@ -11,7 +11,7 @@ import (
 	"fspda/device/signature"
 )
 
-// separate runs a fused layer as its two kernels.
+// separate runs a fused layer as two kernels.
 func separate(t *testing.T, k device.Kernel, dims []int, attr float64, in [][]float32) [][]float32 {
 	t.Helper()
 	m, n, kk := dims[0], dims[1], dims[2]
@@ -49,8 +49,8 @@ func separate(t *testing.T, k device.Kernel, dims []int, attr float64, in [][]fl
 var fusedLayers = []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid,
 	device.LinearGradXReLU, device.LinearGradWDecay}
 
-// fusedOperands are the inputs of a fused layer, by its entry, and room for its outputs between
-// guard words.
+// fusedOperands returns the inputs of a fused layer, by its signature, and outputs between guard
+// words.
 func fusedOperands(k device.Kernel, dims []int) (in, out, around [][]float32) {
 	e := signature.Of(k)
 	for i, shape := range e.In {
@@ -84,8 +84,8 @@ func checkLayer(t *testing.T, k device.Kernel, dims []int) {
 	}
 }
 
-// A fused layer has the bits of its two kernels: in one block of products and in several, in
-// columns of one block and of several, with rows turned and not, and with every implementation.
+// A fused layer is bit-identical to its two kernels: in one chunk of products and in several, in
+// one block of columns and in several, transposed or not, and with every implementation.
 func TestFusedLayers(t *testing.T) {
 	shapes := [][]int{{1, 1, 1}, {15, 17, 3}, {33, 100, 40}, {256, 10, 100}, {40, 10, 400}, {14, 300, 12},
 		{70, 33, 770}, {30, 9, 300}}
@@ -111,7 +111,7 @@ func FuzzFusedLayer(f *testing.F) {
 var specials = []float32{0x1p-149, -0x1p-130, float32(math.Copysign(0, -1)), float32(math.Inf(1)),
 	float32(math.Inf(-1)), float32(math.NaN()), 0x1p127}
 
-// Infinities, NaN and signed zeros go through an epilogue as they go through the kernels.
+// Infinities, NaN and signed zeros pass through an epilogue as through the kernels.
 func TestFusedLayersOfSpecials(t *testing.T) {
 	dims := []int{17, 35, 9}
 	for _, k := range fusedLayers {
@@ -131,7 +131,7 @@ func TestFusedLayersOfSpecials(t *testing.T) {
 	}
 }
 
-// The assembly's driver trusts lengths; so does an epilogue, and gemmThen does not.
+// An epilogue does not check bounds; multiplyThen does.
 func TestEpiloguePanics(t *testing.T) {
 	v := make([]float32, 12)
 	for name, e := range map[string]epilogue{
@@ -149,7 +149,7 @@ func TestEpiloguePanics(t *testing.T) {
 	}
 }
 
-// Without products there is still what follows them.
+// The epilogue is applied even if there are no products.
 func TestEpilogueWithoutProducts(t *testing.T) {
 	c := []float32{1, -2, 3, -4}
 	multiplyThen(false, false, 2, 2, 0, 1, nil, 1, nil, 2, 1, c, 2, epilogue{op: biasReLU, operand: []float32{1, 1}})

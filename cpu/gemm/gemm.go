@@ -4,30 +4,32 @@ import (
 	"fspda/cpu/tile"
 )
 
-// gemm computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine. op(X) is X, or Xᵀ where
-// its trans is set; op(A) is m×k, op(B) k×n, C m×n, all row-major with rows lda, ldb and ldc apart,
-// and C overlaps neither.
+// Multiply computes C = alpha·op(A)·op(B) + beta·C on the calling goroutine, as sgemm of the BLAS
+// does for row-major matrices. op(X) is X, or Xᵀ if its trans is set; op(A) is m×k, op(B) k×n, C
+// m×n, with rows lda, ldb and ldc numbers apart. C must not overlap A or B. It panics if a matrix
+// does not fit into its slice, or if its rows overlap.
 //
-// Every element is defined to the last bit. The k products are cut into as few chunks of at most
-// gemmDepth as there must be, whose lengths differ by one at most, the longer ones first. In each
+// Every element is defined to the last bit. The k products are cut into the fewest chunks of at
+// most tile.Depth products, whose lengths differ by one at most, the longer ones first. In each
 // chunk
 //
 //	s = +0;  s = fma(A[i][p], B[p][j], s) for ascending p;  C[i][j] = fma(alpha, s, b·C[i][j])
 //
 // where fma rounds once, b is beta in the first chunk and 1 in the others, and b·C is rounded; in a
 // first chunk with beta = 0 it is C[i][j] = alpha·s, whatever C held. So the result depends on the
-// operands alone: not on addresses, cores, the instruction set, the architecture, or the rest of
-// the product. The sign and the payload of a NaN are not defined. k = 0 or alpha = 0 leave beta·C
-// and look at neither factor.
+// operands only: not on addresses, cores, the instruction set, the architecture, or the rest of the
+// product. The sign and the payload of a NaN are not defined. With k = 0 or alpha = 0 the result is
+// beta·C, and A and B are not read.
 //
-// The error is that of a sum: |C − exact| ≤ (min(k,gemmDepth) + ⌈k/gemmDepth⌉ +
-// 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|) to first order.
+// The error is that of a sum, to first order:
+//
+//	|C − exact| ≤ (min(k,Depth) + ⌈k/Depth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|)
 func Multiply(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
 	multiplyThen(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, epilogue{})
 }
 
-// gemmThen is gemm with something to follow.
+// multiplyThen is Multiply with an epilogue.
 func multiplyThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int, then epilogue) {
 	va, vb, vc := operandView(transA, a, lda), operandView(transB, b, ldb), tile.RowMajor(c, ldc)

@@ -11,7 +11,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// implementations is the product with every instruction set of this processor.
+// implementations returns the product with every instruction set of this processor.
 func implementations() []implementation {
 	var all []implementation
 	for _, i := range isa.Available() {
@@ -24,7 +24,7 @@ func implementations() []implementation {
 	return all
 }
 
-// A product is the same with the sets in any order, and with none.
+// Without assembly the product is the same.
 func TestProductWithoutAssembly(t *testing.T) {
 	c := []float32{float32(math.NaN())}
 	isa.With(isa.Go, func() { Multiply(false, false, 1, 1, 2, 2, []float32{1, 2}, 2, []float32{3, 4}, 1, 0, c, 1) })
@@ -33,7 +33,7 @@ func TestProductWithoutAssembly(t *testing.T) {
 	}
 }
 
-// The workspace of a product has room for the strips and panels of every set.
+// The workspace of a product fits the strips and panels of every set.
 func TestWorkspaceFitsTiles(t *testing.T) {
 	for _, i := range isa.Available() {
 		s := tile.SetOf(i)

@@ -2,5 +2,5 @@
 
 package gemm
 
-// implementations is empty: there is only the Go one.
+// implementations is empty: there is only the product in Go.
 func implementations() []implementation { return nil }

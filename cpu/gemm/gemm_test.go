@@ -12,17 +12,17 @@ import (
 	"fspda/cpu/tile"
 )
 
-// implementation is a way to compute gemm beside productPlain.
+// implementation is an implementation of the product other than plainProduct.
 type implementation struct {
 	name    string
 	product func(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue)
 	peak    func() float64 // GFLOP/s
 }
 
-// layouts says which factors of a product are stored transposed.
+// layouts lists which operands of a product are stored transposed.
 var layouts = []struct{ transA, transB bool }{{false, false}, {false, true}, {true, false}, {true, true}}
 
-// strides returns the distances of rows of the packed operands of a product.
+// strides returns the row strides of contiguous operands of a product.
 func strides(transA, transB bool, m, n, k int) (lda, ldb int) {
 	lda, ldb = k, n
 	if transA {
@@ -34,7 +34,7 @@ func strides(transA, transB bool, m, n, k int) (lda, ldb int) {
 	return lda, ldb
 }
 
-// stored returns op(A), rows×cols, as a view of data that has rows ld apart.
+// stored returns op(A), rows×cols, as a view of data whose rows lie ld apart.
 func stored(trans bool, data []float32, ld int) tile.View {
 	if trans {
 		return tile.ColMajor(data, ld)
@@ -64,7 +64,7 @@ func (p problem) operands() (a, b tile.View, c []float32, ldc int) {
 	return a, b, kerneltest.Noise("c", p.skip+(p.m+1)*ldc), ldc
 }
 
-// twins holds every implementation against productPlain: each bit of C, and each word before,
+// twins compares every implementation with plainProduct: each bit of C, and each word before,
 // between and behind its rows.
 func twins(t *testing.T, p problem) {
 	t.Helper()
@@ -86,7 +86,7 @@ func TestGemmTwinsOfEveryTile(t *testing.T) {
 	widths := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 23, 24, 25, 31, 32, 33, 40, 41, 47, 48,
 		49, 63, 64, 65}
 	next, step := 0, 1
-	if kerneltest.Race { // slows the Go twin down and finds nothing in either
+	if kerneltest.Race { // the race detector slows the loop in Go down and finds nothing in either
 		step = 7
 	}
 	for _, l := range layouts {
@@ -102,7 +102,7 @@ func TestGemmTwinsOfEveryTile(t *testing.T) {
 	}
 }
 
-// Around the ends of blocks of products, rows and columns, and where rows are a page apart.
+// Sizes around the ends of blocks of products, rows and columns, and rows that lie a page apart.
 func TestGemmTwinsOfBlocks(t *testing.T) {
 	next := 0
 	for _, l := range layouts {
@@ -115,7 +115,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 			twins(t, problem{s[0], s[1], s[2], l.transA, l.transB, f.alpha, f.beta, next % 4, 0})
 			next++
 		}
-		// packed for the sake of the cache
+		// packed because of their stride
 		for _, s := range [][3]int{{15, 129, 390}, {65, 128, 11}, {29, 200, 8}, {7, 1024, 5}} {
 			p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 1, 0, 0}
 			_, _, c, ldc := p.operands()
@@ -131,7 +131,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 	}
 }
 
-// No address within a cache line matters, of no operand.
+// Results do not depend on the alignment of any operand.
 func TestGemmEveryAlignment(t *testing.T) {
 	for _, l := range layouts {
 		for skip := range 16 {
@@ -141,7 +141,7 @@ func TestGemmEveryAlignment(t *testing.T) {
 	}
 }
 
-// tryGemm compares gemm with sums in float64.
+// tryGemm compares Multiply with sums in float64.
 func tryGemm(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
@@ -202,8 +202,8 @@ func FuzzGemm(f *testing.F) {
 	})
 }
 
-// Cᵀ = Bᵀ·Aᵀ to the last bit, and a row or column alone is what it is in company: where an element
-// lies in its tile does not matter.
+// Cᵀ = Bᵀ·Aᵀ to the last bit, and a row or column computed separately is the same: results do not
+// depend on where in its tile an element lies.
 func TestGemmPositionDoesNotMatter(t *testing.T) {
 	const m, n, k = 31, 45, 400
 	a, b, c := kerneltest.Noise("a", m*k), kerneltest.Noise("b", k*n), make([]float32, m*n)
@@ -222,7 +222,8 @@ func TestGemmPositionDoesNotMatter(t *testing.T) {
 	}
 }
 
-// What is no ordinary number goes the same way in all implementations, and only where it belongs.
+// Infinities, NaN, denormal and huge numbers give the same in all implementations, and affect only
+// their own elements.
 func TestGemmOfSpecials(t *testing.T) {
 	const m, n, k = 17, 35, 9
 	inf := float32(math.Inf(1))
@@ -233,7 +234,7 @@ func TestGemmOfSpecials(t *testing.T) {
 			for i := range 7 {
 				b[2*n+i] = 0
 			}
-			a[3*k+1], b[n+1] = 0x1p-100, 0x1p-45 // a product without full precision
+			a[3*k+1], b[n+1] = 0x1p-100, 0x1p-45 // a denormal product
 			want := make([]float32, m*n)
 			plainProduct(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
 			for _, with := range implementations() {
@@ -256,7 +257,7 @@ func TestGemmOfSpecials(t *testing.T) {
 	}
 }
 
-// Products so small that float32 has few bits for them, or none.
+// Products that are denormal or underflow to zero.
 func TestGemmDenormals(t *testing.T) {
 	const m, n, k = 15, 33, 20
 	a, b := kerneltest.Noise("a", m*k), kerneltest.Noise("b", k*n)
@@ -283,8 +284,8 @@ func TestGemmDenormals(t *testing.T) {
 	}
 }
 
-// A beta of zero overwrites: what C held does not matter, even NaN, in any number of blocks; nor
-// does the sign of the zero.
+// beta = 0 overwrites: old contents of C do not matter, even NaN, in any number of blocks; nor does
+// the sign of the zero.
 func TestGemmOverwrites(t *testing.T) {
 	zero := float32(0)
 	for _, k := range []int{0, 1, tile.Depth + 1} {
@@ -314,7 +315,7 @@ func TestGemmOverwrites(t *testing.T) {
 	}
 }
 
-// Without products C is scaled, and neither factor is looked at.
+// Without products C is scaled, and A and B are not read.
 func TestGemmWithoutProducts(t *testing.T) {
 	nan := []float32{float32(math.NaN()), float32(math.NaN())}
 	for _, s := range []struct {
@@ -333,7 +334,7 @@ func TestGemmWithoutProducts(t *testing.T) {
 	Multiply(false, false, 5, 0, 5, 1, nil, 5, nil, 1, 0, nil, 1)
 }
 
-// The assembly trusts lengths, so gemm does not.
+// The assembly does not check bounds, so Multiply must.
 func TestGemmPanics(t *testing.T) {
 	v := make([]float32, 12)
 	for name, call := range map[string]func(){
@@ -386,7 +387,7 @@ var gemmShapes = []struct {
 	{false, true, 16, 100, 784},
 }
 
-// A product neither depends on the number of cores nor leaves its goroutine, and allocates nothing.
+// A product does not depend on the number of cores, stays on its goroutine, and allocates nothing.
 func TestGemmStaysOnItsGoroutine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, s := range gemmShapes {
@@ -413,8 +414,8 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 	}
 }
 
-// BenchmarkGemm reports the mean rate, that of the fastest product, and the latter as a part of
-// what the multiply-adds of one core could do.
+// BenchmarkGemm reports the mean rate, the rate of the fastest product, and the latter as a part of
+// the peak of one core.
 func BenchmarkGemm(b *testing.B) {
 	for _, with := range append(implementations(), implementation{"go", plainProduct, func() float64 { return 0 }}) {
 		for _, s := range gemmShapes {

@@ -6,7 +6,7 @@ import (
 	"fspda/device"
 )
 
-// linearKernels are fully connected layers and their gradients, each of which is a matrix product and what follows it.
+// Kernels are fully connected layers and their gradients: matrix products with an epilogue.
 var Kernels = kernel.Table{
 	device.Linear:             productKernel(linear(addBias)),
 	device.LinearSigmoid:      productKernel(linear(biasSigmoid)),
@@ -18,7 +18,7 @@ var Kernels = kernel.Table{
 	device.LinearGradWDecay:   {Run: linearGradWDecay},
 }
 
-// productKernel is a kernel that computes one matrix product in parts.
+// productKernel returns a kernel that computes one matrix product, in parts.
 func productKernel(call func(o *kernel.Args) call) kernel.Kernel {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)
@@ -42,7 +42,7 @@ func linear(then epilogueOp) func(o *kernel.Args) call {
 	}
 }
 
-// linearGradX: dx = dy·W, times (dy·W)·y·(1-y) with bySigmoid, or where y > 0, else 0, with byReLU.
+// linearGradX: dx = dy·W; with timesSigmoidGrad times y·(1-y); with timesReLUGrad 0 unless y > 0.
 func linearGradX(then epilogueOp) func(o *kernel.Args) call {
 	return func(o *kernel.Args) call {
 		e := epilogue{op: then}
@@ -55,8 +55,8 @@ func linearGradX(then epilogueOp) func(o *kernel.Args) call {
 	}
 }
 
-// gradW: dW = dyᵀ·x. The transpose xᵀ·dy has rows as short as there are outputs, which fill fewer lanes of a
-// vector: with ten outputs it would be half again slower.
+// gradW: dW = dyᵀ·x. The transpose xᵀ·dy has rows as short as the number of outputs, which fill
+// fewer lanes of a vector: with ten outputs it takes one and a half times as long.
 func gradW(o *kernel.Args) call {
 	x, dy, dw := o.In[0], o.In[1], o.Out[0]
 	m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
@@ -75,7 +75,7 @@ func linearGradW(o *kernel.Args) error {
 	return nil
 }
 
-// gradWPart is a part of the product, and, as the last part, the column sums.
+// gradWPart computes a part of the product, and as the last part the column sums.
 func gradWPart(o *kernel.Args, part, of int) {
 	if part < of-1 {
 		g := gradW(o)
@@ -86,8 +86,8 @@ func gradWPart(o *kernel.Args, part, of int) {
 	vec.ColumnSums(o.Out[1], o.In[1], o.Dims[0], o.Dims[1])
 }
 
-// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added to all of dW at once: in pieces between the products it
-// takes three times as long.
+// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added in one pass over
+// dW: in pieces between the products it takes three times as long.
 func linearGradWDecay(o *kernel.Args) error {
 	if err := linearGradW(o); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// The three kernels are tied by ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the transposes
-// of the forward map.
+// The three kernels satisfy ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the adjoints of the
+// forward map.
 func TestLinearAdjoint(t *testing.T) {
 	for _, s := range [][3]int{{1, 1, 1}, {5, 3, 7}, {65, 129, 33}, {70, 10, 200}} {
 		m, n, k := s[0], s[1], s[2]
@@ -61,7 +61,7 @@ func BenchmarkLinear(b *testing.B) {
 	}
 }
 
-// inner is the scalar product.
+// inner returns the scalar product.
 func inner(x, y []float32) float64 {
 	sum := 0.0
 	for i, v := range x {

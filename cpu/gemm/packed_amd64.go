@@ -10,60 +10,59 @@ import (
 	"fspda/cpu/tile"
 )
 
-// Blocks of op(A) and op(B) that are worked on at a time: a strip of A stays in the first cache,
-// the columns of B in the second. The rows of a block lie in the third if they are packed; more of
-// them share the packing of B.
+// Block sizes: a strip of A stays in the first-level cache, and the columns of B of a block in the
+// second. The rows of a block fit into the third if they are packed; more rows share the packing of
+// B.
 const (
 	blockRows = 1120 // a multiple of the height of the highest tile
 	blockCols = 256
-	stripRows = 16 // distance of columns of a packed strip of A
+	stripRows = 16 // distance of the columns of a packed strip of A
 )
 
-// Packed strips and panels are a column of theirs longer than they need be. Else they would begin
-// at a multiple of 4 KB from each other for the usual depth, and what is written to all of them
-// side by side would meet in the same lines of the first cache.
+// stripSize is the length of a packed strip. Packed strips and panels are one column longer than
+// needed. Otherwise they would lie a multiple of 4 KB apart for the usual depth, and writing to all
+// of them in turn would hit the same sets of the first-level cache.
 func stripSize(depth int) int { return stripRows * (depth + 1) }
 
-// panelAt is where the packed panel that begins at a column of op(B) lies.
+// panelOffset is where the packed panel that begins at a column of op(B) lies.
 func panelOffset(col, depth int) int { return col * (depth + 1) }
 
-// workspace is the room for packed operands. One call has one; the pool keeps them, so that calls
-// allocate nothing.
+// workspace is memory for packed operands. Each call takes one from a pool, so that calls allocate
+// nothing.
 type workspace struct {
-	a, b   []float32 // a grows when it is needed
-	wholeB []float32 // of op(B) where it is packed at once: grows, too
+	a, b   []float32 // a grows when needed
+	wholeB []float32 // all of op(B), if it is packed at once; grows when needed
 	tile   tile.Args
 }
 
 var workspaces = sync.Pool{New: func() any { return &workspace{b: kernel.Aligned(panelOffset(blockCols, tile.Depth))} }}
 
-// job is one call.
+// job is one call of blockedProduct.
 type job struct {
 	*tile.Set
 	*workspace
 	m, n, k      int
 	parts        int // of the rows
 	a, b, c      tile.View
-	bytesB       kernel.ByteMatrix // instead of b, or no bytes
+	bytesB       kernel.ByteMatrix // in place of b, if it has bytes
 	packA, packB bool
-	firstPacked  int       // the first column of the block at work that lies in the workspace
-	panelBuf     []float32 // the workspace of that block's op(B)
-	// in the workspace, from one chunk of op(B) to the next, where all of it is packed at once;
-	// else 0
+	firstPacked  int       // the first column of the current block that is packed
+	panelBuf     []float32 // the packed panels of the current block
+	// distance in the workspace of the chunks of op(B), if all of it is packed at once; else 0
 	chunkSize     int
 	epilogue      epilogue
-	nextStrip     unsafe.Pointer // what the next strip of A needs: a line every stepA bytes from here on
+	nextStrip     unsafe.Pointer // the next strip of A: the lines to prefetch, nextStripStep bytes apart
 	nextStripStep int
-	nextRows      cacheLines // what the next strip needs of op(A), from memory
-	nextBlock     cacheLines // what the next block needs of op(B)
+	nextRows      cacheLines // rows of op(A) of the next strip, to prefetch from memory
+	nextBlock     cacheLines // of op(B), to prefetch for the next block
 	nextBytes     bytePrefetch
 }
 
-// block is a piece of a job: the products p to p+depth of rows×cols elements of C, from row i and
-// column col on.
+// block is a part of a job: products p to p+depth of rows×cols elements of C, from row i and column
+// col on.
 type block struct{ part, i, rows, chunk, p, depth, col, cols int }
 
-// product is gemmThen without its checks.
+// packedProduct computes a product with the micro-kernels of s, as its transpose if that is faster.
 func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
 	if worthTransposing(s, m, n, k, a, b, beta) {
 		transposedProduct(s, m, n, k, alpha, a, kernel.ByteMatrix{}, b, c, then)
@@ -72,7 +71,7 @@ func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta
 	blockedProduct(s, m, n, k, alpha, a, b, kernel.ByteMatrix{}, beta, c, then)
 }
 
-// multiply is product as it stands. op(B) is b, or e where that has bytes.
+// blockedProduct computes a product block by block. op(B) is b, or e if that has bytes.
 func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32, c tile.View, then epilogue) {
 	w := workspaces.Get().(*workspace)
 	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
@@ -99,8 +98,8 @@ func (j *job) blockAt(part, chunk, col int) block {
 	return block{part, i, rows, chunk, p, depth, col, min(blockCols, j.n-col)}
 }
 
-// after returns the block that follows: further columns, then further products, then further rows,
-// and none of any at the end.
+// after returns the next block: further columns, then further products, then further rows. At the
+// end it returns an empty block.
 func (j *job) after(b *block) block {
 	switch {
 	case b.col+b.cols < j.n:
@@ -113,16 +112,16 @@ func (j *job) after(b *block) block {
 	return block{}
 }
 
-// keepsAll says whether op(B) is small enough to be packed at once and stay in the second cache,
-// while strip after strip of C takes all of its products: C then is added to while it lies in the
-// first cache, and op(A) is read as it lies in memory.
+// packsWholeB reports whether op(B) is small enough to be packed at once and stay in the
+// second-level cache, while each strip of C takes all of its products in turn: C is then added to
+// while it is in the first-level cache, and op(A) is read in memory order.
 func (j *job) packsWholeB() bool {
 	const most = 1 << 17
 	return j.packB && !j.packA && j.a.ColStride == 1 && j.n <= blockCols && tile.Chunks(j.k) > 1 && j.n*j.k <= most &&
 		j.m >= 2*len(j.Tiles)
 }
 
-// packAll packs op(B), and makes every strip a part of its own.
+// packWholeB packs op(B), and makes every strip a part.
 func (j *job) packWholeB() {
 	chunks := tile.Chunks(j.k)
 	_, depth := kernel.Split(0, chunks, j.k)
@@ -137,23 +136,23 @@ func (j *job) packWholeB() {
 	j.parts = j.strips(j.m)
 }
 
-// A page of memory holds that many numbers. Rows so far apart compete for the same lines of a
-// cache.
+// pageFloats is the number of float32 in a page of memory. Rows so far apart compete for the same
+// sets of a cache.
 const pageFloats = 1024
 
-// worthPackingA says whether op(A) is to be packed. The micro-kernels read it in place at nearly
-// the same speed, unless its rows meet in the cache.
+// shouldPackA reports whether to pack op(A). The micro-kernels read it in place at nearly the same
+// speed, unless its rows compete for the same cache sets.
 func shouldPackA(a tile.View, n int) bool {
 	return max(a.RowStride, a.ColStride)%pageFloats == 0 && n >= 4*32
 }
 
-// worthPackingB says whether op(B) is to be packed. They need the columns side by side, and where
-// there are many rows of C to share the cost, rows that lie together.
+// shouldPackB reports whether to pack op(B). The micro-kernels need contiguous columns; and if many
+// rows of C share the cost, contiguous panels are faster.
 func shouldPackB(b tile.View, m int) bool {
 	return b.ColStride != 1 || m >= 512 || b.RowStride%pageFloats == 0 && m >= 64
 }
 
-// block does the work of b, and has the caches fetch what the next block needs.
+// block computes b, and prefetches the operands of the next block.
 func (j *job) block(b, next *block, beta float32) {
 	strips := j.strips(b.rows)
 	if j.packA && b.col == 0 {
@@ -216,11 +215,11 @@ func (j *job) block(b, next *block, beta float32) {
 	}
 }
 
-// strips is how many strips so many rows make: as few as possible, of nearly the same height, the
-// higher ones first.
+// strips returns into how many strips to divide so many rows: as few as possible, whose heights
+// differ by one at most, the higher ones first.
 func (j *job) strips(rows int) int { return (rows + len(j.Tiles) - 1) / len(j.Tiles) }
 
-// packStrips packs op(A): strip s at s·stripRows·depth, its columns stripRows apart.
+// packStrips packs op(A): strip s at s·stripSize(depth), its columns stripRows apart.
 func (j *job) packStrips(a tile.View, strips, rows, depth int) {
 	size := stripSize(depth)
 	j.workspace.a = kernel.Grow(j.workspace.a, strips*size)
@@ -237,7 +236,7 @@ func (j *job) packStrips(a tile.View, strips, rows, depth int) {
 	}
 }
 
-// panelsAt packs depth rows and some columns of op(B), from element p,col on. See panels.
+// packPanelsAt packs depth rows and some columns of op(B), from element p,col on. See packPanels.
 func (j *job) packPanelsAt(p, col, cols, depth int) (first int) {
 	if j.bytesB.Bytes != nil {
 		return j.packBytePanels(j.bytesB.From(p, col), cols, depth)
@@ -245,8 +244,8 @@ func (j *job) packPanelsAt(p, col, cols, depth int) (first int) {
 	return j.packPanels(j.b.From(p, col), cols, depth)
 }
 
-// panels packs columns of op(B), as many as are to be packed, and returns the first: the panel that
-// begins at column c is at c·depth.
+// packPanels packs the columns of op(B) that need it and returns the first of them. The panel that
+// begins at column c is at panelOffset(c, depth).
 func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
 	wide := 2 * j.Lanes
 	if !j.packB {
@@ -273,7 +272,7 @@ func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
 	return first
 }
 
-// strip computes a strip of C, tile after tile.
+// strip computes a strip of C, tile by tile.
 func (j *job) strip(height int, b *block, c []float32) {
 	wide, t := 2*j.Lanes, &j.tile
 	tiles := &j.Tiles[height-1]

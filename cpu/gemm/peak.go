@@ -6,12 +6,11 @@ import (
 	"fspda/cpu/tile"
 )
 
-// Peak measures the multiply-adds of one core that wait for no memory, in GFLOP/s (two operations
-// each), over a stretch of d: what no product of matrices that takes as long exceeds. A core runs
-// faster for some microseconds than it can for long, so a kernel is to be held against a stretch of
-// its own length. It uses the widest instructions this package does. Where the package has no
-// assembly it returns the rate of a product that lies in the first cache. The result depends on the
-// clock and is for people only.
+// Peak measures the multiply-adds of one core without access to memory, in GFLOP/s (two operations
+// each), during a time of d: no matrix product that takes as long exceeds it. A core runs faster
+// for some microseconds than for long, so compare a kernel with a time of its own length. It uses
+// the widest instructions that products use. Without assembly it returns the rate of a product in
+// the first-level cache. The result varies with the clock rate: use it for reports only.
 func Peak(d time.Duration) float64 {
 	if p := tile.Peak(d); p > 0 {
 		return p

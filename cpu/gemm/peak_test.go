@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/isa"
 )
 
-// No product is faster than the peak, within what a busy machine explains, and a large one comes
+// No product is faster than the peak, within the noise of a busy machine, and a large one comes
 // near it.
 func TestPeak(t *testing.T) {
 	const rounds = 20

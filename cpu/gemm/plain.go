@@ -5,8 +5,8 @@ import (
 	"fspda/cpu/tile"
 )
 
-// productPlain is gemmThen in Go: its meaning, and the product where there is no assembly. The
-// assembly gives the same bits.
+// plainProduct is the definition of the product in Go, and runs where there is no assembly. The
+// assembly is bit-identical.
 func plainProduct(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
 	for chunk := range tile.Chunks(k) {
 		p, depth := kernel.Split(chunk, tile.Chunks(k), k)

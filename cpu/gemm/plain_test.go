@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// The product in Go is the definition at gemm, element by element.
+// The product in Go is that of the doc of Multiply, element by element.
 func TestProductPlain(t *testing.T) {
 	for _, k := range []int{1, 5, tile.Depth, tile.Depth + 1, 2*tile.Depth + 3} {
 		for m := 1; m <= 2*tile.PlainRows+1; m++ {
@@ -33,13 +33,13 @@ func TestProductPlain(t *testing.T) {
 	}
 }
 
-// defined is one element of C, as gemm says.
+// definedElement returns one element of C, as the doc of Multiply defines it.
 func definedElement(row, column []float32, k, ldb int, alpha, beta, c float32) float32 {
 	end := 0
 	for left := (k + tile.Depth - 1) / tile.Depth; left > 0; left-- {
 		var s float32
 		begin := end
-		end += (k - begin + left - 1) / left // the longest that leaves the others no longer
+		end += (k - begin + left - 1) / left // the longest chunk that leaves the others no longer
 		for p := begin; p < end; p++ {
 			s = float32(tile.FMA(float64(row[p]), float64(column[p*ldb]), float64(s)))
 		}

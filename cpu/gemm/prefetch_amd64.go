@@ -10,21 +10,21 @@ import (
 	"fspda/cpu/vec"
 )
 
-// Every product of a micro-kernel asks the caches for one line that will be needed later. A strip
-// of C has more tiles than its successor's strip of A has lines: the last tile asks for that strip,
-// and the others for the next block of B, line by line.
+// Every product of a micro-kernel prefetches one cache line. The last tile of a strip prefetches
+// the next strip of A, and the other tiles the next block of B: a strip of C has more tiles than
+// the next strip of A has lines.
 
-// lines is a part of a matrix, to be asked for: so many lines, of each of its rows or of each piece
+// cacheLines is a part of a matrix to prefetch: a number of lines of each of its rows, or of pieces
 // of memory.
 type cacheLines struct {
 	addr   unsafe.Pointer
 	count  int
 	step   int // bytes from row to row, or from line to line of a piece
-	stride int // bytes to what is to be asked for next
+	stride int // bytes from one prefetch to the next
 }
 
-// linesOf is the lines of rows×cols elements of v, none where its rows are a multiple of a page
-// apart: they would drive each other out.
+// linesOf returns the lines of rows×cols elements of v, or none if its rows lie a multiple of a
+// page apart: they would evict each other.
 func linesOf(v tile.View, rows, cols int) cacheLines {
 	if v.ColStride != 1 {
 		v, cols = v.T(), rows
@@ -35,7 +35,7 @@ func linesOf(v tile.View, rows, cols int) cacheLines {
 	return cacheLines{unsafe.Pointer(&v.Data[0]), (cols + kernel.LineFloats - 1) / kernel.LineFloats, 4 * v.RowStride, kernel.CacheLine}
 }
 
-// take takes the next line of all rows, or the next piece: where it begins, nil where none is left.
+// next returns the address of the next line or piece, nil if none is left.
 func (l *cacheLines) next() (at unsafe.Pointer) {
 	if l.count == 0 {
 		return nil
@@ -47,8 +47,8 @@ func (l *cacheLines) next() (at unsafe.Pointer) {
 	return at
 }
 
-// expectMore makes a tile that is not the last of its strip ask for a piece of the next strip's
-// rows, or else for a line of the next block.
+// prefetchInTile makes a tile that is not the last of its strip prefetch a piece of the next
+// strip's rows, or else a line of the next block.
 func (j *job) prefetchInTile(t *tile.Args) {
 	if at := j.nextRows.next(); at != nil {
 		setPrefetch(t, at, j.nextRows.step)
@@ -57,8 +57,8 @@ func (j *job) prefetchInTile(t *tile.Args) {
 	setPrefetch(t, j.nextBlock.next(), j.nextBlock.step)
 }
 
-// askFirst asks the second cache for the first strip of op(A), as far as b reads it, while op(B) is
-// packed.
+// prefetchFirstRows prefetches the first strip of op(A), as far as b reads it, into the
+// second-level cache, while op(B) is packed.
 func (j *job) prefetchFirstRows(b *block) {
 	if j.packA || j.a.ColStride != 1 {
 		return
@@ -71,11 +71,11 @@ func (j *job) prefetchFirstRows(b *block) {
 	vec.PrefetchRows((*uint8)(unsafe.Pointer(&j.a.Data[0])), &at[0], height, 4*b.depth)
 }
 
-// hintRows has the second cache fetch rows of op(A), all of their products, while the first chunk
-// of those of the strip before is at work: what the last tile of a strip can ask for is too little
-// where a chunk is a part of long rows.
+// prefetchRows prefetches all products of some rows of op(A) into the second-level cache, while the
+// first chunk of the strip before is computed: if chunks are parts of long rows, the last tile of a
+// strip can prefetch too little.
 func (j *job) prefetchRows(a *tile.View, at, rows int, b *block) {
-	const most = 1 << 17 // numbers of op(A): half of the second cache
+	const most = 1 << 17 // numbers of op(A): half of the second-level cache
 	j.nextRows = cacheLines{}
 	if j.packA || a.ColStride != 1 || b.p > 0 || b.depth == j.k || j.m*a.RowStride > most || at >= len(a.Data) {
 		return
@@ -85,7 +85,7 @@ func (j *job) prefetchRows(a *tile.View, at, rows int, b *block) {
 	j.nextRows = cacheLines{unsafe.Pointer(&a.Data[at]), (left + piece - 1) / piece, kernel.CacheLine, piece}
 }
 
-// expect makes a tile ask for a line every step bytes from at on, or for nothing new.
+// setPrefetch makes a tile prefetch a line every step bytes from at on, or nothing if at is nil.
 func setPrefetch(t *tile.Args, at unsafe.Pointer, step int) {
 	t.Ahead, t.Step = 0, 0
 	if at != nil {
@@ -93,18 +93,18 @@ func setPrefetch(t *tile.Args, at unsafe.Pointer, step int) {
 	}
 }
 
-// hint makes a strip of op(A), so many rows from number at of a on, what the last tile of a strip
-// asks for in its depth products.
+// prefetchStrip makes the last tile of a strip prefetch a strip of op(A), so many rows from number
+// at of a on, during depth products.
 func (j *job) prefetchStrip(a *tile.View, at, rows, depth int) {
-	if a.RowStride == 1 { // its piece of every column, up to the end, which may lie in a further line
+	if a.RowStride == 1 { // the strip's part of every column, up to its end, which may lie in another line
 		j.nextStrip, j.nextStripStep = unsafe.Pointer(&a.Data[min(at+rows, len(a.Data))-1]), 4*a.ColStride
 		return
 	}
-	j.nextStrip, j.nextStripStep = unsafe.Pointer(&a.Data[at]), 4*(rows*a.RowStride/depth) // its rows as they follow one another
+	j.nextStrip, j.nextStripStep = unsafe.Pointer(&a.Data[at]), 4*(rows*a.RowStride/depth) // contiguous rows
 }
 
-// hintFirst is hint for the first strip of a block to come, if there is one and it lies where it
-// will be read.
+// prefetchFirstStrip is prefetchStrip for the first strip of the next block, if there is one and it
+// lies where it will be read.
 func (j *job) prefetchFirstStrip(b *block, rows int) {
 	j.nextStrip, j.nextStripStep = nil, 0
 	switch {
@@ -118,8 +118,8 @@ func (j *job) prefetchFirstStrip(b *block, rows int) {
 	}
 }
 
-// hintShare is hint where every strip takes all of its products in turn: in each chunk the last
-// tile asks for its share of the next strip.
+// prefetchStripPart is used if every strip takes all of its products in turn: in each chunk the
+// last tile prefetches a share of the next strip.
 func (j *job) prefetchStripPart(b *block) {
 	j.nextStrip, j.nextStripStep = nil, 0
 	if b.part+1 == j.parts {

@@ -7,12 +7,12 @@ import (
 	"fspda/cpu/tile"
 )
 
-// product is gemmThen without its checks.
+// product is multiplyThen without its checks.
 func product(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
 	plainProduct(m, n, k, alpha, a, b, beta, c, then)
 }
 
-// takesBytes says whether products over so many examples take them as bytes.
+// TakesBytes reports whether products over so many examples can read them as bytes.
 func TakesBytes(int) bool { return false }
 
 func productOfBytesA(int, int, int, float32, kernel.ByteMatrix, tile.View, tile.View, epilogue) {

@@ -8,11 +8,11 @@ import (
 	"fspda/internal/rng"
 )
 
-// rate measures the speed of this machine's matrix product C = op(A)·op(B), C m×n, inner length k,
-// on one core, in GFLOP/s (2mnk operations a product). It goes round the layouts A·B, A·Bᵀ and Aᵀ·B
-// for at least d, and returns the rate of the fastest single product: what stands for the peak of a
-// machine whose products are in Go. The factors are random, since a processor may spend less power
-// on zeros and run faster. The result depends on the clock and is for people only.
+// rate measures the speed of the product C = op(A)·op(B), C m×n, inner length k, on one core, in
+// GFLOP/s (2mnk operations a product). It repeats the layouts A·B, A·Bᵀ and Aᵀ·B for at least d,
+// and returns the rate of the fastest product. It stands for the peak of a machine whose products
+// are in Go. The operands are random, since a processor may spend less power on zeros and run
+// faster.
 func rate(m, n, k int, d time.Duration) float64 {
 	if m < 1 || n < 1 || k < 1 {
 		panic("cpu: rate of an empty product")
@@ -23,7 +23,7 @@ func rate(m, n, k int, d time.Duration) float64 {
 		func() { Multiply(false, true, m, n, k, 1, a, k, b, k, 0, c, n) },
 		func() { Multiply(true, false, m, n, k, 1, a, m, b, n, 0, c, n) },
 	}
-	// Small products are timed together, so that the clock's own cost stays below a percent.
+	// Small products are timed together, so that the cost of the clock stays below a percent.
 	repeat := 1 + int(2e6/(2*float64(m)*float64(n)*float64(k)))
 	fastest := time.Duration(math.MaxInt64)
 	for begin, rounds := time.Now(), 0; rounds < 2 || time.Since(begin) < d; rounds++ {

@@ -9,26 +9,28 @@ import (
 	"fspda/cpu/tile"
 )
 
-// turnedRows is how many rows of C are computed as columns at a time.
+// transposedRows is how many rows of C are computed as columns at a time.
 const transposedRows = blockCols
 
-// turnedRoom holds those columns. It is apart from workspace, which the product within needs too:
-// whoever took one for this and one for that would find the room in the wrong one the next time.
+// transposedBuffer holds those columns. It is not part of workspace, which the inner product uses
+// too: pooled workspaces would then often lack the larger buffer.
 type transposedBuffer struct{ c []float32 }
 
 var transposedBuffers = sync.Pool{New: func() any { return new(transposedBuffer) }}
 
-// worthTurning says whether C is better computed as (Bᵀ·Aᵀ)ᵀ, which has the same bits: products
-// commute, and the order of sums is that of k. It is where C has few columns beside whole vectors,
-// so that lanes would work for nothing. The costs are in multiply-adds of whole vectors, two of
-// which a processor does at a time.
+// worthTransposing reports whether C is faster to compute as (Bᵀ·Aᵀ)ᵀ, which is bit-identical:
+// products commute, and the order of sums is that of k. That is so if C has few columns in addition
+// to whole vectors, so that lanes would stay idle. Costs are in multiply-adds of whole vectors, two
+// of which a processor does at a time.
 func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bool {
 	if beta != 0 || m < 2*s.Lanes || n%s.Lanes == 0 || n > maxTransposedCols {
 		return false
 	}
 	const chains = 4 // rows of a tile that keep the multipliers busy
 	whole := func(n int) int { return (n + s.Lanes - 1) / s.Lanes }
-	moved := 0 // numbers more than as it is; moving two costs as much as a multiply-add, within the second cache
+	// additional numbers to move; moving two costs as much as a multiply-add, within the
+	// second-level cache
+	moved := 0
 	if shouldPackB(b, m) {
 		moved -= n * k
 	}
@@ -38,11 +40,11 @@ func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bo
 	return max(n, chains)*k*whole(m)+(moved+m*n)/2 < m*k*whole(n)
 }
 
-// turnedCols is the most columns of C where lanes without work matter.
+// maxTransposedCols is the largest number of columns of C for which idle lanes matter.
 const maxTransposedCols = 160
 
-// productTurned is product with beta = 0, some rows of C after the other as columns of its
-// transpose. op(A) is a, or e where that has bytes.
+// transposedProduct computes a product with beta = 0, in groups of rows of C that it computes as
+// columns of the transpose. op(A) is a, or e if that has bytes.
 func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e kernel.ByteMatrix, b, c tile.View, then epilogue) {
 	room := transposedBuffers.Get().(*transposedBuffer)
 	room.c = kernel.Grow(room.c, n*transposedRows)
@@ -63,7 +65,7 @@ func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e k
 	transposedBuffers.Put(room)
 }
 
-// turnBack writes rows×cols elements of c, and no other: c[i][j] = t[j][i].
+// storeTransposed writes rows×cols elements of c, and no other: c[i][j] = t[j][i].
 func storeTransposed(c, t tile.View, rows, cols int) {
 	whole := cols &^ 7
 	if whole > 0 {

@@ -12,7 +12,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// Products that are computed as their transposes have the same bits, and touch nothing around C.
+// Products that are computed as their transposes are bit-identical, and write nothing around C.
 func TestTransposedTwins(t *testing.T) {
 	turnedSome := false
 	for _, l := range layouts {
@@ -41,7 +41,7 @@ func TestTransposedTwins(t *testing.T) {
 	}
 }
 
-// What turns is what was measured to gain.
+// The shapes that are transposed are those that were measured to be faster.
 func TestWorthTransposing(t *testing.T) {
 	if isa.Active != isa.AVX512 {
 		t.Skip("the shapes are those of AVX-512")
@@ -55,7 +55,7 @@ func TestWorthTransposing(t *testing.T) {
 		{true, false, 100, 10, 256, 0, true},
 		{true, false, 100, 10, 256, 1, false}, // C is read
 		{false, true, 256, 100, 784, 0, true},
-		{false, true, 256, 10, 100, 0, false}, // turning A costs more than the idle lanes
+		{false, true, 256, 10, 100, 0, false}, // transposing A costs more than the idle lanes
 		{false, false, 256, 96, 784, 0, false},
 		{true, false, 10, 100, 256, 0, false},
 		{false, false, 1024, 1000, 1024, 0, false},

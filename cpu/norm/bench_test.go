@@ -11,19 +11,19 @@ import (
 	"fspda/device/signature"
 )
 
-// normShapes are those of ResNet-50 at a batch of eight, m and c.
+// normShapes are m and c of the batch norms of ResNet-50 at a batch of eight.
 var normShapes = [][2]int{{100352, 64}, {25088, 64}, {25088, 256}, {6272, 128}, {6272, 512}, {1568, 256}, {1568, 1024},
 	{392, 512}, {392, 2048}}
 
-// moved is how many matrices of the size of x a kernel must read or write, reading twice what it
-// needs in both passes.
+// moved is how many matrices of the size of x a kernel must read or write; what both passes need is
+// read twice.
 var moved = map[device.Kernel]int{
 	device.BatchNorm: 3, device.BatchNormReLU: 3, device.BatchNormAddReLU: 4,
 	device.BatchNormGrad: 5, device.BatchNormReLUGrad: 7, device.BatchNormAddReLUGrad: 8,
 	device.Normalize: 2, device.NormalizeReLU: 2, device.NormalizeAddReLU: 3,
 }
 
-// normOperands are random operands of a kernel over m×c numbers.
+// normOperands returns random operands of a kernel over m×c numbers.
 func normOperands(k device.Kernel, m, c int) *kernel.Args {
 	e := signature.Of(k)
 	o := &kernel.Args{Dims: []int{m, c}, Attr: 1e-5}
@@ -42,8 +42,8 @@ func normOperands(k device.Kernel, m, c int) *kernel.Args {
 	return o
 }
 
-// copyRate is the bytes that copy reads and writes in a nanosecond, for an operand as large. It is
-// the yardstick in the same run.
+// copyRate returns the bytes per nanosecond that copy reads and writes for an operand of n numbers,
+// measured in the same run for comparison.
 func copyRate(n int) float64 {
 	from, to := kerneltest.Noise("from", n), kerneltest.Noise("to", n)
 	best := time.Hour
@@ -58,7 +58,8 @@ func copyRate(n int) float64 {
 	return 8 * float64(n) / float64(best.Nanoseconds())
 }
 
-// benchKernel reports the bytes that must move, in GB/s and as a part of what copy moves.
+// benchKernel reports the bytes that must be read and written, in GB/s and as a part of the speed
+// of copy.
 func benchKernel(b *testing.B, run func(*kernel.Args) error, o *kernel.Args, numbers, yardstick int) {
 	rate := copyRate(yardstick)
 	best := time.Hour

@@ -10,7 +10,7 @@ import (
 	"fspda/device"
 )
 
-// fenced moves operands to where memory ends behind each of them.
+// fenced copies operands to memory that ends right behind each of them.
 func fenced(t *testing.T, o *kernel.Args) *kernel.Args {
 	f := &kernel.Args{Dims: o.Dims, Attr: o.Attr}
 	move := func(from [][]float32) (to [][]float32) {
@@ -25,7 +25,7 @@ func fenced(t *testing.T, o *kernel.Args) *kernel.Args {
 	return f
 }
 
-// No operand is read or written behind its last word.
+// No operand is read or written behind its last number.
 func TestNormStaysInBounds(t *testing.T) {
 	for _, k := range isa.Available() {
 		for _, s := range [][2]int{{1, 1}, {2, 7}, {3, 8}, {2, 9}, {3, 15}, {1, 17}, {5, 33}, {2, 63}, {2, 65},

@@ -6,19 +6,19 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// batchNormGrad is the gradient of BatchNorm with what follows.
-func batchNormGrad(follows int) func(*kernel.Args) error {
+// batchNormGrad returns the gradient of BatchNorm with an activation.
+func batchNormGrad(activation int) func(*kernel.Args) error {
 	return columnKernel(func(o *kernel.Args, part, of int) {
 		in := o.In
-		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: follows, x: in[0]}
-		if follows != plain {
+		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: in[0]}
+		if activation != plain {
 			n.y = in[1]
 			in = in[1:]
 		}
 		n.dy, n.gamma, n.mean, n.variance = in[1], in[2], in[3], in[4]
 		out := o.Out
 		n.dx = out[0]
-		if follows == withAddReLU {
+		if activation == withAddReLU {
 			n.dz = out[1]
 			out = out[1:]
 		}
@@ -49,11 +49,11 @@ func (n *normGradient) run(from, to int) {
 	bufferPool.Put(w)
 }
 
-// streamsPast says whether an output goes past the cache. A gradient has up to five matrices at
-// work, and fewer of their rows stay in the third cache than in a forward pass.
+// nonTemporal reports whether to write an output by non-temporal stores. A gradient uses up to five
+// matrices, and fewer of their rows stay in the third-level cache than in a forward pass.
 func (n *normGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, nonTemporalBytes/2) }
 
-// rowsFrom returns what there is of a matrix from a place on.
+// fromOffset returns a matrix from an offset on; nil stays nil.
 func fromOffset(matrix []float32, at int) []float32 {
 	if matrix == nil {
 		return nil
@@ -98,13 +98,13 @@ func (n *normGradient) factors(w *columnBuffers, col, cols int) {
 
 // apply computes dx, from the last rows to the first.
 func (n *normGradient) apply(w *columnBuffers, col, cols int) {
-	g, follows := n.dy, n.activation
-	if follows == withAddReLU { // the first pass has left g in dz
-		g, follows = n.dz, plain
+	g, activation := n.dy, n.activation
+	if activation == withAddReLU { // the first pass has left g in dz
+		g, activation = n.dz, plain
 	}
-	gradient := active().gradient[n.nonTemporal(n.dx)][follows]
+	gradient := active().gradient[n.nonTemporal(n.dx)][activation]
 	step, ahead := rowsPerCall(cols), rowPrefetch(2)
-	if follows == withReLU {
+	if activation == withReLU {
 		ahead = rowPrefetch(3)
 	}
 	for i := (n.m - 1) / step * step; i >= 0; i -= step {

@@ -10,7 +10,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// loopsOf holds the loops by instruction set.
+// sets holds the loops by instruction set.
 var sets = [isa.Count]*loops{isa.Go: &plainLoops, isa.AVX2: &avx2Loops, isa.AVX512: &avx512Loops}
 
 var avx512Loops = loops{
@@ -57,8 +57,8 @@ var avx2Loops = loops{
 		wrapMaxPoolGrad(maxPoolGradStreamAVX2)},
 }
 
-// first returns the place of a matrix, or of nothing where the loop has none. The assembly trusts
-// what it is given, so this panics unless all of the span is there.
+// pointer returns the address of a matrix, nil if the loop has none. The assembly does not check
+// bounds, so this panics unless all of the span lies in the slice.
 func (s span) pointer(matrix []float32) *float32 {
 	if matrix != nil {
 		checkSize(s.length(), len(matrix))
@@ -66,14 +66,14 @@ func (s span) pointer(matrix []float32) *float32 {
 	return unsafe.SliceData(matrix)
 }
 
-// holds panics if there are fewer numbers than wanted.
+// checkSize panics if there are fewer numbers than wanted.
 func checkSize(want, got int) {
 	if want > got || want < 1 {
 		panic(fmt.Sprintf("cpu: a normalisation reaches for number %d of %d", want, got))
 	}
 }
 
-// whole panics unless the rows of a span are whole vectors.
+// checkWholeVectors panics unless the rows of a span are whole vectors.
 func (s span) checkWholeVectors() {
 	if s.cols%kernel.LineFloats != 0 {
 		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols,
@@ -81,7 +81,7 @@ func (s span) checkWholeVectors() {
 	}
 }
 
-// column returns the place of what belongs to columns.
+// columnPointer returns the address of values that belong to columns.
 func columnPointer[T float32 | float64](s span, values []T) *T {
 	checkSize(kernel.Padded(s.cols), len(values))
 	return unsafe.SliceData(values)
@@ -120,7 +120,7 @@ func wrapAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shif
 	}
 }
 
-// wholeAffine is affineBy for a loop that knows whole vectors only.
+// wrapWholeAffine is wrapAffine for a loop that handles whole vectors only.
 func wrapWholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s span, x, z, y,
 	mean, scale, shift []float32) {
 	run := wrapAffine(f)
@@ -146,7 +146,7 @@ func wrapGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b
 	}
 }
 
-// wholeGradient is gradientBy for a loop that knows whole vectors only.
+// wrapWholeGradient is wrapGradient for a loop that handles whole vectors only.
 func wrapWholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s span, x, dy,
 	y, dx, mean, a, b, e []float32) {
 	run := wrapGradient(f)

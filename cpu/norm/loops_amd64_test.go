@@ -10,7 +10,7 @@ import (
 	"fspda/cpu/isa"
 )
 
-// The assembly is not called on less than it would read.
+// The assembly is not called on slices that are shorter than what it reads.
 func TestNormLoopsCheckLengths(t *testing.T) {
 	for _, k := range isa.Available() {
 		if k == isa.Go {

@@ -4,5 +4,5 @@ package norm
 
 import "fspda/cpu/isa"
 
-// loopsOf holds the loops by instruction set.
+// sets holds the loops by instruction set.
 var sets = [isa.Count]*loops{isa.Go: &plainLoops}

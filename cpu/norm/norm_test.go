@@ -16,25 +16,25 @@ import (
 	"fspda/internal/rng"
 )
 
-// The kernels of normalisation, by what follows the affine map.
+// The kernels of normalization, by activation.
 var (
 	forwardNorms  = []device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU}
 	backwardNorms = []device.Kernel{device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad}
 	givenNorms    = []device.Kernel{device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
 )
 
-// strange are all kinds of float32, and numbers whose products are denormal or overflow.
+// specials are all kinds of float32, and numbers whose products are denormal or overflow.
 var specials = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
 	float32(math.NaN()),
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1.5p-70, -0x1.3p-64, math.MaxFloat32, -math.MaxFloat32}
 
-// numbersAt returns n numbers that begin skip words behind a line of the cache, with words around
-// them that nothing may change. One in every `odd` is strange, none if odd is 0.
+// numbersAt returns n numbers that begin skip words behind a cache line, with guard words around
+// them. One in every `odd` is special, none if odd is 0.
 func numbersAt(name string, n, skip, odd int) []float32 {
 	return bordered(name, n, skip, odd)[skip:][:n]
 }
 
-// bordered is numbersAt with the words around: skip before them, 16 behind.
+// bordered is numbersAt with the guard words: skip before them, 16 behind.
 func bordered(name string, n, skip, odd int) []float32 {
 	s := rng.New(7, name, uint64(n))
 	all := kernel.Aligned(skip + n + 16)
@@ -52,7 +52,7 @@ func bordered(name string, n, skip, odd int) []float32 {
 	return all
 }
 
-// around returns a slice with the words behind it.
+// around returns a slice with the guard words behind it.
 func around(v []float32) []float32 {
 	return v[:len(v)+16]
 }
@@ -66,7 +66,7 @@ func sameSums(t *testing.T, what string, got, want []float64) {
 	}
 }
 
-// runLoops runs every loop once on a span and returns all that they wrote.
+// runLoops runs every loop once on a span and returns all outputs.
 func runLoops(k *loops, s span, skip, odd int) (matrices [][]float32, sums [][]float64) {
 	n := s.length()
 	matrix := func(name string) []float32 { return numbersAt(name, n, skip, odd) }
@@ -92,24 +92,24 @@ func runLoops(k *loops, s span, skip, odd int) (matrices [][]float32, sums [][]f
 		if stream == 1 && (skip > 0 || s.stride%kernel.LineFloats != 0 || s.cols%kernel.LineFloats != 0) {
 			continue
 		}
-		for follows := range 3 {
-			k.affine[stream][follows](s, x, z, out(), mean, a, b)
-			k.gradSums[stream][follows](s, x, dy, y, out(), mean, sum(), sum())
+		for activation := range 3 {
+			k.affine[stream][activation](s, x, z, out(), mean, a, b)
+			k.gradSums[stream][activation](s, x, dy, y, out(), mean, sum(), sum())
 		}
-		for follows := range 2 {
-			k.gradient[stream][follows](s, x, dy, y, out(), mean, a, b, e)
+		for activation := range 2 {
+			k.gradient[stream][activation](s, x, dy, y, out(), mean, a, b, e)
 		}
 	}
 	k.fence()
-	// What lies behind the last column of the sums is anybody's.
+	// Sums of the padding are undefined.
 	for _, v := range sums {
 		clear(v[s.cols:kernel.Padded(s.cols)])
 	}
 	return matrices, sums
 }
 
-// Every loop gives the bits of the one in Go, at widths around those of the vectors, wherever its
-// operands lie, and leaves what lies around its outputs and between their rows.
+// Every loop is bit-identical to the one in Go, at widths around those of the vectors and every
+// alignment, and writes nothing around its outputs or between their rows.
 func TestNormLoops(t *testing.T) {
 	widths := []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 47, 48, 49, 63, 64, 65, 79, 80, 81, 127, 128, 129,
 		200, 1024}
@@ -157,8 +157,8 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// definedNorm is the forward pass as norm.go states it, number by number.
-func definedNorm(o *kernel.Args, follows int) (y, mean, variance []float32) {
+// definedNorm is the forward pass as defined in norm.go, number by number.
+func definedNorm(o *kernel.Args, activation int) (y, mean, variance []float32) {
 	m, c := o.Dims[0], o.Dims[1]
 	x := o.In[0]
 	y, mean, variance = make([]float32, m*c), make([]float32, c), make([]float32, c)
@@ -181,10 +181,10 @@ func definedNorm(o *kernel.Args, follows int) (y, mean, variance []float32) {
 		shift := float32(float64(o.In[2][j]) - float64((mu-float64(mean[j]))*k))
 		for i := range m {
 			out := float32(float32(float32(x[i*c+j]-mean[j])*float32(k)) + shift)
-			if follows == withAddReLU {
+			if activation == withAddReLU {
 				out += o.In[3][i*c+j]
 			}
-			if follows != plain && out <= 0 {
+			if activation != plain && out <= 0 {
 				out = 0
 			}
 			y[i*c+j] = out
@@ -193,12 +193,12 @@ func definedNorm(o *kernel.Args, follows int) (y, mean, variance []float32) {
 	return y, mean, variance
 }
 
-// definedNormGrad is the backward pass as norm.go states it.
-func definedNormGrad(o *kernel.Args, follows int) (dx, dz, dgamma, dbeta []float32) {
+// definedNormGrad is the backward pass as defined in norm.go.
+func definedNormGrad(o *kernel.Args, activation int) (dx, dz, dgamma, dbeta []float32) {
 	m, c := o.Dims[0], o.Dims[1]
 	x, rest := o.In[0], o.In[1:]
 	g := append([]float32{}, rest[0]...)
-	if follows != plain {
+	if activation != plain {
 		g = append([]float32{}, rest[1]...)
 		for i, y := range rest[0] {
 			if !(y > 0) {
@@ -231,7 +231,7 @@ func definedNormGrad(o *kernel.Args, follows int) (dx, dz, dgamma, dbeta []float
 	return dx, g, dgamma, dbeta
 }
 
-// normCase are operands of a kernel; columns lie far off zero, some are constant.
+// normCase returns operands of a kernel; some columns are far from zero, some are constant.
 func normCase(k device.Kernel, m, c, skip, odd int) *kernel.Args {
 	e := signature.Of(k)
 	o := &kernel.Args{Dims: []int{m, c}, Attr: 1e-5}
@@ -265,25 +265,25 @@ func normCase(k device.Kernel, m, c, skip, odd int) *kernel.Args {
 var normCases = [][2]int{{1, 1}, {1, 40}, {2, 3}, {7, 1}, {511, 5}, {512, 17}, {513, 64}, {1100, 33}, {3, 1024},
 	{5, 1040}, {4, 2100}, {1537, 1}, {9, 129}}
 
-// Each kernel gives, with every set of loops, the bits of its definition.
+// Each kernel is bit-identical to its definition with every instruction set.
 func TestBatchNormIsDefined(t *testing.T) {
 	for _, k := range isa.Available() {
 		for i, s := range normCases {
-			for follows := range 3 {
-				o := normCase(forwardNorms[follows], s[0], s[1], i, i%2*50)
-				isa.With(k, func() { run(t, forwardNorms[follows], o) })
-				y, mean, variance := definedNorm(o, follows)
-				what := fmt.Sprint(k, " ", forwardNorms[follows], " ", s)
+			for activation := range 3 {
+				o := normCase(forwardNorms[activation], s[0], s[1], i, i%2*50)
+				isa.With(k, func() { run(t, forwardNorms[activation], o) })
+				y, mean, variance := definedNorm(o, activation)
+				what := fmt.Sprint(k, " ", forwardNorms[activation], " ", s)
 				kerneltest.Compare(t, what+" mean", o.Out[1], mean)
 				kerneltest.Compare(t, what+" var", o.Out[2], variance)
 				kerneltest.Compare(t, what, o.Out[0], y)
 
-				g := normCase(backwardNorms[follows], s[0], s[1], i, i%2*50)
-				isa.With(k, func() { run(t, backwardNorms[follows], g) })
-				dx, dz, dgamma, dbeta := definedNormGrad(g, follows)
-				what = fmt.Sprint(k, " ", backwardNorms[follows], " ", s)
+				g := normCase(backwardNorms[activation], s[0], s[1], i, i%2*50)
+				isa.With(k, func() { run(t, backwardNorms[activation], g) })
+				dx, dz, dgamma, dbeta := definedNormGrad(g, activation)
+				what = fmt.Sprint(k, " ", backwardNorms[activation], " ", s)
 				want := [][]float32{dx, dgamma, dbeta}
-				if follows == withAddReLU {
+				if activation == withAddReLU {
 					want = [][]float32{dx, dz, dgamma, dbeta}
 				}
 				for j := range want {
@@ -301,7 +301,7 @@ func run(t testing.TB, k device.Kernel, o *kernel.Args) {
 	}
 }
 
-// Outputs that go past the cache have the bits of those that do not.
+// Non-temporal stores change no bit of the outputs.
 func TestNonTemporalStoresChangeNothing(t *testing.T) {
 	const m, c = nonTemporalBytes/4/80 + 1, 80
 	for _, k := range append(append([]device.Kernel{}, forwardNorms...), backwardNorms...) {
@@ -320,7 +320,7 @@ func TestNonTemporalStoresChangeNothing(t *testing.T) {
 	}
 }
 
-// interpret returns what a kernel is in float64.
+// interpret computes a kernel in float64.
 func interpret(k device.Kernel, o *kernel.Args) (want [][]float64) {
 	wide := func(all [][]float32) (w [][]float64) {
 		for _, v := range all {
@@ -337,8 +337,8 @@ func interpret(k device.Kernel, o *kernel.Args) (want [][]float64) {
 	return want
 }
 
-// Numbers whose mean is a thousand, or a million, times their spread lose nothing but the roundings
-// of y.
+// If the mean is a thousand or a million times the standard deviation, y still has only its
+// rounding errors.
 func TestBatchNormFarFromZero(t *testing.T) {
 	for _, far := range []float32{0, 1e3, 1e6} {
 		const m, c = 5000, 3
@@ -366,7 +366,7 @@ func TestBatchNormFarFromZero(t *testing.T) {
 	}
 }
 
-// A first row far from all others is the worst shift; var is still right.
+// A first row far from all others is the worst shift; the variance is still right.
 func TestVarianceOfAnOutlier(t *testing.T) {
 	const m = 20000
 	o := normCase(device.BatchNorm, m, 1, 0, 0)
@@ -397,17 +397,18 @@ func TestNoVariance(t *testing.T) {
 	}
 }
 
-// Normalising with the statistics of the data gives BatchNorm, but for the rounding of these.
+// Normalizing with the statistics of the data gives BatchNorm, except for the rounding of the
+// statistics.
 func TestNormalizeIsBatchNorm(t *testing.T) {
-	for follows := range 3 {
-		o := normCase(forwardNorms[follows], 100, 30, 0, 0)
-		run(t, forwardNorms[follows], o)
+	for activation := range 3 {
+		o := normCase(forwardNorms[activation], 100, 30, 0, 0)
+		run(t, forwardNorms[activation], o)
 		g := &kernel.Args{Dims: o.Dims, Attr: o.Attr, Out: [][]float32{make([]float32, 3000)},
 			In: append([][]float32{o.In[0], o.In[1], o.In[2], o.Out[1], o.Out[2]}, o.In[3:]...)}
-		run(t, givenNorms[follows], g)
+		run(t, givenNorms[activation], g)
 		for i, y := range g.Out[0] {
 			if math.Abs(float64(y-o.Out[0][i])) > 3e-4 {
-				t.Fatalf("%s: element %d is %v, with given statistics %v", forwardNorms[follows], i, o.Out[0][i], y)
+				t.Fatalf("%s: element %d is %v, with given statistics %v", forwardNorms[activation], i, o.Out[0][i], y)
 			}
 		}
 	}
@@ -425,7 +426,7 @@ func TestNormAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzNorm holds all sets of loops against the one in Go, for any shape.
+// FuzzNorm compares all instruction sets with Go, for any shape.
 func FuzzNorm(f *testing.F) {
 	f.Add(uint16(3), uint16(5), uint8(1), uint8(0))
 	f.Add(uint16(600), uint16(70), uint8(0), uint8(9))
@@ -445,7 +446,7 @@ func FuzzNorm(f *testing.F) {
 	})
 }
 
-// The bits of all kernels for given operands, on every machine.
+// All kernels give the same bits for given operands on every machine.
 func TestNormBitsEverywhere(t *testing.T) {
 	hash := fnv.New64a()
 	add := func(o *kernel.Args) {
@@ -455,7 +456,7 @@ func TestNormBitsEverywhere(t *testing.T) {
 			}
 		}
 	}
-	uniform := func(o *kernel.Args) { // numbers that no library function has made
+	uniform := func(o *kernel.Args) { // numbers that depend on no library function
 		s := rng.New(9, "bits")
 		for i, v := range o.In {
 			for j := range v {

@@ -2,8 +2,8 @@ package norm
 
 import "math"
 
-// normGo is the loops in Go: their meaning, and what runs where there is no assembly. The assembly
-// gives the same bits.
+// plainLoops is the definition of the loops in Go, and runs where there is no assembly. The
+// assembly is bit-identical.
 var plainLoops = loops{
 	moments: momentsGo,
 	sums:    sumsGo,
@@ -53,11 +53,10 @@ func foldGo(total, part []float64) {
 	}
 }
 
-// affine1 is the affine map of one number.
+// affineOf applies the affine map to one number.
 func affineOf(x, mean, scale, shift float32) float32 { return float32((x-mean)*scale) + shift }
 
-// rectified returns v, or 0 where it is not greater; a NaN stays. The choice is made on the bits,
-// as relu makes it.
+// reluOf returns v, or 0 if v <= 0; a NaN stays. It selects on the bits, as relu does.
 func reluOf(v float32) float32 {
 	b := math.Float32bits(v)
 	if v <= 0 {
@@ -66,7 +65,7 @@ func reluOf(v float32) float32 {
 	return math.Float32frombits(b)
 }
 
-// gated returns v if y is greater than 0, and else 0.
+// maskedByReLU returns v if y > 0, else 0.
 func maskedByReLU(y, v float32) float32 {
 	b := uint32(0)
 	if g := math.Float32bits(v); y > 0 {
@@ -138,7 +137,7 @@ func gradSumsAddReLUGo(s span, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 	gradSumsGo(s, x, dz, nil, nil, mean, s1, s2)
 }
 
-// gradient1 is dx of one number.
+// gradientOf returns dx of one number.
 func gradientOf(x, g, mean, a, b, e float32) float32 {
 	return float32(a*g) + (float32((x-mean)*b) + e)
 }

@@ -4,20 +4,20 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// The maxima of windows, to the last bit: the window's pixels inside the image are compared row by
-// row, the first one leads, and another one takes over if it is greater, or if it is a NaN and the
-// leader is none. y has the bits of the leader, at its place in the window, row·r+column, padding
-// counted.
+// Max pooling, to the last bit: the pixels of a window inside the image are compared row by row;
+// the first one leads, and another one replaces it if it is greater, or if it is a NaN and the
+// leader is not. y has the bits of the leader, and `at` its index in the window, row·r+column,
+// padding included.
 //
 // The gradient: an element of dx is the sum in float32, beginning with +0, of the dy of the
-// windows, row by row, whose at is the element's place in them. There are at most ⌈r/stride⌉² of
+// windows, row by row, whose `at` is the element's index in them. There are at most ⌈r/stride⌉² of
 // them, so it has the error of as many roundings.
 
-// poolRun is a row of pixels whose windows have the same shape: rows×cols pixels of another image,
-// side by side in a row and with rows line numbers apart. The pixels whose windows move by their
-// own size of channels numbers are step numbers apart on the other side. The places in a window
-// count from first, by across at each pixel and by down at the end of a row. The windows that come
-// next lie ahead numbers further on.
+// windows is a row of pixels whose windows have the same shape: rows×cols pixels of another image,
+// contiguous in a row and with rows rowStride numbers apart. Windows of neighbouring pixels on one
+// side are `channels` numbers apart, on the other side step numbers. Indices in a window count from
+// firstIndex, by colStep at each pixel and by rowStep at the end of a row. The loops prefetch so
+// many numbers ahead.
 type windows struct {
 	pixels, channels             int
 	rows, cols, rowStride        int
@@ -25,16 +25,16 @@ type windows struct {
 	firstIndex, colStep, rowStep float32
 }
 
-// reach is how many numbers the windows normSpan that are step apart.
+// extent returns how many numbers windows span that are step apart.
 func (p *windows) extent(step int) int {
 	return (p.pixels-1)*step + (p.rows-1)*p.rowStride + p.cols*p.channels
 }
 
-// poolCall is about how many numbers of windows a kernel looks at in one call, so that it is left
-// after microseconds.
+// numbersPerPoolCall is about how many numbers of windows a loop reads in one call, so that it
+// returns after microseconds.
 const numbersPerPoolCall = 32768
 
-// pixelsAtOnce limits a run.
+// pixelsPerCall limits the pixels of a call.
 func (p *windows) pixelsPerCall(n int) int {
 	return min(n, max(1, numbersPerPoolCall/(p.rows*p.cols*p.channels)))
 }
@@ -53,21 +53,21 @@ func poolingOf(dims []int) (images int, g pooling) {
 	return dims[0], g
 }
 
-// inside returns what lies inside the image of the window that output i has along an axis of the
-// given size.
+// inside returns the part inside the image of the window of output i, along an axis of the given
+// size.
 func (g *pooling) inside(i, size int) (low, high int) {
 	begin := i*g.stride - g.pad
 	return max(begin, 0), min(begin+g.r, size)
 }
 
-// whole says whether all of that window lies inside.
+// whole reports whether all of that window lies inside.
 func (g *pooling) whole(i, size int) bool {
 	begin := i*g.stride - g.pad
 	return begin >= 0 && begin+g.r <= size
 }
 
-// covering returns the outputs from low to high, less one, whose windows hold input i along an axis
-// with count of them.
+// covering returns the half-open range of outputs whose windows hold input i, along an axis with
+// count of them.
 func (g *pooling) covering(i, count int) (low, high int) {
 	if before := i + g.pad - g.r; before >= 0 {
 		low = before/g.stride + 1
@@ -117,8 +117,8 @@ func maxPoolGrad(o *kernel.Args) error {
 	return nil
 }
 
-// send computes dx of one image. The pixels of a row that are a stride apart lie alike in their
-// windows and make a run.
+// scatterGradients computes dx of one image. The pixels of a row that are a stride apart have the
+// same indices in their windows, and are computed together.
 func (g *pooling) scatterGradients(send func(p windows, dy, at, dx []float32), dy, at, dx []float32) {
 	for h := range g.h {
 		top, bottom := g.covering(h, g.p)
@@ -147,7 +147,7 @@ func (g *pooling) scatterGradients(send func(p windows, dy, at, dx []float32), d
 	}
 }
 
-// free says whether the border is no limit to the windows that hold column w.
+// awayFromBorder reports whether the border does not limit the windows that hold column w.
 func (g *pooling) awayFromBorder(w int) bool {
 	return w+g.pad-g.r >= -g.stride && (w+g.pad)/g.stride < g.q
 }
@@ -187,7 +187,7 @@ func avgPoolGrad(o *kernel.Args) error {
 		dy, dx := o.In[0][i*c:][:c], o.Out[0][i*m*c:][:m*c]
 		first := dx[:c]
 		for j, v := range dy {
-			// rounding twice does no harm to a quotient of numbers this short
+			// rounding twice does not change a quotient of numbers this short
 			first[j] = float32(float64(v) / float64(m))
 		}
 		for i := c; i < len(dx); i += c {

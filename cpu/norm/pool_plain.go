@@ -9,7 +9,7 @@ func maxPoolGo(p windows, x, y, at []float32) {
 	}
 }
 
-// maximum returns the maximum of one channel of a window and its place.
+// maximumAt returns the maximum of one channel of a window and its index.
 func (p *windows) maximumAt(x []float32) (best, at float32) {
 	best, at = x[0], p.firstIndex
 	place := p.firstIndex
@@ -34,7 +34,7 @@ func maxPoolGradGo(p windows, dy, at, dx []float32) {
 	}
 }
 
-// sent returns what the windows send to one channel of a pixel.
+// gradientAt returns the sum of the gradients of one channel of a pixel.
 func (p *windows) gradientAt(dy, at []float32) float32 {
 	sum, place := float32(0), p.firstIndex
 	for row := range p.rows {

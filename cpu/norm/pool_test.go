@@ -15,7 +15,7 @@ import (
 
 var poolKernels = []device.Kernel{device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
-// poolLoops runs both loops of windows on a run and returns what they wrote, with the words around.
+// poolLoops runs both loops over windows and returns the outputs with their guard words.
 func poolLoops(k *loops, p windows, skip, odd int) [][]float32 {
 	x := numbersAt("x", p.extent(p.step), skip, odd)
 	y, at := bordered("y", p.pixels*p.channels, skip, 0), bordered("at", p.pixels*p.channels, skip, 0)
@@ -38,8 +38,8 @@ func poolLoops(k *loops, p windows, skip, odd int) [][]float32 {
 	return all
 }
 
-// The loops of windows give the bits of those in Go, for channels around the widths of vectors,
-// wherever operands lie, and leave what lies around and between their outputs.
+// The loops over windows are bit-identical to those in Go, for channels around the widths of
+// vectors and every alignment, and write nothing around or between their outputs.
 func TestPoolLoops(t *testing.T) {
 	for i, c := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 100} {
 		for skip := range 16 {
@@ -56,7 +56,7 @@ func TestPoolLoops(t *testing.T) {
 	}
 }
 
-// poolCase are operands of a kernel of windows.
+// poolCase returns operands of a pooling kernel.
 func poolCase(k device.Kernel, dims []int, skip, odd int) *kernel.Args {
 	e := signature.Of(k)
 	o := &kernel.Args{Dims: dims}
@@ -66,7 +66,7 @@ func poolCase(k device.Kernel, dims []int, skip, odd int) *kernel.Args {
 	for i, shape := range e.Out {
 		o.Out = append(o.Out, numbersAt(fmt.Sprint("out", i), e.Size(shape, dims), skip, 0))
 	}
-	if k == device.MaxPoolGrad { // any place, whether a window has it inside the image or not
+	if k == device.MaxPoolGrad { // any index, whether a window has it inside the image or not
 		s := rng.New(4, "places")
 		for i := range o.In[1] {
 			o.In[1][i] = float32(s.IntN(dims[4] * dims[4]))
@@ -75,8 +75,7 @@ func poolCase(k device.Kernel, dims []int, skip, odd int) *kernel.Args {
 	return o
 }
 
-// definedMaxPool is pool.go's definition, number by number: it goes through the places of each
-// window.
+// definedMaxPool is the definition in pool.go, number by number, for each index of each window.
 func definedMaxPool(dims []int, x []float32) (y, at []float32) {
 	eachWindow(dims, func(to int) { y, at = append(y, 0), append(at, -1) }, func(to, from, place int) {
 		if v := x[from]; at[to] < 0 || v > y[to] || v != v && y[to] == y[to] {
@@ -86,7 +85,7 @@ func definedMaxPool(dims []int, x []float32) (y, at []float32) {
 	return y, at
 }
 
-// definedMaxPoolGrad adds every dy to where it came from, windows in their order.
+// definedMaxPoolGrad adds every dy to the element that it came from, window by window.
 func definedMaxPoolGrad(dims []int, dy, at []float32) []float32 {
 	dx := make([]float32, dims[0]*dims[1]*dims[2]*dims[3])
 	eachWindow(dims, func(int) {}, func(to, from, place int) {
@@ -112,8 +111,8 @@ func eachWindow(dims []int, begin func(to int), look func(to, from, place int)) 
 	}
 }
 
-// Each kernel gives, with every set of loops, the bits of its definition: windows that overlap,
-// touch, leave gaps and hang over every border, with numbers of all kinds.
+// Each kernel is bit-identical to its definition with every instruction set: windows that overlap,
+// touch, leave gaps and overhang every border, with numbers of all kinds.
 func TestPoolIsDefined(t *testing.T) {
 	for r := 1; r <= 5; r++ {
 		for stride := 1; stride <= 6; stride++ {
@@ -199,7 +198,7 @@ func TestPoolAllocatesNothing(t *testing.T) {
 	}
 }
 
-// FuzzPool holds the kernels of windows against their definition, for any geometry.
+// FuzzPool compares the kernels with their definition, for any geometry.
 func FuzzPool(f *testing.F) {
 	f.Add(uint8(9), uint8(11), uint8(33), uint8(2), uint8(1), uint8(1), uint8(3))
 	f.Fuzz(func(t *testing.T, h, w, c, r, stride, pad, odd uint8) {

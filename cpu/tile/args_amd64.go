@@ -2,26 +2,26 @@
 
 package tile
 
-// tileFunc is a micro-kernel: for a tile of C of its own height and width, C = alpha·A·B + beta·C,
-// alpha and beta as in gemm.
+// Func is a micro-kernel: it computes C = alpha·A·B + beta·C for a tile of C of a fixed height and
+// width. With beta = 0 it does not read C.
 type Func func(args *Args)
 
-// tileArgs is what a micro-kernel works on. It is a struct so that of all this only what moves from
-// tile to tile need be written. All strides and jumps are in bytes. The generator has the fields by
-// their order and size.
+// Args are the operands of a micro-kernel. They are a struct so that between tiles only the fields
+// that change need be written. All strides, jumps and gaps are in bytes. The generator knows the
+// fields by their order and size.
 //
 // The rows of a tile form two halves, ⌈height/2⌉ rows and the rest, each of which may lie anywhere.
-// The products form groups of runs of k each, which all add to the same sums: A and B jump after
-// each run, and have a gap after each group besides. So element i,p of the first half, p < k, in
-// run r of group g, is
+// The products form groups of runs of K products each, which all add to the same sums: A and B jump
+// after each run, and have a gap after each group as well. So element i,p of the first half, p < K,
+// in run r of group g, is at
 //
-//	a + i·ars + ((g·runs+r)·k+p)·acs + (g·runs+r)·ajump + g·agap
+//	A + i·ARow + ((g·Runs+r)·K+p)·ACol + (g·Runs+r)·AJump + g·AGap
 //
-// and the row of B that belongs to it is at b + ((g·runs+r)·k+p)·brs + (g·runs+r)·bjump + g·bgap.
-// Row i of C is at c + i·ldc in the first half. The last vector of a row has last columns; what of
-// B lies behind them is not read by a masked set, and is read by the others.
+// and its row of B is at B + ((g·Runs+r)·K+p)·BRow + (g·Runs+r)·BJump + g·BGap. Row i of C is at C
+// + i·CRow in the first half. The last vector of a row has Last columns; a masked set does not read
+// the columns of B behind them, the others do.
 type Args struct {
-	A, A2        *float32 // a2 is where the second half begins
+	A, A2        *float32 // A2 is where the second half begins
 	ARow, ACol   int
 	B            *float32
 	BRow         int
@@ -32,12 +32,11 @@ type Args struct {
 	C, C2        *float32
 	CRow         int
 	Last         int
-	// product p asks the cache for a + ahead + p·step, which is not read: what the next strip will
-	// need
+	// cache lines that the next tiles will need
 	Prefetch
 	Alpha, Beta float32
 }
 
-// Prefetch says which cache lines the products of a tile ask for: product p asks for the line at
-// A + Ahead + p·Step. Nothing is read there.
+// Prefetch tells a micro-kernel which cache lines to prefetch: product p prefetches the line at A +
+// Ahead + p·Step.
 type Prefetch struct{ Ahead, Step int }

@@ -9,13 +9,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// fusedExactly is a·b + s in numbers that never round, and then rounded.
+// exactFMA returns a·b + s, computed without rounding and then rounded once.
 func exactFMA(a, b, s float32) float32 {
 	exact := func(v float32) *big.Float { return new(big.Float).SetPrec(1000).SetFloat64(float64(v)) }
 	t := exact(a)
 	t.Mul(t, exact(b)).Add(t, exact(s))
 	if t.Sign() == 0 {
-		return float32(float64(a)*float64(b) + float64(s)) // the sign of a zero is not a matter of rounding
+		return float32(float64(a)*float64(b) + float64(s)) // the sign of a zero does not depend on rounding
 	}
 	r, _ := t.Float32()
 	return r
@@ -35,7 +35,8 @@ func checkFMA(t *testing.T, a, b, s float32) {
 
 func TestFMA(t *testing.T) {
 	r := rng.New(1, "fused")
-	float := func(exponents, lowest int) float32 { // a random number with few bits, so that halfway points are frequent
+	// a random number with few bits, so that halfway points are frequent
+	float := func(exponents, lowest int) float32 {
 		mantissa := 1 + float64(r.Uint64()%8)/8*float64(r.Uint64()%2) + float64(r.Uint64()%4)*0x1p-23
 		v := math.Ldexp(mantissa, lowest+int(r.Uint64()%uint64(exponents)))
 		if r.Uint64()%2 == 0 {
@@ -45,13 +46,13 @@ func TestFMA(t *testing.T) {
 	}
 	for range 30000 {
 		checkFMA(t, float(30, -15), float(30, -15), float(60, -30))
-		checkFMA(t, float(80, -140), float(20, -20), float(20, -149)) // results without full precision
+		checkFMA(t, float(80, -140), float(20, -20), float(20, -149)) // denormal results
 		checkFMA(t, float(6, 60), float(6, 60), float(2, 126))        // results that overflow
 	}
 }
 
-// Where rounding to 53 bits and then to 24 is wrong: 1 + 2⁻²⁴ is halfway between two float32, and
-// 2⁻⁷⁰ more or less decides.
+// Cases where rounding to 53 bits and then to 24 is wrong: 1 + 2⁻²⁴ is halfway between two float32,
+// and 2⁻⁷⁰ more or less decides.
 func TestFMADoubleRounding(t *testing.T) {
 	const next = 1 + 0x1p-23
 	for _, c := range []struct{ a, b, s, want float32 }{

@@ -2,10 +2,11 @@
 
 package tile
 
-// packAcross writes rows×depth elements of src, whose rows are contiguous, transposed: dst[p·ds+r]
-// = src[r][p]. Between rows and the next multiple of eight it leaves anything.
+// PackTransposed writes rows×depth elements of src, whose rows are contiguous, transposed:
+// dst[p·ds+r] = src[r][p]. From row `rows` to the next multiple of eight it leaves undefined
+// values.
 func PackTransposed(dst []float32, ds int, src View, rows, depth int) {
-	const side = 8 // of the square that transpose8AVX2 takes
+	const side = 8 // of the square that transpose8AVX2 transposes
 	whole := depth / side * side
 	for r := 0; r < rows; r += side {
 		if whole > 0 {
@@ -19,11 +20,11 @@ func PackTransposed(dst []float32, ds int, src View, rows, depth int) {
 	}
 }
 
-// packAhead is how many rows in advance packAlong asks for.
+// prefetchRows is how many rows ahead PackCopy prefetches.
 const prefetchRows = 8
 
-// packAlong writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r]
-// = src[i·rows+r][p]. Between rows and the next multiple of eight it leaves anything.
+// PackCopy writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r] =
+// src[i·rows+r][p]. From row `rows` to the next multiple of eight it leaves undefined values.
 func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 	if pieces == 0 {
 		return
@@ -32,7 +33,7 @@ func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 	for p := range depth {
 		to, from := dst[p*ds:], src.Data[p*src.ColStride:]
 		i := 0
-		if len(from) >= read { // as many as can be read without reading past the end
+		if len(from) >= read { // pieces that can be read in whole vectors within the slice
 			i = min(pieces, (len(from)-read)/rows+1)
 			spreadAVX2(&to[0], size, &from[0], rows, i, read/8, prefetchRows*src.ColStride)
 		}

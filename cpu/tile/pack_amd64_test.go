@@ -9,8 +9,8 @@ import (
 	"fspda/cpu/isa"
 )
 
-// Both ways of packing put element r,p of piece i where the micro-kernels look for it, and write
-// nothing behind the last multiple of eight.
+// Both functions write element r,p of piece i where the micro-kernels look for it, and write
+// nothing behind the next multiple of eight rows.
 func TestPack(t *testing.T) {
 	if isa.Active == isa.Go {
 		t.Skip("this processor lacks AVX2")

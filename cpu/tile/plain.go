@@ -1,7 +1,7 @@
 package tile
 
-// plainTile computes one block of depth products for rows×cols elements of C. A tile at the edge of
-// C has its last row or column more than once, so that all tiles are of one size.
+// Plain computes depth products for rows×cols elements of C. At the edge of C it reads the last row
+// or column more than once, so that all tiles have one size.
 func Plain(rows, cols, depth int, alpha float32, a, b View, beta float32, c View) {
 	var row [PlainRows]int
 	for i := range row {

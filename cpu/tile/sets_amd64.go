@@ -4,10 +4,10 @@ package tile
 
 import "fspda/cpu/isa"
 
-// tileSet is the micro-kernels of an instruction set, by height and by width in vectors.
+// Set holds the micro-kernels of an instruction set, by height and by width in vectors.
 type Set struct {
 	Lanes  int  // columns of a vector
-	Masked bool // the last vector of a row of B is read only as far as it is wide
+	Masked bool // the last vector of a row of B is read only up to its last column
 	Tiles  [][2]Func
 }
 
@@ -37,10 +37,10 @@ var avx2 = Set{8, false, [][2]Func{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// setOf is the micro-kernels of an instruction set, nil for Go.
+// SetOf returns the micro-kernels of an instruction set, nil for Go.
 func SetOf(i isa.ISA) *Set { return sets[i] }
 
 var sets = [isa.Count]*Set{isa.AVX2: &avx2, isa.AVX512: &avx512}
 
-// activeSet is the micro-kernels in use, nil where products are in Go.
+// Active returns the micro-kernels in use, nil if products are in Go.
 func Active() *Set { return sets[isa.Active] }

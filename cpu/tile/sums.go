@@ -2,7 +2,7 @@
 
 package tile
 
-// The tile of productPlain: eight sums, which keep the processor busy while each waits for its last
+// The tile of Plain: eight sums, which keep the processor busy while each waits for its last
 // rounding.
 const (
 	PlainRows = 2
@@ -10,7 +10,7 @@ const (
 )
 
 // plainSums returns the sums of a tile whose rows of A and columns of B begin at the given offsets:
-// fused, eight at a time.
+// fused multiply-adds, eight at a time.
 func plainSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int) [PlainRows][PlainCols]float32 {
 	var s00, s01, s02, s03, s10, s11, s12, s13 float64
 	for p := range depth {

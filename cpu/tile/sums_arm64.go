@@ -1,15 +1,14 @@
 package tile
 
-// The tile of productPlain on a processor whose own multiply-add rounds once: sixteen sums, in as
-// many registers.
+// The tile of Plain on a processor with a fused multiply-add: sixteen sums, in as many registers.
 const (
 	PlainRows = 4
 	PlainCols = 4
 )
 
 // plainSums returns the sums of a tile whose rows of A and columns of B begin at the given offsets.
-// The compiler makes each s += x·y one fused instruction here, which the language allows and does
-// not promise: TestProductPlain would tell.
+// The compiler makes each s += x·y one fused instruction here, which the language allows but does
+// not promise: TestProductPlain would fail otherwise.
 func plainSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int) [PlainRows][PlainCols]float32 {
 	var (
 		s00, s01, s02, s03 float32

@@ -10,8 +10,8 @@ import (
 	"fspda/cpu/isa"
 )
 
-// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes its own
-// part of C only.
+// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes only its
+// own part of C.
 func TestTileRunsAndHalves(t *testing.T) {
 	const ars, acs, ajump, agap, brs, bjump, bgap, ldc, far = 11, 2, 5, -7, 37, 3, 9, 41, 1200
 	for _, i := range isa.Available() {

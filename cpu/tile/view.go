@@ -4,15 +4,15 @@ import "fmt"
 
 //go:generate go run ../internal/tilegen
 
-// gemmDepth is how many products an accumulator takes at most before it is added to C. It is part
-// of the definition of gemm: another depth gives other last bits.
+// Depth is the largest number of products that an accumulator takes before it is added to C. It is
+// part of the definition of a product: another depth gives other last bits.
 const Depth = 384
 
-// gemmChunks is how many chunks the k products of an element are cut into. Chunk c of them is
-// share(c, gemmChunks(k), k).
+// Chunks returns the number of chunks that the k products of an element are cut into. Chunk c is
+// kernel.Split(c, Chunks(k), k).
 func Chunks(k int) int { return (k + Depth - 1) / Depth }
 
-// view is an operand: element i,j of it is data[i·rs+j·cs].
+// View is a matrix in memory: element i,j is Data[i·RowStride+j·ColStride].
 type View struct {
 	Data                 []float32
 	RowStride, ColStride int
@@ -27,13 +27,13 @@ func ColMajor(data []float32, stride int) View { return View{data, 1, stride} }
 // T returns the transpose, in the same memory.
 func (v View) T() View { return View{v.Data, v.ColStride, v.RowStride} }
 
-// From is the view that begins at element i,j.
+// From returns the matrix that begins at element i,j.
 func (v View) From(i, j int) View {
 	return View{v.Data[i*v.RowStride+j*v.ColStride:], v.RowStride, v.ColStride}
 }
 
-// check panics unless v holds rows×cols elements, none of them twice: the assembly trusts what it
-// is given.
+// Check panics unless v holds rows×cols elements, none of them twice: the assembly does not check
+// bounds.
 func (v View) Check(name string, rows, cols int) {
 	byRows := v.ColStride == 1 && (rows == 1 || v.RowStride >= cols)
 	byCols := v.RowStride == 1 && (cols == 1 || v.ColStride >= rows)
@@ -44,5 +44,5 @@ func (v View) Check(name string, rows, cols int) {
 	}
 }
 
-// leastProducts is how many multiply-adds are worth another goroutine: some microseconds of them.
+// MinParallelWork is how many multiply-adds are worth another goroutine: some microseconds of them.
 const MinParallelWork = 1 << 20
