@@ -76,7 +76,7 @@ func TestBadPictures(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 	status, _, stderr = call(t, append(args, "--on-bad", "skip", "--out", filepath.Join(t.TempDir(), "skips"))...)
-	if status != 0 || strings.Count(stderr, "a picture is skipped") != 1 {
+	if status != 0 || strings.Count(stderr, "skipped an image") != 1 {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
 }

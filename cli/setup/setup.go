@@ -25,9 +25,6 @@ func AgentThreads(c train.Config) int {
 
 // Prepare loads the data and resolves the configuration. It writes nothing.
 func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) {
-	if err := checkModel(c); err != nil { // before the data, which may take long
-		return nil, nil, err
-	}
 	set, err := OpenData(c)
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +32,12 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 	return Resolve(c, set, dev)
 }
 
+// OpenData opens the data set that c names. Since that may take long, it checks the name of the
+// network first.
 func OpenData(c train.Config) (*data.Set, error) {
+	if err := checkModel(c); err != nil {
+		return nil, err
+	}
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
 		Seed:    syntheticSeed,
 		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(

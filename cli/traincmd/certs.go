@@ -18,10 +18,10 @@ func newCerts() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "certs",
-		Short: "Make certificates by which the machines of a run know each other",
-		Long: `Make a small authority for one run and a certificate for each of its agents.
+		Short: "Make certificates by which the machines of a run authenticate each other",
+		Long: `Make a certificate authority for one run and a certificate for each of its agents.
 
-Bring ca.pem and the two files of its agent to each machine. ca-key.pem stays where it is: who has it can make further agents.`,
+Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.pem: whoever has it can add agents.`,
 		Example: `  fspda certs --run digits -n 4 --out certs`,
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -32,7 +32,8 @@ Bring ca.pem and the two files of its agent to each machine. ca-key.pem stays wh
 				return command.UsageErrorf("%v", err)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(),
-				"%s: ca.pem, and for each of the %d agents of run %s agent-RANK.pem and agent-RANK-key.pem, good for %d days\n", out, agents, run, days)
+				"%s: ca.pem, and for each of the %d agents of run %s agent-RANK.pem and agent-RANK-key.pem, valid for %d days\n",
+				out, agents, run, days)
 			return err
 		},
 	}
@@ -41,6 +42,6 @@ Bring ca.pem and the two files of its agent to each machine. ca-key.pem stays wh
 	fs.StringVar(&out, "out", "certs", "folder")
 	fs.StringVar(&run, "run", "fspda", "name of the run, as for fspda agent")
 	fs.IntVarP(&agents, "agents", "n", 10, "number of agents")
-	fs.IntVar(&days, "days", 365, "how long the certificates are good")
+	fs.IntVar(&days, "days", 365, "for how many days the certificates are valid")
 	return cmd
 }

@@ -4,34 +4,32 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"fspda/cli/command"
-	"fspda/cli/setup"
-	"fspda/model"
 	"fspda/train"
 )
 
-// dryRun says what a run would take.
-func dryRun(ctx context.Context, f trainFlags, s *train.Setup, m *model.Engine, dev *setup.Devices, stdout io.Writer) error {
+// dryRun prints how long a run would take and how much memory it needs.
+func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	from := 0
-	if f.out != "" {
-		from = train.Standing(f.out)
+	if m.out != "" {
+		from = train.Standing(m.out)
 	}
-	ahead, err := s.Forecast(ctx, dev.Device, m, from, dev.Workers(m)...)
+	f, err := r.setup.Forecast(ctx, r.devices.Device, r.model, from, r.devices.Workers(r.model)...)
 	if err != nil {
 		return err
 	}
-	if f.json {
-		return command.PrintJSON(stdout, ahead)
+	if m.json {
+		return command.PrintJSON(stdout, f)
 	}
-	sh := &show{setup: s, model: m.Name()}
-	_, err = fmt.Fprintln(stdout, strings.Join(append(append(append(sh.what(), s.Warnings...), forecastLine(ahead)),
-		roomLines(ahead)...), "\n"))
+	lines := slices.Concat(r.display.what(), r.setup.Warnings, []string{forecastLine(f)}, memoryLines(f))
+	_, err = fmt.Fprintln(stdout, strings.Join(lines, "\n"))
 	return err
 }
 
-// forecastLine is a forecast in words.
+// forecastLine writes a forecast as one line.
 func forecastLine(f train.Forecast) string {
 	if f.Iterations == 0 {
 		return "nothing left to train"
@@ -42,17 +40,17 @@ func forecastLine(f train.Forecast) string {
 		command.Bits(uint64(f.Bits)), command.Bytes(f.Memory))
 }
 
-// roomLines tell of the memory of each GPU, and what takes it.
-func roomLines(f train.Forecast) []string {
+// memoryLines list the memory of each GPU that a run needs, and for what.
+func memoryLines(f train.Forecast) []string {
 	var lines []string
 	for _, d := range f.Devices {
-		lines = append(lines, fmt.Sprintf("%s: %d agents take %s of its memory, of which %s of %s are free", d.Name,
+		lines = append(lines, fmt.Sprintf("%s: %d agents need %s of its memory; %s of %s are free", d.Name,
 			d.Agents, command.Bytes(d.Need), command.Bytes(d.Free), command.Bytes(d.Total)))
 		for _, p := range d.Parts {
 			lines = append(lines, fmt.Sprintf("  %-38s %s", p.What, command.Bytes(p.Bytes)))
 		}
 		lines = append(lines, fmt.Sprintf(
-			"  taken before: %s by kernels and libraries, %s by the driver and other programs", command.Bytes(d.Opened), command.Bytes(
+			"  already used: %s by kernels and libraries, %s by the driver and other programs", command.Bytes(d.Opened), command.Bytes(
 				d.Total-min(d.Total, d.Free+d.Opened))))
 	}
 	return lines

@@ -7,15 +7,15 @@ import (
 	"fspda/train"
 )
 
-// The memory of each GPU is told with what takes it.
-func TestRoomLines(t *testing.T) {
+// The memory of each GPU is listed by its use.
+func TestMemoryLines(t *testing.T) {
 	f := train.Forecast{Devices: []train.Room{{Name: "cuda:0", Agents: 8, Need: 3e9, Opened: 2e8, Free: 84e9,
 		Total: 85e9,
 		Parts: []train.RoomPart{{What: "vectors of agents", Bytes: 2.5e9}, {What: "batches", Bytes: 5e8}}}}}
-	want := []string{"cuda:0: 8 agents take 3 GB of its memory, of which 84 GB of 85 GB are free",
+	want := []string{"cuda:0: 8 agents need 3 GB of its memory; 84 GB of 85 GB are free",
 		"  vectors of agents                      2.5 GB", "  batches                                500 MB",
-		"  taken before: 200 MB by kernels and libraries, 800 MB by the driver and other programs"}
-	if got := roomLines(f); !slices.Equal(got, want) {
+		"  already used: 200 MB by kernels and libraries, 800 MB by the driver and other programs"}
+	if got := memoryLines(f); !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -15,12 +15,12 @@ func TestMetricsAddress(t *testing.T) {
 		want    string
 	}{{"", 3, ""}, {"127.0.0.1:9100", 0, "127.0.0.1:9100"}, {"127.0.0.1:9100", 3, "127.0.0.1:9103"}, {"[::1]:0", 3,
 		"[::1]:0"}} {
-		if got, err := metricsOf(c.address, c.rank); err != nil || got != c.want {
+		if got, err := metricsAddress(c.address, c.rank); err != nil || got != c.want {
 			t.Errorf("%q for agent %d: %q, %v", c.address, c.rank, got, err)
 		}
 	}
 	for _, bad := range []string{"9100", "127.0.0.1:65534", "127.0.0.1:-1", "127.0.0.1:x"} {
-		if got, err := metricsOf(bad, 3); err == nil {
+		if got, err := metricsAddress(bad, 3); err == nil {
 			t.Errorf("%s was taken for %s", bad, got)
 		}
 	}

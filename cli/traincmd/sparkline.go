@@ -12,10 +12,10 @@ import (
 // sparks are the heights of a sparkline, from low to high.
 var sparks = []rune("▁▂▃▄▅▆▇█")
 
-// sparkline draws values in at most width cells; where there are more, a cell is the mean of its
-// share. Values that are not finite, or not above zero on a logarithmic scale, are gaps.
+// sparkline draws values in at most width cells; if there are more values, a cell shows the mean of
+// several. Values that are not finite, or not above zero on a logarithmic scale, are gaps.
 func sparkline(values []float64, width int, log bool) string {
-	cells := gathered(values, width, log)
+	cells := cellMeans(values, width, log)
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range cells {
 		if !math.IsNaN(v) {
@@ -36,8 +36,8 @@ func sparkline(values []float64, width int, log bool) string {
 	return b.String()
 }
 
-// gathered puts values into cells: means of equal shares, NaN where there is none.
-func gathered(values []float64, width int, log bool) []float64 {
+// cellMeans returns the mean of the values of each cell, NaN where a cell has none.
+func cellMeans(values []float64, width int, log bool) []float64 {
 	n := min(width, len(values))
 	cells := make([]float64, n)
 	for c := range cells {
@@ -51,12 +51,12 @@ func gathered(values []float64, width int, log bool) []float64 {
 				count++
 			}
 		}
-		cells[c] = sum / float64(count) // NaN where there is none
+		cells[c] = sum / float64(count) // NaN if count is 0
 	}
 	return cells
 }
 
-// curves are the curves of a run in a few lines of a terminal.
+// curves holds the values of a run that are drawn as sparklines.
 type curves struct{ loss, accuracy, consensus []float64 }
 
 func (c *curves) add(r train.Row) {
@@ -65,15 +65,15 @@ func (c *curves) add(r train.Row) {
 	c.consensus = append(c.consensus, float64(r.Consensus))
 }
 
-// lines draws the curves in the width of a terminal, each with its latest value; nothing before
-// there are two points.
+// lines draws the curves in the width of a terminal, each with its latest value. It draws nothing
+// until there are two points.
 func (c *curves) lines(width int) []string {
-	const beside = 28 // cells for name and value
+	const labels = 28 // cells for name and value
 	n := len(c.loss)
-	if n < 2 || width < beside+10 {
+	if n < 2 || width < labels+10 {
 		return nil
 	}
-	cells := min(width-beside, 72)
+	cells := min(width-labels, 72)
 	return []string{
 		fmt.Sprintf(" %-10s %s %s", "loss", sparkline(c.loss, cells, true), command.Number(train.Num(c.loss[n-1]))),
 		fmt.Sprintf(" %-10s %s %.2f %%", "accuracy", sparkline(c.accuracy, cells, false), 100*c.accuracy[n-1]),

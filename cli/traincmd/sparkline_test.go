@@ -20,7 +20,7 @@ func TestSparkline(t *testing.T) {
 		want   string
 	}{
 		"up":            {[]float64{0, 1, 2, 3, 4, 5, 6, 7}, 20, false, "▁▂▃▄▅▆▇█"},
-		"gathered":      {[]float64{0, 0, 4, 4, 7.9, 8}, 3, false, "▁▅█"},
+		"averaged":      {[]float64{0, 0, 4, 4, 7.9, 8}, 3, false, "▁▅█"},
 		"logarithmic":   {[]float64{1, 10, 100, 1000}, 9, true, "▁▃▆█"},
 		"flat":          {[]float64{3, 3}, 9, false, "▅▅"},
 		"gaps":          {[]float64{nan, 1, math.Inf(1), 2}, 9, false, " ▁ █"},
@@ -33,8 +33,8 @@ func TestSparkline(t *testing.T) {
 	}
 }
 
-// A terminal keeps what it is told: enough of one to see what a person sees.
-func seen(text string) []string {
+// visibleLines emulates enough of a terminal to return the lines that it shows.
+func visibleLines(text string) []string {
 	lines, at, col := []string{""}, 0, 0
 	for _, m := range regexp.MustCompile(`\x1b\[(\d*)([AJK])|\r|\n|[^\r\n\x1b]+`).FindAllStringSubmatch(text, -1) {
 		switch n, _ := strconv.Atoi(m[1]); {
@@ -64,10 +64,10 @@ func seen(text string) []string {
 	return lines
 }
 
-// Curves stand once, above the bar and below what was logged, and stay when the bar goes.
-func TestScreen(t *testing.T) {
+// Curves appear once, above the bar and below log lines, and stay when the bar is removed.
+func TestTerminal(t *testing.T) {
 	var out bytes.Buffer
-	s := &screen{w: &out, width: func() int { return 60 }}
+	s := &terminal{w: &out, width: func() int { return 60 }}
 	s.bar = newBar(&out, 100)
 	var c curves
 	for k := range 30 {
@@ -83,7 +83,7 @@ func TestScreen(t *testing.T) {
 	}
 	s.end()
 	var got []string
-	for _, l := range seen(out.String()) {
+	for _, l := range visibleLines(out.String()) {
 		if l = strings.TrimSpace(l); l != "" {
 			got = append(got, l)
 		}
@@ -91,11 +91,11 @@ func TestScreen(t *testing.T) {
 	if len(got) != 4 || got[0] != "a warning" || !strings.HasPrefix(got[1], "loss       █") ||
 		!strings.HasSuffix(got[1], "▁ 0.1") ||
 		!strings.HasSuffix(got[2], "█ 87.00 %") || !strings.HasPrefix(got[3], "consensus  ▅▅▅") {
-		t.Errorf("a person sees\n%s", strings.Join(got, "\n"))
+		t.Errorf("the terminal shows\n%s", strings.Join(got, "\n"))
 	}
 }
 
-func TestNarrowScreen(t *testing.T) {
+func TestNarrowTerminal(t *testing.T) {
 	var c curves
 	for range 3 {
 		c.add(train.Row{TrainLossAvg: 1})

@@ -12,22 +12,22 @@ import (
 )
 
 // end prints the summary: a table, or JSON, or nothing.
-func (s *show) end(folder string, sum train.Summary, res *train.Result) error {
+func (d *display) end(folder string, sum train.Summary) error {
 	switch {
-	case s.flags.json:
-		return command.PrintJSON(s.stdout, sum)
-	case s.flags.quiet:
+	case d.flags.json:
+		return command.PrintJSON(d.stdout, sum)
+	case d.flags.quiet:
 		return nil
 	}
-	title := s.what()
-	if s.terminal != nil {
-		title = nil // it stands above already
+	title := d.what()
+	if d.terminal != nil {
+		title = nil // it was printed at the start
 	}
-	_, err := fmt.Fprint(s.stdout, table(title, rows(folder, sum)))
+	_, err := fmt.Fprint(d.stdout, table(title, rows(folder, sum)))
 	return err
 }
 
-// rows are the lines of the final table: a name, its value, and what it means.
+// rows returns the lines of the final table: a name, its value, and an explanation.
 func rows(folder string, s train.Summary) [][3]string {
 	acc := func(n train.Num) string { return fmt.Sprintf("%.2f %%", 100*float64(n)) }
 	of, loss := "of the mean model", "of the mean model"
@@ -79,11 +79,11 @@ func rows(folder string, s train.Summary) [][3]string {
 	)
 }
 
-// batchNorm says how the mean model came to its statistics.
+// batchNorm explains where the batch norm statistics of the mean model come from, by the key bn.
 var batchNorm = map[string]string{"pooled": "pooled from the agents", "recalibrate": "recalibrated",
 	"local": "of each agent in turn"}
 
-// table draws rows below the lines of a title.
+// table formats rows below the lines of a title.
 func table(title []string, rows [][3]string) string {
 	var w [3]int
 	for _, r := range rows {
@@ -104,7 +104,7 @@ func table(title []string, rows [][3]string) string {
 	return b.String()
 }
 
-// pad fills up to width, in runes.
+// pad appends spaces up to a width in runes.
 func pad(s string, width int) string {
 	return s + strings.Repeat(" ", width-utf8.RuneCountInString(s))
 }

@@ -6,19 +6,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
-	"fspda/device"
+	"fspda/data"
+	"fspda/model"
 	"fspda/train"
 	"fspda/web"
 )
 
-// trainFlags are what is said of a run besides its Config.
+// trainFlags are the flags of a run that are no keys of its configuration.
 type trainFlags struct {
 	file        string
 	out         string
@@ -58,114 +58,119 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	said := train.Default()
-	setup.ConfigFlags(fs, &said)
+	c := train.Default()
+	setup.ConfigFlags(fs, &c)
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
-	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out, or with the latest unfinished one in runs/")
-	fs.BoolVar(&f.dry, "dry-run", false, "try a few iterations, say what the run would take, and leave nothing behind")
+	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/")
+	fs.BoolVar(&f.dry, "dry-run", false,
+		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "",
-		"serve the live page at HOST:PORT, such as :8080; without a host to this machine alone")
+		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return runTrain(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		return runTrain(cmd.Context(), &allAgents{trainFlags: f}, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
 
-// runTrain is the command: configuration, data, network, run, report.
-func runTrain(ctx context.Context, f trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer) error {
-	if f.resume && f.out == "" {
-		out, err := latestUnfinished(command.RunsDir)
-		if err != nil {
-			return err
-		}
-		f.out = out
-	}
-	c, err := f.config(fs)
+// runTrain trains, or only prints a forecast.
+func runTrain(ctx context.Context, m *allAgents, fs *pflag.FlagSet, stdout, stderr io.Writer) error {
+	r, err := openRun(m, &m.trainFlags, fs, stdout, stderr)
 	if err != nil {
 		return err
 	}
-	if err := c.Check(); err != nil {
-		return err
+	defer r.close()
+	if m.dry {
+		return dryRun(ctx, r, m, stdout)
 	}
-	if c.Threads > 0 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
-	}
-	dev, err := setup.OpenDevices(c, setup.AgentThreads(c), c.Agents)
-	if err != nil {
-		return err
-	}
-	defer dev.Close()
-	s, m, err := setup.Prepare(c, dev)
-	if err != nil {
-		return err
-	}
-	if f.dry {
-		return dryRun(ctx, f, s, m, dev, stdout)
-	}
-	if f.out == "" {
-		f.out = command.NextFreeName(command.RunsDir, s.Config.Algo+"-"+s.Config.Data)
-	}
-	dash, err := openDashboard(f.web)
-	if err != nil {
-		return err
-	}
-	defer dash.close()
-	folder, err := train.OpenFolder(f.out, s, f.resume)
-	if err != nil {
-		return err
-	}
-	show := newShow(f, s, m.Name(), stdout, stderr)
-	defer show.close()
-	show.engine = dev.String()
-	for _, w := range s.Warnings {
-		show.log.Warn(w)
-	}
-	s.Set.OnSkip(func(err error) { show.log.Warn("a picture is skipped: " + err.Error()) })
-	defer s.Set.Close() // read only: nothing to lose
-	defer keepTo(s.Footprint())()
-	others := dev.Workers(m)
-	if !f.quiet {
-		ahead, err := s.Forecast(ctx, dev.Device, m, train.Standing(f.out), others...)
-		if err != nil {
-			return errors.Join(err, folder.Close())
-		}
-		show.ahead = forecastLine(ahead)
-	}
-	ctx, opt, err := dash.begin(ctx, f.out, s, train.Options{Device: dev.Device, Model: m, Others: others,
-		Folder: folder, Log: show.log, OnRow: show.row, OnStep: show.step})
-	if err != nil {
-		return errors.Join(err, folder.Close())
-	}
-	dash.tell(show)
-	show.begin(f.out)
-	res, err := train.Run(ctx, s, opt)
-	dash.finish()
-	show.close()
-	if err != nil {
-		return ofLoss(err, f.out)
-	}
-	return conclude(f, s, folder, res, dev.Device, show)
+	return explainLostGPU(r.train(ctx, m), m.out)
 }
 
-// conclude writes what a run leaves behind and says how it ended.
-func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Result, dev device.Device,
-	show *show) error {
+// allAgents is the mode of fspda train: this process holds all agents of the run.
+type allAgents struct {
+	trainFlags
+	page livePage
+}
+
+var _ mode = (*allAgents)(nil)
+
+func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
+	if m.resume && m.out == "" {
+		out, err := latestUnfinished(command.RunsDir)
+		if err != nil {
+			return train.Config{}, err
+		}
+		m.out = out
+	}
+	c, err := m.config(fs)
+	if err != nil {
+		return c, err
+	}
+	return c, c.Check()
+}
+
+func (m *allAgents) openDevices(c train.Config) (*setup.Devices, error) {
+	return setup.OpenDevices(c, setup.AgentThreads(c), c.Agents)
+}
+
+func (m *allAgents) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error) {
+	return setup.Resolve(c, set, dev)
+}
+
+func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error) {
+	if m.out == "" {
+		m.out = command.NextFreeName(command.RunsDir, r.setup.Config.Algo+"-"+r.setup.Config.Data)
+	}
+	var err error
+	if m.page, err = openLivePage(m.web); err != nil { // before the folder: a bad address leaves nothing behind
+		return ctx, err
+	}
+	r.onClose(m.page.close)
+	folder, err := train.OpenFolder(m.out, r.setup, m.resume)
+	if err != nil {
+		return ctx, err
+	}
+	r.onClose(limitMemory(r.setup.Footprint()))
+	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
+	if !m.quiet {
+		f, err := r.setup.Forecast(ctx, r.devices.Device, r.model, train.Standing(m.out), r.options.Others...)
+		if err != nil {
+			return ctx, errors.Join(err, folder.Close())
+		}
+		r.display.forecast = forecastLine(f)
+	}
+	if ctx, err = m.page.serve(ctx, m.out, r); err != nil {
+		return ctx, errors.Join(err, folder.Close())
+	}
+	m.page.announce(r.display)
+	r.announce(m.out)
+	return ctx, nil
+}
+
+func (m *allAgents) conclude(r *run, res *train.Result) error {
+	m.page.finish()
+	return writeResults(r, res)
+}
+
+// writeResults writes the summary, plots and report of a run that ended, and prints its table. A
+// stopped run gets none of them: it can be resumed.
+func writeResults(r *run, res *train.Result) error {
+	folder := r.options.Folder
 	if res.Status == train.Stopped {
-		show.stopped(folder.Path, res)
+		r.display.stopped(folder.Path, res)
 		return command.ErrStopped
 	}
-	sum := train.Summarize(s, res, dev.Name(), command.Version())
+	sum := train.Summarize(r.setup, res, r.devices.Name(), command.Version())
 	if err := folder.WriteSummary(sum); err != nil {
 		return err
 	}
 	if err := errors.Join(web.WritePlots(folder.Path), web.WriteReport(folder.Path)); err != nil {
 		return &train.FolderError{Path: folder.Path, Got: "plots or report cannot be written", Err: err,
-			Hint: "make room, then add --resume: the training is done and kept"}
+			Hint: "free disk space, then add --resume: the training is done and saved"}
 	}
-	if err := show.end(folder.Path, sum, res); err != nil {
+	if err := r.display.end(folder.Path, sum); err != nil {
 		return err
 	}
 	if res.Diverged != nil {
@@ -174,7 +179,7 @@ func conclude(f trainFlags, s *train.Setup, folder *train.Folder, res *train.Res
 	return nil
 }
 
-// latestUnfinished finds the run folder without a summary whose configuration is the youngest.
+// latestUnfinished returns the run folder without a summary whose configuration is the newest.
 func latestUnfinished(dir string) (string, error) {
 	configs, err := filepath.Glob(filepath.Join(dir, "*", "config.yaml"))
 	if err != nil {

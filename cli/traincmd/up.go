@@ -23,7 +23,8 @@ import (
 	"fspda/train"
 )
 
-// upFlags are what is said of a run of many processes on this machine besides its Config.
+// upFlags are the flags of a run of many processes on this machine that are no keys of its
+// configuration.
 type upFlags struct {
 	trainFlags
 	agents   int
@@ -32,7 +33,7 @@ type upFlags struct {
 	restarts int
 	async    bool
 	metrics  string
-	weather  string
+	faults   string // file of injected faults; for tests
 }
 
 func newUp() *cobra.Command {
@@ -40,30 +41,30 @@ func newUp() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Run all agents on this machine, each a process of its own",
-		Long: `Run all agents on this machine, each a process of its own that meets the others over the network.
+		Long: `Run all agents on this machine, each as a process of its own that reaches the others over the network.
 
-The run is the one that "fspda train" would make of the same configuration, to the bit. A process that dies is started again and goes on from
-its checkpoint.`,
+The results are those of "fspda train" with the same configuration, bit for bit. A process that dies is started again and resumes from its
+checkpoint.`,
 		Example: `  fspda up -n 10 -c run.yaml --out runs/many
   fspda up -n 4 --iterations 1000 --checkpoint-every 5`,
 		Args: command.NoArgs,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	said := train.Default()
-	setup.ConfigFlags(fs, &said)
+	c := train.Default()
+	setup.ConfigFlags(fs, &c)
 	fs.IntVarP(&f.agents, "processes", "n", 0, "number of agents, as --agents")
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
 	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/up-ALGO-DATA-NUMBER")
 	fs.StringVar(&f.run, "run", "fspda", "name of the run")
-	fs.BoolVar(&f.resume, "resume", false, "go on with the run in --out")
+	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
-	fs.BoolVar(&f.async, "async", false, "agents wait for nobody: as --algo fspda-async --clock real")
+	fs.BoolVar(&f.async, "async", false, "agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "",
-		"HOST:PORT for Prometheus and probes, as of fspda agent: agent I has port PORT+I, or any where PORT is 0")
-	fs.StringVar(&f.weather, "weather", "", "file of a bad network")
-	_ = fs.MarkHidden("weather") // of tests
+		"HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port PORT+I, or any free port if PORT is 0")
+	fs.StringVar(&f.faults, "weather", "", "file of injected faults")
+	_ = fs.MarkHidden("weather") // used by tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -72,7 +73,7 @@ its checkpoint.`,
 	return cmd
 }
 
-// runUp is the command.
+// runUp writes the configuration for the agents, starts them and waits for the run to end.
 func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.Writer) error {
 	c, err := f.config(fs)
 	if err != nil {
@@ -87,7 +88,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if _, err := metricsOf(f.metrics, c.Agents-1); err != nil {
+	if _, err := metricsAddress(f.metrics, c.Agents-1); err != nil {
 		return err
 	}
 	if f.out == "" {
@@ -95,9 +96,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	if _, err := train.ReadConfig(f.out); err == nil && !f.resume {
 		return &train.FolderError{Path: f.out, Got: "already holds a run",
-			Hint: "add --resume to go on with it, or choose another folder with --out"}
+			Hint: "add --resume to resume it, or choose another folder with --out"}
 	}
-	file, remove, err := leaveConfig(f.out, c)
+	file, remove, err := writeConfig(f.out, c)
 	if err != nil {
 		return err
 	}
@@ -106,25 +107,25 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	u := &crew{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
-		log: newLogger(f.trainFlags, stderr)}
+	u := &agentProcesses{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
+		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
-// leaveConfig writes the configuration where the agents read it: beside their checkpoints, so that
+// writeConfig writes the configuration for the agents into the folder of their checkpoints, so that
 // nothing is left elsewhere if this process is killed.
-func leaveConfig(out string, c train.Config) (file string, remove func(), err error) {
+func writeConfig(out string, c train.Config) (file string, remove func(), err error) {
 	dir := filepath.Join(out, "agents")
-	ours := []string{filepath.Join(dir, "up.yaml"), dir}
+	created := []string{filepath.Join(dir, "up.yaml"), dir}
 	if _, err := os.Stat(out); err != nil {
-		ours = append(ours, out)
+		created = append(created, out)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, &train.FolderError{Path: dir, Got: "cannot be made", Err: err}
+		return "", nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
 	}
-	file = ours[0]
+	file = created[0]
 	remove = func() {
-		for _, path := range ours { // a folder only goes where no agent came to make anything in it
+		for _, path := range created { // a folder with files of agents stays
 			_ = os.Remove(path)
 		}
 	}
@@ -135,9 +136,9 @@ func leaveConfig(out string, c train.Config) (file string, remove func(), err er
 	return file, remove, nil
 }
 
-// metricsOf is where an agent of a crew shows its metrics: each has a port of its own, by its rank.
-// "" is nowhere.
-func metricsOf(address string, rank int) (string, error) {
+// metricsAddress returns where an agent serves its metrics: PORT+rank, or port 0 if PORT is 0. No
+// address gives no address.
+func metricsAddress(address string, rank int) (string, error) {
 	if address == "" {
 		return "", nil
 	}
@@ -156,7 +157,7 @@ func metricsOf(address string, rank int) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
-// freePort finds a port of this machine that nobody uses.
+// freePort returns a port of this machine that no process listens at.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -166,8 +167,8 @@ func freePort() (string, error) {
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// crew is the processes of a run.
-type crew struct {
+// agentProcesses is the processes of a run on this machine.
+type agentProcesses struct {
 	flags  upFlags
 	agents int
 	file   string
@@ -177,26 +178,26 @@ type crew struct {
 	log    *zap.Logger
 }
 
-// leaveTime is how long the others may take to end after agent 0 has.
-const leaveTime = 20 * time.Second
+// exitTimeout is how long the other agents may take to exit after agent 0.
+const exitTimeout = 20 * time.Second
 
-// run starts all agents and follows them to the end of agent 0.
-func (u *crew) run(ctx context.Context) error {
+// run starts all agents and supervises them until agent 0 ends.
+func (u *agentProcesses) run(ctx context.Context) error {
 	all, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, u.agents)
 	var rest sync.WaitGroup
 	first := make(chan struct{})
 	for i := range u.agents {
-		follow := func() {
-			if errs[i] = u.follow(all, i); errs[i] != nil {
-				cancel() // no run without this agent
+		supervise := func() {
+			if errs[i] = u.supervise(all, i); errs[i] != nil {
+				cancel() // the run cannot go on without this agent
 			}
 		}
 		if i == train.Coordinator {
-			go func() { defer close(first); follow() }()
+			go func() { defer close(first); supervise() }()
 		} else {
-			rest.Go(follow)
+			rest.Go(supervise)
 		}
 	}
 	<-first
@@ -204,15 +205,15 @@ func (u *crew) run(ctx context.Context) error {
 	go func() { rest.Wait(); close(gone) }()
 	select {
 	case <-gone:
-	case <-time.After(leaveTime):
+	case <-time.After(exitTimeout):
 		cancel()
 		<-gone
 	}
 	return worst(errs)
 }
 
-// worst picks the error that says most of the end of a run: agent 0 ends as the run does, unless
-// another could not even begin.
+// worst picks the error to report: that of an agent that failed, or else that of agent 0, which ends
+// as the run does.
 func worst(errs []error) error {
 	for _, err := range errs {
 		var e *exitError
@@ -223,25 +224,26 @@ func worst(errs []error) error {
 	return errs[train.Coordinator]
 }
 
-// exitError is a process that ended with a status other than 0. It has said why.
+// exitError reports an agent's process that exited with a status other than 0. The process has
+// logged the reason.
 type exitError struct{ agent, status int }
 
 func (e *exitError) Error() string {
-	return fmt.Sprintf("agent %d ended with exit status %d; what it said stands above", e.agent, e.status)
+	return fmt.Sprintf("agent %d ended with exit status %d; its log above says why", e.agent, e.status)
 }
 
 // ExitCode returns the status of the process.
 func (e *exitError) ExitCode() int { return e.status }
 
-// follow keeps one agent running until it is done, or cannot be.
-func (u *crew) follow(ctx context.Context, rank int) error {
-	const soon, late = 200 * time.Millisecond, 5 * time.Second
-	wait := soon
+// supervise restarts the process of an agent until it is done or cannot succeed.
+func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
+	const shortest, longest = 200 * time.Millisecond, 5 * time.Second
+	wait := shortest
 	for try := 0; ; try++ {
 		begin := time.Now()
 		status, err := u.start(ctx, rank)
-		if time.Since(begin) > 4*late { // it was well
-			wait = soon
+		if time.Since(begin) > 4*longest { // it ran normally
+			wait = shortest
 		}
 		switch {
 		case err != nil:
@@ -255,28 +257,28 @@ func (u *crew) follow(ctx context.Context, rank int) error {
 		case try == u.flags.restarts:
 			return &exitError{rank, command.ExitFailed}
 		}
-		u.log.Warn("an agent died; starting it again", zap.Int("agent", rank), zap.Int("status", status))
+		u.log.Warn("an agent died; restarting it", zap.Int("agent", rank), zap.Int("status", status))
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
 			return &exitError{rank, command.ExitStopped}
 		}
-		wait = min(2*wait, late)
+		wait = min(2*wait, longest)
 	}
 }
 
 // start runs the process of an agent once, and returns its exit status.
-func (u *crew) start(ctx context.Context, rank int) (int, error) {
+func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return 0, err
 	}
 	cmd := exec.Command(program, u.arguments(rank)...)
-	leash, err := cmd.StdinPipe() // the agent stops in order when it ends: when we say so, or are gone
+	stdin, err := cmd.StdinPipe() // the agent stops in order when this pipe closes
 	if err != nil {
 		return 0, err
 	}
-	said, err := cmd.StderrPipe()
+	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return 0, err
 	}
@@ -288,8 +290,8 @@ func (u *crew) start(ctx context.Context, rank int) (int, error) {
 		return 0, fmt.Errorf("agent %d cannot be started: %w", rank, err)
 	}
 	u.log.Info("started", zap.Int("agent", rank), zap.Int("pid", cmd.Process.Pid))
-	defer context.AfterFunc(ctx, func() { leash.Close() })()
-	u.relay(rank, said)
+	defer context.AfterFunc(ctx, func() { stdin.Close() })()
+	u.relay(rank, stderr)
 	if err := cmd.Wait(); err != nil && cmd.ProcessState == nil {
 		return 0, err
 	}
@@ -299,7 +301,7 @@ func (u *crew) start(ctx context.Context, rank int) (int, error) {
 	return command.ExitFailed, nil // ended by a signal
 }
 
-func (u *crew) arguments(rank int) []string {
+func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
 		"--join", "127.0.0.1:" + u.port,
 		"--insecure", "--leash", "--packing", u.flags.packing}
@@ -309,18 +311,18 @@ func (u *crew) arguments(rank int) []string {
 	if u.flags.json {
 		args = append(args, "--json")
 	}
-	if at, err := metricsOf(u.flags.metrics, rank); err == nil && at != "" { // it was checked before
+	if at, err := metricsAddress(u.flags.metrics, rank); err == nil && at != "" { // runUp has checked it
 		args = append(args, "--metrics-listen", at)
 	}
-	if u.flags.weather != "" {
-		args = append(args, "--weather", u.flags.weather)
+	if u.flags.faults != "" {
+		args = append(args, "--weather", u.flags.faults)
 	}
 	return args
 }
 
-// relay passes on what an agent says, line by line, each with its rank. JSON lines have it already.
-func (u *crew) relay(rank int, said io.Reader) {
-	sc := bufio.NewScanner(said)
+// relay copies the log of an agent line by line, each with its rank. JSON lines name the rank already.
+func (u *agentProcesses) relay(rank int, stderr io.Reader) {
+	sc := bufio.NewScanner(stderr)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
 		if u.flags.json {
@@ -329,10 +331,10 @@ func (u *crew) relay(rank int, said io.Reader) {
 		}
 		fmt.Fprintf(u.stderr, "[%d] %s\n", rank, sc.Bytes())
 	}
-	_, _ = io.Copy(io.Discard, said)
+	_, _ = io.Copy(io.Discard, stderr)
 }
 
-// lockedWriter keeps the lines of several processes apart.
+// lockedWriter serializes the writes of several goroutines.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -20,8 +20,8 @@ import (
 	"fspda/web"
 )
 
-// Prometheus and probes are answered by a live pair of agents.
-func TestObservatory(t *testing.T) {
+// A running pair of agents answers Prometheus and probes.
+func TestMetricsServer(t *testing.T) {
 	var nodes [2]*nats.Node
 	open := func(i int) {
 		t.Helper()
@@ -41,15 +41,15 @@ func TestObservatory(t *testing.T) {
 		nodes[i] = n
 	}
 	open(0)
-	o, err := openObservatory("127.0.0.1:0", "seen", 0)
+	o, err := openMetrics("127.0.0.1:0", "seen", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.begin(train.NewLiveState(2), nodes[0], zap.NewNop())
+	o.serve(train.NewLiveState(2), nodes[0], zap.NewNop())
 	defer o.close()
 	get := func(path string) (int, string) {
 		t.Helper()
-		r, err := http.Get(web.URL(o.listener) + path)
+		r, err := http.Get(web.URL(o.(*metricsServer).listener) + path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestObservatory(t *testing.T) {
 	line := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(, ?[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
 	for l := range strings.Lines(text) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") && !line.MatchString(l) {
-			t.Errorf("no line of Prometheus: %q", l)
+			t.Errorf("not a line of Prometheus: %q", l)
 		}
 	}
 	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`,
@@ -94,8 +94,8 @@ func TestObservatory(t *testing.T) {
 			t.Errorf("closed: %s is %d", path, code)
 		}
 	}
-	if _, err := openObservatory("here", "seen", 0); err == nil || !strings.Contains(err.Error(), "--metrics-listen") {
-		t.Errorf("no address: %v", err)
+	if _, err := openMetrics("here", "seen", 0); err == nil || !strings.Contains(err.Error(), "--metrics-listen") {
+		t.Errorf("address without a port: %v", err)
 	}
 }
 

@@ -19,41 +19,49 @@ import (
 	"fspda/web"
 )
 
-// observatory tells machines how an agent is: /metrics for Prometheus, /healthz for whoever starts
-// again what is broken, and /readyz for whoever wants to know whether the run goes on. It only
-// reads.
-type observatory struct {
+// metrics is what an agent's process serves to monitoring.
+type metrics interface {
+	serve(live *train.LiveState, node *nats.Node, log *zap.Logger) // until close
+	close()
+}
+
+// noMetrics is used without --metrics-listen.
+type noMetrics struct{}
+
+func (noMetrics) serve(*train.LiveState, *nats.Node, *zap.Logger) {}
+func (noMetrics) close()                                          {}
+
+// metricsServer serves /metrics to Prometheus, /healthz (liveness) to a supervisor that restarts
+// failed processes, and /readyz (readiness), which succeeds while all agents are connected. It never
+// changes the run.
+type metricsServer struct {
 	run    string
 	rank   int
-	watch  *train.LiveState
+	live   *train.LiveState
 	node   *nats.Node
 	set    *prom.Set
-	mu     sync.Mutex // one look at a time
-	sights []train.AgentStatus
+	mu     sync.Mutex          // held while metrics are collected and written
+	agents []train.AgentStatus // scratch of collect
 
 	listener net.Listener
 	server   *http.Server
 	served   sync.WaitGroup
 }
 
-// openObservatory listens at an address; nil where that is empty.
-func openObservatory(address, run string, rank int) (*observatory, error) {
+// openMetrics listens at an address. An empty address serves nothing.
+func openMetrics(address, run string, rank int) (metrics, error) {
 	if address == "" {
-		return nil, nil
+		return noMetrics{}, nil
 	}
 	l, _, err := web.Listen(address)
 	if err != nil {
 		return nil, command.UsageErrorf("--metrics-listen: %v", err)
 	}
-	return &observatory{run: run, rank: rank, set: prom.NewSet(), listener: l}, nil
+	return &metricsServer{run: run, rank: rank, set: prom.NewSet(), listener: l}, nil
 }
 
-// begin serves, until close.
-func (o *observatory) begin(watch *train.LiveState, node *nats.Node, log *zap.Logger) {
-	if o == nil {
-		return
-	}
-	o.watch, o.node = watch, node
+func (o *metricsServer) serve(live *train.LiveState, node *nats.Node, log *zap.Logger) {
+	o.live, o.node = live, node
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", o.metrics)
 	mux.HandleFunc("GET /healthz", o.health)
@@ -61,39 +69,37 @@ func (o *observatory) begin(watch *train.LiveState, node *nats.Node, log *zap.Lo
 	o.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: zap.NewStdLog(zap.NewNop())}
-	o.served.Go(func() { _ = o.server.Serve(o.listener) }) // what cannot be watched can still train
+	o.served.Go(func() { _ = o.server.Serve(o.listener) }) // errors are ignored: training goes on without metrics
 	log.Info("metrics", zap.String("url", web.URL(o.listener)+"metrics"))
 }
 
-func (o *observatory) close() {
-	switch {
-	case o == nil:
-	case o.server == nil:
+func (o *metricsServer) close() {
+	if o.server == nil { // serve was not called
 		_ = o.listener.Close()
-	default:
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if o.server.Shutdown(ctx) != nil {
-			_ = o.server.Close()
-		}
-		o.served.Wait()
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if o.server.Shutdown(ctx) != nil {
+		_ = o.server.Close()
+	}
+	o.served.Wait()
 }
 
-// metrics writes all that is counted, in the text format of Prometheus.
-func (o *observatory) metrics(w http.ResponseWriter, _ *http.Request) {
+// metrics writes all metrics in the text format of Prometheus.
+func (o *metricsServer) metrics(w http.ResponseWriter, _ *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	o.look()
+	o.collect()
 	o.set.WritePrometheus(w)
 	prom.WriteProcessMetrics(w)
 }
 
-// look brings the metrics up to date.
-func (o *observatory) look() {
-	o.sights = o.watch.Agents(o.sights)
-	own := o.sights[o.rank]
+// collect updates the metrics.
+func (o *metricsServer) collect() {
+	o.agents = o.live.Agents(o.agents)
+	own := o.agents[o.rank]
 	o.gauge("fspda_iteration", "").Set(float64(own.Iteration))
 	o.gauge("fspda_loss", "").Set(own.Loss)
 	o.counter("fspda_sent_bits_total", own.Sent)
@@ -106,28 +112,28 @@ func (o *observatory) look() {
 	} {
 		o.counter(name, n)
 	}
-	there := 0
+	connected := 0
 	for _, p := range o.node.Peers() {
 		peer := fmt.Sprintf(`,peer="%d"`, p.Agent)
 		o.gauge("fspda_peer_up", peer).Set(oneIf(p.Connected))
 		o.gauge("fspda_peer_direct", peer).Set(oneIf(p.Direct))
 		o.gauge("fspda_peer_silent_seconds", peer).Set(p.SilentFor.Seconds())
 		o.gauge("fspda_peer_kept_bytes", peer).Set(float64(p.LogBytes))
-		there += int(oneIf(p.Connected))
+		connected += int(oneIf(p.Connected))
 	}
-	o.gauge("fspda_peers_up", "").Set(float64(there))
+	o.gauge("fspda_peers_up", "").Set(float64(connected))
 }
 
-func (o *observatory) gauge(name, more string) *prom.Gauge {
+func (o *metricsServer) gauge(name, more string) *prom.Gauge {
 	return o.set.GetOrCreateGauge(o.named(name, more), nil)
 }
 
-func (o *observatory) counter(name string, n uint64) {
+func (o *metricsServer) counter(name string, n uint64) {
 	o.set.GetOrCreateCounter(o.named(name, "")).Set(n)
 }
 
-// named adds the labels. The name of a run has no character that would have to be escaped.
-func (o *observatory) named(name, more string) string {
+// named adds the labels. Names of runs hold no character that needs escaping.
+func (o *metricsServer) named(name, more string) string {
 	return fmt.Sprintf(`%s{run="%s",rank="%d"%s}`, name, o.run, o.rank, more)
 }
 
@@ -138,18 +144,18 @@ func oneIf(b bool) float64 {
 	return 0
 }
 
-// health is about this process alone: one that waits for others is healthy, and starting it again
-// would help nobody.
-func (o *observatory) health(w http.ResponseWriter, _ *http.Request) {
+// health reports on this process only: a process that waits for others is healthy, since a restart
+// would not help.
+func (o *metricsServer) health(w http.ResponseWriter, _ *http.Request) {
 	if err := o.node.Failure(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, "ok\n") // who asked may have gone
+	_, _ = io.WriteString(w, "ok\n") // the client may be gone
 }
 
-// ready is about the run: all others are there.
-func (o *observatory) ready(w http.ResponseWriter, r *http.Request) {
+// ready reports whether all other agents are connected.
+func (o *metricsServer) ready(w http.ResponseWriter, r *http.Request) {
 	if o.node.Failure() != nil {
 		o.health(w, r)
 		return
@@ -167,31 +173,33 @@ func (o *observatory) ready(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok\n")
 }
 
-// placed adds to every line of a log the iteration in which its agent is.
-type placed struct {
+// iterationCore adds the current iteration of an agent to every log line.
+type iterationCore struct {
 	zapcore.Core
 	at func() int
 }
 
-// withIteration makes a log say where the agent is.
-func withIteration(log *zap.Logger, watch *train.LiveState, rank int) *zap.Logger {
+// withIteration returns a log whose lines name the current iteration of an agent.
+func withIteration(log *zap.Logger, live *train.LiveState, rank int) *zap.Logger {
 	return log.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core {
-		return placed{c, func() int { return watch.Agents(nil)[rank].Iteration }}
+		return iterationCore{c, func() int { return live.Agents(nil)[rank].Iteration }}
 	}))
 }
 
-func (p placed) With(fields []zapcore.Field) zapcore.Core { return placed{p.Core.With(fields), p.at} }
+func (p iterationCore) With(fields []zapcore.Field) zapcore.Core {
+	return iterationCore{p.Core.With(fields), p.at}
+}
 
-func (p placed) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+func (p iterationCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if p.Enabled(e.Level) {
 		return ce.AddCore(e, p)
 	}
 	return ce
 }
 
-func (p placed) Write(e zapcore.Entry, fields []zapcore.Field) error {
+func (p iterationCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	for _, f := range fields {
-		if f.Key == "iteration" { // it speaks of another one
+		if f.Key == "iteration" { // the line names another iteration
 			return p.Core.Write(e, fields)
 		}
 	}

@@ -4,7 +4,7 @@ package traincmd
 
 import "testing"
 
-func TestPlaceOf(t *testing.T) {
+func TestReadLauncherEnv(t *testing.T) {
 	for _, c := range []struct {
 		env  map[string]string
 		want LauncherEnv

@@ -1,0 +1,144 @@
+package traincmd
+
+import (
+	"cmp"
+	"net"
+
+	"github.com/spf13/pflag"
+
+	"fspda/cli/command"
+	"fspda/dist/nats"
+	"fspda/train"
+)
+
+// connection says how an agent reaches the others.
+type connection struct {
+	join      []string
+	listen    string
+	advertise string
+	cluster   string // URL of a NATS cluster; empty: the agents' own servers
+	creds     string
+	certs     string
+	insecure  bool
+	packing   string
+	direct    string // where large messages arrive; after check an address, or empty for nowhere
+
+	compression nats.Compression // set by check
+	tls         nats.Credentials // set by check
+}
+
+func (c *connection) add(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&c.join, "join", nil, "HOST:PORT of agent 0, or of any others")
+	fs.StringVar(&c.listen, "listen", "",
+		"HOST:PORT where others find this agent; the default is the port of --join for agent 0 and any port for others")
+	fs.StringVar(&c.advertise, "advertise", "", "HOST:PORT that others are told, where that is not --listen")
+	fs.StringVar(&c.cluster, "nats", "", "URL of an existing NATS cluster, in place of --join and --listen")
+	fs.StringVar(&c.creds, "nats-creds", "", "credentials file for that cluster (nkey and JWT)")
+	fs.StringVar(&c.certs, "certs", "", "folder of the certificates that fspda certs made")
+	fs.BoolVar(&c.insecure, "insecure", false, "no certificates: on one machine only")
+	fs.StringVar(&c.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
+	fs.StringVar(&c.direct, "direct", "auto",
+		"HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto is any free port on the host of --listen, off sends all over NATS")
+}
+
+// check completes the addresses and reads the certificates of an agent.
+func (c *connection) check(run string, rank int) (err error) {
+	if err := c.checkAddresses(rank); err != nil {
+		return err
+	}
+	if c.compression, err = nats.ParseCompression(c.packing); err != nil {
+		return command.UsageErrorf("%v", err)
+	}
+	if c.certs != "" {
+		if c.tls, err = nats.ReadCredentials(c.certs, run, rank); err != nil {
+			return command.UsageErrorf("%v", err)
+		}
+	}
+	c.tls.File = c.creds
+	return c.checkDirect()
+}
+
+// checkAddresses sets the addresses to join and to listen at.
+func (c *connection) checkAddresses(rank int) error {
+	if c.cluster != "" {
+		if len(c.join) > 0 || c.listen != "" {
+			return command.UsageErrorf("--nats names an existing cluster: leave --join and --listen out")
+		}
+		return nil
+	}
+	if len(c.join) == 0 {
+		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, or name a NATS cluster with --nats")
+	}
+	host, port, err := net.SplitHostPort(c.join[0])
+	if err != nil {
+		return command.UsageErrorf("--join %q: write HOST:PORT", c.join[0])
+	}
+	local := "0.0.0.0"
+	if c.insecure {
+		local = host
+	}
+	if rank == train.Coordinator {
+		c.listen = cmp.Or(c.listen, net.JoinHostPort(local, port))
+		if len(c.join) == 1 {
+			c.join = nil // its own address
+		}
+	} else if c.insecure {
+		local = "127.0.0.1"
+	}
+	c.listen = cmp.Or(c.listen, net.JoinHostPort(local, "0"))
+	if c.insecure {
+		return c.checkLoopback()
+	}
+	if c.certs == "" {
+		return command.UsageErrorf("--certs is missing: name the folder of certificates that fspda certs made; if all agents run on this machine, --insecure is enough")
+	}
+	return nil
+}
+
+// checkLoopback refuses to run without certificates where other machines could connect.
+func (c *connection) checkLoopback() error {
+	for _, a := range append([]string{c.listen}, c.join...) {
+		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
+			return command.UsageErrorf("--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)
+		}
+	}
+	return nil
+}
+
+// checkDirect sets the address where large messages arrive. Without certificates it must be a
+// loopback address.
+func (c *connection) checkDirect() error {
+	switch c.direct {
+	case "off":
+		c.direct = ""
+		return nil
+	case "auto":
+		c.direct = ""
+		if host, _, err := net.SplitHostPort(c.listen); err == nil {
+			c.direct = net.JoinHostPort(host, "0")
+		} else if c.certs != "" {
+			c.direct = "0.0.0.0:0"
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(c.direct)
+	if err != nil {
+		return command.UsageErrorf("--direct %q: write HOST:PORT, auto or off", c.direct)
+	}
+	if c.certs == "" && !loopback(host) {
+		return command.UsageErrorf("--direct %s without --certs: anybody could connect there; use 127.0.0.1, --certs, or off", c.direct)
+	}
+	return nil
+}
+
+// directHost is the host of --advertise, empty if there is none.
+func (c *connection) directHost() string {
+	host, _, _ := net.SplitHostPort(c.advertise)
+	return host
+}
+
+// loopback reports whether a host is this machine and reached from nowhere else.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,211 @@
+package traincmd
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
+
+	"fspda/cli/command"
+	"fspda/cli/setup"
+	"fspda/data"
+	"fspda/train"
+)
+
+// display shows a run to its user: its curves above a progress bar on a terminal, log lines
+// elsewhere, and a table at the end.
+type display struct {
+	flags  *trainFlags
+	setup  *train.Setup
+	model  string
+	device string
+	stdout io.Writer
+	log    *zap.Logger
+
+	terminal *terminal // nil where the standard error is no terminal
+	curves   curves
+	forecast string    // time and memory of the run; empty: not known
+	last     train.Row // the latest evaluation
+	rows     int
+
+	iteration atomic.Int64 // of agent 0
+	quit      chan struct{}
+	once      sync.Once
+	wg        sync.WaitGroup
+}
+
+func newDisplay(f *trainFlags, s *train.Setup, model, device string, stdout, stderr io.Writer) *display {
+	d := &display{flags: f, setup: s, model: model, device: device, stdout: stdout, quit: make(chan struct{}),
+		log: newLogger(f, stderr)}
+	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
+		d.terminal = newTerminal(file)
+		// the bar shows what log lines of lower levels say
+		d.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(d.terminal), zapcore.WarnLevel))
+	}
+	return d
+}
+
+// newBar makes a progress bar with rate and time left, which disappears at the end.
+func newBar(w io.Writer, iterations int) *progressbar.ProgressBar {
+	return progressbar.NewOptions(iterations, progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription("starting"),
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("it"),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
+		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
+}
+
+// newLogger logs plain lines or JSON lines, or errors only.
+func newLogger(f *trainFlags, w io.Writer) *zap.Logger {
+	level, enc := zapcore.InfoLevel, lineEncoder()
+	if f.quiet {
+		level = zapcore.ErrorLevel
+	}
+	if f.json {
+		enc = zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	}
+	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level))
+}
+
+func lineEncoder() zapcore.Encoder {
+	c := zap.NewDevelopmentEncoderConfig()
+	c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")
+	c.EncodeLevel = zapcore.LowercaseLevelEncoder
+	c.ConsoleSeparator = " "
+	return zapcore.NewConsoleEncoder(c)
+}
+
+// begin logs what is about to run, and starts the bar.
+func (d *display) begin(folder string) {
+	c := d.setup.Config
+	d.log.Info("training", zap.Strings("what", d.what()), zap.Int("iterations", c.Iterations),
+		zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads",
+			d.setup.Threads), zap.Int("threads_per_agent", setup.AgentThreads(c)))
+	if d.forecast != "" && d.terminal == nil {
+		d.log.Info("forecast: " + d.forecast)
+	}
+	if d.terminal == nil {
+		return
+	}
+	lines := d.what()
+	if d.forecast != "" {
+		lines = append(lines, d.forecast)
+	}
+	fmt.Fprintf(d.terminal, "%s\n%s\n", strings.Join(lines, "\n"), folder)
+	d.terminal.bar = newBar(d.terminal.w, c.Iterations)
+	d.wg.Go(func() {
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				d.terminal.move(d.iteration.Load())
+			case <-d.quit:
+				return
+			}
+		}
+	})
+}
+
+// what describes the run in a few lines.
+func (d *display) what() []string {
+	c := d.setup.Config
+	lines := []string{
+		fmt.Sprintf("%s, %s, d = %s", c.Algo, d.model, command.Thousands(uint64(d.setup.Dim))),
+		fmt.Sprintf("%d agents, %s data%s, %s", c.Agents, c.Data, decoded(d.setup.Set), c.Partition),
+		fmt.Sprintf("%s, %d threads, %d an agent", d.device, d.setup.Threads, setup.AgentThreads(c)),
+	}
+	if !d.setup.Collective {
+		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
+			command.Percent(d.setup.Mask.Density())))
+	}
+	return lines
+}
+
+// decoded names the JPEG decoder of a data set, if it uses one.
+func decoded(set *data.Set) string {
+	switch set.Decoder() {
+	case data.Turbo:
+		return " by libjpeg-turbo"
+	case data.GoJPEG:
+		return " by Go's JPEG decoder"
+	}
+	return ""
+}
+
+// step moves the bar.
+func (d *display) step(t int) { d.iteration.Store(int64(t)) }
+
+// row shows an evaluation.
+func (d *display) row(r train.Row) {
+	images := d.images(r)
+	if d.terminal != nil {
+		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg),
+			command.Bits(r.BitsTotal))
+		if images > 0 {
+			text += fmt.Sprintf(" %s images/s", command.Thousands(uint64(images)))
+		}
+		d.curves.add(r)
+		d.terminal.set(d.curves.lines(d.terminal.width()), text)
+		return
+	}
+	if !d.flags.json {
+		d.log.Info(d.line(r, images))
+		return
+	}
+	d.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", command.Round(float64(r.Epoch))),
+		zap.Float64("train_loss", command.Round(float64(r.TrainLossAvg))),
+		zap.Float64("test_acc", command.Round(float64(r.TestAccAvg))), zap.Float64("test_acc_min",
+			command.Round(float64(r.TestAccMin))), zap.Float64("consensus", command.Round(float64(r.Consensus))),
+		zap.String("bits", command.Bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s",
+			command.Round(float64(r.WallS))))
+}
+
+// images returns how many examples a second the agents trained on since the previous row; 0 at the
+// first row.
+func (d *display) images(r train.Row) float64 {
+	was := d.last
+	d.last = r
+	d.rows++
+	if took := float64(r.WallS - was.WallS); d.rows > 1 && took > 0 {
+		return float64(r.Epoch-was.Epoch) * float64(d.setup.Set.Train.Len()) / took
+	}
+	return 0
+}
+
+// line writes an evaluation as one line, with aligned columns.
+func (d *display) line(r train.Row, images float64) string {
+	total := command.Thousands(uint64(d.setup.Config.Iterations))
+	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent %6.2f %%  consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
+		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), command.Number(
+			r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
+	if images > 0 {
+		line += fmt.Sprintf("  %s images/s", command.Thousands(uint64(images)))
+	}
+	return line
+}
+
+// close removes the bar. It may be called more than once.
+func (d *display) close() {
+	d.once.Do(func() {
+		close(d.quit)
+		d.wg.Wait()
+		if d.terminal != nil {
+			d.terminal.end()
+		}
+	})
+}
+
+// stopped logs how to resume a stopped run.
+func (d *display) stopped(folder string, res *train.Result) {
+	d.log.Warn("stopped; a checkpoint was written", zap.Int("iteration", res.Iteration),
+		zap.Int("of", d.setup.Config.Iterations), zap.String("resume", "fspda train --out "+folder+" --resume"))
+}

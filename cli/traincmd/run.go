@@ -1,0 +1,112 @@
+package traincmd
+
+import (
+	"context"
+	"io"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"fspda/cli/setup"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
+)
+
+// mode is what differs between the commands that train in this process: train holds all agents,
+// agent holds one.
+type mode interface {
+	// configure combines defaults, files, flags and environment, and checks the result.
+	configure(fs *pflag.FlagSet) (train.Config, error)
+
+	openDevices(c train.Config) (*setup.Devices, error)
+
+	// resolve makes the network and resolves the configuration on a data set.
+	resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error)
+
+	// attach opens the run folder and all that observes the run, and sets the options that depend on
+	// them. The context that it returns may end earlier than ctx.
+	attach(ctx context.Context, r *run) (context.Context, error)
+
+	// conclude writes the results and reports how the run ended.
+	conclude(r *run, res *train.Result) error
+}
+
+// run is one training run in this process. The caller of openRun calls close.
+type run struct {
+	devices *setup.Devices
+	setup   *train.Setup
+	model   *model.Engine
+	display *display
+	options train.Options
+
+	cleanup []func() // called by close, the last one first
+}
+
+// openRun opens what a run needs: configuration, devices, data set, network. It writes no file.
+func openRun(m mode, f *trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer) (*run, error) {
+	c, err := m.configure(fs)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{}
+	if err := r.open(m, c); err != nil {
+		r.close()
+		return nil, err
+	}
+	r.display = newDisplay(f, r.setup, r.model.Name(), r.devices.String(), stdout, stderr)
+	r.onClose(r.display.close)
+	r.setup.Set.OnSkip(func(err error) { r.display.log.Warn("skipped an image: " + err.Error()) })
+	r.options = train.Options{Device: r.devices.Device, Model: r.model, OnRow: r.display.row, OnStep: r.display.step}
+	return r, nil
+}
+
+func (r *run) open(m mode, c train.Config) (err error) {
+	if c.Threads > 0 {
+		before := runtime.GOMAXPROCS(c.Threads)
+		r.onClose(func() { runtime.GOMAXPROCS(before) })
+	}
+	if r.devices, err = m.openDevices(c); err != nil {
+		return err
+	}
+	r.onClose(func() { _ = r.devices.Close() })
+	set, err := setup.OpenData(c)
+	if err != nil {
+		return err
+	}
+	r.onClose(func() { _ = set.Close() }) // read only: nothing to lose
+	r.setup, r.model, err = m.resolve(c, set, r.devices)
+	return err
+}
+
+// train runs the training.
+func (r *run) train(ctx context.Context, m mode) error {
+	ctx, err := m.attach(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.options.Log = r.display.log
+	res, err := train.Run(ctx, r.setup, r.options)
+	r.display.close()
+	if err != nil {
+		return err
+	}
+	return m.conclude(r, res)
+}
+
+// announce logs the warnings of the configuration and what is about to run.
+func (r *run) announce(folder string) {
+	for _, w := range r.setup.Warnings {
+		r.display.log.Warn(w)
+	}
+	r.display.begin(folder)
+}
+
+func (r *run) onClose(f func()) { r.cleanup = append(r.cleanup, f) }
+
+func (r *run) close() {
+	for _, f := range slices.Backward(r.cleanup) {
+		f()
+	}
+}
