@@ -332,7 +332,7 @@ func TestBadInput(t *testing.T) {
 		"empty folder": {quick("--data", "mnist", "--data-dir", empty), []string{"train-images-idx3-ubyte",
 			"empty"}},
 		"disconnected": {quick("--agents", "4", "--graph", "file("+pairs+")"),
-			[]string{"graph", "pieces that never hear of each other"}},
+			[]string{"graph", "connected components"}},
 		"gamma":             {quick("--gamma", "1.1"), []string{"gamma 1.1", "stable region"}},
 		"batch":             {quick("--batch", "500"), []string{"batch 500", "80"}},
 		"nothing to resume": {quick("--resume"), []string{"no run to resume"}},

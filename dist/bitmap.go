@@ -2,11 +2,11 @@ package dist
 
 import "math/bits"
 
-// bitmap is a set of numbers below 64·len(words). Beside it, a bit of marks for each word that is
-// not empty lets a set of few numbers be listed without looking at every word.
+// bitmap is a set of numbers below 64·len(words). A second level has one bit (mark) per non-empty
+// word, so that a sparse set can be listed without reading every word.
 type bitmap struct {
 	words []uint64
-	marks []uint64 // bit w: words[w] may be more than 0; kept only by setMarked
+	marks []uint64 // bit w is set if words[w] may be non-zero; maintained by setMarked only
 }
 
 func newBitmap(d int) *bitmap {
@@ -21,7 +21,7 @@ func setBit(words []uint64, c uint64) int {
 	return int(^old >> (c & 63) & 1)
 }
 
-// complement turns the first d bits, of a bitmap that has no others, around.
+// complement inverts the first d bits of a bitmap that has no others.
 func complement(words []uint64, d int) {
 	for w := range words {
 		words[w] = ^words[w]
@@ -31,9 +31,9 @@ func complement(words []uint64, d int) {
 	}
 }
 
-// takeBits lists the len(dst) bits that are set, ascending, each plus offset, and clears the
-// bitmap. How many bits a word has is hard to guess for a processor: as many as most words have are
-// written without asking, and what was too much is overwritten.
+// drainBits writes the positions of the len(dst) set bits to dst, ascending, each plus offset, and
+// clears the bitmap. To avoid unpredictable branches on the number of bits in a word, it writes a
+// fixed number of positions per word and overwrites the surplus.
 func drainBits(dst []uint32, offset uint32, words []uint64) {
 	n, w := 0, 0
 	if len(dst) < 2*len(words) {
@@ -47,8 +47,8 @@ func drainBits(dst []uint32, offset uint32, words []uint64) {
 	}
 }
 
-// takePairs is takeBits for words that have mostly up to two bits. It ends near the end of dst,
-// where there is no room for what is too much, and returns how many bits and words are done.
+// drainPairs is drainBits for words that mostly have up to two bits. It stops near the end of dst,
+// where surplus positions would not fit, and returns the numbers of bits and words done.
 func drainPairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	for ; w < len(words) && n+64 <= len(dst); w++ {
 		word, base := words[w], offset+uint32(w)*64
@@ -67,7 +67,7 @@ func drainPairs(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	return n, w
 }
 
-// takeEights is takePairs for words that have mostly up to eight bits.
+// drainEights is drainPairs for words that mostly have up to eight bits.
 func drainEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	for ; w < len(words) && n+64 <= len(dst); w++ {
 		word, base := words[w], offset+uint32(w)*64
@@ -100,7 +100,7 @@ func drainEights(dst []uint32, offset uint32, words []uint64) (n, w int) {
 	return n, w
 }
 
-// takeEach appends the bits of a word to dst[:n] and returns the new n.
+// appendBits appends the positions of a word's bits to dst[:n] and returns the new n.
 func appendBits(dst []uint32, n int, word uint64, base uint32) int {
 	for ; word != 0; word &= word - 1 {
 		dst[n] = base + uint32(bits.TrailingZeros64(word))
@@ -109,15 +109,15 @@ func appendBits(dst []uint32, n int, word uint64, base uint32) int {
 	return n
 }
 
-// setMarked is setBit that also marks the word.
+// setMarked is setBit that also sets the word's mark.
 func (b *bitmap) setMarked(c uint64) int {
 	b.marks[c>>12] |= 1 << (c >> 6 & 63)
 	return setBit(b.words, c)
 }
 
-// takeMarked is takeBits for a bitmap in which only few words, all of them marked, are not empty.
-// It clears the marks too. The marked words are listed before they are looked at, so that a
-// processor fetches many of them at a time.
+// drainMarked is drainBits for a sparse bitmap whose non-empty words are all marked. It also clears
+// the marks. It lists the marked words before it reads them, so that the processor can load many of
+// them in parallel.
 func (b *bitmap) drainMarked(dst []uint32, offset uint32, words []uint64) {
 	const chunk = 16
 	var list [64 * (chunk + 1)]uint32
@@ -129,8 +129,8 @@ func (b *bitmap) drainMarked(dst []uint32, offset uint32, words []uint64) {
 	}
 }
 
-// takeListed takes the words that are listed, none of them empty, and appends their bits to
-// dst[:n]; it returns the new n.
+// drainListed appends the bits of the listed words, none of them empty, to dst[:n], clears the
+// words and returns the new n.
 func drainListed(dst []uint32, n int, offset uint32, words []uint64, list []uint32) int {
 	for _, w := range list {
 		word, base := words[w], offset+w*64

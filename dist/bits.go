@@ -2,13 +2,13 @@ package dist
 
 import "fmt"
 
-// bitWriter appends numbers of any width to bytes, the lowest bit first. The last byte is filled up
-// with zeros.
+// bitWriter appends numbers of any width to bytes, lowest bit first. The last byte is padded with
+// zeros.
 type bitWriter struct {
 	dst  []byte
 	word uint64 // bits not yet in dst, the oldest lowest
-	have int    // how many, below 8 between calls
-	bits int    // written in all
+	have int    // their number, below 8 between calls
+	bits int    // written in total
 }
 
 // put writes the lowest width bits of v, width up to 64.
@@ -31,7 +31,7 @@ func (w *bitWriter) short(v uint64, width int) {
 	}
 }
 
-// bytes ends the writing.
+// bytes pads the last byte and returns all bytes.
 func (w *bitWriter) bytes() []byte {
 	if w.have > 0 {
 		w.dst = append(w.dst, byte(w.word))
@@ -40,8 +40,8 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads what a bitWriter wrote. Whoever reads checks the length first: reading beyond the
-// end gives zeros.
+// bitReader reads what a bitWriter wrote. The caller checks the length first; reading beyond the
+// end returns zeros.
 type bitReader struct {
 	src  []byte
 	word uint64
@@ -70,10 +70,10 @@ func (r *bitReader) short(width int) uint64 {
 	return v
 }
 
-// wantBytes is the error of a message that does not have the length it must have.
+// checkSize returns an error unless a message has the expected number of bits, rounded up to bytes.
 func checkSize(codec string, b []byte, bits int) error {
 	if want := (bits + 7) / 8; len(b) != want {
-		return fmt.Errorf("dist: %s: a message of %d bytes, expected %d; it was cut, or written by another codec",
+		return fmt.Errorf("dist: %s: a message of %d bytes, expected %d; it was truncated, or written by another codec",
 			codec, len(b), want)
 	}
 	return nil

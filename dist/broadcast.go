@@ -4,17 +4,17 @@ import (
 	"sync"
 )
 
-// broadcast is every process in which agents speak to all their neighbours; who speaks is the one
-// difference between them.
+// broadcast implements all processes in which agents send to all their neighbours at once. They
+// differ only in how the senders ("speakers") are drawn.
 type broadcast struct {
 	edgeSampler
 	spec     string
 	rate     float64 // chance that at least one end of an edge speaks; the same for every edge
 	speakers func(dst []int, t int) []int
-	scratch  *sync.Pool // of *speakers
+	scratch  *sync.Pool // of *broadcastScratch
 }
 
-// speakers is the memory of one call of Active.
+// broadcastScratch is scratch memory for one call of Active.
 type broadcastScratch struct {
 	list   []int
 	speaks []bool // one for each agent, all false between calls

@@ -8,23 +8,23 @@ import (
 	"fspda/device"
 )
 
-// Buffer is a device vector in flight. Its sender writes V before the first Send; from then on all
-// who hold it only read it. It counts its holders and goes back to its Pool when the last one has
-// let go.
+// Buffer is a reference-counted device vector for messages. The sender writes V before the first
+// Send; from then on it is read-only. The buffer returns to its Pool when the last reference is
+// released.
 type Buffer struct {
 	V device.Vector
-	// Coords are the coordinates of V's numbers in the vector they stem from, ascending, where a
-	// compressor picked them; else empty. They are shared and reused together with V. Those that a
-	// seed gives need not travel: a receiver who finds none draws them. Get leaves them empty.
+	// Coords are the coordinates of V's numbers in the original vector, ascending, if a compressor
+	// chose them by value; otherwise empty. They are shared and reused together with V. Coordinates
+	// that follow from a seed are not sent: the receiver draws them. Get leaves Coords empty.
 	Coords []uint32
 
 	pool    *Pool
-	free    func() // of a wrapped buffer: it goes back to no pool
+	free    func() // of a wrapped buffer, which has no pool
 	holders atomic.Int32
 }
 
-// Retain adds n holders, each of whom has to call Release. It panics when nobody holds the buffer
-// any more.
+// Retain adds n references, each of which must be released. It panics if the buffer was released
+// already.
 func (b *Buffer) Retain(n int) {
 	if n < 0 {
 		panic(fmt.Sprintf("dist: Buffer.Retain(%d)", n))
@@ -34,8 +34,8 @@ func (b *Buffer) Retain(n int) {
 	}
 }
 
-// Release lets go of the buffer for one holder, who must not touch it again. It panics when there
-// are more releases than holders.
+// Release gives up one reference. The caller must not use the buffer any more. It panics if there
+// are more releases than references.
 func (b *Buffer) Release() {
 	switch left := b.holders.Add(-1); {
 	case left == 0 && b.free != nil:
@@ -43,30 +43,30 @@ func (b *Buffer) Release() {
 	case left == 0:
 		b.pool.put(b)
 	case left < 0:
-		panic("dist: Buffer.Release of a buffer that nobody holds")
+		panic("dist: Buffer.Release of a buffer without references")
 	}
 }
 
-// Device is where the buffer's vector lives.
+// Device returns the device of the buffer's vector.
 func (b *Buffer) Device() device.Device { return b.pool.dev }
 
-// Pool lends Buffers whose vectors live on one device. It is safe for concurrent use.
+// Pool recycles Buffers whose vectors are on one device. It is safe for concurrent use.
 type Pool struct {
 	dev device.Device
 
 	mu   sync.Mutex
 	free map[int]*freeList // by length
-	uses uint64            // counts calls of Get, as the clock of the shelves
+	uses uint64            // number of calls of Get, the clock for least recently used
 }
 
-// shelf holds the free buffers of one length.
+// freeList holds the free buffers of one length.
 type freeList struct {
 	buffers []*Buffer
 	used    uint64
 }
 
-// maxShelves bounds how many different lengths wait for reuse. Most runs know one; masks of varying
-// size make many, of which the least recently used is dropped.
+// maxFreeLists bounds the number of lengths that are recycled. Most runs use one length. Masks of
+// varying size use many, of which the least recently used one is evicted.
 const maxFreeLists = 256
 
 // NewPool returns an empty pool of buffers on dev.
@@ -74,11 +74,10 @@ func NewPool(dev device.Device) *Pool {
 	return &Pool{dev: dev, free: make(map[int]*freeList)}
 }
 
-// Device is where the buffers live.
+// Device returns the device of the buffers.
 func (p *Pool) Device() device.Device { return p.dev }
 
-// Get returns a buffer of n numbers with one holder, the caller. What stands in it is left from
-// earlier use.
+// Get returns a buffer of n numbers with one reference. Its content is undefined.
 func (p *Pool) Get(n int) *Buffer {
 	if b := p.reuse(n); b != nil {
 		b.holders.Store(1)
@@ -90,9 +89,8 @@ func (p *Pool) Get(n int) *Buffer {
 	return b
 }
 
-// Wrap returns a buffer of numbers that lie in memory of the caller, with one holder, where the
-// device can use them there. The last holder's Release calls free, and until then the numbers stay
-// as they are.
+// Wrap returns a buffer with one reference that uses memory of the caller, if the device can access
+// it. The last Release calls free; until then the numbers must not change.
 func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
 	host, ok := p.dev.(device.Host)
 	if !ok {
@@ -103,8 +101,7 @@ func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
 	return b, true
 }
 
-// Floats returns the numbers of a buffer of the pool where they are, if the device has them in the
-// memory of the process.
+// Floats returns the numbers of a buffer without a copy, if the device keeps them in host memory.
 func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
 	host, ok := p.dev.(device.Host)
 	if !ok {
@@ -145,7 +142,7 @@ func (p *Pool) put(b *Buffer) {
 	s.buffers = append(s.buffers, b)
 }
 
-// dropOldest forgets the length that was not asked for the longest, ties by the shorter length.
+// evict removes the free list of the least recently used length, the shorter one in a tie.
 func (p *Pool) evict() {
 	oldest := -1
 	for n, s := range p.free {

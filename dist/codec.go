@@ -5,42 +5,40 @@ import (
 	"math"
 )
 
-// Payload is the contents of a message on the host: the numbers exactly as they arrive at its
-// receiver.
+// Payload is the content of a message on the host: the numbers exactly as its receiver gets them.
 type Payload struct {
 	Dim     int         // length of the vector that was compressed
-	Coords  []uint32    // the coordinates that travel, ascending; nil: all, or known to both ends
-	Vectors [][]float32 // what is in the message's buffers, one by one
+	Coords  []uint32    // the coordinates sent, ascending; nil: all, or known to both ends
+	Vectors [][]float32 // the numbers of the message's buffers
 
-	scratch []uint32 // of topk
+	scratch []uint32 // used by topk
 }
 
-// Codec writes the contents of a message as bits and reads them back with the bits of every number
-// unchanged.
+// Codec encodes the content of a message, and decodes it to bit-identical numbers.
 //
-// In one process no codec runs: buffers change hands, and the [Ledger] counts by [Codec.Sent] what
-// the codec would have written. A [Transport] that leaves the process reads the buffers of a
-// [Message], calls Encode in the accounting [SharedSeed] of the message's codec, and Decode at the
-// other end. Both give the same trajectory, and Encode writes exactly the bits that the Ledger
+// Within a process no codec runs: buffers change owners, and the [Ledger] counts by [Codec.Sent]
+// the bits that the codec would have written. A [Transport] between processes encodes the buffers
+// of a [Message] with the message's codec in the accounting [SharedSeed] and decodes them at the
+// other end. Both ways give the same trajectory, and Encode writes exactly the bits that the Ledger
 // counts, in each accounting.
 type Codec interface {
-	// Sent describes the message to a Ledger. What the codec cannot know, whether it carries
-	// indices that a seed could replace, is left to the caller.
+	// Sent describes the message for a Ledger. The caller sets Sent.Indices, which the codec cannot
+	// know.
 	Sent(p Payload) Sent
-	// Encode appends p to dst. The accounting says how the coordinates are written: not at all
-	// where a seed gives them, else as ceil(log2 d) or 64 bits each. With indices unset,
-	// coordinates that a seed gives are left out in every accounting.
+	// Encode appends p to dst. The accounting determines how coordinates are written: not at all if
+	// a seed gives them, else in ceil(log2 d) or 64 bits each. If indices is false, coordinates
+	// that a seed gives are omitted in every accounting.
 	Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error)
-	// Decode fills p with what Encode wrote in the same accounting; p.Dim is given. It keeps
-	// p.Coords where none were written.
+	// Decode sets p to the content that Encode wrote in the same accounting. The caller sets p.Dim.
+	// If no coordinates were written, p.Coords is unchanged.
 	Decode(p *Payload, b []byte, a Accounting, indices bool) error
 }
 
-// Floats is the codec of plain float32 vectors that share one mask: what the uncompressed
-// algorithms send, and the meaning of a message without a codec.
+// FloatCodec is the codec of plain float32 vectors that share one mask. Uncompressed algorithms use
+// it; it is also the meaning of a message without a codec.
 type FloatCodec struct {
 	Vectors int // in one message
-	Len     int // of each: the coordinates of the mask, which both ends know
+	Len     int // of each vector: the coordinates of the mask, which both ends know
 }
 
 var _ Codec = FloatCodec{}
@@ -84,18 +82,19 @@ func (f FloatCodec) Decode(p *Payload, b []byte, a Accounting, indices bool) err
 
 func (f FloatCodec) check(p Payload) error {
 	if len(p.Vectors) != f.Vectors {
-		return fmt.Errorf("dist: the codec of %d float32 vectors was given %d; it writes those it was made for",
+		return fmt.Errorf("dist: the codec of %d float32 vectors cannot encode %d",
 			f.Vectors, len(p.Vectors))
 	}
 	for _, v := range p.Vectors {
 		if len(v) != f.Len {
-			return fmt.Errorf("dist: the codec of float32 vectors of length %d was given one of length %d; it writes those it was made for", f.Len, len(v))
+			return fmt.Errorf("dist: the codec of float32 vectors of length %d cannot encode one of length %d", f.Len,
+				len(v))
 		}
 	}
 	return nil
 }
 
-// indexBits is the width of an index that a seed could replace; 0: none is written.
+// indexBits returns the width of an index that a seed could replace; 0 if none is written.
 func (f FloatCodec) indexBits(dim int, a Accounting, indices bool) int {
 	if !indices || f.Len == dim {
 		return 0
@@ -109,7 +108,7 @@ func (f FloatCodec) indexBits(dim int, a Accounting, indices bool) int {
 	return 0
 }
 
-// resize gives p as many vectors as asked for, keeping their memory.
+// resize sets the number of vectors and keeps their memory.
 func (p *Payload) resize(vectors int) {
 	for len(p.Vectors) < vectors {
 		p.Vectors = append(p.Vectors, nil)
@@ -119,7 +118,7 @@ func (p *Payload) resize(vectors int) {
 
 func writeCoords(w *bitWriter, coords []uint32, n, width int) error {
 	if len(coords) != n {
-		return fmt.Errorf("dist: a message of %d values has %d coordinates to write; give it as many", n, len(coords))
+		return fmt.Errorf("dist: a message of %d values has %d coordinates, expected as many", n, len(coords))
 	}
 	for _, c := range coords {
 		w.put(uint64(c), width)
@@ -151,7 +150,7 @@ func readFloats(r *bitReader, dst []float32, n int) []float32 {
 	return dst
 }
 
-// growFloats returns n floats, in the memory of dst where it is enough.
+// growFloats returns a slice of n floats, in the memory of dst if it is large enough.
 func growFloats(dst []float32, n int) []float32 {
 	if cap(dst) < n {
 		return make([]float32, n)
@@ -159,7 +158,7 @@ func growFloats(dst []float32, n int) []float32 {
 	return dst[:n]
 }
 
-// NotFiniteError reports a number that no quantizer can carry. A run that meets it has diverged.
+// NotFiniteError reports a number that a quantizer cannot encode. The run has diverged.
 type NotFiniteError struct {
 	Codec string
 	At    int // coordinate
@@ -167,10 +166,11 @@ type NotFiniteError struct {
 }
 
 func (e *NotFiniteError) Error() string {
-	return fmt.Sprintf("dist: %s: coordinate %d is %v, which it cannot carry: the model has diverged; lower alpha or theta", e.Codec, e.At, e.Value)
+	return fmt.Sprintf("dist: %s: coordinate %d is %v, which it cannot encode: the model has diverged; lower alpha "+
+		"or theta", e.Codec, e.At, e.Value)
 }
 
-// checkFinite returns the error of the first number that is not finite.
+// checkFinite returns an error for the first number that is not finite.
 func checkFinite(codec string, v []float32) error {
 	for i, x := range v {
 		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {

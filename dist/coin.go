@@ -1,7 +1,7 @@
 package dist
 
-// coin: all edges at once with probability p, else none. The agents share one coin, which is what
-// ProxSkip needs.
+// coin activates all edges with probability p, otherwise none. All agents share the coin, as
+// ProxSkip requires.
 type coin struct {
 	edgeSampler
 	p float64

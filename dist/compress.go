@@ -6,19 +6,20 @@ import (
 	"slices"
 )
 
-// Compressor makes of one vector what others hear of it: Q(v). It is a pure function of (seed, t,
-// agent) and v, and safe for concurrent use. Other than a [Mask] it may look at the values, so that
-// its two ends cannot compare on the same coordinates: it is for algorithms that keep a public copy
-// of every model.
+// Compressor computes the compressed vector Q(v) that other agents receive. It is a pure function
+// of (seed, t, agent) and v, and safe for concurrent use. Unlike a [Mask], it may depend on the
+// values, so that the two ends of an edge do not compare the same coordinates: it is for algorithms
+// that keep a public copy of every model.
 type Compressor interface {
 	Codec
-	// String returns the spec that ParseCompressor turns into this compressor again.
+	// String returns the spec from which ParseCompressor makes this compressor.
 	String() string
-	// Compress overwrites p with Q(v) as its receivers will see it, reusing p's memory. Numbers
-	// that are not finite are an error, a *NotFiniteError, where the compressor computes with them;
-	// where it only copies they pass.
+	// Compress sets p to Q(v) as its receivers will see it, reusing p's memory. A compressor that
+	// computes with the numbers returns a *NotFiniteError for one that is not finite; one that only
+	// copies does not.
 	Compress(p *Payload, v []float32, t, agent int) error
-	// Delta is the contraction: E|Q(v)-v|² ≤ (1-Delta)·|v|². At 0 or below, Q may move away from v.
+	// Delta is the contraction: E|Q(v)-v|² ≤ (1-Delta)·|v|². With Delta <= 0, Q(v) may be further
+	// from v than zero is.
 	Delta() float64
 }
 
@@ -30,16 +31,16 @@ var compressorSpellings = []spelling{
 	{"identity", "everything"},
 }
 
-// CompressorOptions are what a compressor takes from other keys.
+// CompressorOptions are the parameters of a compressor besides its spec.
 type CompressorOptions struct {
-	Mask  Mask  // which coordinates randk takes, and how many topk takes
+	Mask  Mask  // the coordinates of randk, and the number of coordinates of topk
 	Sizes []int // of the tensors of the vector
-	Flat  bool  // qsgd: one norm for the vector instead of one for each tensor
+	Flat  bool  // qsgd: one norm for the whole vector instead of one per tensor
 	Seed  uint64
 }
 
-// ParseCompressor makes the compressor that spec names. Its rounding is drawn from the stream
-// "quant" of the seed with the key (t, agent). The error for an unknown spec lists the spellings.
+// ParseCompressor returns the compressor that spec names. Its rounding is drawn from the stream
+// "quant" of the seed with the key (t, agent). The error for an unknown spec lists all spellings.
 func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 	p, err := readSpec("compressor", spec, compressorSpellings)
 	if err != nil {
@@ -56,7 +57,7 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 	}
 	levels, err := p.count()
 	if err == nil && levels > maxLevels {
-		err = p.bad("%d levels; it takes at most %d: identity sends float32 as they are", levels, maxLevels)
+		err = p.bad("%d levels; it takes at most %d: use identity to send float32", levels, maxLevels)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 	return newQSGD(p.name, levels, o), nil
 }
 
-// RandK takes the coordinates of a mask, unscaled: Delta = k/d.
+// RandK keeps the coordinates of a mask, unscaled: Delta = k/d.
 type RandK struct{ Mask Mask }
 
 var _ Compressor = RandK{}
@@ -80,8 +81,8 @@ func (r RandK) Delta() float64 {
 	return r.Mask.Density()
 }
 
-// leastShare is the contraction of the least favourable tensor, of which counts of sizes
-// coordinates are kept.
+// leastShare returns the smallest share of kept coordinates over all tensors: the contraction in
+// the worst case.
 func leastShare(counts, sizes []int) float64 {
 	least := 1.0
 	for i, m := range sizes {
@@ -90,7 +91,7 @@ func leastShare(counts, sizes []int) float64 {
 	return least
 }
 
-// Compress implements [Compressor]. Both ends can draw the coordinates: they need not travel.
+// Compress implements [Compressor]. Both ends can draw the coordinates, so they are not sent.
 func (r RandK) Compress(p *Payload, v []float32, t, agent int) error {
 	p.Dim = len(v)
 	p.Coords = r.Mask.Draw(p.Coords, t, agent, agent)
@@ -115,7 +116,7 @@ func (r RandK) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte
 	return r.floats(p).Encode(dst, p, a, indices)
 }
 
-// Decode implements [Codec]. Where no coordinates were written, p.Coords are those that the seed
+// Decode implements [Codec]. If no coordinates were written, p.Coords must be those that the seed
 // gives.
 func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	return FloatCodec{1, len(p.Coords)}.Decode(p, b, a, indices)
@@ -123,7 +124,7 @@ func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 
 func (RandK) floats(p Payload) FloatCodec { return FloatCodec{1, len(p.Vectors[0])} }
 
-// identity sends everything.
+// identity keeps everything.
 type identity struct{ dim int }
 
 func (identity) String() string { return "identity" }
@@ -146,15 +147,15 @@ func (c identity) Decode(p *Payload, b []byte, a Accounting, indices bool) error
 	return FloatCodec{1, c.dim}.Decode(p, b, a, indices)
 }
 
-// topK takes the k coordinates of largest magnitude, of the whole vector or of each tensor; among
-// equal ones those that come first.
+// topK keeps the k coordinates of largest magnitude, of the whole vector or of each tensor; among
+// equal ones the first.
 type topK struct {
-	sizes, counts []int // of the parts, and how many coordinates of each are kept
+	sizes, counts []int // of the parts: lengths, and numbers of kept coordinates
 	dim, k        int
 }
 
-// newTopK keeps of each tensor what randk-per-layer keeps of it, and of the whole vector what every
-// other mask keeps.
+// newTopK keeps as many coordinates as the mask has: per tensor for randk-per-layer, otherwise of
+// the whole vector.
 func newTopK(o CompressorOptions) topK {
 	if m, ok := o.Mask.(perLayer); ok {
 		return topK{sizes: m.sizes, counts: m.counts, dim: m.d, k: m.k}
@@ -165,7 +166,7 @@ func newTopK(o CompressorOptions) topK {
 
 func (c topK) String() string { return "topk" }
 
-// Delta: the k largest of m squares have at least k/m of their sum.
+// Delta is k/m: the k largest of m squares have at least k/m of their sum.
 func (c topK) Delta() float64 { return leastShare(c.counts, c.sizes) }
 
 func (c topK) Compress(p *Payload, v []float32, _, _ int) error {
@@ -201,12 +202,12 @@ func (p *Payload) largest(dst []uint32, v []float32, k int, offset uint32) []uin
 	return dst
 }
 
-// magnitude is the bits of |x|: they order as the numbers do.
+// magnitude returns the bits of |x|, which are ordered like the numbers.
 func magnitude(x float32) uint32 { return math.Float32bits(x) &^ (1 << 31) }
 
-// kthMagnitude returns the k-th largest magnitude, and how many coordinates that have exactly it
-// belong to the k largest. The leading digit is counted over all of v; what shares that of the k-th
-// is then few, and the other digits are counted over those.
+// kthMagnitude returns the k-th largest magnitude, and how many coordinates of exactly this
+// magnitude are among the k largest. It is a radix selection: it counts the leading digit over all
+// of v, and the other digits over the few numbers that share the leading digit of the k-th.
 func (p *Payload) kthMagnitude(v []float32, k int) (bar uint32, ties int) {
 	const first = 20 // bits below the leading digit of 11
 	var count [1 << 11]int32
@@ -242,8 +243,8 @@ func (p *Payload) kthMagnitude(v []float32, k int) (bar uint32, ties int) {
 	return bar, k
 }
 
-// kthDigit finds the digit of the k-th largest number in a count of digits, and which of the
-// numbers of that digit it is.
+// kthDigit returns the digit of the k-th largest number, given the count of each digit, and the
+// rank of that number among those with the same digit.
 func kthDigit(count []int32, k int) (uint32, int) {
 	digit := len(count) - 1
 	for ; k > int(count[digit]); digit-- {
@@ -256,7 +257,8 @@ func (c topK) Sent(p Payload) Sent {
 	return Sent{Values: c.k, ValueBits: 32, Mask: c.k, Dim: c.dim, Indices: true, DataDependent: true}
 }
 
-// indexBits is the width of an index. They travel in every accounting: no seed gives them.
+// indexBits returns the width of an index. Indices are sent in every accounting, since no seed
+// gives them.
 func (c topK) indexBits(a Accounting) int {
 	switch {
 	case c.k == c.dim:
@@ -269,7 +271,7 @@ func (c topK) indexBits(a Accounting) int {
 
 func (c topK) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != 1 || len(p.Vectors[0]) != c.k {
-		return nil, fmt.Errorf("dist: topk of %d coordinates was given another payload to write; it writes what it compressed", c.k)
+		return nil, fmt.Errorf("dist: topk of %d coordinates cannot encode a payload that it did not compress", c.k)
 	}
 	w := bitWriter{dst: dst}
 	if width := c.indexBits(a); width > 0 {
@@ -291,7 +293,8 @@ func (c topK) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 		p.Coords = readCoords(&r, p.Coords, c.k, width)
 		for i, x := range p.Coords {
 			if int(x) >= c.dim || i > 0 && p.Coords[i-1] >= x {
-				return fmt.Errorf("dist: topk: index %d of a message is %d, expected ascending indices below %d; the message is damaged", i, x, c.dim)
+				return fmt.Errorf("dist: topk: index %d of a message is %d, expected ascending indices below %d; the "+
+					"message is damaged", i, x, c.dim)
 			}
 		}
 	}

@@ -2,12 +2,12 @@ package dist
 
 import "fspda/device"
 
-// Lawful is a Mask of which a device can draw the coordinates by itself: by a law, and from a
-// stream with a counter.
+// DeviceMask is a Mask whose coordinates a device can draw, given the sampling parameters and the
+// counter of the random stream.
 type DeviceMask interface {
 	Mask
 	Sampling() device.Sampling
-	// Counter is that of the stream from which Draw draws.
+	// Counter returns the counter of the stream from which Draw draws.
 	Counter(t, i, j int) uint64
 }
 
@@ -16,15 +16,15 @@ var (
 	_ DeviceMask = stratified{}
 )
 
-// Law implements [Lawful].
+// Sampling implements [DeviceMask].
 func (m randK) Sampling() device.Sampling { return device.Sampling{Dim: m.d, Count: m.k} }
 
-// Law implements [Lawful].
+// Sampling implements [DeviceMask].
 func (m stratified) Sampling() device.Sampling {
 	return device.Sampling{Dim: m.d, Count: m.k, Stratified: true}
 }
 
-// Counter is that of the stream of a mask.
+// Counter implements [DeviceMask].
 func (b maskBase) Counter(t, i, j int) uint64 {
 	s := b.stream(t, i, j)
 	return s.Counter()

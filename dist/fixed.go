@@ -1,6 +1,6 @@
 package dist
 
-// full: all edges.
+// full activates all edges.
 type full struct{ g *Graph }
 
 func (full) String() string        { return "full" }
@@ -15,14 +15,14 @@ func (p full) Active(dst []Event, t int) []Event {
 	return dst
 }
 
-// empty: no edge.
+// empty activates no edge.
 type empty struct{}
 
 func (empty) String() string                    { return "empty" }
 func (empty) Rate(edge int) float64             { return 0 }
 func (empty) Active(dst []Event, t int) []Event { checkTime(t); return dst[:0] }
 
-// periodic: all edges at the last iteration of each group of tau.
+// periodic activates all edges at the last iteration of each group of tau.
 type periodic struct {
 	g   *Graph
 	tau int

@@ -7,26 +7,27 @@ import (
 	"fspda/internal/rng"
 )
 
-// gaps draws how many coordinates to skip until the next one that is taken, where each is taken
-// with probability p: geometric numbers, by integer arithmetic alone, so that every machine draws
-// the same. A uniform 64-bit u skips at least g coordinates when u < survival[g] = (1-p)^g · 2^64.
+// gapSampler draws the number of coordinates to skip before the next one that is taken, where each
+// is taken with probability p. This number is geometric. Integer arithmetic makes it the same on
+// every machine: a uniform 64-bit u skips at least g coordinates when u < survival[g] = (1-p)^g ·
+// 2^64.
 type gapSampler struct {
 	longest int
-	// survival[g] for g = 1..longest, at g, and a 0 at its end; survival[0] stands for 2^64 and is
-	// not read
+	// survival[g] for g = 1..longest, and a 0 at the end; survival[0] stands for 2^64 and is not
+	// read
 	survival []uint64
-	// guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search begins
+	// guide[u>>guideShift]: the shortest gap of any u in that bucket, where the search starts
 	guide *[1 << (64 - guideShift)]uint16
-	end   int // no caller looks beyond
+	end   int // gaps beyond end are not distinguished
 }
 
 const (
 	guideShift = 52   // 4096 buckets: 8 KiB
-	maxTable   = 4096 // entries: 32 KiB. A longer gap takes another draw.
+	maxTable   = 4096 // entries: 32 KiB. Longer gaps take another draw.
 )
 
-// newGaps prepares gaps of probability p in (0,1]. Sums of gaps up to n are told apart; n or more
-// is just "none left".
+// newGaps returns a sampler of probability p in (0,1]. Sums of gaps are exact up to n; n or more
+// means that no coordinate is left.
 func newGaps(p float64, n int) *gapSampler {
 	if p >= 1 {
 		return &gapSampler{end: n}
@@ -50,7 +51,7 @@ func newGaps(p float64, n int) *gapSampler {
 	return g
 }
 
-// next returns a gap; anything from end on means that no coordinate is left.
+// next returns a gap; a value >= end means that no coordinate is left.
 func (g *gapSampler) next(s *rng.Stream) int {
 	if g.survival == nil {
 		return 0
@@ -62,14 +63,14 @@ func (g *gapSampler) next(s *rng.Stream) int {
 		if k < g.longest {
 			break
 		}
-		// The gap is at least as long as the table. What remains of it has the same law, from there
-		// on.
+		// The gap is at least as long as the table. The geometric distribution is memoryless: the
+		// rest has the same distribution.
 	}
 	return skipped
 }
 
-// gap is the gap of a draw u, or longest. Most buckets hold at most one bound, which is added and
-// not branched on, since which side of it u lies on cannot be guessed.
+// gap returns the gap of a draw u, at most longest. Most buckets contain at most one bound; the
+// comparison with it is added instead of branched on, since it is unpredictable.
 func (g *gapSampler) gap(u uint64) int {
 	k := int(g.guide[u>>guideShift])
 	_, below := bits.Sub64(u, g.survival[k+1], 0)
@@ -81,8 +82,8 @@ func (g *gapSampler) gap(u uint64) int {
 }
 
 // fill writes the coordinates that are taken, from c on, ascending, until dst is full or none is
-// left. It returns how many those are and the coordinate to go on from; what it would return on a
-// full dst depends on no draw that it has not used.
+// left. It returns their number and the coordinate from which to continue. With a full dst, next
+// depends only on draws that were used.
 func (g *gapSampler) fill(dst []uint32, c int, s *rng.Stream) (n, next int) {
 	if g.survival == nil {
 		for ; n < len(dst) && c < g.end; n++ {

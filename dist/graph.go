@@ -11,9 +11,9 @@ import (
 // Edge joins two different agents. In a [Graph], I < J.
 type Edge struct{ I, J int }
 
-// Graph is the fixed graph of who may talk to whom: undirected, without self loops, connected. It
-// is immutable: the exported fields and all returned slices are to be read only. Make one with
-// [ParseGraph] or [NewGraph].
+// Graph is the fixed communication graph: undirected, without self loops, connected. It is
+// immutable: exported fields and returned slices are read-only. Make one with [ParseGraph] or
+// [NewGraph].
 type Graph struct {
 	N     int    // agents, numbered 0..N-1
 	Edges []Edge // ascending by (I,J); the position is the edge's number
@@ -24,9 +24,9 @@ type Graph struct {
 	maxDeg   int
 }
 
-// NewGraph returns the graph of n agents with the given edges, in any order and orientation; an
-// edge that is given twice counts once. A self loop, an agent outside 0..n-1 and a graph in several
-// pieces are errors; the last one names the pieces. Its String is "custom".
+// NewGraph returns the graph of n agents with the given edges, in any order and orientation;
+// duplicates count once. A self loop, an agent outside 0..n-1 and a disconnected graph are errors;
+// the last one lists the components. The String of the graph is "custom".
 func NewGraph(n int, edges []Edge) (*Graph, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("dist: a graph of %d agents; it takes at least 1", n)
@@ -55,7 +55,7 @@ func checkEdge(e Edge, n int) error {
 	return nil
 }
 
-// build makes a Graph of valid edges, connected or not.
+// build returns a Graph of valid edges, connected or not.
 func build(spec string, n int, edges []Edge) *Graph {
 	sorted := make([]Edge, len(edges))
 	for k, e := range edges {
@@ -66,8 +66,7 @@ func build(spec string, n int, edges []Edge) *Graph {
 		N: n, Edges: slices.Compact(sorted), spec: spec,
 		peers: make([][]int, n), incident: make([][]int, n),
 	}
-	// The lower neighbours of an agent come first, then the higher ones: each list comes out
-	// ascending.
+	// Lower neighbours first, then higher ones: each list is ascending.
 	for k, e := range g.Edges {
 		g.peers[e.J] = append(g.peers[e.J], e.I)
 		g.incident[e.J] = append(g.incident[e.J], k)
@@ -89,7 +88,7 @@ func compareEdges(a, b Edge) int {
 	return a.J - b.J
 }
 
-// String returns the spec that [ParseGraph] turns into this graph again, given the same n and seed.
+// String returns the spec from which [ParseGraph] makes this graph, given the same n and seed.
 func (g *Graph) String() string { return g.spec }
 
 // Neighbours returns the neighbours of agent i, ascending.
@@ -98,10 +97,10 @@ func (g *Graph) Neighbours(i int) []int { return g.peers[i] }
 // Incident returns the numbers of the edges at agent i, in the order of [Graph.Neighbours].
 func (g *Graph) Incident(i int) []int { return g.incident[i] }
 
-// Degree is the number of neighbours of agent i.
+// Degree returns the number of neighbours of agent i.
 func (g *Graph) Degree(i int) int { return len(g.peers[i]) }
 
-// MaxDegree is the largest degree, 0 for a single agent.
+// MaxDegree returns the largest degree, 0 for a single agent.
 func (g *Graph) MaxDegree() int { return g.maxDeg }
 
 // EdgeIndex returns the number of the edge between i and j, in either order, and whether there is
@@ -117,7 +116,7 @@ func (g *Graph) EdgeIndex(i, j int) (int, bool) {
 	return g.incident[i][k], true
 }
 
-// Components returns the pieces of the graph, each ascending, ordered by their smallest agents.
+// Components returns the connected components, each ascending, ordered by their smallest agents.
 func (g *Graph) Components() [][]int {
 	seen := make([]bool, g.N)
 	var all [][]int
@@ -141,7 +140,7 @@ func (g *Graph) Components() [][]int {
 	return all
 }
 
-// Connected says whether every agent reaches every other one.
+// Connected reports whether the graph is connected.
 func (g *Graph) Connected() bool { return len(g.Components()) == 1 }
 
 func (g *Graph) checkConnected() error {
@@ -149,11 +148,11 @@ func (g *Graph) checkConnected() error {
 	if len(pieces) == 1 {
 		return nil
 	}
-	return fmt.Errorf("it is in %d pieces that never hear of each other: %s; add edges between them",
+	return fmt.Errorf("it has %d connected components: %s; add edges between them",
 		len(pieces), describePieces(pieces))
 }
 
-// describePieces writes at most eight pieces of at most eight agents.
+// describePieces lists at most eight components of at most eight agents.
 func describePieces(pieces [][]int) string {
 	const most = 8
 	var b strings.Builder
@@ -197,11 +196,11 @@ func (g *Graph) Laplacian() *mat.SymDense {
 // positive since the graph is connected.
 func (g *Graph) Spectrum() []float64 { return eigenvalues(g.Laplacian()) }
 
-// eigenvalues of a symmetric matrix, ascending.
+// eigenvalues returns the eigenvalues of a symmetric matrix, ascending.
 func eigenvalues(a mat.Symmetric) []float64 {
 	var eig mat.EigenSym
 	if !eig.Factorize(a, false) {
-		// Happens only with a NaN or an infinity, which no caller lets in.
+		// Possible only with a NaN or an infinity, which all callers exclude.
 		panic("dist: the eigenvalues of a finite symmetric matrix did not converge")
 	}
 	return eig.Values(nil)

@@ -39,8 +39,8 @@ func TestNewGraphErrors(t *testing.T) {
 		{3, []Edge{{1, 1}}, "joins agent 1 to itself"},
 		{3, []Edge{{0, 3}}, "the agents are 0 to 2"},
 		{3, []Edge{{-1, 0}}, "names agent -1"},
-		{5, []Edge{{0, 3}, {1, 4}}, "3 pieces that never hear of each other: {0 3} {1 4} {2}"},
-		{40, nil, "40 pieces"},
+		{5, []Edge{{0, 3}, {1, 4}}, "3 connected components: {0 3} {1 4} {2}"},
+		{40, nil, "40 connected components"},
 	} {
 		if _, err := NewGraph(c.n, c.edges); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("NewGraph(%d, %v): error %v, want one with %q", c.n, c.edges, err, c.want)

@@ -1,11 +1,11 @@
 package dist
 
-// independent: each edge by itself with the same probability.
+// independent activates each edge independently with the same probability.
 type independent struct {
 	edgeSampler
 	spec string
 	p    float64
-	gaps *gapSampler // nil where p is 1 or there is no edge
+	gaps *gapSampler // nil if p is 1 or there is no edge
 }
 
 func parseIndependent(p parsedSpec, l edgeSampler) (Process, error) {
@@ -54,7 +54,7 @@ func (p independent) Active(dst []Event, t int) []Event {
 	return dst
 }
 
-// exactly: k different edges, uniform.
+// exactCount activates k different edges, uniform.
 type exactCount struct {
 	edgeSampler
 	k int
@@ -63,9 +63,9 @@ type exactCount struct {
 func (p exactCount) String() string        { return withInt("k-edges-exact", p.k) }
 func (p exactCount) Rate(edge int) float64 { return float64(p.k) / float64(len(p.g.Edges)) }
 
-// Active passes over the edges once and takes each with the probability that the number still
-// missing asks for (Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S): ascending, and no
-// scratch.
+// Active visits the edges once and takes each with probability (number still missing)/(number
+// left): Knuth, The Art of Computer Programming 2, algorithm 3.4.2 S. The result is ascending and
+// needs no scratch.
 func (p exactCount) Active(dst []Event, t int) []Event {
 	dst = dst[:0]
 	s := p.at(t)

@@ -10,19 +10,20 @@ import (
 	"fspda/internal/rng"
 )
 
-// Lattice is the modulo quantizer of Swarm-SGD (Nadiradze et al., 2021; Davies et al., 2021): a
-// number is rounded to a multiple of Side, and only the colour of that multiple, its index modulo
-// Colours, travels. The receiver takes the point of that colour nearest to a reference of its own:
+// Lattice is the modulo quantizer of Swarm-SGD (Nadiradze et al., 2021; Davies et al., 2021). A
+// number is rounded to a multiple of Side; only its colour, the index of the multiple modulo
+// Colours, is sent. The receiver decodes it as the point of that colour nearest to a reference of
+// its own:
 //
 //	code(x)          = round(x/s) mod q                                 in 0..q-1
 //	point(z, ref)    = q·s·round(ref/(q·s) - z/q) + s·z
 //
-// Halves round to even. Within [Lattice.Radius] of the reference the point is within s/2 of x;
-// beyond it the error is a multiple of q·s, and nothing tells: hence [DecodeStats]. Stochastic rounding
-// makes the code unbiased, with an error below s.
+// Halves round to even. If x is within [Lattice.Radius] of the reference, the point is within s/2
+// of x. Otherwise the error is a multiple of q·s and cannot be detected; [DecodeStats] counts
+// suspicious cases. Stochastic rounding makes the code unbiased, with an error below s.
 //
-// All arithmetic is in float64. A decoded number is given by its index m on the lattice, which
-// float32 holds exactly up to 2^24; the value is s·m.
+// All arithmetic is in float64. A decoded number is represented by its index m on the lattice,
+// which float32 holds exactly up to 2^24; the value is s·m.
 type Lattice struct {
 	Side       float64 // s
 	Colours    int     // q, a power of two
@@ -37,9 +38,9 @@ var latticeSpellings = []spelling{
 	{"identity", "float32 as they are"},
 }
 
-// ParseLattice makes the quantizer that spec names; nil is identity. Stochastic rounding is drawn
+// ParseLattice returns the quantizer that spec names; nil is identity. Stochastic rounding is drawn
 // from the stream "quant" of the seed with the key (t, agent, vector). The error for an unknown
-// spec lists the spellings.
+// spec lists all spellings.
 func ParseLattice(spec string, seed uint64) (*Lattice, error) {
 	p, err := readSpec("quantizer", spec, latticeSpellings)
 	if err != nil || p.name == "identity" {
@@ -67,10 +68,10 @@ func ParseLattice(spec string, seed uint64) (*Lattice, error) {
 	return l, nil
 }
 
-// maxColours keeps a code exact in a float32.
+// maxColours keeps a code exact in float32.
 const maxColours = 1 << 16
 
-// String returns the spec that ParseLattice turns into this quantizer again.
+// String returns the spec from which ParseLattice makes this quantizer.
 func (l *Lattice) String() string {
 	if l == nil {
 		return "identity"
@@ -82,7 +83,7 @@ func (l *Lattice) String() string {
 	return s + ")"
 }
 
-// Radius is how far x may be from the receiver's reference to be decoded right.
+// Radius is the largest distance of x from the receiver's reference at which decoding is correct.
 func (l *Lattice) Radius() float64 {
 	if l.Stochastic {
 		return l.Side * (float64(l.Colours)/2 - 1)
@@ -90,12 +91,11 @@ func (l *Lattice) Radius() float64 {
 	return l.Side * float64(l.Colours-1) / 2
 }
 
-// Bits is log2 q, the bits of a code.
+// Bits returns log2 q, the bits of a code.
 func (l *Lattice) Bits() int { return bits.Len(uint(l.Colours)) - 1 }
 
-// Encode writes the codes of x to dst. The agent's vectors of one iteration are told apart by the
-// number which. A number that is not finite is a *NotFiniteError, and so is one so large that its
-// cell has no number.
+// Encode writes the codes of x to dst. which numbers the agent's vectors of one iteration. A number
+// that is not finite, or too large for an integer index, is a *NotFiniteError.
 func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
 	s := l.base.Sub(uint64(t), uint64(agent), uint64(which))
 	for i := 0; i < len(x); i += latticeBlock {
@@ -110,10 +110,10 @@ func (l *Lattice) Encode(dst, x []float32, t, agent, which int) error {
 	return nil
 }
 
-// latticeBlock is how many numbers are encoded and decoded at a time.
+// latticeBlock is the number of values encoded or decoded at a time.
 const latticeBlock = 512
 
-// encodeGo is the meaning of Encode. It begins at x[i].
+// encodeGo is the reference implementation of Encode. It starts at x[i].
 func (l *Lattice) encodeGo(dst, x []float32, i int, s *rng.Stream) error {
 	mask, side, random := int64(l.Colours-1), l.Side, l.Stochastic
 	dst = dst[:len(x)]
@@ -136,11 +136,11 @@ func (l *Lattice) encodeGo(dst, x []float32, i int, s *rng.Stream) error {
 	return nil
 }
 
-// farFrom is the distance from the reference above which a point is far.
+// farFrom returns the distance from the reference above which a point counts as far.
 func (l *Lattice) farFrom() float64 { return 0.9 * l.Radius() }
 
-// Decode writes to dst the lattice index of the point of each code nearest to the reference, and
-// says how near the points were. dst may be codes or ref.
+// Decode writes to dst, for each code, the lattice index of the point nearest to the reference, and
+// returns statistics of the distances. dst may be codes or ref.
 func (l *Lattice) Decode(dst, codes, ref []float32) DecodeStats {
 	var all DecodeStats
 	for i := 0; i < len(codes); i += latticeBlock {
@@ -153,7 +153,7 @@ func (l *Lattice) Decode(dst, codes, ref []float32) DecodeStats {
 	return all
 }
 
-// decodeGo is the meaning of Decode.
+// decodeGo is the reference implementation of Decode.
 func (l *Lattice) decodeGo(dst, codes, ref []float32) DecodeStats {
 	q := float64(l.Colours)
 	period := l.Side * q
@@ -172,27 +172,27 @@ func (l *Lattice) decodeGo(dst, codes, ref []float32) DecodeStats {
 	return d
 }
 
-// DecodeStats counts what a lattice decoded. A point far from its reference is a warning: the true one
-// may be further away, and then the decoded one is wrong by a multiple of q·s.
+// DecodeStats counts decoded numbers. A point far from its reference is a warning: the true one may
+// be further away, and then the decoded one is wrong by a multiple of q·s.
 type DecodeStats struct {
 	Total   uint64  `json:"total"`
-	Far     uint64  `json:"far"`     // more than 0.9 of the radius away from the reference
-	Largest float64 `json:"largest"` // distance from the reference
+	Far     uint64  `json:"far"`     // further than 0.9 of the radius from the reference
+	Largest float64 `json:"largest"` // largest distance from the reference
 }
 
-// Add adds another count.
+// Add adds the counts of o.
 func (d *DecodeStats) Add(o DecodeStats) {
 	d.Total += o.Total
 	d.Far += o.Far
 	d.Largest = max(d.Largest, o.Largest)
 }
 
-// Codec writes messages of some vectors of codes, each of dim coordinates.
+// Codec returns the codec of messages with vectors of codes, each of dim coordinates.
 func (l *Lattice) Codec(vectors, dim int) Codec {
 	return codes{bits: l.Bits(), vectors: vectors, dim: dim}
 }
 
-// codes is the codec of vectors of whole numbers below 2^bits.
+// codes is the codec of vectors of integers below 2^bits.
 type codes struct{ bits, vectors, dim int }
 
 func (c codes) Sent(Payload) Sent {
@@ -201,13 +201,13 @@ func (c codes) Sent(Payload) Sent {
 
 func (c codes) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != c.vectors {
-		return nil, fmt.Errorf("dist: the codec of %d vectors of codes was given %d; it writes those it was made for",
+		return nil, fmt.Errorf("dist: the codec of %d vectors of codes cannot encode %d",
 			c.vectors, len(p.Vectors))
 	}
 	w := bitWriter{dst: dst}
 	for _, v := range p.Vectors {
 		if len(v) != c.dim {
-			return nil, fmt.Errorf("dist: the codec of codes of %d coordinates was given %d; it writes those it was made for", c.dim, len(v))
+			return nil, fmt.Errorf("dist: the codec of %d codes cannot encode %d", c.dim, len(v))
 		}
 		for _, z := range v {
 			w.put(uint64(z), c.bits)

@@ -4,16 +4,17 @@ package dist
 
 import "golang.org/x/sys/cpu"
 
-// latticeIn says whether the lattice works four numbers at a time. Only tests change it.
+// useLatticeAVX2 selects the AVX2 implementation. Only tests change it.
 var useLatticeAVX2 = cpu.X86.HasAVX2
 
-// latticeConstants are what a decoding multiplies by: 1/(q·s), 1/q, q and s; and from where on a
-// point is far.
+// latticeConstants are the constants of decoding: 1/(q·s), 1/q, q, s, and the distance above which
+// a point is far.
 type latticeConstants struct{ inverse, share, colours, side, far float64 }
 
-// The passes below multiply by the inverse where the Go code divides. The quotients of both are at
-// most 1e-6 apart while they are below 2^30, and so they round alike unless they are that near to a
-// half. The passes say whether all were sure; else the Go code has the word.
+// The assembly multiplies by the inverse where the Go code divides. The two quotients differ by at
+// most 1e-6 while they are below 2^30, so they round to the same integer unless they are that close
+// to a half. Each function returns false if any number is too close or too large; then the Go code
+// runs.
 
 //go:noescape
 func latticeEncodeAVX2(dst, x *float32, n int, inverse float64, mask uint32) (sure bool)
@@ -21,7 +22,7 @@ func latticeEncodeAVX2(dst, x *float32, n int, inverse float64, mask uint32) (su
 //go:noescape
 func latticeDecodeAVX2(dst, codes, ref *float32, n int, c *latticeConstants) (far int, largest float64, sure bool)
 
-// encodeFast encodes the first numbers of a block, and returns how many.
+// encodeFast encodes the first numbers of a block and returns their number.
 func (l *Lattice) encodeFast(dst, x []float32) int {
 	var block [latticeBlock]float32 // dst may be x
 	n := len(x) &^ 3

@@ -2,7 +2,7 @@
 
 package dist
 
-// encodeFast leaves all to the Go code, and so does decodeFast.
+// encodeFast and decodeFast leave everything to the Go code.
 func (l *Lattice) encodeFast(dst, x []float32) int { return 0 }
 
 func (l *Lattice) decodeFast(dst, codes, ref []float32) DecodeStats { return DecodeStats{} }

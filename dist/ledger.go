@@ -6,16 +6,16 @@ import (
 )
 
 // Accounting is a way to count the bits of mask indices. In all of them a message is counted once,
-// at its sender, and the indices of an edge are sent by one of its ends only.
+// at its sender, and only one end of an edge sends the indices.
 type Accounting string
 
 const (
-	SharedSeed Accounting = "shared-seed" // both ends derive the mask: no index travels
+	SharedSeed Accounting = "shared-seed" // both ends derive the mask: no index is sent
 	Packed     Accounting = "packed"      // ceil(log2 d) bits for each index
-	Reference  Accounting = "reference"   // 64 bits for each index: what published curves count
+	Reference  Accounting = "reference"   // 64 bits for each index, as published curves count
 )
 
-// ParseAccounting checks the name of an accounting.
+// ParseAccounting returns the accounting with a name.
 func ParseAccounting(name string) (Accounting, error) {
 	switch a := Accounting(name); a {
 	case SharedSeed, Packed, Reference:
@@ -27,33 +27,33 @@ func ParseAccounting(name string) (Accounting, error) {
 
 // Sent describes one message for the Ledger.
 type Sent struct {
-	Values    int // numbers in the message, those of all its vectors together
+	Values    int // numbers in the message, of all its vectors together
 	ValueBits int // bits of each: 32 for float32
-	ExtraBits int // norms and the like: what is neither a value nor an index
+	ExtraBits int // everything that is neither a value nor an index, such as norms
 
 	Mask int // coordinates of the mask; the vectors share it
 	Dim  int // length of the vector it is taken from; a mask of Dim coordinates needs no indices
 
-	// Indices says that this message is the one that would carry the indices: over an edge that is
-	// used both ways the one from the higher-numbered end, and every message that goes one way.
+	// Indices says that this message carries the indices in accountings that send them: over a
+	// bidirectional edge the one from the higher-numbered end, and every unidirectional message.
 	Indices bool
-	// DataDependent says that no seed can replace the indices, as those of the largest values:
-	// packed indices then count in the shared-seed accounting, too.
+	// DataDependent says that no seed can replace the indices, as for top-k: packed indices then
+	// also count in the shared-seed accounting.
 	DataDependent bool
 }
 
-// Ledger counts what one agent has sent, in bits, in all accountings side by side. The zero Ledger
-// is empty. It is plain data for checkpoints and belongs to one goroutine.
+// Ledger counts the bits that one agent has sent, in all accounting methods. The zero Ledger is
+// empty. It is plain data for checkpoints and belongs to one goroutine.
 type Ledger struct {
 	Messages   uint64 `json:"messages" yaml:"messages"`
 	SharedSeed uint64 `json:"shared_seed_bits" yaml:"shared_seed_bits"`
 	Packed     uint64 `json:"packed_bits" yaml:"packed_bits"`
 	Reference  uint64 `json:"reference_bits" yaml:"reference_bits"`
-	Overhead   uint64 `json:"overhead_bits" yaml:"overhead_bits"` // handshakes, seeds, counters; in none of the above
-	WireBytes  uint64 `json:"wire_bytes" yaml:"wire_bytes"`       // bytes the transport really sent
+	Overhead   uint64 `json:"overhead_bits" yaml:"overhead_bits"` // handshakes, seeds, counters; not part of the above
+	WireBytes  uint64 `json:"wire_bytes" yaml:"wire_bytes"`       // bytes that the transport has sent
 }
 
-// Send counts one message.
+// Send adds one message.
 func (l *Ledger) Send(m Sent) {
 	if m.Values < 0 || m.ValueBits < 0 || m.ExtraBits < 0 || m.Mask < 0 || m.Mask > m.Dim {
 		panic(fmt.Sprintf("dist: Ledger.Send of an impossible message %+v", m))
@@ -73,7 +73,7 @@ func (l *Ledger) Send(m Sent) {
 	l.Reference += payload + reference
 }
 
-// Add adds what another ledger holds.
+// Add adds the counts of another ledger.
 func (l *Ledger) Add(o Ledger) {
 	l.Messages += o.Messages
 	l.SharedSeed += o.SharedSeed
@@ -83,7 +83,7 @@ func (l *Ledger) Add(o Ledger) {
 	l.WireBytes += o.WireBytes
 }
 
-// Bits is the payload in one accounting. It panics at an accounting that does not exist.
+// Bits returns the payload in one accounting. It panics for an unknown accounting.
 func (l Ledger) Bits(a Accounting) uint64 {
 	switch a {
 	case SharedSeed:
@@ -96,5 +96,5 @@ func (l Ledger) Bits(a Accounting) uint64 {
 	panic(fmt.Sprintf("dist: no accounting of bits is named %q", a))
 }
 
-// IndexBits is ceil(log2 d), the bits that number d >= 1 coordinates: 17 for d = 79510.
+// IndexBits returns ceil(log2 d), the bits that number d >= 1 coordinates: 17 for d = 79510.
 func IndexBits(d int) int { return bits.Len(uint(d - 1)) }

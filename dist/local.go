@@ -6,21 +6,22 @@ import (
 	"sync"
 )
 
-// Local is the Transport between the goroutines of one process. Buffers change hands, nothing is
-// copied, and no goroutine is started.
+// Local is the Transport between the goroutines of one process. Buffers change owners without a
+// copy, and no goroutine is started.
 type Local struct {
 	n         int
-	receivers []receiver // by receiver
+	receivers []receiver // by rank
 }
 
-// inbox holds the lines that lead to one agent. They are made when first used.
+// receiver holds the streams to one agent. They are created on first use.
 type receiver struct {
 	mu      sync.RWMutex
 	streams map[int]chan Message
 }
 
-// lineCapacity is how many messages of a line may be unread. An agent that only speaks can so be
-// ahead of its listeners; agents that exchange never have more than one unread.
+// streamCapacity is the number of messages of a stream that may be unread. It lets an agent that
+// only sends run ahead of its receivers; agents that exchange never have more than one unread
+// message.
 const streamCapacity = 2
 
 var _ Transport = (*Local)(nil)
@@ -39,14 +40,14 @@ func NewLocal(n int) *Local {
 
 // Send implements [Transport].
 func (l *Local) Send(ctx context.Context, m Message) error {
-	line := l.stream(m.From, m.To)
+	ch := l.stream(m.From, m.To)
 	select {
-	case line <- m: // also under a ctx that is done: there was room
+	case ch <- m: // also if ctx is done: there was capacity
 		return nil
 	default:
 	}
 	select {
-	case line <- m:
+	case ch <- m:
 		return nil
 	case <-ctx.Done():
 		m.Release()
@@ -57,13 +58,13 @@ func (l *Local) Send(ctx context.Context, m Message) error {
 
 // Recv implements [Transport].
 func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
-	line := l.stream(from, self)
+	ch := l.stream(from, self)
 	var m Message
 	select {
-	case m = <-line:
+	case m = <-ch:
 	default:
 		select {
-		case m = <-line:
+		case m = <-ch:
 		case <-ctx.Done():
 			return Message{}, fmt.Errorf("dist: agent %d awaiting iteration %d from agent %d: %w", self, t, from,
 				context.Cause(ctx))
@@ -75,23 +76,23 @@ func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
 	return m, nil
 }
 
-// line returns the channel from one agent to another.
+// stream returns the channel from one agent to another.
 func (l *Local) stream(from, to int) chan Message {
 	if from == to || min(from, to) < 0 || max(from, to) >= l.n {
-		panic(fmt.Sprintf("dist: no line leads from agent %d to agent %d of %d", from, to, l.n))
+		panic(fmt.Sprintf("dist: no stream leads from agent %d to agent %d of %d", from, to, l.n))
 	}
-	box := &l.receivers[to]
-	box.mu.RLock()
-	line := box.streams[from]
-	box.mu.RUnlock()
-	if line != nil {
-		return line
+	r := &l.receivers[to]
+	r.mu.RLock()
+	ch := r.streams[from]
+	r.mu.RUnlock()
+	if ch != nil {
+		return ch
 	}
-	box.mu.Lock()
-	defer box.mu.Unlock()
-	if line = box.streams[from]; line == nil {
-		line = make(chan Message, streamCapacity)
-		box.streams[from] = line
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ch = r.streams[from]; ch == nil {
+		ch = make(chan Message, streamCapacity)
+		r.streams[from] = ch
 	}
-	return line
+	return ch
 }

@@ -7,26 +7,25 @@ import (
 	"fspda/internal/rng"
 )
 
-// Mask picks the coordinates of a flat vector that travel over an edge. It depends on no data, so
-// that both ends know it before a value is sent: own and received values are compared on the same
+// Mask selects the coordinates of a flat vector that are exchanged over an edge. It is independent
+// of the values, so both ends know it in advance and compare own and received values on the same
 // coordinates. It is safe for concurrent use.
 type Mask interface {
-	// String returns the spec that ParseMask turns into this mask again, given the same density,
-	// sizes and seed.
+	// String returns the spec from which ParseMask makes this mask, given the same density, sizes
+	// and seed.
 	String() string
-	// Draw overwrites dst with the coordinates that travel over the edge between i and j at
-	// iteration t, ascending and different, and returns it. The order of i and j does not matter. A
-	// compressor that one agent applies by itself gives its own number twice. All three are at
-	// least 0.
+	// Draw overwrites dst with the coordinates exchanged over the edge between i and j at iteration
+	// t, ascending and distinct, and returns it. It is symmetric in i and j. A compressor used by
+	// one agent passes its rank twice. All three arguments are >= 0.
 	Draw(dst []uint32, t, i, j int) []uint32
-	// Dense says that all coordinates travel. Draw then lists them all, which callers may save
-	// themselves.
+	// Dense reports whether all coordinates are exchanged. Draw then lists them all, so callers may
+	// skip it.
 	Dense() bool
-	// Len is the number of coordinates drawn, on average where that varies (bernoulli).
+	// Len returns the number of coordinates drawn, the mean if it varies (bernoulli).
 	Len() int
-	// Density is the share of coordinates drawn, on average where that varies.
+	// Density returns the share of coordinates drawn, the mean if it varies.
 	Density() float64
-	// Dim is the length of the vector.
+	// Dim returns the length of the vector.
 	Dim() int
 }
 
@@ -40,13 +39,13 @@ var maskSpellings = []spelling{
 	{"all", "all coordinates, whatever the density"},
 }
 
-// autoStratified is the length from which "auto" means stratified.
+// autoStratified is the vector length from which "auto" means stratified.
 const autoStratified = 1_000_000
 
-// ParseMask makes the mask that spec names, for a vector that is made of tensors of the given sizes
-// (only randk-per-layer tells them apart), of which it keeps the share density in (0,1]. Masks are
-// drawn from the stream "mask" of the run's seed with the key (t, min(i,j), max(i,j)). The error
-// for an unknown spec lists the spellings.
+// ParseMask returns the mask that spec names, for a vector that consists of tensors of the given
+// sizes (only randk-per-layer distinguishes them), with density in (0,1]. Masks are drawn from the
+// stream "mask" of the run's seed with the key (t, min(i,j), max(i,j)). The error for an unknown
+// spec lists all spellings.
 func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, error) {
 	p, err := readSpec("mask", spec, maskSpellings)
 	if err != nil {
@@ -84,7 +83,7 @@ func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, er
 	return newRandK(b), nil
 }
 
-// totalSize adds the tensor sizes. Coordinates are uint32, so it has to stay below 2^32.
+// totalSize adds the tensor sizes. The sum must be below 2^32, since coordinates are uint32.
 func totalSize(p parsedSpec, sizes []int) (int, error) {
 	d := 0
 	for k, m := range sizes {
@@ -92,7 +91,7 @@ func totalSize(p parsedSpec, sizes []int) (int, error) {
 			return 0, p.bad("tensor %d of %d has %d coordinates; it must have at least 1", k, len(sizes), m)
 		}
 		if uint64(m) > math.MaxUint32-uint64(d) {
-			return 0, p.bad("the vector is longer than %d coordinates, which 32 bits can number",
+			return 0, p.bad("the vector is longer than %d coordinates, the limit of 32 bits",
 				uint32(math.MaxUint32))
 		}
 		d += m
@@ -103,7 +102,7 @@ func totalSize(p parsedSpec, sizes []int) (int, error) {
 	return d, nil
 }
 
-// basis is what all masks have.
+// maskBase holds the fields common to all masks.
 type maskBase struct {
 	name string
 	seed uint64
@@ -116,7 +115,7 @@ func (b maskBase) Len() int         { return b.k }
 func (b maskBase) Density() float64 { return float64(b.k) / float64(b.d) }
 func (b maskBase) Dim() int         { return b.d }
 
-// stream returns the numbers for one mask: the same at both ends.
+// stream returns the random stream of a mask: the same at both ends.
 func (b maskBase) stream(t, i, j int) rng.Stream {
 	if t < 0 || i < 0 || j < 0 {
 		panic(fmt.Sprintf("dist: mask of iteration %d between %d and %d: none of them may be negative", t, i, j))
@@ -124,7 +123,7 @@ func (b maskBase) stream(t, i, j int) rng.Stream {
 	return rng.New(b.seed, "mask", uint64(t), uint64(min(i, j)), uint64(max(i, j)))
 }
 
-// grow returns dst with length n, its content lost.
+// grow returns dst with length n. Its content is lost.
 func grow(dst []uint32, n int) []uint32 {
 	if cap(dst) < n {
 		return make([]uint32, n)
@@ -132,7 +131,7 @@ func grow(dst []uint32, n int) []uint32 {
 	return dst[:n]
 }
 
-// all: every coordinate.
+// all selects every coordinate.
 type all struct{ maskBase }
 
 func (m all) Draw(dst []uint32, t, i, j int) []uint32 {
@@ -143,15 +142,14 @@ func (m all) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// block: k adjacent coordinates with a uniform start, the end of the vector joined to its
-// beginning.
+// block selects k adjacent coordinates with a uniform start, cyclically.
 type block struct{ maskBase }
 
 func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)
 	s := m.stream(t, i, j)
 	start := s.IntN(m.d)
-	wrapped := max(0, start+m.k-m.d) // these coordinates come first
+	wrapped := max(0, start+m.k-m.d) // they come first in ascending order
 	for c := range wrapped {
 		dst[c] = uint32(c)
 	}
@@ -161,8 +159,8 @@ func (m block) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// bernoulli: each coordinate by itself with the same probability. The number drawn varies, and may
-// be 0.
+// bernoulli selects each coordinate independently with the same probability. The number drawn
+// varies and may be 0.
 type bernoulli struct {
 	maskBase
 	p    float64
@@ -174,13 +172,14 @@ func newBernoulli(b maskBase, p float64) bernoulli {
 	return bernoulli{b, p, newGaps(p, b.d)}
 }
 
-// Dense is false: a probability below 1 can drop coordinates even where it keeps all on average.
+// Dense returns false: a probability below 1 can drop coordinates even if the mean number rounds to
+// d.
 func (m bernoulli) Dense() bool      { return false }
 func (m bernoulli) Density() float64 { return m.p }
 
 func (m bernoulli) Draw(dst []uint32, t, i, j int) []uint32 {
 	s := m.stream(t, i, j)
-	dst = grow(dst, min(m.d, m.k+8*int(math.Sqrt(float64(m.k)))+64)) // more are drawn once in 10^15 times
+	dst = grow(dst, min(m.d, m.k+8*int(math.Sqrt(float64(m.k)))+64)) // exceeded with probability about 10^-15
 	dst = dst[:cap(dst)]
 	n, c := m.gaps.fill(dst, 0, &s)
 	for n == len(dst) && n < m.d {

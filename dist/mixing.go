@@ -23,8 +23,8 @@ var mixingSpellings = []spelling{
 	{"uniform", "1/n everywhere; on the complete graph only"},
 }
 
-// ParseMixing makes the mixing matrix on g that spec names and checks it as [CheckMixing] does. The
-// error for an unknown spec lists the spellings.
+// ParseMixing returns the mixing matrix on g that spec names, checked by [CheckMixing]. The error
+// for an unknown spec lists all spellings.
 func ParseMixing(spec string, g *Graph) (*Mixing, error) {
 	p, err := readSpec("mixing matrix", spec, mixingSpellings)
 	if err != nil {
@@ -59,7 +59,7 @@ func ParseMixing(spec string, g *Graph) (*Mixing, error) {
 	return w, nil
 }
 
-// newMixing gives each edge its weight and each diagonal what its row lacks to 1.
+// newMixing sets the weight of each edge, and each diagonal element such that its row sums to 1.
 func newMixing(g *Graph, spec string, weight func(Edge) float64) *Mixing {
 	w := &Mixing{g: g, spec: spec, edge: make([]float64, len(g.Edges)), self: make([]float64, g.N)}
 	for k, e := range g.Edges {
@@ -71,7 +71,7 @@ func newMixing(g *Graph, spec string, weight func(Edge) float64) *Mixing {
 			sum += w.edge[k]
 		}
 		w.self[i] = 1 - sum
-		// a row that is full: rounding left a trace of either sign
+		// a row whose edges sum to 1, up to rounding
 		if math.Abs(w.self[i]) < 1e-15*float64(1+g.Degree(i)) {
 			w.self[i] = 0
 		}
@@ -79,16 +79,16 @@ func newMixing(g *Graph, spec string, weight func(Edge) float64) *Mixing {
 	return w
 }
 
-// String returns the spec that [ParseMixing] turns into this matrix again.
+// String returns the spec from which [ParseMixing] makes this matrix.
 func (w *Mixing) String() string { return w.spec }
 
-// Self is the weight w_ii of agent i's own vector.
+// Self returns the weight w_ii of agent i's own vector.
 func (w *Mixing) Self(i int) float64 { return w.self[i] }
 
-// Edge is the weight of the edge with number k, for both ends.
+// Edge returns the weight of the edge with number k, for both ends.
 func (w *Mixing) Edge(k int) float64 { return w.edge[k] }
 
-// At is w_ij.
+// At returns w_ij.
 func (w *Mixing) At(i, j int) float64 {
 	if i == j {
 		return w.self[i]
@@ -155,10 +155,10 @@ func CheckMixing(w mat.Matrix) error {
 	return nil
 }
 
-// ActiveMixing holds the metropolis weights of the active edges alone: 1/(1+max(a_i,a_j)) on an
-// active edge, with a_i the number of active edges at i, and the rest on the diagonal. At every
-// iteration the matrix is symmetric and its rows sum to 1; one active edge averages its two ends.
-// It is scratch of one agent: Set it at each iteration.
+// ActiveMixing holds the Metropolis weights of the active edges: 1/(1+max(a_i,a_j)) on an active
+// edge, where a_i is the number of active edges at i, and the rest on the diagonal. At every
+// iteration the matrix is symmetric and its rows sum to 1; a single active edge averages its two
+// ends. It is scratch memory of one agent, updated by Set at each iteration.
 type ActiveMixing struct {
 	degree []int // active edges at each agent
 	events []Event
@@ -167,7 +167,7 @@ type ActiveMixing struct {
 // NewActiveMixing returns the weights among n agents, with no edge active.
 func NewActiveMixing(n int) *ActiveMixing { return &ActiveMixing{degree: make([]int, n)} }
 
-// Set takes the events of an iteration, without allocating once it has seen as many.
+// Set sets the events of an iteration. It allocates only if there are more events than ever before.
 func (w *ActiveMixing) Set(events []Event) {
 	for _, e := range w.events {
 		w.degree[e.From], w.degree[e.To] = 0, 0
@@ -179,14 +179,14 @@ func (w *ActiveMixing) Set(events []Event) {
 	}
 }
 
-// Event is the weight of event k of those that were Set, for both ends.
+// Event returns the weight of event k of the latest Set, for both ends.
 func (w *ActiveMixing) Event(k int) float64 { return w.weight(w.events[k]) }
 
 func (w *ActiveMixing) weight(e Event) float64 {
 	return 1 / float64(1+max(w.degree[e.From], w.degree[e.To]))
 }
 
-// Self is the weight of agent i's own vector: 1 when it has no active edge.
+// Self returns the weight of agent i's own vector: 1 if it has no active edge.
 func (w *ActiveMixing) Self(i int) float64 {
 	sum := 0.0
 	for _, e := range w.events {

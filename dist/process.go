@@ -6,9 +6,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// Event is one active edge of an iteration. From is the initiator: the ends of one-edge are ordered
-// by a fair coin, those of one-edge-round-robin by whose turn it is, those of a trace as they are
-// listed, and all others by number (From < To).
+// Event is one active edge of an iteration. From is the initiator: a random end for one-edge, the
+// agent whose turn it is for one-edge-round-robin, the first agent listed for a trace, and the
+// lower one for all others (From < To).
 type Event struct {
 	Edge     int // number in Graph.Edges
 	From, To int
@@ -26,25 +26,25 @@ func (e Event) Peer(self int) (peer int, ok bool) {
 }
 
 // Process maps iterations to active edges. It is a pure function of (run seed, t), so all agents
-// agree on it without a message; it is safe for concurrent use.
+// agree on it without communication. It is safe for concurrent use.
 type Process interface {
-	// String returns the spec that ParseProcess turns into this process again.
+	// String returns the spec from which ParseProcess makes this process.
 	String() string
 	// Active overwrites dst with the edges active at iteration t >= 0, ascending by edge number,
 	// and returns it.
 	Active(dst []Event, t int) []Event
-	// Rate is the probability that an edge is active at an iteration, or the share of iterations at
-	// which it is.
+	// Rate returns the probability that an edge is active at an iteration, or the share of
+	// iterations at which it is.
 	Rate(edge int) float64
 }
 
-// Broadcaster is a Process whose events come from agents that speak to all their neighbours at
-// once. An algorithm with one-way messages asks for the speakers; all others take Active, which has
-// every edge at a speaker, and exchange both ways.
+// Broadcaster is a Process in which agents send to all their neighbours at once. An algorithm with
+// unidirectional messages uses Speakers; all others use Active, which returns every edge at a
+// speaker, and exchange in both directions.
 type Broadcaster interface {
 	Process
-	// Speakers overwrites dst with the agents that speak at iteration t >= 0, ascending, and
-	// returns it.
+	// Speakers overwrites dst with the agents that send at iteration t >= 0, ascending, and returns
+	// it.
 	Speakers(dst []int, t int) []int
 }
 
@@ -65,9 +65,9 @@ var processSpellings = []spelling{
 	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
 }
 
-// ParseProcess makes the edge process on g that spec names; the error for an unknown spec lists the
-// spellings. What is random in it comes from the stream "edges" with the key t. On a graph without
-// edges nothing ever happens.
+// ParseProcess returns the edge process on g that spec names. The error for an unknown spec lists
+// all spellings. Random processes draw from the stream "edges" with the key t. On a graph without
+// edges, no process has events.
 func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	p, err := readSpec("edge process", spec, processSpellings)
 	if err != nil {
@@ -102,7 +102,7 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	return empty{}, nil
 }
 
-// orError drops a process that was made from an argument in error.
+// processOrError returns p unless err is set.
 func processOrError(p Process, err error) (Process, error) {
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func processOrError(p Process, err error) (Process, error) {
 	return p, nil
 }
 
-// edgeCount reads the argument as a number of edges of g.
+// edgeCount parses the argument as a number of edges of g.
 func (p parsedSpec) edgeCount(g *Graph) (int, error) {
 	k, err := p.count()
 	if err == nil && k > len(g.Edges) && len(g.Edges) > 0 {
@@ -119,20 +119,21 @@ func (p parsedSpec) edgeCount(g *Graph) (int, error) {
 	return k, err
 }
 
-// law is what every random process has: its graph, and the stream "edges" of its run.
+// edgeSampler is the common part of the random processes: the graph, and the stream "edges" of the
+// run.
 type edgeSampler struct {
 	g    *Graph
 	base rng.Stream
 }
 
-// at returns the stream of iteration t. It is derived from the stream of the run and not from the
-// seed, since that takes a third of the time, and every agent needs it at every iteration.
+// at returns the stream of iteration t. Deriving it from the run's stream takes a third of the time
+// of deriving it from the seed, and every agent needs it at every iteration.
 func (l *edgeSampler) at(t int) rng.Stream {
 	checkTime(t)
 	return l.base.Sub(uint64(t))
 }
 
-// checkTime guards the entry points: a negative t is a bug of the caller.
+// checkTime panics for a negative iteration, which is a bug of the caller.
 func checkTime(t int) {
 	if t < 0 {
 		panic(fmt.Sprintf("dist: iteration %d is negative", t))

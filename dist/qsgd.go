@@ -8,25 +8,24 @@ import (
 	"fspda/internal/rng"
 )
 
-// maxLevels keeps a level recoverable from the float32 it becomes.
+// maxLevels allows to recover a level from its float32 value.
 const maxLevels = 1<<16 - 1
 
 // leastNorm is the norm below which a block counts as zero: above it every level is a normal
 // float32.
 const leastNorm = 1e-30
 
-// qsgd sends of each coordinate its sign and one of s levels of its block's norm N (Alistarh et
-// al., 2017):
+// qsgd sends for each coordinate its sign and one of s levels of the norm N of its block (Alistarh
+// et al., 2017):
 //
-//	Q(v) = c·N·sign(v)·lev/s,   lev = floor(s·|v|/N), plus 1 with the probability that it lacks
+//	Q(v) = c·N·sign(v)·lev/s,   lev = floor(s·|v|/N + U),   U uniform in [0,1)
 //
 // With c = 1 it is unbiased and E|Q(v)-v|² ≤ omega·|v|², omega = min(m/s², √m/s) for a block of m
 // coordinates; with c = 1/(1+omega) it is a contraction with Delta = 1/(1+omega). A block of norm
 // zero becomes zeros.
 //
 // A message has two vectors: the values as they arrive, and the norms. The codec writes the norms,
-// then a sign and a level for each coordinate: it finds the level again in the value, which was
-// rounded to it.
+// then a sign and a level for each coordinate, which it recovers from the value.
 type qsgd struct {
 	name   string
 	levels int
@@ -63,7 +62,7 @@ func newQSGD(name string, levels int, o CompressorOptions) *qsgd {
 
 func (q *qsgd) String() string { return q.name }
 
-// Delta is that of the largest block: 1/(1+omega) where it is scaled, else 1-omega.
+// Delta returns the value of the largest block: 1/(1+omega) if scaled, else 1-omega.
 func (q *qsgd) Delta() float64 {
 	least := 1.0
 	for _, omega := range q.omega {
@@ -98,8 +97,8 @@ func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
 	return nil
 }
 
-// norm is the block's norm as it travels. Rounding to float32 keeps it at or above every magnitude
-// of the block.
+// norm returns the block's norm as it is sent. After rounding to float32 it is still >= every
+// magnitude in the block.
 func (q *qsgd) norm(v []float32, from int) (float32, error) {
 	sq := 0.0
 	for _, x := range v {
@@ -115,7 +114,7 @@ func (q *qsgd) norm(v []float32, from int) (float32, error) {
 	return n, nil
 }
 
-// block rounds one block. It draws one number for each coordinate, whatever the values are.
+// block rounds one block. It draws one number per coordinate, whatever the values are.
 func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Stream) {
 	if norm == 0 {
 		clear(dst)
@@ -126,10 +125,10 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	unit := q.unit(norm, scale)
 	most := float64(q.levels)
 	for i, x := range v {
-		// floor(a+U) is floor(a), plus 1 with the probability of a's fraction; no branch, for
-		// nobody could predict it
+		// floor(a+U) rounds a up with the probability of its fraction, without an unpredictable
+		// branch
 		level := float64(int(math.Abs(float64(x))*per + local.Float64()))
-		if level > most { // the largest magnitude may round to a hair above s
+		if level > most { // rounding may lift the largest magnitude slightly above s
 			level = most
 		}
 		dst[i] = signed(float32(level*unit), math.Float32bits(x))
@@ -137,8 +136,8 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	*s = local
 }
 
-// signed is x >= 0 with the sign bit of another number. Zero has no sign: it would not survive the
-// codec.
+// signed returns x >= 0 with the sign bit of another number. Zero gets no sign, since the codec
+// would lose it.
 func signed(x float32, sign uint32) float32 {
 	b := math.Float32bits(x)
 	sign &= 1 << 31
@@ -148,12 +147,12 @@ func signed(x float32, sign uint32) float32 {
 	return math.Float32frombits(b | sign)
 }
 
-// unit is the value of one level.
+// unit returns the value of one level.
 func (q *qsgd) unit(norm float32, scale float64) float64 {
 	return float64(norm) / float64(q.levels) * scale
 }
 
-// levelBits is b, the bits of a level 0..s.
+// levelBits returns the number of bits of a level 0..s.
 func (q *qsgd) levelBits() int { return bits.Len(uint(q.levels)) }
 
 func (q *qsgd) Sent(p Payload) Sent {
@@ -162,7 +161,9 @@ func (q *qsgd) Sent(p Payload) Sent {
 
 func (q *qsgd) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != 2 || len(p.Vectors[0]) != q.dim || len(p.Vectors[1]) != len(q.sizes) {
-		return nil, fmt.Errorf("dist: %s of %d coordinates in %d blocks was given another payload to write; it writes what it compressed", q.name, q.dim, len(q.sizes))
+		return nil, fmt.Errorf(
+			"dist: %s of %d coordinates in %d blocks cannot encode a payload that it did not compress",
+			q.name, q.dim, len(q.sizes))
 	}
 	w := bitWriter{dst: dst}
 	writeFloats(&w, p.Vectors[1])

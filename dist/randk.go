@@ -6,7 +6,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// randK: exactly k coordinates, uniform among all sets of k.
+// randK selects exactly k coordinates, uniform among all subsets of size k.
 type randK struct {
 	maskBase
 	scratch *sync.Pool // of *bitmap of d bits, all 0
@@ -23,7 +23,8 @@ func (m randK) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// perLayer: in each tensor of m coordinates max(1, floor(m·(1-c))), c the share that is dropped.
+// perLayer selects max(1, floor(m·(1-c))) coordinates in each tensor of m, where c is the share
+// dropped.
 type perLayer struct {
 	maskBase
 	sizes, counts []int
@@ -43,9 +44,8 @@ func newPerLayer(b maskBase, sizes []int, density float64) perLayer {
 	return m
 }
 
-// keptInLayer evaluates max(1, floor(size·(1-c))) with c = 1-density, all in float64 and rounded at
-// every step: 1-0.9 is a little less than 0.1, so 0.1 of 78400 is 7839, as in the published
-// figures.
+// keptInLayer returns max(1, floor(size·(1-c))) with c = 1-density, in float64, rounded at every
+// step. 1-0.9 is slightly less than 0.1, so 0.1 of 78400 is 7839, as in the published figures.
 func keptInLayer(size int, density float64) int {
 	dropped := float64(1 - density)
 	return max(1, int(float64(size)*float64(1-dropped)))
@@ -67,10 +67,10 @@ func (m perLayer) Draw(dst []uint32, t, i, j int) []uint32 {
 
 func bitmaps(d int) *sync.Pool { return &sync.Pool{New: func() any { return newBitmap(d) }} }
 
-// drawSubset fills dst with len(dst) different numbers of 0..d-1, uniform among all such sets,
-// ascending, each plus offset. It throws at a bitmap until enough different bits are set; where
-// that is more than half of them it throws for those to leave out. The bitmap has at least d bits,
-// 0 before and after.
+// drawSubset fills dst with len(dst) distinct numbers of 0..d-1, uniform among all such subsets,
+// ascending, each plus offset. It sets random bits of a bitmap until enough are set; if that is
+// more than half of them, it draws the complement. The bitmap has at least d bits, all 0 before and
+// after.
 func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 	words := b.words[:(d+63)/64]
 	throw := subsetSampler{b, uint64(d), -uint32(d) % uint32(d), len(dst) < d/markBelow}
@@ -88,11 +88,11 @@ func drawSubset(dst []uint32, d int, offset uint32, b *bitmap, s *rng.Stream) {
 	}
 }
 
-// markBelow is the inverse of the density below which it pays to mark words.
+// markBelow is the inverse of the density below which marking words is faster.
 const markBelow = 80
 
-// thrower throws at the numbers 0..d-1. The upper half of a product of 32 random bits with d is
-// uniform but for the 2^32 mod d products whose lower half is below least, which do not count
+// subsetSampler sets random bits 0..d-1. A draw is the upper half of the product of 32 random bits
+// with d. It is uniform if the 2^32 mod d products whose lower half is below least are rejected
 // (Lemire: Fast random integer generation in an interval, 2019).
 type subsetSampler struct {
 	b     *bitmap
@@ -101,9 +101,9 @@ type subsetSampler struct {
 	mark  bool // marks words
 }
 
-// until throws until n more bits are set. Each 64-bit draw serves for two throws, the lower half
-// first; what the last draw has left is dropped. Two throws set at most two bits, so that n/2 draws
-// need not ask how many are missing.
+// drawUntil draws until n more bits are set. Each 64-bit random number gives two draws, the lower
+// half first; an unused half of the last one is discarded. Two draws set at most two bits, so the
+// first n/2 random numbers need no check.
 func (t subsetSampler) drawUntil(n int, s *rng.Stream) {
 	for n >= 2 {
 		if t.mark {
@@ -130,8 +130,8 @@ func (t subsetSampler) set(c uint64) int {
 	return setBit(t.b.words, c)
 }
 
-// plain throws twice for each of so many draws, and returns how many bits are new: a number to add,
-// not a branch to guess.
+// drawPlain makes two draws for each of so many random numbers and returns the number of new bits.
+// The count is a sum without unpredictable branches.
 func (t subsetSampler) drawPlain(draws int, s *rng.Stream) int {
 	words, local, fresh := t.b.words, *s, 0
 	for range draws {
@@ -147,7 +147,7 @@ func (t subsetSampler) drawPlain(draws int, s *rng.Stream) int {
 	return fresh
 }
 
-// marked is plain that also marks the words.
+// drawMarked is drawPlain that also marks the words.
 func (t subsetSampler) drawMarked(draws int, s *rng.Stream) int {
 	local, fresh := *s, 0
 	for range draws {

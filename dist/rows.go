@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// readRows reads lines of whole numbers, parted by spaces, tabs or commas, and hands each line's to
-// take, which must not keep the slice. Empty lines and what follows a # are skipped. Errors begin
-// with the line number.
+// readRows reads lines of integers separated by spaces, tabs or commas, and passes each line to
+// take, which must not keep the slice. Empty lines and text after # are skipped. Errors begin with
+// the line number.
 func readRows(r io.Reader, columns int, take func(row []int) error) error {
 	in := bufio.NewScanner(r)
 	row := make([]int, columns)

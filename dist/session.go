@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Talk is what two processes say to each other, as long as both live: what one says the other hears
-// once, whole and in order, however often the network between them fails. What is under way when a
-// process ends is lost, and all talks with it end.
+// Session is a reliable connection between two processes. While both run, each record that one
+// sends arrives at the other once, whole and in order, regardless of failures of the network. When
+// either process ends, records in flight are lost and its sessions are closed.
 type Session interface {
-	// Say hands a record to the other end. It waits where that is slow to hear. The record must not
-	// change any more.
+	// Send sends a record to the other end. It blocks while the other end is slow to receive. The
+	// record must not change any more.
 	Send(ctx context.Context, record []byte) error
-	// Hear waits for the next record.
+	// Recv waits for the next record.
 	Recv(ctx context.Context) ([]byte, error)
 }
 
-// ErrTalkOver means that the process at the other end is gone, or that another one has taken its
-// place: a new talk begins with that.
-var ErrSessionClosed = errors.New("dist: the talk is over: the other process has ended")
+// ErrSessionClosed means that the process at the other end has ended, or was replaced by a new one,
+// with which a new session can be opened.
+var ErrSessionClosed = errors.New("dist: the session is closed: the other process has ended")
 
-// Switchboard opens talks of one agent with others.
+// SessionOpener opens sessions of one agent with others.
 type SessionOpener interface {
-	// Talk waits until another agent is there, and begins a talk with it. There is one talk at a
-	// time with each.
+	// OpenSession waits until another agent is running and opens a session with it. There is at
+	// most one session with each agent.
 	OpenSession(ctx context.Context, with int) (Session, error)
-	// Silent is for how long nothing has been heard from another agent's process, which says that
-	// it lives every now and then. It counts from the start where nothing was heard at all.
+	// SilentFor returns the time since another agent's process was last heard; a running process
+	// sends heartbeats. It counts from the start if nothing was heard.
 	SilentFor(with int) time.Duration
 }

@@ -9,12 +9,12 @@ import (
 	spell "fspda/internal/spelling"
 )
 
-// spelling is one row of a table of specs: how to write it, and what it means.
+// spelling is one row of a table of specs: its form and its meaning.
 type spelling struct {
 	form, meaning string
 }
 
-// splitSpec takes "name" or "name(argument)" apart. Spaces around either are dropped.
+// splitSpec splits "name" or "name(argument)". Spaces around either are dropped.
 func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 	s := strings.TrimSpace(spec)
 	open := strings.IndexByte(s, '(')
@@ -27,7 +27,7 @@ func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 	return strings.TrimSpace(s[:open]), strings.TrimSpace(s[open+1 : len(s)-1]), true, nil
 }
 
-// unknownSpec is the error for a spec that no row of the table matches. It shows the whole table.
+// unknownSpec returns the error for a spec that is not in the table. It shows the whole table.
 func unknownSpec(kind, spec string, table []spelling) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "dist: no %s is spelled %q; %swrite one of:", kind, spec, nearForm(spec, table))
@@ -37,7 +37,7 @@ func unknownSpec(kind, spec string, table []spelling) error {
 	return fmt.Errorf("%s", b.String())
 }
 
-// nearForm asks whether the row was meant that is spelled most like a spec; empty where none is.
+// nearForm suggests the row whose spelling is most similar to a spec; "" if there is none.
 func nearForm(spec string, table []spelling) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
 	var names []string
@@ -53,12 +53,12 @@ func nearForm(spec string, table []spelling) string {
 	return fmt.Sprintf("did you mean %s? ", form)
 }
 
-// badSpec is the error for a spec whose name is known and whose argument is not usable.
+// specError returns the error for a spec with a known name and an invalid argument.
 func specError(kind, spec, format string, args ...any) error {
 	return fmt.Errorf("dist: %s %q: %s", kind, spec, fmt.Sprintf(format, args...))
 }
 
-// formOf returns the row whose name is given: "er(p)" for er.
+// formOf returns the form of a name: "er(p)" for er.
 func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
 	for _, s := range table {
 		bare, _, takes := strings.Cut(s.form, "(")
@@ -69,8 +69,7 @@ func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
 	return "", false, false
 }
 
-// parsedSpec is a spec whose name is in the table and that has an argument exactly where the table
-// has one.
+// parsedSpec is a spec whose name is in the table, with an argument exactly if the table has one.
 type parsedSpec struct {
 	kind, spec string // for errors
 	name, arg  string
@@ -97,7 +96,7 @@ func (p parsedSpec) bad(format string, args ...any) error {
 	return specError(p.kind, p.spec, format, args...)
 }
 
-// float reads the argument as a finite number.
+// float parses the argument as a finite number.
 func (p parsedSpec) float() (float64, error) {
 	v, err := strconv.ParseFloat(p.arg, 64)
 	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
@@ -106,7 +105,7 @@ func (p parsedSpec) float() (float64, error) {
 	return v, nil
 }
 
-// probability reads the argument as a number in (0,1].
+// probability parses the argument as a number in (0,1].
 func (p parsedSpec) probability() (float64, error) {
 	v, err := p.float()
 	if err == nil && !(v > 0 && v <= 1) {
@@ -115,7 +114,7 @@ func (p parsedSpec) probability() (float64, error) {
 	return v, err
 }
 
-// count reads the argument as a whole number of at least 1.
+// count parses the argument as an integer of at least 1.
 func (p parsedSpec) count() (int, error) {
 	v, err := strconv.Atoi(p.arg)
 	if err != nil || v < 1 {
@@ -124,7 +123,7 @@ func (p parsedSpec) count() (int, error) {
 	return v, nil
 }
 
-// withFloat writes the canonical spec of a name and a number; the number reads back exactly.
+// withFloat returns the canonical spec of a name and a number. Parsing it gives the same number.
 func withFloat(name string, v float64) string {
 	return name + "(" + strconv.FormatFloat(v, 'g', -1, 64) + ")"
 }

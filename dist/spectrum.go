@@ -9,13 +9,14 @@ import (
 	"fspda/internal/rng"
 )
 
-// denseSpectrum is the largest number of agents for which all eigenvalues are computed: they take
-// the cube of it in time.
+// maxDenseSpectrum is the largest number of agents for which all eigenvalues are computed, in cubic
+// time.
 const maxDenseSpectrum = 1500
 
-// Connectivity returns the second smallest eigenvalue of the Laplacian, which is positive since the
-// graph is connected. It wants two agents or more. Beyond 1,500 it takes the formula of the
-// topology, or Lanczos' method on the sparse matrix, to at least six digits.
+// Connectivity returns the second smallest eigenvalue of the Laplacian (the algebraic
+// connectivity), which is positive since the graph is connected. The graph must have at least two
+// agents. Above 1,500 agents it uses the formula of the topology, or the Lanczos method on the
+// sparse matrix, accurate to at least six digits.
 func (g *Graph) Connectivity() float64 {
 	if g.N <= maxDenseSpectrum {
 		return g.Spectrum()[1]
@@ -26,7 +27,7 @@ func (g *Graph) Connectivity() float64 {
 	return 1 / g.lanczos(g.solve)
 }
 
-// LargestEigenvalue returns that of the Laplacian, in the ways of Connectivity.
+// LargestEigenvalue returns the largest eigenvalue of the Laplacian, computed as in Connectivity.
 func (g *Graph) LargestEigenvalue() float64 {
 	if g.N <= maxDenseSpectrum {
 		return g.Spectrum()[g.N-1]
@@ -37,7 +38,7 @@ func (g *Graph) LargestEigenvalue() float64 {
 	return g.lanczos(g.laplace)
 }
 
-// formula knows the topologies whose eigenvalues are products of cosines (Brouwer and Haemers,
+// formula returns the extreme eigenvalues of topologies with a closed form (Brouwer and Haemers,
 // "Spectra of graphs", 2012, section 1.4), for three agents and more.
 func (g *Graph) formula() (second, largest float64, ok bool) {
 	n := float64(g.N)
@@ -68,13 +69,14 @@ func (g *Graph) formula() (second, largest float64, ok bool) {
 	return 0, 0, false
 }
 
-// pathExtremes are those of a path of n agents, 2-2·cos(pi·k/n).
+// pathExtremes returns the extreme eigenvalues of a path of n agents, 2-2·cos(pi·k/n).
 func pathExtremes(n int) (second, largest float64) {
 	s, c := math.Sincos(math.Pi / float64(2*n))
 	return 4 * s * s, 4 * c * c
 }
 
-// ringExtremes are those of a ring, 2-2·cos(2·pi·k/n). A ring of two is a path.
+// ringExtremes returns the extreme eigenvalues of a ring, 2-2·cos(2·pi·k/n). A ring of two is a
+// path.
 func ringExtremes(n int) (second, largest float64) {
 	if n == 2 {
 		return pathExtremes(n)
@@ -84,8 +86,8 @@ func ringExtremes(n int) (second, largest float64) {
 	return 4 * s * s, 4 * t * t
 }
 
-// circulant goes through the eigenvalues Σ 1-cos(2·pi·k·s/n), s over the neighbours of agent 0, of
-// a graph that looks the same from each agent.
+// circulant returns the extreme eigenvalues of a circulant graph, Σ 1-cos(2·pi·k·s/n) with s over
+// the neighbours of agent 0.
 func (g *Graph) circulant() (second, largest float64) {
 	second = math.Inf(1)
 	for k := 1; k <= g.N/2; k++ {
@@ -110,7 +112,7 @@ func (g *Graph) laplace(dst, x []float64) {
 	}
 }
 
-// solve computes dst with L·dst = b for a b of sum zero, and itself of sum zero, by conjugate
+// solve sets dst to the solution of L·dst = b with sum zero, for b with sum zero, by conjugate
 // gradients.
 func (g *Graph) solve(dst, b []float64) {
 	clear(dst)
@@ -131,12 +133,12 @@ func (g *Graph) solve(dst, b []float64) {
 	center(dst)
 }
 
-// lanczosSteps bounds the steps of Lanczos' method. What it then has is a bound from below, some
-// digits right.
+// lanczosSteps bounds the steps of the Lanczos method. If it is reached, the result is a lower
+// bound with some digits right.
 const lanczosSteps = 400
 
 // lanczos returns the largest eigenvalue of a symmetric positive operator on the vectors of sum
-// zero, to 1e-8 of itself. All vectors are kept and held orthogonal.
+// zero, to a relative accuracy of 1e-8. It keeps all basis vectors and reorthogonalises them.
 func (g *Graph) lanczos(apply func(dst, x []float64)) float64 {
 	s := rng.New(0, "lanczos")
 	q := make([]float64, g.N)
@@ -146,23 +148,23 @@ func (g *Graph) lanczos(apply func(dst, x []float64)) float64 {
 	center(q)
 	floats.Scale(1/math.Sqrt(floats.Dot(q, q)), q)
 	var basis [][]float64
-	var diagonal, beside []float64
+	var diagonal, offDiagonal []float64
 	for {
 		basis = append(basis, q)
 		w := make([]float64, g.N)
 		apply(w, q)
 		diagonal = append(diagonal, floats.Dot(w, q))
-		for range 2 { // once leaves what rounding let in
+		for range 2 { // the second pass removes the rounding errors of the first
 			for _, v := range basis {
 				floats.AddScaled(w, -floats.Dot(w, v), v)
 			}
 		}
 		center(w)
 		next := math.Sqrt(floats.Dot(w, w))
-		beside = append(beside, next)
+		offDiagonal = append(offDiagonal, next)
 		k := len(basis)
 		if k%8 == 0 || k >= g.N-1 || k >= lanczosSteps || next < 1e-10*diagonal[0] {
-			top, away := tridiagonal(diagonal, beside)
+			top, away := tridiagonal(diagonal, offDiagonal)
 			if away <= 1e-8*top || k >= min(g.N-1, lanczosSteps) {
 				return top
 			}
@@ -172,15 +174,15 @@ func (g *Graph) lanczos(apply func(dst, x []float64)) float64 {
 	}
 }
 
-// tridiagonal returns the largest eigenvalue of the matrix that Lanczos' method built, and how far
-// from it one of the operator may be.
-func tridiagonal(diagonal, beside []float64) (top, away float64) {
+// tridiagonal returns the largest eigenvalue of the tridiagonal matrix of the Lanczos method, and a
+// bound on its distance from an eigenvalue of the operator.
+func tridiagonal(diagonal, offDiagonal []float64) (top, away float64) {
 	k := len(diagonal)
 	t := mat.NewSymDense(k, nil)
 	for i, v := range diagonal {
 		t.SetSym(i, i, v)
 		if i > 0 {
-			t.SetSym(i-1, i, beside[i-1])
+			t.SetSym(i-1, i, offDiagonal[i-1])
 		}
 	}
 	var eig mat.EigenSym
@@ -189,10 +191,10 @@ func tridiagonal(diagonal, beside []float64) (top, away float64) {
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
-	return eig.Values(nil)[k-1], beside[k-1] * math.Abs(vectors.At(k-1, k-1))
+	return eig.Values(nil)[k-1], offDiagonal[k-1] * math.Abs(vectors.At(k-1, k-1))
 }
 
-// center takes the mean from x.
+// center subtracts the mean from x.
 func center(x []float64) {
 	floats.AddConst(-floats.Sum(x)/float64(len(x)), x)
 }

@@ -6,13 +6,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// stratified: the vector is cut into k blocks of nearly equal length, and one coordinate of each is
-// drawn: exactly k, and ascending as they come.
+// stratified divides the vector into k blocks of nearly equal length and draws one coordinate from
+// each: exactly k, in ascending order.
 //
-// Where k divides d, all blocks have length d/k and every coordinate has the probability k/d. Where
-// it does not, a coordinate in a shorter block would come more often; so the vector is joined to a
-// ring and all cuts are turned by a uniform offset. Block b of length L then covers a given
-// coordinate with probability L/d and picks it from there with 1/L, which sums to k/d.
+// If k divides d, all blocks have length d/k and every coordinate has the probability k/d.
+// Otherwise a coordinate in a shorter block would be more likely. Therefore all block boundaries
+// are shifted cyclically by a uniform offset: a block of length L covers a given coordinate with
+// probability L/d and draws it with 1/L, and the sum over all blocks is k/d.
 type stratified struct{ maskBase }
 
 func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
@@ -27,9 +27,9 @@ func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// drawTurned draws with the cuts turned by an offset o: block b begins at (o + floor(b·d/k)) mod d.
-// In ascending order come first the blocks that have passed the end of the ring, then those that
-// have not; the one that straddles the end gives the first or the last coordinate.
+// drawRotated draws with the block boundaries shifted by an offset o: block b begins at (o +
+// floor(b·d/k)) mod d. In ascending order, the blocks that wrapped around come first, then the
+// others. The block that straddles the end gives the first or the last coordinate.
 func drawRotated(dst []uint32, d, k int, s *rng.Stream) {
 	offset := s.IntN(d)
 	cuts := newStrataCursor(d, k)
@@ -55,13 +55,14 @@ func drawRotated(dst []uint32, d, k int, s *rng.Stream) {
 	cuts.fill(dst[k-passed:k-1], uint32(offset), s)
 }
 
-// strataCursor walks along the blocks. Block b begins at floor(b·d/k) = b·short + floor(b·part/2^64),
-// where part is d mod k in units of k/2^64, rounded up: b times that rounding stays below the 1/k
-// by which a quotient misses the next whole number, since b < k < 2^32.
+// strataCursor iterates over the blocks. Block b begins at floor(b·d/k) = b·short +
+// floor(b·part/2^64), where part is d mod k in units of k/2^64, rounded up. The formula is exact: b
+// times the rounding error is below the 1/k by which a quotient misses the next integer, since b <
+// k < 2^32.
 type strataCursor struct {
 	short uint32 // floor(d/k): each block has this length or one more
 	part  uint64
-	rest  uint64 // b·part mod 2^64 at block b: a block is longer where the sum overflows
+	rest  uint64 // b·part mod 2^64 at block b; if the addition overflows, the block has one more
 }
 
 func newStrataCursor(d, k int) strataCursor {
@@ -76,26 +77,26 @@ func newStrataCursor(d, k int) strataCursor {
 // seek goes to block b.
 func (c *strataCursor) seek(b int) { c.rest = uint64(b) * c.part }
 
-// fill draws one coordinate in each of the next len(dst) blocks, the first of which begins at
-// begin. Each 64-bit draw serves for two.
+// fill draws one coordinate from each of the next len(dst) blocks, the first of which begins at
+// begin. Each 64-bit random number gives two draws.
 func (c *strataCursor) fill(dst []uint32, begin uint32, s *rng.Stream) {
 	for len(dst) >= strataGroup {
 		n, next := c.fillFast(dst, begin, s)
 		dst = dst[n:]
-		one := min(strataGroup, len(dst)) // those that stopped it, or the rest
+		one := min(strataGroup, len(dst)) // the group with a rejected draw, or the rest
 		begin = c.fillSlow(dst[:one], next, s)
 		dst = dst[one:]
 	}
 	c.fillSlow(dst, begin, s)
 }
 
-// fillSlow is fill, one block after the other, and returns where the next one begins.
+// fillSlow is fill one block at a time; it returns the beginning of the next block.
 func (c *strataCursor) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next uint32) {
 	local, rest, short, part := *s, c.rest, uint64(c.short), c.part
 	for ; len(dst) >= 2; dst = dst[2:] {
 		u := local.Uint64()
 		var over uint64
-		rest, over = bits.Add64(rest, part, 0) // no branch: which blocks are longer looks random to a processor
+		rest, over = bits.Add64(rest, part, 0) // no branch: which blocks are longer is unpredictable
 		length := short + over
 		product := uint64(uint32(u)) * length
 		if uint32(product) < uint32(length) { // rare
@@ -127,9 +128,9 @@ func (c *strataCursor) fillSlow(dst []uint32, begin uint32, s *rng.Stream) (next
 	return begin
 }
 
-// redraw repeats the draw of a number uniform in 0..n-1, the upper half of the product, while it is
-// one of the 2^32 mod n that would make some numbers one too frequent (Lemire: Fast random integer
-// generation in an interval, 2019).
+// redraw repeats the draw of a number uniform in 0..n-1, the upper half of the product, until the
+// product is not one of the 2^32 mod n to be rejected (Lemire: Fast random integer generation in an
+// interval, 2019).
 //
 //go:noinline
 func redraw(product uint64, n uint32, s rng.Stream) (uint64, rng.Stream) {

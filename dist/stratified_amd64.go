@@ -10,27 +10,28 @@ import (
 	"fspda/internal/rng"
 )
 
-// strataIn says whether sixteen blocks are drawn from at a time. Only tests change it.
+// useStrataAVX512 selects the AVX-512 implementation, which draws from sixteen blocks at a time.
+// Only tests change it.
 var useStrataAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ
 
 const (
-	strataGroup   = 16   // blocks, two for each lane of eight
-	maxStrataCall = 4096 // coordinates in one call, which then is left after microseconds
+	strataGroup   = 16   // blocks, two per lane of eight
+	maxStrataCall = 4096 // coordinates per call, so that a call takes microseconds and does not delay preemption
 )
 
-// strataLanes is what eight lanes begin with. Lane l has the blocks 2l and 2l+1 of a group; the
-// assembly has the fields by their places.
+// strataLanes is the initial state of eight lanes. Lane l has the blocks 2l and 2l+1 of a group.
+// The assembly depends on the order of the fields.
 type strataLanes struct {
 	counter, rest, begin [8]uint64
 	part, short          uint64
-	groupPart, groupStep uint64 // rest and begin of the next group
+	groupPart, groupStep uint64 // increments of rest and begin per group
 }
 
 //go:noescape
 func strataAVX512(dst *uint32, groups int, lanes *strataLanes) (done int)
 
-// fillFast draws from whole groups of blocks, up to one where a number has to be drawn again, and
-// returns how many coordinates these are and where the next block begins.
+// fillFast draws from whole groups of blocks and stops at a group with a rejected draw. It returns
+// the number of coordinates and the beginning of the next block.
 func (c *strataCursor) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n int, next uint32) {
 	if !useStrataAVX512 {
 		return 0, begin
@@ -52,7 +53,7 @@ func (c *strataCursor) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n in
 	}
 }
 
-// lanes is what to begin with at a block that begins there.
+// lanes returns the initial state for a block that begins at begin.
 func (c *strataCursor) lanes(begin uint32, s rng.Stream) (l strataLanes) {
 	at := *c
 	for i := range l.counter {
@@ -66,7 +67,7 @@ func (c *strataCursor) lanes(begin uint32, s rng.Stream) (l strataLanes) {
 	return l
 }
 
-// pass goes n blocks on and returns their length.
+// advance moves n blocks on and returns their total length.
 func (c *strataCursor) advance(n int) (length uint64) {
 	high, low := bits.Mul64(c.part, uint64(n))
 	rest, over := bits.Add64(c.rest, low, 0)

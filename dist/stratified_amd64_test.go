@@ -36,7 +36,8 @@ func TestStrataTwins(t *testing.T) {
 					t.Fatalf("d=%d, k=%d, turn %d: other coordinates, or one behind them", d, k, turn)
 				}
 				if a != b || slow != fast {
-					t.Errorf("d=%d, k=%d, turn %d: stream %v and strataCursor %+v, want %v and %+v", d, k, turn, b, fast, a,
+					t.Errorf("d=%d, k=%d, turn %d: stream %v and strataCursor %+v, want %v and %+v", d, k, turn, b,
+						fast, a,
 						slow)
 				}
 				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),

@@ -4,7 +4,7 @@ package dist
 
 import "fspda/internal/rng"
 
-// strataGroup is more than there are blocks: they are all drawn from one by one.
+// strataGroup is larger than any number of blocks: all are drawn one at a time.
 const strataGroup = 1 << 62
 
 // fillFast draws nothing.

@@ -32,9 +32,9 @@ var er10Published = []Edge{{0, 5}, {0, 7}, {1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8
 	{4, 7},
 	{4, 9}, {6, 8}, {6, 9}, {7, 9}}
 
-// ParseGraph makes the connected graph of n agents that spec names; the error for an unknown spec
-// lists the spellings. The seed is used by er and regular alone, in the stream "graph0". One agent
-// alone makes a graph without edges.
+// ParseGraph returns the connected graph of n agents that spec names. The error for an unknown spec
+// lists all spellings. Only er and regular use the seed, with the stream "graph0". One agent is a
+// graph without edges.
 func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 	p, err := readSpec("graph", spec, graphSpellings)
 	if err != nil {
@@ -64,7 +64,7 @@ func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 	return build(p.name, n, shapes[p.name](n)), nil
 }
 
-// shapes are the topologies that exist for every n and have nothing to choose.
+// shapes are the topologies without parameters that exist for every n.
 var shapes = map[string]func(n int) []Edge{
 	"complete":    complete,
 	"ring":        ring,
@@ -116,7 +116,7 @@ func hypercube(n int) (edges []Edge) {
 	return edges
 }
 
-// exponential lists some edges twice, once from each end; build merges them.
+// exponential lists some edges twice, once from each end; build removes duplicates.
 func exponential(n int) (edges []Edge) {
 	for i := range n {
 		for hop := 1; hop < n; hop <<= 1 {
@@ -126,8 +126,8 @@ func exponential(n int) (edges []Edge) {
 	return edges
 }
 
-// rows is the number of rows of a grid or a torus of n agents: the largest divisor of n with rows²
-// <= n.
+// gridRows returns the number of rows of a grid or torus of n agents: the largest divisor r of n
+// with r² <= n.
 func gridRows(n int) int {
 	r := 1
 	for k := 2; k*k <= n; k++ {
@@ -138,8 +138,8 @@ func gridRows(n int) int {
 	return r
 }
 
-// lattice numbers agents row by row. A wrap-around along a side of 2 would repeat an edge, and
-// along a side of 1 join an agent to itself: wrap adds one only along longer sides.
+// gridEdges numbers agents row by row. wrap closes a side longer than 2; along a side of 2 that
+// would repeat an edge, and along a side of 1 it would be a self loop.
 func gridEdges(n int, wrap bool) (edges []Edge) {
 	r := gridRows(n)
 	c := n / r
@@ -180,12 +180,13 @@ func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
 			return g, nil
 		}
 	}
-	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n = %.2g",
+	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n = "+
+		"%.2g",
 		maxTries, n, math.Log(float64(n))/float64(n))
 }
 
-// threshold returns the largest draw that means yes: a uniform 64-bit number is at most
-// threshold(p) with probability p, to within 2^-64 and never 0. p is in (0,1].
+// threshold returns the number such that a uniform 64-bit number is <= threshold(p) with
+// probability p, to within 2^-64 and never 0. p is in (0,1].
 func threshold(p float64) uint64 {
 	if p >= 1 {
 		return math.MaxUint64
@@ -201,7 +202,8 @@ func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
 	case k >= n:
 		return nil, p.bad("%d neighbours each among %d agents; at most %d are possible", k, n, n-1)
 	case n%2 == 1 && k%2 == 1:
-		return nil, p.bad("%d agents with %d neighbours each make half an edge; make one of the two even", n, k)
+		return nil, p.bad("%d agents with %d neighbours each have an odd sum of degrees; make one of the two even", n,
+			k)
 	case k < 2 && n > k+1:
 		return nil, p.bad("%d agents with %d neighbours each cannot be connected; take at least 2", n, k)
 	}
@@ -214,11 +216,12 @@ func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
 			return g, nil
 		}
 	}
-	return nil, p.bad("none of %d random graphs of %d agents was regular and connected; take another seed or more neighbours", maxTries, n)
+	return nil, p.bad("none of %d random graphs of %d agents was regular and connected; take another seed or more "+
+		"neighbours", maxTries, n)
 }
 
-// drawRegular joins random free half-edges that may be joined until none is left, and gives up
-// where the rest cannot be joined (Steger and Wormald: Generating random regular graphs quickly,
+// drawRegular joins random free half-edges that may be joined until none is left, and returns false
+// if the rest cannot be joined (Steger and Wormald: Generating random regular graphs quickly,
 // 1999).
 func drawRegular(n, k int, s rng.Stream) (edges []Edge, ok bool) {
 	var free []int // the agent of each free half-edge

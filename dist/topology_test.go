@@ -142,7 +142,7 @@ func TestGraphErrors(t *testing.T) {
 		{"er(0.001)", 50, "none of 1000 graphs"},
 		{"ring", 0, "at least 1"}, {"ring", -3, "at least 1"},
 		{"hypercube", 10, "a power of 2, such as 16"}, {"er10-published", 9, "10 agents, not 9"},
-		{"regular(3)", 5, "half an edge"}, {"regular(5)", 5, "at most 4"}, {"regular(1)", 4, "cannot be connected"},
+		{"regular(3)", 5, "odd sum of degrees"}, {"regular(5)", 5, "at most 4"}, {"regular(1)", 4, "cannot be connected"},
 		{"regular(0)", 2, "cannot be connected"}, {"regular(-2)", 6, "not a number of neighbours"}, {"regular(x)", 6,
 			"not a number"},
 		{"file(no-such-file)", 3, "cannot read the edge list"},

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// trace plays the events of a file. Iterations that the file does not name have none.
+// trace replays the events of a file. Iterations that are not in the file have none.
 type trace struct {
 	spec   string
-	times  []int     // ascending, different
+	times  []int     // ascending, distinct
 	events [][]Event // of times[k], ascending by edge
 	rates  []float64 // for each edge of the graph
 }
@@ -70,7 +70,7 @@ func newTrace(spec string, edges int, at map[int][]Event) trace {
 
 func (p trace) String() string { return p.spec }
 
-// Rate is the share of the iterations up to the last one in the file.
+// Rate returns the share of active iterations, up to the last one in the file.
 func (p trace) Rate(edge int) float64 { return p.rates[edge] }
 
 func (p trace) Active(dst []Event, t int) []Event {

@@ -16,7 +16,7 @@ func TestCheckIteration(t *testing.T) {
 	a := m.Values[0]
 	err := CheckIteration(m, 7)
 	if err == nil || !strings.Contains(err.Error(),
-		"agent 3 awaits the message of iteration 7 from agent 2 and got that of iteration 5") {
+		"agent 3 expects the message of iteration 7 from agent 2 and received that of iteration 5") {
 		t.Errorf("the wrong iteration: %v", err)
 	}
 	if p.Get(1) != a {

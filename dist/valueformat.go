@@ -6,22 +6,21 @@ import (
 	"math"
 )
 
-// Values is how the numbers of plain messages are written on the wire.
+// ValueFormat is the number format of plain messages on the wire.
 //
-// Both ends of an edge must compare the same numbers, or their increments are no exact negatives of
-// each other and the sum of the duals drifts away from zero. So it is not the transport that
-// rounds: an agent rounds its own values in place before it sends them, uses those itself, and what
-// the transport then writes in half the bits is exactly what it was given. The model itself keeps
-// all its bits.
+// Both ends of an edge must compare the same numbers. Otherwise their increments are not exact
+// negatives of each other, and the sum of the duals drifts away from zero. Therefore an agent
+// rounds its values in place before it sends them and uses the rounded ones itself; the transport
+// then encodes them without a loss. The model keeps its precision.
 type ValueFormat string
 
 const (
 	FP32 ValueFormat = "fp32"
-	FP16 ValueFormat = "fp16" // IEEE 754 binary16: 11 bits of precision, up to 65504; beyond is infinite
+	FP16 ValueFormat = "fp16" // IEEE 754 binary16: 11 bits of precision, up to 65504; larger numbers become infinite
 	BF16 ValueFormat = "bf16" // bfloat16: 8 bits of precision, the range of float32
 )
 
-// ParseValues checks the name of a format. "" is fp32.
+// ParseValueFormat returns the format with a name. "" is fp32.
 func ParseValueFormat(name string) (ValueFormat, error) {
 	switch v := ValueFormat(name); v {
 	case FP32, FP16, BF16:
@@ -32,7 +31,7 @@ func ParseValueFormat(name string) (ValueFormat, error) {
 	return "", fmt.Errorf("dist: no format of values is named %q; write %s, %s or %s", name, FP32, FP16, BF16)
 }
 
-// Bits is the width of a number.
+// Bits returns the width of a number.
 func (f ValueFormat) Bits() int {
 	if f == FP16 || f == BF16 {
 		return 16
@@ -40,7 +39,7 @@ func (f ValueFormat) Bits() int {
 	return 32
 }
 
-// Round rounds v to what the format has, to the nearest, ties to even.
+// Round rounds v in place to the format, to nearest, ties to even.
 func (f ValueFormat) Round(v []float32) {
 	switch f {
 	case FP16:
@@ -54,7 +53,7 @@ func (f ValueFormat) Round(v []float32) {
 	}
 }
 
-// Append appends v in the format, little-endian. Numbers that the format has keep all their bits.
+// Append appends v in the format, little-endian. Numbers that the format can represent are exact.
 func (f ValueFormat) Append(dst []byte, v []float32) []byte {
 	switch f {
 	case FP16:
@@ -73,7 +72,7 @@ func (f ValueFormat) Append(dst []byte, v []float32) []byte {
 	return dst
 }
 
-// Read fills dst with what Append wrote. b has as many numbers.
+// Read decodes into dst what Append wrote. b must have as many numbers.
 func (f ValueFormat) Read(dst []float32, b []byte) {
 	if len(b) != len(dst)*f.Bits()/8 {
 		panic(fmt.Sprintf("dist: %d %s values from %d bytes", len(dst), f, len(b)))
@@ -104,13 +103,13 @@ func toFP16(x float32) uint16 {
 	b := math.Float32bits(x)
 	sign, b := uint16(b&signBit>>16), b&^signBit
 	const (
-		overflow = 0x477ff000       // 65520, halfway between the largest number and what would be the next
+		overflow = 0x477ff000       // 65520, halfway between the largest number and the next power of two
 		normal   = (127 - 14) << 23 // 2^-14, the smallest number of full precision
-		half     = 126 << 23        // ½, whose last bit is worth as much as that of a subnormal number
+		half     = 126 << 23        // ½, whose unit in the last place is that of a subnormal number
 	)
 	switch {
 	case b > infinity:
-		return sign | 0x7e00 // not a number
+		return sign | 0x7e00 // NaN
 	case b >= overflow:
 		return sign | 0x7c00
 	case b < normal:
@@ -135,7 +134,7 @@ func fromFP16(h uint16) float32 {
 func toBF16(x float32) uint16 {
 	b := math.Float32bits(x)
 	if b&^signBit > infinity {
-		return uint16(b>>16) | 0x40 // not a number, whatever bits are cut off
+		return uint16(b>>16) | 0x40 // NaN, even if its payload bits are cut off
 	}
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }

@@ -127,7 +127,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(o.Run))
 	}
 	if most := uint64(1) << 32; uint64((&bodyCodec{dim: o.Dim}).limit()) >= most {
-		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, which the protocol cannot carry",
+		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, the limit of the protocol",
 			o.Dim)
 	}
 	o.requestDelay = cmp.Or(o.requestDelay, minRequestDelay)
