@@ -53,10 +53,11 @@ var allowed = map[string][]string{
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/simnet":          {"dist", "internal/rng", "internal/spelling", "train/algo"},
+	"train/snapshot":        {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
-	"train": {"train/algo", "train/live", "train/simnet", "train/safetensors", "train/tensorboard", "dist", "data",
+	"train": {"train/algo", "train/live", "train/simnet", "train/snapshot", "train/safetensors", "train/tensorboard", "dist", "data",
 		"device", "internal/rng", "internal/spelling"},
 	"web":             {"internal/wholefile"},
 	"web/browsertest": {},

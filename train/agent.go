@@ -9,6 +9,7 @@ import (
 	"fspda/device"
 	"fspda/train/algo"
 	"fspda/train/simnet"
+	"fspda/train/snapshot"
 )
 
 // lossLimit is the local training loss above which a run counts as diverged.
@@ -21,7 +22,7 @@ type agent struct {
 	state     *algo.State
 	gradients gradients
 	exchange  exchange
-	snapshots *snapshotPool
+	snapshots *snapshot.Pool
 	time      float64 // virtual time at the head of this iteration, in seconds or mean gradients
 }
 
@@ -75,13 +76,13 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	a.exchange = exchange{core: c}
 	a.exchange.init()
 	c.round.Self, c.round.Grad, c.round.NextBatch = id, a.gradients.grad, a.gradients.release
-	a.snapshots.fill(a.newSnapshot)
+	a.snapshots.Fill(a.newSnapshot)
 	return a, nil
 }
 
 // newSnapshot allocates a snapshot on the agent's device.
-func (a *agent) newSnapshot() *snapshot {
-	return newSnapshot(a.dev, a.state, a.run.setup.BufferLen())
+func (a *agent) newSnapshot() *snapshot.Snapshot {
+	return snapshot.New(a.dev, a.state, a.run.setup.BufferLen())
 }
 
 // release returns what the agent borrowed for an iteration.
@@ -96,7 +97,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	if err := a.gradients.drain(0); err != nil {
 		return err
 	}
-	sn, err := a.snapshots.acquire(a.ctx)
+	sn, err := a.snapshots.Acquire(a.ctx)
 	if err != nil {
 		if ctx.Err() != nil || a.run.steps.beyond(step) {
 			return err
@@ -106,25 +107,25 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 		sn = a.newSnapshot()
 	}
 	a.copyTo(sn, t, eval, save)
-	sn.decodes, sn.scale, sn.time = a.exchange.codec.decodes, a.gradients.scale, a.time
-	sn.clock = a.clock.State() // an evaluation that is abandoned leaves a checkpoint, too
+	sn.Decodes, sn.Scale, sn.Time = a.exchange.codec.decodes, a.gradients.scale, a.time
+	sn.Clock = a.clock.State() // an evaluation that is abandoned leaves a checkpoint, too
 	if a.gradients.buffers != nil {
-		a.dev.Gather(sn.buffers, a.gradients.buffers, nil)
+		a.dev.Gather(sn.Buffers, a.gradients.buffers, nil)
 	}
 	return a.run.deliver(ctx, sn)
 }
 
 // copyTo copies vectors and counters to a snapshot. The meter is copied before it is reset: a run
 // that resumes from a checkpoint repeats the row.
-func (a *agent) copyTo(sn *snapshot, t int, eval, save bool) {
-	sn.agent, sn.t, sn.eval, sn.save = a.id, t, eval, save
-	sn.ledger, sn.grads, sn.meter = a.exchange.ledger, a.gradients.count, a.gradients.meter
+func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
+	sn.Agent, sn.T, sn.Eval, sn.Save = a.id, t, eval, save
+	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
 	if eval {
-		a.gradients.meter = meter{}
+		a.gradients.meter = snapshot.Losses{}
 	}
-	a.dev.Gather(sn.x, a.state.X, nil)
+	a.dev.Gather(sn.X, a.state.X, nil)
 	for i, v := range a.state.Aux {
-		a.dev.Gather(sn.aux[i], v, nil)
+		a.dev.Gather(sn.Aux[i], v, nil)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"fspda/train/algo"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
+	"fspda/train/snapshot"
 )
 
 const (
@@ -48,12 +49,12 @@ type manifest struct {
 	Ledgers     []dist.Ledger       `json:"ledgers"`
 	Grads       []int               `json:"grads"`
 	Buffers     int                 `json:"buffers,omitempty"`     // of an agent's batch norm
-	Losses      []meter             `json:"losses,omitempty"`      // since the last row
+	Losses      []snapshot.Losses   `json:"losses,omitempty"`      // since the last row
 	Decodes     []dist.DecodeStats  `json:"decodes,omitempty"`     // of a lattice
 	Scales      []device.LossScale  `json:"loss_scales,omitempty"` // of fp16
 	Links       string              `json:"links,omitempty"`       // identifies the simulated network
 	Clocks      []simnet.ClockState `json:"clocks,omitempty"`      // under it
-	Live        *liveRecord         `json:"live,omitempty"`        // of an agent in real time
+	Live        *snapshot.RealTime  `json:"live,omitempty"`        // of an agent in real time
 	Bytes       int64               `json:"vectors_bytes"`
 	SHA256      string              `json:"vectors_sha256"`
 }
@@ -79,9 +80,9 @@ func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
 // saving is what a checkpoint is made of.
 type saving struct {
-	set         []*snapshot // of all agents at one iteration
-	wall        float64     // seconds of the run
-	meanBuffers []float32   // at the end: with which the mean model was measured; nil else
+	set         []*snapshot.Snapshot // of all agents at one iteration
+	wall        float64              // seconds of the run
+	meanBuffers []float32            // at the end: with which the mean model was measured; nil else
 }
 
 // writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to
@@ -89,7 +90,7 @@ type saving struct {
 // are what is left.
 func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
-	final := filepath.Join(dir, checkpointName(sv.set[0].t))
+	final := filepath.Join(dir, checkpointName(sv.set[0].T))
 	if _, err := os.Stat(final); err == nil {
 		// the one this run went on from, verified then: writing it anew would put it at risk
 		return f.complete(final, sv)
@@ -134,7 +135,7 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 		return err
 	}
 	for _, sn := range sv.set {
-		if err := failureOf(sn.dev); err != nil {
+		if err := sn.DeviceErr(); err != nil {
 			return err
 		}
 	}
@@ -152,18 +153,18 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 func describe(s *Setup, sv saving) manifest {
 	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 		Data:      s.Set.Fingerprint(),
-		Iteration: sv.set[0].t, Agents: len(
+		Iteration: sv.set[0].T, Agents: len(
 			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.Digest(), Buffers: s.BufferLen()}
 	for _, a := range sv.set {
-		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.ledger), append(m.Grads, a.grads), append(m.Losses, a.meter)
+		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.Ledger), append(m.Grads, a.Grads), append(m.Losses, a.Losses)
 		if s.Lattice != nil {
-			m.Decodes = append(m.Decodes, a.decodes)
+			m.Decodes = append(m.Decodes, a.Decodes)
 		}
 		if s.Config.Precision == "fp16" {
-			m.Scales = append(m.Scales, a.scale)
+			m.Scales = append(m.Scales, a.Scale)
 		}
 		if s.HasClocks() {
-			m.Clocks = append(m.Clocks, a.clock)
+			m.Clocks = append(m.Clocks, a.Clock)
 		}
 	}
 	return m
@@ -186,15 +187,15 @@ func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 			Get: get}})
 	}
 	for _, s := range sv.set {
-		add(vectorName(s.agent, "x"), s.dev, s.x)
+		add(vectorName(s.Agent, "x"), s.Device, s.X)
 		for i, name := range a.Aux() {
-			add(vectorName(s.agent, name), s.dev, s.aux[i])
+			add(vectorName(s.Agent, name), s.Device, s.Aux[i])
 		}
-		if s.buffers != nil {
-			add(vectorName(s.agent, buffersName), s.dev, s.buffers)
+		if s.Buffers != nil {
+			add(vectorName(s.Agent, buffersName), s.Device, s.Buffers)
 		}
-		for _, peer := range slices.Sorted(maps.Keys(s.duals)) {
-			add(vectorName(s.agent, edgeName(peer)), s.dev, s.duals[peer])
+		for _, peer := range slices.Sorted(maps.Keys(s.Duals)) {
+			add(vectorName(s.Agent, edgeName(peer)), s.Device, s.Duals[peer])
 		}
 	}
 	if sv.meanBuffers != nil {

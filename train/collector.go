@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/device"
+	"fspda/train/snapshot"
 )
 
 // collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates
@@ -18,7 +19,7 @@ type collector struct {
 	eval    *evaluator
 	begin   time.Time
 	before  float64 // seconds of earlier parts of the run
-	pending map[int][]*snapshot
+	pending map[int][]*snapshot.Snapshot
 	last    int // the latest iteration whose snapshots were complete
 	best    Num // largest accuracy of the mean model of a row after the start
 
@@ -27,7 +28,7 @@ type collector struct {
 }
 
 func newCollector(r *run, res *Result) *collector {
-	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot{},
+	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
 		eval: newEvaluator(r.setup, r.evaluators()), best: bestOf(res.Rows)}
 	c.eval.watch = r.live
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
@@ -39,16 +40,16 @@ func newCollector(r *run, res *Result) *collector {
 // collect works until the channel of snapshots is closed.
 func (c *collector) collect() error {
 	for sn := range c.run.snapshots {
-		set := c.pending[sn.t]
+		set := c.pending[sn.T]
 		if set == nil {
-			set = make([]*snapshot, c.run.setup.Graph.N)
-			c.pending[sn.t] = set
+			set = make([]*snapshot.Snapshot, c.run.setup.Graph.N)
+			c.pending[sn.T] = set
 		}
-		set[sn.agent] = sn
+		set[sn.Agent] = sn
 		if !complete(set) {
 			continue
 		}
-		delete(c.pending, sn.t)
+		delete(c.pending, sn.T)
 		if err := c.process(set); err != nil {
 			return err
 		}
@@ -56,7 +57,7 @@ func (c *collector) collect() error {
 	return nil
 }
 
-func complete(set []*snapshot) bool {
+func complete(set []*snapshot.Snapshot) bool {
 	for _, s := range set {
 		if s == nil {
 			return false
@@ -67,20 +68,20 @@ func complete(set []*snapshot) bool {
 
 // process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The
 // agents get them back afterwards.
-func (c *collector) process(set []*snapshot) error {
+func (c *collector) process(set []*snapshot.Snapshot) error {
 	if c.interrupted {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
-	t := set[0].t
+	t := set[0].T
 	c.last = t
-	fillMissing(set)
+	snapshot.FillMissing(set)
 	if t > c.res.First && !c.weighed { // all that a run takes is there
 		c.weighed = true
 		c.run.compareRooms()
 	}
 	var ev evaluation
-	if set[0].eval {
+	if set[0].Eval {
 		var err error
 		if ev, err = c.row(set); errors.Is(err, errInterrupted) {
 			c.interrupted = true
@@ -90,7 +91,7 @@ func (c *collector) process(set []*snapshot) error {
 		}
 	}
 	f := c.run.opt.Folder
-	if !set[0].save && !c.interrupted || f == nil {
+	if !set[0].Save && !c.interrupted || f == nil {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
@@ -106,7 +107,7 @@ func (c *collector) process(set []*snapshot) error {
 }
 
 // row evaluates the snapshots and tells everybody who wants to know.
-func (c *collector) row(set []*snapshot) (evaluation, error) {
+func (c *collector) row(set []*snapshot.Snapshot) (evaluation, error) {
 	ev, err := c.eval.row(set)
 	if err != nil {
 		return ev, err
@@ -133,10 +134,10 @@ func (c *collector) row(set []*snapshot) (evaluation, error) {
 }
 
 // keep copies the final models into the result.
-func (c *collector) keep(set []*snapshot, ev evaluation) {
-	c.res.Models = c.eval.read(set, func(s *snapshot) device.Vector { return s.x })
-	if set[0].buffers != nil {
-		c.res.Buffers = c.eval.read(set, func(s *snapshot) device.Vector { return s.buffers })
+func (c *collector) keep(set []*snapshot.Snapshot, ev evaluation) {
+	c.res.Models = c.eval.read(set, func(s *snapshot.Snapshot) device.Vector { return s.X })
+	if set[0].Buffers != nil {
+		c.res.Buffers = c.eval.read(set, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	}
 	c.res.Mean, c.res.MeanBuffers = ev.mean, ev.buffers
 }

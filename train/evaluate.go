@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/snapshot"
 )
 
 // evaluator turns the agents' snapshots of one iteration into a Row. It only reads: no metric
@@ -117,8 +118,8 @@ func (e *evaluator) interrupted() bool {
 func (e *evaluator) full() bool { return e.setup.Config.Metrics == metricsFull }
 
 // row evaluates the snapshots of all agents at one iteration, ordered by agent.
-func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
-	models := e.read(sn, func(s *snapshot) device.Vector { return s.x })
+func (e *evaluator) row(sn []*snapshot.Snapshot) (evaluation, error) {
+	models := e.read(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	mean := meanModel(models)
 	mean32 := make([]float32, e.setup.Dim)
 	for k, v := range mean {
@@ -126,7 +127,7 @@ func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
 	}
 	agents, at := e.subjects(sn, models, mean32)
 	duals := e.duals(sn)
-	points, err := e.points(append(agents, at), sn[0].t, duals != nil && e.full())
+	points, err := e.points(append(agents, at), sn[0].T, duals != nil && e.full())
 	if err != nil {
 		return evaluation{}, err
 	}
@@ -149,29 +150,29 @@ func (e *evaluator) row(sn []*snapshot) (evaluation, error) {
 }
 
 // read copies one vector of every snapshot to the host.
-func (e *evaluator) read(sn []*snapshot, of func(*snapshot) device.Vector) [][]float32 {
+func (e *evaluator) read(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) [][]float32 {
 	out := make([][]float32, len(sn))
 	for i, s := range sn {
 		v := of(s)
 		out[i] = make([]float32, v.Len())
-		s.dev.Read(out[i], v)
+		s.Device.Read(out[i], v)
 	}
 	return out
 }
 
 // subjects are the agents that are looked at, each with its own buffers, and the mean model, with
 // such as the mode says.
-func (e *evaluator) subjects(sn []*snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
+func (e *evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
 	looked := e.looked(len(sn))
 	for _, i := range looked {
 		agents = append(agents, subject{x: models[i]})
 	}
 	at = subject{x: mean}
-	mode := e.setup.bnMode(sn[0].t)
+	mode := e.setup.bnMode(sn[0].T)
 	if mode == "" {
 		return agents, at
 	}
-	buffers := e.read(sn, func(s *snapshot) device.Vector { return s.buffers })
+	buffers := e.read(sn, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	for k, i := range looked {
 		agents[k].buffers = [][]float32{buffers[i]}
 		if mode == bnLocal {
@@ -200,11 +201,11 @@ func (e *evaluator) looked(n int) []int {
 }
 
 // bookkeeping fills what needs no model: counters and step sizes.
-func (e *evaluator) bookkeeping(sn []*snapshot) Row {
-	t := sn[0].t
+func (e *evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
+	t := sn[0].T
 	r := Row{Iteration: t, Epoch: Num(e.setup.Epochs(t))}
 	for _, s := range sn {
-		l := s.ledger
+		l := s.Ledger
 		r.BitsSharedSeed += l.SharedSeed
 		r.BitsPacked += l.Packed
 		r.BitsReference += l.Reference
@@ -212,15 +213,15 @@ func (e *evaluator) bookkeeping(sn []*snapshot) Row {
 		r.WireBytes += l.WireBytes
 		r.BitsTotal += e.setup.Bits(l)
 		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.Bits(l))
-		r.GradsTotal += s.grads
-		r.FarDecodes += s.decodes.Far
-		r.LargestDecode = max(r.LargestDecode, Num(s.decodes.Largest))
-		r.Skipped += uint64(s.scale.Skipped)
-		if r.LossScale == 0 || s.scale.Scale < float64(r.LossScale) {
-			r.LossScale = Num(s.scale.Scale)
+		r.GradsTotal += s.Grads
+		r.FarDecodes += s.Decodes.Far
+		r.LargestDecode = max(r.LargestDecode, Num(s.Decodes.Largest))
+		r.Skipped += uint64(s.Scale.Skipped)
+		if r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale) {
+			r.LossScale = Num(s.Scale.Scale)
 		}
-		r.Time = max(r.Time, Num(s.time))
-		r.TimeMean += Num(s.time)
+		r.Time = max(r.Time, Num(s.Time))
+		r.TimeMean += Num(s.Time)
 	}
 	r.TimeMean /= Num(len(sn))
 	if e.setup.BatchPerGradient() {
@@ -402,7 +403,7 @@ func (pr *probe) score(b device.Batch) (loss, hits, hits5 float64, err error) {
 }
 
 // duals reads the vectors that the algorithm says sum to zero, or returns nil where it has none.
-func (e *evaluator) duals(sn []*snapshot) [][]float32 {
+func (e *evaluator) duals(sn []*snapshot.Snapshot) [][]float32 {
 	tr, ok := e.setup.Algo.(algo.Tracker)
 	if !ok {
 		return nil
@@ -412,7 +413,7 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 	out := make([][]float32, len(sn))
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
-		s.dev.Read(out[i], s.aux[at])
+		s.Device.Read(out[i], s.Aux[at])
 		if e.setup.method.Edges == Clocks {
 			e.addMail(out[i], s)
 		}
@@ -422,9 +423,9 @@ func (e *evaluator) duals(sn []*snapshot) [][]float32 {
 
 // addMail adds beta times what lies unread in the mailbox, for the other end may have read its
 // half: together they sum to zero.
-func (e *evaluator) addMail(dual []float32, s *snapshot) {
+func (e *evaluator) addMail(dual []float32, s *snapshot.Snapshot) {
 	mail := make([]float32, len(dual))
-	s.dev.Read(mail, s.aux[slices.Index(e.setup.Algo.Aux(), "mail")])
+	s.Device.Read(mail, s.Aux[slices.Index(e.setup.Algo.Aux(), "mail")])
 	beta := float32(e.setup.Config.Beta)
 	for k, v := range mail {
 		dual[k] += float32(beta * v)

@@ -8,6 +8,7 @@ import (
 
 	"fspda/data"
 	"fspda/device"
+	"fspda/train/snapshot"
 )
 
 // AsyncModel is a Model that computes gradients asynchronously: StartGrad returns before the
@@ -60,11 +61,11 @@ type gradients struct {
 	batches
 	model   gradientStarter
 	depth   int
-	pending []pendingLoss // oldest first
-	buffers device.Vector // of the agent's batch norm; nil: the network has none
-	part    device.Vector // gradient of a micro-batch; nil unless batches are split
-	count   int           // gradients so far
-	meter   meter         // losses since the last row
+	pending []pendingLoss   // oldest first
+	buffers device.Vector   // of the agent's batch norm; nil: the network has none
+	part    device.Vector   // gradient of a micro-batch; nil unless batches are split
+	count   int             // gradients so far
+	meter   snapshot.Losses // losses since the last row
 
 	scaler lossScaler
 	scale  device.LossScale // after the latest gradient whose loss was read
@@ -141,7 +142,7 @@ func (g *gradients) drain(n int) error {
 		}
 		g.run.live.gradient(g.id, loss)
 		if p.first {
-			g.meter.add(loss)
+			g.meter.Add(loss)
 		}
 	}
 	if len(g.pending) == 0 {

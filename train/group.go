@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/train/snapshot"
 )
 
 // processGroup is how the agents of a run are spread over processes: all in this one, or each in its
@@ -21,7 +23,7 @@ type processGroup interface {
 	// wrong.
 	serve(ctx context.Context, fail context.CancelCauseFunc)
 	// deliver takes a snapshot of a local agent.
-	deliver(ctx context.Context, sn *snapshot) error
+	deliver(ctx context.Context, sn *snapshot.Snapshot) error
 	// rowsWritten tells that the first n rows are in the metric files.
 	rowsWritten(n int)
 	// checkpoints returns how to ask for checkpoints.
@@ -84,7 +86,7 @@ func (g *singleProcess) stopping()                                      {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
 
-func (g *singleProcess) deliver(ctx context.Context, sn *snapshot) error {
+func (g *singleProcess) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	select {
 	case g.r.snapshots <- sn:
 		return nil

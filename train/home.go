@@ -17,6 +17,7 @@ import (
 	"fspda/dist"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
+	"fspda/train/snapshot"
 )
 
 // Home is where one agent of a run of many processes keeps its own checkpoints. It is agents/RANK
@@ -68,9 +69,9 @@ type homeManifest struct {
 }
 
 // write saves an agent: written beside, flushed to the disk, renamed.
-func (h *Home) write(s *Setup, sn *snapshot, wall float64) (err error) {
+func (h *Home) write(s *Setup, sn *snapshot.Snapshot, wall float64) (err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
-	final, tmp := filepath.Join(dir, checkpointName(sn.t)), filepath.Join(dir, ".writing")
+	final, tmp := filepath.Join(dir, checkpointName(sn.T)), filepath.Join(dir, ".writing")
 	defer func() {
 		if err != nil {
 			os.RemoveAll(tmp)
@@ -97,24 +98,24 @@ func (h *Home) write(s *Setup, sn *snapshot, wall float64) (err error) {
 }
 
 // fill writes the files of a checkpoint.
-func (h *Home) fill(dir string, s *Setup, sn *snapshot, wall float64) (err error) {
-	m := homeManifest{manifest: describe(s, saving{set: []*snapshot{sn}, wall: wall}), Rank: sn.agent}
+func (h *Home) fill(dir string, s *Setup, sn *snapshot.Snapshot, wall float64) (err error) {
+	m := homeManifest{manifest: describe(s, saving{set: []*snapshot.Snapshot{sn}, wall: wall}), Rank: sn.Agent}
 	m.spread(s.Graph.N, sn)
-	m.Live = sn.live
+	m.Live = sn.RealTime
 	sum := sha256.New()
 	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, homeVectors), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, saving{set: []*snapshot{sn}}), nil)
+		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, saving{set: []*snapshot.Snapshot{sn}}), nil)
 	}); err != nil {
 		return err
 	}
-	if err := failureOf(sn.dev); err != nil {
+	if err := sn.DeviceErr(); err != nil {
 		return err
 	}
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
-	lines := sha256.Sum256(sn.lines)
+	lines := sha256.Sum256(sn.Streams)
 	m.LinesSHA256 = hex.EncodeToString(lines[:])
 	if _, err := h.fs.WriteFile(filepath.Join(dir, homeLines),
-		func(w io.Writer) error { _, err := w.Write(sn.lines); return err }); err != nil {
+		func(w io.Writer) error { _, err := w.Write(sn.Streams); return err }); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -127,21 +128,21 @@ func (h *Home) fill(dir string, s *Setup, sn *snapshot, wall float64) (err error
 }
 
 // spread puts what the manifest holds of one agent at its place among n.
-func (m *homeManifest) spread(n int, sn *snapshot) {
+func (m *homeManifest) spread(n int, sn *snapshot.Snapshot) {
 	m.Agents = n
-	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]meter, n)
-	m.Ledgers[sn.agent], m.Grads[sn.agent], m.Losses[sn.agent] = sn.ledger, sn.grads, sn.meter
+	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]snapshot.Losses, n)
+	m.Ledgers[sn.Agent], m.Grads[sn.Agent], m.Losses[sn.Agent] = sn.Ledger, sn.Grads, sn.Losses
 	if m.Decodes != nil {
 		m.Decodes = make([]dist.DecodeStats, n)
-		m.Decodes[sn.agent] = sn.decodes
+		m.Decodes[sn.Agent] = sn.Decodes
 	}
 	if m.Scales != nil {
 		m.Scales = make([]device.LossScale, n)
-		m.Scales[sn.agent] = sn.scale
+		m.Scales[sn.Agent] = sn.Scale
 	}
 	if m.Clocks != nil {
 		m.Clocks = make([]simnet.ClockState, n)
-		m.Clocks[sn.agent] = sn.clock
+		m.Clocks[sn.Agent] = sn.Clock
 	}
 }
 

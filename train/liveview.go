@@ -17,7 +17,7 @@ func (c *checkpoint) view(a *agent) (live.Snapshot, error) {
 	if c.Live == nil || len(c.Live.Edges) != len(neighbours) {
 		return damaged("it lacks the edges of an agent in real time")
 	}
-	v := live.Snapshot{Clock: c.Live.Desk}
+	v := live.Snapshot{Clock: c.Live.Clock}
 	for i, e := range c.Live.Edges {
 		if e.Peer != neighbours[i] || e.N < 0 || e.Epoch < 0 {
 			return damaged(fmt.Sprintf("edge %d leads to agent %d", i, e.Peer))

@@ -1,6 +1,10 @@
 package train
 
-import "math"
+import (
+	"math"
+
+	"fspda/train/snapshot"
+)
 
 // What an evaluation looks at.
 const (
@@ -67,26 +71,15 @@ func (s *Setup) testExamples(t int) []int32 {
 	return out
 }
 
-// meter adds up the losses of an agent's batches.
-type meter struct {
-	Loss  float64 `json:"loss"`
-	Grads int     `json:"grads"`
-}
-
-func (m *meter) add(loss float64) {
-	m.Loss += loss
-	m.Grads++
-}
-
 // batchLoss is the mean loss of the agents' own batches since the last row, weighed as in F, and
 // that of the worst agent. Agents without a batch do not count; NaN where none had one.
-func batchLoss(weight []float64, sn []*snapshot) (mean, worst Num) {
+func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
 	total, worst := 0.0, Num(math.Inf(-1))
 	for i, s := range sn {
-		if s.meter.Grads == 0 {
+		if s.Losses.Grads == 0 {
 			continue
 		}
-		loss := s.meter.Loss / float64(s.meter.Grads)
+		loss := s.Losses.Loss / float64(s.Losses.Grads)
 		mean += Num(weight[i] * loss)
 		total += weight[i]
 		worst = max(worst, Num(loss))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/train/snapshot"
 )
 
 // node is the processGroup of a process with one agent, whose others are in other processes. The
@@ -25,8 +27,8 @@ type node struct {
 	run  *run
 	rank int
 
-	queue chan *snapshot // of the local agent, in order
-	rows  progress       // of the coordinator: the number of rows that are written
+	queue chan *snapshot.Snapshot // of the local agent, in order
+	rows  progress                // of the coordinator: the number of rows that are written
 	begin time.Time
 	wallS float64 // of earlier starts of this process
 	first int
@@ -59,7 +61,7 @@ const (
 )
 
 func newNode(r *run, p *Process) *node {
-	return &node{Process: p, run: r, rank: p.Rank, queue: make(chan *snapshot, 2), begin: time.Now(),
+	return &node{Process: p, run: r, rank: p.Rank, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(),
 		ended: make(chan struct{}), done: make(chan struct{}), rows: newProgress(), disk: nodeDisk{reservation: newReservation()}}
 }
 
@@ -92,7 +94,7 @@ func (n *node) start() error {
 	own := r.agents[0]
 	for i, pool := range r.snapshotPools {
 		if i != n.rank {
-			pool.fill(own.newSnapshot)
+			pool.Fill(own.newSnapshot)
 		}
 	}
 	return n.Network.Start(n.streams, reported)
@@ -136,23 +138,23 @@ func (n *node) serve(ctx context.Context, fail context.CancelCauseFunc) {
 // deliver takes a snapshot of the local agent: for the coordinator, for a checkpoint, or both. The
 // agent's goroutine calls it, so that the streams are saved where the agent stands; the report of an
 // evaluation at the same iteration belongs to what follows.
-func (n *node) deliver(ctx context.Context, sn *snapshot) error {
-	if sn.eval {
+func (n *node) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+	if sn.Eval {
 		n.reported.Add(1)
 	}
-	sn.ledger.WireBytes = n.Network.WireBytes()
-	if sn.save && n.Store != nil {
-		sn.lines = n.Network.Save()
+	sn.Ledger.WireBytes = n.Network.WireBytes()
+	if sn.Save && n.Store != nil {
+		sn.Streams = n.Network.Save()
 	}
-	if sn.live != nil && sn.eval { // a reported end must be on the disk first: this process may die
+	if sn.RealTime != nil && sn.Eval { // a reported end must be on the disk first: this process may die
 		if err := n.saveLast(ctx, sn); err != nil {
 			return err
 		}
 	}
-	if sn.eval && !n.coordinates() {
-		record, err := sn.record(sn.dev)
+	if sn.Eval && !n.coordinates() {
+		record, err := snapshotRecord(sn)
 		if err == nil {
-			err = n.Network.Report(ctx, Coordinator, sn.t, record)
+			err = n.Network.Report(ctx, Coordinator, sn.T, record)
 		}
 		if err != nil {
 			return err
@@ -168,11 +170,11 @@ func (n *node) deliver(ctx context.Context, sn *snapshot) error {
 
 // saveLast writes the last checkpoint of an agent in real time. While the disk is full it tries
 // again.
-func (n *node) saveLast(ctx context.Context, sn *snapshot) error {
+func (n *node) saveLast(ctx context.Context, sn *snapshot.Snapshot) error {
 	if n.Store == nil {
 		return nil
 	}
-	sn.save = false
+	sn.Save = false
 	for {
 		err := n.write(ctx, sn)
 		if !errors.Is(err, syscall.ENOSPC) {
@@ -190,30 +192,30 @@ func (n *node) saveLast(ctx context.Context, sn *snapshot) error {
 // save writes checkpoints, and passes snapshots on to the collector or back to the agent.
 func (n *node) save(ctx context.Context) error {
 	for sn := range n.queue {
-		if sn.save && n.Store != nil {
+		if sn.Save && n.Store != nil {
 			switch err := n.write(ctx, sn); {
 			case errors.Is(err, syscall.ENOSPC): // the earlier checkpoint is complete, and the others keep all messages since
 				n.run.log.Warn("no checkpoint, because the disk is full; the next one is tried in its time",
-					zap.Int("iteration", sn.t), zap.Error(err))
+					zap.Int("iteration", sn.T), zap.Error(err))
 			case err != nil:
 				return err
 			}
 		}
-		if !sn.eval || !n.coordinates() {
-			n.run.snapshotPools[n.rank].release(sn)
+		if !sn.Eval || !n.coordinates() {
+			n.run.snapshotPools[n.rank].Release(sn)
 			continue
 		}
-		sn.save = sn.t == n.run.setup.Config.Iterations // then the collector leaves a checkpoint of all agents
+		sn.Save = sn.T == n.run.setup.Config.Iterations // then the collector leaves a checkpoint of all agents
 		n.run.snapshots <- sn
 	}
 	return nil
 }
 
 // write makes a checkpoint, once all that it depends on is on a disk, and tells the other processes.
-func (n *node) write(ctx context.Context, sn *snapshot) error {
+func (n *node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 	defer n.disk.release()
 	s := n.run.setup
-	rows := s.EvalsBefore(sn.t)
+	rows := s.EvalsBefore(sn.T)
 	if n.coordinates() {
 		if !n.rows.wait(ctx, rows) {
 			return nil // the run ends: an earlier checkpoint is kept
@@ -226,18 +228,18 @@ func (n *node) write(ctx context.Context, sn *snapshot) error {
 	}
 	n.disk.Lock() // in real time the last checkpoint may overtake another one
 	defer n.disk.Unlock()
-	if sn.t < n.disk.written {
+	if sn.T < n.disk.written {
 		return nil
 	}
 	if err := n.Store.write(s, sn, n.wallS+time.Since(n.begin).Seconds()); err != nil {
 		return err
 	}
-	n.disk.written = sn.t
-	n.run.log.Info("checkpoint", zap.Int("iteration", sn.t), zap.String("folder", n.Store.Path))
+	n.disk.written = sn.T
+	n.run.log.Info("checkpoint", zap.Int("iteration", sn.T), zap.String("folder", n.Store.Path))
 	if !n.coordinates() {
 		rows = 0 // the coordinator's reports are requested again
 	}
-	return n.Network.Stable(sn.lines, rows)
+	return n.Network.Stable(sn.Streams, rows)
 }
 
 // stopping gives the agent time to get to the head of an iteration, where it leaves a checkpoint, and
@@ -257,10 +259,10 @@ func (n *node) stopping() {
 func (n *node) gather(ctx context.Context, from int) error {
 	r := n.run
 	done := r.setup.EvalsBefore(n.first) // evaluations of it that were taken, or replaced
-	var past head                        // of its latest report
+	var latest snapshot.Counters         // of its latest report
 	pool := r.snapshotPools[from]
 	for {
-		sn, err := pool.acquire(ctx)
+		sn, err := pool.Acquire(ctx)
 		if err != nil {
 			return nil
 		}
@@ -269,7 +271,7 @@ func (n *node) gather(ctx context.Context, from int) error {
 			t = r.setup.EvalPoint(done)
 			done++
 			r.log.Warn("evaluating without an agent that is absent", zap.Int("agent", from), zap.Int("iteration", t))
-			sn.replaceAbsent(from, t, past)
+			sn.ReplaceAbsent(from, t, latest)
 			r.snapshots <- sn
 			if t == r.setup.Config.Iterations {
 				return nil
@@ -279,7 +281,7 @@ func (n *node) gather(ctx context.Context, from int) error {
 		if err != nil {
 			return err
 		}
-		news, err := readRecord(record, sn.dev, sn)
+		news, err := readRecord(record, sn)
 		switch {
 		case err != nil:
 			return err
@@ -287,9 +289,9 @@ func (n *node) gather(ctx context.Context, from int) error {
 			// the agent has come back; this iteration was evaluated without it
 		case news == nil:
 			done++
-			sn.missing = false
-			past = head{Ledger: sn.ledger, Grads: sn.grads}
-			sn.agent, sn.t, sn.eval, sn.save = from, t, true, false
+			sn.Missing = false
+			latest = sn.Counters
+			sn.Agent, sn.T, sn.Eval, sn.Save = from, t, true, false
 			r.snapshots <- sn
 			continue
 		case news.Kind == noteStopped:
@@ -300,7 +302,7 @@ func (n *node) gather(ctx context.Context, from int) error {
 				return err
 			}
 		}
-		pool.release(sn)
+		pool.Release(sn)
 	}
 }
 
@@ -325,7 +327,7 @@ func (n *node) listen(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		news, err := readRecord(record, n.run.agents[0].dev, nil)
+		news, err := readRecord(record, nil)
 		if err != nil {
 			return err
 		}

@@ -13,6 +13,7 @@ import (
 	"fspda/cpu"
 	"fspda/dist"
 	"fspda/dist/nats"
+	"fspda/train/snapshot"
 )
 
 // processes plays a configuration with one Run for each agent, over NATS, as if each were a process. It
@@ -223,15 +224,15 @@ func (r *Result) config(t *testing.T, dir string) Config {
 // What members tell each other reads back, and nothing else does.
 func FuzzRecord(f *testing.F) {
 	dev := cpu.New()
-	sn := &snapshot{x: dev.NewVector(3), aux: nil}
-	record, err := sn.record(dev)
+	sn := &snapshot.Snapshot{Device: dev, X: dev.NewVector(3)}
+	record, err := snapshotRecord(sn)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(record)
 	f.Add(note{Kind: noteEnd, T: 7, Status: Finished}.record())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := readRecord(b, dev, sn)
+		n, err := readRecord(b, sn)
 		if err != nil || n == nil {
 			return
 		}

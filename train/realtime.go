@@ -11,8 +11,8 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/algo"
 	"fspda/train/live"
+	"fspda/train/snapshot"
 )
 
 // realTime is the driver of an asynchronous run in real time. Package fspda/train/live runs the
@@ -59,7 +59,7 @@ func (d *realTime) attach(a *agent, ck *checkpoint) error {
 func (d *realTime) run(ctx context.Context, a *agent, _ int) error {
 	l := d.agents[a.id]
 	sent := make(chan error, 1)
-	go func() { sent <- l.out.deliver(func(sn *snapshot) error { return d.r.deliver(ctx, sn) }) }()
+	go func() { sent <- l.out.deliver(func(sn *snapshot.Snapshot) error { return d.r.deliver(ctx, sn) }) }()
 	err := l.protocol.Run(a.ctx)
 	var lost *DivergedError
 	switch {
@@ -148,7 +148,7 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 func (l *realTimeAgent) Applied() {
 	g := &l.gradients
 	l.run.live.gradient(l.id, l.loss)
-	g.meter.add(l.loss)
+	g.meter.Add(l.loss)
 	g.count++
 	l.moves++
 	if l.applied != nil {
@@ -211,40 +211,26 @@ func (l *realTimeAgent) Finished(v live.Snapshot) {
 // leave copies the agent's state: for evaluation t, or for a checkpoint in which all evaluations
 // before t are reported. The last one is both. It does not wait for the collector.
 func (l *realTimeAgent) leave(v live.Snapshot, t int, eval, save bool) {
-	sn := l.snapshots.tryAcquire(l.newSnapshot)
+	sn := l.snapshots.TryAcquire(l.newSnapshot)
 	l.copyTo(sn, t, eval, save)
-	sn.live, sn.duals = nil, nil
+	sn.RealTime, sn.Duals = nil, nil
 	if eval {
 		l.reported++
 	}
 	if save {
-		sn.live, sn.duals = recordLive(v, l.dev)
+		sn.RealTime, sn.Duals = recordLive(v, l.dev)
 	}
 	if l.applied != nil {
-		l.dev.Gather(sn.buffers, l.applied, nil)
+		l.dev.Gather(sn.Buffers, l.applied, nil)
 	}
 	l.out.add(sn)
 }
 
-// liveRecord is the part of a checkpoint in real time that is not in vectors.
-type liveRecord struct {
-	Desk  algo.LogicalClock `json:"desk"`
-	Edges []liveEdge        `json:"edges"`
-}
-
-// liveEdge is the state of an edge. Its dual is a vector of its own, unless it is zero.
-type liveEdge struct {
-	Peer  int  `json:"peer"`
-	Epoch int  `json:"epoch"`
-	N     int  `json:"exchanges"`
-	Fresh bool `json:"fresh,omitempty"`
-}
-
 // recordLive copies a view. The duals are those of edges with exchanges.
-func recordLive(v live.Snapshot, dev device.Device) (*liveRecord, map[int]device.Vector) {
-	r, duals := &liveRecord{Desk: v.Clock}, map[int]device.Vector{}
+func recordLive(v live.Snapshot, dev device.Device) (*snapshot.RealTime, map[int]device.Vector) {
+	r, duals := &snapshot.RealTime{Clock: v.Clock}, map[int]device.Vector{}
 	for _, e := range v.Edges {
-		r.Edges = append(r.Edges, liveEdge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
+		r.Edges = append(r.Edges, snapshot.Edge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
 		if e.Dual.N > 0 {
 			s := dev.NewVector(e.Dual.S.Len())
 			dev.Gather(s, e.Dual.S, nil)
@@ -258,11 +244,11 @@ func recordLive(v live.Snapshot, dev device.Device) (*liveRecord, map[int]device
 type outbox struct {
 	mu     sync.Mutex
 	more   *sync.Cond
-	list   []*snapshot
+	list   []*snapshot.Snapshot
 	closed bool
 }
 
-func (o *outbox) add(sn *snapshot) {
+func (o *outbox) add(sn *snapshot.Snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.list = append(o.list, sn)
@@ -278,7 +264,7 @@ func (o *outbox) close() {
 
 // next removes the oldest snapshot. It waits for one; more is false once the queue is closed and
 // empty.
-func (o *outbox) next() (sn *snapshot, more bool) {
+func (o *outbox) next() (sn *snapshot.Snapshot, more bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.list) == 0 && !o.closed {
@@ -293,7 +279,7 @@ func (o *outbox) next() (sn *snapshot, more bool) {
 
 // deliver passes all snapshots to send, in order, until the queue is closed and empty. After an
 // error it discards them.
-func (o *outbox) deliver(send func(*snapshot) error) (err error) {
+func (o *outbox) deliver(send func(*snapshot.Snapshot) error) (err error) {
 	for {
 		sn, more := o.next()
 		if !more {

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"fspda/internal/rng"
+	"fspda/train/snapshot"
 )
 
 var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
@@ -304,11 +305,11 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := make([]*snapshot, c.Agents)
+	set := make([]*snapshot.Snapshot, c.Agents)
 	for i, a := range r.agents {
 		a.gradients.loader.Close()
 		set[i] = a.newSnapshot()
-		set[i].agent, set[i].t = i, res.First
+		set[i].Agent, set[i].T = i, res.First
 	}
 	if err := errors.Join(f.writeCheckpoint(s, saving{set: set}), f.close()); err != nil {
 		t.Fatal(err)

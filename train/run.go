@@ -12,6 +12,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/snapshot"
 )
 
 // Options are what a run needs besides its Setup.
@@ -79,8 +80,8 @@ type run struct {
 	workers       []*worker // evaluations of one device use the first
 	agents        []*agent  // of this process
 	edges         sync.Pool // of *activeEdges
-	snapshotPools []*snapshotPool
-	snapshots     chan *snapshot // for the collector
+	snapshotPools []*snapshot.Pool
+	snapshots     chan *snapshot.Snapshot // for the collector
 	writer        *writer
 	hurry         chan struct{} // closed some time after the run was told to stop: evaluations must end
 	rooms         []Room        // forecast of devices with a memory of their own
@@ -92,7 +93,7 @@ type run struct {
 // newRun prepares a run; start makes its agents.
 func newRun(s *Setup, opt Options) *run {
 	r := &run{setup: s, net: opt.Transport, log: opt.Log, live: noObserver{},
-		snapshots: make(chan *snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
+		snapshots: make(chan *snapshot.Snapshot, 2*s.Graph.N), hurry: make(chan struct{})}
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
@@ -167,7 +168,7 @@ func (r *run) makeAgents(first int, ck *checkpoint) error {
 	s := r.setup
 	r.drawFrom(first)
 	for range s.Graph.N {
-		r.snapshotPools = append(r.snapshotPools, newSnapshotPool(r.driver.snapshotLimit()))
+		r.snapshotPools = append(r.snapshotPools, snapshot.NewPool(r.driver.snapshotLimit()))
 	}
 	x0 := r.workers[0].Model.Init(s.Config.Seed) // every agent starts from the same model
 	for _, i := range r.localAgents() {
@@ -264,12 +265,14 @@ func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, fir
 }
 
 // deliver passes a snapshot of a local agent on.
-func (r *run) deliver(ctx context.Context, sn *snapshot) error { return r.group.deliver(ctx, sn) }
+func (r *run) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+	return r.group.deliver(ctx, sn)
+}
 
 // releaseSnapshots returns the snapshots of one iteration to the agents' pools.
-func (r *run) releaseSnapshots(set []*snapshot) {
+func (r *run) releaseSnapshots(set []*snapshot.Snapshot) {
 	for i, sn := range set {
-		r.snapshotPools[i].release(sn)
+		r.snapshotPools[i].Release(sn)
 	}
 }
 

@@ -3,6 +3,8 @@ package train
 import (
 	"context"
 	"errors"
+
+	"fspda/train/snapshot"
 )
 
 // synchronous is the driver of algorithms in which all agents count iterations alike. Each agent
@@ -21,7 +23,7 @@ func (d *synchronous) direct(context.Context, int)      {}
 func (d *synchronous) close()                           {}
 func (d *synchronous) overlapsGradients() bool          { return true }
 func (d *synchronous) repeatsEvaluations() bool         { return true }
-func (d *synchronous) snapshotLimit() int               { return circulating + 1 }
+func (d *synchronous) snapshotLimit() int               { return snapshot.Circulating + 1 }
 
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
 	err := d.iterate(ctx, a, first)

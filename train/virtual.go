@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"fspda/train/simnet"
+	"fspda/train/snapshot"
 )
 
 // virtualTime is the driver of an asynchronous run in virtual time. Each agent has a goroutine, and
@@ -56,7 +57,7 @@ func (d *virtualTime) attach(*agent, *checkpoint) error { return nil }
 func (d *virtualTime) close()                           {}
 func (d *virtualTime) overlapsGradients() bool          { return false }
 func (d *virtualTime) repeatsEvaluations() bool         { return false }
-func (d *virtualTime) snapshotLimit() int               { return circulating + 1 }
+func (d *virtualTime) snapshotLimit() int               { return snapshot.Circulating + 1 }
 
 // direct plays the timeline from iteration first to where the pace stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {

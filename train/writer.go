@@ -73,7 +73,7 @@ func (w *writer) writeSave(sv saving) error {
 	if err := r.opt.Folder.writeCheckpoint(r.setup, sv); err != nil {
 		return err
 	}
-	r.log.Info("checkpoint", zap.Int("iteration", sv.set[0].t), zap.String("folder", r.opt.Folder.Path))
+	r.log.Info("checkpoint", zap.Int("iteration", sv.set[0].T), zap.String("folder", r.opt.Folder.Path))
 	r.releaseSnapshots(sv.set)
 	return nil
 }

@@ -1,0 +1,129 @@
+package snapshot
+
+import (
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/simnet"
+)
+
+// Snapshot is a copy of an agent at the head of an iteration.
+type Snapshot struct {
+	Agent, T int
+	Eval     bool // it is to be evaluated
+	Save     bool // it is to be saved
+	Missing  bool // a placeholder for the snapshot of an agent that is absent
+
+	Device  device.Device   // of the vectors
+	X       device.Vector   // the model
+	Aux     []device.Vector // as named by [algo.Algorithm.Aux]
+	Buffers device.Vector   // of batch norm; nil: the network has none
+	Counters
+
+	// of snapshots that are to be saved
+	Clock    simnet.ClockState     // virtual time of the agent
+	Streams  []byte                // state of the streams between processes
+	RealTime *RealTime             // nil: the run is not in real time
+	Duals    map[int]device.Vector // in real time: of the agent's edges, by peer
+}
+
+// Counters are the numbers that an agent keeps about its run so far.
+type Counters struct {
+	Ledger  dist.Ledger      `json:"ledger"`
+	Losses  Losses           `json:"losses"`
+	Grads   int              `json:"grads"`
+	Decodes dist.DecodeStats `json:"decodes"`
+	Scale   device.LossScale `json:"scale,omitzero"`
+	Time    float64          `json:"time"` // virtual
+}
+
+// Losses is the sum of the losses of an agent's batches since the last row of metrics.
+type Losses struct {
+	Loss  float64 `json:"loss"`
+	Grads int     `json:"grads"`
+}
+
+// Add adds the loss of a batch.
+func (l *Losses) Add(loss float64) {
+	l.Loss += loss
+	l.Grads++
+}
+
+// RealTime is the state of an agent in real time that is not in vectors.
+type RealTime struct {
+	Clock algo.LogicalClock `json:"desk"`
+	Edges []Edge            `json:"edges"`
+}
+
+// Edge is the state of an edge of an agent in real time. Its dual is a vector of its own, unless it
+// is zero.
+type Edge struct {
+	Peer  int  `json:"peer"`
+	Epoch int  `json:"epoch"`
+	N     int  `json:"exchanges"`
+	Fresh bool `json:"fresh,omitempty"`
+}
+
+// New allocates a snapshot of an agent with the vectors of s, and so many buffers of batch norm.
+func New(dev device.Device, s *algo.State, buffers int) *Snapshot {
+	sn := &Snapshot{Device: dev, X: dev.NewVector(s.X.Len())}
+	if buffers > 0 {
+		sn.Buffers = dev.NewVector(buffers)
+	}
+	for range s.Aux {
+		sn.Aux = append(sn.Aux, dev.NewVector(s.X.Len()))
+	}
+	return sn
+}
+
+// Vectors lists X, Aux, and Buffers if there are any.
+func (sn *Snapshot) Vectors() []device.Vector {
+	vs := append([]device.Vector{sn.X}, sn.Aux...)
+	if sn.Buffers != nil {
+		vs = append(vs, sn.Buffers)
+	}
+	return vs
+}
+
+// DeviceErr returns the error of a device that failed: values that were read from it since are
+// invalid, and must not replace what was saved before.
+func (sn *Snapshot) DeviceErr() error {
+	if d, ok := sn.Device.(interface{ Err() error }); ok {
+		return d.Err()
+	}
+	return nil
+}
+
+// ReplaceAbsent makes sn a placeholder for the snapshot of an absent agent at iteration t. Its
+// counters are those of the agent's latest snapshot; its vectors are set by FillMissing.
+func (sn *Snapshot) ReplaceAbsent(agent, t int, latest Counters) {
+	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = agent, t, true, false, true
+	sn.Ledger, sn.Grads, sn.Losses = latest.Ledger, latest.Grads, Losses{}
+}
+
+// FillMissing sets the models of absent agents to the mean of the others, and their duals to zero, as
+// an agent that joins has them. The mean, the distances from it and the sum of the duals are then
+// those of the present agents.
+func FillMissing(set []*Snapshot) {
+	var present, missing []*Snapshot
+	for _, sn := range set {
+		if sn.Missing {
+			missing = append(missing, sn)
+		} else {
+			present = append(present, sn)
+		}
+	}
+	for _, sn := range missing {
+		for k, v := range sn.Vectors() {
+			if k > 0 && k <= len(sn.Aux) {
+				sn.Device.Combine(v)
+				continue
+			}
+			var terms []device.Term
+			for _, o := range present {
+				terms = append(terms, device.Term{A: 1 / float64(len(present)), V: o.Vectors()[k]})
+			}
+			sn.Device.Combine(v, terms...)
+		}
+	}
+}
