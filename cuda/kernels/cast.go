@@ -25,8 +25,8 @@ var _ = defineEach("cast.cu", shortElements,
 // ScalerBytes is the size of a Scaler in device memory.
 const ScalerBytes = 20
 
-// Scaler is the state of a dynamic loss scale, which lives on the device and which nothing waits
-// for. The loss's gradient is multiplied by Scale; updates divide by it.
+// Scaler is the state of a dynamic loss scale. It lives on the device, so that nothing waits for
+// it. The gradient of the loss is multiplied by Scale; updates divide by it.
 type Scaler struct {
 	Scale   float32
 	Found   bool // a gradient of this iteration is not finite
@@ -34,7 +34,7 @@ type Scaler struct {
 	Skipped int  // iterations without an update
 }
 
-// Bytes is the Scaler as it lies in device memory.
+// Bytes returns the Scaler in the layout of device memory.
 func (s Scaler) Bytes() []byte {
 	found := uint32(0)
 	if s.Found {
@@ -48,63 +48,63 @@ func (s Scaler) Bytes() []byte {
 	return b
 }
 
-// ReadScaler is the Scaler that lies in b.
+// ReadScaler decodes a Scaler from the layout of device memory.
 func ReadScaler(b []byte) Scaler {
 	at := func(i int) uint32 { return binary.LittleEndian.Uint32(b[4*i:]) }
 	return Scaler{Scale: math.Float32frombits(at(0)), Found: at(2) != 0, Good: int(at(3)), Skipped: int(at(4))}
 }
 
-// eights is the geometry of a thread for every eight numbers.
+// eights returns the geometry of one thread per eight numbers.
 func eights(n int) Launch { return over((n + 7) / 8) }
 
-// Narrow rounds n numbers of float32 to an element of 16 bits, multiplied by the scale of a Scaler
-// that is not 0: the gradient of the loss, where a backward pass begins.
+// Narrow rounds n float32 numbers to a 16-bit element, multiplied by the scale of a Scaler if
+// scaler is not 0. It is applied to the gradient of the loss, where a backward pass begins.
 func Narrow(e Element, dst, src, scaler Address, n int) Call {
 	return call(e.name("narrow"), eights(n), dst, src, scaler, n)
 }
 
-// Widen makes n numbers of 16 bits float32, divided by the scale of a Scaler that is not 0: the
-// gradients that come out. Where Check has found something they are 0, so that whoever takes them
-// stays where it is.
+// Widen converts n 16-bit numbers to float32, divided by the scale of a Scaler if scaler is not 0.
+// It is applied to the final gradients. If Check has found a non-finite number the result is 0, so
+// that an update leaves the parameters unchanged.
 func Widen(e Element, dst, src, scaler Address, n int) Call {
 	return call(e.name("widen"), eights(n), dst, src, scaler, n)
 }
 
-// Check tells the Scaler if one of n gradients is not finite.
+// Check records in the Scaler whether one of n gradients is not finite.
 func Check(e Element, scaler, g Address, n int) Call {
 	return call(e.name("check"), over((n+e.Pack()-1)/e.Pack()), scaler, g, n)
 }
 
-// UpdateShort is Update with a gradient of 16 bits, of a loss that was scaled unless scaler is 0.
-// It also rounds x to shadow, which the next forward pass reads, unless that is 0. Where Check has
-// found something it changes nothing.
+// UpdateHalf is Update with a 16-bit gradient, of a loss that was scaled unless scaler is 0. Unless
+// shadow is 0 it also rounds x to shadow, which the next forward pass reads. If Check has found a
+// non-finite number it changes nothing.
 func UpdateShort(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
 	return call(e.name("update"), eights(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
 }
 
-// AddDiffShadow is AddDiff to x and lambda that also keeps the shadow of x.
+// AddDiffShadow is AddDiff of x and lambda, and also updates the shadow of x.
 func AddDiffShadow(e Element, own, other, idx Address, k int, x, lambda Term, shadow Address) Call {
 	return call(e.name("add_diff_shadow"), over(k), own, other, idx, k, x.V, x.A, lambda.V, lambda.A, shadow)
 }
 
-// ScalerStep ends an iteration: the scale is multiplied by backoff where something was found, and
-// by growth, up to largest, after interval iterations without. PyTorch's numbers are 2, 0.5 and
-// 2000.
+// ScalerStep updates the scale at the end of an iteration: it is multiplied by backoff if a
+// non-finite number was found, and by growth, up to largest, after interval iterations without one.
+// PyTorch uses 2, 0.5 and 2000.
 func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) Call {
 	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
 }
 
-// StretchBytes is the size of a Stretch in device memory.
+// SegmentBytes is the size of a Segment in device memory.
 const StretchBytes = 32
 
-// Stretch is a piece of a vector of float32 that NarrowStretches rounds: N numbers from number From
-// on, which are rows of C, to rows of Room at number To.
+// Segment is a part of a float32 vector that NarrowSegments rounds: N numbers from offset From on,
+// in rows of C, to rows of Padded numbers from offset To on.
 type Stretch struct{ From, To, N, C, Room int }
 
-// mostStretch is about how many numbers a block rounds.
+// maxSegment is about the number of numbers that a block rounds.
 const mostStretch = 8192
 
-// Split cuts a stretch into pieces of whole rows, one for a block each.
+// Split divides a segment into segments of whole rows, one per block.
 func (s Stretch) Split() []Stretch {
 	each := max(1, mostStretch/s.C) * s.C
 	var all []Stretch
@@ -115,7 +115,7 @@ func (s Stretch) Split() []Stretch {
 	return all
 }
 
-// AppendTo appends the stretch as it lies in device memory.
+// AppendTo appends the segment in the layout of device memory.
 func (s Stretch) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.From))
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.To))
@@ -125,28 +125,28 @@ func (s Stretch) AppendTo(b []byte) []byte {
 	return b
 }
 
-// NarrowStretches rounds stretches of a vector, which are listed in device memory, to 16 bits. What
-// a row has room for beyond its numbers becomes 0.
+// NarrowSegments rounds the segments of a vector, listed in device memory, to 16 bits. Padding
+// becomes 0.
 func NarrowStretches(e Element, dst, src, stretches Address, count int) Call {
 	return call(e.name("narrow_stretches"), blocks(count*threads, threads), dst, src, stretches)
 }
 
-// Pad rounds rows of c numbers to rows of room numbers of 16 bits, of which the last are 0: images
-// for convolutions that want more channels.
+// Pad rounds rows of c numbers to rows of padded 16-bit numbers, with zeros at the end: images for
+// convolutions that need more channels.
 func Pad(e Element, dst, src Address, rows, c, room int) Call {
 	return call(e.name("pad"), over(rows*room), dst, src, rows, c, room)
 }
 
-// Crop makes float32 of the first c numbers of rows of room numbers.
+// Crop converts the first c numbers of rows of padded 16-bit numbers to float32.
 func Crop(e Element, dst, src Address, rows, c, room int) Call {
 	return call(e.name("crop"), over(rows*c), dst, src, rows, c, room)
 }
 
-// Drop makes a gradient zero where the Scaler has found something.
+// ZeroIfInf sets a gradient to zero if the Scaler has found a non-finite number.
 func Drop(g, scaler Address, n int) Call { return call("drop", eights(n), g, scaler, n) }
 
-// Mix computes y = (p·*byA)·a + (q·*byB)·b of n numbers of float32. byA and byB are numbers on the
-// device, or 0 for 1: a loss scale, where only one of the summands has it. y may be a or b.
+// ScaledSum computes y = (p·*byA)·a + (q·*byB)·b for n float32 numbers. byA and byB are numbers on
+// the device, or 0 for 1: a loss scale that only one of the summands has. y may be a or b.
 func Mix(y, a, b, byA, byB Address, p, q float32, n int) Call {
 	return call("mix", over(n), y, a, b, byA, byB, p, q, n)
 }

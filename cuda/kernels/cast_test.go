@@ -8,8 +8,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// Every number of 16 bits becomes float32 and comes back, and what lies between two of them goes to
-// the nearer one, ties to the even one.
+// Every 16-bit number survives conversion to float32 and back, and numbers in between are rounded
+// to the nearest one, ties to even.
 func TestCast(t *testing.T) {
 	h := onHost(t)
 	value := map[kernels.Element]func(bits int) float64{
@@ -61,8 +61,8 @@ func TestCast(t *testing.T) {
 	}
 }
 
-// The loss scale falls where a gradient is not finite, which changes nothing else, and grows after
-// enough good iterations.
+// The loss scale is reduced if a gradient is not finite, which changes nothing else, and grows
+// after enough good iterations.
 func TestScaler(t *testing.T) {
 	h := onHost(t)
 	const n = 1003
@@ -78,7 +78,8 @@ func TestScaler(t *testing.T) {
 	}
 	raw, exact := short(h, kernels.F16, scaled)
 	x, l, u := numbers(2, n), numbers(3, n), numbers(4, n)
-	// What goes in is scaled, and what comes out is not, or nothing where something was found.
+	// The gradient of the loss is scaled, and the result is divided by the scale, or zero after a
+	// non-finite number.
 	again, out := make([]byte, 2*n), make([]float32, n)
 	widened := make([]float32, n)
 	for i := range widened {

@@ -11,7 +11,7 @@ import (
 	"fspda/cuda/nvrtc"
 )
 
-// libraries are the NVRTC of this machine, the newest first.
+// libraries returns the NVRTC versions of this machine, newest first.
 func libraries(t *testing.T) []*nvrtc.Library {
 	t.Helper()
 	var all []*nvrtc.Library
@@ -35,19 +35,19 @@ func libraries(t *testing.T) []*nvrtc.Library {
 }
 
 const (
-	// mostRegisters lets three blocks of 256 threads run on a multiprocessor at a time, which is
-	// enough to keep its memory busy. Two are enough where a thread has many rows under way. A
-	// matrix product lives on its registers, and a march has one block on a multiprocessor.
+	// maxRegisters lets three blocks of 256 threads run on a multiprocessor, enough to keep its
+	// memory busy. Two suffice for kernels with many rows in flight per thread. Matrix products
+	// need registers, and the megakernel has one block per multiprocessor.
 	mostRegisters      = 80
 	mostRegistersRows  = 128
 	mostRegistersGemm  = 168
 	mostRegistersMarch = 255
-	// mostSpilled is what is saved around the slow path of a division of float64, which is a call.
-	// Whatever is more would be a lack of registers.
+	// maxSpilled is the size of the registers saved around the slow path of a float64 division,
+	// which is a call. More would mean a lack of registers.
 	mostSpilled = 32
 )
 
-// Every kernel compiles for V100, A100 and H100, and keeps what it works on in registers.
+// Every kernel compiles for V100, A100 and H100 without spilling registers.
 func TestCompile(t *testing.T) {
 	all := libraries(t)
 	cache := &nvrtc.Cache{Dir: t.TempDir()}
@@ -82,7 +82,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			uses[name] = u
 		}
 		for line := range strings.Lines(b.Log) {
-			// NVRTC 12 will soon know sm_70 no more
+			// NVRTC 12 warns that it will drop sm_70
 			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") {
 				t.Errorf("%s: the compiler warns: %s", unit, line)
 			}

@@ -8,11 +8,11 @@ import (
 	"fspda/cuda/kernels/kerneltest"
 )
 
-// hostRunner runs kernels on the host, in memory of its own.
+// hostRunner runs kernels on the host.
 type hostRunner struct{ host *host }
 
 func (r hostRunner) Alloc(bytes int) (kernels.Address, error) {
-	return at(r.host, make([]uint64, (bytes+7)/8)), nil // kept by the host's memory
+	return at(r.host, make([]uint64, (bytes+7)/8)), nil // kept alive by host.memory
 }
 
 func (r hostRunner) Free(kernels.Address) {}
@@ -30,7 +30,7 @@ func (r hostRunner) Run(regions []kernels.Region, calls ...kernels.Call) error {
 	return err
 }
 
-// What the program checks on a GPU holds on the host.
+// The checks that the program runs on a GPU pass on the host.
 func TestKernelChecks(t *testing.T) {
 	h := onHost(t)
 	for _, c := range kerneltest.Checks() {

@@ -7,10 +7,10 @@ import (
 	"fspda/device"
 )
 
-// mostDecays is how many tensors' weight decay one call adds to a loss.
+// maxDecays is the number of tensors whose weight decay one call adds to a loss.
 const mostDecays = 8
 
-// decayTerms are parameters: where the parts of each sum of squares lie, and how many there are.
+// decayTerms returns the parameters of the terms: the partial sums of squares and their number.
 func decayTerms() string {
 	var s strings.Builder
 	for i := range mostDecays {
@@ -19,8 +19,8 @@ func decayTerms() string {
 	return s.String()
 }
 
-// decays is how many pairs of calls from i on are a half square and its addition to one loss, of
-// which nobody else reads the half squares: weight decay. 0 where it is none.
+// countDecays returns how many pairs of calls starting at i are weight decay: a half square that is
+// added to the loss and read by nothing else. All pairs add to the same loss.
 func decays(code *device.Code, i int) int {
 	n := 0
 	for ; n < mostDecays && i+2*n+1 < len(code.Calls); n++ {
@@ -37,7 +37,7 @@ func decays(code *device.Code, i int) int {
 	return n
 }
 
-// wanted tells whether a call from i on, or a result, reads what an operand holds before.
+// isRead reports whether a call starting at i, or a result, reads the current value of an operand.
 func wanted(code *device.Code, i int, r device.Ref) bool {
 	for _, c := range code.Calls[i:] {
 		if touches(r, c.In) {
@@ -57,8 +57,8 @@ func wanted(code *device.Code, i int, r device.Ref) bool {
 	return false
 }
 
-// decay is pairs of calls: all sums of squares, then one call that adds them to the losses in their
-// order.
+// decay lowers pairs of calls: first all sums of squares, then one call that adds them to the
+// losses in order.
 func (f Fleet) decay(pairs []device.Call, at int) ([]task, error) {
 	loss, err := f.inArena(pairs[1].Out[0])
 	if err != nil {

@@ -2,7 +2,7 @@ package kernels
 
 import "fmt"
 
-// Element is the type of the numbers of a matrix.
+// Element is the type of a matrix's numbers.
 type Element int
 
 const (
@@ -13,13 +13,13 @@ const (
 
 func (e Element) String() string { return [...]string{"f32", "f16", "bf16"}[e] }
 
-// Size is how many bytes a number has.
+// Size returns the bytes of a number.
 func (e Element) Size() int { return [...]int{4, 2, 2}[e] }
 
-// Pack is how many numbers a thread works on at a time: 16 bytes.
+// Pack returns how many numbers a thread handles at a time: 16 bytes.
 func (e Element) Pack() int { return 16 / e.Size() }
 
-// name is the kernel for an element.
+// name returns the name of a kernel for this element.
 func (e Element) name(kernel string) string { return fmt.Sprintf("%s_%s", kernel, e) }
 
 // defineEach defines kernels for several elements.

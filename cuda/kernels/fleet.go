@@ -16,30 +16,31 @@ var _ = define("fleet.cu",
 	"collect out:p arena:p apart:l length:i agents:i",
 )
 
-// Fleet is several agents of one GPU that compute the gradient of one small network together: each
-// kernel call of the code is one launch for all of them. Launches are what small networks spend
-// their time on, and one agent's products fill a small part of a GPU. The bits are those of the CPU
-// engine, agent by agent, unless TF32 is set.
+// Group computes the gradients of several agents of one GPU with the same small network together:
+// each kernel call of the code is one launch for all agents. Small networks are limited by
+// launches, and one agent's products fill a small part of a GPU. For each agent the results have
+// the bits of the CPU engine, unless TF32 or Half is set.
 type Fleet struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
-	// Arena is the agents' arenas, Apart numbers of float32 from each other; Arenas is the list of
-	// them.
+	// Arena is the first agent's arena; those of the others follow, Stride float32 numbers apart.
+	// Arenas is the list of all arenas.
 	Arena, Arenas Address
 	Apart         int
-	// The batch: a list of the agents' examples as numbers, or all of them as bytes; and all
-	// labels, as float32, agent after agent.
+	// The batch: a list of the agents' examples as numbers, or all examples as bytes; and all
+	// labels as float32, agent by agent.
 	Inputs Address
 	Bytes  *Coded
 	Labels Address
-	// Scratch is FleetScratch numbers of float64; Bad is a row counter, as of SoftmaxCrossEntropy,
+	// Scratch holds GroupScratch float64 numbers. Bad is a row counter, as in SoftmaxCrossEntropy,
 	// over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool        // products on tensor cores: faster, and no longer the CPU's bits
-	Short        *FleetShort // or in 16 bits; nil: not
+	TF32         bool        // products on tensor cores: faster, without the CPU's bits
+	Short        *FleetShort // computation in 16 bits; nil for float32
 }
 
-// FleetScratch is how many numbers of float64 a Fleet of so many agents needs for code.
+// GroupScratch returns the size of Group.Scratch for code and a number of agents, in float64
+// numbers.
 func FleetScratch(code *device.Code, agents int) int {
 	all := 0
 	for i := range code.Calls {
@@ -48,7 +49,7 @@ func FleetScratch(code *device.Code, agents int) int {
 	return all
 }
 
-// scratchOf is how many of them a call needs for an agent.
+// scratchOf returns the scratch that a call needs per agent.
 func scratchOf(c *device.Call) int {
 	switch c.Kernel {
 	case device.SoftmaxCrossEntropy:
@@ -59,8 +60,8 @@ func scratchOf(c *device.Call) int {
 	return 0
 }
 
-// Lower turns code into launches for all agents. The error names a kernel that agents do not run
-// together: such code is for a program of each agent's own.
+// Lower converts code to launches for all agents. The error names a kernel that Group does not
+// support; such code must run in a program per agent.
 func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 	tasks, err := f.tasks(code)
 	var calls []Call
@@ -70,16 +71,16 @@ func (f Fleet) Lower(code *device.Code) ([]Call, error) {
 	return append(calls, f.endScaling(code.Dim)...), err
 }
 
-// task is a call, and what it reads and writes.
+// task is a call with its operands.
 type task struct {
 	Call
 	reads, writes []device.Ref
 }
 
-// scratch stands for numbers of Fleet.Scratch of an agent.
+// scratch is the address space of an agent's part of Group.Scratch.
 const scratch = ^device.Space(0)
 
-// tasks are the calls of code in an order in which they can be launched.
+// tasks returns the calls of code in a valid order of execution.
 func (f Fleet) tasks(code *device.Code) (all []task, err error) {
 	at := 0
 	for i := 0; i < len(code.Calls); {
@@ -105,8 +106,9 @@ func (f Fleet) tasks(code *device.Code) (all []task, err error) {
 	return all, nil
 }
 
-// tasksOf is a call by itself, whose scratch begins at some number. Where it becomes more, the
-// first writes what the second sums up to the first result, and others work on the other results.
+// tasksOf lowers one call, whose scratch begins at offset at. If it becomes several calls, the
+// first writes partial sums to the scratch, the second sums them to the first result, and the
+// others work on the other results.
 func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 	made, err := f.lower(c)
 	switch {
@@ -123,7 +125,7 @@ func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 	return all, nil
 }
 
-// products are the calls that are a matrix product, and what follows it.
+// products lists the calls that are a matrix product with an epilogue.
 var products = map[device.Kernel]struct {
 	form string
 	then After
@@ -135,7 +137,7 @@ var products = map[device.Kernel]struct {
 	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
 }
 
-// IsProduct tells whether a call of a Fleet is a matrix product.
+// IsProduct reports whether Group lowers a kernel to a matrix product.
 func IsProduct(k device.Kernel) bool {
 	_, ok := products[k]
 	return ok
@@ -158,7 +160,7 @@ func (f Fleet) lower(c *device.Call) ([]Call, error) {
 	return nil, fmt.Errorf("agents do not run it together")
 }
 
-// operands finds what calls read and write.
+// operands locates the operands of calls.
 func (f Fleet) operands(refs ...device.Ref) ([]Operand, error) {
 	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas,
 		device.Input: f.Inputs}
@@ -212,7 +214,7 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 	return []Call{g.Call()}, nil
 }
 
-// inArena is the address of an operand in the first agent's arena.
+// inArena returns the address of an operand in the first agent's arena.
 func (f Fleet) inArena(r device.Ref) (Address, error) {
 	if r.Space != device.Arena {
 		return 0, fmt.Errorf("operand %s: want one in the arena", r)
@@ -231,7 +233,7 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 			return nil, err
 		}
 	}
-	// The kernel takes logits and gradients as lying in one arena each.
+	// The kernel requires logits and gradients in one arena per agent.
 	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0],
 		c.Dims[1], c.Attr)
 	return append(calls, f.scaleLoss(at[1], c.Dims[0]*c.Dims[1])...), nil
@@ -251,7 +253,7 @@ func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
 	return []Call{squares, sum}, nil
 }
 
-// squares is the sums of squares of a HalfSquare's blocks, in the scratch.
+// squares computes the sums of squares of a HalfSquare's blocks into the scratch.
 func (f Fleet) squares(c *device.Call) (Call, error) {
 	in, err := f.operands(c.In...)
 	if err != nil {
@@ -273,16 +275,16 @@ func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
 		o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
 }
 
-// UpdateEach is Update for all agents, whose vectors of n numbers are listed in device memory:
-// Params and Grads of the Fleet, their lambdas, and their heavy balls, or 0 for none.
+// UpdateEach is Update for all agents. Their vectors of n numbers are listed in device memory:
+// Params and Grads of the Group, lambdas, and momenta, or 0 for none.
 func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
 	l := over(n)
 	l.Grid[2] = uint32(f.Agents)
 	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
 }
 
-// Collect copies length numbers of each of several arenas, apart numbers from each other, behind
-// one another.
+// Collect copies length numbers from each of several arenas, stride numbers apart, to consecutive
+// places.
 func Collect(out, arenas Address, apart, length, agents int) Call {
 	return call("collect", over(agents*length), out, arenas, apart, length, agents)
 }

@@ -11,8 +11,8 @@ import (
 	"fspda/model"
 )
 
-// Three agents that compute together get, each, the gradient and the loss of a CPU program of its
-// own, to the last bit, in many launches or one.
+// Three agents that compute together each get the gradient and loss of a CPU program, bit by bit,
+// with separate launches and with the megakernel.
 func TestFleet(t *testing.T) {
 	h := onHost(t)
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 	}
 }
 
-// The gradient of figure 1's network with weight decay takes as few phases as it can: forward,
+// The gradient of figure 1's network with weight decay takes the minimal number of phases: forward,
 // backward, and the decay of the last bias.
 func TestFleetPhases(t *testing.T) {
 	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
@@ -142,7 +142,7 @@ func TestFleetPhases(t *testing.T) {
 	}
 }
 
-// Code that agents do not run together is refused with the kernel's name.
+// Lower rejects code that Group does not support, and names the kernel.
 func TestFleetRefuses(t *testing.T) {
 	_, err := kernels.Fleet{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv,
 		Name: "layer1.conv"}}})
@@ -151,7 +151,7 @@ func TestFleetRefuses(t *testing.T) {
 	}
 }
 
-// All agents' local steps in one launch are those of each by itself.
+// UpdateEach does the same as Update for each agent.
 func TestUpdateEach(t *testing.T) {
 	h := onHost(t)
 	const agents, n = 3, 700

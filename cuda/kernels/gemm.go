@@ -31,37 +31,37 @@ var _ = define("gemm.cu",
 	"gemm_tn_bytes_tf32 "+gemmTNBytes,
 )
 
-// Operand is a matrix of each agent, Offset numbers into a vector of the agent's. List is where the
-// vectors' addresses lie in device memory; where it is 0, there is one agent, whose vector is At.
-// The zero Operand is none.
+// Operand is a matrix of each agent, at Offset in a vector of the agent. List is the address of the
+// list of vectors in device memory; if it is 0, there is one agent, whose vector is At. The zero
+// Operand is none.
 type Operand struct {
 	List, At Address
 	Offset   int
 }
 
-// Coded is the examples of all agents as bytes: number j of example i of agent z is Scale·b + Shift
-// for byte b = Bytes[Rows[z·examples+i]·features+j].
+// ByteInputs is the examples of all agents as bytes: number j of example i of agent z is Scale·b +
+// Shift, with byte b = Bytes[Rows[z·examples+i]·features+j].
 type Coded struct {
 	Bytes, Rows  Address // of uint8 and int32
 	Scale, Shift float32
 }
 
-// After is what becomes of each element c of a product.
+// GemmEpilogue is the operation applied to each element c of a product.
 type After int
 
 const (
 	Nothing         After = iota
-	AddBias               // c + with[j]
-	BiasThenSigmoid       // 1/(1+exp(-(c + with[j])))
-	BiasThenReLU          // max(c + with[j], 0)
-	BySigmoid             // c·y·(1-y), y = with[i][j]
-	ByReLU                // c where with[i][j] > 0, else 0
-	AddScaled             // c + Factor·with[i][j]
+	AddBias               // c + aux[j]
+	BiasThenSigmoid       // 1/(1+exp(-(c + aux[j])))
+	BiasThenReLU          // max(c + aux[j], 0)
+	BySigmoid             // c·y·(1-y), y = aux[i][j]
+	ByReLU                // c where aux[i][j] > 0, else 0
+	AddScaled             // c + Factor·aux[i][j]
 )
 
-// Gemm is a product of float32 for each of several agents, in one launch and with the bits of
-// cpu.Gemm and what follows it there: what the kernels of dense layers are made of. cuBLAS is
-// faster for large products and does not have those bits.
+// Gemm is a float32 product for each of several agents, in one launch, with the bits of cpu.Gemm
+// and an epilogue: the kernels of dense layers. cuBLAS is faster for large products but has other
+// bits.
 type Gemm struct {
 	Agents  int
 	M, N, K int
@@ -69,19 +69,21 @@ type Gemm struct {
 	// k×n (LinearGradX), or "tn" for Aᵀ·B with A k×m and B k×n (LinearGradW).
 	Form    string
 	A, B, C Operand
-	Bytes   *Coded // instead of A in form nt, and of B in form tn
+	Bytes   *Coded // replaces A in form nt, and B in form tn
 	Then    After
-	With    Operand // what Then looks at
+	With    Operand // operand of the epilogue
 	Factor  float32
-	Sums    Operand // form tn: the column sums of A, if wanted: the gradient of a bias
-	Element Element // F16 or BF16: round the factors to that and use tensor cores, on GPUs from sm_80 on
-	Round   bool    // of 16 bits: round C too
-	Scalers Address // of 16 bits: a list of the agents' Scalers, by which products are divided; 0: none
-	TF32    bool    // round the factors to tf32 and use tensor cores, on GPUs from sm_80 on; the others take float32
+	Sums    Operand // form tn: the column sums of A, the gradient of a bias; optional
+	Element Element // F16 or BF16: round the factors and use tensor cores, on GPUs from sm_80
+	Round   bool    // with F16 or BF16: round C too
+	// with F16 or BF16: a list of the agents' Scalers, by which products are divided; 0 for none
+	Scalers Address
+	// round the factors to TF32 and use tensor cores, on GPUs from sm_80; others use float32
+	TF32 bool
 }
 
-// largeFrom is how many blocks of 64×64 elements fill any GPU: with fewer, blocks of 32×32 spread
-// better.
+// largeFrom is the number of blocks of 64×64 elements that fills any GPU. With fewer blocks, blocks
+// of 32×32 spread better.
 const largeFrom = 400
 
 func (g Gemm) side() int {
@@ -92,7 +94,7 @@ func (g Gemm) side() int {
 	return 32
 }
 
-// shape is the side of a block's part of C, its threads, and the kernel.
+// shape returns the side of a block's part of C, its threads, and the kernel's name.
 func (g Gemm) shape() (side, threads int, name string) {
 	side = g.side()
 	threads, name = side*side/16, fmt.Sprintf("gemm_%s_%d", g.Form, side)
@@ -112,7 +114,7 @@ func (g Gemm) shape() (side, threads int, name string) {
 	return side, threads, name
 }
 
-// Call makes the products.
+// Call returns the launch of the products.
 func (g Gemm) Call() Call {
 	if g.Bytes != nil && g.Form == "nn" {
 		panic("kernels: a product of bytes of form nn, want nt or tn")

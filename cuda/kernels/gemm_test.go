@@ -9,7 +9,7 @@ import (
 	"fspda/device"
 )
 
-// each is a matrix for each agent somewhere in a vector of its own, and the operand that finds it.
+// each creates a matrix for each agent, inside a vector of its own, and the operand for it.
 func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Operand) {
 	var all [][]float32
 	var list []kernels.Address
@@ -20,11 +20,10 @@ func each(h *host, agents, n, offset int, seed uint64) ([][]float32, kernels.Ope
 	return all, kernels.Operand{List: at(h, list), Offset: offset}
 }
 
-// shapes reach over one tile and over several, one chunk of products and several, in small and
-// large blocks.
+// shapes cover one tile and several, one chunk of products and several, small and large blocks.
 var shapes = []struct{ agents, m, n, k int }{{2, 1, 1, 1}, {3, 33, 10, 100}, {1, 9, 65, 385}, {1, 16, 9, 784}}
 
-// A forward and a backward pass through a dense layer have the CPU's bits.
+// Forward and backward passes through a dense layer have the CPU's bits.
 func TestGemmLayers(t *testing.T) {
 	h := onHost(t)
 	for _, s := range shapes {
@@ -80,7 +79,7 @@ func TestGemmLayers(t *testing.T) {
 	}
 }
 
-// Large products take large blocks, which changes no bit.
+// Large products use large blocks, with the same bits.
 func TestGemmLarge(t *testing.T) {
 	h := onHost(t)
 	const m, n, k = 1300, 1250, 3
@@ -109,7 +108,7 @@ func TestGemmLarge(t *testing.T) {
 	}
 }
 
-// Examples that stay bytes give what their numbers would.
+// Products of byte inputs equal those of their numbers.
 func TestGemmBytes(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k, stored = 2, 37, 12, 49, 90
@@ -140,8 +139,8 @@ func TestGemmBytes(t *testing.T) {
 	}
 }
 
-// forms are the ways in which A and B may lie: where A[i][p] and B[p][j] of an m×k and a k×n matrix
-// are.
+// forms returns, for each storage order, the offsets of A[i][p] and B[p][j] of an m×k and a k×n
+// matrix.
 func forms(m, n, k int) map[string]func(i, j, p int) (a, b int) {
 	return map[string]func(i, j, p int) (int, int){
 		"nt": func(i, j, p int) (int, int) { return i*k + p, j*k + p },
@@ -150,12 +149,12 @@ func forms(m, n, k int) map[string]func(i, j, p int) (a, b int) {
 	}
 }
 
-// rounded is a number of tf32.
+// rounded rounds to TF32.
 func rounded(v float32) float64 {
 	return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
 }
 
-// Products on tensor cores are those of numbers of tf32, but for the rounding of the sums.
+// Products on tensor cores equal those of TF32 factors, except for the rounding of sums.
 func TestGemmTF32(t *testing.T) {
 	h := onHost(t)
 	for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 8}} {
@@ -194,7 +193,7 @@ func TestGemmTF32(t *testing.T) {
 	}
 }
 
-// Bytes on tensor cores give what their numbers do.
+// Products of byte inputs on tensor cores equal those of their numbers.
 func TestGemmBytesTF32(t *testing.T) {
 	h := onHost(t)
 	const m, n, k, stored = 37, 12, 49, 90

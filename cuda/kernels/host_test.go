@@ -31,10 +31,10 @@ func onHost(t testing.TB) *host {
 	return &host{t: t, library: l}
 }
 
-// at is the address of a slice.
+// at returns the address of a slice.
 func at[T any](h *host, s []T) kernels.Address { return hostrun.At(&h.memory, s) }
 
-// copied puts a copy of a slice where kernels can write it.
+// copied copies a slice to memory that kernels can write.
 func copied[T any](h *host, s []T) ([]T, kernels.Address) {
 	c := append(make([]T, 0, len(s)), s...)
 	return c, at(h, c)
@@ -47,7 +47,7 @@ func (h *host) run(calls ...kernels.Call) {
 	}
 }
 
-// numbers is n normal numbers of float32.
+// numbers returns n normally distributed float32 numbers.
 func numbers(seed uint64, n int) []float32 {
 	s := rng.New(seed, "test")
 	v := make([]float32, n)
@@ -57,7 +57,7 @@ func numbers(seed uint64, n int) []float32 {
 	return v
 }
 
-// sameBits fails unless got has the bits of want.
+// sameBits fails the test unless got and want are bit-identical.
 func sameBits(t testing.TB, what string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -70,7 +70,7 @@ func sameBits(t testing.TB, what string, got, want []float32) {
 	}
 }
 
-// randomBytes is n random bytes.
+// randomBytes returns n random bytes.
 func randomBytes(n int) []uint8 {
 	s := rng.New(1, "test")
 	b := make([]uint8, n)

@@ -6,17 +6,16 @@ import (
 	"strings"
 )
 
-// Address is where something lies in the memory of a device. 0 stands for nothing, where a kernel
-// allows that.
+// Address is an address in device memory. 0 stands for none, where a kernel allows that.
 type Address uint64
 
-// Region is bytes of the host, and where they lie on a device.
+// Region is bytes of the host and their address on a device.
 type Region struct {
 	At    Address
 	Bytes []byte
 }
 
-// Kind is how a parameter is passed.
+// Kind is the type of a parameter.
 type Kind byte
 
 const (
@@ -35,39 +34,39 @@ type Param struct {
 	Kind Kind
 }
 
-// Kernel is a function of a cubin.
+// Kernel is a kernel function of a cubin.
 type Kernel struct {
 	Name   string
-	Unit   string // the file that has it: "vector.cu"
+	Unit   string // source file: "vector.cu"
 	Params []Param
 
-	step int // its place in steps, from 1 on; 0: it does not march
+	step int // number in megakernelCommands, from 1 on; 0: not in the megakernel
 }
 
-// Launch is the geometry of a launch: blocks, threads of a block, bytes of dynamic shared memory.
+// Launch is the geometry of a launch: blocks, threads per block, bytes of dynamic shared memory.
 type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32
-	Together    bool // blocks wait for each other: the launch is a cooperative one
+	Together    bool // blocks wait for each other: use a cooperative launch
 }
 
-// Call is a kernel with arguments, one slot for each parameter, and geometry.
+// Call is a kernel with its arguments, one 64-bit slot per parameter, and geometry.
 type Call struct {
 	Kernel *Kernel
 	Launch
 	Args []uint64
 }
 
-// Empty says that there is nothing to do. A launch without blocks would be an error of the driver.
+// Empty reports whether the grid has no blocks. The driver rejects such a launch.
 func (c Call) Empty() bool { return c.Grid[0] == 0 || c.Grid[1] == 0 || c.Grid[2] == 0 }
 
-// table has every kernel by name.
+// table maps names to kernels.
 var table = map[string]*Kernel{}
 
-// names lists the kernels in the order of their definition.
+// names lists the kernels in the order of definition.
 var names []string
 
-// All lists every kernel, unit by unit.
+// All returns all kernels, unit by unit.
 func All() []*Kernel {
 	all := make([]*Kernel, len(names))
 	for i, n := range names {
@@ -76,8 +75,8 @@ func All() []*Kernel {
 	return all
 }
 
-// define adds the kernels of a unit to the table. A line has the name of a kernel and its
-// parameters, each with its kind: "gather dst:p src:p idx:p k:l".
+// define adds kernels of a unit to the table. A line has the name of a kernel and its parameters
+// with their kinds: "gather dst:p src:p idx:p k:l".
 func define(unit string, lines ...string) string {
 	for _, line := range lines {
 		fields := strings.Fields(line)
@@ -98,7 +97,7 @@ func define(unit string, lines ...string) string {
 	return unit
 }
 
-// Kinds are the kinds of the parameters as letters, in their order.
+// Kinds returns the kinds of the parameters as letters, in order.
 func (k *Kernel) Kinds() string {
 	var s strings.Builder
 	for _, p := range k.Params {
@@ -107,8 +106,8 @@ func (k *Kernel) Kinds() string {
 	return s.String()
 }
 
-// call makes a call. It panics if the arguments do not fit the table, which is a bug of this
-// package, or a size does not fit its parameter.
+// call returns a call of a kernel. It panics if the arguments do not match the table, which is a
+// bug of this package, or if a size exceeds its parameter's type.
 func call(name string, l Launch, args ...any) Call {
 	k := table[name]
 	if k == nil || len(args) != len(k.Params) {
@@ -152,13 +151,13 @@ func slot(k *Kernel, p Param, arg any) uint64 {
 	panic(fmt.Sprintf("kernels: %s of %s is a %T, want kind %c", p.Name, k.Name, arg, p.Kind))
 }
 
-// Threads of a block of the kernels that work on each number by itself.
+// threads is the number of threads per block of elementwise kernels.
 const threads = 256
 
-// over is the geometry of n threads, in blocks of the usual size.
+// over returns the geometry of n threads in blocks of the usual size.
 func over(n int) Launch { return blocks(n, threads) }
 
-// blocks is the geometry of n threads in blocks of size.
+// blocks returns the geometry of n threads in blocks of the given size.
 func blocks(n, size int) Launch {
 	return Launch{Grid: [3]uint32{uint32((n + size - 1) / size), 1, 1}, Block: [3]uint32{uint32(size), 1, 1}}
 }

@@ -20,7 +20,7 @@ var _ = defineEach("layer.cu", shortElements,
 	"column_sums_%s dst:p a:p m:i n:i",
 )
 
-// Activation is what follows the bias of a dense layer.
+// Activation is the function applied after the bias of a dense layer.
 type Activation int
 
 const (
@@ -30,8 +30,8 @@ const (
 	TanhOf
 )
 
-// Bias adds b[j] to every column of an m×n matrix in place, and applies the activation, with the
-// bits of device.Linear and its fused kin. TanhOf is two calls.
+// Bias adds b[j] to every element of column j of an m×n matrix in place, and applies the
+// activation, with the bits of device.Linear and its fused variants. TanhOf takes two calls.
 func Bias(y, b Address, m, n int, then Activation) []Call {
 	name := [...]string{"bias", "bias_sigmoid", "bias_relu", "bias"}[then]
 	calls := []Call{call(name, over(m*n), y, b, m*n, n)}
@@ -41,36 +41,35 @@ func Bias(y, b Address, m, n int, then Activation) []Call {
 	return calls
 }
 
-// Activate applies an activation, which is not Identity, to n numbers.
+// Activate applies an activation other than Identity to n numbers.
 func Activate(y, x Address, n int, f Activation) Call {
 	name := [...]string{SigmoidOf: "sigmoid", ReLUOf: "relu", TanhOf: "tanh_forward"}[f]
 	return call(name, over(n), y, x, n)
 }
 
-// ActivateGrad is the gradient of an activation, which is not Identity, by its output y. dx may be
-// dy.
+// ActivateGrad computes the gradient of an activation other than Identity from its output y. dx may
+// be dy.
 func ActivateGrad(dx, y, dy Address, n int, f Activation) Call {
 	name := [...]string{SigmoidOf: "sigmoid_grad", ReLUOf: "relu_grad", TanhOf: "tanh_grad"}[f]
 	return call(name, over(n), dx, y, dy, n)
 }
 
-// ColumnSums adds up the rows of an m×n matrix in float64, from the first to the last: the gradient
-// of a bias.
+// ColumnSums sums the rows of an m×n matrix in float64, in order: the gradient of a bias.
 func ColumnSums(dst, a Address, m, n int) Call {
 	return call("column_sums", blocks((n+31)/32*threads, threads), dst, a, m, n)
 }
 
-// BiasShort is Bias of a matrix of 16 bits, by a bias of float32. There is no TanhOf.
+// BiasHalf is Bias for a 16-bit matrix and a float32 bias. It does not support TanhOf.
 func BiasShort(e Element, y, b Address, m, n int, then Activation) Call {
 	return call(e.name("activate"), over(m*n), y, y, b, m*n, n, shortActivation(then))
 }
 
-// ActivateShort is Activate of numbers of 16 bits. There is no TanhOf.
+// ActivateHalf is Activate for 16-bit numbers. It does not support TanhOf.
 func ActivateShort(e Element, y, x Address, n int, f Activation) Call {
 	return call(e.name("activate"), over(n), y, x, Address(0), n, 1, shortActivation(f))
 }
 
-// ActivateGradShort is ActivateGrad of numbers of 16 bits. There is no TanhOf.
+// ActivateGradHalf is ActivateGrad for 16-bit numbers. It does not support TanhOf.
 func ActivateGradShort(e Element, dx, y, dy Address, n int, f Activation) Call {
 	return call(e.name("activate_grad"), over(n), dx, y, dy, n, shortActivation(f))
 }
@@ -82,13 +81,13 @@ func shortActivation(f Activation) int {
 	return int(f)
 }
 
-// Weigh computes y = p·a + q·b of n numbers of 16 bits, in float32. b may be 0 for none; y may be a
-// or b.
+// WeightedSum computes y = p·a + q·b for n 16-bit numbers, in float32. b may be 0 for none; y may
+// be a or b.
 func Weigh(e Element, y, a, b Address, p, q float32, n int) Call {
 	return call(e.name("weigh"), over(n), y, a, b, p, q, n)
 }
 
-// ColumnSumsShort is ColumnSums of a matrix of 16 bits.
+// ColumnSumsHalf is ColumnSums for a 16-bit matrix.
 func ColumnSumsShort(e Element, dst, a Address, m, n int) Call {
 	return call(e.name("column_sums"), blocks((n+31)/32*threads, threads), dst, a, m, n)
 }

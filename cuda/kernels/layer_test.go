@@ -17,8 +17,8 @@ func onCPUCall(t testing.TB, k device.Kernel, dims []int, attr float64, in, out 
 	}
 }
 
-// rough is numbers that also hold what is hard: zeros of both signs, large and small ones,
-// infinities and NaN.
+// rough returns numbers that include difficult values: zeros of both signs, large and small
+// numbers, infinities and NaN.
 func rough(seed uint64, n int) []float32 {
 	v := numbers(seed, n)
 	for i := range v {
@@ -56,7 +56,7 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// tanh is not among the CPU's kernels: its twin is the library's, within an ulp.
+// The CPU engine has no tanh: it is compared with the Go library's, within an ulp.
 func TestTanh(t *testing.T) {
 	h := onHost(t)
 	const n = 515
@@ -81,8 +81,7 @@ func TestTanh(t *testing.T) {
 	}
 }
 
-// A bias and what follows is what the CPU's fused layers do after the product, here one with an
-// identity.
+// Bias does the same as the CPU's fused layers after the product, here with an identity matrix.
 func TestBias(t *testing.T) {
 	h := onHost(t)
 	const m, n = 33, 10
@@ -121,7 +120,7 @@ func TestLoss(t *testing.T) {
 		logits, labels := numbers(1, m*n), make([]float32, m)
 		for i := range labels {
 			labels[i] = float32(i * 7 % n)
-			logits[i*n+int(labels[i])] *= float32(1 + i%5*10) // some rows are sure
+			logits[i*n+int(labels[i])] *= float32(1 + i%5*10) // some rows are nearly certain
 		}
 		for _, smooth := range []float64{0, 0.1} {
 			loss, want := make([]float32, 1), make([]float32, 1)
@@ -134,7 +133,8 @@ func TestLoss(t *testing.T) {
 			sameBits(t, "gradient of the loss", d, wantD)
 			if smooth == 0 {
 				sameBits(t, "loss", loss, want)
-			} else if math.Abs(float64(loss[0]-want[0])) > 1.2e-7*float64(want[0]) { // the smoothed part is added in another order
+				// the smoothed part is summed in another order
+			} else if math.Abs(float64(loss[0]-want[0])) > 1.2e-7*float64(want[0]) {
 				t.Errorf("%d×%d: smoothed loss %v, want %v", m, n, loss[0], want[0])
 			}
 			if bad[0] != kernels.NoBadRow {
@@ -153,7 +153,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// The first label that is no class is found.
+// The first label that is not a class is reported.
 func TestBadLabels(t *testing.T) {
 	h := onHost(t)
 	const m, n = 40, 10

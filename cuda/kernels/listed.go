@@ -15,19 +15,19 @@ var _ = defineEach("listed.cu", allElements,
 	"end_gradient_%s grads:p arena:p params:p list:p scaler:p",
 )
 
-// Source is where a piece of a gradient is computed.
+// Source says where a piece of a gradient is computed.
 type Source int32
 
 const (
-	InPlace Source = iota // in the gradient
+	InPlace Source = iota // in the gradient vector
 	Whole                 // in the arena, as float32
 	Short                 // in the arena, in 16 bits
 )
 
-// Ending is a piece of the gradient that EndGradient brings to its final form: N numbers at To,
-// from rows of C numbers with room for Room, which lie at From, counted in numbers of the source.
-// Decay times the parameters from Weights on are added, unless that is negative. Scaled says that
-// the source is multiplied by the loss scale.
+// GradPiece is a piece of the gradient for FinishGradient: N numbers at To, from rows of C numbers
+// padded to Padded, starting at From, in numbers of the source. Decay times the parameters from
+// Weights on is added, unless Weights is negative. Scaled says that the source is multiplied by the
+// loss scale.
 type Ending struct {
 	Source            Source
 	From, To, Weights int
@@ -36,13 +36,13 @@ type Ending struct {
 	Decay             float32
 }
 
-// mostEnding is about how many numbers of a gradient a block takes.
+// maxGradPiece is about the number of numbers of a gradient that a block handles.
 const mostEnding = 8192
 
-// Split cuts an ending into pieces of whole rows, one for a block each.
+// Split divides a piece into pieces of whole rows, one per block.
 func (s Ending) Split() []Ending {
 	each := max(1, mostEnding/s.C) * s.C
-	if s.C == 1 { // a long row
+	if s.C == 1 { // contiguous
 		each = mostEnding
 	}
 	var all []Ending
@@ -57,7 +57,7 @@ func (s Ending) Split() []Ending {
 	return all
 }
 
-// AppendTo appends the ending as it lies in device memory.
+// AppendTo appends the piece in the layout of device memory.
 func (s Ending) AppendTo(b []byte) []byte {
 	scaled := 0
 	if s.Scaled {
@@ -72,19 +72,20 @@ func (s Ending) AppendTo(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(b, math.Float32bits(s.Decay))
 }
 
-// EndGradient ends the pieces of a gradient in a list of so many. scaler may be 0; else it divides
-// what is scaled, and is told where a number is not finite.
+// FinishGradient brings the count pieces of a list to their final form. If scaler is not 0, scaled
+// pieces are divided by its scale, and it records non-finite numbers.
 func EndGradient(e Element, grads, arena, params, list, scaler Address, count int) Call {
 	return call(e.name("end_gradient"), blocks(count*threads, threads), grads, arena, params, list, scaler)
 }
 
-// Move is a buffer of N numbers that MoveAverages moves towards A·x, where x lies in the arena.
+// Move is a buffer of N numbers whose moving average MoveAverages updates with A·x. x lies in the
+// arena.
 type Move struct {
 	X, Buffer, N int
 	A            float64
 }
 
-// AppendTo appends the move as it lies in device memory.
+// AppendTo appends the move in the layout of device memory.
 func (m Move) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.X))
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.Buffer))
@@ -92,25 +93,25 @@ func (m Move) AppendTo(b []byte) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(m.N))
 }
 
-// MoveAverages is MoveAverage for a list of so many buffers.
+// MoveAverages is MoveAverage for a list of count buffers.
 func MoveAverages(buffers, arena, momentum, list Address, count int) Call {
 	return call("move_averages", blocks(count*threads, threads), buffers, arena, momentum, list)
 }
 
-// Penalty is a term of a loss: Scale times the sum of the squares of N parameters.
+// Penalty is a term of a loss: Scale times the sum of squares of N parameters.
 type Penalty struct {
 	From, N int
 	Scale   float64
 }
 
-// Penalties is a list of terms in device memory: the pieces whose squares are summed, and the terms
+// Penalties is a list of terms in device memory: the ranges whose squares are summed, and the terms
 // that they belong to.
 type Penalties struct {
 	bytes          []byte
 	pieces, counts int
 }
 
-// PenaltiesOf makes the list.
+// NewPenalties builds the list.
 func PenaltiesOf(all []Penalty) Penalties {
 	p := Penalties{counts: len(all)}
 	var terms []byte
@@ -129,16 +130,16 @@ func PenaltiesOf(all []Penalty) Penalties {
 	return p
 }
 
-// Bytes is the list as it lies in device memory.
+// Bytes returns the list in the layout of device memory.
 func (p Penalties) Bytes() []byte { return p.bytes }
 
-// PartNumbers is how many numbers of float64 the scratch has.
+// PartNumbers returns the size of the scratch in float64 numbers.
 func (p Penalties) PartNumbers() int { return p.pieces }
 
-// Add adds the terms to start, one after the other, and writes the sum to out: with the bits of a
-// HalfSquare and an Add for each.
+// Add adds the terms to start, one by one, and writes the sum to out, with the bits of a HalfSquare
+// and an Add per term.
 func (p Penalties) Add(out, start, params, list, part Address) []Call {
-	const warps = 4 // of a block of sum_squares
+	const warps = 4 // per block of sum_squares
 	return []Call{
 		call("sum_squares", blocks(32*p.pieces, 32*warps), part, params, list, p.pieces),
 		call("add_penalties", blocks(threads, threads), out, start, part, list+16*Address(p.pieces), p.counts),

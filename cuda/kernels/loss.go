@@ -8,23 +8,22 @@ var _ = define("loss.cu",
 	"score_sums sums:p loss:p hits:p",
 )
 
-// NoBadRow is what the number of the first bad row begins with: no label was bad.
+// NoBadRow is the initial value of the first bad row: no label was bad.
 const NoBadRow = math.MaxUint32
 
-// rowsOver is the geometry of half a warp for each row.
+// rowsOver returns the geometry of half a warp per row.
 func rowsOver(m int) Launch { return blocks(16*m, 128) }
 
-// SoftmaxCrossEntropy is device.SoftmaxCrossEntropy with the label smoothing s: the mean loss to
-// loss (float32), the gradient to dlogits. rowLoss is scratch of m numbers of float64. bad (uint32)
-// is NoBadRow before; it becomes the first row whose label is no class, and what the kernel writes
-// is then of no use.
+// SoftmaxCrossEntropy is device.SoftmaxCrossEntropy with label smoothing s: it writes the mean loss
+// (float32) and the gradient dlogits. rowLoss is scratch of m float64 numbers. bad (uint32) must be
+// NoBadRow; it becomes the first row whose label is not a class, and then the results are
+// undefined.
 func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
 	return softmaxCrossEntropies(1, 0, loss, dlogits, logits, labels, rowLoss, bad, m, n, s)
 }
 
-// softmaxCrossEntropies is SoftmaxCrossEntropy for several agents, with m rows each. Their losses,
-// gradients and logits lie apart numbers behind each other; their labels and rows' losses follow
-// one another.
+// softmaxCrossEntropies is SoftmaxCrossEntropy for several agents with m rows each. Their losses,
+// gradients and logits are stride numbers apart; their labels and row losses are contiguous.
 func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int,
 	s float64) []Call {
 	return []Call{
@@ -34,8 +33,8 @@ func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, row
 	}
 }
 
-// Score is device.Score: three numbers of float32 to sums. rowLoss is scratch of m+1 numbers of
-// float64, hits one of two uint32 that are zero before and after, bad as in SoftmaxCrossEntropy.
+// Score is device.Score: it writes three float32 numbers to sums. rowLoss is scratch of m+1 float64
+// numbers. hits is two uint32 that are zero before and after. bad is as in SoftmaxCrossEntropy.
 func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
 	total := rowLoss + 8*Address(m)
 	return []Call{

@@ -8,24 +8,24 @@ import (
 
 var _ = define("march.cu", "march room:p list:p words:u control:u count:p")
 
-// MarchThreads is how many threads a block of a march has: MARCH_THREADS of march.cu.
+// MegakernelThreads is the number of threads per block of the megakernel: MEGAKERNEL_THREADS of
+// megakernel.cu.
 const MarchThreads = 256
 
 const (
-	marchControl = 1536 // CONTROL of march.cu
-	marchSlice   = 4608 // SLICE of march.cu
+	marchControl = 1536 // MAX_COMMAND_WORDS of megakernel.cu
+	marchSlice   = 4608 // SHARED_SLICE of megakernel.cu
 	marchShared  = 8*marchControl + MarchThreads/64*marchSlice
 )
 
-// step is a kernel that can be a step of a march: how many threads its blocks have, and its body
-// for a block.
+// megakernelCommand is a kernel that the megakernel can run: its threads per block, and its body.
 type step struct {
 	kernel  string
 	threads uint32
-	body    string // with %s for the block
+	body    string // %s stands for the block type
 }
 
-// steps are all of them. Their places are what march.cu calls them by.
+// megakernelCommands lists them. megakernel.cu refers to them by index.
 var steps = []step{
 	{"copy_words", 256, "copy_words_of<%s>"},
 	{"fill", 256, "fill_of<%s>"},
@@ -58,7 +58,7 @@ var steps = []step{
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<FastTN, %s>"},
 }
 
-// Kernels learn their places when all are in the table.
+// Stores the numbers of the commands once all kernels are in the table.
 func init() {
 	for i, s := range steps {
 		k := table[s.kernel]
@@ -69,7 +69,7 @@ func init() {
 	}
 }
 
-// stepsHeader is steps for march.cu.
+// commandsHeader returns the generated header of megakernel.cu.
 func stepsHeader() string {
 	var s strings.Builder
 	s.WriteString("#define MARCH_STEPS")
@@ -79,35 +79,35 @@ func stepsHeader() string {
 	return s.String() + "\n"
 }
 
-// Marches tells whether a call can be a step of a march.
+// Listable reports whether a call can be added to a CommandList.
 func (c Call) Marches() bool {
 	n := c.Kernel.step
 	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{steps[n-1].threads, 1, 1}
 }
 
-// March is calls that go to a GPU in one launch: phase after phase, and those of a phase at the
-// same time. What arguments point to may travel with them. A March is written to memory of the host
-// that the GPU reads, and can be used again.
+// CommandList is a list of kernel calls that the megakernel runs in one launch, phase by phase; the
+// calls of a phase run at the same time. Data that arguments point to can be sent with the list. A
+// CommandList is written to host memory that the GPU reads, and can be reused.
 type March struct {
-	room   Address // where the GPU will have it
+	room   Address // address of the copy on the GPU
 	buffer []byte
-	data   int // bytes of the buffer that arguments point to
+	data   int // bytes of data at the start of the buffer
 	phases [][]marching
 	steps  int
 	args   int
 }
 
-// marching is a call with its data at some place.
+// listedCall is a call with the address of its data.
 type marching struct {
 	Call
 	data Address
 }
 
-// Nowhere is an address of data whose place is not known yet: see AddWith. Up to 2³² bytes behind
-// it there is no memory, and no argument has such bits.
+// DataBase is a placeholder for the address of a call's data before it is known: see AddWithData.
+// Addresses in the next 2³² bytes refer to data. No real address or other argument has these bits.
 const Nowhere Address = 0x7ff1 << 48
 
-// arg is an argument as the GPU is to see it.
+// arg returns an argument with the data's address filled in.
 func (c *marching) arg(i int) uint64 {
 	if v := c.Args[i]; v-uint64(Nowhere) >= 1<<32 {
 		return v
@@ -115,8 +115,8 @@ func (c *marching) arg(i int) uint64 {
 	return c.Args[i] - uint64(Nowhere) + uint64(c.data)
 }
 
-// Begin empties a march, which is to be written to buffer and will be copied to room, where as many
-// bytes are. Both begin at a multiple of 16 bytes.
+// Reset empties the list. It will be written to buffer and copied to the same number of bytes at
+// deviceList. Both must be aligned to 16 bytes.
 func (m *March) Begin(room Address, buffer []byte) {
 	m.room, m.buffer = room, buffer
 	m.data, m.steps, m.args = 0, 0, 0
@@ -127,16 +127,16 @@ func (m *March) Begin(room Address, buffer []byte) {
 	m.phases = m.phases[:0]
 }
 
-// Steps is how many there are.
+// Len returns the number of calls.
 func (m *March) Steps() int { return m.steps }
 
-// Bare tells whether nothing travels with the steps.
+// HasData reports whether data is sent with the calls.
 func (m *March) Bare() bool { return m.data == 0 }
 
-// Phases is how many there are.
+// Phases returns the number of phases.
 func (m *March) Phases() int { return len(m.phases) }
 
-// All are the calls of all phases, one after the other: what the march does, as launches.
+// Calls returns the calls of all phases in order, for separate launches.
 func (m *March) All() []Call {
 	var all []Call
 	for _, calls := range m.phases {
@@ -152,37 +152,37 @@ func (m *March) All() []Call {
 	return all
 }
 
-// even rounds a number of bytes up to what is copied at a time.
+// align16 rounds a number of bytes up to the unit that is copied.
 func even(bytes int) int { return (bytes + 15) &^ 15 }
 
-// control is how many bytes phases, steps and arguments take.
+// commandBytes returns the size of phases, commands and arguments.
 func (m *March) control(phases, steps, args int) int {
 	return even(8*(1+(phases+1)/2) + stepBytes*steps + 8*args)
 }
 
-// stepBytes is the size of a Step of march.cu.
+// commandSize is the size of a Command of megakernel.cu.
 const stepBytes = 24
 
-// Fits tells whether there is room for so many more steps, with so many arguments, in phases before
-// limit, and for so many bytes of data.
+// Fits reports whether the buffer can hold more commands with a number of arguments, in phases
+// before limit, and more bytes of data.
 func (m *March) Fits(limit, steps, args, data int) bool {
 	return m.data+even(data)+m.control(max(limit, len(m.phases)), m.steps+steps, m.args+args) <= len(m.buffer)
 }
 
-// Data is where bytes of data are to be written, and where the GPU will have them. There must be
-// room: see Fits.
+// Data reserves bytes of data and returns the host memory to write and its address on the GPU.
+// There must be space: see Fits.
 func (m *March) Data(bytes int) ([]byte, Address) {
 	at := m.data
 	m.data += even(bytes)
 	return m.buffer[at : at+bytes], m.room + Address(at)
 }
 
-// Add puts a call in a phase, from 0 on. There must be room: see Fits. It panics if the call does
-// not march. The arguments must stay as they are.
+// Add adds a call to a phase, counted from 0. There must be space: see Fits. It panics if the call
+// is not Listable. The arguments must not change afterwards.
 func (m *March) Add(phase int, c Call) { m.AddWith(phase, c, 0) }
 
-// AddWith is Add of a call that was made with addresses from Nowhere on: they stand for data and
-// what lies behind it.
+// AddWithData is Add for a call whose arguments contain addresses from DataBase on. They are
+// replaced by addresses from data on.
 func (m *March) AddWith(phase int, c Call, data Address) {
 	if !c.Marches() {
 		panic(fmt.Sprintf("kernels: %s with blocks %v is no step of a march", c.Kernel.Name, c.Block))
@@ -192,7 +192,7 @@ func (m *March) AddWith(phase int, c Call, data Address) {
 	}
 	for len(m.phases) <= phase {
 		if n := len(m.phases); cap(m.phases) > n {
-			m.phases = m.phases[:n+1] // with the room of an earlier march
+			m.phases = m.phases[:n+1] // reuses the memory of an earlier list
 		} else {
 			m.phases = append(m.phases, nil)
 		}
@@ -202,8 +202,8 @@ func (m *March) AddWith(phase int, c Call, data Address) {
 	m.args += len(c.Args)
 }
 
-// Call writes the march, and returns its launch on so many blocks, for which list is where the GPU
-// reads the buffer. count is a uint32 of the device's memory, 0 before its first march.
+// Call writes the list and returns the launch of the megakernel with a number of blocks. list is
+// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
 func (m *March) Call(list, count Address, blocks int) Call {
 	size := m.control(len(m.phases), m.steps, m.args)
 	m.write(m.buffer[m.data : m.data+size])
@@ -212,10 +212,10 @@ func (m *March) Call(list, count Address, blocks int) Call {
 	return call("march", l, m.room, list, (m.data+size)/8, size/8, count)
 }
 
-// Bytes is what the GPU copies, once Call has written it.
+// Bytes returns the part of the buffer that the GPU copies, once Call has written it.
 func (m *March) Bytes() []byte { return m.buffer[:m.data+m.control(len(m.phases), m.steps, m.args)] }
 
-// write writes phases, steps and arguments.
+// write writes phases, commands and arguments.
 func (m *March) write(b []byte) {
 	order := binary.LittleEndian
 	order.PutUint64(b, uint64(len(m.phases)))

@@ -10,7 +10,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// hostMarch is a march on the host.
+// hostList is a command list on the host.
 type hostMarch struct {
 	kernels.March
 	h          *host
@@ -28,7 +28,7 @@ func (m *hostMarch) begin() {
 	m.Begin(at(m.h, m.room), unsafe.Slice((*byte)(unsafe.Pointer(&m.list[0])), 8*len(m.list)))
 }
 
-// add adds phases behind those that are there.
+// add appends phases.
 func (m *hostMarch) add(phases ...[]kernels.Call) {
 	first := m.Phases()
 	for i, calls := range phases {
@@ -49,7 +49,7 @@ func (m *hostMarch) run(blocks int) {
 	}
 }
 
-// vectors are what a march works on, and a few numbers of them.
+// vectors holds the operands of a command list: long and short vectors.
 type vectors struct {
 	all, few []kernels.Address
 	held     [][]float32
@@ -73,8 +73,8 @@ func newVectors(h *host) *vectors {
 	return v
 }
 
-// phase is calls that do not depend on each other: they read the last three vectors, as they come,
-// and write the others.
+// phase returns calls that do not depend on each other: they read the last three vectors, in random
+// order, and write the others.
 func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	a := func() float32 { return float32(s.IntN(9)-4) / 8 }
 	s.Shuffle(len(v.all), func(i, j int) {
@@ -99,8 +99,8 @@ func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	}
 }
 
-// A march leaves what its calls leave one after the other, on any number of blocks, and again;
-// whether its list is short or long.
+// The megakernel computes the same as its calls one by one, on any number of blocks, repeatedly,
+// for short and long lists.
 func TestMarch(t *testing.T) {
 	h := onHost(t)
 	m := h.newMarch(64 << 10)
@@ -128,7 +128,8 @@ func TestMarch(t *testing.T) {
 	}
 }
 
-// What does not march, or not with such blocks, is known; and a full list too.
+// Listable rejects kernels that are not commands and other block sizes, and Fits rejects calls that
+// exceed the buffer.
 func TestMarchRefuses(t *testing.T) {
 	if kernels.Iota(256, 0, 5).Marches() || !kernels.Fill(256, 5, 0).Marches() {
 		t.Error("iota marches, or fill does not")

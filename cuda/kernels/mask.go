@@ -20,10 +20,10 @@ var _ = define("mask.cu",
 	"bernoulli dst:p capacity:l end:l survival:p guide:p longest:i state:p count:p",
 )
 
-// Iota writes start, start+1, ... as n numbers of uint32: the mask all.
+// Iota writes start, start+1, ... as n uint32 numbers: the mask "all".
 func Iota(dst Address, start uint32, n int) Call { return call("iota", over(n), dst, int(start), n) }
 
-// StreamKey writes the counter of the stream rng.New(seed, name, key...) to a uint64, where base is
+// StreamKey writes the counter of the stream rng.New(seed, name, key...) to a uint64. base is
 // rng.Base(seed, name).
 func StreamKey(counter Address, base uint64, key ...uint64) Call {
 	if len(key) > 4 {
@@ -39,7 +39,7 @@ func setCounter(counter Address, s rng.Stream) Call {
 	return call("store64", blocks(1, 32), counter, s.Counter())
 }
 
-// Block draws the mask block of dist: k adjacent ones of d coordinates, cyclic.
+// Block draws dist's mask "block": k adjacent coordinates of d, cyclically.
 func Block(dst Address, d, k int, s rng.Stream) []Call {
 	start := s.IntN(d)
 	wrapped := max(0, start+k-d) // these come first
@@ -50,12 +50,11 @@ func Block(dst Address, d, k int, s rng.Stream) []Call {
 	return append(calls, Iota(dst+4*Address(wrapped), uint32(start), k-wrapped))
 }
 
-// StratifiedScratch is the scratch of Stratified, to be written before its first use. Every use
-// leaves it so.
+// StratifiedScratch is the initial value of the scratch of Stratified. Each use restores it.
 var StratifiedScratch = [2]uint32{math.MaxUint32, 0}
 
-// Stratified draws the mask stratified of dist: k of d coordinates, as k numbers of uint32. counter
-// is a uint64, scratch StratifiedScratch.
+// Stratified draws dist's mask "stratified": k of d coordinates, as uint32 numbers. counter is a
+// uint64, scratch is StratifiedScratch.
 func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) []Call {
 	f := filler{dst: dst, counter: counter, scratch: scratch, shorter: d / k}
 	if extra := uint64(d % k); extra != 0 {
@@ -65,7 +64,7 @@ func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) [
 	if f.part == 0 {
 		return []Call{setCounter(counter, s), f.fill(0, k, 0, 0)}
 	}
-	// The cuts are turned by an offset: first come the blocks that have passed the end, then the
+	// The blocks are rotated by an offset: first come the blocks that passed the end, then the
 	// others; one straddles the end.
 	offset := s.IntN(d)
 	begin := func(b int) int {
@@ -87,12 +86,12 @@ func Stratified(dst Address, d, k int, s rng.Stream, counter, scratch Address) [
 	}, Call.Empty)
 }
 
-// StratifiedFrom is Stratified from the stream that has come to a counter.
+// StratifiedFrom is Stratified with a stream that starts at a counter.
 func StratifiedFrom(dst Address, d, k int, from uint64, counter, scratch Address) []Call {
 	return Stratified(dst, d, k, rng.FromCounter(from), counter, scratch)
 }
 
-// firstWhere is the first of 0..n-1 at which is, which once true stays true, holds; or n.
+// firstWhere returns the first of 0..n-1 for which a monotone predicate holds, or n.
 func firstWhere(n int, is func(int) bool) int {
 	lo := 0
 	for hi := n; lo < hi; {
@@ -105,31 +104,32 @@ func firstWhere(n int, is func(int) bool) int {
 	return lo
 }
 
-// filler fills parts of a stratified mask.
+// filler draws parts of a stratified mask.
 type filler struct {
 	dst, counter, scratch Address
 	shorter               int
 	part                  uint64
 }
 
-// fill draws from count blocks, the first of which is first and begins at coordinate begin, to
-// place at of the mask.
+// fill draws from count blocks, starting at block first, which begins at coordinate begin, to
+// position at of the mask.
 func (f filler) fill(at, count, begin, first int) Call {
 	return call("stratified", over((count+1)/2), f.dst+4*Address(at), count, begin, f.shorter, f.part, uint64(first),
 		f.counter, f.scratch)
 }
 
-// SubsetWords is how many numbers of uint32, zero before its first use, Subset needs as its bitmap.
+// SubsetWords returns the size of Subset's bitmap in uint32 numbers, which must be zero before its
+// first use.
 func SubsetWords(d int) int { return (d + 31) / 32 }
 
-// Subset draws the mask randk of dist: k of d coordinates. words is scratch of SubsetWords(d)
-// numbers, counter a uint64.
+// Subset draws dist's mask "randk": k of d coordinates. words is scratch of SubsetWords(d) numbers,
+// counter a uint64.
 func Subset(dst Address, d, k int, s rng.Stream, counter, words Address) []Call {
 	return Layers(dst, []int{d}, []int{k}, s, counter, words)
 }
 
-// Layers draws the mask randk-per-layer of dist: so many coordinates of each tensor. words is
-// scratch for the longest of them.
+// Layers draws dist's mask "randk-per-layer": a number of coordinates of each tensor. words is
+// scratch for the longest tensor.
 func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Address) []Call {
 	calls := []Call{setCounter(counter, s)}
 	offset := 0
@@ -141,12 +141,11 @@ func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Addre
 	return calls
 }
 
-// sharedWords is how long a bitmap may be that lies in the memory which the threads of a block
-// share.
+// sharedWords is the longest bitmap that is kept in shared memory.
 const sharedWords = 8192
 
-// SubsetsWords is how many numbers of uint32, zero before their first use, Subsets needs for so
-// many masks as its bitmaps; none for short vectors.
+// SubsetsWords returns the size of Subsets' bitmaps in uint32 numbers, which must be zero before
+// their first use. It is 0 for short vectors.
 func SubsetsWords(d, masks int) int {
 	if SubsetWords(d) <= sharedWords {
 		return 0
@@ -154,8 +153,8 @@ func SubsetsWords(d, masks int) int {
 	return SubsetWords(d) * masks
 }
 
-// Subsets draws up to MostEach masks randk of dist, of k of d coordinates each, in one launch, from
-// streams that begin at counters. words is scratch of SubsetsWords(d, len(dst)) numbers.
+// Subsets draws up to MostEach masks "randk", of k of d coordinates each, in one launch, from
+// streams that start at counters. words is scratch of SubsetsWords(d, len(dst)) numbers.
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
 		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d from as many", len(dst),
@@ -175,7 +174,7 @@ func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	return Call{Kernel: table["random_subsets"], Launch: l, Args: args}
 }
 
-// counters are n parameters that are counters of streams.
+// counters returns n parameters for counters of streams.
 func counters(name string, n int) string {
 	var s strings.Builder
 	for i := range n {
@@ -184,15 +183,15 @@ func counters(name string, n int) string {
 	return s.String()
 }
 
-// Gaps are the tables of a probability below 1 in device memory: see GapTables.
+// Gaps is the tables of a probability below 1 in device memory: see GapTables.
 type Gaps struct {
 	Survival, Guide Address
 	Longest         int
 }
 
 // GapTables computes the tables from which Bernoulli draws the gaps between coordinates taken with
-// probability p: survival[g] is (1-p)^g·2^64, with a 0 behind the longest gap, and guide[b] the
-// shortest gap of a number whose upper 12 bits are b.
+// probability p: survival[g] is (1-p)^g·2^64, followed by a 0 after the longest gap; guide[b] is
+// the shortest gap of a number whose upper 12 bits are b.
 func GapTables(p float64) (survival []uint64, guide []uint16) {
 	longest := int(min(math.Ceil(4/p), 4096))
 	stay := -uint64(max(math.Ldexp(p, 64), 1))
@@ -212,9 +211,9 @@ func GapTables(p float64) (survival []uint64, guide []uint16) {
 	return survival, guide
 }
 
-// Bernoulli draws the mask bernoulli of dist from d coordinates: how many, to count (uint32), and
-// the first capacity of them. Where there are more, it is to be drawn again with more room. counter
-// is a uint64.
+// Bernoulli draws dist's mask "bernoulli" from d coordinates: it writes their number to count
+// (uint32) and the first capacity of them to dst. If there are more, the caller must draw again
+// with more capacity. counter is a uint64.
 func Bernoulli(dst Address, capacity, d int, g Gaps, s rng.Stream, counter, count Address) []Call {
 	return []Call{
 		setCounter(counter, s),

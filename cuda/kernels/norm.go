@@ -16,16 +16,16 @@ var _ = defineEach("norm.cu", allElements,
 	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i gate:i",
 )
 
-// Follows is what comes after the affine map of a normalisation, and before its gradient.
+// NormEpilogue is the operation after the affine map of a normalisation.
 type Follows int
 
 const (
 	Plain   Follows = iota
-	ReLU            // y = max(that, 0)
-	AddReLU         // y = max(that + z, 0)
+	ReLU            // y = max(map(x), 0)
+	AddReLU         // y = max(map(x) + z, 0)
 )
 
-// How the gradient knows where a ReLU let something through: norm.cu has the same numbers.
+// Sources of the ReLU mask for the gradient; norm.cu uses the same numbers.
 const (
 	noGate = iota
 	byOutput
@@ -33,70 +33,72 @@ const (
 	byInput
 )
 
-// Norm is the normalisation of an m×c matrix, of the Element's numbers, and its gradient:
-// device.BatchNorm and device.Normalize with what follows. Parameters, statistics and factors are
-// float32 vectors of c numbers.
+// Norm is the normalisation of an m×c matrix of Elements, and its gradient: device.BatchNorm and
+// device.Normalize with an epilogue. Parameters, statistics and factors are float32 vectors of c
+// numbers.
 type Norm struct {
 	Element Element
 	M, C    int
 	Eps     float64
 	Follows Follows
 
-	X, Z, Y Address // Z: what is added; Y may be X
-	// where they are not 0: the map of Z by another normalisation, which is what is added
-	MeanZ, ScaleZ, ShiftZ     Address
-	Gamma, Beta               Address
-	Mean, Variance            Address // the statistics
-	Scale, Shift              Address // the affine map y = (x-mean)·scale + shift, kept for a gradient that recomputes
-	Mask                      Address // where it is not 0: a bit for each number that is greater than 0, in MaskBytes
+	X, Z, Y Address // Z is the summand; Y may be X
+	// if not 0: the map of a second normalisation, applied to Z before it is added
+	MeanZ, ScaleZ, ShiftZ Address
+	Gamma, Beta           Address
+	Mean, Variance        Address // the statistics
+	// the affine map y = (x-mean)·scale + shift, also for a gradient that recomputes y
+	Scale, Shift Address
+	// if not 0: one bit per number that is greater than 0, in MaskBytes
+	Mask                      Address
 	DX, DY, DZ                Address // DX may be DY
-	Other                     Address // where it is not 0: a second summand of DY. It needs DZ
+	Other                     Address // if not 0: a second summand of DY; requires DZ
 	DGamma, DBeta             Address
 	FactorA, FactorB, FactorE Address // scratch of the gradient
-	Part                      Address // scratch of PartNumbers numbers of float64
+	Part                      Address // scratch of PartNumbers float64 numbers
 }
 
 const (
-	normAcross = 8  // packs of columns that a block covers
-	normDown   = 32 // rows that it looks at in turn
+	normAcross = 8  // packs of columns per block
+	normDown   = 32 // rows per step
 )
 
-// columnBlocks is the number of blocks side by side.
+// columnBlocks returns the number of blocks side by side.
 func (n *Norm) columnBlocks() int {
 	columns := normAcross * n.Element.Pack()
 	return (n.C + columns - 1) / columns
 }
 
-// rows is how many rows a block sums up: enough blocks to fill any GPU, and no more than 64 numbers
-// for a thread to add.
+// rows returns the rows per block that sums: enough blocks to fill any GPU, and at most 64 numbers
+// per thread.
 func (n *Norm) rows() int { return n.rowsFor(1024, 64*normDown) }
 
-// rowsToMap is how many rows a block maps, where nothing is left to add up: shorter blocks, so that
-// no GPU waits long for the last.
+// rowsToMap returns the rows per block that maps without summing: smaller blocks, so that the last
+// ones finish early.
 func (n *Norm) rowsToMap() int {
-	const mostDown = 65535 // of a launch
+	const mostDown = 65535 // limit of a grid
 	least := (n.M/mostDown + normDown) / normDown * normDown
 	return max(n.rowsFor(4096, 16*normDown), least)
 }
 
-// rowsFor is how many rows of a block make so many blocks, if these are not more than most, nor
-// fewer than a thread looks at in one go.
+// rowsFor returns the rows per block for a number of blocks, at most `most` and at least what a
+// thread loads at once.
 func (n *Norm) rowsFor(blocks, most int) int {
 	want := (n.M*n.columnBlocks() + blocks - 1) / blocks
 	return max(4*normDown, min(most, (want+normDown-1)/normDown*normDown))
 }
 
-// parts is the number of blocks one below the other that sum up.
+// parts returns the number of blocks one below the other that sum.
 func (n *Norm) parts() int { return (n.M + n.rows() - 1) / n.rows() }
 
-// PartNumbers is how many numbers of float64 the scratch has.
+// PartNumbers returns the size of Part in float64 numbers.
 func (n *Norm) PartNumbers() int { return 2 * n.parts() * n.C }
 
-// MaskBytes is the size of a bitmask, a byte for each pack. Only a matrix whose rows are whole
-// packs can have one.
+// MaskBytes returns the size of a bit mask, one byte per pack. The rows of the matrix must be whole
+// packs.
 func (n *Norm) MaskBytes() int { return n.M * n.C / n.Element.Pack() }
 
-// launch is the geometry of blocks of so many rows.
+// launch returns the geometry of blocks of the given number of rows.
 func (n *Norm) launch(rows int) Launch {
 	down := (n.M + rows - 1) / rows
 	if down > 65535 {
@@ -105,7 +107,7 @@ func (n *Norm) launch(rows int) Launch {
 	return Launch{Grid: [3]uint32{uint32(n.columnBlocks()), uint32(down), 1}, Block: [3]uint32{threads, 1, 1}}
 }
 
-// columns is the geometry of a block for each 8 columns.
+// columns returns the geometry of one block per 8 columns.
 func (n *Norm) columns() Launch { return blocks((n.C+normAcross-1)/normAcross*threads, threads) }
 
 // Statistics computes Mean, Variance, Scale and Shift from X.
@@ -122,8 +124,8 @@ func (n *Norm) Given() Call {
 	return call("norm_given", over(n.C), n.Mean, n.Variance, n.Gamma, n.Beta, n.C, n.Eps, n.Mean, n.Scale, n.Shift)
 }
 
-// Apply computes Y, and Mask, from X, Mean, Scale and Shift: after Statistics, after Given, or
-// again when Y was not kept.
+// Apply computes Y, and Mask if set, from X, Mean, Scale and Shift: after Statistics, after Given,
+// or again if Y was not kept.
 func (n *Norm) Apply() Call {
 	n.checkMask()
 	rows := n.rowsToMap()
@@ -144,9 +146,9 @@ func (n *Norm) checkMask() {
 	}
 }
 
-// Grad computes DX, DGamma and DBeta, and DZ where something was added, from DY, or from DY +
-// Other. A ReLU is known by Mask; without one, by Y; without both, and if nothing was added, from
-// X, Scale and Shift.
+// Grad computes DX, DGamma and DBeta, and DZ if there is a summand, from DY or DY + Other. The ReLU
+// mask comes from Mask if set, else from Y if set, else, without a summand, from X, Scale and
+// Shift.
 func (n *Norm) Grad() []Call {
 	n.checkMask()
 	if n.Other != 0 && n.DZ == 0 {
@@ -158,7 +160,7 @@ func (n *Norm) Grad() []Call {
 	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma,
 		n.DBeta, n.FactorA, n.FactorB, n.FactorE)
 	g := n.DY
-	if n.DZ != 0 { // it holds what the gate let through
+	if n.DZ != 0 { // it holds the masked gradient
 		g, gate = n.DZ, noGate
 	}
 	rows := n.rowsToMap()

@@ -10,7 +10,7 @@ import (
 	"fspda/device"
 )
 
-// short is numbers in an element, as bytes, and what they are after that rounding.
+// encode rounds numbers to an element and returns the bytes and the rounded numbers.
 func short(h *host, e kernels.Element, v []float32) ([]byte, []float32) {
 	raw := make([]byte, len(v)*e.Size())
 	if e == kernels.F32 {
@@ -23,7 +23,7 @@ func short(h *host, e kernels.Element, v []float32) ([]byte, []float32) {
 	return raw, long(h, e, raw)
 }
 
-// long is the numbers of an element as float32.
+// decode converts bytes of an element to float32.
 func long(h *host, e kernels.Element, raw []byte) []float32 {
 	v := make([]float32, len(raw)/e.Size())
 	if e == kernels.F32 {
@@ -36,10 +36,10 @@ func long(h *host, e kernels.Element, raw []byte) []float32 {
 	return v
 }
 
-// unit is the largest relative error of rounding to an element.
+// unit returns the largest relative rounding error of an element.
 func unit(e kernels.Element) float64 { return [...]float64{0x1p-24, 0x1p-11, 0x1p-8}[e] }
 
-// near fails unless |got-want| is at most bound times the size of want plus floor.
+// near fails unless |got-want| <= bound·(|want| + floor).
 func near(t testing.TB, what string, got, want []float32, bound, floor float64) {
 	t.Helper()
 	worst, at := 0.0, 0
@@ -54,14 +54,14 @@ func near(t testing.TB, what string, got, want []float32, bound, floor float64) 
 	}
 }
 
-// normCase is one normalisation on both sides.
+// normCase is one normalisation on both devices.
 type normCase struct {
 	e       kernels.Element
 	m, c    int
 	follows kernels.Follows
-	mask    bool // the gradient knows the ReLU by a bitmask
-	input   bool // or by the input
-	other   bool // it comes in two summands
+	mask    bool // the gradient gets the ReLU mask from bits
+	input   bool // or from the input
+	other   bool // the gradient has two summands
 }
 
 var forwards = [...]device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU}
@@ -85,7 +85,7 @@ func TestNorm(t *testing.T) {
 	}
 }
 
-// compare runs forward and backward pass here and on the CPU engine from the same numbers.
+// compare runs forward and backward passes here and on the CPU engine with the same inputs.
 func (c normCase) compare(t *testing.T, h *host) {
 	mc := c.m * c.c
 	x, z, dy := numbers(1, mc), numbers(2, mc), numbers(3, mc)
@@ -137,7 +137,7 @@ func (c normCase) compare(t *testing.T, h *host) {
 
 	wantY, mean, variance := make([]float32, mc), make([]float32, c.c), make([]float32, c.c)
 	onCPUCall(t, forwards[c.follows], []int{c.m, c.c}, eps, in, [][]float32{wantY, mean, variance})
-	const sums = 64 * 0x1p-24 // what adding up in float32 costs
+	const sums = 64 * 0x1p-24 // error of summing in float32
 	near(t, "mean", v[0], mean, sums, 3)
 	near(t, "variance", v[1], variance, 2*sums, 1e-6)
 	gotY := long(h, c.e, y)
@@ -150,7 +150,7 @@ func (c normCase) compare(t *testing.T, h *host) {
 		n.Other = at(h, other)
 	}
 	h.run(n.Grad()...)
-	// The CPU gets what came out here: the gate is then the same at every number.
+	// The CPU gets the outputs computed here, so that its ReLU mask is the same.
 	wantDX, wantDZ, dgamma, dbeta := make([]float32, mc), make([]float32, mc), make([]float32, c.c), make([]float32,
 		c.c)
 	switch c.follows {
@@ -171,7 +171,7 @@ func (c normCase) compare(t *testing.T, h *host) {
 	near(t, "dx", long(h, c.e, dx), wantDX, unit(c.e)+4*sums, 4)
 }
 
-// From given statistics float32 has the CPU's bits, whatever the numbers are.
+// With given statistics, float32 has the CPU's bits for all inputs.
 func TestNormalize(t *testing.T) {
 	h := onHost(t)
 	const m, c, eps = 70, 36, 1e-5
@@ -196,7 +196,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// An offset that is large against the deviations costs the variance no digits.
+// A mean that is large compared to the deviations does not cost precision of the variance.
 func TestNormFarFromZero(t *testing.T) {
 	h := onHost(t)
 	const m, c = 4000, 8

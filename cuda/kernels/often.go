@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// often are kernels that agents call many times in an iteration: their calls are made without
-// looking for a name, and of their arguments alone.
+// hotKernels are the kernels that agents call many times per iteration. Their calls avoid the
+// lookup by name and the conversion of arguments.
 var often struct{ gather, scatterAdd, addDiff *Kernel }
 
 func init() {
 	often.gather, often.scatterAdd, often.addDiff = table["gather"], table["scatter_add"], table["add_diff"]
 }
 
-// call makes a call of arguments that are slots already.
+// call returns a call with encoded arguments.
 func (k *Kernel) call(l Launch, args ...uint64) Call {
 	if len(args) != len(k.Params) {
 		panic(fmt.Sprintf("kernels: %s called with %d arguments", k.Name, len(args)))
@@ -21,10 +21,10 @@ func (k *Kernel) call(l Launch, args ...uint64) Call {
 	return Call{Kernel: k, Launch: l, Args: args}
 }
 
-// coefficient is the slot of a float32.
+// coefficient encodes a float32 argument.
 func coefficient(a float32) uint64 { return uint64(math.Float32bits(a)) }
 
-// Gather is device.Device.Gather with k coordinates of uint32.
+// Gather is device.Device.Gather with k uint32 coordinates.
 func Gather(dst, src, idx Address, k int) Call {
 	return often.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
 }

@@ -8,8 +8,8 @@ import (
 	"fspda/cuda/kernels/hostrun"
 )
 
-// All tests of kernels hold in every order of threads and blocks, and under the compiler's checks.
-// What runs otherwise is one drawn order.
+// All tests of kernels pass in every order of threads and blocks, and with the compiler's
+// sanitizers. Other test runs use one random order.
 func TestOrders(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("runs all other tests eight times: set FSPDA_LONG=1")
@@ -21,7 +21,7 @@ func TestOrders(t *testing.T) {
 	again(t, hostrun.CheckedVariable+"=1")
 }
 
-// again runs the other tests of this package that run kernels, with a variable in the environment.
+// again runs the other kernel tests of this package with a variable in the environment.
 func again(t *testing.T, variable string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.skip", "^TestOrders$|^TestCompile")

@@ -2,8 +2,8 @@ package kernels
 
 import "fspda/device"
 
-// Phases is Lower with the calls in phases: those of one do not depend on each other, and each
-// comes behind what it depends on. From phase done on the results of the code are there.
+// Phases is Lower with the calls in phases: the calls of a phase are independent, and depend only
+// on earlier phases. The results of the code are available from phase done on.
 func (f Fleet) Phases(code *device.Code) (phases [][]Call, done int, err error) {
 	tasks, err := f.tasks(code)
 	if err != nil {
@@ -20,20 +20,20 @@ func (f Fleet) Phases(code *device.Code) (phases [][]Call, done int, err error) 
 	return p.phases, p.earliest(results, nil), nil
 }
 
-// planner puts calls in phases.
+// phasePlanner assigns calls to phases.
 type planner struct {
 	phases [][]Call
 	uses   []use
 }
 
-// use is that a call of a phase reads or writes something.
+// access records that a phase reads or writes an operand.
 type use struct {
 	of     device.Ref
 	phase  int
 	writes bool
 }
 
-// earliest is the first phase for what reads and writes operands.
+// earliest returns the first phase in which operands can be read and written.
 func (p *planner) earliest(reads, writes []device.Ref) int {
 	at := 0
 	for _, u := range p.uses {
@@ -44,7 +44,7 @@ func (p *planner) earliest(reads, writes []device.Ref) int {
 	return at
 }
 
-// put puts a task in its phase.
+// add adds a task to its phase.
 func (p *planner) put(t task) {
 	at := p.earliest(t.reads, t.writes)
 	for _, r := range t.reads {
@@ -59,7 +59,7 @@ func (p *planner) put(t task) {
 	p.phases[at] = append(p.phases[at], t.Call)
 }
 
-// touches tells whether an operand shares numbers with others.
+// overlaps reports whether an operand shares numbers with others.
 func touches(r device.Ref, others []device.Ref) bool {
 	for _, o := range others {
 		if r.Space == o.Space && r.Off < o.Off+o.Len && o.Off < r.Off+r.Len {

@@ -4,22 +4,22 @@ var _ = defineEach("picture.cu", allElements,
 	"pictures_%s dst:p bytes:p rows:p views:p scale:p shift:p apart:i n:l h:i w:i c:i height:i width:i room:i",
 )
 
-// Pictures turns pictures of bytes into numbers: device.Batch.Numbers on the device, with a crop.
+// Images converts images of bytes to numbers: device.Batch.Numbers on the device, with crops.
 type Pictures struct {
 	Element       Element
-	N, H, W, C    int // pictures, and the pixels and channels of those that are stored
-	Height, Width int // of what is made of them
-	Room          int // channels of what is made, C at least; those too many are 0
-	Channels      int // numbers of Scale and Shift: C, or one for all
+	N, H, W, C    int // images; pixels and channels of the stored images
+	Height, Width int // pixels of the result
+	Room          int // channels of the result, at least C; the additional ones are 0
+	Channels      int // length of Scale and Shift: C, or 1 for all channels
 
 	Dst, Bytes   Address
-	Rows         Address // int32: where each picture lies among Bytes, counted in pictures; 0: in order
-	Views        Address // three int32 a picture: top, left, and 1 to mirror; 0: no picture is moved
+	Rows         Address // int32: the index of each image in Bytes; 0: in order
+	Views        Address // three int32 per image: top, left, and 1 to mirror; 0: no cropping
 	Scale, Shift Address // float32
 }
 
-// Call makes the numbers: output pixel y, x is input pixel y+top, x+left, or of a mirrored one
-// Width-1-x+left; outside is byte 0.
+// Call returns the launch. Output pixel y, x is input pixel y+top, x+left, or Width-1-x+left if
+// mirrored; pixels outside are byte 0.
 func (p Pictures) Call() Call {
 	apart := 1
 	if p.Channels == 1 {

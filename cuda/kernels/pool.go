@@ -15,11 +15,12 @@ type Pool struct {
 	Images, H, W, C, R, Stride, Pad int
 }
 
-// P and Q are the height and the width of the output.
+// P and Q return the height and width of the output.
 func (g Pool) P() int { return (g.H+2*g.Pad-g.R)/g.Stride + 1 }
 func (g Pool) Q() int { return (g.W+2*g.Pad-g.R)/g.Stride + 1 }
 
-// AtSize is how many bytes the place of a maximum has: that of device.MaxPool in float32, else one.
+// IndexSize returns the bytes of a maximum's index: float32 as in device.MaxPool if Element is F32,
+// else one byte.
 func (g Pool) AtSize() int {
 	if g.Element == F32 {
 		return 4
@@ -27,10 +28,10 @@ func (g Pool) AtSize() int {
 	return 1
 }
 
-// packs is how many packs a pixel has.
+// packs returns the number of packs per pixel.
 func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
 
-// imageBlocks is the geometry of so many threads for each image.
+// imageBlocks returns the geometry of a number of threads per image.
 func imageBlocks(images, each int) Launch {
 	if each > 1<<31-threads {
 		panic(fmt.Sprintf("kernels: images of %d threads, want %d at most", each, 1<<31-threads))

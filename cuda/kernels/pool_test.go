@@ -23,7 +23,7 @@ func TestMaxPool(t *testing.T) {
 	}
 }
 
-// More images than a launch has blocks in one direction are laid out in two.
+// Images that exceed one grid dimension are distributed over two.
 func TestPoolOfManyImages(t *testing.T) {
 	for _, images := range []int{1, 65535, 65536, 200001} {
 		l := kernels.Pool{Images: images, H: 2, W: 2, C: 8, R: 2, Stride: 2}.Max(0, 0, 0).Launch
@@ -39,7 +39,7 @@ func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	x, dy := numbers(1, in), numbers(2, out)
 	x[3], x[in/2] = float32(math.NaN()), float32(math.Inf(-1))
 	for i := 10; i < in; i += 9 {
-		x[i] = x[i-1] // equal ones
+		x[i] = x[i-1] // ties
 	}
 	rawX, x := short(h, g.Element, x)
 	rawDY, dy := short(h, g.Element, dy)

@@ -7,7 +7,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// ReLU keeps what is not a number, and bits tell what is greater than 0.
+// ReLU keeps NaN, and the bits mark the numbers greater than 0.
 func TestReLUBits(t *testing.T) {
 	h := onHost(t)
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))

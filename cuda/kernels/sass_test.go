@@ -11,24 +11,24 @@ import (
 	"fspda/cuda/nvrtc"
 )
 
-// machineCode is the instructions of a kernel, of 16 bytes each since sm_70. Of an instruction the
-// low 12 bits say what it does, and bits 73 to 75 how wide it accesses memory.
+// machineCode is the instructions of a kernel, 16 bytes each since sm_70. The low 12 bits of an
+// instruction are the opcode, and bits 73 to 75 the width of a memory access.
 type machineCode []byte
 
 const (
-	loadGlobal70, storeGlobal70 = 0x381, 0x386 // of sm_70
-	loadGlobal80, storeGlobal80 = 0x981, 0x986 // since sm_80
+	loadGlobal70, storeGlobal70 = 0x381, 0x386 // sm_70
+	loadGlobal80, storeGlobal80 = 0x981, 0x986 // from sm_80
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
 
 	wide = 6 // 128 bits
 )
 
-// machineCodes finds the kernels of a cubin.
+// machineCodes returns the kernels of a cubin.
 func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 	t.Helper()
 	cubin = bytes.Clone(cubin)
-	copy(cubin[20:], []byte{1, 0, 0, 0}) // older compilers write a version of their own
+	copy(cubin[20:], []byte{1, 0, 0, 0}) // older compilers write a different ELF version
 	f, err := elf.NewFile(bytes.NewReader(cubin))
 	if err != nil {
 		t.Fatal(err)
@@ -44,11 +44,12 @@ func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 	return all
 }
 
-// accesses is what a kernel does with memory.
+// accesses counts the memory accesses of a kernel.
 type accesses struct {
 	loads, stores int // of 128 bits
-	local         int // of the thread's own memory
-	together      int // the most loads of 128 bits between which nothing is stored, and nothing waits or branches
+	local         int // to local memory
+	// the longest sequence of 128-bit loads without a store, a barrier or a branch in between
+	together int
 }
 
 func (c machineCode) accesses() (a accesses) {
@@ -74,25 +75,25 @@ func (c machineCode) accesses() (a accesses) {
 	return a
 }
 
-// resident is how many threads of a kernel of 256 run on a multiprocessor at a time: it has 65,536
-// registers, 2,048 threads and, of what is used here, shared memory enough.
+// resident returns how many threads of a kernel with 256 threads per block run on a multiprocessor,
+// which has 65,536 registers, 2,048 threads and, for these kernels, enough shared memory.
 func resident(u nvrtc.Usage) int {
-	each := (u.Registers + 7) / 8 * 8 // as they are handed out
+	each := (u.Registers + 7) / 8 * 8 // allocation granularity
 	return min(2048, 65536/(256*each)*256)
 }
 
-// streams are kernels through which matrices flow, and whether they write them. They have to keep
-// memory busy: by Little's law 3.35 TB/s (H100) with a latency of some 700 ns are 18 KB under way
-// on each of 132 multiprocessors, and half as much again while a part of the threads computes.
+// streams lists the memory-bound kernels, and whether they write matrices. They must keep memory
+// busy: by Little's law, 3.35 TB/s (H100) at a latency of about 700 ns need 18 KB in flight on each
+// of 132 multiprocessors, and half as much again while some threads compute.
 var streams = map[string]bool{
 	"norm_moments": false, "norm_apply": true, "norm_apply_two": true, "norm_grad_sums": true, "norm_grad_apply": true, "max_pool": true, "max_pool_grad": true,
 	"narrow": true, "widen": true, "narrow_stretches": true, "update": true, "end_gradient": true,
 }
 
-const leastUnderWay = 28 << 10 // bytes on a multiprocessor
+const leastUnderWay = 28 << 10 // bytes per multiprocessor
 
-// checkStreams holds that kernels that are as fast as memory read and write it 128 bits at a time,
-// ask for enough of it at once, and keep nothing in it that belongs in registers.
+// checkStreams checks that memory-bound kernels use 128-bit accesses, have enough bytes in flight,
+// and do not use local memory.
 func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 	t.Helper()
 	found := 0

@@ -18,28 +18,28 @@ var _ = define("short.cu",
 	"step_each scalers:p out:p agents:i growth:f backoff:f largest:f interval:u",
 )
 
-// FleetShort is how a Fleet computes in 16 bits: factors of products are rounded to Element on
-// their way to the tensor cores, from vectors and arenas of float32, and sums are float32. Results
-// that are marked are rounded too.
+// GroupHalf says how a Group computes in 16 bits: the factors of products are rounded to Element
+// when they are loaded for the tensor cores. Vectors and arenas are float32, and so are sums.
+// Results of the marked calls are rounded too.
 type FleetShort struct {
 	Element Element // F16 or BF16
 	Rounded map[*device.Call]bool
-	// Scaling is for F16. Nil: losses are not scaled.
+	// Scaling is set for F16. If nil, losses are not scaled.
 	Scaling *Scaling
 }
 
-// Scaling is the loss scales of agents: the gradients of their losses are multiplied by them, and
-// the products that gradients of parameters are made of divided by them. An agent whose gradient is
+// Scaling is the loss scales of the agents. The gradients of the losses are multiplied by them, and
+// the products that compute gradients of parameters are divided by them. An agent whose gradient is
 // not finite gets zeros.
 type Scaling struct {
-	Scalers Address // the list of the agents' Scalers in device memory
-	States  Address // where they are copied to behind the iteration, one after the other
+	Scalers Address // list of the agents' Scalers in device memory
+	States  Address // where the Scalers are copied after the iteration, in order
 	// Growth, Backoff, Largest and Interval are those of ScalerStep.
 	Growth, Backoff, Largest float32
 	Interval                 int
 }
 
-// shortArgs are the arguments that a product of 16 bits has more than another.
+// halfArgs returns the additional arguments of a 16-bit product.
 func (g Gemm) shortArgs() []any {
 	round := 0
 	if g.Round {
@@ -48,8 +48,7 @@ func (g Gemm) shortArgs() []any {
 	return []any{round, g.Scalers}
 }
 
-// scaleLoss is what follows the derivative of the losses, which lies at dlogits in the first
-// agent's arena.
+// scaleLoss scales the derivative of the losses, at dlogits in the first agent's arena.
 func (f Fleet) scaleLoss(dlogits Address, n int) []Call {
 	if f.Short == nil || f.Short.Scaling == nil {
 		return nil
@@ -59,7 +58,8 @@ func (f Fleet) scaleLoss(dlogits Address, n int) []Call {
 	return []Call{call("scale_each", l, dlogits, f.Apart, n, f.Short.Scaling.Scalers)}
 }
 
-// endScaling ends an iteration: gradients that are not finite become zero, and scales move.
+// endScaling ends an iteration: it sets gradients that are not finite to zero and updates the
+// scales.
 func (f Fleet) endScaling(dim int) []Call {
 	if f.Short == nil || f.Short.Scaling == nil {
 		return nil

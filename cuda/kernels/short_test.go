@@ -10,11 +10,11 @@ import (
 	"fspda/dist"
 )
 
-// formats round as elements do.
+// formats lists the wire formats that round like elements.
 var formats = map[kernels.Element]dist.ValueFormat{kernels.F16: dist.FP16, kernels.BF16: dist.BF16}
 
-// Products of 16 bits are those of rounded factors, but for the rounding of the sums, and what
-// follows them is done as in float32; column sums are those of the rounded factors.
+// 16-bit products equal those of rounded factors, except for the rounding of sums. Epilogues
+// compute in float32. Column sums are those of the rounded factors.
 func TestGemmShort(t *testing.T) {
 	h := onHost(t)
 	for e, format := range formats {
@@ -70,8 +70,8 @@ func TestGemmShort(t *testing.T) {
 	}
 }
 
-// Products that gradients are made of are divided by the scale of their agent, which is told of
-// what is not finite; what is added afterwards is not divided.
+// Gradient products are divided by the loss scale of their agent, whose Scaler records non-finite
+// numbers; the epilogue's summand is not divided.
 func TestGemmShortScaled(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k = 3, 9, 70, 20
@@ -81,7 +81,7 @@ func TestGemmShortScaled(t *testing.T) {
 	plain, pplain := each(h, agents, m*n, 0, 21)
 	sums, psums := each(h, agents, m, 0, 31)
 	_, pwith := each(h, agents, m*n, 0, 41)
-	a[1][7] = 1e6 // beyond float16
+	a[1][7] = 1e6 // overflows float16
 	var list []kernels.Address
 	var states [][]byte
 	for z := range agents {

@@ -14,7 +14,7 @@ import (
 //go:embed src
 var sources embed.FS
 
-// units are the source files that make cubins.
+// units returns the source files that are compiled to cubins.
 func units() []string {
 	var all []string
 	for _, k := range All() {
@@ -25,12 +25,12 @@ func units() []string {
 	return all
 }
 
-// options of every compilation. No product is fused with a sum that the source does not fuse, and
-// quotients, roots and denormals are IEEE's.
+// options of every compilation: no implicit fusing of products and sums; IEEE division, square
+// roots and denormals.
 var options = []string{"--std=c++17", "--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true",
 	"--ptxas-options=-v"}
 
-// Sources returns what makes the cubins for an architecture, such as "sm_90", one for each unit.
+// Sources returns the inputs of the cubins for an architecture, such as "sm_90", one per unit.
 func Sources(arch string) []nvrtc.Source {
 	headers := map[string]string{}
 	for name, text := range Files() {
@@ -45,7 +45,7 @@ func Sources(arch string) []nvrtc.Source {
 	return all
 }
 
-// Files returns the text of every source file by name, those too that are made from tables.
+// Files returns the text of every source file by name, including generated ones.
 func Files() map[string]string {
 	all := map[string]string{}
 	entries, err := sources.ReadDir("src")
@@ -63,8 +63,8 @@ func Files() map[string]string {
 	return all
 }
 
-// Compile makes the cubins of all units for an architecture, or takes them from a cache, which may
-// be nil. Units are compiled side by side.
+// Compile compiles all units for an architecture in parallel, or takes them from a cache, which may
+// be nil.
 func Compile(by nvrtc.Compiler, cache *nvrtc.Cache, arch string) (map[string]nvrtc.Binary, error) {
 	all := Sources(arch)
 	made, errs := make([]nvrtc.Binary, len(all)), make([]error, len(all))

@@ -37,17 +37,17 @@ var _ = define("vector.cu",
 	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
 )
 
-// MaxTerms is how many terms Combine and AddDiffs take as arguments. More are listed in device
-// memory.
+// MaxTerms is the number of terms that Combine and AddDiffs take as arguments. More are listed in
+// device memory.
 const MaxTerms = 6
 
-// MaxTermsEach is how many terms CombineEach takes, for up to MostEach vectors.
+// MaxTermsEach is the number of terms of CombineEach, for up to MostEach vectors.
 const (
 	MaxTermsEach = 3
 	MostEach     = 16
 )
 
-// pointers are n parameters of one kind.
+// pointers returns n pointer parameters.
 func pointers(name string, n int) string {
 	var s strings.Builder
 	for i := range n {
@@ -64,7 +64,7 @@ func factors(name string, n int) string {
 	return s.String()
 }
 
-// Term is one summand A·V.
+// Term is a summand A·V.
 type Term struct {
 	A float32
 	V Address
@@ -76,15 +76,14 @@ type List struct {
 	Len  int
 }
 
-// Copy copies n numbers of 32 bits. src may be memory of the host that the GPU reads.
+// Copy copies n 32-bit words. src may be host memory that the GPU can read.
 func Copy(dst, src Address, n int) Call { return call("copy_words", over((n+3)/4), dst, src, n) }
 
-// Fill sets n numbers of float32.
+// Fill sets n float32 numbers.
 func Fill(dst Address, n int, value float32) Call { return call("fill", over(n), dst, n, value) }
 
-// CombineEach is Combine for each of several vectors of n numbers, in one launch: dst[i] = Σ
-// terms[i]. All have as many terms as terms[0], and nothing that is written is read for another
-// vector.
+// CombineEach is Combine for several vectors of n numbers in one launch: dst[i] = Σ terms[i]. All
+// sums have as many terms as terms[0], and no output is an input of another vector.
 func CombineEach(dst []Address, n int, terms [][]Term) Call {
 	k := len(terms[0])
 	if len(dst) < 1 || len(dst) > MostEach || k < 1 || k > MaxTermsEach {
@@ -110,7 +109,8 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	if len(terms) < 1 || len(terms) > MaxTerms {
 		panic(fmt.Sprintf("kernels: Combine of %d terms, want 1 to %d", len(terms), MaxTerms))
 	}
-	args := make([]uint64, 2, 2+2*MaxTerms) // without call: it is made several times in an iteration of each agent
+	// call is avoided, because this runs several times per iteration of each agent
+	args := make([]uint64, 2, 2+2*MaxTerms)
 	args[0], args[1] = uint64(dst), uint64(n)
 	for _, t := range terms {
 		args = append(args, uint64(t.V), uint64(math.Float32bits(t.A)))
@@ -118,7 +118,7 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	return Call{Kernel: combines[len(terms)], Launch: over((n + 3) / 4), Args: args}
 }
 
-// combines are the kernels by their number of terms.
+// combines holds the kernels by number of terms.
 var combines [MaxTerms + 1]*Kernel
 
 func init() {
@@ -135,7 +135,7 @@ func CombineList(dst Address, n int, terms List) Call {
 // Scatter writes v to the k coordinates idx of dst.
 func Scatter(dst, v, idx Address, k int) Call { return call("scatter", over(k), dst, v, idx, k) }
 
-// two fills up one or two terms.
+// two returns one or two terms as an array.
 func two(what string, terms []Term) (t [2]Term) {
 	if len(terms) < 1 || len(terms) > 2 {
 		panic(fmt.Sprintf("kernels: %s to %d terms, want 1 or 2", what, len(terms)))
@@ -150,7 +150,7 @@ func AddDiffList(own, other, idx Address, k int, to List) Call {
 }
 
 // AddDiffs is device.Device.AddDiffs for up to MaxTerms others and one or two terms. A start
-// without vector is zero.
+// without a vector is zero.
 func AddDiffs(n int, start Term, own Address, others []Term, to ...Term) Call {
 	if len(others) > MaxTerms {
 		panic(fmt.Sprintf("kernels: AddDiffs of %d others, want %d at most", len(others), MaxTerms))
@@ -181,17 +181,18 @@ func MoveAverage(y, x, avg, momentum Address, a float64, n int) Call {
 	return call("move_average", over(n), y, x, avg, momentum, a, n)
 }
 
-// dotBlock is how many products dot_blocks adds up in one sum: DOT_BLOCK of vector.cu.
+// dotBlock is the number of products per partial sum: DOT_BLOCK of vector.cuh.
 const dotBlock = 4096
 
-// DotParts is how many numbers of float64 Dot needs as scratch.
+// DotParts returns the size of Dot's scratch in float64 numbers.
 func DotParts(n int) int { return (n + dotBlock - 1) / dotBlock }
 
-// Dot is scale·Σ x[k]·y[k] with the bits of device.Device.Dot, written to out64 (float64) and out32
-// (float32), each of which may be 0. part is scratch of DotParts(n) numbers of float64. The two
-// calls follow each other. device.HalfSquare is Dot of x with x and scale a/2.
+// Dot computes scale·Σ x[k]·y[k] with the bits of device.Device.Dot, and writes it to out64
+// (float64) and out32 (float32), each of which may be 0. part is scratch of DotParts(n) float64
+// numbers. The two calls must run in order. device.HalfSquare is Dot of x with itself and scale
+// a/2.
 func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
-	const warps = 4 // of a block of dot_blocks
+	const warps = 4 // per block of dot_blocks
 	parts := DotParts(n)
 	return [2]Call{
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
@@ -199,26 +200,26 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	}
 }
 
-// CountNotFinite adds to a uint32 how many of n numbers are infinite or no number.
+// CountNotFinite adds to a uint32 how many of n numbers are infinite or NaN.
 func CountNotFinite(count, x Address, n int) Call {
 	return call("count_not_finite", over(n), count, x, n)
 }
 
-// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or u
-// = g where u is 0.
+// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or g
+// in place of u if u is 0.
 func Update(x, lambda, g, u Address, alpha, eta, mu float32, n int) Call {
 	return call("fspda_update", over(n), x, lambda, g, u, alpha, eta, mu, n)
 }
 
-// GatherPair is Gather at both ends of an edge between two agents of one GPU. An idx of 0 stands
-// for all coordinates.
+// GatherPair is Gather at both ends of an edge between two agents on the same GPU. An idx of 0
+// stands for all coordinates.
 func GatherPair(p, q, x, otherX, idx Address, k int) Call {
 	return call("gather_pair", over(k), p, q, x, otherX, idx, k)
 }
 
-// Exchange is AddDiff at both ends of that edge: with the k numbers p and q that GatherPair took, x
-// += a·(p-q) and lambda += b·(p-q) at the coordinates idx, and with q-p the same at the other end.
-// An idx of 0 stands for all coordinates.
+// Exchange is AddDiff at both ends of that edge: with the k numbers p and q from GatherPair, x +=
+// a·(p-q) and lambda += b·(p-q) at the coordinates idx, and the same with q-p at the other end. An
+// idx of 0 stands for all coordinates.
 func Exchange(p, q, idx Address, k int, x, lambda, otherX, otherLambda Address, a, b float32) Call {
 	return call("exchange", over(k), p, q, idx, k, x, lambda, otherX, otherLambda, a, b)
 }

@@ -31,7 +31,8 @@ func TestCombine(t *testing.T) {
 	h, d := onHost(t), cpu.New()
 	for _, n := range lengths {
 		for k := 1; k <= 9; k++ {
-			for _, offset := range []int{0, 1} { // from 1 on, vectors do not begin at 16 bytes
+			// with offset 1, vectors are not aligned to 16 bytes
+			for _, offset := range []int{0, 1} {
 				var terms []kernels.Term
 				var want []device.Term
 				var all []kernels.Address
@@ -67,7 +68,7 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// everyThird is coordinates below n.
+// everyThird returns every third coordinate below n.
 func everyThird(n int) []uint32 {
 	var idx []uint32
 	for i := 0; i < n; i += 3 {
@@ -152,7 +153,7 @@ func TestAddDiffs(t *testing.T) {
 	}
 }
 
-// The scalar product has the very bits of the CPU's, whatever the magnitudes.
+// The scalar product has the CPU's bits for all magnitudes.
 func TestDot(t *testing.T) {
 	h, d := onHost(t), cpu.New()
 	s := rng.New(1, "test")
@@ -170,7 +171,7 @@ func TestDot(t *testing.T) {
 	}
 }
 
-// Kernels of device.Kernel that work number by number have the CPU's bits.
+// Elementwise kernels of device.Kernel have the CPU's bits.
 func TestElementwise(t *testing.T) {
 	h := onHost(t)
 	const n = 777
@@ -205,8 +206,8 @@ func TestElementwise(t *testing.T) {
 	}
 }
 
-// The fused step of FSPDA-SA is its combinations, and the fused exchange its gathers and
-// differences, to the last bit.
+// The fused step of FSPDA-SA equals its combinations, and the fused exchange its gathers and
+// differences, bit by bit.
 func TestFused(t *testing.T) {
 	h, d := onHost(t), cpu.New()
 	const n = 1000
@@ -254,8 +255,7 @@ func TestFused(t *testing.T) {
 	}
 }
 
-// Vectors that are combined in one launch get what each gets by itself; one of them is among its
-// own terms.
+// CombineEach gives each vector the result of Combine; a vector may be one of its own terms.
 func TestCombineEach(t *testing.T) {
 	h := onHost(t)
 	for _, n := range []int{1, 3, 1000, 1029} {

@@ -1,6 +1,6 @@
-// What all units share. They are compiled by NVRTC, which has no headers of its own, and for tests by a C++ compiler with
-// hostrun/host.h before them, which defines FSPDA_HOST. No product is fused with a sum unless the source says fma: units are compiled with
-// --fmad=false.
+// Definitions shared by all units. NVRTC compiles them without any headers of its own; for tests, a
+// C++ compiler compiles them with hostrun/host.h included first, which defines FSPDA_HOST. Products
+// and sums are never fused unless the source says fma: units are compiled with --fmad=false.
 #pragma once
 
 typedef unsigned char u8;
@@ -9,13 +9,15 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
 
-// KERNEL begins a kernel whose blocks have at most so many threads.
+// KERNEL declares a kernel with at most this many threads per block.
 #define KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 
-// KERNEL_OF also says how many blocks of a kernel shall run on a multiprocessor at a time: it bounds the registers.
+// KERNEL_OCCUPANCY also sets the number of blocks that must fit on a multiprocessor, which bounds
+// the registers.
 #define KERNEL_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
-// APART begins a function that is called, for its code is long and wanted in many places.
+// NOINLINE declares a function that is called instead of inlined, because its code is long and used
+// in many places.
 #ifdef FSPDA_HOST
 #define APART static
 #else
@@ -29,17 +31,17 @@ typedef long long i64;
 #define WARP 32
 #define ALL_LANES 0xffffffffu
 
-// thread_index numbers the threads of a grid of one dimension.
+// thread_index returns the global index of the thread in a one-dimensional grid.
 __device__ inline i64 thread_index() { return (i64)blockIdx.x * blockDim.x + threadIdx.x; }
 
 __device__ inline float quiet_nan() { return __uint_as_float(0x7fc00000u); }
 
-// fours tells whether vectors that begin at these addresses can be read in vectors of four.
+// aligned16 reports whether all of these addresses, combined by or, allow 16-byte accesses.
 __device__ inline bool fours(u64 addresses) { return (addresses & 15) == 0; }
 
 __device__ inline u64 address(const void *p) { return (u64)p; }
 
-// Four numbers of float32 as an array.
+// Four is a float4 that can be indexed.
 struct Four {
   float v[4];
 };

@@ -1,11 +1,13 @@
-// Conversions between float32 and 16 bits, and the loss scale that float16 needs, which lives on the device: nothing waits for the host.
+// Conversions between float32 and 16 bits, and the dynamic loss scale for float16, which stays on
+// the device so that nothing waits for the host.
 #include "half.cuh"
 #include "scaler.cuh"
 
-// A thread of the kernels below takes eight numbers that lie close, as many as are there, and asks for all before it looks at the first. That needs vectors
-// that begin where one can be read at once; others are read number by number.
+// In the kernels below each thread handles up to eight consecutive numbers and issues all loads
+// before it uses the first. If the addresses are not aligned for vector loads, numbers are loaded
+// one by one.
 
-// fetch_eight reads up to eight numbers of float32.
+// fetch_eight loads up to eight float32 numbers.
 __device__ inline void fetch_eight(float (&v)[8], const float *p, int count, bool at_once) {
   if (at_once) {
     const Four low = load4(p), high = load4(p + 4);
@@ -28,7 +30,7 @@ __device__ inline void store_eight(float *p, const float (&v)[8], int count, boo
     if (j < count) p[j] = v[j];
 }
 
-// Eight is a thread's share of n numbers, which begin at addresses.
+// Eight is a thread's share of n numbers. addresses is the bitwise or of all addresses.
 struct Eight {
   i64 first;
   int count;
@@ -41,7 +43,7 @@ struct Eight {
   }
 };
 
-// narrow: dst = src·scale of the scaler, or src where that is null.
+// narrow: dst = src·scale of the scaler, or src if the scaler is null.
 template <class T> __device__ inline void narrow(T *dst, const float *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->scale : 1.0f;
   const Eight e(n, address(dst) | address(src));
@@ -53,7 +55,8 @@ template <class T> __device__ inline void narrow(T *dst, const float *src, const
   store_pack(dst + e.first, v, e.count, e.at_once);
 }
 
-// widen: dst = src·inverse of the scaler, or 0 where that has found something that is not finite; or src where it is null.
+// widen: dst = src·inverse of the scaler, or 0 if the scaler has found a non-finite number; src if
+// the scaler is null.
 template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->inverse : 1.0f;
   const bool drop = scaler && scaler->found;
@@ -77,9 +80,10 @@ template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 
   tell(scaler, bad);
 }
 
-// update is FSPDA-SA's local step from a gradient as it came out of a backward pass with a scaled loss: g = grad·inverse, u = mu·u + g,
-// x = x + (-alpha)·u + (-eta)·lambda, and shadow = x in 16 bits, which the next forward pass reads. A gradient that is not finite changes
-// nothing. u and shadow may be null, and scaler, for a loss that is not scaled.
+// update is the local step of FSPDA-SA with a gradient of a scaled loss: g = grad·inverse, u = mu·u
+// + g, x = x + (-alpha)·u + (-eta)·lambda, and shadow = x in 16 bits for the next forward pass. If
+// a gradient is not finite, nothing changes. u and shadow may be null; scaler is null if the loss
+// is not scaled.
 template <class T> __device__ inline void update(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,
                                                  float eta, float mu, i64 n) {
   if (scaler && scaler->found) return;
@@ -102,7 +106,8 @@ template <class T> __device__ inline void update(float *x, const float *lambda, 
   if (shadow) store_pack(shadow + e.first, v, e.count, e.at_once);
 }
 
-// add_diff_shadow is add_diff of x and lambda that also keeps the shadow of x, at the coordinates that change.
+// add_diff_shadow is add_diff of x and lambda, and also updates the shadow of x at the coordinates
+// that change.
 template <class T> __device__ inline void add_diff_shadow(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a, float *lambda,
                                                           float b, T *shadow) {
   i64 j = thread_index();
@@ -115,13 +120,14 @@ template <class T> __device__ inline void add_diff_shadow(const float *own, cons
   lambda[i] = lambda[i] + b * d;
 }
 
-// Stretch is a piece of a vector that is rounded to 16 bits: numbers from, of rows of c, to rows of `room` that begin at `to`.
+// Segment is a part of a vector to round to 16 bits: n numbers starting at `from`, in rows of c,
+// written to rows of `padded` numbers starting at `to`.
 struct Stretch {
   i64 from, to;
   int n, c, room, unused;
 };
 
-// narrow_stretches: a block rounds one stretch of src. What a row has room for beyond its numbers becomes 0. n is a multiple of c.
+// narrow_segments: each block rounds one segment of src. Padding becomes 0. n is a multiple of c.
 template <class T> __device__ inline void narrow_stretches(T *dst, const float *src, const Stretch *stretches) {
   const Stretch s = stretches[blockIdx.x];
   const float *from = src + s.from;
@@ -145,7 +151,8 @@ template <class T> __device__ inline void narrow_stretches(T *dst, const float *
   }
 }
 
-// pad rounds rows of c numbers to rows of `room`, of which those beyond c are 0; crop makes float32 of the first c of each row.
+// pad rounds rows of c numbers to rows of `padded` numbers, with zeros after the first c; crop
+// converts the first c numbers of each row to float32.
 template <class T> __device__ inline void pad(T *dst, const float *src, i64 rows, int c, int room) {
   const i64 i = thread_index();
   if (i >= rows * room) return;
@@ -158,7 +165,7 @@ template <class T> __device__ inline void crop(float *dst, const T *src, i64 row
   if (i < rows * c) dst[i] = to_float(src[i / c * room + i % c]);
 }
 
-// drop makes a gradient zero if the scaler has found something.
+// zero_if_inf sets a gradient to zero if the scaler has found a non-finite number.
 KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
   if (!scaler->found) return;
   const Eight e(n, address(g));
@@ -166,14 +173,14 @@ KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
   store_eight(g + e.first, none, e.count, e.at_once);
 }
 
-// mix: y = (p·*by_a)·a + (q·*by_b)·b; what is null is 1. y may be a or b.
+// scaled_sum: y = (p·*by_a)·a + (q·*by_b)·b. A null by_a or by_b stands for 1. y may be a or b.
 KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, const float *by_b, float p, float q, i64 n) {
   const float r = by_a ? p * *by_a : p, s = by_b ? q * *by_b : q;
   const i64 i = thread_index();
   if (i < n) y[i] = r * a[i] + s * b[i];
 }
 
-// scaler_step ends an iteration.
+// scaler_step updates the loss scale at the end of an iteration.
 KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
   if (threadIdx.x == 0) step_of(s, growth, backoff, largest, interval);
 }

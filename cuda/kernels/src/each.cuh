@@ -1,4 +1,5 @@
-// Arguments of up to 16 pieces of work that go in one launch: EACH declares a parameter of each, and PICK is that of the piece blockIdx.z.
+// Arguments for up to 16 pieces of work in one launch: EACH declares one parameter per piece, and
+// PICK selects that of the piece blockIdx.z.
 #pragma once
 
 #define EACH(T, p) \

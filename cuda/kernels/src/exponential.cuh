@@ -1,17 +1,17 @@
-// Exponential and logarithm with the bits of the CPU's (cpu/expf.go and cpu/logarithm.go have the reasons and the bounds): float64, each
-// product and sum rounded.
+// Exponential and logarithm with the same bits as the CPU's, whose error bounds are derived in
+// cpu/expf.go and cpu/logarithm.go. They compute in float64, rounding each product and sum.
 #pragma once
 #include "base.cuh"
 
 #define LN2 0x1.62e42fefa39efp-1
 
-// exponential is e^x within 2^-27 of its size, for x brought into ±150; NaN stays NaN.
+// exponential returns e^x with a relative error below 2^-27, for x clamped to ±150. NaN stays NaN.
 __device__ inline double exponential(double x) {
   if (x > 150.0)
     x = 150.0;
   else if (x < -150.0)
     x = -150.0;
-  const double shift = 0x1.8p52; // adding it leaves the nearest integer in the low bits
+  const double shift = 0x1.8p52; // adding it moves the nearest integer into the low bits
   double t = x * 0x1.71547652b82fep0 + shift;
   double r = x - (t - shift) * LN2;
   double r2 = r * r;
@@ -25,7 +25,7 @@ __device__ inline double exponential(double x) {
   return p * __longlong_as_double((long long)(((u64)__double_as_longlong(t) << 52) + (1023ull << 52)));
 }
 
-// logarithm is that of a normal positive number; NaN stays NaN.
+// logarithm returns the logarithm of a normal positive number. NaN stays NaN.
 __device__ inline double logarithm(double x) {
   if (x != x) return x;
   u64 bits = (u64)__double_as_longlong(x);
@@ -42,8 +42,8 @@ __device__ inline double logarithm(double x) {
   return (double)k * LN2 + (s2 + s2 * (z * p));
 }
 
-// sigmoid is 1/(1+e^-x), all in float64 but the result.
+// sigmoid_of returns 1/(1+e^-x), computed in float64 and rounded once.
 __device__ inline float sigmoid_of(float x) { return (float)(1.0 / (1.0 + exponential(-(double)x))); }
 
-// relu_of is x, or 0 where it is not greater; NaN stays NaN.
+// relu_of returns max(x, 0). NaN stays NaN.
 __device__ inline float relu_of(float x) { return x <= 0.0f ? 0.0f : x; }

@@ -1,4 +1,5 @@
-// What stands beside the matrix products where several agents' small networks run in one launch, with the CPU's bits.
+// The kernels besides matrix products that compute the gradients of several agents' small networks
+// in one launch, with the CPU's bits.
 #include "fleet.cuh"
 
 KERNEL(128) square_blocks(double *part, OPERAND(const float, x), i64 n) { square_blocks_of(Launched(), part, PASS(x), n); }
@@ -12,7 +13,8 @@ KERNEL(256) add_scaled(OPERAND(float, y), OPERAND(const float, a), OPERAND(const
   add_scaled_of(Launched(), PASS(y), PASS(a), PASS(b), c, n);
 }
 
-// update_each is fspda_update of vector.cu for every agent: u = mu·u + g, x = x + (-alpha)·u + (-eta)·lambda. Without a list of u, u is g.
+// update_each is fspda_update of vector.cu for every agent: u = mu·u + g, x = x + (-alpha)·u +
+// (-eta)·lambda. If u_list is null, u is g.
 KERNEL(256) update_each(float *const *x_list, const float *const *lambda_list, const float *const *g_list, float *const *u_list, float alpha,
                         float eta, float mu, i64 n) {
   const i64 i = thread_index();

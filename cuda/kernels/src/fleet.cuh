@@ -1,9 +1,10 @@
-// Bodies of fleet.cu.
+// Bodies of group.cu.
 #pragma once
 #include "agent.cuh"
 #include "vector.cuh"
 
-// square_blocks: part[z·blocks + b] is the sum of squares of block b of x, added as dot_blocks of vector.cuh adds.
+// square_blocks: part[z·blocks + b] is the sum of squares of block b of x, in the summation order
+// of dot_blocks in vector.cuh.
 BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x), i64 n) {
   const float *v = AGENT(block, x);
   const i64 at = block.index() / WARP, blocks = (n + DOT_BLOCK - 1) / DOT_BLOCK;
@@ -22,8 +23,9 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
   const double *part0, i64 parts0, const double *part1, i64 parts1, const double *part2, i64 parts2, const double *part3, i64 parts3,    \
       const double *part4, i64 parts4, const double *part5, i64 parts5, const double *part6, i64 parts6, const double *part7, i64 parts7
 
-// add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss lies x·apart numbers behind the first, with pₜ = scale·Σ partₜ,
-// rounded, of the agent's partsₜ numbers. There are so many terms, up to 8.
+// add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss has the offset
+// x·stride, with pₜ = scale·Σ partₜ, rounded, of the agent's partsₜ numbers. terms is the number of
+// terms, at most 8.
 BODY add_decay_of(const Block &block, float *loss, i64 apart, double scale, int terms, DECAY_TERMS) {
   const double *part[8] = {part0, part1, part2, part3, part4, part5, part6, part7};
   const i64 parts[8] = {parts0, parts1, parts2, parts3, parts4, parts5, parts6, parts7};
@@ -34,13 +36,13 @@ BODY add_decay_of(const Block &block, float *loss, i64 apart, double scale, int 
   if (block.thread() == 0) *mine = sum;
 }
 
-// add_scaled: y = a + c·b, the product rounded first; y may be a or b.
+// add_scaled: y = a + c·b, the product rounded first. y may be a or b.
 BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a), OPERAND(const float, b), float c, i64 n) {
   const i64 i = block.index();
   if (i < n) AGENT(block, y)[i] = AGENT(block, a)[i] + c * AGENT(block, b)[i];
 }
 
-// collect: out[z·length + i] = arena[z·apart + i].
+// collect: out[z·length + i] = arena[z·stride + i].
 BODY collect_of(const Block &block, float *out, const float *arena, i64 apart, int length, int agents) {
   const i64 i = block.index();
   if (i < (i64)agents * length) out[i] = arena[i / length * apart + i % length];

@@ -1,4 +1,4 @@
-// Matrix products of several agents: gemm.cuh has how they are made.
+// Matrix products of several agents. See gemm.cuh.
 #include "gemm.cuh"
 
 #define GEMM(name, threads, Product)                                                                                                     \

@@ -1,24 +1,27 @@
-// Bodies of gemm.cu: matrix products in float32 with the CPU's bits (cpu/gemm.go): the k products of an element are cut into as few chunks of at most 384 as
-// there must be, the longer ones first; a chunk is added up by fma from its first product to its last, and the chunks are added from
-// left to right. A thread keeps all products of an element to itself, so no order depends on the tiles. Many small products of one shape, one for each agent, are
-// one launch: z of a block is the agent.
+// Bodies of gemm.cu: float32 matrix products with the CPU's bits (cpu/gemm.go). The k products of
+// an element are split into the fewest chunks of at most 384, longer chunks first. A chunk is
+// summed by fma from its first product to its last, and the chunks are added from left to right.
+// One thread computes all products of an element, so the order does not depend on the tiles.
+// Products of the same shape for several agents are one launch: the z index of a block is the
+// agent.
 //
-// Matrices are row-major and whole. C is m×n; A is m×k, or k×m where it is turned; B is n×k, or k×n where it is not turned.
+// Matrices are row-major and contiguous. C is m×n; A is m×k, or k×m if transposed; B is n×k, or k×n
+// if not transposed.
 #pragma once
 #include "agent.cuh"
 #include "exponential.cuh"
 
-#define DEPTH 384 // of a chunk
-#define BK 16     // products that a tile holds
+#define DEPTH 384 // products per chunk
+#define BK 16 // depth of a tile
 
-// What becomes of an element of C.
+// Epilogues: the operation applied to an element of C.
 #define NOTHING 0
-#define ADD_BIAS 1          // c + with[j]
-#define BIAS_THEN_SIGMOID 2 // 1/(1+exp(-(c + with[j])))
-#define BIAS_THEN_RELU 3    // max(c + with[j], 0)
-#define BY_SIGMOID 4        // c·y·(1-y), y = with[i][j]
-#define BY_RELU 5           // c where with[i][j] > 0, else 0
-#define ADD_SCALED 6        // c + factor·with[i][j], the product rounded first
+#define ADD_BIAS 1 // c + aux[j]
+#define BIAS_THEN_SIGMOID 2 // 1/(1+exp(-(c + aux[j])))
+#define BIAS_THEN_RELU 3 // max(c + aux[j], 0)
+#define BY_SIGMOID 4 // c·y·(1-y), y = aux[i][j]
+#define BY_RELU 5 // c where aux[i][j] > 0, else 0
+#define ADD_SCALED 6 // c + factor·aux[i][j], the product rounded first
 
 APART float sigmoid_apart(float x) { return sigmoid_of(x); }
 
@@ -34,14 +37,15 @@ __device__ inline float after(int then, float c, const float *with, i64 at, int 
   return c;
 }
 
-// Matrix is an operand of rows of `width` numbers.
+// Matrix is a matrix with rows of `width` numbers.
 struct Matrix {
   const float *p;
   int width;
   __device__ float at(int i, int j) const { return p[(i64)i * width + j]; }
 };
 
-// Coded is an operand of bytes that stand for numbers, byte·scale + shift, the product rounded first. Row i is row rows[i] of the bytes.
+// ByteMatrix is a matrix stored as bytes. The number of a byte is byte·scale + shift, the product
+// rounded first. Row i is row rows[i] of the bytes.
 struct Coded {
   const u8 *bytes;
   const int *rows;
@@ -50,13 +54,13 @@ struct Coded {
   __device__ float at(int i, int j) const { return (float)bytes[(i64)rows[i] * width + j] * scale + shift; }
 };
 
-// Loader brings a tile of SIDE×BK numbers, transposed so that those of one product lie side by side. ALONG says that an operand's rows run along
-// the products.
+// Loader loads a tile of SIDE×BK numbers and transposes it, so that the numbers of one product are
+// adjacent. ALONG says that the rows of the operand run along k.
 template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
   static constexpr int each = SIDE * BK / THREADS;
   float held[each];
 
-  // fetch reads side numbers first.., and products from.. below end.
+  // fetch loads rows first.. and products from.. below end into registers.
   __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int end) {
 #pragma unroll
     for (int r = 0; r < each; r++) {
@@ -74,13 +78,13 @@ template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
   }
 };
 
-// Tiles is what a block shares.
+// Tiles is the shared memory of a block.
 template <int WIDTH> struct Tiles {
   __align__(16) float a[BK][WIDTH], b[BK][WIDTH];
 };
 
-// multiply computes a block's SIDE×SIDE elements of C, 4×4 to a thread, and where sums is not null and the block is a first one, the sums of
-// the rows of A, in float64 from the first product to the last.
+// multiply computes a block's SIDE×SIDE elements of C, 4×4 per thread. If sums is not null and the
+// block is in the first column, it also sums the rows of A in float64, in order.
 template <int SIDE, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
 __device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n, int k,
                                 int then, float factor) {
@@ -106,10 +110,11 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
       la.put(thread, ta);
       lb.put(thread, tb);
       block.sync();
-      la.fetch(a, thread, row, m, p + BK, end); // in flight during the products
+      la.fetch(a, thread, row, m, p + BK, end); // loads overlap with the products
       lb.fetch(b, thread, column, n, p + BK, end);
       const int count = end - p < BK ? end - p : BK;
-      // A product with the zeros of a tile's rest could turn -0 into +0: only those that count are taken.
+      // Products with the zero padding of a tile could turn -0 into +0, so only real ones are
+      // added.
 #pragma unroll 4
       for (int q = 0; q < count; q++) {
         const Four va = load4(&ta[q][4 * ty]), vb = load4(&tb[q][4 * tx]);
@@ -127,7 +132,7 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
       for (int j = 0; j < 4; j++) all[i][j] = chunk == 0 ? s[i][j] : s[i][j] + all[i][j];
     begin = end;
   }
-#pragma unroll 1 // the code of what comes after is long: registers move up instead
+#pragma unroll 1 // the epilogue's code is long: shift registers instead of unrolling
   for (int i = 0; i < 4; i++) {
 #pragma unroll
     for (int j = 0; j < 4; j++) {
@@ -142,11 +147,12 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }
 
-// tf32 rounds to 10 bits behind the point, ties away from zero, as the bits of a float32.
+// tf32 rounds to a 10-bit mantissa, ties away from zero, and returns the bits of a float32.
 __device__ inline u32 tf32(float v) { return (__float_as_uint(v) + 0x1000u) & 0xffffe000u; }
 
 #ifndef FSPDA_HOST
-// mma_tf32 is a product of 16×8 and 8×8 numbers by a warp; hostrun/host.h says which numbers a lane holds.
+// mma_tf32 multiplies 16×8 by 8×8 numbers in a warp; hostrun/host.h describes which numbers a lane
+// holds.
 __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
   asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -156,14 +162,16 @@ __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)
 }
 #endif
 
-#define FAST 64 // side of a block's part of C
+#define FAST 64 // side of a block's tile of C
 
-// multiply_fast is multiply on tensor cores, of numbers rounded to tf32. A warp takes 16 rows. GPUs before sm_80, which have no tf32, take float32.
+// multiply_tf32 is multiply on tensor cores, with the factors rounded to TF32. A warp computes 16
+// rows. GPUs below sm_80 have no TF32 and use float32.
 template <bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
 __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n,
                                      int k, int then, float factor) {
   constexpr int THREADS = 2 * FAST;
-  auto &[ta, tb] = shared_of<Tiles<FAST + 8>>(block); // a row of 72: lanes of a fragment meet in no bank
+  // rows of 72 avoid bank conflicts between the lanes of a fragment
+  auto &[ta, tb] = shared_of<Tiles<FAST + 8>>(block);
   const u32 thread = block.thread();
   Loader<FAST, THREADS, A_ALONG, SA> la;
   Loader<FAST, THREADS, B_ALONG, SB> lb;
@@ -216,7 +224,8 @@ __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }
 
-// Exact and Fast name the products: n stands for a factor as it is, and t for one that is turned, so that nt is A·Bᵀ.
+// Exact and TensorCore select a product by template arguments: n stands for a factor as stored and
+// t for a transposed one, so nt is A·Bᵀ.
 template <int SIDE, bool A_ALONG, bool B_ALONG> struct Exact {
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
   template <class... Args> __device__ static void make(const Args &...args) { multiply<SIDE, A_ALONG, B_ALONG>(args...); }
@@ -242,7 +251,7 @@ __device__ inline void gemm_of(const Block &block, OPERAND(const float, a), OPER
                 AGENT(block, c), AGENT(block, with), AGENT(block, sums), m, n, k, then, factor);
 }
 
-// gemm_nt_bytes_of has an A of bytes: the m rows of agent z are rows[z·m..].
+// gemm_nt_bytes_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
 __device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b),
                                         OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then, float factor) {
@@ -250,7 +259,7 @@ __device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, con
                 AGENT(block, with), (float *)0, m, n, k, then, factor);
 }
 
-// gemm_tn_bytes_of has a B of bytes, whose k rows for agent z are rows[z·k..].
+// gemm_tn_bytes_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
 __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
                                         OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then,

@@ -1,5 +1,6 @@
-// Numbers of 16 bits: Half is IEEE's float16, Brain is bfloat16. NVRTC has no header of them, so they are bits that PTX, or on the host
-// integer arithmetic, turns into float32 and back, to the nearest, ties to even. NaN becomes the NaN of the hardware.
+// 16-bit numbers: Half is IEEE float16, BFloat is bfloat16. NVRTC has no header for them, so they
+// are stored as bits and converted by PTX, or on the host by integer arithmetic. Rounding is to
+// nearest, ties to even. NaN becomes the hardware's NaN.
 #pragma once
 #include "base.cuh"
 
@@ -46,8 +47,8 @@ inline float to_float(Half h) {
 inline u16 half_bits(float v) {
   u32 u = __float_as_uint(v), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
   if (v != v) return 0x7fff;
-  if (size >= 0x477ff000) return (u16)(sign | 0x7c00); // from 65520 on
-  if (size < 0x38800000) {                             // below 2^-14: a multiple of 2^-24
+  if (size >= 0x477ff000) return (u16)(sign | 0x7c00); // 65520 and above
+  if (size < 0x38800000) { // below 2^-14: multiples of 2^-24
     float steps = __uint_as_float(size) * 0x1p24f;     // exact
     float even = (steps + 0x1p23f) - 0x1p23f;
     return (u16)(sign | (u32)even);
@@ -68,18 +69,19 @@ template <> struct Number<Brain> {
   __device__ static Brain from(float v) { return Brain{brain_bits(v)}; }
 };
 
-// Pack is 16 bytes of numbers, as float32: what a thread works on at a time.
+// Pack is the numbers of 16 bytes, converted to float32: the unit that a thread works on.
 template <class T> struct Pack {
   static constexpr int size = 16 / sizeof(T);
   float v[size];
 };
 
-// Raw is a Pack as it lies in memory.
+// RawPack is a Pack as stored in memory.
 template <class T> struct __align__(16) Raw {
   T v[16 / sizeof(T)];
 };
 
-// fetch reads count numbers as they lie in memory, with zeros behind; WHOLE says that there are as many as in a Pack, and that p can be read as one.
+// fetch loads count stored numbers and fills up with zeros. WHOLE says that count is the size of a
+// Pack and p is aligned for a 16-byte load.
 template <class T, bool WHOLE> __device__ inline Raw<T> fetch(const T *p, int count) {
   union {
     uint4 words;
@@ -101,7 +103,8 @@ template <class T> __device__ inline Pack<T> unpack(const Raw<T> &raw) {
   return out;
 }
 
-// load_pack reads count numbers; whole says that there are as many as in a Pack, and that p can be read as one.
+// load_pack loads and converts count numbers. whole says that count is the size of a Pack and p is
+// aligned for a 16-byte load.
 template <class T> __device__ inline Pack<T> load_pack(const T *p, int count, bool whole) {
   return unpack(whole ? fetch<T, true>(p, count) : fetch<T, false>(p, count));
 }
@@ -122,7 +125,7 @@ template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, in
   }
 }
 
-// Quad is four numbers as they lie in memory, where they can be read at once.
+// Quad is four stored numbers that can be loaded at once.
 template <class T> struct __align__(4 * sizeof(T)) Quad {
   T v[4];
 };

@@ -1,4 +1,5 @@
-// What stands around the matrix products of dense layers, with the CPU's bits in float32. In 16 bits each result is rounded once, from float32.
+// The operations around the matrix products of dense layers, with the CPU's bits in float32. In 16
+// bits each result is computed in float32 and rounded once.
 #include "exponential.cuh"
 #include "half.cuh"
 
@@ -45,7 +46,8 @@ KERNEL(256) relu_grad(float *dx, const float *y, const float *dy, i64 n) {
 KERNEL(256) tanh_forward(float *y, const float *x, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;
-  double e = exponential(-2.0 * fabs((double)x[i])); // of a number that is not positive: 1+e is 1 to 2, and nothing overflows
+  // the exponent is not positive, so 1+e is between 1 and 2 and nothing overflows
+  double e = exponential(-2.0 * fabs((double)x[i]));
   double v = (1.0 - e) / (1.0 + e);
   y[i] = (float)(x[i] < 0.0f ? -v : v);
 }
@@ -59,8 +61,8 @@ KERNEL(256) tanh_grad(float *dx, const float *y, const float *dy, i64 n) {
 #define SUM_COLUMNS 32
 #define SUM_ROWS 64
 
-// column_sums: dst[j] = Σ_i a[i][j] of an m×n matrix in float64, from the first row to the last. A block loads a tile with all threads and
-// lets one warp add it up.
+// column_sums: dst[j] = Σ_i a[i][j] of an m×n matrix in float64, from the first row to the last.
+// All threads of a block load a tile; one warp sums it.
 template <class T> __device__ inline void column_sums_of(float *dst, const T *a, int m, int n) {
   __shared__ float tile[SUM_ROWS][SUM_COLUMNS];
   const int lane = threadIdx.x % SUM_COLUMNS, row = threadIdx.x / SUM_COLUMNS, rows = blockDim.x / SUM_COLUMNS;
@@ -81,14 +83,14 @@ template <class T> __device__ inline void column_sums_of(float *dst, const T *a,
 
 KERNEL(256) column_sums(float *dst, const float *a, int m, int n) { column_sums_of<float>(dst, a, m, n); }
 
-// What follows a dense layer: the kernels of 16 bits take it as a number.
+// Activation functions after a dense layer, as the 16-bit kernels number them.
 #define IDENTITY 0
 #define SIGMOID 1
 #define RELU 2
 
 __device__ inline float activation_of(float v, int f) { return f == SIGMOID ? sigmoid_of(v) : f == RELU ? relu_of(v) : v; }
 
-// activate: y = f(x + b[i mod n]), where b may be null. y may be x.
+// activate: y = f(x + b[i mod n]). b may be null. y may be x.
 template <class T> __device__ inline void activate(T *y, const T *x, const float *b, i64 mn, int n, int f) {
   i64 i = thread_index();
   if (i >= mn) return;
@@ -97,7 +99,7 @@ template <class T> __device__ inline void activate(T *y, const T *x, const float
   y[i] = Number<T>::from(activation_of(v, f));
 }
 
-// activate_grad: dx = dy·f'(x), by the output y. dx may be dy.
+// activate_grad: dx = dy·f'(x), computed from the output y. dx may be dy.
 template <class T> __device__ inline void activate_grad(T *dx, const T *y, const T *dy, i64 n, int f) {
   i64 i = thread_index();
   if (i >= n) return;
@@ -105,7 +107,7 @@ template <class T> __device__ inline void activate_grad(T *dx, const T *y, const
   dx[i] = Number<T>::from(f == SIGMOID ? (g * out) * (1.0f - out) : out > 0.0f ? g : 0.0f);
 }
 
-// weigh: y = p·a + q·b, where b may be null. y may be a or b.
+// weighted_sum: y = p·a + q·b. b may be null. y may be a or b.
 template <class T> __device__ inline void weigh(T *y, const T *a, const T *b, float p, float q, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;

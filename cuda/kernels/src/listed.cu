@@ -1,14 +1,16 @@
-// Small work that a network has much of, each piece in a list in device memory, so that one launch does what else takes one for each parameter.
-// Lists hold places and not addresses: one serves all agents.
+// Kernels over lists of tensors (multi-tensor apply): one launch does work that would otherwise
+// take a launch per parameter. The lists lie in device memory and hold offsets, not addresses, so
+// one list serves all agents.
 #include "half.cuh"
 #include "scaler.cuh"
 
-// Ending is a piece of the gradient that is brought to its final form. It is computed in rows of c numbers, with room for more: in place, as float32 or
-// with 16 bits elsewhere. Its parameters, and its place in the gradient, lie close.
+// GradPiece is a piece of the gradient to finish. It was computed in rows of c numbers with
+// padding: in place, as float32, or in 16 bits in the arena. Its parameters and its destination in
+// the gradient are contiguous.
 struct Ending {
-  i64 from, to, weights; // in numbers; weights is negative where there is no decay
-  int n, c, room;        // n is a multiple of c
-  int kind, scaled;      // scaled: multiplied by the loss scale
+  i64 from, to, weights; // offsets in numbers; weights is negative if there is no weight decay
+  int n, c, room; // n is a multiple of c
+  int kind, scaled; // scaled: was multiplied by the loss scale
   float decay;
 };
 
@@ -16,14 +18,15 @@ struct Ending {
 #define WHOLE_NUMBERS 1
 #define SHORT_NUMBERS 2
 
-// ended is what becomes of a number, which may not be finite.
+// finished returns the final value of a number, which may not be finite.
 __device__ inline float ended(float g, float by, float decay, const float *weights, i64 i, bool *bad) {
   *bad = *bad || not_finite(g);
   g = g * by;
   return weights ? g + decay * weights[i] : g;
 }
 
-// end_fours ends a piece four numbers at a time, which lie close in its source too. Some are under way before the first is looked at.
+// finish_fours finishes a piece whose source is contiguous, four numbers at a time. Several loads
+// are in flight before the first is used.
 template <class T> __device__ inline void end_fours(float *to, const T *from, const float *weights, int n, float by, float decay, bool *bad) {
   constexpr int U = 4;
   for (int begin = 4 * threadIdx.x; begin < n; begin += 4 * U * blockDim.x) {
@@ -58,8 +61,8 @@ template <class T> __device__ inline void end_rows(float *to, const T *from, con
   }
 }
 
-// end_gradient: grads = source·inverse of the scaler + decay·params for each piece of a list, which a block takes. The scaler, which may be null, is told
-// where a number is not finite.
+// finish_gradient: grads = source·inverse of the scaler + decay·params, one piece of the list per
+// block. The scaler, which may be null, records non-finite numbers.
 template <class T> __device__ inline void end_gradient(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
   const Ending e = list[blockIdx.x];
   const float by = scaler && e.scaled ? scaler->inverse : 1.0f;
@@ -83,14 +86,15 @@ KERNEL(256) end_gradient_bf16(float *grads, const u8 *arena, const float *params
   end_gradient<Brain>(grads, arena, params, list, scaler);
 }
 
-// Move is a buffer that moves towards a·x.
+// Move updates the moving average in a buffer with a·x.
 struct Move {
   i64 x, buffer;
   double a;
   i64 n;
 };
 
-// move_averages: buffer = (1-momentum)·buffer + momentum·(a·x) in float64, rounded once at the end, for each of a list, which a block takes.
+// move_averages: buffer = (1-momentum)·buffer + momentum·(a·x) in float64, rounded once at the end,
+// one list entry per block.
 KERNEL(256) move_averages(float *buffers, const float *arena, const float *momentum, const Move *list) {
   const Move e = list[blockIdx.x];
   const double m = (double)momentum[0];
@@ -100,12 +104,12 @@ KERNEL(256) move_averages(float *buffers, const float *arena, const float *momen
   }
 }
 
-// Squares are numbers of which a warp adds up the squares: those of a block of dot_blocks (vector.cuh).
+// Squares is a range of numbers whose squares one warp sums: a block of dot_blocks (vector.cuh).
 struct Squares {
   i64 from, n;
 };
 
-// sum_squares: part[k] = Σ x² of piece k, in the order of dot_blocks.
+// sum_squares: part[k] = Σ x² of range k, in the summation order of dot_blocks.
 KERNEL(128) sum_squares(double *part, const float *params, const Squares *list, int pieces) {
   const int piece = (int)(thread_index() / WARP), lane = threadIdx.x % WARP;
   if (piece >= pieces) return;
@@ -119,14 +123,15 @@ KERNEL(128) sum_squares(double *part, const float *params, const Squares *list, 
   if (lane == 0) part[piece] = s;
 }
 
-// Penalty is a term of a loss: scale·Σ of some parts, from the first to the last.
+// Penalty is a term of a loss: scale·Σ of consecutive parts, in order.
 struct Penalty {
   int first, parts;
   double scale;
 };
 
-// add_penalties: out = (..((start + p₁) + p₂) ..) with the penalties of a list, each rounded before it is added. out may be start. One block does it: its threads
-// take a penalty each, and then one adds them.
+// add_penalties: out = (..((start + p₁) + p₂) ..) with the penalties of a list, each rounded before
+// it is added. out may be start. It runs as one block: each thread computes a penalty, then one
+// thread adds them.
 KERNEL(256) add_penalties(float *out, const float *start, const double *part, const Penalty *list, int penalties) {
   __shared__ float terms[256];
   float total = *start;

@@ -1,5 +1,6 @@
-// Softmax, cross entropy and scores. Half a warp takes a row of logits, as the CPU's sixteen partial sums do: exponential j is added to the sum of
-// lane j mod 16, and the sums are added like a tree. Rows are summed in pieces of 4096, one piece after the other.
+// Softmax, cross entropy and scores. Half a warp handles a row of logits, matching the CPU's
+// sixteen partial sums: exponential j is added to the sum of lane j mod 16, and the sums are added
+// in a tree. Rows are summed in pieces of 4096, one after the other.
 #include "loss.cuh"
 
 KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int rows, int m,
@@ -7,8 +8,9 @@ KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float 
   softmax_cross_entropy_of(Launched(), row_loss, dlogits, logits, labels, bad, rows, m, n, apart, s);
 }
 
-// score: the cross entropy of each row, and to hits[0] and hits[1] how many labels are the largest logit, or one of the five largest; of
-// equal ones the first. A row with a NaN is no hit.
+// score: the cross entropy of each row, and in hits[0] and hits[1] how many labels have the largest
+// logit, or one of the five largest; among equal logits the first counts. A row with a NaN is not a
+// hit.
 KERNEL(128) score(double *row_loss, u32 *hits, const float *logits, const float *labels, u32 *bad, int m, int n) {
   const int lane = threadIdx.x % LANES;
   const int row = (int)(thread_index() / LANES);
@@ -20,7 +22,7 @@ KERNEL(128) score(double *row_loss, u32 *hits, const float *logits, const float 
   float v = c < 0 ? 0.0f : x[c];
   int before = 0;
   for (int j = lane; j < n; j += LANES) {
-    if (x[j] != x[j]) before += 1 << 20; // n is below 2^20, or the loss itself is NaN and the hits do not matter
+    if (x[j] != x[j]) before += 1 << 20; // n < 2^20, or the loss is NaN and the hits do not matter
     if (x[j] > v || (x[j] == v && j < c)) before++;
   }
 #pragma unroll
@@ -31,7 +33,7 @@ KERNEL(128) score(double *row_loss, u32 *hits, const float *logits, const float 
   if (before < 5) atomicAdd(&hits[1], 1u);
 }
 
-// score_sums: sums = {the sum of the rows' losses, the hits} as float32, and leaves the hits zero.
+// score_sums: sums = {sum of the rows' losses, hits} as float32; resets the hits to zero.
 KERNEL(32) score_sums(float *sums, const double *loss, u32 *hits) {
   if (threadIdx.x != 0) return;
   sums[0] = (float)*loss;

@@ -1,4 +1,4 @@
-// Bodies of loss.cu, and what it does with a row of logits.
+// Bodies of loss.cu, and functions on a row of logits.
 #pragma once
 #include "block.cuh"
 #include "exponential.cuh"
@@ -6,7 +6,7 @@
 #define LANES 16
 #define PIECE 4096
 
-// top_of is the largest number of a row, NaN left out, and no zero is negative.
+// top_of returns the largest number of a row, ignoring NaN. A zero result is +0.
 __device__ inline float top_of(const float *x, int n, int lane) {
   float top = __uint_as_float(0xff800000u); // -infinity
   for (int j = lane; j < n; j += LANES)
@@ -19,14 +19,15 @@ __device__ inline float top_of(const float *x, int n, int lane) {
   return top == 0.0f ? 0.0f : top;
 }
 
-// tree adds the upper half of the lanes' numbers to the lower half until one is left, which all lanes get.
+// tree adds the numbers of the lanes in a binary tree and returns the sum to all lanes.
 __device__ inline double tree(double s) {
 #pragma unroll
   for (int half = LANES / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half, LANES);
   return __shfl_sync(ALL_LANES, s, 0, LANES);
 }
 
-// exponentials returns the sum of exp(x - top) over a row, and writes them, rounded, to e unless it is null.
+// exponentials returns the sum of exp(x - top) over a row, and writes them, rounded, to e unless it
+// is null.
 __device__ inline double exponentials(float *e, const float *x, int n, double top, int lane) {
   double sum = 0.0;
   for (int begin = 0; begin < n; begin += PIECE) {
@@ -42,7 +43,8 @@ __device__ inline double exponentials(float *e, const float *x, int n, double to
   return sum;
 }
 
-// class_of is the label of a row, or -1 where it is no class; *bad then is at most the row.
+// class_of returns the label of a row, or -1 if it is not a class; then *bad becomes at most the
+// row.
 __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, int lane) {
   float v = labels[row];
   int c = v >= 0.0f && v < (float)n ? (int)v : -1;
@@ -51,14 +53,15 @@ __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, in
   return -1;
 }
 
-// softmax_cross_entropy: the loss of each row, and the derivative of the mean over the m rows of an agent. Logits and gradients of the next agent
-// lie `apart` numbers behind; labels follow one another. The targets are s/n, and 1-s more at the label. *bad becomes
-// the first row whose label is no class, if that is less.
+// softmax_cross_entropy: the loss of each row, and the derivative of the mean over the m rows of an
+// agent. Logits and gradients of consecutive agents are `stride` numbers apart; labels are
+// contiguous. The targets are s/n, plus 1-s at the label. *bad becomes the first row whose label is
+// not a class, if that is less.
 BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad,
                               int rows, int m, int n, i64 apart, double s) {
   const int lane = block.thread() % LANES;
   const int row = (int)(block.index() / LANES);
-  const bool mine = row < rows; // no lane leaves: they all meet in the trees
+  const bool mine = row < rows; // all lanes stay, because they meet in the trees
   const i64 at = mine ? row / m * apart + (i64)(row % m) * n : 0;
   const float *x = logits + at;
   float *d = dlogits + at;
@@ -71,7 +74,8 @@ BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogi
     below = tree(below);
   }
   if (c < 0) return;
-  // At the label p-1 is taken before rounding: it is what remains of the gradient when p is close to 1.
+  // At the label, p-1 is computed before rounding: it is all that remains of the gradient when p is
+  // close to 1.
   double scale = per_row / sum;
   for (int j = lane; j < n; j += LANES) {
     double e = (double)d[j];

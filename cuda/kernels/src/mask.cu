@@ -1,5 +1,6 @@
-// Coordinates of masks, drawn from the streams of fspda/internal/rng with the bits of fspda/dist: both ends of an edge, one of which may
-// be a CPU, get the same. A stream is one number, its counter, in device memory; each kernel leaves it where the next one goes on.
+// Coordinates of masks, drawn from the random streams of fspda/internal/rng with the bits of
+// fspda/dist, so that both ends of an edge, one of which may be a CPU, draw the same. A stream is
+// one number, its counter, in device memory; each kernel leaves it where the next one continues.
 #include "base.cuh"
 #include "each.cuh"
 
@@ -12,10 +13,11 @@ __device__ inline u64 mix(u64 z) {
   return z ^ z >> 31;
 }
 
-// draw_number is the n-th number of a stream, n from 1 on.
+// draw_number returns the n-th number of a stream, n >= 1.
 __device__ inline u64 draw_number(u64 state, u64 n) { return mix(state + GOLDEN * n); }
 
-// stream_key makes the stream of a key of up to four numbers. hash stands for the seed and the name.
+// stream_key computes the stream of a key of up to four numbers. hash stands for the seed and the
+// name.
 KERNEL(32) stream_key(u64 *state, u64 hash, int length, u64 k0, u64 k1, u64 k2, u64 k3) {
   if (threadIdx.x != 0) return;
   const u64 key[4] = {k0, k1, k2, k3};
@@ -37,11 +39,12 @@ KERNEL(256) iota(u32 *dst, u32 start, i64 n) {
   if (j < n) dst[j] = start + (u32)j;
 }
 
-// A Cut is one of the blocks that a vector of d coordinates is cut into: block b begins at floor(b·d/k) = b·short + floor(b·part/2^64).
+// Cuts describes the blocks into which a vector of d coordinates is divided: block b begins at
+// floor(b·d/k) = b·shorter + floor(b·part/2^64).
 struct Cuts {
   u32 shorter; // floor(d/k)
   u64 part;
-  u64 first; // the block that begins at begin
+  u64 first; // number of the block that begins at `begin`
   u32 begin;
 
   __device__ u32 length(u64 b) const { return shorter + (u32)(b * part + part < part); }
@@ -50,12 +53,13 @@ struct Cuts {
   }
 };
 
-// below multiplies 32 random bits with n: the upper half is uniform in 0..n-1 unless rejected says that the draw does not count.
+// below multiplies 32 random bits by n: the upper half is uniform in 0..n-1, unless rejected says
+// that the draw must be repeated.
 __device__ inline u64 below(u32 bits, u32 n) { return (u64)bits * n; }
 __device__ inline bool rejected(u64 product, u32 n) { return (u32)product < n && (u32)product < (0u - n) % n; }
 
-// draw_pair draws the coordinates of blocks first+2p and first+2p+1, of count, from one number. It returns whether the number
-// does not do.
+// draw_pair draws the coordinates of blocks first+2p and first+2p+1, of count, from one number. It
+// returns true if the number is rejected.
 __device__ inline bool draw_pair(u32 *dst, int count, int p, u64 number, const Cuts &cuts) {
   bool bad = false;
   for (int half = 0; half < 2; half++) {
@@ -69,7 +73,8 @@ __device__ inline bool draw_pair(u32 *dst, int count, int p, u64 number, const C
   return bad;
 }
 
-// redraw_pair is draw_pair by the book: what does not count is drawn again from the stream. It returns how many numbers that took.
+// redraw_pair is draw_pair with rejected draws repeated from the stream. It returns how many extra
+// numbers that took.
 __device__ inline u64 redraw_pair(u32 *dst, int count, int p, u64 state, u64 used, const Cuts &cuts) {
   u64 number = draw_number(state, used + 1), more = 0;
   for (int half = 0; half < 2; half++) {
@@ -83,10 +88,11 @@ __device__ inline u64 redraw_pair(u32 *dst, int count, int p, u64 state, u64 use
   return more;
 }
 
-// stratified draws one coordinate in each of count blocks of a stratified mask, from block first on. Every block of threads assumes that each
-// number of the stream counts. That fails about once in a million pairs; the last block to end then draws again from there on.
+// stratified draws one coordinate in each of count blocks of a stratified mask, starting at block
+// first. Each thread block assumes that no number of the stream is rejected. That fails about once
+// in a million pairs; then the last thread block to finish redraws everything from there on.
 //
-// scratch is {0xffffffff, 0}, before and after.
+// scratch is {0xffffffff, 0} before and after.
 KERNEL(256) stratified(u32 *dst, int count, u32 begin, u32 shorter, u64 part, u64 first, u64 *state, u32 *scratch) {
   const Cuts cuts = {shorter, part, first, begin};
   const u64 stream = *state;
@@ -101,12 +107,12 @@ KERNEL(256) stratified(u32 *dst, int count, u32 begin, u32 shorter, u64 part, u6
   if (!last) return;
 
   __threadfence();
-  __shared__ u64 extra; // numbers that did not count
+  __shared__ u64 extra; // rejected numbers
   __shared__ u32 bad;
   u32 next = ((volatile u32 *)scratch)[0];
   if (threadIdx.x == 0) extra = 0;
   __syncthreads();
-  while (next < (u32)pairs) { // pair next is the first that needs another number
+  while (next < (u32)pairs) { // pair `next` is the first that needs another number
     if (threadIdx.x == 0) {
       extra += redraw_pair(dst, count, (int)next, stream, (u64)next + extra, cuts);
       bad = 0xffffffffu;
@@ -129,7 +135,8 @@ KERNEL(256) stratified(u32 *dst, int count, u32 begin, u32 shorter, u64 part, u6
   }
 }
 
-// block_sum returns the sum over the threads before this one, and sets total to that over all. warps has room for a number of each warp.
+// block_scan returns the sum over the threads before this one, and sets total to the sum over all.
+// warps holds one number per warp.
 __device__ inline u64 block_scan(u64 v, u64 *warps, u64 *total) {
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, count = blockDim.x / WARP;
   u64 upto = v;
@@ -150,8 +157,9 @@ __device__ inline u64 block_scan(u64 v, u64 *warps, u64 *total) {
   return before + upto - v;
 }
 
-// throws throws twice for each of so many numbers of the stream at the coordinates below d, and returns how many bits this thread has
-// set anew. Which of two equal throws is the new one does not matter.
+// set_random_bits draws two coordinates below d from each of `draws` numbers of the stream, sets
+// their bits, and returns how many bits this thread has newly set. Which of two equal draws counts
+// as new does not matter.
 __device__ inline int throw_bits(u32 *words, u32 d, u64 stream, int draws) {
   const u32 least = (0u - d) % d;
   int fresh = 0;
@@ -168,7 +176,7 @@ __device__ inline int throw_bits(u32 *words, u32 d, u64 stream, int draws) {
   return fresh;
 }
 
-// throw_last throws until the last bit is new, and returns how many numbers that took.
+// set_last_bit draws until one more bit is newly set, and returns how many numbers that took.
 __device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
   const u32 least = (0u - d) % d;
   for (u64 used = 1;; used++) {
@@ -184,9 +192,10 @@ __device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
   }
 }
 
-// subset draws count of the numbers below d, uniform among all sets of so many, ascending, each plus offset. One block of threads
-// throws at a bitmap until enough bits are set; where that is more than half of them, until those to leave out are. words is the bitmap, a
-// bit for each number, zero before and after. It returns where the stream goes on.
+// subset draws count of the numbers below d, uniformly among all sets of that size, ascending, each
+// plus offset. One thread block sets random bits of a bitmap until enough are set; if that is more
+// than half, it draws the complement. words is the bitmap, one bit per number, zero before and
+// after. It returns the new state of the stream.
 __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 begin) {
   __shared__ u64 warps[WARP];
   __shared__ u64 stream;
@@ -221,14 +230,14 @@ __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words,
   return stream;
 }
 
-// random_subset is subset of a stream in device memory.
+// random_subset is subset with a stream in device memory.
 KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 *state) {
   const u64 end = subset(dst, count, d, offset, words, *state);
   if (threadIdx.x == 0) *state = end;
 }
 
-// random_subsets is subset for up to 16 streams, a block of threads for each. The bitmaps lie apart from each other by so many words, or in shared
-// memory where words is null.
+// random_subsets is subset for up to 16 streams, one thread block each. The bitmaps are `stride`
+// words apart, or in shared memory if words is null.
 KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 apart, EACH(u32 *, dst), EACH(u64, stream)) {
   DYNAMIC_SHARED(room);
   u32 *bits = words ? words + blockIdx.z * apart : (u32 *)room;
@@ -239,15 +248,16 @@ KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 apart, EACH(u32 *,
   subset(PICK(dst), count, d, 0, bits, PICK(stream));
 }
 
-#define GAPS 4 // that a thread draws at a time
+#define GAPS 4 // gaps that a thread draws at a time
 
-// bernoulli takes each of end coordinates with one probability, by drawing the gaps between those that are taken: u skips at least
-// g where u < survival[g]. guide[u>>52] is the shortest gap of any such u. A gap of the length longest goes on with
-// another one. Coordinates beyond capacity are counted in *count, and not written.
+// bernoulli takes each of `end` coordinates with the same probability, by drawing the gaps between
+// those taken: u skips at least g coordinates if u < survival[g]. guide[u>>52] is the shortest gap
+// of any such u. A gap of length longest continues with another one. Coordinates beyond capacity
+// are counted in *count but not written.
 KERNEL(1024) bernoulli(u32 *dst, i64 capacity, i64 end, const u64 *survival, const u16 *guide, int longest, const u64 *state, u32 *count) {
   __shared__ u64 warps[WARP];
   const u64 stream = *state;
-  u64 at = 0, taken = 0, drawn = 0; // the same in all threads
+  u64 at = 0, taken = 0, drawn = 0; // identical in all threads
   while (at < (u64)end) {
     u32 gap[GAPS];
     u64 sum = 0;

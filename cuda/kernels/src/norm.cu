@@ -1,37 +1,42 @@
-// Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (its channels), with what follows: ReLU, or a sum and
-// ReLU. The formulas are the CPU's (cpu/norm.go), so that what is computed from given statistics has its bits in float32. The sums are
-// not added in its order, and are float64; but of numbers of 16 bits a thread adds up at most 64 in float32, less the first row where a mean is
-// sought, so that an offset of the data costs no digits. Against the sums of exact arithmetic that leaves, of Σ|x−shift| and Σ(x−shift)²,
-// at most 64·2⁻²⁴.
+// Batch normalisation of a matrix of m rows (the pixels of a batch) and c columns (the channels),
+// with an optional ReLU, or sum and ReLU. The formulas are the CPU's (cpu/norm.go), so results
+// computed from given statistics have the CPU's bits in float32. The sums use another order. They
+// are float64; but a thread sums at most 64 numbers of 16 bits in float32, after subtracting the
+// first row if it computes a mean, so that an offset of the data costs no precision. Relative to
+// Σ|x−shift| and Σ(x−shift)², the error of a sum is at most 64·2⁻²⁴.
 //
-// A block covers 8 packs of columns (64 of 16 bits, 32 of float32) and some rows; its 32 groups of 8 threads take every 32nd row. Blocks write partial
-// sums, part[p][0..1][c], which are then added in one order: a run repeats, on any GPU.
+// A block covers 8 packs of columns (64 numbers of 16 bits, 32 of float32) and some rows; its 32
+// groups of 8 threads take every 32nd row. Blocks write partial sums, part[p][0..1][c], which are
+// then added in a fixed order, so runs are reproducible on any GPU.
 //
-// All this moves much memory and computes little, so each thread asks for some rows before it looks at the first of them: that memory is
-// busy depends on how many bytes are under way. What is known of a launch (which gate, whether rows are whole packs) is decided outside of the loops, where
-// a branch between two loads would make the second wait for the first. And the passes over one matrix take turns in direction: the
-// first goes from the last row to the first, since the rows that were written or read last may still be in the cache.
+// The kernels move much memory and compute little. Each thread therefore issues the loads of
+// several rows before it uses the first: memory throughput depends on the bytes in flight.
+// Properties of a launch (ReLU mask source, whole packs) are resolved outside the loops, because a
+// branch between two loads would make the second wait for the first. Passes over the same matrix
+// alternate in direction: the first goes from the last row to the first, because the rows that were
+// accessed last may still be in the cache.
 #include "half.cuh"
 
-#define ACROSS 8 // packs
-#define DOWN 32  // rows at a time
+#define ACROSS 8 // packs per block
+#define DOWN 32 // rows per step
 
-// What follows the affine map of a normalisation.
+// Operation after the affine map of a normalisation.
 #define PLAIN 0
 #define WITH_RELU 1
 #define WITH_ADD_RELU 2
 
-// How a gradient knows where the ReLU let something through.
+// How a gradient gets the mask of the ReLU (where its output is positive).
 #define NO_GATE 0
 #define BY_OUTPUT 1 // y > 0
-#define BY_MASK 2   // a bit for each number: byte i holds those of pack i
-#define BY_INPUT 3  // (x-mean)·scale + shift > 0: nothing was kept
+#define BY_MASK 2 // one bit per number: byte i holds those of pack i
+#define BY_INPUT 3 // (x-mean)·scale + shift > 0, recomputed
 
-// Which way the blocks of a launch go through the rows.
+// Direction in which the blocks of a launch go through the rows.
 #define FORWARDS false
 #define BACKWARDS true
 
-// Tile is a thread's columns, and its rows from first to end in steps of DOWN. part is the number of the block's rows among those of all.
+// Tile is a thread's columns and rows: from first to end in steps of DOWN. part is the index of the
+// block's rows.
 template <class T> struct Tile {
   int column, count, part;
   bool whole;
@@ -47,7 +52,7 @@ template <class T> struct Tile {
   }
 };
 
-// columns_of reads what belongs to the tile's columns.
+// columns_of loads per-column numbers of the tile's columns.
 template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size], const float *src, const Tile<T> &t) {
   if (t.whole && fours(address(src))) {
 #pragma unroll
@@ -62,20 +67,21 @@ template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size]
   for (int j = 0; j < Pack<T>::size; j++) dst[j] = j < t.count ? src[t.column + j] : 0.0f;
 }
 
-// fetch_rows reads a pack of each of U rows, as they lie in memory.
+// fetch_rows loads a stored pack from each of U rows.
 template <class T, bool WHOLE, int U> __device__ inline void fetch_rows(Raw<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
 #pragma unroll
   for (int u = 0; u < U; u++) dst[u] = fetch<T, WHOLE>(src + at + u * step, count);
 }
 
-// Sum is what a thread adds numbers up in.
+// Sum is the type in which a thread accumulates.
 template <class T> struct Sum { using type = float; };
 template <> struct Sum<float> { using type = double; };
 
 __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
-// write_part adds the sums of the block's threads, which have the same columns in every eighth, and writes them to its part.
+// write_part adds the sums of the block's threads, of which every eighth has the same columns, and
+// writes them to its part.
 template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t, const typename Sum<T>::type (&s1)[Pack<T>::size],
                                               const typename Sum<T>::type (&s2)[Pack<T>::size]) {
   constexpr int N = Pack<T>::size;
@@ -104,7 +110,7 @@ template <class T> __device__ inline void write_part(double *part, int c, const 
   part[((i64)t.part * 2 + which) * c + at] = s;
 }
 
-// add_moments adds U rows to the sums of a thread.
+// add_moments adds U rows to a thread's sums.
 template <class T, bool WHOLE, int U>
 __device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], const Pack<T> &shift, const T *x,
                                    i64 at, i64 step, int count) {
@@ -142,8 +148,8 @@ template <class T> __device__ inline void moments(double *part, const T *x, i64 
   write_part(part, c, t, s1, s2);
 }
 
-// total adds up the parts of a column: 32 groups of threads take every 32nd, and their sums are added from the first to the last. All
-// threads of a block of 8 columns get that of theirs.
+// total sums the parts of a column: 32 groups of threads take every 32nd part, and their sums are
+// added in order. All threads of a block of 8 columns get the sum of their column.
 __device__ inline void total(const double *part, int parts, int c, int column, double (&sum)[2]) {
   __shared__ double groups[2][DOWN][ACROSS];
   const int group = threadIdx.x / ACROSS, at = threadIdx.x % ACROSS;
@@ -165,7 +171,7 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
   }
 }
 
-// affine sets the map of a column: y = (x - mean32)·scale + shift.
+// affine computes the map of a column: y = (x - mean32)·scale + shift.
 __device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma, float beta) {
   double k = (double)gamma / sqrt(square);
   float rounded = (float)mean;
@@ -188,7 +194,7 @@ template <class T> __device__ inline void statistics(const double *part, int par
   variance[column] = (float)v;
 }
 
-// norm_given makes the affine map of given statistics.
+// norm_given computes the affine map from given statistics.
 KERNEL(256) norm_given(const float *mean, const float *variance, const float *gamma, const float *beta, int c, double eps, float *mean_out,
                        float *scale, float *shift) {
   int column = (int)thread_index();
@@ -196,10 +202,10 @@ KERNEL(256) norm_given(const float *mean, const float *variance, const float *ga
   affine(mean_out + column, scale + column, shift + column, (double)mean[column], (double)variance[column] + eps, gamma[column], beta[column]);
 }
 
-// affine_of is the map of one number.
+// affine_of applies the map to one number.
 __device__ inline float affine_of(float x, float mean, float scale, float shift) { return (x - mean) * scale + shift; }
 
-// apply_rows is apply of U rows of a thread.
+// apply_rows is apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const float (&mean)[Pack<T>::size], const float (&scale)[Pack<T>::size],
                                   const float (&shift)[Pack<T>::size], i64 at, i64 step, int count, int follows) {
@@ -225,8 +231,8 @@ __device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const 
   }
 }
 
-// apply: y = the map of x, plus z, and the larger of it and 0. mask may be null, or takes a bit for each number that is
-// greater than 0; it needs whole packs.
+// apply: y = map(x), optionally plus z, optionally followed by ReLU. mask may be null; else it gets
+// one bit per number that is greater than 0, and needs whole packs.
 template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,
                                                 i64 m, int c, int rows, int follows) {
   constexpr int N = Pack<T>::size, U = 4;
@@ -243,7 +249,7 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
     for (; i < t.end; i += DOWN, at += step) apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
     return;
   }
-  if (follows == WITH_ADD_RELU) // two matrices: half the rows are as many bytes
+  if (follows == WITH_ADD_RELU) // two matrices: half the rows have as many bytes
     for (; i + (U / 2 - 1) * DOWN < t.end; i += U / 2 * DOWN, at += U / 2 * step)
       apply_rows<T, true, U / 2>(y, mask, x, z, a, b, e, at, step, t.count, WITH_ADD_RELU);
   else if (follows == WITH_RELU)
@@ -254,7 +260,8 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
   for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
 }
 
-// Map is the affine map of a thread's columns. Without a gate by the input it needs the mean only.
+// Map is the affine map of a thread's columns. Unless the ReLU mask is recomputed from the input,
+// only the mean is needed.
 template <class T> struct Map {
   float mean[Pack<T>::size], scale[Pack<T>::size], shift[Pack<T>::size];
 
@@ -266,7 +273,7 @@ template <class T> struct Map {
   }
 };
 
-// apply_two_rows is apply_two of U rows of a thread.
+// apply_two_rows is apply_two for U rows of a thread.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, const Map<T> &map, const Map<T> &other, i64 at, i64 step, int count) {
   constexpr int N = Pack<T>::size;
@@ -289,7 +296,8 @@ __device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, co
   }
 }
 
-// apply_two is apply with a sum and ReLU, where what is added is the map of z, rounded as it would be in memory.
+// apply_two is apply with a sum and ReLU, where the second summand is the map of z, rounded as it
+// would be in memory.
 template <class T>
 __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift, const float *mean_z,
                                  const float *scale_z, const float *shift_z, i64 m, int c, int rows) {
@@ -305,14 +313,15 @@ __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const f
   for (; i < t.end; i += DOWN, at += step) apply_two_rows<T, false, 1>(y, mask, x, z, map, other, at, step, t.count);
 }
 
-// Gradient is what the gradient of a normalisation reads row by row. other may be null, or is a second summand of dy: their sum is rounded as dy is.
+// Gradient is the inputs of a normalisation's gradient. other may be null, or is a second summand
+// of dy: the sum is rounded as dy is.
 template <class T> struct Gradient {
   const T *x, *dy, *other, *y;
   const u8 *mask;
   int gate;
 };
 
-// Slab is U rows of a Gradient.
+// GradientRows is U rows of a Gradient.
 template <class T, int U> struct Slab {
   Raw<T> x[U], dy[U], other[U], y[U];
   u32 mask[U];
@@ -329,7 +338,7 @@ template <class T, bool WHOLE, int U> __device__ inline void fetch_slab(Slab<T, 
   if (d.other) fetch_rows<T, WHOLE>(s.other, d.other, at, step, count);
 }
 
-// gated is dy of row u where the ReLU let something through, else 0.
+// masked_grad returns dy of row u where the ReLU is active, else 0.
 template <class T, int U> __device__ inline Pack<T> gated(const Slab<T, U> &s, int u, const Gradient<T> &d, const Pack<T> &x, const Map<T> &map) {
   constexpr int N = Pack<T>::size;
   Pack<T> g = unpack(s.dy[u]);
@@ -352,7 +361,7 @@ template <class T, int U> __device__ inline Pack<T> gated(const Slab<T, U> &s, i
   return g;
 }
 
-// add_grads adds U rows to the sums of a thread.
+// add_grads adds U rows to a thread's sums.
 template <class T, bool WHOLE, int U>
 __device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
                                  const Map<T> &map, i64 at, i64 step, int count) {
@@ -372,7 +381,8 @@ __device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typ
   }
 }
 
-// sum_along adds the rows of a tile, U at a time as long as there are so many. The compiler shall know the gate.
+// sum_along sums the rows of a tile, U at a time while possible. The caller passes the ReLU mask
+// source as a constant.
 template <class T, bool WHOLE, int U>
 __device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
                                  const Map<T> &map, const Tile<T> &t, int c) {
@@ -383,7 +393,8 @@ __device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typ
   for (; i < t.end; i += DOWN, at += step) add_grads<T, WHOLE, 1>(s1, s2, dz, d, map, at, step, t.count);
 }
 
-// grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy behind the gate; dz may be null, or takes g.
+// grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy masked by the
+// ReLU. dz may be null, or gets g.
 template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean, const float *scale, const float *shift,
                                                     i64 m, int c, int rows) {
   constexpr int N = Pack<T>::size;
@@ -407,7 +418,8 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const G
   write_part(part, c, t, s1, s2);
 }
 
-// norm_grad_factors turns the parts into the gradients of gamma and beta and the factors of dx.
+// norm_grad_factors computes the gradients of gamma and beta, and the factors of dx, from the
+// parts.
 KERNEL(256) norm_grad_factors(const double *part, int parts, const float *gamma, const float *variance, i64 m, int c, double eps, float *dgamma,
                               float *dbeta, float *a, float *b, float *e) {
   const int column = blockIdx.x * ACROSS + threadIdx.x % ACROSS;
@@ -424,7 +436,7 @@ KERNEL(256) norm_grad_factors(const double *part, int parts, const float *gamma,
   e[column] = (float)(-(k * s[0]) / (double)m);
 }
 
-// Factors are those of a thread's columns in dx = a·g + ((x-mean)·b + e).
+// Factors holds the factors of a thread's columns in dx = a·g + ((x-mean)·b + e).
 template <class T> struct Factors {
   float a[Pack<T>::size], b[Pack<T>::size], e[Pack<T>::size];
 
@@ -435,7 +447,7 @@ template <class T> struct Factors {
   }
 };
 
-// apply_grads is grad_apply of U rows of a thread.
+// apply_grads is grad_apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, i64 at, i64 step, int count) {
   Slab<T, U> slab;
@@ -450,7 +462,7 @@ __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &ma
   }
 }
 
-// apply_along is grad_apply of a tile: see sum_along.
+// apply_along is grad_apply for a tile. See sum_along.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_along(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, const Tile<T> &t, int c) {
   const i64 step = (i64)DOWN * c;

@@ -1,14 +1,17 @@
-// Pictures of bytes to numbers: a crop, mirrored or not, normalised, with channels last and room for more channels than there are.
+// Converts images of bytes to numbers: a crop, mirrored or not, normalised, with the channels last
+// and padding channels.
 #include "half.cuh"
 
-// Where a picture is looked at: output pixel y, x is input pixel y+top, x'+left, with x' = x, or its mirror image. What lies outside is byte 0.
+// Crop is the position of a crop: output pixel y, x is input pixel y+top, x'+left, with x' = x or
+// its mirror image. Pixels outside are byte 0.
 struct View {
   int top, left, mirror;
 };
 
-// pictures: dst[i][y][x][ch] = byte·scale[ch] + shift[ch], the product rounded first, for the n pictures rows[i] of h×w×c bytes, or
-// picture i where rows is null. Channels from c to room are 0. scale and shift have c numbers, or one where each is 0 numbers apart. views
-// may be null: then nothing is cropped or mirrored.
+// images: dst[i][y][x][ch] = byte·scale[ch] + shift[ch], the product rounded first, for the n
+// images rows[i] of h×w×c bytes, or image i if rows is null. Channels from c to padded are 0. scale
+// and shift hold c numbers (stride 1) or one (stride 0). If crops is null, images are neither
+// cropped nor mirrored.
 template <class T> __device__ inline void pictures(T *dst, const u8 *bytes, const int *rows, const View *views, const float *scale, const float *shift,
                                                    int apart, i64 n, int h, int w, int c, int height, int width, int room) {
   const u32 pixel = blockIdx.x * blockDim.x + threadIdx.x;
@@ -21,7 +24,7 @@ template <class T> __device__ inline void pictures(T *dst, const u8 *bytes, cons
   const bool inside = row >= 0 && row < h && column >= 0 && column < w;
   const u8 *from = bytes + (((rows ? (i64)rows[picture] : picture) * h + (inside ? row : 0)) * w + (inside ? column : 0)) * c;
   T *to = dst + (picture * height * width + pixel) * room;
-  if (room == 4 && fours(address(dst))) { // a pixel is written at once
+  if (room == 4 && fours(address(dst))) { // write a pixel at once
     union {
       T pixel[4];
       uint2 two;

@@ -1,13 +1,15 @@
-// Pooling of images with their channels last. A thread takes a pack of channels of one pixel; the blocks of an image follow each other, so that where a
-// thread stands is found with 32 bits. What a window reads is asked for before any of it is looked at.
+// Pooling of images with the channels last. A thread handles a pack of channels of one pixel. The
+// blocks of an image are consecutive, so that a thread computes its position with 32-bit
+// arithmetic. All loads of a window are issued before the first is used.
 #include "half.cuh"
 
-// Window is the geometry of a pooling of h×w×c images by r×r windows into p×q ones.
+// Window is the geometry of pooling h×w×c images by r×r windows to p×q pixels.
 struct Window {
   int h, w, c, r, stride, pad, p, q;
 };
 
-// Place is a thread's pack: pixel y, x of an image of rows×columns pixels, and its first channel.
+// Position is a thread's pack: pixel y, x of an image of rows×columns pixels, and its first
+// channel.
 template <class T> struct Place {
   i64 image;
   int y, x, channel, count;
@@ -26,7 +28,7 @@ template <class T> struct Place {
   }
 };
 
-// Spots are the places of maxima of a pack's channels, as A.
+// Indices holds the positions of the maxima of a pack's channels, as type A.
 template <class A, int N> struct __align__(N * sizeof(A)) Spots {
   A v[N];
 };
@@ -49,13 +51,13 @@ template <class A, int N> __device__ inline void store_spots(A *p, const Spots<A
     if (j < count) p[j] = s.v[j];
 }
 
-// Best is the maximum of a window for each channel of a pack, and where it is.
+// WindowMax is the maximum of a window for each channel of a pack, and its position.
 template <class T, class A> struct Best {
   Pack<T> value;
   Spots<A, Pack<T>::size> spots;
   bool some = false;
 
-  // see takes what lies at a spot of the window, after all that lies before it.
+  // update adds the pixel at an index of the window. Pixels are added in order.
   __device__ void see(const Pack<T> &v, int spot) {
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j++)
@@ -67,11 +69,11 @@ template <class T, class A> struct Best {
   }
 };
 
-// within is the number from 0 to n-1 that is nearest to i.
+// clamped returns the number from 0 to n-1 that is nearest to i.
 __device__ inline int within(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
-// look sees an R×R window, whose first pixel is at row top and column left. In place of what lies outside its neighbours are read, and not looked at: a branch
-// would keep the next load waiting.
+// scan adds an R×R window whose first pixel is at row top and column left. For pixels outside the
+// image a neighbour is loaded and ignored: a branch would delay the next load.
 template <class T, class A, int R, bool WHOLE>
 __device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int top, int left, const Window &g) {
   Raw<T> raw[R * R];
@@ -87,7 +89,8 @@ __device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int
   }
 }
 
-// max_pool: the maximum of each window, and its place in the window, row·r+column: the first of equals. NaN wins. A is how places are kept.
+// max_pool: the maximum of each window, and its index in the window, row·r+column: the first of
+// equal ones. NaN wins. A is the type of the stored indices.
 template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T *x, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
   const Place<T> o(images, g.p, g.q, g.c);
@@ -109,7 +112,8 @@ template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T
   store_spots(at + to, best.spots, o.count, whole);
 }
 
-// max_pool_grad: every dy is added to where its maximum came from, row by row of the windows that hold a pixel. S×S of them are asked for at a time.
+// max_pool_grad: each dy is added to the pixel that its maximum came from, over the windows that
+// contain the pixel, row by row. S×S windows are loaded at a time.
 template <class T, class A, int S, bool WHOLE>
 __device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Place<T> &i, int top, int left, const Window &g) {
   constexpr int N = Pack<T>::size;
@@ -141,7 +145,7 @@ template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T 
   const int top = i.y + g.pad - g.r < 0 ? 0 : (i.y + g.pad - g.r) / g.stride + 1;
   const int left = i.x + g.pad - g.r < 0 ? 0 : (i.x + g.pad - g.r) / g.stride + 1;
   Pack<T> sum = {};
-  if (g.r <= 2 * g.stride && whole) { // two windows at most in each direction
+  if (g.r <= 2 * g.stride && whole) { // at most two windows in each direction
     gather_windows<T, A, 2, true>(sum, dy, at, i, top, left, g);
   } else {
     for (int p = top; p < g.p && p * g.stride <= i.y + g.pad; p++)
@@ -150,7 +154,7 @@ template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T 
   store_pack(dx + ((i.image * g.h + i.y) * g.w + i.x) * g.c + i.channel, sum, i.count, whole);
 }
 
-// avg_pool: the sum of an image's m pixels in float64, from the first to the last, times 1/m.
+// avg_pool: the sum of an image's m pixels in float64, in order, times 1/m.
 template <class T> __device__ inline void avg_pool(T *y, const T *x, i64 images, int m, int c) {
   const i64 i = thread_index();
   if (i >= images * c) return;

@@ -1,8 +1,10 @@
-// ReLU with a bit for each number that it lets pass, as cuBLASLt wants them for the gradient (CUBLASLT_EPILOGUE_DRELU): bit j%8 of byte j/8 of a row.
+// ReLU with a bit mask of the positive numbers, in the format that cuBLASLt reads for the gradient
+// (CUBLASLT_EPILOGUE_DRELU): bit j%8 of byte j/8 of a row.
 #include "exponential.cuh"
 #include "half.cuh"
 
-// relu_bits: y = max(y, 0) of rows of n numbers in place, and the bits of each in `bytes` bytes, those beyond the row 0. A thread makes a byte.
+// relu_bits: y = max(y, 0) in place, for rows of n numbers, and one bit per number in rows of
+// `bytes` bytes; bits beyond the row are 0. A thread writes one byte.
 template <class T> __device__ inline void relu_bits(T *y, u8 *bits, i64 rows, int n, int bytes) {
   const i64 i = thread_index();
   if (i >= rows * bytes) return;

@@ -1,4 +1,4 @@
-// Several agents' small networks in one launch, in 16 bits: short.cuh has how.
+// Matrix products of several agents' small networks in 16 bits. See gemm_half.cuh.
 #include "short.cuh"
 
 #define GEMM_SHORT(name, T, a_along, b_along)                                                                                            \

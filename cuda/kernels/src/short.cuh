@@ -1,11 +1,12 @@
-// Bodies of short.cu: matrix products of factors of 16 bits. They lie in memory as float32, as the vectors of agents do, and are rounded on their way
-// to the tensor cores; sums are float32.
+// Bodies of gemm_half.cu: matrix products with 16-bit factors. The factors are stored as float32,
+// like the agents' vectors, and rounded when they are loaded for the tensor cores. Sums are
+// float32.
 #pragma once
 #include "gemm.cuh"
 #include "half.cuh"
 #include "scaler.cuh"
 
-// pair is two numbers of 16 bits, the first in the lower half.
+// pair packs two 16-bit numbers, the first in the lower half.
 template <class T> __device__ inline u32 pair(float low, float high) {
   return (u32)Number<T>::from(low).bits | (u32)Number<T>::from(high).bits << 16;
 }
@@ -15,9 +16,10 @@ template <class T> __device__ inline float high_of(u32 p) { return to_float(T{(u
 template <class T> __device__ inline float rounded_to(float v) { return to_float(Number<T>::from(v)); }
 
 #ifdef FSPDA_HOST
-// mma_short is mma.m16n8k16 of PTX: D = A·B + C, with the registers of a lane, g = lane/4 and t = lane%4, holding pairs from A[g][2t], A[g+8][2t],
-// A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is taken in float64 and rounded once; the
-// hardware's order and rounding are its own.
+// mma_half is mma.m16n8k16 of PTX: D = A·B + C. With g = lane/4 and t = lane%4, the registers of a
+// lane hold pairs from A[g][2t], A[g+8][2t], A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and
+// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
+// the hardware's order and rounding differ.
 template <class T> inline void mma_short(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   float A[16][16], B[16][8];
   for (int part = 0; part < 3; part++) {
@@ -60,7 +62,7 @@ MMA_SHORT(Brain, "bf16")
 #endif
 #endif
 
-// PairLoader is Loader for tiles of pairs of products.
+// PairLoader is Loader for tiles of pairs.
 template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairLoader {
   static constexpr int pairs = BK / 2, each = SIDE * pairs / THREADS;
   u32 held[each];
@@ -68,7 +70,7 @@ template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairL
   __device__ static int side_of(int e) { return ALONG ? e / pairs : e % SIDE; }
   __device__ static int pair_of(int e) { return ALONG ? e % pairs : e / SIDE; }
 
-  // fetch reads side numbers first.., and products from.. below end. What is beyond is 0.
+  // fetch loads rows first.. and products from.. below end into registers. Everything beyond is 0.
   __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int end) {
 #pragma unroll
     for (int r = 0; r < each; r++) {
@@ -87,21 +89,25 @@ template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairL
   }
 };
 
-// PairTiles is what a block shares: rows of 72, so that the lanes of a fragment meet in no bank.
+// PairTiles is the shared memory of a block. Rows of 72 avoid bank conflicts between the lanes of a
+// fragment.
 struct PairTiles {
   u32 a[BK / 2][FAST + 8], b[BK / 2][FAST + 8];
 };
 
-// Follow is what becomes of a product: after() of gemm.cuh, and what 16 bits want.
+// HalfEpilogue is the operation applied to a product: after() of gemm.cuh, and rounding and
+// scaling.
 struct Follow {
   int then;
   float factor;
   const float *with;
-  bool round;     // it is an activation, or the gradient of one: of 16 bits
-  Scaler *scaler; // the product is divided by its scale, and it is told where one is not finite; null: none
+  bool round; // round C to 16 bits: it is an activation or the gradient of one
+  // divides the product by the loss scale and records non-finite numbers; null for neither
+  Scaler *scaler;
 };
 
-// multiply_short is multiply_fast of gemm.cuh with factors of type T. A warp takes 16 rows of C. GPUs before sm_80 multiply on their usual cores.
+// multiply_half is multiply_tf32 of gemm.cuh with factors of type T. A warp computes 16 rows of C.
+// GPUs below sm_80 multiply on their ordinary cores.
 template <class T, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
 __device__ inline void multiply_short(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n, int k, const Follow &f) {
   constexpr int THREADS = 2 * FAST;
@@ -121,7 +127,7 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
     la.put(thread, ta);
     lb.put(thread, tb);
     block.sync();
-    la.fetch(a, thread, row, m, p + BK, k); // in flight during the products
+    la.fetch(a, thread, row, m, p + BK, k); // loads overlap with the products
     lb.fetch(b, thread, column, n, p + BK, k);
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     for (int q = 0; q < BK / 2; q++)
@@ -161,7 +167,7 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
   if (f.scaler) tell(f.scaler, bad);
 }
 
-// Short names the products as Fast of gemm.cuh does.
+// HalfProduct selects a product by template arguments, as TensorCore of gemm.cuh does.
 template <class Type, bool A_ALONG, bool B_ALONG> struct Short {
   typedef Type T;
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
@@ -178,7 +184,7 @@ __device__ inline void gemm_short_of(const Block &block, OPERAND(const float, a)
                 AGENT(block, c), AGENT(block, sums), m, n, k, FOLLOW(block));
 }
 
-// gemm_nt_bytes_short_of has an A of bytes: the m rows of agent z are rows[z·m..].
+// gemm_nt_bytes_half_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
 __device__ inline void gemm_nt_bytes_short_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
                                               OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then,
@@ -187,7 +193,7 @@ __device__ inline void gemm_nt_bytes_short_of(const Block &block, const u8 *byte
                 n, k, FOLLOW(block));
 }
 
-// gemm_tn_bytes_short_of has a B of bytes, whose k rows for agent z are rows[z·k..].
+// gemm_tn_bytes_half_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
 __device__ inline void gemm_tn_bytes_short_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
                                               float shift, OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k,
@@ -196,20 +202,23 @@ __device__ inline void gemm_tn_bytes_short_of(const Block &block, OPERAND(const 
                 AGENT(block, sums), m, n, k, FOLLOW(block));
 }
 
-// scale_each: the n numbers at x + z·apart times the scale of agent z: the gradients of the losses.
+// scale_each: multiplies the n numbers at x + z·stride, the gradient of agent z's loss, by the
+// agent's loss scale.
 BODY scale_each_of(const Block &block, float *x, i64 apart, i64 n, Scaler *const *scalers) {
   const i64 i = block.index();
   float *mine = x + block.z() * apart;
   if (i < n) mine[i] = mine[i] * scalers[block.z()]->scale;
 }
 
-// drop_each makes the gradient of an agent zero whose scaler has found something.
+// zero_if_inf_each sets the gradient of an agent to zero if its scaler has found a non-finite
+// number.
 BODY drop_each_of(const Block &block, float *const *g, Scaler *const *scalers, i64 n) {
   const i64 i = block.index();
   if (i < n && scalers[block.z()]->found) g[block.z()][i] = 0.0f;
 }
 
-// step_each ends an iteration of every agent, and copies the scalers to out, one after the other.
+// step_each updates the loss scale of every agent at the end of an iteration, and copies the
+// scalers to out, in order.
 BODY step_each_of(const Block &block, Scaler *const *scalers, Scaler *out, int agents, float growth, float backoff, float largest, u32 interval) {
   const i64 z = block.index();
   if (z >= agents) return;

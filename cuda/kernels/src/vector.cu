@@ -1,5 +1,5 @@
-// Vector operations of device.Device, each with the bits of the CPU's: products and sums rounded one by one, from left to right. Vectors
-// written may be among those read, at the same numbers.
+// Vector operations of device.Device, each with the CPU's bits: products and sums are rounded one
+// by one, from left to right. An output may be one of the inputs, at the same offsets.
 #include "each.cuh"
 #include "vector.cuh"
 
@@ -32,7 +32,8 @@ KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *
   combine6_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
 }
 
-// combine_each is combine1 to combine3 for up to 16 vectors, of which blockIdx.z is one: dst = a·x + b·y + c·z.
+// combine_each is combine1 to combine3 for up to 16 vectors, selected by blockIdx.z: dst = a·x +
+// b·y + c·z.
 KERNEL(256) combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z),
                          EACH(float, a), EACH(float, b), EACH(float, c)) {
   const float *v[3] = {PICK(x), PICK(y), PICK(z)};
@@ -46,7 +47,7 @@ KERNEL(256) combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float 
     combine3_of(Launched(), dst, n, v[0], by[0], v[1], by[1], v[2], by[2]);
 }
 
-// combine_list is the same with any number of terms, at least one, listed in device memory.
+// combine_list is the same for any number of terms, at least one, listed in device memory.
 KERNEL(256) combine_list(float *dst, i64 n, const float *const *v, const float *a, int terms) {
   i64 i = thread_index();
   if (i >= n) return;
@@ -69,7 +70,7 @@ KERNEL(256) add_diff(const float *own, const float *other, const u32 *idx, i64 k
   add_diff_of(Launched(), own, other, idx, k, v0, a0, v1, a1);
 }
 
-// add_diff_list is the same with any number of terms, listed in device memory.
+// add_diff_list is add_diff for any number of terms, listed in device memory.
 KERNEL(256) add_diff_list(const float *own, const float *other, const u32 *idx, i64 k, float *const *v, const float *a, int terms) {
   i64 j = thread_index();
   if (j >= k) return;
@@ -84,7 +85,8 @@ KERNEL(256) add_diffs(i64 n, const float *start, float scale, const float *own, 
   add_diffs_of(Launched(), n, start, scale, own, others, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5, x, b, y, c);
 }
 
-// add_diffs_list is the same with any number of others and terms, listed in device memory: tₖ += bₖ·S.
+// add_diffs_list is add_diffs for any number of others and terms, listed in device memory: tₖ +=
+// bₖ·S.
 KERNEL(256) add_diffs_list(i64 n, const float *start, float scale, const float *own, const float *const *v, const float *a, int others,
                            float *const *t, const float *b, int terms) {
   i64 i = thread_index();
@@ -121,7 +123,7 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
   dot_sum_of(Launched(), out64, out32, part, parts, scale, apart);
 }
 
-// count_not_finite adds to *count how many numbers are infinite or no number.
+// count_not_finite adds to *count how many numbers are infinite or NaN.
 KERNEL(256) count_not_finite(u32 *count, const float *x, i64 n) {
   i64 i = thread_index();
   bool bad = i < n && (__float_as_uint(x[i]) & 0x7f800000u) == 0x7f800000u;
@@ -129,8 +131,9 @@ KERNEL(256) count_not_finite(u32 *count, const float *x, i64 n) {
   if (threadIdx.x % WARP == 0 && lanes) atomicAdd(count, (u32)__popc(lanes));
 }
 
-// fspda_update is the local step of FSPDA-SA in one pass: u = mu·u + g, x = x + (-alpha)·u + (-eta)·lambda, rounded as the two
-// combinations are. A null u stands for mu = 0: the direction is g.
+// fspda_update is the local step of FSPDA-SA in one pass: u = mu·u + g, x = x + (-alpha)·u +
+// (-eta)·lambda, with the rounding of the two combinations. A null u stands for mu = 0: then the
+// direction is g.
 KERNEL(256) fspda_update(float *x, const float *lambda, const float *g, float *u, float alpha, float eta, float mu, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;
@@ -142,7 +145,7 @@ KERNEL(256) fspda_update(float *x, const float *lambda, const float *g, float *u
   x[i] = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
 }
 
-// gather_pair is gather at both ends of an edge between two agents of one GPU.
+// gather_pair is gather at both ends of an edge between two agents on the same GPU.
 KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x, const u32 *idx, i64 k) {
   i64 j = thread_index();
   if (j >= k) return;
@@ -151,8 +154,9 @@ KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x
   q[j] = other_x[i];
 }
 
-// exchange is both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D and lambda[idx] += b·D at one end, and the exact
-// negatives at the other, for whom D is q - p. A null idx stands for all coordinates.
+// exchange applies both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D
+// and lambda[idx] += b·D at one end, and the exact negatives at the other, where D is q - p. A null
+// idx stands for all coordinates.
 KERNEL(256) exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x, float *other_lambda,
                      float a, float b) {
   i64 j = thread_index();

@@ -1,10 +1,10 @@
-// Bodies of vector.cu: what it does with vectors, one block at a time.
+// Bodies of vector.cu.
 #pragma once
 #include "block.cuh"
 
-#define DOT_BLOCK 4096 // numbers whose products are summed before other sums are added
+#define DOT_BLOCK 4096 // products per partial sum
 
-// copy_words: dst = src, of n words of 32 bits.
+// copy_words: dst = src, n words of 32 bits.
 BODY copy_words_of(const Block &block, u32 *dst, const u32 *src, i64 n) {
   i64 i = 4 * block.index();
   if (i + 4 <= n && fours(address(dst) | address(src))) {
@@ -19,7 +19,7 @@ BODY fill_of(const Block &block, float *dst, i64 n, float value) {
   if (i < n) dst[i] = value;
 }
 
-// combined is Σ a[k]·v[k].
+// combined returns Σ a[k]·v[k].
 template <int K> __device__ inline float combined(const float (&a)[K], const float (&v)[K]) {
   float s = a[0] * v[0];
 #pragma unroll
@@ -102,7 +102,8 @@ BODY gather_of(const Block &block, float *dst, const float *src, const u32 *idx,
   if (j < k) dst[j] = src[idx[j]];
 }
 
-// scatter_add: dst[idx[j]] += a·v[j]. No coordinate comes twice. A null idx stands for all of dst.
+// scatter_add: dst[idx[j]] += a·v[j]. The coordinates are distinct. A null idx stands for all of
+// dst.
 BODY scatter_add_of(const Block &block, float *dst, const float *v, float a, const u32 *idx, i64 k) {
   i64 j = block.index();
   if (j >= k) return;
@@ -121,8 +122,8 @@ BODY add_diff_of(const Block &block, const float *own, const float *other, const
   if (v1) v1[i] = v1[i] + a1 * d;
 }
 
-// add_diffs: with S = scale·start + Σ aₖ·(own - vₖ) over the first `others` of up to six, x += b·S, then y += c·S. start and y may be
-// null; a start that is null is zero.
+// add_diffs: with S = scale·start + Σ aₖ·(own - vₖ) over the first `others` of at most six,
+// x += b·S, then y += c·S. start and y may be null; a null start is zero.
 BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0,
                   const float *v1, float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4,
                   const float *v5, float a5, float *x, float b, float *y, float c) {
@@ -139,8 +140,8 @@ BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, co
   if (y) y[i] = y[i] + c * s;
 }
 
-// dot_blocks: part[b] is the scalar product of block b of x and y. Each warp takes one block: product k is added to the sum of lane k mod 32,
-// and the sums are added like a tree.
+// dot_blocks: part[b] is the scalar product of block b of x and y. A warp handles one block:
+// product k is added to the sum of lane k mod 32, and the lanes' sums are added in a tree.
 BODY dot_blocks_of(const Block &block, double *part, const float *x, const float *y, i64 n) {
   i64 b = block.index() / WARP;
   int lane = block.thread() % WARP;
@@ -158,7 +159,7 @@ struct DotTile {
   double part[256];
 };
 
-// sum_in_order is Σ part from left to right, for the first thread.
+// sum_in_order returns Σ part, added from left to right, to the first thread.
 template <class Block> __device__ inline double sum_in_order(const Block &block, const double *part, i64 parts) {
   double(&tile)[256] = shared_of<DotTile>(block).part;
   double s = 0.0;
@@ -174,8 +175,8 @@ template <class Block> __device__ inline double sum_in_order(const Block &block,
   return s;
 }
 
-// dot_sum: s = scale·Σ part, added from left to right, to out64 and, rounded, to out32; each of them may be null. Block z does so with the
-// z-th parts of as many, for result z, which lies `apart` numbers behind that of block z-1.
+// dot_sum: s = scale·Σ part, added from left to right, is written to out64 and, rounded, to out32;
+// each may be null. Block x handles the x-th group of parts and writes at offset x·stride.
 BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
   const double s = scale * sum_in_order(block, part + block.x() * parts, parts);
   if (block.thread() != 0) return;
