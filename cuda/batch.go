@@ -294,15 +294,15 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 	if err := ex.waitEvent(ex.stream, s.filled); err != nil || channels == 0 {
 		return s.input.address(), err
 	}
-	pictures := kernels.Pictures{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
-		Room: channels, Channels: channels,
+	pictures := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
+		Padded: channels, Channels: channels,
 		Dst: p.mem.converted.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
 			kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
 		x := p.plan.Examples
 		pictures.Element, pictures.Dst = x.Element, arena+kernels.Address(x.Offset)
 		if x.Padded > x.Columns {
-			pictures.C, pictures.W, pictures.Width, pictures.Room = x.Columns, f/x.Columns, f/x.Columns, x.Padded
+			pictures.C, pictures.W, pictures.Width, pictures.Padded = x.Columns, f/x.Columns, f/x.Columns, x.Padded
 		}
 	}
 	return pictures.Dst, ex.launch(pictures.Call())

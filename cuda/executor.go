@@ -333,7 +333,7 @@ func (ex *executor) launch(calls ...kernels.Call) error {
 			ex.args = append(ex.args, unsafe.Pointer(&c.Args[j]))
 		}
 		launch, function := ex.api.LaunchKernel, "cuLaunchKernel"
-		if c.Together {
+		if c.Cooperative {
 			if ex.api.LaunchCooperative == nil {
 				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it",
 					c.Kernel.Name)

@@ -71,7 +71,7 @@ func fakeBackend(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, backend) {
 				}
 			}
 			return host.Launch(nil, kernels.Call{Kernel: k, Launch: kernels.Launch{Grid: l.Grid, Block: l.Block,
-				Shared: l.Shared, Together: l.Cooperative}, Args: l.Args})
+				Shared: l.Shared, Cooperative: l.Cooperative}, Args: l.Args})
 		})
 	return m, backendOn(m)
 }

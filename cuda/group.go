@@ -42,9 +42,9 @@ type group struct {
 	arenaStride  int // numbers from one arena to the next
 	layout       inputLayout
 	mem          *groupMemory
-	half         *kernels.FleetShort // how it computes in 16 bits; nil: it does not
-	acceptsBytes bool                // it takes examples as bytes
-	freeRequests sync.Pool           // of *passage: what is over
+	half         *kernels.GroupHalf // how it computes in 16 bits; nil: it does not
+	acceptsBytes bool               // it takes examples as bytes
+	freeRequests sync.Pool          // of *passage: what is over
 }
 
 // fleetMemory is what of the device belongs to a fleet. It is the owner's.
@@ -89,7 +89,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 		}
 	}
 	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: compiler.Align(4*code.Arena) / 4,
-		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.Coded{}),
+		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.ByteInputs{}),
 		mem: &groupMemory{ex: d.exec, graphs: map[graphKey]driver.GraphExec{}, plans: map[graphKey]*megakernelPlan{}}}
 	runtime.AddCleanup(made, (*groupMemory).discard, made.mem)
 	if gs.all == nil {
@@ -100,7 +100,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 }
 
 // sails tells whether agents compute code together, and how where that is in 16 bits.
-func (d *Device) groupable(code *device.Code) (short *kernels.FleetShort, ok bool) {
+func (d *Device) groupable(code *device.Code) (short *kernels.GroupHalf, ok bool) {
 	if d.noGroups || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
 		code.Arena > maxGroupArena || code.FLOPs > maxGroupFLOPs {
 		return nil, false
@@ -112,9 +112,9 @@ func (d *Device) groupable(code *device.Code) (short *kernels.FleetShort, ok boo
 }
 
 // lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
-func groupCanRun(code *device.Code, bytes *kernels.Coded) bool {
+func groupCanRun(code *device.Code, bytes *kernels.ByteInputs) bool {
 	const some = 256 // in place of addresses
-	_, err := kernels.Fleet{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes,
+	_, err := kernels.Group{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes,
 		Labels: some, Scratch: some, Bad: some}.Lower(code)
 	return err == nil
 }
@@ -375,7 +375,7 @@ func (g *group) requests() []blockRequest {
 	m := g.mem
 	return []blockRequest{{&m.inputs, g.layout.bytes()}, {&m.arena, maxMembers * 4 * g.arenaStride},
 		{&m.results, g.resultBytes(maxMembers)},
-		{&m.scratch, 8 * kernels.FleetScratch(g.code, maxMembers)}}
+		{&m.scratch, 8 * kernels.GroupScratch(g.code, maxMembers)}}
 }
 
 // lacksRoom tells whether some is not there: the scratch is taken last.
@@ -456,15 +456,15 @@ func (g *group) launchGraph(ex *executor, k graphKey) error {
 }
 
 // crewed is what the kernels of a formation work on, with a room of such a shape.
-func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) kernels.Fleet {
+func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) kernels.Group {
 	m := g.mem
 	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
-	fleet := kernels.Fleet{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(),
-		Arenas: at(s.arenas()), Apart: g.arenaStride,
+	fleet := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(),
+		Arenas: at(s.arenas()), Stride: g.arenaStride,
 		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(
-			s.counter()), TF32: g.dev.precision == TF32, Short: g.halfAt(at(s.scalers()), m.results.address())}
+			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.address())}
 	if k.store != 0 {
-		fleet.Bytes = &kernels.Coded{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
+		fleet.Bytes = &kernels.ByteInputs{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
 			Shift: math.Float32frombits(k.shift)}
 	} else {
 		fleet.Inputs = at(s.inputs())

@@ -8,7 +8,7 @@ import (
 
 // shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here
 // too. ok is false where the code does something that fleets do not do in 16 bits.
-func (d *Device) groupHalf(code *device.Code) (s *kernels.FleetShort, ok bool) {
+func (d *Device) groupHalf(code *device.Code) (s *kernels.GroupHalf, ok bool) {
 	e := d.precision.Element()
 	if e == kernels.F32 {
 		return nil, true
@@ -17,7 +17,7 @@ func (d *Device) groupHalf(code *device.Code) (s *kernels.FleetShort, ok bool) {
 	if err != nil {
 		return nil, false
 	}
-	s = &kernels.FleetShort{Element: e, Rounded: map[*device.Call]bool{}}
+	s = &kernels.GroupHalf{Element: e, Rounded: map[*device.Call]bool{}}
 	for i := range p.Tasks {
 		if t := &p.Tasks[i]; t.Work == compiler.Compute && !groupTaskHalf(t, p.Scaling) {
 			return nil, false
@@ -60,7 +60,7 @@ func groupTaskHalf(t *compiler.Task, scaling bool) bool {
 }
 
 // shortAt is short with the list of the loss scales, and where their states go.
-func (g *group) halfAt(scalers, states kernels.Address) *kernels.FleetShort {
+func (g *group) halfAt(scalers, states kernels.Address) *kernels.GroupHalf {
 	if g.scaling() == nil {
 		return g.half
 	}

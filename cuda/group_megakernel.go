@@ -59,7 +59,7 @@ func (g *group) appendSteps(m *megakernel, p *megakernelPlan, room kernels.Addre
 	}
 	for i, calls := range p.phases {
 		for _, c := range calls {
-			m.commands.AddWith(at+i, c, room)
+			m.commands.AddWithData(at+i, c, room)
 		}
 	}
 	g.mem.lastLaunch, g.mem.nextPhase = m.launches, at+len(p.phases)
@@ -77,7 +77,7 @@ func (g *group) planFor(k graphKey, s inputLayout) (*megakernelPlan, error) {
 	if len(g.mem.plans) >= maxGraphs {
 		clear(g.mem.plans)
 	}
-	phases, done, err := g.kernelGroup(k, kernels.Nowhere, s).Phases(g.code)
+	phases, done, err := g.kernelGroup(k, kernels.DataBase, s).Phases(g.code)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (g *group) planFor(k graphKey, s inputLayout) (*megakernelPlan, error) {
 	p := &megakernelPlan{phases: phases, resultsPhase: done, steps: 1, args: len(collected.Args)}
 	for _, calls := range phases {
 		for _, c := range calls {
-			if !c.Marches() {
+			if !c.Listable() {
 				p.phases = nil
 			}
 			p.steps, p.args = p.steps+1, p.args+len(c.Args)

@@ -141,7 +141,7 @@ func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 // scratchOf is the room that the kernels of a task need beside their operands, in bytes.
 func scratchOf(t *compiler.Task) int {
 	if t.Work == compiler.AddPenalties {
-		return 8 * kernels.PenaltiesOf(t.Penalties).PartNumbers()
+		return 8 * kernels.NewPenalties(t.Penalties).PartNumbers()
 	}
 	if t.Work != compiler.Compute {
 		return 0

@@ -39,7 +39,7 @@ func dense(then kernels.Activation) lowering {
 				return err
 			}
 			if e := x.Element(); e != kernels.F32 {
-				return env.ex.launch(kernels.BiasShort(e, x.out[0], x.bias(), m, n, then))
+				return env.ex.launch(kernels.BiasHalf(e, x.out[0], x.bias(), m, n, then))
 			}
 			return env.ex.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
 		}, nil
@@ -88,7 +88,7 @@ func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 // columnSums is db.
 func (x boundTask) columnSums(m, n int) kernels.Call {
 	if e := x.Task.In[1].Element; e != kernels.F32 {
-		return kernels.ColumnSumsShort(e, x.out[1], x.in[1], m, n)
+		return kernels.ColumnSumsHalf(e, x.out[1], x.in[1], m, n)
 	}
 	return kernels.ColumnSums(x.out[1], x.in[1], m, n)
 }

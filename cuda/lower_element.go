@@ -8,7 +8,7 @@ import (
 func activate(f kernels.Activation) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		if e := x.Element(); e != kernels.F32 {
-			return []kernels.Call{kernels.ActivateShort(e, x.out[0], x.in[0], x.dims[0], f)}
+			return []kernels.Call{kernels.ActivateHalf(e, x.out[0], x.in[0], x.dims[0], f)}
 		}
 		return []kernels.Call{kernels.Activate(x.out[0], x.in[0], x.dims[0], f)}
 	}
@@ -23,7 +23,7 @@ func activateGrad(f kernels.Activation) func(boundTask) []kernels.Call {
 // activateGrad is the gradient of an activation of n numbers as output 0 has them.
 func (x boundTask) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
 	if e := x.Element(); e != kernels.F32 {
-		return kernels.ActivateGradShort(e, dx, y, dy, n, f)
+		return kernels.ActivateGradHalf(e, dx, y, dy, n, f)
 	}
 	return kernels.ActivateGrad(dx, y, dy, n, f)
 }
@@ -44,7 +44,7 @@ func halfSquare(x boundTask) []kernels.Call {
 
 func scale(x boundTask) []kernels.Call {
 	if e := x.Element(); e != kernels.F32 {
-		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
+		return []kernels.Call{kernels.WeightedSum(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
 	}
 	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})}
 }
@@ -64,7 +64,7 @@ func sum(x boundTask) []kernels.Call {
 	case x.LacksScale != nil:
 		return []kernels.Call{x.addScaled(x.in[0], x.in[1], c, n)}
 	case e != kernels.F32:
-		return []kernels.Call{kernels.Weigh(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
+		return []kernels.Call{kernels.WeightedSum(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
 	case x.Call.Kernel == device.Add:
 		return []kernels.Call{kernels.Add(x.out[0], x.in[0], x.in[1], n)}
 	}
@@ -79,7 +79,7 @@ func (x boundTask) addScaled(a, b kernels.Address, c float32, n int) kernels.Cal
 			by[i] = x.scaler
 		}
 	}
-	return kernels.Mix(x.out[0], a, b, by[0], by[1], 1, c, n)
+	return kernels.ScaledSum(x.out[0], a, b, by[0], by[1], 1, c, n)
 }
 
 func moveAverage(x boundTask) []kernels.Call {

@@ -78,7 +78,7 @@ func ltDense(by *cublas.Matmul, t *compiler.Task, left kernels.Activation) step 
 		}
 		n := x.dims[0] * x.dims[1]
 		if e := x.Element(); e != kernels.F32 {
-			return env.ex.launch(kernels.ActivateShort(e, x.out[0], x.out[0], n, left))
+			return env.ex.launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, left))
 		}
 		return env.ex.launch(kernels.Activate(x.out[0], x.out[0], n, left))
 	}

@@ -37,7 +37,7 @@ func scaleGradient(x boundTask) []kernels.Call {
 }
 
 func zeroGradient(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.Drop(x.out[0], x.scaler, x.Task.Out[0].Len)}
+	return []kernels.Call{kernels.ZeroIfInf(x.out[0], x.scaler, x.Task.Out[0].Len)}
 }
 
 func stepScaler(x boundTask) []kernels.Call {

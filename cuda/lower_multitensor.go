@@ -37,7 +37,7 @@ func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.NarrowStretches(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.address(),
+		return env.ex.launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.address(),
 			list.count))
 	}, nil
 }
@@ -61,7 +61,7 @@ func lowerUpdateBuffers(l *lowerer, t *compiler.Task) (step, error) {
 
 // addAll is the task that adds penalties to a loss.
 func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
-	p := kernels.PenaltiesOf(t.Penalties)
+	p := kernels.NewPenalties(t.Penalties)
 	list, err := l.newList(p.Bytes(), len(t.Penalties))
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func lowerFinishGradient(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.EndGradient(e, env.spaces[device.Grads], env.spaces[device.Arena],
+		return env.ex.launch(kernels.FinishGradient(e, env.spaces[device.Grads], env.spaces[device.Arena],
 			env.spaces[device.Params], list.block.address(), env.scaler, list.count))
 	}, nil
 }

@@ -9,12 +9,12 @@ import (
 // while it works: three of the gradient, and the scale and the shift.
 const normFactors = 5
 
-func normOf(t *compiler.Task, follows kernels.Follows) kernels.Norm {
-	return kernels.Norm{Element: t.Element(), M: t.Call.Dims[0], C: t.Call.Dims[1], Eps: t.Call.Attr, Follows: follows}
+func normOf(t *compiler.Task, follows kernels.NormEpilogue) kernels.Norm {
+	return kernels.Norm{Element: t.Element(), M: t.Call.Dims[0], C: t.Call.Dims[1], Eps: t.Call.Attr, Epilogue: follows}
 }
 
 // norm is a normalisation of a call's shape that works in the scratch.
-func (x boundTask) norm(follows kernels.Follows) kernels.Norm {
+func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	n := normOf(x.Task, follows)
 	room := x.scratch
 	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
@@ -31,7 +31,7 @@ func (x boundTask) norm(follows kernels.Follows) kernels.Norm {
 }
 
 // batchNorm is device.BatchNorm and what follows it.
-func batchNorm(follows kernels.Follows) func(boundTask) []kernels.Call {
+func batchNorm(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta = x.in[0], x.in[1], x.in[2]
@@ -44,7 +44,7 @@ func batchNorm(follows kernels.Follows) func(boundTask) []kernels.Call {
 }
 
 // normalize is device.Normalize and what follows it.
-func normalize(follows kernels.Follows) func(boundTask) []kernels.Call {
+func normalize(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta, n.Mean, n.Variance = x.in[0], x.in[1], x.in[2], x.in[3], x.in[4]
@@ -68,7 +68,7 @@ func (x boundTask) apply(n kernels.Norm) []kernels.Call {
 }
 
 // batchNormGrad is device.BatchNormGrad, of what followed.
-func batchNormGrad(follows kernels.Follows) func(boundTask) []kernels.Call {
+func batchNormGrad(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
 		in := x.in

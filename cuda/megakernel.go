@@ -13,11 +13,11 @@ import (
 )
 
 // marcher collects what a window does on small vectors and with small networks, and sends it in one
-// launch: see kernels.March. What does not march is sent by itself, behind what was collected of
+// launch: see kernels.CommandList. What does not march is sent by itself, behind what was collected of
 // earlier waves. It is the owner's.
 type megakernel struct {
 	ex         *executor
-	commands   kernels.March
+	commands   kernels.CommandList
 	launches   uint64       // of the march that is collected
 	list       *commandList // that it is written to; nil: nothing is collected
 	freeLists  []*commandList
@@ -164,7 +164,7 @@ func (b *buffer) address() kernels.Address { return kernels.Address(uintptr(b.po
 
 // takes tells whether a call marches.
 func (m *megakernel) accepts(c kernels.Call) bool {
-	if m == nil || c.Kernel == nil || !c.Marches() {
+	if m == nil || c.Kernel == nil || !c.Listable() {
 		return false
 	}
 	threads := uint64(c.Block[0]) * uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
@@ -216,7 +216,7 @@ func (m *megakernel) begin() error {
 		s.release = func() { m.freeLists = append(m.freeLists, s) }
 		m.list = s
 	}
-	m.commands.Begin(m.deviceList.address(), m.list.buffer.bytes[:m.maxBytes])
+	m.commands.Reset(m.deviceList.address(), m.list.buffer.bytes[:m.maxBytes])
 	m.base = 0
 	return nil
 }
@@ -247,7 +247,7 @@ func (m *megakernel) flush() error {
 		return nil
 	}
 	defer m.end()
-	if m.ex.err() != nil || m.commands.Steps() == 0 {
+	if m.ex.err() != nil || m.commands.Len() == 0 {
 		return nil
 	}
 	err := m.launch()
@@ -263,8 +263,8 @@ func (m *megakernel) launch() error {
 	if m.refused {
 		return m.launchEach()
 	}
-	if m.commands.Steps() == 1 && m.commands.Bare() {
-		return m.ex.launch(m.commands.All()...)
+	if m.commands.Len() == 1 && !m.commands.HasData() {
+		return m.ex.launch(m.commands.Calls()...)
 	}
 	return m.ex.launch(m.commands.Call(m.list.buffer.address(), m.counter.address(), m.blocks))
 }
@@ -273,10 +273,10 @@ func (m *megakernel) launch() error {
 func (m *megakernel) launchEach() error {
 	ex, b := m.ex, m.commands.Bytes()
 	if err := ex.api.Check(ex.api.MemcpyHtoD(m.deviceList.at, unsafe.Pointer(&b[0]), uintptr(len(b)), ex.stream),
-		"cuMemcpyHtoDAsync", "copying a list of %d steps", m.commands.Steps()); err != nil {
+		"cuMemcpyHtoDAsync", "copying a list of %d steps", m.commands.Len()); err != nil {
 		return err
 	}
-	return ex.launch(m.commands.All()...)
+	return ex.launch(m.commands.Calls()...)
 }
 
 // close ends the list, whose memory comes back when the GPU has come so far.

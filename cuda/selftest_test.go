@@ -29,7 +29,7 @@ func fakeTarget(t *testing.T) selftest.Target {
 // What fspda selftest does on a GPU runs on one in host memory, and passes. The contract has tests
 // of its own.
 func TestSelftest(t *testing.T) {
-	only := "kernels/march,kernels/masks/block,kernels/masks/bernoulli,kernels/pictures,kernels/casts,masks,convolutions,networks/mlp,algorithms,memory"
+	only := "kernels/megakernel,kernels/masks/block,kernels/masks/bernoulli,kernels/images,kernels/casts,masks,convolutions,networks/mlp,algorithms,memory"
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}

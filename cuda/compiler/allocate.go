@@ -62,13 +62,13 @@ func (p *planner) examples(tasks []Task) *examples {
 }
 
 // shadowStretches are the parameters to round, in pieces.
-func (p *planner) castStretches() []kernels.Stretch {
-	var all []kernels.Stretch
+func (p *planner) castStretches() []kernels.Segment {
+	var all []kernels.Segment
 	for _, s := range p.paramCasts {
-		one := kernels.Stretch{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len, C: s.columns,
-			Room: s.padded}
+		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len, C: s.columns,
+			Padded: s.padded}
 		if s.columns == s.padded { // one long row
-			one.C, one.Room = 1, 1
+			one.C, one.Padded = 1, 1
 		}
 		all = append(all, one.Split()...)
 	}

@@ -190,7 +190,7 @@ func addsDecay(c *device.Call) bool {
 }
 
 // end is the task that finishes a gradient.
-func finishTask(from []Operand, endings []kernels.Ending) Task {
+func finishTask(from []Operand, endings []kernels.GradPiece) Task {
 	return Task{Work: FinishGradient, In: from, Finishes: endings}
 }
 
@@ -250,16 +250,16 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 
 // endBy notes that a gradient is finished from where it is made.
 func (p *planner) finishFrom(f *gradientPart, from Operand, scaled bool) {
-	e := kernels.Ending{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1,
+	e := kernels.GradPiece{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Padded: 1,
 		Scaled: p.scaling && scaled, Decay: f.decay}
 	if f.weights.Len == 0 {
 		e.Weights = -1
 	}
 	if f.columns < f.padded {
-		e.C, e.Room = f.columns, f.padded
+		e.C, e.Padded = f.columns, f.padded
 	}
 	if from.Element != kernels.F32 {
-		e.Source = kernels.Short
+		e.Source = kernels.FromHalf
 	}
 	p.finishInputs, p.finishes = append(p.finishInputs, from), append(p.finishes, e)
 }

@@ -60,12 +60,12 @@ type Task struct {
 	Columns int // narrow: numbers of a row
 	// what there is room for in a row; of a convolution, channels; 0: no more than there are
 	Padded        int
-	Mask          *ReLUMask         // of ReLU, where there is room for one
-	LacksScale    []bool            // of a sum where only one summand has the loss scale: who lacks it
-	Casts         []kernels.Stretch // narrowStretches
-	Finishes      []kernels.Ending  // endGradient: of what lies at in
-	BufferUpdates []kernels.Move    // moveBuffers: by what lies at in
-	Penalties     []kernels.Penalty // addPenalties
+	Mask          *ReLUMask           // of ReLU, where there is room for one
+	LacksScale    []bool              // of a sum where only one summand has the loss scale: who lacks it
+	Casts         []kernels.Segment   // narrowStretches
+	Finishes      []kernels.GradPiece // endGradient: of what lies at in
+	BufferUpdates []kernels.Move      // moveBuffers: by what lies at in
+	Penalties     []kernels.Penalty   // addPenalties
 
 	Saved  *saved   // of a normalisation and its gradient: what the one keeps for the other
 	Addend *Operand // of such a gradient: the second summand of what it reads
@@ -177,7 +177,7 @@ type planner struct {
 	paramCasts   []paramCast
 	scaledGrads  []device.Ref // places of the gradient that hold scaled numbers
 	finishInputs []Operand    // what is to be finished of the gradient, and how
-	finishes     []kernels.Ending
+	finishes     []kernels.GradPiece
 }
 
 // copyOf is a home in another format.

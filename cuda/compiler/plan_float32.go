@@ -44,7 +44,7 @@ type float32Planner struct {
 	*trace
 	*fusions
 	*multiTensor
-	finishes []kernels.Ending
+	finishes []kernels.GradPiece
 }
 
 func (w *float32Planner) add(c *tracedCall) {
@@ -64,8 +64,8 @@ func (w *float32Planner) add(c *tracedCall) {
 		return
 	case w.decays[c] != nil:
 		f := w.decays[c]
-		w.finishes = append(w.finishes, kernels.Ending{Source: kernels.InPlace, From: f.to.Off, To: f.to.Off,
-			Weights: f.weights.Off, N: f.to.Len, C: 1, Room: 1, Decay: f.decay})
+		w.finishes = append(w.finishes, kernels.GradPiece{Source: kernels.InPlace, From: f.to.Off, To: f.to.Off,
+			Weights: f.weights.Off, N: f.to.Len, C: 1, Padded: 1, Decay: f.decay})
 		return
 	}
 	if sum := w.fusedSums[c]; sum != nil && w.canFuseSum(sum, w.fusions) {

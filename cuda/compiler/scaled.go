@@ -99,13 +99,13 @@ func (p *planner) finishGradients() {
 	}
 	for _, r := range joined {
 		p.finishInputs = append(p.finishInputs, gradient(r))
-		p.finishes = append(p.finishes, kernels.Ending{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1,
-			Room: 1, Scaled: true})
+		p.finishes = append(p.finishes, kernels.GradPiece{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1,
+			Padded: 1, Scaled: true})
 	}
 	if len(p.finishes) > 0 {
 		p.tasks = append(p.tasks, finishTask(p.finishInputs, p.finishes))
 	}
-	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.Ending) bool { return e.Scaled })
+	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.GradPiece) bool { return e.Scaled })
 	if p.scaling {
 		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{gradient(device.Ref{Len: p.code.Dim})}},
 			Task{Work: UpdateScale})

@@ -7,14 +7,14 @@ import (
 
 var _ = define("cast.cu",
 	"scaler_step s:p growth:f backoff:f largest:f interval:u",
-	"drop g:p scaler:p n:l",
-	"mix y:p a:p b:p by_a:p by_b:p p:f q:f n:l",
+	"zero_if_inf g:p scaler:p n:l",
+	"scaled_sum y:p a:p b:p by_a:p by_b:p p:f q:f n:l",
 )
 
-var _ = defineEach("cast.cu", shortElements,
-	"narrow_stretches_%s dst:p src:p stretches:p",
-	"pad_%s dst:p src:p rows:l c:i room:i",
-	"crop_%s dst:p src:p rows:l c:i room:i",
+var _ = defineEach("cast.cu", halfElements,
+	"narrow_segments_%s dst:p src:p segments:p",
+	"pad_%s dst:p src:p rows:l c:i padded:i",
+	"crop_%s dst:p src:p rows:l c:i padded:i",
 	"narrow_%s dst:p src:p scaler:p n:l",
 	"widen_%s dst:p src:p scaler:p n:l",
 	"check_%s scaler:p g:p n:l",
@@ -78,7 +78,7 @@ func Check(e Element, scaler, g Address, n int) Call {
 // UpdateHalf is Update with a 16-bit gradient, of a loss that was scaled unless scaler is 0. Unless
 // shadow is 0 it also rounds x to shadow, which the next forward pass reads. If Check has found a
 // non-finite number it changes nothing.
-func UpdateShort(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
+func UpdateHalf(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
 	return call(e.name("update"), eights(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
 }
 
@@ -95,31 +95,31 @@ func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) 
 }
 
 // SegmentBytes is the size of a Segment in device memory.
-const StretchBytes = 32
+const SegmentBytes = 32
 
 // Segment is a part of a float32 vector that NarrowSegments rounds: N numbers from offset From on,
 // in rows of C, to rows of Padded numbers from offset To on.
-type Stretch struct{ From, To, N, C, Room int }
+type Segment struct{ From, To, N, C, Padded int }
 
 // maxSegment is about the number of numbers that a block rounds.
-const mostStretch = 8192
+const maxSegment = 8192
 
 // Split divides a segment into segments of whole rows, one per block.
-func (s Stretch) Split() []Stretch {
-	each := max(1, mostStretch/s.C) * s.C
-	var all []Stretch
+func (s Segment) Split() []Segment {
+	each := max(1, maxSegment/s.C) * s.C
+	var all []Segment
 	for at := 0; at < s.N; at += each {
-		all = append(all, Stretch{From: s.From + at, To: s.To + at/s.C*s.Room, N: min(each, s.N-at), C: s.C,
-			Room: s.Room})
+		all = append(all, Segment{From: s.From + at, To: s.To + at/s.C*s.Padded, N: min(each, s.N-at), C: s.C,
+			Padded: s.Padded})
 	}
 	return all
 }
 
 // AppendTo appends the segment in the layout of device memory.
-func (s Stretch) AppendTo(b []byte) []byte {
+func (s Segment) AppendTo(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.From))
 	b = binary.LittleEndian.AppendUint64(b, uint64(s.To))
-	for _, v := range []int{s.N, s.C, s.Room, 0} {
+	for _, v := range []int{s.N, s.C, s.Padded, 0} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(v))
 	}
 	return b
@@ -127,26 +127,26 @@ func (s Stretch) AppendTo(b []byte) []byte {
 
 // NarrowSegments rounds the segments of a vector, listed in device memory, to 16 bits. Padding
 // becomes 0.
-func NarrowStretches(e Element, dst, src, stretches Address, count int) Call {
-	return call(e.name("narrow_stretches"), blocks(count*threads, threads), dst, src, stretches)
+func NarrowSegments(e Element, dst, src, segments Address, count int) Call {
+	return call(e.name("narrow_segments"), blocks(count*threads, threads), dst, src, segments)
 }
 
 // Pad rounds rows of c numbers to rows of padded 16-bit numbers, with zeros at the end: images for
 // convolutions that need more channels.
-func Pad(e Element, dst, src Address, rows, c, room int) Call {
-	return call(e.name("pad"), over(rows*room), dst, src, rows, c, room)
+func Pad(e Element, dst, src Address, rows, c, padded int) Call {
+	return call(e.name("pad"), over(rows*padded), dst, src, rows, c, padded)
 }
 
 // Crop converts the first c numbers of rows of padded 16-bit numbers to float32.
-func Crop(e Element, dst, src Address, rows, c, room int) Call {
-	return call(e.name("crop"), over(rows*c), dst, src, rows, c, room)
+func Crop(e Element, dst, src Address, rows, c, padded int) Call {
+	return call(e.name("crop"), over(rows*c), dst, src, rows, c, padded)
 }
 
 // ZeroIfInf sets a gradient to zero if the Scaler has found a non-finite number.
-func Drop(g, scaler Address, n int) Call { return call("drop", eights(n), g, scaler, n) }
+func ZeroIfInf(g, scaler Address, n int) Call { return call("zero_if_inf", eights(n), g, scaler, n) }
 
 // ScaledSum computes y = (p·*byA)·a + (q·*byB)·b for n float32 numbers. byA and byB are numbers on
 // the device, or 0 for 1: a loss scale that only one of the summands has. y may be a or b.
-func Mix(y, a, b, byA, byB Address, p, q float32, n int) Call {
-	return call("mix", over(n), y, a, b, byA, byB, p, q, n)
+func ScaledSum(y, a, b, byA, byB Address, p, q float32, n int) Call {
+	return call("scaled_sum", over(n), y, a, b, byA, byB, p, q, n)
 }

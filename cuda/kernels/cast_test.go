@@ -26,8 +26,8 @@ func TestCast(t *testing.T) {
 		for b := range 65536 {
 			binary.LittleEndian.PutUint16(raw[2*b:], uint16(b))
 		}
-		v := long(h, e, raw)
-		back, _ := short(h, e, v)
+		v := decode(h, e, raw)
+		back, _ := encode(h, e, v)
 		var between []float32
 		for b := range infinity {
 			if want := value[e](b); float64(v[b]) != want || v[0x8000|b] != -v[b] {
@@ -50,7 +50,7 @@ func TestCast(t *testing.T) {
 				t.Fatalf("%v: bits %#x come back as %#x", e, b, got)
 			}
 		}
-		rounded, _ := short(h, e, between)
+		rounded, _ := encode(h, e, between)
 		for i := range between {
 			b := i / 3
 			want := [...]int{b + b&1, b, 0x8000 | (b + 1)}[i%3]
@@ -76,7 +76,7 @@ func TestScaler(t *testing.T) {
 	for i := range g {
 		scaled[i] = g[i] * 1024
 	}
-	raw, exact := short(h, kernels.F16, scaled)
+	raw, exact := encode(h, kernels.F16, scaled)
 	x, l, u := numbers(2, n), numbers(3, n), numbers(4, n)
 	// The gradient of the loss is scaled, and the result is divided by the scale, or zero after a
 	// non-finite number.
@@ -87,7 +87,7 @@ func TestScaler(t *testing.T) {
 	}
 	h.run(kernels.Narrow(kernels.F16, at(h, again), at(h, g), at(h, scaler), n), kernels.Widen(kernels.F16, at(h, out),
 		at(h, again), at(h, scaler), n))
-	sameBits(t, "gradient of the loss", long(h, kernels.F16, again), exact)
+	sameBits(t, "gradient of the loss", decode(h, kernels.F16, again), exact)
 	sameBits(t, "gradient", out, widened)
 	over := kernels.Scaler{Scale: 1024, Found: true}.Bytes()
 	again[1] |= 0x7c
@@ -99,7 +99,7 @@ func TestScaler(t *testing.T) {
 		gx, px := copied(h, x)
 		gu, pu := copied(h, u)
 		h.run(kernels.Check(kernels.F16, at(h, scaler), at(h, raw), n),
-			kernels.UpdateShort(kernels.F16, px, at(h, l), at(h, raw), pu, at(h, shadow), at(h, scaler), 0.1, 0.01, 0.9,
+			kernels.UpdateHalf(kernels.F16, px, at(h, l), at(h, raw), pu, at(h, shadow), at(h, scaler), 0.1, 0.01, 0.9,
 				n))
 		return gx, gu
 	}
@@ -113,8 +113,8 @@ func TestScaler(t *testing.T) {
 	h.run(kernels.Update(px, at(h, l), at(h, exact), pu, 0.1, 0.01, 0.9, n))
 	sameBits(t, "x", gotX, wantX)
 	sameBits(t, "u", gotU, wantU)
-	_, want := short(h, kernels.F16, wantX)
-	sameBits(t, "shadow", long(h, kernels.F16, shadow), want)
+	_, want := encode(h, kernels.F16, wantX)
+	sameBits(t, "shadow", decode(h, kernels.F16, shadow), want)
 	if s := step(); s != (kernels.Scaler{Scale: 1024, Good: 1}) {
 		t.Errorf("%+v after a good iteration", s)
 	}
@@ -153,7 +153,7 @@ func TestAddDiffShadow(t *testing.T) {
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		x, px := copied(h, numbers(3, n))
 		l, pl := copied(h, numbers(4, n))
-		shadow, _ := short(h, e, x)
+		shadow, _ := encode(h, e, x)
 		wantX, pwx := copied(h, x)
 		wantL, pwl := copied(h, l)
 		h.run(kernels.AddDiffShadow(e, at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.5, V: px},
@@ -162,7 +162,7 @@ func TestAddDiffShadow(t *testing.T) {
 				kernels.Term{A: 0.7, V: pwl}))
 		sameBits(t, "x", x, wantX)
 		sameBits(t, "lambda", l, wantL)
-		_, want := short(h, e, x)
-		sameBits(t, "shadow", long(h, e, shadow), want)
+		_, want := encode(h, e, x)
+		sameBits(t, "shadow", decode(h, e, shadow), want)
 	}
 }

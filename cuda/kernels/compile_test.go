@@ -38,13 +38,13 @@ const (
 	// maxRegisters lets three blocks of 256 threads run on a multiprocessor, enough to keep its
 	// memory busy. Two suffice for kernels with many rows in flight per thread. Matrix products
 	// need registers, and the megakernel has one block per multiprocessor.
-	mostRegisters      = 80
-	mostRegistersRows  = 128
-	mostRegistersGemm  = 168
-	mostRegistersMarch = 255
+	maxRegisters           = 80
+	maxRegistersRows       = 128
+	maxRegistersGemm       = 168
+	maxRegistersMegakernel = 255
 	// maxSpilled is the size of the registers saved around the slow path of a float64 division,
 	// which is a call. More would mean a lack of registers.
-	mostSpilled = 32
+	maxSpilled = 32
 )
 
 // Every kernel compiles for V100, A100 and H100 without spilling registers.
@@ -76,7 +76,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	uses := map[string]nvrtc.Usage{}
 	for unit, b := range made {
 		if !strings.HasPrefix(string(b.Cubin), "\x7fELF") {
-			t.Errorf("%s: no cubin", unit)
+			t.Errorf("%s: the output is not a cubin", unit)
 		}
 		for name, u := range b.Usage() {
 			uses[name] = u
@@ -93,18 +93,18 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		u, ok := uses[k.Name]
 		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers,
 			u.Stack, u.Spilled, u.Shared)
-		most := mostRegisters
+		most := maxRegisters
 		switch {
 		case strings.HasPrefix(k.Name, "gemm_"):
-			most = mostRegistersGemm
+			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"):
-			most = mostRegistersRows
-		case k.Unit == "march.cu":
-			most = mostRegistersMarch
+			most = maxRegistersRows
+		case k.Unit == "megakernel.cu":
+			most = maxRegistersMegakernel
 		}
-		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > mostSpilled {
+		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > maxSpilled {
 			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u,
-				ok, most, mostSpilled)
+				ok, most, maxSpilled)
 		}
 	}
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {

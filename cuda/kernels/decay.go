@@ -8,12 +8,12 @@ import (
 )
 
 // maxDecays is the number of tensors whose weight decay one call adds to a loss.
-const mostDecays = 8
+const maxDecays = 8
 
 // decayTerms returns the parameters of the terms: the partial sums of squares and their number.
 func decayTerms() string {
 	var s strings.Builder
-	for i := range mostDecays {
+	for i := range maxDecays {
 		fmt.Fprintf(&s, "part%d:p parts%d:l ", i, i)
 	}
 	return s.String()
@@ -21,16 +21,16 @@ func decayTerms() string {
 
 // countDecays returns how many pairs of calls starting at i are weight decay: a half square that is
 // added to the loss and read by nothing else. All pairs add to the same loss.
-func decays(code *device.Code, i int) int {
+func countDecays(code *device.Code, i int) int {
 	n := 0
-	for ; n < mostDecays && i+2*n+1 < len(code.Calls); n++ {
+	for ; n < maxDecays && i+2*n+1 < len(code.Calls); n++ {
 		square, add := &code.Calls[i+2*n], &code.Calls[i+2*n+1]
 		if square.Kernel != device.HalfSquare || add.Kernel != device.Add || add.Dims[0] != 1 ||
 			add.In[1] != square.Out[0] || add.In[0] != add.Out[0] {
 			break
 		}
 		if square.Attr != code.Calls[i].Attr || add.Out[0] != code.Calls[i+1].Out[0] ||
-			touches(square.Out[0], add.Out) || wanted(code, i+2*n+2, square.Out[0]) {
+			overlaps(square.Out[0], add.Out) || isRead(code, i+2*n+2, square.Out[0]) {
 			break
 		}
 	}
@@ -38,9 +38,9 @@ func decays(code *device.Code, i int) int {
 }
 
 // isRead reports whether a call starting at i, or a result, reads the current value of an operand.
-func wanted(code *device.Code, i int, r device.Ref) bool {
+func isRead(code *device.Code, i int, r device.Ref) bool {
 	for _, c := range code.Calls[i:] {
-		if touches(r, c.In) {
+		if overlaps(r, c.In) {
 			return true
 		}
 		for _, o := range c.Out {
@@ -50,7 +50,7 @@ func wanted(code *device.Code, i int, r device.Ref) bool {
 		}
 	}
 	for _, x := range code.Results {
-		if touches(r, []device.Ref{x.Ref}) {
+		if overlaps(r, []device.Ref{x.Ref}) {
 			return true
 		}
 	}
@@ -59,12 +59,12 @@ func wanted(code *device.Code, i int, r device.Ref) bool {
 
 // decay lowers pairs of calls: first all sums of squares, then one call that adds them to the
 // losses in order.
-func (f Fleet) decay(pairs []device.Call, at int) ([]task, error) {
+func (f Group) decay(pairs []device.Call, at int) ([]task, error) {
 	loss, err := f.inArena(pairs[1].Out[0])
 	if err != nil {
 		return nil, err
 	}
-	args := []any{loss, f.Apart, pairs[0].Attr / 2, len(pairs) / 2}
+	args := []any{loss, f.Stride, pairs[0].Attr / 2, len(pairs) / 2}
 	var all []task
 	var sums []device.Ref
 	for i := 0; i < len(pairs); i += 2 {
@@ -79,7 +79,7 @@ func (f Fleet) decay(pairs []device.Call, at int) ([]task, error) {
 		args = append(args, f.Scratch, parts)
 		at, f.Scratch = at+parts, f.Scratch+8*Address(f.Agents*parts)
 	}
-	for len(args) < 4+2*mostDecays {
+	for len(args) < 4+2*maxDecays {
 		args = append(args, Address(0), 0)
 	}
 	add := call("add_decay", blocks(f.Agents*64, 64), args...)

@@ -33,6 +33,6 @@ func defineEach(unit string, elements []Element, lines ...string) string {
 }
 
 var (
-	allElements   = []Element{F32, F16, BF16}
-	shortElements = []Element{F16, BF16}
+	allElements  = []Element{F32, F16, BF16}
+	halfElements = []Element{F16, BF16}
 )

@@ -3,16 +3,16 @@ package kernels
 import "fmt"
 
 const (
-	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
-		"sums_list:p sums:p sums_offset:l m:i n:i k:i then:i factor:f"
+	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l " +
+		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
 	bytesOperands = "bytes:p rows:p scale:f shift:f "
 )
 
 const (
-	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l with_list:p with:p with_offset:l m:i n:i k:i then:i factor:f"
+	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l m:i n:i k:i epilogue:i factor:f"
 	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands +
-		"c_list:p c:p c_offset:l with_list:p with:p with_offset:l " +
-		"sums_list:p sums:p sums_offset:l m:i n:i k:i then:i factor:f"
+		"c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l " +
+		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
 )
 
 var _ = define("gemm.cu",
@@ -41,22 +41,22 @@ type Operand struct {
 
 // ByteInputs is the examples of all agents as bytes: number j of example i of agent z is Scale·b +
 // Shift, with byte b = Bytes[Rows[z·examples+i]·features+j].
-type Coded struct {
+type ByteInputs struct {
 	Bytes, Rows  Address // of uint8 and int32
 	Scale, Shift float32
 }
 
 // GemmEpilogue is the operation applied to each element c of a product.
-type After int
+type GemmEpilogue int
 
 const (
-	Nothing         After = iota
-	AddBias               // c + aux[j]
-	BiasThenSigmoid       // 1/(1+exp(-(c + aux[j])))
-	BiasThenReLU          // max(c + aux[j], 0)
-	BySigmoid             // c·y·(1-y), y = aux[i][j]
-	ByReLU                // c where aux[i][j] > 0, else 0
-	AddScaled             // c + Factor·aux[i][j]
+	NoEpilogue  GemmEpilogue = iota
+	AddBias                  // c + aux[j]
+	BiasSigmoid              // 1/(1+exp(-(c + aux[j])))
+	BiasReLU                 // max(c + aux[j], 0)
+	SigmoidGrad              // c·y·(1-y), y = aux[i][j]
+	ReLUGrad                 // c where aux[i][j] > 0, else 0
+	AddScaled                // c + Factor·aux[i][j]
 )
 
 // Gemm is a float32 product for each of several agents, in one launch, with the bits of cpu.Gemm
@@ -67,15 +67,15 @@ type Gemm struct {
 	M, N, K int
 	// Form is "nt" for C = A·Bᵀ with A m×k and B n×k (device.Linear), "nn" for A·B with A m×k and B
 	// k×n (LinearGradX), or "tn" for Aᵀ·B with A k×m and B k×n (LinearGradW).
-	Form    string
-	A, B, C Operand
-	Bytes   *Coded // replaces A in form nt, and B in form tn
-	Then    After
-	With    Operand // operand of the epilogue
-	Factor  float32
-	Sums    Operand // form tn: the column sums of A, the gradient of a bias; optional
-	Element Element // F16 or BF16: round the factors and use tensor cores, on GPUs from sm_80
-	Round   bool    // with F16 or BF16: round C too
+	Form     string
+	A, B, C  Operand
+	Bytes    *ByteInputs // replaces A in form nt, and B in form tn
+	Epilogue GemmEpilogue
+	Aux      Operand // operand of the epilogue
+	Factor   float32
+	Sums     Operand // form tn: the column sums of A, the gradient of a bias; optional
+	Element  Element // F16 or BF16: round the factors and use tensor cores, on GPUs from sm_80
+	Round    bool    // with F16 or BF16: round C too
 	// with F16 or BF16: a list of the agents' Scalers, by which products are divided; 0 for none
 	Scalers Address
 	// round the factors to TF32 and use tensor cores, on GPUs from sm_80; others use float32
@@ -135,13 +135,13 @@ func (g Gemm) Call() Call {
 		operand(g.B)
 	}
 	operand(g.C)
-	operand(g.With)
+	operand(g.Aux)
 	if g.Bytes == nil || g.Form != "nt" {
 		operand(g.Sums)
 	}
-	args = append(args, g.M, g.N, g.K, int(g.Then), g.Factor)
+	args = append(args, g.M, g.N, g.K, int(g.Epilogue), g.Factor)
 	if g.Element != F32 {
-		args = append(args, g.shortArgs()...)
+		args = append(args, g.halfArgs()...)
 	}
 	return call(name, l, args...)
 }

@@ -38,36 +38,36 @@ func TestGemmLayers(t *testing.T) {
 			dw, pdw := each(h, s.agents, s.n*s.k, 0, 80)
 			db, pdb := each(h, s.agents, s.n, 5, 90)
 			dims := []int{s.m, s.n, s.k}
-			for then, k := range map[kernels.After]device.Kernel{kernels.AddBias: device.Linear,
-				kernels.BiasThenSigmoid: device.LinearSigmoid, kernels.BiasThenReLU: device.LinearReLU} {
+			for epilogue, k := range map[kernels.GemmEpilogue]device.Kernel{kernels.AddBias: device.Linear,
+				kernels.BiasSigmoid: device.LinearSigmoid, kernels.BiasReLU: device.LinearReLU} {
 				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.n, K: s.k, Form: "nt", A: px, B: pw, C: py,
-					Then: then, With: pb}.Call())
+					Epilogue: epilogue, Aux: pb}.Call())
 				for z := range s.agents {
 					want := make([]float32, s.m*s.n)
 					onCPUCall(t, k, dims, 0, [][]float32{x[z], w[z], b[z]}, [][]float32{want})
 					sameBits(t, string(k), y[z], want)
 				}
 			}
-			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradX,
-				kernels.BySigmoid: device.LinearGradXSigmoid, kernels.ByReLU: device.LinearGradXReLU} {
+			for epilogue, k := range map[kernels.GemmEpilogue]device.Kernel{kernels.NoEpilogue: device.LinearGradX,
+				kernels.SigmoidGrad: device.LinearGradXSigmoid, kernels.ReLUGrad: device.LinearGradXReLU} {
 				h.run(kernels.Gemm{Agents: s.agents, M: s.m, N: s.k, K: s.n, Form: "nn", A: pdy, B: pw, C: pdx,
-					Then: then, With: pbelow}.Call())
+					Epilogue: epilogue, Aux: pbelow}.Call())
 				for z := range s.agents {
 					want, in := make([]float32, s.m*s.k), [][]float32{dy[z], w[z], below[z]}
-					if then == kernels.Nothing {
+					if epilogue == kernels.NoEpilogue {
 						in = in[:2]
 					}
 					onCPUCall(t, k, dims, 0, in, [][]float32{want})
 					sameBits(t, string(k), dx[z], want)
 				}
 			}
-			for then, k := range map[kernels.After]device.Kernel{kernels.Nothing: device.LinearGradW,
+			for epilogue, k := range map[kernels.GemmEpilogue]device.Kernel{kernels.NoEpilogue: device.LinearGradW,
 				kernels.AddScaled: device.LinearGradWDecay} {
 				h.run(kernels.Gemm{Agents: s.agents, M: s.n, N: s.k, K: s.m, Form: "tn", A: pdy, B: px, C: pdw,
-					Then: then, With: pw, Factor: 0.01, Sums: pdb}.Call())
+					Epilogue: epilogue, Aux: pw, Factor: 0.01, Sums: pdb}.Call())
 				for z := range s.agents {
 					want, sums, in := make([]float32, s.n*s.k), make([]float32, s.n), [][]float32{x[z], dy[z], w[z]}
-					if then == kernels.Nothing {
+					if epilogue == kernels.NoEpilogue {
 						in = in[:2]
 					}
 					onCPUCall(t, k, dims, 0.01, in, [][]float32{want, sums})
@@ -118,16 +118,16 @@ func TestGemmBytes(t *testing.T) {
 		batch.Rows[i] = int32(i * 7 % stored)
 	}
 	x := batch.Numbers(nil, k)
-	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
+	byteInputs := &kernels.ByteInputs{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
 		Shift: batch.Shift[0]}
 	w, pw := each(h, agents, n*k, 0, 20)
 	b, pb := each(h, agents, n, 0, 30)
 	y, py := each(h, agents, m*n, 0, 40)
 	dw, pdw := each(h, agents, n*k, 0, 80)
 	db, pdb := each(h, agents, n, 0, 90)
-	h.run(kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "nt", Bytes: coded, B: pw, C: py,
-		Then: kernels.BiasThenSigmoid, With: pb}.Call(),
-		kernels.Gemm{Agents: agents, M: n, N: k, K: m, Form: "tn", A: py, Bytes: coded, C: pdw, Sums: pdb}.Call())
+	h.run(kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "nt", Bytes: byteInputs, B: pw, C: py,
+		Epilogue: kernels.BiasSigmoid, Aux: pb}.Call(),
+		kernels.Gemm{Agents: agents, M: n, N: k, K: m, Form: "tn", A: py, Bytes: byteInputs, C: pdw, Sums: pdb}.Call())
 	for z := range agents {
 		xz := x[z*m*k : (z+1)*m*k]
 		wantY, wantW, wantB := make([]float32, m*n), make([]float32, n*k), make([]float32, n)
@@ -203,12 +203,12 @@ func TestGemmBytesTF32(t *testing.T) {
 		batch.Rows[i] = int32(i * 7 % stored)
 	}
 	x := kernels.Operand{At: at(h, batch.Numbers(nil, k))}
-	coded := &kernels.Coded{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
+	byteInputs := &kernels.ByteInputs{Bytes: at(h, batch.Bytes), Rows: at(h, batch.Rows), Scale: batch.Scale[0],
 		Shift: batch.Shift[0]}
 	_, w := each(h, 1, n*k, 0, 20)
 	_, dy := each(h, 1, m*n, 0, 30)
 	var y, dw [2][]float32
-	for i, b := range []*kernels.Coded{nil, coded} {
+	for i, b := range []*kernels.ByteInputs{nil, byteInputs} {
 		var py, pw kernels.Address
 		y[i], py = copied(h, make([]float32, m*n))
 		dw[i], pw = copied(h, make([]float32, n*k))

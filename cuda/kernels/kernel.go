@@ -40,14 +40,14 @@ type Kernel struct {
 	Unit   string // source file: "vector.cu"
 	Params []Param
 
-	step int // number in megakernelCommands, from 1 on; 0: not in the megakernel
+	command int // number in megakernelCommands, from 1 on; 0: not in the megakernel
 }
 
 // Launch is the geometry of a launch: blocks, threads per block, bytes of dynamic shared memory.
 type Launch struct {
 	Grid, Block [3]uint32
 	Shared      uint32
-	Together    bool // blocks wait for each other: use a cooperative launch
+	Cooperative bool // blocks wait for each other: use a cooperative launch
 }
 
 // Call is a kernel with its arguments, one 64-bit slot per parameter, and geometry.
@@ -111,7 +111,7 @@ func (k *Kernel) Kinds() string {
 func call(name string, l Launch, args ...any) Call {
 	k := table[name]
 	if k == nil || len(args) != len(k.Params) {
-		panic(fmt.Sprintf("kernels: %s called with %d arguments", name, len(args)))
+		panic(fmt.Sprintf("kernels: %s called aux %d arguments", name, len(args)))
 	}
 	c := Call{Kernel: k, Launch: l, Args: make([]uint64, len(args))}
 	for i, a := range args {

@@ -13,10 +13,10 @@ var _ = define("layer.cu",
 	"column_sums dst:p a:p m:i n:i",
 )
 
-var _ = defineEach("layer.cu", shortElements,
+var _ = defineEach("layer.cu", halfElements,
 	"activate_%s y:p x:p b:p mn:l n:i f:i",
 	"activate_grad_%s dx:p y:p dy:p n:l f:i",
-	"weigh_%s y:p a:p b:p p:f q:f n:l",
+	"weighted_sum_%s y:p a:p b:p p:f q:f n:l",
 	"column_sums_%s dst:p a:p m:i n:i",
 )
 
@@ -32,11 +32,11 @@ const (
 
 // Bias adds b[j] to every element of column j of an m×n matrix in place, and applies the
 // activation, with the bits of device.Linear and its fused variants. TanhOf takes two calls.
-func Bias(y, b Address, m, n int, then Activation) []Call {
-	name := [...]string{"bias", "bias_sigmoid", "bias_relu", "bias"}[then]
+func Bias(y, b Address, m, n int, activation Activation) []Call {
+	name := [...]string{"bias", "bias_sigmoid", "bias_relu", "bias"}[activation]
 	calls := []Call{call(name, over(m*n), y, b, m*n, n)}
-	if then == TanhOf {
-		calls = append(calls, Activate(y, y, m*n, then))
+	if activation == TanhOf {
+		calls = append(calls, Activate(y, y, m*n, activation))
 	}
 	return calls
 }
@@ -60,21 +60,21 @@ func ColumnSums(dst, a Address, m, n int) Call {
 }
 
 // BiasHalf is Bias for a 16-bit matrix and a float32 bias. It does not support TanhOf.
-func BiasShort(e Element, y, b Address, m, n int, then Activation) Call {
-	return call(e.name("activate"), over(m*n), y, y, b, m*n, n, shortActivation(then))
+func BiasHalf(e Element, y, b Address, m, n int, activation Activation) Call {
+	return call(e.name("activate"), over(m*n), y, y, b, m*n, n, halfActivation(activation))
 }
 
 // ActivateHalf is Activate for 16-bit numbers. It does not support TanhOf.
-func ActivateShort(e Element, y, x Address, n int, f Activation) Call {
-	return call(e.name("activate"), over(n), y, x, Address(0), n, 1, shortActivation(f))
+func ActivateHalf(e Element, y, x Address, n int, f Activation) Call {
+	return call(e.name("activate"), over(n), y, x, Address(0), n, 1, halfActivation(f))
 }
 
 // ActivateGradHalf is ActivateGrad for 16-bit numbers. It does not support TanhOf.
-func ActivateGradShort(e Element, dx, y, dy Address, n int, f Activation) Call {
-	return call(e.name("activate_grad"), over(n), dx, y, dy, n, shortActivation(f))
+func ActivateGradHalf(e Element, dx, y, dy Address, n int, f Activation) Call {
+	return call(e.name("activate_grad"), over(n), dx, y, dy, n, halfActivation(f))
 }
 
-func shortActivation(f Activation) int {
+func halfActivation(f Activation) int {
 	if f == TanhOf {
 		panic("kernels: no tanh of 16 bits")
 	}
@@ -83,11 +83,11 @@ func shortActivation(f Activation) int {
 
 // WeightedSum computes y = p·a + q·b for n 16-bit numbers, in float32. b may be 0 for none; y may
 // be a or b.
-func Weigh(e Element, y, a, b Address, p, q float32, n int) Call {
-	return call(e.name("weigh"), over(n), y, a, b, p, q, n)
+func WeightedSum(e Element, y, a, b Address, p, q float32, n int) Call {
+	return call(e.name("weighted_sum"), over(n), y, a, b, p, q, n)
 }
 
 // ColumnSumsHalf is ColumnSums for a 16-bit matrix.
-func ColumnSumsShort(e Element, dst, a Address, m, n int) Call {
+func ColumnSumsHalf(e Element, dst, a Address, m, n int) Call {
 	return call(e.name("column_sums"), blocks((n+31)/32*threads, threads), dst, a, m, n)
 }

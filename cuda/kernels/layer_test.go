@@ -90,12 +90,12 @@ func TestBias(t *testing.T) {
 	for i := range n {
 		eye[i*n+i] = 1
 	}
-	for then, k := range map[kernels.Activation]device.Kernel{kernels.Identity: device.Linear,
+	for activation, k := range map[kernels.Activation]device.Kernel{kernels.Identity: device.Linear,
 		kernels.SigmoidOf: device.LinearSigmoid, kernels.ReLUOf: device.LinearReLU} {
 		want := make([]float32, m*n)
 		onCPUCall(t, k, []int{m, n, n}, 0, [][]float32{x, eye, b}, [][]float32{want})
 		got, p := copied(h, x)
-		h.run(kernels.Bias(p, at(h, b), m, n, then)...)
+		h.run(kernels.Bias(p, at(h, b), m, n, activation)...)
 		sameBits(t, string(k), got, want)
 	}
 }

@@ -3,7 +3,7 @@ package kernels
 import "math"
 
 var _ = define("loss.cu",
-	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p rows:i m:i n:i apart:l s:d",
+	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p rows:i m:i n:i stride:l s:d",
 	"score row_loss:p hits:p logits:p labels:p bad:p m:i n:i",
 	"score_sums sums:p loss:p hits:p",
 )
@@ -24,12 +24,12 @@ func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m,
 
 // softmaxCrossEntropies is SoftmaxCrossEntropy for several agents with m rows each. Their losses,
 // gradients and logits are stride numbers apart; their labels and row losses are contiguous.
-func softmaxCrossEntropies(agents, apart int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int,
+func softmaxCrossEntropies(agents, stride int, loss, dlogits, logits, labels, rowLoss, bad Address, m, n int,
 	s float64) []Call {
 	return []Call{
-		call("softmax_cross_entropy", rowsOver(agents*m), rowLoss, dlogits, logits, labels, bad, agents*m, m, n, apart,
+		call("softmax_cross_entropy", rowsOver(agents*m), rowLoss, dlogits, logits, labels, bad, agents*m, m, n, stride,
 			s),
-		call("dot_sum", blocks(agents*threads, threads), Address(0), loss, rowLoss, m, 1/float64(m), apart),
+		call("dot_sum", blocks(agents*threads, threads), Address(0), loss, rowLoss, m, 1/float64(m), stride),
 	}
 }
 

@@ -16,7 +16,7 @@ var _ = define("mask.cu",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
 	"random_subset dst:p count:i d:u offset:u words:p state:p",
-	"random_subsets count:i d:u words:p apart:l "+pointers("dst", MostEach)+counters("stream", MostEach),
+	"random_subsets count:i d:u words:p stride:l "+pointers("dst", MostEach)+counters("stream", MostEach),
 	"bernoulli dst:p capacity:l end:l survival:p guide:p longest:i state:p count:p",
 )
 
@@ -27,7 +27,7 @@ func Iota(dst Address, start uint32, n int) Call { return call("iota", over(n), 
 // rng.Base(seed, name).
 func StreamKey(counter Address, base uint64, key ...uint64) Call {
 	if len(key) > 4 {
-		panic(fmt.Sprintf("kernels: a stream with a key of %d numbers, want 4 at most", len(key)))
+		panic(fmt.Sprintf("kernels: a stream aux a key of %d numbers, want 4 at most", len(key)))
 	}
 	var k [4]uint64
 	copy(k[:], key)

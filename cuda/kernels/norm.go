@@ -10,53 +10,64 @@ var _ = define("norm.cu",
 var _ = defineEach("norm.cu", allElements,
 	"norm_moments_%s part:p x:p m:l c:i rows:i",
 	"norm_statistics_%s part:p parts:i x:p gamma:p beta:p m:l c:i eps:d mean:p variance:p scale:p shift:p",
-	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i follows:i",
+	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i epilogue:i",
 	"norm_apply_two_%s y:p mask:p x:p z:p mean:p scale:p shift:p mean_z:p scale_z:p shift_z:p m:l c:i rows:i",
-	"norm_grad_sums_%s part:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i gate:i",
-	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i gate:i",
+	"norm_grad_sums_%s part:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i relu_mask:i",
+	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i relu_mask:i",
 )
 
 // NormEpilogue is the operation after the affine map of a normalisation.
-type Follows int
+type NormEpilogue int
 
 const (
-	Plain   Follows = iota
-	ReLU            // y = max(map(x), 0)
-	AddReLU         // y = max(map(x) + z, 0)
+	Plain   NormEpilogue = iota
+	ReLU                 // y = max(map(x), 0)
+	AddReLU              // y = max(map(x) + z, 0)
 )
 
 // Sources of the ReLU mask for the gradient; norm.cu uses the same numbers.
 const (
-	noGate = iota
-	byOutput
-	byMask
-	byInput
+	reluNone = iota
+	reluFromOutput
+	reluFromBits
+	reluFromInput
 )
 
 // Norm is the normalisation of an m×c matrix of Elements, and its gradient: device.BatchNorm and
 // device.Normalize with an epilogue. Parameters, statistics and factors are float32 vectors of c
 // numbers.
 type Norm struct {
-	Element Element
-	M, C    int
-	Eps     float64
-	Follows Follows
+	Element  Element
+	M, C     int
+	Eps      float64
+	Epilogue NormEpilogue
 
 	X, Z, Y Address // Z is the summand; Y may be X
-	// if not 0: the map of a second normalisation, applied to Z before it is added
-	MeanZ, ScaleZ, ShiftZ Address
-	Gamma, Beta           Address
-	Mean, Variance        Address // the statistics
-	// the affine map y = (x-mean)·scale + shift, also for a gradient that recomputes y
-	Scale, Shift Address
-	// if not 0: one bit per number that is greater than 0, in MaskBytes
-	Mask                      Address
+	Mask    Address // if not 0: one bit per number that is greater than 0, in MaskBytes
+	Part    Address // scratch of PartNumbers float64 numbers
+	NormParams
+	NormGrads
+	SummandMap
+}
+
+// NormParams is the parameters and statistics of a normalisation.
+type NormParams struct {
+	Gamma, Beta    Address
+	Mean, Variance Address
+	Scale, Shift   Address // the affine map y = (x-mean)·scale + shift, also for a gradient that recomputes y
+}
+
+// NormGrads is the operands of a normalisation's gradient.
+type NormGrads struct {
 	DX, DY, DZ                Address // DX may be DY
 	Other                     Address // if not 0: a second summand of DY; requires DZ
 	DGamma, DBeta             Address
-	FactorA, FactorB, FactorE Address // scratch of the gradient
-	Part                      Address // scratch of PartNumbers float64 numbers
+	FactorA, FactorB, FactorE Address // scratch
 }
+
+// SummandMap is the affine map of a second normalisation, which is applied to Z before it is added.
+// It is unused if MeanZ is 0.
+type SummandMap struct{ MeanZ, ScaleZ, ShiftZ Address }
 
 const (
 	normAcross = 8  // packs of columns per block
@@ -130,14 +141,14 @@ func (n *Norm) Apply() Call {
 	n.checkMask()
 	rows := n.rowsToMap()
 	if n.MeanZ != 0 {
-		if n.Follows != AddReLU {
+		if n.Epilogue != AddReLU {
 			panic("kernels: a second normalisation is mapped, and nothing adds it")
 		}
 		return call(n.Element.name("norm_apply_two"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift,
 			n.MeanZ, n.ScaleZ, n.ShiftZ, n.M, n.C, rows)
 	}
 	return call(n.Element.name("norm_apply"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift, n.M, n.C,
-		rows, int(n.Follows))
+		rows, int(n.Epilogue))
 }
 
 func (n *Norm) checkMask() {
@@ -154,31 +165,31 @@ func (n *Norm) Grad() []Call {
 	if n.Other != 0 && n.DZ == 0 {
 		panic("kernels: the gradient of a normalisation from two summands needs DZ, which takes their sum")
 	}
-	gate := n.gate()
+	reluMask := n.reluMask()
 	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask,
-		n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), gate)
+		n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), reluMask)
 	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma,
 		n.DBeta, n.FactorA, n.FactorB, n.FactorE)
 	g := n.DY
 	if n.DZ != 0 { // it holds the masked gradient
-		g, gate = n.DZ, noGate
+		g, reluMask = n.DZ, reluNone
 	}
 	rows := n.rowsToMap()
 	return []Call{sums, factors,
 		call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift,
-			n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, gate)}
+			n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)}
 }
 
-func (n *Norm) gate() int {
+func (n *Norm) reluMask() int {
 	switch {
-	case n.Follows == Plain:
-		return noGate
+	case n.Epilogue == Plain:
+		return reluNone
 	case n.Mask != 0:
-		return byMask
+		return reluFromBits
 	case n.Y != 0:
-		return byOutput
-	case n.Follows == ReLU:
-		return byInput
+		return reluFromOutput
+	case n.Epilogue == ReLU:
+		return reluFromInput
 	}
-	panic("kernels: the gradient of a normalisation with a sum needs its output or a bitmask of it")
+	panic("kernels: the gradient of a normalisation aux a sum needs its output or a bitmask of it")
 }

@@ -21,7 +21,7 @@ func (g Pool) Q() int { return (g.W+2*g.Pad-g.R)/g.Stride + 1 }
 
 // IndexSize returns the bytes of a maximum's index: float32 as in device.MaxPool if Element is F32,
 // else one byte.
-func (g Pool) AtSize() int {
+func (g Pool) IndexSize() int {
 	if g.Element == F32 {
 		return 4
 	}

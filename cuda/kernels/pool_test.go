@@ -41,27 +41,27 @@ func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	for i := 10; i < in; i += 9 {
 		x[i] = x[i-1] // ties
 	}
-	rawX, x := short(h, g.Element, x)
-	rawDY, dy := short(h, g.Element, dy)
-	y, places, dx := make([]byte, out*g.Element.Size()), make([]byte, out*g.AtSize()), make([]byte, len(rawX))
+	rawX, x := encode(h, g.Element, x)
+	rawDY, dy := encode(h, g.Element, dy)
+	y, places, dx := make([]byte, out*g.Element.Size()), make([]byte, out*g.IndexSize()), make([]byte, len(rawX))
 	h.run(g.Max(at(h, y), at(h, places), at(h, rawX)), g.MaxGrad(at(h, dx), at(h, rawDY), at(h, places)))
 
 	dims := []int{g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad}
 	wantY, wantAt, wantDX := make([]float32, out), make([]float32, out), make([]float32, in)
 	onCPUCall(t, device.MaxPool, dims, 0, [][]float32{x}, [][]float32{wantY, wantAt})
 	onCPUCall(t, device.MaxPoolGrad, dims, 0, [][]float32{dy, wantAt}, [][]float32{wantDX})
-	sameBits(t, "maximum", long(h, g.Element, y), wantY)
+	sameBits(t, "maximum", decode(h, g.Element, y), wantY)
 	gotAt := make([]float32, out)
-	if g.AtSize() == 4 {
-		gotAt = long(h, kernels.F32, places)
+	if g.IndexSize() == 4 {
+		gotAt = decode(h, kernels.F32, places)
 	} else {
 		for i, p := range places {
 			gotAt[i] = float32(p)
 		}
 	}
 	sameBits(t, "place", gotAt, wantAt)
-	_, wantDX = short(h, g.Element, wantDX) // sums are rounded once
-	sameBits(t, "gradient", long(h, g.Element, dx), wantDX)
+	_, wantDX = encode(h, g.Element, wantDX) // sums are rounded once
+	sameBits(t, "gradient", decode(h, g.Element, dx), wantDX)
 }
 
 func TestAvgPool(t *testing.T) {
@@ -69,18 +69,18 @@ func TestAvgPool(t *testing.T) {
 	const images, m = 3, 49
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []int{16, 5} {
-			rawX, x := short(h, e, numbers(1, images*m*c))
-			rawDY, dy := short(h, e, numbers(2, images*c))
+			rawX, x := encode(h, e, numbers(1, images*m*c))
+			rawDY, dy := encode(h, e, numbers(2, images*c))
 			y, dx := make([]byte, len(rawDY)), make([]byte, len(rawX))
 			h.run(kernels.AvgPool(e, at(h, y), at(h, rawX), images, m, c), kernels.AvgPoolGrad(e, at(h, dx),
 				at(h, rawDY), images, m, c))
 			wantY, wantDX := make([]float32, images*c), make([]float32, images*m*c)
 			onCPUCall(t, device.AvgPool, []int{images, m, c}, 0, [][]float32{x}, [][]float32{wantY})
 			onCPUCall(t, device.AvgPoolGrad, []int{images, m, c}, 0, [][]float32{dy}, [][]float32{wantDX})
-			_, wantY = short(h, e, wantY)
-			_, wantDX = short(h, e, wantDX)
-			sameBits(t, "mean", long(h, e, y), wantY)
-			sameBits(t, "gradient", long(h, e, dx), wantDX)
+			_, wantY = encode(h, e, wantY)
+			_, wantDX = encode(h, e, wantDX)
+			sameBits(t, "mean", decode(h, e, y), wantY)
+			sameBits(t, "gradient", decode(h, e, dx), wantDX)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Files() map[string]string {
 		}
 		all[e.Name()] = string(text)
 	}
-	all["steps.cuh"] = stepsHeader()
+	all["commands.cuh"] = commandsHeader()
 	if err != nil {
 		panic("kernels: reading what is embedded: " + err.Error())
 	}

@@ -66,7 +66,7 @@ struct Fibre {
   unsigned x, y, z;
   // What it waits for: lanes of its warp, or so many threads at a barrier of the block, 0 for all that there are.
   bool in_warp;
-  int barrier, company;
+  int barrier, expected;
   uint64_t value;   // what it brings to a warp operation
   unsigned long round; // of its warp operations
 };
@@ -140,13 +140,13 @@ inline bool release(Block &b) {
     Fibre &f = b.fibre[t];
     alive += f.state != done;
     if (f.state != waiting || f.in_warp) continue;
-    if (there[f.barrier]++ && wanted[f.barrier] != f.company) failure = "threads wait at one barrier for different numbers of them";
-    wanted[f.barrier] = f.company;
+    if (there[f.barrier]++ && wanted[f.barrier] != f.expected) failure = "threads wait at one barrier for different numbers of them";
+    wanted[f.barrier] = f.expected;
   }
   bool some = false;
   for (int t = 0; t < threads; t++) {
     Fibre &f = b.fibre[t];
-    if (f.state != waiting || f.in_warp || there[f.barrier] != (f.company ? f.company : alive)) continue;
+    if (f.state != waiting || f.in_warp || there[f.barrier] != (f.expected ? f.expected : alive)) continue;
     f.state = running;
     some = true;
   }
@@ -277,7 +277,7 @@ inline Block *block(int i) {
 }
 
 // run runs a kernel. together says that its blocks wait for each other.
-inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool together, void (*kernel)(void **), void **args) {
+inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative, void (*kernel)(void **), void **args) {
   gridDim = grid;
   blockDim = block_of;
   threads = blockDim.x * blockDim.y * blockDim.z;
@@ -285,9 +285,9 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool together, vo
   arguments = args;
   failure = nullptr;
   const unsigned long all = (unsigned long)grid.x * grid.y * grid.z;
-  const int alive = together ? (int)(all < most_blocks ? all : most_blocks) : 1;
+  const int alive = cooperative ? (int)(all < most_blocks ? all : most_blocks) : 1;
   if (threads < 1 || threads > most_threads) failure = "a block has no thread, or more than 1024";
-  if (together && all > most_blocks) failure = "more blocks wait for each other than there are at the same time";
+  if (cooperative && all > most_blocks) failure = "more blocks wait for each other than there are at the same time";
   if (failure) return;
   const size_t room = (shared_bytes + 127) / 64 * 64;
   unsigned char *rooms = (unsigned char *)aligned_alloc(64, alive * room);
@@ -332,11 +332,11 @@ template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
 extern "C" void host_order(uint64_t seed) { host::seed = seed; }
 
 // HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, a launch, and a cooperative launch.
-#define HOST_RUN(name, symbol, together)                                                                                    \
+#define HOST_RUN(name, symbol, cooperative)                                                                                    \
   extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
     if (unsigned most = bound_##name())                                                                                     \
       if (geometry[3] * geometry[4] * geometry[5] > most) return "a block has more threads than the kernel's launch bounds"; \
-    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, together,   \
+    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, cooperative,   \
               host::Launcher<decltype(&name), &name>::body, args);                                                          \
     return host::failure;                                                                                                   \
   }
@@ -347,16 +347,16 @@ extern "C" void host_order(uint64_t seed) { host::seed = seed; }
   HOST_RUN(name, together_##name, true)
 
 // meet_at is barrier bar.sync of PTX: so many threads wait for each other, where 0 stands for all.
-inline void meet_at(unsigned barrier, unsigned company) {
+inline void barrier_sync(unsigned barrier, unsigned expected) {
   host::Fibre &f = host::here->fibre[host::current];
   f.in_warp = false;
   f.barrier = (int)barrier;
-  f.company = (int)company;
+  f.expected = (int)expected;
   host::leave(host::waiting);
 }
-inline void __syncthreads() { meet_at(0, 0); }
+inline void __syncthreads() { barrier_sync(0, 0); }
 // look_again lets others run before memory is looked at again.
-inline void look_again() { host::leave(host::looking); }
+inline void spin_wait() { host::leave(host::looking); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

@@ -29,8 +29,8 @@ var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name o
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
-	launch, together map[string]uintptr
-	order            uintptr
+	launch, cooperative map[string]uintptr
+	order               uintptr
 
 	mu sync.Mutex // the fibres are the library's
 	// Of the launch under way. They are here, and not on a stack, which could move.
@@ -102,7 +102,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	if err != nil {
 		return nil, err
 	}
-	l := &Library{launch: map[string]uintptr{}, together: map[string]uintptr{}}
+	l := &Library{launch: map[string]uintptr{}, cooperative: map[string]uintptr{}}
 	if l.order, err = h.Symbol("host_order"); err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {
 			return nil, err
 		}
-		if l.together[k.Name], err = h.Symbol("together_" + k.Name); err != nil {
+		if l.cooperative[k.Name], err = h.Symbol("together_" + k.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +161,7 @@ var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off
 func build(compiler string, files map[string]string, all []*kernels.Kernel) (string, error) {
 	files = maps.Clone(files)
 	files["host.h"] = header
-	files["all.cpp"] = together(all)
+	files["all.cpp"] = cooperative(all)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -194,7 +194,7 @@ func build(compiler string, files map[string]string, all []*kernels.Kernel) (str
 }
 
 // together is a source that has the units of all kernels and a launcher for each.
-func together(all []*kernels.Kernel) string {
+func cooperative(all []*kernels.Kernel) string {
 	var s strings.Builder
 	s.WriteString("#include \"host.h\"\n")
 	var unit string
@@ -255,8 +255,8 @@ func (l *Library) launch1(c kernels.Call) error {
 		l.slots = append(l.slots, uintptr(unsafe.Pointer(&l.args[i])))
 	}
 	launch := l.launch[c.Kernel.Name]
-	if c.Together {
-		launch = l.together[c.Kernel.Name]
+	if c.Cooperative {
+		launch = l.cooperative[c.Kernel.Name]
 	}
 	failure := dynlib.Call(launch, uintptr(unsafe.Pointer(&l.geometry)), uintptr(c.Shared),
 		uintptr(unsafe.Pointer(unsafe.SliceData(l.slots))))

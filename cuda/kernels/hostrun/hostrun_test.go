@@ -80,12 +80,12 @@ extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks;
   DYNAMIC_SHARED(bytes);
   int *held = (int *)bytes, pair = threadIdx.x / 64;
   if (threadIdx.x % 64 == 0) held[pair] = 0;
-  meet_at(1 + pair, 64);
+  barrier_sync(1 + pair, 64);
   if (pair == 1) atomicAdd(&held[pair], 1);
-  meet_at(1 + pair, 64);
+  barrier_sync(1 + pair, 64);
   if (threadIdx.x == 0) {
     atomicAdd(&x[0], 1);
-    while (*(volatile int *)x < wanted) look_again();
+    while (*(volatile int *)x < wanted) spin_wait();
   }
   __syncthreads();
   if (threadIdx.x < 2) x[1 + 2 * blockIdx.x + threadIdx.x] = held[threadIdx.x] + 1000 * x[0];
@@ -312,13 +312,13 @@ func TestDivergence(t *testing.T) {
 
 // Blocks of a cooperative launch are there at the same time, each with its own shared memory; and
 // who waits for more than there are is told.
-func TestTogether(t *testing.T) {
+func TestCooperative(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
 	for _, blocks := range []int{3, 1, 4} {
 		x := make([]int32, 1+2*blocks)
 		c := launch(k["together"], blocks, 128, 8, uint64(At(&m, x)), uint64(blocks))
-		c.Together = true
+		c.Cooperative = true
 		if err := l.Launch(&m, c); err != nil {
 			t.Fatal(err)
 		}
@@ -331,13 +331,13 @@ func TestTogether(t *testing.T) {
 		if err := l.Launch(&m, c); err == nil || !strings.Contains(err.Error(), "wait for each other") {
 			t.Errorf("%d blocks that wait for another: %v", blocks, err)
 		}
-		c.Together, c.Args[1], x[0] = false, 1, 0
+		c.Cooperative, c.Args[1], x[0] = false, 1, 0
 		if err := l.Launch(&m, c); err != nil {
 			t.Errorf("%d blocks, one after the other: %v", blocks, err)
 		}
 	}
 	c := launch(k["together"], 65, 64, 8, 0, 65)
-	if c.Together = true; l.Launch(&m, c) == nil {
+	if c.Cooperative = true; l.Launch(&m, c) == nil {
 		t.Error("65 blocks are there at the same time")
 	}
 }

@@ -62,7 +62,7 @@ func half(v float64) uint16 {
 
 // everyShort widens every number of 16 bits and narrows it again, and what lies between two of
 // them.
-func everyShort(b *bench) {
+func everyHalf(b *fixture) {
 	const n = 1 << 16
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		raw, wide, back := make([]byte, 2*n), make([]float32, n), make([]byte, 2*n)
@@ -75,7 +75,7 @@ func everyShort(b *bench) {
 			want[i] = load(e, raw[2*i:])
 		}
 		sameBits(b, e.String()+" as float32", wide, want)
-		sameShorts(b, e, back, want)
+		sameHalves(b, e, back, want)
 		between := make([]float32, 0, 2*n)
 		for i, v := range want[:n-1] {
 			middle := float32((float64(v) + float64(want[i+1])) / 2)
@@ -83,12 +83,12 @@ func everyShort(b *bench) {
 		}
 		rounded := make([]byte, 2*len(between))
 		b.run(kernels.Narrow(e, at(b, rounded), at(b, between), 0, len(between)))
-		sameShorts(b, e, rounded, between)
+		sameHalves(b, e, rounded, between)
 	}
 }
 
 // sameShorts reports the first number that was rounded otherwise than by store.
-func sameShorts(b *bench, e kernels.Element, got []byte, from []float32) {
+func sameHalves(b *fixture, e kernels.Element, got []byte, from []float32) {
 	for i, v := range from {
 		if want := store(e, v); !b.broken && (got[2*i] != want[0] || got[2*i+1] != want[1]) {
 			b.Errorf("%v: %v becomes %#x, want %#x", e, v, binary.LittleEndian.Uint16(got[2*i:]),
@@ -99,7 +99,7 @@ func sameShorts(b *bench, e kernels.Element, got []byte, from []float32) {
 }
 
 // lossScale lets the scale grow, fall where a gradient is not finite, and stop at its largest.
-func lossScale(b *bench) {
+func lossScale(b *fixture) {
 	const n = 1003
 	scaler, gradient := kernels.Scaler{Scale: 1024}.Bytes(), numbers(1, n)
 	short, out := make([]byte, 2*n), make([]float32, n)

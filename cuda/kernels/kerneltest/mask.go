@@ -17,7 +17,7 @@ type maskScratch struct {
 	turns          kernels.Address
 }
 
-func newMaskScratch(h *bench, k, d int) maskScratch {
+func newMaskScratch(h *fixture, k, d int) maskScratch {
 	two := kernels.StratifiedScratch
 	m := maskScratch{dst: make([]uint32, k+1), counter: at(h, make([]uint64, 1)), turns: at(h, two[:])}
 	if d < 1<<24 {
@@ -27,7 +27,7 @@ func newMaskScratch(h *bench, k, d int) maskScratch {
 }
 
 // sameMask compares a mask with that of dist, at a few iterations with the same scratch.
-func sameMask(h *bench, spec string, density float64, sizes []int, draw func(m dist.Mask, s rng.Stream) []uint32) {
+func sameMask(h *fixture, spec string, density float64, sizes []int, draw func(m dist.Mask, s rng.Stream) []uint32) {
 	m, err := dist.ParseMask(spec, density, sizes, maskSeed)
 	if err != nil {
 		h.Errorf("%v", err)
@@ -46,7 +46,7 @@ func sameMask(h *bench, spec string, density float64, sizes []int, draw func(m d
 	}
 }
 
-func stratified(h *bench) {
+func stratified(h *fixture) {
 	for _, c := range []struct {
 		d       int
 		density float64
@@ -60,7 +60,7 @@ func stratified(h *bench) {
 }
 
 // In long blocks many draws do not count, and all that follow move: the repair at work.
-func stratifiedRedraws(h *bench) {
+func stratifiedRedraws(h *fixture) {
 	for _, d := range []int{4294967291, 4294967290, 3000000011} {
 		for _, k := range []int{3, 40, 701, 5000} {
 			sameMask(h, "stratified", float64(k)/float64(d), []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
@@ -72,7 +72,7 @@ func stratifiedRedraws(h *bench) {
 	}
 }
 
-func subset(h *bench) {
+func subset(h *fixture) {
 	for _, d := range []int{2, 31, 33, 1000, 79510} {
 		x := newMaskScratch(h, d, d)
 		for _, density := range []float64{0.004, 0.1, 0.5, 0.73} {
@@ -89,7 +89,7 @@ func subset(h *bench) {
 }
 
 // Several masks in one launch are what they are one by one.
-func subsets(h *bench) {
+func subsets(h *fixture) {
 	for _, c := range []struct {
 		d       int
 		density float64
@@ -121,7 +121,7 @@ func subsets(h *bench) {
 	}
 }
 
-func layers(h *bench) {
+func layers(h *fixture) {
 	sizes, density := []int{78400, 100, 1000, 10}, 0.1
 	counts := []int{7839, 9, 99, 1} // those of dist's rule, which rounds 1-0.9 first
 	x := newMaskScratch(h, 8000, 78400)
@@ -131,7 +131,7 @@ func layers(h *bench) {
 	})
 }
 
-func block(h *bench) {
+func block(h *fixture) {
 	sameMask(h, "block", 0.6, []int{1000}, func(m dist.Mask, s rng.Stream) []uint32 {
 		x := newMaskScratch(h, 1000, 1000)
 		h.run(kernels.Block(at(h, x.dst), 1000, m.Len(), s)...)
@@ -139,7 +139,7 @@ func block(h *bench) {
 	})
 }
 
-func bernoulli(h *bench) {
+func bernoulli(h *fixture) {
 	for _, density := range []float64{0.0002, 0.01, 0.1, 0.5, 0.999} {
 		survival, guide := kernels.GapTables(density)
 		g := kernels.Gaps{Survival: at(h, survival), Guide: at(h, guide), Longest: len(survival) - 2}
@@ -160,7 +160,7 @@ func bernoulli(h *bench) {
 }
 
 // A stream made on the device is that of its key.
-func streamKey(h *bench) {
+func streamKey(h *fixture) {
 	for _, key := range [][]uint64{nil, {7}, {40, 2, 5}, {1, 2, 3, 4}} {
 		counter := make([]uint64, 1)
 		h.run(kernels.StreamKey(at(h, counter), rng.Base(9, "mask"), key...))

@@ -10,22 +10,22 @@ import (
 // gates takes the gradient of a normalisation in all ways that know where its ReLU let something
 // through, and from a gradient in one piece and in two: all have the same bits. Rows are more than
 // a block takes, and are or are not whole packs.
-func gates(b *bench) {
+func reluMasks(b *fixture) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {260, 136}, {140, 20}} {
-			for _, follows := range []kernels.Follows{kernels.ReLU, kernels.AddReLU} {
-				what := fmt.Sprintf("%v %d×%d follows %d", e, c.m, c.c, follows)
-				n, in := normOn(b, e, c.m, c.c, follows)
+			for _, epilogue := range []kernels.NormEpilogue{kernels.ReLU, kernels.AddReLU} {
+				what := fmt.Sprintf("%v %d×%d epilogue %d", e, c.m, c.c, epilogue)
+				n, in := normOn(b, e, c.m, c.c, epilogue)
 				b.run(append(n.Statistics(), n.Apply())...)
 				want := in.gradient(b, n)
 				whole := c.c%e.Pack() == 0
-				if follows == kernels.AddReLU {
+				if epilogue == kernels.AddReLU {
 					n.DY, n.Other = in.parts[0], in.parts[1]
 					in.compare(b, what+", two summands", n, want)
 				} else {
-					byInput := n
-					byInput.Y = 0
-					in.compare(b, what+", by the input", byInput, want)
+					reluFromInput := n
+					reluFromInput.Y = 0
+					in.compare(b, what+", by the input", reluFromInput, want)
 				}
 				if whole {
 					n.Mask = at(b, make([]byte, n.MaskBytes()))
@@ -41,20 +41,20 @@ func gates(b *bench) {
 
 // twoMaps adds the map of a second normalisation while it is made, and as it lies in memory: with
 // the same bits.
-func twoMaps(b *bench) {
+func twoMaps(b *fixture) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {140, 20}} {
 			second, _ := normOn(b, e, c.m, c.c, kernels.Plain)
 			first, _ := normOn(b, e, c.m, c.c, kernels.AddReLU)
 			size := c.m * c.c * e.Size()
-			apart, joined := make([]byte, size), make([]byte, size)
-			first.Z, first.Y = second.Y, at(b, apart)
+			stride, joined := make([]byte, size), make([]byte, size)
+			first.Z, first.Y = second.Y, at(b, stride)
 			calls := append(second.Statistics(), second.Apply())
 			calls = append(append(calls, first.Statistics()...), first.Apply())
 			first.Z, first.Y = second.X, at(b, joined)
 			first.MeanZ, first.ScaleZ, first.ShiftZ = second.Mean, second.Scale, second.Shift
 			b.run(append(calls, first.Apply())...)
-			if !b.broken && (!bytes.Equal(joined, apart) || bytes.Equal(joined, make([]byte, size))) {
+			if !b.broken && (!bytes.Equal(joined, stride) || bytes.Equal(joined, make([]byte, size))) {
 				b.Errorf("%v %d×%d: two maps at once have other bits than one after the other", e, c.m, c.c)
 			}
 			b.release()
@@ -70,10 +70,10 @@ type normInputs struct {
 }
 
 // normOn is a normalisation of random numbers. dy is the sum of two parts.
-func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n kernels.Norm, in *normInputs) {
+func normOn(b *fixture, e kernels.Element, m, c int, epilogue kernels.NormEpilogue) (n kernels.Norm, in *normInputs) {
 	raw := func(name string) []byte {
 		var all []byte
-		for _, v := range normals(fmt.Sprint(name, follows), m*c) {
+		for _, v := range normals(fmt.Sprint(name, epilogue), m*c) {
 			all = append(all, store(e, v)...)
 		}
 		return all
@@ -88,11 +88,13 @@ func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n k
 	in = &normInputs{parts: [2]kernels.Address{at(b, first), at(b, second)}, dx: make([]byte, len(sum)),
 		dz: make([]byte, len(sum)), vectors: make([]float32, 2*c)}
 	grads := at(b, in.vectors)
-	n = kernels.Norm{Element: e, M: m, C: c, Eps: 1e-5, Follows: follows, X: at(b, raw("x")),
-		Y: at(b, make([]byte, len(sum))), DY: at(b, sum), DX: at(b, in.dx),
-		Gamma: vector("gamma"), Beta: vector("beta"), Mean: empty(), Variance: empty(), Scale: empty(), Shift: empty(),
-		FactorA: empty(), FactorB: empty(), FactorE: empty(), DGamma: grads, DBeta: grads + 4*kernels.Address(c)}
-	if follows == kernels.AddReLU {
+	n = kernels.Norm{Element: e, M: m, C: c, Eps: 1e-5, Epilogue: epilogue, X: at(b, raw("x")),
+		Y: at(b, make([]byte, len(sum))),
+		NormParams: kernels.NormParams{Gamma: vector("gamma"), Beta: vector("beta"), Mean: empty(), Variance: empty(),
+			Scale: empty(), Shift: empty()},
+		NormGrads: kernels.NormGrads{DY: at(b, sum), DX: at(b, in.dx), DGamma: grads, DBeta: grads + 4*kernels.Address(c),
+			FactorA: empty(), FactorB: empty(), FactorE: empty()}}
+	if epilogue == kernels.AddReLU {
 		n.Z, n.DZ = at(b, raw("z")), at(b, in.dz)
 	}
 	n.Part = at(b, make([]float64, n.PartNumbers()))
@@ -100,7 +102,7 @@ func normOn(b *bench, e kernels.Element, m, c int, follows kernels.Follows) (n k
 }
 
 // gradient is all that a gradient writes, as bytes.
-func (in *normInputs) gradient(b *bench, n kernels.Norm) []byte {
+func (in *normInputs) gradient(b *fixture, n kernels.Norm) []byte {
 	clear(in.dx)
 	clear(in.dz)
 	clear(in.vectors)
@@ -112,7 +114,7 @@ func (in *normInputs) gradient(b *bench, n kernels.Norm) []byte {
 	return all
 }
 
-func (in *normInputs) compare(b *bench, what string, n kernels.Norm, want []byte) {
+func (in *normInputs) compare(b *fixture, what string, n kernels.Norm, want []byte) {
 	if got := in.gradient(b, n); !b.broken && !bytes.Equal(got, want) {
 		b.Errorf("%s: the gradient has other bits than by the output", what)
 	}

@@ -17,7 +17,7 @@ func roundedTo(e kernels.Element, v float32) float64 {
 // tensorProducts holds the products of tensor cores against those of rounded factors, in every form
 // and precision: a number in a wrong place of a fragment would show. GPUs before 8.0 take tf32 as
 // float32.
-func tensorProducts(b *bench) {
+func tensorProducts(b *fixture) {
 	const m, n, k = 70, 66, 50
 	x, y := numbers(1, m*k), numbers(2, n*k)
 	for form, at3 := range map[string]func(i, j, p int) (int, int){

@@ -4,7 +4,7 @@
 
 // agent_vector returns the start of the agent's matrix: in its vector from the list, or in the only
 // vector if the list is null.
-template <class Block, class T> __device__ inline T *of_agent(const Block &block, T *const *list, T *only, i64 offset) {
+template <class Block, class T> __device__ inline T *agent_vector(const Block &block, T *const *list, T *only, i64 offset) {
   T *p = list ? list[block.z()] : only;
   return global(p ? p + offset : p);
 }
@@ -13,4 +13,4 @@ template <class Block, class T> __device__ inline T *of_agent(const Block &block
 // only vector, used if the list is null; and an offset into the vector.
 #define OPERAND(T, name) T *const *name##_list, T *name, i64 name##_offset
 #define PASS(name) name##_list, name, name##_offset
-#define AGENT(block, name) of_agent(block, PASS(name))
+#define AGENT(block, name) agent_vector(block, PASS(name))

@@ -14,14 +14,14 @@ typedef long long i64;
 
 // KERNEL_OCCUPANCY also sets the number of blocks that must fit on a multiprocessor, which bounds
 // the registers.
-#define KERNEL_OF(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
+#define KERNEL_OCCUPANCY(threads, blocks) extern "C" __global__ void __launch_bounds__(threads, blocks)
 
 // NOINLINE declares a function that is called instead of inlined, because its code is long and used
 // in many places.
 #ifdef FSPDA_HOST
-#define APART static
+#define NOINLINE static
 #else
-#define APART static __device__ __noinline__
+#define NOINLINE static __device__ __noinline__
 #endif
 
 #ifndef FSPDA_HOST
@@ -37,7 +37,7 @@ __device__ inline i64 thread_index() { return (i64)blockIdx.x * blockDim.x + thr
 __device__ inline float quiet_nan() { return __uint_as_float(0x7fc00000u); }
 
 // aligned16 reports whether all of these addresses, combined by or, allow 16-byte accesses.
-__device__ inline bool fours(u64 addresses) { return (addresses & 15) == 0; }
+__device__ inline bool aligned16(u64 addresses) { return (addresses & 15) == 0; }
 
 __device__ inline u64 address(const void *p) { return (u64)p; }
 

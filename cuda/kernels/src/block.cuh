@@ -23,7 +23,7 @@ template <class T> __device__ inline T *global(T *p) {
 }
 
 // GridBlock is a block of the running launch.
-struct Launched {
+struct GridBlock {
   __device__ u32 x() const { return blockIdx.x; }
   __device__ u32 y() const { return blockIdx.y; }
   __device__ u32 z() const { return blockIdx.z; } // the agent, if there are several
@@ -35,7 +35,7 @@ struct Launched {
 
 // shared_of returns the block's shared memory as a T, which must have no constructor. A body may
 // call it for one type only.
-template <class T> __device__ inline T &shared_of(const Launched &) {
-  __shared__ T room;
-  return room;
+template <class T> __device__ inline T &shared_of(const GridBlock &) {
+  __shared__ T memory;
+  return memory;
 }

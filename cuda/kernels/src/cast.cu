@@ -8,8 +8,8 @@
 // one by one.
 
 // fetch_eight loads up to eight float32 numbers.
-__device__ inline void fetch_eight(float (&v)[8], const float *p, int count, bool at_once) {
-  if (at_once) {
+__device__ inline void fetch_eight(float (&v)[8], const float *p, int count, bool vectorized) {
+  if (vectorized) {
     const Four low = load4(p), high = load4(p + 4);
 #pragma unroll
     for (int j = 0; j < 4; j++) v[j] = low.v[j], v[j + 4] = high.v[j];
@@ -19,8 +19,8 @@ __device__ inline void fetch_eight(float (&v)[8], const float *p, int count, boo
   for (int j = 0; j < 8; j++) v[j] = j < count ? p[j] : 0.0f;
 }
 
-__device__ inline void store_eight(float *p, const float (&v)[8], int count, bool at_once) {
-  if (at_once) {
+__device__ inline void store_eight(float *p, const float (&v)[8], int count, bool vectorized) {
+  if (vectorized) {
     store4(p, Four{{v[0], v[1], v[2], v[3]}});
     store4(p + 4, Four{{v[4], v[5], v[6], v[7]}});
     return;
@@ -34,12 +34,12 @@ __device__ inline void store_eight(float *p, const float (&v)[8], int count, boo
 struct Eight {
   i64 first;
   int count;
-  bool at_once;
+  bool vectorized;
 
   __device__ Eight(i64 n, u64 addresses) {
     first = 8 * thread_index();
     count = n - first < 8 ? (int)(n - first) : 8;
-    at_once = count == 8 && fours(addresses);
+    vectorized = count == 8 && aligned16(addresses);
   }
 };
 
@@ -49,23 +49,23 @@ template <class T> __device__ inline void narrow(T *dst, const float *src, const
   const Eight e(n, address(dst) | address(src));
   if (e.count <= 0) return;
   Pack<T> v;
-  fetch_eight(v.v, src + e.first, e.count, e.at_once);
+  fetch_eight(v.v, src + e.first, e.count, e.vectorized);
 #pragma unroll
   for (int j = 0; j < 8; j++) v.v[j] = v.v[j] * by;
-  store_pack(dst + e.first, v, e.count, e.at_once);
+  store_pack(dst + e.first, v, e.count, e.vectorized);
 }
 
 // widen: dst = src·inverse of the scaler, or 0 if the scaler has found a non-finite number; src if
 // the scaler is null.
 template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
   const float by = scaler ? scaler->inverse : 1.0f;
-  const bool drop = scaler && scaler->found;
+  const bool zero = scaler && scaler->found;
   const Eight e(n, address(dst) | address(src));
   if (e.count <= 0) return;
-  Pack<T> v = load_pack(src + e.first, e.count, e.at_once);
+  Pack<T> v = load_pack(src + e.first, e.count, e.vectorized);
 #pragma unroll
-  for (int j = 0; j < 8; j++) v.v[j] = drop ? 0.0f : v.v[j] * by;
-  store_eight(dst + e.first, v.v, e.count, e.at_once);
+  for (int j = 0; j < 8; j++) v.v[j] = zero ? 0.0f : v.v[j] * by;
+  store_eight(dst + e.first, v.v, e.count, e.vectorized);
 }
 
 template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 n) {
@@ -73,11 +73,11 @@ template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 
   i64 i = N * thread_index();
   bool bad = false;
   if (i < n) {
-    const Pack<T> v = load_pack(g + i, n - i < N ? (int)(n - i) : N, n - i >= N && fours(address(g)));
+    const Pack<T> v = load_pack(g + i, n - i < N ? (int)(n - i) : N, n - i >= N && aligned16(address(g)));
 #pragma unroll
     for (int j = 0; j < N; j++) bad = bad || not_finite(v.v[j]);
   }
-  tell(scaler, bad);
+  report_nonfinite(scaler, bad);
 }
 
 // update is the local step of FSPDA-SA with a gradient of a scaled loss: g = grad·inverse, u = mu·u
@@ -91,19 +91,19 @@ template <class T> __device__ inline void update(float *x, const float *lambda, 
   const Eight e(n, address(x) | address(lambda) | address(grad) | address(u) | address(shadow));
   if (e.count <= 0) return;
   float at[8], pull[8], speed[8];
-  Pack<T> v = load_pack(grad + e.first, e.count, e.at_once);
-  fetch_eight(at, x + e.first, e.count, e.at_once);
-  fetch_eight(pull, lambda + e.first, e.count, e.at_once);
-  if (u) fetch_eight(speed, u + e.first, e.count, e.at_once);
+  Pack<T> v = load_pack(grad + e.first, e.count, e.vectorized);
+  fetch_eight(at, x + e.first, e.count, e.vectorized);
+  fetch_eight(pull, lambda + e.first, e.count, e.vectorized);
+  if (u) fetch_eight(speed, u + e.first, e.count, e.vectorized);
 #pragma unroll
   for (int j = 0; j < 8; j++) {
     float direction = v.v[j] * by;
     if (u) direction = speed[j] = mu * speed[j] + direction;
     at[j] = v.v[j] = (at[j] + (-alpha) * direction) + (-eta) * pull[j];
   }
-  store_eight(x + e.first, at, e.count, e.at_once);
-  if (u) store_eight(u + e.first, speed, e.count, e.at_once);
-  if (shadow) store_pack(shadow + e.first, v, e.count, e.at_once);
+  store_eight(x + e.first, at, e.count, e.vectorized);
+  if (u) store_eight(u + e.first, speed, e.count, e.vectorized);
+  if (shadow) store_pack(shadow + e.first, v, e.count, e.vectorized);
 }
 
 // add_diff_shadow is add_diff of x and lambda, and also updates the shadow of x at the coordinates
@@ -122,17 +122,17 @@ template <class T> __device__ inline void add_diff_shadow(const float *own, cons
 
 // Segment is a part of a vector to round to 16 bits: n numbers starting at `from`, in rows of c,
 // written to rows of `padded` numbers starting at `to`.
-struct Stretch {
+struct Segment {
   i64 from, to;
-  int n, c, room, unused;
+  int n, c, padded, unused;
 };
 
 // narrow_segments: each block rounds one segment of src. Padding becomes 0. n is a multiple of c.
-template <class T> __device__ inline void narrow_stretches(T *dst, const float *src, const Stretch *stretches) {
-  const Stretch s = stretches[blockIdx.x];
+template <class T> __device__ inline void narrow_segments(T *dst, const float *src, const Segment *segments) {
+  const Segment s = segments[blockIdx.x];
   const float *from = src + s.from;
   T *to = dst + s.to;
-  if (s.c == s.room && s.n % 8 == 0 && fours(address(from) | address(to))) {
+  if (s.c == s.padded && s.n % 8 == 0 && aligned16(address(from) | address(to))) {
 #pragma unroll 2
     for (int i = 8 * threadIdx.x; i < s.n; i += 8 * blockDim.x) {
       Pack<T> v;
@@ -141,40 +141,40 @@ template <class T> __device__ inline void narrow_stretches(T *dst, const float *
     }
     return;
   }
-  if (s.c == s.room) {
+  if (s.c == s.padded) {
     for (int i = threadIdx.x; i < s.n; i += blockDim.x) to[i] = Number<T>::from(from[i]);
     return;
   }
-  for (int i = threadIdx.x; i < s.n / s.c * s.room; i += blockDim.x) {
-    const int row = i / s.room, column = i % s.room;
+  for (int i = threadIdx.x; i < s.n / s.c * s.padded; i += blockDim.x) {
+    const int row = i / s.padded, column = i % s.padded;
     to[i] = Number<T>::from(column < s.c ? from[row * s.c + column] : 0.0f);
   }
 }
 
 // pad rounds rows of c numbers to rows of `padded` numbers, with zeros after the first c; crop
 // converts the first c numbers of each row to float32.
-template <class T> __device__ inline void pad(T *dst, const float *src, i64 rows, int c, int room) {
+template <class T> __device__ inline void pad(T *dst, const float *src, i64 rows, int c, int padded) {
   const i64 i = thread_index();
-  if (i >= rows * room) return;
-  const int column = (int)(i % room);
-  dst[i] = Number<T>::from(column < c ? src[i / room * c + column] : 0.0f);
+  if (i >= rows * padded) return;
+  const int column = (int)(i % padded);
+  dst[i] = Number<T>::from(column < c ? src[i / padded * c + column] : 0.0f);
 }
 
-template <class T> __device__ inline void crop(float *dst, const T *src, i64 rows, int c, int room) {
+template <class T> __device__ inline void crop(float *dst, const T *src, i64 rows, int c, int padded) {
   const i64 i = thread_index();
-  if (i < rows * c) dst[i] = to_float(src[i / c * room + i % c]);
+  if (i < rows * c) dst[i] = to_float(src[i / c * padded + i % c]);
 }
 
 // zero_if_inf sets a gradient to zero if the scaler has found a non-finite number.
-KERNEL(256) drop(float *g, const Scaler *scaler, i64 n) {
+KERNEL(256) zero_if_inf(float *g, const Scaler *scaler, i64 n) {
   if (!scaler->found) return;
   const Eight e(n, address(g));
   const float none[8] = {};
-  store_eight(g + e.first, none, e.count, e.at_once);
+  store_eight(g + e.first, none, e.count, e.vectorized);
 }
 
 // scaled_sum: y = (p·*by_a)·a + (q·*by_b)·b. A null by_a or by_b stands for 1. y may be a or b.
-KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, const float *by_b, float p, float q, i64 n) {
+KERNEL(256) scaled_sum(float *y, const float *a, const float *b, const float *by_a, const float *by_b, float p, float q, i64 n) {
   const float r = by_a ? p * *by_a : p, s = by_b ? q * *by_b : q;
   const i64 i = thread_index();
   if (i < n) y[i] = r * a[i] + s * b[i];
@@ -182,13 +182,13 @@ KERNEL(256) mix(float *y, const float *a, const float *b, const float *by_a, con
 
 // scaler_step updates the loss scale at the end of an iteration.
 KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u32 interval) {
-  if (threadIdx.x == 0) step_of(s, growth, backoff, largest, interval);
+  if (threadIdx.x == 0) step_scale(s, growth, backoff, largest, interval);
 }
 
 #define CAST_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) narrow_stretches_##name(T *dst, const float *src, const Stretch *stretches) { narrow_stretches<T>(dst, src, stretches); }         \
-  KERNEL(256) pad_##name(T *dst, const float *src, i64 rows, int c, int room) { pad<T>(dst, src, rows, c, room); }                       \
-  KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int room) { crop<T>(dst, src, rows, c, room); }                     \
+  KERNEL(256) narrow_segments_##name(T *dst, const float *src, const Segment *segments) { narrow_segments<T>(dst, src, segments); }         \
+  KERNEL(256) pad_##name(T *dst, const float *src, i64 rows, int c, int padded) { pad<T>(dst, src, rows, c, padded); }                       \
+  KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int padded) { crop<T>(dst, src, rows, c, padded); }                     \
   KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); }                   \
   KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }                     \
   KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                                                \
@@ -202,4 +202,4 @@ KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u3
   }
 
 CAST_KERNELS(Half, f16)
-CAST_KERNELS(Brain, bf16)
+CAST_KERNELS(BFloat, bf16)

@@ -15,24 +15,24 @@
 #define BK 16 // depth of a tile
 
 // Epilogues: the operation applied to an element of C.
-#define NOTHING 0
+#define NO_EPILOGUE 0
 #define ADD_BIAS 1 // c + aux[j]
-#define BIAS_THEN_SIGMOID 2 // 1/(1+exp(-(c + aux[j])))
-#define BIAS_THEN_RELU 3 // max(c + aux[j], 0)
-#define BY_SIGMOID 4 // c·y·(1-y), y = aux[i][j]
-#define BY_RELU 5 // c where aux[i][j] > 0, else 0
+#define BIAS_SIGMOID 2 // 1/(1+exp(-(c + aux[j])))
+#define BIAS_RELU 3 // max(c + aux[j], 0)
+#define SIGMOID_GRAD 4 // c·y·(1-y), y = aux[i][j]
+#define RELU_GRAD 5 // c where aux[i][j] > 0, else 0
 #define ADD_SCALED 6 // c + factor·aux[i][j], the product rounded first
 
-APART float sigmoid_apart(float x) { return sigmoid_of(x); }
+NOINLINE float sigmoid_call(float x) { return sigmoid_of(x); }
 
-__device__ inline float after(int then, float c, const float *with, i64 at, int j, float factor) {
-  switch (then) {
-  case ADD_BIAS: return c + with[j];
-  case BIAS_THEN_SIGMOID: return sigmoid_apart(c + with[j]);
-  case BIAS_THEN_RELU: return relu_of(c + with[j]);
-  case BY_SIGMOID: return (c * with[at]) * (1.0f - with[at]);
-  case BY_RELU: return with[at] > 0.0f ? c : 0.0f;
-  case ADD_SCALED: return c + factor * with[at];
+__device__ inline float apply_epilogue(int epilogue, float c, const float *aux, i64 at, int j, float factor) {
+  switch (epilogue) {
+  case ADD_BIAS: return c + aux[j];
+  case BIAS_SIGMOID: return sigmoid_call(c + aux[j]);
+  case BIAS_RELU: return relu_of(c + aux[j]);
+  case SIGMOID_GRAD: return (c * aux[at]) * (1.0f - aux[at]);
+  case RELU_GRAD: return aux[at] > 0.0f ? c : 0.0f;
+  case ADD_SCALED: return c + factor * aux[at];
   }
   return c;
 }
@@ -46,7 +46,7 @@ struct Matrix {
 
 // ByteMatrix is a matrix stored as bytes. The number of a byte is byte·scale + shift, the product
 // rounded first. Row i is row rows[i] of the bytes.
-struct Coded {
+struct ByteMatrix {
   const u8 *bytes;
   const int *rows;
   int width;
@@ -86,8 +86,8 @@ template <int WIDTH> struct Tiles {
 // multiply computes a block's SIDE×SIDE elements of C, 4×4 per thread. If sums is not null and the
 // block is in the first column, it also sums the rows of A in float64, in order.
 template <int SIDE, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n, int k,
-                                int then, float factor) {
+__device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums, int m, int n, int k,
+                                int epilogue, float factor) {
   constexpr int ACROSS = SIDE / 4, THREADS = ACROSS * ACROSS;
   auto &[ta, tb] = shared_of<Tiles<SIDE + 4>>(block);
   const u32 thread = block.thread();
@@ -139,7 +139,7 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
       const int y = row + 4 * ty + i, x = column + 4 * tx + j;
       if (y < m && x < n) {
         const i64 at = (i64)y * n + x;
-        c[at] = after(then, all[0][j], with, at, x, factor);
+        c[at] = apply_epilogue(epilogue, all[0][j], aux, at, x, factor);
       }
       all[0][j] = all[1][j], all[1][j] = all[2][j], all[2][j] = all[3][j];
     }
@@ -162,24 +162,24 @@ __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)
 }
 #endif
 
-#define FAST 64 // side of a block's tile of C
+#define TC_SIDE 64 // side of a block's tile of C
 
 // multiply_tf32 is multiply on tensor cores, with the factors rounded to TF32. A warp computes 16
 // rows. GPUs below sm_80 have no TF32 and use float32.
 template <bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply_fast(const Block &block, const SA &a, const SB &b, float *c, const float *with, float *sums, int m, int n,
-                                     int k, int then, float factor) {
-  constexpr int THREADS = 2 * FAST;
+__device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums, int m, int n,
+                                     int k, int epilogue, float factor) {
+  constexpr int THREADS = 2 * TC_SIDE;
   // rows of 72 avoid bank conflicts between the lanes of a fragment
-  auto &[ta, tb] = shared_of<Tiles<FAST + 8>>(block);
+  auto &[ta, tb] = shared_of<Tiles<TC_SIDE + 8>>(block);
   const u32 thread = block.thread();
-  Loader<FAST, THREADS, A_ALONG, SA> la;
-  Loader<FAST, THREADS, B_ALONG, SB> lb;
-  const int row = (int)block.y() * FAST, column = (int)block.x() * FAST;
+  Loader<TC_SIDE, THREADS, A_ALONG, SA> la;
+  Loader<TC_SIDE, THREADS, B_ALONG, SB> lb;
+  const int row = (int)block.y() * TC_SIDE, column = (int)block.x() * TC_SIDE;
   const int g = thread % WARP / 4, t = thread % 4, mine = thread / WARP * 16;
-  const bool adds = sums && block.x() == 0 && thread < FAST;
+  const bool adds = sums && block.x() == 0 && thread < TC_SIDE;
   double sum = 0.0;
-  float s[FAST / 8][4] = {};
+  float s[TC_SIDE / 8][4] = {};
   la.fetch(a, thread, row, m, 0, k);
   lb.fetch(b, thread, column, n, 0, k);
   for (int p = 0; p < k; p += BK) {
@@ -192,7 +192,7 @@ __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     for (int q = 0; q < BK; q++)
 #pragma unroll
-      for (int j = 0; j < FAST / 8; j++)
+      for (int j = 0; j < TC_SIDE / 8; j++)
 #pragma unroll
         for (int r = 0; r < 4; r++) s[j][r] = fmaf(ta[q][mine + g + r / 2 * 8], tb[q][8 * j + 2 * t + r % 2], s[j][r]);
 #else
@@ -200,7 +200,7 @@ __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &
     for (int q = 0; q < BK; q += 8) {
       const u32 fa[4] = {tf32(ta[q + t][mine + g]), tf32(ta[q + t][mine + g + 8]), tf32(ta[q + t + 4][mine + g]), tf32(ta[q + t + 4][mine + g + 8])};
 #pragma unroll
-      for (int j = 0; j < FAST / 8; j++) {
+      for (int j = 0; j < TC_SIDE / 8; j++) {
         const u32 fb[2] = {tf32(tb[q + t][8 * j + g]), tf32(tb[q + t + 4][8 * j + g])};
         mma_tf32(s[j], fa, fb);
       }
@@ -210,16 +210,16 @@ __device__ inline void multiply_fast(const Block &block, const SA &a, const SB &
       for (int q = 0; q < BK && p + q < k; q++) sum = sum + (double)ta[q][thread];
   }
 #pragma unroll 1
-  for (int j = 0; j < FAST / 8; j++)
+  for (int j = 0; j < TC_SIDE / 8; j++)
 #pragma unroll
     for (int r = 0; r < 4; r++) {
       const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
       if (y < m && x < n) {
         const i64 at = (i64)y * n + x;
-        c[at] = after(then, s[0][r], with, at, x, factor);
+        c[at] = apply_epilogue(epilogue, s[0][r], aux, at, x, factor);
       }
 #pragma unroll
-      for (int l = 1; l < FAST / 8; l++) s[l - 1][r] = s[l][r];
+      for (int l = 1; l < TC_SIDE / 8; l++) s[l - 1][r] = s[l][r];
     }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }
@@ -230,9 +230,9 @@ template <int SIDE, bool A_ALONG, bool B_ALONG> struct Exact {
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
   template <class... Args> __device__ static void make(const Args &...args) { multiply<SIDE, A_ALONG, B_ALONG>(args...); }
 };
-template <bool A_ALONG, bool B_ALONG> struct Fast {
+template <bool A_ALONG, bool B_ALONG> struct TensorCore {
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
-  template <class... Args> __device__ static void make(const Args &...args) { multiply_fast<A_ALONG, B_ALONG>(args...); }
+  template <class... Args> __device__ static void make(const Args &...args) { multiply_tf32<A_ALONG, B_ALONG>(args...); }
 };
 typedef Exact<32, true, true> SmallNT;
 typedef Exact<32, true, false> SmallNN;
@@ -240,30 +240,30 @@ typedef Exact<32, false, false> SmallTN;
 typedef Exact<64, true, true> LargeNT;
 typedef Exact<64, true, false> LargeNN;
 typedef Exact<64, false, false> LargeTN;
-typedef Fast<true, true> FastNT;
-typedef Fast<true, false> FastNN;
-typedef Fast<false, false> FastTN;
+typedef TensorCore<true, true> TensorCoreNT;
+typedef TensorCore<true, false> TensorCoreNN;
+typedef TensorCore<false, false> TensorCoreTN;
 
 template <class Product, class Block>
 __device__ inline void gemm_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
-                               OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then, float factor) {
+                               OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue, float factor) {
   Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
-                AGENT(block, c), AGENT(block, with), AGENT(block, sums), m, n, k, then, factor);
+                AGENT(block, c), AGENT(block, aux), AGENT(block, sums), m, n, k, epilogue, factor);
 }
 
 // gemm_nt_bytes_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
 __device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b),
-                                        OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then, float factor) {
-  Product::make(block, Coded{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c),
-                AGENT(block, with), (float *)0, m, n, k, then, factor);
+                                        OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {
+  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c),
+                AGENT(block, aux), (float *)0, m, n, k, epilogue, factor);
 }
 
 // gemm_tn_bytes_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
 __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
-                                        OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then,
+                                        OPERAND(float, c), OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue,
                                         float factor) {
-  Product::make(block, Matrix{AGENT(block, a), m}, Coded{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
-                AGENT(block, with), AGENT(block, sums), m, n, k, then, factor);
+  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
+                AGENT(block, aux), AGENT(block, sums), m, n, k, epilogue, factor);
 }

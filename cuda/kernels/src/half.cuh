@@ -7,14 +7,14 @@
 struct Half {
   u16 bits;
 };
-struct Brain {
+struct BFloat {
   u16 bits;
 };
 
 __device__ inline float to_float(float v) { return v; }
-__device__ inline float to_float(Brain b) { return __uint_as_float((u32)b.bits << 16); }
+__device__ inline float to_float(BFloat b) { return __uint_as_float((u32)b.bits << 16); }
 
-__device__ inline u16 brain_bits(float v) {
+__device__ inline u16 bfloat_bits(float v) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   u16 h;
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(v));
@@ -65,8 +65,8 @@ template <> struct Number<float> {
 template <> struct Number<Half> {
   __device__ static Half from(float v) { return Half{half_bits(v)}; }
 };
-template <> struct Number<Brain> {
-  __device__ static Brain from(float v) { return Brain{brain_bits(v)}; }
+template <> struct Number<BFloat> {
+  __device__ static BFloat from(float v) { return BFloat{bfloat_bits(v)}; }
 };
 
 // Pack is the numbers of 16 bytes, converted to float32: the unit that a thread works on.
@@ -76,16 +76,16 @@ template <class T> struct Pack {
 };
 
 // RawPack is a Pack as stored in memory.
-template <class T> struct __align__(16) Raw {
+template <class T> struct __align__(16) RawPack {
   T v[16 / sizeof(T)];
 };
 
 // fetch loads count stored numbers and fills up with zeros. WHOLE says that count is the size of a
 // Pack and p is aligned for a 16-byte load.
-template <class T, bool WHOLE> __device__ inline Raw<T> fetch(const T *p, int count) {
+template <class T, bool WHOLE> __device__ inline RawPack<T> fetch(const T *p, int count) {
   union {
     uint4 words;
-    Raw<T> raw;
+    RawPack<T> raw;
   } u;
   if (WHOLE) {
     u.words = *(const uint4 *)p;
@@ -96,7 +96,7 @@ template <class T, bool WHOLE> __device__ inline Raw<T> fetch(const T *p, int co
   return u.raw;
 }
 
-template <class T> __device__ inline Pack<T> unpack(const Raw<T> &raw) {
+template <class T> __device__ inline Pack<T> unpack(const RawPack<T> &raw) {
   Pack<T> out;
 #pragma unroll
   for (int j = 0; j < Pack<T>::size; j++) out.v[j] = to_float(raw.v[j]);
@@ -113,7 +113,7 @@ template <class T> __device__ inline void store_pack(T *p, const Pack<T> &in, in
   if (whole) {
     union {
       uint4 words;
-      Raw<T> raw;
+      RawPack<T> raw;
     } u;
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j++) u.raw.v[j] = Number<T>::from(in.v[j]);

@@ -108,7 +108,7 @@ template <class T> __device__ inline void activate_grad(T *dx, const T *y, const
 }
 
 // weighted_sum: y = p·a + q·b. b may be null. y may be a or b.
-template <class T> __device__ inline void weigh(T *y, const T *a, const T *b, float p, float q, i64 n) {
+template <class T> __device__ inline void weighted_sum(T *y, const T *a, const T *b, float p, float q, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;
   float v = p * to_float(a[i]);
@@ -119,8 +119,8 @@ template <class T> __device__ inline void weigh(T *y, const T *a, const T *b, fl
 #define LAYER_KERNELS(T, name)                                                                                                           \
   KERNEL(256) activate_##name(T *y, const T *x, const float *b, i64 mn, int n, int f) { activate<T>(y, x, b, mn, n, f); }                \
   KERNEL(256) activate_grad_##name(T *dx, const T *y, const T *dy, i64 n, int f) { activate_grad<T>(dx, y, dy, n, f); }                  \
-  KERNEL(256) weigh_##name(T *y, const T *a, const T *b, float p, float q, i64 n) { weigh<T>(y, a, b, p, q, n); }                        \
+  KERNEL(256) weighted_sum_##name(T *y, const T *a, const T *b, float p, float q, i64 n) { weighted_sum<T>(y, a, b, p, q, n); }                        \
   KERNEL(256) column_sums_##name(float *dst, const T *a, int m, int n) { column_sums_of<T>(dst, a, m, n); }
 
 LAYER_KERNELS(Half, f16)
-LAYER_KERNELS(Brain, bf16)
+LAYER_KERNELS(BFloat, bf16)

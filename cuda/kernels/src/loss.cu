@@ -4,8 +4,8 @@
 #include "loss.cuh"
 
 KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int rows, int m,
-                                  int n, i64 apart, double s) {
-  softmax_cross_entropy_of(Launched(), row_loss, dlogits, logits, labels, bad, rows, m, n, apart, s);
+                                  int n, i64 stride, double s) {
+  softmax_cross_entropy_of(GridBlock(), row_loss, dlogits, logits, labels, bad, rows, m, n, stride, s);
 }
 
 // score: the cross entropy of each row, and in hits[0] and hits[1] how many labels have the largest

@@ -58,11 +58,11 @@ __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, in
 // contiguous. The targets are s/n, plus 1-s at the label. *bad becomes the first row whose label is
 // not a class, if that is less.
 BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad,
-                              int rows, int m, int n, i64 apart, double s) {
+                              int rows, int m, int n, i64 stride, double s) {
   const int lane = block.thread() % LANES;
   const int row = (int)(block.index() / LANES);
   const bool mine = row < rows; // all lanes stay, because they meet in the trees
-  const i64 at = mine ? row / m * apart + (i64)(row % m) * n : 0;
+  const i64 at = mine ? row / m * stride + (i64)(row % m) * n : 0;
   const float *x = logits + at;
   float *d = dlogits + at;
   int c = mine ? class_of(labels, row, n, bad, lane) : -1;

@@ -160,7 +160,7 @@ __device__ inline u64 block_scan(u64 v, u64 *warps, u64 *total) {
 // set_random_bits draws two coordinates below d from each of `draws` numbers of the stream, sets
 // their bits, and returns how many bits this thread has newly set. Which of two equal draws counts
 // as new does not matter.
-__device__ inline int throw_bits(u32 *words, u32 d, u64 stream, int draws) {
+__device__ inline int set_random_bits(u32 *words, u32 d, u64 stream, int draws) {
   const u32 least = (0u - d) % d;
   int fresh = 0;
   for (int n = threadIdx.x; n < draws; n += blockDim.x) {
@@ -177,7 +177,7 @@ __device__ inline int throw_bits(u32 *words, u32 d, u64 stream, int draws) {
 }
 
 // set_last_bit draws until one more bit is newly set, and returns how many numbers that took.
-__device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
+__device__ inline u64 set_last_bit(u32 *words, u32 d, u64 stream) {
   const u32 least = (0u - d) % d;
   for (u64 used = 1;; used++) {
     u64 u = draw_number(stream, used);
@@ -199,19 +199,19 @@ __device__ inline u64 throw_last(u32 *words, u32 d, u64 stream) {
 __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 begin) {
   __shared__ u64 warps[WARP];
   __shared__ u64 stream;
-  const bool turned = 2 * (i64)count > (i64)d;
-  int missing = turned ? (int)(d - (u32)count) : count;
+  const bool complement = 2 * (i64)count > (i64)d;
+  int missing = complement ? (int)(d - (u32)count) : count;
   if (threadIdx.x == 0) stream = begin;
   __syncthreads();
   while (missing >= 2) {
     int draws = missing / 2;
     u64 fresh;
-    block_scan((u64)throw_bits(words, d, stream, draws), warps, &fresh);
+    block_scan((u64)set_random_bits(words, d, stream, draws), warps, &fresh);
     missing -= (int)fresh;
     if (threadIdx.x == 0) stream += GOLDEN * (u64)draws;
     __syncthreads();
   }
-  if (threadIdx.x == 0 && missing == 1) stream += GOLDEN * throw_last(words, d, stream);
+  if (threadIdx.x == 0 && missing == 1) stream += GOLDEN * set_last_bit(words, d, stream);
   __syncthreads();
   const u32 all = (d + 31) / 32;
   u64 done = 0;
@@ -220,7 +220,7 @@ __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words,
     if (w < all) {
       word = words[w];
       words[w] = 0;
-      if (turned) word = w == all - 1 && d % 32 ? ~word & ((1u << d % 32) - 1) : ~word;
+      if (complement) word = w == all - 1 && d % 32 ? ~word & ((1u << d % 32) - 1) : ~word;
     }
     u64 listed;
     u64 at = done + block_scan((u64)__popc(word), warps, &listed);
@@ -238,9 +238,9 @@ KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u
 
 // random_subsets is subset for up to 16 streams, one thread block each. The bitmaps are `stride`
 // words apart, or in shared memory if words is null.
-KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 apart, EACH(u32 *, dst), EACH(u64, stream)) {
-  DYNAMIC_SHARED(room);
-  u32 *bits = words ? words + blockIdx.z * apart : (u32 *)room;
+KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 stride, EACH(u32 *, dst), EACH(u64, stream)) {
+  DYNAMIC_SHARED(bitmap);
+  u32 *bits = words ? words + blockIdx.z * stride : (u32 *)bitmap;
   if (!words) {
     for (u32 w = threadIdx.x; w < (d + 31) / 32; w += blockDim.x) bits[w] = 0;
     __syncthreads();

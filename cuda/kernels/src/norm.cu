@@ -26,10 +26,10 @@
 #define WITH_ADD_RELU 2
 
 // How a gradient gets the mask of the ReLU (where its output is positive).
-#define NO_GATE 0
-#define BY_OUTPUT 1 // y > 0
-#define BY_MASK 2 // one bit per number: byte i holds those of pack i
-#define BY_INPUT 3 // (x-mean)·scale + shift > 0, recomputed
+#define RELU_NONE 0
+#define RELU_FROM_OUTPUT 1 // y > 0
+#define RELU_FROM_BITS 2 // one bit per number: byte i holds those of pack i
+#define RELU_FROM_INPUT 3 // (x-mean)·scale + shift > 0, recomputed
 
 // Direction in which the blocks of a launch go through the rows.
 #define FORWARDS false
@@ -45,7 +45,7 @@ template <class T> struct Tile {
   __device__ Tile(i64 m, int c, int rows, u64 addresses, bool backwards) {
     column = (blockIdx.x * ACROSS + threadIdx.x % ACROSS) * Pack<T>::size;
     count = c - column < Pack<T>::size ? c - column : Pack<T>::size;
-    whole = c % Pack<T>::size == 0 && fours(addresses);
+    whole = c % Pack<T>::size == 0 && aligned16(addresses);
     part = backwards ? gridDim.y - 1 - blockIdx.y : blockIdx.y;
     first = (i64)part * rows + threadIdx.x / ACROSS;
     end = (i64)(part + 1) * rows < m ? (i64)(part + 1) * rows : m;
@@ -54,7 +54,7 @@ template <class T> struct Tile {
 
 // columns_of loads per-column numbers of the tile's columns.
 template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size], const float *src, const Tile<T> &t) {
-  if (t.whole && fours(address(src))) {
+  if (t.whole && aligned16(address(src))) {
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j += 4) {
       const Four f = load4(src + t.column + j);
@@ -68,7 +68,7 @@ template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size]
 }
 
 // fetch_rows loads a stored pack from each of U rows.
-template <class T, bool WHOLE, int U> __device__ inline void fetch_rows(Raw<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U> __device__ inline void fetch_rows(RawPack<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
 #pragma unroll
   for (int u = 0; u < U; u++) dst[u] = fetch<T, WHOLE>(src + at + u * step, count);
 }
@@ -115,7 +115,7 @@ template <class T, bool WHOLE, int U>
 __device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], const Pack<T> &shift, const T *x,
                                    i64 at, i64 step, int count) {
   using S = typename Sum<T>::type;
-  Raw<T> rows[U];
+  RawPack<T> rows[U];
   fetch_rows<T, WHOLE>(rows, x, at, step, count);
 #pragma unroll
   for (int u = 0; u < U; u++) {
@@ -208,21 +208,21 @@ __device__ inline float affine_of(float x, float mean, float scale, float shift)
 // apply_rows is apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const float (&mean)[Pack<T>::size], const float (&scale)[Pack<T>::size],
-                                  const float (&shift)[Pack<T>::size], i64 at, i64 step, int count, int follows) {
+                                  const float (&shift)[Pack<T>::size], i64 at, i64 step, int count, int epilogue) {
   constexpr int N = Pack<T>::size;
-  Raw<T> in[U], added[U];
+  RawPack<T> in[U], added[U];
   fetch_rows<T, WHOLE>(in, x, at, step, count);
-  if (follows == WITH_ADD_RELU) fetch_rows<T, WHOLE>(added, z, at, step, count);
+  if (epilogue == WITH_ADD_RELU) fetch_rows<T, WHOLE>(added, z, at, step, count);
 #pragma unroll
   for (int u = 0; u < U; u++) {
     Pack<T> v = unpack(in[u]), w;
-    if (follows == WITH_ADD_RELU) w = unpack(added[u]);
+    if (epilogue == WITH_ADD_RELU) w = unpack(added[u]);
     u32 bits = 0;
 #pragma unroll
     for (int j = 0; j < N; j++) {
       float r = affine_of(v.v[j], mean[j], scale[j], shift[j]);
-      if (follows == WITH_ADD_RELU) r = r + w.v[j];
-      if (follows != PLAIN) r = r <= 0.0f ? 0.0f : r;
+      if (epilogue == WITH_ADD_RELU) r = r + w.v[j];
+      if (epilogue != PLAIN) r = r <= 0.0f ? 0.0f : r;
       v.v[j] = r;
       bits |= (r > 0.0f ? 1u : 0u) << j;
     }
@@ -234,7 +234,7 @@ __device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const 
 // apply: y = map(x), optionally plus z, optionally followed by ReLU. mask may be null; else it gets
 // one bit per number that is greater than 0, and needs whole packs.
 template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,
-                                                i64 m, int c, int rows, int follows) {
+                                                i64 m, int c, int rows, int epilogue) {
   constexpr int N = Pack<T>::size, U = 4;
   const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
   if (t.count <= 0) return;
@@ -246,18 +246,18 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
   i64 i = t.first, at = i * c + t.column;
   if (!t.whole) {
 #pragma unroll 1
-    for (; i < t.end; i += DOWN, at += step) apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
+    for (; i < t.end; i += DOWN, at += step) apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, epilogue);
     return;
   }
-  if (follows == WITH_ADD_RELU) // two matrices: half the rows have as many bytes
+  if (epilogue == WITH_ADD_RELU) // two matrices: half the rows have as many bytes
     for (; i + (U / 2 - 1) * DOWN < t.end; i += U / 2 * DOWN, at += U / 2 * step)
       apply_rows<T, true, U / 2>(y, mask, x, z, a, b, e, at, step, t.count, WITH_ADD_RELU);
-  else if (follows == WITH_RELU)
+  else if (epilogue == WITH_RELU)
     for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, WITH_RELU);
   else
     for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, PLAIN);
 #pragma unroll 1
-  for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, follows);
+  for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, epilogue);
 }
 
 // Map is the affine map of a thread's columns. Unless the ReLU mask is recomputed from the input,
@@ -265,9 +265,9 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
 template <class T> struct Map {
   float mean[Pack<T>::size], scale[Pack<T>::size], shift[Pack<T>::size];
 
-  __device__ Map(const float *mean_of, const float *scale_of, const float *shift_of, int gate, const Tile<T> &t) {
+  __device__ Map(const float *mean_of, const float *scale_of, const float *shift_of, int relu_mask, const Tile<T> &t) {
     columns_of(mean, mean_of, t);
-    if (gate != BY_INPUT) return;
+    if (relu_mask != RELU_FROM_INPUT) return;
     columns_of(scale, scale_of, t);
     columns_of(shift, shift_of, t);
   }
@@ -277,7 +277,7 @@ template <class T> struct Map {
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, const Map<T> &map, const Map<T> &other, i64 at, i64 step, int count) {
   constexpr int N = Pack<T>::size;
-  Raw<T> in[U], added[U];
+  RawPack<T> in[U], added[U];
   fetch_rows<T, WHOLE>(in, x, at, step, count);
   fetch_rows<T, WHOLE>(added, z, at, step, count);
 #pragma unroll
@@ -304,7 +304,7 @@ __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const f
   constexpr int U = 4;
   const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
   if (t.count <= 0) return;
-  const Map<T> map(mean, scale, shift, BY_INPUT, t), other(mean_z, scale_z, shift_z, BY_INPUT, t);
+  const Map<T> map(mean, scale, shift, RELU_FROM_INPUT, t), other(mean_z, scale_z, shift_z, RELU_FROM_INPUT, t);
   const i64 step = (i64)DOWN * c;
   i64 i = t.first, at = i * c + t.column;
   if (t.whole)
@@ -318,20 +318,20 @@ __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const f
 template <class T> struct Gradient {
   const T *x, *dy, *other, *y;
   const u8 *mask;
-  int gate;
+  int relu_mask;
 };
 
 // GradientRows is U rows of a Gradient.
-template <class T, int U> struct Slab {
-  Raw<T> x[U], dy[U], other[U], y[U];
+template <class T, int U> struct GradientRows {
+  RawPack<T> x[U], dy[U], other[U], y[U];
   u32 mask[U];
 };
 
-template <class T, bool WHOLE, int U> __device__ inline void fetch_slab(Slab<T, U> &s, const Gradient<T> &d, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U> __device__ inline void fetch_gradient_rows(GradientRows<T, U> &s, const Gradient<T> &d, i64 at, i64 step, int count) {
   fetch_rows<T, WHOLE>(s.x, d.x, at, step, count);
   fetch_rows<T, WHOLE>(s.dy, d.dy, at, step, count);
-  if (d.gate == BY_OUTPUT) fetch_rows<T, WHOLE>(s.y, d.y, at, step, count);
-  if (d.gate == BY_MASK) {
+  if (d.relu_mask == RELU_FROM_OUTPUT) fetch_rows<T, WHOLE>(s.y, d.y, at, step, count);
+  if (d.relu_mask == RELU_FROM_BITS) {
 #pragma unroll
     for (int u = 0; u < U; u++) s.mask[u] = d.mask[(at + u * step) / Pack<T>::size];
   }
@@ -339,7 +339,7 @@ template <class T, bool WHOLE, int U> __device__ inline void fetch_slab(Slab<T, 
 }
 
 // masked_grad returns dy of row u where the ReLU is active, else 0.
-template <class T, int U> __device__ inline Pack<T> gated(const Slab<T, U> &s, int u, const Gradient<T> &d, const Pack<T> &x, const Map<T> &map) {
+template <class T, int U> __device__ inline Pack<T> masked_grad(const GradientRows<T, U> &s, int u, const Gradient<T> &d, const Pack<T> &x, const Map<T> &map) {
   constexpr int N = Pack<T>::size;
   Pack<T> g = unpack(s.dy[u]);
   if (d.other) {
@@ -347,14 +347,14 @@ template <class T, int U> __device__ inline Pack<T> gated(const Slab<T, U> &s, i
 #pragma unroll
     for (int j = 0; j < N; j++) g.v[j] = to_float(Number<T>::from(g.v[j] + other.v[j]));
   }
-  if (d.gate == BY_OUTPUT) {
+  if (d.relu_mask == RELU_FROM_OUTPUT) {
     const Pack<T> out = unpack(s.y[u]);
 #pragma unroll
     for (int j = 0; j < N; j++) g.v[j] = out.v[j] > 0.0f ? g.v[j] : 0.0f;
-  } else if (d.gate == BY_MASK) {
+  } else if (d.relu_mask == RELU_FROM_BITS) {
 #pragma unroll
     for (int j = 0; j < N; j++) g.v[j] = s.mask[u] >> j & 1 ? g.v[j] : 0.0f;
-  } else if (d.gate == BY_INPUT) {
+  } else if (d.relu_mask == RELU_FROM_INPUT) {
 #pragma unroll
     for (int j = 0; j < N; j++) g.v[j] = affine_of(x.v[j], map.mean[j], map.scale[j], map.shift[j]) > 0.0f ? g.v[j] : 0.0f;
   }
@@ -366,12 +366,12 @@ template <class T, bool WHOLE, int U>
 __device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
                                  const Map<T> &map, i64 at, i64 step, int count) {
   using S = typename Sum<T>::type;
-  Slab<T, U> slab;
-  fetch_slab<T, WHOLE>(slab, d, at, step, count);
+  GradientRows<T, U> loaded;
+  fetch_gradient_rows<T, WHOLE>(loaded, d, at, step, count);
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    const Pack<T> v = unpack(slab.x[u]);
-    const Pack<T> g = gated(slab, u, d, v, map);
+    const Pack<T> v = unpack(loaded.x[u]);
+    const Pack<T> g = masked_grad(loaded, u, d, v, map);
     if (dz) store_pack(dz + at + u * step, g, count, WHOLE);
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j++) {
@@ -401,19 +401,19 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const G
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(d.other) | address(dz), BACKWARDS);
   typename Sum<T>::type s1[N] = {}, s2[N] = {};
   if (t.count > 0) {
-    const Map<T> map(mean, scale, shift, d.gate, t);
+    const Map<T> map(mean, scale, shift, d.relu_mask, t);
     if (!t.whole)
       sum_along<T, false, 1>(s1, s2, dz, d, map, t, c);
-    else if (d.gate == BY_INPUT)
-      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT}, map, t, c);
-    else if (d.gate == BY_MASK && d.other)
-      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, nullptr, d.mask, BY_MASK}, map, t, c);
-    else if (d.gate == BY_MASK)
-      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK}, map, t, c);
-    else if (d.gate == NO_GATE)
-      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE}, map, t, c);
+    else if (d.relu_mask == RELU_FROM_INPUT)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, RELU_FROM_INPUT}, map, t, c);
+    else if (d.relu_mask == RELU_FROM_BITS && d.other)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, nullptr, d.mask, RELU_FROM_BITS}, map, t, c);
+    else if (d.relu_mask == RELU_FROM_BITS)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, RELU_FROM_BITS}, map, t, c);
+    else if (d.relu_mask == RELU_NONE)
+      sum_along<T, true, 4>(s1, s2, dz, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, RELU_NONE}, map, t, c);
     else
-      sum_along<T, true, 2>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, BY_OUTPUT}, map, t, c);
+      sum_along<T, true, 2>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, RELU_FROM_OUTPUT}, map, t, c);
   }
   write_part(part, c, t, s1, s2);
 }
@@ -450,12 +450,12 @@ template <class T> struct Factors {
 // apply_grads is grad_apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
 __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, i64 at, i64 step, int count) {
-  Slab<T, U> slab;
-  fetch_slab<T, WHOLE>(slab, d, at, step, count);
+  GradientRows<T, U> loaded;
+  fetch_gradient_rows<T, WHOLE>(loaded, d, at, step, count);
 #pragma unroll
   for (int u = 0; u < U; u++) {
-    Pack<T> v = unpack(slab.x[u]);
-    const Pack<T> g = gated(slab, u, d, v, map);
+    Pack<T> v = unpack(loaded.x[u]);
+    const Pack<T> g = masked_grad(loaded, u, d, v, map);
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j++) v.v[j] = f.a[j] * g.v[j] + ((v.v[j] - map.mean[j]) * f.b[j] + f.e[j]);
     store_pack(dx + at + u * step, v, count, WHOLE);
@@ -477,44 +477,44 @@ template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d
                                                      const float *b, const float *e, i64 m, int c, int rows) {
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(dx), FORWARDS);
   if (t.count <= 0) return;
-  const Map<T> map(mean, scale, shift, d.gate, t);
+  const Map<T> map(mean, scale, shift, d.relu_mask, t);
   const Factors<T> f(a, b, e, t);
   if (!t.whole)
     apply_along<T, false, 1>(dx, d, map, f, t, c);
-  else if (d.gate == NO_GATE)
-    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, NO_GATE}, map, f, t, c);
-  else if (d.gate == BY_INPUT)
-    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, BY_INPUT}, map, f, t, c);
-  else if (d.gate == BY_MASK)
-    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, BY_MASK}, map, f, t, c);
+  else if (d.relu_mask == RELU_NONE)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, RELU_NONE}, map, f, t, c);
+  else if (d.relu_mask == RELU_FROM_INPUT)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, nullptr, RELU_FROM_INPUT}, map, f, t, c);
+  else if (d.relu_mask == RELU_FROM_BITS)
+    apply_along<T, true, 4>(dx, Gradient<T>{d.x, d.dy, nullptr, nullptr, d.mask, RELU_FROM_BITS}, map, f, t, c);
   else
-    apply_along<T, true, 2>(dx, Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, BY_OUTPUT}, map, f, t, c);
+    apply_along<T, true, 2>(dx, Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, RELU_FROM_OUTPUT}, map, f, t, c);
 }
 
 #define NORM_KERNELS(T, name)                                                                                                            \
-  KERNEL_OF(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
+  KERNEL_OCCUPANCY(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
   KERNEL(256) norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m, int c,     \
                                      double eps, float *mean, float *variance, float *scale, float *shift) {                             \
     statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                                                 \
   }                                                                                                                                      \
-  KERNEL_OF(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
-                                i64 m, int c, int rows, int follows) {                                                                   \
-    apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, follows);                                                                    \
+  KERNEL_OCCUPANCY(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
+                                i64 m, int c, int rows, int epilogue) {                                                                   \
+    apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, epilogue);                                                                    \
   }                                                                                                                                      \
-  KERNEL_OF(256, 2) norm_apply_two_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,   \
+  KERNEL_OCCUPANCY(256, 2) norm_apply_two_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,   \
                                     const float *mean_z, const float *scale_z, const float *shift_z, i64 m, int c, int rows) {           \
     apply_two<T>(y, mask, x, z, mean, scale, shift, mean_z, scale_z, shift_z, m, c, rows);                                               \
   }                                                                                                                                      \
-  KERNEL_OF(256, 2) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,            \
-                                    const float *mean, const float *scale, const float *shift, i64 m, int c, int rows, int gate) {       \
-    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, gate}, mean, scale, shift, m, c, rows);                                    \
+  KERNEL_OCCUPANCY(256, 2) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,            \
+                                    const float *mean, const float *scale, const float *shift, i64 m, int c, int rows, int relu_mask) {       \
+    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, relu_mask}, mean, scale, shift, m, c, rows);                                    \
   }                                                                                                                                      \
-  KERNEL_OF(256, 2) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
+  KERNEL_OCCUPANCY(256, 2) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
                                      const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows,         \
-                                     int gate) {                                                                                         \
-    grad_apply<T>(dx, Gradient<T>{x, dy, nullptr, y, mask, gate}, mean, scale, shift, a, b, e, m, c, rows);                              \
+                                     int relu_mask) {                                                                                         \
+    grad_apply<T>(dx, Gradient<T>{x, dy, nullptr, y, mask, relu_mask}, mean, scale, shift, a, b, e, m, c, rows);                              \
   }
 
 NORM_KERNELS(float, f32)
 NORM_KERNELS(Half, f16)
-NORM_KERNELS(Brain, bf16)
+NORM_KERNELS(BFloat, bf16)

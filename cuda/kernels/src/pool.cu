@@ -10,12 +10,12 @@ struct Window {
 
 // Position is a thread's pack: pixel y, x of an image of rows×columns pixels, and its first
 // channel.
-template <class T> struct Place {
+template <class T> struct Position {
   i64 image;
   int y, x, channel, count;
   bool inside;
 
-  __device__ Place(i64 images, int rows, int columns, int c) {
+  __device__ Position(i64 images, int rows, int columns, int c) {
     const u32 packs = (u32)(c + Pack<T>::size - 1) / Pack<T>::size;
     u32 i = blockIdx.x * blockDim.x + threadIdx.x;
     const u32 pixel = i / packs, row = pixel / (u32)columns;
@@ -29,21 +29,21 @@ template <class T> struct Place {
 };
 
 // Indices holds the positions of the maxima of a pack's channels, as type A.
-template <class A, int N> struct __align__(N * sizeof(A)) Spots {
+template <class A, int N> struct __align__(N * sizeof(A)) Indices {
   A v[N];
 };
 
-template <class A, int N> __device__ inline Spots<A, N> load_spots(const A *p, int count, bool whole) {
-  if (whole) return *(const Spots<A, N> *)p;
-  Spots<A, N> s;
+template <class A, int N> __device__ inline Indices<A, N> load_indices(const A *p, int count, bool whole) {
+  if (whole) return *(const Indices<A, N> *)p;
+  Indices<A, N> s;
 #pragma unroll
   for (int j = 0; j < N; j++) s.v[j] = j < count ? p[j] : (A)0;
   return s;
 }
 
-template <class A, int N> __device__ inline void store_spots(A *p, const Spots<A, N> &s, int count, bool whole) {
+template <class A, int N> __device__ inline void store_indices(A *p, const Indices<A, N> &s, int count, bool whole) {
   if (whole) {
-    *(Spots<A, N> *)p = s;
+    *(Indices<A, N> *)p = s;
     return;
   }
 #pragma unroll
@@ -52,40 +52,40 @@ template <class A, int N> __device__ inline void store_spots(A *p, const Spots<A
 }
 
 // WindowMax is the maximum of a window for each channel of a pack, and its position.
-template <class T, class A> struct Best {
+template <class T, class A> struct WindowMax {
   Pack<T> value;
-  Spots<A, Pack<T>::size> spots;
+  Indices<A, Pack<T>::size> indices;
   bool some = false;
 
   // update adds the pixel at an index of the window. Pixels are added in order.
-  __device__ void see(const Pack<T> &v, int spot) {
+  __device__ void update(const Pack<T> &v, int index) {
 #pragma unroll
     for (int j = 0; j < Pack<T>::size; j++)
       if (!some || (!(v.v[j] <= value.v[j]) && value.v[j] == value.v[j])) {
         value.v[j] = v.v[j];
-        spots.v[j] = (A)spot;
+        indices.v[j] = (A)index;
       }
     some = true;
   }
 };
 
 // clamped returns the number from 0 to n-1 that is nearest to i.
-__device__ inline int within(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+__device__ inline int clamped(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
 // scan adds an R×R window whose first pixel is at row top and column left. For pixels outside the
 // image a neighbour is loaded and ignored: a branch would delay the next load.
 template <class T, class A, int R, bool WHOLE>
-__device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int top, int left, const Window &g) {
-  Raw<T> raw[R * R];
+__device__ inline void scan(WindowMax<T, A> &best, const T *x, const Position<T> &o, int top, int left, const Window &g) {
+  RawPack<T> raw[R * R];
 #pragma unroll
   for (int k = 0; k < R * R; k++) {
-    const int h = within(top + k / R, g.h), w = within(left + k % R, g.w);
+    const int h = clamped(top + k / R, g.h), w = clamped(left + k % R, g.w);
     raw[k] = fetch<T, WHOLE>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
   }
 #pragma unroll
   for (int k = 0; k < R * R; k++) {
     const int h = top + k / R, w = left + k % R;
-    if (h >= 0 && h < g.h && w >= 0 && w < g.w) best.see(unpack(raw[k]), k);
+    if (h >= 0 && h < g.h && w >= 0 && w < g.w) best.update(unpack(raw[k]), k);
   }
 }
 
@@ -93,38 +93,38 @@ __device__ inline void look(Best<T, A> &best, const T *x, const Place<T> &o, int
 // equal ones. NaN wins. A is the type of the stored indices.
 template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T *x, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
-  const Place<T> o(images, g.p, g.q, g.c);
+  const Position<T> o(images, g.p, g.q, g.c);
   if (!o.inside) return;
-  const bool whole = g.c % N == 0 && fours(address(x) | address(y) | address(at));
+  const bool whole = g.c % N == 0 && aligned16(address(x) | address(y) | address(at));
   const int top = o.y * g.stride - g.pad, left = o.x * g.stride - g.pad;
-  Best<T, A> best;
+  WindowMax<T, A> best;
   if (g.r == 3 && whole) {
-    look<T, A, 3, true>(best, x, o, top, left, g);
+    scan<T, A, 3, true>(best, x, o, top, left, g);
   } else {
     for (int k = 0; k < g.r * g.r; k++) {
       const int h = top + k / g.r, w = left + k % g.r;
       if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
-      best.see(load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole), k);
+      best.update(load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole), k);
     }
   }
   const i64 to = ((o.image * g.p + o.y) * g.q + o.x) * g.c + o.channel;
   store_pack(y + to, best.value, o.count, whole);
-  store_spots(at + to, best.spots, o.count, whole);
+  store_indices(at + to, best.indices, o.count, whole);
 }
 
 // max_pool_grad: each dy is added to the pixel that its maximum came from, over the windows that
 // contain the pixel, row by row. S×S windows are loaded at a time.
 template <class T, class A, int S, bool WHOLE>
-__device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Place<T> &i, int top, int left, const Window &g) {
+__device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Position<T> &i, int top, int left, const Window &g) {
   constexpr int N = Pack<T>::size;
-  Raw<T> raw[S * S];
-  Spots<A, N> spots[S * S];
+  RawPack<T> raw[S * S];
+  Indices<A, N> indices[S * S];
 #pragma unroll
   for (int k = 0; k < S * S; k++) {
-    const int p = within(top + k / S, g.p), q = within(left + k % S, g.q);
+    const int p = clamped(top + k / S, g.p), q = clamped(left + k % S, g.q);
     const i64 from = ((i.image * g.p + p) * g.q + q) * g.c + i.channel;
     raw[k] = fetch<T, WHOLE>(dy + from, i.count);
-    spots[k] = load_spots<A, N>(at + from, i.count, WHOLE);
+    indices[k] = load_indices<A, N>(at + from, i.count, WHOLE);
   }
 #pragma unroll
   for (int k = 0; k < S * S; k++) {
@@ -133,15 +133,15 @@ __device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, co
     const Pack<T> v = unpack(raw[k]);
 #pragma unroll
     for (int j = 0; j < N; j++)
-      if (j < i.count && (int)spots[k].v[j] == row * g.r + column) sum.v[j] = sum.v[j] + v.v[j];
+      if (j < i.count && (int)indices[k].v[j] == row * g.r + column) sum.v[j] = sum.v[j] + v.v[j];
   }
 }
 
 template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T *dy, const A *at, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
-  const Place<T> i(images, g.h, g.w, g.c);
+  const Position<T> i(images, g.h, g.w, g.c);
   if (!i.inside) return;
-  const bool whole = g.c % N == 0 && fours(address(dx) | address(dy) | address(at));
+  const bool whole = g.c % N == 0 && aligned16(address(dx) | address(dy) | address(at));
   const int top = i.y + g.pad - g.r < 0 ? 0 : (i.y + g.pad - g.r) / g.stride + 1;
   const int left = i.x + g.pad - g.r < 0 ? 0 : (i.x + g.pad - g.r) / g.stride + 1;
   Pack<T> sum = {};
@@ -167,9 +167,9 @@ template <class T> __device__ inline void avg_pool(T *y, const T *x, i64 images,
 
 // avg_pool_grad: dy/m at every pixel.
 template <class T> __device__ inline void avg_pool_grad(T *dx, const T *dy, i64 images, int m, int c) {
-  const Place<T> i(images, 1, m, c);
+  const Position<T> i(images, 1, m, c);
   if (!i.inside) return;
-  const bool whole = c % Pack<T>::size == 0 && fours(address(dx) | address(dy));
+  const bool whole = c % Pack<T>::size == 0 && aligned16(address(dx) | address(dy));
   Pack<T> v = load_pack(dy + i.image * c + i.channel, i.count, whole);
 #pragma unroll
   for (int j = 0; j < Pack<T>::size; j++) v.v[j] = v.v[j] / (float)m;
@@ -189,4 +189,4 @@ template <class T> __device__ inline void avg_pool_grad(T *dx, const T *dy, i64 
 
 POOL_KERNELS(float, float, f32)
 POOL_KERNELS(Half, u8, f16)
-POOL_KERNELS(Brain, u8, bf16)
+POOL_KERNELS(BFloat, u8, bf16)

@@ -16,13 +16,13 @@ __device__ inline bool not_finite(float v) { return (__float_as_uint(v) & 0x7f80
 
 // report_nonfinite records that a thread of the warp saw a non-finite number. All threads of the
 // warp must call it.
-__device__ inline void tell(Scaler *scaler, bool bad) {
+__device__ inline void report_nonfinite(Scaler *scaler, bool bad) {
   const u32 lanes = __ballot_sync(ALL_LANES, bad);
   if (threadIdx.x % WARP == 0 && lanes) atomicAdd(&scaler->found, 1u);
 }
 
 // step_scale updates the scale at the end of an iteration.
-__device__ inline void step_of(Scaler *s, float growth, float backoff, float largest, u32 interval) {
+__device__ inline void step_scale(Scaler *s, float growth, float backoff, float largest, u32 interval) {
   if (s->found) {
     s->scale = s->scale * backoff;
     if (s->scale < 1.0f) s->scale = 1.0f;

@@ -3,33 +3,33 @@
 #include "each.cuh"
 #include "vector.cuh"
 
-KERNEL(256) copy_words(u32 *dst, const u32 *src, i64 n) { copy_words_of(Launched(), dst, src, n); }
+KERNEL(256) copy_words(u32 *dst, const u32 *src, i64 n) { copy_words_of(GridBlock(), dst, src, n); }
 
-KERNEL(256) fill(float *dst, i64 n, float value) { fill_of(Launched(), dst, n, value); }
+KERNEL(256) fill(float *dst, i64 n, float value) { fill_of(GridBlock(), dst, n, value); }
 
-KERNEL(256) combine1(float *dst, i64 n, const float *v0, float a0) { combine1_of(Launched(), dst, n, v0, a0); }
+KERNEL(256) combine1(float *dst, i64 n, const float *v0, float a0) { combine1_of(GridBlock(), dst, n, v0, a0); }
 
 KERNEL(256) combine2(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1) {
-  combine2_of(Launched(), dst, n, v0, a0, v1, a1);
+  combine2_of(GridBlock(), dst, n, v0, a0, v1, a1);
 }
 
 KERNEL(256) combine3(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2) {
-  combine3_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2);
+  combine3_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2);
 }
 
 KERNEL(256) combine4(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
                      float a3) {
-  combine4_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3);
+  combine4_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3);
 }
 
 KERNEL(256) combine5(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
                      float a3, const float *v4, float a4) {
-  combine5_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4);
+  combine5_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4);
 }
 
 KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
                      float a3, const float *v4, float a4, const float *v5, float a5) {
-  combine6_of(Launched(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
+  combine6_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
 }
 
 // combine_each is combine1 to combine3 for up to 16 vectors, selected by blockIdx.z: dst = a·x +
@@ -40,11 +40,11 @@ KERNEL(256) combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float 
   const float by[3] = {PICK(a), PICK(b), PICK(c)};
   float *dst = PICK(dst);
   if (terms == 1)
-    combine1_of(Launched(), dst, n, v[0], by[0]);
+    combine1_of(GridBlock(), dst, n, v[0], by[0]);
   else if (terms == 2)
-    combine2_of(Launched(), dst, n, v[0], by[0], v[1], by[1]);
+    combine2_of(GridBlock(), dst, n, v[0], by[0], v[1], by[1]);
   else
-    combine3_of(Launched(), dst, n, v[0], by[0], v[1], by[1], v[2], by[2]);
+    combine3_of(GridBlock(), dst, n, v[0], by[0], v[1], by[1], v[2], by[2]);
 }
 
 // combine_list is the same for any number of terms, at least one, listed in device memory.
@@ -56,9 +56,9 @@ KERNEL(256) combine_list(float *dst, i64 n, const float *const *v, const float *
   dst[i] = s;
 }
 
-KERNEL(256) gather(float *dst, const float *src, const u32 *idx, i64 k) { gather_of(Launched(), dst, src, idx, k); }
+KERNEL(256) gather(float *dst, const float *src, const u32 *idx, i64 k) { gather_of(GridBlock(), dst, src, idx, k); }
 
-KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64 k) { scatter_add_of(Launched(), dst, v, a, idx, k); }
+KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64 k) { scatter_add_of(GridBlock(), dst, v, a, idx, k); }
 
 // scatter: dst[idx[j]] = v[j].
 KERNEL(256) scatter(float *dst, const float *v, const u32 *idx, i64 k) {
@@ -67,7 +67,7 @@ KERNEL(256) scatter(float *dst, const float *v, const u32 *idx, i64 k) {
 }
 
 KERNEL(256) add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
-  add_diff_of(Launched(), own, other, idx, k, v0, a0, v1, a1);
+  add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
 }
 
 // add_diff_list is add_diff for any number of terms, listed in device memory.
@@ -82,7 +82,7 @@ KERNEL(256) add_diff_list(const float *own, const float *other, const u32 *idx, 
 KERNEL(256) add_diffs(i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0, const float *v1,
                       float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4, const float *v5, float a5,
                       float *x, float b, float *y, float c) {
-  add_diffs_of(Launched(), n, start, scale, own, others, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5, x, b, y, c);
+  add_diffs_of(GridBlock(), n, start, scale, own, others, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5, x, b, y, c);
 }
 
 // add_diffs_list is add_diffs for any number of others and terms, listed in device memory: tₖ +=
@@ -117,10 +117,10 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
-KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) { dot_blocks_of(Launched(), part, x, y, n); }
+KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) { dot_blocks_of(GridBlock(), part, x, y, n); }
 
-KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
-  dot_sum_of(Launched(), out64, out32, part, parts, scale, apart);
+KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale, i64 stride) {
+  dot_sum_of(GridBlock(), out64, out32, part, parts, scale, stride);
 }
 
 // count_not_finite adds to *count how many numbers are infinite or NaN.

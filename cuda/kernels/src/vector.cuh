@@ -7,7 +7,7 @@
 // copy_words: dst = src, n words of 32 bits.
 BODY copy_words_of(const Block &block, u32 *dst, const u32 *src, i64 n) {
   i64 i = 4 * block.index();
-  if (i + 4 <= n && fours(address(dst) | address(src))) {
+  if (i + 4 <= n && aligned16(address(dst) | address(src))) {
     *(uint4 *)(dst + i) = *(const uint4 *)(src + i);
     return;
   }
@@ -34,7 +34,7 @@ __device__ inline void combine(const Block &block, float *dst, i64 n, const floa
   u64 all = address(dst);
 #pragma unroll
   for (int k = 0; k < K; k++) all |= address(v[k]);
-  if (i + 4 <= n && fours(all)) {
+  if (i + 4 <= n && aligned16(all)) {
     Four x[K], out;
 #pragma unroll
     for (int k = 0; k < K; k++) x[k] = load4(v[k] + i);
@@ -177,9 +177,9 @@ template <class Block> __device__ inline double sum_in_order(const Block &block,
 
 // dot_sum: s = scale·Σ part, added from left to right, is written to out64 and, rounded, to out32;
 // each may be null. Block x handles the x-th group of parts and writes at offset x·stride.
-BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 apart) {
+BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 stride) {
   const double s = scale * sum_in_order(block, part + block.x() * parts, parts);
   if (block.thread() != 0) return;
-  if (out64) out64[block.x() * apart] = s;
-  if (out32) out32[block.x() * apart] = (float)s;
+  if (out64) out64[block.x() * stride] = s;
+  if (out32) out32[block.x() * stride] = (float)s;
 }

@@ -2,26 +2,26 @@ package kernels
 
 import "fspda/device"
 
-const shortOperands = " round:i scalers:p"
+const halfOperands = " round:i scalers:p"
 
-var _ = defineEach("short.cu", shortElements,
-	"gemm_nt_%s "+gemmOperands+shortOperands,
-	"gemm_nn_%s "+gemmOperands+shortOperands,
-	"gemm_tn_%s "+gemmOperands+shortOperands,
-	"gemm_nt_bytes_%s "+gemmNTBytes+shortOperands,
-	"gemm_tn_bytes_%s "+gemmTNBytes+shortOperands,
+var _ = defineEach("gemm_half.cu", halfElements,
+	"gemm_nt_%s "+gemmOperands+halfOperands,
+	"gemm_nn_%s "+gemmOperands+halfOperands,
+	"gemm_tn_%s "+gemmOperands+halfOperands,
+	"gemm_nt_bytes_%s "+gemmNTBytes+halfOperands,
+	"gemm_tn_bytes_%s "+gemmTNBytes+halfOperands,
 )
 
-var _ = define("short.cu",
-	"scale_each x:p apart:l n:l scalers:p",
-	"drop_each g:p scalers:p n:l",
+var _ = define("gemm_half.cu",
+	"scale_each x:p stride:l n:l scalers:p",
+	"zero_if_inf_each g:p scalers:p n:l",
 	"step_each scalers:p out:p agents:i growth:f backoff:f largest:f interval:u",
 )
 
 // GroupHalf says how a Group computes in 16 bits: the factors of products are rounded to Element
 // when they are loaded for the tensor cores. Vectors and arenas are float32, and so are sums.
 // Results of the marked calls are rounded too.
-type FleetShort struct {
+type GroupHalf struct {
 	Element Element // F16 or BF16
 	Rounded map[*device.Call]bool
 	// Scaling is set for F16. If nil, losses are not scaled.
@@ -40,7 +40,7 @@ type Scaling struct {
 }
 
 // halfArgs returns the additional arguments of a 16-bit product.
-func (g Gemm) shortArgs() []any {
+func (g Gemm) halfArgs() []any {
 	round := 0
 	if g.Round {
 		round = 1
@@ -49,25 +49,25 @@ func (g Gemm) shortArgs() []any {
 }
 
 // scaleLoss scales the derivative of the losses, at dlogits in the first agent's arena.
-func (f Fleet) scaleLoss(dlogits Address, n int) []Call {
-	if f.Short == nil || f.Short.Scaling == nil {
+func (f Group) scaleLoss(dlogits Address, n int) []Call {
+	if f.Half == nil || f.Half.Scaling == nil {
 		return nil
 	}
 	l := over(n)
 	l.Grid[2] = uint32(f.Agents)
-	return []Call{call("scale_each", l, dlogits, f.Apart, n, f.Short.Scaling.Scalers)}
+	return []Call{call("scale_each", l, dlogits, f.Stride, n, f.Half.Scaling.Scalers)}
 }
 
 // endScaling ends an iteration: it sets gradients that are not finite to zero and updates the
 // scales.
-func (f Fleet) endScaling(dim int) []Call {
-	if f.Short == nil || f.Short.Scaling == nil {
+func (f Group) endScaling(dim int) []Call {
+	if f.Half == nil || f.Half.Scaling == nil {
 		return nil
 	}
-	s := f.Short.Scaling
+	s := f.Half.Scaling
 	l := over(dim)
 	l.Grid[2] = uint32(f.Agents)
-	return []Call{call("drop_each", l, f.Grads, s.Scalers, dim),
+	return []Call{call("zero_if_inf_each", l, f.Grads, s.Scalers, dim),
 		call("step_each", blocks(f.Agents, 32), s.Scalers, s.States, f.Agents, s.Growth, s.Backoff, s.Largest,
 			s.Interval)}
 }

@@ -13,7 +13,7 @@ import (
 
 // Three agents that compute together each get the gradient and loss of a CPU program, bit by bit,
 // with separate launches and with the megakernel.
-func TestFleet(t *testing.T) {
+func TestGroup(t *testing.T) {
 	h := onHost(t)
 	for _, c := range []struct {
 		name    string
@@ -37,17 +37,17 @@ func TestFleet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareFleet(t, h, network, plan.Code(), c.bytes, false)
-			compareFleet(t, h, network, plan.Code(), c.bytes, true)
+			compareGroup(t, h, network, plan.Code(), c.bytes, false)
+			compareGroup(t, h, network, plan.Code(), c.bytes, true)
 		})
 	}
 }
 
-func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, marching bool) {
+func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, listedCall bool) {
 	const agents, stored = 3, 50
 	m, d := code.Batch, code.Dim
-	apart := code.Arena + 5
-	arena := make([]float32, agents*apart)
+	stride := code.Arena + 5
+	arena := make([]float32, agents*stride)
 	labels := make([]float32, agents*m)
 	rows := make([]int32, agents*m)
 	bytes := randomBytes(stored * code.Features)
@@ -70,23 +70,23 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 		batches[z], weights[z] = b, network.Init(uint64(z))
 		got = append(got, make([]float32, d))
 		params, grads = append(params, at(h, weights[z])), append(grads, at(h, got[z]))
-		arenas = append(arenas, at(h, arena[z*apart:]))
+		arenas = append(arenas, at(h, arena[z*stride:]))
 	}
 	bad := []uint32{kernels.NoBadRow}
-	f := kernels.Fleet{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena),
-		Arenas: at(h, arenas), Apart: apart, Labels: at(h, labels),
-		Scratch: at(h, make([]float64, kernels.FleetScratch(code, agents))), Bad: at(h, bad)}
+	f := kernels.Group{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena),
+		Arenas: at(h, arenas), Stride: stride, Labels: at(h, labels),
+		Scratch: at(h, make([]float64, kernels.GroupScratch(code, agents))), Bad: at(h, bad)}
 	if asBytes {
-		f.Bytes = &kernels.Coded{Bytes: at(h, bytes), Rows: at(h, rows), Scale: 0.02, Shift: -1.3}
+		f.Bytes = &kernels.ByteInputs{Bytes: at(h, bytes), Rows: at(h, rows), Scale: 0.02, Shift: -1.3}
 	} else {
 		f.Inputs = at(h, inputs)
 	}
-	if marching {
+	if listedCall {
 		phases, _, err := f.Phases(code)
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := h.newMarch(32 << 10)
+		m := h.newList(32 << 10)
 		m.add(phases...)
 		m.run(3)
 	} else {
@@ -108,7 +108,7 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 		}
 		sameBits(t, "gradient", got[z], fromCPU(engine, grad))
 		for i, r := range code.Results {
-			if v := arena[z*apart+r.Ref.Off]; float64(v) != out[i] {
+			if v := arena[z*stride+r.Ref.Off]; float64(v) != out[i] {
 				t.Errorf("agent %d: %s is %v, want %v", z, r.Name, v, out[i])
 			}
 		}
@@ -120,7 +120,7 @@ func compareFleet(t *testing.T, h *host, network *model.Network, code *device.Co
 
 // The gradient of figure 1's network with weight decay takes the minimal number of phases: forward,
 // backward, and the decay of the last bias.
-func TestFleetPhases(t *testing.T) {
+func TestGroupPhases(t *testing.T) {
 	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestFleetPhases(t *testing.T) {
 		t.Fatal(err)
 	}
 	const some = 256
-	f := kernels.Fleet{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some,
+	f := kernels.Group{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some,
 		Scratch: some, Bad: some}
 	phases, done, err := f.Phases(plan.Code())
 	if err != nil || len(phases) != 6 || done != 5 {
@@ -143,8 +143,8 @@ func TestFleetPhases(t *testing.T) {
 }
 
 // Lower rejects code that Group does not support, and names the kernel.
-func TestFleetRefuses(t *testing.T) {
-	_, err := kernels.Fleet{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv,
+func TestGroupRejects(t *testing.T) {
+	_, err := kernels.Group{Agents: 2}.Lower(&device.Code{Calls: []device.Call{{Kernel: device.Conv,
 		Name: "layer1.conv"}}})
 	if err == nil || !strings.Contains(err.Error(), "conv of layer layer1.conv") {
 		t.Errorf("%v", err)
@@ -167,7 +167,7 @@ func TestUpdateEach(t *testing.T) {
 		}
 		h.run(kernels.Update(v[0], v[1], v[2], v[3], 0.1, 0.02, 0.9, n))
 	}
-	f := kernels.Fleet{Agents: agents, Params: at(h, lists[0]), Grads: at(h, lists[2])}
+	f := kernels.Group{Agents: agents, Params: at(h, lists[0]), Grads: at(h, lists[2])}
 	h.run(f.UpdateEach(at(h, lists[1]), at(h, lists[3]), 0.1, 0.02, 0.9, n))
 	for z := range agents {
 		sameBits(t, "x", got[0][z], want[0][z])

@@ -11,25 +11,25 @@ import (
 )
 
 // hostList is a command list on the host.
-type hostMarch struct {
-	kernels.March
-	h          *host
-	list, room []uint64
-	count      []uint32
+type hostList struct {
+	kernels.CommandList
+	h                *host
+	list, deviceList []uint64
+	count            []uint32
 }
 
-func (h *host) newMarch(bytes int) *hostMarch {
-	m := &hostMarch{h: h, list: make([]uint64, bytes/8), room: make([]uint64, bytes/8), count: make([]uint32, 1)}
+func (h *host) newList(bytes int) *hostList {
+	m := &hostList{h: h, list: make([]uint64, bytes/8), deviceList: make([]uint64, bytes/8), count: make([]uint32, 1)}
 	m.begin()
 	return m
 }
 
-func (m *hostMarch) begin() {
-	m.Begin(at(m.h, m.room), unsafe.Slice((*byte)(unsafe.Pointer(&m.list[0])), 8*len(m.list)))
+func (m *hostList) begin() {
+	m.Reset(at(m.h, m.deviceList), unsafe.Slice((*byte)(unsafe.Pointer(&m.list[0])), 8*len(m.list)))
 }
 
 // add appends phases.
-func (m *hostMarch) add(phases ...[]kernels.Call) {
+func (m *hostList) add(phases ...[]kernels.Call) {
 	first := m.Phases()
 	for i, calls := range phases {
 		for _, c := range calls {
@@ -41,7 +41,7 @@ func (m *hostMarch) add(phases ...[]kernels.Call) {
 	}
 }
 
-func (m *hostMarch) run(blocks int) {
+func (m *hostList) run(blocks int) {
 	m.h.t.Helper()
 	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), blocks))
 	if m.count[0]&^(1<<31) != 0 {
@@ -101,9 +101,9 @@ func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 
 // The megakernel computes the same as its calls one by one, on any number of blocks, repeatedly,
 // for short and long lists.
-func TestMarch(t *testing.T) {
+func TestMegakernel(t *testing.T) {
 	h := onHost(t)
-	m := h.newMarch(64 << 10)
+	m := h.newList(64 << 10)
 	got, want := newVectors(h), newVectors(h)
 	index := make([]uint32, fewNumbers)
 	for i := range index {
@@ -130,17 +130,17 @@ func TestMarch(t *testing.T) {
 
 // Listable rejects kernels that are not commands and other block sizes, and Fits rejects calls that
 // exceed the buffer.
-func TestMarchRefuses(t *testing.T) {
-	if kernels.Iota(256, 0, 5).Marches() || !kernels.Fill(256, 5, 0).Marches() {
+func TestCommandListRejects(t *testing.T) {
+	if kernels.Iota(256, 0, 5).Listable() || !kernels.Fill(256, 5, 0).Listable() {
 		t.Error("iota marches, or fill does not")
 	}
 	wide := kernels.Fill(256, 5, 0)
 	wide.Block[0] = 512
-	if wide.Marches() {
+	if wide.Listable() {
 		t.Error("a block of 512 threads marches")
 	}
-	var m kernels.March
-	m.Begin(256, make([]byte, 100))
+	var m kernels.CommandList
+	m.Reset(256, make([]byte, 100))
 	if !m.Fits(1, 1, 3, 16) || m.Fits(1, 1, 3, 48) || m.Fits(1, 2, 6, 16) || m.Fits(20, 1, 3, 16) {
 		t.Error("100 bytes hold another list than they should")
 	}

@@ -15,7 +15,7 @@ var formats = map[kernels.Element]dist.ValueFormat{kernels.F16: dist.FP16, kerne
 
 // 16-bit products equal those of rounded factors, except for the rounding of sums. Epilogues
 // compute in float32. Column sums are those of the rounded factors.
-func TestGemmShort(t *testing.T) {
+func TestGemmHalf(t *testing.T) {
 	h := onHost(t)
 	for e, format := range formats {
 		for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 17}} {
@@ -27,7 +27,7 @@ func TestGemmShort(t *testing.T) {
 				sums, psums := each(h, s.agents, m, 0, 31)
 				with, pwith := each(h, s.agents, m*n, 0, 41)
 				g := kernels.Gemm{Agents: s.agents, M: m, N: n, K: k, Form: form, A: pa, B: pb, C: pc, Element: e,
-					Then: kernels.AddScaled, With: pwith, Factor: 0.5, Round: form != "tn"}
+					Epilogue: kernels.AddScaled, Aux: pwith, Factor: 0.5, Round: form != "tn"}
 				if form == "tn" {
 					g.Sums = psums
 				}
@@ -72,7 +72,7 @@ func TestGemmShort(t *testing.T) {
 
 // Gradient products are divided by the loss scale of their agent, whose Scaler records non-finite
 // numbers; the epilogue's summand is not divided.
-func TestGemmShortScaled(t *testing.T) {
+func TestGemmHalfScaled(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k = 3, 9, 70, 20
 	a, pa := each(h, agents, m*k, 0, 1)
@@ -90,7 +90,7 @@ func TestGemmShortScaled(t *testing.T) {
 	}
 	g := kernels.Gemm{Agents: agents, M: m, N: n, K: k, Form: "tn", A: pa, B: pb, C: pplain, Element: kernels.F16}
 	h.run(g.Call())
-	g.C, g.Sums, g.Scalers, g.Then, g.With, g.Factor = pc, psums, at(h, list), kernels.AddScaled, pwith, 0
+	g.C, g.Sums, g.Scalers, g.Epilogue, g.Aux, g.Factor = pc, psums, at(h, list), kernels.AddScaled, pwith, 0
 	h.run(g.Call())
 	for z := range agents {
 		if found := kernels.ReadScaler(states[z]).Found; found != (z == 1) {
@@ -108,9 +108,9 @@ func TestGemmShortScaled(t *testing.T) {
 			t.Error("the sums are infinite")
 		}
 	}
-	g.With, g.Factor, g.Then = kernels.Operand{}, 0, kernels.Nothing
+	g.Aux, g.Factor, g.Epilogue = kernels.Operand{}, 0, kernels.NoEpilogue
 	out := make([]byte, agents*kernels.ScalerBytes)
-	f := kernels.Fleet{Agents: agents, Grads: pc.List, Short: &kernels.FleetShort{Element: kernels.F16,
+	f := kernels.Group{Agents: agents, Grads: pc.List, Half: &kernels.GroupHalf{Element: kernels.F16,
 		Scaling: &kernels.Scaling{Scalers: at(h, list), States: at(h, out),
 			Growth: 2, Backoff: 0.5, Largest: 1 << 24, Interval: 3}}}
 	ends, err := f.Lower(&device.Code{Dim: m * n})

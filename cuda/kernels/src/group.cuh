@@ -26,10 +26,10 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
 // add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss has the offset
 // x·stride, with pₜ = scale·Σ partₜ, rounded, of the agent's partsₜ numbers. terms is the number of
 // terms, at most 8.
-BODY add_decay_of(const Block &block, float *loss, i64 apart, double scale, int terms, DECAY_TERMS) {
+BODY add_decay_of(const Block &block, float *loss, i64 stride, double scale, int terms, DECAY_TERMS) {
   const double *part[8] = {part0, part1, part2, part3, part4, part5, part6, part7};
   const i64 parts[8] = {parts0, parts1, parts2, parts3, parts4, parts5, parts6, parts7};
-  float *mine = loss + block.x() * apart, sum = *mine;
+  float *mine = loss + block.x() * stride, sum = *mine;
 #pragma unroll
   for (int t = 0; t < 8; t++)
     if (t < terms) sum = sum + (float)(scale * sum_in_order(block, part[t] + block.x() * parts[t], parts[t]));
@@ -43,7 +43,7 @@ BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a
 }
 
 // collect: out[z·length + i] = arena[z·stride + i].
-BODY collect_of(const Block &block, float *out, const float *arena, i64 apart, int length, int agents) {
+BODY collect_of(const Block &block, float *out, const float *arena, i64 stride, int length, int agents) {
   const i64 i = block.index();
-  if (i < (i64)agents * length) out[i] = arena[i / length * apart + i % length];
+  if (i < (i64)agents * length) out[i] = arena[i / length * stride + i % length];
 }

@@ -7,19 +7,19 @@
 // GradPiece is a piece of the gradient to finish. It was computed in rows of c numbers with
 // padding: in place, as float32, or in 16 bits in the arena. Its parameters and its destination in
 // the gradient are contiguous.
-struct Ending {
+struct GradPiece {
   i64 from, to, weights; // offsets in numbers; weights is negative if there is no weight decay
-  int n, c, room; // n is a multiple of c
+  int n, c, padded; // n is a multiple of c
   int kind, scaled; // scaled: was multiplied by the loss scale
   float decay;
 };
 
 #define IN_PLACE 0
-#define WHOLE_NUMBERS 1
-#define SHORT_NUMBERS 2
+#define FROM_FLOAT32 1
+#define FROM_HALF 2
 
 // finished returns the final value of a number, which may not be finite.
-__device__ inline float ended(float g, float by, float decay, const float *weights, i64 i, bool *bad) {
+__device__ inline float finished(float g, float by, float decay, const float *weights, i64 i, bool *bad) {
   *bad = *bad || not_finite(g);
   g = g * by;
   return weights ? g + decay * weights[i] : g;
@@ -27,7 +27,7 @@ __device__ inline float ended(float g, float by, float decay, const float *weigh
 
 // finish_fours finishes a piece whose source is contiguous, four numbers at a time. Several loads
 // are in flight before the first is used.
-template <class T> __device__ inline void end_fours(float *to, const T *from, const float *weights, int n, float by, float decay, bool *bad) {
+template <class T> __device__ inline void finish_fours(float *to, const T *from, const float *weights, int n, float by, float decay, bool *bad) {
   constexpr int U = 4;
   for (int begin = 4 * threadIdx.x; begin < n; begin += 4 * U * blockDim.x) {
     Quad<T> g[U];
@@ -44,46 +44,46 @@ template <class T> __device__ inline void end_fours(float *to, const T *from, co
       if (i >= n) break;
       Four out;
 #pragma unroll
-      for (int j = 0; j < 4; j++) out.v[j] = ended(to_float(g[u].v[j]), by, decay, weights ? w[u].v : nullptr, j, bad);
+      for (int j = 0; j < 4; j++) out.v[j] = finished(to_float(g[u].v[j]), by, decay, weights ? w[u].v : nullptr, j, bad);
       store4(to + i, out);
     }
   }
 }
 
-template <class T> __device__ inline void end_rows(float *to, const T *from, const float *weights, const Ending &e, float by, bool *bad) {
-  if (e.c == e.room && e.n % 4 == 0 && fours(address(to) | address(weights)) && address(from) % (4 * sizeof(T)) == 0) {
-    end_fours(to, from, weights, e.n, by, e.decay, bad);
+template <class T> __device__ inline void finish_rows(float *to, const T *from, const float *weights, const GradPiece &e, float by, bool *bad) {
+  if (e.c == e.padded && e.n % 4 == 0 && aligned16(address(to) | address(weights)) && address(from) % (4 * sizeof(T)) == 0) {
+    finish_fours(to, from, weights, e.n, by, e.decay, bad);
     return;
   }
   for (int i = threadIdx.x; i < e.n; i += blockDim.x) {
     const int row = i / e.c;
-    to[i] = ended(to_float(from[row * e.room + (i - row * e.c)]), by, e.decay, weights, i, bad);
+    to[i] = finished(to_float(from[row * e.padded + (i - row * e.c)]), by, e.decay, weights, i, bad);
   }
 }
 
 // finish_gradient: grads = source·inverse of the scaler + decay·params, one piece of the list per
 // block. The scaler, which may be null, records non-finite numbers.
-template <class T> __device__ inline void end_gradient(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
-  const Ending e = list[blockIdx.x];
+template <class T> __device__ inline void finish_gradient(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+  const GradPiece e = list[blockIdx.x];
   const float by = scaler && e.scaled ? scaler->inverse : 1.0f;
   float *to = grads + e.to;
   const float *weights = e.weights >= 0 ? params + e.weights : nullptr;
   bool bad = false;
-  if (e.kind == SHORT_NUMBERS)
-    end_rows(to, (const T *)arena + e.from, weights, e, by, &bad);
+  if (e.kind == FROM_HALF)
+    finish_rows(to, (const T *)arena + e.from, weights, e, by, &bad);
   else
-    end_rows(to, e.kind == IN_PLACE ? to : (const float *)arena + e.from, weights, e, by, &bad);
-  if (scaler) tell(scaler, bad);
+    finish_rows(to, e.kind == IN_PLACE ? to : (const float *)arena + e.from, weights, e, by, &bad);
+  if (scaler) report_nonfinite(scaler, bad);
 }
 
-KERNEL(256) end_gradient_f32(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
-  end_gradient<float>(grads, arena, params, list, scaler);
+KERNEL(256) finish_gradient_f32(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+  finish_gradient<float>(grads, arena, params, list, scaler);
 }
-KERNEL(256) end_gradient_f16(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
-  end_gradient<Half>(grads, arena, params, list, scaler);
+KERNEL(256) finish_gradient_f16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+  finish_gradient<Half>(grads, arena, params, list, scaler);
 }
-KERNEL(256) end_gradient_bf16(float *grads, const u8 *arena, const float *params, const Ending *list, Scaler *scaler) {
-  end_gradient<Brain>(grads, arena, params, list, scaler);
+KERNEL(256) finish_gradient_bf16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+  finish_gradient<BFloat>(grads, arena, params, list, scaler);
 }
 
 // Move updates the moving average in a buffer with a·x.

@@ -9,7 +9,7 @@ import (
 // endings brings pieces of a gradient to their final form: from 16 bits with and without room for
 // more channels, from float32, and in place; with and without decay, scaled and not; of lengths and
 // at places that can and cannot be read in fours.
-func endings(b *bench) {
+func gradPieces(b *fixture) {
 	const dim, scale, decay = 30011, 1024, float32(0.25)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		for _, bad := range []int{-1, 0, 20003, dim - 1} {
@@ -18,11 +18,11 @@ func endings(b *bench) {
 			grads, want := make([]float32, dim), make([]float32, dim)
 			var list []byte
 			count, to := 0, 0
-			for _, s := range []kernels.Ending{
-				{Source: kernels.Short, From: 64, N: 16384 + 8, C: 1, Room: 1, Scaled: true, Decay: decay},
-				{Source: kernels.Short, From: 20001, N: 3 * 1203, C: 3, Room: 4, Scaled: true, Weights: -1},
-				{Source: kernels.Whole, From: dim, N: 5000, C: 1, Room: 1, Decay: decay},
-				{Source: kernels.InPlace, N: dim - 16392 - 3609 - 5000, C: 1, Room: 1, Scaled: true, Decay: decay},
+			for _, s := range []kernels.GradPiece{
+				{Source: kernels.FromHalf, From: 64, N: 16384 + 8, C: 1, Padded: 1, Scaled: true, Decay: decay},
+				{Source: kernels.FromHalf, From: 20001, N: 3 * 1203, C: 3, Padded: 4, Scaled: true, Weights: -1},
+				{Source: kernels.FromFloat32, From: dim, N: 5000, C: 1, Padded: 1, Decay: decay},
+				{Source: kernels.InPlace, N: dim - 16392 - 3609 - 5000, C: 1, Padded: 1, Scaled: true, Decay: decay},
 			} {
 				if s.To = to; s.Weights >= 0 {
 					s.Weights = to
@@ -38,13 +38,13 @@ func endings(b *bench) {
 					if s.Scaled {
 						v *= scale
 					}
-					at := s.From + i/s.C*s.Room + i%s.C
+					at := s.From + i/s.C*s.Padded + i%s.C
 					switch s.Source {
-					case kernels.Short:
+					case kernels.FromHalf:
 						raw := store(e, v)
 						copy(arena[2*at:], raw)
 						v = load(e, raw)
-					case kernels.Whole:
+					case kernels.FromFloat32:
 						copy(arena[4*at:], store(kernels.F32, v))
 					case kernels.InPlace:
 						grads[to+i] = v
@@ -63,7 +63,7 @@ func endings(b *bench) {
 				}
 			}
 			scaler := kernels.Scaler{Scale: scale}.Bytes()
-			b.run(kernels.EndGradient(e, at(b, grads), at(b, arena), at(b, params), at(b, list), at(b, scaler), count))
+			b.run(kernels.FinishGradient(e, at(b, grads), at(b, arena), at(b, params), at(b, list), at(b, scaler), count))
 			if found := kernels.ReadScaler(scaler).Found; found != (bad >= 0) {
 				b.Errorf("%v: number %d is infinite: found %v", e, bad, found)
 			}
@@ -73,7 +73,7 @@ func endings(b *bench) {
 }
 
 // moves moves buffers of many lengths by the statistics of a batch.
-func moves(b *bench) {
+func moves(b *fixture) {
 	lengths := []int{1, 64, 256, 1000, 2048}
 	arena, buffers, momentum := normals("statistics", 4000), normals("buffers", 4000), []float32{0.1}
 	want := append([]float32(nil), buffers...)
@@ -94,7 +94,7 @@ func moves(b *bench) {
 
 // penalties adds the squares of more tensors to a loss than a block has threads, as a launch or two
 // for each would.
-func penalties(b *bench) {
+func penalties(b *fixture) {
 	const tensors = 300
 	params := normals("parameters", 5*4096+tensors*37)
 	part := make([]float64, 5+2*tensors)
@@ -109,7 +109,7 @@ func penalties(b *bench) {
 		from += n
 	}
 	one, listed := []float32{2.5}, []float32{2.5}
-	term, list := make([]float32, 1), kernels.PenaltiesOf(all)
+	term, list := make([]float32, 1), kernels.NewPenalties(all)
 	x, scratch := at(b, params), at(b, part)
 	var calls []kernels.Call
 	for _, p := range all {

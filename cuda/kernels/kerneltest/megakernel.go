@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	marchLength = 5003
-	marchRounds = 5
-	marchBlocks = 4 // any GPU has as many multiprocessors
+	listLength = 5003
+	listRounds = 5
+	listBlocks = 4 // any GPU has as many multiprocessors
 )
 
 // marched is what a march works on: vectors, coordinates in an order that has blocks read what
 // others wrote, and the factors of products.
-type marched struct {
+type listOperands struct {
 	x, y, z []float32
 	turned  []uint32
 	a, b, c []float32
@@ -24,33 +24,33 @@ type marched struct {
 	parts   []float64
 }
 
-func newMarched() *marched {
-	m := &marched{x: normals("x", marchLength), y: normals("y", marchLength), z: normals("z", marchLength),
-		turned: make([]uint32, marchLength),
+func newListOperands() *listOperands {
+	m := &listOperands{x: normals("x", listLength), y: normals("y", listLength), z: normals("z", listLength),
+		turned: make([]uint32, listLength),
 		a:      normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias",
 			40), loss: make([]float32, 1),
-		parts: make([]float64, kernels.DotParts(marchLength))}
+		parts: make([]float64, kernels.DotParts(listLength))}
 	for i := range m.turned {
-		m.turned[i] = uint32(marchLength - 1 - i)
+		m.turned[i] = uint32(listLength - 1 - i)
 	}
 	return m
 }
 
 // phases is what depends on what was done before, phase by phase.
-func (m *marched) phases(h *bench) [][]kernels.Call {
+func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	x, y, z := at(h, m.x), at(h, m.y), at(h, m.z)
 	operand := func(v []float32) kernels.Operand { return kernels.Operand{At: at(h, v)} }
 	forward := kernels.Gemm{Agents: 1, M: 50, N: 40, K: 130, Form: "nt", A: operand(m.a), B: operand(m.b),
-		C: operand(m.c), Then: kernels.BiasThenSigmoid, With: operand(m.bias)}
+		C: operand(m.c), Epilogue: kernels.BiasSigmoid, Aux: operand(m.bias)}
 	backward := kernels.Gemm{Agents: 1, M: 40, N: 130, K: 50, Form: "tn", A: operand(m.c), B: operand(m.a),
-		C: operand(m.b), Then: kernels.AddScaled, With: operand(m.b), Factor: -0.5,
+		C: operand(m.b), Epilogue: kernels.AddScaled, Aux: operand(m.b), Factor: -0.5,
 		Sums: operand(m.bias)}
-	dot := kernels.Dot(0, at(h, m.loss), x, z, at(h, m.parts), marchLength, 0.5)
+	dot := kernels.Dot(0, at(h, m.loss), x, z, at(h, m.parts), listLength, 0.5)
 	var all [][]kernels.Call
-	for range marchRounds {
+	for range listRounds {
 		all = append(all,
-			[]kernels.Call{kernels.Gather(y, x, at(h, m.turned), marchLength), forward.Call()},
-			[]kernels.Call{kernels.Combine(x, marchLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}),
+			[]kernels.Call{kernels.Gather(y, x, at(h, m.turned), listLength), forward.Call()},
+			[]kernels.Call{kernels.Combine(x, listLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}),
 				backward.Call()},
 			[]kernels.Call{dot[0]},
 			[]kernels.Call{dot[1]})
@@ -59,13 +59,13 @@ func (m *marched) phases(h *bench) [][]kernels.Call {
 }
 
 // march does in one launch what many do.
-func march(h *bench) {
-	want, got := newMarched(), newMarched()
+func megakernel(h *fixture) {
+	want, got := newListOperands(), newListOperands()
 	h.run(slices.Concat(want.phases(h)...)...)
 
 	list, count := make([]byte, 64<<10), make([]uint32, 1)
-	var m kernels.March
-	m.Begin(at(h, make([]byte, len(list))), list)
+	var m kernels.CommandList
+	m.Reset(at(h, make([]byte, len(list))), list)
 	for phase, calls := range got.phases(h) {
 		for _, c := range calls {
 			if !m.Fits(phase+1, 1, len(c.Args), 0) {
@@ -75,7 +75,7 @@ func march(h *bench) {
 			m.Add(phase, c)
 		}
 	}
-	h.run(m.Call(at(h, list), at(h, count), marchBlocks))
+	h.run(m.Call(at(h, list), at(h, count), listBlocks))
 	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c},
 		{got.bias, want.bias}, {got.loss, want.loss}} {
 		sameBits(h, fmt.Sprintf("a march of %d phases: vector %d", m.Phases(), i), v[0], v[1])

@@ -30,20 +30,20 @@ func Checks() []Check {
 	var all []Check
 	for _, c := range []struct {
 		name string
-		run  func(*bench)
+		run  func(*fixture)
 	}{
 		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk",
 			subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
-		{"pictures/batch", picturesOfBatch}, {"pictures/views", pictures},
-		{"casts/every number", everyShort}, {"casts/loss scale", lossScale}, {"casts/stretches",
-			stretches}, {"casts/unscaled", unscales},
-		{"norms/gates", gates}, {"norms/two maps", twoMaps}, {"lists/endings", endings}, {"lists/moves",
+		{"images/batch", imagesOfBatch}, {"images/crops", images},
+		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/stretches",
+			segments}, {"casts/unscaled", unscales},
+		{"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps}, {"lists/gradient pieces", gradPieces}, {"lists/moves",
 			moves}, {"lists/penalties", penalties},
-		{"products/tensor cores", tensorProducts}, {"march", march},
+		{"products/tensor cores", tensorProducts}, {"megakernel", megakernel},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
-			b := &bench{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}
+			b := &fixture{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}
 			defer b.release()
 			c.run(b)
 		}})
@@ -52,7 +52,7 @@ func Checks() []Check {
 }
 
 // bench runs kernels on slices of the host.
-type bench struct {
+type fixture struct {
 	testing.TB
 	runner  Runner
 	regions []kernels.Region
@@ -61,7 +61,7 @@ type bench struct {
 }
 
 // at is the address that stands for a slice of at least one number: run brings it there and back.
-func at[T any](b *bench, s []T) kernels.Address {
+func at[T any](b *fixture, s []T) kernels.Address {
 	p := unsafe.Pointer(unsafe.SliceData(s))
 	if a, ok := b.at[p]; ok {
 		return a
@@ -78,7 +78,7 @@ func at[T any](b *bench, s []T) kernels.Address {
 }
 
 // run runs calls on all slices that have an address.
-func (b *bench) run(calls ...kernels.Call) {
+func (b *fixture) run(calls ...kernels.Call) {
 	if b.broken {
 		return
 	}
@@ -88,7 +88,7 @@ func (b *bench) run(calls ...kernels.Call) {
 }
 
 // fail reports the first failure of the runner.
-func (b *bench) fail(err error) {
+func (b *fixture) fail(err error) {
 	if !b.broken {
 		b.Errorf("%v", err)
 	}
@@ -96,7 +96,7 @@ func (b *bench) fail(err error) {
 }
 
 // release gives all addresses back.
-func (b *bench) release() {
+func (b *fixture) release() {
 	for _, s := range b.regions {
 		b.runner.Free(s.At)
 	}
@@ -114,7 +114,7 @@ func numbers(seed uint64, n int) []float32 {
 }
 
 // sameBits reports the first number of got whose bits are not those of want.
-func sameBits(b *bench, what string, got, want []float32) {
+func sameBits(b *fixture, what string, got, want []float32) {
 	for i := range want {
 		if b.broken {
 			return

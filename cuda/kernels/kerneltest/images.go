@@ -7,7 +7,7 @@ import (
 )
 
 // Without views the numbers are those of device.Batch, which the CPU engine takes.
-func picturesOfBatch(h *bench) {
+func imagesOfBatch(h *fixture) {
 	const side, stored = 9, 6
 	rows := []int32{4, 0, 5, 4}
 	for _, channels := range []int{1, 3} {
@@ -20,7 +20,7 @@ func picturesOfBatch(h *bench) {
 				Y: make([]int32, len(rows))}
 			want := b.Numbers(nil, side*side*c)
 			got := make([]float32, len(want))
-			p := kernels.Pictures{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Room: c,
+			p := kernels.Images{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Padded: c,
 				Channels: channels,
 				Dst:      at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale), Shift: at(h, shift)}
 			h.run(p.Call())
@@ -30,12 +30,12 @@ func picturesOfBatch(h *bench) {
 }
 
 // Crops, mirror images, the border and the fourth channel, in every element.
-func pictures(h *bench) {
-	const n, rows, columns, c, height, width, room = 3, 8, 10, 3, 6, 7, 4
+func images(h *fixture) {
+	const n, rows, columns, c, height, width, padded = 3, 8, 10, 3, 6, 7, 4
 	pixels := randomBytes(n * rows * columns * c)
 	views := []int32{0, 0, 0, 2, 3, 1, -3, 5, 1}
 	scale, shift := []float32{0.0171, 0.0175, 0.0174}, []float32{-2.1, -2.03, -1.8}
-	want := make([]float32, n*height*width*room)
+	want := make([]float32, n*height*width*padded)
 	for i := range n {
 		for y := range height {
 			for x := range width {
@@ -49,16 +49,16 @@ func pictures(h *bench) {
 					if top >= 0 && top < rows && left >= 0 && left < columns {
 						b = pixels[((i*rows+top)*columns+left)*c+ch]
 					}
-					want[((i*height+y)*width+x)*room+ch] = float32(float32(b)*scale[ch]) + shift[ch]
+					want[((i*height+y)*width+x)*padded+ch] = float32(float32(b)*scale[ch]) + shift[ch]
 				}
 			}
 		}
 	}
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		raw := make([]byte, len(want)*e.Size())
-		p := kernels.Pictures{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Room: room,
+		p := kernels.Images{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Padded: padded,
 			Channels: c,
-			Dst:      at(h, raw), Bytes: at(h, pixels), Views: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
+			Dst:      at(h, raw), Bytes: at(h, pixels), Crops: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
 		h.run(p.Call())
 		got, rounded := make([]float32, len(want)), make([]float32, len(want))
 		for i := range want {

@@ -20,7 +20,7 @@ template <class T> __device__ inline float rounded_to(float v) { return to_float
 // lane hold pairs from A[g][2t], A[g+8][2t], A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and
 // C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
 // the hardware's order and rounding differ.
-template <class T> inline void mma_short(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   float A[16][16], B[16][8];
   for (int part = 0; part < 3; part++) {
     uint64_t mine = part < 2 ? a[2 * part] | (uint64_t)a[2 * part + 1] << 32 : b[0] | (uint64_t)b[1] << 32;
@@ -48,17 +48,17 @@ template <class T> inline void mma_short(float (&c)[4], const u32 (&a)[4], const
   }
 }
 #else
-template <class T> __device__ inline void mma_short(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);
+template <class T> __device__ inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);
 #if __CUDA_ARCH__ >= 800
-#define MMA_SHORT(T, type)                                                                                                               \
-  template <> __device__ inline void mma_short<T>(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {                                 \
+#define MMA_HALF(T, type)                                                                                                               \
+  template <> __device__ inline void mma_half<T>(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {                                 \
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "            \
                  "{%0, %1, %2, %3};"                                                                                                     \
                  : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                                        \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                    \
   }
-MMA_SHORT(Half, "f16")
-MMA_SHORT(Brain, "bf16")
+MMA_HALF(Half, "f16")
+MMA_HALF(BFloat, "bf16")
 #endif
 #endif
 
@@ -92,15 +92,15 @@ template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairL
 // PairTiles is the shared memory of a block. Rows of 72 avoid bank conflicts between the lanes of a
 // fragment.
 struct PairTiles {
-  u32 a[BK / 2][FAST + 8], b[BK / 2][FAST + 8];
+  u32 a[BK / 2][TC_SIDE + 8], b[BK / 2][TC_SIDE + 8];
 };
 
 // HalfEpilogue is the operation applied to a product: after() of gemm.cuh, and rounding and
 // scaling.
-struct Follow {
-  int then;
+struct HalfEpilogue {
+  int epilogue;
   float factor;
-  const float *with;
+  const float *aux;
   bool round; // round C to 16 bits: it is an activation or the gradient of one
   // divides the product by the loss scale and records non-finite numbers; null for neither
   Scaler *scaler;
@@ -109,17 +109,17 @@ struct Follow {
 // multiply_half is multiply_tf32 of gemm.cuh with factors of type T. A warp computes 16 rows of C.
 // GPUs below sm_80 multiply on their ordinary cores.
 template <class T, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply_short(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n, int k, const Follow &f) {
-  constexpr int THREADS = 2 * FAST;
+__device__ inline void multiply_half(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n, int k, const HalfEpilogue &f) {
+  constexpr int THREADS = 2 * TC_SIDE;
   auto &[ta, tb] = shared_of<PairTiles>(block);
   const u32 thread = block.thread();
-  PairLoader<T, FAST, THREADS, A_ALONG, SA> la;
-  PairLoader<T, FAST, THREADS, B_ALONG, SB> lb;
-  const int row = (int)block.y() * FAST, column = (int)block.x() * FAST;
+  PairLoader<T, TC_SIDE, THREADS, A_ALONG, SA> la;
+  PairLoader<T, TC_SIDE, THREADS, B_ALONG, SB> lb;
+  const int row = (int)block.y() * TC_SIDE, column = (int)block.x() * TC_SIDE;
   const int g = thread % WARP / 4, t = thread % 4, mine = thread / WARP * 16;
-  const bool adds = sums && block.x() == 0 && thread < FAST;
+  const bool adds = sums && block.x() == 0 && thread < TC_SIDE;
   double sum = 0.0;
-  float s[FAST / 8][4] = {};
+  float s[TC_SIDE / 8][4] = {};
   la.fetch(a, thread, row, m, 0, k);
   lb.fetch(b, thread, column, n, 0, k);
   for (int p = 0; p < k; p += BK) {
@@ -132,7 +132,7 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     for (int q = 0; q < BK / 2; q++)
 #pragma unroll
-      for (int j = 0; j < FAST / 8; j++)
+      for (int j = 0; j < TC_SIDE / 8; j++)
 #pragma unroll
         for (int r = 0; r < 4; r++) {
           const u32 u = ta[q][mine + g + r / 2 * 8], v = tb[q][8 * j + 2 * t + r % 2];
@@ -141,9 +141,9 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
 #else
     const u32 fa[4] = {ta[t][mine + g], ta[t][mine + g + 8], ta[t + 4][mine + g], ta[t + 4][mine + g + 8]};
 #pragma unroll
-    for (int j = 0; j < FAST / 8; j++) {
+    for (int j = 0; j < TC_SIDE / 8; j++) {
       const u32 fb[2] = {tb[t][8 * j + g], tb[t + 4][8 * j + g]};
-      mma_short<T>(s[j], fa, fb);
+      mma_half<T>(s[j], fa, fb);
     }
 #endif
     if (adds)
@@ -152,67 +152,67 @@ __device__ inline void multiply_short(const Block &block, const SA &a, const SB 
   const float by = f.scaler ? f.scaler->inverse : 1.0f;
   bool bad = adds && not_finite((float)sum);
 #pragma unroll
-  for (int j = 0; j < FAST / 8; j++)
+  for (int j = 0; j < TC_SIDE / 8; j++)
 #pragma unroll
     for (int r = 0; r < 4; r++) {
       const int y = row + mine + g + r / 2 * 8, x = column + 8 * j + 2 * t + r % 2;
       if (y < m && x < n) {
         const i64 at = (i64)y * n + x;
         bad = bad || not_finite(s[j][r]);
-        const float v = after(f.then, s[j][r] * by, f.with, at, x, f.factor);
+        const float v = apply_epilogue(f.epilogue, s[j][r] * by, f.aux, at, x, f.factor);
         c[at] = f.round ? rounded_to<T>(v) : v;
       }
     }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum * by;
-  if (f.scaler) tell(f.scaler, bad);
+  if (f.scaler) report_nonfinite(f.scaler, bad);
 }
 
 // HalfProduct selects a product by template arguments, as TensorCore of gemm.cuh does.
-template <class Type, bool A_ALONG, bool B_ALONG> struct Short {
+template <class Type, bool A_ALONG, bool B_ALONG> struct HalfProduct {
   typedef Type T;
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
-  template <class... Args> __device__ static void make(const Args &...args) { multiply_short<T, A_ALONG, B_ALONG>(args...); }
+  template <class... Args> __device__ static void make(const Args &...args) { multiply_half<T, A_ALONG, B_ALONG>(args...); }
 };
 
-#define FOLLOW(block) Follow{then, factor, AGENT(block, with), round != 0, scalers ? scalers[block.z()] : (Scaler *)0}
+#define EPILOGUE(block) HalfEpilogue{epilogue, factor, AGENT(block, aux), round != 0, scalers ? scalers[block.z()] : (Scaler *)0}
 
 template <class Product, class Block>
-__device__ inline void gemm_short_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
-                                     OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k, int then, float factor, int round,
+__device__ inline void gemm_half_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
+                                     OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue, float factor, int round,
                                      Scaler *const *scalers) {
   Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
-                AGENT(block, c), AGENT(block, sums), m, n, k, FOLLOW(block));
+                AGENT(block, c), AGENT(block, sums), m, n, k, EPILOGUE(block));
 }
 
 // gemm_nt_bytes_half_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
-__device__ inline void gemm_nt_bytes_short_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
-                                              OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, with), int m, int n, int k, int then,
+__device__ inline void gemm_nt_bytes_half_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
+                                              OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue,
                                               float factor, int round, Scaler *const *scalers) {
-  Product::make(block, Coded{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c), (float *)0, m,
-                n, k, FOLLOW(block));
+  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c), (float *)0, m,
+                n, k, EPILOGUE(block));
 }
 
 // gemm_tn_bytes_half_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
-__device__ inline void gemm_tn_bytes_short_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
-                                              float shift, OPERAND(float, c), OPERAND(const float, with), OPERAND(float, sums), int m, int n, int k,
-                                              int then, float factor, int round, Scaler *const *scalers) {
-  Product::make(block, Matrix{AGENT(block, a), m}, Coded{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
-                AGENT(block, sums), m, n, k, FOLLOW(block));
+__device__ inline void gemm_tn_bytes_half_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
+                                              float shift, OPERAND(float, c), OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k,
+                                              int epilogue, float factor, int round, Scaler *const *scalers) {
+  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
+                AGENT(block, sums), m, n, k, EPILOGUE(block));
 }
 
 // scale_each: multiplies the n numbers at x + z·stride, the gradient of agent z's loss, by the
 // agent's loss scale.
-BODY scale_each_of(const Block &block, float *x, i64 apart, i64 n, Scaler *const *scalers) {
+BODY scale_each_of(const Block &block, float *x, i64 stride, i64 n, Scaler *const *scalers) {
   const i64 i = block.index();
-  float *mine = x + block.z() * apart;
+  float *mine = x + block.z() * stride;
   if (i < n) mine[i] = mine[i] * scalers[block.z()]->scale;
 }
 
 // zero_if_inf_each sets the gradient of an agent to zero if its scaler has found a non-finite
 // number.
-BODY drop_each_of(const Block &block, float *const *g, Scaler *const *scalers, i64 n) {
+BODY zero_if_inf_each_of(const Block &block, float *const *g, Scaler *const *scalers, i64 n) {
   const i64 i = block.index();
   if (i < n && scalers[block.z()]->found) g[block.z()][i] = 0.0f;
 }
@@ -222,6 +222,6 @@ BODY drop_each_of(const Block &block, float *const *g, Scaler *const *scalers, i
 BODY step_each_of(const Block &block, Scaler *const *scalers, Scaler *out, int agents, float growth, float backoff, float largest, u32 interval) {
   const i64 z = block.index();
   if (z >= agents) return;
-  step_of(scalers[z], growth, backoff, largest, interval);
+  step_scale(scalers[z], growth, backoff, largest, interval);
   out[z] = *scalers[z];
 }

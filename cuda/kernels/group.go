@@ -8,40 +8,40 @@ import (
 
 const operand3 = "%[1]s_list:p %[1]s:p %[1]s_offset:l "
 
-var _ = define("fleet.cu",
+var _ = define("group.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
-	"add_decay loss:p apart:l scale:d terms:i "+decayTerms(),
+	"add_decay loss:p stride:l scale:d terms:i "+decayTerms(),
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
 	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
-	"collect out:p arena:p apart:l length:i agents:i",
+	"collect out:p arena:p stride:l length:i agents:i",
 )
 
 // Group computes the gradients of several agents of one GPU with the same small network together:
 // each kernel call of the code is one launch for all agents. Small networks are limited by
 // launches, and one agent's products fill a small part of a GPU. For each agent the results have
 // the bits of the CPU engine, unless TF32 or Half is set.
-type Fleet struct {
+type Group struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
 	// Arena is the first agent's arena; those of the others follow, Stride float32 numbers apart.
 	// Arenas is the list of all arenas.
 	Arena, Arenas Address
-	Apart         int
+	Stride        int
 	// The batch: a list of the agents' examples as numbers, or all examples as bytes; and all
 	// labels as float32, agent by agent.
 	Inputs Address
-	Bytes  *Coded
+	Bytes  *ByteInputs
 	Labels Address
 	// Scratch holds GroupScratch float64 numbers. Bad is a row counter, as in SoftmaxCrossEntropy,
 	// over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool        // products on tensor cores: faster, without the CPU's bits
-	Short        *FleetShort // computation in 16 bits; nil for float32
+	TF32         bool       // products on tensor cores: faster, without the CPU's bits
+	Half         *GroupHalf // computation in 16 bits; nil for float32
 }
 
 // GroupScratch returns the size of Group.Scratch for code and a number of agents, in float64
 // numbers.
-func FleetScratch(code *device.Code, agents int) int {
+func GroupScratch(code *device.Code, agents int) int {
 	all := 0
 	for i := range code.Calls {
 		all += agents * scratchOf(&code.Calls[i])
@@ -62,7 +62,7 @@ func scratchOf(c *device.Call) int {
 
 // Lower converts code to launches for all agents. The error names a kernel that Group does not
 // support; such code must run in a program per agent.
-func (f Fleet) Lower(code *device.Code) ([]Call, error) {
+func (f Group) Lower(code *device.Code) ([]Call, error) {
 	tasks, err := f.tasks(code)
 	var calls []Call
 	for _, t := range tasks {
@@ -81,13 +81,13 @@ type task struct {
 const scratch = ^device.Space(0)
 
 // tasks returns the calls of code in a valid order of execution.
-func (f Fleet) tasks(code *device.Code) (all []task, err error) {
+func (f Group) tasks(code *device.Code) (all []task, err error) {
 	at := 0
 	for i := 0; i < len(code.Calls); {
 		own := f
 		own.Scratch += 8 * Address(f.Agents*at)
 		c := &code.Calls[i]
-		n := decays(code, i)
+		n := countDecays(code, i)
 		var made []task
 		if n > 0 {
 			made, err = own.decay(code.Calls[i:i+2*n], at)
@@ -109,7 +109,7 @@ func (f Fleet) tasks(code *device.Code) (all []task, err error) {
 // tasksOf lowers one call, whose scratch begins at offset at. If it becomes several calls, the
 // first writes partial sums to the scratch, the second sums them to the first result, and the
 // others work on the other results.
-func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
+func (f Group) tasksOf(c *device.Call, at int) ([]task, error) {
 	made, err := f.lower(c)
 	switch {
 	case err != nil:
@@ -127,14 +127,14 @@ func (f Fleet) tasksOf(c *device.Call, at int) ([]task, error) {
 
 // products lists the calls that are a matrix product with an epilogue.
 var products = map[device.Kernel]struct {
-	form string
-	then After
+	form     string
+	epilogue GemmEpilogue
 }{
-	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasThenSigmoid}, device.LinearReLU: {"nt",
-		BiasThenReLU},
-	device.LinearGradX: {"nn", Nothing}, device.LinearGradXSigmoid: {"nn", BySigmoid}, device.LinearGradXReLU: {"nn",
-		ByReLU},
-	device.LinearGradW: {"tn", Nothing}, device.LinearGradWDecay: {"tn", AddScaled},
+	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasSigmoid}, device.LinearReLU: {"nt",
+		BiasReLU},
+	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn", SigmoidGrad}, device.LinearGradXReLU: {"nn",
+		ReLUGrad},
+	device.LinearGradW: {"tn", NoEpilogue}, device.LinearGradWDecay: {"tn", AddScaled},
 }
 
 // IsProduct reports whether Group lowers a kernel to a matrix product.
@@ -143,7 +143,7 @@ func IsProduct(k device.Kernel) bool {
 	return ok
 }
 
-func (f Fleet) lower(c *device.Call) ([]Call, error) {
+func (f Group) lower(c *device.Call) ([]Call, error) {
 	if _, ok := products[c.Kernel]; ok {
 		return f.product(c)
 	}
@@ -161,7 +161,7 @@ func (f Fleet) lower(c *device.Call) ([]Call, error) {
 }
 
 // operands locates the operands of calls.
-func (f Fleet) operands(refs ...device.Ref) ([]Operand, error) {
+func (f Group) operands(refs ...device.Ref) ([]Operand, error) {
 	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas,
 		device.Input: f.Inputs}
 	all := make([]Operand, len(refs))
@@ -175,7 +175,7 @@ func (f Fleet) operands(refs ...device.Ref) ([]Operand, error) {
 	return all, nil
 }
 
-func (f Fleet) product(c *device.Call) ([]Call, error) {
+func (f Group) product(c *device.Call) ([]Call, error) {
 	in, err := f.operands(c.In...)
 	if err != nil {
 		return nil, err
@@ -186,11 +186,11 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 	}
 	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
 	kind := products[c.Kernel]
-	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Then: kind.then, Factor: float32(c.Attr), TF32: f.TF32}
+	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr), TF32: f.TF32}
 	if len(in) > 2 {
-		g.With = in[2]
+		g.Aux = in[2]
 	}
-	coded := c.In[0].Space == device.Input && f.Bytes != nil
+	byteInputs := c.In[0].Space == device.Input && f.Bytes != nil
 	switch kind.form {
 	case "nt":
 		g.M, g.N, g.K, g.A, g.B = m, n, k, in[0], in[1]
@@ -199,13 +199,13 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 	case "tn":
 		g.M, g.N, g.K, g.A, g.B, g.Sums = n, k, m, in[1], in[0], out[1]
 	}
-	if coded {
+	if byteInputs {
 		if c.In[0].Off != 0 || kind.form == "nn" {
 			return nil, fmt.Errorf("operand %s: a part of examples that are bytes", c.In[0])
 		}
 		g.Bytes = f.Bytes
 	}
-	if s := f.Short; s != nil {
+	if s := f.Half; s != nil {
 		g.Element, g.Round = s.Element, s.Rounded[c]
 		if s.Scaling != nil && kind.form == "tn" {
 			g.Scalers = s.Scaling.Scalers
@@ -215,14 +215,14 @@ func (f Fleet) product(c *device.Call) ([]Call, error) {
 }
 
 // inArena returns the address of an operand in the first agent's arena.
-func (f Fleet) inArena(r device.Ref) (Address, error) {
+func (f Group) inArena(r device.Ref) (Address, error) {
 	if r.Space != device.Arena {
 		return 0, fmt.Errorf("operand %s: want one in the arena", r)
 	}
 	return f.Arena + 4*Address(r.Off), nil
 }
 
-func (f Fleet) loss(c *device.Call) ([]Call, error) {
+func (f Group) loss(c *device.Call) ([]Call, error) {
 	if want := (device.Ref{Space: device.Labels, Len: c.Dims[0]}); c.In[1] != want {
 		return nil, fmt.Errorf("operand %s: want %s", c.In[1], want)
 	}
@@ -234,12 +234,12 @@ func (f Fleet) loss(c *device.Call) ([]Call, error) {
 		}
 	}
 	// The kernel requires logits and gradients in one arena per agent.
-	calls := softmaxCrossEntropies(f.Agents, f.Apart, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0],
+	calls := softmaxCrossEntropies(f.Agents, f.Stride, at[0], at[1], at[2], f.Labels, f.Scratch, f.Bad, c.Dims[0],
 		c.Dims[1], c.Attr)
 	return append(calls, f.scaleLoss(at[1], c.Dims[0]*c.Dims[1])...), nil
 }
 
-func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
+func (f Group) halfSquare(c *device.Call) ([]Call, error) {
 	squares, err := f.squares(c)
 	if err != nil {
 		return nil, err
@@ -249,12 +249,12 @@ func (f Fleet) halfSquare(c *device.Call) ([]Call, error) {
 		return nil, err
 	}
 	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, scratchOf(c), c.Attr/2,
-		f.Apart)
+		f.Stride)
 	return []Call{squares, sum}, nil
 }
 
 // squares computes the sums of squares of a HalfSquare's blocks into the scratch.
-func (f Fleet) squares(c *device.Call) (Call, error) {
+func (f Group) squares(c *device.Call) (Call, error) {
 	in, err := f.operands(c.In...)
 	if err != nil {
 		return Call{}, err
@@ -264,7 +264,7 @@ func (f Fleet) squares(c *device.Call) (Call, error) {
 	return call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]), nil
 }
 
-func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
+func (f Group) addScaled(c *device.Call, factor float32) ([]Call, error) {
 	o, err := f.operands(c.Out[0], c.In[0], c.In[1])
 	if err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func (f Fleet) addScaled(c *device.Call, factor float32) ([]Call, error) {
 
 // UpdateEach is Update for all agents. Their vectors of n numbers are listed in device memory:
 // Params and Grads of the Group, lambdas, and momenta, or 0 for none.
-func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
+func (f Group) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
 	l := over(n)
 	l.Grid[2] = uint32(f.Agents)
 	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
@@ -285,6 +285,6 @@ func (f Fleet) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int)
 
 // Collect copies length numbers from each of several arenas, stride numbers apart, to consecutive
 // places.
-func Collect(out, arenas Address, apart, length, agents int) Call {
-	return call("collect", over(agents*length), out, arenas, apart, length, agents)
+func Collect(out, arenas Address, stride, length, agents int) Call {
+	return call("collect", over(agents*length), out, arenas, stride, length, agents)
 }

@@ -5,50 +5,50 @@ import (
 	"math"
 )
 
-var _ = define("listed.cu",
+var _ = define("multitensor.cu",
 	"move_averages buffers:p arena:p momentum:p list:p",
 	"sum_squares part:p params:p list:p pieces:i",
 	"add_penalties out:p start:p part:p list:p penalties:i",
 )
 
-var _ = defineEach("listed.cu", allElements,
-	"end_gradient_%s grads:p arena:p params:p list:p scaler:p",
+var _ = defineEach("multitensor.cu", allElements,
+	"finish_gradient_%s grads:p arena:p params:p list:p scaler:p",
 )
 
 // Source says where a piece of a gradient is computed.
 type Source int32
 
 const (
-	InPlace Source = iota // in the gradient vector
-	Whole                 // in the arena, as float32
-	Short                 // in the arena, in 16 bits
+	InPlace     Source = iota // in the gradient vector
+	FromFloat32               // in the arena, as float32
+	FromHalf                  // in the arena, in 16 bits
 )
 
 // GradPiece is a piece of the gradient for FinishGradient: N numbers at To, from rows of C numbers
 // padded to Padded, starting at From, in numbers of the source. Decay times the parameters from
 // Weights on is added, unless Weights is negative. Scaled says that the source is multiplied by the
 // loss scale.
-type Ending struct {
+type GradPiece struct {
 	Source            Source
 	From, To, Weights int
-	N, C, Room        int
+	N, C, Padded      int
 	Scaled            bool
 	Decay             float32
 }
 
 // maxGradPiece is about the number of numbers of a gradient that a block handles.
-const mostEnding = 8192
+const maxGradPiece = 8192
 
 // Split divides a piece into pieces of whole rows, one per block.
-func (s Ending) Split() []Ending {
-	each := max(1, mostEnding/s.C) * s.C
+func (s GradPiece) Split() []GradPiece {
+	each := max(1, maxGradPiece/s.C) * s.C
 	if s.C == 1 { // contiguous
-		each = mostEnding
+		each = maxGradPiece
 	}
-	var all []Ending
+	var all []GradPiece
 	for at := 0; at < s.N; at += each {
 		piece := s
-		piece.From, piece.To, piece.N = s.From+at/s.C*s.Room, s.To+at, min(each, s.N-at)
+		piece.From, piece.To, piece.N = s.From+at/s.C*s.Padded, s.To+at, min(each, s.N-at)
 		if s.Weights >= 0 {
 			piece.Weights += at
 		}
@@ -58,7 +58,7 @@ func (s Ending) Split() []Ending {
 }
 
 // AppendTo appends the piece in the layout of device memory.
-func (s Ending) AppendTo(b []byte) []byte {
+func (s GradPiece) AppendTo(b []byte) []byte {
 	scaled := 0
 	if s.Scaled {
 		scaled = 1
@@ -66,7 +66,7 @@ func (s Ending) AppendTo(b []byte) []byte {
 	for _, v := range []int{s.From, s.To, s.Weights} {
 		b = binary.LittleEndian.AppendUint64(b, uint64(v))
 	}
-	for _, v := range []int{s.N, s.C, s.Room, int(s.Source), scaled} {
+	for _, v := range []int{s.N, s.C, s.Padded, int(s.Source), scaled} {
 		b = binary.LittleEndian.AppendUint32(b, uint32(v))
 	}
 	return binary.LittleEndian.AppendUint32(b, math.Float32bits(s.Decay))
@@ -74,8 +74,8 @@ func (s Ending) AppendTo(b []byte) []byte {
 
 // FinishGradient brings the count pieces of a list to their final form. If scaler is not 0, scaled
 // pieces are divided by its scale, and it records non-finite numbers.
-func EndGradient(e Element, grads, arena, params, list, scaler Address, count int) Call {
-	return call(e.name("end_gradient"), blocks(count*threads, threads), grads, arena, params, list, scaler)
+func FinishGradient(e Element, grads, arena, params, list, scaler Address, count int) Call {
+	return call(e.name("finish_gradient"), blocks(count*threads, threads), grads, arena, params, list, scaler)
 }
 
 // Move is a buffer of N numbers whose moving average MoveAverages updates with A·x. x lies in the
@@ -112,7 +112,7 @@ type Penalties struct {
 }
 
 // NewPenalties builds the list.
-func PenaltiesOf(all []Penalty) Penalties {
+func NewPenalties(all []Penalty) Penalties {
 	p := Penalties{counts: len(all)}
 	var terms []byte
 	for _, s := range all {

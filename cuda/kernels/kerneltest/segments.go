@@ -19,14 +19,14 @@ func normals(name string, n int) []float32 {
 
 // stretches rounds tensors of a vector to 16 bits, one of them long and one with room for a fourth
 // channel, and takes the fourth away again.
-func stretches(b *bench) {
+func segments(b *fixture) {
 	const long, rows = 20001, 5003
 	src := normals("stretches", long+3+3*rows)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		var table []byte
 		count := 0
-		for _, s := range []kernels.Stretch{{From: 0, To: 128, N: long, C: 1, Room: 1},
-			{From: long + 3, To: 128 + long + 7, N: 3 * rows, C: 3, Room: 4}} {
+		for _, s := range []kernels.Segment{{From: 0, To: 128, N: long, C: 1, Padded: 1},
+			{From: long + 3, To: 128 + long + 7, N: 3 * rows, C: 3, Padded: 4}} {
 			for _, piece := range s.Split() {
 				table = piece.AppendTo(table)
 				count++
@@ -46,7 +46,7 @@ func stretches(b *bench) {
 			copy(want[2*(padded+i):], store(e, v))
 		}
 		numbers := at(b, src)
-		b.run(kernels.NarrowStretches(e, at(b, dst), numbers, at(b, table), count),
+		b.run(kernels.NarrowSegments(e, at(b, dst), numbers, at(b, table), count),
 			kernels.Pad(e, at(b, pad), numbers+4*(long+3), rows, 3, 4),
 			kernels.Crop(e, at(b, crop), at(b, pad), rows, 3, 4))
 		if !bytes.Equal(dst, want) || !bytes.Equal(pad, want[2*padded:][:8*rows]) {
@@ -63,7 +63,7 @@ func stretches(b *bench) {
 
 // unscales divides gradients by the loss scale, finds the one that is not finite, and drops all of
 // them then; and adds a decay that lacks the scale.
-func unscales(b *bench) {
+func unscales(b *fixture) {
 	const n = 1031
 	for _, bad := range []int{-1, 0, n - 1, 512} {
 		g, decay := normals("gradient", n), normals("decay", n)
@@ -77,9 +77,9 @@ func unscales(b *bench) {
 		}
 		scaler := kernels.Scaler{Scale: 1024}.Bytes()
 		scale, to := at(b, scaler), at(b, g)
-		list := kernels.Ending{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Room: 1, Scaled: true}.AppendTo(nil)
-		b.run(kernels.Mix(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.EndGradient(kernels.F16, to, 0, 0,
-			at(b, list), scale, 1), kernels.Drop(to, scale, n))
+		list := kernels.GradPiece{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Padded: 1, Scaled: true}.AppendTo(nil)
+		b.run(kernels.ScaledSum(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.FinishGradient(kernels.F16, to, 0, 0,
+			at(b, list), scale, 1), kernels.ZeroIfInf(to, scale, n))
 		found := kernels.ReadScaler(scaler).Found
 		if found != (bad >= 0) {
 			b.Errorf("number %d is infinite: found %v", bad, found)

@@ -6,27 +6,27 @@ import (
 	"strings"
 )
 
-var _ = define("march.cu", "march room:p list:p words:u control:u count:p")
+var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command_words:u count:p")
 
 // MegakernelThreads is the number of threads per block of the megakernel: MEGAKERNEL_THREADS of
 // megakernel.cu.
-const MarchThreads = 256
+const MegakernelThreads = 256
 
 const (
-	marchControl = 1536 // MAX_COMMAND_WORDS of megakernel.cu
-	marchSlice   = 4608 // SHARED_SLICE of megakernel.cu
-	marchShared  = 8*marchControl + MarchThreads/64*marchSlice
+	maxCommandWords  = 1536 // MAX_COMMAND_WORDS of megakernel.cu
+	sharedSlice      = 4608 // SHARED_SLICE of megakernel.cu
+	megakernelShared = 8*maxCommandWords + MegakernelThreads/64*sharedSlice
 )
 
 // megakernelCommand is a kernel that the megakernel can run: its threads per block, and its body.
-type step struct {
+type megakernelCommand struct {
 	kernel  string
 	threads uint32
 	body    string // %s stands for the block type
 }
 
 // megakernelCommands lists them. megakernel.cu refers to them by index.
-var steps = []step{
+var megakernelCommands = []megakernelCommand{
 	{"copy_words", 256, "copy_words_of<%s>"},
 	{"fill", 256, "fill_of<%s>"},
 	{"combine1", 256, "combine1_of<%s>"},
@@ -51,75 +51,75 @@ var steps = []step{
 	{"gemm_tn_32", 64, "gemm_of<SmallTN, %s>"},
 	{"gemm_nt_bytes", 64, "gemm_nt_bytes_of<SmallNT, %s>"},
 	{"gemm_tn_bytes", 64, "gemm_tn_bytes_of<SmallTN, %s>"},
-	{"gemm_nt_tf32", 128, "gemm_of<FastNT, %s>"},
-	{"gemm_nn_tf32", 128, "gemm_of<FastNN, %s>"},
-	{"gemm_tn_tf32", 128, "gemm_of<FastTN, %s>"},
-	{"gemm_nt_bytes_tf32", 128, "gemm_nt_bytes_of<FastNT, %s>"},
-	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<FastTN, %s>"},
+	{"gemm_nt_tf32", 128, "gemm_of<TensorCoreNT, %s>"},
+	{"gemm_nn_tf32", 128, "gemm_of<TensorCoreNN, %s>"},
+	{"gemm_tn_tf32", 128, "gemm_of<TensorCoreTN, %s>"},
+	{"gemm_nt_bytes_tf32", 128, "gemm_nt_bytes_of<TensorCoreNT, %s>"},
+	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
 }
 
 // Stores the numbers of the commands once all kernels are in the table.
 func init() {
-	for i, s := range steps {
+	for i, s := range megakernelCommands {
 		k := table[s.kernel]
 		if k == nil {
-			panic("kernels: there is no kernel " + s.kernel + " to march")
+			panic("kernels: there is no kernel " + s.kernel + " for the megakernel")
 		}
-		k.step = i + 1
+		k.command = i + 1
 	}
 }
 
 // commandsHeader returns the generated header of megakernel.cu.
-func stepsHeader() string {
+func commandsHeader() string {
 	var s strings.Builder
-	s.WriteString("#define MARCH_STEPS")
-	for i, x := range steps {
-		fmt.Fprintf(&s, " \\\n  STEP(%d, "+x.body+")", i, fmt.Sprintf("Marching<%d>", x.threads))
+	s.WriteString("#define MEGAKERNEL_COMMANDS")
+	for i, x := range megakernelCommands {
+		fmt.Fprintf(&s, " \\\n  COMMAND(%d, "+x.body+")", i, fmt.Sprintf("VirtualBlock<%d>", x.threads))
 	}
 	return s.String() + "\n"
 }
 
 // Listable reports whether a call can be added to a CommandList.
-func (c Call) Marches() bool {
-	n := c.Kernel.step
-	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{steps[n-1].threads, 1, 1}
+func (c Call) Listable() bool {
+	n := c.Kernel.command
+	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{megakernelCommands[n-1].threads, 1, 1}
 }
 
 // CommandList is a list of kernel calls that the megakernel runs in one launch, phase by phase; the
 // calls of a phase run at the same time. Data that arguments point to can be sent with the list. A
 // CommandList is written to host memory that the GPU reads, and can be reused.
-type March struct {
-	room   Address // address of the copy on the GPU
-	buffer []byte
-	data   int // bytes of data at the start of the buffer
-	phases [][]marching
-	steps  int
-	args   int
+type CommandList struct {
+	deviceList Address // address of the copy on the GPU
+	buffer     []byte
+	data       int // bytes of data at the start of the buffer
+	phases     [][]listedCall
+	count      int
+	args       int
 }
 
 // listedCall is a call with the address of its data.
-type marching struct {
+type listedCall struct {
 	Call
 	data Address
 }
 
 // DataBase is a placeholder for the address of a call's data before it is known: see AddWithData.
 // Addresses in the next 2³² bytes refer to data. No real address or other argument has these bits.
-const Nowhere Address = 0x7ff1 << 48
+const DataBase Address = 0x7ff1 << 48
 
 // arg returns an argument with the data's address filled in.
-func (c *marching) arg(i int) uint64 {
-	if v := c.Args[i]; v-uint64(Nowhere) >= 1<<32 {
+func (c *listedCall) arg(i int) uint64 {
+	if v := c.Args[i]; v-uint64(DataBase) >= 1<<32 {
 		return v
 	}
-	return c.Args[i] - uint64(Nowhere) + uint64(c.data)
+	return c.Args[i] - uint64(DataBase) + uint64(c.data)
 }
 
 // Reset empties the list. It will be written to buffer and copied to the same number of bytes at
 // deviceList. Both must be aligned to 16 bytes.
-func (m *March) Begin(room Address, buffer []byte) {
-	m.room, m.buffer = room, buffer
-	m.data, m.steps, m.args = 0, 0, 0
+func (m *CommandList) Reset(deviceList Address, buffer []byte) {
+	m.deviceList, m.buffer = deviceList, buffer
+	m.data, m.count, m.args = 0, 0, 0
 	for i := range m.phases {
 		clear(m.phases[i])
 		m.phases[i] = m.phases[i][:0]
@@ -128,16 +128,16 @@ func (m *March) Begin(room Address, buffer []byte) {
 }
 
 // Len returns the number of calls.
-func (m *March) Steps() int { return m.steps }
+func (m *CommandList) Len() int { return m.count }
 
 // HasData reports whether data is sent with the calls.
-func (m *March) Bare() bool { return m.data == 0 }
+func (m *CommandList) HasData() bool { return m.data != 0 }
 
 // Phases returns the number of phases.
-func (m *March) Phases() int { return len(m.phases) }
+func (m *CommandList) Phases() int { return len(m.phases) }
 
 // Calls returns the calls of all phases in order, for separate launches.
-func (m *March) All() []Call {
+func (m *CommandList) Calls() []Call {
 	var all []Call
 	for _, calls := range m.phases {
 		for k := range calls {
@@ -153,39 +153,39 @@ func (m *March) All() []Call {
 }
 
 // align16 rounds a number of bytes up to the unit that is copied.
-func even(bytes int) int { return (bytes + 15) &^ 15 }
+func align16(bytes int) int { return (bytes + 15) &^ 15 }
 
 // commandBytes returns the size of phases, commands and arguments.
-func (m *March) control(phases, steps, args int) int {
-	return even(8*(1+(phases+1)/2) + stepBytes*steps + 8*args)
+func (m *CommandList) commandBytes(phases, calls, args int) int {
+	return align16(8*(1+(phases+1)/2) + commandSize*calls + 8*args)
 }
 
 // commandSize is the size of a Command of megakernel.cu.
-const stepBytes = 24
+const commandSize = 24
 
 // Fits reports whether the buffer can hold more commands with a number of arguments, in phases
 // before limit, and more bytes of data.
-func (m *March) Fits(limit, steps, args, data int) bool {
-	return m.data+even(data)+m.control(max(limit, len(m.phases)), m.steps+steps, m.args+args) <= len(m.buffer)
+func (m *CommandList) Fits(limit, calls, args, data int) bool {
+	return m.data+align16(data)+m.commandBytes(max(limit, len(m.phases)), m.count+calls, m.args+args) <= len(m.buffer)
 }
 
 // Data reserves bytes of data and returns the host memory to write and its address on the GPU.
 // There must be space: see Fits.
-func (m *March) Data(bytes int) ([]byte, Address) {
+func (m *CommandList) Data(bytes int) ([]byte, Address) {
 	at := m.data
-	m.data += even(bytes)
-	return m.buffer[at : at+bytes], m.room + Address(at)
+	m.data += align16(bytes)
+	return m.buffer[at : at+bytes], m.deviceList + Address(at)
 }
 
 // Add adds a call to a phase, counted from 0. There must be space: see Fits. It panics if the call
 // is not Listable. The arguments must not change afterwards.
-func (m *March) Add(phase int, c Call) { m.AddWith(phase, c, 0) }
+func (m *CommandList) Add(phase int, c Call) { m.AddWithData(phase, c, 0) }
 
 // AddWithData is Add for a call whose arguments contain addresses from DataBase on. They are
 // replaced by addresses from data on.
-func (m *March) AddWith(phase int, c Call, data Address) {
-	if !c.Marches() {
-		panic(fmt.Sprintf("kernels: %s with blocks %v is no step of a march", c.Kernel.Name, c.Block))
+func (m *CommandList) AddWithData(phase int, c Call, data Address) {
+	if !c.Listable() {
+		panic(fmt.Sprintf("kernels: %s aux blocks %v is not a command of the megakernel", c.Kernel.Name, c.Block))
 	}
 	if c.Empty() {
 		return
@@ -197,26 +197,28 @@ func (m *March) AddWith(phase int, c Call, data Address) {
 			m.phases = append(m.phases, nil)
 		}
 	}
-	m.phases[phase] = append(m.phases[phase], marching{c, data})
-	m.steps++
+	m.phases[phase] = append(m.phases[phase], listedCall{c, data})
+	m.count++
 	m.args += len(c.Args)
 }
 
 // Call writes the list and returns the launch of the megakernel with a number of blocks. list is
 // the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
-func (m *March) Call(list, count Address, blocks int) Call {
-	size := m.control(len(m.phases), m.steps, m.args)
+func (m *CommandList) Call(list, count Address, blocks int) Call {
+	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data : m.data+size])
-	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MarchThreads, 1, 1}, Shared: marchShared,
-		Together: true}
-	return call("march", l, m.room, list, (m.data+size)/8, size/8, count)
+	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1}, Shared: megakernelShared,
+		Cooperative: true}
+	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
 }
 
 // Bytes returns the part of the buffer that the GPU copies, once Call has written it.
-func (m *March) Bytes() []byte { return m.buffer[:m.data+m.control(len(m.phases), m.steps, m.args)] }
+func (m *CommandList) Bytes() []byte {
+	return m.buffer[:m.data+m.commandBytes(len(m.phases), m.count, m.args)]
+}
 
 // write writes phases, commands and arguments.
-func (m *March) write(b []byte) {
+func (m *CommandList) write(b []byte) {
 	order := binary.LittleEndian
 	order.PutUint64(b, uint64(len(m.phases)))
 	end, at := 0, 8*(1+(len(m.phases)+1)/2)
@@ -224,20 +226,20 @@ func (m *March) write(b []byte) {
 		end += len(calls)
 		order.PutUint32(b[8+4*i:], uint32(end))
 	}
-	args := at + stepBytes*m.steps
+	args := at + commandSize*m.count
 	for _, calls := range m.phases {
 		first := uint32(0)
 		for k := range calls {
 			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
-			for i, v := range [...]uint32{uint32(c.Kernel.step - 1), blocks, first, c.Grid[0], c.Grid[1],
+			for i, v := range [...]uint32{uint32(c.Kernel.command - 1), blocks, first, c.Grid[0], c.Grid[1],
 				uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}
 			for i := range c.Args {
 				order.PutUint64(b[args+8*i:], c.arg(i))
 			}
-			at, args, first = at+stepBytes, args+8*len(c.Args), first+blocks
+			at, args, first = at+commandSize, args+8*len(c.Args), first+blocks
 		}
 	}
 }

@@ -7,16 +7,16 @@ import (
 
 // hotKernels are the kernels that agents call many times per iteration. Their calls avoid the
 // lookup by name and the conversion of arguments.
-var often struct{ gather, scatterAdd, addDiff *Kernel }
+var hotKernels struct{ gather, scatterAdd, addDiff *Kernel }
 
 func init() {
-	often.gather, often.scatterAdd, often.addDiff = table["gather"], table["scatter_add"], table["add_diff"]
+	hotKernels.gather, hotKernels.scatterAdd, hotKernels.addDiff = table["gather"], table["scatter_add"], table["add_diff"]
 }
 
 // call returns a call with encoded arguments.
 func (k *Kernel) call(l Launch, args ...uint64) Call {
 	if len(args) != len(k.Params) {
-		panic(fmt.Sprintf("kernels: %s called with %d arguments", k.Name, len(args)))
+		panic(fmt.Sprintf("kernels: %s called aux %d arguments", k.Name, len(args)))
 	}
 	return Call{Kernel: k, Launch: l, Args: args}
 }
@@ -26,19 +26,19 @@ func coefficient(a float32) uint64 { return uint64(math.Float32bits(a)) }
 
 // Gather is device.Device.Gather with k uint32 coordinates.
 func Gather(dst, src, idx Address, k int) Call {
-	return often.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
+	return hotKernels.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
 }
 
 // ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all
 // coordinates.
 func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
-	return often.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
+	return hotKernels.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
 }
 
 // AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all
 // coordinates.
 func AddDiff(own, other, idx Address, k int, to ...Term) Call {
 	t := two("AddDiff", to)
-	return often.addDiff.call(over(k), uint64(own), uint64(other), uint64(idx), uint64(k),
+	return hotKernels.addDiff.call(over(k), uint64(own), uint64(other), uint64(idx), uint64(k),
 		uint64(t[0].V), coefficient(t[0].A), uint64(t[1].V), coefficient(t[1].A))
 }
