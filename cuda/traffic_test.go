@@ -176,16 +176,16 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 		return size*matrix*there("x", "y", "z") + packs*there("mask")
 	case "norm_grad_sums":
 		y := 0
-		if arg["gate"] == 1 {
+		if arg["relu_mask"] == 1 {
 			y = 1
 		}
 		return size*matrix*(there("x", "dy", "other", "dz")+y) + packs*there("mask")
 	case "norm_grad_apply":
 		moved := size * matrix * 3
-		if arg["gate"] == 1 {
+		if arg["relu_mask"] == 1 {
 			moved += size * matrix
 		}
-		if arg["gate"] == 2 {
+		if arg["relu_mask"] == 2 {
 			moved += packs
 		}
 		return moved
@@ -199,12 +199,12 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	case "narrow", "widen":
 		return 6 * n
 	case "pad":
-		return arg["rows"] * (4*arg["c"] + 2*arg["room"])
+		return arg["rows"] * (4*arg["c"] + 2*arg["padded"])
 	case "crop":
-		return arg["rows"] * (2*arg["room"] + 4*arg["c"])
-	case "weigh":
+		return arg["rows"] * (2*arg["padded"] + 4*arg["c"])
+	case "weighted_sum":
 		return size * n * there("a", "b", "y")
-	case "add", "mix", "combine":
+	case "add", "scaled_sum", "combine":
 		return 12 * n
 	}
 	return 4 * n

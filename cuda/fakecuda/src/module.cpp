@@ -139,7 +139,7 @@ API cuModuleGetFunction(CUfunction *out, CUmodule handle, const char *name) {
   REQUIRE(m, CUDA_ERROR_INVALID_HANDLE);
   auto kinds = symbol<const char *(*)()>(m->library, "kinds_", name);
   auto run = symbol<const char *(*)(const unsigned *, uint64_t, void **)>(m->library, "launch_", name);
-  auto together = symbol<const char *(*)(const unsigned *, uint64_t, void **)>(m->library, "together_", name);
+  auto together = symbol<const char *(*)(const unsigned *, uint64_t, void **)>(m->library, "cooperative_", name);
   REQUIRE(kinds && run, CUDA_ERROR_NOT_FOUND);
   auto bound = symbol<unsigned (*)()>(m->library, "bound_", name);
   *out = (CUfunction)machine().functions.add(new Function{m, name, kinds(), run, together, bound ? bound() : 0});

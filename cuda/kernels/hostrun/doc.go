@@ -1,15 +1,15 @@
-// Package hostrun runs the kernels of fspda/cuda/kernels on the host, from the very source that a
-// GPU gets. It needs a C++ compiler and is there for tests: of the kernels, and of what launches
-// them.
+// Package hostrun runs the kernels of fspda/cuda/kernels on the host, from the same source that is
+// compiled for GPUs. It needs a C++ compiler and is used by tests: of the kernels, and of the code
+// that launches them.
 //
-// [Open] builds all units with host.h before them to a shared library, once for each content of the
-// sources, and opens it; [Library.Launch] runs a call in the memory of the program. The threads of
-// a block are fibres that take turns at barriers and warp operations, so these work as on a GPU,
-// and one that not all threads reach is an error.
+// [Open] compiles all units, with host.h included first, to a shared library, caches it by the
+// content of the sources, and opens it. [Library.Launch] runs a call in the memory of the program.
+// The threads of a block are fibres that switch at barriers and warp operations. These work as on a
+// GPU, and a barrier that not all threads reach is an error.
 //
-// Threads run in a drawn order between two barriers, and so do blocks ([OrderVariable]): a kernel
-// that lacks a barrier, or relies on the order of blocks, gives other bits in another order. Shared
-// memory holds NaN when a block begins. With [CheckedVariable] the compiler's checks find addresses
-// that are not aligned for what is read there. What is not found are races that no order of whole
-// stretches between barriers shows.
+// Between two barriers, threads run in a random order, and so do blocks ([OrderVariable]): a kernel
+// that lacks a barrier, or relies on the order of blocks, gives different results in different
+// orders. Shared memory holds NaN when a block begins. With [CheckedVariable] the compiler's
+// sanitizers find misaligned accesses. Races that no order of whole intervals between barriers shows
+// are not found.
 package hostrun

@@ -1,9 +1,11 @@
-// CUDA C++ for a C++ compiler: enough of the language for the units of fspda/cuda/kernels, so that their very source runs on the host.
+// CUDA C++ for a C++ compiler: enough of the language to compile the units of fspda/cuda/kernels
+// for the host.
 //
-// A block's threads are fibres on stacks of their own, which take turns at barriers and warp operations; one thread of the system runs
-// them all, block after block, or all blocks in turns where they wait for each other. So barriers, shuffles and ballots do what they do on a GPU, and a barrier that not all
-// threads reach is found and reported. What is not modelled: races between blocks or warps, memory order, and arithmetic that a GPU does
-// in another way (none is used: products and sums are IEEE's, with fma only where written).
+// The threads of a block are fibres with stacks of their own, which switch at barriers and warp
+// operations. One system thread runs them all, block after block, or all blocks in turns in a
+// cooperative launch. So barriers, shuffles and ballots work as on a GPU, and a barrier that not
+// all threads reach is reported. Not modelled: races between blocks or warps, memory order, and
+// non-IEEE arithmetic of GPUs, which the kernels do not use (fma only where written).
 #pragma once
 #define FSPDA_HOST 1
 
@@ -20,7 +22,8 @@
 #define __constant__ static const
 #define __shared__ static
 #define __forceinline__ inline
-// A kernel with launch bounds lies in a section that is named for them, so that bound_ below can tell.
+// A kernel with launch bounds is placed in a section named after them, so that bound_of can look
+// them up.
 #define __launch_bounds__(...) HOST_BOUNDS_(__VA_ARGS__, 0)
 #define HOST_BOUNDS_(threads, ...) HOST_BOUNDS(threads)
 #define HOST_BOUNDS(threads) __attribute__((section("host_bounds_" #threads)))
@@ -34,17 +37,18 @@ struct dim3 {
 };
 HOST_STATE static dim3 gridDim, blockDim, blockIdx, threadIdx;
 
-// The bounds of all variables of the library that begin as zeros, by the linker: those are __shared__, for the host's own are HOST_STATE.
+// Start and end of all zero-initialised variables of the library, defined by the linker: the
+// __shared__ variables, since the host's own are HOST_STATE.
 extern "C" __attribute__((visibility("hidden"))) char __bss_start[], _end[];
 
-// The bounds of the sections of kernels of so many threads.
+// Start and end of the sections of kernels by launch bound.
 #define HOST_EACH_BOUND(V) V(32) V(64) V(96) V(128) V(192) V(256) V(320) V(384) V(512) V(768) V(1024)
 #define HOST_SECTION(n) extern "C" __attribute__((weak, visibility("hidden"))) char __start_host_bounds_##n[], __stop_host_bounds_##n[];
 HOST_EACH_BOUND(HOST_SECTION)
 
 namespace host {
 
-// bound_of is how many threads a block of a kernel may have; 0 where it does not say.
+// bound_of returns the launch bound of a kernel, or 0 if it has none.
 inline unsigned bound_of(const void *kernel) {
 #define HOST_IN_SECTION(n)                                                                                                                \
   if (kernel >= __start_host_bounds_##n && kernel < __stop_host_bounds_##n) return n;
@@ -59,25 +63,28 @@ enum State { fresh, running, waiting, looking, done };
 
 struct Fibre {
   State state;
-  bool ready; // its stack has the loop of start, which waits for the next block
+  bool ready; // its stack runs the loop of start, which waits for the next block
   ucontext_t entry;
   jmp_buf at;
   char *stack;
   unsigned x, y, z;
-  // What it waits for: lanes of its warp, or so many threads at a barrier of the block, 0 for all that there are.
+  // What it waits for: lanes of its warp, or a number of threads at a barrier of the block, 0 for
+  // all.
   bool in_warp;
   int barrier, expected;
-  uint64_t value;   // what it brings to a warp operation
-  unsigned long round; // of its warp operations
+  uint64_t value; // its value in a warp operation
+  unsigned long round; // number of warp operations so far
 };
 
-// Warp is where lanes meet. Two rounds take turns, so that a lane may bring its next value before another has read the last ones.
+// Warp is the exchange of a warp operation. Two rounds alternate, so that a lane can store its next
+// value before another has read the last ones.
 struct Warp {
   uint64_t value[2][32];
   unsigned arrived[2];
 };
 
-// Block is threads that are alive at the same time. Most launches use one for all of theirs, one after the other; where blocks wait for each other, each has its own.
+// Block is the threads of a block. Most launches reuse one for all blocks in turn; in a cooperative
+// launch each block has its own.
 struct Block {
   Fibre fibre[most_threads];
   Warp warp[most_warps];
@@ -88,7 +95,7 @@ struct Block {
 HOST_STATE static Block *blocks[most_blocks], *here;
 HOST_STATE static int threads, current;
 HOST_STATE static jmp_buf scheduler;
-HOST_STATE static unsigned char *shared; // of the block that runs
+HOST_STATE static unsigned char *shared; // of the running block
 HOST_STATE static void (*body)(void **);
 HOST_STATE static void **arguments;
 HOST_STATE static const char *failure;
@@ -98,7 +105,7 @@ inline void leave(State s) {
   if (!_setjmp(here->fibre[current].at)) _longjmp(scheduler, 1);
 }
 
-// start runs one thread after the other, of all blocks of all launches to come.
+// start runs one thread after the other, for all blocks of all later launches.
 inline void start() {
   for (;;) {
     body(arguments);
@@ -126,21 +133,21 @@ inline void resume(Block &b, int t) {
   setcontext(&f.entry);
 }
 
-// lanes are the lanes of warp w that are threads of the block.
+// lanes returns the lanes of warp w that are threads of the block.
 inline unsigned lanes(int w) {
   int n = threads - 32 * w;
   return n >= 32 ? 0xffffffffu : (1u << n) - 1;
 }
 
-// release lets go the threads of a block that wait at a barrier where all have come for whom it is. Threads that have ended do not hold up others
-// at the barrier of all.
+// release resumes the threads of a block that wait at a complete barrier. Threads that have ended
+// do not count at the barrier for all.
 inline bool release(Block &b) {
   int there[most_barriers] = {}, wanted[most_barriers] = {}, alive = 0;
   for (int t = 0; t < threads; t++) {
     Fibre &f = b.fibre[t];
     alive += f.state != done;
     if (f.state != waiting || f.in_warp) continue;
-    if (there[f.barrier]++ && wanted[f.barrier] != f.expected) failure = "threads wait at one barrier for different numbers of them";
+    if (there[f.barrier]++ && wanted[f.barrier] != f.expected) failure = "threads wait at the same barrier for different numbers of threads";
     wanted[f.barrier] = f.expected;
   }
   bool some = false;
@@ -153,20 +160,21 @@ inline bool release(Block &b) {
   return some && !failure;
 }
 
-// abandon forgets all stacks: what they are in the middle of is never done.
+// abandon drops all stacks in the middle of their work.
 inline void abandon() {
   for (int i = 0; i < most_blocks && blocks[i]; i++)
     for (int t = 0; t < most_threads; t++) blocks[i]->fibre[t].ready = false;
 }
 
-// Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. Nothing that a kernel computes may depend on it, neither among the threads between two
-// barriers nor among blocks.
+// Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. The results of kernels must not
+// depend on it, neither among the threads between two barriers nor among blocks.
 struct Order {
   uint64_t n, by, from;
   uint64_t operator()(uint64_t i) const { return (i * by + from) % n; }
 };
 
-// The order of a run: 0 ascending, 1 descending, else another one at each barrier and each launch.
+// The order of a run: 0 ascending, 1 descending, else a new random order at each barrier and
+// launch.
 HOST_STATE static uint64_t seed = 2, drawn;
 
 inline uint64_t draw() { // splitmix64
@@ -204,7 +212,8 @@ inline void begin(Block &b) {
   memset(b.warp, 0, sizeof b.warp);
 }
 
-// advance runs every thread of a block that can, once. It tells whether one got further, and whether some are left.
+// advance resumes every runnable thread of a block once. It reports whether one made progress, and
+// whether some are left.
 inline bool advance(Block &b, bool &left) {
   bool moved = false;
   const Order order = next_order(threads);
@@ -220,7 +229,7 @@ inline bool advance(Block &b, bool &left) {
   return moved;
 }
 
-// run_blocks runs the first count blocks, all at the same time.
+// run_blocks runs the first count blocks at the same time.
 inline void run_blocks(int count) {
   for (int i = 0; i < count; i++) begin(*blocks[i]);
   for (bool left = true; left;) {
@@ -234,7 +243,8 @@ inline void run_blocks(int count) {
   }
 }
 
-// meet brings a value to the lanes of mask, waits for theirs, and returns them all.
+// meet contributes a value to a warp operation of the lanes in mask, waits for theirs, and returns
+// all values.
 inline const uint64_t *meet(unsigned mask, uint64_t value) {
   int w = current / 32, lane = current % 32;
   Fibre &me = here->fibre[current];
@@ -244,7 +254,7 @@ inline const uint64_t *meet(unsigned mask, uint64_t value) {
   if (!(mask >> lane & 1)) {
     failure = "a thread calls a warp operation for lanes without its own";
     me.in_warp = true;
-    leave(waiting); // for ever
+    leave(waiting); // never resumed
   }
   p.value[r][lane] = value;
   p.arrived[r] |= 1u << lane;
@@ -270,13 +280,13 @@ template <class T> inline T from_bits(uint64_t b) {
   return v;
 }
 
-// block is one of those that are alive at the same time.
+// block returns one of the blocks that run at the same time.
 inline Block *block(int i) {
   if (!blocks[i]) blocks[i] = (Block *)calloc(1, sizeof(Block));
   return blocks[i];
 }
 
-// run runs a kernel. together says that its blocks wait for each other.
+// run runs a kernel. cooperative says that its blocks wait for each other.
 inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative, void (*kernel)(void **), void **args) {
   gridDim = grid;
   blockDim = block_of;
@@ -286,8 +296,8 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative,
   failure = nullptr;
   const unsigned long all = (unsigned long)grid.x * grid.y * grid.z;
   const int alive = cooperative ? (int)(all < most_blocks ? all : most_blocks) : 1;
-  if (threads < 1 || threads > most_threads) failure = "a block has no thread, or more than 1024";
-  if (cooperative && all > most_blocks) failure = "more blocks wait for each other than there are at the same time";
+  if (threads < 1 || threads > most_threads) failure = "a block must have 1 to 1024 threads";
+  if (cooperative && all > most_blocks) failure = "a cooperative launch has more blocks than can run at the same time";
   if (failure) return;
   const size_t room = (shared_bytes + 127) / 64 * 64;
   unsigned char *rooms = (unsigned char *)aligned_alloc(64, alive * room);
@@ -299,14 +309,14 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative,
       block(i)->at = dim3{(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
       block(i)->shared = rooms + i * room;
     }
-    memset(rooms, 0xff, alive * room); // as numbers: NaN
+    memset(rooms, 0xff, alive * room); // the bits of NaN
     memset(__bss_start, 0xff, _end - __bss_start);
     run_blocks(alive);
   }
   free(rooms);
 }
 
-// kind tells how a parameter is passed, in the letters of fspda/cuda/kernels.
+// kind is the letter of a parameter type, as in fspda/cuda/kernels.
 template <class T> struct kind;
 template <class T> struct kind<T *> { static constexpr char letter = 'p'; };
 template <> struct kind<int> { static constexpr char letter = 'i'; };
@@ -328,10 +338,11 @@ template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
 
 } // namespace host
 
-// host_order chooses the order of the launches to come.
+// host_order sets the order of later launches.
 extern "C" void host_order(uint64_t seed) { host::seed = seed; }
 
-// HOST_LAUNCH makes what Go calls for a kernel: its parameters' kinds, a launch, and a cooperative launch.
+// HOST_LAUNCH defines the functions that Go calls for a kernel: its parameter kinds, a launch, and
+// a cooperative launch.
 #define HOST_RUN(name, symbol, cooperative)                                                                                    \
   extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
     if (unsigned most = bound_##name())                                                                                     \
@@ -344,9 +355,9 @@ extern "C" void host_order(uint64_t seed) { host::seed = seed; }
   extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
   extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                        \
   HOST_RUN(name, launch_##name, false)                                                                                      \
-  HOST_RUN(name, together_##name, true)
+  HOST_RUN(name, cooperative_##name, true)
 
-// meet_at is barrier bar.sync of PTX: so many threads wait for each other, where 0 stands for all.
+// barrier_sync is bar.sync of PTX: `expected` threads wait for each other; 0 stands for all.
 inline void barrier_sync(unsigned barrier, unsigned expected) {
   host::Fibre &f = host::here->fibre[host::current];
   f.in_warp = false;
@@ -355,7 +366,7 @@ inline void barrier_sync(unsigned barrier, unsigned expected) {
   host::leave(host::waiting);
 }
 inline void __syncthreads() { barrier_sync(0, 0); }
-// look_again lets others run before memory is looked at again.
+// spin_wait lets other threads run before memory is read again.
 inline void spin_wait() { host::leave(host::looking); }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
 inline void __threadfence() {}
@@ -415,9 +426,10 @@ struct __align__(8) float2 { float x, y; };
 template <class T> inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> inline T max(T a, T b) { return a < b ? b : a; }
 
-// mma_tf32 is mma.m16n8k8 of PTX for numbers of tf32: D = A·B + C, with the registers of a lane, g = lane/4 and t = lane%4, holding
-// A[g][t], A[g+8][t], A[g][t+4], A[g+8][t+4]; B[t][g], B[t+4][g]; and C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is taken in float64
-// and rounded once; the hardware's order and rounding are its own.
+// mma_tf32 is mma.m16n8k8 of PTX for TF32: D = A·B + C. With g = lane/4 and t = lane%4, the
+// registers of a lane hold A[g][t], A[g+8][t], A[g][t+4], A[g+8][t+4]; B[t][g], B[t+4][g]; and
+// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
+// the hardware's order and rounding differ.
 inline void mma_tf32(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   float A[16][8], B[8][8];
   for (int half = 0; half < 3; half++) {

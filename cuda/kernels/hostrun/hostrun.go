@@ -24,26 +24,26 @@ import (
 //go:embed host.h
 var header string
 
-// ErrNoCompiler says that there is no C++ compiler.
-var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or name one by the environment variable CXX")
+// ErrNoCompiler reports that no C++ compiler is installed.
+var ErrNoCompiler = errors.New("hostrun: no C++ compiler: install g++, or set the environment variable CXX")
 
 // Library is the kernels as a shared library of the host.
 type Library struct {
 	launch, cooperative map[string]uintptr
 	order               uintptr
 
-	mu sync.Mutex // the fibres are the library's
-	// Of the launch under way. They are here, and not on a stack, which could move.
+	mu sync.Mutex // the library's fibres run one launch at a time
+	// Arguments of the current launch. They are stored here because a stack could move.
 	geometry [6]uint32
 	args     []uint64
 	slots    []uintptr
 }
 
 // OrderVariable is the environment variable with the order in which threads run between barriers,
-// and blocks: "ascending", "descending", or the number of one that is drawn, which is the default.
+// and blocks run: "ascending", "descending", or the seed of a random order, which is the default.
 const OrderVariable = "FSPDA_HOSTRUN_ORDER"
 
-// orderOf is an order as the library numbers them.
+// orderOf returns the library's number of an order.
 func orderOf(name string) (uintptr, error) {
 	switch name {
 	case "":
@@ -60,7 +60,7 @@ func orderOf(name string) (uintptr, error) {
 	return uintptr(n) + 2, nil
 }
 
-// Order chooses the order of the launches to come, by its name in OrderVariable.
+// Order sets the order of later launches, by its name in OrderVariable.
 func (l *Library) Order(name string) error {
 	seed, err := orderOf(name)
 	if err == nil {
@@ -71,28 +71,30 @@ func (l *Library) Order(name string) error {
 	return err
 }
 
-// CheckedVariable is the environment variable that builds the kernels with checks of the compiler:
-// addresses that are not aligned for what is read there, indices outside of arrays, shifts and
-// conversions that are not defined. What they find ends the program.
+// CheckedVariable is the environment variable that builds the kernels with the compiler's
+// sanitizers: misaligned accesses, array indices out of range, undefined shifts and conversions. A
+// finding ends the program.
 const CheckedVariable = "FSPDA_HOSTRUN_CHECKED"
 
-var checks = []string{"-fsanitize=alignment,bounds,shift,float-cast-overflow,integer-divide-by-zero,signed-integer-overflow", "-fno-sanitize-recover=all", "-g"}
+var checks = []string{
+	"-fsanitize=alignment,bounds,shift,float-cast-overflow,integer-divide-by-zero,signed-integer-overflow",
+	"-fno-sanitize-recover=all", "-g"}
 
-// flagsNow are the compiler's.
-func flagsNow() []string {
+// compilerFlags returns the compiler's flags.
+func compilerFlags() []string {
 	if os.Getenv(CheckedVariable) == "" {
 		return flags
 	}
 	return slices.Concat(checks, flags)
 }
 
-// Open builds the library, or takes it from the user's cache, once for the program. Where there is
-// no compiler, or the system cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
+// Open builds the library, or takes it from the user's cache, once per program. If there is no
+// compiler, or the system cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
 var Open = sync.OnceValues(open)
 
 func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All()) }
 
-// openUnits opens a library of the kernels in all, whose units are among the files.
+// openUnits opens a library of the given kernels, whose units are among the files.
 func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
 	path, err := buildUnits(files, all)
 	if err != nil {
@@ -115,12 +117,13 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 			return nil, err
 		}
 		if got := text(dynlib.Call(kinds)); got != k.Kinds() {
-			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them", k.Name, k.Unit, got, k.Kinds())
+			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them",
+				k.Name, k.Unit, got, k.Kinds())
 		}
 		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {
 			return nil, err
 		}
-		if l.cooperative[k.Name], err = h.Symbol("together_" + k.Name); err != nil {
+		if l.cooperative[k.Name], err = h.Symbol("cooperative_" + k.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -138,7 +141,7 @@ func buildUnits(files map[string]string, all []*kernels.Kernel) (path string, er
 	return build(compiler, files, all)
 }
 
-// Compiler is the path of the C++ compiler. Where there is none the error is ErrNoCompiler.
+// Compiler returns the path of the C++ compiler, or ErrNoCompiler.
 func Compiler() (string, error) {
 	for _, name := range []string{os.Getenv("CXX"), "g++", "c++", "clang++"} {
 		if name == "" {
@@ -151,8 +154,8 @@ func Compiler() (string, error) {
 	return "", ErrNoCompiler
 }
 
-// flags keep to IEEE's arithmetic: no fusing that the source does not say. Kernels read memory as
-// numbers of several types.
+// flags keep IEEE arithmetic, without fusing that the source does not ask for. Kernels access the
+// same memory as several types.
 var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
 	"-fno-exceptions", "-Wall",
 	"-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
@@ -161,7 +164,7 @@ var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off
 func build(compiler string, files map[string]string, all []*kernels.Kernel) (string, error) {
 	files = maps.Clone(files)
 	files["host.h"] = header
-	files["all.cpp"] = cooperative(all)
+	files["all.cpp"] = allUnits(all)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -185,16 +188,17 @@ func build(compiler string, files map[string]string, all []*kernels.Kernel) (str
 		}
 	}
 	made := filepath.Join(work, "kernels.so")
-	cmd := exec.Command(compiler, append(slices.Clone(flagsNow()), "all.cpp", "-o", made)...)
+	cmd := exec.Command(compiler, append(slices.Clone(compilerFlags()), "all.cpp", "-o", made)...)
 	cmd.Dir = work
 	if log, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("hostrun: %s: %w:\n%s", cmd, err, log)
 	}
-	return path, os.Rename(made, path) // another process may have been faster: the content is the same
+	// another process may have been faster; the content is the same
+	return path, os.Rename(made, path)
 }
 
-// together is a source that has the units of all kernels and a launcher for each.
-func cooperative(all []*kernels.Kernel) string {
+// allUnits returns a source file that includes the units of all kernels and a launcher for each.
+func allUnits(all []*kernels.Kernel) string {
 	var s strings.Builder
 	s.WriteString("#include \"host.h\"\n")
 	var unit string
@@ -210,7 +214,7 @@ func cooperative(all []*kernels.Kernel) string {
 
 func contentHash(compiler string, files map[string]string) string {
 	h := sha256.New()
-	fmt.Fprintln(h, compiler, runtime.GOARCH, flagsNow())
+	fmt.Fprintln(h, compiler, runtime.GOARCH, compilerFlags())
 	if info, err := os.Stat(compiler); err == nil {
 		fmt.Fprintln(h, info.Size(), info.ModTime())
 	}
@@ -220,31 +224,31 @@ func contentHash(compiler string, files map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// Memory keeps slices where they are while kernels work on them.
+// Memory keeps slices alive and in place while kernels access them.
 type Memory struct{ kept []any }
 
-// At is the address of a slice, which m keeps alive and in its place.
+// At returns the address of a slice, which m keeps alive.
 func At[T any](m *Memory, s []T) kernels.Address {
 	m.kept = append(m.kept, s)
 	return kernels.Address(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
 }
 
-// Launch runs calls one after the other. Their addresses are those of slices in m, or of other
-// memory of the program. The error tells of a barrier that not all threads reach. As on a GPU, an
-// address that is none ends the program.
+// Launch runs calls in order. Addresses are those of slices in m, or of other memory of the
+// program. The error reports a barrier that not all threads reach. As on a GPU, an invalid address
+// ends the program.
 func (l *Library) Launch(m *Memory, calls ...kernels.Call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer runtime.KeepAlive(m)
 	for _, c := range calls {
-		if err := l.launch1(c); err != nil {
+		if err := l.launchOne(c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *Library) launch1(c kernels.Call) error {
+func (l *Library) launchOne(c kernels.Call) error {
 	if c.Empty() {
 		return fmt.Errorf("hostrun: launching %s: an empty grid %v, which a GPU refuses", c.Kernel.Name, c.Grid)
 	}
@@ -268,7 +272,7 @@ func (l *Library) launch1(c kernels.Call) error {
 	return nil
 }
 
-// text reads a string that ends with a zero byte.
+// text reads a NUL-terminated string.
 func text(address uintptr) string {
 	var b []byte
 	for ; ; address++ {

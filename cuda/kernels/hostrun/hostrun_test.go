@@ -12,7 +12,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// unit has kernels that show what the host must do as a GPU does.
+// unit has kernels that check that the host behaves as a GPU does.
 const unit = `
 typedef unsigned long long u64;
 
@@ -165,7 +165,7 @@ func TestBarriersAndShuffles(t *testing.T) {
 	}
 }
 
-// Dynamic shared memory holds NaN when a block begins, whatever the block before has left.
+// Dynamic shared memory holds NaN when a block begins, whatever the previous block wrote.
 func TestSharedMemoryIsPoisoned(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -180,7 +180,7 @@ func TestSharedMemoryIsPoisoned(t *testing.T) {
 	}
 }
 
-// What a kernel assumes about the order of threads or blocks shows in another order.
+// A kernel that relies on the order of threads or blocks gives a wrong result in another order.
 func TestOrders(t *testing.T) {
 	l, k := opened(t)
 	for _, c := range []struct {
@@ -218,7 +218,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// A block that is larger than its kernel's bounds is refused.
+// A block that exceeds its kernel's launch bounds is rejected.
 func TestLaunchBounds(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -232,7 +232,7 @@ func TestLaunchBounds(t *testing.T) {
 	}
 }
 
-// Shared memory of an array holds NaN, whatever the block before has left.
+// Shared arrays hold NaN when a block begins, whatever the previous block wrote.
 func TestSharedArraysArePoisoned(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -247,17 +247,17 @@ func TestSharedArraysArePoisoned(t *testing.T) {
 	}
 }
 
-// TestMain lets the test binary be a program that reads what is not aligned.
+// TestMain lets the test binary act as a program that makes a misaligned access.
 func TestMain(m *testing.M) {
-	if os.Getenv(slanting) != "" {
-		slant()
+	if os.Getenv(misalignedVariable) != "" {
+		runMisaligned()
 	}
 	os.Exit(m.Run())
 }
 
-const slanting = "HOSTRUN_TEST_SLANTS"
+const misalignedVariable = "HOSTRUN_TEST_SLANTS"
 
-func slant() {
+func runMisaligned() {
 	all := testKernels()
 	l, err := openUnits(map[string]string{"test.cu": unit}, all)
 	if err != nil {
@@ -271,21 +271,21 @@ func slant() {
 	os.Exit(0)
 }
 
-// The checked build ends a program that reads four numbers where one may lie.
+// The checked build ends a program that reads four numbers at a misaligned address.
 func TestChecked(t *testing.T) {
 	opened(t)
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), slanting+"=1", CheckedVariable+"=1")
+	cmd.Env = append(os.Environ(), misalignedVariable+"=1", CheckedVariable+"=1")
 	out, err := cmd.CombinedOutput()
 	if strings.Contains(string(out), "-lubsan") {
-		t.Skip("the compiler has no library for its checks")
+		t.Skip("the compiler lacks the sanitizer library")
 	}
 	if err == nil || !strings.Contains(string(out), "misaligned address") || !strings.Contains(string(out), "test.cu") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// A barrier that not all threads reach is an error, and the library works on.
+// A barrier that not all threads reach is an error, after which the library still works.
 func TestDivergence(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -294,14 +294,14 @@ func TestDivergence(t *testing.T) {
 		err := l.Launch(&m, launch(k["diverges"], 1, 64, 0, uint64(At(&m, x)), 40))
 		if err == nil || !strings.Contains(err.Error(), "wait for each other") || !strings.Contains(err.Error(),
 			"diverges") {
-			t.Errorf("a barrier for some: %v", err)
+			t.Errorf("a barrier for some threads: %v", err)
 		}
 		if err := l.Launch(&m, launch(k["strays"], 1, 32, 0, uint64(At(&m, x)))); err == nil ||
 			!strings.Contains(err.Error(), "without its own") {
-			t.Errorf("a warp operation for others: %v", err)
+			t.Errorf("a warp operation without the calling lane: %v", err)
 		}
 		if err := l.Launch(&m, launch(k["diverges"], 3, 64, 0, uint64(At(&m, x)), 64)); err != nil {
-			t.Errorf("a barrier for all: %v", err)
+			t.Errorf("a barrier for all threads: %v", err)
 		}
 	}
 	if err := l.Launch(&m, launch(k["reverse"], 0, 32, 0, uint64(At(&m, x)))); err == nil ||
@@ -310,8 +310,8 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
-// Blocks of a cooperative launch are there at the same time, each with its own shared memory; and
-// who waits for more than there are is told.
+// The blocks of a cooperative launch run at the same time, each with its own shared memory. Waiting
+// for more blocks than there are is an error.
 func TestCooperative(t *testing.T) {
 	l, k := opened(t)
 	var m Memory
@@ -342,7 +342,7 @@ func TestCooperative(t *testing.T) {
 	}
 }
 
-// A table that does not fit its source is refused before anything runs.
+// A parameter table that does not match the source is rejected before anything runs.
 func TestTableIsChecked(t *testing.T) {
 	opened(t)
 	all := testKernels()
@@ -353,7 +353,7 @@ func TestTableIsChecked(t *testing.T) {
 	}
 }
 
-// What does not compile says what the compiler says.
+// A build error includes the compiler's message.
 func TestBuildError(t *testing.T) {
 	opened(t)
 	_, err := openUnits(map[string]string{"test.cu": "this is no C++\n"}, testKernels())

@@ -7,7 +7,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// load is the number that the bytes of an element mean.
+// load decodes a number of an element.
 func load(e kernels.Element, b []byte) float32 {
 	switch e {
 	case kernels.F32:
@@ -29,7 +29,7 @@ func load(e kernels.Element, b []byte) float32 {
 	return float32(sign * math.Ldexp(1024+digits, exponent-25))
 }
 
-// store rounds to the nearest number of an element, ties to the even one.
+// store rounds to the nearest number of an element, ties to even, and encodes it.
 func store(e kernels.Element, v float32) []byte {
 	bits := math.Float32bits(v)
 	switch {
@@ -43,10 +43,10 @@ func store(e kernels.Element, v float32) []byte {
 	return binary.LittleEndian.AppendUint16(nil, uint16(bits>>16&0x8000)|half(math.Abs(float64(v))))
 }
 
-// half is the bits of |v| in F16.
+// half returns the bits of |v| in F16.
 func half(v float64) uint16 {
 	_, exponent := math.Frexp(v)
-	unit := math.Ldexp(1, max(exponent-11, -24)) // of the last digit
+	unit := math.Ldexp(1, max(exponent-11, -24)) // of the last place
 	digits := math.RoundToEven(v / unit)
 	if rounded := digits * unit; rounded >= 65520 || math.IsInf(v, 0) {
 		return 31 << 10
@@ -60,8 +60,7 @@ func half(v float64) uint16 {
 	return uint16(max(exponent+14, 1)<<10) + uint16(digits) - 1024
 }
 
-// everyShort widens every number of 16 bits and narrows it again, and what lies between two of
-// them.
+// everyHalf widens every 16-bit number and narrows it again, and narrows numbers in between.
 func everyHalf(b *fixture) {
 	const n = 1 << 16
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
@@ -87,7 +86,7 @@ func everyHalf(b *fixture) {
 	}
 }
 
-// sameShorts reports the first number that was rounded otherwise than by store.
+// sameHalves reports the first number that was not rounded as by store.
 func sameHalves(b *fixture, e kernels.Element, got []byte, from []float32) {
 	for i, v := range from {
 		if want := store(e, v); !b.broken && (got[2*i] != want[0] || got[2*i+1] != want[1]) {
@@ -98,14 +97,15 @@ func sameHalves(b *fixture, e kernels.Element, got []byte, from []float32) {
 	}
 }
 
-// lossScale lets the scale grow, fall where a gradient is not finite, and stop at its largest.
+// lossScale checks that the scale grows, is reduced if a gradient is not finite, and stops at its
+// maximum.
 func lossScale(b *fixture) {
 	const n = 1003
 	scaler, gradient := kernels.Scaler{Scale: 1024}.Bytes(), numbers(1, n)
 	short, out := make([]byte, 2*n), make([]float32, n)
-	step := func(spoil func([]byte)) kernels.Scaler {
+	step := func(corrupt func([]byte)) kernels.Scaler {
 		b.run(kernels.Narrow(kernels.F16, at(b, short), at(b, gradient), at(b, scaler), n))
-		spoil(short)
+		corrupt(short)
 		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, short), n), kernels.Widen(kernels.F16, at(b, out),
 			at(b, short), at(b, scaler), n),
 			kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))

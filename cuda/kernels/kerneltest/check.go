@@ -9,23 +9,22 @@ import (
 	"fspda/internal/rng"
 )
 
-// Runner has memory that kernels can reach, and runs them.
+// Runner allocates memory that kernels can access, and runs kernels.
 type Runner interface {
-	// Alloc returns where so many bytes are, which hold anything, and Free gives them back.
+	// Alloc allocates uninitialised bytes, and Free frees them.
 	Alloc(bytes int) (kernels.Address, error)
 	Free(at kernels.Address)
-	// Run copies every region to its place, runs the calls one after the other, and copies all
-	// back.
+	// Run copies every region to its address, runs the calls in order, and copies all regions back.
 	Run(regions []kernels.Region, calls ...kernels.Call) error
 }
 
-// Check is a test of some kernels. It reports by Errorf.
+// Check is a test of some kernels. It reports failures by Errorf.
 type Check struct {
 	Name string
 	Run  func(testing.TB, Runner)
 }
 
-// Checks lists all.
+// Checks returns all checks.
 func Checks() []Check {
 	var all []Check
 	for _, c := range []struct {
@@ -37,7 +36,7 @@ func Checks() []Check {
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"images/batch", imagesOfBatch}, {"images/crops", images},
 		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/stretches",
-			segments}, {"casts/unscaled", unscales},
+			segments}, {"casts/unscaled", unscaling},
 		{"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps}, {"lists/gradient pieces", gradPieces}, {"lists/moves",
 			moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"megakernel", megakernel},
@@ -51,16 +50,16 @@ func Checks() []Check {
 	return all
 }
 
-// bench runs kernels on slices of the host.
+// fixture runs kernels on slices of the host.
 type fixture struct {
 	testing.TB
 	runner  Runner
 	regions []kernels.Region
 	at      map[unsafe.Pointer]kernels.Address
-	broken  bool // the runner failed: what it gives is of no use
+	broken  bool // the runner failed; its results are meaningless
 }
 
-// at is the address that stands for a slice of at least one number: run brings it there and back.
+// at returns the device address of a non-empty slice. run copies the slice there and back.
 func at[T any](b *fixture, s []T) kernels.Address {
 	p := unsafe.Pointer(unsafe.SliceData(s))
 	if a, ok := b.at[p]; ok {
@@ -95,7 +94,7 @@ func (b *fixture) fail(err error) {
 	b.broken = true
 }
 
-// release gives all addresses back.
+// release frees all addresses.
 func (b *fixture) release() {
 	for _, s := range b.regions {
 		b.runner.Free(s.At)
@@ -104,7 +103,7 @@ func (b *fixture) release() {
 	clear(b.at)
 }
 
-// numbers is n normal numbers of float32.
+// numbers returns n normally distributed float32 numbers.
 func numbers(seed uint64, n int) []float32 {
 	s, v := rng.New(seed, "test"), make([]float32, n)
 	for i := range v {
@@ -113,7 +112,7 @@ func numbers(seed uint64, n int) []float32 {
 	return v
 }
 
-// sameBits reports the first number of got whose bits are not those of want.
+// sameBits reports the first number whose bits differ.
 func sameBits(b *fixture, what string, got, want []float32) {
 	for i := range want {
 		if b.broken {

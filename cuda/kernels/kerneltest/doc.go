@@ -1,7 +1,7 @@
-// Package kerneltest holds GPU kernels against Go, on whatever runs them: a GPU, or the host from
-// the same source.
+// Package kerneltest compares GPU kernels with Go code, on a GPU or on the host.
 //
-// [Checks] are for the kernels that devicetest's contract of a device does not reach: masks, which
-// must have the bits of fspda/dist, pictures that become numbers, 16-bit numbers and the loss
-// scale. A check takes a [Bench] and reports by its testing.TB, as the contract does.
+// [Checks] covers the kernels that the device contract of package devicetest does not reach: masks,
+// which must have the bits of fspda/dist, conversion of images to numbers, 16-bit numbers, the loss
+// scale, and the megakernel. A check runs on a [Runner] and reports to a testing.TB, as the contract
+// does.
 package kerneltest

@@ -6,7 +6,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// Without views the numbers are those of device.Batch, which the CPU engine takes.
+// Without crops the numbers are those of device.Batch, which the CPU engine uses.
 func imagesOfBatch(h *fixture) {
 	const side, stored = 9, 6
 	rows := []int32{4, 0, 5, 4}
@@ -29,21 +29,21 @@ func imagesOfBatch(h *fixture) {
 	}
 }
 
-// Crops, mirror images, the border and the fourth channel, in every element.
+// Crops, mirror images, borders and the fourth channel, in every element.
 func images(h *fixture) {
 	const n, rows, columns, c, height, width, padded = 3, 8, 10, 3, 6, 7, 4
 	pixels := randomBytes(n * rows * columns * c)
-	views := []int32{0, 0, 0, 2, 3, 1, -3, 5, 1}
+	crops := []int32{0, 0, 0, 2, 3, 1, -3, 5, 1}
 	scale, shift := []float32{0.0171, 0.0175, 0.0174}, []float32{-2.1, -2.03, -1.8}
 	want := make([]float32, n*height*width*padded)
 	for i := range n {
 		for y := range height {
 			for x := range width {
 				from := x
-				if views[3*i+2] == 1 {
+				if crops[3*i+2] == 1 {
 					from = width - 1 - x
 				}
-				top, left := y+int(views[3*i]), from+int(views[3*i+1])
+				top, left := y+int(crops[3*i]), from+int(crops[3*i+1])
 				for ch := range c {
 					b := uint8(0)
 					if top >= 0 && top < rows && left >= 0 && left < columns {
@@ -58,7 +58,7 @@ func images(h *fixture) {
 		raw := make([]byte, len(want)*e.Size())
 		p := kernels.Images{Element: e, N: n, H: rows, W: columns, C: c, Height: height, Width: width, Padded: padded,
 			Channels: c,
-			Dst:      at(h, raw), Bytes: at(h, pixels), Crops: at(h, views), Scale: at(h, scale), Shift: at(h, shift)}
+			Dst:      at(h, raw), Bytes: at(h, pixels), Crops: at(h, crops), Scale: at(h, scale), Shift: at(h, shift)}
 		h.run(p.Call())
 		got, rounded := make([]float32, len(want)), make([]float32, len(want))
 		for i := range want {
@@ -68,7 +68,7 @@ func images(h *fixture) {
 	}
 }
 
-// randomBytes is n random bytes.
+// randomBytes returns n random bytes.
 func randomBytes(n int) []uint8 {
 	s, b := rng.New(1, "test"), make([]uint8, n)
 	for i := range b {

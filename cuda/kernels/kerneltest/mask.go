@@ -10,23 +10,23 @@ import (
 
 const maskSeed = 11
 
-// maskScratch is the scratch of masks.
+// maskScratch holds the output and scratch of masks.
 type maskScratch struct {
 	dst            []uint32
 	counter, words kernels.Address
-	turns          kernels.Address
+	scratch        kernels.Address
 }
 
 func newMaskScratch(h *fixture, k, d int) maskScratch {
 	two := kernels.StratifiedScratch
-	m := maskScratch{dst: make([]uint32, k+1), counter: at(h, make([]uint64, 1)), turns: at(h, two[:])}
+	m := maskScratch{dst: make([]uint32, k+1), counter: at(h, make([]uint64, 1)), scratch: at(h, two[:])}
 	if d < 1<<24 {
 		m.words = at(h, make([]uint32, kernels.SubsetWords(d)))
 	}
 	return m
 }
 
-// sameMask compares a mask with that of dist, at a few iterations with the same scratch.
+// sameMask compares a mask with that of dist, for a few iterations with the same scratch.
 func sameMask(h *fixture, spec string, density float64, sizes []int, draw func(m dist.Mask, s rng.Stream) []uint32) {
 	m, err := dist.ParseMask(spec, density, sizes, maskSeed)
 	if err != nil {
@@ -40,7 +40,7 @@ func sameMask(h *fixture, spec string, density float64, sizes []int, draw func(m
 			for at < min(len(got), len(want)) && got[at] == want[at] {
 				at++
 			}
-			h.Errorf("%s of %v at density %v, iteration %d: %d coordinates, want %d; they differ from number %d on",
+			h.Errorf("%s of %v at density %v, iteration %d: %d coordinates, want %d; the first difference is at %d",
 				spec, sizes, density, it, len(got), len(want), at)
 		}
 	}
@@ -53,19 +53,19 @@ func stratified(h *fixture) {
 	}{{1000, 0.1}, {1000, 0.5}, {999, 0.003}, {79510, 0.1}, {79510, 0.0377}, {50001, 0.9}, {7, 0.3}, {101, 0.97}} {
 		sameMask(h, "stratified", c.density, []int{c.d}, func(m dist.Mask, s rng.Stream) []uint32 {
 			x := newMaskScratch(h, m.Len(), c.d)
-			h.run(kernels.Stratified(at(h, x.dst), c.d, m.Len(), s, x.counter, x.turns)...)
+			h.run(kernels.Stratified(at(h, x.dst), c.d, m.Len(), s, x.counter, x.scratch)...)
 			return x.dst[:m.Len()]
 		})
 	}
 }
 
-// In long blocks many draws do not count, and all that follow move: the repair at work.
+// In long blocks many draws are rejected and all later ones move: this checks the redrawing.
 func stratifiedRedraws(h *fixture) {
 	for _, d := range []int{4294967291, 4294967290, 3000000011} {
 		for _, k := range []int{3, 40, 701, 5000} {
 			sameMask(h, "stratified", float64(k)/float64(d), []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
 				x := newMaskScratch(h, m.Len(), d)
-				h.run(kernels.Stratified(at(h, x.dst), d, m.Len(), s, x.counter, x.turns)...)
+				h.run(kernels.Stratified(at(h, x.dst), d, m.Len(), s, x.counter, x.scratch)...)
 				return x.dst[:m.Len()]
 			})
 		}
@@ -88,7 +88,7 @@ func subset(h *fixture) {
 	}
 }
 
-// Several masks in one launch are what they are one by one.
+// Several masks drawn in one launch equal those drawn one by one.
 func subsets(h *fixture) {
 	for _, c := range []struct {
 		d       int
@@ -109,11 +109,11 @@ func subsets(h *fixture) {
 			got[i] = make([]uint32, m.Len())
 			dst[i], counters[i] = at(h, got[i]), rng.New(maskSeed, "mask", uint64(i), 2, 4).Counter()
 		}
-		for range 2 { // the bitmaps are left as they were found
+		for range 2 { // the bitmaps are zero afterwards
 			h.run(kernels.Subsets(dst, c.d, m.Len(), counters, words))
 			for i := range got {
 				if want := m.Draw(nil, i, 4, 2); !h.broken && !slices.Equal(got[i], want) {
-					h.Errorf("mask %d of %d, %d coordinates of %d: not as it is by itself", i, c.masks, m.Len(), c.d)
+					h.Errorf("mask %d of %d, %d coordinates of %d: differs from the mask drawn alone", i, c.masks, m.Len(), c.d)
 				}
 				clear(got[i])
 			}
@@ -123,7 +123,7 @@ func subsets(h *fixture) {
 
 func layers(h *fixture) {
 	sizes, density := []int{78400, 100, 1000, 10}, 0.1
-	counts := []int{7839, 9, 99, 1} // those of dist's rule, which rounds 1-0.9 first
+	counts := []int{7839, 9, 99, 1} // the counts of dist's rule, which rounds 1-0.9 first
 	x := newMaskScratch(h, 8000, 78400)
 	sameMask(h, "randk-per-layer", density, sizes, func(m dist.Mask, s rng.Stream) []uint32 {
 		h.run(kernels.Layers(at(h, x.dst), sizes, counts, s, x.counter, x.words)...)
@@ -146,7 +146,7 @@ func bernoulli(h *fixture) {
 		const d = 30011
 		sameMask(h, "bernoulli", density, []int{d}, func(m dist.Mask, s rng.Stream) []uint32 {
 			x, count := newMaskScratch(h, d, d), make([]uint32, 1)
-			capacity := m.Len() + 3 // often too few
+			capacity := m.Len() + 3 // often too small
 			h.run(kernels.Bernoulli(at(h, x.dst), capacity, d, g, s, x.counter, at(h, count))...)
 			if n := int(count[0]); n > capacity {
 				if x.dst[capacity] != 0 {
@@ -159,7 +159,7 @@ func bernoulli(h *fixture) {
 	}
 }
 
-// A stream made on the device is that of its key.
+// A stream computed on the device equals that of its key.
 func streamKey(h *fixture) {
 	for _, key := range [][]uint64{nil, {7}, {40, 2, 5}, {1, 2, 3, 4}} {
 		counter := make([]uint64, 1)

@@ -10,33 +10,33 @@ import (
 const (
 	listLength = 5003
 	listRounds = 5
-	listBlocks = 4 // any GPU has as many multiprocessors
+	listBlocks = 4 // every GPU has at least this many multiprocessors
 )
 
-// marched is what a march works on: vectors, coordinates in an order that has blocks read what
-// others wrote, and the factors of products.
+// listOperands holds the operands of a command list: vectors, coordinates in reverse order, so that
+// blocks read what others wrote, and factors of products.
 type listOperands struct {
-	x, y, z []float32
-	turned  []uint32
-	a, b, c []float32
-	bias    []float32
-	loss    []float32
-	parts   []float64
+	x, y, z  []float32
+	reversed []uint32
+	a, b, c  []float32
+	bias     []float32
+	loss     []float32
+	parts    []float64
 }
 
 func newListOperands() *listOperands {
 	m := &listOperands{x: normals("x", listLength), y: normals("y", listLength), z: normals("z", listLength),
-		turned: make([]uint32, listLength),
-		a:      normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias",
+		reversed: make([]uint32, listLength),
+		a:        normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias",
 			40), loss: make([]float32, 1),
 		parts: make([]float64, kernels.DotParts(listLength))}
-	for i := range m.turned {
-		m.turned[i] = uint32(listLength - 1 - i)
+	for i := range m.reversed {
+		m.reversed[i] = uint32(listLength - 1 - i)
 	}
 	return m
 }
 
-// phases is what depends on what was done before, phase by phase.
+// phases returns calls that depend on those of earlier phases.
 func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	x, y, z := at(h, m.x), at(h, m.y), at(h, m.z)
 	operand := func(v []float32) kernels.Operand { return kernels.Operand{At: at(h, v)} }
@@ -49,7 +49,7 @@ func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	var all [][]kernels.Call
 	for range listRounds {
 		all = append(all,
-			[]kernels.Call{kernels.Gather(y, x, at(h, m.turned), listLength), forward.Call()},
+			[]kernels.Call{kernels.Gather(y, x, at(h, m.reversed), listLength), forward.Call()},
 			[]kernels.Call{kernels.Combine(x, listLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}),
 				backward.Call()},
 			[]kernels.Call{dot[0]},
@@ -58,7 +58,7 @@ func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	return all
 }
 
-// march does in one launch what many do.
+// megakernel compares one launch of the megakernel with separate launches.
 func megakernel(h *fixture) {
 	want, got := newListOperands(), newListOperands()
 	h.run(slices.Concat(want.phases(h)...)...)
@@ -69,7 +69,7 @@ func megakernel(h *fixture) {
 	for phase, calls := range got.phases(h) {
 		for _, c := range calls {
 			if !m.Fits(phase+1, 1, len(c.Args), 0) {
-				h.Errorf("a march of %d phases has no room in %d bytes", phase+1, len(list))
+				h.Errorf("a list of %d phases does not fit in %d bytes", phase+1, len(list))
 				return
 			}
 			m.Add(phase, c)
@@ -78,6 +78,6 @@ func megakernel(h *fixture) {
 	h.run(m.Call(at(h, list), at(h, count), listBlocks))
 	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c},
 		{got.bias, want.bias}, {got.loss, want.loss}} {
-		sameBits(h, fmt.Sprintf("a march of %d phases: vector %d", m.Phases(), i), v[0], v[1])
+		sameBits(h, fmt.Sprintf("a list of %d phases: vector %d", m.Phases(), i), v[0], v[1])
 	}
 }

@@ -6,23 +6,20 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// endings brings pieces of a gradient to their final form: from 16 bits with and without room for
-// more channels, from float32, and in place; with and without decay, scaled and not; of lengths and
-// at places that can and cannot be read in fours.
+// gradPieces finishes pieces of a gradient: from 16 bits with and without padding, from float32,
+// and in place; with and without decay, scaled and not; with lengths and offsets that allow and do
+// not allow 16-byte accesses. One number may be infinite.
 func gradPieces(b *fixture) {
-	const dim, scale, decay = 30011, 1024, float32(0.25)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
-		for _, bad := range []int{-1, 0, 20003, dim - 1} {
-			params, g := normals("parameters", dim), normals("gradient", dim)
-			arena := make([]byte, 4*3*dim)
-			grads, want := make([]float32, dim), make([]float32, dim)
+		for _, bad := range []int{-1, 0, 20003, gradDim - 1} {
+			g := newGradInputs(e, bad)
 			var list []byte
 			count, to := 0, 0
 			for _, s := range []kernels.GradPiece{
-				{Source: kernels.FromHalf, From: 64, N: 16384 + 8, C: 1, Padded: 1, Scaled: true, Decay: decay},
+				{Source: kernels.FromHalf, From: 64, N: 16384 + 8, C: 1, Padded: 1, Scaled: true, Decay: gradDecay},
 				{Source: kernels.FromHalf, From: 20001, N: 3 * 1203, C: 3, Padded: 4, Scaled: true, Weights: -1},
-				{Source: kernels.FromFloat32, From: dim, N: 5000, C: 1, Padded: 1, Decay: decay},
-				{Source: kernels.InPlace, N: dim - 16392 - 3609 - 5000, C: 1, Padded: 1, Scaled: true, Decay: decay},
+				{Source: kernels.FromFloat32, From: gradDim, N: 5000, C: 1, Padded: 1, Decay: gradDecay},
+				{Source: kernels.InPlace, N: gradDim - 16392 - 3609 - 5000, C: 1, Padded: 1, Scaled: true, Decay: gradDecay},
 			} {
 				if s.To = to; s.Weights >= 0 {
 					s.Weights = to
@@ -31,30 +28,7 @@ func gradPieces(b *fixture) {
 					s.From = to
 				}
 				for i := range s.N {
-					v := g[to+i]
-					if to+i == bad {
-						v = float32(math.Inf(-1))
-					}
-					if s.Scaled {
-						v *= scale
-					}
-					at := s.From + i/s.C*s.Padded + i%s.C
-					switch s.Source {
-					case kernels.FromHalf:
-						raw := store(e, v)
-						copy(arena[2*at:], raw)
-						v = load(e, raw)
-					case kernels.FromFloat32:
-						copy(arena[4*at:], store(kernels.F32, v))
-					case kernels.InPlace:
-						grads[to+i] = v
-					}
-					if s.Scaled {
-						v /= scale
-					}
-					if want[to+i] = v; s.Weights >= 0 {
-						want[to+i] = v + float32(decay*params[to+i])
-					}
+					g.store(s, i)
 				}
 				to += s.N
 				for _, piece := range s.Split() {
@@ -62,17 +36,63 @@ func gradPieces(b *fixture) {
 					count++
 				}
 			}
-			scaler := kernels.Scaler{Scale: scale}.Bytes()
-			b.run(kernels.FinishGradient(e, at(b, grads), at(b, arena), at(b, params), at(b, list), at(b, scaler), count))
+			scaler := kernels.Scaler{Scale: gradScale}.Bytes()
+			b.run(kernels.FinishGradient(e, at(b, g.grads), at(b, g.arena), at(b, g.params), at(b, list), at(b, scaler), count))
 			if found := kernels.ReadScaler(scaler).Found; found != (bad >= 0) {
 				b.Errorf("%v: number %d is infinite: found %v", e, bad, found)
 			}
-			sameBits(b, "ended gradient", grads, want)
+			sameBits(b, "finished gradient", g.grads, g.want)
 		}
 	}
 }
 
-// moves moves buffers of many lengths by the statistics of a batch.
+const (
+	gradDim, gradScale = 30011, 1024
+	gradDecay          = float32(0.25)
+)
+
+// gradInputs holds the operands of FinishGradient, and its expected result.
+type gradInputs struct {
+	element                     kernels.Element
+	bad                         int // index of the infinite number, or -1
+	values, params, grads, want []float32
+	arena                       []byte
+}
+
+func newGradInputs(e kernels.Element, bad int) *gradInputs {
+	return &gradInputs{element: e, bad: bad, values: normals("gradient", gradDim), params: normals("parameters", gradDim),
+		grads: make([]float32, gradDim), want: make([]float32, gradDim), arena: make([]byte, 4*3*gradDim)}
+}
+
+// store writes number i of a piece to its source, and the finished number to want.
+func (g *gradInputs) store(s kernels.GradPiece, i int) {
+	k, at := s.To+i, s.From+i/s.C*s.Padded+i%s.C
+	v := g.values[k]
+	if k == g.bad {
+		v = float32(math.Inf(-1))
+	}
+	if s.Scaled {
+		v *= gradScale
+	}
+	switch s.Source {
+	case kernels.FromHalf:
+		raw := store(g.element, v)
+		copy(g.arena[2*at:], raw)
+		v = load(g.element, raw)
+	case kernels.FromFloat32:
+		copy(g.arena[4*at:], store(kernels.F32, v))
+	case kernels.InPlace:
+		g.grads[k] = v
+	}
+	if s.Scaled {
+		v /= gradScale
+	}
+	if g.want[k] = v; s.Weights >= 0 {
+		g.want[k] = v + float32(gradDecay*g.params[k])
+	}
+}
+
+// moves updates moving averages of many lengths.
 func moves(b *fixture) {
 	lengths := []int{1, 64, 256, 1000, 2048}
 	arena, buffers, momentum := normals("statistics", 4000), normals("buffers", 4000), []float32{0.1}
@@ -92,8 +112,8 @@ func moves(b *fixture) {
 	sameBits(b, "moved buffers", buffers, want)
 }
 
-// penalties adds the squares of more tensors to a loss than a block has threads, as a launch or two
-// for each would.
+// penalties adds the squares of more tensors to a loss than a block has threads, and compares with
+// one launch or two per tensor.
 func penalties(b *fixture) {
 	const tensors = 300
 	params := normals("parameters", 5*4096+tensors*37)
@@ -118,7 +138,7 @@ func penalties(b *fixture) {
 		calls = append(calls, dot[0], dot[1], kernels.Add(at(b, one), at(b, one), at(b, term), 1))
 	}
 	if n := list.PartNumbers(); n > len(part) {
-		b.Errorf("the list wants %d numbers of scratch", n)
+		b.Errorf("the list needs %d numbers of scratch, have too few", n)
 		return
 	}
 	b.run(append(calls, list.Add(at(b, listed), at(b, listed), x, at(b, list.Bytes()), scratch)...)...)

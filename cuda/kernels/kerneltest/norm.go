@@ -7,9 +7,9 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// gates takes the gradient of a normalisation in all ways that know where its ReLU let something
-// through, and from a gradient in one piece and in two: all have the same bits. Rows are more than
-// a block takes, and are or are not whole packs.
+// reluMasks computes the gradient of a normalisation with every source of the ReLU mask, and from a
+// gradient in one part and in two: all have the same bits. There are more rows than a block
+// handles, and rows are or are not whole packs.
 func reluMasks(b *fixture) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {260, 136}, {140, 20}} {
@@ -25,13 +25,13 @@ func reluMasks(b *fixture) {
 				} else {
 					reluFromInput := n
 					reluFromInput.Y = 0
-					in.compare(b, what+", by the input", reluFromInput, want)
+					in.compare(b, what+", mask from the input", reluFromInput, want)
 				}
 				if whole {
 					n.Mask = at(b, make([]byte, n.MaskBytes()))
 					b.run(n.Apply())
 					n.Y = 0
-					in.compare(b, what+", by bits", n, want)
+					in.compare(b, what+", mask from bits", n, want)
 				}
 				b.release()
 			}
@@ -39,37 +39,37 @@ func reluMasks(b *fixture) {
 	}
 }
 
-// twoMaps adds the map of a second normalisation while it is made, and as it lies in memory: with
-// the same bits.
+// twoMaps adds the map of a second normalisation while it is computed, and from memory: the bits
+// are the same.
 func twoMaps(b *fixture) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []struct{ m, c int }{{700, 64}, {140, 20}} {
 			second, _ := normOn(b, e, c.m, c.c, kernels.Plain)
 			first, _ := normOn(b, e, c.m, c.c, kernels.AddReLU)
 			size := c.m * c.c * e.Size()
-			stride, joined := make([]byte, size), make([]byte, size)
-			first.Z, first.Y = second.Y, at(b, stride)
+			separate, fused := make([]byte, size), make([]byte, size)
+			first.Z, first.Y = second.Y, at(b, separate)
 			calls := append(second.Statistics(), second.Apply())
 			calls = append(append(calls, first.Statistics()...), first.Apply())
-			first.Z, first.Y = second.X, at(b, joined)
+			first.Z, first.Y = second.X, at(b, fused)
 			first.MeanZ, first.ScaleZ, first.ShiftZ = second.Mean, second.Scale, second.Shift
 			b.run(append(calls, first.Apply())...)
-			if !b.broken && (!bytes.Equal(joined, stride) || bytes.Equal(joined, make([]byte, size))) {
-				b.Errorf("%v %d×%d: two maps at once have other bits than one after the other", e, c.m, c.c)
+			if !b.broken && (!bytes.Equal(fused, separate) || bytes.Equal(fused, make([]byte, size))) {
+				b.Errorf("%v %d×%d: fusing two maps changes the bits", e, c.m, c.c)
 			}
 			b.release()
 		}
 	}
 }
 
-// normInputs is what a normalisation of the checks reads, and where its gradients go.
+// normInputs holds inputs of a normalisation and outputs of its gradient.
 type normInputs struct {
-	parts   [2]kernels.Address // of dy
+	parts   [2]kernels.Address // summands of dy
 	dx, dz  []byte
 	vectors []float32 // dgamma and dbeta
 }
 
-// normOn is a normalisation of random numbers. dy is the sum of two parts.
+// normOn returns a normalisation of random numbers. dy is the sum of two parts.
 func normOn(b *fixture, e kernels.Element, m, c int, epilogue kernels.NormEpilogue) (n kernels.Norm, in *normInputs) {
 	raw := func(name string) []byte {
 		var all []byte
@@ -101,7 +101,7 @@ func normOn(b *fixture, e kernels.Element, m, c int, epilogue kernels.NormEpilog
 	return n, in
 }
 
-// gradient is all that a gradient writes, as bytes.
+// gradient returns everything that the gradient writes, as bytes.
 func (in *normInputs) gradient(b *fixture, n kernels.Norm) []byte {
 	clear(in.dx)
 	clear(in.dz)
@@ -116,6 +116,6 @@ func (in *normInputs) gradient(b *fixture, n kernels.Norm) []byte {
 
 func (in *normInputs) compare(b *fixture, what string, n kernels.Norm, want []byte) {
 	if got := in.gradient(b, n); !b.broken && !bytes.Equal(got, want) {
-		b.Errorf("%s: the gradient has other bits than by the output", what)
+		b.Errorf("%s: the gradient differs from that with the mask of the output", what)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// roundedTo is v as an element has it; of F32, as tf32 does, with 10 digits behind the point.
+// roundedTo rounds v to an element; F32 stands for TF32 with 10 bits of mantissa.
 func roundedTo(e kernels.Element, v float32) float64 {
 	if e == kernels.F32 {
 		return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
@@ -14,9 +14,9 @@ func roundedTo(e kernels.Element, v float32) float64 {
 	return float64(load(e, store(e, v)))
 }
 
-// tensorProducts holds the products of tensor cores against those of rounded factors, in every form
-// and precision: a number in a wrong place of a fragment would show. GPUs before 8.0 take tf32 as
-// float32.
+// tensorProducts compares products of tensor cores with those of rounded factors, in every form and
+// precision: a number in the wrong place of a fragment would show. GPUs below 8.0 use float32 for
+// TF32.
 func tensorProducts(b *fixture) {
 	const m, n, k = 70, 66, 50
 	x, y := numbers(1, m*k), numbers(2, n*k)
@@ -31,22 +31,22 @@ func tensorProducts(b *fixture) {
 				B: kernels.Operand{At: at(b, y)}, C: kernels.Operand{At: at(b, c)},
 				Element: e, TF32: e == kernels.F32}.Call())
 			factor := func(v float32) float64 { return roundedTo(e, v) }
-			bound := 0x1p-22 * (k + 2) // tensor cores may cut off where others round
+			bound := 0x1p-22 * (k + 2) // tensor cores may truncate where others round
 			if e == kernels.F32 {
-				bound += 0x1p-10 // or have not rounded the factors
+				bound += 0x1p-10 // or may not round the factors
 			}
 			if !closeTo(c, m, n, k, bound, func(i, j, p int) float64 {
 				l, r := at3(i, j, p)
 				return factor(x[l]) * factor(y[r])
 			}) && !b.broken {
-				b.Errorf("products of form %s in %v are not those of the factors", form, e)
+				b.Errorf("products of form %s in %v are wrong", form, e)
 			}
 		}
 	}
 }
 
-// closeTo tells whether every element of C is the sum of its products, within a bound times the sum
-// of their sizes.
+// closeTo reports whether every element of C is the sum of its products, within bound times the sum
+// of their absolute values.
 func closeTo(c []float32, m, n, k int, bound float64, product func(i, j, p int) float64) bool {
 	for i := range m {
 		for j := range n {

@@ -8,7 +8,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// normals is n normal numbers.
+// normals returns n normally distributed numbers.
 func normals(name string, n int) []float32 {
 	s, v := rng.New(7, name), make([]float32, n)
 	for i := range v {
@@ -17,8 +17,8 @@ func normals(name string, n int) []float32 {
 	return v
 }
 
-// stretches rounds tensors of a vector to 16 bits, one of them long and one with room for a fourth
-// channel, and takes the fourth away again.
+// segments rounds tensors of a vector to 16 bits, one of them long and one padded with a fourth
+// channel, and removes the padding again.
 func segments(b *fixture) {
 	const long, rows = 20001, 5003
 	src := normals("stretches", long+3+3*rows)
@@ -50,7 +50,7 @@ func segments(b *fixture) {
 			kernels.Pad(e, at(b, pad), numbers+4*(long+3), rows, 3, 4),
 			kernels.Crop(e, at(b, crop), at(b, pad), rows, 3, 4))
 		if !bytes.Equal(dst, want) || !bytes.Equal(pad, want[2*padded:][:8*rows]) {
-			b.Errorf("%v: stretches are not rounded to their places", e)
+			b.Errorf("%v: segments are not rounded correctly", e)
 		}
 		for i, v := range crop {
 			if v != load(e, store(e, src[long+3+i])) {
@@ -61,9 +61,9 @@ func segments(b *fixture) {
 	}
 }
 
-// unscales divides gradients by the loss scale, finds the one that is not finite, and drops all of
-// them then; and adds a decay that lacks the scale.
-func unscales(b *fixture) {
+// unscaling divides gradients by the loss scale, finds non-finite numbers, and then zeroes the
+// gradients; and adds a decay that is not scaled.
+func unscaling(b *fixture) {
 	const n = 1031
 	for _, bad := range []int{-1, 0, n - 1, 512} {
 		g, decay := normals("gradient", n), normals("decay", n)
