@@ -39,7 +39,7 @@ func reluPart(o *kernel.Args, part, of int) {
 	ReLUs(o.Out[0][from:to], o.In[0][from:to], nonTemporal(o.Out[0], o.In[0]))
 }
 
-// reluGrad: dx = dy where y > 0, else 0.
+// reluGrad: dx = dy if y > 0, else 0.
 func reluGrad(o *kernel.Args) error {
 	o.ParallelRange(len(o.Out[0]), reluGradPart)
 	return nil
@@ -50,9 +50,8 @@ func reluGradPart(o *kernel.Args, part, of int) {
 	ReLUGrads(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
 }
 
-// sigmoidsGo writes 1/(1+exp(-x)) to dst, all in float64 but for the result. In float64 the
-// exponential of any float32 argument that matters is finite, so this form needs no second one for
-// large |x|.
+// sigmoidsGo writes 1/(1+exp(-x)) to dst, computed in float64. In float64 the exponential of any
+// float32 argument that matters is finite, so this form needs no second one for large |x|.
 func sigmoidsGo(dst, x []float32) {
 	var buffer [expBlock]float64
 	for len(x) > 0 {
@@ -78,9 +77,9 @@ func sigmoidGradsGo(dst, y, dy []float32) {
 	}
 }
 
-// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN goes through; -0 becomes
-// 0. The choice is made on the bits, as integers: the compiler then needs no branch, which for
-// random signs is wrong half of the time.
+// relusGo writes max(x, 0) to dst. A comparison with NaN is false, so NaN passes through; -0
+// becomes 0. It selects on the bits, as integers: the compiler then needs no branch, which would be
+// mispredicted half of the time for random signs.
 func relusGo(dst, x []float32) {
 	dst = dst[:len(x)]
 	for i, v := range x {
@@ -92,7 +91,7 @@ func relusGo(dst, x []float32) {
 	}
 }
 
-// reluGradsGo writes dy where y > 0, else 0, to dst.
+// reluGradsGo writes dy if y > 0, else 0, to dst.
 func reluGradsGo(dst, y, dy []float32) {
 	dy, dst = dy[:len(y)], dst[:len(y)]
 	for i, v := range y {

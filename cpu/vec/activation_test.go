@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// bench times a run on operands of n numbers.
+// bench times a kernel on operands of n numbers.
 func bench(b *testing.B, n int, run func(*kernel.Args) error, inputs, outputs int) {
 	o := &kernel.Args{Dims: []int{n}, Attr: 0.5}
 	for i := range inputs {
@@ -26,7 +26,7 @@ func bench(b *testing.B, n int, run func(*kernel.Args) error, inputs, outputs in
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/number")
 }
 
-// run1 runs an element-wise run of one output.
+// run1 runs an element-wise kernel with one output.
 func run1(t *testing.T, run func(*kernel.Args) error, in ...[]float32) []float32 {
 	t.Helper()
 	o := &kernel.Args{In: in, Out: [][]float32{make([]float32, len(in[0]))}, Dims: []int{len(in[0])}, Attr: 0.5}

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/isa"
 )
 
-// No vector is read or written behind its last word.
+// No vector is read or written behind its last number.
 func TestVecStaysInBounds(t *testing.T) {
 	lengths := []int{1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 15, 16, 17, 23, 24, 25, 31, 33, 47, 63, 65, 100, 4100}
 	for _, c := range allCases() {

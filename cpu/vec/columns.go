@@ -3,7 +3,7 @@ package vec
 // rowBlock is how many rows are summed in one call.
 const rowBlock = 512
 
-// columnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
+// ColumnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
 // to the last.
 func ColumnSums(dst, a []float32, m, n int) {
 	for j := 0; j < n; j += colBlock {

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/isa"
 )
 
-// Sums of columns are rounded once: 1 is not lost beside 2^24.
+// Sums of columns are rounded once: 1 is not lost next to 2^24.
 func TestColumnSums(t *testing.T) {
 	for _, n := range []int{1, 7, 8, 9, 17} {
 		const m = 6

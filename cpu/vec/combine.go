@@ -2,8 +2,8 @@ package vec
 
 import "fspda/device"
 
-// combineBlock is how many elements of a long combination are held at a time: 8 KB, well inside the
-// first cache.
+// combineBlock is how many elements of a long combination are held at a time: 8 KB, well within the
+// first-level cache.
 const combineBlock = 2048
 
 // Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from
@@ -29,8 +29,8 @@ func (Ops) Combine(dst device.Vector, terms ...device.Term) {
 	}
 }
 
-// combineMany takes more terms than one pass does, block by block: a block of dst is written only
-// when the terms before have been read, so that dst may be any of them.
+// combineMany handles more terms than one pass does, block by block: a block of dst is written only
+// after all terms have been read, so that dst may be any of them.
 func combineMany(d []float32, terms []device.Term) {
 	var block [combineBlock]float32
 	stream := termsNonTemporal(d, terms)
@@ -53,7 +53,8 @@ func combineMany(d []float32, terms []device.Term) {
 	}
 }
 
-// termsPassCaches says whether to write d, the sum of one term or more, past the caches.
+// termsNonTemporal reports whether to write d, the sum of at least one term, by non-temporal
+// stores.
 func termsNonTemporal(d []float32, terms []device.Term) bool {
 	for _, t := range terms {
 		if !nonTemporal(d, t.V.(*Vector).Data) {

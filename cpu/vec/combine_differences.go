@@ -2,16 +2,16 @@ package vec
 
 import "fspda/device"
 
-// maxMoved is how many vectors the pass of a move writes besides the one that it combines.
+// maxTargets is how many vectors a diffCombination writes in addition to the combination.
 const maxTargets = 2
 
-// CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...): to the
-// bit, in one pass where there are not too many operands. It panics if the lengths differ.
+// CombineDiffs is Combine(dst.V, base...) followed by AddDiffs(start, own, others, dst, to...),
+// bit-identical, in one pass if there are not too many operands. It panics if the lengths differ.
 func (d Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	if len(base) == 0 || max(len(base), len(others)) > maxTerms || len(to) > maxTargets {
 		d.Combine(dst.V, base...)
-		var all [maxTargets + 2]device.Term // so that few terms take no memory of their own
+		var all [maxTargets + 2]device.Term // so that few terms allocate nothing
 		d.AddDiffs(start, own, others, append(append(all[:0], dst), to...)...)
 		return
 	}
@@ -28,7 +28,7 @@ func (d Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term
 	m.run(v)
 }
 
-// take lists terms whose vectors have n numbers.
+// set lists terms whose vectors have n numbers.
 func (c *combination) set(what string, terms []device.Term, n int) {
 	c.terms = len(terms)
 	for k, t := range terms {
@@ -37,16 +37,17 @@ func (c *combination) set(what string, terms []device.Term, n int) {
 	}
 }
 
-// move is a combination to which by·S is added, and the vectors v to which a·S is, with S =
-// scale·start + Σ a·(own - v) over the others. Without start S begins with zero.
+// diffCombination is a combination to which factor·S is added, and target vectors v to each of
+// which a·S is added, with S = scale·start + Σ a·(own - v) over the others. Without start S begins
+// with zero.
 type diffCombination struct {
 	base, others, targets combination
 	start, own            []float32
 	scale, factor         float32
 }
 
-// runGo writes base + by·S to d and v + a·S to each v of to. All products and sums are rounded one
-// by one.
+// runGo writes base + factor·S to d and v + a·S to each target v. All products and sums are rounded
+// one by one.
 func (m *diffCombination) runGo(d []float32) {
 	for i := range d {
 		total := m.base.a[0] * m.base.v[0][i]

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// framed returns a vector of n random numbers in the middle of a slice of its own, and a function
-// that says whether a word around it changed.
+// framed returns a vector of n random numbers between guard words, and a function that reports
+// whether the guard words are unchanged.
 func framed(name string, n int) (v *Vector, whole func() bool) {
 	const margin = 16
 	words := kerneltest.Noise(name, n+2*margin)
@@ -27,8 +27,7 @@ func framed(name string, n int) (v *Vector, whole func() bool) {
 	}
 }
 
-// A result that goes past the caches is the same as one that does not, and a vector that is read
-// never does.
+// Non-temporal stores give the same result, and are never used for a vector that is also read.
 func TestCombineOfLongVectors(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	d, v := Ops{}, make([]*Vector, 9)
@@ -64,8 +63,7 @@ func TestCombineOfLongVectors(t *testing.T) {
 	}
 }
 
-// Every unrolled loop is held to the obvious one, to the last bit, around the unrolling and the
-// block of the general one.
+// Every unrolled loop agrees with the simple one, to the last bit, around the block of combineMany.
 func TestCombineTwin(t *testing.T) {
 	d := Ops{}
 	for _, n := range []int{0, 1, 3, 4, 5, 8, 31, combineBlock - 1, combineBlock, combineBlock + 1,
@@ -139,13 +137,14 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 }
 
 // paperDim and resnetDim are the numbers of parameters of the network of the paper's first figure
-// and of ResNet-50: one fits into the second cache, the other is beyond all of them.
+// and of ResNet-50: one fits into the second-level cache, the other is larger than all caches.
 const (
 	paperDim  = 79510
 	resnetDim = 25557032
 )
 
-// long returns a vector of n random numbers that repeat after a while. name tells vectors apart.
+// longVector returns a vector of n random numbers that repeat after a while. Different names give
+// different numbers.
 func longVector(name string, n int) *Vector {
 	v, some := kernel.Aligned(n), kerneltest.Noise(name, min(n, 99991))
 	for i := 0; i < n; i += len(some) {
@@ -154,7 +153,7 @@ func longVector(name string, n int) *Vector {
 	return &Vector{v}
 }
 
-// BenchmarkCombine counts the bytes read and written. To copy, counted alike, is the yardstick.
+// BenchmarkCombine counts the bytes read and written. It times copy, counted alike, for comparison.
 func BenchmarkCombine(b *testing.B) {
 	d := Ops{}
 	for _, n := range []int{paperDim, resnetDim} {

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// decodeRows is decodeRowsGo. rows·cols is at most some thousands.
+// DecodeRows is decodeRowsGo. rows·cols is at most some thousands.
 func DecodeRows(dst []float32, ds int, v kernel.ByteMatrix, rows, cols int) {
 	whole := cols
 	switch isa.Active {
@@ -21,12 +21,12 @@ func DecodeRows(dst []float32, ds int, v kernel.ByteMatrix, rows, cols int) {
 		whole = 0
 	}
 	if whole < cols {
-		DecodeRowsGo(dst[whole:], ds, v.From(0, whole), rows, cols-whole)
+		decodeRowsGo(dst[whole:], ds, v.From(0, whole), rows, cols-whole)
 	}
 }
 
-// decodePanels writes panels of two vectors, size numbers from one to the next: of the first rows
-// of a v that is not turned.
+// DecodePanels writes panels that are two vectors wide and size numbers apart: the first rows of v,
+// which is not transposed.
 func DecodePanels(dst []float32, size int, v kernel.ByteMatrix, rows, panels int) {
 	if isa.Active == isa.AVX512 {
 		decodePanelsAVX512(&dst[0], size, &v.Bytes[0], &v.Starts[0], rows, panels, v.Scale, v.Shift)
@@ -38,7 +38,7 @@ func DecodePanels(dst []float32, size int, v kernel.ByteMatrix, rows, panels int
 // byteBlock is how many columns of bytes are transposed at a time.
 const byteBlock = 16
 
-// panelWidth is how wide the panels of decodePanels and decodeColumns are.
+// PanelWidth is the width of the panels of DecodePanels and DecodeColumns.
 func PanelWidth() int {
 	if isa.Active == isa.AVX512 {
 		return 32
@@ -46,8 +46,7 @@ func PanelWidth() int {
 	return 16
 }
 
-// decodeColumns is decodeColumnsGo for a panel. It asks the caches for the columns of the next
-// panel.
+// DecodeColumns is decodeColumnsGo for a panel. It prefetches the columns of the next panel.
 func DecodeColumns(dst []float32, v kernel.ByteMatrix, depth int) {
 	ds := PanelWidth()
 	if depth < byteBlock {
@@ -65,8 +64,8 @@ func DecodeColumns(dst []float32, v kernel.ByteMatrix, depth int) {
 	}
 }
 
-// decodeColumnsGo writes a panel of the first columns of a v that is turned: dst[p·width+r] =
-// element p,r for p below depth.
+// decodeColumnsGo writes a panel of the first columns of v, which is transposed: dst[p·width+r] =
+// element p,r for p < depth.
 func decodeColumnsGo(dst []float32, v kernel.ByteMatrix, depth int) {
 	width := PanelWidth()
 	for r, first := range v.Starts[:width] {
@@ -76,5 +75,6 @@ func decodeColumnsGo(dst []float32, v kernel.ByteMatrix, depth int) {
 	}
 }
 
-// prefetchRows has the second cache fetch n bytes of each of some rows, which begin at src + at[r].
+// PrefetchRows prefetches n bytes of each of some rows, which begin at src + at[r], into the
+// second-level cache.
 func PrefetchRows(src *uint8, at *int, rows, n int) { askRowsAVX2(src, at, rows, n) }

@@ -8,12 +8,12 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// A number is a byte times scale plus shift, rounded twice.
+// A number is the byte times scale plus shift, rounded twice.
 func TestDecodeRowsGo(t *testing.T) {
 	v := kernel.ByteMatrix{Bytes: []uint8{9, 0, 255, 7, 1}, Starts: []int{3, 0}, Scale: 1.0 / 3, Shift: -0x1p-20}
 	got, want := make([]float32, 4), []float32{float32(7*v.Scale) + v.Shift, float32(1*v.Scale) + v.Shift,
 		float32(9*v.Scale) + v.Shift, v.Shift}
-	DecodeRowsGo(got, 2, v, 2, 2)
+	decodeRowsGo(got, 2, v, 2, 2)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("number %d is %v, want %v", i, got[i], want[i])
@@ -21,7 +21,7 @@ func TestDecodeRowsGo(t *testing.T) {
 	}
 }
 
-// Rows of any length, from any place on, become numbers, and nothing beside them changes.
+// Rows of any length, from any offset on, are decoded, and nothing around them changes.
 func TestDecodeRows(t *testing.T) {
 	const guard = -77
 	for _, code := range isa.Available() {

@@ -2,7 +2,7 @@ package vec
 
 import "fspda/device"
 
-// zeros is the start of sums that have none. It is read only.
+// zeros is the start of sums without one. It is read-only.
 var zeros [vecBlock]float32
 
 // AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others, all
@@ -37,9 +37,9 @@ type differences struct {
 	others     combination
 }
 
-// addTo adds multiples of a block of S, which begins at number i, to the terms. Others that one
-// pass has no room for are summed up before; and all of S is, where there are no terms for it or
-// more than two.
+// addTo adds multiples of a block of S, which begins at number i, to the terms. If there are more
+// others than one pass handles, the first ones are added up before; and all of S is added up before
+// if there are not one or two terms.
 func (s differences) addTo(to, others []device.Term, i int, sum []float32) {
 	for ; len(others) > maxTerms; others = others[maxTerms:] {
 		s.setOthers(others[:maxTerms], i)
@@ -61,7 +61,7 @@ func (s differences) addTo(to, others []device.Term, i int, sum []float32) {
 	}
 }
 
-// take sets the others' numbers from i on.
+// setOthers sets the others' numbers from i on.
 func (s *differences) setOthers(others []device.Term, i int) {
 	c := &s.others
 	c.terms = len(others)
@@ -78,7 +78,7 @@ func plusTimes(v []float32, a float32, x []float32) {
 	combine(v, &c, false)
 }
 
-// at is S at number i.
+// at returns S at number i.
 func (s *differences) at(i int) float32 {
 	sum := s.scale * s.start[i]
 	for k, v := range s.others.v[:s.others.terms] {

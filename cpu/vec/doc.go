@@ -9,6 +9,6 @@
 // assembly for AVX-512 and AVX2, by the command in cpu/internal/vecgen. Each product is rounded before it is added.
 //
 // Beyond the caches a core waits for a limited number of cache lines. The loops therefore prefetch into the second-level cache, which allows
-// most, about forty lines ahead in total over all their vectors, and write long outputs by non-temporal stores (stream.go).
+// most, about forty lines ahead in total over all their vectors, and write long outputs by non-temporal stores (nontemporal.go).
 // [Bandwidth] measures the limit that reading and writing alone have.
 package vec

@@ -21,7 +21,8 @@ func scaleBy(o *kernel.Args) error {
 	return nil
 }
 
-// times writes a·x to y, which may be x; with stream past the caches, and then it may not.
+// times writes a·x to y, which may be x. With stream it uses non-temporal stores; y must then not
+// be x.
 func times(y []float32, a float32, x []float32, stream bool) {
 	c := combination{}.plus(a, x)
 	combine(y, &c, stream)
@@ -58,8 +59,8 @@ func addScaledPart(o *kernel.Args, part, of int) {
 		o.In[1]))
 }
 
-// addScaleds computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it
-// goes past the caches; then it may not.
+// AddScaled computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it
+// uses non-temporal stores; dst must then be neither.
 func AddScaled(dst, a []float32, c float32, b []float32, stream bool) {
 	sum := combination{}.plus(1, a).plus(c, b)
 	combine(dst, &sum, stream)

@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// AddScaled is Scale and then Add to the last bit: plans may fuse them.
+// AddScaled is bit-identical to Scale followed by Add: plans may fuse them.
 func TestAddScaledIsScaleThenAdd(t *testing.T) {
 	a, b := kerneltest.Noise("a", 999), kerneltest.Noise("b", 999)
 	scaled := run1(t, scale, b)
@@ -50,7 +50,7 @@ func TestElementwiseInPlace(t *testing.T) {
 	}
 }
 
-// HalfSquare is accumulated in float64: small squares survive beside a large one.
+// HalfSquare accumulates in float64: small squares are not lost next to a large one.
 func TestHalfSquare(t *testing.T) {
 	x := make([]float32, 1+1<<12)
 	x[0] = 1 << 12

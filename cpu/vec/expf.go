@@ -2,13 +2,13 @@ package vec
 
 import "math"
 
-// The exponential is computed in float64 from float32: seven terms of Taylor's series after range
-// reduction leave a relative error below 2^-27, so that rounding to float32 gives the nearest or,
-// rarely, the next number (0.6 ulp), and overflow, underflow and denormals come right with the last
-// conversion. Each product is rounded explicitly, since some architectures would otherwise fuse it
+// The exponential is computed in float64 from float32: seven terms of the Taylor series after range
+// reduction have a relative error below 2^-27, so that rounding to float32 gives the nearest or,
+// rarely, the next number (0.6 ulp), and the last conversion handles overflow, underflow and
+// denormals. Each product is rounded explicitly, since some architectures would otherwise fuse it
 // with the addition that follows: all machines get the same bits.
 const (
-	expBound = 150      // e^±150 is beyond float32 on both sides, and far inside float64
+	expBound = 150      // e^±150 exceeds the range of float32 on both sides, and is far within that of float64
 	expShift = 0x1.8p52 // adding it leaves the nearest integer in the low bits
 	log2e    = 0x1.71547652b82fep0
 	ln2      = 0x1.62e42fefa39efp-1
@@ -31,10 +31,10 @@ func expf(x float32) float32 {
 	return float32(v[0])
 }
 
-// exps replaces each x of v by e^x with a relative error below 2^-27, for x brought into ±150. NaN
-// stays NaN. It is a loop, not a function of one number, and is fed from a buffer of float64: on
-// amd64 a conversion from float32 waits for the last value of its target register, and would chain
-// each exponential to the one before.
+// exps replaces each x of v by e^x with a relative error below 2^-27, with x clamped to ±150. NaN
+// stays NaN. It is a loop over a buffer of float64, and not a function of one number: on amd64 a
+// conversion from float32 depends on the last value of its target register, and would chain each
+// exponential to the one before.
 func exps(v []float64) {
 	for i, x := range v {
 		if x > expBound {
@@ -45,7 +45,7 @@ func exps(v []float64) {
 		// x = n·ln 2 + r with |r| <= ln 2 / 2.
 		t := float64(x*log2e) + expShift
 		r := x - float64((t-expShift)*ln2)
-		// Estrin's grouping: the pairs do not wait for each other.
+		// Estrin's scheme: the pairs do not depend on each other.
 		r2 := float64(r * r)
 		p01 := 1 + r
 		p23 := expC2 + float64(expC3*r)

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/internal/kerneltest"
 )
 
-// ulps is the distance of got from want, in steps of float32 at want.
+// ulps returns the distance of got from want, in steps of float32 at want.
 func ulps(got float32, want float64) float64 {
 	if math.IsInf(want, 0) || want > math.MaxFloat32 {
 		if got > math.MaxFloat32 {
@@ -19,7 +19,7 @@ func ulps(got float32, want float64) float64 {
 	return math.Abs(float64(got)-want) / step
 }
 
-// Every 997th float32 and the borders of every binade, against the float64 library.
+// Every 997th float32 and the borders of every binade agree with the float64 library.
 func TestExpf(t *testing.T) {
 	worst, at := 0.0, float32(0)
 	try := func(x float32) {
@@ -64,7 +64,7 @@ func TestExpfSpecials(t *testing.T) {
 	}
 }
 
-// exps is good to 2^-27 where the kernels use it as float64.
+// exps has a relative error of 2^-27 where the kernels use its float64 result.
 func TestExps(t *testing.T) {
 	for x := -149.0; x < 149; x += 0.00731 {
 		want, v := math.Exp(x), [1]float64{x}

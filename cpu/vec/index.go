@@ -6,20 +6,20 @@ import (
 	"fspda/device"
 )
 
-// Index is a set of coordinates on this device, in ascending order. It is read-only once made,
-// until it is handed to NewIndex as old.
+// Index is a set of coordinates on this device, in ascending order. It is read-only until it is
+// passed to NewIndex as old.
 type Index struct {
 	coordinates []uint32
 }
 
 var _ device.Index = (*Index)(nil)
 
-// Len is the number of coordinates.
+// Len returns the number of coordinates.
 func (x *Index) Len() int { return len(x.coordinates) }
 
-// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
-// not nil: old must not be used any more, except as the result. It panics if the coordinates are
-// not strictly ascending.
+// NewIndex returns an Index that holds a copy of coordinates, in the memory of old if that is not
+// nil: old must not be used afterwards, except as the result. It panics if the coordinates are not
+// strictly ascending.
 func (Ops) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
 		if coordinates[j-1] >= coordinates[j] {
@@ -35,8 +35,8 @@ func (Ops) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	return x
 }
 
-// indexOf returns idx as one of this device and its length, for the operation op. It returns nil
-// where idx stands for all coordinates.
+// indexOf returns idx as one of this device, and its length, for the operation op. It returns nil
+// if idx stands for all coordinates.
 func indexOf(op string, idx device.Index) (x *Index, n int) {
 	if idx == nil {
 		return nil, 0
@@ -45,13 +45,14 @@ func indexOf(op string, idx device.Index) (x *Index, n int) {
 	if !ok {
 		panic(fmt.Sprintf("cpu: %s: %T is no index of this device, want *cpu.Index", op, idx))
 	}
-	if x == nil { // a nil *Index in the interface: the caller meant all coordinates
+	if x == nil { // a nil *Index in the interface also stands for all coordinates
 		return nil, 0
 	}
 	return x, len(x.coordinates)
 }
 
-// inside panics if a coordinate lies beyond a vector of n elements. Only the last one can.
+// inside returns the coordinates, and panics if one lies beyond a vector of n elements. Only the
+// last one can.
 func (x *Index) inside(op string, n int) []uint32 {
 	if k := len(x.coordinates); k > 0 && int(x.coordinates[k-1]) >= n {
 		panic(fmt.Sprintf("cpu: %s: coordinate %d of a vector of length %d", op, x.coordinates[k-1], n))

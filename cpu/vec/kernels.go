@@ -5,7 +5,7 @@ import (
 	"fspda/device"
 )
 
-// vecKernels are the kernels over vectors and rows.
+// Kernels are the element-wise kernels, reductions and losses.
 var Kernels = kernel.Table{
 	device.Sigmoid:             {Run: sigmoid},
 	device.SigmoidGrad:         {Run: sigmoidGrad},

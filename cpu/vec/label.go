@@ -2,8 +2,7 @@ package vec
 
 import "fmt"
 
-// LabelError says that a row of a batch has a label that is no class. Run and Call return it,
-// wrapped.
+// LabelError reports a label of a batch that is not a class.
 type LabelError struct {
 	Row     int
 	Value   float64

@@ -2,12 +2,12 @@ package vec
 
 import "math"
 
-// logOf returns the natural logarithm of x, a normal positive number or NaN, within 2^-33 of its
-// size even near 1. The library's differs in the last bits from machine to machine; here each
-// product is rounded by itself, and all get the same.
+// logOf returns the natural logarithm of x, a normal positive number or NaN, with a relative error
+// of at most 2^-33 even near 1. The library's logarithm differs in the last bits between machines;
+// here each product is rounded separately, and all get the same.
 //
 // x = 2^k·m with m from √½ to √2, and log m = 2·artanh s for s = (m-1)/(m+1): |s| < 0.172, so that
-// six terms of the series do.
+// six terms of the series are sufficient.
 func logOf(x float64) float64 {
 	if x != x {
 		return x

@@ -31,27 +31,27 @@ func softmaxCrossEntropy(o *kernel.Args) error {
 	return nil
 }
 
-// rowWork is what is worked out for some rows of logits at a time.
+// softmaxRows holds intermediate results for some rows of logits.
 type softmaxRows struct {
 	rows  int
 	class [rowsPerPass]int
 	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
 	maximum [rowsPerPass]float32
-	sum     [rowsPerPass]float64 // of the exponentials of logit - top
+	sum     [rowsPerPass]float64 // of the exponentials of logit - maximum
 	scale   [rowsPerPass]float64 // 1/(rows of the batch · sum)
 	atLabel [rowsPerPass]float32 // gradient at the label
-	// the exponentials: a place of their own, since to read what was written as part of a vector
-	// just before takes long
+	// The exponentials. They have their own buffer, since loading a number that was just stored as
+	// part of a vector is slow.
 	exp [vecBlock]float32
 }
 
-// rowsAtOnce is how many rows are worked on at a time. They have vecBlock logits together, or one
-// row has more.
+// rowsPerPass is the largest number of rows per pass. Together they have at most vecBlock logits,
+// unless one row has more.
 const rowsPerPass = 256
 
 var softmaxPool = sync.Pool{New: func() any { return new(softmaxRows) }}
 
-// begin takes as many of the rows that are left as there is room for.
+// begin chooses the number of rows of the next pass.
 func (w *softmaxRows) begin(left, n int) { w.rows = max(1, min(left, rowsPerPass, vecBlock/n)) }
 
 // labels looks up the classes of row i and those after it.
@@ -66,9 +66,9 @@ func (w *softmaxRows) labels(labels []float32, i, n int) error {
 	return nil
 }
 
-// exponentials returns exp(x - top), which is good until it is called again, and fills in top and
-// sum. Rows longer than vecBlock are written to dst, unless that is nil; the sum of one is that of
-// its blocks of vecBlock logits, from left to right.
+// exponentials returns exp(x - maximum), valid until the next call, and sets maximum and sum. Rows
+// longer than vecBlock are written to dst, unless that is nil; their sum is that of its blocks of
+// vecBlock logits, from left to right.
 func (w *softmaxRows) exponentials(dst, x []float32, n int) []float32 {
 	if n <= vecBlock {
 		rowMaxima(w.maximum[:w.rows], x, n)
@@ -103,12 +103,12 @@ func (w *softmaxRows) addLosses(total float64, x []float32, n int) float64 {
 	return total
 }
 
-// gradients writes the gradients to d, where e are the exponentials. The two may be the same.
+// gradients writes the gradients to d, given the exponentials e. The two may be the same.
 func (w *softmaxRows) gradients(d, e []float32, n int, perRow float64) {
 	for r, c := range w.class[:w.rows] {
 		s := perRow / w.sum[r]
-		// The label's p-1 is taken before rounding: it is what remains of the gradient when p is
-		// close to 1.
+		// At the label p-1 is computed before rounding: it is what remains of the gradient when p
+		// is close to 1.
 		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
 	}
 	if n <= vecBlock {

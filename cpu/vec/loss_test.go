@@ -32,14 +32,14 @@ func TestConfidentLoss(t *testing.T) {
 	}
 }
 
-// Every row of the gradient sums to zero, and adding a number to a row changes nothing. Rows go
-// beyond one block of exponentials.
+// Every row of the gradient sums to zero, and adding a number to a row changes nothing. Some rows
+// are longer than a block of exponentials.
 func TestLossInvariants(t *testing.T) {
 	for _, n := range []int{1, 2, 10, expBlock, expBlock + 3, 1000} {
 		const m = 5
 		logits, moved, labels := kerneltest.Noise("logits", m*n), make([]float32, m*n), make([]float32, m)
 		for i := range logits {
-			logits[i] = float32(math.Round(float64(logits[i])*256) / 256) // so that moving is exact
+			logits[i] = float32(math.Round(float64(logits[i])*256) / 256) // so that adding is exact
 			moved[i] = logits[i] + float32(i/n)*1024
 		}
 		for i := range labels {

@@ -11,7 +11,7 @@ func (Ops) Dot(a, b device.Vector) float64 {
 	return dot(x, y)
 }
 
-// dot takes the vectors in blocks, and adds the blocks from left to right.
+// dot adds the blocks of the vectors from left to right.
 func dot(x, y []float32) float64 {
 	y = y[:len(x)]
 	s := 0.0
@@ -23,8 +23,8 @@ func dot(x, y []float32) float64 {
 	return s
 }
 
-// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not wait for
-// each other and fill vectors. The sums are then added like a tree: sum l takes sum l+16, then l+8,
+// dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not depend on
+// each other and fill vectors. The sums are then added as a tree: sum l takes sum l+16, then l+8,
 // l+4, l+2 and l+1.
 func dotGo(x, y []float32) float64 {
 	var s [dotSums]float64

@@ -9,8 +9,8 @@ import (
 	"fspda/cpu/internal/kerneltest"
 )
 
-// The order of additions is a promise: a checkpoint of one machine must be met by another. The
-// reference keeps the partial sums of a block by index, and adds them one pair after the other.
+// The order of additions is fixed, since a run may resume from a checkpoint on another machine. The
+// reference keeps the partial sums of a block by index, and adds them pair by pair.
 func TestDotOrder(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 65, 100, 4095, 4096, 4097, 9000} {
 		x, y := kerneltest.Noise("x", n), kerneltest.Noise("y", n)
@@ -28,7 +28,7 @@ func TestDotOrder(t *testing.T) {
 	}
 }
 
-// treeOf adds by recursion: the even and the odd entries are what the last addition joins.
+// treeOf adds recursively: the even and the odd entries are joined by the last addition.
 func treeOf(s []float64) float64 {
 	if len(s) == 1 {
 		return s[0]
@@ -40,7 +40,7 @@ func treeOf(s []float64) float64 {
 	return treeOf(even) + treeOf(odd)
 }
 
-// Against exact arithmetic.
+// The error is bounded compared with exact arithmetic.
 func TestDotExact(t *testing.T) {
 	const n = 5000
 	x, y := kerneltest.Noise("x", n), kerneltest.Noise("y", n)

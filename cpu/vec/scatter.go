@@ -7,13 +7,15 @@ import (
 )
 
 const (
-	scatterBlock = 4096 // numbers of a vector to which all parts add before the next ones: they stay in the first cache
-	scatterParts = 32   // parts at a time
+	// all parts are added to so many numbers of a vector before the next: they stay in the
+	// first-level cache
+	scatterBlock = 4096
+	scatterParts = 32 // parts at a time
 )
 
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
 // one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
-// has not the length of its Idx, or if a coordinate lies beyond dst.
+// does not have the length of its Idx, or if a coordinate lies beyond dst.
 func (Ops) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := Data("ScatterAdd", dst)
 	for _, p := range parts {
@@ -32,10 +34,10 @@ func (Ops) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	}
 }
 
-// addParts goes through v block by block. Each number gets what the parts have for it in their
-// order, as it would from one after the other.
+// addParts adds the parts to v block by block. Each number gets its parts in their order, as if one
+// part was added after the other.
 func addParts(v []float32, parts []device.SparseTerm) {
-	var done [scatterParts]int // coordinates of each part
+	var done [scatterParts]int // coordinates that were added, for each part
 	block := scatterBlock
 	if len(parts) == 1 {
 		block = len(v)

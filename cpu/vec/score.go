@@ -4,7 +4,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// topRank is how many of the largest logits count in the third sum of score.
+// topRank is how many of the largest logits count as a hit in the third sum of score.
 const topRank = 5
 
 // score: sums over the rows of the cross entropy, of hits and of top-5 hits.
@@ -36,8 +36,8 @@ func score(o *kernel.Args) error {
 	return nil
 }
 
-// rank returns how many logits come before row[c]: the larger ones, and the equal ones of lower
-// index. A row with a NaN puts c behind all.
+// rank returns how many logits rank before row[c]: the larger ones, and equal ones of lower index.
+// In a row with a NaN, c ranks last.
 func rank(row []float32, c int) int {
 	r, v := 0, row[c]
 	for j, w := range row {

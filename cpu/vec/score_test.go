@@ -9,7 +9,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// The rank is the place of the label after a stable sort by falling logit.
+// The rank is the position of the label after a stable sort by descending logit.
 func TestRank(t *testing.T) {
 	for n := 1; n < 40; n++ {
 		row := kerneltest.Noise("row", n)

@@ -4,9 +4,9 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// smoothCrossEntropy is softmaxCrossEntropy with targets s/n, and 1-s more at the label. It goes
-// through the logits in float64, one by one: label smoothing comes with networks beside which that
-// is nothing.
+// smoothCrossEntropy is softmaxCrossEntropy with targets s/n, plus 1-s at the label. It computes in
+// float64, logit by logit: label smoothing is used with large networks, for which this cost is
+// small.
 func smoothCrossEntropy(o *kernel.Args) error {
 	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
 	m, n := o.Dims[0], o.Dims[1]
@@ -28,16 +28,16 @@ func smoothCrossEntropy(o *kernel.Args) error {
 	return nil
 }
 
-// smoothRow writes the gradient of row r, perRow times that of its own loss, to d and returns that
-// loss. The exponentials e may lie in d.
+// smoothRow writes the gradient of row r, times perRow, to d and returns the loss of the row. The
+// exponentials e may lie in d.
 func (w *softmaxRows) smoothRow(r int, x, e, d []float32, s, perRow float64) float64 {
 	label, top, sum := w.class[r], float64(w.maximum[r]), w.sum[r]
 	each := s / float64(len(x)) // the target of every class
-	below := 0.0                // Σ (x - top)
+	below := 0.0                // Σ (x - maximum)
 	for j, v := range x {
 		below += float64(v) - top
-		// At the label p-1 is taken before rounding: it is what remains of the gradient when p is
-		// close to 1.
+		// At the label p-1 is computed before rounding: it is what remains of the gradient when p
+		// is close to 1.
 		p := float64(e[j]) / sum
 		if j == label {
 			p = (float64(e[j])-sum)/sum + s

@@ -4,9 +4,9 @@ import "math"
 
 var negativeInf = float32(math.Inf(-1))
 
-// rowTopsGo writes the largest number of each row of n numbers to tops. NaN are left out: the
-// exponentials of their row become NaN by themselves. Without another number it is -Inf, and no
-// zero is negative.
+// rowMaximaGo writes the largest number of each row of n numbers to tops. NaN are ignored: the
+// exponentials of their row become NaN anyway. Without another number the maximum is -Inf. A zero
+// is positive.
 func rowMaximaGo(tops, x []float32, n int) {
 	for r := range tops {
 		top := negativeInf
@@ -16,15 +16,15 @@ func rowMaximaGo(tops, x []float32, n int) {
 			}
 		}
 		if top == 0 {
-			top = 0 // of either sign: the order of comparisons shall not show
+			top = 0 // of either sign: the result must not depend on the order of comparisons
 		}
 		tops[r] = top
 	}
 }
 
-// expRowsGo writes exp(x - top) of float64, rounded, to dst for rows of n numbers, and the sum of
-// each row before rounding to sums: number j of a row is added to partial sum j mod 16, and the
-// partial sums are added like a tree.
+// expRowsGo writes exp(x - top), computed in float64 and rounded, to dst for rows of n numbers, and
+// the sum of each row before rounding to sums: number j of a row is added to partial sum j mod 16,
+// and the partial sums are added as a tree.
 func expRowsGo(dst []float32, sums []float64, x, tops []float32, n int) {
 	for r := range sums {
 		sums[r] = expRowGo(dst[r*n:(r+1)*n], x[r*n:(r+1)*n], float64(tops[r]))

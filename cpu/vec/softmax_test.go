@@ -7,8 +7,8 @@ import (
 	"fspda/cpu/internal/kerneltest"
 )
 
-// The sum of a row is a promise like that of a scalar product: sixteen partial sums by index, then
-// a tree.
+// The order of additions in a row is fixed as that of a scalar product: sixteen partial sums by
+// index, then a tree.
 func TestExpRowsOrder(t *testing.T) {
 	for _, n := range []int{1, 7, 10, 16, 17, 33, 130, 1000} {
 		const rows = 3

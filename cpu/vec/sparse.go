@@ -2,11 +2,11 @@ package vec
 
 import "fspda/device"
 
-// diffBlock is how many differences are held at a time when there are more than two terms: 1 KB.
+// diffBlock is how many differences are held at a time if there are more than two terms: 1 KB.
 const diffBlock = 256
 
-// Gather computes dst[j] = src[idx[j]], or copies src where idx is nil. It panics if dst has not
-// the length of idx (of src where idx is nil), or if a coordinate lies beyond src.
+// Gather computes dst[j] = src[idx[j]], or copies src if idx is nil. It panics if dst does not have
+// the length of idx (of src if idx is nil), or if a coordinate lies beyond src.
 func (Ops) Gather(dst, src device.Vector, idx device.Index) {
 	d, s := Data("Gather", dst), Data("Gather", src)
 	x, k := indexOf("Gather", idx)
@@ -108,8 +108,8 @@ func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32
 	}
 }
 
-// addDiffMany takes any number of terms, block by block. All differences of a block are taken
-// before a term is moved, as in the other loops, where own may be one of the terms.
+// addDiffMany handles any number of terms, block by block. All differences of a block are computed
+// before a term is changed, as in the other loops, since own may be one of the terms.
 func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
 	var block [diffBlock]float32
 	for j := 0; j < len(p); j += diffBlock {

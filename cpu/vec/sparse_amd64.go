@@ -4,18 +4,18 @@ package vec
 
 import "fspda/cpu/isa"
 
-// Selected coordinates of a vector that lies in a cache are gathered sixteen at a time. Beyond the
-// caches it is the waiting that counts: there a plain loop that asks for coordinates ahead of their
-// turn is up to three times faster than vector instructions. There is no use for an instruction
-// that scatters: it stores one number after the other.
+// Selected coordinates of a vector in a cache are gathered sixteen at a time. Beyond the caches
+// latency dominates: there a scalar loop that prefetches coordinates is up to three times faster
+// than vector instructions. Scatter instructions have no advantage: they store one number after the
+// other.
 const (
-	beyondCache    = 1 << 18 // length of a vector that is beyond the second cache
+	beyondCache    = 1 << 18 // length of a vector that exceeds the second-level cache
 	densePrefetch  = 64      // coordinates
-	sparseFrom     = 32      // numbers from one coordinate to the next: two lines
+	sparseFrom     = 32      // numbers from one coordinate to the next: two cache lines
 	sparsePrefetch = 128     // coordinates
 )
 
-// isWide tells whether most lines of v hold none of the coordinates.
+// isSparse reports whether most cache lines of v hold none of the coordinates.
 func isSparse(v []float32, at []uint32) bool { return len(v) >= sparseFrom*len(at) }
 
 // gatherAt is gatherAtGo.
@@ -88,8 +88,8 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)
 }
 
-// scatterAdd is scatterAddGo. Coordinates beyond the n-th are asked for: it is there that the
-// caller goes on.
+// scatterAdd is scatterAddGo. It also prefetches coordinates beyond the n-th, where the caller goes
+// on.
 func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	p, whole := p[:n], 0
 	if isa.Active != isa.Go {
@@ -97,7 +97,7 @@ func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	}
 	for j := 0; j < whole; {
 		m, next := min(vecBlock, whole-j, len(at)-j-densePrefetch), j+densePrefetch
-		if m &^= 3; m <= 0 { // there is nothing ahead of the last ones
+		if m &^= 3; m <= 0 { // nothing to prefetch for the last ones
 			m, next = min(vecBlock, whole-j), j
 		}
 		scatterAddAVX2(pointer(v), &at[j], &at[next], &p[j], m, a)
@@ -106,13 +106,13 @@ func scatterAdd(v []float32, at []uint32, n int, p []float32, a float32) {
 	scatterAddGo(v, at[whole:], n-whole, p[whole:], a)
 }
 
-// eachFar cuts coordinates, but for the last ones that are no multiple of four, into pieces for one
-// call of assembly, and says for each where the coordinates to ask for begin: so many further on.
+// eachBlock divides the coordinates, except a rest that is not a multiple of four, into blocks for
+// one call of assembly, and passes run the coordinates to prefetch during each.
 func eachBlock(at []uint32, ahead int, run func(j, n int, next *uint32)) {
 	whole := len(at) &^ 3
 	for j := 0; j < whole; {
 		n, next := min(vecBlock, whole-j-ahead), j+ahead
-		if n <= 0 { // there is nothing ahead of the last ones
+		if n <= 0 { // nothing to prefetch for the last ones
 			n, next = whole-j, j
 		}
 		run(j, n, &at[next])

@@ -11,7 +11,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// every returns the coordinates 1, 1+step, ... below n.
+// everyNth returns the coordinates 1, 1+step, ... below n.
 func everyNth(n, step int) []uint32 {
 	var at []uint32
 	for i := 1; i < n; i += step {
@@ -20,8 +20,8 @@ func everyNth(n, step int) []uint32 {
 	return at
 }
 
-// Each of the loops of addDiff against the obvious one, to the last bit, around the block of the
-// general one.
+// Each loop of addDiff agrees with the simple one, to the last bit, around the block of
+// addDiffMany.
 func TestAddDiffTwin(t *testing.T) {
 	d := Ops{}
 	for _, k := range []int{0, 1, 5, diffBlock - 1, diffBlock, 2*diffBlock + 3} {
@@ -70,8 +70,8 @@ func TestAddDiffTwin(t *testing.T) {
 	}
 }
 
-// Without an index, own may be the vector that moves: each difference is taken before its element
-// is written.
+// Without an index, own may be a vector that changes: each difference is computed before its
+// element is written.
 func TestAddDiffMovesOwn(t *testing.T) {
 	d := Ops{}
 	for _, count := range []int{1, 2, 3} {
@@ -105,7 +105,7 @@ func TestGatherThroughNilIndex(t *testing.T) {
 
 // BenchmarkSparse reports the time per selected coordinate, and the bytes of the cache lines that
 // are touched. One coordinate is chosen in each stretch of 10, 100 and 1000. exchange is gather and
-// addDiff together; to copy the vector is the yardstick.
+// addDiff together. Copying the vector is timed for comparison.
 func BenchmarkSparse(b *testing.B) {
 	d := Ops{}
 	for _, n := range []int{paperDim, resnetDim} {
@@ -143,7 +143,7 @@ func BenchmarkSparse(b *testing.B) {
 	}
 }
 
-// oneInEach chooses a coordinate in each stretch of step, and counts the cache lines they lie in.
+// oneInEach chooses a coordinate in each stretch of step numbers, and counts their cache lines.
 func oneInEach(n, step int) (at []uint32, lines int) {
 	r := rng.New(1, "one in each", uint64(step))
 	for i := 0; i+step <= n; i += step {

@@ -2,11 +2,10 @@ package vec
 
 //go:generate go run ../internal/vecgen
 
-// The loops of this package over long vectors are written twice: in Go, with names that end in Go,
-// which is their meaning to the last bit and what runs without assembly; and in assembly, for
-// AVX-512 and AVX2, by the command in internal/vecgen. vec_amd64.go and vec_other.go choose. Each
-// function takes its vectors in blocks, since the scheduler cannot stop a goroutine inside of
-// assembly.
+// The loops over long vectors are written twice: in Go, with names that end in Go, which are their
+// definition and run without assembly; and in assembly, for AVX-512 and AVX2, by the command in
+// cpu/internal/vecgen. vec_amd64.go and vec_other.go choose. Each function divides its vectors into
+// blocks, since the scheduler cannot stop a goroutine inside assembly.
 
 const (
 	vecBlock = 4096 // numbers of a vector in one call of assembly: a microsecond or two
@@ -24,8 +23,7 @@ type combination struct {
 	terms int
 }
 
-// plus returns c with one term more. It takes c by value, so that what is combined may lie on the
-// stack.
+// plus returns c with one more term. It takes c by value, so that combinations stay on the stack.
 func (c combination) plus(a float32, v []float32) combination {
 	c.v[c.terms], c.a[c.terms] = v, a
 	c.terms++

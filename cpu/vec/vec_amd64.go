@@ -8,14 +8,14 @@ import (
 	"fspda/cpu/isa"
 )
 
-// head is where v begins.
+// pointer returns the address of v.
 func pointer(v []float32) *float32 { return unsafe.SliceData(v) }
 
-// addRow adds bias to dst, a row of as many columns.
+// AddRow adds bias to dst, a row of as many columns.
 func AddRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
-// adds writes a + b to dst. With stream it goes past the caches; then dst may be none of the
-// others.
+// adds writes a + b to dst. With stream it uses non-temporal stores; dst must then be neither a nor
+// b.
 func adds(dst, a, b []float32, stream bool) {
 	dst, b = dst[:len(a)], b[:len(a)]
 	if stream && isa.Active != isa.Go {
@@ -36,7 +36,7 @@ func adds(dst, a, b []float32, stream bool) {
 	}
 }
 
-// relus writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
+// ReLUs writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
 func ReLUs(dst, x []float32, stream bool) {
 	dst = dst[:len(x)]
 	if stream && isa.Active != isa.Go {
@@ -57,7 +57,7 @@ func ReLUs(dst, x []float32, stream bool) {
 	}
 }
 
-// reluGrads writes dy where y > 0, else 0, to dst. stream is as in adds.
+// ReLUGrads writes dy if y > 0, else 0, to dst. stream is as in adds.
 func ReLUGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
 	if stream && isa.Active != isa.Go {
@@ -78,7 +78,7 @@ func ReLUGrads(dst, y, dy []float32, stream bool) {
 	}
 }
 
-// sigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
+// SigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
 func SigmoidGrads(dst, y, dy []float32, stream bool) {
 	dst, dy = dst[:len(y)], dy[:len(y)]
 	if stream && isa.Active != isa.Go {
@@ -99,7 +99,7 @@ func SigmoidGrads(dst, y, dy []float32, stream bool) {
 	}
 }
 
-// sigmoids writes 1/(1+exp(-x)) to dst.
+// Sigmoids writes 1/(1+exp(-x)) to dst.
 func Sigmoids(dst, x []float32) {
 	dst = dst[:len(x)]
 	for len(x) > 0 {
@@ -116,9 +116,9 @@ func Sigmoids(dst, x []float32) {
 	}
 }
 
-// combine writes c to dst, which may be one of its vectors. With stream it goes past the caches;
-// then it may not. The assembly has no case for a factor of 1: to multiply by it changes nothing
-// and costs nothing beside the memory.
+// combine writes c to dst, which may be one of its vectors. With stream it uses non-temporal
+// stores; dst must then be none of them. The assembly has no special case for a factor of 1:
+// multiplying by it changes nothing, and costs nothing compared with the memory.
 func combine(dst []float32, c *combination, stream bool) {
 	if isa.Active == isa.Go {
 		combineGo(dst, c)
@@ -167,7 +167,7 @@ func dotBlock(x, y []float32) float64 {
 	return dotGo(x, y)
 }
 
-// rowTops is rowTopsGo.
+// rowMaxima is rowMaximaGo.
 func rowMaxima(tops, x []float32, n int) {
 	x = x[:len(tops)*n]
 	switch {
@@ -271,7 +271,7 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	}
 }
 
-// places is where the vectors of a sum of differences of n numbers begin.
+// pointers returns the addresses of the others' vectors, of n numbers.
 func (s *differences) pointers(n int) (v [maxTerms]*float32) {
 	_, _ = s.start[:n], s.own[:n]
 	for k := range s.others.terms {
@@ -280,7 +280,7 @@ func (s *differences) pointers(n int) (v [maxTerms]*float32) {
 	return v
 }
 
-// sumDiffs is sumDiffsGo, for at most vecBlock numbers. So are those below.
+// sumDiffs is sumDiffsGo, for at most vecBlock numbers. So are the functions below.
 func sumDiffs(sum []float32, s *differences) {
 	v, a, terms := s.pointers(len(sum)), &s.others.a[0], s.others.terms
 	switch {
@@ -348,7 +348,7 @@ func (m *diffCombination) run(d []float32) {
 	}
 }
 
-// traffic is trafficGo, with lines asked for so many numbers ahead. n is a multiple of trafficStep.
+// bandwidth is bandwidthGo with a prefetch distance. n is a multiple of bandwidthStep.
 func bandwidth(v [][]float32, reads, n, ahead int) {
 	if isa.Active == isa.Go {
 		bandwidthGo(v, reads, n)

@@ -54,7 +54,7 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 }
 
 func DecodeRows(dst []float32, ds int, v kernel.ByteMatrix, rows, cols int) {
-	DecodeRowsGo(dst, ds, v, rows, cols)
+	decodeRowsGo(dst, ds, v, rows, cols)
 }
 
 func bandwidth(v [][]float32, reads, n, _ int) { bandwidthGo(v, reads, n) }

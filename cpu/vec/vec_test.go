@@ -12,15 +12,15 @@ import (
 	"fspda/internal/rng"
 )
 
-// vecCase is a function on vectors of one length, some of which it writes. What it returns is
-// compared as well.
+// testCase is a function on vectors of one length, some of which it writes. Its result is compared
+// as well.
 type testCase struct {
 	name    string
 	vectors int
 	run     func(v [][]float32) float64
 }
 
-// vecCases are all kernels that pass over vectors, outputs first.
+// allCases are all kernels that pass over vectors, outputs first.
 func allCases() []testCase {
 	nothing := func(f func(v [][]float32)) func(v [][]float32) float64 {
 		return func(v [][]float32) float64 { f(v); return 0 }
@@ -45,7 +45,7 @@ func allCases() []testCase {
 		{"dot of itself", 1, func(v [][]float32) float64 { return dot(v[0], v[0]) }},
 	}
 	for terms := 1; terms <= maxTerms; terms++ {
-		for into := range terms + 1 { // a vector of its own, or one of the terms
+		for into := range terms + 1 { // out of place, or into one of the terms
 			cases = append(cases, testCase{fmt.Sprintf("combine %d into %d", terms, into), terms + 1,
 				nothing(func(v [][]float32) {
 					var c combination
@@ -59,7 +59,7 @@ func allCases() []testCase {
 	return slices.Concat(cases, nonTemporalCases(), diffCases(), diffCombinationCases())
 }
 
-// streamCases are the kernels that can go past the caches, doing so.
+// nonTemporalCases are the kernels that can use non-temporal stores, doing so.
 func nonTemporalCases() []testCase {
 	cases := []testCase{
 		{"adds past the caches", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
@@ -85,8 +85,8 @@ func nonTemporalCases() []testCase {
 	return cases
 }
 
-// diffCases are those of sums of differences. Their own vector, the start and a term may be the
-// same, as may one of the others.
+// diffCases are sums of differences. The own vector, the start and a term may be the same, as may
+// one of the others.
 func diffCases() (cases []testCase) {
 	for _, terms := range []int{0, 1, 3, maxTerms} {
 		for same := range 3 {
@@ -122,8 +122,8 @@ func diffCases() (cases []testCase) {
 	return cases
 }
 
-// moveCases are those of combinations with differences. The combination may go into one of its
-// terms, and its first may be the own vector.
+// diffCombinationCases are combinations with differences. The result may go into one of the terms,
+// and the first term may be the own vector.
 func diffCombinationCases() (cases []testCase) {
 	for _, k := range [][3]int{{1, 0, 0}, {1, 1, 0}, {3, 1, 1}, {2, 3, 2}, {maxTerms, maxTerms, maxTargets}} {
 		for kind := range 3 {
@@ -152,12 +152,12 @@ func diffCombinationCases() (cases []testCase) {
 	return cases
 }
 
-// specials are numbers where rounding, signs and comparisons go wrong if they go wrong anywhere.
+// specials are numbers for which rounding, signs and comparisons may go wrong.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
 	float32(math.NaN()),
 	0x1p-149, -0x1p-149, 0x1.fffffcp-127, 0x1p-126, -0x1.5p-70, math.MaxFloat32, -math.MaxFloat32, 88.7, -88.7, 104, -104, 149.9, -151}
 
-// mixed returns n numbers of mixed size, a share of which are special.
+// randomNumbers returns n numbers of mixed magnitude; share percent of them are special.
 func randomNumbers(seed uint64, n, share int) []float32 {
 	r, v := rng.New(seed, "mixed"), make([]float32, n)
 	for i := range v {
@@ -169,8 +169,8 @@ func randomNumbers(seed uint64, n, share int) []float32 {
 	return v
 }
 
-// vecTwins holds a case in every code against Go: each bit of every vector, and the words around
-// it. The vectors begin at places of their own relative to a cache line.
+// checkTwins compares a case with every instruction set with Go: each bit of every vector, and the
+// words around it. Each vector has its own offset from a cache line.
 func checkTwins(t *testing.T, c testCase, n, offset int, seed uint64, share int) {
 	t.Helper()
 	const margin = 16
@@ -203,7 +203,7 @@ func checkTwins(t *testing.T, c testCase, n, offset int, seed uint64, share int)
 	}
 }
 
-// aroundRegisters are lengths around registers, unrolled loops and blocks.
+// testLengths are lengths around registers, unrolled loops and blocks.
 func testLengths() []int {
 	n := []int{95, 96, 97, 127, 128, 129, 255, 1000, vecBlock - 1, vecBlock, vecBlock + 1, 2*vecBlock + 17}
 	for i := range 82 {
@@ -233,7 +233,8 @@ func FuzzVec(f *testing.F) {
 	})
 }
 
-// The kernels of rows: their twins, for rows around registers and for as many rows.
+// The kernels over rows agree with their definitions in Go, for rows around registers and several
+// of them.
 func TestRowTwins(t *testing.T) {
 	for i, n := range testLengths() {
 		for _, rows := range []int{1, 2, 5} {
@@ -247,7 +248,7 @@ func TestRowTwins(t *testing.T) {
 func FuzzRows(f *testing.F) {
 	f.Add(uint16(10), uint8(255), uint64(1), uint8(2))
 	f.Add(uint16(5000), uint8(1), uint64(1), uint8(0))
-	f.Add(uint16(4), uint8(0xd5), uint64(14), uint8('>')) // a row whose largest are zeros of both signs
+	f.Add(uint16(4), uint8(0xd5), uint64(14), uint8('>')) // a row whose largest numbers are zeros of both signs
 	f.Fuzz(func(t *testing.T, n uint16, rows uint8, seed uint64, share uint8) {
 		rowTwins(t, int(n)%5000+1, int(rows)%40+1, seed, int(share)%101)
 	})
@@ -293,7 +294,8 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 	}
 }
 
-// Selected coordinates, in the cache and beyond, with words around everything that is written.
+// The loops over selected coordinates agree with Go, in the cache and beyond, with words around
+// everything that is written.
 func TestSelectedTwins(t *testing.T) {
 	for _, n := range []int{700, 1<<18 + 300} {
 		for k := range 90 {
@@ -309,7 +311,7 @@ func TestSelectedTwins(t *testing.T) {
 func selectedTwins(t *testing.T, n, k int, seed uint64) {
 	t.Helper()
 	r, chosen := rng.New(seed, "selected"), make([]uint32, k)
-	for j := range chosen { // ascending, the first and the last among them
+	for j := range chosen { // ascending, with the first and the last
 		chosen[j] = uint32(j*(n-1)/max(1, k-1) + r.IntN(max(1, n/max(1, k)/2)))
 		chosen[j] = min(chosen[j], uint32(n-1))
 		if j > 0 && chosen[j] <= chosen[j-1] {
@@ -325,7 +327,7 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 		gatherAt(dst[2:2+k], v[1:n+1], chosen)
 		addDiffAt1(own, other, chosen, 0.3, v[1:n+1])
 		addDiffAt2(own, other, chosen, -0.7, v[1:n+1], 0.2, w[2:n+2])
-		for from, m := range []int{k / 3, k / 2} { // what comes after is asked for and left alone
+		for from, m := range []int{k / 3, k / 2} { // the coordinates after these are prefetched, but not changed
 			scatterAdd(v[1:n+1], chosen[from*k/3:], m, own[from*k/3:], 0.6)
 		}
 		return [][]float32{v, w, dst}
@@ -345,8 +347,8 @@ func selectedTwins(t *testing.T, n, k int, seed uint64) {
 	}
 }
 
-// The loss and the score are the same in every code, for many rows, and for rows longer than a
-// block.
+// The loss and the score are the same with every instruction set, for many rows, and for rows
+// longer than a block.
 func TestLossTwins(t *testing.T) {
 	for _, s := range [][2]int{{300, 10}, {7, 1000}, {2, vecBlock}, {2, vecBlock + 1}, {3, 2*vecBlock + 77}} {
 		m, n := s[0], s[1]

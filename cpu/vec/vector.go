@@ -6,18 +6,18 @@ import (
 	"fspda/device"
 )
 
-// Ops holds the operations on vectors.
+// Ops implements the operations of a device.Device on vectors.
 type Ops struct{}
 
-// Vector is a vector of this device. Whoever holds one may read and write Data directly; its length
-// must stay as it is.
+// Vector is a vector of the host. Data may be read and written directly; its length must not
+// change.
 type Vector struct {
 	Data []float32
 }
 
 var _ device.Vector = (*Vector)(nil)
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v *Vector) Len() int { return len(v.Data) }
 
 // Write copies src to dst. It panics if the lengths differ.
@@ -40,7 +40,7 @@ func (Ops) Floats(v device.Vector) []float32 { return Data("Floats", v) }
 // Wrap implements [device.Host]. The result is a *Vector.
 func (Ops) Wrap(numbers []float32) device.Vector { return &Vector{Data: numbers} }
 
-// data returns the numbers of v, for the operation op.
+// Data returns the numbers of v, for the operation op. It panics if v is not a *Vector.
 func Data(op string, v device.Vector) []float32 {
 	if v, ok := v.(*Vector); ok {
 		return v.Data
@@ -48,14 +48,14 @@ func Data(op string, v device.Vector) []float32 {
 	panic(fmt.Sprintf("cpu: %s: %T is no vector of this device, want *cpu.Vector", op, v))
 }
 
-// checkLen panics if operand what of the operation op has got elements, not want.
+// CheckLen panics if operand what of the operation op has length got instead of want.
 func CheckLen(op, what string, got, want int) {
 	if got != want {
 		panicLen(op, what, got, want)
 	}
 }
 
-// panicLen is apart from checkLen so that the latter costs its callers one comparison.
+// panicLen is separate from CheckLen so that the latter costs its callers one comparison.
 func panicLen(op, what string, got, want int) {
 	panic(fmt.Sprintf("cpu: %s: %s has length %d, want %d", op, what, got, want))
 }

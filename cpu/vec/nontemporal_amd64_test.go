@@ -4,7 +4,7 @@ package vec
 
 import "testing"
 
-// Results that go past the caches are the same, wherever dst begins.
+// Non-temporal stores give the same results, wherever dst begins.
 func TestNonTemporalTwins(t *testing.T) {
 	for _, c := range nonTemporalCases() {
 		for _, n := range []int{0, 1, 15, 16, 17, 31, 33, 100, vecBlock + 40} {

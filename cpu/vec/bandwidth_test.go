@@ -9,7 +9,8 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// What is written is what was read, up to the last whole step, for each mix and in every code.
+// The written vectors hold what was read, up to the last whole step, for each number of vectors and
+// every instruction set.
 func TestBandwidth(t *testing.T) {
 	for _, mix := range [][2]int{{1, 0}, {1, 1}, {3, 2}, {6, 1}} {
 		for _, n := range []int{bandwidthStep, 3 * bandwidthStep, vecBlock + bandwidthStep} {

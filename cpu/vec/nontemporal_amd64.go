@@ -9,8 +9,8 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// wholeLines is where the cache lines begin and end of which v holds all. What lies outside shares
-// its lines with others and is written through the caches.
+// wholeLines returns the range of v that consists of whole cache lines. The rest shares its lines
+// with other data and is written by ordinary stores.
 func wholeLines(v []float32) (begin, end int) {
 	begin = min(len(v), int(-uintptr(unsafe.Pointer(pointer(v)))%kernel.CacheLine)/4)
 	return begin, begin + (len(v)-begin)/kernel.LineFloats*kernel.LineFloats
@@ -26,7 +26,7 @@ func combineNonTemporal(dst []float32, v *[maxTerms]*float32, c *combination, be
 	}
 }
 
-// addsStreamed is adds past the caches.
+// addsNonTemporal is adds with non-temporal stores.
 func addsNonTemporal(dst, a, b []float32) {
 	begin, end := wholeLines(dst)
 	adds(dst[:begin], a[:begin], b[:begin], false)
@@ -40,7 +40,7 @@ func addsNonTemporal(dst, a, b []float32) {
 	adds(dst[end:], a[end:], b[end:], false)
 }
 
-// relusStreamed is relus past the caches.
+// relusNonTemporal is ReLUs with non-temporal stores.
 func relusNonTemporal(dst, x []float32) {
 	begin, end := wholeLines(dst)
 	ReLUs(dst[:begin], x[:begin], false)
@@ -54,7 +54,7 @@ func relusNonTemporal(dst, x []float32) {
 	ReLUs(dst[end:], x[end:], false)
 }
 
-// reluGradsStreamed is reluGrads past the caches.
+// reluGradsNonTemporal is ReLUGrads with non-temporal stores.
 func reluGradsNonTemporal(dst, y, dy []float32) {
 	begin, end := wholeLines(dst)
 	ReLUGrads(dst[:begin], y[:begin], dy[:begin], false)
@@ -68,7 +68,7 @@ func reluGradsNonTemporal(dst, y, dy []float32) {
 	ReLUGrads(dst[end:], y[end:], dy[end:], false)
 }
 
-// sigmoidGradsStreamed is sigmoidGrads past the caches.
+// sigmoidGradsNonTemporal is SigmoidGrads with non-temporal stores.
 func sigmoidGradsNonTemporal(dst, y, dy []float32) {
 	begin, end := wholeLines(dst)
 	SigmoidGrads(dst[:begin], y[:begin], dy[:begin], false)

@@ -8,8 +8,7 @@ import (
 	"fspda/cpu/kernel"
 )
 
-// A vector goes past the caches if it is long and not read, whichever of those that are read it
-// would be.
+// A vector is written by non-temporal stores if it is long and none of the vectors that are read.
 func TestNonTemporal(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	nonTemporalFrom = 100
@@ -32,8 +31,8 @@ func TestNonTemporal(t *testing.T) {
 	}
 }
 
-// The element-wise kernels give the same bits past the caches, alone and in parts, into a vector of
-// its own or an input, and write nothing beside it.
+// The element-wise kernels give the same bits with non-temporal stores, on one thread and on
+// several, out of place and in place, and write nothing around the output.
 func TestElementwiseOfLongVectors(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	team := kernel.NewTeam(3)
@@ -69,7 +68,7 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 	}
 }
 
-// What goes past the caches allocates as little as what does not.
+// Non-temporal stores allocate nothing.
 func TestStreamsAllocateNothing(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	nonTemporalFrom = 100
@@ -82,8 +81,8 @@ func TestStreamsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkElementwise counts the bytes read and written around streamFrom, by ordinary stores and
-// past the caches.
+// BenchmarkElementwise counts the bytes read and written around nonTemporalFrom, with ordinary and
+// with non-temporal stores.
 func BenchmarkElementwise(b *testing.B) {
 	usual := nonTemporalFrom
 	defer func() { nonTemporalFrom = usual }()
