@@ -143,9 +143,9 @@ func (a Async) CatchUp(s *State, lag int, eta float64) {
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -float64(lag) * eta, V: s.Aux[saLambda]})
 }
 
-// Deliver stores own - heard in the buffer, on the coordinates of mask.
-func (a Async) Deliver(s *State, own, heard device.Vector, mask device.Index) {
-	s.Dev.AddDiff(own, heard, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
+// Deliver stores own - received in the buffer, on the coordinates of mask.
+func (a Async) Deliver(s *State, own, received device.Vector, mask device.Index) {
+	s.Dev.AddDiff(own, received, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
 }
 
 // Move applies a step to the vectors. It calls grad if the step has a gradient.

@@ -16,7 +16,7 @@ import (
 type eventSim struct {
 	g     *game
 	a     Async
-	desks []LogicalClock
+	clocks []LogicalClock
 
 	coef  []map[int]float64 // agent → logical time → coefficient of its gradient
 	edges map[int][][2]int  // logical time → exchanges
@@ -27,7 +27,7 @@ func newBottle(g *game, a Async) *eventSim {
 	b := &eventSim{
 		g:     g,
 		a:     a,
-		desks: make([]LogicalClock, len(g.state)),
+		clocks: make([]LogicalClock, len(g.state)),
 		edges: map[int][][2]int{},
 		masks: map[[3]int][]uint32{},
 	}
@@ -41,7 +41,7 @@ func newBottle(g *game, a Async) *eventSim {
 func (b *eventSim) complete(tb testing.TB, i int) { b.move(tb, i, true) }
 
 func (b *eventSim) move(tb testing.TB, i int, gradient bool) {
-	st := b.a.Finish(&b.desks[i], gradient)
+	st := b.a.Finish(&b.clocks[i], gradient)
 	if st.Q != 1 {
 		tb.Errorf("agent %d catches up %d times inside a gossip step; both ends have caught up before", i, st.Q)
 	}
@@ -59,7 +59,7 @@ func (b *eventSim) move(tb testing.TB, i int, gradient bool) {
 
 // meet is an edge event between i and j, i < j.
 func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (declined bool, interrupted int) {
-	m := b.a.EdgeEvent(&b.desks[i], &b.desks[j])
+	m := b.a.EdgeEvent(&b.clocks[i], &b.clocks[j])
 	if m.Declined {
 		return true, -1
 	}
@@ -86,7 +86,7 @@ func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (dec
 // dualSum returns |Σ(lambda + beta·mail)|.
 func (b *eventSim) dualSum() float64 {
 	sum := make([]float64, len(b.g.x(0)))
-	for i := range b.desks {
+	for i := range b.clocks {
 		for k := range sum {
 			sum[k] += b.g.aux(i, "lambda")[k] + b.a.Beta*b.g.aux(i, "mail")[k]
 		}
@@ -125,7 +125,7 @@ func TestAsyncTrace(t *testing.T) {
 		{5, "0.63805 0.36038 0.541125"}, {3, "1.074775 1.0335666667 1.9133333333"}, {2, "1.8 1.125975 0.79"}, {3,
 			"1.1294166667 2.58 1.805"},
 	} {
-		if d := b.desks[i]; d.T != 5 || d.G != want.gradients || d.Full {
+		if d := b.clocks[i]; d.T != 5 || d.G != want.gradients || d.Full {
 			t.Errorf("agent %d: %+v, want time 5, %d gradients, an empty mailbox", i, d, want.gradients)
 		}
 		check(t, fmt.Sprint("x_", i), g.x(i), want.x)
@@ -165,8 +165,8 @@ func TestAsyncReplay(t *testing.T) {
 			} else if i := s.IntN(w.n); s.IntN(1+i) == 0 { // up to n times slower
 				b.complete(t, i)
 			}
-			least = b.desks[0].T
-			for _, d := range b.desks {
+			least = b.clocks[0].T
+			for _, d := range b.clocks {
 				least = min(least, d.T)
 			}
 			if e := b.dualSum(); e > 1e-11 {
@@ -183,14 +183,14 @@ func TestAsyncReplay(t *testing.T) {
 			}
 		}
 		last := 0
-		for i := range b.desks {
-			if b.desks[i].Full { // the exchange of a pending gossip step is not yet part of x
+		for i := range b.clocks {
+			if b.clocks[i].Full { // the exchange of a pending gossip step is not yet part of x
 				b.move(t, i, false)
 			}
-			last = max(last, b.desks[i].T)
+			last = max(last, b.clocks[i].T)
 		}
 		for it := range last {
-			for i, d := range b.desks {
+			for i, d := range b.clocks {
 				if d.T == it {
 					if e := distance(g.x(i), sync.x(i)); e > 1e-12 {
 						t.Errorf("agent %d at its time %d is %g from synchronous FSPDA-SA", i, it, e)
@@ -199,7 +199,7 @@ func TestAsyncReplay(t *testing.T) {
 			}
 			sync.step(t, it)
 		}
-		for i, d := range b.desks {
+		for i, d := range b.clocks {
 			if e := distance(g.x(i), sync.x(i)); d.T == last && e > 1e-12 {
 				t.Errorf("agent %d at its time %d is %g from synchronous FSPDA-SA", i, last, e)
 			}
@@ -300,14 +300,14 @@ func TestAsyncCoefficient(t *testing.T) {
 		b := newBottle(w.play(a, q, 0.002, 0.001), a)
 		e := rng.New(4, "events")
 		sum, n := make([]float64, w.d), 0
-		for b.desks[0].T < 20000 {
+		for b.clocks[0].T < 20000 {
 			if e.Float64() < 0.2 {
 				edge := w.graph[e.IntN(len(w.graph))]
 				b.meet(t, edge[0], edge[1], func(int) []uint32 { return nil })
 			} else if i := e.IntN(w.n); e.IntN(slowness[i]) == 0 {
 				b.complete(t, i)
 			}
-			if b.desks[0].T > 12000 {
+			if b.clocks[0].T > 12000 {
 				for k, v := range mean(w.n, b.g.x) {
 					sum[k] += v
 				}

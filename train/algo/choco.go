@@ -82,11 +82,11 @@ func (a CHOCO) Local(s *State, r *Round) error {
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
-	if err := a.hear(s, r); err != nil {
+	if err := a.collect(s, r); err != nil {
 		return err
 	}
 	sum := s.Aux[chocoSum]
-	if len(s.parts) > 1 && r.Shared != nil && a.alike(s.parts) {
+	if len(s.parts) > 1 && r.Shared != nil && equalWeights(s.parts) {
 		w := s.parts[0].A
 		for i := range s.parts {
 			s.parts[i].A = 1
@@ -101,8 +101,8 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// hear lists the received terms and the agent's own term, ordered by agent.
-func (a CHOCO) hear(s *State, r *Round) error {
+// collect lists the received terms and the agent's own term, ordered by agent.
+func (a CHOCO) collect(s *State, r *Round) error {
 	s.parts = s.parts[:0]
 	at := 0
 	for i := range r.Links {
@@ -124,9 +124,9 @@ func (a CHOCO) hear(s *State, r *Round) error {
 	return nil
 }
 
-// alike reports whether all weights are equal after rounding to float32. The agent's own weight is
+// equalWeights reports whether all weights are equal after rounding to float32. The agent's own weight is
 // 1 minus the others, so it may differ in the last bits of float64.
-func (CHOCO) alike(parts []device.SparseTerm) bool {
+func equalWeights(parts []device.SparseTerm) bool {
 	for _, p := range parts {
 		if float32(p.A) != float32(parts[0].A) {
 			return false

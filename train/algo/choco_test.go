@@ -10,16 +10,16 @@ import (
 	"fspda/internal/rng"
 )
 
-// speaking lets a game run CHOCO over the whole graph: Metropolis weights, the active agents given
-// by speaks, and as compressor the mask that coords gives each agent (nil: all coordinates).
-func (g *game) speaking(graph [][2]int, speaks func(t, i int) bool, coords func(t, i int) []uint32) *game {
+// broadcasting lets a game run CHOCO over the whole graph: Metropolis weights, the active agents given
+// by active, and as compressor the mask that coords gives each agent (nil: all coordinates).
+func (g *game) broadcasting(graph [][2]int, active func(t, i int) bool, coords func(t, i int) []uint32) *game {
 	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }
 	g.prepare = func(r *Round) {
-		r.SelfWeight, r.Active = w[r.Self][r.Self], speaks(r.T, r.Self)
+		r.SelfWeight, r.Active = w[r.Self][r.Self], active(r.T, r.Self)
 		for k := range r.Links {
 			l := &r.Links[k]
-			l.FixedWeight, l.PeerInactive = w[r.Self][l.Peer], !speaks(r.T, l.Peer)
+			l.FixedWeight, l.PeerInactive = w[r.Self][l.Peer], !active(r.T, l.Peer)
 			l.Mask, l.Len = g.index(coords(r.T, l.Peer))
 		}
 		r.Compress = func(v device.Vector) (Compressed, error) {
@@ -71,7 +71,7 @@ var ring4 = [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
 func TestCHOCOGolden(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		speaks func(t, i int) bool
+		active func(t, i int) bool
 		x0, x2 string
 	}{
 		{"all active", everybody, "0.9741199279 1.0714026791 1.0126931881", "1.8932712424 1.7744571224 1.5802097144"},
@@ -81,7 +81,7 @@ func TestCHOCOGolden(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := goldenGame(CHOCO{Theta: 0.3})
 			mask := g.mask
-			g.speaking(ring4, c.speaks, func(t, _ int) []uint32 { return mask(t, 0, 0) })
+			g.broadcasting(ring4, c.active, func(t, _ int) []uint32 { return mask(t, 0, 0) })
 			for it := range 6 {
 				g.step(t, it)
 			}
@@ -96,11 +96,11 @@ func TestCHOCOGolden(t *testing.T) {
 func TestCHOCOInvariants(t *testing.T) {
 	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Mu: 0.6}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
-			speaks := func(it, i int) bool {
+			active := func(it, i int) bool {
 				s := rng.New(w.seed, "speaks", uint64(it), uint64(i))
 				return s.Float64() < 0.4
 			}
-			g := w.play(a, q, 0.02, 0).speaking(w.graph, speaks, w.ownMask)
+			g := w.play(a, q, 0.02, 0).broadcasting(w.graph, active, w.ownMask)
 			weights := mixing(w.graph, w.n)
 			u := zeros(w.n, w.d)
 			gi := make([]float64, w.d)
@@ -136,7 +136,7 @@ func TestCHOCOInvariants(t *testing.T) {
 // With the identity compressor and theta = 1, CHOCO is adapt-then-combine: x ← W(x - alpha·g).
 func TestCHOCOIdentityIsATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).speaking(w.graph, everybody, everything)
+		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).broadcasting(w.graph, everybody, everything)
 		weights := mixing(w.graph, w.n)
 		x, gi := zeros(w.n, w.d), make([]float64, w.d)
 		for it := range 1000 {
@@ -158,7 +158,7 @@ func TestCHOCOIdentityIsATC(t *testing.T) {
 			g.step(t, it)
 			for i := range x {
 				if e := distance(x[i], g.x(i)); e > 1e-12 {
-					t.Fatalf("iteration %d, agent %d: %g apart", it, i, e)
+					t.Fatalf("iteration %d, agent %d: differ by %g", it, i, e)
 				}
 			}
 		}
@@ -172,7 +172,7 @@ func TestCHOCOBias(t *testing.T) {
 	s := rng.New(7, "quadratics")
 	q := randomQuadratics(&s, w.n, w.d)
 	bias := func(alpha float64) (gap, offset float64) {
-		g := w.play(CHOCO{Theta: 0.5}, q, alpha, 0).speaking(w.graph, everybody, w.ownMask)
+		g := w.play(CHOCO{Theta: 0.5}, q, alpha, 0).broadcasting(w.graph, everybody, w.ownMask)
 		const rounds, tail = 20000, 4000 // random coordinates: averaged over the end
 		for it := range rounds {
 			g.step(t, it)
@@ -206,7 +206,7 @@ func TestCHOCOBias(t *testing.T) {
 func TestCHOCOMissing(t *testing.T) {
 	g := newGame(CHOCO{Theta: 0.3}, 2, []float64{1})
 	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
-	g.speaking([][2]int{{0, 1}}, func(_, i int) bool { return i == 0 }, everything)
+	g.broadcasting([][2]int{{0, 1}}, func(_, i int) bool { return i == 0 }, everything)
 	g.step(t, 0)
 	r := g.round(1, 1)
 	if err := g.algo.Local(g.state[1], r); err != nil {
@@ -248,7 +248,7 @@ func meanSquareGrowth(t *testing.T, s *rng.Stream, theta, delta float64) float64
 		g.x(0)[k], g.x(1)[k] = 1, -1
 	}
 	var coords []uint32
-	g.speaking([][2]int{{0, 1}}, everybody, func(int, int) []uint32 { return coords })
+	g.broadcasting([][2]int{{0, 1}}, everybody, func(int, int) []uint32 { return coords })
 	for it := range int(messages / delta) {
 		coords = coords[:0]
 		for k := range plays {

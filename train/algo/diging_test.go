@@ -71,16 +71,16 @@ func TestTrackingIsItsRecursion(t *testing.T) {
 					g.step(t, it)
 					for i := range x {
 						if e := distance(x[i], g.x(i)); e > 1e-12 {
-							t.Fatalf("iteration %d, agent %d: %g apart", it, i, e)
+							t.Fatalf("iteration %d, agent %d: differ by %g", it, i, e)
 						}
 						if e := distance(y[i], tracker(g, it+1, i)); e > 1e-11 {
-							t.Fatalf("iteration %d, tracker of agent %d: %g apart", it, i, e)
+							t.Fatalf("iteration %d, tracker of agent %d: differ by %g", it, i, e)
 						}
 					}
 					ybar, gbar := mean(w.n, func(i int) []float64 { return tracker(g, it+1, i) }), mean(w.n,
 						func(i int) []float64 { return last[i] })
 					if e := distance(ybar, gbar); e > 1e-12 {
-						t.Fatalf("iteration %d: mean y and mean g are %g apart", it, e)
+						t.Fatalf("iteration %d: mean y and mean g differ by %g", it, e)
 					}
 				}
 			})

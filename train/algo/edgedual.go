@@ -29,8 +29,8 @@ func (e *EdgeDual) OlderThan(epoch, n int) bool {
 }
 
 // Commit is [Async.Deliver] for an edge that stores its dual. Unread mail accumulates.
-func (a Async) Commit(s *State, e *EdgeDual, own, heard device.Vector, mask device.Index) {
-	s.Dev.AddDiff(own, heard, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]},
+func (a Async) Commit(s *State, e *EdgeDual, own, received device.Vector, mask device.Index) {
+	s.Dev.AddDiff(own, received, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]},
 		device.Term{A: a.Beta, V: e.S})...)
 	e.N++
 }

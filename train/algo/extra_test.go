@@ -31,7 +31,7 @@ func TestEXTRAIsItsRecursion(t *testing.T) {
 				g.step(t, it)
 				for i := range cur {
 					if e := distance(cur[i], g.x(i)); e > 1e-11 {
-						t.Fatalf("iteration %d, agent %d: %g apart", it, i, e)
+						t.Fatalf("iteration %d, agent %d: differ by %g", it, i, e)
 					}
 				}
 			}
@@ -53,7 +53,7 @@ func TestSAIsTheAlgorithmEXTRA(t *testing.T) {
 		}
 		for i := range w.n {
 			if e := distance(a.x(i), b.x(i)); e > 1e-11 {
-				t.Errorf("agent %d: %g apart", i, e)
+				t.Errorf("agent %d: differ by %g", i, e)
 			}
 		}
 	})

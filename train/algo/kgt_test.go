@@ -49,10 +49,10 @@ func TestKGTIsItsRounds(t *testing.T) {
 					}
 					for i := range x {
 						if e := distance(x[i], g.x(i)); e > 1e-12 {
-							t.Fatalf("round %d, agent %d: %g apart", round, i, e)
+							t.Fatalf("round %d, agent %d: differ by %g", round, i, e)
 						}
 						if e := distance(c[i], g.aux(i, "c")); e > 1e-11 {
-							t.Fatalf("round %d, correction of agent %d: %g apart", round, i, e)
+							t.Fatalf("round %d, correction of agent %d: differ by %g", round, i, e)
 						}
 					}
 					for j := range before {

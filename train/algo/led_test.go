@@ -22,11 +22,11 @@ func TestLEDIsPeriodicScaffnew(t *testing.T) {
 		}
 		for i := range w.n {
 			if e := distance(a.x(i), b.x(i)); e > 1e-12 {
-				t.Errorf("agent %d: %g apart", i, e)
+				t.Errorf("agent %d: differ by %g", i, e)
 			}
 			for k, y := range a.aux(i, "y") {
 				if e := y + alpha*tau*b.aux(i, "h")[k]; e > 1e-12 || e < -1e-12 {
-					t.Errorf("y and h of agent %d: %g apart", i, e)
+					t.Errorf("y and h of agent %d: differ by %g", i, e)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ func ActiveWeight(l *Link) float64 { return l.ActiveWeight }
 // summed in one pass that reads each of them once; S is rounded before it is added.
 func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term) {
 	s.addMasked(r, k, w, to)
-	switch own := s.hearWhole(r, k, w); len(s.terms) {
+	switch own := s.receiveWhole(r, k, w); len(s.terms) {
 	case 0:
 	case 1:
 		s.Dev.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...)
@@ -39,7 +39,7 @@ func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term)
 func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Term, base []device.Term,
 	to ...device.Term) {
 	s.base = append(s.base[:0], base...)
-	own := s.hearWhole(r, k, w)
+	own := s.receiveWhole(r, k, w)
 	if len(s.terms) < 2 || len(s.terms) < len(r.Links) && s.masked(r) {
 		s.Dev.Combine(dst.V, s.base...)
 		s.base = append(append(s.base[:0], dst), to...)
@@ -64,9 +64,9 @@ func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	}
 }
 
-// hearWhole sets s.terms to the vectors received over links without a mask, and returns the agent's
+// receiveWhole sets s.terms to the vectors received over links without a mask, and returns the agent's
 // own posted vector.
-func (s *State) hearWhole(r *Round, k int, w LinkWeight) (own device.Vector) {
+func (s *State) receiveWhole(r *Round, k int, w LinkWeight) (own device.Vector) {
 	s.terms = s.terms[:0]
 	for i := range r.Links {
 		if l := &r.Links[i]; l.Mask == nil && len(l.Received) > k {

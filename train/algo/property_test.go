@@ -89,7 +89,7 @@ func TestSAWithoutDualIsDSGD(t *testing.T) {
 		}
 		for i := range w.n {
 			if e := distance(a.x(i), b.x(i)); e > 1e-12 {
-				t.Errorf("agent %d: %g apart", i, e)
+				t.Errorf("agent %d: differ by %g", i, e)
 			}
 		}
 	})
@@ -128,7 +128,7 @@ func TestATC(t *testing.T) {
 			g.step(t, it)
 			for i := range x {
 				if e := distance(x[i], g.x(i)); e > 1e-12 {
-					t.Fatalf("iteration %d, agent %d: %g apart", it, i, e)
+					t.Fatalf("iteration %d, agent %d: differ by %g", it, i, e)
 				}
 			}
 		}

@@ -49,10 +49,10 @@ func TestSTORMOfOneIsSA(t *testing.T) {
 		}
 		for i := range w.n {
 			if e := distance(a.x(i), b.x(i)); e > 1e-12 {
-				t.Errorf("agent %d: %g apart", i, e)
+				t.Errorf("agent %d: differ by %g", i, e)
 			}
 			if e := distance(a.aux(i, "ahead"), b.aux(i, "lambda")); e > 1e-12 {
-				t.Errorf("duals of agent %d: %g apart", i, e)
+				t.Errorf("duals of agent %d: differ by %g", i, e)
 			}
 		}
 	})

@@ -60,7 +60,7 @@ var table = []entry{
 
 // chatter makes half of the agents active at a time.
 func chatter(g *game, w world) {
-	g.speaking(w.graph, func(t, i int) bool { return (t+i)%2 == 0 }, w.ownMask)
+	g.broadcasting(w.graph, func(t, i int) bool { return (t+i)%2 == 0 }, w.ownMask)
 }
 
 // pairs has one unmasked exchange at a time, initiated by either end.
@@ -308,7 +308,7 @@ func TestAllAllocateNothing(t *testing.T) {
 			g.state[i].Dev = still{g.dev}
 		}
 		rounds := make([]*Round, w.n)
-		var heard []device.Vector
+		var received []device.Vector
 		step := func() {
 			for i, s := range g.state {
 				r := rounds[i]
@@ -321,7 +321,7 @@ func TestAllAllocateNothing(t *testing.T) {
 				for k := range r.Links {
 					// the other end of a broadcast
 					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
-						r.Links[k].Received = heard
+						r.Links[k].Received = received
 					}
 				}
 				if err := e.algo.Mix(s, r); err != nil {
@@ -331,16 +331,16 @@ func TestAllAllocateNothing(t *testing.T) {
 		}
 		const T = 11 // ends a round of 2, 3 and 4
 		links := 0
-		lend := g.dev.NewVector(w.d)
-		heard = []device.Vector{lend, lend}
+		buffer := g.dev.NewVector(w.d)
+		received = []device.Vector{buffer, buffer}
 		for i := range rounds {
 			rounds[i] = g.round(T, i)
 			r := rounds[i]
 			r.Grad = func(dst, x device.Vector) error { return nil }
-			r.Acquire = func(int) device.Vector { return lend }
+			r.Acquire = func(int) device.Vector { return buffer }
 			r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 			if r.Compress != nil {
-				p, err := r.Compress(lend)
+				p, err := r.Compress(buffer)
 				if err != nil {
 					t.Fatal(err)
 				}
