@@ -15,34 +15,34 @@ const arenaAlign = 16
 type buffer struct {
 	size        int
 	first, last int  // the steps between which it is occupied, both included
-	home        int  // the parameter whose place in the gradient vector it is, or -1
-	given       bool // lies where ref says, in the buffer vector
+	gradientOf  int  // the parameter whose place in the gradient vector it is, or -1
+	fixed       bool // lies where ref says, in the buffer vector
 	ref         device.Ref
-	kept        bool // holds a result, which must outlive the last step
+	isResult    bool // holds a result, which must outlive the last step
 	used        bool
 	off         int
 }
 
 // placement gives every value that is not a leaf a buffer, and every buffer a place.
-type placement struct {
+type allocation struct {
 	*lowered
-	buffers []buffer // one per value; a value that shares another's is unused
-	of      []int    // the buffer of each value
-	arena   int      // length of the arena
-	demand  int      // its length if no memory were used twice
+	buffers      []buffer // one per value; a value that shares another's is unused
+	of           []int    // the buffer of each value
+	arena        int      // length of the arena
+	unsharedSize int      // its length if no memory were used twice
 }
 
 // place decides where values live. Gradients are computed in their place in the gradient vector,
 // sums in the place of a summand that nobody reads any more, and everything else shares an arena by
 // the spans of steps in which it is needed.
-func place(l *lowered, dim func(param int) (offset int)) *placement {
-	p := &placement{lowered: l}
+func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
+	p := &allocation{lowered: l}
 	p.openBuffers()
-	p.home()
+	p.bindGradients()
 	for _, u := range p.updates {
-		p.buffers[u.value].given, p.buffers[u.value].ref = true, u.ref
+		p.buffers[u.value].fixed, p.buffers[u.value].ref = true, u.ref
 	}
-	p.inPlace()
+	p.reuseSummands()
 	p.spans()
 	p.pack()
 	for v := range p.values {
@@ -50,10 +50,10 @@ func place(l *lowered, dim func(param int) (offset int)) *placement {
 			continue
 		}
 		switch b := p.buffers[p.of[v]]; {
-		case b.given:
+		case b.fixed:
 			p.values[v].ref = b.ref
-		case b.home >= 0:
-			p.values[v].ref.Space, p.values[v].ref.Off = device.Grads, dim(b.home)
+		case b.gradientOf >= 0:
+			p.values[v].ref.Space, p.values[v].ref.Off = device.Grads, dim(b.gradientOf)
 		default:
 			p.values[v].ref.Space, p.values[v].ref.Off = device.Arena, b.off
 		}
@@ -61,34 +61,34 @@ func place(l *lowered, dim func(param int) (offset int)) *placement {
 	return p
 }
 
-func (p *placement) openBuffers() {
+func (p *allocation) openBuffers() {
 	p.open(len(p.values))
 	for _, v := range p.results {
-		p.buffers[v].kept = true
+		p.buffers[v].isResult = true
 	}
 }
 
 // open adds buffers until there is one for each of n values.
-func (p *placement) open(n int) {
+func (p *allocation) open(n int) {
 	for v := len(p.buffers); v < n; v++ {
-		p.buffers = append(p.buffers, buffer{size: p.values[v].ref.Len, home: -1})
+		p.buffers = append(p.buffers, buffer{size: p.values[v].ref.Len, gradientOf: -1})
 		p.of = append(p.of, v)
 	}
 }
 
 // home binds the value of each gradient to its place in the gradient vector. What cannot move there
 // (a leaf, a result, the gradient of another parameter too) is copied at the end, by a Scale of 1.
-func (p *placement) home() {
+func (p *allocation) bindGradients() {
 	for param, v := range p.grads {
-		if p.values[v].leaf || p.buffers[v].kept || p.buffers[v].home >= 0 {
+		if p.values[v].leaf || p.buffers[v].isResult || p.buffers[v].gradientOf >= 0 {
 			v = p.copyOf(v)
 			p.grads[param] = v
 		}
-		p.buffers[v].home = param
+		p.buffers[v].gradientOf = param
 	}
 }
 
-func (p *placement) copyOf(v int) int {
+func (p *allocation) copyOf(v int) int {
 	c := len(p.values)
 	from := p.values[v]
 	p.values = append(p.values, value{shape: from.shape, ref: device.Ref{Len: from.ref.Len}})
@@ -99,7 +99,7 @@ func (p *placement) copyOf(v int) int {
 }
 
 // inPlace lets a sum take over the buffer of a summand that is read there for the last time.
-func (p *placement) inPlace() {
+func (p *allocation) reuseSummands() {
 	last := p.lastReads()
 	for i, s := range p.steps {
 		if s.call.Kernel != device.Add && s.call.Kernel != device.AddScaled {
@@ -115,7 +115,7 @@ func (p *placement) inPlace() {
 }
 
 // lastReads is the last step that reads each value; results and gradients are read after all steps.
-func (p *placement) lastReads() []int {
+func (p *allocation) lastReads() []int {
 	last := make([]int, len(p.values))
 	for i, s := range p.steps {
 		for _, v := range s.in {
@@ -130,14 +130,14 @@ func (p *placement) lastReads() []int {
 
 // merge puts the sum y into the buffer of the summand x. That x is read no more means that it is
 // neither gradient nor result, so the buffer is still free to take the place that y must have.
-func (p *placement) merge(x, y int) {
+func (p *allocation) merge(x, y int) {
 	shared, own := &p.buffers[p.of[x]], p.buffers[p.of[y]]
-	shared.home, shared.kept = own.home, own.kept
+	shared.gradientOf, shared.isResult = own.gradientOf, own.isResult
 	p.of[y] = p.of[x]
 }
 
 // spans finds the steps between which each buffer is occupied.
-func (p *placement) spans() {
+func (p *allocation) spans() {
 	touch := func(v, at int) {
 		if p.values[v].leaf {
 			return
@@ -164,12 +164,12 @@ func (p *placement) spans() {
 // pack lays buffers into the arena, the largest first, each at the lowest offset that is free
 // during its whole span. Placing by size keeps small values from splitting the room that large ones
 // need.
-func (p *placement) pack() {
+func (p *allocation) pack() {
 	var order []*buffer
 	for i := range p.buffers {
-		if b := &p.buffers[i]; b.used && b.home < 0 && !b.given {
+		if b := &p.buffers[i]; b.used && b.gradientOf < 0 && !b.fixed {
 			order = append(order, b)
-			p.demand += roundUp(b.size)
+			p.unsharedSize += roundUp(b.size)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })

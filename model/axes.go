@@ -3,7 +3,7 @@ package model
 import "fmt"
 
 // OutwardShape is the shape that other programs give the tensor: filters are OIHW there.
-func (t Tensor) OutwardShape() []int {
+func (t Tensor) TorchShape() []int {
 	if t.Axes != OHWI {
 		return t.Shape
 	}
@@ -12,23 +12,23 @@ func (t Tensor) OutwardShape() []int {
 
 // Outward writes the values of the tensor to dst in the order of other programs. Both have length
 // Size; it panics otherwise.
-func (t Tensor) Outward(dst, values []float32) {
+func (t Tensor) ToTorch(dst, values []float32) {
 	t.checkTurn(dst, values)
 	if t.Axes != OHWI {
 		copy(dst, values)
 		return
 	}
-	t.turn(func(ours, theirs int) { dst[theirs] = values[ours] })
+	t.permute(func(ours, theirs int) { dst[theirs] = values[ours] })
 }
 
 // Inward is the reverse of Outward: values in the order of other programs come to dst in ours.
-func (t Tensor) Inward(dst, values []float32) {
+func (t Tensor) FromTorch(dst, values []float32) {
 	t.checkTurn(dst, values)
 	if t.Axes != OHWI {
 		copy(dst, values)
 		return
 	}
-	t.turn(func(ours, theirs int) { dst[ours] = values[theirs] })
+	t.permute(func(ours, theirs int) { dst[ours] = values[theirs] })
 }
 
 func (t Tensor) checkTurn(dst, values []float32) {
@@ -39,7 +39,7 @@ func (t Tensor) checkTurn(dst, values []float32) {
 
 // turn goes over a filter of outputs, places and inputs: each number lies at ours as OHWI and at
 // theirs as OIHW.
-func (t Tensor) turn(each func(ours, theirs int)) {
+func (t Tensor) permute(each func(ours, theirs int)) {
 	outputs, places, inputs := t.Shape[0], t.Shape[1]*t.Shape[2], t.Shape[3]
 	for o := range outputs {
 		for p := range places {

@@ -12,21 +12,21 @@ func TestOutward(t *testing.T) {
 	for k := range ours {
 		ours[k] = float32(k)
 	}
-	filter.Outward(out, ours)
+	filter.ToTorch(out, ours)
 	if want := []float32{0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11, 12, 15, 18, 21, 13, 16, 19, 22, 14, 17, 20,
 		23}; !slices.Equal(out, want) {
 		t.Errorf("got %v, want %v", out, want)
 	}
-	if got := filter.OutwardShape(); !slices.Equal(got, []int{2, 3, 2, 2}) {
+	if got := filter.TorchShape(); !slices.Equal(got, []int{2, 3, 2, 2}) {
 		t.Errorf("shape %v", got)
 	}
-	filter.Inward(back, out)
+	filter.FromTorch(back, out)
 	if !slices.Equal(back, ours) {
 		t.Errorf("%v came back", back)
 	}
 	matrix := Tensor{Name: "m", Shape: []int{4, 6}, Size: 24}
-	matrix.Outward(out, ours)
-	if !slices.Equal(out, ours) || !slices.Equal(matrix.OutwardShape(), matrix.Shape) {
+	matrix.ToTorch(out, ours)
+	if !slices.Equal(out, ours) || !slices.Equal(matrix.TorchShape(), matrix.Shape) {
 		t.Errorf("a matrix was turned: %v", out)
 	}
 	defer func() {
@@ -34,5 +34,5 @@ func TestOutward(t *testing.T) {
 			t.Error("no panic at a wrong length")
 		}
 	}()
-	filter.Outward(out[1:], ours)
+	filter.ToTorch(out[1:], ours)
 }

@@ -145,11 +145,11 @@ func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorg
 	k := def.kernel
 	b.serial++
 	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward,
-		wants: make([]bool, len(in)), b: b}
+		wanted: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())
-		o.wants[i] = def.by[i] && b.depends[n]
+		o.wanted[i] = def.by[i] && b.depends[n]
 		depends = depends || b.depends[n]
 	}
 	out, err := def.shapes(o.in)

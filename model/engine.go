@@ -16,23 +16,23 @@ type Engine struct {
 	*Network
 	dev device.Device
 
-	mu    sync.Mutex
-	plans map[recipe]*Plan
-	idle  map[recipe][]device.Program
-	begun sync.Pool // of *begun that are over
+	mu      sync.Mutex
+	plans   map[planKey]*Plan
+	idle    map[planKey][]device.Program
+	pending sync.Pool // of *begun that are over
 
 	start, startBuffers []float32 // where training starts; nil: as the network says
 }
 
 // recipe is what a plan is compiled for.
-type recipe struct {
+type planKey struct {
 	batch int
 	kind  Kind
 }
 
 // NewEngine puts a network on a device.
 func NewEngine(n *Network, dev device.Device) *Engine {
-	return &Engine{Network: n, dev: dev, plans: map[recipe]*Plan{}, idle: map[recipe][]device.Program{}}
+	return &Engine{Network: n, dev: dev, plans: map[planKey]*Plan{}, idle: map[planKey][]device.Program{}}
 }
 
 // On is the same network on another device, with the same start.
@@ -82,7 +82,7 @@ func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p, err := e.plan(recipe{batch, kind})
+	p, err := e.plan(planKey{batch, kind})
 	if err != nil {
 		return 0, err
 	}
@@ -122,15 +122,15 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 	if buffers != nil {
 		kind, momentum = Step, stepMomentum
 	}
-	r := recipe{b.N(), kind}
-	p, err := e.take(r)
+	r := planKey{b.N(), kind}
+	p, err := e.acquire(r)
 	if err != nil {
 		return func() (float64, error) { return 0, err }
 	}
-	defer e.give(r, p) // the next run of it comes later on the device
-	g, ok := e.begun.Get().(*begun)
+	defer e.release(r, p) // the next run of it comes later on the device
+	g, ok := e.pending.Get().(*pendingGradient)
 	if !ok {
-		g = &begun{engine: e}
+		g = &pendingGradient{engine: e}
 		g.wait = g.end
 	}
 	if s, ok := p.(device.AsyncProgram); ok {
@@ -143,18 +143,18 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 }
 
 // begun is a gradient whose loss somebody will wait for. Its memory is used again then.
-type begun struct {
+type pendingGradient struct {
 	engine *Engine
 	out    [1]float64
 	over   func() error
 	wait   func() (float64, error) // end, made once
 }
 
-func (g *begun) end() (float64, error) {
+func (g *pendingGradient) end() (float64, error) {
 	err := g.over()
 	loss := g.out[0]
 	g.over = nil
-	g.engine.begun.Put(g)
+	g.engine.pending.Put(g)
 	return loss, err
 }
 
@@ -190,12 +190,12 @@ func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch
 }
 
 func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
-	r := recipe{b.N(), kind}
-	p, err := e.take(r)
+	r := planKey{b.N(), kind}
+	p, err := e.acquire(r)
 	if err != nil {
 		return err
 	}
-	defer e.give(r, p)
+	defer e.release(r, p)
 	if p.Code().Buffers == 0 {
 		return p.Run(x, grad, b, out)
 	}
@@ -203,7 +203,7 @@ func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64
 }
 
 // take lends a program, a new one if all are busy.
-func (e *Engine) take(r recipe) (device.Program, error) {
+func (e *Engine) acquire(r planKey) (device.Program, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if free := e.idle[r]; len(free) > 0 {
@@ -218,7 +218,7 @@ func (e *Engine) take(r recipe) (device.Program, error) {
 }
 
 // plan compiles a recipe once. The caller holds the lock.
-func (e *Engine) plan(r recipe) (*Plan, error) {
+func (e *Engine) plan(r planKey) (*Plan, error) {
 	if p := e.plans[r]; p != nil {
 		return p, nil
 	}
@@ -245,7 +245,7 @@ func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err er
 	return uint64(g), uint64(s), err
 }
 
-func (e *Engine) give(r recipe, p device.Program) {
+func (e *Engine) release(r planKey, p device.Program) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.idle[r] = append(e.idle[r], p)

@@ -40,7 +40,7 @@ func (l *lowered) fuseLayers() {
 	for j := range l.steps {
 		for _, f := range fusions {
 			if i, ok := l.fits(f, j, uses, maker); ok {
-				l.join(f, i, j)
+				l.merge(f, i, j)
 				gone[j] = true
 				maker[l.steps[i].out[0]] = i
 				break
@@ -70,10 +70,10 @@ func (l *lowered) fits(f fusion, j int, uses, maker []int) (i int, ok bool) {
 }
 
 // join makes step i do what step j does too.
-func (l *lowered) join(f fusion, i, j int) {
+func (l *lowered) merge(f fusion, i, j int) {
 	first, second := &l.steps[i], l.steps[j]
 	first.call.Kernel, first.call.Attr = f.one, second.call.Attr
-	first.call.Name = bothNames(first.call.Name, second.call.Name)
+	first.call.Name = joinNames(first.call.Name, second.call.Name)
 	in := append([]int{}, first.in...)
 	for k, v := range second.in {
 		if k != f.at {
@@ -85,7 +85,7 @@ func (l *lowered) join(f fusion, i, j int) {
 
 // bothNames names what does the work of two layers: fc1 and act1 are fc1+act1, fc1 and fc1.weight
 // are fc1.weight.
-func bothNames(a, b string) string {
+func joinNames(a, b string) string {
 	if a == b || strings.HasPrefix(b, a+".") {
 		return b
 	}

@@ -112,11 +112,11 @@ func TestSharedValuesAreNotFused(t *testing.T) {
 func TestBothNames(t *testing.T) {
 	for _, c := range [][3]string{{"fc1", "act1", "fc1+act1"}, {"fc1", "fc1.weight", "fc1.weight"},
 		{"fc1", "fc1", "fc1"}, {"fc1", "fc12.weight", "fc1+fc12.weight"}} {
-		if got := bothNames(c[0], c[1]); got != c[2] {
+		if got := joinNames(c[0], c[1]); got != c[2] {
 			t.Errorf("%s and %s are %s, want %s", c[0], c[1], got, c[2])
 		}
 	}
-	if strings.Contains(bothNames("a", "b"), " ") {
+	if strings.Contains(joinNames("a", "b"), " ") {
 		t.Error("a name with a blank would not stay in its column")
 	}
 }

@@ -55,16 +55,16 @@ func (b *builder) newNorm(name string, channels int) normLayer {
 
 // follows is what is done to the output of a batch normalisation in the same pass: its kernel by
 // the statistics of the batch, and by given ones.
-type follows struct{ batch, given device.Kernel }
+type fusedAfter struct{ batch, given device.Kernel }
 
 var (
-	thenNothing = follows{device.BatchNorm, device.Normalize}
-	thenReLU    = follows{device.BatchNormReLU, device.NormalizeReLU}
-	thenAddReLU = follows{device.BatchNormAddReLU, device.NormalizeAddReLU} // adds z first
+	thenNothing = fusedAfter{device.BatchNorm, device.Normalize}
+	thenReLU    = fusedAfter{device.BatchNormReLU, device.NormalizeReLU}
+	thenAddReLU = fusedAfter{device.BatchNormAddReLU, device.NormalizeAddReLU} // adds z first
 )
 
 // normalize applies a batch normalisation and what follows it.
-func (b *builder) normalize(l normLayer, f follows, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
+func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
 	b.layer = l.name
 	if b.norm == fromBuffers {
 		return b.apply(f.given, normEpsilon, append([]*gorgonia.Node{x, l.gamma, l.beta, l.mean, l.variance}, z...)...)

@@ -33,12 +33,12 @@ type lowered struct {
 	steps   []step
 	results []int // the value of each result of the graph
 	grads   []int // the value that is each parameter's gradient
-	updates []homed
+	updates []fixedValue
 }
 
 // homed is a value that must be computed in a certain place: a buffer's new value, where the old
 // one is.
-type homed struct {
+type fixedValue struct {
 	value int
 	ref   device.Ref
 }
@@ -71,7 +71,7 @@ func lower(g *Graph) (*lowered, error) {
 	}
 	for _, u := range g.updates {
 		t := g.builder.buffers.tensors[u.buffer]
-		l.updates = append(l.updates, homed{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset,
+		l.updates = append(l.updates, fixedValue{l.of[u.node], device.Ref{Space: device.Buffers, Off: t.Offset,
 			Len: t.Size}})
 	}
 	return &l.lowered, nil

@@ -58,13 +58,13 @@ func TestMLPKeepsNothingOfTheCaller(t *testing.T) {
 
 // twin is the same network as plain loops in float64, written from the formulas: logits layer by
 // layer, softmax, the chain rule.
-type twin struct {
+type reference struct {
 	widths []int // from inputs to classes
 	relu   bool
 	decay  float64
 }
 
-func (w twin) run(params, x []float64, labels []int32) (loss, crossEntropies float64, grad []float64) {
+func (w reference) run(params, x []float64, labels []int32) (loss, crossEntropies float64, grad []float64) {
 	grad = make([]float64, len(params))
 	for i, p := range params {
 		loss += w.decay / 2 * p * p
@@ -80,7 +80,7 @@ func (w twin) run(params, x []float64, labels []int32) (loss, crossEntropies flo
 }
 
 // example adds weight times the gradient of one example, and returns its cross entropy.
-func (w twin) example(params, x []float64, label int, weight float64, grad []float64) float64 {
+func (w reference) example(params, x []float64, label int, weight float64, grad []float64) float64 {
 	layers := len(w.widths) - 1
 	acts, offsets, off := [][]float64{x}, []int{}, 0
 	for l := range layers {
@@ -116,7 +116,7 @@ func (w twin) example(params, x []float64, label int, weight float64, grad []flo
 	return ce
 }
 
-func (w twin) activate(v float64) float64 {
+func (w reference) activate(v float64) float64 {
 	if w.relu {
 		return max(v, 0)
 	}
@@ -124,7 +124,7 @@ func (w twin) activate(v float64) float64 {
 }
 
 // slope is the derivative of the activation where its value is y.
-func (w twin) slope(y float64) float64 {
+func (w reference) slope(y float64) float64 {
 	switch {
 	case !w.relu:
 		return y * (1 - y)
@@ -147,8 +147,8 @@ func softmax(logits []float64, label int) (delta []float64, ce float64) {
 	return delta, math.Log(sum) - logits[label]
 }
 
-func twinOf(n *Network) twin {
-	w := twin{widths: []int{n.inputs}, relu: strings.HasSuffix(n.name, "relu"), decay: n.loss.WeightDecay}
+func twinOf(n *Network) reference {
+	w := reference{widths: []int{n.inputs}, relu: strings.HasSuffix(n.name, "relu"), decay: n.loss.WeightDecay}
 	for _, t := range n.layout.tensors {
 		if strings.HasSuffix(t.Name, ".bias") {
 			w.widths = append(w.widths, t.Size)

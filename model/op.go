@@ -31,7 +31,7 @@ type op struct {
 	backward bool // made by differentiation
 	in       []tensor.Shape
 	out      []tensor.Shape
-	wants    []bool // the inputs to differentiate by: differentiable, and dependent on a parameter
+	wanted   []bool // the inputs to differentiate by: differentiable, and dependent on a parameter
 	b        *builder
 	values   [][]float32 // the outputs of the last Do, for the projections
 }
@@ -129,7 +129,7 @@ func (o *op) String() string { return fmt.Sprintf("%s#%d", o.def.kernel, o.seria
 
 // DiffWRT tells which inputs to differentiate by. Inputs without a path to a parameter are left
 // out, so the gradient of the examples is never built.
-func (o *op) DiffWRT(int) []bool { return slices.Clone(o.wants) }
+func (o *op) DiffWRT(int) []bool { return slices.Clone(o.wanted) }
 
 // SymDiff returns the derivative by each wanted input as new nodes, nil for the others.
 func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error) {

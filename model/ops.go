@@ -104,10 +104,10 @@ func (d derivation) times(x *gorgonia.Node, a float64) *gorgonia.Node {
 
 func linearDerivative(d derivation, grads gorgonia.Nodes) {
 	x, w := d.in[0], d.in[1]
-	if d.op.wants[0] {
+	if d.op.wanted[0] {
 		grads[0] = d.b.apply(device.LinearGradX, 0, d.grad, w)
 	}
-	if d.op.wants[1] || d.op.wants[2] {
+	if d.op.wanted[1] || d.op.wanted[2] {
 		grads[1] = d.b.apply(device.LinearGradW, 0, x, d.grad)
 		grads[2] = d.b.project(grads[1], 1)
 	}
@@ -145,7 +145,7 @@ func addDerivative(d derivation, grads gorgonia.Nodes) {
 
 func addScaledDerivative(d derivation, grads gorgonia.Nodes) {
 	grads[0] = d.grad
-	if d.op.wants[1] {
+	if d.op.wanted[1] {
 		scaled := make(gorgonia.Nodes, 1)
 		scaleDerivative(d, scaled)
 		grads[1] = scaled[0]

@@ -12,20 +12,20 @@ import (
 
 // opCase is an expression over fresh parameters, for a batch of 3 examples of one number, with
 // labels below 4.
-type opCase struct {
+type derivativeCase struct {
 	kernel device.Kernel
 	build  func(b *builder) *gorgonia.Node
 }
 
-func unary(k device.Kernel, attr float64) opCase {
-	return opCase{k, func(b *builder) *gorgonia.Node { return b.apply(k, attr, b.param("x", 1, 7)) }}
+func unary(k device.Kernel, attr float64) derivativeCase {
+	return derivativeCase{k, func(b *builder) *gorgonia.Node { return b.apply(k, attr, b.param("x", 1, 7)) }}
 }
 
 func crossEntropy(b *builder) *gorgonia.Node {
 	return b.apply(device.SoftmaxCrossEntropy, 0, b.param("logits", 1, 3, 4), b.input(device.Labels, 3))
 }
 
-var opCases = map[string]opCase{
+var opCases = map[string]derivativeCase{
 	"linear": {device.Linear, func(b *builder) *gorgonia.Node {
 		return b.apply(device.Linear, 0, b.param("x", 1, 3, 4), b.param("w", 1, 2, 4), b.param("b", 1, 2))
 	}},

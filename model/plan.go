@@ -12,10 +12,10 @@ import (
 // Plan is a graph flattened into a list of kernel calls over planned memory. It is immutable, knows
 // no device, and may be loaded any number of times.
 type Plan struct {
-	code    *device.Code
-	kind    Kind
-	lowered *lowered // what the operands of the calls mean
-	demand  int      // length of the arena if no memory were used twice
+	code         *device.Code
+	kind         Kind
+	lowered      *lowered // what the operands of the calls mean
+	unsharedSize int      // length of the arena if no memory were used twice
 }
 
 // Code is what a device loads.
@@ -44,7 +44,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 		l.recompute()
 	}
 	tensors := g.builder.layout.tensors
-	p := place(l, func(param int) int { return tensors[param].Offset })
+	p := allocate(l, func(param int) int { return tensors[param].Offset })
 	code := &device.Code{
 		Name:     g.name,
 		Batch:    g.batch,
@@ -65,7 +65,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 		code.Results = append(code.Results, device.Result{Name: r.name, Ref: device.Ref{Space: ref.Space,
 			Off: ref.Off + r.off, Len: 1}})
 	}
-	return &Plan{code: code, kind: g.kind, lowered: l, demand: p.demand}, nil
+	return &Plan{code: code, kind: g.kind, lowered: l, unsharedSize: p.unsharedSize}, nil
 }
 
 func refs(l *lowered, values []int) []device.Ref {
@@ -97,7 +97,7 @@ func (p *Plan) String() string {
 	var s strings.Builder
 	c := p.code
 	fmt.Fprintf(&s, "%s, %v, batch %d: %d parameters, %d calls, %.0f FLOP, arena %d (%d without reuse)\n",
-		c.Name, p.kind, c.Batch, c.Dim, len(c.Calls), c.FLOPs, c.Arena, p.demand)
+		c.Name, p.kind, c.Batch, c.Dim, len(c.Calls), c.FLOPs, c.Arena, p.unsharedSize)
 	for i, call := range c.Calls {
 		st := p.lowered.steps[i]
 		name := string(call.Kernel)

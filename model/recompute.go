@@ -38,7 +38,7 @@ func (l *lowered) recompute() {
 		if first < 0 {
 			continue
 		}
-		again, copies := l.again(block, dropped)
+		again, copies := l.recomputeBlock(block, dropped)
 		for i := first; i < len(l.steps); i++ {
 			if l.steps[i].backward {
 				l.steps[i].in = renamed(l.steps[i].in, copies)
@@ -83,7 +83,7 @@ func (l *lowered) droppable(block int, maker []int) map[int]bool {
 // again copies the steps of a block that are needed for what the backward pass reads of its dropped
 // values. It returns the copies, which belong to the backward pass, and the new name of each value
 // that is computed again.
-func (l *lowered) again(block int, dropped map[int]bool) (steps []step, copies map[int]int) {
+func (l *lowered) recomputeBlock(block int, dropped map[int]bool) (steps []step, copies map[int]int) {
 	wanted := map[int]bool{}
 	for _, s := range l.steps {
 		if s.backward {

@@ -193,7 +193,7 @@ func TestResNetInit(t *testing.T) {
 
 // cousins are small members of the family: basic blocks and bottlenecks, both stems, with and
 // without shortcuts that change shape.
-func cousins(t testing.TB) []*Network {
+func smallResNets(t testing.TB) []*Network {
 	two := func(plan resNet, o ResNetOptions) *Network {
 		o.Classes = 3
 		o = o.withDefaults(plan)
@@ -226,7 +226,7 @@ func smallParams(net *Network) []float64 {
 
 // Every derivative of every tensor of the small cousins is held against finite differences.
 func TestResNetGradient(t *testing.T) {
-	for _, net := range cousins(t) {
+	for _, net := range smallResNets(t) {
 		for _, kind := range []Kind{Train, Step} {
 			t.Run(net.Name()+" "+kind.String(), func(t *testing.T) {
 				const batch = 3
@@ -251,7 +251,7 @@ func TestResNetGradient(t *testing.T) {
 // every kind.
 func TestResNetIsItsOracle(t *testing.T) {
 	dev := cpu.New()
-	for _, net := range cousins(t) {
+	for _, net := range smallResNets(t) {
 		for kind := range kinds {
 			const batch = 2
 			params, buffers := round(smallParams(net)), net.InitBuffers()

@@ -6,12 +6,12 @@ import "math"
 const top = 5
 
 // scored is what a batch adds to a score.
-type scored struct{ loss, hits, hits5 float64 }
+type scores struct{ loss, hits, hits5 float64 }
 
 // scoreLogits returns the sums over a batch and the slope of the mean cross entropy by the logits,
 // rows of classes: (softmax - onehot)/N. A hit is a row whose label has the largest logit, ties by
 // lower index; a row with a NaN is none.
-func scoreLogits(logits []float32, labels []int32, classes int) (s scored, slope []float32) {
+func scoreLogits(logits []float32, labels []int32, classes int) (s scores, slope []float32) {
 	slope = make([]float32, len(logits))
 	n := float64(len(labels))
 	for i, c := range labels {

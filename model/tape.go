@@ -37,7 +37,7 @@ type Tape struct {
 	layout Layout
 
 	mu   sync.Mutex
-	idle map[recipe][]*tapeGraph
+	idle map[planKey][]*tapeGraph
 }
 
 // NewTape returns the network that o.Forward describes, with its vectors on dev. It builds the
@@ -46,12 +46,12 @@ func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 	if o.Inputs < 1 || o.Classes < 2 || o.WeightDecay < 0 || o.Forward == nil {
 		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
 	}
-	t := &Tape{opt: o, dev: dev, idle: map[recipe][]*tapeGraph{}}
-	g, err := t.build(recipe{2, Train}, &t.layout)
+	t := &Tape{opt: o, dev: dev, idle: map[planKey][]*tapeGraph{}}
+	g, err := t.build(planKey{2, Train}, &t.layout)
 	if err != nil {
 		return nil, err
 	}
-	t.put(recipe{2, Train}, g)
+	t.put(planKey{2, Train}, g)
 	return t, nil
 }
 
@@ -107,7 +107,7 @@ func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64
 
 // logits runs the network forward.
 func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {
-	err = t.run(recipe{b.N(), Score}, params, b, func(g *tapeGraph) error {
+	err = t.run(planKey{b.N(), Score}, params, b, func(g *tapeGraph) error {
 		v, err := hostSlice(g.logits.Value(), g.logits.Shape())
 		logits = slices.Clone(v)
 		return err
@@ -118,7 +118,7 @@ func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err e
 // pull returns the gradient of Σ slope·logits: what the logits' slope means for the parameters.
 func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float32, error) {
 	grad := make([]float32, t.Dim())
-	err := t.run(recipe{b.N(), Train}, params, b, func(g *tapeGraph) error {
+	err := t.run(planKey{b.N(), Train}, params, b, func(g *tapeGraph) error {
 		for i, n := range g.grads {
 			to := t.layout.tensors[i]
 			v, err := hostSlice(n.Value(), to.Shape)
@@ -133,7 +133,7 @@ func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float3
 }
 
 // run plays a graph with these leaves and hands it to read, before anybody else gets it.
-func (t *Tape) run(r recipe, params []float32, b device.Batch, read func(*tapeGraph) error,
+func (t *Tape) run(r planKey, params []float32, b device.Batch, read func(*tapeGraph) error,
 	slope []float32) (err error) {
 	if err := b.Check(b.N(), t.opt.Inputs); err != nil {
 		return fmt.Errorf("model: tape: %w", err)
@@ -170,7 +170,7 @@ func (t *Tape) run(r recipe, params []float32, b device.Batch, read func(*tapeGr
 	return nil
 }
 
-func (t *Tape) get(r recipe) (*tapeGraph, error) {
+func (t *Tape) get(r planKey) (*tapeGraph, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if free := t.idle[r]; len(free) > 0 {
@@ -186,7 +186,7 @@ func (t *Tape) get(r recipe) (*tapeGraph, error) {
 	return g, err
 }
 
-func (t *Tape) put(r recipe, g *tapeGraph) {
+func (t *Tape) put(r planKey, g *tapeGraph) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.idle[r] = append(t.idle[r], g)
@@ -204,7 +204,7 @@ type tapeGraph struct {
 }
 
 // build makes a graph, and writes down its parameters.
-func (t *Tape) build(r recipe, layout *Layout) (g *tapeGraph, err error) {
+func (t *Tape) build(r planKey, layout *Layout) (g *tapeGraph, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)

@@ -156,10 +156,10 @@ var (
 func convDerivative(d derivation, grads gorgonia.Nodes) {
 	x, w, g := d.in[0], d.in[1], d.op.geometry
 	g.h, g.w, g.r, g.s = x.Shape()[1], x.Shape()[2], w.Shape()[1], w.Shape()[2]
-	if d.op.wants[0] {
+	if d.op.wanted[0] {
 		grads[0] = d.b.applyWindow(device.ConvGradX, g, d.grad, w)
 	}
-	if d.op.wants[1] {
+	if d.op.wanted[1] {
 		grads[1] = d.b.applyWindow(device.ConvGradW, g, x, d.grad)
 	}
 }

@@ -13,19 +13,19 @@ import (
 )
 
 func init() {
-	conv := func(g geometry, x, w [4]int) opCase {
-		return opCase{device.Conv, func(b *builder) *gorgonia.Node {
+	conv := func(g geometry, x, w [4]int) derivativeCase {
+		return derivativeCase{device.Conv, func(b *builder) *gorgonia.Node {
 			return b.applyWindow(device.Conv, g, b.param("x", 1, x[:]...), b.param("w", 1, w[:]...))
 		}}
 	}
-	pool := func(g geometry, x ...int) opCase {
-		return opCase{device.MaxPool, func(b *builder) *gorgonia.Node {
+	pool := func(g geometry, x ...int) derivativeCase {
+		return derivativeCase{device.MaxPool, func(b *builder) *gorgonia.Node {
 			return b.applyWindow(device.MaxPool, g,
 				b.param("x", 1, x...))
 		}}
 	}
-	norm := func(k device.Kernel, others int) opCase {
-		return opCase{k, func(b *builder) *gorgonia.Node {
+	norm := func(k device.Kernel, others int) derivativeCase {
+		return derivativeCase{k, func(b *builder) *gorgonia.Node {
 			in := []*gorgonia.Node{b.param("x", 1, 2, 3, 2, 3), b.param("gamma", 1, 3), b.param("beta", 1, 3)}
 			if others > 0 {
 				in = append(in, b.param("z", 1, 2, 3, 2, 3))
@@ -33,7 +33,7 @@ func init() {
 			return b.apply(k, 0.1, in...)
 		}}
 	}
-	for name, c := range map[string]opCase{
+	for name, c := range map[string]derivativeCase{
 		"conv 1×1":           conv(geometry{stride: 1}, [4]int{2, 3, 2, 3}, [4]int{2, 1, 1, 3}),
 		"conv 3×3":           conv(geometry{stride: 1, pad: 1}, [4]int{1, 4, 3, 2}, [4]int{3, 3, 3, 2}),
 		"conv 3×2, strided":  conv(geometry{stride: 2, pad: 1}, [4]int{1, 5, 4, 2}, [4]int{2, 3, 2, 2}),

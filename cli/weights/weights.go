@@ -28,8 +28,8 @@ func Tensors(net *model.Network, x, buffers []float32, batches int) []safetensor
 	add := func(l *model.Layout, flat []float32) {
 		for _, t := range l.Tensors() {
 			values := make([]float32, t.Size)
-			t.Outward(values, flat[t.Offset:t.Offset+t.Size])
-			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: t.OutwardShape(), Values: values})
+			t.ToTorch(values, flat[t.Offset:t.Offset+t.Size])
+			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: t.TorchShape(), Values: values})
 		}
 	}
 	add(net.Layout(), x)
@@ -98,7 +98,7 @@ func Read(path string, net *model.Network) (x, buffers []float32, err error) {
 // readTensor reads one tensor of float32 or float64.
 func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 	info, ok := f.Info(t.Name)
-	shape := t.OutwardShape()
+	shape := t.TorchShape()
 	switch {
 	case !ok:
 		return fmt.Errorf("it has no tensor %q", t.Name)
@@ -109,7 +109,7 @@ func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 		if err != nil {
 			return err
 		}
-		t.Inward(dst, values)
+		t.FromTorch(dst, values)
 		return nil
 	case info.DType == safetensors.F64:
 		wide, err := safetensors.Load[float64](f, t.Name)
@@ -120,7 +120,7 @@ func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 		for k, v := range wide {
 			values[k] = float32(v)
 		}
-		t.Inward(dst, values)
+		t.FromTorch(dst, values)
 		return nil
 	}
 	return fmt.Errorf("its tensor %q is of type %s, want F32 or F64", t.Name, info.DType)

@@ -136,9 +136,9 @@ func TestWriteStructure(t *testing.T) {
 		}
 		ts := append(net.Layout().Tensors(), net.Buffers().Tensors()...)
 		for _, w := range ts {
-			if got := d.tensors[w.Name]; !slices.Equal(got.shape, w.OutwardShape()) || !read[w.Name] {
+			if got := d.tensors[w.Name]; !slices.Equal(got.shape, w.TorchShape()) || !read[w.Name] {
 				t.Errorf("%s: tensor %s has the shape %v, want %v, and read is %v", net.Name(), w.Name, got.shape,
-					w.OutwardShape(), read[w.Name])
+					w.TorchShape(), read[w.Name])
 			}
 		}
 		if len(d.tensors) != len(ts) {

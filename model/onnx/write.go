@@ -94,7 +94,7 @@ func initializers(l *model.Layout, flat []float32) []initializer {
 	for _, t := range l.Tensors() {
 		i := initializer{Tensor: t, values: flat[t.Offset : t.Offset+t.Size]}
 		var dims []int64
-		for _, d := range t.OutwardShape() {
+		for _, d := range t.TorchShape() {
 			dims = append(dims, int64(d))
 		}
 		i.head.ints(tensorDims, dims)
@@ -116,6 +116,6 @@ func (i initializer) write(w *bufio.Writer) error {
 		return err
 	}
 	values := make([]float32, i.Size)
-	i.Outward(values, i.values)
+	i.ToTorch(values, i.values)
 	return binary.Write(w, binary.LittleEndian, values)
 }

@@ -14,8 +14,8 @@ import (
 // eventSim applies the asynchronous protocol event by event, without clock and goroutines, and
 // records what a replay needs.
 type eventSim struct {
-	g     *game
-	a     Async
+	g      *game
+	a      Async
 	clocks []LogicalClock
 
 	coef  []map[int]float64 // agent → logical time → coefficient of its gradient
@@ -25,11 +25,11 @@ type eventSim struct {
 
 func newBottle(g *game, a Async) *eventSim {
 	b := &eventSim{
-		g:     g,
-		a:     a,
+		g:      g,
+		a:      a,
 		clocks: make([]LogicalClock, len(g.state)),
-		edges: map[int][][2]int{},
-		masks: map[[3]int][]uint32{},
+		edges:  map[int][][2]int{},
+		masks:  map[[3]int][]uint32{},
 	}
 	for range g.state {
 		b.coef = append(b.coef, map[int]float64{})
