@@ -2,9 +2,10 @@ package command
 
 import "github.com/spf13/cobra"
 
+// NoArgs refuses arguments.
 func NoArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageErrorf("unexpected argument %q: everything is said by flags", args[0])
+		return UsageErrorf("unexpected argument %q: this command takes flags only", args[0])
 	}
 	return nil
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ExitFailed and the others are the exit statuses.
+// Exit statuses of the program.
 const (
-	ExitFailed   = 1
-	ExitBadInput = 2
-	ExitDiverged = 3
-	ExitStopped  = 130
+	ExitFailed   = 1   // something failed
+	ExitBadInput = 2   // the user has to change something: arguments, files, folders
+	ExitDiverged = 3   // the run diverged
+	ExitStopped  = 130 // stopped by a signal or the stop button
 )
 
-// usageError reports a command line that makes no sense.
+// usageError reports an invalid command line.
 type usageError struct{ msg string }
 
 // UsageErrorf returns an error about the command line, whose exit status is 2.
@@ -29,17 +29,18 @@ func (e *usageError) Error() string { return e.msg }
 // ExitCode returns 2, the exit status for bad input.
 func (e *usageError) ExitCode() int { return ExitBadInput }
 
-// stoppedError reports a command that ended in order because it was told to stop.
+// stoppedError reports a command that was asked to stop and did so in order.
 type stoppedError struct{}
 
 func (stoppedError) Error() string { return "stopped" }
 
-// ExitCode returns 130, the status of a shell's command that was interrupted.
+// ExitCode returns 130, which shells use for an interrupted command.
 func (stoppedError) ExitCode() int { return ExitStopped }
 
+// ErrStopped is returned by a command that was asked to stop and did so in order.
 var ErrStopped error = stoppedError{}
 
-// exitCoder is an error that knows the exit status of the command it ends.
+// exitCoder is an error with an exit status. exec.ExitError is one too.
 type exitCoder interface{ ExitCode() int }
 
 // ExitStatus returns the exit status of an error: its own, or 1.
@@ -54,7 +55,7 @@ func ExitStatus(err error) int {
 	return ExitFailed
 }
 
-// FlagError adds the nearest flag that exists to a complaint about one that does not.
+// FlagError suggests the most similar flag where a flag is unknown.
 func FlagError(cmd *cobra.Command, err error) error {
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
@@ -65,13 +66,15 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg}
 }
 
+// DidYouMean returns the end of an error message about a misspelled name: the most similar of names.
 func DidYouMean(wrong string, names []string, prefix string) string {
 	if near := train.Nearest(wrong, names); near != "" {
 		return fmt.Sprintf("; did you mean %s%s?", prefix, near)
 	}
-	return "; --help lists what there is"
+	return "; --help lists all"
 }
 
+// CommandNames returns the names of the commands below cmd.
 func CommandNames(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {

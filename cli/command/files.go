@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// RunsDir is where runs without --out go.
+// RunsDir is the default folder of runs.
 const RunsDir = "runs"
 
-// NextFreeName is the first of BASE-1, BASE-2, ... that does not exist, or that cannot be looked at:
-// opening it will say why.
+// NextFreeName returns the first of DIR/BASE-1, DIR/BASE-2, ... that does not exist. A name that
+// cannot be checked counts as free; opening it reports the reason.
 func NextFreeName(dir, base string) string {
 	for i := 1; ; i++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, i))
@@ -30,13 +30,15 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
+// MakeFolder creates a folder for results and its parents.
 func MakeFolder(path string) error {
 	if err := os.MkdirAll(path, 0o777); err != nil {
-		return &train.FolderError{Path: path, Got: "cannot be made", Err: err}
+		return &train.FolderError{Path: path, Got: "cannot be created", Err: err}
 	}
 	return nil
 }
 
+// WriteFile writes a text file of results.
 func WriteFile(path, text string) error {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		return &train.FolderError{Path: filepath.Dir(path), Got: filepath.Base(path) + " cannot be written", Err: err}

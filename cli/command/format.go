@@ -17,7 +17,7 @@ func Bytes(n uint64) string {
 	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
 }
 
-// Duration writes a time with three digits and its unit.
+// Duration writes a number of seconds with three digits and a unit.
 func Duration(s float64) string {
 	switch {
 	case s < 1e-3:
@@ -42,7 +42,7 @@ func Bits(n uint64) string {
 	return fmt.Sprintf("%.3g %s", v, name)
 }
 
-// Number writes four significant digits.
+// Number writes a number with four significant digits.
 func Number(n train.Num) string {
 	v := float64(n)
 	if math.IsNaN(v) {
@@ -54,7 +54,7 @@ func Number(n train.Num) string {
 	return strconv.FormatFloat(Round(v), 'f', -1, 64)
 }
 
-// Round keeps four significant digits.
+// Round rounds to four significant digits.
 func Round(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
 	if err != nil {
@@ -63,8 +63,10 @@ func Round(v float64) float64 {
 	return r
 }
 
+// Percent writes a share of 1 as a percentage.
 func Percent(share float64) string { return strconv.FormatFloat(Round(100*share), 'f', -1, 64) + "%" }
 
+// Thousands writes a number with commas.
 func Thousands(n uint64) string {
 	s := strconv.FormatUint(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -73,6 +75,7 @@ func Thousands(n uint64) string {
 	return s
 }
 
+// Seconds writes a number of seconds in seconds, minutes or hours.
 func Seconds(s float64) string {
 	switch {
 	case s < 60:

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// UntilEOF returns a context that ends when the input does: when whoever started this process is
-// gone.
+// UntilEOF returns a context that ends when the input ends. A child process whose standard input is
+// a pipe of its parent thereby stops when the parent exits.
 func UntilEOF(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

@@ -10,47 +10,49 @@ import (
 	"golang.org/x/term"
 )
 
-// Progress shows how far a long piece of work is: as a bar on a terminal, as a line now and then
-// elsewhere.
+// Progress shows the progress of a long task: a bar on a terminal, otherwise a line every ten
+// seconds.
 type Progress struct {
 	w     io.Writer
 	what  string
-	bar   *progressbar.ProgressBar // nil where there is no terminal
+	bar   *progressbar.ProgressBar // nil without a terminal
 	total int64
-	told  time.Time // when a line was written
+	last  time.Time // time of the last line
 }
 
+// NewProgress starts at 0 of total, in bytes or in images.
 func NewProgress(w io.Writer, what string, total int64, inBytes bool) *Progress {
-	g := &Progress{w: w, what: what, total: max(total, 1), told: time.Now()}
+	p := &Progress{w: w, what: what, total: max(total, 1), last: time.Now()}
 	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		unit := progressbar.OptionSetItsString("pictures")
 		if inBytes {
 			unit = progressbar.OptionShowBytes(true)
 		}
-		g.bar = progressbar.NewOptions64(g.total, progressbar.OptionSetWriter(w),
+		p.bar = progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(w),
 			progressbar.OptionSetDescription(what), unit,
 			progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish(),
 			progressbar.OptionThrottle(100*time.Millisecond))
 	}
-	return g
+	return p
 }
 
-// set moves the gauge. note is added to what is going on.
-func (g *Progress) Set(done int64, note string) {
-	if g.bar != nil {
-		g.bar.Describe(g.what + note)
-		_ = g.bar.Set64(done) // a terminal that is gone is no reason to stop
+// Set sets the progress. note is appended to the name of the task.
+func (p *Progress) Set(done int64, note string) {
+	if p.bar != nil {
+		p.bar.Describe(p.what + note)
+		_ = p.bar.Set64(done) // the task goes on without a terminal
 		return
 	}
-	if time.Since(g.told) > 10*time.Second {
-		g.told = time.Now()
-		fmt.Fprintf(g.w, "%s %d%%%s\n", g.what, 100*done/g.total, note)
+	if time.Since(p.last) > 10*time.Second {
+		p.last = time.Now()
+		fmt.Fprintf(p.w, "%s %d%%%s\n", p.what, 100*done/p.total, note)
 	}
 }
 
-func (g *Progress) Close() {
-	if g.bar != nil {
-		_ = g.bar.Clear()
+// Close removes the bar.
+func (p *Progress) Close() {
+	if p.bar != nil {
+		_ = p.bar.Clear()
 	}
 }

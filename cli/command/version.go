@@ -5,6 +5,7 @@ import "runtime/debug"
 // release is the version of a tagged build; a build from a checkout adds its commit.
 const release = "0.1.0"
 
+// Version returns the version of this program.
 func Version() string {
 	v := release
 	info, ok := debug.ReadBuildInfo()

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ConfigFlags makes a flag of every key of the configuration.
+// ConfigFlags defines a flag for every key of the configuration.
 func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 	for _, f := range c.Fields() {
 		name := FlagName(f.Key)
@@ -33,10 +33,11 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 	}
 }
 
+// FlagName returns the flag of a key: dashes replace underscores.
 func FlagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// ReadConfig puts defaults, the configuration to be resumed, the file and the flags together; the
-// later win.
+// ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and the
+// flags; the later ones win. An empty file or folder is left out.
 func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 	c := train.Default()
 	if resumed != "" {

@@ -13,15 +13,15 @@ import (
 	"fspda/train"
 )
 
-// Devices is what a run computes on.
+// Devices are the devices of a run: the embedded first one and others of its kind.
 type Devices struct {
 	device.Device
-	others []device.Device // more of its kind, over which agents are spread
-	why    string          // it is this one and not another; empty where it was asked for
+	others []device.Device // agents are spread over all of them
+	note   string          // GPU model, or why auto took the CPU; may be empty
 	close  func() error
 }
 
-// places are the other devices, each with the network of m.
+// Workers returns the other devices, each with the network of m.
 func (e *Devices) Workers(m *model.Engine) []train.Place {
 	var all []train.Place
 	for _, d := range e.others {
@@ -30,16 +30,14 @@ func (e *Devices) Workers(m *model.Engine) []train.Place {
 	return all
 }
 
-// Close ends what the device has begun.
+// Close waits for the work of the devices and releases them.
 func (e *Devices) Close() error { return e.close() }
 
-// OpenDevice opens the device that a configuration names, the first of several. With auto that is a
-// GPU where one can be used, and else the host, with so many threads for each Program; what was
-// asked for by name and is not there is an error.
+// OpenDevice opens the device that a configuration names, or the first of several: see OpenDevices.
 func OpenDevice(c train.Config, threads int) (*Devices, error) { return OpenDevices(c, threads, 1) }
 
-// OpenAgentDevice is openEngine for a process of one agent, which takes one of several GPUs by its
-// rank.
+// OpenAgentDevice opens the device for a process of one agent: if the configuration names several
+// GPUs, the agent's rank selects one of them.
 func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
 	indices, err := cuda.ParseNames(c.Device)
 	if err == nil && indices == nil {
@@ -52,11 +50,13 @@ func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
 	return OpenDevice(c, threads)
 }
 
-// OpenDevices is openEngine that opens several, for so many agents.
+// OpenDevices opens the devices that a configuration names, at most one for each agent. The device
+// auto is a usable GPU, or else the CPU with so many threads for each Program. It is an error if a
+// device given by name cannot be used.
 func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 	host := func(why string) *Devices {
 		d := cpu.New(cpu.Threads(threads))
-		return &Devices{Device: d, why: why, close: d.Close}
+		return &Devices{Device: d, note: why, close: d.Close}
 	}
 	if c.Device == "cpu" {
 		return host(""), nil
@@ -72,7 +72,7 @@ func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 		cuda.Deterministic(c.Repeats))
 	var precision *cuda.PrecisionError
 	switch {
-	case errors.As(err, &precision): // the GPU is there, and the host would not do what was asked for either
+	case errors.As(err, &precision): // the GPU works, and the CPU lacks this precision too
 		return nil, &train.ConfigError{Key: "precision", Got: c.Precision, Err: err}
 	case err == nil:
 		return gpus(all), nil
@@ -80,12 +80,12 @@ func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 		return host(firstSentence(err)), nil
 	}
 	return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err,
-		Want: "fspda devices tells what was looked for and where; --device cpu does without"}
+		Want: "fspda devices lists what was searched and where; --device cpu uses no GPU"}
 }
 
-// gpus is an engine of one GPU or several.
+// gpus returns the devices of one or several GPUs.
 func gpus(all []*cuda.Device) *Devices {
-	e := &Devices{Device: all[0], why: all[0].Properties().Name}
+	e := &Devices{Device: all[0], note: all[0].Properties().Name}
 	e.close = func() error {
 		var errs []error
 		for _, d := range all {
@@ -97,32 +97,33 @@ func gpus(all []*cuda.Device) *Devices {
 		e.others = append(e.others, d)
 	}
 	if len(all) > 1 {
-		e.why = fmt.Sprintf("%s, and %d more", e.why, len(all)-1)
+		e.note = fmt.Sprintf("%s, and %d more", e.note, len(all)-1)
 	}
 	return e
 }
 
-// firstSentence is what an error says before it goes on about what to do.
+// firstSentence returns an error without the advice that follows its first colon.
 func firstSentence(err error) string {
 	text := strings.TrimPrefix(err.Error(), "cuda: ")
 	text, _, _ = strings.Cut(text, ": ")
 	return text
 }
 
-// String tells of the engine in a few words.
+// String names the first device and its note.
 func (e *Devices) String() string {
-	if e.why == "" {
+	if e.note == "" {
 		return e.Name()
 	}
-	return fmt.Sprintf("%s (%s)", e.Name(), e.why)
+	return fmt.Sprintf("%s (%s)", e.Name(), e.note)
 }
 
-// DeviceCache are those of several runs: each device is opened once.
+// DeviceCache holds the devices of several runs: each is opened once. It is safe for concurrent use.
 type DeviceCache struct {
 	mu   sync.Mutex
 	open map[string]*Devices
 }
 
+// Get returns the device of a configuration. Nothing closes it.
 func (s *DeviceCache) Get(c train.Config) (*Devices, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

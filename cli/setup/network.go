@@ -9,10 +9,10 @@ import (
 	"fspda/train"
 )
 
-// An Engine is what training asks of a model with batch norm.
+// An Engine has what training needs of a model with batch norm.
 var _ train.Buffered = (*model.Engine)(nil)
 
-// checkModel checks the name of the network, and that no key is given that it has no use for.
+// checkModel checks the name of the network, and that keys which it ignores have their defaults.
 func checkModel(c train.Config) error {
 	names := model.Names()
 	if !slices.Contains(names, c.Model) {
@@ -25,8 +25,8 @@ func checkModel(c train.Config) error {
 	if c.Model == "mlp" {
 		return nil
 	}
-	// What is as by default may not have been given at all.
-	usual, want := train.Default(), fmt.Sprintf("only mlp has it to choose: leave it out, or use mlp in place of %s",
+	// A key with its default value may not have been given at all.
+	usual, want := train.Default(), fmt.Sprintf("only mlp has this setting: leave it out, or use mlp in place of %s",
 		c.Model)
 	if !slices.Equal(c.Hidden, usual.Hidden) {
 		return &train.ConfigError{Key: "hidden", Got: c.Hidden.String(), Want: want}
@@ -37,7 +37,7 @@ func checkModel(c train.Config) error {
 	return nil
 }
 
-// OpenModel makes the network that c names, for examples of that shape.
+// OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	if err := checkModel(c); err != nil {
 		return nil, err

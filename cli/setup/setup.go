@@ -13,8 +13,7 @@ import (
 // data.
 const syntheticSeed = 1
 
-// AgentThreads is on how many cores an agent computes: one where there are as many agents as cores,
-// else an equal share of all.
+// AgentThreads returns the number of threads of an agent: an equal share of all cores, at least 1.
 func AgentThreads(c train.Config) int {
 	cores := c.Threads
 	if cores == 0 {
@@ -23,7 +22,7 @@ func AgentThreads(c train.Config) int {
 	return max(1, cores/c.Agents)
 }
 
-// Prepare loads the data and resolves the configuration. It writes nothing.
+// Prepare opens the data set and resolves the configuration. It writes no file.
 func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) {
 	set, err := OpenData(c)
 	if err != nil {
@@ -48,7 +47,8 @@ func OpenData(c train.Config) (*data.Set, error) {
 	return set, nil
 }
 
-// Resolve makes the network and resolves the configuration on a data set.
+// Resolve makes the network, resolves the configuration on a data set, and checks that all agents
+// fit into memory.
 func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.Engine, error) {
 	s, m, err := ResolveAgent(c, set, dev.Device)
 	if err != nil {
@@ -57,7 +57,7 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.
 	return s, m, s.CheckMemory(append([]train.Place{{Device: dev.Device, Model: m}}, dev.Workers(m)...)...)
 }
 
-// ResolveAgent is resolve for a process of one agent, which does not need the memory of all.
+// ResolveAgent is Resolve for a process of one agent, which does not hold the memory of all agents.
 func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
 	net, err := OpenModel(c, set.Shape, set.Classes)
 	if err != nil {

@@ -14,15 +14,11 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Weight files have the names and shapes of torchvision, so that PyTorch loads them strictly:
-// filters as outputs, inputs, height, width, and for each batch norm the number of batches it has
-// seen.
-
-// batchesSeen is what PyTorch keeps beside the running statistics of a batch norm.
+// batchesSeen is the tensor in which PyTorch counts the batches of a batch norm.
 const batchesSeen = "num_batches_tracked"
 
-// Tensors lists the tensors of a network for a file. Batch norm is said to have seen so many
-// batches.
+// Tensors returns the tensors of a network for a file. Filters have the order outputs, inputs,
+// height, width. batches becomes num_batches_tracked of each batch norm.
 func Tensors(net *model.Network, x, buffers []float32, batches int) []safetensors.Tensor {
 	var ts []safetensors.Tensor
 	add := func(l *model.Layout, flat []float32) {
@@ -43,7 +39,7 @@ func Tensors(net *model.Network, x, buffers []float32, batches int) []safetensor
 				Values: []int64{int64(batches)}})
 		}
 	}
-	// wider types first keep all aligned
+	// wider types first keep all tensors aligned
 	slices.SortStableFunc(ts, func(a, b safetensors.Tensor) int { return width(b) - width(a) })
 	return ts
 }
@@ -55,8 +51,8 @@ func width(t safetensors.Tensor) int {
 	return 4
 }
 
-// Read reads a weight file for a network. Every tensor has to be there, in its shape, and
-// nothing else.
+// Read reads the parameters and buffers of a network from a safetensors file. The file must hold
+// exactly the tensors of the network, in their shapes.
 func Read(path string, net *model.Network) (x, buffers []float32, err error) {
 	bad := func(err error, want string, args ...any) error {
 		return &train.ConfigError{Key: "init", Got: path, Err: err, Want: fmt.Sprintf(want, args...)}
@@ -126,12 +122,12 @@ func readTensor(f *safetensors.File, t model.Tensor, dst []float32) error {
 	return fmt.Errorf("its tensor %q is of type %s, want F32 or F64", t.Name, info.DType)
 }
 
-// Metadata is the metadata of a file with a model.
+// Metadata returns the metadata of a file with a model: of names the model, as mean or agent3.
 func Metadata(run, of string, iteration int, net *model.Network) map[string]string {
 	return map[string]string{"network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration)}
 }
 
-// Save writes a safetensors file.
+// Save writes a safetensors file. No reader ever sees half a file.
 func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
 	meta = maps.Clone(meta)
 	if meta != nil {
@@ -140,12 +136,12 @@ func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
 	return saveFile(path, func(w io.Writer) error { return safetensors.Write(w, ts, meta) })
 }
 
-// SaveONNX writes an ONNX file.
+// SaveONNX writes an ONNX file. No reader ever sees half a file.
 func SaveONNX(path string, net *model.Network, x, buffers []float32, meta map[string]string) error {
 	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
 }
 
-// saveFile writes a file of which nobody finds half.
+// saveFile writes a file and moves it to its path when it is complete.
 func saveFile(path string, write func(w io.Writer) error) error {
 	failed := func(err error) error {
 		return &train.FolderError{Path: path, Got: "cannot be written", Err: err,

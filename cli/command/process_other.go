@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// SetProcessGroup does nothing where there are no groups of processes.
+// SetProcessGroup does nothing: this system has no process groups.
 func SetProcessGroup(*exec.Cmd) {}
 
-// UntilUSR1 adds nothing where no signal says that time is almost over.
+// UntilUSR1 returns ctx: this system has no SIGUSR1.
 func UntilUSR1(ctx context.Context) (context.Context, func()) { return ctx, func() {} }
