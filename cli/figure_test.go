@@ -58,7 +58,7 @@ func TestFigure(t *testing.T) {
 		}
 	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--accounting", "reference", "--threads", "1")...)
-	if status != 0 || strings.Count(stderr, "done before") != 8 || strings.Contains(stderr, "finished in") {
+	if status != 0 || strings.Count(stderr, "already done") != 8 || strings.Contains(stderr, "finished in") {
 		t.Errorf("the second call: status %d\n%s", status, stderr)
 	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--seed", "2")...)
@@ -93,7 +93,7 @@ func TestFigureInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the status is looked at below
-	if cmd.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "goes on with what is in") {
+	if cmd.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "the same command resumes the runs in") {
 		t.Fatalf("exit status %d\n%s", cmd.ProcessState.ExitCode(), stderr.String())
 	}
 	for _, out := range []string{broken, whole} {

@@ -36,7 +36,7 @@ iteration of all agents, with what of it the GPU waits for its host.
 With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := benchSteps(cmd.Context(), c, each)
+			report, err := measureSteps(cmd.Context(), c, each)
 			if err != nil {
 				return err
 			}
@@ -50,14 +50,14 @@ With --algo all, on the CPU: a line per algorithm, compared with the first one.`
 	return cmd
 }
 
-// benchSteps measures the algorithm that c names, or all of them.
-func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.WriterTo, error) {
+// measureSteps measures the algorithm that c names, or all of them.
+func measureSteps(ctx context.Context, c train.Config, each time.Duration) (io.WriterTo, error) {
 	if c.Algo != "all" {
 		o, err := stepOptions(c, each)
 		if err != nil {
 			return nil, err
 		}
-		return benchStep(ctx, o)
+		return measureStep(ctx, o)
 	}
 	var options []bench.StepOptions
 	for _, name := range train.Algorithms() {
@@ -70,20 +70,20 @@ func benchSteps(ctx context.Context, c train.Config, each time.Duration) (io.Wri
 			return nil, &train.ConfigError{Key: "algo", Got: "all",
 				Want: "expected one algorithm on a GPU; --device cpu compares all"}
 		}
-		o.Products = nil // the limit is the same for all
+		o.Products = nil // one limit for all algorithms
 		options = append(options, o)
 	}
 	return bench.Steps(ctx, options)
 }
 
-// benchStep measures on one core, or on a GPU.
-func benchStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
+// measureStep measures on one core, or on a GPU.
+func measureStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
 	c := o.Setup.Config
 	card := cardOf(o.Device, c.Precision)
 	if card == nil {
 		return bench.Step(ctx, o)
 	}
-	m := o.Model.(*model.Engine) // as prepare makes it
+	m := o.Model.(*model.Engine) // made by setup.Prepare
 	plan, err := m.Plan(c.Batch, model.Train)
 	if err != nil {
 		return nil, err
@@ -112,11 +112,11 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 		Products: func() func() { return products(code.Code()) }, Each: each}, nil
 }
 
-// products makes random factors of all matrix products of a plan, and returns what does them.
+// products returns a function that computes all matrix products of a plan, on random factors.
 func products(c *device.Code) func() {
 	var all []func()
 	add := func(transA, transB bool, m, n, k int) {
-		a, b, c := noise(m*k), noise(k*n), make([]float32, m*n)
+		a, b, c := randomValues(m*k), randomValues(k*n), make([]float32, m*n)
 		lda, ldb := k, n
 		if transA {
 			lda = m
@@ -147,17 +147,17 @@ func products(c *device.Code) func() {
 	}
 }
 
-// convProduct are the dimensions of the matrix product that is as much work as a convolution of
-// dimensions n h w c k r s stride pad, or as one of its gradients: pixels of the output, its
-// channels, and the numbers that each of them sees.
+// convProduct returns the dimensions of the matrix product with as many operations as a convolution
+// of dimensions n h w c k r s stride pad, or as one of its gradients: pixels of the output, its
+// channels, and the inputs of each output.
 func convProduct(d []int) (pixels, outputs, window int) {
 	s := bench.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
 	p, q := s.Out()
 	return s.N * p * q, s.K, s.R * s.S * s.C
 }
 
-// noise is numbers uniform in [-1,1): zeros would cost a processor less.
-func noise(n int) []float32 {
+// randomValues returns numbers uniform in [-1,1): a processor may compute with zeros faster.
+func randomValues(n int) []float32 {
 	s, v := rng.New(0, "bench step"), make([]float32, n)
 	for i := range v {
 		v[i] = 2*s.Float32() - 1

@@ -3,16 +3,16 @@ package datacmd
 import (
 	"github.com/spf13/cobra"
 
-	_ "fspda/data/images/parquet" // opens parquet shards
+	_ "fspda/data/images/parquet" // registers the format parquet
 
 	"fspda/cli/command"
 )
 
 func newData() *cobra.Command {
-	return command.Group("data", "Fetch, look at, prepare and verify data sets", newDataInfo(), newDataPrepare(), newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
+	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(), newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
 }
 
-// onePath wants the path of a data set.
+// onePath accepts one argument, the path of a data set.
 func onePath(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:

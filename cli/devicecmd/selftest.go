@@ -14,7 +14,7 @@ import (
 	"fspda/train"
 )
 
-// selftestFlags are those of fspda selftest.
+// selftestFlags are the flags of fspda selftest.
 type selftestFlags struct {
 	device, precision, only string
 	json                    bool
@@ -24,11 +24,10 @@ func newSelftest() *cobra.Command {
 	f := selftestFlags{}
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Check that a device computes what it should, on this machine",
-		Long: `Check that a device computes what it should, on this machine: every operation on vectors and every draw of a mask to the last bit, every
+		Short: "Check the results of a device on this machine",
+		Long: `Check the results of a device on this machine: every operation on vectors and every draw of a mask to the last bit, every
 kernel within the bounds of its roundings, networks against the CPU engine and against differences of their own loss, the algorithms' golden
-values, a short training that must repeat to the last bit, and memory that must come back. It needs no files. What is wrong is told, and the
-exit status is 1.`,
+values, a short training that must repeat to the last bit, and memory that must come back. It needs no files. The exit status is 1 if a check fails.`,
 		Example: `  fspda selftest --device cuda
   fspda selftest --device cuda --precision fp16
   fspda selftest --device cpu --only algorithms,networks`,
@@ -45,7 +44,7 @@ exit status is 1.`,
 	return cmd
 }
 
-// run makes all checks, also after one that fails.
+// run makes all checks, even if some fail.
 func (f selftestFlags) run(cmd *cobra.Command) error {
 	c := train.Default()
 	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
@@ -72,7 +71,7 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	}
 	if len(r.Results) == 0 {
 		return &train.ConfigError{Key: "only", Got: f.only,
-			Want: "expected a part of a check's name; without it all names are listed"}
+			Want: "expected a part of a check's name; without --only all names are listed"}
 	}
 	if f.json {
 		if err := command.PrintJSON(w, r); err != nil {
@@ -85,12 +84,12 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// selftestTarget is the device with what only the program knows: how trainings are made, and what a
-// GPU is beyond a device.
+// selftestTarget adds to a device what package selftest must not import: how to train, and access to
+// a GPU.
 func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context,
 		dev device.Device) ([]float32, float64, error) {
-		return playShort(ctx, c, dev)
+		return trainShortly(ctx, c, dev)
 	}}
 	if gpu, ok := dev.(*cuda.Device); ok {
 		bare := gpu.Raw()
@@ -106,8 +105,8 @@ func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 	return t
 }
 
-// playShort trains, and returns the mean of the models and the training loss that it ends with.
-func playShort(ctx context.Context, c train.Config, dev device.Device) ([]float32, float64, error) {
+// trainShortly trains, and returns the mean model and the last training loss.
+func trainShortly(ctx context.Context, c train.Config, dev device.Device) ([]float32, float64, error) {
 	s, m, err := setup.Prepare(c, &setup.Devices{Device: dev})
 	if err != nil {
 		return nil, 0, err

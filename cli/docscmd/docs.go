@@ -111,7 +111,7 @@ func newMan() *cobra.Command {
 	}
 }
 
-// newReference writes the parts of the manual that are made from the code; it is for make generate.
+// newReference returns the command that writes the generated parts of the manual, for make generate.
 func newReference() *cobra.Command {
 	return &cobra.Command{
 		Use: "reference FILE PICTURE", Short: "Write the reference of all commands and keys, and the picture of the stable region", Hidden: true, Args: cobra.ExactArgs(2),

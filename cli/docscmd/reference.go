@@ -11,8 +11,8 @@ import (
 	"fspda/train"
 )
 
-// reference is docs/reference.md: every command with its flags, every key, every exit status, as
-// the code has them.
+// reference returns the text of docs/reference.md: every command with its flags, every key, every exit
+// status.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Reference: every command, key and exit status\n\nMade from the code by `make generate`. `fspda COMMAND --help` says the same.\n\n")
@@ -56,7 +56,7 @@ const statusTable = `## Exit statuses
 
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// writeCommand writes what a command does, its flags and its examples.
+// writeCommand writes the section of a command.
 func writeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "## %s\n\n", c.CommandPath())
 	long := c.Long
@@ -117,7 +117,7 @@ func writeKeys(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// value writes a default; nothing where it is empty.
+// value writes a default; nothing if it is empty.
 func value(v string) string {
 	if v == "" || v == "[]" {
 		return ""
@@ -125,5 +125,5 @@ func value(v string) string {
 	return "`" + v + "`"
 }
 
-// cell keeps a text from ending the cell of a table.
+// cell escapes a text for a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

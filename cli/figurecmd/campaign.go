@@ -23,7 +23,7 @@ import (
 	"fspda/web"
 )
 
-// opener opens many runs, and each device and each data set once.
+// opener resolves the configurations of many runs, and opens each device and each data set once.
 type opener struct {
 	devs setup.DeviceCache
 	mu   sync.Mutex
@@ -67,8 +67,8 @@ func (o *opener) set(c train.Config) (*data.Set, error) {
 	return s, err
 }
 
-// play plays a campaign with a line for each run, on as many threads as are asked for.
-func play(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) ([]*bench.Outcome, error) {
+// runCampaign trains all runs of a campaign and shows a line for each.
+func runCampaign(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) ([]*bench.Outcome, error) {
 	if c.Threads == 0 {
 		c.Threads = runtime.NumCPU()
 	}
@@ -76,40 +76,40 @@ func play(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) 
 	c.Version = command.Version()
 	c.Finish = func(folder string) error { return errors.Join(web.WritePlots(folder), web.WriteReport(folder)) }
 	if !quiet {
-		c.On = newBoard(stderr, c.Jobs).on
+		c.On = newStatusLines(stderr, c.Jobs).on
 	}
 	outcomes, err := c.Play(ctx)
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(stderr, "stopped; the same command goes on with what is in %s\n", c.Folder)
+		fmt.Fprintf(stderr, "stopped; the same command resumes the runs in %s\n", c.Folder)
 		return outcomes, command.ErrStopped
 	}
 	return outcomes, err
 }
 
-// board shows the runs of a campaign: on a terminal a line each that moves, elsewhere a line now
-// and then.
-type board struct {
+// statusLines shows the progress of the runs of a campaign: on a terminal by a line for each run that
+// is updated, elsewhere by a line at each tenth.
+type statusLines struct {
 	w     io.Writer
 	live  bool
 	jobs  []bench.Job
 	width int
 	state []runState
-	shown int       // lines that stand on the terminal and move
-	drawn time.Time // when they last did
+	shown int       // lines on the terminal that are updated
+	drawn time.Time // time of the last update
 }
 
-// runState is how far a run is.
+// runState is the progress of a run.
 type runState struct {
 	running  bool
 	began    time.Time
 	first    int // iteration at which it began
 	at       int
 	row      train.Row
-	reported int // tenths that were told of
+	reported int // tenths that were printed
 }
 
-func newBoard(w io.Writer, jobs []bench.Job) *board {
-	b := &board{w: w, jobs: jobs, state: make([]runState, len(jobs))}
+func newStatusLines(w io.Writer, jobs []bench.Job) *statusLines {
+	b := &statusLines{w: w, jobs: jobs, state: make([]runState, len(jobs))}
 	if file, ok := w.(*os.File); ok {
 		b.live = term.IsTerminal(int(file.Fd()))
 	}
@@ -119,11 +119,11 @@ func newBoard(w io.Writer, jobs []bench.Job) *board {
 	return b
 }
 
-func (b *board) on(e bench.Event) {
+func (b *statusLines) on(e bench.Event) {
 	s, job := &b.state[e.Job], b.jobs[e.Job]
 	switch e.Kind {
 	case bench.Kept:
-		b.say(fmt.Sprintf("%-*s  done before   %s", b.width, job.Name, b.numbers(e.Row)))
+		b.say(fmt.Sprintf("%-*s  already done  %s", b.width, job.Name, b.numbers(e.Row)))
 		return
 	case bench.Ended:
 		s.running = false
@@ -146,20 +146,20 @@ func (b *board) on(e bench.Event) {
 	}
 }
 
-// say prints a line above those that move.
-func (b *board) say(line string) {
+// say prints a line above those that are updated.
+func (b *statusLines) say(line string) {
 	b.clear()
 	fmt.Fprintln(b.w, line)
 	b.redraw()
 }
 
-func (b *board) clear() {
+func (b *statusLines) clear() {
 	for ; b.shown > 0; b.shown-- {
 		fmt.Fprint(b.w, "\x1b[1A\x1b[2K")
 	}
 }
 
-func (b *board) redraw() {
+func (b *statusLines) redraw() {
 	if !b.live {
 		return
 	}
@@ -173,8 +173,8 @@ func (b *board) redraw() {
 	}
 }
 
-// line is how far a run is: share, rate, time left, and its last numbers.
-func (b *board) line(i int) string {
+// line writes the progress of a run: share, rate, time left, and its latest evaluation.
+func (b *statusLines) line(i int) string {
 	s, total := b.state[i], b.jobs[i].Config.Iterations
 	done := float64(s.at) / float64(total)
 	const cells = 16
@@ -188,7 +188,7 @@ func (b *board) line(i int) string {
 	return text + "   " + b.numbers(s.row)
 }
 
-func (b *board) numbers(r train.Row) string {
+func (b *statusLines) numbers(r train.Row) string {
 	if r.Iteration == 0 {
 		return ""
 	}
@@ -206,10 +206,10 @@ func writeTable(folder string, t *bench.Table) error {
 		command.WriteFile(filepath.Join(folder, "table.csv"), csv.String()))
 }
 
-// bitsColumn is the column of bits in an accounting.
+// bitsColumn returns the column of the bits in an accounting.
 func bitsColumn(accounting string) string { return "bits_" + strings.ReplaceAll(accounting, "-", "_") }
 
-// setKeys reads key=value pairs over a configuration.
+// setKeys sets keys of a configuration from key=value pairs.
 func setKeys(c *train.Config, pairs []string) error {
 	var errs []error
 	for _, p := range pairs {
@@ -224,7 +224,7 @@ func setKeys(c *train.Config, pairs []string) error {
 	return errors.Join(errs...)
 }
 
-// quoted keeps YAML from reading a text such as bernoulli(0.1) as something else.
+// quoted quotes a text such as bernoulli(0.1) for YAML.
 func quoted(v string) string {
 	if strings.ContainsAny(v, "(:,") {
 		return "'" + strings.ReplaceAll(v, "'", "''") + "'"

@@ -18,7 +18,7 @@ import (
 	"fspda/web"
 )
 
-// figureFlags are what is said of a figure.
+// figureFlags are the flags of figure.
 type figureFlags struct {
 	flavour    string
 	scale      bench.Scale
@@ -94,7 +94,7 @@ it so that the figure keeps its shape, by the rules of docs/figures.md.`,
 	return cmd
 }
 
-// options are those of the figure's jobs.
+// options returns the options of the figure's jobs.
 func (f *figureFlags) options() (bench.FigureOptions, error) {
 	probe := train.Default()
 	if err := setKeys(&probe, f.set); err != nil {
@@ -105,12 +105,12 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 			c.Data = f.data
 		}
 		c.DataDir, c.Seed, c.Accounting = f.dataDir, f.seed, f.accounting
-		_ = setKeys(c, f.set) // seen to be right above
+		_ = setKeys(c, f.set) // checked above
 	}
 	return bench.FigureOptions{Flavour: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil
 }
 
-// folder is where the figure goes.
+// folder returns the folder of the figure.
 func (f *figureFlags) folder(fig *bench.Figure) string {
 	if f.out != "" {
 		return f.out
@@ -153,7 +153,7 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder,
 			fig.About)
 	}
-	outcomes, playErr := play(ctx, c, f.quiet, stderr)
+	outcomes, playErr := runCampaign(ctx, c, f.quiet, stderr)
 	var made []*bench.Outcome
 	for _, out := range outcomes {
 		if out != nil {
@@ -182,7 +182,7 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	return err
 }
 
-// drawFigure draws what the runs came to: the paper's panels, accuracy and loss against bits, the
+// drawFigure draws the results of the runs: the paper's panels, accuracy and loss against bits, the
 // page, and the tables.
 func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figureFlags) error {
 	var curves []web.Curve
@@ -224,7 +224,7 @@ func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
 	return &bench.Table{Accounting: accounting, Levels: bench.Milestones, Outcomes: made}
 }
 
-// panel names the columns of a panel. Check has seen that they exist.
+// panel returns a panel with the names of its columns. Check has made sure that they exist.
 func (f *figureFlags) panel(p bench.Panel) web.Panel {
 	column, _ := p.Column()
 	x := p.X
@@ -234,8 +234,8 @@ func (f *figureFlags) panel(p bench.Panel) web.Panel {
 	return web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"}
 }
 
-// bitsPanels are what matters of a comparison: accuracy and loss against bits, for each group of
-// curves.
+// bitsPanels returns the main panels of a comparison: accuracy and loss against bits, for each group
+// of curves.
 func bitsPanels(x string, groups []string) []web.Panel {
 	var panels []web.Panel
 	for _, g := range groups {
@@ -250,7 +250,7 @@ func bitsPanels(x string, groups []string) []web.Panel {
 	return panels
 }
 
-// caption says what a reader must know of the pictures.
+// caption returns the text below the pictures.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
 	c := made[0].Job.Config
 	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents,
@@ -263,7 +263,7 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	return append(lines, f.scale.Caption()...)
 }
 
-// drawSchedule draws step sizes. Nothing runs.
+// drawSchedule draws step sizes. It trains nothing.
 func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFlags, stdout io.Writer) error {
 	var curves []web.Curve
 	for _, j := range jobs {
@@ -289,15 +289,15 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 	return err
 }
 
-// figureLine is what is said of a figure.
+// figureLine describes a figure in the list.
 type figureLine struct {
 	Number   int      `json:"number"`
 	ID       string   `json:"id"`
 	Title    string   `json:"title"`
 	Runs     []string `json:"runs"`
 	Expected string   `json:"expected"`
-	Seconds  *float64 `json:"seconds"` // on this machine; null where it was not asked for, or cannot be known
-	time     string   // the same for people; empty where it was not asked for
+	Seconds  *float64 `json:"seconds"` // on this machine; null if not requested or not known
+	time     string   // the same as text; empty if not requested
 }
 
 func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
@@ -327,7 +327,7 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 	return err
 }
 
-// timeOf finds out how long a figure takes on this machine.
+// timeOf measures how long a figure takes on this machine.
 func (f *figureFlags) timeOf(ctx context.Context, fig *bench.Figure, line *figureLine) error {
 	switch {
 	case fig.Schedule != nil:

@@ -15,7 +15,7 @@ import (
 	"fspda/web"
 )
 
-// plotFlags are what is said of pictures.
+// plotFlags are the flags of plot.
 type plotFlags struct {
 	formats         []string
 	out, accounting string
@@ -83,7 +83,7 @@ func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 	return listPictures(out, f, stdout)
 }
 
-// plotTogether draws several runs in common pictures.
+// plotTogether draws several runs in the same pictures.
 func plotTogether(runs []string, f plotFlags, out string) error {
 	var made []*bench.Outcome
 	for _, folder := range runs {
@@ -110,7 +110,7 @@ func plotTogether(runs []string, f plotFlags, out string) error {
 		sheet(fmt.Sprintf("%d runs", len(runs)), "iterations", iterationPanels()))
 }
 
-// listPictures names what was drawn.
+// listPictures prints the files that were drawn.
 func listPictures(out string, f plotFlags, stdout io.Writer) error {
 	names := []string{}
 	for _, format := range f.formats {

@@ -17,7 +17,7 @@ import (
 	"fspda/web"
 )
 
-// sweepFlags are what is said of a sweep besides its file.
+// sweepFlags are the flags of sweep.
 type sweepFlags struct {
 	file    string
 	out     string
@@ -27,7 +27,7 @@ type sweepFlags struct {
 	json    bool
 }
 
-// mostCurves is how many of the best runs a sweep draws.
+// mostCurves is how many of the best runs a sweep draws at most.
 const mostCurves = 10
 
 func newSweep() *cobra.Command {
@@ -85,7 +85,7 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 		f.out = filepath.Join(command.RunsDir, "sweep-"+strings.TrimSuffix(base, filepath.Ext(base)))
 	}
 	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
-	outcomes, err := play(ctx, c, f.quiet, stderr)
+	outcomes, err := runCampaign(ctx, c, f.quiet, stderr)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 	return curves, nil
 }
 
-// iterationPanels are the pictures of a comparison against iterations.
+// iterationPanels returns the panels of a comparison against iterations.
 func iterationPanels() []web.Panel {
 	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true},
 		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}

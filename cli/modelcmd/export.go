@@ -16,7 +16,7 @@ import (
 	"fspda/train"
 )
 
-// exportFlags say which model of a run goes where.
+// exportFlags are the flags of export.
 type exportFlags struct {
 	format string
 	out    string
@@ -58,7 +58,7 @@ or before the end those pooled from the agents.`,
 	return cmd
 }
 
-// exported is a model on its way to a file.
+// exported is a model to write to a file.
 type exported struct {
 	of        string // "mean", "agent3", "best"
 	iteration int
@@ -97,7 +97,7 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	return err
 }
 
-// pick reads the model that was asked for.
+// pick reads the requested model.
 func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
 	e.iteration = saved.Iteration
 	switch {
@@ -129,11 +129,11 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 	return e, err
 }
 
-// save writes the model, with what is to be said about it, and says of how many tensors.
-func (e exported) save(f exportFlags, net *model.Network, said map[string]string) (tensors int, err error) {
+// save writes the model with metadata and returns the number of its tensors.
+func (e exported) save(f exportFlags, net *model.Network, meta map[string]string) (tensors int, err error) {
 	if f.format == "onnx" {
-		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms, said)
+		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms, meta)
 	}
 	ts := weights.Tensors(net, e.x, e.norms, e.iteration)
-	return len(ts), weights.Save(f.out, ts, said)
+	return len(ts), weights.Save(f.out, ts, meta)
 }

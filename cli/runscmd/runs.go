@@ -21,10 +21,10 @@ import (
 	"fspda/web"
 )
 
-// statuses are those that runs can be chosen by.
+// statuses are the values of --status.
 var statuses = []string{"finished", "stopped", "diverged", "running", "unfinished"}
 
-// runsFlags say which runs are meant.
+// runsFlags select runs.
 type runsFlags struct {
 	dir    string
 	status []string
@@ -67,8 +67,8 @@ func newPrune(f *runsFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune [WORD...]",
 		Short: "Delete the folders of runs, after asking",
-		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A run that is going on, and a folder that holds anything
-that no run writes, are left alone.`,
+		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A running run is not deleted, nor is a folder with files
+that no run writes.`,
 		Example: "  fspda runs prune --status diverged\n  fspda runs prune choco --keep 3 --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return prune(*f, args, cmd.InOrStdin(), cmd.OutOrStdout())
@@ -79,7 +79,7 @@ that no run writes, are left alone.`,
 	return cmd
 }
 
-// choose returns the runs that are meant.
+// choose returns the selected runs.
 func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
 	for _, s := range f.status {
 		if !slices.Contains(statuses, s) {
@@ -92,7 +92,7 @@ func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
 	}
 	all, err := web.FindRuns(f.dir)
 	if errors.Is(err, os.ErrNotExist) && f.dir == command.RunsDir {
-		return []web.RunInfo{}, nil // nothing was run here yet
+		return []web.RunInfo{}, nil // no run has been made here yet
 	}
 	if err != nil {
 		return nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err,
@@ -142,7 +142,7 @@ func shown(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-// prune deletes the runs that are chosen.
+// prune deletes the selected runs.
 func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error {
 	runs, err := f.choose(words)
 	if err != nil {
@@ -179,7 +179,7 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	})
 }
 
-// pruneAll deletes runs and tells of those that it deleted, also where others could not be.
+// pruneAll deletes runs and reports those that it deleted, also if deleting others failed.
 func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error) error {
 	deleted := []string{}
 	var errs []error
@@ -194,10 +194,10 @@ func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error)
 	return errors.Join(append(errs, tell(deleted))...)
 }
 
-// confirm asks on a terminal. Elsewhere nobody can answer: --yes must be said.
+// confirm asks on a terminal. Elsewhere nobody can answer, and --yes is required.
 func confirm(question string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	if file, ok := stdin.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
-		return false, command.UsageErrorf("nobody can be asked here: add --yes to delete them")
+		return false, command.UsageErrorf("the standard input is no terminal, so nobody can confirm: add --yes to delete them")
 	}
 	fmt.Fprint(stdout, question)
 	answer, err := bufio.NewReader(stdin).ReadString('\n')

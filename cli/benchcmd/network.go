@@ -19,8 +19,8 @@ import (
 	"fspda/train"
 )
 
-// benchNetworkFlags are what is said of the network to measure.
-type benchNetworkFlags struct {
+// networkFlags are the flags of bench network.
+type networkFlags struct {
 	model, recompute              string
 	device, precision             string
 	size, classes, batch, threads int
@@ -29,7 +29,7 @@ type benchNetworkFlags struct {
 }
 
 func newBenchNetwork() *cobra.Command {
-	f := benchNetworkFlags{}
+	f := networkFlags{}
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Time, memory and kernels of the gradient of a network over random images",
@@ -60,8 +60,7 @@ the bytes alone take at the rate of a copy in the same run, if every operand of 
 	return cmd
 }
 
-// run measures.
-func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
+func (f networkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 	c := train.Default()
 	c.Model, c.Recompute, c.Device, c.Precision = f.model, f.recompute, f.device, f.precision
 	for _, n := range []struct {
@@ -98,13 +97,13 @@ func (f benchNetworkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 			Each: f.each,
 			Load: card.Gradient(code, net.Init(1), net.Classes())})
 	}
-	dev := e.Device.(*cpu.Device) // what is no GPU
+	dev := e.Device.(*cpu.Device) // every device that is not a GPU
 	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
 		Each: f.each,
 		Load: gradientOf(net, dev, code)})
 }
 
-// cardOf is a GPU as benchmarks measure it, or nil for a device that is none.
+// cardOf returns a GPU with what benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *bench.Card {
 	gpu, ok := dev.(*cuda.Device)
 	if !ok {
@@ -119,12 +118,12 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 	return c
 }
 
-// gradientOf loads the gradient of a fresh network over random images.
+// gradientOf loads the gradient of a newly initialized network over random images.
 func gradientOf(net *model.Network, dev *cpu.Device, code *device.Code) func() (func() ([]time.Duration, error),
 	error) {
 	x, grad := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
 	dev.Write(x, net.Init(1))
-	b := device.Batch{X: noise(code.Batch * net.Inputs()), Y: make([]int32, code.Batch)}
+	b := device.Batch{X: randomValues(code.Batch * net.Inputs()), Y: make([]int32, code.Batch)}
 	for i := range b.Y {
 		b.Y[i] = int32(i % net.Classes())
 	}

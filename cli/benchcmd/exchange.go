@@ -21,28 +21,28 @@ import (
 	"fspda/train"
 )
 
-// exchangeFlags are what is said of the exchanges to measure.
+// exchangeFlags are the flags of bench exchange.
 type exchangeFlags struct {
 	bytes  []int
 	each   time.Duration
-	beside bool
+	loaded bool
 	batch  int
 	json   bool
 
-	end, join string // of the other process
+	end, join string // set in the other process
 }
 
 func newBenchExchange() *cobra.Command {
 	var f exchangeFlags
 	cmd := &cobra.Command{
 		Use:   "exchange",
-		Short: "Time of an exchange between two agents, against bare NATS and a bare gRPC stream in the same run",
-		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, against what NATS and gRPC alone need for
-the same bytes: both ends in this process, one of them in a process of its own, and over TLS with certificates of a run. Messages above 1 MB take
-the direct way; "all over NATS" does without it.
+		Short: "Time of an exchange between two agents, compared with plain NATS and a plain gRPC stream",
+		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, compared with what NATS and gRPC alone need for
+the same bytes: both ends in this process, one of them in another process, and over TLS with certificates of a run. Messages above 1 MB take
+the direct stream; "all over NATS" sends them over NATS.
 
---beside measures something else: by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is exchanged
-with an agent in another process.`,
+--beside measures by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is exchanged with an agent
+in another process.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.end != "" {
@@ -58,19 +58,18 @@ with an agent in another process.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntSliceVar(&f.bytes, "bytes", []int{32000, 4000000, 16000000, 40000000}, "sizes of a message, multiples of 4")
-	fs.DurationVar(&f.each, "time", 3*time.Second, "how long to measure each size and way; with --beside, everything")
-	fs.BoolVar(&f.beside, "beside", false,
-		"measure the gradient of ResNet-50 beside exchanges; --bytes is then a tenth of its parameters, if not said")
+	fs.DurationVar(&f.each, "time", 3*time.Second, "how long to measure each size and transport; with --beside, everything")
+	fs.BoolVar(&f.loaded, "beside", false,
+		"measure the gradient of ResNet-50 during exchanges; --bytes is then a tenth of its parameters by default")
 	fs.IntVar(&f.batch, "batch", 4, "images of that gradient")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.StringVar(&f.end, "end", "", "be the other end: agents or grpc")
 	fs.StringVar(&f.join, "join", "", "address of the first agent")
-	_ = fs.MarkHidden("end") // of this command itself
+	_ = fs.MarkHidden("end") // used by this command itself
 	_ = fs.MarkHidden("join")
 	return cmd
 }
 
-// measure does what the flags say.
 func (f exchangeFlags) measure(ctx context.Context, sized bool) (io.WriterTo, error) {
 	for _, n := range f.bytes {
 		if n < 4 || n%4 != 0 || n > 1<<30 {
@@ -84,17 +83,17 @@ func (f exchangeFlags) measure(ctx context.Context, sized bool) (io.WriterTo, er
 	if f.batch < 1 {
 		return nil, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Want: "expected at least 1"}
 	}
-	if !f.beside {
-		return f.wires(ctx)
+	if !f.loaded {
+		return f.measureTransports(ctx)
 	}
 	if !sized {
 		f.bytes = nil
 	}
-	return f.besideGradient(ctx)
+	return f.measureSlowdown(ctx)
 }
 
-// wires measures all ways of an exchange.
-func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err error) {
+// measureTransports measures an exchange over every transport.
+func (f exchangeFlags) measureTransports(ctx context.Context) (r bench.ExchangeReport, err error) {
 	dir, err := os.MkdirTemp("", "fspda-bench-")
 	if err != nil {
 		return r, err
@@ -103,29 +102,29 @@ func (f exchangeFlags) wires(ctx context.Context) (r bench.ExchangeReport, err e
 	if err := nats.WriteCredentials(dir, benchRun, 2, time.Hour); err != nil {
 		return r, err
 	}
-	var members [2]nats.Credentials
-	for i := range members {
-		if members[i], err = nats.ReadCredentials(dir, benchRun, i); err != nil {
+	var withTLS [2]nats.Credentials
+	for i := range withTLS {
+		if withTLS[i], err = nats.ReadCredentials(dir, benchRun, i); err != nil {
 			return r, err
 		}
 	}
-	door, strangers := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
-	near := func(name string, door nats.DirectServer, as [2]nats.Credentials) bench.Wire {
+	door, noTLS := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
+	local := func(name string, door nats.DirectServer, as [2]nats.Credentials) bench.Wire {
 		return bench.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
 			return openPair(ctx, size/4, door, as)
 		}}
 	}
 	return bench.Exchange(ctx, bench.ExchangeOptions{Sizes: f.bytes, Each: f.each, Wires: []bench.Wire{
-		near("agents", door, strangers), near("agents, all over NATS", nats.DirectServer{}, strangers),
+		local("agents", door, noTLS), local("agents, all over NATS", nats.DirectServer{}, noTLS),
 		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
-		{Name: "agents, two processes", Open: openFarPair}, bench.FarGRPC(farGRPC),
-		near("agents, TLS", door, members), bench.SecureNATS([2]*tls.Config{members[0].Routes,
-			members[1].Routes}), bench.SecureGRPC(members[0].Routes, members[1].Routes),
+		{Name: "agents, two processes", Open: openRemotePair}, bench.FarGRPC(startGRPC),
+		local("agents, TLS", door, withTLS), bench.SecureNATS([2]*tls.Config{withTLS[0].Routes,
+			withTLS[1].Routes}), bench.SecureGRPC(withTLS[0].Routes, withTLS[1].Routes),
 	}})
 }
 
-// besideGradient measures what exchanges cost the gradient of ResNet-50.
-func (f exchangeFlags) besideGradient(ctx context.Context) (r bench.BesideReport, err error) {
+// measureSlowdown measures how much exchanges slow the gradient of ResNet-50 down.
+func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.BesideReport, err error) {
 	c := train.Default()
 	c.Model = "resnet50"
 	net, err := setup.OpenModel(c, []int{224, 224, 3}, 1000)
@@ -146,17 +145,17 @@ func (f exchangeFlags) besideGradient(ctx context.Context) (r bench.BesideReport
 	if len(f.bytes) > 0 {
 		size = f.bytes[0]
 	}
-	swap, end, err := openFarPair(ctx, size)
+	exchangeOnce, end, err := openRemotePair(ctx, size)
 	if err != nil {
 		return r, err
 	}
 	defer end()
 	return bench.Beside(ctx, bench.BesideOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
-		f.batch), Bytes: size, Each: f.each, Swap: swap,
+		f.batch), Bytes: size, Each: f.each, Swap: exchangeOnce,
 		Gradient: func() error { _, err := gradient(); return err }})
 }
 
-// benchRun is the name of the run that the two agents are of.
+// benchRun is the name of the run of the two agents.
 const benchRun = "bench"
 
 // pair is two agents that exchange vectors of n numbers.
@@ -167,7 +166,7 @@ type pair struct {
 	other chan error
 }
 
-func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (swap func() error, end func(),
+func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (exchangeOnce func() error, end func(),
 	err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
@@ -188,7 +187,7 @@ func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Cre
 			join = []string{p.nodes[0].Address()}
 		}
 		p.pools[i] = dist.NewPool(cpu.New())
-		if p.nodes[i], err = openEnd(i, n, p.pools[i], join, door, as[i]); err != nil {
+		if p.nodes[i], err = openAgent(i, n, p.pools[i], join, door, as[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -197,18 +196,18 @@ func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Cre
 			return nil, nil, err
 		}
 	}
-	return func() error { return p.swap(ctx) }, end, nil
+	return func() error { return p.exchange(ctx) }, end, nil
 }
 
-// swap is one exchange.
-func (p *pair) swap(ctx context.Context) error {
+// exchange is one exchange, seen from both ends.
+func (p *pair) exchange(ctx context.Context) error {
 	p.t++
-	go func() { p.other <- p.play(ctx, 1) }()
-	return errors.Join(p.play(ctx, 0), <-p.other)
+	go func() { p.other <- exchange(ctx, p.nodes[1], p.pools[1], 1, p.n, p.t) }()
+	return errors.Join(exchange(ctx, p.nodes[0], p.pools[0], 0, p.n, p.t), <-p.other)
 }
 
-// openEnd opens and starts one of two agents.
-func openEnd(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node, error) {
+// openAgent opens and starts one of two agents.
+func openAgent(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node, error) {
 	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
 		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Direct: door, TLS: as})
 	if err != nil {
@@ -221,13 +220,8 @@ func openEnd(self, n int, pool *dist.Pool, join []string, door nats.DirectServer
 	return node, nil
 }
 
-// play is one end of it.
-func (p *pair) play(ctx context.Context, self int) error {
-	return playEnd(ctx, p.nodes[self], p.pools[self], self, p.n, p.t)
-}
-
-// playEnd says n numbers and hears the other's.
-func playEnd(ctx context.Context, node *nats.Node, pool *dist.Pool, self, n, t int) error {
+// exchange sends n numbers to the other agent and receives its numbers.
+func exchange(ctx context.Context, node *nats.Node, pool *dist.Pool, self, n, t int) error {
 	err := node.Send(ctx, dist.Message{T: t, From: self, To: 1 - self, Values: []*dist.Buffer{pool.Get(n)}})
 	if err != nil {
 		return err

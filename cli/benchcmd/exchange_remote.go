@@ -19,14 +19,14 @@ import (
 	"fspda/train"
 )
 
-// The two ends of an exchange in processes of their own: the other one is this program with --end,
-// which says a line when it is ready and leaves when its input ends.
+// The values of --end. With --end this program is the other end of an exchange: it prints a line when
+// it is ready and exits when its input ends.
 const (
 	endAgents = "agents"
 	endGRPC   = "grpc"
 )
 
-// serve is the other end.
+// serve runs the other end.
 func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 	if len(f.bytes) != 1 {
 		return command.UsageErrorf("--end: name one size with --bytes")
@@ -47,10 +47,10 @@ func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 	return &train.ConfigError{Key: "end", Got: f.end, Want: "expected agents or grpc"}
 }
 
-// serveAgent is the second of two agents.
+// serveAgent runs the second of two agents.
 func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	n, pool := f.bytes[0]/4, dist.NewPool(cpu.New())
-	node, err := openEnd(1, n, pool, []string{f.join}, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, err := openAgent(1, n, pool, []string{f.join}, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	}
 	fmt.Fprintln(stdout, node.Address())
 	for t := 1; ; t++ {
-		if err := playEnd(ctx, node, pool, 1, n, t); errors.Is(err, context.Canceled) {
+		if err := exchange(ctx, node, pool, 1, n, t); errors.Is(err, context.Canceled) {
 			return nil
 		} else if err != nil {
 			return err
@@ -68,18 +68,18 @@ func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	}
 }
 
-// startEnd starts the other end, and returns the line that it says.
-func startEnd(size int, args ...string) (line string, end func(), err error) {
+// startPeer starts the other end and returns the line that it prints.
+func startPeer(size int, args ...string) (line string, end func(), err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return "", nil, err
 	}
 	cmd := exec.Command(program, append([]string{"bench", "exchange", "--bytes", strconv.Itoa(size)}, args...)...)
-	leash, err := cmd.StdinPipe()
+	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return "", nil, err
 	}
-	said, err := cmd.StdoutPipe()
+	printed, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", nil, err
 	}
@@ -89,24 +89,24 @@ func startEnd(size int, args ...string) (line string, end func(), err error) {
 		return "", nil, fmt.Errorf("the other end cannot be started: %w", err)
 	}
 	end = func() {
-		leash.Close()
-		_ = cmd.Wait() // it has said on the standard error what was wrong
+		stdin.Close()
+		_ = cmd.Wait() // it has printed its errors
 	}
-	if line, err = bufio.NewReader(said).ReadString('\n'); err != nil {
+	if line, err = bufio.NewReader(printed).ReadString('\n'); err != nil {
 		end()
 		return "", nil, fmt.Errorf("the other end of the exchange ended before it was ready: %w", err)
 	}
 	return strings.TrimSpace(line), end, nil
 }
 
-// openFarPair is openPair with the second agent in another process.
-func openFarPair(ctx context.Context, size int) (swap func() error, end func(), err error) {
+// openRemotePair is openPair with the second agent in another process.
+func openRemotePair(ctx context.Context, size int) (exchangeOnce func() error, end func(), err error) {
 	n, t, pool := size/4, 0, dist.NewPool(cpu.New())
-	node, err := openEnd(0, n, pool, nil, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, err := openAgent(0, n, pool, nil, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
 	if err != nil {
 		return nil, nil, err
 	}
-	_, leave, err := startEnd(size, "--end", endAgents, "--join", node.Address())
+	_, leave, err := startPeer(size, "--end", endAgents, "--join", node.Address())
 	if err != nil {
 		node.Close()
 		return nil, nil, err
@@ -116,10 +116,10 @@ func openFarPair(ctx context.Context, size int) (swap func() error, end func(), 
 		end()
 		return nil, nil, err
 	}
-	return func() error { t++; return playEnd(ctx, node, pool, 0, n, t) }, end, nil
+	return func() error { t++; return exchange(ctx, node, pool, 0, n, t) }, end, nil
 }
 
-// farGRPC starts the other end of a bare stream.
-func farGRPC(_ context.Context, size int) (address string, end func(), err error) {
-	return startEnd(size, "--end", endGRPC)
+// startGRPC starts the other end of a plain gRPC stream.
+func startGRPC(_ context.Context, size int) (address string, end func(), err error) {
+	return startPeer(size, "--end", endGRPC)
 }

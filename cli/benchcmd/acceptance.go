@@ -24,20 +24,21 @@ func newBenchCard() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "card",
-		Short: "Run all that a GPU is judged by, within ten minutes, and set it beside what was asked for",
-		Long: `Run all that a GPU is judged by: self-tests in every precision, ResNet-50 against the memory's roofline and against PyTorch (eager and
+		Short: "Run all acceptance tests of a GPU, within ten minutes, and compare them with their targets",
+		Long: `Run all acceptance tests of a GPU: self-tests in every precision, ResNet-50 against the memory's roofline and against PyTorch (eager and
 torch.compile, where python3 has it) on the same card in turns, figure 1's iterations and its losses against the CPU's, the sparse update
 against a copy, the idle share under the real loader, the memory of eight agents against its forecast, and trainings that must repeat.
 
-Each part has processes and a limit of its own, so that none stops the others. Results are kept in --out as they come: card.md, card.json and
-logs. Called again, it goes on with what is left; --only runs parts again. The exit status is 1 if a part failed, not if a bar is missed.`,
+Each part has processes and a time limit of its own, so that none stops the others. Results are written to --out as they come: card.md,
+card.json and logs. A second call runs the parts that are left; --only runs parts again. The exit status is 1 if a part failed, not if a
+target is missed.`,
 		Example: `  fspda bench card
   fspda bench card --only selftest,figure1 --budget 3m
   fspda bench card --device cpu --tiny`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress, o.Version = cmd.ErrOrStderr(), command.Version()
-			r, err := benchCard(cmd.Context(), o)
+			r, err := runAcceptance(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -47,7 +48,7 @@ logs. Called again, it goes on with what is left; --only runs parts again. The e
 				_, err = fmt.Fprint(cmd.OutOrStdout(), r.Markdown())
 			}
 			if n := r.Failed(); err == nil && n > 0 {
-				return fmt.Errorf("bench card: %d parts failed; what they said lies in %s/logs", n, o.Out)
+				return fmt.Errorf("bench card: %d parts failed; their logs are in %s/logs", n, o.Out)
 			}
 			return err
 		},
@@ -57,22 +58,22 @@ logs. Called again, it goes on with what is left; --only runs parts again. The e
 	fs.StringVar(&o.Device, "device", o.Device, "cuda, cuda:N, or cpu to try the command")
 	fs.StringVar(&o.Out, "out", o.Out, "folder of the results")
 	fs.StringVar(&o.Only, "only", "",
-		"parts whose name has this, or one of several by commas, also those that are done")
-	fs.DurationVar(&o.Budget, "budget", o.Budget, "when no further part is begun, and the one under way ends")
+		"only parts whose name contains this, or one of several separated by commas; also those that are done")
+	fs.DurationVar(&o.Budget, "budget", o.Budget, "time after which no further part starts and the current one ends")
 	fs.StringVar(&o.Python, "python", o.Python, "Python that has PyTorch; empty leaves PyTorch out")
-	fs.StringVar(&o.Data, "data-dir", "", "folder of pictures for the loader; without it some are made")
+	fs.StringVar(&o.Data, "data-dir", "", "folder of images for the loader; without it some are generated")
 	fs.BoolVar(&o.Tiny, "tiny", false, "small shapes and short times, to try the command")
 	fs.BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-// benchCard tells of the machine and plays the parts.
-func benchCard(ctx context.Context, o acceptance.Options) (*acceptance.Results, error) {
+// runAcceptance describes the machine and runs all parts.
+func runAcceptance(ctx context.Context, o acceptance.Options) (*acceptance.Results, error) {
 	var err error
 	if o.Program, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	facts, err := cardFacts(ctx, o.Device)
+	facts, err := machineFacts(ctx, o.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -80,8 +81,8 @@ func benchCard(ctx context.Context, o acceptance.Options) (*acceptance.Results, 
 	return acceptance.Run(ctx, o)
 }
 
-// cardFacts tells of the machine. A GPU that cannot be used is an error.
-func cardFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
+// machineFacts describes the machine. It is an error if the GPU cannot be used.
+func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
 	facts := []acceptance.Fact{{Name: "host", Value: fmt.Sprintf("%s, %d cores", train.Machine(), runtime.NumCPU())}}
 	add := func(name, value string) {
 		if value != "" {
@@ -100,7 +101,7 @@ func cardFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
 		at = indices[0]
 	}
 	r := cuda.Find()
-	hint := "fspda devices tells what was looked for and where; --device cpu --tiny tries the command without a GPU"
+	hint := "fspda devices lists what was searched and where; --device cpu --tiny tries the command without a GPU"
 	switch {
 	case r.Problem != "":
 		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
@@ -116,12 +117,12 @@ func cardFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
 	for _, l := range g.Libraries {
 		add(l.Name, l.Path)
 	}
-	add("nvidia-smi", smi(ctx, at))
+	add("nvidia-smi", nvidiaSMI(ctx, at))
 	return facts, nil
 }
 
-// smi is what NVIDIA's tool says of clocks and power; nothing where there is no such tool.
-func smi(ctx context.Context, gpu int) string {
+// nvidiaSMI returns what nvidia-nvidiaSMI reports about clocks and power, or nothing if it is missing.
+func nvidiaSMI(ctx context.Context, gpu int) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	const asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit,temperature.gpu,ecc.mode.current,mig.mode.current,memory.used"

@@ -62,5 +62,5 @@ measure of multiply-adds.`,
 	return cmd
 }
 
-// largeSide is that of the matrices whose product measures how fast a GPU's multiply-adds are.
+// largeSide is the side of the matrices whose product measures a GPU's peak of multiply-adds.
 const largeSide = 4096

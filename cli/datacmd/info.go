@@ -18,7 +18,7 @@ import (
 	"fspda/data/images"
 )
 
-// dataReport is what `fspda data info` says.
+// dataReport is the output of fspda data info.
 type dataReport struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
@@ -31,12 +31,12 @@ type dataReport struct {
 type splitReport struct {
 	Pictures int         `json:"pictures"`
 	PerClass [2]int      `json:"per_class"`       // the fewest and the most pictures of a class
-	Bytes    int64       `json:"bytes,omitempty"` // as stored, where that is known without reading
+	Bytes    int64       `json:"bytes,omitempty"` // as stored, if known without reading
 	Sizes    *sizeReport `json:"sizes,omitempty"`
 	Bad      []string    `json:"bad,omitempty"`
 }
 
-// sizeReport is of the pictures that were looked at.
+// sizeReport describes the images that were decoded.
 type sizeReport struct {
 	Looked int    `json:"looked_at"`
 	Least  [2]int `json:"least"` // width and height of the picture with the fewest pixels
@@ -49,10 +49,10 @@ func newDataInfo() *cobra.Command {
 	var o images.Options
 	cmd := &cobra.Command{
 		Use:   "info PATH",
-		Short: "Say what a folder, an archive or shards hold: kind, pictures, classes, sizes, and bad pictures if asked",
+		Short: "Describe a folder, an archive or shards: kind, images, classes, sizes, and bad images on request",
 		Args:  onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := lookAt(cmd.Context(), args[0], o, all, cmd.ErrOrStderr())
+			r, err := inspect(cmd.Context(), args[0], o, all, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,8 @@ func newDataInfo() *cobra.Command {
 	return cmd
 }
 
-func lookAt(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (*dataReport, error) {
+// inspect describes the data set at a path.
+func inspect(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (*dataReport, error) {
 	set, err := images.Open(path, o)
 	var format *images.FormatError
 	if errors.As(err, &format) {
@@ -93,7 +94,7 @@ func lookAt(ctx context.Context, path string, o images.Options, all bool, stderr
 		}
 		s.to.count(s.from, len(set.Classes))
 		g := command.NewProgress(stderr, s.name, int64(s.from.Len()), false)
-		err := s.to.look(ctx, s.from, all, g)
+		err := s.to.decode(ctx, s.from, all, g)
 		g.Close()
 		if err != nil {
 			return nil, err
@@ -102,7 +103,7 @@ func lookAt(ctx context.Context, path string, o images.Options, all bool, stderr
 	return r, nil
 }
 
-// inMemory looks at sets that are no pictures in files: MNIST and CIFAR-10. It returns nil for
+// inMemory describes the sets that are not files of images: MNIST and CIFAR-10. It returns nil for
 // anything else.
 func inMemory(path string) *dataReport {
 	for name, kind := range map[string]string{"mnist": "MNIST in IDX files",
@@ -125,6 +126,7 @@ func inMemory(path string) *dataReport {
 	return nil
 }
 
+// tally counts the images of each class.
 func (r *splitReport) tally(labels []int32, classes int) {
 	counts := make([]int, max(classes, 1))
 	for _, y := range labels {
@@ -146,14 +148,14 @@ func (r *splitReport) count(s images.Source, classes int) {
 	r.tally(labels, classes)
 }
 
-// lookedAt is how many pictures are decoded to learn of their sizes.
-const lookedAt = 200
+// sampled is how many images are decoded to find their sizes.
+const sampled = 200
 
-// look decodes all pictures, or some of them evenly over the list, on all cores.
-func (r *splitReport) look(ctx context.Context, s images.Source, all bool, g *command.Progress) error {
+// decode decodes all images, or some spread evenly over the list, on all cores.
+func (r *splitReport) decode(ctx context.Context, s images.Source, all bool, g *command.Progress) error {
 	step := 1
 	if !all {
-		step = max(1, s.Len()/lookedAt)
+		step = max(1, s.Len()/sampled)
 	}
 	n := (s.Len() + step - 1) / step
 	sizes, errs := make([][2]int, n), make([]error, n)

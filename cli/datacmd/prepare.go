@@ -26,7 +26,7 @@ func newDataPrepare() *cobra.Command {
 		Long: `Scale the pictures of a set once and pack them into files that training maps into memory.
 
 SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or parquet shards. A preparation that was
-stopped, or killed at any moment, goes on where it was when it is called again; the result is the same, to the last byte.`,
+stopped, or killed at any moment, resumes when it is called again; the result is the same, to the last byte.`,
 		Example: "  fspda data prepare ~/imagenet --out ~/imagenet-256\n  fspda train --data imagenet --data-dir ~/imagenet-256 --model resnet50",
 		Args:    onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ stopped, or killed at any moment, goes on where it was when it is called again; 
 				return command.UsageErrorf("no --out given: name the folder that the packed set goes to")
 			}
 			open.MaxPixels = o.MaxPixels
-			return preparePictures(cmd.Context(), args[0], open, out, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return prepareImages(cmd.Context(), args[0], open, out, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fs := cmd.Flags()
@@ -58,7 +58,8 @@ stopped, or killed at any moment, goes on where it was when it is called again; 
 	return cmd
 }
 
-func preparePictures(ctx context.Context, src string, open images.Options, out string, o packed.Options, stdout,
+// prepareImages packs a set and prints its progress and its result.
+func prepareImages(ctx context.Context, src string, open images.Options, out string, o packed.Options, stdout,
 	stderr io.Writer) error {
 	set, err := images.Open(src, open)
 	if err != nil {
@@ -82,7 +83,7 @@ func preparePictures(ctx context.Context, src string, open images.Options, out s
 	m, err := packed.Prepare(ctx, set, out, o)
 	g.Close()
 	if errors.Is(err, context.Canceled) {
-		fmt.Fprintf(stderr, "stopped; what is finished stays: call the same again to go on\n")
+		fmt.Fprintf(stderr, "stopped; finished files are kept: the same command resumes\n")
 		return command.ErrStopped
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func preparePictures(ctx context.Context, src string, open images.Options, out s
 		command.Thousands(uint64(m.Test.Pictures)), len(m.Classes), command.Bytes(uint64(m.Bytes())), len(m.Train.Shards)+len(
 			m.Test.Shards))
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
-		fmt.Fprintf(stdout, "%d bad pictures were left out: %s says which, and why\n", n,
+		fmt.Fprintf(stdout, "%d bad images were left out: %s lists them with the reasons\n", n,
 			filepath.Join(out, "bad.jsonl"))
 	}
 	fmt.Fprintf(stdout, "train on it: fspda train --data folder --data-dir %s\n", out)
@@ -107,7 +108,7 @@ func countOf(s images.Source) int {
 	return s.Len()
 }
 
-// checkReport is what `fspda data check` says of an intact set.
+// checkReport is the output of fspda data check for an intact set.
 type checkReport struct {
 	Path   string `json:"path"`
 	Intact bool   `json:"intact"`

@@ -25,27 +25,28 @@ func newDataCIFAR10() *cobra.Command {
 	})
 }
 
-// newDataFetch is the command that fetches a set. path is what training is given, of the folder.
+// newDataFetch returns the command that fetches a set. path returns what --data-dir is for the set in
+// a folder.
 func newDataFetch(name, short string, set fetch.Set, path func(dir string) string) *cobra.Command {
 	var dir string
 	var bases []string
 	cmd := &cobra.Command{
 		Use:   name,
 		Short: short,
-		Long:  short + ".\n\nA file that is there already is verified; a download that was interrupted goes on where it stopped.",
+		Long:  short + ".\n\nAn existing file is verified; an interrupted download resumes where it stopped.",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := newTransfer(cmd.ErrOrStderr())
 			fetched, err := set.Fetch(cmd.Context(), dir, bases, p.set)
 			p.close()
 			if errors.Is(err, context.Canceled) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "stopped; what arrived stays: call the same again to go on")
+				fmt.Fprintln(cmd.ErrOrStderr(), "stopped; the files fetched so far are kept: the same command resumes")
 				return command.ErrStopped
 			}
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d were there; all verified\n", dir, len(fetched),
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d already present; all verified\n", dir, len(fetched),
 				len(set.Files)-len(fetched))
 			fmt.Fprintf(cmd.OutOrStdout(), "train on it: fspda train --data %s --data-dir %s\n", name, path(dir))
 			return nil
@@ -58,11 +59,11 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 	return cmd
 }
 
-// transfer is a gauge for one file after the other.
+// transfer shows the progress of several files, one after the other.
 type transfer struct {
 	w    io.Writer
 	name string
-	now  *command.Progress
+	file *command.Progress
 }
 
 func newTransfer(w io.Writer) *transfer { return &transfer{w: w} }
@@ -70,18 +71,18 @@ func newTransfer(w io.Writer) *transfer { return &transfer{w: w} }
 func (t *transfer) set(name string, done, total int64) {
 	if name != t.name {
 		t.close()
-		t.name, t.now = name, command.NewProgress(t.w, name, total, true)
+		t.name, t.file = name, command.NewProgress(t.w, name, total, true)
 	}
-	t.now.Set(done, "")
+	t.file.Set(done, "")
 }
 
 func (t *transfer) close() {
-	if t.now != nil {
-		t.now.Close()
+	if t.file != nil {
+		t.file.Close()
 	}
 }
 
-// imageNetHowTo is what a person must do, since the files are not to be had without an account.
+// imageNetHowTo explains how to get the files: they are given to registered persons only.
 const imageNetHowTo = `ImageNet (ILSVRC 2012) is free for research, but its files are given to registered persons only:
 
   1. Make an account at https://image-net.org, ask for access, and download from the page of ILSVRC 2012 (tasks 1 and 2)
@@ -100,7 +101,7 @@ func newDataImageNet() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:   "imagenet",
-		Short: "Say how to get ImageNet, and verify what is there",
+		Short: "Explain how to get ImageNet, or verify its files",
 		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
@@ -120,7 +121,7 @@ func newDataImageNet() *cobra.Command {
 	return cmd
 }
 
-// imageNetVerdict says what is there and what is next.
+// imageNetVerdict prints which files are intact and what to do next.
 func imageNetVerdict(w io.Writer, dir string, reports []fetch.Report) error {
 	var wrong []error
 	for _, r := range reports {
@@ -128,7 +129,7 @@ func imageNetVerdict(w io.Writer, dir string, reports []fetch.Report) error {
 		case r.Err == nil:
 			fmt.Fprintf(w, "%s: intact\n", r.Path)
 		case errors.Is(r.Err, os.ErrNotExist):
-			wrong = append(wrong, fmt.Errorf("%s is not there", r.Path))
+			wrong = append(wrong, fmt.Errorf("%s is missing", r.Path))
 		default:
 			wrong = append(wrong, r.Err)
 		}
