@@ -73,7 +73,7 @@ func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (s
 		b.t.Fatal(err)
 	}
 	b.calls = r.Calls
-	for _, w := range slices.Concat(r.Wrong, r.Leaks, r.Kept) {
+	for _, w := range slices.Concat(r.Misuses, r.Leaks, r.Kept) {
 		b.t.Errorf("%v: %s", cmd.Args[1:], w)
 	}
 	if err := os.RemoveAll(b.report); err != nil {

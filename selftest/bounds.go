@@ -1,26 +1,29 @@
 package selftest
 
-// Bounds is how far what a device computes may be from the CPU engine's float32, relative to it.
+// Bounds holds the allowed differences between a device and the CPU engine's float32, relative to
+// the latter.
 type Bounds struct {
-	MLP      float64 // the gradient of a network of dense layers, in length
-	Residual float64 // of a residual network: a batch norm of few pixels magnifies roundings, layer by layer
-	Loss     float64 // of either
-	Training float64 // the loss at the end of a short training
+	MLP float64 // norm of the gradient error of a network of dense layers
+	// the same of a residual network: batch norms over few pixels amplify rounding errors, layer by
+	// layer
+	Residual float64
+	Loss     float64 // loss of either network
+	Training float64 // final loss of a short training
 
-	// a convolution of inputs that the precision holds, in length; some ways transform them, which
-	// rounds more
+	// norm of the error of a convolution whose inputs are exact in the precision; some
+	// implementations transform them, which adds rounding errors
 	Convolution float64
 }
 
-// DifferencesBound is how far slopes of the loss may be from what the gradient says of them: what
-// is left of the curvature of the loss.
+// DifferencesBound is the allowed relative difference between slopes of the loss and the gradient:
+// the effect of the loss's curvature.
 const DifferencesBound = 0.02
 
-// BoundsOf are those of a precision. A factor of a product has 24 bits in fp32, 11 in tf32 and
-// fp16, and 8 in bf16; in 16 bits what layers hand on is rounded too. Networks have up to 50
-// layers, whose errors add like steps of a random walk. On libraries that stand in for NVIDIA's
-// (fspda/cuda/fakecuda) the gradients of ResNet-18 and ResNet-50 were 9e-7 and 1.4e-6 away in fp32,
-// 0.036 and 0.052 in tf32, 0.036 and 0.070 in fp16, and that of ResNet-18 0.11 in bf16.
+// BoundsOf returns the bounds of a precision. The factors of a product have 24 bits in fp32, 11 in
+// tf32 and fp16, and 8 in bf16; in 16 bits the activations are rounded too. Networks have up to 50
+// layers, whose errors add up like a random walk. With the fake libraries (fspda/cuda/fakecuda) the
+// gradient errors of ResNet-18 and ResNet-50 were 9e-7 and 1.4e-6 in fp32, 0.036 and 0.052 in tf32,
+// 0.036 and 0.070 in fp16, and that of ResNet-18 was 0.11 in bf16.
 func BoundsOf(precision string) Bounds {
 	switch precision {
 	case "tf32":

@@ -9,12 +9,12 @@ import (
 	"fspda/train/algo/algotest"
 )
 
-// contract is the test that every device passes.
+// contract returns the checks that every device must pass.
 func (t Target) contract() (all []Check) {
 	for _, c := range devicetest.Checks() {
 		all = append(all, Check{"contract/" + c.Name, func(context.Context) (string, error) {
 			if c.Networks && t.Precision != "fp32" {
-				return "", &ErrLeftOut{"its bounds are those of fp32"}
+				return "", &ErrLeftOut{"its bounds hold for fp32 only"}
 			}
 			r := &reporter{}
 			c.Run(r, t.Device)
@@ -24,7 +24,7 @@ func (t Target) contract() (all []Check) {
 	return all
 }
 
-// kernels are those that the contract does not reach.
+// kernels returns the checks of kernels that the contract does not reach.
 func (t Target) kernels() (all []Check) {
 	for _, c := range kerneltest.Checks() {
 		all = append(all, Check{"kernels/" + c.Name, func(context.Context) (string, error) {
@@ -39,13 +39,13 @@ func (t Target) kernels() (all []Check) {
 	return all
 }
 
-// algorithms play to their golden values.
+// algorithms returns the checks of the algorithms' golden values.
 func (t Target) algorithms() (all []Check) {
 	for _, g := range algotest.Goldens() {
 		all = append(all, Check{"algorithms/" + g.Name, func(context.Context) (string, error) {
 			far, err := g.Error(t.Device)
 			if err == nil && !(far <= algotest.Float32Bound) {
-				err = fmt.Errorf("the models are %.2g from the golden ones, want %.2g at most", far,
+				err = fmt.Errorf("the models differ from the golden values by %.2g, at most %.2g is allowed", far,
 					algotest.Float32Bound)
 			}
 			return fmt.Sprintf("%.1e of %.0e", far, algotest.Float32Bound), err

@@ -14,18 +14,18 @@ import (
 	"fspda/internal/rng"
 )
 
-// convolver is a device that chooses between several ways to compute a convolution. A run takes the
-// fastest, and networks here only one that repeats: so all are tried.
+// convolver is a device that can run every implementation of a convolution. A run chooses the
+// fastest, but the networks here use a deterministic one, so all are tried.
 type convolver interface {
-	TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32, err error)) error
+	TryConvolution(c *device.Call, in [][]float32, out int, visit func(route string, out []float32, err error)) error
 }
 
-// router is a program that tells what computes its convolutions.
+// router is a program that reports the implementations of its convolutions.
 type router interface{ Routes() []string }
 
-// windows are the kinds of convolutions of residual networks: n, h, w, c, k, r, s, stride and
-// padding. Where pictures have four channels the last is padding.
-func (t Target) windows() map[string][]int {
+// shapes returns the kinds of convolutions in residual networks: n, h, w, c, k, r, s, stride and
+// padding. The fourth channel of images is padding.
+func (t Target) shapes() map[string][]int {
 	if t.Small {
 		return map[string][]int{"1×1": {2, 3, 5, 8, 16, 1, 1, 1, 0}, "3×3": {2, 5, 6, 8, 8, 3, 3, 1, 1}}
 	}
@@ -40,18 +40,17 @@ func (t Target) convolutions() (all []Check) {
 	if !ok {
 		return nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.windows())) {
+	for _, name := range slices.Sorted(maps.Keys(t.shapes())) {
 		for _, k := range []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW} {
 			all = append(all, Check{"convolutions/" + string(k) + " " + name, func(context.Context) (string, error) {
-				return t.everyWay(dev, newConvolution(k, t.windows()[name], t.Precision))
+				return t.everyImplementation(dev, newConvolution(k, t.shapes()[name], t.Precision))
 			}})
 		}
 	}
 	return all
 }
 
-// convolution is a call with its inputs, as the precision holds them, and what the CPU makes of
-// them.
+// convolution is a call with its inputs, rounded to the precision, and the CPU's result.
 type convolution struct {
 	call *device.Call
 	in   [][]float32
@@ -81,9 +80,9 @@ func newConvolution(k device.Kernel, dims []int, precision string) (c convolutio
 	return c
 }
 
-// everyWay holds all ways to compute a convolution against the CPU's. One that does not run is
-// never taken, and so is no fault, if another does.
-func (t Target) everyWay(dev convolver, c convolution) (string, error) {
+// everyImplementation compares all implementations of a convolution with the CPU. One that cannot
+// run is never chosen, and is no failure if another runs.
+func (t Target) everyImplementation(dev convolver, c convolution) (string, error) {
 	if c.err != nil {
 		return "", fmt.Errorf("on the CPU: %w", c.err)
 	}
@@ -98,21 +97,21 @@ func (t Target) everyWay(dev convolver, c convolution) (string, error) {
 		far := distance(out, c.want)
 		if !(far <= bound) {
 			wrong = append(wrong, fmt.Errorf(
-				"%s: the result is %.2g of its length away from the CPU's, want %.2g at most", route, far, bound))
+				"%s: the result differs from the CPU's by %.2g of its norm, at most %.2g is allowed", route, far, bound))
 		}
 		worst = max(worst, far)
 	})
 	if err == nil && ran == 0 {
-		err = fmt.Errorf("none of %d ways to compute it runs", refused)
+		err = fmt.Errorf("none of %d implementations can run", refused)
 	}
 	if err != nil || len(wrong) > 0 {
 		return "", errors.Join(append([]error{err}, wrong...)...)
 	}
 	route, err := t.route(c)
-	return fmt.Sprintf("%d ways within %.1e of %.0e, %d do not run; taken: %s", ran, worst, bound, refused, route), err
+	return fmt.Sprintf("%d implementations within %.1e of %.0e, %d cannot run; chosen: %s", ran, worst, bound, refused, route), err
 }
 
-// route is what the device takes for it.
+// route returns the implementation that the device chooses.
 func (t Target) route(c convolution) (string, error) {
 	code := &device.Code{Name: "a convolution", Batch: 1, Features: 1, Calls: []device.Call{*c.call}}
 	call := &code.Calls[0]

@@ -1,11 +1,10 @@
-// Package selftest checks that a device computes what it should, on the machine it is on: outside
-// of go test, so that one copied program is all that a machine with a GPU needs.
+// Package selftest checks that a device computes correct results on the machine that it runs on. It
+// does not need go test, so that a copy of the program is enough on a machine with a GPU.
 //
-// [Target.Checks] lists what is checked: the contract that every device passes
-// (fspda/device/devicetest), the kernels that it does not reach (fspda/cuda/kernels/kerneltest),
-// masks that it draws by itself against the host's, every way to compute a convolution that a run
-// might take, networks against the CPU engine and against finite differences of their own loss, the
-// algorithms' golden values (fspda/train/algo/algotest), a short training that must repeat to the
-// last bit, and memory that must come back. [Bounds] has how far each precision may be from the
-// CPU. [Report] is what came of it.
+// [Target.Checks] returns the checks: the contract of every device (fspda/device/devicetest); the
+// kernels that it does not reach (fspda/cuda/kernels/kerneltest); masks drawn on the device, compared
+// with the host's; every implementation of a convolution that a run might choose; networks, compared
+// with the CPU engine and with finite differences of their loss; the golden values of the algorithms
+// (fspda/train/algo/algotest); a short training, which must be reproducible bit by bit; and memory,
+// which must be freed. [Bounds] holds the tolerances of each precision. [Report] holds the results.
 package selftest

@@ -8,8 +8,8 @@ import (
 	"fspda/dist"
 )
 
-// masks are those that a device draws by itself: it must draw what the host draws, for another
-// agent may be there.
+// masks returns the checks of masks drawn on the device: it must draw the same as the host, which
+// may be the other end of an edge.
 func (t Target) masks() (all []Check) {
 	for _, c := range []struct {
 		spec    string
@@ -17,7 +17,7 @@ func (t Target) masks() (all []Check) {
 		dim     int
 	}{{"randk", 0.1, 79_510}, {"randk", 0.01, 2_000_003}, {"randk", 0.7, 1001}, {"stratified", 0.1,
 		2_000_003}, {"stratified", 0.25, 4000}} {
-		dim, many := c.dim, 19 // more than go in a launch
+		dim, many := c.dim, 19 // more than fit in a launch
 		if t.Small && dim > 4000 {
 			dim, many = min(dim, 280_000), 2
 		}
@@ -25,24 +25,24 @@ func (t Target) masks() (all []Check) {
 			func(context.Context) (string, error) {
 				drawer, ok := t.Device.(device.IndexSampler)
 				if !ok {
-					return "", &ErrLeftOut{"the device draws no masks by itself"}
+					return "", &ErrLeftOut{"the device does not draw masks"}
 				}
-				return drawn(drawer, c.spec, c.density, dim, many)
+				return checkMasks(drawer, c.spec, c.density, dim, many)
 			}})
 	}
 	return all
 }
 
-// drawn has a device draw so many masks of a vector of length dim at once, twice in the same
-// memory, and compares them with the host's.
-func drawn(dev device.IndexSampler, spec string, density float64, dim, masks int) (string, error) {
+// checkMasks draws many masks of a vector of length dim at once, twice in the same memory, and
+// compares them with the host's.
+func checkMasks(dev device.IndexSampler, spec string, density float64, dim, masks int) (string, error) {
 	mask, err := dist.ParseMask(spec, density, []int{dim}, 7)
 	if err != nil {
 		return "", err
 	}
-	law := mask.(dist.DeviceMask)
+	deviceMask := mask.(dist.DeviceMask)
 	const rounds = 2
-	numbers := make([]float32, dim) // 0, 1, 2, ..., of which a mask gathers its coordinates
+	numbers := make([]float32, dim) // 0, 1, 2, ..., so that gathering returns the coordinates
 	for i := range numbers {
 		numbers[i] = float32(i)
 	}
@@ -52,9 +52,9 @@ func drawn(dev device.IndexSampler, spec string, density float64, dim, masks int
 	indexes, counters := make([]device.Index, masks), make([]uint64, masks)
 	for t := range rounds {
 		for i := range counters {
-			counters[i] = law.Counter(t, i, i+1)
+			counters[i] = deviceMask.Counter(t, i, i+1)
 		}
-		dev.SampleIndexes(indexes, law.Sampling(), counters)
+		dev.SampleIndexes(indexes, deviceMask.Sampling(), counters)
 		for i, x := range indexes {
 			dev.Gather(some, all, x)
 			dev.Read(got, some)

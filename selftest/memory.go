@@ -9,11 +9,11 @@ import (
 	"fspda/device"
 )
 
-// leak is how many bytes may be missing in the end: the driver's own books grow a little.
+// leak is the number of bytes that may be missing at the end: the driver's own data grows a little.
 const leak = 4 << 20
 
-// memory opens the device again and again, works with it and closes it: all of its memory must come
-// back. It also makes vectors that nobody keeps, whose memory must be used again.
+// memory opens the device repeatedly, works with it and closes it: all its memory must be freed. It
+// also makes vectors that become unreachable, whose memory must be reused.
 func (t Target) memory() []Check {
 	guarded := func(run func() (string, error)) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) {
@@ -27,7 +27,7 @@ func (t Target) memory() []Check {
 }
 
 func (t Target) reopen() (string, error) {
-	if err := t.workOnce(); err != nil { // the first time the driver makes room for itself
+	if err := t.workOnce(); err != nil { // on first use the driver allocates memory for itself
 		return "", err
 	}
 	before, err := t.Free()
@@ -60,7 +60,7 @@ func (t Target) workOnce() error {
 	return errors.Join(err, end())
 }
 
-// forget makes some GB of vectors, of which it keeps none.
+// forget creates some GB of vectors and keeps none.
 func (t Target) forget() (string, error) {
 	n, times := 1<<24, 100
 	if t.Small {
@@ -76,15 +76,15 @@ func (t Target) forget() (string, error) {
 		last = t.Device.NewVector(n)
 		runtime.GC()
 	}
-	t.Device.Read(kept, t.first(last)) // all of it is done
+	t.Device.Read(kept, t.first(last)) // waits for all work
 	after, err := t.Free()
 	if took := before - after; err == nil && took > 4*n*times/4+leak {
-		err = fmt.Errorf("%d vectors of %d MB that nobody keeps take %d MB", times, 4*n>>20, took>>20)
+		err = fmt.Errorf("%d unreachable vectors of %d MB occupy %d MB", times, 4*n>>20, took>>20)
 	}
 	return fmt.Sprintf("%d vectors of %.3g MB took %d MB", times, float64(4*n)/(1<<20), max(0, before-after)>>20), err
 }
 
-// first is a vector with the first number of v.
+// first returns a vector with the first number of v.
 func (t Target) first(v device.Vector) device.Vector {
 	one := t.Device.NewVector(1)
 	t.Device.Gather(one, v, t.Device.NewIndex([]uint32{0}, nil))

@@ -48,7 +48,7 @@ func (t Target) networks() (all []Check) {
 	return all
 }
 
-// open makes the network and its batch.
+// open creates the network and its batch.
 func (e example) open() (*model.Network, device.Batch, error) {
 	o := e.options
 	o.Shape, o.Classes, o.Loss = e.shape, e.classes, model.LossOptions{WeightDecay: 1e-4}
@@ -67,7 +67,7 @@ func (e example) open() (*model.Network, device.Batch, error) {
 	return net, b, nil
 }
 
-// compare holds a gradient and a loss against the CPU's, and against themselves.
+// compare compares a gradient and a loss with the CPU's, and with those of a second run.
 func (t Target) compare(e example) (string, error) {
 	net, b, err := e.open()
 	if err != nil {
@@ -95,23 +95,23 @@ func (t Target) compare(e example) (string, error) {
 	far, farLoss := distance(got, want), math.Abs(loss-wantLoss)/math.Abs(wantLoss)
 	switch {
 	case !(far <= bound):
-		err = fmt.Errorf("the gradient differs from the CPU's by %.2g of its length, want %.2g at most", far, bound)
+		err = fmt.Errorf("the gradient differs from the CPU's by %.2g of its norm, at most %.2g is allowed", far, bound)
 	case !(farLoss <= max(bounds.Loss, bound/10)):
-		err = fmt.Errorf("the loss is %v, the CPU's %v: want them within %.2g", loss, wantLoss,
+		err = fmt.Errorf("the loss is %v, on the CPU %v: at most %.2g relative difference is allowed", loss, wantLoss,
 			max(bounds.Loss, bound/10))
 	case !slices.Equal(got, again):
-		err = errors.New("a second gradient has other bits than the first")
+		err = errors.New("a second gradient differs from the first")
 	}
 	return fmt.Sprintf("gradient within %.1e of %.0e, loss %.1e", far, bound, farLoss), err
 }
 
-// damped is what the last batch norm of a residual block multiplies by at the start, where networks
-// have 1. With 1 the gradient of a ResNet-50 of 64×64 pixels and 4 examples moves by 0.016 of its
-// length if parameters move by their last bit, and by 0.7 if they are rounded to 11 bits, so that
-// nothing could be told from it; with this it moves by 2e-6 and 0.06.
+// damped is the initial scale of the last batch norm of a residual block, which is 1 in networks.
+// With 1, the gradient of ResNet-50 at 64×64 pixels and 4 examples changes by 0.016 of its norm if
+// parameters change in their last bit, and by 0.7 if they are rounded to 11 bits, so no error could
+// be seen; with this value it changes by 2e-6 and 0.06.
 const damped = 0.1
 
-// start is where a network's gradient is taken.
+// start returns the parameters at which a network's gradient is computed.
 func start(net *model.Network) []float32 {
 	x := net.Init(1)
 	for _, p := range net.Layout().Tensors() {
@@ -124,7 +124,7 @@ func start(net *model.Network) []float32 {
 	return x
 }
 
-// endsBlock tells whether a tensor is the scale of the last batch norm of a residual block.
+// endsBlock reports whether a tensor is the scale of the last batch norm of a residual block.
 func endsBlock(l *model.Layout, name string) bool {
 	block, second := strings.CutSuffix(name, ".bn2.weight")
 	if !second {
@@ -134,8 +134,8 @@ func endsBlock(l *model.Layout, name string) bool {
 	return !third
 }
 
-// gradient is that at the network's start. It is taken three times, for a device may send later
-// ones in another way.
+// gradient returns the gradient at the network's start. It is computed three times, because a
+// device may run later ones in another way.
 func gradient(net *model.Network, dev device.Device, b device.Batch) (grad []float32, loss float64, err error) {
 	m := model.NewEngine(net, dev)
 	x, g := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
@@ -150,7 +150,7 @@ func gradient(net *model.Network, dev device.Device, b device.Batch) (grad []flo
 	return grad, loss, nil
 }
 
-// distance is |a-b| / |b|.
+// distance returns |a-b| / |b|.
 func distance(a, b []float32) float64 {
 	far, long := 0.0, 0.0
 	for i, v := range b {
@@ -160,9 +160,9 @@ func distance(a, b []float32) float64 {
 	return math.Sqrt(far / long)
 }
 
-// reach is the part of the loss that a step for finite differences moves it by, to both sides: far
-// above the roundings of a loss, and so little that the loss is nearly straight. Batch norms and
-// ReLUs bend it.
+// reach is the part of the loss by which a step for finite differences changes it, in both
+// directions: far above the rounding errors of a loss, and small enough for the loss to be nearly
+// linear. Batch norms and ReLUs make it nonlinear.
 func (e example) reach() float64 {
 	if e.residual {
 		return 0.001
@@ -171,10 +171,10 @@ func (e example) reach() float64 {
 }
 
 // differentiate compares the slope of the loss along the gradient, and along random halves of it,
-// with what the gradient says.
+// with the gradient.
 func (t Target) differentiate(e example) (string, error) {
 	if t.Precision != "fp32" {
-		return "", &ErrLeftOut{"a step as small as this is lost in the roundings of " + t.Precision}
+		return "", &ErrLeftOut{"so small a step is lost in the rounding errors of " + t.Precision}
 	}
 	net, b, err := e.open()
 	if err != nil {
@@ -200,7 +200,7 @@ func (t Target) differentiate(e example) (string, error) {
 		}
 		step := e.reach() * loss / (2 * square)
 		var at [2]float64
-		expected := 0.0 // of the steps as they are rounded: a scale near 1 does not move by less than 1e-7
+		expected := 0.0 // computed from the rounded steps: a scale near 1 changes by at least 1e-7
 		for side, sign := range []float64{1, -1} {
 			moved := make([]float32, len(start))
 			for i, v := range start {
@@ -217,7 +217,7 @@ func (t Target) differentiate(e example) (string, error) {
 		}
 	}
 	if !(worst <= bound) {
-		return "", fmt.Errorf("the loss changes otherwise than the gradient says, by %.2g of it, want %.2g at most",
+		return "", fmt.Errorf("the slope of the loss differs from the gradient by %.2g, at most %.2g is allowed",
 			worst, bound)
 	}
 	return fmt.Sprintf("slope within %.1e of %.0e", worst, bound), nil

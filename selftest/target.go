@@ -12,44 +12,44 @@ import (
 	"fspda/device"
 )
 
-// Target is a device to check, and what is known of it.
+// Target is a device to check, with access to it.
 type Target struct {
 	Device    device.Device
-	Precision string            // of its networks: fp32, tf32, fp16 or bf16
-	Kernels   kerneltest.Runner // nil: it has no kernels of its own
-	// Train plays a short training on a device, and returns the mean of the models and the loss
-	// that it ends with. Where it is nil none is played.
+	Precision string            // of networks: fp32, tf32, fp16 or bf16
+	Kernels   kerneltest.Runner // nil if it has no kernels of its own
+	// Train runs a short training on a device, and returns the mean of the models and the final
+	// loss. If nil, that check is skipped.
 	Train func(ctx context.Context, dev device.Device) (mean []float32, loss float64, err error)
-	// Again opens the device a second time, and Free is the bytes of its memory that nobody has.
-	// Where they are nil memory is not watched.
+	// Again opens the device a second time, and Free returns the free bytes of its memory. If nil,
+	// the checks of memory are skipped.
 	Again func() (dev device.Device, end func() error, err error)
 	Free  func() (int, error)
-	Small bool // networks and shapes for a device that is slow
+	Small bool // use small networks and shapes, for a slow device
 }
 
-// Check is one thing that is looked at. Run returns what it saw in a few words, or what is wrong;
-// an ErrLeftOut says why nothing was looked at.
+// Check is one check. Run returns a short description of what it measured, or an error; ErrLeftOut
+// says why nothing was checked.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) (saw string, err error)
 }
 
-// ErrLeftOut is a check that does not apply.
+// ErrLeftOut reports that a check does not apply.
 type ErrLeftOut struct{ Why string }
 
 func (e *ErrLeftOut) Error() string { return e.Why }
 
-// Checks lists all checks.
+// Checks returns all checks.
 func (t Target) Checks() []Check {
 	var all []Check
-	for _, group := range [][]Check{t.contract(), t.short(), t.kernels(), t.masks(), t.convolutions(), t.networks(),
+	for _, group := range [][]Check{t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.networks(),
 		t.algorithms(), t.trainings(), t.memory()} {
 		all = append(all, group...)
 	}
 	return all
 }
 
-// Result is what came of a check.
+// Result is the result of a check.
 type Result struct {
 	Name    string  `json:"name"`
 	Verdict string  `json:"verdict"` // ok, left out, FAILED
@@ -57,7 +57,7 @@ type Result struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Report is what came of all.
+// Report is the result of all checks.
 type Report struct {
 	Device    string   `json:"device"`
 	Precision string   `json:"precision"`
@@ -71,9 +71,9 @@ const (
 	failed  = "FAILED"
 )
 
-// Run makes the checks whose name has one of the parts that only lists by commas, all of them where
-// it is empty, also after one that fails. Each result is told to then when it is there. The error
-// is that of the context.
+// Run runs the checks whose name contains one of the comma-separated parts of only, or all if it is
+// empty, and continues after a failure. It passes each result to then. The error is that of the
+// context.
 func (t Target) Run(ctx context.Context, only string, then func(Result)) (Report, error) {
 	r := Report{Device: t.Device.Name(), Precision: t.Precision}
 	for _, c := range t.Checks() {
@@ -109,7 +109,7 @@ func wanted(name, only string) bool {
 	return false
 }
 
-// String is a line for people. What is wrong begins on it and goes on below.
+// String formats the result. An error begins on the first line and continues below.
 func (r Result) String() string {
 	text := fmt.Sprintf("%-40s %-8s %6.1f s", r.Name, r.Verdict, r.Seconds)
 	if r.Saw != "" {
@@ -118,8 +118,8 @@ func (r Result) String() string {
 	return text
 }
 
-// reporter collects what a check of another package reports. The rest of a testing.TB, which checks
-// do not use, it has not.
+// reporter collects the failures reported by a check of another package. It does not implement the
+// rest of testing.TB, which checks do not use.
 type reporter struct {
 	testing.TB
 	errs []error
@@ -131,13 +131,13 @@ func (r *reporter) Errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf(format, args...))
 }
 
-// mostErrors is how many lines of what is wrong with one thing are worth reading.
-const mostErrors = 10
+// maxErrors is the number of errors of one check that are reported.
+const maxErrors = 10
 
 func (r *reporter) err() error {
 	errs := r.errs
-	if n := len(errs); n > mostErrors {
-		errs = append(errs[:mostErrors:mostErrors], fmt.Errorf("and %d more", n-mostErrors))
+	if n := len(errs); n > maxErrors {
+		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more", n-maxErrors))
 	}
 	return errors.Join(errs...)
 }

@@ -10,11 +10,12 @@ import (
 	"fspda/cpu"
 )
 
-// trainings plays twice, which must repeat, and once on the CPU, which must come out alike.
+// trainings runs a training twice, which must be reproducible, and once on the CPU, which must give
+// a similar loss.
 func (t Target) trainings() []Check {
 	return []Check{{"training", func(ctx context.Context) (string, error) {
 		if t.Train == nil {
-			return "", &ErrLeftOut{"there is nothing to train"}
+			return "", &ErrLeftOut{"no training is configured"}
 		}
 		first, loss, err := t.Train(ctx, t.Device)
 		if err != nil {
@@ -25,7 +26,7 @@ func (t Target) trainings() []Check {
 			return "", err
 		}
 		if !slices.Equal(first, second) {
-			return "", errors.New("the same training came out otherwise the second time")
+			return "", errors.New("the second run of the same training differs from the first")
 		}
 		_, want, err := t.Train(ctx, cpu.New())
 		if err != nil {
@@ -33,7 +34,7 @@ func (t Target) trainings() []Check {
 		}
 		far, bound := math.Abs(loss-want)/math.Abs(want), BoundsOf(t.Precision).Training
 		if !(far <= bound) {
-			return "", fmt.Errorf("the loss at the end is %v, on the CPU %v: want them within %.2g", loss, want, bound)
+			return "", fmt.Errorf("the final loss is %v, on the CPU %v: at most %.2g relative difference is allowed", loss, want, bound)
 		}
 		return fmt.Sprintf("repeats, loss within %.1e of %.0e", far, bound), nil
 	}}}

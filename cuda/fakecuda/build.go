@@ -21,10 +21,10 @@ import (
 //go:embed src
 var sources embed.FS
 
-// Variant says which libraries are wanted.
+// Variant selects a set of libraries.
 type Variant struct {
-	Major   int      // of CUDA; 0 is 13
-	Without []string // functions that are missing
+	Major   int      // of CUDA; 0 means 13
+	Without []string // functions to leave out
 }
 
 func (v Variant) major() int {
@@ -34,11 +34,11 @@ func (v Variant) major() int {
 	return v.Major
 }
 
-// library is one that is built.
+// library is a library to build.
 type library struct {
 	file   string
-	source string   // files, with spaces between
-	uses   []string // other libraries, by file
+	source string   // source files, separated by spaces
+	uses   []string // files of the libraries that it links to
 }
 
 func (v Variant) libraries() []library {
@@ -55,18 +55,18 @@ func (v Variant) libraries() []library {
 	}
 }
 
-// Flags of the compiler, for all.
+// compilerFlags are the compiler flags of all libraries.
 var compilerFlags = []string{"-std=c++17", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off",
 	"-Wall", "-Wextra", "-Wno-missing-field-initializers"}
 
-// Build returns the folder of the libraries, which are built once for each content of the sources.
-// Where there is no C++ compiler the error is hostrun.ErrNoCompiler.
+// Build returns the folder of the libraries, which are built once per content of the sources. If
+// there is no C++ compiler the error is hostrun.ErrNoCompiler.
 func Build(v Variant) (dir string, err error) {
 	compiler, err := hostrun.Compiler()
 	if err != nil {
 		return "", err
 	}
-	onHost, err := hostrun.Build()
+	hostKernels, err := hostrun.Build()
 	if err != nil {
 		return "", err
 	}
@@ -74,37 +74,37 @@ func Build(v Variant) (dir string, err error) {
 	if err != nil {
 		cache = os.TempDir()
 	}
-	above := filepath.Join(cache, "fspda", "fakecuda")
-	hash, err := v.hash(compiler, onHost)
+	parent := filepath.Join(cache, "fspda", "fakecuda")
+	hash, err := v.hash(compiler, hostKernels)
 	if err != nil {
 		return "", err
 	}
-	dir = filepath.Join(above, hash)
+	dir = filepath.Join(parent, hash)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(above, 0o755); err != nil {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("fakecuda: %w", err)
 	}
-	work, err := os.MkdirTemp(above, "build-")
+	work, err := os.MkdirTemp(parent, "build-")
 	if err != nil {
 		return "", fmt.Errorf("fakecuda: %w", err)
 	}
 	defer os.RemoveAll(work)
-	if err := v.fill(work, compiler, onHost); err != nil {
+	if err := v.buildAll(work, compiler, hostKernels); err != nil {
 		return "", err
 	}
-	// another process may have been faster: the content is the same
+	// another process may have been faster; the content is the same
 	if err := os.Rename(work, dir); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", fmt.Errorf("fakecuda: %w", err)
 	}
 	return dir, nil
 }
 
-// hash is of all that the libraries are made of.
-func (v Variant) hash(compiler, onHost string) (string, error) {
+// hash returns a digest of everything that the libraries are built from.
+func (v Variant) hash(compiler, hostKernels string) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, compiler, runtime.GOARCH, compilerFlags, v.major(), v.Without, filepath.Base(onHost))
+	fmt.Fprintln(h, compiler, runtime.GOARCH, compilerFlags, v.major(), v.Without, filepath.Base(hostKernels))
 	if info, err := os.Stat(compiler); err == nil {
 		fmt.Fprintln(h, info.Size(), info.ModTime())
 	}
@@ -122,9 +122,9 @@ func (v Variant) hash(compiler, onHost string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:12]), nil
 }
 
-// fill builds everything in a folder: the libraries, the kernels for the host, and the sources that
-// these are made of.
-func (v Variant) fill(dir, compiler, onHost string) error {
+// buildAll builds everything in a folder: the libraries, the kernels for the host, and copies of
+// the sources.
+func (v Variant) buildAll(dir, compiler, hostKernels string) error {
 	src := filepath.Join(dir, "src")
 	if err := WriteSources(src); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (v Variant) fill(dir, compiler, onHost string) error {
 			return fmt.Errorf("fakecuda: %w", err)
 		}
 	}
-	library, err := os.ReadFile(onHost)
+	library, err := os.ReadFile(hostKernels)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "kernels.so"), library, 0o755)
 	}
@@ -174,7 +174,7 @@ func WriteSources(dir string) error {
 	return nil
 }
 
-// compile builds a library. A function that shall be missing gets another name.
+// compile builds a library. Functions to leave out are renamed.
 func (v Variant) compile(dir, compiler string, l library) error {
 	args := append(slices.Clone(compilerFlags), fmt.Sprintf("-DCUDA_MAJOR=%d", v.major()), "-Wl,-soname,"+l.file,
 		"-Wl,-rpath,$ORIGIN", "-Wl,-z,defs")

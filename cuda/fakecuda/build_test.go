@@ -11,7 +11,7 @@ import (
 	"fspda/cuda/kernels/hostrun"
 )
 
-// built is the folder of the libraries.
+// built returns the folder of the libraries.
 func built(t *testing.T, v Variant) string {
 	t.Helper()
 	dir, err := Build(v)
@@ -24,7 +24,7 @@ func built(t *testing.T, v Variant) string {
 	return dir
 }
 
-// Every library is there, and a second call builds nothing.
+// Build creates every library, and a second call builds nothing.
 func TestBuild(t *testing.T) {
 	dir := built(t, Variant{})
 	for _, l := range (Variant{}).libraries() {
@@ -37,7 +37,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// Every function has the declaration that NVIDIA's headers have of it, and every number is theirs.
+// Every function has the declaration of NVIDIA's headers, and every constant has their value.
 func TestAgainstHeaders(t *testing.T) {
 	compiler, err := hostrun.Compiler()
 	if err != nil {

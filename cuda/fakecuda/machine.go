@@ -5,26 +5,25 @@ import (
 	"strings"
 )
 
-// Machine is what GPUs the libraries shall find, and what they shall do to their caller. Zero
-// values are of one H100 of 1 GiB.
+// Machine describes the GPUs that the libraries report, and their faults. The zero value has one
+// H100 with 1 GiB.
 type Machine struct {
 	GPUs       int
 	Capability int // 10·major + minor
-	Driver     int // the version of CUDA that the driver speaks: 1000·major + 10·minor
-	CUDNN      int // version
-	Memory     int // bytes of each GPU
+	Driver     int // CUDA version of the driver: 1000·major + 10·minor
+	CUDNN      int // version of cuDNN
+	Memory     int // bytes per GPU
 	NoPeers    bool
-	NoLt       bool // cuBLASLt has no algorithm for anything
-	// of the order in which streams do their work; multiples of 3 do as little and as late as can
-	// be
+	NoLt       bool // cuBLASLt has no algorithm for any product
+	// of the order in which streams run; multiples of 3 run as little and as late as possible
 	Seed   int
-	Vanish string // the GPUs are lost once there is such a file
-	// "function:n:result" makes the nth call of a function return a result, "*" is any function;
-	// with + behind, all calls from there on
+	Vanish string // the GPUs are lost as soon as this file exists
+	// "function:n:result" makes the nth call of a function return a result; "*" stands for any
+	// function; a trailing + extends it to all later calls
 	Fail []string
 }
 
-// Env is the environment of a program that shall find the libraries of dir on this machine, and
+// Env returns the environment of a program that is to find the libraries of dir on this machine and
 // write its report to a file.
 func (m Machine) Env(dir, report string) []string {
 	env := []string{"FSPDA_CUDA_PATH=" + dir, "FSPDA_FAKECUDA_REPORT=" + report,

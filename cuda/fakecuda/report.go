@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Report is what the libraries have to say of a program that used them.
+// Report is what the libraries observed of a program.
 type Report struct {
-	Wrong []string       // what should not have been done
-	Leaks []string       // what was not given back when a context ended
-	Kept  []string       // descriptors on the host that a library had when it was closed
-	Calls map[string]int // how often functions were called before the last context ended; empty where none ended
+	Misuses []string       // misuses of the interface
+	Leaks   []string       // objects not freed when a context ended
+	Kept    []string       // descriptors alive on the host when a library was closed
+	Calls   map[string]int // calls per function until the last context ended; empty if none ended
 }
 
-// ReadReport reads what libraries wrote, which is nothing where no file is.
+// ReadReport reads a report file. A missing file is an empty report.
 func ReadReport(file string) (Report, error) {
 	r := Report{Calls: map[string]int{}}
 	text, err := os.ReadFile(file)
@@ -30,7 +30,7 @@ func ReadReport(file string) (Report, error) {
 		kind, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch kind {
 		case "wrong":
-			r.Wrong = append(r.Wrong, what)
+			r.Misuses = append(r.Misuses, what)
 		case "leak":
 			r.Leaks = append(r.Leaks, what)
 		case "kept":

@@ -157,7 +157,7 @@ func (f Group) lower(c *device.Call) ([]Call, error) {
 	case device.AddScaled:
 		return f.addScaled(c, float32(c.Attr))
 	}
-	return nil, fmt.Errorf("agents do not run it together")
+	return nil, fmt.Errorf("a group does not support this kernel")
 }
 
 // operands locates the operands of calls.
@@ -168,7 +168,7 @@ func (f Group) operands(refs ...device.Ref) ([]Operand, error) {
 	for i, r := range refs {
 		list := lists[r.Space]
 		if list == 0 && !(r.Space == device.Input && f.Bytes != nil) {
-			return nil, fmt.Errorf("operand %s: agents that run together have none", r)
+			return nil, fmt.Errorf("operand %s: a group has no such operand", r)
 		}
 		all[i] = Operand{List: list, Offset: r.Off}
 	}
@@ -201,7 +201,7 @@ func (f Group) product(c *device.Call) ([]Call, error) {
 	}
 	if byteInputs {
 		if c.In[0].Off != 0 || kind.form == "nn" {
-			return nil, fmt.Errorf("operand %s: a part of examples that are bytes", c.In[0])
+			return nil, fmt.Errorf("operand %s: byte inputs must be used whole, as the first factor", c.In[0])
 		}
 		g.Bytes = f.Bytes
 	}

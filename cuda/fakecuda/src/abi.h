@@ -1,5 +1,5 @@
-// The types of the CUDA driver: NVIDIA's own where NVIDIA_HEADERS is defined, so that the compiler holds every function here against its
-// declaration there, else as much of them as is needed.
+// The types of the CUDA driver. If NVIDIA_HEADERS is defined they are NVIDIA's own, so that the
+// compiler checks every function here against its declaration; else the ones needed here.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -7,15 +7,15 @@
 
 #ifdef NVIDIA_HEADERS
 #include <cuda.h>
-#undef cuEventElapsedTime // the header would have a later version of it
-#define SAME(name, number) static_assert(name == number, #name " is another number in NVIDIA's header");
-RESULTS(SAME) DEVICE_ATTRIBUTES(SAME) FUNCTION_ATTRIBUTES(SAME) CAPTURE_MODES(SAME)
+#undef cuEventElapsedTime // the header would select a later version
+#define CHECK_VALUE(name, number) static_assert(name == number, #name " has another value in NVIDIA's header");
+RESULTS(CHECK_VALUE) DEVICE_ATTRIBUTES(CHECK_VALUE) FUNCTION_ATTRIBUTES(CHECK_VALUE) CAPTURE_MODES(CHECK_VALUE)
 #else
-#define ENUMERATOR(name, number) name = number,
-enum CUresult { RESULTS(ENUMERATOR) };
-enum CUdevice_attribute { DEVICE_ATTRIBUTES(ENUMERATOR) };
-enum CUfunction_attribute { FUNCTION_ATTRIBUTES(ENUMERATOR) };
-enum CUstreamCaptureMode { CAPTURE_MODES(ENUMERATOR) };
+#define DEFINE_VALUE(name, number) name = number,
+enum CUresult { RESULTS(DEFINE_VALUE) };
+enum CUdevice_attribute { DEVICE_ATTRIBUTES(DEFINE_VALUE) };
+enum CUfunction_attribute { FUNCTION_ATTRIBUTES(DEFINE_VALUE) };
+enum CUstreamCaptureMode { CAPTURE_MODES(DEFINE_VALUE) };
 enum CUstreamCaptureStatus : int {};
 enum CUjit_option : int {};
 typedef int CUdevice;

@@ -1,10 +1,11 @@
-// The graph API of cuDNN, for graphs of one convolution. A descriptor is a set of attributes, each of a type; heuristics offer two engines: 11, which works
-// in memory and has a knob, on tensor cores where numbers may be rounded, and 12, which does not repeat its bits.
+// The graph API of cuDNN, for graphs of one convolution. A descriptor is a set of typed attributes.
+// Heuristics recommend two engines: 11, which needs a workspace, has a knob, and uses tensor cores
+// where rounding is allowed; and 12, which is marked as nondeterministic.
 #include <map>
 #include <vector>
 #include "backend.h"
 #include "convolution.h"
-#include "libraries.h"
+#include "fakedriver.h"
 
 using namespace fakecuda;
 
@@ -23,12 +24,12 @@ struct Node {
 
 std::map<void *, Node> nodes;
 
-constexpr size_t room_of_11 = 512; // bytes that engine 11 works in
+constexpr size_t workspace_of_11 = 512; // workspace of engine 11 in bytes
 
 Node *find(const void *handle, int of, const char *function) {
   auto at = nodes.find((void *)handle);
   if (at != nodes.end() && (of == 0 || at->second.of == of)) return &at->second;
-  complain("%s: %p is no descriptor of type %d", function, handle, of);
+  report_misuse("%s: %p is no descriptor of type %d", function, handle, of);
   return nullptr;
 }
 
@@ -39,7 +40,7 @@ size_t bytes_of(int type) {
   return 4;
 }
 
-// needed are the attributes without which a descriptor is not complete.
+// needed returns the attributes that a descriptor must have.
 std::vector<int> needed(int of) {
   switch (of) {
   case 17: return {900, 901, 902, 903, 906};
@@ -85,7 +86,7 @@ float as_float(uint64_t bits) {
   return f;
 }
 
-// packed tells whether a tensor of n, c, h, w lies with its channels last and without gaps.
+// packed reports whether a tensor of dimensions n, c, h, w is stored as NHWC without gaps.
 bool packed(const Node *t) {
   const Values *d = values(t, 902), *s = values(t, 903);
   return d->all.size() == 4 && s->all.size() == 4 && s->all[1] == 1 && s->all[3] == d->all[1] && s->all[2] == d->all[1] * d->all[3] &&
@@ -93,13 +94,13 @@ bool packed(const Node *t) {
 }
 
 bool job_of(const Node *graph, Job *j) {
-  const char *me = "a convolution of the graph API";
-  Node *op = follow(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, 0, me);
+  const char *function = "a convolution of the graph API";
+  Node *op = follow(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, 0, function);
   if (!op || op->of < 10 || op->of > 12) return false;
   const int base = op->of == 10 ? 700 : op->of == 12 ? 706 : 712;
-  Node *conv = follow(op, base + 2, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, me);
-  Node *w = follow(op, base + 3, CUDNN_BACKEND_TENSOR_DESCRIPTOR, me), *x = follow(op, base + 4, CUDNN_BACKEND_TENSOR_DESCRIPTOR, me),
-       *y = follow(op, base + 5, CUDNN_BACKEND_TENSOR_DESCRIPTOR, me);
+  Node *conv = follow(op, base + 2, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, function);
+  Node *w = follow(op, base + 3, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function), *x = follow(op, base + 4, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function),
+       *y = follow(op, base + 5, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function);
   if (!conv || !w || !x || !y || !packed(w) || !packed(x) || !packed(y)) return false;
   auto dim = [](const Node *t, int i) { return (int)values(t, 902)->all[i]; };
   auto pair = [&](int name, int i) { return (int)values(conv, name)->all[i]; };
@@ -116,7 +117,7 @@ bool job_of(const Node *graph, Job *j) {
   return type >= 0 && dim(x, 1) == dim(w, 1) && dim(y, 1) == dim(w, 0) && first(x, 901) == first(w, 901) && first(x, 901) == first(y, 901);
 }
 
-// fill makes descriptors of the caller's complete.
+// fill completes descriptors that the caller created.
 cudnnStatus_t fill(void **given, int64_t asked, int64_t *got, int of, const std::vector<std::map<int, Values>> &made) {
   *got = 0;
   for (const auto &m : made) {
@@ -135,10 +136,12 @@ std::map<int, Values> engine(uint64_t graph, uint64_t index) {
   return {{CUDNN_ATTR_ENGINE_OPERATION_GRAPH, one(15, graph)}, {CUDNN_ATTR_ENGINE_GLOBAL_INDEX, one(3, index)}};
 }
 
-// offers are configurations without descriptors of their own: what they consist of is read from the two attributes of an engine.
+// offers returns the recommended configurations. They have no engine descriptors of their own, but
+// the two attributes of an engine.
 std::vector<std::map<int, Values>> offers(uint64_t graph) { return {engine(graph, 12), engine(graph, 11)}; }
 
-// engine_of is the graph and the index of a configuration's engine, whether heuristics or the caller made it.
+// engine_of returns the node with the graph and index of a configuration's engine, whether a
+// heuristic or the caller made it.
 const Node *engine_of(const Node *config) {
   return values(config, CUDNN_ATTR_ENGINECFG_ENGINE) ? follow(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, "cuDNN") : config;
 }
@@ -156,12 +159,12 @@ bool valid_plan(const Node *n) {
 
 } // namespace
 
-#define TO_LIBRARY(function, context)                                                                                                     \
-  Exclusive held;                                                                                                                         \
-  if (int wanted = enter(#function, context)) return (cudnnStatus_t)wanted
+#define ENTER_LIBRARY(function, context)                                                                                                     \
+  LibraryLock held;                                                                                                                         \
+  if (int requested = enter(#function, context)) return (cudnnStatus_t)requested
 
 DNN cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t of, cudnnBackendDescriptor_t *out) {
-  TO_LIBRARY(cudnnBackendCreateDescriptor, false);
+  ENTER_LIBRARY(cudnnBackendCreateDescriptor, false);
   if (!out || needed(of).empty()) return CUDNN_STATUS_NOT_SUPPORTED;
   static uintptr_t last = 0x30000;
   *out = (cudnnBackendDescriptor_t)(last += 64);
@@ -170,12 +173,12 @@ DNN cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t of, cudnnBackendDe
 }
 
 DNN cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d) {
-  TO_LIBRARY(cudnnBackendDestroyDescriptor, false);
+  ENTER_LIBRARY(cudnnBackendDestroyDescriptor, false);
   return find(d, 0, "cudnnBackendDestroyDescriptor") && nodes.erase(d) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
 DNN cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *all) {
-  TO_LIBRARY(cudnnBackendSetAttribute, false);
+  ENTER_LIBRARY(cudnnBackendSetAttribute, false);
   Node *x = find(d, 0, "cudnnBackendSetAttribute");
   if (!x || x->complete || n < 1 || !all) return CUDNN_STATUS_BAD_PARAM;
   Values v{type, std::vector<uint64_t>(n)};
@@ -190,12 +193,12 @@ DNN cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeNa
 }
 
 DNN cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
-  TO_LIBRARY(cudnnBackendFinalize, false);
+  ENTER_LIBRARY(cudnnBackendFinalize, false);
   Node *x = find(d, 0, "cudnnBackendFinalize");
   if (!x || x->complete) return CUDNN_STATUS_BAD_PARAM;
   for (int name : needed(x->of))
     if (!values(x, name)) {
-      complain("cudnnBackendFinalize: a descriptor of type %d lacks attribute %d", x->of, name);
+      report_misuse("cudnnBackendFinalize: a descriptor of type %d lacks attribute %d", x->of, name);
       return CUDNN_STATUS_BAD_PARAM;
     }
   Job j;
@@ -207,7 +210,7 @@ DNN cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
 
 DNN cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t asked,
                              int64_t *got, void *out) {
-  TO_LIBRARY(cudnnBackendGetAttribute, false);
+  ENTER_LIBRARY(cudnnBackendGetAttribute, false);
   Node *x = find(d, 0, "cudnnBackendGetAttribute");
   if (!x || !x->complete || asked < 1 || !got || !out || bytes_of(type) == 0) return CUDNN_STATUS_BAD_PARAM;
   const bool is_11 = x->of == CUDNN_BACKEND_ENGINE_DESCRIPTOR && first(x, 1301) == 11;
@@ -225,7 +228,7 @@ DNN cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttri
   case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE: return give<int>({}, asked, got, out);
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
     const Node *config = follow(x, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "cuDNN");
-    return give<int64_t>({first(engine_of(config), 1301) == 11 ? (int64_t)room_of_11 : 0}, asked, got, out);
+    return give<int64_t>({first(engine_of(config), 1301) == 11 ? (int64_t)workspace_of_11 : 0}, asked, got, out);
   }
   }
   const Values *v = values(x, name);
@@ -236,14 +239,14 @@ DNN cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttri
 }
 
 DNN cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
-  TO_LIBRARY(cudnnBackendExecute, true);
-  const char *me = "cudnnBackendExecute";
+  ENTER_LIBRARY(cudnnBackendExecute, true);
+  const char *function = "cudnnBackendExecute";
   bool known = false;
   void *stream = stream_of(h, &known);
-  Node *p = find(plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, me), *at = find(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, me);
+  Node *p = find(plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, function), *at = find(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, function);
   if (!known || !p || !at || !p->complete || !at->complete || (cudnnHandle_t)first(p, 400) != h) return CUDNN_STATUS_BAD_PARAM;
-  const Node *config = follow(p, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, me), *e = config ? engine_of(config) : nullptr;
-  Node *graph = follow(e, 1300, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, me);
+  const Node *config = follow(p, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, function), *e = config ? engine_of(config) : nullptr;
+  Node *graph = follow(e, 1300, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, function);
   Job j;
   if (!graph || !job_of(graph, &j)) return CUDNN_STATUS_BAD_PARAM;
   const bool is_11 = first(e, 1301) == 11;
@@ -252,17 +255,17 @@ DNN cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBac
   for (size_t i = 0; i < ids->all.size() && i < pointers->all.size(); i++)
     for (int k = 0; k < 3; k++)
       if (ids->all[i] == j.ids[k]) where[k] = (void *)pointers->all[i];
-  void *room = (void *)first(at, 1003);
-  if (is_11 && !reachable(me, "the workspace", room, room_of_11, 16)) return CUDNN_STATUS_BAD_PARAM;
+  void *workspace = (void *)first(at, 1003);
+  if (is_11 && !reachable(function, "the workspace", workspace, workspace_of_11, 16)) return CUDNN_STATUS_BAD_PARAM;
   j.window.rounded = is_11;
   const size_t sizes[3] = {image_size(j.window), filter_size(j.window), result_size(j.window)};
   const char *names[3] = {"x", "w", "y"};
   for (int k = 0; k < 3; k++)
-    if (!reachable(me, names[k], where[k], sizes[k] * number_bytes(j.window.type), j.alignment)) return CUDNN_STATUS_BAD_PARAM;
+    if (!reachable(function, names[k], where[k], sizes[k] * number_bytes(j.window.type), j.alignment)) return CUDNN_STATUS_BAD_PARAM;
   void *x = where[0], *w = where[1], *y = where[2];
   int failed = enqueue(stream, "a plan of cuDNN", [=] {
     convolve(j.window, j.direction, x, w, y, j.alpha, j.beta);
-    if (is_11) memset(room, 0xff, room_of_11);
+    if (is_11) memset(workspace, 0xff, workspace_of_11);
   });
   return failed ? CUDNN_STATUS_EXECUTION_FAILED : CUDNN_STATUS_SUCCESS;
 }

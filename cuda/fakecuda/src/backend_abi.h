@@ -1,4 +1,4 @@
-// The types and numbers of cuDNN's graph API: NVIDIA's own where NVIDIA_HEADERS is defined.
+// The types and values of cuDNN's graph API. If NVIDIA_HEADERS is defined they are NVIDIA's own.
 #pragma once
 #include "dnn_abi.h"
 
@@ -37,13 +37,13 @@
 
 #ifdef NVIDIA_HEADERS
 #include <cudnn_graph.h>
-#define BACKEND_SAME(name, number) static_assert(name == number, #name " is another number in NVIDIA's header");
-NODE_TYPES(BACKEND_SAME) VALUE_TYPES(BACKEND_SAME) ATTRIBUTES(BACKEND_SAME)
+#define CHECK_BACKEND_VALUE(name, number) static_assert(name == number, #name " has another value in NVIDIA's header");
+NODE_TYPES(CHECK_BACKEND_VALUE) VALUE_TYPES(CHECK_BACKEND_VALUE) ATTRIBUTES(CHECK_BACKEND_VALUE)
 static_assert(CUDNN_NUMERICAL_NOTE_TENSOR_CORE == 0 && CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC == 4 && CUDNN_HEUR_MODE_A == 3 && CUDNN_HEUR_MODE_FALLBACK == 2);
 #else
-#define BACKEND_NUMBER(name, number) name = number,
-enum cudnnBackendDescriptorType_t { NODE_TYPES(BACKEND_NUMBER) };
-enum cudnnBackendAttributeType_t { VALUE_TYPES(BACKEND_NUMBER) };
-enum cudnnBackendAttributeName_t { ATTRIBUTES(BACKEND_NUMBER) };
+#define DEFINE_BACKEND_VALUE(name, number) name = number,
+enum cudnnBackendDescriptorType_t { NODE_TYPES(DEFINE_BACKEND_VALUE) };
+enum cudnnBackendAttributeType_t { VALUE_TYPES(DEFINE_BACKEND_VALUE) };
+enum cudnnBackendAttributeName_t { ATTRIBUTES(DEFINE_BACKEND_VALUE) };
 typedef void *cudnnBackendDescriptor_t;
 #endif

@@ -1,4 +1,4 @@
-// The types of cuBLASLt that cuBLAS does not have.
+// The types of cuBLASLt that cuBLAS lacks.
 #pragma once
 #include "blas_abi.h"
 

@@ -1,15 +1,16 @@
-// A convolution of images with the channels last, and its gradients, with sums of float64 that are rounded once.
+// A convolution of images with the channels last, and its gradients. Sums are float64 and rounded
+// once.
 #pragma once
 #include <vector>
 #include "numbers.h"
 
 namespace fakecuda {
 
-// Window is a convolution: images n·h·w·c, filters k·r·s·c, results n·p·q·k.
+// Window is the shape of a convolution: images n·h·w·c, filters k·r·s·c, results n·p·q·k.
 struct Window {
   int n, h, w, c, k, r, s, p, q;
   int pad[2], stride[2];
-  int type;     // of numbers.h
+  int type; // of numbers.h
   bool rounded; // to tf32
 };
 
@@ -19,7 +20,7 @@ inline size_t image_size(const Window &c) { return (size_t)c.n * c.h * c.w * c.c
 inline size_t filter_size(const Window &c) { return (size_t)c.k * c.r * c.s * c.c; }
 inline size_t result_size(const Window &c) { return (size_t)c.n * c.p * c.q * c.k; }
 
-// wide is numbers as float64.
+// wide converts numbers to float64.
 inline std::vector<double> wide(const Window &c, const void *at, size_t n) {
   std::vector<double> v(n);
   for (size_t i = 0; i < n; i++) {
@@ -42,7 +43,7 @@ inline void add_scaled(double *to, const double *a, double by, int n) {
   for (int i = 0; i < n; i++) to[i] += a[i] * by;
 }
 
-// over_taps calls f with the offsets of a pixel of x, of a tap of w, and of a pixel of y that go together.
+// over_taps calls f with the matching offsets of a pixel of x, a tap of w, and a pixel of y.
 template <class F> void over_taps(const Window &c, F f) {
   for (int i = 0; i < c.n; i++)
     for (int p = 0; p < c.p; p++)
@@ -55,7 +56,8 @@ template <class F> void over_taps(const Window &c, F f) {
           }
 }
 
-// convolve computes y of x and w, or by the direction dx of w and dy, or dw of x and dy. beta is what becomes of what was there.
+// convolve computes y from x and w or, by direction, dx from w and dy, or dw from x and dy. beta
+// scales the previous content.
 inline void convolve(const Window &c, Direction d, void *x, void *w, void *y, double alpha, double beta) {
   const std::vector<double> vx = d == grad_x ? std::vector<double>() : wide(c, x, image_size(c));
   const std::vector<double> vw = d == grad_w ? std::vector<double>() : wide(c, w, filter_size(c));

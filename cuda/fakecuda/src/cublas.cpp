@@ -1,4 +1,4 @@
-// cuBLAS: products of matrices stored by columns, with sums of float64 that are rounded once.
+// cuBLAS: products of matrices stored by columns. Sums are float64 and rounded once.
 #include <map>
 #include <set>
 #include "blas_abi.h"
@@ -9,15 +9,15 @@ using namespace fakecuda;
 namespace {
 
 struct Handle {
-  void *stream = nullptr, *room = nullptr;
-  size_t room_bytes = 0;
+  void *stream = nullptr, *workspace = nullptr;
+  size_t workspace_bytes = 0;
 };
 
 std::set<Handle *> handles;
 
 Handle *find(const char *function, cublasHandle_t h) {
   if (handles.count((Handle *)h)) return (Handle *)h;
-  complain("%s: %p is no handle of cuBLAS", function, (void *)h);
+  report_misuse("%s: %p is not a cuBLAS handle", function, (void *)h);
   return nullptr;
 }
 
@@ -26,7 +26,7 @@ struct Product {
   int batch;
   float alpha, beta;
   Factor a, b, c;
-  bool rounded; // to tf32
+  bool rounded; // round the factors to TF32
 };
 
 void multiply(const Product &p) {
@@ -42,16 +42,17 @@ void multiply(const Product &p) {
 }
 
 cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, const void *alpha, const void *beta, int compute, int algo) {
-  Exclusive held;
-  if (int wanted = enter(function)) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter(function)) return (cublasStatus_t)requested;
   Handle *h = find(function, handle);
   if (!h || !alpha || !beta || p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || algo != -1) return CUBLAS_STATUS_INVALID_VALUE;
   if (p.a.type != p.b.type || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_NOT_SUPPORTED;
   if (!p.m || !p.n || !p.batch) return CUBLAS_STATUS_SUCCESS;
   if (!checked(function, p.a, "A", p.m, p.k, p.batch) || !checked(function, p.b, "B", p.k, p.n, p.batch) || !checked(function, p.c, "C", p.m, p.n, p.batch))
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (capturing(h->stream) && !h->room) complain("%s: captured without a workspace that was given", function);
-  p.alpha = *(const float *)alpha, p.beta = *(const float *)beta; // now, as from the host
+  if (capturing(h->stream) && !h->workspace) report_misuse("%s: captured without a workspace set by the caller", function);
+  // read now, since they are host pointers
+  p.alpha = *(const float *)alpha, p.beta = *(const float *)beta;
   p.rounded = compute == CUBLAS_COMPUTE_32F_FAST_TF32 && p.a.type == float32;
   return enqueue(h->stream, "a product of cuBLAS", [p] { multiply(p); }) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }
@@ -59,8 +60,8 @@ cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, cons
 } // namespace
 
 BLAS cublasCreate_v2(cublasHandle_t *out) {
-  Exclusive held;
-  if (int wanted = enter("cublasCreate_v2")) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter("cublasCreate_v2")) return (cublasStatus_t)requested;
   if (!out) return CUBLAS_STATUS_INVALID_VALUE;
   Handle *h = new Handle;
   handles.insert(h);
@@ -69,8 +70,8 @@ BLAS cublasCreate_v2(cublasHandle_t *out) {
 }
 
 BLAS cublasDestroy_v2(cublasHandle_t handle) {
-  Exclusive held;
-  if (int wanted = enter("cublasDestroy_v2")) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter("cublasDestroy_v2")) return (cublasStatus_t)requested;
   Handle *h = find("cublasDestroy_v2", handle);
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   handles.erase(h);
@@ -78,22 +79,22 @@ BLAS cublasDestroy_v2(cublasHandle_t handle) {
 }
 
 BLAS cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  Exclusive held;
-  if (int wanted = enter("cublasSetStream_v2")) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter("cublasSetStream_v2")) return (cublasStatus_t)requested;
   Handle *h = find("cublasSetStream_v2", handle);
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   h->stream = stream;
-  h->room = nullptr; // as the library has it: the workspace is its own again
+  h->workspace = nullptr; // as in the real library, this resets the workspace
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasSetWorkspace_v2(cublasHandle_t handle, void *at, size_t bytes) {
-  Exclusive held;
-  if (int wanted = enter("cublasSetWorkspace_v2")) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter("cublasSetWorkspace_v2")) return (cublasStatus_t)requested;
   Handle *h = find("cublasSetWorkspace_v2", handle);
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!reachable("cublasSetWorkspace_v2", "the workspace", at, bytes, 256)) return CUBLAS_STATUS_INVALID_VALUE;
-  h->room = at, h->room_bytes = bytes;
+  h->workspace = at, h->workspace_bytes = bytes;
   return CUBLAS_STATUS_SUCCESS;
 }
 

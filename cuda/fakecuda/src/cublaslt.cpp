@@ -1,4 +1,5 @@
-// cuBLASLt: products with what follows them. An algorithm holds for the shapes, the alignments and the workspace that it was asked for.
+// cuBLASLt: products with epilogues. An algorithm is valid for the shapes, alignments and workspace
+// that it was requested for.
 #include <map>
 #include <set>
 #include "blaslt_abi.h"
@@ -8,13 +9,14 @@ using namespace fakecuda;
 
 namespace {
 
-constexpr int relu = 2, bias = 4, drelu = 8, bgrad = 16, aux = 128, bgrada = 256, bgradb = 512; // bits of an epilogue
+// bits of an epilogue
+constexpr int relu = 2, bias = 4, drelu = 8, bgrad = 16, aux = 128, bgrada = 256, bgradb = 512;
 constexpr uint64_t algo_mark = 0x5354414e44494e21;
-constexpr size_t algo_room = 4096; // bytes that an algorithm works in
+constexpr size_t algo_workspace = 4096; // workspace of an algorithm in bytes
 
 struct Desc {
   int compute, epilogue = 1;
-  int turned_a = 0, turned_b = 0;
+  int transposed_a = 0, transposed_b = 0;
   void *bias_at = nullptr, *mask_at = nullptr;
   int64_t mask_ld = 0;
 };
@@ -37,8 +39,8 @@ std::map<void *, Desc> descs;
 std::map<void *, Layout> layouts;
 std::map<void *, Preference> preferences;
 
-// made_handle is a handle that no other has been or will be.
-void *made_handle() {
+// new_handle returns a unique handle.
+void *new_handle() {
   static uintptr_t last = 0x10000;
   return (void *)(last += 64);
 }
@@ -46,24 +48,24 @@ void *made_handle() {
 template <class T> T *find(std::map<void *, T> &all, const void *handle, const char *function) {
   auto at = all.find((void *)handle);
   if (at != all.end()) return &at->second;
-  complain("%s: %p is no descriptor that lives", function, handle);
+  report_misuse("%s: %p is not a live descriptor", function, handle);
   return nullptr;
 }
 
 template <class T> cublasStatus_t destroy(std::map<void *, T> &all, const void *handle, const char *function) {
-  Exclusive held;
-  if (int wanted = enter(function, false)) return (cublasStatus_t)wanted;
+  LibraryLock held;
+  if (int requested = enter(function, false)) return (cublasStatus_t)requested;
   return find(all, handle, function) && all.erase((void *)handle) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-// assign sets an attribute, whose size must be right.
+// assign sets an attribute and checks its size.
 template <class T> cublasStatus_t assign(T *to, const void *value, size_t bytes) {
   if (!value || bytes != sizeof *to) return CUBLAS_STATUS_INVALID_VALUE;
   memcpy(to, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// Operation is a product that was asked for.
+// Operation is a requested product.
 struct Operation {
   Desc desc;
   Factor a, b, c, d;
@@ -83,18 +85,18 @@ bool supported(const Desc &d) {
   return false;
 }
 
-// shaped makes an Operation of descriptors, and says what does not fit.
-const char *shaped(const Desc *desc, const Layout *a, const Layout *b, const Layout *c, const Layout *d, Operation *o) {
+// build_operation builds an Operation from descriptors, and returns what is inconsistent, or null.
+const char *build_operation(const Desc *desc, const Layout *a, const Layout *b, const Layout *c, const Layout *d, Operation *o) {
   o->desc = *desc;
-  o->m = d->rows, o->n = d->columns, o->k = desc->turned_a ? a->rows : a->columns, o->batch = d->batch;
-  if ((desc->turned_a ? a->columns : a->rows) != o->m || (desc->turned_b ? b->rows : b->columns) != o->n ||
-      (desc->turned_b ? b->columns : b->rows) != o->k || c->rows != o->m || c->columns != o->n)
-    return "shapes that do not fit";
+  o->m = d->rows, o->n = d->columns, o->k = desc->transposed_a ? a->rows : a->columns, o->batch = d->batch;
+  if ((desc->transposed_a ? a->columns : a->rows) != o->m || (desc->transposed_b ? b->rows : b->columns) != o->n ||
+      (desc->transposed_b ? b->columns : b->rows) != o->k || c->rows != o->m || c->columns != o->n)
+    return "the shapes do not match";
   for (const Layout *l : {a, b, c, d})
-    if (l->ld < (int64_t)l->rows || !is_number(l->type) || l->batch != o->batch) return "a leading dimension, a type or a batch that does not fit";
-  if (a->type != b->type || c->type != d->type) return "types that do not go together";
-  if (desc->epilogue & aux && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at)) return "a mask that is not there, or whose rows are not of 128 bits";
-  if (has_vector(*desc) && !desc->bias_at) return "no vector beside the matrices";
+    if (l->ld < (int64_t)l->rows || !is_number(l->type) || l->batch != o->batch) return "a leading dimension, type or batch count does not match";
+  if (a->type != b->type || c->type != d->type) return "the types do not match";
+  if (desc->epilogue & aux && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at)) return "the mask is missing, or its rows are not multiples of 128 bits";
+  if (has_vector(*desc) && !desc->bias_at) return "the bias is missing";
   return nullptr;
 }
 
@@ -111,8 +113,8 @@ void set_mask_bit(const Operation &o, uint64_t i, uint64_t j, bool to) {
   *p = (uint8_t)((*p & ~(1 << bit % 8)) | to << bit % 8);
 }
 
-// after is what an element becomes.
-double after(const Operation &o, uint64_t i, uint64_t j, double v) {
+// apply_epilogue returns the final value of an element.
+double apply_epilogue(const Operation &o, uint64_t i, uint64_t j, double v) {
   v += with_bias(o, i);
   if (o.desc.epilogue & relu) {
     if (o.desc.epilogue & aux) set_mask_bit(o, i, j, v > 0);
@@ -122,7 +124,7 @@ double after(const Operation &o, uint64_t i, uint64_t j, double v) {
   return v;
 }
 
-// put_sums writes the sums of a factor, or of the result, where a bias would be.
+// put_sums writes the sums of a factor, or of the result, to the bias.
 void put_sums(const Operation &o) {
   for (uint64_t i = 0; i < vector_length(o); i++) {
     double sum = 0;
@@ -143,106 +145,106 @@ void multiply(const Operation &o) {
         for (uint64_t l = 0; l < o.k; l++) v += element(o.a, i, l, z, rounded) * element(o.b, l, j, z, rounded);
         v *= o.alpha;
         if (o.beta != 0) v += o.beta * element(o.c, i, j, z, false);
-        put_number((void *)o.d.at, o.d.type, z * o.d.stride + j * o.d.ld + i, after(o, i, j, v));
+        put_number((void *)o.d.at, o.d.type, z * o.d.stride + j * o.d.ld + i, apply_epilogue(o, i, j, v));
       }
   if (sums(o.desc)) put_sums(o);
 }
 
-Factor factor(const void *at, const Layout &l, bool turned) { return {at, l.type, (int)l.ld, l.stride, turned}; }
+Factor factor(const void *at, const Layout &l, bool transposed) { return {at, l.type, (int)l.ld, l.stride, transposed}; }
 
 } // namespace
 
-#define TO_LIBRARY(function, context)                                                                                                     \
-  Exclusive held;                                                                                                                         \
-  if (int wanted = enter(#function, context)) return (cublasStatus_t)wanted
+#define ENTER_LIBRARY(function, context)                                                                                                     \
+  LibraryLock held;                                                                                                                         \
+  if (int requested = enter(#function, context)) return (cublasStatus_t)requested
 
 extern "C" __attribute__((visibility("default"))) const char *cublasLtGetStatusString(cublasStatus_t s) {
-  return s == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "as the stand-in of cuBLASLt says";
+  return s == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS" : "error of the fake cuBLASLt";
 }
 
 BLAS cublasLtCreate(cublasLtHandle_t *out) {
-  TO_LIBRARY(cublasLtCreate, true);
+  ENTER_LIBRARY(cublasLtCreate, true);
   if (!out) return CUBLAS_STATUS_INVALID_VALUE;
-  *out = (cublasLtHandle_t)made_handle();
+  *out = (cublasLtHandle_t)new_handle();
   handles.insert(*out);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasLtDestroy(cublasLtHandle_t h) {
-  TO_LIBRARY(cublasLtDestroy, true);
+  ENTER_LIBRARY(cublasLtDestroy, true);
   if (!handles.erase(h)) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (handles.empty()) kept("descriptor of cuBLASLt", descs.size() + layouts.size() + preferences.size());
+  if (handles.empty()) report_kept("descriptor of cuBLASLt", descs.size() + layouts.size() + preferences.size());
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
-  TO_LIBRARY(cublasLtMatmulDescCreate, false);
+  ENTER_LIBRARY(cublasLtMatmulDescCreate, false);
   if (!out || scale != float32 || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
-  *out = (cublasLtMatmulDesc_t)made_handle();
+  *out = (cublasLtMatmulDesc_t)new_handle();
   descs[*out].compute = compute;
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes) {
-  TO_LIBRARY(cublasLtMatmulDescSetAttribute, false);
+  ENTER_LIBRARY(cublasLtMatmulDescSetAttribute, false);
   Desc *d = find(descs, handle, "cublasLtMatmulDescSetAttribute");
   if (!d) return CUBLAS_STATUS_INVALID_VALUE;
   switch ((int)attribute) {
-  case 3: return assign(&d->turned_a, value, bytes);
-  case 4: return assign(&d->turned_b, value, bytes);
+  case 3: return assign(&d->transposed_a, value, bytes);
+  case 4: return assign(&d->transposed_b, value, bytes);
   case 7: return assign(&d->epilogue, value, bytes);
   case 8: return assign(&d->bias_at, value, bytes);
   case 11: return assign(&d->mask_at, value, bytes);
   case 12: return assign(&d->mask_ld, value, bytes);
   }
-  complain("cublasLtMatmulDescSetAttribute: the stand-in has no attribute %d", (int)attribute);
+  report_misuse("cublasLtMatmulDescSetAttribute: the fake has no attribute %d", (int)attribute);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 BLAS cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return destroy(descs, d, "cublasLtMatmulDescDestroy"); }
 
 BLAS cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
-  TO_LIBRARY(cublasLtMatrixLayoutCreate, false);
+  ENTER_LIBRARY(cublasLtMatrixLayoutCreate, false);
   if (!out || !rows || !columns || ld < (int64_t)rows) return CUBLAS_STATUS_INVALID_VALUE;
-  *out = (cublasLtMatrixLayout_t)made_handle();
+  *out = (cublasLtMatrixLayout_t)new_handle();
   layouts[*out] = Layout{type, rows, columns, ld};
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute, const void *value, size_t bytes) {
-  TO_LIBRARY(cublasLtMatrixLayoutSetAttribute, false);
+  ENTER_LIBRARY(cublasLtMatrixLayoutSetAttribute, false);
   Layout *l = find(layouts, handle, "cublasLtMatrixLayoutSetAttribute");
   if (!l) return CUBLAS_STATUS_INVALID_VALUE;
   if ((int)attribute == 5) return assign(&l->batch, value, bytes);
   if ((int)attribute == 6) return assign(&l->stride, value, bytes);
-  complain("cublasLtMatrixLayoutSetAttribute: the stand-in has no attribute %d", (int)attribute);
+  report_misuse("cublasLtMatrixLayoutSetAttribute: the fake has no attribute %d", (int)attribute);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 BLAS cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) { return destroy(layouts, l, "cublasLtMatrixLayoutDestroy"); }
 
 BLAS cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
-  TO_LIBRARY(cublasLtMatmulPreferenceCreate, false);
+  ENTER_LIBRARY(cublasLtMatmulPreferenceCreate, false);
   if (!out) return CUBLAS_STATUS_INVALID_VALUE;
-  *out = (cublasLtMatmulPreference_t)made_handle();
+  *out = (cublasLtMatmulPreference_t)new_handle();
   preferences[*out] = {};
   return CUBLAS_STATUS_SUCCESS;
 }
 
 BLAS cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes) {
-  TO_LIBRARY(cublasLtMatmulPreferenceSetAttribute, false);
+  ENTER_LIBRARY(cublasLtMatmulPreferenceSetAttribute, false);
   Preference *p = find(preferences, handle, "cublasLtMatmulPreferenceSetAttribute");
   if (!p) return CUBLAS_STATUS_INVALID_VALUE;
   int a = (int)attribute;
   if (a == 1) return assign(&p->memory, value, bytes);
   if (a >= 5 && a <= 8) return assign(&p->alignment[a - 5], value, bytes);
-  complain("cublasLtMatmulPreferenceSetAttribute: the stand-in has no attribute %d", a);
+  report_misuse("cublasLtMatmulPreferenceSetAttribute: the fake has no attribute %d", a);
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 BLAS cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) { return destroy(preferences, p, "cublasLtMatmulPreferenceDestroy"); }
 
-// fingerprint is of what an algorithm holds for.
+// fingerprint returns a digest of everything that an algorithm is valid for.
 static uint64_t fingerprint(const Operation &o) {
   uint64_t h = 14695981039346656037ull;
   for (uint64_t v : {o.m, o.n, o.k, (uint64_t)o.batch, (uint64_t)o.desc.epilogue, (uint64_t)o.desc.compute, (uint64_t)o.a.type, (uint64_t)o.d.type})
@@ -253,60 +255,61 @@ static uint64_t fingerprint(const Operation &o) {
 BLAS cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int asked,
                                     cublasLtMatmulHeuristicResult_t all[], int *got) {
-  TO_LIBRARY(cublasLtMatmulAlgoGetHeuristic, true);
-  const char *me = "cublasLtMatmulAlgoGetHeuristic";
-  Desc *what = find(descs, desc, me);
-  Layout *la = find(layouts, a, me), *lb = find(layouts, b, me), *lc = find(layouts, c, me), *ld = find(layouts, d, me);
-  Preference *p = find(preferences, preference, me);
+  ENTER_LIBRARY(cublasLtMatmulAlgoGetHeuristic, true);
+  const char *function = "cublasLtMatmulAlgoGetHeuristic";
+  Desc *what = find(descs, desc, function);
+  Layout *la = find(layouts, a, function), *lb = find(layouts, b, function), *lc = find(layouts, c, function), *ld = find(layouts, d, function);
+  Preference *p = find(preferences, preference, function);
   if (!handles.count(h) || !what || !la || !lb || !lc || !ld || !p || !all || !got || asked < 1) return CUBLAS_STATUS_INVALID_VALUE;
   *got = 0;
   Operation o = {};
-  if (const char *wrong = shaped(what, la, lb, lc, ld, &o)) {
-    complain("%s: %s", me, wrong);
+  if (const char *wrong = build_operation(what, la, lb, lc, ld, &o)) {
+    report_misuse("%s: %s", function, wrong);
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   o.a.type = la->type, o.d.type = ld->type;
-  bool refuses = setting("FSPDA_FAKECUDA_LT", 1) == 0 || (la->type != float32 && p->alignment[0] < 16); // tensor cores want whole vectors
+  // tensor cores need 16-byte alignment
+  bool refuses = setting("FSPDA_FAKECUDA_LT", 1) == 0 || (la->type != float32 && p->alignment[0] < 16);
   if (!supported(*what) || refuses) return CUBLAS_STATUS_NOT_SUPPORTED;
   all[0] = {};
-  all[0].workspaceSize = p->memory < algo_room ? 0 : algo_room;
+  all[0].workspaceSize = p->memory < algo_workspace ? 0 : algo_workspace;
   all[0].algo.data[0] = algo_mark, all[0].algo.data[1] = fingerprint(o), all[0].algo.data[2] = all[0].workspaceSize;
   for (int i = 0; i < 4; i++) all[0].algo.data[3 + i] = p->alignment[i];
   *got = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// in_place says what of the memory of a product is wrong.
-static bool in_place(const Operation &o, const cublasLtMatmulAlgo_t *algo) {
-  const char *me = "cublasLtMatmul";
+// operands_valid checks the memory of a product.
+static bool operands_valid(const Operation &o, const cublasLtMatmulAlgo_t *algo) {
+  const char *function = "cublasLtMatmul";
   const char *names[] = {"A", "B", "C", "D"};
   const void *at[] = {o.a.at, o.b.at, o.c.at, o.d.at};
   for (int i = 0; i < 4; i++)
     if ((uintptr_t)at[i] % algo->data[3 + i]) {
-      complain("%s: %s is aligned worse than the algorithm was chosen for", me, names[i]);
+      report_misuse("%s: %s has less alignment than the algorithm was chosen for", function, names[i]);
       return false;
     }
-  if (!checked(me, o.a, "A", o.m, o.k, o.batch) || !checked(me, o.b, "B", o.k, o.n, o.batch) || !checked(me, o.d, "D", o.m, o.n, o.batch)) return false;
+  if (!checked(function, o.a, "A", o.m, o.k, o.batch) || !checked(function, o.b, "B", o.k, o.n, o.batch) || !checked(function, o.d, "D", o.m, o.n, o.batch)) return false;
   size_t each = number_bytes(o.d.type);
-  if (has_vector(o.desc) && !reachable(me, "the vector beside", o.desc.bias_at, vector_length(o) * each, each)) return false;
-  return !(o.desc.epilogue & aux) || reachable(me, "the mask", o.desc.mask_at, o.desc.mask_ld / 8 * o.n, 16);
+  if (has_vector(o.desc) && !reachable(function, "the bias", o.desc.bias_at, vector_length(o) * each, each)) return false;
+  return !(o.desc.epilogue & aux) || reachable(function, "the mask", o.desc.mask_at, o.desc.mask_ld / 8 * o.n, 16);
 }
 
 BLAS cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha, const void *a, cublasLtMatrixLayout_t la, const void *b,
                     cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld,
-                    const cublasLtMatmulAlgo_t *algo, void *room, size_t bytes, cudaStream_t stream) {
-  TO_LIBRARY(cublasLtMatmul, true);
-  const char *me = "cublasLtMatmul";
-  Desc *what = find(descs, desc, me);
-  Layout *A = find(layouts, la, me), *B = find(layouts, lb, me), *C = find(layouts, lc, me), *D = find(layouts, ld, me);
+                    const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream) {
+  ENTER_LIBRARY(cublasLtMatmul, true);
+  const char *function = "cublasLtMatmul";
+  Desc *what = find(descs, desc, function);
+  Layout *A = find(layouts, la, function), *B = find(layouts, lb, function), *C = find(layouts, lc, function), *D = find(layouts, ld, function);
   if (!handles.count(h) || !what || !A || !B || !C || !D || !alpha || !beta || !algo) return CUBLAS_STATUS_INVALID_VALUE;
   Operation o = {};
-  const char *wrong = shaped(what, A, B, C, D, &o);
-  o.a = factor(a, *A, what->turned_a), o.b = factor(b, *B, what->turned_b), o.c = factor(c, *C, false), o.d = factor(d, *D, false);
+  const char *wrong = build_operation(what, A, B, C, D, &o);
+  o.a = factor(a, *A, what->transposed_a), o.b = factor(b, *B, what->transposed_b), o.c = factor(c, *C, false), o.d = factor(d, *D, false);
   o.alpha = *(const float *)alpha, o.beta = *(const float *)beta;
-  if (!wrong && (algo->data[0] != algo_mark || algo->data[1] != fingerprint(o))) wrong = "an algorithm of another product";
-  if (!wrong && bytes < algo->data[2]) wrong = "a workspace that is smaller than the algorithm's";
-  if (wrong) complain("%s: %s", me, wrong);
-  if (wrong || (bytes && !reachable(me, "the workspace", room, bytes, 256)) || !in_place(o, algo)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!wrong && (algo->data[0] != algo_mark || algo->data[1] != fingerprint(o))) wrong = "the algorithm was chosen for another product";
+  if (!wrong && bytes < algo->data[2]) wrong = "the workspace is smaller than the algorithm needs";
+  if (wrong) report_misuse("%s: %s", function, wrong);
+  if (wrong || (bytes && !reachable(function, "the workspace", workspace, bytes, 256)) || !operands_valid(o, algo)) return CUBLAS_STATUS_INVALID_VALUE;
   return enqueue(stream, "a product of cuBLASLt", [o] { multiply(o); }) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
 }

@@ -28,21 +28,21 @@ static const struct {
   const char *name;
 } names[] = {RESULTS(NAMED)};
 
-static CUresult tell(CUresult r, const char **out, bool words) {
+static CUresult describe(CUresult r, const char **out, bool message) {
   REQUIRE(out, CUDA_ERROR_INVALID_VALUE);
   *out = nullptr;
   for (auto &n : names)
     if (n.result == (int)r) {
-      *out = words ? "as the stand-in of the driver says" : n.name;
+      *out = message ? "error of the fake driver" : n.name;
       return CUDA_SUCCESS;
     }
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-API cuGetErrorName(CUresult r, const char **out) { return tell(r, out, false); }
-API cuGetErrorString(CUresult r, const char **out) { return tell(r, out, true); }
+API cuGetErrorName(CUresult r, const char **out) { return describe(r, out, false); }
+API cuGetErrorString(CUresult r, const char **out) { return describe(r, out, true); }
 
-// REQUIRE_STARTED is for functions that need cuInit and no context.
+// REQUIRE_STARTED is for functions that need cuInit but no context.
 #define REQUIRE_STARTED REQUIRE(machine().initialised, CUDA_ERROR_NOT_INITIALIZED)
 
 API cuDeviceGetCount(int *out) {
@@ -80,8 +80,8 @@ API cuDeviceTotalMem_v2(size_t *out, CUdevice d) {
   return CUDA_SUCCESS;
 }
 
-// most_shared is the dynamic shared memory that a block may have if it asks for it, by the generation of the GPU.
-static int most_shared(int capability) { return (capability >= 90 ? 227 : capability >= 80 ? 163 : capability >= 75 ? 64 : 96) << 10; }
+// max_shared returns the dynamic shared memory that a block may request, by compute capability.
+static int max_shared(int capability) { return (capability >= 90 ? 227 : capability >= 80 ? 163 : capability >= 75 ? 64 : 96) << 10; }
 
 static int attribute(CUdevice_attribute a, bool *ok) {
   Machine &m = machine();
@@ -96,7 +96,7 @@ static int attribute(CUdevice_attribute a, bool *ok) {
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return m.capability / 10;
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return m.capability % 10;
   case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: return 1;
-  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return most_shared(m.capability);
+  case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: return max_shared(m.capability);
   default: *ok = false; return 0;
   }
 }
@@ -108,7 +108,7 @@ API cuDeviceGetAttribute(int *out, CUdevice_attribute a, CUdevice d) {
   REQUIRE(known(d), CUDA_ERROR_INVALID_DEVICE);
   bool ok = true;
   *out = attribute(a, &ok);
-  if (!ok) complain("cuDeviceGetAttribute: the stand-in has no attribute %d", (int)a);
+  if (!ok) report_misuse("cuDeviceGetAttribute: the fake has no attribute %d", (int)a);
   return ok ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -148,7 +148,7 @@ API cuDevicePrimaryCtxRelease_v2(CUdevice d) {
 static Context *context_of(CUcontext handle) {
   for (Context *c : machine().contexts)
     if (c == (Context *)handle && c->retained) return c;
-  complain("%p is no context that is retained", (void *)handle);
+  report_misuse("%p is not a retained context", (void *)handle);
   return nullptr;
 }
 
@@ -181,6 +181,6 @@ API cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
   REQUIRE(c && c != current, CUDA_ERROR_INVALID_CONTEXT);
   REQUIRE(flags == 0, CUDA_ERROR_INVALID_VALUE);
   REQUIRE(machine().has_peers, CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
-  REQUIRE(current->reaches.insert(c).second, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+  REQUIRE(current->accessible.insert(c).second, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
   return CUDA_SUCCESS;
 }

@@ -1,4 +1,4 @@
-// The types of cuDNN: NVIDIA's own where NVIDIA_HEADERS is defined.
+// The types of cuDNN. If NVIDIA_HEADERS is defined they are NVIDIA's own.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,5 @@
-// Capture and graphs. What was captured is done in the order in which it came, which all dependencies of a capture allow.
+// Stream capture and graphs. Captured work runs in the order in which it was captured, which
+// satisfies all its dependencies.
 #include "machine.h"
 
 using namespace fakecuda;
@@ -20,11 +21,11 @@ API cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *out) {
   STREAM(s, cuStreamIsCapturing);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(out, CUDA_ERROR_INVALID_VALUE);
-  *out = (CUstreamCaptureStatus)(!s->capture ? 0 : s->capture->broken ? 2 : 1);
+  *out = (CUstreamCaptureStatus)(!s->capture ? 0 : s->capture->invalidated ? 2 : 1);
   return CUDA_SUCCESS;
 }
 
-// end takes a capture from its streams.
+// end detaches a capture from its streams.
 static void end(Capture *c) {
   c->origin->capture = nullptr;
   for (auto &other : c->joined) other.first->capture = nullptr;
@@ -42,7 +43,7 @@ API cuStreamEndCapture(CUstream handle, CUgraph *out) {
   REQUIRE(c->origin == s, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
   REQUIRE(c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->thread == thread_id(), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   end(c);
-  REQUIRE(!c->broken, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  REQUIRE(!c->invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   for (auto &other : c->joined) REQUIRE(other.second, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
   *out = (CUgraph)machine().graphs.add(new Graph{c->nodes});
   return CUDA_SUCCESS;

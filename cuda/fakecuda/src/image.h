@@ -1,4 +1,4 @@
-// What the stand-in of NVRTC makes and that of the driver loads.
+// The module image that the fake NVRTC produces and the fake driver loads.
 #pragma once
 #include <string.h>
 
@@ -8,10 +8,10 @@ struct Image {
   char magic[16];
   int arch;           // 90 for sm_90
   char unit[60];      // "vector.cu"
-  char library[4000]; // path of the kernels for the host
+  char library[4000]; // path of the library of host kernels
 };
 
-// An ELF file, as a cubin is, for those who look.
-constexpr char image_magic[16] = "\177ELF stand-in\n";
+// Begins like an ELF file, as a cubin does.
+constexpr char image_magic[16] = "\177ELF fakecuda\n";
 
 } // namespace fakecuda

@@ -1,4 +1,4 @@
-// The machine itself: what the environment says of it, its calls and faults, and its report.
+// The machine: its settings from the environment, its calls and faults, and its report.
 #include "machine.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -12,9 +12,9 @@ namespace fakecuda {
 
 thread_local Context *current;
 
-long long setting(const char *name, long long otherwise) {
+long long setting(const char *name, long long fallback) {
   const char *v = getenv(name);
-  return v && *v ? atoll(v) : otherwise;
+  return v && *v ? atoll(v) : fallback;
 }
 
 Machine::Machine() {
@@ -29,13 +29,13 @@ Machine::Machine() {
 }
 
 Machine &machine() {
-  static Machine *m = new Machine; // never destroyed: threads may outlive main
+  static Machine *m = new Machine; // never destroyed, because threads may outlive main
   return *m;
 }
 
 long thread_id() { return syscall(SYS_gettid); }
 
-unsigned dice(unsigned sides) { // splitmix64
+unsigned random_below(unsigned sides) { // splitmix64
   uint64_t z = machine().random += 0x9e3779b97f4a7c15ull;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
   z = (z ^ z >> 27) * 0x94d049bb133111ebull;
@@ -51,7 +51,7 @@ void write_report(const std::string &line) {
   close(fd);
 }
 
-void complain(const char *format, ...) {
+void report_misuse(const char *format, ...) {
   char text[1000];
   va_list all;
   va_start(all, format);
@@ -60,11 +60,12 @@ void complain(const char *format, ...) {
   write_report(std::string("wrong: ") + text);
 }
 
-// sticky tells whether a device is lost after a result.
+// sticky reports whether the device is lost after a result.
 static bool sticky(int result) { return result == 214 || result == 46 || (result >= 700 && result < 720 && result != 701 && result != 704 && result != 705) || result == 999; }
 
-// fault is the result that a test wants of the nth call of a function: FSPDA_FAKECUDA_FAIL is a list "function:n:result", with a + behind for all
-// calls from there on; the function * is any.
+// fault returns the result that a test requests for the nth call of a function, or 0.
+// FSPDA_FAKECUDA_FAIL is a list of "function:n:result"; a trailing + extends an entry to all later
+// calls; the function * is any.
 static int fault(const char *function, long n, long of_all) {
   const char *s = getenv("FSPDA_FAKECUDA_FAIL");
   while (s && *s) {
@@ -72,7 +73,7 @@ static int fault(const char *function, long n, long of_all) {
     long at;
     int result, length = 0;
     if (sscanf(s, "%79[^:]:%ld:%d%n", name, &at, &result, &length) != 3) {
-      complain("FSPDA_FAKECUDA_FAIL is %s, want function:n:result", s);
+      report_misuse("FSPDA_FAKECUDA_FAIL is %s, want function:n:result", s);
       return 0;
     }
     more = s[length];
@@ -84,19 +85,20 @@ static int fault(const char *function, long n, long of_all) {
   return 0;
 }
 
-// vanished tells whether a test wants the GPUs to be lost by now: once there is the file that FSPDA_FAKECUDA_VANISH names.
+// vanished reports whether the GPUs are to be lost: once the file named by FSPDA_FAKECUDA_VANISH
+// exists.
 static bool vanished() {
   const char *path = getenv("FSPDA_FAKECUDA_VANISH");
   return path && *path && access(path, F_OK) == 0;
 }
 
-// count writes a call down and returns the fault that a test wants.
+// count records a call and returns the requested fault.
 static int count(const char *function) {
   if (vanished()) lose(CUDA_ERROR_LAUNCH_FAILED);
   long n = ++machine().calls[function], of_all = ++machine().calls["*"];
-  int wanted = fault(function, n, of_all);
-  if (sticky(wanted)) lose(wanted);
-  return wanted;
+  int requested = fault(function, n, of_all);
+  if (sticky(requested)) lose(requested);
+  return requested;
 }
 
 void lose(int result) {
@@ -105,25 +107,26 @@ void lose(int result) {
 
 CUresult now() { return (CUresult)machine().lost; }
 
-// hinders tells whether a capture forbids the calling thread what could hold up the capture.
-static bool hinders(const Capture *c) {
+// forbids reports whether a capture forbids the calling thread operations that could block the
+// capture.
+static bool forbids(const Capture *c) {
   return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL || (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread == thread_id());
 }
 
 static bool break_captures(const char *function) {
   bool any = false;
   for (Capture *c : machine().captures)
-    if (hinders(c)) {
-      c->broken = any = true;
-      complain("%s while a stream is captured", function);
+    if (forbids(c)) {
+      c->invalidated = any = true;
+      report_misuse("%s during a stream capture", function);
     }
   return any;
 }
 
 Call::Call(const char *function, Needs needs) : lock(machine().lock), result(CUDA_SUCCESS) {
-  int wanted = count(function);
-  if (wanted)
-    result = (CUresult)wanted;
+  int requested = count(function);
+  if (requested)
+    result = (CUresult)requested;
   else if (needs == nothing)
     return;
   else if (!machine().initialised)
@@ -131,7 +134,7 @@ Call::Call(const char *function, Needs needs) : lock(machine().lock), result(CUD
   else if (machine().lost)
     result = (CUresult)machine().lost;
   else if (!current || !current->retained) {
-    complain("%s on a thread without a context", function);
+    report_misuse("%s on a thread without a current context", function);
     result = CUDA_ERROR_INVALID_CONTEXT;
   } else if (needs == no_capture && break_captures(function))
     result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -139,19 +142,19 @@ Call::Call(const char *function, Needs needs) : lock(machine().lock), result(CUD
 
 int enter(const char *function, bool needs_context) {
   std::lock_guard<std::recursive_mutex> held(machine().lock);
-  if (int wanted = count(function)) return wanted;
-  if (needs_context && (!current || !current->retained)) complain("%s on a thread without a context", function);
+  if (int requested = count(function)) return requested;
+  if (needs_context && (!current || !current->retained)) report_misuse("%s on a thread without a current context", function);
   return 0;
 }
 
-Exclusive::Exclusive() { machine().lock.lock(); }
-Exclusive::~Exclusive() { machine().lock.unlock(); }
+LibraryLock::LibraryLock() { machine().lock.lock(); }
+LibraryLock::~LibraryLock() { machine().lock.unlock(); }
 
-static void left(const char *how, const char *kind, size_t n) {
+static void report_count(const char *how, const char *kind, size_t n) {
   if (n) write_report(std::string(how) + ": " + std::to_string(n) + " of kind " + kind);
 }
 
-void kept(const char *kind, size_t n) { left("kept", kind, n); }
+void report_kept(const char *kind, size_t n) { report_count("kept", kind, n); }
 
 template <class T> static void report_alive(const Registry<T> &r, Context *c) {
   long n = 0;
@@ -160,10 +163,10 @@ template <class T> static void report_alive(const Registry<T> &r, Context *c) {
       n++;
     else
       n += t->context == c;
-  left("leak", r.what, n);
+  report_count("leak", r.what, n);
 }
 
-// report_leaks says what a context has when it ends, and all calls so far.
+// report_leaks reports the live objects of a context when it ends, and all calls so far.
 void report_leaks(Context *c) {
   Machine &m = machine();
   report_alive(m.streams, c);

@@ -1,4 +1,5 @@
-// The machine that libcuda.so.1 here is the driver of: GPUs in the memory of the process. One lock guards all of it.
+// The machine behind the fake libcuda.so.1: GPUs in the memory of the process. One lock guards all
+// of it.
 #pragma once
 #include <deque>
 #include <map>
@@ -8,14 +9,14 @@
 #include <string>
 #include <vector>
 #include "abi.h"
-#include "libraries.h"
+#include "fakedriver.h"
 
 namespace fakecuda {
 
 struct Capture;
 struct Stream;
 
-// Work is one thing that a stream does, or the wait for a place in another.
+// Work is one operation of a stream, or a wait for a point in another stream.
 struct Work {
   const char *name;
   std::function<void()> run;
@@ -26,33 +27,33 @@ struct Work {
 struct Context {
   int device;
   int retained = 0;
-  std::set<Context *> reaches; // the memory of
+  std::set<Context *> accessible; // contexts whose memory it can access
 };
 
 struct Stream {
   Context *context;
   std::deque<Work> queue;
-  uint64_t sent = 0, done = 0; // works so far
+  uint64_t submitted = 0, done = 0; // numbers of operations so far
   Capture *capture = nullptr;
 };
 
 struct Event {
   Context *context;
   bool timed;
-  Stream *stream = nullptr; // where it was recorded; null: nowhere
-  uint64_t at = 0;          // works before it
-  Capture *capture = nullptr; // it was recorded in
-  double reached = 0;         // s, by the host's clock, when it was seen to be
+  Stream *stream = nullptr; // stream that it was recorded on; null if not recorded
+  uint64_t at = 0; // number of operations before it
+  Capture *capture = nullptr; // capture that it was recorded in
+  double reached = 0; // host time in s when it was observed to complete
 };
 
-// Capture is a graph in the making.
+// Capture is a graph under construction.
 struct Capture {
   Stream *origin;
   CUstreamCaptureMode mode;
   long thread;
-  bool broken = false;
+  bool invalidated = false;
   std::vector<Work> nodes;
-  std::map<Stream *, bool> joined; // other streams that belong to it: back in the origin
+  std::map<Stream *, bool> joined; // other streams of the capture; true once joined to the origin
 };
 
 struct Graph {
@@ -67,14 +68,16 @@ struct Module {
 struct Function {
   Module *module;
   std::string name;
-  const char *kinds; // of its parameters, as letters: see fspda/cuda/kernels
+  const char *kinds; // parameter kinds as letters, as in fspda/cuda/kernels
   const char *(*launch)(const unsigned *geometry, uint64_t shared, void **args);
-  const char *(*together)(const unsigned *geometry, uint64_t shared, void **args); // of blocks that wait for each other; may be null
-  unsigned most_threads; // 0: not said
-  unsigned most_shared = 48 << 10;
+  // cooperative launch; may be null
+  const char *(*cooperative)(const unsigned *geometry, uint64_t shared, void **args);
+  unsigned max_threads; // 0: no launch bound
+  unsigned max_shared = 48 << 10;
 };
 
-// Allocation is a piece of device memory or of pinned memory. Its addresses are used once in the life of the process.
+// Allocation is an allocation of device or pinned memory. Its addresses are never used again in the
+// process.
 struct Allocation {
   uintptr_t at;
   size_t size;
@@ -84,7 +87,7 @@ struct Allocation {
   bool host, freed;
 };
 
-// Registry knows handles that live, and those that lived: a handle is never used again.
+// Registry holds the live and the destroyed objects of a kind. Handles are never reused.
 template <class T> struct Registry {
   const char *what;
   std::set<T *> live, dead;
@@ -92,11 +95,11 @@ template <class T> struct Registry {
     live.insert(t);
     return t;
   }
-  // find is the object of a handle, or null. Which is written down, if the caller should know better.
+  // find returns the object of a handle, or null, which is reported as a misuse.
   T *find(const void *handle, const char *function) {
     T *t = (T *)handle;
     if (live.count(t)) return t;
-    complain("%s: %p is no %s%s", function, handle, what, dead.count(t) ? " any more" : "");
+    report_misuse("%s: %p is no %s%s", function, handle, what, dead.count(t) ? " any more" : "");
     return nullptr;
   }
   void remove(T *t) {
@@ -111,9 +114,9 @@ struct Machine {
   size_t memory;
   bool has_peers;
   bool initialised = false;
-  int lost = 0; // the result that all calls give
-  std::vector<Context *> contexts; // the primary one of each GPU
-  std::vector<size_t> used;        // bytes of each GPU
+  int lost = 0; // the result that all calls return
+  std::vector<Context *> contexts; // the primary context of each GPU
+  std::vector<size_t> used; // bytes in use per GPU
   Registry<Stream> streams{"stream"};
   Registry<Event> events{"event"};
   Registry<Graph> graphs{"graph"}, execs{"executable graph"};
@@ -128,15 +131,17 @@ struct Machine {
 
 Machine &machine();
 
-// current is the context of the calling thread.
+// current is the current context of the calling thread.
 extern thread_local Context *current;
 
 long thread_id();
-unsigned dice(unsigned sides); // 0..sides-1, by the seed
+unsigned random_below(unsigned sides); // random number in 0..sides-1, from the seed
 
-enum Needs { nothing, context, no_capture }; // no_capture: a context, and that the thread captures no stream
+// no_capture: a context, and no active capture of the calling thread
+enum Needs { nothing, context, no_capture };
 
-// Call is the beginning of every function: the lock, the count, faults that a test wants, and what a function needs.
+// Call is created at the start of every function. It takes the lock, counts the call, and checks
+// for requested faults and for what the function needs.
 struct Call {
   std::unique_lock<std::recursive_mutex> lock;
   CUresult result;
@@ -147,15 +152,15 @@ struct Call {
   fakecuda::Call call(#function, fakecuda::needs);                                                                                          \
   if (call.result != CUDA_SUCCESS) return call.result
 
-// REQUIRE returns a result unless a condition holds.
-#define REQUIRE(condition, otherwise)                                                                                                     \
+// REQUIRE returns a result unless the condition holds.
+#define REQUIRE(condition, fallback)                                                                                                     \
   do                                                                                                                                      \
-    if (!(condition)) return otherwise;                                                                                                   \
+    if (!(condition)) return fallback;                                                                                                   \
   while (0)
 
-// find_allocation is the piece that an address lies in, freed ones too, or null.
+// find_allocation returns the allocation that contains an address, including freed ones, or null.
 Allocation *find_allocation(uintptr_t at);
-// inside tells whether bytes lie in one piece that is not freed.
+// inside reports whether bytes lie in one allocation that is not freed.
 bool inside(uintptr_t at, size_t bytes, bool *host);
 CUresult allocate(size_t bytes, bool host, uintptr_t *out);
 CUresult release(uintptr_t at, bool host);
@@ -163,12 +168,13 @@ void check_guards(const Allocation &a, const char *when);
 
 CUresult push(Stream *s, Work w);
 void finish(Stream *s, uint64_t until);
-void finish_all(Context *c); // null: of all
+void finish_all(Context *c); // null: of all contexts
 bool progress(Stream *s, uint64_t until);
 void lose(int result);
-CUresult now(); // what a call returns that waited for work: success, or the loss
+CUresult now(); // result of a call that waited for work: success, or the loss
 
-// guarded runs work that touches device memory. It is false where that failed, which loses the device.
+// guarded runs work that accesses device memory. It returns false if that failed, which loses the
+// device.
 bool guarded(const char *name, const std::function<void()> &run);
 std::string describe_address(uintptr_t at);
 

@@ -1,5 +1,6 @@
-// Memory. A piece of it ends where a page ends behind which nothing is readable, so that what goes beyond it is found at once; the bytes between are
-// looked at when it is given back. New memory holds NaN, and what was given back is not readable, nor ever given out again.
+// Memory. An allocation ends at the end of a page that is followed by an inaccessible page, so that
+// accesses beyond it fault at once; the bytes around it are checked when it is freed. New memory
+// holds NaN. Freed memory is inaccessible and never allocated again.
 #include <string.h>
 #include <sys/mman.h>
 #include "machine.h"
@@ -29,13 +30,13 @@ CUresult allocate(size_t bytes, bool host, uintptr_t *out) {
   return CUDA_SUCCESS;
 }
 
-// check_guards looks at the bytes before and behind a piece.
+// check_guards checks the bytes before and after an allocation.
 void check_guards(const Allocation &a, const char *when) {
   const char *inner = a.map + page, *end = a.map + a.mapped - page;
   for (const char *p = inner; p < end; p++) {
     if (p == (const char *)a.at) p += a.size;
     if (p < end && (unsigned char)*p != guard_byte) {
-      complain("%s: byte %ld of an allocation of %zu bytes was written", when, (long)(p - (const char *)a.at), a.size);
+      report_misuse("%s: byte %ld of an allocation of %zu bytes was written", when, (long)(p - (const char *)a.at), a.size);
       return;
     }
   }
@@ -45,11 +46,11 @@ CUresult release(uintptr_t at, bool host) {
   Machine &m = machine();
   auto found = m.allocations.find(at);
   if (found == m.allocations.end() || found->second.freed || found->second.host != host) {
-    complain("giving back %s: %s", host ? "pinned memory" : "device memory", describe_address(at).c_str());
+    report_misuse("freeing %s: %s", host ? "pinned memory" : "device memory", describe_address(at).c_str());
     return CUDA_ERROR_INVALID_VALUE;
   }
   Allocation &a = found->second;
-  check_guards(a, "giving back memory");
+  check_guards(a, "freeing memory");
   if (!host) m.used[a.context->device] -= a.size;
   a.freed = true;
   mprotect(a.map, a.mapped, PROT_NONE);
@@ -79,26 +80,26 @@ std::string describe_address(uintptr_t at) {
     snprintf(text, sizeof text, "%#zx is in no allocation", (size_t)at);
   else
     snprintf(text, sizeof text, "%#zx is at byte %ld of %zu bytes of %s memory%s", (size_t)at, (long)(at - a->at), a->size,
-             a->host ? "pinned" : "device", a->freed ? " that were given back" : "");
+             a->host ? "pinned" : "device", a->freed ? " that was freed" : "");
   return text;
 }
 
-// reaches tells whether the current context may touch a piece.
-static bool reaches(const Allocation &a) { return a.host || a.context == current || current->reaches.count(a.context); }
+// can_access reports whether the current context may access an allocation.
+static bool can_access(const Allocation &a) { return a.host || a.context == current || current->accessible.count(a.context); }
 
 bool reachable(const char *function, const char *what, const void *at, size_t bytes, size_t alignment) {
   std::lock_guard<std::recursive_mutex> held(machine().lock);
   bool host;
   if (!inside((uintptr_t)at, bytes, &host)) {
-    complain("%s: %zu bytes of %s: %s", function, bytes, what, describe_address((uintptr_t)at).c_str());
+    report_misuse("%s: %zu bytes of %s: %s", function, bytes, what, describe_address((uintptr_t)at).c_str());
     return false;
   }
-  if (current && !reaches(*find_allocation((uintptr_t)at))) {
-    complain("%s: %s lies on a GPU that this one does not reach", function, what);
+  if (current && !can_access(*find_allocation((uintptr_t)at))) {
+    report_misuse("%s: %s is on a GPU that this one cannot access", function, what);
     return false;
   }
   if ((uintptr_t)at % alignment) {
-    complain("%s: %s lies at %p, want a multiple of %zu", function, what, at, alignment);
+    report_misuse("%s: %s is at %p, want a multiple of %zu", function, what, at, alignment);
     return false;
   }
   return true;
@@ -148,30 +149,30 @@ API cuMemFreeHost(void *at) {
   return release((uintptr_t)at, true);
 }
 
-// on_stream is a stream of the current context, or null.
+// on_stream returns a stream of the current context, or null.
 static Stream *on_stream(const char *function, CUstream handle) {
   Stream *s = machine().streams.find(handle, function);
   if (s && s->context != current) {
-    complain("%s: the stream belongs to another context", function);
+    report_misuse("%s: the stream belongs to another context", function);
     return nullptr;
   }
   return s;
 }
 
-// is_piece tells whether bytes lie in a piece of the kind.
-static bool is_piece(const char *function, const char *what, uintptr_t at, size_t bytes, bool host) {
+// is_allocated reports whether bytes lie in an allocation of the kind.
+static bool is_allocated(const char *function, const char *what, uintptr_t at, size_t bytes, bool host) {
   bool is_host;
   if (inside(at, bytes, &is_host) && is_host == host) return true;
-  complain("%s: %zu bytes of %s, want %s memory: %s", function, bytes, what, host ? "pinned" : "device", describe_address(at).c_str());
+  report_misuse("%s: %zu bytes of %s, want %s memory: %s", function, bytes, what, host ? "pinned" : "device", describe_address(at).c_str());
   return false;
 }
 
-// copy puts a copy on a stream. Both ends are looked up now and when it happens.
+// copy enqueues a copy. Both ranges are checked now and when it runs.
 static CUresult copy(const char *function, CUstream stream, uintptr_t to, bool to_host, uintptr_t from, bool from_host, size_t bytes) {
   Stream *s = on_stream(function, stream);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(bytes, CUDA_SUCCESS);
-  REQUIRE(is_piece(function, "what is written", to, bytes, to_host) && is_piece(function, "what is read", from, bytes, from_host),
+  REQUIRE(is_allocated(function, "what is written", to, bytes, to_host) && is_allocated(function, "what is read", from, bytes, from_host),
           CUDA_ERROR_INVALID_VALUE);
   return push(s, {function, [=] { memmove((void *)to, (const void *)from, bytes); }});
 }
@@ -195,7 +196,7 @@ API cuMemcpyPeerAsync(CUdeviceptr to, CUcontext there, CUdeviceptr from, CUconte
   ENTER(cuMemcpyPeerAsync, context);
   Allocation *a = find_allocation(to), *b = find_allocation(from);
   if (!a || !b || a->context != (Context *)there || b->context != (Context *)here) {
-    complain("cuMemcpyPeerAsync: memory that does not belong to the context that is named");
+    report_misuse("cuMemcpyPeerAsync: memory of another context than the one given");
     return CUDA_ERROR_INVALID_VALUE;
   }
   return copy("cuMemcpyPeerAsync", s, to, false, from, false, bytes);
@@ -205,7 +206,7 @@ template <class T> static CUresult fill(const char *function, CUdeviceptr to, T 
   Stream *s = on_stream(function, stream);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(n, CUDA_SUCCESS);
-  REQUIRE(to % sizeof(T) == 0 && is_piece(function, "what is written", to, n * sizeof(T), false), CUDA_ERROR_INVALID_VALUE);
+  REQUIRE(to % sizeof(T) == 0 && is_allocated(function, "what is written", to, n * sizeof(T), false), CUDA_ERROR_INVALID_VALUE);
   return push(s, {function, [=] {
                     for (size_t i = 0; i < n; i++) ((T *)to)[i] = value;
                   }});

@@ -1,4 +1,4 @@
-// Numbers of float32 and of 16 bits, as matrix libraries read and write them, and sums of float64.
+// float32 and 16-bit numbers as the matrix libraries store them, converted to and from float64.
 #pragma once
 #include <math.h>
 #include <stdint.h>
@@ -6,7 +6,7 @@
 
 namespace fakecuda {
 
-// Number types, as cuBLAS numbers them: cudaDataType.
+// Number types with the values of cudaDataType.
 constexpr int float32 = 0, float16 = 2, bfloat16 = 14;
 
 inline bool is_number(int type) { return type == float32 || type == float16 || type == bfloat16; }
@@ -18,7 +18,7 @@ inline double half_to_double(uint16_t h) {
   return h & 0x8000 ? -v : v;
 }
 
-// double_to_half rounds to the nearest, ties to even.
+// double_to_half rounds to nearest, ties to even.
 inline uint16_t double_to_half(double v) {
   uint16_t sign = signbit(v) ? 0x8000 : 0;
   v = fabs(v);
@@ -53,7 +53,7 @@ inline void put_number(void *at, int type, size_t i, double v) {
   }
 }
 
-// tf32 is a float32 rounded to 10 bits behind the point.
+// tf32 rounds a float32 to a 10-bit mantissa.
 inline double tf32(double v) {
   float f = (float)v;
   uint32_t u;

@@ -1,4 +1,5 @@
-// NVRTC: it takes the sources that this program's kernels are made of, no others, and gives an image that leads to the same kernels for the host.
+// NVRTC: it accepts only the sources of this program's kernels, and returns an image that names the
+// same kernels compiled for the host.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ struct Program {
   bool compiled = false;
 };
 
-std::mutex lock; // of programs
+std::mutex lock; // guards programs
 std::set<Program *> programs;
 
 Program *find(nvrtcProgram p) {
@@ -49,7 +50,7 @@ Program *find(nvrtcProgram p) {
   return programs.count((Program *)p) ? (Program *)p : nullptr;
 }
 
-// folder is where this library lies.
+// folder returns the folder of this library.
 std::string folder() {
   Dl_info info;
   if (!dladdr((void *)&folder, &info)) return "";
@@ -57,7 +58,7 @@ std::string folder() {
   return path.substr(0, path.rfind('/'));
 }
 
-// content is that of a file, and whether there is one.
+// content reads a file and reports whether it exists.
 bool content(const std::string &path, std::string *out) {
   FILE *f = fopen(path.c_str(), "rb");
   if (!f) return false;
@@ -67,11 +68,11 @@ bool content(const std::string &path, std::string *out) {
   return true;
 }
 
-// is_ours tells whether a text is that of the file of its name.
+// is_ours reports whether a text equals the source file of that name.
 bool is_ours(const std::string &name, const std::string &text, std::string *log) {
   std::string want;
   if (content(folder() + "/units/" + name, &want) && want == text) return true;
-  *log += name + ": this is not the source of which the kernels for the host are made\n";
+  *log += name + ": the text differs from the source that the host kernels were built from\n";
   return false;
 }
 
@@ -86,7 +87,7 @@ const std::vector<int> &archs() {
 
 const char *known_options[] = {"--std=c++17", "--fmad=", "--ftz=", "--prec-div=", "--prec-sqrt=", "--ptxas-options=", "--maxrregcount=", "--define-macro=", "-D"};
 
-// read_options is false where an option is not known, or the architecture.
+// read_options returns false if an option or the architecture is unknown.
 bool read_options(int n, const char *const *options, Program *p) {
   for (int i = 0; i < n; i++) {
     std::string o = options[i] ? options[i] : "";
@@ -157,7 +158,7 @@ RTC nvrtcDestroyProgram(nvrtcProgram *handle) {
 RTC nvrtcCompileProgram(nvrtcProgram handle, int n, const char *const *options) {
   Program *p = find(handle);
   if (!p) return NVRTC_ERROR_INVALID_PROGRAM;
-  char builtins[40]; // which NVRTC opens by this name
+  char builtins[40]; // NVRTC opens it by this name
   snprintf(builtins, sizeof builtins, "libnvrtc-builtins.so.%d.0", CUDA_MAJOR);
   if (!dlopen(builtins, RTLD_LAZY | RTLD_NOLOAD)) {
     p->log = std::string("nvrtc: error: failed to open ") + builtins + ".\n";

@@ -1,11 +1,13 @@
-// Streams and events. What is sent to a stream waits until somebody waits for it, and then as little is done as that needs, or more, as the seed has
-// it: in no order but that of each stream, and that of the events between them.
+// Streams and events. Work that is sent to a stream runs when something waits for it. Then as
+// little runs as necessary, or more, depending on the seed. The only order is that of each stream
+// and of the events between them.
 #include <time.h>
 #include "machine.h"
 
 namespace fakecuda {
 
-// Laziness, by the seed: how many of ten turns go to any stream, and not to the one that is waited for.
+// wandering returns how many of ten turns go to a random stream instead of the one that is waited
+// for.
 static unsigned wandering() { return (unsigned)(setting("FSPDA_FAKECUDA_SEED", 0) % 3) * 5; }
 
 static double clock_now() {
@@ -14,13 +16,13 @@ static double clock_now() {
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-// blocked tells whether the next work of a stream waits for another stream.
+// blocked reports whether the next operation of a stream waits for another stream.
 static bool blocked(const Stream *s) {
   const Work &w = s->queue.front();
   return w.wait_for && w.wait_for->done < w.wait_until;
 }
 
-// step does the next work of a stream, which must not be blocked.
+// step runs the next operation of a stream, which must not be blocked.
 static void step(Stream *s) {
   Work w = std::move(s->queue.front());
   s->queue.pop_front();
@@ -30,15 +32,15 @@ static void step(Stream *s) {
   s->done++;
 }
 
-// any_stream is one that has something to do now, or null.
+// any_stream returns a random stream that can run now, or null.
 static Stream *any_stream() {
   std::vector<Stream *> ready;
   for (Stream *s : machine().streams.live)
     if (!s->queue.empty() && !blocked(s)) ready.push_back(s);
-  return ready.empty() ? nullptr : ready[dice((unsigned)ready.size())];
+  return ready.empty() ? nullptr : ready[random_below((unsigned)ready.size())];
 }
 
-// needed is the stream that has to go on, for s to.
+// needed returns the stream that must run next for s to continue.
 static Stream *needed(Stream *s) {
   while (blocked(s)) s = s->queue.front().wait_for;
   return s;
@@ -46,28 +48,29 @@ static Stream *needed(Stream *s) {
 
 void finish(Stream *s, uint64_t until) {
   while (s->done < until) {
-    Stream *next = dice(10) < wandering() ? any_stream() : nullptr;
+    Stream *next = random_below(10) < wandering() ? any_stream() : nullptr;
     step(next ? next : needed(s));
   }
 }
 
 void finish_all(Context *c) {
   for (Stream *s : machine().streams.live)
-    if (!c || s->context == c) finish(s, s->sent);
+    if (!c || s->context == c) finish(s, s->submitted);
 }
 
-// progress does a little, and tells whether a place is reached. It never is the first time that somebody asks.
+// progress runs a few operations and reports whether a point was already reached. It never is on
+// the first query.
 bool progress(Stream *s, uint64_t until) {
   if (s->done >= until) return true;
-  for (unsigned n = dice(6); n > 0 && s->done < until; n--) {
-    Stream *next = dice(10) < wandering() ? any_stream() : nullptr;
+  for (unsigned n = random_below(6); n > 0 && s->done < until; n--) {
+    Stream *next = random_below(10) < wandering() ? any_stream() : nullptr;
     step(next ? next : needed(s));
   }
   return false;
 }
 
 static CUresult capture_node(Stream *s, Work w) {
-  REQUIRE(!s->capture->broken, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  REQUIRE(!s->capture->invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   if (s != s->capture->origin) s->capture->joined[s] = false;
   if (w.run) s->capture->nodes.push_back(std::move(w));
   return CUDA_SUCCESS;
@@ -76,7 +79,7 @@ static CUresult capture_node(Stream *s, Work w) {
 CUresult push(Stream *s, Work w) {
   if (s->capture) return capture_node(s, std::move(w));
   s->queue.push_back(std::move(w));
-  s->sent++;
+  s->submitted++;
   return CUDA_SUCCESS;
 }
 
@@ -100,9 +103,9 @@ using namespace fakecuda;
 
 API cuStreamCreateWithPriority(CUstream *out, unsigned int flags, int priority) {
   ENTER(cuStreamCreateWithPriority, context);
-  (void)priority; // any is brought into the range of the GPU
+  (void)priority; // the driver clamps any value to the GPU's range
   REQUIRE(out && flags <= 1, CUDA_ERROR_INVALID_VALUE);
-  if (flags != 1) complain("cuStreamCreateWithPriority: a stream that waits for the default one");
+  if (flags != 1) report_misuse("cuStreamCreateWithPriority: a stream that synchronises with the default stream");
   *out = (CUstream)machine().streams.add(new Stream{current});
   return CUDA_SUCCESS;
 }
@@ -113,7 +116,7 @@ API cuStreamDestroy_v2(CUstream handle) {
   ENTER(cuStreamDestroy_v2, context);
   STREAM(s, cuStreamDestroy_v2);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
-  finish(s, s->sent);
+  finish(s, s->submitted);
   machine().streams.remove(s);
   return now();
 }
@@ -122,7 +125,7 @@ API cuStreamSynchronize(CUstream handle) {
   ENTER(cuStreamSynchronize, no_capture);
   STREAM(s, cuStreamSynchronize);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
-  finish(s, s->sent);
+  finish(s, s->submitted);
   return now();
 }
 
@@ -130,7 +133,7 @@ API cuStreamQuery(CUstream handle) {
   ENTER(cuStreamQuery, no_capture);
   STREAM(s, cuStreamQuery);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
-  bool there = progress(s, s->sent);
+  bool there = progress(s, s->submitted);
   return machine().lost ? now() : there ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -157,7 +160,7 @@ API cuEventRecord(CUevent handle, CUstream stream) {
   Stream *s = machine().streams.find(stream, "cuEventRecord");
   REQUIRE(e && s, CUDA_ERROR_INVALID_HANDLE);
   if (s->context != e->context) {
-    complain("cuEventRecord: the event and the stream are of different contexts");
+    report_misuse("cuEventRecord: the event and the stream have different contexts");
     return CUDA_ERROR_INVALID_HANDLE;
   }
   e->capture = s->capture;
@@ -166,7 +169,7 @@ API cuEventRecord(CUevent handle, CUstream stream) {
     CUresult r = push(s, {"cuEventRecord", [e] { e->reached = clock_now(); }});
     if (r != CUDA_SUCCESS) return r;
   }
-  e->at = s->sent;
+  e->at = s->submitted;
   return CUDA_SUCCESS;
 }
 
@@ -198,10 +201,10 @@ API cuEventElapsedTime(float *out, CUevent from, CUevent to) {
   return CUDA_SUCCESS;
 }
 
-// wait_captured has a stream follow an event of a capture, which it becomes a part of.
+// wait_captured makes a stream wait for an event of a capture, which it joins.
 static CUresult wait_captured(Stream *s, Event *e) {
   Capture *c = e->capture;
-  REQUIRE(machine().captures.count(c), CUDA_ERROR_INVALID_VALUE); // it has ended
+  REQUIRE(machine().captures.count(c), CUDA_ERROR_INVALID_VALUE); // the capture has ended
   REQUIRE(!s->capture || s->capture == c, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
   if (!s->capture) {
     s->capture = c;
@@ -219,8 +222,8 @@ API cuStreamWaitEvent(CUstream handle, CUevent event, unsigned int flags) {
   REQUIRE(flags <= 1, CUDA_ERROR_INVALID_VALUE);
   if (e->capture) return wait_captured(s, e);
   if (s->capture) {
-    complain("cuStreamWaitEvent: a stream that is captured waits for what is not");
-    s->capture->broken = true;
+    report_misuse("cuStreamWaitEvent: a captured stream waits for an event outside the capture");
+    s->capture->invalidated = true;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
   REQUIRE(e->stream, CUDA_SUCCESS);

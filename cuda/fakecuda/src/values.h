@@ -1,5 +1,5 @@
-// Numbers of the driver's interface: lists of names with what they stand for. Without NVIDIA's headers they are defined (abi.h); with them each is
-// compared with the header's.
+// Values of the driver's interface: lists of names with their values. Without NVIDIA's headers they
+// define the names (abi.h); with them each value is compared with the header's.
 #pragma once
 
 #define RESULTS(V)                                                                                                                        \

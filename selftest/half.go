@@ -8,15 +8,16 @@ import (
 	"fspda/dist"
 )
 
-// shortBounds is what numbers of 16 bits can hold, by the precision.
-var shortBounds = map[string]devicetest.HalfPrecision{
+// halfBounds holds the rounding properties of 16-bit numbers, by precision.
+var halfBounds = map[string]devicetest.HalfPrecision{
 	"fp16": {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
 	"bf16": {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
 }
 
-// short is every kernel of a program of 16 bits, in place of those of the contract.
-func (t Target) short() (all []Check) {
-	s, ok := shortBounds[t.Precision]
+// halfPrecision returns checks of every kernel of a 16-bit program, in place of those of the
+// contract.
+func (t Target) halfPrecision() (all []Check) {
+	s, ok := halfBounds[t.Precision]
 	if !ok {
 		return nil
 	}
