@@ -7,34 +7,36 @@ import (
 	"fspda/device"
 )
 
-// arenaAlign is the alignment of arena buffers in numbers: 16 of them are 64 bytes, a cache line.
+// arenaAlign is the alignment of arena buffers in float32 elements: 16 of them are 64 bytes, a
+// cache line.
 const arenaAlign = 16
 
-// buffer is a piece of memory that holds one value after another: those that an addition updates in
-// place.
+// buffer is memory that holds one or several values in sequence, where each addition updates the
+// previous value in place.
 type buffer struct {
 	size        int
-	first, last int  // the steps between which it is occupied, both included
-	gradientOf  int  // the parameter whose place in the gradient vector it is, or -1
-	fixed       bool // lies where ref says, in the buffer vector
+	first, last int  // first and last step that use it
+	gradientOf  int  // the parameter whose gradient it holds, or -1
+	fixed       bool // its address is ref, in the buffer vector
 	ref         device.Ref
 	isResult    bool // holds a result, which must outlive the last step
 	used        bool
 	off         int
 }
 
-// placement gives every value that is not a leaf a buffer, and every buffer a place.
+// allocation assigns a buffer to every value that is not a leaf, and an address to every buffer.
 type allocation struct {
 	*lowered
-	buffers      []buffer // one per value; a value that shares another's is unused
-	of           []int    // the buffer of each value
-	arena        int      // length of the arena
-	unsharedSize int      // its length if no memory were used twice
+	// one per value; the entry of a value that shares another buffer is unused
+	buffers      []buffer
+	of           []int // the buffer of each value
+	arena        int   // length of the arena
+	unsharedSize int   // its length if no memory were used twice
 }
 
-// place decides where values live. Gradients are computed in their place in the gradient vector,
-// sums in the place of a summand that nobody reads any more, and everything else shares an arena by
-// the spans of steps in which it is needed.
+// allocate assigns memory to the values. Gradients are written directly to the gradient vector, a
+// sum overwrites a summand that is not read again, and all other values share an arena according to
+// the steps in which they are live.
 func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
 	p := &allocation{lowered: l}
 	p.openBuffers()
@@ -76,8 +78,9 @@ func (p *allocation) open(n int) {
 	}
 }
 
-// home binds the value of each gradient to its place in the gradient vector. What cannot move there
-// (a leaf, a result, the gradient of another parameter too) is copied at the end, by a Scale of 1.
+// bindGradients binds the value of each gradient to its address in the gradient vector. A value
+// that cannot be computed there (a leaf, a result, the gradient of another parameter as well) is
+// copied at the end, by a Scale of 1.
 func (p *allocation) bindGradients() {
 	for param, v := range p.grads {
 		if p.values[v].leaf || p.buffers[v].isResult || p.buffers[v].gradientOf >= 0 {
@@ -98,7 +101,7 @@ func (p *allocation) copyOf(v int) int {
 	return c
 }
 
-// inPlace lets a sum take over the buffer of a summand that is read there for the last time.
+// reuseSummands lets a sum overwrite a summand that is read there for the last time.
 func (p *allocation) reuseSummands() {
 	last := p.lastReads()
 	for i, s := range p.steps {
@@ -114,7 +117,8 @@ func (p *allocation) reuseSummands() {
 	}
 }
 
-// lastReads is the last step that reads each value; results and gradients are read after all steps.
+// lastReads returns the last step that reads each value. Results and gradients are read after all
+// steps.
 func (p *allocation) lastReads() []int {
 	last := make([]int, len(p.values))
 	for i, s := range p.steps {
@@ -128,15 +132,15 @@ func (p *allocation) lastReads() []int {
 	return last
 }
 
-// merge puts the sum y into the buffer of the summand x. That x is read no more means that it is
-// neither gradient nor result, so the buffer is still free to take the place that y must have.
+// merge puts the sum y into the buffer of the summand x. Since x is not read again, it is neither a
+// gradient nor a result, so its buffer has no fixed address yet and can take that of y.
 func (p *allocation) merge(x, y int) {
 	shared, own := &p.buffers[p.of[x]], p.buffers[p.of[y]]
 	shared.gradientOf, shared.isResult = own.gradientOf, own.isResult
 	p.of[y] = p.of[x]
 }
 
-// spans finds the steps between which each buffer is occupied.
+// spans computes the first and the last step of each buffer.
 func (p *allocation) spans() {
 	touch := func(v, at int) {
 		if p.values[v].leaf {
@@ -161,9 +165,8 @@ func (p *allocation) spans() {
 	}
 }
 
-// pack lays buffers into the arena, the largest first, each at the lowest offset that is free
-// during its whole span. Placing by size keeps small values from splitting the room that large ones
-// need.
+// pack assigns arena offsets, largest buffer first, each at the lowest offset that is free during
+// its whole span. Small buffers placed first would fragment the space that large buffers need.
 func (p *allocation) pack() {
 	var order []*buffer
 	for i := range p.buffers {
@@ -180,7 +183,7 @@ func (p *allocation) pack() {
 				continue
 			}
 			if other.off >= b.off+roundUp(b.size) {
-				break // b fits in front of it, and all that follow lie behind
+				break // b fits before it, and all others follow
 			}
 			b.off = max(b.off, other.off+roundUp(other.size))
 		}

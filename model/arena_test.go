@@ -9,12 +9,12 @@ import (
 	"fspda/device"
 )
 
-// replay follows a plan on memory that remembers, for every number, the value it belongs to. It
-// knows the calls and which value each operand stands for, and nothing of how places were chosen.
+// replay executes a plan on memory that records, for every element, the value stored there. It
+// knows the calls and the value of each operand, but not how addresses were chosen.
 type replay struct {
 	t      *testing.T
 	what   string
-	memory map[device.Space][]int // the value that lives in each place, from 1; 0 is nobody
+	memory map[device.Space][]int // the value stored at each address, from 1; 0: none
 }
 
 func checkPlaces(t *testing.T, what string, p *Plan) {
@@ -43,7 +43,7 @@ func checkPlaces(t *testing.T, what string, p *Plan) {
 	}
 }
 
-// expect checks that a place still holds what a call is about to read there.
+// expect checks that an address still holds the value that a call is about to read there.
 func (r replay) expect(ref device.Ref, v int, leaf bool) {
 	r.t.Helper()
 	if leaf {
@@ -63,8 +63,8 @@ func (r replay) expect(ref device.Ref, v int, leaf bool) {
 	}
 }
 
-// write checks that an output has a place of its own, or exactly that of an input where the kernel
-// allows it.
+// write checks that an output overlaps no live value, or equals an input where the kernel allows
+// it.
 func (r replay) write(call device.Call, k, v int) {
 	r.t.Helper()
 	out := call.Out[k]
@@ -137,9 +137,8 @@ func TestNoTwoLiveValuesShareMemory(t *testing.T) {
 	}
 }
 
-// One value may be the gradient of several parameters, a parameter itself, or a result: then it is
-// copied.
-func TestGradientsThatHaveNoPlaceOfTheirOwn(t *testing.T) {
+// A value that is the gradient of several parameters, a parameter itself, or a result, is copied.
+func TestGradientsThatAreCopied(t *testing.T) {
 	for name, c := range map[string]struct {
 		copies int
 		loss   func(b *builder) *gorgonia.Node
@@ -174,7 +173,7 @@ func TestGradientsThatHaveNoPlaceOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Reuse must pay: the deeper the network, the more.
+// Memory reuse must reduce the arena, more so for deeper networks.
 func TestReuseBeatsNoReuse(t *testing.T) {
 	deep, err := MLP(MLPOptions{Inputs: 50, Classes: 10, Hidden: []int{40, 40, 40, 40, 40, 40}, WeightDecay: 1e-4})
 	if err != nil {
@@ -185,8 +184,8 @@ func TestReuseBeatsNoReuse(t *testing.T) {
 		kind  Kind
 		bound float64 // of arena over demand
 	}{
-		// six activations stay for the backward pass, one gradient beside them: of twelve
-		// layer-sized values, seven are alive
+		// six activations stay for the backward pass, plus one gradient: of twelve layer-sized
+		// values, seven are live
 		{deep, Train, 0.60},
 		{deep, Score, 0.35}, // two of six
 	} {
@@ -200,7 +199,8 @@ func TestReuseBeatsNoReuse(t *testing.T) {
 	}
 }
 
-// No packing can do with less than what is alive at the same time; this one does with exactly that.
+// The arena cannot be smaller than the peak of live values; for these networks it has exactly that
+// size.
 func TestArenaIsAsSmallAsItCanBe(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, kind := range []Kind{Train, Score} {
@@ -213,7 +213,7 @@ func TestArenaIsAsSmallAsItCanBe(t *testing.T) {
 	}
 }
 
-// mostAlive is the largest sum of the arena values that one call or a later one reads or writes.
+// mostAlive returns the largest sum of arena values that are live at one call.
 func mostAlive(p *Plan) int {
 	steps := p.lowered.steps
 	// by arena offset range: a place is alive from a write to its last read

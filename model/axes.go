@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// OutwardShape is the shape that other programs give the tensor: filters are OIHW there.
+// TorchShape returns the shape of the tensor in PyTorch, where filters are OIHW.
 func (t Tensor) TorchShape() []int {
 	if t.Axes != OHWI {
 		return t.Shape
@@ -10,8 +10,8 @@ func (t Tensor) TorchShape() []int {
 	return []int{t.Shape[0], t.Shape[3], t.Shape[1], t.Shape[2]}
 }
 
-// Outward writes the values of the tensor to dst in the order of other programs. Both have length
-// Size; it panics otherwise.
+// ToTorch copies the values of the tensor to dst in PyTorch's order. Both must have length Size;
+// otherwise it panics.
 func (t Tensor) ToTorch(dst, values []float32) {
 	t.checkTurn(dst, values)
 	if t.Axes != OHWI {
@@ -21,7 +21,7 @@ func (t Tensor) ToTorch(dst, values []float32) {
 	t.permute(func(ours, theirs int) { dst[theirs] = values[ours] })
 }
 
-// Inward is the reverse of Outward: values in the order of other programs come to dst in ours.
+// FromTorch is the inverse of ToTorch: it copies values in PyTorch's order to dst.
 func (t Tensor) FromTorch(dst, values []float32) {
 	t.checkTurn(dst, values)
 	if t.Axes != OHWI {
@@ -33,12 +33,11 @@ func (t Tensor) FromTorch(dst, values []float32) {
 
 func (t Tensor) checkTurn(dst, values []float32) {
 	if len(dst) != t.Size || len(values) != t.Size {
-		panic(fmt.Sprintf("model: turning %d values of %s to %d, want %d", len(values), t.Name, len(dst), t.Size))
+		panic(fmt.Sprintf("model: permuting %d values of %s to %d, want %d", len(values), t.Name, len(dst), t.Size))
 	}
 }
 
-// turn goes over a filter of outputs, places and inputs: each number lies at ours as OHWI and at
-// theirs as OIHW.
+// permute enumerates the elements of a filter: each is at index ours in OHWI and theirs in OIHW.
 func (t Tensor) permute(each func(ours, theirs int)) {
 	outputs, places, inputs := t.Shape[0], t.Shape[1]*t.Shape[2], t.Shape[3]
 	for o := range outputs {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A filter of 2 outputs, 2×2 places and 3 inputs goes out as OIHW, by hand, and comes back.
+// A filter of 2 outputs, 2×2 pixels and 3 inputs converts to OIHW as computed by hand, and back.
 func TestOutward(t *testing.T) {
 	filter := Tensor{Name: "w", Shape: []int{2, 2, 2, 3}, Axes: OHWI, Size: 24}
 	ours, out, back := make([]float32, 24), make([]float32, 24), make([]float32, 24)

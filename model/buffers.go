@@ -6,23 +6,23 @@ import (
 	"fspda/device"
 )
 
-// normMode says where batch norm takes its statistics from.
+// normMode selects the statistics of batch norm.
 type normMode uint8
 
 const (
-	fromBatch   normMode = iota // the batch
-	fromBuffers                 // the buffers
-	moveBuffers                 // the batch, by which the buffers move
+	fromBatch   normMode = iota // of the batch
+	fromBuffers                 // from the buffers
+	moveBuffers                 // of the batch, which also update the buffers
 )
 
-// bufferMove is a new value for a buffer, which takes the place of the old.
+// bufferMove is the new value of a buffer.
 type bufferMove struct {
-	buffer int // in the layout of the buffers
+	buffer int // index in the layout of the buffers
 	node   *gorgonia.Node
 }
 
-// buffer adds the next tensor of the flat buffer vector. Only the graphs that use buffers have a
-// leaf for it; else it is nil.
+// buffer adds the next tensor of the flat buffer vector. It returns nil in graphs that use no
+// buffers.
 func (b *builder) buffer(name string, initial float32, size int) *gorgonia.Node {
 	b.buffers.add(Tensor{Name: name, Shape: []int{size}, Size: size,
 		start: start{rule: constant, scale: float64(initial)}})
@@ -34,13 +34,13 @@ func (b *builder) buffer(name string, initial float32, size int) *gorgonia.Node 
 	return n
 }
 
-// move lets a buffer move towards scale·x by the momentum of the run.
+// move updates a buffer towards scale·x by the momentum of the run.
 func (b *builder) move(buffer, x *gorgonia.Node, scale float64) {
 	n := b.apply(device.MoveAverage, scale, x, buffer, b.momentum())
 	b.updates = append(b.updates, bufferMove{b.bufferOf[buffer], n})
 }
 
-// momentum is the leaf of the momentum that a run is given.
+// momentum returns the leaf of the momentum argument of a run.
 func (b *builder) momentum() *gorgonia.Node {
 	for n, space := range b.data {
 		if space == device.Momentum {

@@ -11,7 +11,7 @@ import (
 	"fspda/model"
 )
 
-// buffered is an Engine of a small network with a model, room for a gradient, and fresh buffers.
+// buffered is an Engine of a small network with a model, a gradient vector and initial buffers.
 type buffered struct {
 	*model.Engine
 	dev              device.Device
@@ -33,7 +33,7 @@ func newBuffered(t *testing.T, name string) *buffered {
 	return b
 }
 
-// batch makes n examples of different sizes and signs; another key gives others.
+// batch makes n examples of different sizes and signs, selected by key.
 func (b *buffered) batch(n, key int) device.Batch {
 	d := device.Batch{X: make([]float32, n*b.Inputs()), Y: make([]int32, n)}
 	for i := range d.X {
@@ -51,8 +51,7 @@ func (b *buffered) read(v device.Vector) []float32 {
 	return host
 }
 
-// moments are the mean and the unbiased variance of every channel of rows, by two passes in
-// float64.
+// moments returns the mean and the unbiased variance of every channel, by two passes in float64.
 func moments(rows []float32, channels int) (mean, variance []float64) {
 	mean, variance = make([]float64, channels), make([]float64, channels)
 	n := float64(len(rows) / channels)
@@ -79,8 +78,8 @@ func TestBufferLayout(t *testing.T) {
 	}
 }
 
-// Observing moves the first buffers towards the moments of what the first convolution puts out,
-// here the input itself, since its filters are made to copy a channel.
+// Observe moves the first buffers towards the moments of the first convolution's output, which here
+// is the input, since its filters copy a channel.
 func TestObserveTakesMoments(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	params := b.read(b.x)
@@ -108,8 +107,8 @@ func TestObserveTakesMoments(t *testing.T) {
 	}
 }
 
-// Step gives Grad's gradient and moves the buffers as Observe does with momentum 0.1. Grad and
-// Score leave them alone.
+// Step computes Grad's gradient and moves the buffers as Observe does with momentum 0.1. Grad and
+// Score leave the buffers unchanged.
 func TestStepIsGradAndObserve(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	batch := b.batch(4, 0)
@@ -141,9 +140,9 @@ func TestStepIsGradAndObserve(t *testing.T) {
 	}
 }
 
-// With the statistics of a large batch in the buffers, ScoreWith and Score agree but for biased and
-// unbiased variance; and ScoreWith says of a batch what it says of its examples one by one, in
-// which Predict agrees with it.
+// With the statistics of a large batch in the buffers, ScoreWith and Score agree except for biased
+// and unbiased variance. ScoreWith of a batch equals the sum over its single examples, and agrees
+// with Predict.
 func TestScoreWithUsesBuffers(t *testing.T) {
 	b := newBuffered(t, "resnet20")
 	batch := b.batch(32, 0)
@@ -182,7 +181,7 @@ func TestScoreWithUsesBuffers(t *testing.T) {
 	}
 }
 
-// Buffers take no part in a network without batch norm.
+// A network without batch norm ignores the buffers.
 func TestNetworkWithoutBuffers(t *testing.T) {
 	b := newBuffered(t, "mlp")
 	batch := b.batch(3, 0)
@@ -210,10 +209,10 @@ func TestNetworkWithoutBuffers(t *testing.T) {
 	}
 }
 
-// One pixel of one example has no variance: training on it goes on, and leaves the running variance
-// alone.
+// One pixel of one example has no variance: training continues and leaves the running variance
+// unchanged.
 func TestOneRowOfBatchNorm(t *testing.T) {
-	b := newBuffered(t, "resnet18") // its last stages see one pixel of 6×6
+	b := newBuffered(t, "resnet18") // its last stages reduce 6×6 to one pixel
 	if _, err := b.Step(b.grad, b.x, b.buffers, b.batch(1, 0)); err != nil {
 		t.Fatal(err)
 	}

@@ -10,34 +10,34 @@ import (
 	"fspda/device"
 )
 
-// maxTensor is the largest number of elements of a tensor and of the parameter vector: devices
-// index with 32 bits.
+// maxTensor is the largest number of elements of a tensor and of the parameter vector: devices use
+// 32-bit indices.
 const maxTensor = math.MaxInt32
 
-// builder makes one Gorgonia graph, layer by layer. Its methods panic when a layer does not fit, as
-// Gorgonia itself does; rescue, deferred by whoever owns the builder, turns both into an error that
-// names the layer.
+// builder builds one Gorgonia graph, layer by layer. Its methods panic if a layer does not fit, as
+// Gorgonia itself does. The creator of the builder defers rescue, which converts both kinds of
+// panic to an error that names the layer.
 type builder struct {
 	graph   *gorgonia.ExprGraph
 	host    Host
 	kernels map[device.Kernel]*definition
-	layer   string // what is being built
+	layer   string // the layer being built
 	serial  uint32
 	names   map[string]bool
 	layout  Layout
 	buffers Layout
-	data    map[*gorgonia.Node]device.Space // the leaves that hold a batch, and the momentum
-	// the leaves that hold a buffer: their place in buffers
+	data    map[*gorgonia.Node]device.Space // the leaves of the batch and the momentum
+	// the leaves of buffers, by their index in the buffer layout
 	bufferOf  map[*gorgonia.Node]int
 	norm      normMode
 	decay     Decay
-	block     int  // the number of the block that is being built, from 1; 0 outside of blocks
-	blocks    int  // how many there are
-	backward  bool // whether what is built belongs to the backward pass
+	block     int  // number of the current block, from 1; 0 outside of blocks
+	blocks    int  // number of blocks
+	backward  bool // the backward pass is being built
 	updates   []bufferMove
-	params    gorgonia.Nodes             // the leaves that hold parameters, in the order of layout
-	constants map[*gorgonia.Node]float64 // the leaves that hold one known number
-	depends   map[*gorgonia.Node]bool    // whether a parameter has influence on the node
+	params    gorgonia.Nodes             // the leaves of parameters, in layout order
+	constants map[*gorgonia.Node]float64 // the leaves of constants
+	depends   map[*gorgonia.Node]bool    // whether a node depends on a parameter
 }
 
 func newBuilder(host Host) *builder {
@@ -53,7 +53,7 @@ func newBuilder(host Host) *builder {
 	}
 }
 
-// rescue turns a panic into an error that names the layer at work. It must be deferred.
+// rescue converts a panic to an error that names the current layer. It must be deferred.
 func (b *builder) rescue(err *error) {
 	r := recover()
 	if r == nil {
@@ -74,13 +74,12 @@ func (b *builder) input(space device.Space, shape ...int) *gorgonia.Node {
 	return n
 }
 
-// param adds the next tensor of the flat parameter vector, of which every number starts uniform in
-// ±1/√fan-in.
+// param adds the next tensor of the flat parameter vector, initialized uniformly in ±1/√fan-in.
 func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
 	return b.paramOf(Tensor{Name: name, Shape: shape, FanIn: fanIn})
 }
 
-// paramOf is param for a tensor that says more than its shape.
+// paramOf is param for a complete Tensor.
 func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	name := t.Name
 	n := b.leaf(name, t.Shape...)
@@ -95,8 +94,8 @@ func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	return n
 }
 
-// constant returns the leaf, of shape (1), that holds the number v. Derivatives multiply constants
-// into attributes, so plans hold none.
+// constant returns the leaf, of shape (1), that holds the number v. Derivatives fold constants into
+// attributes, so plans contain none.
 func (b *builder) constant(v float64) *gorgonia.Node {
 	for n, c := range b.constants {
 		if c == v {
@@ -108,10 +107,11 @@ func (b *builder) constant(v float64) *gorgonia.Node {
 	return n
 }
 
-// leaf adds an input node. Gorgonia merges inputs of equal name and shape, hence the check.
+// leaf adds an input node. It checks the name because Gorgonia merges inputs of equal name and
+// shape.
 func (b *builder) leaf(name string, shape ...int) *gorgonia.Node {
 	if b.names[name] {
-		panic(fmt.Errorf("two tensors are named %q: give each layer a name of its own", name))
+		panic(fmt.Errorf("two tensors are named %q: give each layer a unique name", name))
 	}
 	b.names[name] = true
 	b.checkSize(name, shape)
@@ -134,13 +134,13 @@ func (b *builder) checkSize(what string, s tensor.Shape) {
 func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	def := b.kernels[k]
 	if def == nil || len(in) != len(def.by) {
-		panic(fmt.Errorf("kernel %s applied to %d inputs: want a kernel of the table and its number of inputs", k,
+		panic(fmt.Errorf("kernel %s applied to %d inputs: unknown kernel or wrong number of inputs", k,
 			len(in)))
 	}
 	return b.applyAs(def, geometry{}, attr, in...)
 }
 
-// applyAs adds a node for a definition.
+// applyAs adds a node with the given kernel definition.
 func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	k := def.kernel
 	b.serial++
@@ -171,8 +171,7 @@ func (b *builder) project(n *gorgonia.Node, k int) *gorgonia.Node {
 	return b.node(&projection{of: n.Op().(*op), k: k, serial: b.serial}, n)
 }
 
-// node applies an operation, and makes sure that Gorgonia did not take it for one that it has
-// already.
+// node applies an operation, and checks that Gorgonia did not merge it with an existing node.
 func (b *builder) node(o gorgonia.Op, in ...*gorgonia.Node) *gorgonia.Node {
 	n, err := gorgonia.ApplyOp(o, in...)
 	if err != nil {
@@ -200,8 +199,8 @@ func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *go
 	return b.apply(k, 0, x)
 }
 
-// loss adds the mean cross entropy of the logits with smoothed labels and, if there is weight
-// decay, decay/2·Σw² over every decayed parameter.
+// loss adds the mean cross entropy of the logits with smoothed labels and, with weight decay,
+// decay/2·Σw² over every decayed parameter.
 func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.Node {
 	b.layer = "loss"
 	total := b.apply(device.SoftmaxCrossEntropy, o.LabelSmoothing, logits, labels)
@@ -214,8 +213,8 @@ func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.N
 	return total
 }
 
-// gradient differentiates a loss of shape (1) by every parameter. The seed is a node of our own:
-// gorgonia.Grad takes one that all graphs of the process share.
+// gradient differentiates a loss of shape (1) by every parameter. It creates its own seed node: the
+// one of gorgonia.Grad is shared by all graphs of the process.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	b.layer, b.backward = "gradient", true
 	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {
@@ -229,8 +228,8 @@ func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	return grads
 }
 
-// checkPaths finds what differentiation would miss: a parameter without influence on the loss, or a
-// kernel on the way that has no derivative.
+// checkPaths reports parameters without influence on the loss and kernels without derivative on a
+// path to the loss; differentiation would silently skip them.
 func (b *builder) checkPaths(loss *gorgonia.Node) {
 	seen := map[*gorgonia.Node]bool{}
 	var visit func(n *gorgonia.Node)
@@ -254,7 +253,7 @@ func (b *builder) checkPaths(loss *gorgonia.Node) {
 	visit(loss)
 	for i, p := range b.params {
 		if !seen[p] {
-			panic(fmt.Errorf("parameter %s has no path to the loss: use it or take it out", b.layout.tensors[i].Name))
+			panic(fmt.Errorf("parameter %s has no path to the loss: use it or remove it", b.layout.tensors[i].Name))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"fspda/device"
 )
 
-// What cannot be built is an error that says where and why, however deep the panic was.
+// A network that cannot be built is an error that names the layer and the reason.
 func TestBuildErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(b *builder) *gorgonia.Node
@@ -86,8 +86,8 @@ func TestBuildErrors(t *testing.T) {
 	}
 }
 
-// The gradient by the examples is never built, not even to be dropped: of k dense layers, all but
-// the first send a gradient on.
+// The gradient by the examples is never built: of k dense layers, all but the first propagate a
+// gradient.
 func TestNoGradientOfTheExamples(t *testing.T) {
 	for _, net := range nets(t) {
 		g, err := net.Graph(2, Train, nil)
@@ -106,7 +106,7 @@ func TestNoGradientOfTheExamples(t *testing.T) {
 	}
 }
 
-// count is how often a plan calls a kernel.
+// count returns the number of calls of a kernel in a plan.
 func count(p *Plan, k device.Kernel) (n int) {
 	for _, c := range p.Code().Calls {
 		if c.Kernel == k {

@@ -8,10 +8,10 @@ import (
 	"fspda/device"
 )
 
-// Engine is a Network on a device: gradients and scores of any batch at any point, for any number
-// of goroutines at once. It compiles one plan per batch size and kind on first use and keeps idle
-// programs for the next caller, so that there are as many as are ever busy at once. It is what
-// fspda/train calls a Model.
+// Engine is a Network on a device: it computes gradients and scores of any batch at any point,
+// concurrently for any number of goroutines. It compiles one plan per batch size and kind on first
+// use and pools idle programs, so the number of programs is the peak number of concurrent calls. It
+// implements fspda/train.Model.
 type Engine struct {
 	*Network
 	dev device.Device
@@ -19,32 +19,31 @@ type Engine struct {
 	mu      sync.Mutex
 	plans   map[planKey]*Plan
 	idle    map[planKey][]device.Program
-	pending sync.Pool // of *begun that are over
+	pending sync.Pool // finished *pendingGradient values, for reuse
 
-	start, startBuffers []float32 // where training starts; nil: as the network says
+	start, startBuffers []float32 // initial vectors; nil: those of the network
 }
 
-// recipe is what a plan is compiled for.
+// planKey selects a plan.
 type planKey struct {
 	batch int
 	kind  Kind
 }
 
-// NewEngine puts a network on a device.
+// NewEngine runs a network on a device.
 func NewEngine(n *Network, dev device.Device) *Engine {
 	return &Engine{Network: n, dev: dev, plans: map[planKey]*Plan{}, idle: map[planKey][]device.Program{}}
 }
 
-// On is the same network on another device, with the same start.
+// On returns an Engine for the same network on another device, with the same initial vectors.
 func (e *Engine) On(dev device.Device) *Engine {
 	other := NewEngine(e.Network, dev)
 	other.start, other.startBuffers = e.start, e.startBuffers
 	return other
 }
 
-// StartFrom makes Init and InitBuffers return these vectors, which the Engine keeps, in place of
-// those that the network draws: the weights of an earlier training. Call it before any other
-// method.
+// StartFrom makes Init and InitBuffers return these vectors instead of random ones, for example the
+// weights of an earlier training. The Engine keeps the slices. Call it before any other method.
 func (e *Engine) StartFrom(x, buffers []float32) {
 	if len(x) != e.Dim() || len(buffers) != e.buffers.dim {
 		panic(fmt.Sprintf("model: StartFrom %d parameters and %d buffers, want %d and %d", len(x), len(buffers),
@@ -53,7 +52,7 @@ func (e *Engine) StartFrom(x, buffers []float32) {
 	e.start, e.startBuffers = x, buffers
 }
 
-// Init is Network.Init, or a copy of what StartFrom said.
+// Init returns Network.Init, or a copy of the vector given to StartFrom.
 func (e *Engine) Init(seed uint64) []float32 {
 	if e.start != nil {
 		return slices.Clone(e.start)
@@ -61,7 +60,7 @@ func (e *Engine) Init(seed uint64) []float32 {
 	return e.Network.Init(seed)
 }
 
-// InitBuffers is Network.InitBuffers, or a copy of what StartFrom said.
+// InitBuffers returns Network.InitBuffers, or a copy of the vector given to StartFrom.
 func (e *Engine) InitBuffers() []float32 {
 	if e.start != nil {
 		return slices.Clone(e.startBuffers)
@@ -76,9 +75,9 @@ func (e *Engine) Sizes() []int { return e.layout.sizes() }
 // means, then the running variances.
 func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 
-// Footprint forecasts the bytes that one run of that kind computes in, at that batch size: programs
-// that run one after the other take as much as the largest of them. Parameters, gradients and
-// batches come on top.
+// Footprint estimates the working memory in bytes of one run of that kind at that batch size.
+// Programs that run one after the other need the maximum of their footprints. Parameters, gradients
+// and batches are not included.
 func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +88,7 @@ func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	return e.dev.Footprint(p.Code()), nil
 }
 
-// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and
+// Grad writes the gradient of the mean loss over the batch at x, including the L2 term, to dst and
 // returns that loss.
 func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64
@@ -97,11 +96,11 @@ func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err e
 	return out[0], err
 }
 
-// stepMomentum is how far the buffers move in a training step, as PyTorch has it.
+// stepMomentum is PyTorch's momentum of running statistics.
 const stepMomentum = 0.1
 
-// Step is Grad as part of training: it also moves the buffers by the statistics of this batch, with
-// momentum 0.1.
+// Step is Grad as part of training: it also updates the buffers with the statistics of this batch,
+// with momentum 0.1.
 func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
 	var out [1]float64
 	err = e.run(Step, x, dst, buffers, stepMomentum, b, out[:])
@@ -116,7 +115,8 @@ func (e *Engine) Async() bool {
 
 // StartGrad starts Grad, or Step if buffers is not nil, and returns once the batch may be
 // overwritten; on a device that is not asynchronous, once the gradient is finished. wait waits for
-// the loss; it must be called exactly once. Later operations on the vectors come after the gradient.
+// the loss; it must be called exactly once. Later operations on the vectors come after the
+// gradient.
 func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0
 	if buffers != nil {
@@ -127,7 +127,7 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 	if err != nil {
 		return func() (float64, error) { return 0, err }
 	}
-	defer e.release(r, p) // the next run of it comes later on the device
+	defer e.release(r, p) // its next run is queued after this one
 	g, ok := e.pending.Get().(*pendingGradient)
 	if !ok {
 		g = &pendingGradient{engine: e}
@@ -142,12 +142,12 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 	return g.wait
 }
 
-// begun is a gradient whose loss somebody will wait for. Its memory is used again then.
+// pendingGradient is a gradient whose loss has not been read. It is reused after wait.
 type pendingGradient struct {
 	engine *Engine
 	out    [1]float64
 	over   func() error
-	wait   func() (float64, error) // end, made once
+	wait   func() (float64, error) // end, as a func created once
 }
 
 func (g *pendingGradient) end() (float64, error) {
@@ -158,9 +158,9 @@ func (g *pendingGradient) end() (float64, error) {
 	return loss, err
 }
 
-// Observe runs the batch forward at x, for the buffers alone: each becomes (1-momentum) of itself
-// plus momentum times the mean, or the unbiased variance, of the batch. A variance over one number
-// is none, and leaves its buffer alone.
+// Observe runs the batch forward at x to update the buffers: each becomes (1-momentum) times itself
+// plus momentum times the mean, or the unbiased variance, of the batch. The variance of a single
+// number is undefined and leaves its buffer unchanged.
 func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum float64) error {
 	if e.buffers.dim == 0 {
 		return nil
@@ -168,8 +168,7 @@ func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum floa
 	return e.run(Observe, x, nil, buffers, momentum, b, nil)
 }
 
-// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the
-// five largest.
+// Score sums over the batch at x: cross entropy without the L2 term, top-1 hits, and top-5 hits.
 func (e *Engine) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	var out [3]float64
 	err = e.run(Score, x, nil, nil, 0, b, out[:])
@@ -202,7 +201,7 @@ func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64
 	return p.RunBuffered(x, grad, buffers, momentum, b, out)
 }
 
-// take lends a program, a new one if all are busy.
+// acquire returns a pooled program, or a new one if all are in use.
 func (e *Engine) acquire(r planKey) (device.Program, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,7 +216,7 @@ func (e *Engine) acquire(r planKey) (device.Program, error) {
 	return e.dev.Load(plan.Code())
 }
 
-// plan compiles a recipe once. The caller holds the lock.
+// plan returns the plan of a key and compiles it on first use. The caller holds the lock.
 func (e *Engine) plan(r planKey) (*Plan, error) {
 	if p := e.plans[r]; p != nil {
 		return p, nil
@@ -230,8 +229,8 @@ func (e *Engine) plan(r planKey) (*Plan, error) {
 	return p, nil
 }
 
-// ProgramBytes is the memory of a program for a training step of a batch, and that of one for
-// scores of so many examples.
+// ProgramBytes returns the memory of a program for a training step of a batch, and of one that
+// scores the given number of examples.
 func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err error) {
 	step, with := Train, Score
 	if e.buffers.dim > 0 {

@@ -11,7 +11,7 @@ import (
 	"fspda/model"
 )
 
-// answer is all that an Engine says of one batch.
+// answer holds all results of an Engine for one batch.
 type answer struct {
 	loss, ce, hits float64
 	grad           []float32
@@ -38,8 +38,7 @@ func ask(t *testing.T, e *model.Engine, dev device.Device, x device.Vector, batc
 	return a
 }
 
-// Many goroutines, several batch sizes, both kinds at once: each gets the bits that a caller alone
-// gets.
+// Concurrent calls with several batch sizes and kinds return the same bits as serial calls.
 func TestEngineIsConcurrent(t *testing.T) {
 	net, err := model.MLP(model.MLPOptions{Inputs: 8, Classes: 4, Hidden: []int{12}, WeightDecay: 0.1})
 	if err != nil {
@@ -71,7 +70,7 @@ func TestEngineIsConcurrent(t *testing.T) {
 	}
 }
 
-// A label that is no class is an error, and the engine goes on.
+// An invalid label is an error, and the engine remains usable.
 func TestEngineRefusesLabel(t *testing.T) {
 	net, err := model.MLP(model.MLPOptions{Inputs: 3, Classes: 2})
 	if err != nil {

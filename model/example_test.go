@@ -8,7 +8,7 @@ import (
 	"fspda/model"
 )
 
-// The network of the MNIST experiments, and where its parameters lie.
+// The network of the MNIST experiments and its layout.
 func ExampleMLP() {
 	net, err := model.MLP(model.MLPOptions{Inputs: 784, Hidden: []int{100}, Classes: 10, WeightDecay: 1e-4})
 	if err != nil {
@@ -49,8 +49,8 @@ func ExampleNetwork_Plan() {
 	// hits5 = arena[18:19]
 }
 
-// A residual network is opened by its name, and an Engine trains it: a step gives the gradient and
-// moves the running statistics.
+// A residual network is opened by its name, and an Engine trains it: a step computes the gradient
+// and updates the running statistics.
 func ExampleOpen() {
 	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10,
 		Loss: model.LossOptions{WeightDecay: 1e-4, LabelSmoothing: 0.1}})

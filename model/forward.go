@@ -6,32 +6,31 @@ import (
 	"fspda/device"
 )
 
-// Forward is what a network computes of one example to predict, kernel by kernel: for programs that
-// write it down in another language. Batch norm takes the buffers as statistics, and no two kernels
-// are fused.
+// Forward lists the kernels that a network runs to predict one example, for export to other
+// formats. Batch norm uses the buffers as statistics, and no kernels are fused.
 type Forward struct {
-	Operations []Operation // in an order in which they can run
+	Operations []Operation // in a valid execution order
 	Logits     int         // the Value of the logits
 }
 
-// Operation is one kernel of it. Dims and Attr have the meaning of package device.
+// Operation is one kernel call. Dims and Attr are defined in package device.
 type Operation struct {
 	Kernel  device.Kernel
 	Dims    []int
 	Attr    float64
-	Layer   string // that it belongs to: "layer1.0.conv1"
+	Layer   string // its layer: "layer1.0.conv1"
 	In, Out []Operand
 }
 
-// Operand is what an operation reads or writes.
+// Operand is an operand of an operation.
 type Operand struct {
-	Value  int          // equal for equal operands, and for no others
-	Space  device.Space // Input, Params, Buffers, or Arena for what is computed
-	Tensor string       // its name, in Params and Buffers
+	Value  int          // equal if and only if the operands are equal
+	Space  device.Space // Input, Params, Buffers, or Arena for computed values
+	Tensor string       // name of the tensor, in Params and Buffers
 	Shape  []int
 }
 
-// Forward describes the network.
+// Forward returns the kernels of a prediction.
 func (n *Network) Forward() (*Forward, error) {
 	g, err := n.Graph(1, Predict, nil)
 	if err != nil {
@@ -51,7 +50,7 @@ func (n *Network) Forward() (*Forward, error) {
 	return f, nil
 }
 
-// leafNames are the names of the tensors by where they lie.
+// leafNames maps the addresses of the tensors to their names.
 func (g *Graph) leafNames() map[device.Ref]string {
 	names := map[device.Ref]string{}
 	for space, layout := range map[device.Space]*Layout{device.Params: &g.builder.layout,

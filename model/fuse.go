@@ -6,9 +6,10 @@ import (
 	"fspda/device"
 )
 
-// fusion is two kernels that one does in a single pass over its output: the first, and a second
-// that reads output 0 of it as input at. The one has the inputs of the first and then the other
-// inputs of the second, and output 0 of the second in place of the first's.
+// fusion replaces two kernels by one that makes a single pass over the output: the first kernel,
+// and a second that reads output 0 of the first as its input number at. The fused kernel has the
+// inputs of the first and then the other inputs of the second, and output 0 of the second instead
+// of that of the first.
 type fusion struct {
 	first, second device.Kernel
 	at            int
@@ -23,11 +24,11 @@ var fusions = []fusion{
 	{device.LinearGradW, device.AddScaled, 0, device.LinearGradWDecay},
 }
 
-// fuseLayers replaces two steps by one wherever a fusion fits and nobody else reads what passes
-// between them. The kernels round as the two they stand for, so no bit changes.
+// fuseLayers replaces two steps by one wherever a fusion applies and the intermediate value has no
+// other reader. A fused kernel rounds like the two that it replaces, so results are bit-identical.
 func (l *lowered) fuseLayers() {
 	uses := l.uses()
-	maker := make([]int, len(l.values)) // the step that makes a value; -1 for a leaf
+	maker := make([]int, len(l.values)) // the step that computes a value; -1 for a leaf
 	for v := range maker {
 		maker[v] = -1
 	}
@@ -50,7 +51,7 @@ func (l *lowered) fuseLayers() {
 	l.remove(gone)
 }
 
-// fits says whether step j is the second of a fusion, and which step is the first.
+// fits reports whether step j is the second of a fusion, and which step is the first.
 func (l *lowered) fits(f fusion, j int, uses, maker []int) (i int, ok bool) {
 	second := l.steps[j]
 	if second.call.Kernel != f.second {
@@ -62,14 +63,14 @@ func (l *lowered) fits(f fusion, j int, uses, maker []int) (i int, ok bool) {
 		return 0, false
 	}
 	for k, v := range second.in {
-		if k != f.at && maker[v] >= i { // not there yet when the first runs
+		if k != f.at && maker[v] >= i { // not computed yet when the first runs
 			return 0, false
 		}
 	}
 	return i, true
 }
 
-// join makes step i do what step j does too.
+// merge makes step i also compute the outputs of step j.
 func (l *lowered) merge(f fusion, i, j int) {
 	first, second := &l.steps[i], l.steps[j]
 	first.call.Kernel, first.call.Attr = f.one, second.call.Attr
@@ -83,8 +84,8 @@ func (l *lowered) merge(f fusion, i, j int) {
 	first.in, first.out = in, append([]int{second.out[0]}, first.out[1:]...)
 }
 
-// bothNames names what does the work of two layers: fc1 and act1 are fc1+act1, fc1 and fc1.weight
-// are fc1.weight.
+// joinNames names a call that serves two layers: fc1 and act1 become fc1+act1, fc1 and fc1.weight
+// become fc1.weight.
 func joinNames(a, b string) string {
 	if a == b || strings.HasPrefix(b, a+".") {
 		return b
@@ -92,7 +93,7 @@ func joinNames(a, b string) string {
 	return a + "+" + b
 }
 
-// remove takes steps out.
+// remove deletes steps.
 func (l *lowered) remove(gone []bool) {
 	kept := l.steps[:0]
 	for i, s := range l.steps {

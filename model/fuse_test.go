@@ -11,8 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Every activation of a network is done with the matrix product before it, and every derivative of
-// one, and nothing is left of the two.
+// Every activation is fused with the preceding matrix product, and so is every derivative of one.
 func TestActivationsAreFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)
@@ -31,7 +30,7 @@ func TestActivationsAreFused(t *testing.T) {
 	}
 }
 
-// A fused call bears the names of both layers.
+// A fused call has the names of both layers.
 func TestFusedNames(t *testing.T) {
 	p := mustPlan(t, mnist(t), 4, Train)
 	names := map[device.Kernel]string{}
@@ -47,7 +46,7 @@ func TestFusedNames(t *testing.T) {
 	}
 }
 
-// sameFused compares the gradients of a fused plan and an unfused one of any loss.
+// sameFused compares the gradients of a fused and an unfused plan of any loss.
 func sameFused(t *testing.T, what string, g *Graph) {
 	t.Helper()
 	plain, err := g.compile(false)
@@ -69,8 +68,8 @@ func sameFused(t *testing.T, what string, g *Graph) {
 	}
 }
 
-// What somebody else reads stays: here the sum before the activation, or the gradient behind it,
-// goes elsewhere too.
+// A value with another reader is not fused: here the sum before the activation, or the gradient
+// after it.
 func TestSharedValuesAreNotFused(t *testing.T) {
 	for what, c := range map[string]struct {
 		loss func(b *builder) *gorgonia.Node

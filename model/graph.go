@@ -10,41 +10,41 @@ import (
 	"fspda/device"
 )
 
-// Graph is a network at one batch size as a Gorgonia graph of kernels: what a plan is compiled
-// from. It belongs to one goroutine at a time.
+// Graph is a network at one batch size as a Gorgonia graph of kernels, the source of a plan. It
+// belongs to one goroutine at a time.
 type Graph struct {
 	name     string
 	kind     Kind
 	batch    int
 	features int
 	results  []result
-	grads    gorgonia.Nodes // by parameter; nil where the graph is not differentiated
+	grads    gorgonia.Nodes // by parameter; nil if the graph is not differentiated
 	updates  []bufferMove
 
-	recompute bool // drop what blocks compute inside, and compute it again in the backward pass
+	recompute bool // drop the intermediate values of blocks and recompute them in the backward pass
 	builder   *builder
 }
 
-// result is element off of a node, by name.
+// result is element off of a node, with a name.
 type result struct {
 	name string
 	node *gorgonia.Node
 	off  int
 }
 
-// Expr is the Gorgonia graph, for people and tools that look at it (it has a ToDot). It must not be
+// Expr returns the Gorgonia graph, for inspection and tools (it has a ToDot). It must not be
 // changed.
 func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
 
-// Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with: the
-// second opinion about a plan, which must give the same bits. Parameters and gradient have length
-// Dim, grad is nil where there is none, and out takes the results in the order of the plan's Code.
-// It is slow and allocates freely.
+// Evaluate runs the graph on a Gorgonia TapeMachine, with the Host that it was built with. It is
+// the reference for a plan, which must give the same bits. params and grad have length Dim, grad is
+// nil if the graph has no gradient, and out takes the results in the order of the plan's Code. It
+// is slow and allocates.
 func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float64) error {
 	return g.EvaluateBuffered(params, grad, nil, 0, batch, out)
 }
 
-// EvaluateBuffered is Evaluate for a graph that reads buffers or, by momentum, moves them.
+// EvaluateBuffered is Evaluate for a graph that reads buffers or updates them by momentum.
 func (g *Graph) EvaluateBuffered(params, grad, buffers []float32, momentum float64, batch device.Batch,
 	out []float64) error {
 	if err := g.checkEvaluate(params, grad, buffers, batch, out); err != nil {
@@ -97,12 +97,12 @@ func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batc
 	case len(buffers) != g.buffered():
 		return fmt.Errorf("buffer vector of length %d, want %d", len(buffers), g.buffered())
 	case len(out) != len(g.results):
-		return fmt.Errorf("room for %d results, want %d", len(out), len(g.results))
+		return fmt.Errorf("out has length %d, want %d", len(out), len(g.results))
 	}
 	return batch.Check(g.batch, g.features)
 }
 
-// buffered is the length of the buffer vector, 0 where the graph has no use for it.
+// buffered returns the length of the buffer vector, or 0 if the graph uses no buffers.
 func (g *Graph) buffered() int {
 	if len(g.builder.bufferOf) == 0 {
 		return 0
@@ -110,14 +110,14 @@ func (g *Graph) buffered() int {
 	return g.builder.buffers.dim
 }
 
-// let gives every leaf its value.
+// let assigns every leaf its value.
 func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Batch) error {
 	labels := make([]float32, len(batch.Y))
 	for i, y := range batch.Y {
 		labels[i] = float32(y)
 	}
 	bind := func(n *gorgonia.Node, values []float32) error {
-		// A copy, because Gorgonia's machine may write over what it is given.
+		// Gorgonia's machine may overwrite its inputs, so it gets a copy.
 		return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
 	}
 	for n, space := range g.builder.data {

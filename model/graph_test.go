@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// onDevice runs a plan on the host device, twice, so that nothing left in its arena can matter.
+// onDevice runs a plan on the host device twice, so that stale contents of the arena would show.
 func onDevice(t *testing.T, c *device.Code, params []float32, b device.Batch) (grad []float32, out []float64) {
 	t.Helper()
 	dev := cpu.New()
@@ -83,7 +83,7 @@ func onHost(t *testing.T, c *device.Code, host Host, params []float32, b device.
 	return grad, out
 }
 
-// compare holds results and gradient against those of Gorgonia's machine.
+// compare compares results and gradient with those of Gorgonia's machine.
 func compare(t *testing.T, what string, g *Graph, params []float32, b device.Batch, grad []float32, out []float64) {
 	t.Helper()
 	wantGrad, wantOut := make([]float32, len(grad)), make([]float64, len(out))
@@ -99,8 +99,8 @@ func compare(t *testing.T, what string, g *Graph, params []float32, b device.Bat
 	}
 }
 
-// The oracle: the calls of a plan and the same graph on Gorgonia's TapeMachine agree in every bit
-// of results and gradient.
+// The calls of a plan and the same graph on Gorgonia's TapeMachine agree in every bit of results
+// and gradient.
 func TestPlanIsTheGraphBitForBit(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, batch := range batches {
@@ -118,7 +118,7 @@ func TestPlanIsTheGraphBitForBit(t *testing.T) {
 	}
 }
 
-// The same for expressions that no network here has: values of several uses, sums of sums,
+// The same for expressions that no network here contains: values of several uses, sums of sums,
 // gradients that meet.
 func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
 	for name, c := range opCases {
@@ -138,8 +138,8 @@ func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
 	}
 }
 
-// A loaded program agrees in every bit with Gorgonia's machine too, though its tensors lie
-// elsewhere.
+// A loaded program agrees in every bit with Gorgonia's machine, although its tensors have other
+// addresses.
 func TestProgramIsTheGraphBitForBit(t *testing.T) {
 	for _, o := range []MLPOptions{
 		{Inputs: 784, Hidden: []int{100}, Classes: 10, WeightDecay: 1e-4},
@@ -184,7 +184,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{params, nil, batch, 1, "gradient vector of length 0, want 79510"},
 		{params, grad, device.Batch{X: batch.X[1:], Y: batch.Y}, 1, "batch has 1567 numbers"},
 		{params, grad, device.Batch{X: batch.X, Y: batch.Y[1:]}, 1, "batch of 1 examples"},
-		{params, grad, batch, 2, "room for 2 results, want 1"},
+		{params, grad, batch, 2, "out has length 2, want 1"},
 		{params, grad, batch, 1, "built without a Host"},
 	} {
 		err := g.Evaluate(c.params, c.grad, c.batch, make([]float64, c.results))
@@ -194,7 +194,7 @@ func TestEvaluateErrors(t *testing.T) {
 	}
 }
 
-// A bad label is an error of the kernel, with everything that is known on the way.
+// A bad label is an error of the kernel, with the full context.
 func TestEvaluatePassesErrorsOn(t *testing.T) {
 	net := nets(t)[0]
 	g, err := net.Graph(1, Train, cpu.Call)

@@ -7,31 +7,31 @@ import (
 	"fspda/internal/rng"
 )
 
-// start is how a tensor is filled at first.
+// start describes the initial values of a tensor.
 type start struct {
 	rule  rule
 	scale float64
 }
 
-// rule is a distribution.
+// rule is a distribution of initial values.
 type rule uint8
 
 const (
-	uniform  rule = iota // in ±1/√fan-in
-	normal               // of mean 0 and deviation scale
-	constant             // scale
+	uniform  rule = iota // uniform in ±1/√fan-in
+	normal               // normal with mean 0 and standard deviation scale
+	constant             // the constant scale
 )
 
-// fanOutScale is the deviation of a filter that keeps the size of gradients: variance
-// 2/(side²·outputs).
+// fanOutScale returns the standard deviation of He initialization by fan-out, which preserves the
+// variance of gradients: variance 2/(side²·outputs).
 func fanOutScale(fanOut int) float64 { return math.Sqrt(2 / float64(fanOut)) }
 
-// Init returns a fresh parameter vector, of length Dim. A dense layer's weights and biases are
-// uniform in ±1/√fan-in; in a residual network a filter is normal with variance 2/(side²·outputs),
-// the last layer's weight normal with deviation 0.01, and batch norm has scale 1 and shift 0.
-// Uniform numbers come one after the other, in flat order, from the stream "init" of the run seed,
-// and those of a normal tensor from that stream keyed by the tensor's place, so every agent that
-// knows the seed starts at the same point.
+// Init returns a new parameter vector of length Dim. Weights and biases of a dense layer are
+// uniform in ±1/√fan-in. In a residual network a filter is normal with variance 2/(side²·outputs),
+// the last layer's weight normal with standard deviation 0.01, and batch norm has scale 1 and shift
+// 0. Uniform numbers are drawn in flat order from the stream "init" of the run seed, those of a
+// normal tensor from that stream keyed by the tensor's index. So every agent that knows the seed
+// starts at the same point.
 func (n *Network) Init(seed uint64) []float32 {
 	x := make([]float32, n.Dim())
 	stream := rng.New(seed, "init")
@@ -54,7 +54,7 @@ func (n *Network) Init(seed uint64) []float32 {
 	return x
 }
 
-// InitBuffers returns the buffers of a fresh network: running means 0, running variances 1.
+// InitBuffers returns initial buffers: running means 0, running variances 1.
 func (n *Network) InitBuffers() []float32 {
 	x := make([]float32, n.buffers.dim)
 	for _, t := range n.buffers.tensors {
@@ -65,7 +65,8 @@ func (n *Network) InitBuffers() []float32 {
 
 func fillUniform(x []float32, s *rng.Stream, bound float32) {
 	for i := range x {
-		x[i] = (2*s.Float32() - 1) * bound // 2u-1 is exact, so this rounds once on every machine
+		// 2u-1 is exact, so only the product is rounded, on every machine
+		x[i] = (2*s.Float32() - 1) * bound
 	}
 }
 

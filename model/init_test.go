@@ -17,8 +17,8 @@ func mnist(t testing.TB) *Network {
 	return net
 }
 
-// Each tensor is uniform in ±1/√fan-in: inside, near both ends, and with the mean and variance of
-// that, within five standard errors.
+// Each tensor is uniform in ±1/√fan-in: within the range, close to both ends, and with the right
+// mean and variance within five standard errors.
 func TestInitIsUniformByFanIn(t *testing.T) {
 	net := mnist(t)
 	x := net.Init(3)

@@ -6,10 +6,10 @@ import (
 	"fspda/device"
 )
 
-// normEpsilon is added to every variance, as PyTorch does.
+// normEpsilon is added to every variance, as in PyTorch.
 const normEpsilon = 1e-5
 
-// convLayer is a convolution without bias: its filter has the parameter name.weight. The padding is
+// convLayer is a convolution without bias: its filter is the parameter name.weight. The padding is
 // half the filter's side.
 type convLayer struct {
 	name         string
@@ -17,7 +17,7 @@ type convLayer struct {
 	side, stride int
 }
 
-// newConv adds the filter, outputs × side × side × inputs, which starts normal with variance
+// newConv adds the filter, outputs × side × side × inputs, initialized normally with variance
 // 2/(side²·outputs).
 func (b *builder) newConv(name string, inputs, outputs, side, stride int) convLayer {
 	b.layer = name
@@ -33,15 +33,15 @@ func (b *builder) conv(l convLayer, x *gorgonia.Node) *gorgonia.Node {
 	return b.applyWindow(device.Conv, geometry{stride: l.stride, pad: l.side / 2}, x, l.weight)
 }
 
-// normLayer is a batch normalisation: parameters name.weight and name.bias, buffers
+// normLayer is a batch normalization: parameters name.weight and name.bias, buffers
 // name.running_mean and name.running_var.
 type normLayer struct {
 	name           string
 	gamma, beta    *gorgonia.Node
-	mean, variance *gorgonia.Node // nil where the graph has no use for buffers
+	mean, variance *gorgonia.Node // nil if the graph uses no buffers
 }
 
-// newNorm adds the tensors of a batch normalisation: scale 1 and shift 0, running mean 0 and
+// newNorm adds the tensors of a batch normalization: scale 1 and shift 0, running mean 0 and
 // variance 1.
 func (b *builder) newNorm(name string, channels int) normLayer {
 	b.layer = name
@@ -53,17 +53,18 @@ func (b *builder) newNorm(name string, channels int) normLayer {
 		b.buffer(name+".running_var", 1, channels)}
 }
 
-// follows is what is done to the output of a batch normalisation in the same pass: its kernel by
-// the statistics of the batch, and by given ones.
+// fusedAfter is an operation fused into a batch normalization: the kernel with batch statistics,
+// and the one with given statistics.
 type fusedAfter struct{ batch, given device.Kernel }
 
 var (
 	thenNothing = fusedAfter{device.BatchNorm, device.Normalize}
 	thenReLU    = fusedAfter{device.BatchNormReLU, device.NormalizeReLU}
-	thenAddReLU = fusedAfter{device.BatchNormAddReLU, device.NormalizeAddReLU} // adds z first
+	// with a residual input z
+	thenAddReLU = fusedAfter{device.BatchNormAddReLU, device.NormalizeAddReLU}
 )
 
-// normalize applies a batch normalisation and what follows it.
+// normalize applies a batch normalization and its fused operation.
 func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
 	b.layer = l.name
 	if b.norm == fromBuffers {
@@ -72,7 +73,7 @@ func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*g
 	y := b.apply(f.batch, normEpsilon, append([]*gorgonia.Node{x, l.gamma, l.beta}, z...)...)
 	if b.norm == moveBuffers {
 		b.move(l.mean, b.project(y, 1), 1)
-		// One row has no variance that says anything about others.
+		// The variance of a single row is no estimate.
 		if rows := size(x.Shape()) / l.gamma.Shape()[0]; rows > 1 {
 			b.move(l.variance, b.project(y, 2), float64(rows)/float64(rows-1))
 		}
@@ -80,20 +81,20 @@ func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*g
 	return y
 }
 
-// maxPool applies a pooling of side×side windows.
+// maxPool applies max-pooling with side×side windows.
 func (b *builder) maxPool(name string, x *gorgonia.Node, side, stride int) *gorgonia.Node {
 	b.layer = name
 	return b.applyWindow(device.MaxPool, geometry{r: side, s: side, stride: stride, pad: side / 2}, x)
 }
 
-// avgPool takes the mean over all pixels of an image: n×h×w×c to n×c.
+// avgPool averages over all pixels of an image: n×h×w×c to n×c.
 func (b *builder) avgPool(name string, x *gorgonia.Node) *gorgonia.Node {
 	b.layer = name
 	return b.applyWindow(device.AvgPool, geometry{}, x)
 }
 
-// head adds the dense layer at the end of a convolutional network: weights start normal with
-// deviation 0.01, biases at 0.
+// head adds the dense layer at the end of a convolutional network: weights normal with standard
+// deviation 0.01, biases 0.
 func (b *builder) head(name string, x *gorgonia.Node, classes int) *gorgonia.Node {
 	b.layer = name
 	inputs := x.Shape()[1]

@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// Tensor is one named parameter tensor inside the flat parameter vector.
+// Tensor is one named tensor inside a flat vector.
 type Tensor struct {
 	Name string // unique in its network: "fc1.weight"
 	// row-major; a weight is outputs × inputs, a filter outputs × height × width × inputs
 	Shape  []int
-	Axes   Axes // in which order Shape has its axes, where other programs have another
-	Offset int  // of its first number in the flat vector
+	Axes   Axes // the order of the axes, if PyTorch orders them differently
+	Offset int  // index of its first element in the flat vector
 	Size   int  // the product of Shape
-	Decay  bool // whether weight decay applies to it
-	FanIn  int  // inputs of one output: what initialisation scales with
+	Decay  bool // subject to weight decay
+	FanIn  int  // number of inputs per output, for initialization
 
-	start start // how Init fills it
+	start start // initial values
 }
 
-// Axes says what the axes of a tensor are. It is empty where nobody orders them otherwise.
+// Axes names the order of the axes of a tensor. It is empty if PyTorch uses the same order.
 type Axes string
 
-// OHWI is the order of a filter: outputs, height, width, inputs. PyTorch and its files have OIHW.
+// OHWI is the order of a filter: outputs, height, width, inputs. PyTorch and its files use OIHW.
 const OHWI Axes = "OHWI"
 
-// Layout says where each tensor of a network lies in its flat vector: parameters in one, buffers in
-// another. Tensors follow each other without padding, in the order in which the network creates
-// them, so that the length of the vector is the number of parameters and a saved vector can be read
-// by other programs. A Layout is immutable.
+// Layout maps the tensors of a network to a flat vector: one layout for parameters, another for
+// buffers. Tensors follow each other without padding, in the order in which the network creates
+// them, so the length of the vector is the number of parameters, and other programs can read a
+// saved vector. A Layout is immutable.
 type Layout struct {
 	tensors []Tensor
 	dim     int
 }
 
-// Dim is the number of numbers: the length of the flat vector.
+// Dim is the length of the flat vector.
 func (l *Layout) Dim() int { return l.dim }
 
-// Tensors returns the tensors in flat order. The slice is the caller's.
+// Tensors returns a copy of the list of tensors, in flat order.
 func (l *Layout) Tensors() []Tensor {
 	tensors := slices.Clone(l.tensors)
 	for i := range tensors {
@@ -55,7 +55,7 @@ func (l *Layout) sizes() []int {
 	return sizes
 }
 
-// Tensor returns the tensor of that name, and whether there is one.
+// Tensor returns the tensor of that name, and whether it exists.
 func (l *Layout) Tensor(name string) (Tensor, bool) {
 	for _, t := range l.tensors {
 		if t.Name == name {
@@ -66,15 +66,15 @@ func (l *Layout) Tensor(name string) (Tensor, bool) {
 	return Tensor{}, false
 }
 
-// View returns the part of a flat vector that holds the tensor of that name; it shares memory with
-// flat. It panics if flat has not length Dim or there is no such tensor.
+// View returns the part of a flat vector that holds the named tensor; it shares memory with flat.
+// It panics if flat does not have length Dim or the tensor does not exist.
 func (l *Layout) View(flat []float32, name string) []float32 {
 	if len(flat) != l.dim {
 		panic(fmt.Sprintf("model: View of a vector of length %d, want %d", len(flat), l.dim))
 	}
 	t, ok := l.Tensor(name)
 	if !ok {
-		panic(fmt.Sprintf("model: View of tensor %q, which the network does not have", name))
+		panic(fmt.Sprintf("model: View: the network has no tensor %q", name))
 	}
 	return flat[t.Offset : t.Offset+t.Size : t.Offset+t.Size]
 }

@@ -5,25 +5,25 @@ import (
 	"math"
 )
 
-// LossOptions say what is minimised beside the cross entropy.
+// LossOptions describes the loss besides the cross entropy.
 type LossOptions struct {
-	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over the decayed tensors
-	Decay       Decay   // which tensors decay; DecayAll also where empty
-	// share of the target that is spread over all classes, at least 0 and below 1
+	WeightDecay float64 // adds WeightDecay/2·Σw² over the decayed tensors
+	Decay       Decay   // which tensors decay; empty is DecayAll
+	// fraction of the target distributed over all classes, in [0, 1)
 	LabelSmoothing float64
 }
 
-// Decay says to which tensors weight decay applies.
+// Decay selects the tensors with weight decay.
 type Decay string
 
-// The choices of Decay.
+// The values of Decay.
 const (
 	DecayAll Decay = "all" // every tensor
-	// all but biases and what belongs to batch norm: matrices and filters
+	// all but biases and batch norm: matrices and filters
 	DecayWeights Decay = "weights"
 )
 
-// decays says whether weight decay applies to a tensor of that shape.
+// decays reports whether weight decay applies to a tensor of that shape.
 func (d Decay) decays(shape []int) bool { return d != DecayWeights || len(shape) > 1 }
 
 func (o LossOptions) validate() error {

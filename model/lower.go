@@ -15,43 +15,43 @@ import (
 type value struct {
 	shape tensor.Shape
 	leaf  bool
-	ref   device.Ref // where it lives: known at once for a leaf, planned for all others
+	ref   device.Ref // its address: known for a leaf, assigned by the plan for all others
 }
 
 // step is a kernel call on values, given by their index.
 type step struct {
-	call    device.Call // its In and Out are empty until the plan places the values
+	call    device.Call // In and Out are empty until addresses are assigned
 	in, out []int
 
-	block    int  // the block of the forward pass that it belongs to; 0 is none
+	block    int  // its block in the forward pass, also in the backward pass; 0: none
 	backward bool // belongs to the backward pass
 }
 
-// lowered is a graph as a list of steps in an order in which they can run.
+// lowered is a graph as a list of steps in a valid execution order.
 type lowered struct {
 	values  []value
 	steps   []step
 	results []int // the value of each result of the graph
-	grads   []int // the value that is each parameter's gradient
+	grads   []int // the value of each parameter's gradient
 	updates []fixedValue
 }
 
-// homed is a value that must be computed in a certain place: a buffer's new value, where the old
-// one is.
+// fixedValue is a value with a prescribed address: the new value of a buffer overwrites the old
+// one.
 type fixedValue struct {
 	value int
 	ref   device.Ref
 }
 
-// lowering is the work in progress.
+// lowering is the state of the conversion.
 type lowering struct {
 	lowered
 	graph *Graph
-	of    map[*gorgonia.Node]int // the value of a node; output k of a kernel follows k places later
+	of    map[*gorgonia.Node]int // the value of a node; output k of a kernel is k values later
 }
 
-// lower turns the nodes that results and gradients depend on into steps. The order is that of
-// Gorgonia's node numbers, which grow from inputs to outputs.
+// lower converts the nodes that results and gradients depend on to steps, in the order of
+// Gorgonia's node numbers, which increase from inputs to outputs.
 func lower(g *Graph) (*lowered, error) {
 	l := &lowering{graph: g, of: map[*gorgonia.Node]int{}}
 	needed := l.needed()
@@ -101,7 +101,7 @@ func (l *lowering) needed() map[*gorgonia.Node]bool {
 	return marked
 }
 
-// add appends the value and, unless the node is a leaf or a projection, the step of a node.
+// add appends the value of a node and, unless the node is a leaf or a projection, its step.
 func (l *lowering) add(n *gorgonia.Node) error {
 	in := children(l.graph.builder.graph, n)
 	switch o := n.Op().(type) {
@@ -115,7 +115,7 @@ func (l *lowering) add(n *gorgonia.Node) error {
 		l.of[n] = l.of[in[0]] + o.k
 	default:
 		if !isSum(o) || len(in) != 2 {
-			return fmt.Errorf("gorgonia put in the operation %v, which no kernel implements", o)
+			return fmt.Errorf("gorgonia added the operation %v, which no kernel implements", o)
 		}
 		call := device.Call{Kernel: device.Add, Dims: []int{size(n.Shape())}, Name: l.layerOf(in)}
 		l.step(n, call, in, []tensor.Shape{in[0].Shape()})
@@ -124,11 +124,11 @@ func (l *lowering) add(n *gorgonia.Node) error {
 	return nil
 }
 
-// isSum recognises the addition by which Gorgonia sums the gradients of a node that is used several
-// times. Its type is not exported and it is the only operation that differentiation adds by itself.
+// isSum recognizes the addition by which Gorgonia sums the gradients of a node with several uses.
+// Its type is not exported, and it is the only operation that differentiation itself adds.
 func isSum(o gorgonia.Op) bool { return strings.HasPrefix(o.String(), "+ ") }
 
-// layerOf names the layer of a sum: the last one that added to it.
+// layerOf names the layer of a sum: the last summand's.
 func (l *lowering) layerOf(nodes gorgonia.Nodes) string {
 	for _, n := range slices.Backward(nodes) {
 		for _, s := range l.steps {
@@ -144,7 +144,7 @@ func (l *lowering) leaf(n *gorgonia.Node) error {
 	b := l.graph.builder
 	v := value{shape: n.Shape(), leaf: true, ref: device.Ref{Len: size(n.Shape())}}
 	if c, ok := b.constants[n]; ok {
-		return fmt.Errorf("a kernel of the backward pass reads the constant %v, which plans do not hold: "+
+		return fmt.Errorf("a kernel of the backward pass reads the constant %v, which plans cannot hold: "+
 			"let the loss end in %s or %s", c, device.SoftmaxCrossEntropy, device.HalfSquare)
 	}
 	if space, ok := b.data[n]; ok {
@@ -174,7 +174,7 @@ func (l *lowering) step(n *gorgonia.Node, call device.Call, in gorgonia.Nodes, o
 	l.steps = append(l.steps, s)
 }
 
-// uses counts how often each value is read: by steps, as a result, as a gradient.
+// uses counts the reads of each value: by steps, as a result, as a gradient.
 func (l *lowered) uses() []int {
 	n := make([]int, len(l.values))
 	for _, s := range l.steps {
@@ -194,12 +194,12 @@ func (l *lowered) uses() []int {
 	return n
 }
 
-// fuse replaces y = a + c·b in two steps by the one kernel that does both, wherever nobody else
-// reads c·b. The kernel rounds the product first, so no bit changes. It is how weight decay enters
-// a gradient without a pass and a buffer of its own.
+// fuse replaces the two steps of y = a + c·b by one kernel, if c·b has no other reader. The kernel
+// rounds the product first, so results are bit-identical. Weight decay thus needs no extra pass and
+// buffer.
 func (l *lowered) fuse() {
 	uses := l.uses()
-	scaledBy := map[int]int{} // the value of a Scale, to its step
+	scaledBy := map[int]int{} // maps the value of a Scale to its step
 	fused := make([]bool, len(l.steps))
 	for i, s := range l.steps {
 		if s.call.Kernel == device.Scale && uses[s.out[0]] == 1 {

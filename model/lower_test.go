@@ -11,8 +11,8 @@ import (
 	"fspda/device"
 )
 
-// Weight decay costs no buffer and no pass of its own: each decayed tensor has one call that adds
-// it and no Scale or Add.
+// Weight decay costs no buffer and no extra pass: each decayed tensor has one call that adds it and
+// no Scale or Add.
 func TestWeightDecayIsFused(t *testing.T) {
 	for _, net := range nets(t) {
 		p := mustPlan(t, net, 4, Train)
@@ -61,7 +61,7 @@ func TestFusedIsUnfused(t *testing.T) {
 	}
 }
 
-// A product that somebody else reads too stays as it is.
+// A product with another reader is not fused.
 func TestSharedProductIsNotFused(t *testing.T) {
 	g, err := testGraph(3, 1, cpu.Call, func(b *builder) *gorgonia.Node {
 		x := b.param("x", 1, 7)
@@ -81,7 +81,7 @@ func TestSharedProductIsNotFused(t *testing.T) {
 	checkGradient(t, p.Code(), random(7, 17), nil, nil)
 }
 
-// A product may stand on either side of the sum.
+// The product may be either operand of the sum.
 func TestProductOnTheLeftIsFused(t *testing.T) {
 	g, err := testGraph(3, 1, cpu.Call, func(b *builder) *gorgonia.Node {
 		x, y := b.param("x", 1, 7), b.param("y", 1, 7)
@@ -100,7 +100,7 @@ func TestProductOnTheLeftIsFused(t *testing.T) {
 	checkGradient(t, p.Code(), random(14, 18), nil, nil)
 }
 
-// What no result needs is not computed.
+// Nodes that no result needs are not computed.
 func TestUnreachableNodesAreDropped(t *testing.T) {
 	g, err := testGraph(3, 1, nil, func(b *builder) *gorgonia.Node {
 		loss := crossEntropy(b)

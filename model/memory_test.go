@@ -6,9 +6,8 @@ import (
 	"fspda/device"
 )
 
-// liveBound is the least arena that any placement needs: the largest sum of all values of the arena
-// that are live at one step, each from the step that makes it to the last that reads it, one for
-// each place.
+// liveBound returns a lower bound of the arena: the largest sum of values that are live at one
+// step, each from the step that computes it to its last read, counting shared memory once.
 func liveBound(p *Plan) int {
 	l := p.lowered
 	type span struct{ first, last, size int }
@@ -24,7 +23,7 @@ func liveBound(p *Plan) int {
 			spans[v].last = i
 		}
 	}
-	// a sum takes over the place of a summand: for that step they are one
+	// a sum overwrites a summand: in that step they count as one
 	for _, s := range l.steps {
 		for _, v := range s.in {
 			if in, out := spans[v], spans[s.out[0]]; in != nil && out != nil && v != s.out[0] &&
@@ -46,7 +45,7 @@ func liveBound(p *Plan) int {
 	return most
 }
 
-// ResNet-50 at 224 pixels and batch 32 fits into what is live at once, and a third of that with
+// ResNet-50 at 224 pixels and batch 32 needs no more than its live set, and a third of it with
 // recomputation.
 func TestResNet50FitsTheLiveSet(t *testing.T) {
 	var arena [2]int

@@ -9,10 +9,10 @@ import (
 	"fspda/device"
 )
 
-// maxWidth is the widest layer: class indices travel as float32, which is exact below it.
+// maxWidth is the widest layer: class indices are passed as float32, which is exact below it.
 const maxWidth = 1 << 24
 
-// activations are the hidden activations by name.
+// activations maps names to the hidden activations.
 var activations = map[string]device.Kernel{
 	"sigmoid": device.Sigmoid,
 	"relu":    device.ReLU,
@@ -23,8 +23,8 @@ type MLPOptions struct {
 	Inputs      int     // numbers per example
 	Classes     int     // at least 2
 	Hidden      []int   // widths of the hidden layers; none makes the network linear
-	Activation  string  // after each hidden layer: "sigmoid", also where empty, or "relu"
-	WeightDecay float64 // the loss holds WeightDecay/2·Σw² over all weights and biases
+	Activation  string  // after each hidden layer: "sigmoid", the default, or "relu"
+	WeightDecay float64 // adds WeightDecay/2·Σw² over all weights and biases to the loss
 
 	Decay          Decay   // see LossOptions
 	LabelSmoothing float64 // see LossOptions
@@ -32,7 +32,7 @@ type MLPOptions struct {
 
 func (o MLPOptions) loss() LossOptions { return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing} }
 
-// MLP returns the network of dense layers fc1, fc2, ... with the activation between them and none
+// MLP returns a network of dense layers fc1, fc2, ... with the activation between them and none
 // after the last. The flat order of its parameters is fc1.weight (row-major, outputs × inputs),
 // fc1.bias, fc2.weight, and so on. The network of the paper's MNIST experiments is 784-100-10 with
 // sigmoid: 79,510 parameters.
@@ -43,7 +43,7 @@ func MLP(o MLPOptions) (*Network, error) {
 	if o.Activation == "" {
 		o.Activation = "sigmoid"
 	}
-	o.Hidden = append([]int(nil), o.Hidden...) // the network outlives the caller's slice
+	o.Hidden = append([]int(nil), o.Hidden...) // the network must not share the caller's slice
 	return newNetwork(Network{name: o.name(), inputs: o.Inputs, classes: o.Classes, loss: o.loss(), forward: o.forward})
 }
 

@@ -56,8 +56,8 @@ func TestMLPKeepsNothingOfTheCaller(t *testing.T) {
 	}
 }
 
-// twin is the same network as plain loops in float64, written from the formulas: logits layer by
-// layer, softmax, the chain rule.
+// reference is the same network as plain loops in float64, written from the formulas: logits layer
+// by layer, softmax, the chain rule.
 type reference struct {
 	widths []int // from inputs to classes
 	relu   bool
@@ -123,7 +123,7 @@ func (w reference) activate(v float64) float64 {
 	return 1 / (1 + math.Exp(-v))
 }
 
-// slope is the derivative of the activation where its value is y.
+// slope returns the derivative of the activation at output y.
 func (w reference) slope(y float64) float64 {
 	switch {
 	case !w.relu:
@@ -157,9 +157,9 @@ func twinOf(n *Network) reference {
 	return w
 }
 
-// The plan, in float64, computes what the plain loops compute: loss, gradient and scores, up to the
-// order of sums.
-func TestPlanIsItsPlainTwin(t *testing.T) {
+// The plan, in float64, computes the loss, gradient and scores of the plain loops, up to the order
+// of sums.
+func TestPlanIsItsReference(t *testing.T) {
 	const tolerance = 1e-12
 	for _, net := range nets(t) {
 		for _, batch := range batches {
@@ -179,7 +179,7 @@ func TestPlanIsItsPlainTwin(t *testing.T) {
 			if !(math.Abs(scores[0]-ce) <= tolerance*ce) {
 				t.Errorf("%s: sum of cross entropies %v, want %v", label(net, batch), scores[0], ce)
 			}
-			// of 3 classes all are among the best 5
+			// all of 3 classes are among the top 5
 			if scores[1] > scores[2] || scores[2] != float64(batch) {
 				t.Errorf("%s: %v hits, %v among 5 of 3 classes", label(net, batch), scores[1], scores[2])
 			}
@@ -187,7 +187,7 @@ func TestPlanIsItsPlainTwin(t *testing.T) {
 	}
 }
 
-// The gradient of every network is held against finite differences of its own loss.
+// The gradient of every network agrees with finite differences of its own loss.
 func TestGradientByFiniteDifferences(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, batch := range batches {

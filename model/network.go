@@ -9,19 +9,19 @@ import (
 	"fspda/device"
 )
 
-// Kind says what a graph or a plan computes.
+// Kind selects the computation of a graph or a plan.
 type Kind uint8
 
 const (
 	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay
-	// term, and the gradient of that.
+	// term, and its gradient.
 	Train Kind = iota
 	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight
 	// decay), "hits" and "hits5". Batch norm takes the statistics of the batch.
 	Score
-	// Step is Train, and moves the buffers by the statistics of the batch.
+	// Step is Train and updates the buffers with the statistics of the batch.
 	Step
-	// Observe only moves the buffers by the statistics of the batch.
+	// Observe only updates the buffers with the statistics of the batch.
 	Observe
 	// ScoreWith is Score with the buffers as statistics.
 	ScoreWith
@@ -39,7 +39,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// norm is where batch norm takes its statistics from.
+// norm returns the source of the statistics of batch norm.
 func (k Kind) norm() normMode {
 	switch k {
 	case Step, Observe:
@@ -55,18 +55,17 @@ func (k Kind) norm() normMode {
 type Network struct {
 	name    string
 	inputs  int
-	image   []int // height, width and channels; nil where an example is a row of numbers
+	image   []int // height, width and channels; nil if examples are not images
 	classes int
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	// recompute says whether plans drop what blocks compute inside, and compute it again in the
-	// backward pass.
+	// recompute drops the intermediate values of blocks and recomputes them in the backward pass.
 	recompute bool
 	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
 }
 
-// newNetwork completes a network by building it once, which checks it and lays out its parameters.
+// newNetwork builds a network once, which checks it and determines its layouts.
 func newNetwork(n Network) (*Network, error) {
 	b, err := n.build(1, Score, nil)
 	if err != nil {
@@ -79,29 +78,28 @@ func newNetwork(n Network) (*Network, error) {
 // Name describes the network: "mlp 784-100-10 sigmoid".
 func (n *Network) Name() string { return n.name }
 
-// Inputs is the number of numbers per example.
+// Inputs is the number of features per example.
 func (n *Network) Inputs() int { return n.inputs }
 
-// Image is the shape of an example that is an image, height, width and channels; nil where it is a
-// row of numbers. The slice is the caller's.
+// Image returns the height, width and channels of an example, or nil if examples are not images.
 func (n *Network) Image() []int { return slices.Clone(n.image) }
 
 // Classes is the number of classes.
 func (n *Network) Classes() int { return n.classes }
 
-// Layout says where each parameter lies in the flat vector.
+// Layout describes the flat parameter vector.
 func (n *Network) Layout() *Layout { return n.layout }
 
-// Buffers says where each buffer lies in the flat buffer vector: for each batch norm its
-// running_mean, then its running_var.
+// Buffers describes the flat buffer vector: for each batch norm its running_mean, then its
+// running_var.
 func (n *Network) Buffers() *Layout { return n.buffers }
 
 // Dim is the number of parameters, the d of the paper.
 func (n *Network) Dim() int { return n.layout.dim }
 
-// Plan compiles the network for batches of exactly that many examples. Another size is another plan
-// over the same parameter vector; making one takes a millisecond or so. Several goroutines may make
-// plans at the same time.
+// Plan compiles the network for batches of exactly that many examples. Plans of different batch
+// sizes share the layout of the parameter vector. Compiling takes about a millisecond. It is safe
+// for concurrent use.
 func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 	g, err := n.Graph(batch, kind, nil)
 	if err != nil {
@@ -110,9 +108,9 @@ func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 	return g.Compile()
 }
 
-// Graph describes the network for batches of exactly that many examples as a Gorgonia graph,
-// differentiated where kind is Train or Step. With a host the graph can also be evaluated by
-// Gorgonia itself; Compile needs none.
+// Graph returns the network for batches of exactly that many examples as a Gorgonia graph,
+// differentiated if kind is Train or Step. With a host, Gorgonia itself can evaluate the graph;
+// Compile does not need one.
 func (n *Network) Graph(batch int, kind Kind, host Host) (*Graph, error) {
 	return n.build(batch, kind, host)
 }
@@ -157,7 +155,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	return g, nil
 }
 
-// example is the shape of one.
+// example returns the shape of an example.
 func (n *Network) example() []int {
 	if n.image != nil {
 		return n.image

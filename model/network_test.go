@@ -35,7 +35,7 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// Goroutines may plan at the same time, and get what one alone gets: run with -race.
+// Concurrent calls of Plan return the same plans as serial calls: run with -race.
 func TestPlansAreMadeConcurrently(t *testing.T) {
 	net := mnist(t)
 	want := map[Kind]string{Train: mustPlan(t, net, 32, Train).String(), Score: mustPlan(t, net, 32, Score).String()}

@@ -10,11 +10,11 @@ import (
 	"fspda/device"
 )
 
-// Batch normalisation works on rows of channels, the last axis of whatever it is given: input 0 and
-// each whole input beside it have that shape, the others are one number per channel.
+// Batch normalization works on rows of channels, the last axis of its input. Input 0 and the other
+// whole inputs have that shape; all others have one number per channel.
 
-// channelShapes is the shape rule of a kernel whose inputs are, by letter, whole tensors (m) or
-// channels (c); out says the same of its outputs.
+// channelShapes returns the shape rule of a kernel whose inputs are, by letter, whole tensors (m)
+// or channels (c); out describes the outputs likewise.
 func channelShapes(in, out string) func([]tensor.Shape) ([]tensor.Shape, error) {
 	return func(got []tensor.Shape) ([]tensor.Shape, error) {
 		x := got[0]
@@ -25,7 +25,7 @@ func channelShapes(in, out string) func([]tensor.Shape) ([]tensor.Shape, error) 
 		shape := map[rune]tensor.Shape{'m': x, 'c': channels}
 		for i, kind := range in {
 			if !slices.Equal(got[i], shape[kind]) {
-				return nil, fmt.Errorf("input %d has shape %v beside x of %v: want %v", i, got[i], x, shape[kind])
+				return nil, fmt.Errorf("input %d has shape %v with x of %v: want %v", i, got[i], x, shape[kind])
 			}
 		}
 		var shapes []tensor.Shape
@@ -36,13 +36,13 @@ func channelShapes(in, out string) func([]tensor.Shape) ([]tensor.Shape, error) 
 	}
 }
 
-// rowsChannels are the Dims of a kernel over rows of channels.
+// rowsChannels returns the Dims of a kernel over rows of channels.
 func rowsChannels(in []tensor.Shape) []int {
 	c := in[0][in[0].Dims()-1]
 	return []int{size(in[0]) / c, c}
 }
 
-// batchNormDerivative has the statistics of the forward pass, its outputs 1 and 2.
+// batchNormDerivative uses the statistics of the forward pass, its outputs 1 and 2.
 func batchNormDerivative(d derivation, grads gorgonia.Nodes) {
 	x, gamma, mean, variance := d.in[0], d.in[1], d.b.project(d.out, 1), d.b.project(d.out, 2)
 	grads[0] = d.b.apply(device.BatchNormGrad, d.op.attr, x, d.grad, gamma, mean, variance)

@@ -14,21 +14,21 @@ import (
 )
 
 // Host runs one kernel call on host memory: in[i] and out[i] hold the operands c.In[i] and
-// c.Out[i], whose Refs are not looked at. fspda/cpu has one. A Host must write every element of out
-// and must keep none of the slices.
+// c.Out[i], whose Refs are ignored. fspda/cpu provides one. A Host must write every element of out
+// and must not retain the slices.
 type Host func(c *device.Call, in, out [][]float32) error
 
-// op is one kernel call as a node's operation in a Gorgonia graph. All kernels share this one type;
-// what sets them apart stands in their definition. The node's value is the kernel's output 0; a
-// projection stands for each other output that is used.
+// op is one kernel call as an operation of a Gorgonia graph. All kernels share this type and differ
+// in their definition. The node's value is the kernel's output 0; a projection represents each
+// other output that is used.
 type op struct {
 	def      *definition
-	geometry geometry // of a kernel that looks at images
+	geometry geometry // of window kernels
 	attr     float64
 	serial   uint32 // unique in its graph: see Hashcode
 	layer    string
-	block    int  // of the forward pass; 0 is none
-	backward bool // made by differentiation
+	block    int  // block of the forward pass; 0: none
+	backward bool // created by differentiation
 	in       []tensor.Shape
 	out      []tensor.Shape
 	wanted   []bool // the inputs to differentiate by: differentiable, and dependent on a parameter
@@ -44,8 +44,8 @@ var (
 // Arity is the number of inputs.
 func (o *op) Arity() int { return len(o.in) }
 
-// Type is the function type of the operation. It is made anew by each call, because Gorgonia's type
-// inference gives it back to a pool. Shapes are known, so it holds no type variable.
+// Type returns the function type of the operation. It creates a new one each time, because
+// Gorgonia's type inference returns it to a pool. Shapes are known, so it has no type variable.
 func (o *op) Type() hm.Type {
 	types := make([]hm.Type, 0, len(o.in)+1)
 	for _, s := range o.in {
@@ -59,7 +59,7 @@ func tensorType(s tensor.Shape) hm.Type {
 }
 
 // InferShape checks the shapes of the inputs and returns the shape of output 0. Gorgonia's types
-// ignore rank and size, so this is where a network that does not fit together is found.
+// ignore rank and size, so shape errors are found here.
 func (o *op) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	in, err := gorgonia.DimSizersToShapes(ds)
 	if err != nil {
@@ -96,7 +96,7 @@ func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	return denseOf(o.values[0], o.out[0]), nil
 }
 
-// call is the kernel call with operands that have lengths but no place yet.
+// call returns the kernel call, whose operands have lengths but no addresses yet.
 func (o *op) call() device.Call {
 	c := device.Call{Kernel: o.def.kernel, Dims: o.def.dims(o.in), Attr: o.attr, Name: o.layer}
 	for _, s := range o.in {
@@ -108,33 +108,32 @@ func (o *op) call() device.Call {
 	return c
 }
 
-// ReturnsPtr is true: Do returns memory of its own.
+// ReturnsPtr is true: Do returns new memory.
 func (o *op) ReturnsPtr() bool { return true }
 
 // CallsExtern is false: no cgo behind Do.
 func (o *op) CallsExtern() bool { return false }
 
-// OverwritesInput is -1: Do leaves its inputs as they are.
+// OverwritesInput is -1: Do does not change its inputs.
 func (o *op) OverwritesInput() int { return -1 }
 
 // WriteHash writes the serial, for the reason given at Hashcode.
 func (o *op) WriteHash(h hash.Hash) { writeSerial(h, o.serial) }
 
-// Hashcode is the serial of the operation. Gorgonia merges nodes whose operations have equal
-// hashes, even where the attribute or an input differs by a hash collision; a serial keeps every
-// node its own.
+// Hashcode is the serial number of the operation. Gorgonia merges nodes whose operations have equal
+// hashes, even if an attribute or an input differs; unique serial numbers prevent that.
 func (o *op) Hashcode() uint32 { return o.serial }
 
 func (o *op) String() string { return fmt.Sprintf("%s#%d", o.def.kernel, o.serial) }
 
-// DiffWRT tells which inputs to differentiate by. Inputs without a path to a parameter are left
-// out, so the gradient of the examples is never built.
+// DiffWRT returns the inputs to differentiate by. Inputs that depend on no parameter are excluded,
+// so the gradient of the examples is never built.
 func (o *op) DiffWRT(int) []bool { return slices.Clone(o.wanted) }
 
 // SymDiff returns the derivative by each wanted input as new nodes, nil for the others.
 func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgonia.Nodes, error) {
 	outer := o.b.layer
-	// a node of the backward pass belongs to the layer whose derivative it is, and so does a panic
+	// attribute nodes and panics of the backward pass to the layer being differentiated
 	o.b.layer = o.layer
 	grads := make(gorgonia.Nodes, len(inputs))
 	o.def.derive(derivation{b: o.b, op: o, in: inputs, out: output, grad: grad}, grads)

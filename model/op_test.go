@@ -14,8 +14,7 @@ import (
 	"fspda/device"
 )
 
-// Two additions of the same tensors are two nodes: whatever looks equal to Gorgonia would be merged
-// without a word.
+// Two additions of the same tensors are two nodes: Gorgonia would silently merge equal ones.
 func TestOperationsAreNeverMerged(t *testing.T) {
 	b := newBuilder(nil)
 	x := b.param("x", 1, 3)
@@ -35,7 +34,7 @@ func TestOperationsAreNeverMerged(t *testing.T) {
 	}
 }
 
-// Gorgonia gives types back to a pool, which empties them.
+// Gorgonia returns types to a pool, which empties them.
 func TestTypeIsFresh(t *testing.T) {
 	b := newBuilder(nil)
 	loss := crossEntropy(b)
@@ -94,7 +93,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// What Gorgonia's machine asks before it decides to write over a value.
+// The answers that keep Gorgonia's machine from overwriting a value.
 func TestOperationsKeepTheirInputs(t *testing.T) {
 	b := newBuilder(nil)
 	loss := crossEntropy(b)

@@ -7,21 +7,20 @@ import (
 	"strings"
 )
 
-// Options are what a network needs to know beside its name. Those that a network has no use for
-// must be left out.
+// Options configures a network. Options that a network does not use must be zero.
 type Options struct {
-	// of an example: height and width, or height, width and channels; for mlp anything
+	// of an example: height and width, or height, width and channels; any shape for mlp
 	Shape   []int
 	Classes int // at least 2
 	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
-	Activation string // mlp: after each hidden layer: "sigmoid", also where empty, or "relu"
+	Activation string // mlp: after each hidden layer: "sigmoid", the default, or "relu"
 
-	Recompute Recompute // residual networks: see there
+	Recompute Recompute // residual networks: see Recompute
 }
 
-// Names lists the networks that Open knows.
+// Names lists the networks known to Open.
 func Names() []string {
 	names := []string{"mlp"}
 	for _, d := range resNetDepths() {
@@ -36,7 +35,7 @@ func Names() []string {
 func Open(name string, o Options) (*Network, error) {
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {
-			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to compute again: leave it out", o.Recompute)
+			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to recompute: remove it", o.Recompute)
 		}
 		inputs := 1
 		for _, d := range o.Shape {
@@ -54,10 +53,10 @@ func Open(name string, o Options) (*Network, error) {
 		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
-		return nil, fmt.Errorf("model: %s: option Hidden is %v, but only mlp has hidden layers to choose: leave it out",
+		return nil, fmt.Errorf("model: %s: option Hidden is %v, which only mlp supports: remove it",
 			name, o.Hidden)
 	case o.Activation != "" && o.Activation != "relu":
-		return nil, fmt.Errorf("model: %s: option Activation is %q, but only mlp has one to choose: leave it out", name,
+		return nil, fmt.Errorf("model: %s: option Activation is %q, which only mlp supports: remove it", name,
 			o.Activation)
 	case len(o.Shape) == 2:
 		r.Channels = 1

@@ -10,26 +10,26 @@ import (
 	"fspda/device"
 )
 
-// definition is what the graph knows about a kernel. The meaning of its operands, Dims and Attr is
-// that of package device.
+// definition describes a kernel to the graph. Its operands, Dims and Attr are defined in package
+// device.
 type definition struct {
 	kernel device.Kernel
-	// by tells by which inputs the kernel can be differentiated; its length is the number of
+	// by marks the inputs that the kernel can be differentiated by; its length is the number of
 	// inputs.
 	by []bool
 	// shapes checks the shapes of the inputs and returns those of the outputs.
 	shapes func(in []tensor.Shape) ([]tensor.Shape, error)
-	// dims are the Dims of the call.
+	// dims returns the Dims of the call.
 	dims func(in []tensor.Shape) []int
-	// derive fills grads[i] with the derivative by input i, for the inputs that are wanted. It is
-	// nil where by is all false.
+	// derive sets grads[i] to the derivative by input i, for the wanted inputs. It is nil if by is
+	// all false.
 	derive func(d derivation, grads gorgonia.Nodes)
-	// window takes the place of shapes and dims where a geometry is needed: see applyWindow.
+	// window replaces shapes and dims for window kernels: see applyWindow.
 	window *windowed
 }
 
-// definitions returns the table of all kernels. It is a function and not a variable because
-// derivatives apply kernels, which looks them up in this table.
+// definitions returns the table of all kernels. It is a function because derivatives apply kernels,
+// which look them up in this table; a variable would be an initialization cycle.
 func definitions() map[device.Kernel]*definition {
 	table := map[device.Kernel]*definition{}
 	for _, d := range []definition{
@@ -78,8 +78,8 @@ func definitions() map[device.Kernel]*definition {
 	return table
 }
 
-// derivation is the place where a kernel is differentiated: its operation, the nodes of its inputs
-// and its output, and the gradient of the loss by that output.
+// derivation is the context of a derivative: the operation, the nodes of its inputs and its output,
+// and the gradient of the loss by that output.
 type derivation struct {
 	b         *builder
 	op        *op
@@ -87,9 +87,9 @@ type derivation struct {
 	out, grad *gorgonia.Node
 }
 
-// times returns (a·grad)·x for a scalar grad: the chain rule of a kernel whose output is one
-// number. A constant gradient, such as the 1 that the backward pass starts with, is multiplied into
-// a, and a factor of 1 costs nothing.
+// times returns (a·grad)·x for a scalar grad: the chain rule of a kernel with a scalar output. A
+// constant gradient, such as the initial 1 of the backward pass, is multiplied into a, and a factor
+// of 1 is omitted.
 func (d derivation) times(x *gorgonia.Node, a float64) *gorgonia.Node {
 	c, constant := d.b.constants[d.grad]
 	switch {
@@ -113,7 +113,7 @@ func linearDerivative(d derivation, grads gorgonia.Nodes) {
 	}
 }
 
-// through is the derivative of an element-wise function that can be had from its output: a kernel
+// through is the derivative of an element-wise function that depends only on its output: a kernel
 // of output and gradient.
 func through(k device.Kernel) func(derivation, gorgonia.Nodes) {
 	return func(d derivation, grads gorgonia.Nodes) { grads[0] = d.b.apply(k, 0, d.out, d.grad) }
@@ -182,7 +182,7 @@ func gradWShapes(in []tensor.Shape) ([]tensor.Shape, error) {
 
 func gradWDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][1], in[0][1]} }
 
-// withLike is for a kernel with one more input, of the shape of output 0.
+// withLike adds one more input, of the shape of output 0.
 func withLike(shapes func([]tensor.Shape) ([]tensor.Shape, error)) func([]tensor.Shape) ([]tensor.Shape, error) {
 	return func(in []tensor.Shape) ([]tensor.Shape, error) {
 		last := len(in) - 1
@@ -218,7 +218,7 @@ func toScalar([]tensor.Shape) ([]tensor.Shape, error) { return []tensor.Shape{{1
 
 func sameShape(in []tensor.Shape) ([]tensor.Shape, error) {
 	for _, s := range in[1:] {
-		if !slices.Equal(s, in[0]) { // Shape.Eq would take (3) for (3, 1)
+		if !slices.Equal(s, in[0]) { // Shape.Eq treats (3) and (3, 1) as equal
 			return nil, fmt.Errorf("shapes %v and %v differ: want equal ones", in[0], s)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"fspda/device"
 )
 
-// opCase is an expression over fresh parameters, for a batch of 3 examples of one number, with
-// labels below 4.
+// derivativeCase is an expression over new parameters, for a batch of 3 examples of one number,
+// with labels below 4.
 type derivativeCase struct {
 	kernel device.Kernel
 	build  func(b *builder) *gorgonia.Node
@@ -71,8 +71,8 @@ var opCases = map[string]derivativeCase{
 	}},
 }
 
-// Every derivative is held against finite differences, as the loss itself where it is one number,
-// and as the root of 1.5/2·Σy², which sends a gradient through it that is not constant.
+// Every derivative agrees with finite differences. A scalar is used as the loss itself; otherwise
+// the loss is the root of 1.5/2·Σy², which propagates a non-constant gradient.
 func TestDerivatives(t *testing.T) {
 	covered := map[device.Kernel]bool{}
 	for name, c := range opCases {

@@ -9,28 +9,28 @@ import (
 	"fspda/device"
 )
 
-// Plan is a graph flattened into a list of kernel calls over planned memory. It is immutable, knows
-// no device, and may be loaded any number of times.
+// Plan is a graph compiled to a list of kernel calls with planned memory. It is immutable and
+// device-independent, and may be loaded any number of times.
 type Plan struct {
 	code         *device.Code
 	kind         Kind
-	lowered      *lowered // what the operands of the calls mean
-	unsharedSize int      // length of the arena if no memory were used twice
+	lowered      *lowered // the values behind the operands
+	unsharedSize int      // length of the arena without reuse of memory
 }
 
-// Code is what a device loads.
+// Code returns the code for a device to load.
 func (p *Plan) Code() *device.Code { return p.code }
 
-// Bytes is the memory that a run of the plan computes in: its arena. A device adds what its kernels
-// work in: see device.Device.Footprint.
+// Bytes is the size of the arena in bytes. A device needs workspace for its kernels in addition:
+// see device.Device.Footprint.
 func (p *Plan) Bytes() int { return 4 * p.code.Arena }
 
-// Compile makes the plan of the graph. Parameters are read where they lie in the flat parameter
-// vector and their gradients are computed where they lie in the flat gradient vector; every element
-// of that is written by each run.
+// Compile makes the plan of the graph. Parameters are read from the flat parameter vector, and
+// gradients are written directly to the flat gradient vector. Every run writes every element of the
+// gradient.
 func (g *Graph) Compile() (*Plan, error) { return g.compile(true) }
 
-// compile can leave kernels unfused, to show that fusing changes no bit.
+// compile with fuse unset leaves kernels unfused, to test that fusion is bit-identical.
 func (g *Graph) compile(fuse bool) (*Plan, error) {
 	l, err := lower(g)
 	if err != nil {
@@ -77,7 +77,7 @@ func refs(l *lowered, values []int) []device.Ref {
 }
 
 // flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel
-// or a convolution, those with a zero of the padding included, and nothing for the others.
+// or a convolution, including those with padding, and nothing for other kernels.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
 	case device.Linear, device.LinearGradX, device.LinearGradW,
@@ -91,8 +91,7 @@ func flops(c *device.Call) float64 {
 	return 0
 }
 
-// String lists the calls for people: a line for each, with its layer and the shape and place of
-// every operand.
+// String lists the calls, one per line, with the layer and the shape and address of every operand.
 func (p *Plan) String() string {
 	var s strings.Builder
 	c := p.code

@@ -11,8 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files of this package from what is computed now")
 
-// The plan of the MNIST network, as people read it. A change here is a change of what every device
-// runs: look at the diff.
+// The printed plan of the MNIST network. A change here changes what every device runs: check the
+// diff.
 func TestPlanOfTheMNISTNetwork(t *testing.T) {
 	for _, kind := range []Kind{Train, Score} {
 		path := filepath.Join("testdata", "golden", "mlp-784-100-10-"+kind.String()+".txt")
@@ -32,7 +32,7 @@ func TestPlanOfTheMNISTNetwork(t *testing.T) {
 	}
 }
 
-// Operands have the lengths that Dims say, and lie inside their spaces.
+// Operands have the lengths that Dims require, and lie inside their spaces.
 func TestCallsAreWellFormed(t *testing.T) {
 	for _, net := range nets(t) {
 		for _, kind := range []Kind{Train, Score} {

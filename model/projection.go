@@ -9,9 +9,9 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// projection stands for output k > 0 of a kernel: Gorgonia's nodes have one value, and its type
-// system knows no tuples. Its only input is the node of the kernel. It costs nothing at run time:
-// in a plan it is a name for the kernel's k-th output.
+// projection is output k > 0 of a kernel: Gorgonia's nodes have one value, and its type system has
+// no tuples. Its only input is the node of the kernel. It costs nothing at run time: in a plan it
+// is the kernel's k-th output.
 type projection struct {
 	of     *op
 	k      int
@@ -21,7 +21,7 @@ type projection struct {
 // Arity is 1: the kernel's node.
 func (p *projection) Arity() int { return 1 }
 
-// Type is made anew by each call: see op.Type.
+// Type is created anew by each call: see op.Type.
 func (p *projection) Type() hm.Type {
 	return hm.NewFnType(tensorType(p.of.out[0]), tensorType(p.of.out[p.k]))
 }
@@ -31,7 +31,7 @@ func (p *projection) InferShape(...gorgonia.DimSizer) (tensor.Shape, error) {
 	return p.of.out[p.k].Clone(), nil
 }
 
-// Do returns what the kernel left at output k when it ran.
+// Do returns the kernel's output k of its last run.
 func (p *projection) Do(...gorgonia.Value) (gorgonia.Value, error) {
 	if p.of.values == nil {
 		return nil, fmt.Errorf("model: %v is read before its kernel ran", p)
@@ -39,24 +39,24 @@ func (p *projection) Do(...gorgonia.Value) (gorgonia.Value, error) {
 	return denseOf(p.of.values[p.k], p.of.out[p.k]), nil
 }
 
-// ReturnsPtr is true: Do returns memory that belongs to nobody else.
+// ReturnsPtr is true: Do returns memory that is not shared.
 func (p *projection) ReturnsPtr() bool { return true }
 
 // CallsExtern is false: no cgo behind Do.
 func (p *projection) CallsExtern() bool { return false }
 
-// OverwritesInput is -1: Do leaves output 0 as it is.
+// OverwritesInput is -1: Do does not change output 0.
 func (p *projection) OverwritesInput() int { return -1 }
 
-// WriteHash writes the serial: see op.Hashcode.
+// WriteHash writes the serial number: see op.Hashcode.
 func (p *projection) WriteHash(h hash.Hash) { writeSerial(h, p.serial) }
 
-// Hashcode is the serial: see op.Hashcode.
+// Hashcode is the serial number: see op.Hashcode.
 func (p *projection) Hashcode() uint32 { return p.serial }
 
 func (p *projection) String() string { return fmt.Sprintf("%v.%d", p.of, p.k) }
 
-// DiffWRT is false: side outputs are made for the backward pass, and nothing differentiates them.
+// DiffWRT is false: other outputs serve the backward pass and are not differentiated.
 func (p *projection) DiffWRT(int) []bool { return []bool{false} }
 
 // SymDiff returns no gradient, as DiffWRT announces.

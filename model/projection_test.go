@@ -39,7 +39,7 @@ func TestProjectionIsASideOutput(t *testing.T) {
 	}
 }
 
-// Nothing may send a gradient back through a side output: it would be lost.
+// A gradient through an output other than 0 would be lost, so it must not exist.
 func TestProjectionHasNoDerivative(t *testing.T) {
 	_, err := testGraph(3, 4, nil, func(b *builder) *gorgonia.Node {
 		return b.apply(device.HalfSquare, 1, b.project(crossEntropy(b), 1))

@@ -2,17 +2,18 @@ package model
 
 import "slices"
 
-// Recompute says what the backward pass computes again, to save the memory of keeping it.
+// Recompute selects activation checkpointing: values that the backward pass recomputes to save
+// memory.
 type Recompute string
 
-// The choices of Recompute.
+// The values of Recompute.
 const (
 	RecomputeNone Recompute = "none" // nothing
-	// what residual blocks and the stem compute inside: a third more work, half the memory
+	// the intermediate values of residual blocks and the stem: a third more work, half the memory
 	RecomputeBlocks Recompute = "blocks"
 )
 
-// inBlock runs build, whose nodes belong to a block of their own.
+// inBlock runs build and assigns its nodes to a new block.
 func (b *builder) inBlock(build func()) {
 	b.blocks++
 	b.block = b.blocks
@@ -20,10 +21,10 @@ func (b *builder) inBlock(build func()) {
 	build()
 }
 
-// recompute drops, of each block but the last, the values that only the block itself and the
-// backward pass read, by computing them again before the backward pass needs the first of them. The
-// same kernels on the same numbers give the same bits. The last block has its backward pass right
-// behind it. Statistics are small and stay.
+// recompute drops, in each block but the last, the values that only the block itself and the
+// backward pass read, and recomputes them before the backward pass first needs one. The same
+// kernels on the same operands give the same bits. The backward pass of the last block follows
+// immediately, so it keeps its values. Statistics are small and are kept.
 func (l *lowered) recompute() {
 	last := 0
 	for _, s := range l.steps {
@@ -48,7 +49,7 @@ func (l *lowered) recompute() {
 	}
 }
 
-// makers is the block whose step makes each value; 0 where none does.
+// makers returns the block that computes each value, or 0.
 func (l *lowered) makers() []int {
 	block := make([]int, len(l.values))
 	for _, s := range l.steps {
@@ -59,7 +60,7 @@ func (l *lowered) makers() []int {
 	return block
 }
 
-// droppable marks the values of a block that nobody reads but its own steps and the backward pass.
+// droppable marks the values of a block that are read only by its own steps and the backward pass.
 func (l *lowered) droppable(block int, maker []int) map[int]bool {
 	dropped := map[int]bool{}
 	for v, from := range maker {
@@ -80,9 +81,9 @@ func (l *lowered) droppable(block int, maker []int) map[int]bool {
 	return dropped
 }
 
-// again copies the steps of a block that are needed for what the backward pass reads of its dropped
-// values. It returns the copies, which belong to the backward pass, and the new name of each value
-// that is computed again.
+// recomputeBlock copies the steps of a block needed for the dropped values that the backward pass
+// reads. It returns the copies, which belong to the backward pass, and the new index of each
+// recomputed value.
 func (l *lowered) recomputeBlock(block int, dropped map[int]bool) (steps []step, copies map[int]int) {
 	wanted := map[int]bool{}
 	for _, s := range l.steps {
@@ -118,7 +119,7 @@ func (l *lowered) recomputeBlock(block int, dropped map[int]bool) (steps []step,
 	return steps, copies
 }
 
-// renamed returns values under their new names, those that have one.
+// renamed replaces the values that have a new index.
 func renamed(values []int, names map[int]int) []int {
 	out := slices.Clone(values)
 	for i, v := range out {

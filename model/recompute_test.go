@@ -8,14 +8,14 @@ import (
 	"fspda/device"
 )
 
-// recomputing is the network with the values of its blocks computed again.
+// recomputing returns the network with recomputation of its blocks.
 func recomputing(n *Network) *Network {
 	again := *n
 	again.recompute = true
 	return &again
 }
 
-// Recomputation changes no bit: not of the gradient, not of the loss, not of the buffers.
+// Recomputation is bit-identical in gradient, loss and buffers.
 func TestRecomputeChangesNoBit(t *testing.T) {
 	dev := cpu.New()
 	for _, net := range smallResNets(t) {

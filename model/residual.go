@@ -6,16 +6,16 @@ import (
 	"gorgonia.org/gorgonia"
 )
 
-// innerConv is a convolution on the long way through a residual block.
+// innerConv is a convolution on the main path of a residual block.
 type innerConv struct{ outputs, side, stride int }
 
-// residual adds a block: convolutions, each with batch norm and all but the last with a ReLU, whose
-// result is added to the input before the last ReLU. Where the shapes differ, the input passes a
-// 1×1 convolution of that stride with batch norm.
+// residual adds a block: convolutions, each with batch norm and all but the last with a ReLU; the
+// result is added to the input before the last ReLU. If the shapes differ, the shortcut is a 1×1
+// convolution with that stride and batch norm.
 //
 // Its tensors are name.conv1.weight, name.bn1.weight, name.bn1.bias and so on, then
-// name.downsample.0.weight and name.downsample.1.weight and .bias. All are made before the first is
-// used, because that is their order.
+// name.downsample.0.weight and name.downsample.1.weight and .bias. All are created before the first
+// is used, because that defines their order.
 func (b *builder) residual(name string, x *gorgonia.Node, stride int, inner []innerConv) *gorgonia.Node {
 	convs, norms := make([]convLayer, len(inner)), make([]normLayer, len(inner))
 	inputs := x.Shape()[3]

@@ -9,16 +9,15 @@ import (
 
 // ResNetOptions describes a residual network.
 type ResNetOptions struct {
-	// Depth names the network. 18, 34, 50, 101 and 152 are those of ImageNet, 20, 32, 44 and 56
-	// those of CIFAR.
+	// Depth selects the network: 18, 34, 50, 101 and 152 for ImageNet, 20, 32, 44 and 56 for CIFAR.
 	Depth                   int
-	Height, Width, Channels int     // of an image; Channels 0 is 3
+	Height, Width, Channels int     // of an image; Channels 0 means 3
 	Classes                 int     // at least 2
-	BaseWidth               int     // channels of the first stage; 0 is 64, or 16 for CIFAR
-	WeightDecay             float64 // see LossOptions, as the next two
+	BaseWidth               int     // channels of the first stage; 0 means 64, or 16 for CIFAR
+	WeightDecay             float64 // see LossOptions, like the next two
 	Decay                   Decay
 	LabelSmoothing          float64
-	// RecomputeNone also where empty; no bit of a result depends on it
+	// empty is RecomputeNone; results are bit-identical with all values
 	Recompute Recompute
 }
 
@@ -26,15 +25,15 @@ func (o ResNetOptions) loss() LossOptions {
 	return LossOptions{o.WeightDecay, o.Decay, o.LabelSmoothing}
 }
 
-// resNet is the plan that a depth stands for.
+// resNet describes the network of a depth.
 type resNet struct {
 	blocks     []int // by stage
 	bottleneck bool
-	cifar      bool // a stem of one 3×3 convolution, without pooling
+	cifar      bool // stem of one 3×3 convolution, without pooling
 }
 
-// resNets are the networks of He et al., "Deep residual learning for image recognition", by depth:
-// table 1 and section 4.2.
+// resNets are the networks of He et al., "Deep residual learning for image recognition", table 1
+// and section 4.2, by depth.
 var resNets = map[int]resNet{
 	18:  {blocks: []int{2, 2, 2, 2}},
 	34:  {blocks: []int{3, 4, 6, 3}},
@@ -47,7 +46,7 @@ var resNets = map[int]resNet{
 	56:  {blocks: []int{9, 9, 9}, cifar: true},
 }
 
-// resNetDepths lists them in ascending order.
+// resNetDepths lists the depths in ascending order.
 func resNetDepths() []int {
 	var depths []int
 	for d := range resNets {
@@ -57,21 +56,18 @@ func resNetDepths() []int {
 	return depths
 }
 
-// maxSide is the largest height and width of an image: far beyond what memory holds, and products
-// of it stay in range.
+// maxSide is the largest height and width of an image. Products of it do not overflow.
 const maxSide = 1 << 14
 
-// ResNet returns a residual network over images in rows of pixels, each with its channels side by
-// side (NHWC).
+// ResNet returns a residual network over NHWC images.
 //
-// The networks of ImageNet have a stem of a 7×7 convolution with stride 2 and a 3×3 max-pooling
-// with stride 2, then four stages. Where a stage halves the image, the first 3×3 convolution of its
-// first block does: the variant called 1.5. Those of CIFAR have a stem of a 3×3 convolution and
-// three stages. Shortcuts that change shape are 1×1 convolutions with batch norm (option B of the
-// paper; its CIFAR networks had none of their parameters, option A). At the end stand the mean over
-// all pixels and a dense layer.
+// The ImageNet networks have a stem of a 7×7 convolution with stride 2 and a 3×3 max-pooling with
+// stride 2, then four stages. Downsampling is in the first 3×3 convolution of a stage (version
+// 1.5). The CIFAR networks have a stem of a 3×3 convolution and three stages. Shortcuts that change
+// the shape are 1×1 convolutions with batch norm (option B of the paper; its CIFAR networks use
+// option A, without parameters). The mean over all pixels and a dense layer follow.
 //
-// Tensors have the names, and up to the order of a filter's axes the shapes, of torchvision:
+// Tensors have the names of torchvision, and its shapes up to the order of a filter's axes:
 // conv1.weight, bn1.weight, bn1.bias, layer1.0.conv1.weight and so on to fc.bias; the CIFAR
 // networks follow the same rule. ResNet-50 for 1000 classes has 25,557,032 parameters in 161
 // tensors.
@@ -125,8 +121,7 @@ func (o ResNetOptions) validate() error {
 	return o.loss().validate()
 }
 
-// name is "resnet50 224×224×3 to 1000", with the width of the first stage where it is not the usual
-// one.
+// name is "resnet50 224×224×3 to 1000", plus the width of the first stage if it is not the default.
 func (o ResNetOptions) name(plan resNet) string {
 	s := fmt.Sprintf("resnet%d %d×%d×%d to %d", o.Depth, o.Height, o.Width, o.Channels, o.Classes)
 	if o.BaseWidth != plan.baseWidth() {
@@ -135,7 +130,7 @@ func (o ResNetOptions) name(plan resNet) string {
 	return s
 }
 
-// forwardOf returns what builds the network: images to logits.
+// forwardOf returns the function that builds the network: images to logits.
 func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node) *gorgonia.Node {
 	return func(b *builder, x *gorgonia.Node) *gorgonia.Node {
 		x = plan.stem(b, x, o.BaseWidth)
@@ -152,7 +147,7 @@ func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node)
 	}
 }
 
-// stem is what stands before the first stage.
+// stem adds the layers before the first stage.
 func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) (y *gorgonia.Node) {
 	b.inBlock(func() {
 		side, stride := 7, 2

@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// BenchmarkResNet is a gradient on one core and on two: images a second, those and the operations a
-// second of the fastest one, and the percentage of the time that each group of kernels takes.
+// BenchmarkResNet measures a gradient on one core and on two: images per second, floating-point
+// operations per second of the fastest run, and the percentage of time per group of kernels.
 func BenchmarkResNet(b *testing.B) {
 	for _, c := range []struct{ depth, side, batch, threads int }{{20, 32, 64, 1}, {20, 32, 64, 2}, {50, 224, 8, 1},
 		{50, 224, 8, 2}, {50, 224, 16, 2}} {
@@ -48,7 +48,7 @@ func BenchmarkResNet(b *testing.B) {
 	}
 }
 
-// kernelGroup is what a kernel is counted as in a benchmark.
+// kernelGroup returns the group of a kernel in the benchmark.
 func kernelGroup(k device.Kernel) string {
 	switch k {
 	case device.Conv, device.ConvGradX, device.ConvGradW:

@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// golden is testdata/resnet50/golden.json: see the README beside it.
+// golden is testdata/resnet50/golden.json: see its README.
 type golden struct {
 	Side, Batch      int
 	Labels           []int32
@@ -31,7 +31,7 @@ type golden struct {
 type goldenTensor struct {
 	Norm    float64
 	Samples []float64
-	Float32 float64 // what PyTorch in float32 is off, relative to Norm
+	Float32 float64 // error of PyTorch in float32, relative to Norm
 }
 
 func readGolden(t *testing.T) *golden {
@@ -47,7 +47,7 @@ func readGolden(t *testing.T) *golden {
 	return g
 }
 
-// goldenFormula fills x with the numbers of tensor i: make_golden.py has the same.
+// goldenFormula fills x with the numbers of tensor i, as make_golden.py does.
 func goldenFormula(x []float32, i int, scale, shift float32) {
 	for j := range x {
 		z := (uint64(j) + uint64(i+1)<<32) * 0x9E3779B97F4A7C15
@@ -82,7 +82,7 @@ func goldenBatch(g *golden) device.Batch {
 	return b
 }
 
-// goldenPlan is a training step whose results are the loss and the logits.
+// goldenPlan is a training step with the loss and the logits as results.
 func goldenPlan(t *testing.T, n *Network, batch int, o LossOptions) *Plan {
 	t.Helper()
 	var g *Graph
@@ -112,7 +112,7 @@ func goldenPlan(t *testing.T, n *Network, batch int, o LossOptions) *Plan {
 	return p
 }
 
-// furthest is the largest distance of two slices.
+// furthest returns the largest distance of two slices.
 func furthest(got, want []float64) float64 {
 	most := 0.0
 	for i := range want {
@@ -123,8 +123,8 @@ func furthest(got, want []float64) float64 {
 	return most
 }
 
-// checkTensors compares what lies in a flat vector with its norms and samples, each with a relative
-// tolerance by its tensor.
+// checkTensors compares the tensors of a flat vector with their norms and samples, each within a
+// relative tolerance per tensor.
 func checkTensors(t *testing.T, l *Layout, flat []float64, want map[string]goldenTensor, norm,
 	sample func(goldenTensor) float64) {
 	t.Helper()
@@ -158,7 +158,7 @@ func widened(x []float32) []float64 {
 	return y
 }
 
-// goldenNet is ResNet-50 for 1000 classes, with tensors of the shapes that torchvision has.
+// goldenNet is ResNet-50 for 1000 classes, with the shapes of torchvision.
 func goldenNet(t *testing.T, g *golden) *Network {
 	t.Helper()
 	net := resNetOf(t, ResNetOptions{Depth: 50, Height: g.Side, Width: g.Side, Classes: 1000})
@@ -179,7 +179,8 @@ func goldenNet(t *testing.T, g *golden) *Network {
 	return net
 }
 
-// ResNet-50 on the host is as close to PyTorch in float64 as PyTorch in float32 is, times a few.
+// ResNet-50 on the host has an error relative to PyTorch in float64 of at most a few times that of
+// PyTorch in float32.
 func TestResNet50IsTorchvision(t *testing.T) {
 	g := readGolden(t)
 	net, dev := goldenNet(t, g), cpu.New()
@@ -215,8 +216,8 @@ func TestResNet50IsTorchvision(t *testing.T) {
 	}
 }
 
-// checkSmooth compares loss and gradient norms with smoothed labels, each norm with a relative
-// tolerance by its tensor.
+// checkSmooth compares loss and gradient norms with smoothed labels, within a relative tolerance
+// per tensor.
 func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float64, lossTolerance float64,
 	tolerance func(goldenTensor) float64) {
 	t.Helper()
@@ -235,7 +236,7 @@ func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float6
 	}
 }
 
-// With smoothed labels too.
+// The same with smoothed labels.
 func TestResNet50SmoothsAsPyTorch(t *testing.T) {
 	g := readGolden(t)
 	net, dev := goldenNet(t, g), cpu.New()
@@ -255,7 +256,7 @@ func TestResNet50SmoothsAsPyTorch(t *testing.T) {
 		func(w goldenTensor) float64 { return 1e-6 + 4*w.Float32 })
 }
 
-// In float64 the plan is PyTorch's network to nine digits.
+// In float64 the plan agrees with PyTorch to nine digits.
 func TestResNet50IsTorchvisionExactly(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes half a minute: set FSPDA_LONG=1")

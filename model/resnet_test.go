@@ -23,8 +23,8 @@ func resNetOf(t testing.TB, o ResNetOptions) *Network {
 	return net
 }
 
-// The counts are those of torchvision's models, and, for CIFAR, the paper's (0.27M, 0.46M, 0.66M,
-// 0.85M) plus what the shortcuts of option B have: 2,752.
+// The counts are those of torchvision's models, and for CIFAR those of the paper (0.27M, 0.46M,
+// 0.66M, 0.85M) plus 2,752 for the shortcuts of option B.
 func TestResNetParameterCounts(t *testing.T) {
 	for _, c := range []struct{ depth, side, classes, parameters, tensors int }{
 		{18, 224, 1000, 11689512, 62},
@@ -72,8 +72,8 @@ func TestResNetTensors(t *testing.T) {
 	}
 }
 
-// Stages halve the image at the 3×3 convolution of a bottleneck (version 1.5), and the work is what
-// is published: 4.09 billion products.
+// Stages halve the image in the 3×3 convolution of a bottleneck (version 1.5), and the number of
+// products is the published 4.09 billion.
 func TestResNet50IsVersionOnePointFive(t *testing.T) {
 	code := mustPlan(t, resNetOf(t, ResNetOptions{Depth: 50, Height: 224, Width: 224, Classes: 1000}), 1, Score).Code()
 	strided := 0
@@ -123,7 +123,7 @@ func TestResNetRefuses(t *testing.T) {
 	}
 }
 
-// Weight decay takes all tensors, or leaves out those that torchvision's recipes leave out.
+// Weight decay applies to all tensors, or excludes those that torchvision's recipes exclude.
 func TestDecayedTensors(t *testing.T) {
 	// 19 convolutions, 2 shortcuts, the head
 	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22} {
@@ -142,8 +142,8 @@ func TestDecayedTensors(t *testing.T) {
 	}
 }
 
-// Filters are normal with variance 2/(side²·outputs), the head with deviation 0.01; the rest is
-// what batch norm starts from.
+// Filters are normal with variance 2/(side²·outputs), the last layer has standard deviation 0.01;
+// batch norm has its initial values.
 func TestResNetInit(t *testing.T) {
 	net := resNetOf(t, ResNetOptions{Depth: 18, Height: 64, Width: 64, BaseWidth: 16, Classes: 100})
 	x := net.Init(5)
@@ -191,7 +191,7 @@ func TestResNetInit(t *testing.T) {
 	}
 }
 
-// cousins are small members of the family: basic blocks and bottlenecks, both stems, with and
+// smallResNets are small networks of the family: basic blocks and bottlenecks, both stems, with and
 // without shortcuts that change shape.
 func smallResNets(t testing.TB) []*Network {
 	two := func(plan resNet, o ResNetOptions) *Network {
@@ -214,8 +214,7 @@ func smallResNets(t testing.TB) []*Network {
 	}
 }
 
-// smallParams are parameters near the start of training, with scales and shifts that are not all
-// alike.
+// smallParams are parameters near the start of training, with different scales and shifts.
 func smallParams(net *Network) []float64 {
 	x, noise := make([]float64, net.Dim()), random(net.Dim(), 41)
 	for i, v := range net.Init(3) {
@@ -224,7 +223,7 @@ func smallParams(net *Network) []float64 {
 	return x
 }
 
-// Every derivative of every tensor of the small cousins is held against finite differences.
+// Every derivative of every tensor of the small networks agrees with finite differences.
 func TestResNetGradient(t *testing.T) {
 	for _, net := range smallResNets(t) {
 		for _, kind := range []Kind{Train, Step} {
@@ -249,7 +248,7 @@ func TestResNetGradient(t *testing.T) {
 
 // A plan on the host has the bits of Gorgonia's own machine: gradient, results and buffers, for
 // every kind.
-func TestResNetIsItsOracle(t *testing.T) {
+func TestResNetIsItsReference(t *testing.T) {
 	dev := cpu.New()
 	for _, net := range smallResNets(t) {
 		for kind := range kinds {

@@ -2,15 +2,15 @@ package model
 
 import "math"
 
-// top is how many of the largest logits count as hits5.
+// top is the k of the top-k hits.
 const top = 5
 
-// scored is what a batch adds to a score.
+// scores are the sums over a batch.
 type scores struct{ loss, hits, hits5 float64 }
 
-// scoreLogits returns the sums over a batch and the slope of the mean cross entropy by the logits,
-// rows of classes: (softmax - onehot)/N. A hit is a row whose label has the largest logit, ties by
-// lower index; a row with a NaN is none.
+// scoreLogits returns the sums over a batch and the derivative of the mean cross entropy by the
+// logits, rows of classes: (softmax - onehot)/N. A hit is a row whose label has the largest logit;
+// the lower index wins ties, and a row with a NaN is no hit.
 func scoreLogits(logits []float32, labels []int32, classes int) (s scores, slope []float32) {
 	slope = make([]float32, len(logits))
 	n := float64(len(labels))

@@ -11,26 +11,25 @@ import (
 	"fspda/device"
 )
 
-// Param declares the next tensor of a Tape's parameter vector and returns its leaf. A matrix,
-// inputs × outputs as gorgonia.Mul(x, w) wants it, and whatever has more axes start uniform in
-// ±1/√(first dimension); a vector starts from 0.
+// Param declares the next tensor of a Tape's parameter vector and returns its leaf. Matrices
+// (inputs × outputs, for gorgonia.Mul(x, w)) and tensors of higher rank are initialized uniformly
+// in ±1/√(first dimension); vectors are initialized to 0.
 type Param func(name string, shape ...int) *gorgonia.Node
 
-// TapeOptions describe a Tape.
+// TapeOptions describes a Tape.
 type TapeOptions struct {
-	Inputs, Classes int     // numbers per example, and classes, at least 2
-	WeightDecay     float64 // the loss holds WeightDecay/2·Σw² over all parameters
-	// Forward makes the logits, examples × Classes, of x, examples × Inputs, with operations of
-	// Gorgonia. It declares the same parameters in the same order whenever it is called, which is
-	// once for each size of batch and now and then again, and may panic as gorgonia.Must does.
+	Inputs, Classes int     // features per example, and classes, at least 2
+	WeightDecay     float64 // adds WeightDecay/2·Σw² over all parameters to the loss
+	// Forward builds the logits, examples × Classes, from x, examples × Inputs, with operations of
+	// Gorgonia. It may be called several times, at least once for each batch size, and must declare
+	// the same parameters in the same order each time. It may panic like gorgonia.Must.
 	Forward func(param Param, x *gorgonia.Node) *gorgonia.Node
 }
 
-// Tape is a classifier written with Gorgonia's own operations, any that it can differentiate, and
-// run by Gorgonia's own TapeMachine on the host: a network of somebody else's, without a kernel of
-// ours. It is what fspda/train calls a Model, and far slower than an [Engine] on the same network.
-// The loss is the mean softmax cross entropy, which Tape adds by itself. It may be used by several
-// goroutines.
+// Tape is a classifier written with Gorgonia's own differentiable operations and run by Gorgonia's
+// TapeMachine on the host, without the kernels of package device. It implements fspda/train.Model,
+// and is much slower than an [Engine] on the same network. Tape adds the mean softmax cross entropy
+// itself. It is safe for concurrent use.
 type Tape struct {
 	opt    TapeOptions
 	dev    device.Device
@@ -40,8 +39,8 @@ type Tape struct {
 	idle map[planKey][]*tapeGraph
 }
 
-// NewTape returns the network that o.Forward describes, with its vectors on dev. It builds the
-// network once, so whatever Gorgonia has against it is an error here.
+// NewTape returns the network described by o.Forward, with its vectors on dev. It builds the
+// network once and returns Gorgonia's errors.
 func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 	if o.Inputs < 1 || o.Classes < 2 || o.WeightDecay < 0 || o.Forward == nil {
 		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
@@ -58,17 +57,17 @@ func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 // Dim is the number of parameters.
 func (t *Tape) Dim() int { return t.layout.dim }
 
-// Layout says where each parameter lies in the flat vector.
+// Layout describes the flat parameter vector.
 func (t *Tape) Layout() *Layout { return &t.layout }
 
 // Sizes lists the lengths of the parameter tensors in flat order.
 func (t *Tape) Sizes() []int { return t.layout.sizes() }
 
-// Init returns a fresh parameter vector, drawn from the stream "init" of the run seed as [Param]
-// says.
+// Init returns a new parameter vector, drawn from the stream "init" of the run seed as described at
+// [Param].
 func (t *Tape) Init(seed uint64) []float32 { return (&Network{layout: &t.layout}).Init(seed) }
 
-// Grad writes the gradient of the mean loss over the batch at x, L2 term included, to dst and
+// Grad writes the gradient of the mean loss over the batch at x, including the L2 term, to dst and
 // returns that loss.
 func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
 	params := make([]float32, t.Dim())
@@ -84,7 +83,7 @@ func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err err
 	}
 	loss = s.loss / float64(b.N())
 	for i, w := range params {
-		// the conversion forbids fusing, here and below
+		// the conversion prevents a fused multiply-add, here and below
 		loss += float64(t.opt.WeightDecay / 2 * float64(w) * float64(w))
 		grad[i] += float32(float32(t.opt.WeightDecay) * w)
 	}
@@ -92,8 +91,7 @@ func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err err
 	return loss, nil
 }
 
-// Score adds up over the batch at x: cross entropy without the L2 term, hits, and hits among the
-// five largest.
+// Score sums over the batch at x: cross entropy without the L2 term, top-1 hits, and top-5 hits.
 func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	params := make([]float32, t.Dim())
 	t.dev.Read(params, x)
@@ -115,7 +113,7 @@ func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err e
 	return logits, err
 }
 
-// pull returns the gradient of Σ slope·logits: what the logits' slope means for the parameters.
+// pull returns the gradient of Σ slope·logits by the parameters: the vector-Jacobian product.
 func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float32, error) {
 	grad := make([]float32, t.Dim())
 	err := t.run(planKey{b.N(), Train}, params, b, func(g *tapeGraph) error {
@@ -132,7 +130,7 @@ func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float3
 	return grad, err
 }
 
-// run plays a graph with these leaves and hands it to read, before anybody else gets it.
+// run runs a graph with these leaves and calls read with it, before another goroutine can use it.
 func (t *Tape) run(r planKey, params []float32, b device.Batch, read func(*tapeGraph) error,
 	slope []float32) (err error) {
 	if err := b.Check(b.N(), t.opt.Inputs); err != nil {
@@ -181,7 +179,7 @@ func (t *Tape) get(r planKey) (*tapeGraph, error) {
 	g, err := t.build(r, &again)
 	if err == nil && !slices.Equal(again.sizes(), t.layout.sizes()) {
 		g.machine.Close()
-		err = fmt.Errorf("model: tape: Forward declared parameters of %v with batch %d, and of %v at first: want the same every time", again.sizes(), r.batch, t.layout.sizes())
+		err = fmt.Errorf("model: tape: Forward declared parameters of %v with batch %d, and %v at the first call: want the same every time", again.sizes(), r.batch, t.layout.sizes())
 	}
 	return g, err
 }
@@ -192,18 +190,17 @@ func (t *Tape) put(r planKey, g *tapeGraph) {
 	t.idle[r] = append(t.idle[r], g)
 }
 
-// tapeGraph is a Tape at one size of batch, with the machine that runs it. It belongs to one
-// goroutine at a time.
+// tapeGraph is a Tape at one batch size, with its machine. It belongs to one goroutine at a time.
 type tapeGraph struct {
 	machine gorgonia.VM
-	// slope: of the loss, by the logits; nil where nothing is differentiated
+	// slope: derivative of the loss by the logits; nil without differentiation
 	x, slope *gorgonia.Node
 	logits   *gorgonia.Node
 	params   gorgonia.Nodes
 	grads    gorgonia.Nodes
 }
 
-// build makes a graph, and writes down its parameters.
+// build makes a graph and records its parameters.
 func (t *Tape) build(r planKey, layout *Layout) (g *tapeGraph, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -244,10 +241,10 @@ func (t *Tape) build(r planKey, layout *Layout) (g *tapeGraph, err error) {
 	return g, nil
 }
 
-// declare adds a tensor that a Tape's Forward asked for; it panics where that makes no sense.
+// declare adds a tensor requested by a Tape's Forward; it panics if the tensor is invalid.
 func (l *Layout) declare(name string, shape []int) {
 	if _, twice := l.Tensor(name); twice || name == "" || len(shape) == 0 {
-		panic(fmt.Errorf("parameter %q of shape %v: want a name of its own and at least one dimension", name, shape))
+		panic(fmt.Errorf("parameter %q of shape %v: want a unique name and at least one dimension", name, shape))
 	}
 	n := 1
 	for _, d := range shape {
@@ -266,7 +263,7 @@ func (l *Layout) declare(name string, shape []int) {
 	}
 }
 
-// let gives a leaf its value: a copy, because Gorgonia's machine may write over what it is given.
+// let assigns a leaf its value: a copy, because Gorgonia's machine may overwrite its inputs.
 func (g *tapeGraph) let(n *gorgonia.Node, v []float32) {
 	if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...),
 		tensor.WithBacking(slices.Clone(v)))); err != nil {

@@ -14,7 +14,7 @@ import (
 	"fspda/model"
 )
 
-// perceptron is 6-5-7 with sigmoids, of Gorgonia's operations.
+// perceptron is 6-5-7 with sigmoids, in Gorgonia's operations.
 func perceptron(param model.Param, x *gorgonia.Node) *gorgonia.Node {
 	h := gorgonia.Must(gorgonia.BroadcastAdd(gorgonia.Must(gorgonia.Mul(x, param("w1", 6, 5))), param("b1", 5), nil,
 		[]byte{0}))
@@ -23,7 +23,7 @@ func perceptron(param model.Param, x *gorgonia.Node) *gorgonia.Node {
 		[]byte{0}))
 }
 
-// tapeBatch is a batch that is the test's own.
+// tapeBatch is a batch for this test.
 func tapeBatch(n int, key uint64) device.Batch {
 	s := rng.New(1, "tape test", key)
 	b := device.Batch{X: make([]float32, 6*n), Y: make([]int32, n)}
@@ -36,8 +36,8 @@ func tapeBatch(n int, key uint64) device.Batch {
 	return b
 }
 
-// turned returns the vector of two layers, weights inputs × outputs as perceptron has them, with
-// weights outputs × inputs as an MLP has them.
+// turned converts the vector of two layers with weights inputs × outputs, as in perceptron, to
+// weights outputs × inputs, as in an MLP.
 func turned(v []float32, inputs, outputs [2]int) []float32 {
 	var out []float32
 	for l, rows := range inputs {
@@ -53,8 +53,8 @@ func turned(v []float32, inputs, outputs [2]int) []float32 {
 	return out
 }
 
-// A network of Gorgonia's operations has the losses, gradients and scores of the same network of
-// ours, again and again and from several goroutines.
+// A network in Gorgonia's operations has the losses, gradients and scores of the same MLP,
+// repeatedly and concurrently.
 func TestTapeIsTheNetwork(t *testing.T) {
 	dev := cpu.New()
 	const decay = 0.01
@@ -109,7 +109,7 @@ func TestTapeIsTheNetwork(t *testing.T) {
 	all.Wait()
 }
 
-// What Gorgonia or we have against a network is an error when it is made, and says why.
+// Errors of Gorgonia or Tape are reported when the network is made, with the reason.
 func TestTapeRefuses(t *testing.T) {
 	linear := func(param model.Param, x *gorgonia.Node) *gorgonia.Node {
 		return gorgonia.Must(gorgonia.Mul(x, param("w", 6, 7)))
@@ -131,7 +131,7 @@ func TestTapeRefuses(t *testing.T) {
 		"one name twice": {model.TapeOptions{Inputs: 6, Classes: 6,
 			Forward: func(p model.Param, x *gorgonia.Node) *gorgonia.Node {
 				return gorgonia.Must(gorgonia.Mul(gorgonia.Must(gorgonia.Mul(x, p("w", 6, 6))), p("w", 6, 6)))
-			}}, "a name of its own"},
+			}}, "a unique name"},
 	} {
 		if _, err := model.NewTape(cpu.New(), c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want something about %q", name, err, c.want)

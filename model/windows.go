@@ -10,11 +10,11 @@ import (
 	"fspda/device"
 )
 
-// geometry is what a kernel that looks at images must know beside the shapes of its inputs.
+// geometry describes the window of a kernel over images, besides the shapes of its inputs.
 type geometry struct {
-	// of the input image, where only its gradient's or its output's shape is at hand
+	// of the input image, for kernels without that input
 	h, w        int
-	r, s        int // of the window, where no filter is at hand
+	r, s        int // of the window, for kernels without a filter input
 	stride, pad int
 }
 
@@ -33,13 +33,13 @@ func (b *builder) applyWindow(k device.Kernel, g geometry, in ...*gorgonia.Node)
 	return b.applyAs(&def, g, 0, in...)
 }
 
-// out is how often a window of that side fits along an image of that length.
+// out returns the number of positions of a window of that side along an axis of that length.
 func (g geometry) out(length, side int) int { return (length+2*g.pad-side)/g.stride + 1 }
 
 // fits checks a window of r×s over an image of h×w.
 func (g geometry) fits(h, w, r, s int) error {
 	if g.stride < 1 || g.pad < 0 || g.pad >= r || g.pad >= s || r > h+2*g.pad || s > w+2*g.pad {
-		return fmt.Errorf("a window of %d×%d, stride %d, padding %d does not fit an image of %d×%d: want a stride of at least 1, a padding less than the window, and a window no larger than the padded image",
+		return fmt.Errorf("a window of %d×%d, stride %d, padding %d does not fit an image of %d×%d: want stride >= 1 and padding < window <= padded image",
 			r, s, g.stride, g.pad, h, w)
 	}
 	return nil
@@ -77,8 +77,8 @@ var (
 			return []int{dy[0], g.h, g.w, w[3], w[0], w[1], w[2], g.stride, g.pad}
 		},
 	}
-	// Stride and padding tell the filter's height and width only up to a remainder, so the geometry
-	// holds them.
+	// Stride and padding determine the filter's height and width only up to a remainder, so the
+	// geometry holds them.
 	convGradWWindow = &windowed{
 		func(in []tensor.Shape, g geometry) ([]tensor.Shape, error) {
 			x, dy := in[0], in[1]
@@ -115,7 +115,7 @@ var (
 		func(in []tensor.Shape, g geometry) ([]tensor.Shape, error) {
 			dy, at := in[0], in[1]
 			if dy.Dims() != 4 || !slices.Equal(dy, at) || dy[1] != g.out(g.h, g.r) || dy[2] != g.out(g.w, g.s) {
-				return nil, fmt.Errorf("dy %v and places %v do not fit an image of %d×%d: want both n×p×q×c", dy, at,
+				return nil, fmt.Errorf("dy %v and positions %v do not fit an image of %d×%d: want both n×p×q×c", dy, at,
 					g.h, g.w)
 			}
 			return []tensor.Shape{{dy[0], g.h, g.w, dy[3]}}, nil

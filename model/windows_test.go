@@ -50,8 +50,7 @@ func init() {
 	}
 }
 
-// residual is a small network of everything that a residual network is made of, over 2 examples of
-// 6×6×2.
+// residual is a small network of all parts of a residual network, over 2 examples of 6×6×2.
 func residual(b *builder) *gorgonia.Node {
 	norm := func(name string, k device.Kernel, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
 		c := x.Shape()[3]
@@ -73,8 +72,8 @@ func residual(b *builder) *gorgonia.Node {
 	return b.loss(b.linear("fc", x, 4), b.input(device.Labels, 2), LossOptions{WeightDecay: 0.1})
 }
 
-// The whole of it is right to finite differences, and on the host its plan has the bits of
-// Gorgonia's own machine.
+// Its gradient agrees with finite differences, and its plan on the host has the bits of Gorgonia's
+// own machine.
 func TestResidualNetwork(t *testing.T) {
 	g, err := testGraph(2, 72, cpu.Call, residual)
 	if err != nil {

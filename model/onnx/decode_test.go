@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// fields is a message decoded by the wire format alone: values by field number, numbers as uint64
-// and all else as bytes.
+// fields is a decoded message: values by field number, integers as uint64 and all others as bytes.
 type fields struct {
 	numbers map[protowire.Number][]uint64
 	bytes   map[protowire.Number][][]byte
@@ -48,11 +47,11 @@ func decode(t *testing.T, b []byte) fields {
 	return f
 }
 
-// text is a field that must be there once.
+// text returns a string field that occurs exactly once.
 func (f fields) text(t *testing.T, num protowire.Number) string {
 	t.Helper()
 	if len(f.bytes[num]) != 1 {
-		t.Fatalf("field %d stands %d times, want once", num, len(f.bytes[num]))
+		t.Fatalf("field %d occurs %d times, want once", num, len(f.bytes[num]))
 	}
 	return string(f.bytes[num][0])
 }
@@ -60,12 +59,12 @@ func (f fields) text(t *testing.T, num protowire.Number) string {
 func (f fields) number(t *testing.T, num protowire.Number) int {
 	t.Helper()
 	if len(f.numbers[num]) != 1 {
-		t.Fatalf("field %d stands %d times, want once", num, len(f.numbers[num]))
+		t.Fatalf("field %d occurs %d times, want once", num, len(f.numbers[num]))
 	}
 	return int(f.numbers[num][0])
 }
 
-// packed is a repeated number.
+// packed returns a repeated integer field.
 func (f fields) packed(t *testing.T, num protowire.Number) []int {
 	t.Helper()
 	var vs []int
@@ -85,7 +84,7 @@ type array struct {
 	values []float32
 }
 
-// decoded is a file as an evaluator wants it.
+// decoded is a file prepared for evaluation.
 type decoded struct {
 	tensors       map[string]array
 	nodes         []decodedNode

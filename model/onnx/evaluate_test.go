@@ -7,7 +7,7 @@ import (
 )
 
 // run evaluates a decoded file by the definitions of ONNX's operators, in plain loops over N×C×H×W
-// and float64. It looks at nothing but the file.
+// and float64. It uses only the contents of the file.
 func (d decoded) run(t *testing.T, input array) array {
 	t.Helper()
 	values := map[string]array{"input": input}
@@ -17,7 +17,7 @@ func (d decoded) run(t *testing.T, input array) array {
 		}
 		a, ok := d.tensors[name]
 		if !ok {
-			t.Fatalf("nothing is called %q where it is wanted", name)
+			t.Fatalf("value %q is not defined before its use", name)
 		}
 		return a
 	}
@@ -102,8 +102,8 @@ func evaluateGemm(n decodedNode, in []array) array {
 	return y
 }
 
-// windows calls visit for every place of every window: the output that it belongs to, its row and
-// column in the image, which may lie outside, and in the window.
+// windows calls visit for every element of every window: the output that it belongs to, its row and
+// column in the image, which may be outside, and its index in the window.
 func windows(n decodedNode, h, w int, visit func(out, row, column, place int)) (p, q int) {
 	k, s, pad := n.ints["kernel_shape"], n.ints["strides"], n.ints["pads"]
 	p, q = (h+pad[0]+pad[2]-k[0])/s[0]+1, (w+pad[1]+pad[3]-k[1])/s[1]+1

@@ -8,7 +8,7 @@ import (
 	"fspda/model/onnx"
 )
 
-// A network at its start goes into a file; in practice its parameters come from a run.
+// This example exports an untrained network; in practice the parameters come from a run.
 func ExampleWrite() {
 	net, err := model.MLP(model.MLPOptions{Inputs: 784, Hidden: []int{100}, Classes: 10})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"fspda/model"
 )
 
-// What a file calls the ends of a network and the free axis.
+// Names of the input, the output and the free axis.
 const (
 	inputName  = "input"
 	logitsName = "logits"
@@ -18,26 +18,26 @@ const (
 // node is one operator.
 type node struct {
 	operator   string
-	name       string // unique in the graph, also of its one output
+	name       string // unique in the graph, also the name of its output
 	in         []string
 	attributes []attribute
 }
 
-// attribute is a setting of an operator: a float32, an int64 or []int64.
+// attribute is an operator attribute: a float32, an int64 or []int64.
 type attribute struct {
 	name  string
 	value any
 }
 
-// graph is a network as operators, in an order in which they can run.
+// graph is a network as operators, in a valid execution order.
 type graph struct {
 	nodes  []node
-	values map[int]string // what the values of the Forward are called
-	used   map[string]int // how often a name was asked for
-	output string         // of the latest node
+	values map[int]string // the names of the values of the Forward
+	used   map[string]int // number of uses of a name
+	output string         // of the last node
 }
 
-// translate writes a network as operators.
+// translate converts a network to operators.
 func translate(net *model.Network) (*graph, error) {
 	f, err := net.Forward()
 	if err != nil {
@@ -59,7 +59,7 @@ func translate(net *model.Network) (*graph, error) {
 	return g, nil
 }
 
-// add appends an operator; its output is that of the graph until the next.
+// add appends an operator; its output becomes the output of the graph.
 func (g *graph) add(layer, operator string, in []string, attributes ...attribute) {
 	name := layer + "/" + operator
 	if g.used[name]++; g.used[name] > 1 {
@@ -88,7 +88,7 @@ func (g *graph) inputs(o model.Operation) []string {
 // end makes the logits the output of the graph.
 func (g *graph) end(logits string) error {
 	if len(g.nodes) == 0 || g.output != logits || logits == "" {
-		return fmt.Errorf("the logits are not what is computed last")
+		return fmt.Errorf("the logits are not the last computed value")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (g *graph) message(net *model.Network) message {
 	return m
 }
 
-// message encodes an operator. The last one gives the logits.
+// message encodes an operator. The output of the last one is the logits.
 func (n node) message(last bool) message {
 	var m message
 	for _, in := range n.in {
@@ -147,7 +147,7 @@ func (a attribute) message() message {
 	return m
 }
 
-// value describes an end of the network: float32 of the batch and a shape.
+// value describes an input or output of the network: float32, with the batch axis and a shape.
 func value(name string, shape []int) message {
 	var axis, dims message
 	axis.text(dimensionName, batchName)
@@ -166,6 +166,6 @@ func value(name string, shape []int) message {
 	return m
 }
 
-// square is the same number for height and width, and pads the same for all four sides.
+// square returns equal height and width; pads returns equal padding on all four sides.
 func square(n int) []int64 { return []int64{int64(n), int64(n)} }
 func pads(n int) []int64   { return slices.Repeat([]int64{int64(n)}, 4) }

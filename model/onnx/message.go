@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Fields of onnx.proto3, by message. Only those that are written stand here.
+// Field numbers of onnx.proto3, by message. Only written fields are listed.
 const (
 	modelIRVersion protowire.Number = 1
 	modelProducer  protowire.Number = 2
@@ -62,7 +62,7 @@ const (
 	isInts  = 7 // AttributeProto.INTS
 )
 
-// message is the encoded fields of one.
+// message is an encoded message.
 type message []byte
 
 func (m *message) int(field protowire.Number, v int64) {
@@ -77,7 +77,7 @@ func (m *message) text(field protowire.Number, v string) {
 	*m = protowire.AppendString(protowire.AppendTag(*m, field, protowire.BytesType), v)
 }
 
-// ints are packed, as proto3 has repeated numbers.
+// ints appends a packed repeated field.
 func (m *message) ints(field protowire.Number, vs []int64) {
 	var packed message
 	for _, v := range vs {
@@ -90,7 +90,7 @@ func (m *message) message(field protowire.Number, v message) {
 	*m = protowire.AppendBytes(protowire.AppendTag(*m, field, protowire.BytesType), v)
 }
 
-// open starts a field of that many bytes, which the caller writes behind it.
+// open starts a field of the given length, whose bytes the caller appends.
 func (m *message) open(field protowire.Number, length int) {
 	*m = protowire.AppendVarint(protowire.AppendTag(*m, field, protowire.BytesType), uint64(length))
 }

@@ -15,7 +15,7 @@ import (
 	"fspda/model"
 )
 
-// networks are small ones of every kind of layer.
+// networks are small networks with every kind of layer.
 func networks(t *testing.T) []*model.Network {
 	t.Helper()
 	var nets []*model.Network
@@ -36,7 +36,8 @@ func networks(t *testing.T) []*model.Network {
 	return nets
 }
 
-// weightsOf draws parameters that no two layers share, and statistics far from their start.
+// weightsOf draws parameters that differ between layers, and statistics far from their initial
+// values.
 func weightsOf(net *model.Network) (x, buffers []float32) {
 	s := rng.New(1, "onnx")
 	x, buffers = net.Init(1), net.InitBuffers()
@@ -59,7 +60,7 @@ func write(t *testing.T, net *model.Network, x, buffers []float32) []byte {
 }
 
 // A file that is decoded by the wire format and evaluated by the definitions of its operators gives
-// the logits of the network on our device.
+// the logits of the network on the device.
 func TestWriteComputesTheNetwork(t *testing.T) {
 	dev := cpu.New()
 	defer dev.Close()
@@ -93,7 +94,7 @@ func TestWriteComputesTheNetwork(t *testing.T) {
 	}
 }
 
-// channelsFirst is a batch in the order of ONNX.
+// channelsFirst converts a batch to N×C×H×W.
 func channelsFirst(net *model.Network, b device.Batch) array {
 	image := net.Image()
 	if image == nil {
@@ -108,8 +109,8 @@ func channelsFirst(net *model.Network, b device.Batch) array {
 	return a
 }
 
-// The ends have a free batch, tensors are those of the layouts in the shapes of torchvision, and
-// all of them are read.
+// Input and output have a free batch axis, tensors have the names of the layouts and the shapes of
+// torchvision, and every tensor is read.
 func TestWriteStructure(t *testing.T) {
 	for _, net := range networks(t) {
 		x, buffers := weightsOf(net)
@@ -147,7 +148,7 @@ func TestWriteStructure(t *testing.T) {
 	}
 }
 
-// failing takes so many bytes and then no more.
+// failing accepts the given number of bytes and then fails.
 type failing struct{ room int }
 
 var errFull = errors.New("full")

@@ -5,8 +5,7 @@ import (
 	"fspda/model"
 )
 
-// operators says which operators of opset 17 compute what a kernel does. Whatever may stand in a
-// network that predicts is here.
+// operators maps each kernel of a prediction to operators of opset 17.
 var operators = map[device.Kernel]func(g *graph, o model.Operation){
 	device.Linear: func(g *graph, o model.Operation) {
 		g.add(o.Layer, "Gemm", g.inputs(o), attribute{"transB", 1})
@@ -24,7 +23,7 @@ var operators = map[device.Kernel]func(g *graph, o model.Operation){
 		g.add(o.Layer, "MaxPool", g.inputs(o), attribute{"kernel_shape", square(d[4])},
 			attribute{"strides", square(d[5])}, attribute{"pads", pads(d[6])})
 	},
-	// ONNX keeps the two axes of the image, of length 1
+	// ONNX keeps the two axes of the image, with length 1
 	device.AvgPool: func(g *graph, o model.Operation) {
 		g.add(o.Layer, "GlobalAveragePool", g.inputs(o))
 		g.add(o.Layer, "Flatten", []string{g.output}, attribute{"axis", 1})

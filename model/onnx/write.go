@@ -14,20 +14,19 @@ import (
 	"fspda/model"
 )
 
-// The versions of a file: ONNX 1.12 of 2022 brought both, so that programs of the years since read
-// it.
+// The format versions, both of ONNX 1.12 (2022), for compatibility with older programs.
 const (
 	irVersion = 8
 	opset     = 17
 )
 
-// largest is what a message of Protocol Buffers may have.
+// largest is the size limit of a Protocol Buffers message.
 const largest = math.MaxInt32
 
-// Write writes a network that predicts: input "input" of float32, batch × channels × height ×
-// width, or batch × inputs for a network of plain rows; output "logits", batch × classes. x are its
-// parameters and buffers the statistics of its batch norm, in the order of their layouts. The
-// metadata, which may be nil, goes into the file as it is.
+// Write writes a network for inference: input "input" of float32, batch × channels × height ×
+// width, or batch × inputs if examples are not images; output "logits", batch × classes. x are the
+// parameters and buffers the statistics of batch norm, in the order of their layouts. metadata may
+// be nil; it is copied to the file's metadata_props.
 func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[string]string) error {
 	if len(x) != net.Dim() || len(buffers) != net.Buffers().Dim() {
 		return fmt.Errorf("onnx: %s: got %d parameters and %d buffers, want %d and %d", net.Name(), len(x),
@@ -66,7 +65,7 @@ func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[s
 	return nil
 }
 
-// header is the file before its graph.
+// header encodes the fields before the graph.
 func header(metadata map[string]string) message {
 	var m, set message
 	m.int(modelIRVersion, irVersion)
@@ -82,7 +81,7 @@ func header(metadata map[string]string) message {
 	return m
 }
 
-// initializer is a tensor of a layout with its values, in our order.
+// initializer is a tensor of a layout with its values, in layout order.
 type initializer struct {
 	model.Tensor
 	head   message // all fields before the values
@@ -108,7 +107,7 @@ func initializers(l *model.Layout, flat []float32) []initializer {
 
 func (i initializer) length() int { return len(i.head) + 4*i.Size }
 
-// write writes the tensor as a field of the graph: values little-endian, in the order of ONNX.
+// write writes the tensor as a field of the graph: values little-endian, in ONNX order.
 func (i initializer) write(w *bufio.Writer) error {
 	var field message
 	field.open(graphInitializer, i.length())

@@ -12,7 +12,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// run64 executes code in float64, on memory that is filled with NaN where nothing was written yet.
+// run64 executes code in float64, on memory initialized with NaN.
 func run64(c *device.Code, params, x []float64, labels []int32) (results, grad []float64) {
 	return run64Buffered(c, params, nil, 0, x, labels)
 }
@@ -53,7 +53,7 @@ func nans(n int) []float64 {
 	return x
 }
 
-// random numbers, normal, of a stream that is the test's own.
+// random returns normal numbers from a stream for this test.
 func random(n int, key ...uint64) []float64 {
 	s := rng.New(1, "model test", key...)
 	x := make([]float64, n)
@@ -80,9 +80,9 @@ func round(x []float64) []float32 {
 	return y
 }
 
-// checkGradient holds the gradient that code computes against central differences of its loss, both
-// in float64. With h = 1e-5 the differences are good to about h², 1e-10, plus 1e-16/h from
-// rounding; 1e-7 of the scale leaves room for curvature.
+// checkGradient compares the gradient that code computes with central differences of its loss, both
+// in float64. With h = 1e-5 the differences have an error of about h², 1e-10, plus 1e-16/h from
+// rounding; 1e-7 of the scale allows for curvature.
 func checkGradient(t *testing.T, c *device.Code, params, x []float64, labels []int32) {
 	t.Helper()
 	const h, tolerance = 1e-5, 1e-7
@@ -95,7 +95,7 @@ func checkGradient(t *testing.T, c *device.Code, params, x []float64, labels []i
 		down, _ := run64(c, params, x, labels)
 		params[i] = keep
 		want := (up[0] - down[0]) / (2 * h)
-		if !(math.Abs(g-want) <= tolerance*(1+math.Abs(want))) { // so written, NaN fails
+		if !(math.Abs(g-want) <= tolerance*(1+math.Abs(want))) { // written so that NaN fails
 			t.Errorf("derivative by parameter %d: got %v, finite differences say %v", i, g, want)
 		}
 	}
@@ -111,7 +111,7 @@ func testGraph(batch, features int, host Host, loss func(b *builder) *gorgonia.N
 	return g, nil
 }
 
-// nets are the networks that all whole-network tests run over.
+// nets are the networks of all whole-network tests.
 func nets(t *testing.T) []*Network {
 	t.Helper()
 	var all []*Network
@@ -139,7 +139,7 @@ func label(n *Network, batch int) string {
 
 var batches = []int{1, 7, 64}
 
-// mustPlan compiles a plan or ends the test.
+// mustPlan compiles a plan or fails the test.
 func mustPlan(t testing.TB, n *Network, batch int, kind Kind) *Plan {
 	t.Helper()
 	p, err := n.Plan(batch, kind)
