@@ -9,7 +9,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// listPlain is takeBits bit by bit.
+// listPlain is a reference implementation of drainBits, bit by bit.
 func listPlain(words []uint64, offset uint32) (list []uint32) {
 	for w, word := range words {
 		for b := range 64 {
@@ -21,7 +21,7 @@ func listPlain(words []uint64, offset uint32) (list []uint32) {
 	return list
 }
 
-// Words of every number of bits, from the empty to the full, in sets from sparse to dense.
+// Words with every number of bits, from empty to full, in sets from sparse to dense.
 func TestTakeBits(t *testing.T) {
 	s := rng.New(1, "test")
 	for _, words := range []int{0, 1, 2, 63, 64, 65, 700} {
@@ -37,26 +37,26 @@ func TestTakeBits(t *testing.T) {
 				other := &bitmap{slices.Clone(b.words), b.marks}
 				got := make([]uint32, len(want))
 				if drainBits(got, 1000, b.words); !slices.Equal(got, want) {
-					t.Errorf("takeBits lists %v, want %v", got, want)
+					t.Errorf("drainBits lists %v, want %v", got, want)
 				}
 				clear(got)
 				if other.drainMarked(got, 1000, other.words); !slices.Equal(got, want) {
-					t.Errorf("takeMarked lists %v, want %v", got, want)
+					t.Errorf("drainMarked lists %v, want %v", got, want)
 				}
 				if left := slices.Concat(b.words, other.words, other.marks); slices.Max(append(left, 0)) != 0 {
-					t.Error("bits are left behind")
+					t.Error("some bits were not cleared")
 				}
 			})
 		}
 	}
 }
 
-// A bit is new once, and a word is marked from its first bit on.
+// setMarked reports a bit as new once, and marks its word.
 func TestSetBit(t *testing.T) {
 	b := newBitmap(64 * 130)
 	for _, c := range []uint64{0, 63, 64, 4095, 4096, 8319} {
 		if b.setMarked(c) != 1 || b.setMarked(c) != 0 || setBit(b.words, c) != 0 {
-			t.Errorf("bit %d is not new once", c)
+			t.Errorf("bit %d is not new exactly once", c)
 		}
 		if w := c / 64; b.words[w]>>(c%64)&1 != 1 || b.marks[w/64]>>(w%64)&1 != 1 {
 			t.Errorf("bit %d: word %x, marks %x", c, b.words[w], b.marks[w/64])
@@ -64,7 +64,7 @@ func TestSetBit(t *testing.T) {
 	}
 }
 
-// The complement ends where the bitmap does.
+// The complement has no bits from d on.
 func TestComplement(t *testing.T) {
 	for _, d := range []int{1, 63, 64, 65, 200} {
 		b := newBitmap(d)

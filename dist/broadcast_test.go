@@ -8,7 +8,7 @@ import (
 
 var broadcasts = []string{"broadcast(0.15)", "broadcast(1)", "broadcast-one", "broadcast-rr"}
 
-// Active has exactly the edges at a speaker.
+// Active returns exactly the edges at a speaker.
 func TestActiveIsTheEdgesOfSpeakers(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	for _, spec := range broadcasts {
@@ -80,7 +80,7 @@ func TestSpeakersAllocateNothing(t *testing.T) {
 	}
 }
 
-// Only the broadcast processes have speakers.
+// Only the broadcast processes implement Broadcaster.
 func TestWhoBroadcasts(t *testing.T) {
 	g := mustGraph(t, "ring", 7)
 	for _, spec := range processes {

@@ -18,17 +18,17 @@ func TestPoolReuses(t *testing.T) {
 		t.Fatalf("length %d", a.V.Len())
 	}
 	if b := p.Get(5); b == a {
-		t.Fatal("one buffer was lent twice")
+		t.Fatal("one buffer was returned twice")
 	}
 	a.Retain(2)
 	a.Release()
 	a.Release()
 	if b := p.Get(5); b == a {
-		t.Fatal("a buffer was lent that still has a holder")
+		t.Fatal("a buffer was returned that still has a reference")
 	}
 	a.Release()
 	if b := p.Get(4); b == a || b.V.Len() != 4 {
-		t.Fatal("another length got it")
+		t.Fatal("a buffer of another length was returned")
 	}
 	if b := p.Get(5); b != a {
 		t.Error("a free buffer was not reused")
@@ -41,17 +41,16 @@ func TestBufferPanics(t *testing.T) {
 	mustPanic(t, "Retain of a negative number", func() { b.Retain(-1) })
 	b.Retain(0)
 	b.Release()
-	mustPanic(t, "Release without holder", b.Release)
+	mustPanic(t, "Release without reference", b.Release)
 	c := NewPool(devicetest.NewFloat64()).Get(1)
 	c.Release()
 	mustPanic(t, "Retain after release", func() { c.Retain(1) })
 }
 
-// A wrapped buffer goes back to whom its memory belongs, once, and only where the device can use it
-// there.
+// Releasing a wrapped buffer calls free once. Wrap works only where the device can use the memory.
 func TestPoolWraps(t *testing.T) {
 	if _, ok := NewPool(devicetest.NewFloat64()).Wrap([]float32{1}, nil); ok {
-		t.Error("float64 numbers were made of float32 ones in place")
+		t.Error("a device of float64 numbers wrapped float32 memory")
 	}
 	p := NewPool(cpu.New())
 	freed := 0
@@ -65,25 +64,25 @@ func TestPoolWraps(t *testing.T) {
 	b.Retain(1)
 	b.Release()
 	if freed != 0 {
-		t.Error("the memory was given back while somebody holds it")
+		t.Error("the memory was freed while there is a reference")
 	}
 	if b.Release(); freed != 1 {
-		t.Errorf("the memory was given back %d times, want once", freed)
+		t.Errorf("the memory was freed %d times, want once", freed)
 	}
 	if p.Get(2) == b {
-		t.Error("memory of others is in the pool")
+		t.Error("wrapped memory is in the pool")
 	}
 }
 
-// Lengths that vary do not pile up: the least recently used is forgotten, the others stay.
+// Varying lengths do not accumulate: the least recently used length is evicted.
 func TestPoolIsBounded(t *testing.T) {
 	p := NewPool(devicetest.NewFloat64())
 	kept := p.Get(100_000)
 	kept.Release()
 	for n := range 3 * maxFreeLists {
 		p.Get(n + 1).Release()
-		if b := p.Get(100_000); b != kept { // used all the time
-			t.Fatalf("after %d lengths the one in use was forgotten", n+1)
+		if b := p.Get(100_000); b != kept { // used throughout
+			t.Fatalf("after %d lengths the one in use was evicted", n+1)
 		}
 		kept.Release()
 	}
@@ -91,11 +90,11 @@ func TestPoolIsBounded(t *testing.T) {
 		t.Errorf("%d lengths are kept, want %d", len(p.free), maxFreeLists)
 	}
 	if p.free[1] != nil || p.free[3*maxFreeLists] == nil {
-		t.Error("not the oldest lengths were forgotten")
+		t.Error("other lengths than the oldest were evicted")
 	}
 }
 
-// Many goroutines share, retain and release: no buffer is ever lent twice.
+// Many goroutines share, retain and release: no buffer is ever in use twice.
 func TestPoolUnderContention(t *testing.T) {
 	p := NewPool(devicetest.NewFloat64())
 	var wg sync.WaitGroup
@@ -108,7 +107,7 @@ func TestPoolUnderContention(t *testing.T) {
 				b.Retain(1)
 				b.Release()
 				if v.Data[0] != float64(w) {
-					t.Errorf("somebody else wrote %v", v.Data[0])
+					t.Errorf("another goroutine wrote %v", v.Data[0])
 				}
 				b.Release()
 			}

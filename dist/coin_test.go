@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A coin wakes all edges or none, at its rate.
+// A coin activates all edges or none, at its rate.
 func TestCoin(t *testing.T) {
 	g, err := ParseGraph("ring", 6, 1)
 	if err != nil {
@@ -31,7 +31,7 @@ func TestCoin(t *testing.T) {
 		}
 	}
 	if got, err := float64(woke)/T, math.Sqrt(0.3*0.7/T); math.Abs(got-0.3) > 4*err {
-		t.Errorf("awake at a share of %v of the iterations, want 0.3 within %v", got, 4*err)
+		t.Errorf("active at a share of %v of the iterations, want 0.3 within %v", got, 4*err)
 	}
 	for _, spec := range []string{"coin", "coin(0)", "coin(1.5)", "coin(x)"} {
 		if _, err := ParseProcess(spec, g, 7); err == nil {

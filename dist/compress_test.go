@@ -26,24 +26,24 @@ func parseCompressor(t testing.TB, spec, mask string, density float64, flat bool
 	return c
 }
 
-// zoo is every compressor, in its variants.
+// zoo lists all compressors and their variants.
 func zoo(t testing.TB) map[string]Compressor {
 	return map[string]Compressor{
-		"randk":            parseCompressor(t, "randk", "randk", 0.1, false),
-		"randk per layer":  parseCompressor(t, "randk", "randk-per-layer", 0.2, false),
-		"stratified":       parseCompressor(t, "randk", "stratified", 0.1, false),
-		"bernoulli":        parseCompressor(t, "randk", "bernoulli", 0.3, false),
-		"all":              parseCompressor(t, "randk", "all", 1, false),
-		"topk":             parseCompressor(t, "topk", "randk", 0.1, false),
-		"topk per layer":   parseCompressor(t, "topk", "randk-per-layer", 0.2, false),
-		"topk of all":      parseCompressor(t, "topk", "all", 1, false),
-		"qsgd":             parseCompressor(t, "qsgd(15)", "randk", 0.1, false),
-		"qsgd flat":        parseCompressor(t, "qsgd(7)", "randk", 0.1, true),
-		"qsgd(1)":          parseCompressor(t, "qsgd(1)", "randk", 0.1, false),
-		"qsgd most levels": parseCompressor(t, "qsgd(65535)", "randk", 0.1, false),
-		"qsgd-scaled":      parseCompressor(t, "qsgd-scaled(3)", "randk", 0.1, false),
-		"scaled flat":      parseCompressor(t, "qsgd-scaled(2)", "randk", 0.1, true),
-		"identity":         parseCompressor(t, "identity", "randk", 0.1, false),
+		"randk":                parseCompressor(t, "randk", "randk", 0.1, false),
+		"randk per layer":      parseCompressor(t, "randk", "randk-per-layer", 0.2, false),
+		"stratified":           parseCompressor(t, "randk", "stratified", 0.1, false),
+		"bernoulli":            parseCompressor(t, "randk", "bernoulli", 0.3, false),
+		"all":                  parseCompressor(t, "randk", "all", 1, false),
+		"topk":                 parseCompressor(t, "topk", "randk", 0.1, false),
+		"topk per layer":       parseCompressor(t, "topk", "randk-per-layer", 0.2, false),
+		"topk of whole vector": parseCompressor(t, "topk", "all", 1, false),
+		"qsgd":                 parseCompressor(t, "qsgd(15)", "randk", 0.1, false),
+		"qsgd flat":            parseCompressor(t, "qsgd(7)", "randk", 0.1, true),
+		"qsgd(1)":              parseCompressor(t, "qsgd(1)", "randk", 0.1, false),
+		"qsgd maximal levels":  parseCompressor(t, "qsgd(65535)", "randk", 0.1, false),
+		"qsgd-scaled":          parseCompressor(t, "qsgd-scaled(3)", "randk", 0.1, false),
+		"scaled flat":          parseCompressor(t, "qsgd-scaled(2)", "randk", 0.1, true),
+		"identity":             parseCompressor(t, "identity", "randk", 0.1, false),
 	}
 }
 
@@ -63,7 +63,7 @@ func gauss(s *rng.Stream, n int) []float32 {
 	return v
 }
 
-// dense is the compressed vector as its receiver has it.
+// dense returns the compressed vector as its receiver sees it.
 func dense(p Payload) []float32 {
 	if p.Coords == nil {
 		return p.Vectors[0]
@@ -75,8 +75,8 @@ func dense(p Payload) []float32 {
 	return v
 }
 
-// On random rounds the codec gives every number back with its bits, and the ledger counts exactly
-// the bits that it wrote: in the three accountings, with indices and without.
+// In random rounds the codec preserves the bits of every number, and the ledger counts exactly the
+// bits written: in the three accountings, with indices and without.
 func TestCodecWritesWhatTheLedgerCounts(t *testing.T) {
 	for name, c := range zoo(t) {
 		t.Run(name, func(t *testing.T) {
@@ -111,15 +111,15 @@ func checkCodec(t *testing.T, c Codec, p Payload, back *Payload, a Accounting, i
 		t.Fatal(err)
 	}
 	if string(b[:6]) != "before" {
-		t.Fatal("what stood in dst is gone")
+		t.Fatal("the content of dst was overwritten")
 	}
 	b = b[6:]
 	if want := (l.Bits(a) + 7) / 8; uint64(len(b)) != want {
 		t.Errorf("%s, indices %v: %d bytes written, the ledger has %d bits", a, indices, len(b), l.Bits(a))
 	}
-	back.Dim, back.Coords = p.Dim, slices.Clone(p.Coords) // what a seed gives, where one does
+	back.Dim, back.Coords = p.Dim, slices.Clone(p.Coords) // the coordinates that a seed gives
 	if back.Coords != nil && (a != SharedSeed && indices || sent.DataDependent) && sent.Mask < sent.Dim {
-		clear(back.Coords) // they travel
+		clear(back.Coords) // they are sent
 	}
 	if err := c.Decode(back, b, a, indices); err != nil {
 		t.Fatal(err)
@@ -136,18 +136,18 @@ func checkCodec(t *testing.T, c Codec, p Payload, back *Payload, a Accounting, i
 		return
 	}
 	if err := c.Decode(back, b[:len(b)-1], a, indices); err == nil {
-		t.Errorf("%s: a message that was cut is not noticed", a)
+		t.Errorf("%s: a truncated message was decoded", a)
 	}
 }
 
 func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
-// The bits of a message by the formulas: k values of 32, indices of ceil(log2 d), d signs and
-// levels and one norm a block.
+// Bits of a message by formula: k values of 32 bits, indices of ceil(log2 d), d signs and levels
+// and one norm per block.
 func TestCompressedBits(t *testing.T) {
 	for name, want := range map[string]uint64{
-		"randk": 4 * 32, "topk": 4 * (32 + 6), "identity": 40 * 32, "topk of all": 40 * 32,
-		"qsgd": 40*(1+4) + 4*32, "qsgd flat": 40*(1+3) + 32, "qsgd(1)": 40*2 + 4*32, "qsgd most levels": 40*17 + 4*32,
+		"randk": 4 * 32, "topk": 4 * (32 + 6), "identity": 40 * 32, "topk of whole vector": 40 * 32,
+		"qsgd": 40*(1+4) + 4*32, "qsgd flat": 40*(1+3) + 32, "qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
 	} {
 		var p Payload
 		s := rng.New(1, "bits")
@@ -207,7 +207,7 @@ func TestContractionAndBias(t *testing.T) {
 						bias += mean[i] * mean[i]
 						variance += second[i] / rounds
 					}
-					if bias > 2*variance { // its expectation is the variance; 40 coordinates spread it by a quarter
+					if bias > 2*variance { // its mean is the variance; 40 coordinates spread it by a quarter
 						t.Errorf("|E Q(v) - v|² = %g, sampling alone gives %g", bias, variance)
 					}
 				}
@@ -216,7 +216,7 @@ func TestContractionAndBias(t *testing.T) {
 	}
 }
 
-// randk leaves exactly the share 1-k/d of the square on average.
+// randk has a residual of exactly 1-k/d of the square on average.
 func TestRandKDelta(t *testing.T) {
 	c := parseCompressor(t, "randk", "randk", 0.1, false)
 	s := rng.New(2, "v")
@@ -242,7 +242,7 @@ func TestRandKDelta(t *testing.T) {
 	}
 }
 
-// topk against the obvious one: a stable sort by magnitude.
+// topk against a reference implementation: a stable sort by magnitude.
 func TestTopKPlainTwin(t *testing.T) {
 	s := rng.New(9, "topk")
 	for range 300 {
@@ -250,7 +250,7 @@ func TestTopKPlainTwin(t *testing.T) {
 		k := 1 + s.IntN(n)
 		v := make([]float32, n)
 		for i := range v {
-			v[i] = float32(s.IntN(7)-3) * []float32{1, 1e-42, 1e30}[s.IntN(3)] // ties, tiny and huge
+			v[i] = float32(s.IntN(7)-3) * []float32{1, 1e-42, 1e30}[s.IntN(3)] // ties, tiny and huge numbers
 		}
 		order := make([]uint32, n)
 		for i := range order {
@@ -274,7 +274,7 @@ func TestTopKPlainTwin(t *testing.T) {
 	}
 }
 
-// Same seed, iteration and agent: same bits, whoever asks and in whatever order. Another of them:
+// The same seed, iteration and agent give the same bits, in any order of calls; other ones give
 // another draw.
 func TestCompressRepeats(t *testing.T) {
 	for name, c := range zoo(t) {
@@ -299,8 +299,8 @@ func TestCompressRepeats(t *testing.T) {
 	}
 }
 
-// Numbers that are not finite are refused where the compressor computes with them, and carried
-// where it copies.
+// Numbers that are not finite are refused by compressors that compute with them, and preserved by
+// those that copy.
 func TestCompressNotFinite(t *testing.T) {
 	for name, c := range zoo(t) {
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
@@ -327,7 +327,7 @@ func TestCompressNotFinite(t *testing.T) {
 		v[i] = math.MaxFloat32
 	}
 	if err := q.Compress(new(Payload), v, 0, 0); err == nil {
-		t.Error("a norm that float32 does not hold passed")
+		t.Error("a norm beyond float32 was accepted")
 	}
 }
 
@@ -339,7 +339,7 @@ func TestParseCompressorErrors(t *testing.T) {
 	for _, spec := range []string{"", "randk(3)", "qsgd", "qsgd(0)", "qsgd(x)", "qsgd(65536)", "qsgd-scaled(-1)",
 		"lattice(1,2)", "topp"} {
 		if _, err := ParseCompressor(spec, CompressorOptions{Mask: m, Sizes: tensors}); err == nil {
-			t.Errorf("%q passed", spec)
+			t.Errorf("%q was accepted", spec)
 		}
 	}
 	for _, spec := range []string{"randk", "topk", "qsgd(255)", "qsgd-scaled(7)", "identity"} {
@@ -375,7 +375,7 @@ func BenchmarkCompress(b *testing.B) {
 	}
 }
 
-// Whatever bytes arrive, a codec reads them or returns an error.
+// Any bytes are decoded or refused with an error.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, uint8(0))
 	f.Add(make([]byte, 19), uint8(5))
@@ -394,7 +394,7 @@ func FuzzDecode(f *testing.F) {
 		for _, a := range []Accounting{SharedSeed, Packed, Reference} {
 			p := Payload{Dim: dim(), Coords: make([]uint32, 4)}
 			if c.Decode(&p, b, a, choice%2 == 0) == nil && len(p.Vectors) == 0 {
-				t.Error("nothing was read, and no error")
+				t.Error("nothing was decoded, and no error")
 			}
 		}
 	})

@@ -8,8 +8,7 @@ import (
 	"fspda/dist"
 )
 
-// Agents 0 and 1 of a ring meet: each works out the edge and the mask by itself, and only values
-// travel.
+// Agents 0 and 1 of a ring exchange: each computes the edge and the mask, and only values are sent.
 func Example() {
 	const seed, d = 1, 8
 	g, _ := dist.ParseGraph("ring", 2, seed)
@@ -76,7 +75,7 @@ func ExampleLedger() {
 	// Output: 7948 6.40 12.80
 }
 
-// What a compressor leaves of a vector, and what its codec makes of it.
+// A compressed vector, and its encoding.
 func ExampleCompressor() {
 	sizes := []int{6}
 	mask, err := dist.ParseMask("randk", 1.0/3, sizes, 1)

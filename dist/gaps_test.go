@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// gapPlain walks the definition: each coordinate is skipped with probability 1-p, which the
-// survival of one step says.
+// gapPlain is a reference implementation: each coordinate is skipped with probability 1-p, by the
+// survival of one step.
 func gapPlain(g *gapSampler, u uint64) int {
 	k := 0
 	for k < g.longest && u < g.survival[k+1] {
@@ -18,7 +18,7 @@ func gapPlain(g *gapSampler, u uint64) int {
 	return k
 }
 
-// The guide never jumps over the answer.
+// The guide never skips the answer.
 func TestGuideAgreesWithSearch(t *testing.T) {
 	for _, p := range []float64{1e-6, 0.001, 0.0131, 0.1, 0.5, 0.9, 1 - 1e-9} {
 		g := newGaps(p, 1<<20)
@@ -39,13 +39,13 @@ func TestGuideAgreesWithSearch(t *testing.T) {
 	}
 }
 
-// The survival is (1-p)^g: each entry to nearly the last bit of float64.
+// The survival is (1-p)^g, nearly to the last bit of float64.
 func TestSurvival(t *testing.T) {
 	for _, p := range []float64{1e-4, 0.01, 0.1, 0.7} {
 		g := newGaps(p, 1000)
 		for k := 1; k <= g.longest; k++ {
 			want := math.Pow(1-p, float64(k)) * 0x1p64
-			if want < 0x1p20 { // truncation to whole units shows here
+			if want < 0x1p20 { // truncation to integers is visible here
 				break
 			}
 			if got := float64(g.survival[k]); math.Abs(got/want-1) > 1e-12+float64(k)/want {
@@ -55,8 +55,8 @@ func TestSurvival(t *testing.T) {
 	}
 }
 
-// Gaps have the mean (1-p)/p of the geometric law and its variance (1-p)/p², also where they are
-// longer than the table.
+// Gaps have the mean (1-p)/p of the geometric distribution and its variance (1-p)/p², also where
+// they are longer than the table.
 func TestGapMoments(t *testing.T) {
 	for _, p := range []float64{1e-4, 0.003, 0.05, 0.3, 0.8} {
 		const draws = 40000
@@ -85,13 +85,12 @@ func TestGapsAtTheEnds(t *testing.T) {
 	if g := newGaps(1, 10); g.next(&s) != 0 {
 		t.Error("p=1 skips")
 	}
-	if g := newGaps(1e-300, 10); g.next(&s) < 10 { // 2^-64 is the least there is
+	if g := newGaps(1e-300, 10); g.next(&s) < 10 { // 2^-64 is the smallest probability
 		t.Error("p=1e-300 takes one of 10")
 	}
 }
 
-// Filling gives what one gap after the other gives, in one piece or in several, and ends at the
-// end.
+// Filling in one piece or several gives the same coordinates as single gaps.
 func TestGapsFill(t *testing.T) {
 	for _, p := range []float64{1e-5, 0.0007, 0.02, 0.3, 0.95, 1} {
 		for _, d := range []int{1, 2, 100, 50000} {

@@ -48,7 +48,7 @@ func TestNewGraphErrors(t *testing.T) {
 	}
 }
 
-// The three ways to ask about an edge agree with the plain list, for all pairs.
+// Neighbours, Incident and EdgeIndex agree with the list of edges for all pairs.
 func TestAdjacencyAgrees(t *testing.T) {
 	for _, spec := range []string{"er10-published", "exponential", "star", "torus"} {
 		g := mustGraph(t, spec, 10)
@@ -64,7 +64,8 @@ func TestAdjacencyAgrees(t *testing.T) {
 				}
 				at := slices.Index(g.Neighbours(i), j)
 				if (at >= 0) != ok || ok && g.Incident(i)[at] != want {
-					t.Fatalf("%s: neighbours %v of %d by edges %v; %d should be there by %d", g, g.Neighbours(i), i,
+					t.Fatalf("%s: neighbours %v of %d by edges %v; %d should be among them by edge %d", g,
+						g.Neighbours(i), i,
 						g.Incident(i), j, want)
 				}
 			}

@@ -10,9 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Four at a time the lattice gives what the Go code gives: codes, points, counts and errors, also
-// next to the halves, where numbers are too large to be sure, and where what is written is what is
-// read.
+// The AVX2 implementation gives the same results as the Go code: codes, points, counts and errors,
+// also next to halves, for numbers too large for it, and if source and destination are the same.
 func TestLatticeTwins(t *testing.T) {
 	if !useLatticeAVX2 {
 		t.Skip("this processor has no AVX2")

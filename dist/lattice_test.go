@@ -20,7 +20,7 @@ func parseLattice(t testing.TB, spec string) *Lattice {
 	return l
 }
 
-// Numbers worked out by hand, with the side 0.001 and 256 colours.
+// Numbers computed by hand, with side 0.001 and 256 colours.
 func TestLatticeExamples(t *testing.T) {
 	l := parseLattice(t, "lattice(0.001,256)")
 	for _, c := range []struct {
@@ -51,8 +51,8 @@ func TestLatticeExamples(t *testing.T) {
 	}
 }
 
-// Inside the radius the decoded number is within s/2 of the true one (below s where the rounding is
-// stochastic); beyond it, it is wrong by multiples of q·s.
+// Within the radius the decoded number is within s/2 of the true one (below s with stochastic
+// rounding); beyond it, it is wrong by multiples of q·s.
 func TestLatticeRadius(t *testing.T) {
 	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.03,4)", "lattice(0.25,2)",
 		"lattice(0.001,64,stochastic)", "lattice(0.0437,4096)"} {
@@ -72,7 +72,7 @@ func TestLatticeRadius(t *testing.T) {
 			}
 			ref := float32(float64(x) + away)
 			if inside && math.Abs(float64(ref)-float64(x)) > l.Radius() {
-				continue // rounded out of it
+				continue // rounded beyond the radius
 			}
 			v := []float32{x}
 			if err := l.Encode(v, v, i, 0, 0); err != nil {
@@ -81,7 +81,7 @@ func TestLatticeRadius(t *testing.T) {
 			l.Decode(v, v, []float32{ref})
 			e := l.Side*float64(v[0]) - float64(x)
 			if inside && math.Abs(e) > bound*(1+1e-9) {
-				t.Fatalf("%s: %v near %v comes out %v off, more than %v", spec, x, ref, e, bound)
+				t.Fatalf("%s: %v near %v is decoded %v off, more than %v", spec, x, ref, e, bound)
 			}
 			if period := l.Side * float64(l.Colours); math.Abs(e-period*math.Round(e/period)) > bound*(1+1e-9) {
 				t.Fatalf("%s: %v near %v is off by %v, no multiple of %v", spec, x, ref, e, period)
@@ -96,7 +96,7 @@ func TestLatticeRadius(t *testing.T) {
 	}
 }
 
-// Stochastic rounding has no bias, nearest rounding has one.
+// Stochastic rounding has no bias, rounding to nearest has one.
 func TestLatticeBias(t *testing.T) {
 	x, ref := []float32{0.12344}, []float32{0.1234}
 	bias := func(l *Lattice) float64 {
@@ -120,7 +120,7 @@ func TestLatticeBias(t *testing.T) {
 	}
 }
 
-// DecodeStats near the border of the radius are counted, and the largest distance is kept.
+// DecodeStats counts points near the border of the radius, and keeps the largest distance.
 func TestLatticeCountsFarDecodes(t *testing.T) {
 	l := parseLattice(t, "lattice(0.001,256)")
 	x := []float32{0, 0.11, 0.12, -0.125, 0.3}
@@ -129,7 +129,7 @@ func TestLatticeCountsFarDecodes(t *testing.T) {
 	}
 	d := l.Decode(x, x, make([]float32, len(x)))
 	if d.Total != 5 || d.Far != 2 || math.Abs(d.Largest-0.125) > 1e-12 {
-		t.Errorf("%+v", d) // 0.12 and -0.125 lie beyond 0.9·0.1275; 0.3 became 0.044, and nobody can tell
+		t.Errorf("%+v", d) // 0.12 and -0.125 lie beyond 0.9·0.1275; 0.3 became 0.044, which cannot be detected
 	}
 	var sum DecodeStats
 	sum.Add(d)
@@ -139,7 +139,7 @@ func TestLatticeCountsFarDecodes(t *testing.T) {
 	}
 }
 
-// The codec gives codes back and writes log2 q bits for each, as the ledger counts.
+// The codec preserves codes and writes log2 q bits for each, as the ledger counts.
 func TestLatticeCodec(t *testing.T) {
 	for _, spec := range []string{"lattice(0.01,2)", "lattice(0.01,256)", "lattice(0.01,1024,stochastic)",
 		"lattice(0.01,65536)"} {
@@ -172,7 +172,7 @@ func TestLatticeRefuses(t *testing.T) {
 		"lattice(1,1)", "lattice(1,131072)",
 		"lattice(1,4,random)", "lattice(1,4,stochastic,5)", "lattice(Inf,4)", "lattice(NaN,4)", "latice(1,4)"} {
 		if _, err := ParseLattice(spec, 1); err == nil {
-			t.Errorf("%q passed", spec)
+			t.Errorf("%q was accepted", spec)
 		}
 	}
 	if l, err := ParseLattice("identity", 1); l != nil || err != nil || l.String() != "identity" {

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// exchange counts both messages of one edge and returns what they add up to.
+// exchange counts both messages of one edge and returns their sum.
 func exchangeBits(vectors, k, d int) (total Ledger) {
 	for _, higher := range []bool{false, true} {
 		total.Send(Sent{Values: vectors * k, ValueBits: 32, Mask: k, Dim: d, Indices: higher})
@@ -56,7 +56,7 @@ func TestFigureOne(t *testing.T) {
 	}
 }
 
-// One-way messages carry their indices each; those of a top-k even where seeds are shared.
+// Every unidirectional message carries indices; those of a top-k even with shared seeds.
 func TestOneWayMessages(t *testing.T) {
 	var randk, topk, coded Ledger
 	randk.Send(Sent{Values: 100, ValueBits: 32, Mask: 100, Dim: 1000, Indices: true})
@@ -100,7 +100,7 @@ func TestLedgerAddAndBits(t *testing.T) {
 	}
 }
 
-// A ledger survives a checkpoint, also above 2^53, where a float64 would round.
+// A ledger survives a checkpoint, also above 2^53, where float64 would round.
 func TestLedgerRoundTrip(t *testing.T) {
 	want := Ledger{1<<60 + 1, 1<<61 + 3, 1<<62 + 5, 1<<63 + 7, 9, 11}
 	var fromJSON, fromYAML Ledger

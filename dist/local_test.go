@@ -19,7 +19,7 @@ func message(p *dist.Pool, t, from, to int) dist.Message {
 	return dist.Message{T: t, From: from, To: to, Values: []*dist.Buffer{p.Get(1)}}
 }
 
-// A speaker may be two messages ahead of a listener and waits with the third until one is read.
+// A sender may be two messages ahead of a receiver and blocks with the third until one is read.
 func TestLocalSenderWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, p := dist.NewLocal(2), dist.NewPool(devicetest.NewFloat64())
@@ -47,8 +47,8 @@ func TestLocalSenderWaits(t *testing.T) {
 	})
 }
 
-// A receiver that waits wakes up with the cause of the cancellation, at once; the bubble would
-// report a goroutine left behind.
+// A blocked receiver returns the cause of the cancellation at once; synctest would report a
+// goroutine left behind.
 func TestLocalCancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		net, p := dist.NewLocal(3), dist.NewPool(devicetest.NewFloat64())
@@ -75,7 +75,7 @@ func TestLocalCancellation(t *testing.T) {
 				t.Errorf("error %v, want %v", err, why)
 			}
 		}
-		// The failed Send has let go; the two messages that wait have not.
+		// The failed Send has released its buffer; the two pending messages have not.
 		own.Release()
 		own.Retain(0)
 		for k := range 2 {
@@ -86,12 +86,12 @@ func TestLocalCancellation(t *testing.T) {
 			m.Release()
 		}
 		if p.Get(1) != own {
-			t.Error("the buffer of a canceled Send is not free")
+			t.Error("the buffer of a canceled Send was not released")
 		}
 	})
 }
 
-// Nothing is copied: the receiver holds the sender's buffer.
+// Nothing is copied: the receiver gets the sender's buffer.
 func TestLocalSharesBuffers(t *testing.T) {
 	net, p := dist.NewLocal(2), dist.NewPool(devicetest.NewFloat64())
 	sent := message(p, 8, 1, 0)
@@ -110,7 +110,7 @@ func TestLocalPanics(t *testing.T) {
 		"no agents":    func() { dist.NewLocal(0) },
 		"to itself":    func() { _ = net.Send(context.Background(), dist.Message{From: 1, To: 1}) },
 		"beyond":       func() { _ = net.Send(context.Background(), dist.Message{From: 0, To: 2}) },
-		"from nowhere": func() { _, _ = net.Recv(context.Background(), 1, -1, 0) },
+		"from rank -1": func() { _, _ = net.Recv(context.Background(), 1, -1, 0) },
 	} {
 		func() {
 			defer func() {

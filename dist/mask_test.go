@@ -14,8 +14,8 @@ import (
 // Tensor sizes of the published networks.
 var mlpSizes = []int{78400, 100, 1000, 10}
 
-// resNet50Sizes lists the 161 tensors of ResNet-50: a convolution and the scale and shift of its
-// batch norm at each place, and the final layer.
+// resNet50Sizes lists the 161 tensors of ResNet-50: each convolution with the scale and shift of
+// its batch norm, and the final layer.
 func resNet50Sizes() (sizes []int) {
 	conv := func(out, in, side int) { sizes = append(sizes, out*in*side*side, out, out) }
 	conv(64, 3, 7)
@@ -26,7 +26,7 @@ func resNet50Sizes() (sizes []int) {
 			conv(width, in, 1)
 			conv(width, width, 3)
 			conv(4*width, width, 1)
-			if b == 0 { // the branch beside it
+			if b == 0 { // the shortcut branch
 				conv(4*width, in, 1)
 			}
 			in = 4 * width
@@ -53,7 +53,7 @@ func mustMask(t testing.TB, spec string, density float64, sizes []int) Mask {
 
 var masks = []string{"randk", "randk-per-layer", "bernoulli", "stratified", "block", "all"}
 
-// What every mask promises: ascending and different coordinates below d, Len of them (save for
+// The contract of every mask: ascending and distinct coordinates below d, Len of them (except
 // bernoulli), the same from both ends and from a copy, a new set for each edge and iteration, no
 // allocation.
 func TestEveryMask(t *testing.T) {
@@ -102,8 +102,8 @@ func checkMask(t *testing.T, spec string, density float64, sizes []int) {
 	}
 }
 
-// Every coordinate comes with the same probability, its Density; randk-per-layer with that of its
-// layer. The second length has blocks of unequal size under stratified: 7 and 8.
+// Every coordinate is drawn with the same probability, its Density; for randk-per-layer that of its
+// layer. With the second length, stratified has blocks of unequal size: 7 and 8.
 func TestMarginals(t *testing.T) {
 	const rounds = 40000
 	for _, c := range []struct {
@@ -128,7 +128,8 @@ func TestMarginals(t *testing.T) {
 		p := m.Density()
 		for x, n := range count {
 			if math.Abs(n/rounds-p) > 5*math.Sqrt(p*(1-p)/rounds) {
-				t.Errorf("%s %v of %v: coordinate %d comes with %.4f, want %.4f", c.spec, c.p, c.sizes, x, n/rounds, p)
+				t.Errorf("%s %v of %v: coordinate %d is drawn with frequency %.4f, want %.4f", c.spec, c.p, c.sizes, x,
+					n/rounds, p)
 			}
 		}
 	}
@@ -155,7 +156,8 @@ func TestMasksAreIndependent(t *testing.T) {
 			}
 		}
 		for name, n := range shared {
-			if got := n / rounds; math.Abs(got-p*p*d) > 0.4 { // block varies most: its standard error is 0.075
+			// block has the largest variance: its standard error is 0.075
+			if got := n / rounds; math.Abs(got-p*p*d) > 0.4 {
 				t.Errorf("%s: %.3f coordinates shared with the %s, want about %v", spec, got, name, p*p*d)
 			}
 		}
@@ -284,8 +286,8 @@ func TestMasksArePinned(t *testing.T) {
 	}
 }
 
-// Long vectors take other ways through the same definitions: sparse bitmaps, turned blocks, gaps
-// longer than the table. These numbers too change only together with rng.Version.
+// Long vectors use other code paths for the same definitions: sparse bitmaps, shifted blocks, gaps
+// longer than the table. These numbers, too, change only together with rng.Version.
 func TestLongMasksArePinned(t *testing.T) {
 	for _, c := range []struct {
 		spec string

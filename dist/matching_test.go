@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// No two edges share an agent, and no edge is left both of whose ends are free.
+// No two edges share an agent, and the matching is maximal.
 func TestMatchingIsMaximal(t *testing.T) {
 	for _, spec := range []string{"er10-published", "star", "complete", "ring"} {
 		g := mustGraph(t, spec, 10)
@@ -29,9 +29,9 @@ func TestMatchingIsMaximal(t *testing.T) {
 	}
 }
 
-// On graphs whose edges are all alike the rate is known: on the complete graph of 10 every agent
-// has one of its 9 edges, on the star one edge of 9 is taken, and on the path of 4 the middle edge
-// is alone when it comes first, once in three times.
+// On graphs with a single kind of edge the rate is known: on the complete graph of 10 every agent
+// has one of its 9 edges, and on the star one edge of 9 is taken. On the path of 4 the middle edge
+// is taken alone if it comes first, with probability 1/3.
 func TestMatchingRate(t *testing.T) {
 	for _, c := range []struct {
 		spec string

@@ -78,7 +78,7 @@ func TestMixingOfOneAgent(t *testing.T) {
 	g := mustGraph(t, "complete", 1)
 	for _, spec := range []string{"metropolis", "lazy-metropolis", "laplacian(0.1)", "uniform"} {
 		if w := mustMixing(t, spec, g); w.Self(0) != 1 {
-			t.Errorf("%s: alone, the own weight is %v", spec, w.Self(0))
+			t.Errorf("%s: without events, the own weight is %v", spec, w.Self(0))
 		}
 	}
 }
@@ -120,8 +120,8 @@ func TestCheckMixing(t *testing.T) {
 	}
 }
 
-// Whatever edges are active, the weights on them keep the mean: symmetric, rows that sum to 1,
-// nothing negative.
+// For any active edges, the weights preserve the mean: symmetric, rows that sum to 1, nothing
+// negative.
 func TestActiveMixing(t *testing.T) {
 	const n = 9
 	g := mustGraph(t, "complete", n)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The rates of one-edge-round-robin add up to one edge for each iteration.
+// The rates of one-edge-round-robin sum to one edge per iteration.
 func TestRoundRobinRatesSumToOne(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	p := mustProcess(t, "one-edge-round-robin", g, 1)

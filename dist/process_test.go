@@ -18,14 +18,14 @@ func mustProcess(t testing.TB, spec string, g *Graph, seed uint64) Process {
 	return p
 }
 
-// processes is one of each kind, as written by String.
+// processes lists one process of each kind, as written by String.
 var processes = []string{"one-edge", "one-edge-round-robin", "k-edges(2.5)", "k-edges-exact(3)", "bernoulli(0.3)",
 	"broadcast(0.15)",
 	"broadcast-one", "broadcast-rr", "matching", "periodic(4)", "coin(0.3)", "full", "empty"}
 
-// What every process promises: String reads back, events are valid, ascending and without
-// repetition, two copies agree, the same slice is used again without allocation, and the events are
-// those of t alone, in whatever order t is asked.
+// The contract of every process: String can be parsed, events are valid, ascending and distinct,
+// two copies agree, the slice is reused without allocation, and the events depend on t alone, in
+// any order of calls.
 func TestEveryProcess(t *testing.T) {
 	for _, graph := range []string{"er10-published", "ring", "complete"} {
 		g := mustGraph(t, graph, 10)
@@ -57,7 +57,7 @@ func checkProcess(t *testing.T, g *Graph, spec string) {
 	for k := rounds - 1; k >= 0; k-- {
 		dst = twin.Active(dst, k)
 		if !slices.Equal(dst, kept[k]) {
-			t.Fatalf("t=%d: asked again %v, before %v", k, dst, kept[k])
+			t.Fatalf("t=%d: the second call returns %v, the first %v", k, dst, kept[k])
 		}
 	}
 	round := 0
@@ -140,7 +140,7 @@ func TestSeedsMatter(t *testing.T) {
 	}
 }
 
-// One agent, or two without an edge to draw from, simply compute: no process finds an event.
+// On a graph without edges no process has events.
 func TestNoEdgesNoEvents(t *testing.T) {
 	g := mustGraph(t, "complete", 1)
 	for _, spec := range processes {
@@ -196,7 +196,7 @@ func TestNegativeIterationPanics(t *testing.T) {
 	}
 }
 
-// Many goroutines ask one process at once and get what one alone gets.
+// Many goroutines that use one process get the same events as one.
 func TestProcessesAreSafeForConcurrentUse(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	for _, spec := range processes {
@@ -233,7 +233,7 @@ func FuzzParseProcess(f *testing.F) {
 	f.Add("periodic(99999999999999999999)")
 	g := mustGraph(f, "er10-published", 10)
 	f.Fuzz(func(t *testing.T, spec string) {
-		if strings.Contains(spec, "trace") { // off the disk
+		if strings.Contains(spec, "trace") { // no file access
 			return
 		}
 		p, err := ParseProcess(spec, g, 3)

@@ -2,6 +2,6 @@
 
 package dist
 
-// raceEnabled: under the race detector a sync.Pool forgets on purpose, so allocations cannot be
-// counted.
+// raceEnabled is true under the race detector, where a sync.Pool drops items on purpose, so that
+// allocations cannot be counted.
 const raceEnabled = true

@@ -9,7 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// All sets of k are equally likely, below and above the half where the complement is drawn.
+// All subsets of size k are equally likely, below and above one half, where the complement is
+// drawn.
 func TestRandKIsUniformOverSets(t *testing.T) {
 	const rounds = 30000
 	for _, k := range []int{2, 3, 4} {
@@ -30,7 +31,7 @@ func TestRandKIsUniformOverSets(t *testing.T) {
 	}
 }
 
-// drawPlain throws as a thrower does, into a map, and sorts.
+// drawPlain is a reference implementation of drawSubset that uses a map and sorts.
 func drawPlain(k, d int, s *rng.Stream) []uint32 {
 	taken := map[uint32]bool{}
 	least := uint32(-uint32(d)) % uint32(d)
@@ -69,13 +70,13 @@ func TestDrawSubsetAgreesWithPlain(t *testing.T) {
 				t.Errorf("%d of %d: %v, want %v", k, d, got, want)
 			}
 			if slices.ContainsFunc(append(b.words, b.marks...), func(w uint64) bool { return w != 0 }) {
-				t.Fatalf("%d of %d leaves bits behind", k, d)
+				t.Fatalf("%d of %d does not clear all bits", k, d)
 			}
 		}
 	}
 }
 
-// Each layer has its own count, and stays within its own coordinates.
+// Each layer has its own count and coordinates.
 func TestPerLayerStaysInLayers(t *testing.T) {
 	m := mustMask(t, "randk-per-layer", 0.1, mlpSizes)
 	want := []int{7839, 9, 99, 1}

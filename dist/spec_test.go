@@ -30,8 +30,8 @@ func TestSplitSpec(t *testing.T) {
 	}
 }
 
-// An unknown spec is answered with all spellings, in every table; and each row of a table without
-// an argument parses.
+// The error for an unknown spec lists all spellings, in every table; and each row of a table
+// without an argument can be parsed.
 func TestTables(t *testing.T) {
 	g := mustGraph(t, "complete", 4)
 	for _, c := range []struct {

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// near tells whether two eigenvalues agree to a share of the larger.
+// near reports whether two eigenvalues agree to a share of the larger.
 func near(a, b, share float64) bool { return math.Abs(a-b) <= share*math.Max(math.Abs(a), math.Abs(b)) }
 
-// The formulas against all eigenvalues.
+// The formulas against the dense eigenvalues.
 func TestExtremesByFormula(t *testing.T) {
 	for _, spec := range []string{"star", "path", "ring", "complete", "grid", "torus", "exponential", "hypercube"} {
 		for n := 3; n < 40; n++ {
@@ -26,8 +26,8 @@ func TestExtremesByFormula(t *testing.T) {
 	}
 }
 
-// Lanczos' method against all eigenvalues, on graphs that are badly connected and on others, and
-// where the eigenvalues are few or repeat.
+// The Lanczos method against the dense eigenvalues, on badly and well connected graphs, and with
+// few or repeated eigenvalues.
 func TestExtremesBySparseMatrix(t *testing.T) {
 	for _, c := range []struct {
 		spec string
@@ -56,7 +56,8 @@ func TestExtremesOfMany(t *testing.T) {
 		t.Errorf("connectivity by formula %v, by the matrix %v", a, b)
 	}
 	regular := parseGraph(t, "regular(4)", 2000)
-	if l := regular.LargestEigenvalue(); l < 4+2*math.Sqrt(3)-0.2 || l > 8 { // Alon and Boppana, from the other end
+	// the Alon-Boppana bound, for the largest eigenvalue
+	if l := regular.LargestEigenvalue(); l < 4+2*math.Sqrt(3)-0.2 || l > 8 {
 		t.Errorf("largest eigenvalue of a random regular graph: %v", l)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Sixteen blocks at a time give the coordinates of one by one, also where numbers are drawn again,
-// which is often with blocks of 2^28, and leave the stream and the strataCursor alike.
+// The AVX-512 implementation draws the same coordinates as the Go code, also with rejected draws,
+// which are frequent with blocks of 2^28, and leaves the stream and the cursor in the same state.
 func TestStrataTwins(t *testing.T) {
 	if !useStrataAVX512 {
 		t.Skip("no AVX-512")
@@ -33,10 +33,10 @@ func TestStrataTwins(t *testing.T) {
 				slow.fillSlow(want, uint32(7*turn), &a)
 				fast.fill(got[:k-first], uint32(7*turn), &b)
 				if !slices.Equal(got[:k-first], want) || got[k-first] != 12345 {
-					t.Fatalf("d=%d, k=%d, turn %d: other coordinates, or one behind them", d, k, turn)
+					t.Fatalf("d=%d, k=%d, repetition %d: other coordinates, or a write beyond the end", d, k, turn)
 				}
 				if a != b || slow != fast {
-					t.Errorf("d=%d, k=%d, turn %d: stream %v and strataCursor %+v, want %v and %+v", d, k, turn, b,
+					t.Errorf("d=%d, k=%d, repetition %d: stream %v and cursor %+v, want %v and %+v", d, k, turn, b,
 						fast, a,
 						slow)
 				}
@@ -48,6 +48,6 @@ func TestStrataTwins(t *testing.T) {
 		}
 	}
 	if again < 10 {
-		t.Errorf("%d draws had a number drawn again, want more", again)
+		t.Errorf("%d draws were rejected, want more", again)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// Where k divides d, block b gives exactly one coordinate.
+// If k divides d, block b gives exactly one coordinate.
 func TestOneInEachBlock(t *testing.T) {
 	m := mustMask(t, "stratified", 0.1, []int{200})
 	var dst []uint32
@@ -21,9 +21,8 @@ func TestOneInEachBlock(t *testing.T) {
 	}
 }
 
-// Where it does not, there is a way to turn the cuts such that each block has one: consecutive
-// coordinates, around the ring, are less than two longest blocks apart. All wraps of the ring
-// occur.
+// Otherwise, there is an offset such that each shifted block has one coordinate: cyclically
+// consecutive coordinates are less than two longest blocks apart. All kinds of wrap-around occur.
 func TestTurnedBlocks(t *testing.T) {
 	for _, c := range []struct{ d, k int }{{37, 5}, {11, 7}, {100, 99}, {7, 2}, {1000, 3}} {
 		first, last := map[uint32]bool{}, map[uint32]bool{}
@@ -50,7 +49,7 @@ func TestTurnedBlocks(t *testing.T) {
 	}
 }
 
-// The strataCursor's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks
+// The cursor's lengths are those of floor((b+1)·d/k) - floor(b·d/k) from any block on: with blocks
 // this long the upper half of the draw is bounded by them, and the starts add up.
 func TestCutterWalksAllBlocks(t *testing.T) {
 	for _, c := range []struct{ d, k int }{{37, 5}, {64, 8}, {11, 7}, {1 << 20, 999}} {
@@ -70,20 +69,20 @@ func TestCutterWalksAllBlocks(t *testing.T) {
 	}
 }
 
-// redraw ends with a product that is allowed, and is uniform: 3 does not divide 2^32, and the one
+// redraw returns a product that is allowed, and is uniform: 3 does not divide 2^32, and the one
 // product to reject is 0.
 func TestRedraw(t *testing.T) {
 	s := rng.New(6, "test")
 	if product, after := redraw(5<<32|1, 3, s); product != 5<<32|1 || after != s {
-		t.Error("a product that is allowed was drawn again")
+		t.Error("an allowed product was drawn again")
 	}
 	if product, after := redraw(0, 3, s); after == s || product>>32 > 2 {
 		t.Errorf("product 0 of 3 became %x", product)
 	}
 }
 
-// The strataCursor's blocks begin at floor(b·d/k), to the last of 2^32 numbers: also where blocks are
-// few, many, or nearly of one length.
+// The cursor's blocks begin at floor(b·d/k), up to the last of 2^32 numbers, for few blocks, many
+// blocks, and blocks of nearly equal length.
 func TestCutterIsExact(t *testing.T) {
 	s := rng.New(7, "test")
 	for range 300 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// golden has the numbers of each topology: edges, largest degree, the second and the last
-// eigenvalue of the Laplacian, and the second and the smallest of the metropolis matrix.
+// golden lists for each topology: edges, largest degree, the second and the last eigenvalue of the
+// Laplacian, and the second and the smallest of the Metropolis matrix.
 var golden = []struct {
 	n                  int
 	spec               string
@@ -74,8 +74,8 @@ func TestEdgesOfSmallGraphs(t *testing.T) {
 	}
 }
 
-// A random graph is set by its seed, differs from seed to seed, has about the edges it should have,
-// and is connected even where a first draw often is not.
+// A random graph is determined by its seed, differs between seeds, has about the expected number of
+// edges, and is connected even if the first draw often is not.
 func TestER(t *testing.T) {
 	const n, p, seeds = 12, 0.3, 300
 	distinct := map[string]bool{}
@@ -90,7 +90,7 @@ func TestER(t *testing.T) {
 			t.Fatalf("seed %d gave two graphs", seed)
 		}
 		if !g.Connected() {
-			t.Fatalf("seed %d: in pieces %v", seed, g.Components())
+			t.Fatalf("seed %d: components %v", seed, g.Components())
 		}
 		distinct[fmt.Sprint(g.Edges)] = true
 		total += len(g.Edges)
@@ -98,7 +98,7 @@ func TestER(t *testing.T) {
 	if len(distinct) < seeds-2 {
 		t.Errorf("%d different graphs of %d seeds", len(distinct), seeds)
 	}
-	// To be connected favours more edges: the mean is 19.8 without the condition, and 20.6 with it
+	// Connected graphs have more edges: the mean is 19.8 without the condition, and 20.6 with it
 	// (of 20000 seeds).
 	if mean := float64(total) / seeds; mean < 19.6 || mean > 21.6 {
 		t.Errorf("%.2f edges on average, want about 20.6", mean)
@@ -119,12 +119,12 @@ func TestRegular(t *testing.T) {
 				}
 			}
 			if !g.Connected() {
-				t.Errorf("regular(%d) of %d, seed %d is in pieces", c.k, c.n, seed)
+				t.Errorf("regular(%d) of %d, seed %d is not connected", c.k, c.n, seed)
 			}
 			distinct[fmt.Sprint(g.Edges)] = true
 		}
 	}
-	if len(distinct) < 95 { // five kinds with 20 different graphs each, less some chance; complete counts once
+	if len(distinct) < 95 { // five kinds with 20 different graphs each, fewer by chance; complete counts once
 		t.Errorf("%d different graphs", len(distinct))
 	}
 }
@@ -142,7 +142,8 @@ func TestGraphErrors(t *testing.T) {
 		{"er(0.001)", 50, "none of 1000 graphs"},
 		{"ring", 0, "at least 1"}, {"ring", -3, "at least 1"},
 		{"hypercube", 10, "a power of 2, such as 16"}, {"er10-published", 9, "10 agents, not 9"},
-		{"regular(3)", 5, "odd sum of degrees"}, {"regular(5)", 5, "at most 4"}, {"regular(1)", 4, "cannot be connected"},
+		{"regular(3)", 5, "odd sum of degrees"}, {"regular(5)", 5, "at most 4"}, {"regular(1)", 4,
+			"cannot be connected"},
 		{"regular(0)", 2, "cannot be connected"}, {"regular(-2)", 6, "not a number of neighbours"}, {"regular(x)", 6,
 			"not a number"},
 		{"file(no-such-file)", 3, "cannot read the edge list"},
@@ -153,7 +154,7 @@ func TestGraphErrors(t *testing.T) {
 	}
 }
 
-// writeFile puts text into a new file and returns its path.
+// writeFile writes text into a new file and returns its path.
 func writeFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "list.txt")
@@ -199,7 +200,7 @@ func FuzzParseGraph(f *testing.F) {
 	f.Add("regular(3)", 4)
 	f.Add("ring(", 3)
 	f.Fuzz(func(t *testing.T, spec string, n int) {
-		if n > 24 || strings.Contains(spec, "file") { // keep it small, and off the disk
+		if n > 24 || strings.Contains(spec, "file") { // small graphs, no file access
 			return
 		}
 		g, err := ParseGraph(spec, n, 3)

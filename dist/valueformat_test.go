@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Every number of 16 bits is read and written as itself, and what lies between two is rounded to
-// the nearer one, halves to the even one.
+// Every 16-bit number is decoded and encoded as itself; a number between two is rounded to the
+// nearer one, halves to even.
 func TestValuesExhaustive(t *testing.T) {
 	for _, f := range []ValueFormat{FP16, BF16} {
 		one := func(h uint16) float32 {
@@ -22,12 +22,12 @@ func TestValuesExhaustive(t *testing.T) {
 			x := one(h)
 			if math.IsNaN(float64(x)) {
 				if y := round(x); !math.IsNaN(float64(y)) {
-					t.Fatalf("%s: %#x is no number, and is rounded to %g", f, h, y)
+					t.Fatalf("%s: %#x is NaN, and is rounded to %g", f, h, y)
 				}
 				continue
 			}
 			if b := f.Append(nil, []float32{x}); b[0] != byte(h) || b[1] != byte(h>>8) {
-				t.Fatalf("%s: %#x is %g, which is written as %x", f, h, x, b)
+				t.Fatalf("%s: %#x is %g, which is encoded as %x", f, h, x, b)
 			}
 			y := one(h + 1) // the next one away from zero
 			if math.IsNaN(float64(y)) || math.IsInf(float64(y), 0) ||
@@ -43,7 +43,7 @@ func TestValuesExhaustive(t *testing.T) {
 				t.Fatalf("%s: %g, halfway between %g and %g, is rounded to %g", f, middle, x, y, got)
 			}
 			if math.Float32bits(middle) == math.Float32bits(x) {
-				continue // float32 ends here
+				continue // the largest float32
 			}
 			below, above := math.Nextafter32(middle, x), math.Nextafter32(middle, y)
 			if round(below) != x || round(above) != y {
@@ -75,7 +75,7 @@ func TestValuesEnds(t *testing.T) {
 	}
 }
 
-// What is rounded once travels with all its bits.
+// Rounded values are sent without a loss.
 func TestValuesRoundTrip(t *testing.T) {
 	s := rng.New(4, "values")
 	v := make([]float32, 1000)
@@ -91,7 +91,7 @@ func TestValuesRoundTrip(t *testing.T) {
 		}
 		got := make([]float32, len(v))
 		if f.Read(got, b); !slices.Equal(got, sent) {
-			t.Errorf("%s: what arrives is not what was sent", f)
+			t.Errorf("%s: received values differ from those sent", f)
 		}
 		if name, err := ParseValueFormat(string(f)); err != nil || name != f {
 			t.Errorf("%s is read as %s, %v", f, name, err)
