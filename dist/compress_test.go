@@ -147,7 +147,8 @@ func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bit
 func TestCompressedBits(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"randk": 4 * 32, "topk": 4 * (32 + 6), "identity": 40 * 32, "topk of whole vector": 40 * 32,
-		"qsgd": 40*(1+4) + 4*32, "qsgd flat": 40*(1+3) + 32, "qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
+		"qsgd": 40*(1+4) + 4*32, "qsgd flat": 40*(1+3) + 32,
+		"qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
 	} {
 		var p Payload
 		s := rng.New(1, "bits")

@@ -3,6 +3,7 @@ package disttest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 // end, and its links can be cut and delay records. It uses the clock; in a bubble of
 // testing/synctest waiting costs no time.
 type Network struct {
-	n     int
-	delay time.Duration // maximal delay of a record, uniform from 0
+	n        int
+	delay    time.Duration // maximal delay of a record, uniform from 0
+	scripted bool          // records wait for Deliver
 
 	mu        sync.Mutex
 	nodes     []*Node // by agent; nil: not running
@@ -34,9 +36,13 @@ type Node struct {
 }
 
 // sessionQueues is the session between two nodes: one queue per direction, by receiver.
-type sessionQueues struct{ queues map[*Node]*queue }
+type sessionQueues struct {
+	queues map[*Node]*queue
+	closed bool
+}
 
 type queue struct {
+	held    [][]byte // in a scripted network: not delivered yet
 	pending []delivery
 	pushed  chan struct{} // holds a token if a record was pushed
 }
@@ -52,6 +58,13 @@ func NewNetwork(n int, seed uint64, delay time.Duration) *Network {
 		lastHeard: map[direction]time.Time{},
 		sessions:  map[[2]*Node]*sessionQueues{},
 		draw:      rng.New(seed, "board"), changed: make(chan struct{})}
+}
+
+// NewScriptedNetwork returns a network in which records wait until Deliver is called.
+func NewScriptedNetwork(n int) *Network {
+	b := NewNetwork(n, 0, 0)
+	b.scripted = true
+	return b
 }
 
 // Start starts a process of agent i, which must not be running.
@@ -99,6 +112,55 @@ func (b *Network) Cut(i, j int, cut bool) {
 			b.lastHeard[n] = time.Now()
 		}
 		b.cuts[n] = cut
+	}
+	b.notify()
+}
+
+// Held returns the records that wait for Deliver from one agent to another in a scripted network.
+// Those of a cut link cannot be delivered and are not returned.
+func (b *Network) Held(from, to int) [][]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q := b.queue(from, to); q != nil {
+		return slices.Clone(q.held)
+	}
+	return nil
+}
+
+// queue returns the queue of the open session between two agents, nil without one or if the link is
+// cut. The caller holds the lock.
+func (b *Network) queue(from, to int) *queue {
+	for _, s := range b.sessions {
+		q := s.queues[b.nodes[to]]
+		if from != to && q != nil && s.queues[b.nodes[from]] != nil && !b.cuts[direction{from, to}] {
+			return q
+		}
+	}
+	return nil
+}
+
+// Deliver delivers record k of [Network.Held]; k > 0 reorders. With keep, the record stays, so that
+// it can be duplicated. Both go beyond what a [dist.Session] allows.
+func (b *Network) Deliver(from, to, k int, keep bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queue(from, to)
+	q.push(delivery{q.held[k], time.Now()})
+	if !keep {
+		q.held = slices.Delete(q.held, k, k+1)
+	}
+}
+
+// Disconnect closes the session between i and j, as if the network had lost it together with the
+// records in flight.
+func (b *Network) Disconnect(i, j int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for nodes, s := range b.sessions {
+		if nodes[0].id == min(i, j) && nodes[1].id == max(i, j) {
+			s.closed = true
+			delete(b.sessions, nodes)
+		}
 	}
 	b.notify()
 }
@@ -151,7 +213,7 @@ func (b *Network) sessionBetween(n, other *Node) *sessionQueues {
 		key = [2]*Node{other, n}
 	}
 	if b.sessions[key] == nil {
-		b.sessions[key] = &sessionQueues{map[*Node]*queue{n: {pushed: make(chan struct{}, 1)},
+		b.sessions[key] = &sessionQueues{queues: map[*Node]*queue{n: {pushed: make(chan struct{}, 1)},
 			other: {pushed: make(chan struct{}, 1)}}}
 	}
 	return b.sessions[key]
@@ -171,21 +233,29 @@ func (t *session) Send(_ context.Context, record []byte) error {
 		return dist.ErrSessionClosed
 	}
 	q := t.pair.queues[t.other]
+	if b.scripted {
+		q.held = append(q.held, record)
+		return nil
+	}
 	at := time.Now()
 	if b.delay > 0 {
 		at = at.Add(time.Duration(b.draw.Float64() * float64(b.delay)))
 	}
-	q.pending = append(q.pending, delivery{record, at})
+	q.push(delivery{record, at})
+	return nil
+}
+
+func (q *queue) push(d delivery) {
+	q.pending = append(q.pending, d)
 	select {
 	case q.pushed <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 func (t *session) closed() bool {
 	b := t.self.net
-	return b.nodes[t.self.id] != t.self || b.nodes[t.other.id] != t.other
+	return t.pair.closed || b.nodes[t.self.id] != t.self || b.nodes[t.other.id] != t.other
 }
 
 func (t *session) Recv(ctx context.Context) ([]byte, error) {

@@ -274,7 +274,8 @@ func (e *edge) handle(ctx context.Context, b []byte) error {
 	case decline, cancel:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if want := map[kind]phase{decline: calling, cancel: offered}[msg.kind]; e.phase == want && msg.call == e.callID {
+		if want := map[kind]phase{decline: calling,
+			cancel: offered}[msg.kind]; e.phase == want && msg.call == e.callID {
 			e.release()
 		}
 	}

@@ -123,7 +123,8 @@ func decodeMessage(b []byte, allowed limits) (msg message, got string) {
 		return msg, fmt.Sprintf("a message of %v with flags %#x", msg.kind, msg.flags)
 	case t > uint64(allowed.until)+maxOvertime || pace > uint64(time.Hour):
 		return msg, fmt.Sprintf("logical time %d in a run of %d, %d ns per gradient", t, allowed.until, pace)
-	case first > uint64(allowed.dim) || second > uint64(allowed.buffers) || uint64(len(b)) != headerSize+width*first+4*second:
+	case first > uint64(allowed.dim) || second > uint64(allowed.buffers) || uint64(len(
+		b)) != headerSize+width*first+4*second:
 		return msg, fmt.Sprintf("vectors of %d and %d values in a message of %d bytes", first, second, len(b))
 	}
 	msg.t, msg.gradientTime = int(t), time.Duration(pace)
