@@ -1800,7 +1800,7 @@ vectorSame:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
+// func maxPoolAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·maxPoolAVX512(SB), NOSPLIT, $0-96
 	MOVQ pixels+0(FP), AX
@@ -1821,9 +1821,9 @@ vectors:
 	SUBQ         R9, CX
 	CMPQ         CX, $0x00000100
 	JLT          single
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R9, CX
 	MOVQ         CX, R10
 	VMOVUPS      (BX)(R10*1), Z3
@@ -1874,7 +1874,7 @@ cols:
 	DECQ       R12
 	JNZ        cols
 	VADDPS     Z2, Z0, Z0
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (CX)(R10*4), CX
 	DECQ       R11
 	JNZ        rows
@@ -1892,9 +1892,9 @@ cols:
 single:
 	CMPQ         CX, $0x40
 	JLT          tail
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R9, CX
 	MOVQ         CX, R10
 	VMOVUPS      (BX)(R10*1), Z3
@@ -1918,7 +1918,7 @@ colsSingle:
 	DECQ       R12
 	JNZ        colsSingle
 	VADDPS     Z2, Z0, Z0
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (CX)(R10*4), CX
 	DECQ       R11
 	JNZ        rowsSingle
@@ -1934,9 +1934,9 @@ tail:
 	SHLL         CL, R10
 	DECL         R10
 	KMOVW        R10, K1
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R9, CX
 	MOVQ         CX, R10
 	VMOVUPS.Z    (BX)(R10*1), K1, Z3
@@ -1960,7 +1960,7 @@ colsTail:
 	DECQ       R12
 	JNZ        colsTail
 	VADDPS     Z2, Z0, Z0
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (CX)(R10*4), CX
 	DECQ       R11
 	JNZ        rowsTail
@@ -1980,7 +1980,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 // Requires: AVX, AVX512F
 TEXT ·maxPoolGradAVX512(SB), NOSPLIT, $0-88
 	MOVQ pixels+0(FP), AX
@@ -1998,9 +1998,9 @@ vectors:
 	SUBQ         R8, CX
 	CMPQ         CX, $0x00000100
 	JLT          single
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z3, Z3, Z3
@@ -2035,7 +2035,7 @@ cols:
 	DECQ    R11
 	JNZ     cols
 	VADDPS  Z2, Z0, Z0
-	MOVQ    line+32(FP), R9
+	MOVQ    rowStride+32(FP), R9
 	LEAQ    (CX)(R9*4), CX
 	DECQ    R10
 	JNZ     rows
@@ -2049,9 +2049,9 @@ cols:
 single:
 	CMPQ         CX, $0x40
 	JLT          tail
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z9, Z9, Z9
@@ -2071,7 +2071,7 @@ colsSingle:
 	DECQ    R11
 	JNZ     colsSingle
 	VADDPS  Z2, Z0, Z0
-	MOVQ    line+32(FP), R9
+	MOVQ    rowStride+32(FP), R9
 	LEAQ    (CX)(R9*4), CX
 	DECQ    R10
 	JNZ     rowsSingle
@@ -2086,9 +2086,9 @@ tail:
 	SHLL         CL, R9
 	DECL         R9
 	KMOVW        R9, K1
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z10, Z10, Z10
@@ -2108,7 +2108,7 @@ colsTail:
 	DECQ      R11
 	JNZ       colsTail
 	VADDPS    Z2, Z0, Z0
-	MOVQ      line+32(FP), R9
+	MOVQ      rowStride+32(FP), R9
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
@@ -2125,7 +2125,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 // Requires: AVX, AVX512F
 TEXT ·maxPoolGradStreamAVX512(SB), NOSPLIT, $0-88
 	MOVQ pixels+0(FP), AX
@@ -2143,9 +2143,9 @@ vectors:
 	SUBQ         R8, CX
 	CMPQ         CX, $0x00000100
 	JLT          single
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z3, Z3, Z3
@@ -2180,7 +2180,7 @@ cols:
 	DECQ     R11
 	JNZ      cols
 	VADDPS   Z2, Z0, Z0
-	MOVQ     line+32(FP), R9
+	MOVQ     rowStride+32(FP), R9
 	LEAQ     (CX)(R9*4), CX
 	DECQ     R10
 	JNZ      rows
@@ -2194,9 +2194,9 @@ cols:
 single:
 	CMPQ         CX, $0x40
 	JLT          tail
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z9, Z9, Z9
@@ -2216,7 +2216,7 @@ colsSingle:
 	DECQ     R11
 	JNZ      colsSingle
 	VADDPS   Z2, Z0, Z0
-	MOVQ     line+32(FP), R9
+	MOVQ     rowStride+32(FP), R9
 	LEAQ     (CX)(R9*4), CX
 	DECQ     R10
 	JNZ      rowsSingle
@@ -2231,9 +2231,9 @@ tail:
 	SHLL         CL, R9
 	DECL         R9
 	KMOVW        R9, K1
-	VBROADCASTSS first+40(FP), Z0
-	VBROADCASTSS across+44(FP), Z1
-	VBROADCASTSS down+48(FP), Z2
+	VBROADCASTSS firstIndex+40(FP), Z0
+	VBROADCASTSS colStep+44(FP), Z1
+	VBROADCASTSS rowStep+48(FP), Z2
 	MOVQ         R8, CX
 	MOVQ         CX, R9
 	VPXORD       Z10, Z10, Z10
@@ -2253,7 +2253,7 @@ colsTail:
 	DECQ      R11
 	JNZ       colsTail
 	VADDPS    Z2, Z0, Z0
-	MOVQ      line+32(FP), R9
+	MOVQ      rowStride+32(FP), R9
 	LEAQ      (CX)(R9*4), CX
 	DECQ      R10
 	JNZ       rowsTail
@@ -3969,7 +3969,7 @@ vectorSame:
 	VZEROUPPER
 	RET
 
-// func maxPoolAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, x *float32, step int, ahead int, y *float32, at *float32)
+// func maxPoolAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
 // Requires: AVX, MMX+
 TEXT ·maxPoolAVX2(SB), NOSPLIT, $0-96
 	MOVQ pixels+0(FP), AX
@@ -3990,9 +3990,9 @@ vectors:
 	SUBQ         R8, R9
 	CMPQ         R9, $0x00000040
 	JLT          single
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         R8, R9
 	MOVQ         R9, R10
 	VMOVUPS      (DX)(R10*1), Y3
@@ -4025,7 +4025,7 @@ cols:
 	DECQ       R12
 	JNZ        cols
 	VADDPS     Y2, Y0, Y0
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (R9)(R10*4), R9
 	DECQ       R11
 	JNZ        rows
@@ -4039,9 +4039,9 @@ cols:
 single:
 	CMPQ         R9, $0x20
 	JLT          tail
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         R8, R9
 	MOVQ         R9, R10
 	VMOVUPS      (DX)(R10*1), Y3
@@ -4065,7 +4065,7 @@ colsSingle:
 	DECQ       R12
 	JNZ        colsSingle
 	VADDPS     Y2, Y0, Y0
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (R9)(R10*4), R9
 	DECQ       R11
 	JNZ        rowsSingle
@@ -4080,9 +4080,9 @@ tail:
 	LEAQ         normLanesAVX2<>+32(SB), R10
 	NEGQ         R9
 	VMOVUPS      (R10)(R9*4), Y0
-	VBROADCASTSS first+40(FP), Y1
-	VBROADCASTSS across+44(FP), Y2
-	VBROADCASTSS down+48(FP), Y3
+	VBROADCASTSS firstIndex+40(FP), Y1
+	VBROADCASTSS colStep+44(FP), Y2
+	VBROADCASTSS rowStep+48(FP), Y3
 	MOVQ         R8, R9
 	MOVQ         R9, R10
 	VMASKMOVPS   (DX)(R10*1), Y0, Y4
@@ -4106,7 +4106,7 @@ colsTail:
 	DECQ       R12
 	JNZ        colsTail
 	VADDPS     Y3, Y1, Y1
-	MOVQ       line+32(FP), R10
+	MOVQ       rowStride+32(FP), R10
 	LEAQ       (R9)(R10*4), R9
 	DECQ       R11
 	JNZ        rowsTail
@@ -4126,7 +4126,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 // Requires: AVX
 TEXT ·maxPoolGradAVX2(SB), NOSPLIT, $0-88
 	MOVQ pixels+0(FP), AX
@@ -4144,9 +4144,9 @@ vectors:
 	SUBQ         DI, R8
 	CMPQ         R8, $0x00000040
 	JLT          single
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
@@ -4173,7 +4173,7 @@ cols:
 	DECQ    R11
 	JNZ     cols
 	VADDPS  Y2, Y0, Y0
-	MOVQ    line+32(FP), R9
+	MOVQ    rowStride+32(FP), R9
 	LEAQ    (R8)(R9*4), R8
 	DECQ    R10
 	JNZ     rows
@@ -4185,9 +4185,9 @@ cols:
 single:
 	CMPQ         R8, $0x20
 	JLT          tail
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
@@ -4208,7 +4208,7 @@ colsSingle:
 	DECQ    R11
 	JNZ     colsSingle
 	VADDPS  Y2, Y0, Y0
-	MOVQ    line+32(FP), R9
+	MOVQ    rowStride+32(FP), R9
 	LEAQ    (R8)(R9*4), R8
 	DECQ    R10
 	JNZ     rowsSingle
@@ -4222,9 +4222,9 @@ tail:
 	LEAQ         normLanesAVX2<>+32(SB), R9
 	NEGQ         R8
 	VMOVUPS      (R9)(R8*4), Y0
-	VBROADCASTSS first+40(FP), Y1
-	VBROADCASTSS across+44(FP), Y2
-	VBROADCASTSS down+48(FP), Y3
+	VBROADCASTSS firstIndex+40(FP), Y1
+	VBROADCASTSS colStep+44(FP), Y2
+	VBROADCASTSS rowStep+48(FP), Y3
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y4, Y4, Y4
@@ -4245,7 +4245,7 @@ colsTail:
 	DECQ       R11
 	JNZ        colsTail
 	VADDPS     Y3, Y1, Y1
-	MOVQ       line+32(FP), R9
+	MOVQ       rowStride+32(FP), R9
 	LEAQ       (R8)(R9*4), R8
 	DECQ       R10
 	JNZ        rowsTail
@@ -4262,7 +4262,7 @@ next:
 	VZEROUPPER
 	RET
 
-// func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, line int, first float32, across float32, down float32, dy *float32, at *float32, dx *float32, step int)
+// func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 // Requires: AVX
 TEXT ·maxPoolGradStreamAVX2(SB), NOSPLIT, $0-88
 	MOVQ pixels+0(FP), AX
@@ -4280,9 +4280,9 @@ vectors:
 	SUBQ         DI, R8
 	CMPQ         R8, $0x00000040
 	JLT          single
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
@@ -4309,7 +4309,7 @@ cols:
 	DECQ     R11
 	JNZ      cols
 	VADDPS   Y2, Y0, Y0
-	MOVQ     line+32(FP), R9
+	MOVQ     rowStride+32(FP), R9
 	LEAQ     (R8)(R9*4), R8
 	DECQ     R10
 	JNZ      rows
@@ -4321,9 +4321,9 @@ cols:
 single:
 	CMPQ         R8, $0x20
 	JLT          tail
-	VBROADCASTSS first+40(FP), Y0
-	VBROADCASTSS across+44(FP), Y1
-	VBROADCASTSS down+48(FP), Y2
+	VBROADCASTSS firstIndex+40(FP), Y0
+	VBROADCASTSS colStep+44(FP), Y1
+	VBROADCASTSS rowStep+48(FP), Y2
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y3, Y3, Y3
@@ -4344,7 +4344,7 @@ colsSingle:
 	DECQ     R11
 	JNZ      colsSingle
 	VADDPS   Y2, Y0, Y0
-	MOVQ     line+32(FP), R9
+	MOVQ     rowStride+32(FP), R9
 	LEAQ     (R8)(R9*4), R8
 	DECQ     R10
 	JNZ      rowsSingle
@@ -4358,9 +4358,9 @@ tail:
 	LEAQ         normLanesAVX2<>+32(SB), R9
 	NEGQ         R8
 	VMOVUPS      (R9)(R8*4), Y0
-	VBROADCASTSS first+40(FP), Y1
-	VBROADCASTSS across+44(FP), Y2
-	VBROADCASTSS down+48(FP), Y3
+	VBROADCASTSS firstIndex+40(FP), Y1
+	VBROADCASTSS colStep+44(FP), Y2
+	VBROADCASTSS rowStep+48(FP), Y3
 	MOVQ         DI, R8
 	MOVQ         R8, R9
 	VXORPS       Y4, Y4, Y4
@@ -4381,7 +4381,7 @@ colsTail:
 	DECQ       R11
 	JNZ        colsTail
 	VADDPS     Y3, Y1, Y1
-	MOVQ       line+32(FP), R9
+	MOVQ       rowStride+32(FP), R9
 	LEAQ       (R8)(R9*4), R8
 	DECQ       R10
 	JNZ        rowsTail

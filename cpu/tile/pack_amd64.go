@@ -35,7 +35,7 @@ func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 		i := 0
 		if len(from) >= read { // pieces that can be read in whole vectors within the slice
 			i = min(pieces, (len(from)-read)/rows+1)
-			spreadAVX2(&to[0], size, &from[0], rows, i, read/8, prefetchRows*src.ColStride)
+			copyPiecesAVX2(&to[0], size, &from[0], rows, i, read/8, prefetchRows*src.ColStride)
 		}
 		for ; i < pieces; i++ {
 			copy(to[i*size:][:rows], from[i*rows:])

@@ -14,16 +14,16 @@ TEXT ·tile1x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -96,17 +96,17 @@ TEXT ·tile1x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -189,18 +189,18 @@ TEXT ·tile2x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -286,11 +286,11 @@ TEXT ·tile2x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -299,7 +299,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -404,11 +404,11 @@ TEXT ·tile3x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -417,7 +417,7 @@ touch:
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -513,11 +513,11 @@ TEXT ·tile3x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -529,7 +529,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -653,11 +653,11 @@ TEXT ·tile4x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -668,7 +668,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -774,11 +774,11 @@ TEXT ·tile4x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -793,7 +793,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -936,11 +936,11 @@ TEXT ·tile5x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -953,7 +953,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1069,11 +1069,11 @@ TEXT ·tile5x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -1091,7 +1091,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1253,11 +1253,11 @@ TEXT ·tile6x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -1272,7 +1272,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1398,11 +1398,11 @@ TEXT ·tile6x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -1423,7 +1423,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1604,11 +1604,11 @@ TEXT ·tile7x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -1625,7 +1625,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1761,11 +1761,11 @@ TEXT ·tile7x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -1789,7 +1789,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -1989,11 +1989,11 @@ TEXT ·tile8x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -2012,7 +2012,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -2158,11 +2158,11 @@ TEXT ·tile8x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -2189,7 +2189,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -2408,11 +2408,11 @@ TEXT ·tile9x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -2433,7 +2433,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -2589,11 +2589,11 @@ TEXT ·tile9x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -2623,7 +2623,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -2861,11 +2861,11 @@ TEXT ·tile10x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -2888,7 +2888,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -3054,11 +3054,11 @@ TEXT ·tile10x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -3091,7 +3091,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -3348,11 +3348,11 @@ TEXT ·tile11x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -3377,7 +3377,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -3553,11 +3553,11 @@ TEXT ·tile11x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -3593,7 +3593,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -3869,11 +3869,11 @@ TEXT ·tile12x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -3900,7 +3900,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -4086,11 +4086,11 @@ TEXT ·tile12x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -4129,7 +4129,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -4424,11 +4424,11 @@ TEXT ·tile13x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -4457,7 +4457,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -4653,11 +4653,11 @@ TEXT ·tile13x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -4699,7 +4699,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5013,11 +5013,11 @@ TEXT ·tile14x16AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -5048,7 +5048,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5254,11 +5254,11 @@ TEXT ·tile14x32AVX512(SB), NOSPLIT, $0-8
 	DECL  DX
 	KMOVW DX, K1
 	CMPQ  56(AX), $0x01
-	JNE   touch
+	JNE   prefetchC
 	CMPQ  48(AX), $0x20
-	JLT   touched
+	JLT   prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -5303,7 +5303,7 @@ touch:
 	PREFETCHT0 (CX)
 	PREFETCHT0 64(CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5689,16 +5689,16 @@ GLOBL lanesAVX2<>(SB), RODATA|NOPTR, $64
 TEXT ·tile1x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5771,16 +5771,16 @@ overwrite:
 TEXT ·tile1x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5862,18 +5862,18 @@ overwrite:
 TEXT ·tile2x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -5960,18 +5960,18 @@ overwrite:
 TEXT ·tile2x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6075,11 +6075,11 @@ overwrite:
 TEXT ·tile3x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6088,7 +6088,7 @@ touch:
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6186,11 +6186,11 @@ overwrite:
 TEXT ·tile3x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6199,7 +6199,7 @@ touch:
 	MOVQ       112(AX), CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6322,11 +6322,11 @@ overwrite:
 TEXT ·tile4x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6337,7 +6337,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6446,11 +6446,11 @@ overwrite:
 TEXT ·tile4x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6461,7 +6461,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6603,11 +6603,11 @@ overwrite:
 TEXT ·tile5x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6620,7 +6620,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6740,11 +6740,11 @@ overwrite:
 TEXT ·tile5x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6757,7 +6757,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -6918,11 +6918,11 @@ overwrite:
 TEXT ·tile6x8AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -6937,7 +6937,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -7068,11 +7068,11 @@ overwrite:
 TEXT ·tile6x16AVX2(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 56(AX), $0x01
-	JNE  touch
+	JNE  prefetchC
 	CMPQ 48(AX), $0x20
-	JLT  touched
+	JLT  prefetchedC
 
-touch:
+prefetchC:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	PREFETCHT0 (CX)
@@ -7087,7 +7087,7 @@ touch:
 	ADDQ       DX, CX
 	PREFETCHT0 (CX)
 
-touched:
+prefetchedC:
 	MOVQ   32(AX), CX
 	MOVQ   40(AX), DX
 	MOVQ   24(AX), BX
@@ -7404,9 +7404,9 @@ blocks:
 	VZEROUPPER
 	RET
 
-// func spreadAVX2(dst *float32, ds int, src *float32, ss int, pieces int, eights int, ahead int)
+// func copyPiecesAVX2(dst *float32, ds int, src *float32, ss int, pieces int, eights int, ahead int)
 // Requires: AVX, MMX+
-TEXT ·spreadAVX2(SB), NOSPLIT, $0-56
+TEXT ·copyPiecesAVX2(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ src+16(FP), CX
 	MOVQ ds+8(FP), DX

@@ -77,4 +77,4 @@ func decodeColumnsGo(dst []float32, v kernel.ByteMatrix, depth int) {
 
 // PrefetchRows prefetches n bytes of each of some rows, which begin at src + at[r], into the
 // second-level cache.
-func PrefetchRows(src *uint8, at *int, rows, n int) { askRowsAVX2(src, at, rows, n) }
+func PrefetchRows(src *uint8, at *int, rows, n int) { prefetchRowsAVX2(src, at, rows, n) }

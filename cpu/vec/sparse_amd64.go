@@ -24,9 +24,9 @@ func gatherAt(dst, src []float32, at []uint32) {
 	switch {
 	case len(src) >= beyondCache && isa.Active != isa.Go:
 		if isSparse(src, at) {
-			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) { gatherWideAVX2(&dst[j], pointer(src), &at[j], next, n) })
+			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) { gatherSparseAVX2(&dst[j], pointer(src), &at[j], next, n) })
 		} else {
-			eachBlock(at, densePrefetch, func(j, n int, next *uint32) { gatherFarAVX2(&dst[j], pointer(src), &at[j], next, n) })
+			eachBlock(at, densePrefetch, func(j, n int, next *uint32) { gatherDenseAVX2(&dst[j], pointer(src), &at[j], next, n) })
 		}
 		rest := len(at) &^ 3
 		gatherAtGo(dst[rest:], src, at[rest:])
@@ -53,12 +53,12 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	if len(v) >= beyondCache && isa.Active != isa.Go {
 		if isSparse(v, at) {
 			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
-				addDiffWide1AVX2(pointer(v), &at[j], next, &p[j], &q[j],
+				addDiffSparse1AVX2(pointer(v), &at[j], next, &p[j], &q[j],
 					n, a)
 			})
 		} else {
 			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
-				addDiffFar1AVX2(pointer(v), &at[j], next, &p[j], &q[j], n,
+				addDiffDense1AVX2(pointer(v), &at[j], next, &p[j], &q[j], n,
 					a)
 			})
 		}
@@ -74,12 +74,12 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	if len(v) >= beyondCache && isa.Active != isa.Go {
 		if isSparse(v, at) {
 			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
-				addDiffWide2AVX2(pointer(v), pointer(w), &at[j], next,
+				addDiffSparse2AVX2(pointer(v), pointer(w), &at[j], next,
 					&p[j], &q[j], n, a, b)
 			})
 		} else {
 			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
-				addDiffFar2AVX2(pointer(v), pointer(w), &at[j], next, &p[j],
+				addDiffDense2AVX2(pointer(v), pointer(w), &at[j], next, &p[j],
 					&q[j], n, a, b)
 			})
 		}

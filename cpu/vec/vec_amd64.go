@@ -173,9 +173,9 @@ func rowMaxima(tops, x []float32, n int) {
 	switch {
 	case len(x) == 0:
 	case isa.Active == isa.AVX512:
-		rowTopsAVX512(pointer(tops), pointer(x), n, len(tops))
+		rowMaximaAVX512(pointer(tops), pointer(x), n, len(tops))
 	case isa.Active == isa.AVX2:
-		rowTopsAVX2(pointer(tops), pointer(x), n, len(tops))
+		rowMaximaAVX2(pointer(tops), pointer(x), n, len(tops))
 	default:
 		rowMaximaGo(tops, x, n)
 	}
@@ -360,9 +360,9 @@ func bandwidth(v [][]float32, reads, n, ahead int) {
 	}
 	for i := 0; i < n; i += vecBlock {
 		if end := min(i+vecBlock, n); isa.Active == isa.AVX512 {
-			trafficAVX512(&heads[0], reads, len(v), i, end, ahead)
+			bandwidthAVX512(&heads[0], reads, len(v), i, end, ahead)
 		} else {
-			trafficAVX2(&heads[0], reads, len(v), i, end, ahead)
+			bandwidthAVX2(&heads[0], reads, len(v), i, end, ahead)
 		}
 	}
 }

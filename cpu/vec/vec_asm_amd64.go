@@ -9,7 +9,7 @@ package vec
 //go:noescape
 func addAVX512(dst *float32, a *float32, b *float32, n int)
 
-// addStreamAVX512 is add with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// addStreamAVX512 is add with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
@@ -19,7 +19,7 @@ func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func relusAVX512(dst *float32, x *float32, n int)
 
-// relusStreamAVX512 is relus with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// relusStreamAVX512 is relus with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func relusStreamAVX512(dst *float32, x *float32, n int)
@@ -29,7 +29,7 @@ func relusStreamAVX512(dst *float32, x *float32, n int)
 //go:noescape
 func reluGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 
-// reluGradsStreamAVX512 is reluGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// reluGradsStreamAVX512 is reluGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
@@ -39,7 +39,7 @@ func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func sigmoidGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 
-// sigmoidGradsStreamAVX512 is sigmoidGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// sigmoidGradsStreamAVX512 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func sigmoidGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
@@ -59,7 +59,7 @@ func addDiff2AVX512(v *float32, w *float32, p *float32, q *float32, n int, a flo
 //go:noescape
 func combineAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
-// combineStreamAVX512 is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
+// combineStreamAVX512 is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
 //
 //go:noescape
 func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
@@ -90,17 +90,17 @@ func dotAVX512(x *float32, y *float32, n int) float64
 //go:noescape
 func squaresAVX512(x *float32, n int) float64
 
-// rowTopsAVX512 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
+// rowMaximaAVX512 writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
-func rowTopsAVX512(tops *float32, x *float32, n int, rows int)
+func rowMaximaAVX512(tops *float32, x *float32, n int, rows int)
 
 // columnSumsWideAVX512 adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.
 //
 //go:noescape
 func columnSumsWideAVX512(sums *float64, a *float32, rows int, stride int)
 
-// columnSumsNarrowAVX512 does so for 1 to 16 columns, and 16 sums. What lies behind the columns is not read, and their sums stay as they are but for a zero's sign.
+// columnSumsNarrowAVX512 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.
 //
 //go:noescape
 func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, columns int)
@@ -138,29 +138,29 @@ func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32,
 func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
 
 // decodePanelsAVX512 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
-// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+// length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].
 //
 //go:noescape
 func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
 // decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
-// vectors. It asks the cache for the same columns of as many rows that follow in at.
+// vectors. It prefetches the same columns of as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
 
-// trafficAVX512 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the
-// caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+// bandwidthAVX512 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with
+// non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
 //
 //go:noescape
-func trafficAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
+func bandwidthAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
 
 // addAVX2 writes dst = a + b.
 //
 //go:noescape
 func addAVX2(dst *float32, a *float32, b *float32, n int)
 
-// addStreamAVX2 is add with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// addStreamAVX2 is add with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
@@ -170,7 +170,7 @@ func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func relusAVX2(dst *float32, x *float32, n int)
 
-// relusStreamAVX2 is relus with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// relusStreamAVX2 is relus with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func relusStreamAVX2(dst *float32, x *float32, n int)
@@ -180,7 +180,7 @@ func relusStreamAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func reluGradsAVX2(dst *float32, y *float32, dy *float32, n int)
 
-// reluGradsStreamAVX2 is reluGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// reluGradsStreamAVX2 is reluGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
@@ -190,7 +190,7 @@ func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func sigmoidGradsAVX2(dst *float32, y *float32, dy *float32, n int)
 
-// sigmoidGradsStreamAVX2 is sigmoidGrads with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.
+// sigmoidGradsStreamAVX2 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
 //
 //go:noescape
 func sigmoidGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
@@ -210,7 +210,7 @@ func addDiff2AVX2(v *float32, w *float32, p *float32, q *float32, n int, a float
 //go:noescape
 func combineAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
-// combineStreamAVX2 is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
+// combineStreamAVX2 is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
 //
 //go:noescape
 func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
@@ -241,17 +241,17 @@ func dotAVX2(x *float32, y *float32, n int) float64
 //go:noescape
 func squaresAVX2(x *float32, n int) float64
 
-// rowTopsAVX2 writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.
+// rowMaximaAVX2 writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
-func rowTopsAVX2(tops *float32, x *float32, n int, rows int)
+func rowMaximaAVX2(tops *float32, x *float32, n int, rows int)
 
 // columnSumsWideAVX2 adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.
 //
 //go:noescape
 func columnSumsWideAVX2(sums *float64, a *float32, rows int, stride int)
 
-// columnSumsNarrowAVX2 does so for 1 to 16 columns, and 16 sums. What lies behind the columns is not read, and their sums stay as they are but for a zero's sign.
+// columnSumsNarrowAVX2 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.
 //
 //go:noescape
 func columnSumsNarrowAVX2(sums *float64, a *float32, rows int, stride int, columns int)
@@ -261,41 +261,41 @@ func columnSumsNarrowAVX2(sums *float64, a *float32, rows int, stride int, colum
 //go:noescape
 func gatherAVX2(dst *float32, src *float32, at *uint32, n int)
 
-// gatherFarAVX2 writes dst[j] = src[at[j]];
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// gatherDenseAVX2 writes dst[j] = src[at[j]];
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func gatherFarAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+func gatherDenseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 
-// addDiffFar1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// addDiffDense1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+func addDiffDense1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 
-// addDiffFar2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// addDiffDense2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+func addDiffDense2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 
-// gatherWideAVX2 writes dst[j] = src[at[j]];
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// gatherSparseAVX2 writes dst[j] = src[at[j]];
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func gatherWideAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+func gatherSparseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 
-// addDiffWide1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// addDiffSparse1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffWide1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+func addDiffSparse1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 
-// addDiffWide2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// addDiffSparse2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffWide2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+func addDiffSparse2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 
 // sumDiffsAVX2 writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.
 //
@@ -319,7 +319,7 @@ func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **flo
 func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
 
 // scatterAddAVX2 writes v[at[j]] += a·p[j];
-// the coordinates that the n at next select are asked for on the way. n is a multiple of 4.
+// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
 func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)
@@ -331,24 +331,24 @@ func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a f
 func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
 
 // decodePanelsAVX2 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
-// length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].
+// length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].
 //
 //go:noescape
 func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
 // decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
-// vectors. It asks the cache for the same columns of as many rows that follow in at.
+// vectors. It prefetches the same columns of as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
 
-// askRowsAVX2 asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.
+// prefetchRowsAVX2 prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both counts are at least 1.
 //
 //go:noescape
-func askRowsAVX2(src *uint8, at *int, rows int, n int)
+func prefetchRowsAVX2(src *uint8, at *int, rows int, n int)
 
-// trafficAVX2 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the
-// caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+// bandwidthAVX2 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with
+// non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
 //
 //go:noescape
-func trafficAVX2(v **float32, reads int, all int, begin int, end int, ahead int)
+func bandwidthAVX2(v **float32, reads int, all int, begin int, end int, ahead int)

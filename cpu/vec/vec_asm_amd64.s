@@ -1918,9 +1918,9 @@ dot_end:
 	VZEROUPPER
 	RET
 
-// func rowTopsAVX512(tops *float32, x *float32, n int, rows int)
+// func rowMaximaAVX512(tops *float32, x *float32, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·rowTopsAVX512(SB), NOSPLIT, $0-32
+TEXT ·rowMaximaAVX512(SB), NOSPLIT, $0-32
 	MOVQ         tops+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -5456,9 +5456,9 @@ blocks:
 	VZEROUPPER
 	RET
 
-// func trafficAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
+// func bandwidthAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·trafficAVX512(SB), NOSPLIT, $0-48
+TEXT ·bandwidthAVX512(SB), NOSPLIT, $0-48
 	MOVQ v+0(FP), AX
 	MOVQ reads+8(FP), CX
 	MOVQ all+16(FP), DX
@@ -7638,9 +7638,9 @@ dot_end:
 	VZEROUPPER
 	RET
 
-// func rowTopsAVX2(tops *float32, x *float32, n int, rows int)
+// func rowMaximaAVX2(tops *float32, x *float32, n int, rows int)
 // Requires: AVX
-TEXT ·rowTopsAVX2(SB), NOSPLIT, $0-32
+TEXT ·rowMaximaAVX2(SB), NOSPLIT, $0-32
 	MOVQ   tops+0(FP), AX
 	MOVQ   x+8(FP), CX
 	MOVQ   n+16(FP), DX
@@ -7844,9 +7844,9 @@ pass_done:
 	VZEROUPPER
 	RET
 
-// func gatherFarAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+// func gatherDenseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 // Requires: AVX, MMX+
-TEXT ·gatherFarAVX2(SB), NOSPLIT, $0-40
+TEXT ·gatherDenseAVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ at+16(FP), DX
@@ -7881,9 +7881,9 @@ coordinates:
 	VZEROUPPER
 	RET
 
-// func addDiffFar1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+// func addDiffDense1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 // Requires: AVX, MMX+
-TEXT ·addDiffFar1AVX2(SB), NOSPLIT, $0-52
+TEXT ·addDiffDense1AVX2(SB), NOSPLIT, $0-52
 	MOVQ         p+24(FP), AX
 	MOVQ         q+32(FP), CX
 	MOVQ         v+0(FP), DX
@@ -7932,9 +7932,9 @@ coordinates:
 	VZEROUPPER
 	RET
 
-// func addDiffFar2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+// func addDiffDense2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 // Requires: AVX, MMX+
-TEXT ·addDiffFar2AVX2(SB), NOSPLIT, $0-64
+TEXT ·addDiffDense2AVX2(SB), NOSPLIT, $0-64
 	MOVQ         p+32(FP), AX
 	MOVQ         q+40(FP), CX
 	MOVQ         v+0(FP), DX
@@ -8001,9 +8001,9 @@ coordinates:
 	VZEROUPPER
 	RET
 
-// func gatherWideAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
+// func gatherSparseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 // Requires: AVX, MMX+
-TEXT ·gatherWideAVX2(SB), NOSPLIT, $0-40
+TEXT ·gatherSparseAVX2(SB), NOSPLIT, $0-40
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ at+16(FP), DX
@@ -8038,9 +8038,9 @@ coordinates:
 	VZEROUPPER
 	RET
 
-// func addDiffWide1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
+// func addDiffSparse1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 // Requires: AVX, MMX+
-TEXT ·addDiffWide1AVX2(SB), NOSPLIT, $0-52
+TEXT ·addDiffSparse1AVX2(SB), NOSPLIT, $0-52
 	MOVQ         p+24(FP), AX
 	MOVQ         q+32(FP), CX
 	MOVQ         v+0(FP), DX
@@ -8089,9 +8089,9 @@ coordinates:
 	VZEROUPPER
 	RET
 
-// func addDiffWide2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+// func addDiffSparse2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 // Requires: AVX, MMX+
-TEXT ·addDiffWide2AVX2(SB), NOSPLIT, $0-64
+TEXT ·addDiffSparse2AVX2(SB), NOSPLIT, $0-64
 	MOVQ         p+32(FP), AX
 	MOVQ         q+40(FP), CX
 	MOVQ         v+0(FP), DX
@@ -11570,9 +11570,9 @@ blocks:
 	VZEROUPPER
 	RET
 
-// func askRowsAVX2(src *uint8, at *int, rows int, n int)
+// func prefetchRowsAVX2(src *uint8, at *int, rows int, n int)
 // Requires: AVX, MMX+
-TEXT ·askRowsAVX2(SB), NOSPLIT, $0-32
+TEXT ·prefetchRowsAVX2(SB), NOSPLIT, $0-32
 	MOVQ src+0(FP), AX
 	MOVQ at+8(FP), CX
 	MOVQ rows+16(FP), DX
@@ -11596,9 +11596,9 @@ lines:
 	VZEROUPPER
 	RET
 
-// func trafficAVX2(v **float32, reads int, all int, begin int, end int, ahead int)
+// func bandwidthAVX2(v **float32, reads int, all int, begin int, end int, ahead int)
 // Requires: AVX, MMX+
-TEXT ·trafficAVX2(SB), NOSPLIT, $0-48
+TEXT ·bandwidthAVX2(SB), NOSPLIT, $0-48
 	MOVQ v+0(FP), AX
 	MOVQ reads+8(FP), CX
 	MOVQ all+16(FP), DX

@@ -1,6 +1,7 @@
-// Package asmgen prints and writes what the generators of package cpu emit: a file of assembly and
-// the Go declarations that belong to it, both in the folder of package cpu.
+// Package asmgen prints and writes what the generators of package cpu emit: an assembly file and
+// the Go declarations of its functions.
 //
-// A generator's main is a call of [Main] with a function that emits into a build context. Its tests
-// hold the files in the repository against [File.Print], and look into them by [Functions].
+// A generator's main calls [Main] with a function that emits into an avo build context. Its tests
+// compare the files in the repository with [File.Print], and inspect the instructions by
+// [Functions].
 package asmgen

@@ -11,20 +11,20 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// File is what a generator writes: PACKAGE_asm_amd64.s and PACKAGE_asm_amd64.go.
+// File describes the output of a generator: PACKAGE_asm_amd64.s and PACKAGE_asm_amd64.go.
 type File struct {
-	Generator string // its import path, for the first line
+	Generator string // import path, for the first line
 	Package   string
 	Emit      func(c *build.Context)
 }
 
-// Asm is the name of the file of assembly.
+// Asm returns the name of the assembly file.
 func (f File) Asm() string { return f.Package + "_asm_amd64.s" }
 
-// Stubs is the name of the file of declarations.
+// Stubs returns the name of the file of declarations.
 func (f File) Stubs() string { return f.Package + "_asm_amd64.go" }
 
-// Print returns the texts of both files by name. The error says what avo did not accept.
+// Print returns the contents of both files by name. The error says what avo rejected.
 func (f File) Print() (map[string][]byte, error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!noasm")
@@ -47,7 +47,7 @@ func (f File) Print() (map[string][]byte, error) {
 	return files, nil
 }
 
-// Write prints both files into a folder.
+// Write writes both files to a folder.
 func (f File) Write(dir string) error {
 	files, err := f.Print()
 	if err != nil {
@@ -61,7 +61,7 @@ func (f File) Write(dir string) error {
 	return nil
 }
 
-// Check returns an error that names a file in a folder which is not what the generator writes.
+// Check returns an error that names a file in a folder which differs from the generator's output.
 func (f File) Check(dir string) error {
 	files, err := f.Print()
 	if err != nil {
@@ -73,14 +73,14 @@ func (f File) Check(dir string) error {
 			return fmt.Errorf("%s: check: %w", f.Generator, err)
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("%s: %s is not what the generator says: run go generate ./cpu", f.Generator, name)
+			return fmt.Errorf("%s: %s differs from the output of the generator: run go generate ./cpu/...", f.Generator, name)
 		}
 	}
 	return nil
 }
 
-// Main is the main function of a generator: it writes into the current folder, and ends the process
-// where that fails.
+// Main is the main function of a generator: it writes to the current folder, and exits with status
+// 1 if that fails.
 func Main(f File) {
 	if err := f.Write("."); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -23,7 +23,7 @@ var add = File{"fspda/cpu/internal/asmgen", "add", func(c *build.Context) {
 	c.RET()
 }}
 
-// What is written is what was printed, says who wrote it, and is noticed when it changes.
+// Written files are what was printed, name their generator, and Check notices a change.
 func TestWriteAndCheck(t *testing.T) {
 	dir := t.TempDir()
 	if err := add.Check(dir); err == nil {
@@ -64,7 +64,7 @@ func TestMainWrites(t *testing.T) {
 	}
 }
 
-// What avo does not accept is an error, not a file.
+// An error of avo is an error, not a file.
 func TestBadFunction(t *testing.T) {
 	bad := File{"bad", "bad", func(c *build.Context) {
 		c.Function("bad")

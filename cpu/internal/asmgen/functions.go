@@ -7,8 +7,8 @@ import (
 
 var text = regexp.MustCompile(`^TEXT ·(\w+)\(SB\)`)
 
-// Functions returns the lines of every function that a file writes, by name: instructions and
-// labels, without the space around them.
+// Functions returns the lines of every function of a file by name: instructions and labels, without
+// white space around them.
 func Functions(f File) (map[string][]string, error) {
 	files, err := f.Print()
 	if err != nil {

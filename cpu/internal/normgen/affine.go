@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// affineVariant is a second pass of a normalisation. A stream goes past the cache.
+// affineVariant is a second pass of a normalization; stream means non-temporal stores.
 type affineVariant struct {
 	name              string
 	add, relu, stream bool
@@ -21,15 +21,15 @@ var affines = []affineVariant{
 // rounded to float32.
 func affine(c *build.Context, s set, variant affineVariant) {
 	var zero reg.VecVirtual
-	w := &sweep{
+	w := &reversePass{
 		rows: rows{stream: variant.stream, output: "y", matrices: []string{"x", "y"}, columns: []string{"mean", "scale",
 			"shift"}},
-		prepare: func(w *sweep) {
+		prepare: func(w *reversePass) {
 			if variant.relu {
 				zero = w.zero()
 			}
 		},
-		vector: func(w *sweep, masked bool) {
+		vector: func(w *reversePass, masked bool) {
 			x := w.load(w.element("x"), masked)
 			w.asm.VSUBPS(w.column("mean"), x, x)
 			w.asm.VMULPS(w.column("scale"), x, x)
@@ -56,7 +56,7 @@ func affine(c *build.Context, s set, variant affineVariant) {
 
 func streamDoc(stream bool) string {
 	if stream {
-		return " The output goes past the cache: all of its vectors begin at multiples of their size."
+		return " It uses non-temporal stores: all vectors of the output begin at multiples of their size."
 	}
 	return ""
 }

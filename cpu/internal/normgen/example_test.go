@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Both files say in line one who wrote them.
+// The first line of both files names the generator.
 func Example() {
 	files, err := file.Print()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fspda/cpu/internal/asmgen"
 )
 
-// file is what the generator writes.
+// file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/cpu/internal/normgen", Package: "norm", Emit: emit}
 
 func main() { asmgen.Main(file) }
@@ -24,8 +24,8 @@ func emit(c *build.Context) {
 			affine(c, s, v)
 		}
 		gradSum(c, s)
-		for _, v := range gatedSums {
-			gatedSum(c, s, v)
+		for _, v := range reluSums {
+			reluSum(c, s, v)
 		}
 		for _, v := range gradients {
 			gradient(c, s, v)

@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/internal/asmgen"
 )
 
-// The files in the repository are what the generator writes.
+// The files in the repository are the generator's output.
 func TestNoDiff(t *testing.T) {
 	if err := file.Check("../../norm"); err != nil {
 		t.Error(err)
@@ -27,7 +27,7 @@ func functions(t *testing.T) map[string][]string {
 	return all
 }
 
-// between returns the lines from a label to the first that begins so.
+// between returns the lines from a label to the first line with a prefix.
 func between(lines []string, label, end string) (inside []string) {
 	for _, l := range lines {
 		switch {
@@ -42,7 +42,7 @@ func between(lines []string, label, end string) (inside []string) {
 	return inside
 }
 
-// count is the number of lines that begin with an instruction.
+// count returns the number of lines with an instruction.
 func count(lines []string, op string) (n int) {
 	for _, l := range lines {
 		if l == op || strings.HasPrefix(l, op+" ") {
@@ -52,8 +52,8 @@ func count(lines []string, op string) (n int) {
 	return n
 }
 
-// Every function leaves the upper halves of registers as others expect them, and goes past the
-// cache only where its name says so.
+// Every function clears the upper halves of registers, and uses non-temporal stores only if its
+// name says so.
 func TestEveryFunction(t *testing.T) {
 	for name, lines := range functions(t) {
 		if returns, zeroed := count(lines, "RET"), count(lines, "VZEROUPPER"); returns == 0 || zeroed != returns &&

@@ -6,15 +6,15 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// pooling is a kernel over pixels side by side, and over the channels of each in groups of vectors,
-// so that one need not wait for another, then in single ones. For each of these it looks at
-// rows×cols vectors of other images, one pixel apart in a row and line numbers from row to row, and
-// counts the number of what it looks at.
+// pooling is a kernel over contiguous pixels, and over the channels of each: in groups of vectors,
+// which do not depend on each other, then in single ones. For each of these it reads rows×cols
+// vectors of other images, one pixel apart in a row and rowStride numbers from row to row, and
+// counts their indices.
 type pooling struct {
 	code
-	sources []string // parameters: images that are looked at
-	stream  bool     // outputs go past the cache
-	asks    bool     // the cache is asked for what lies ahead numbers beyond the first source
+	sources    []string // parameters: images that are read
+	stream     bool     // non-temporal stores
+	prefetches bool     // prefetches the first source
 
 	offset, size reg.GPVirtual // of the vector within a pixel, and of a pixel, in bytes
 	index        reg.VecVirtual
@@ -25,10 +25,10 @@ type pooling struct {
 }
 
 // windowArgs are the parameters of every pooling.
-const windowArgs = "pixels, channels, rows, cols, line int, first, across, down float32"
+const windowArgs = "pixels, channels, rows, cols, rowStride int, firstIndex, colStep, rowStep float32"
 
-// future is the name of the pointer to what will be looked at.
-const future = "~"
+// prefetched is the name of the pointer for prefetches.
+const prefetched = "~"
 
 // write writes a pooling whose sources move by sourceStep from pixel to pixel, and its outputs by
 // outputStep. An empty name stands for one pixel.
@@ -39,9 +39,9 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	for _, s := range p.sources {
 		base[s] = p.pointer(s)
 	}
-	if p.asks {
-		base[future] = p.bytes("ahead")
-		p.asm.ADDQ(base[p.sources[0]], base[future])
+	if p.prefetches {
+		base[prefetched] = p.bytes("ahead")
+		p.asm.ADDQ(base[p.sources[0]], base[prefetched])
 	}
 	for _, o := range sorted(outputs) {
 		outputs[o] = p.pointer(o)
@@ -80,7 +80,7 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	p.asm.RET()
 }
 
-// move moves a pointer by a parameter, or by a pixel.
+// move advances a pointer by a parameter, or by a pixel.
 func (p *pooling) move(pointer reg.GPVirtual, step string) {
 	if step == "" {
 		p.asm.ADDQ(p.size, pointer)
@@ -90,14 +90,14 @@ func (p *pooling) move(pointer reg.GPVirtual, step string) {
 	p.asm.LEAQ(operand.Mem{Base: pointer, Index: by, Scale: floatSize}, pointer)
 }
 
-// group does some vectors of a pixel.
+// group computes some vectors of a pixel.
 func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors int, masked bool) {
 	p.index = p.new()
 	across, down := p.new(), p.new()
-	p.asm.VBROADCASTSS(p.address("first"), p.index)
-	p.asm.VBROADCASTSS(p.address("across"), across)
-	p.asm.VBROADCASTSS(p.address("down"), down)
-	row, at := p.asm.GP64(), p.asm.GP64() // within all sources
+	p.asm.VBROADCASTSS(p.address("firstIndex"), p.index)
+	p.asm.VBROADCASTSS(p.address("colStep"), across)
+	p.asm.VBROADCASTSS(p.address("rowStep"), down)
+	row, at := p.asm.GP64(), p.asm.GP64() // in all sources
 	p.asm.MOVQ(p.offset, row)
 	var from []operand.Mem
 	for _, s := range p.sources {
@@ -110,8 +110,8 @@ func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors in
 	p.asm.MOVQ(row, at)
 	p.asm.Load(p.asm.Param("cols"), cols)
 	p.asm.Label("cols" + suffix)
-	for v := 0; p.asks && v < vectors; v++ {
-		p.asm.PREFETCHT0(p.next(operand.Mem{Base: base[future], Index: at, Scale: 1}, v))
+	for v := 0; p.prefetches && v < vectors; v++ {
+		p.asm.PREFETCHT0(p.next(operand.Mem{Base: base[prefetched], Index: at, Scale: 1}, v))
 	}
 	p.look(p, from, vectors, masked)
 	p.asm.VADDPS(across, p.index, p.index)
@@ -119,30 +119,30 @@ func (p *pooling) group(suffix string, base map[string]reg.GPVirtual, vectors in
 	p.asm.DECQ(cols)
 	p.asm.JNZ(operand.LabelRef("cols" + suffix))
 	p.asm.VADDPS(down, p.index, p.index)
-	p.move(row, "line")
+	p.move(row, "rowStride")
 	p.asm.DECQ(rows)
 	p.asm.JNZ(operand.LabelRef("rows" + suffix))
 	p.after(p, vectors, masked)
 	p.asm.ADDQ(operand.U32(uint32(vectors*p.lanes*floatSize)), p.offset)
 }
 
-// output is the place of vector v of a pixel.
+// output returns the operand of vector v of a pixel.
 func (p *pooling) output(base reg.GPVirtual, v int) operand.Mem {
 	return operand.Mem{Base: base, Index: p.offset, Scale: 1, Disp: v * p.lanes * floatSize}
 }
 
-// next is the place of vector v behind the first.
+// next returns the operand of vector v behind the first.
 func (p *pooling) next(from operand.Mem, v int) operand.Mem {
 	return from.Offset(v * p.lanes * floatSize)
 }
 
-// maxPool writes the maxima of windows. A number replaces the best one so far if it is larger or a
+// maxPool writes the maxima of windows. A number replaces the maximum so far if it is larger or a
 // NaN, and nothing replaces a NaN.
 func maxPool(c *build.Context, s set) {
 	outputs := map[string]reg.GPVirtual{"y": nil, "at": nil}
 	var best, at []reg.VecVirtual
 	p := &pooling{
-		code: code{asm: c, set: s}, sources: []string{"x"}, asks: true,
+		code: code{asm: c, set: s}, sources: []string{"x"}, prefetches: true,
 		before: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
 			best, at = make([]reg.VecVirtual, vectors), make([]reg.VecVirtual, vectors)
 			for v := range vectors {
@@ -163,13 +163,13 @@ func maxPool(c *build.Context, s set) {
 		},
 	}
 	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step, ahead int, y, at *float32)",
-		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their places.",
-		"The places count from first: across more at every pixel of a row, and down more at its end. All counts are at least 1.",
-		"It asks the cache for what lies ahead numbers further on.")
+		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their indices.",
+		"The indices count from firstIndex: colStep more at every pixel of a row, and rowStep more at its end. All counts are at least 1.",
+		"It prefetches so many numbers ahead.")
 	p.write(outputs, "step", "")
 }
 
-// lead puts x, and its place, into best and at where it takes over.
+// lead puts x and its index into best and at where it is the new maximum.
 func (p *pooling) lead(x, best, at reg.VecVirtual) {
 	if p.masked {
 		number, larger := p.asm.K(), p.asm.K()
@@ -188,7 +188,7 @@ func (p *pooling) lead(x, best, at reg.VecVirtual) {
 	p.asm.VBLENDVPS(larger, p.index, at, at)
 }
 
-// maxPoolGrad writes the sums of what windows send to a pixel, in float32, from +0 on.
+// maxPoolGrad writes the sums of the gradients of a pixel, in float32, beginning with +0.
 func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 	outputs := map[string]reg.GPVirtual{"dx": nil}
 	var sum []reg.VecVirtual
@@ -202,7 +202,7 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 		},
 		look: func(p *pooling, from []operand.Mem, vectors int, masked bool) {
 			for v := range vectors {
-				p.send(p.load(p.next(from[0], v), masked), p.load(p.next(from[1], v), masked), sum[v])
+				p.addGradient(p.load(p.next(from[0], v), masked), p.load(p.next(from[1], v), masked), sum[v])
 			}
 		},
 		after: func(p *pooling, vectors int, masked bool) {
@@ -212,13 +212,13 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 		},
 	}
 	begin(c, name+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
-		"sums for pixels of dx, step numbers apart, what rows×cols windows send there: dy where at is",
-		"first for the first window, across more at every window of a row, and down more at its end. All counts are at least 1."+streamDoc(stream))
+		"adds for each pixel of dx, step numbers apart, the dy of rows×cols windows whose at is",
+		"firstIndex for the first window, colStep more at each window of a row, and rowStep more at its end. All counts are at least 1."+streamDoc(stream))
 	p.write(outputs, "", "step")
 }
 
-// send adds dy where at is the place that is looked at.
-func (p *pooling) send(dy, at, sum reg.VecVirtual) {
+// addGradient adds dy where at is the current index.
+func (p *pooling) addGradient(dy, at, sum reg.VecVirtual) {
 	if p.masked {
 		here := p.asm.K()
 		p.asm.VCMPPS(equal, p.index, at, here)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// A window is looked at by two comparisons for each vector, a pixel of its gradient by one.
+// An element of a window takes two comparisons for each vector, an element of its gradient one.
 func TestWindowLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {

@@ -5,24 +5,23 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// rows is what kernels have in common that go over rows×cols numbers of matrices whose rows are
-// stride apart, one vector after the other in the order of memory or against it: [march] and
-// [sweep]. What belongs to a column is read again in every row, from the first cache.
+// rows holds what kernels share that go over rows×cols numbers of matrices whose rows are stride
+// apart, vector by vector in memory order or in reverse: [rowPass] and [reversePass]. Values of a
+// column are read again in every row, from the first-level cache.
 type rows struct {
 	code
 	matrices []string // parameters, of float32
-	// parameters with a number of float32 or float64 for every column; there are whole vectors of
-	// them
+	// parameters with one float32 or float64 for every column, padded to whole vectors
 	columns  []string
 	pointers map[string]reg.GPVirtual
-	at, j    reg.GPVirtual // the vector in a matrix, and in its row, in bytes
-	next     reg.GPVirtual // the vector that the cache is asked for
-	left     reg.GPVirtual // where next is in its row
-	stream   bool          // outputs go past the cache
+	at, j    reg.GPVirtual // offsets of the vector in a matrix, and in its row, in bytes
+	next     reg.GPVirtual // offset of the vector to prefetch
+	left     reg.GPVirtual // position of next in its row
+	stream   bool          // non-temporal stores
 	output   string
 }
 
-// size is that of a vector in bytes.
+// size returns the size of a vector in bytes.
 func (r *rows) size() operand.U8 { return operand.U8(r.lanes * floatSize) }
 
 // loadPointers loads the addresses of matrices and columns.
@@ -33,19 +32,19 @@ func (r *rows) loadPointers() {
 	}
 }
 
-// goAhead moves next to the vector that is asked for at first, by steps of further.
-func (r *rows) goAhead(further func(same string)) {
+// startPrefetchAt moves next to the first vector to prefetch, by steps of advancePrefetch.
+func (r *rows) startPrefetchAt(advancePrefetch func(same string)) {
 	ahead := r.pointer("ahead")
 	r.asm.Label("ahead")
 	r.asm.SUBQ(operand.U8(r.lanes), ahead)
 	r.asm.JLT(operand.LabelRef("begin"))
-	further("aheadSame")
+	advancePrefetch("aheadSame")
 	r.asm.JMP(operand.LabelRef("ahead"))
 	r.asm.Label("begin")
 }
 
-// ask asks the cache for the next vector of what is read.
-func (r *rows) ask() {
+// prefetch prefetches the next vector of all matrices that are read.
+func (r *rows) prefetch() {
 	for _, m := range r.matrices {
 		if m != r.output {
 			r.asm.PREFETCHT1(operand.Mem{Base: r.pointers[m], Index: r.next, Scale: 1})
@@ -53,12 +52,12 @@ func (r *rows) ask() {
 	}
 }
 
-// element is the place of the vector in a matrix.
+// element returns the operand of the vector in a matrix.
 func (r *rows) element(matrix string) operand.Mem {
 	return operand.Mem{Base: r.pointers[matrix], Index: r.at, Scale: 1}
 }
 
-// column is the place of the numbers of float32 that belong to the columns of the vector.
+// column returns the operand of the float32 values of the columns of the vector.
 func (r *rows) column(name string) operand.Mem {
 	return operand.Mem{Base: r.pointers[name], Index: r.j, Scale: 1}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: how many numbers a vector holds, and how many vectors of a row are
-// worked on side by side, so that what belongs to their columns stays in registers.
+// set is an instruction set: the number of float32 in a vector, and how many vectors of a row are
+// computed at once, so that values of their columns stay in registers.
 type set struct {
 	name   string
 	lanes  int
@@ -49,7 +49,7 @@ func masks(c *build.Context, lanes int) {
 
 // code writes instructions for a set. Its mask is that of the last columns of a row.
 type code struct {
-	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
+	asm *build.Context // not embedded: wrapping each of its thousands of methods takes long to compile
 	set
 	mask reg.Register
 }
@@ -60,14 +60,14 @@ func (k *code) pointer(name string) reg.GPVirtual {
 	return r
 }
 
-// bytes loads a parameter that counts numbers and returns it in bytes.
+// bytes loads a parameter that counts numbers, in bytes.
 func (k *code) bytes(name string) reg.GPVirtual {
 	r := k.pointer(name)
 	k.asm.SHLQ(operand.U8(2), r)
 	return r
 }
 
-// address is where a parameter lies.
+// address returns the operand of a parameter.
 func (k *code) address(name string) operand.Mem {
 	p, err := k.asm.Param(name).Resolve()
 	if err != nil {
@@ -90,7 +90,7 @@ func (k *code) zero() reg.VecVirtual {
 }
 
 // lastMask makes the mask of the first n columns, n from 1 to lanes: a mask register, or a vector
-// whose signs say so.
+// whose signs select.
 func (k *code) lastMask(n reg.GPVirtual) {
 	if k.masked {
 		k.asm.MOVQ(n, reg.RCX)
@@ -103,7 +103,7 @@ func (k *code) lastMask(n reg.GPVirtual) {
 		k.mask = m
 		return
 	}
-	// Eight numbers out of a row of ones and zeros, the window moved to where n ones are left.
+	// Eight words of the mask table, beginning so that n ones are left.
 	at, back, m := k.asm.GP64(), k.asm.GP64(), k.asm.YMM()
 	k.asm.LEAQ(operand.NewDataAddr(operand.NewStaticSymbol(maskTable), k.lanes*floatSize), at)
 	k.asm.MOVQ(n, back)
@@ -137,7 +137,7 @@ func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
 	}
 }
 
-// put stores a vector, past the cache if it is whole and so wanted.
+// put stores a vector, by a non-temporal store if wanted and the vector is whole.
 func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
 	if stream && !masked {
 		k.asm.VMOVNTPS(v, to)

@@ -6,20 +6,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sumSize is that of a float64.
+// sumSize is the size of a float64.
 const sumSize = 8
 
-// moments writes the first pass of a normalisation: for every column the sums of d = x − shift and
+// moments writes the first pass of a normalization: for every column the sums of d = x − shift and
 // of d², from the first row to the last. d is rounded to float64 (it is exact unless its operands
-// are 2²⁹ times apart), d² and its addition are rounded together.
+// differ by a factor of 2²⁹), d² and its addition are rounded together.
 func moments(c *build.Context, s set) {
 	var shift, s1, s2 [][2]reg.VecVirtual
-	w := &walk{
+	w := &columnPass{
 		matrices: []string{"x"}, columns: map[string]int{"shift": floatSize, "s1": sumSize, "s2": sumSize},
-		before: func(w *walk, vectors int) {
+		before: func(w *columnPass, vectors int) {
 			shift, s1, s2 = w.widened("shift", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
 		},
-		row: func(w *walk, vectors int, masked bool) {
+		row: func(w *columnPass, vectors int, masked bool) {
 			for v := range vectors {
 				for i, x := range w.loadWide(w.element("x", v), masked) {
 					w.asm.VSUBPD(shift[v][i], x, x)
@@ -28,7 +28,7 @@ func moments(c *build.Context, s set) {
 				}
 			}
 		},
-		after: func(w *walk, _ int) {
+		after: func(w *columnPass, _ int) {
 			w.storeSums("s1", s1)
 			w.storeSums("s2", s2)
 		},
@@ -37,20 +37,20 @@ func moments(c *build.Context, s set) {
 		"adds x − shift to s1, and its square to s2, for every column. There is at least one row.")
 }
 
-// sums writes the sum of a mean.
+// sums writes the sums for a mean.
 func sums(c *build.Context, s set) {
 	var s1 [][2]reg.VecVirtual
-	w := &walk{
+	w := &columnPass{
 		matrices: []string{"x"}, columns: map[string]int{"s1": sumSize},
-		before: func(w *walk, vectors int) { s1 = w.loadSums("s1", vectors) },
-		row: func(w *walk, vectors int, masked bool) {
+		before: func(w *columnPass, vectors int) { s1 = w.loadSums("s1", vectors) },
+		row: func(w *columnPass, vectors int, masked bool) {
 			for v := range vectors {
 				for i, x := range w.loadWide(w.element("x", v), masked) {
 					w.asm.VADDPD(x, s1[v][i], s1[v][i])
 				}
 			}
 		},
-		after: func(w *walk, _ int) { w.storeSums("s1", s1) },
+		after: func(w *columnPass, _ int) { w.storeSums("s1", s1) },
 	}
 	w.function(c, s, "sums", "x *float32, s1 *float64", "adds every row of x to s1. There is at least one row.")
 }
@@ -59,12 +59,12 @@ func sums(c *build.Context, s set) {
 // mean).
 func gradSum(c *build.Context, s set) {
 	var mean, s1, s2 [][2]reg.VecVirtual
-	w := &walk{
+	w := &columnPass{
 		matrices: []string{"x", "dy"}, columns: map[string]int{"mean": floatSize, "s1": sumSize, "s2": sumSize},
-		before: func(w *walk, vectors int) {
+		before: func(w *columnPass, vectors int) {
 			mean, s1, s2 = w.widened("mean", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
 		},
-		row: func(w *walk, vectors int, masked bool) {
+		row: func(w *columnPass, vectors int, masked bool) {
 			for v := range vectors {
 				g := w.loadWide(w.element("dy", v), masked)
 				for i, x := range w.loadWide(w.element("x", v), masked) {
@@ -74,7 +74,7 @@ func gradSum(c *build.Context, s set) {
 				}
 			}
 		},
-		after: func(w *walk, _ int) {
+		after: func(w *columnPass, _ int) {
 			w.storeSums("s1", s1)
 			w.storeSums("s2", s2)
 		},
@@ -83,24 +83,24 @@ func gradSum(c *build.Context, s set) {
 		"adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least one row.")
 }
 
-// gatedVariant is a first pass of a gradient through a ReLU.
-type gatedVariant struct {
+// reluVariant is a first pass of a gradient through a ReLU.
+type reluVariant struct {
 	name       string
 	dz, stream bool
 }
 
-var gatedSums = []gatedVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false},
+var reluSums = []reluVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false},
 	{"gradSumsAddReLUStream", true, true}}
 
-// gatedSum writes gradSum with g = dy where y > 0 and else 0, which it may keep in dz. It reads
-// three matrices, and so marches.
-func gatedSum(c *build.Context, s set, variant gatedVariant) {
+// reluSum writes gradSum with g = dy if y > 0, else 0, and may store g to dz. It reads three
+// matrices, and so is a row pass.
+func reluSum(c *build.Context, s set, variant reluVariant) {
 	var zero reg.VecVirtual
-	m := &march{
+	m := &rowPass{
 		rows: rows{stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"},
 			columns: []string{"mean", "s1", "s2"}},
-		prepare: func(m *march) { zero = m.zero() },
-		vector: func(m *march, masked bool) {
+		prepare: func(m *rowPass) { zero = m.zero() },
+		vector: func(m *rowPass, masked bool) {
 			g := m.load(m.element("dy"), masked)
 			g = m.where(greater, m.load(m.element("y"), masked), zero, g)
 			if variant.dz {
@@ -118,7 +118,7 @@ func gatedSum(c *build.Context, s set, variant gatedVariant) {
 			}
 		},
 	}
-	doc := "adds g, dy where y > 0 and else 0, to s1, and g·(x − mean) to s2, for every column."
+	doc := "adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for every column."
 	if variant.dz {
 		m.matrices = append(m.matrices, "dz")
 		doc += " It writes g to dz."
@@ -127,11 +127,11 @@ func gatedSum(c *build.Context, s set, variant gatedVariant) {
 		doc+" There is at least one row."+streamDoc(variant.stream))
 }
 
-// fold writes the addition of the sums of a block to those of all.
+// fold writes the addition of the sums of a block to the totals.
 func fold(c *build.Context, s set) {
 	k := &code{asm: c, set: s}
 	begin(c, "fold"+s.name, "func(n int, total, part *float64)",
-		"adds part to total and makes part zero. n is a multiple of 16, and not 0.")
+		"adds part to total and clears part. n is a positive multiple of 16.")
 	n, total, part, zero := k.pointer("n"), k.pointer("total"), k.pointer("part"), k.zero()
 	k.asm.Label("again")
 	v := k.new()
@@ -148,9 +148,9 @@ func fold(c *build.Context, s set) {
 	k.asm.RET()
 }
 
-// fence writes what must follow stores past the cache.
+// fence writes the fence that must follow non-temporal stores.
 func fence(c *build.Context) {
-	begin(c, "storeFence", "func()", "waits for all stores, those past the cache included.")
+	begin(c, "storeFence", "func()", "waits for all stores, including non-temporal ones.")
 	c.SFENCE()
 	c.RET()
 }

@@ -9,14 +9,15 @@ import (
 	"testing"
 )
 
-// The fields of the struct lie where the micro-kernels look for them.
+// The fields of tile.Args lie where the micro-kernels expect them.
 func TestArgs(t *testing.T) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, filepath.Join("..", "..", "tile", "args_amd64.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := types.Config{Error: func(error) {}} // the file names types of others: only its own struct is looked at
+	// the file uses types of other files: only the struct is looked at
+	config := types.Config{Error: func(error) {}}
 	pkg, _ := config.Check("tile", files, []*ast.File{file}, nil)
 	s, ok := pkg.Scope().Lookup("Args").Type().Underlying().(*types.Struct)
 	if !ok {

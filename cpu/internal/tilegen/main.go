@@ -6,7 +6,7 @@ import (
 	"fspda/cpu/internal/asmgen"
 )
 
-// file is what the generator writes.
+// file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/cpu/internal/tilegen", Package: "tile", Emit: emit}
 
 func main() { asmgen.Main(file) }
@@ -25,5 +25,5 @@ func emit(c *build.Context) {
 		peak(c, s)
 	}
 	transpose(c)
-	spread(c)
+	copyPieces(c)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// peakChains is how many multiply-adds do not wait for one another: more than the latency times the
+// peakChains is the number of independent multiply-adds: more than the latency times the number of
 // units of any processor.
 const peakChains = 14
 
-// peak writes a loop of multiply-adds between registers: what no matrix product can exceed.
+// peak writes a loop of multiply-adds between registers: no matrix product can be faster.
 func peak(c *build.Context, s set) {
 	name := "peak" + s.name
 	c.Function(name)

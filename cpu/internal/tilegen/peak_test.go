@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// The loop is nothing but multiply-adds and its counter.
+// The loop consists of multiply-adds and its counter.
 func TestPeakLoop(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {

@@ -13,13 +13,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: how many numbers a vector holds, and how high a tile may be so that
-// its accumulators, a row of B and two numbers of A fit into the registers.
+// set is an instruction set: the number of float32 in a vector, and the largest height of a tile
+// whose accumulators, a row of B and two numbers of A fit into the registers.
 type set struct {
 	name   string
 	lanes  int
 	rows   int
-	masked bool // loads of part of a vector cost nothing, and a multiply-add can broadcast a number from memory
+	masked bool // loading part of a vector costs nothing, and a multiply-add can broadcast a number from memory
 	vector func(*build.Context) reg.VecVirtual
 	clear  func(c *build.Context, v reg.Register)
 }
@@ -32,12 +32,11 @@ var sets = []set{
 	{"AVX2", 8, 6, false, (*build.Context).YMM, func(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }},
 }
 
-// args are the fields of the struct that a micro-kernel takes, tile.Args, in their order;
-// TestArgs holds the two against each other. All are of eight bytes but the last two, which are of
-// four.
+// args are the fields of tile.Args in their order; TestArgs compares the two. Each has eight bytes,
+// the last two have four.
 var args = []string{"A", "A2", "ARow", "ACol", "B", "BRow", "K", "Runs", "Groups", "AJump", "BJump", "AGap", "BGap", "C", "C2", "CRow", "Last", "Ahead", "Step", "Alpha", "Beta"}
 
-// offset is where a field lies.
+// offset returns the offset of a field.
 func offset(name string) int {
 	i := slices.Index(args, name)
 	if i < 0 {
@@ -49,7 +48,7 @@ func offset(name string) int {
 	return 8 * i
 }
 
-// takesArgs is the signature func(args *Args).
+// takesArgs returns the signature func(args *Args).
 func takesArgs() *gotypes.Signature {
 	pkg := types.NewPackage("tile", "tile")
 	name := types.NewTypeName(token.NoPos, pkg, "Args", nil)
@@ -60,7 +59,7 @@ func takesArgs() *gotypes.Signature {
 
 // tiler writes one micro-kernel.
 type tiler struct {
-	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
+	asm *build.Context // not embedded: wrapping each of its thousands of methods takes long to compile
 	set
 	tall, wide int
 	args       reg.GPVirtual
@@ -68,7 +67,7 @@ type tiler struct {
 	mask       reg.Register       // of the last vector of a row
 }
 
-// tile writes the micro-kernel of a tile of rows × vectors. Its loop is the definition of a
+// tile writes the micro-kernel for a tile of rows × vectors. Its loop is the definition of a
 // product: every accumulator takes its products in ascending order, one fused multiply-add each,
 // beginning with +0.
 func tile(c *build.Context, s set, rows, vectors int) {
@@ -82,18 +81,18 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	t := &tiler{asm: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
 	c.Load(c.Param("args"), t.args)
 	t.lastMask()
-	t.touch()
+	t.prefetchC()
 	t.products()
 	t.finish()
 	c.VZEROUPPER()
 	c.RET()
 }
 
-// first is how many rows the first half of a tile has. The rows of each half are equally far apart;
-// a half may lie anywhere.
+// first returns the number of rows of the first half of a tile. The rows of each half are equally
+// far apart; a half may lie anywhere.
 func (t *tiler) first() int { return (t.tall + 1) / 2 }
 
-// field is where a field lies.
+// field returns the operand of a field.
 func (t *tiler) field(name string) operand.Mem { return operand.Mem{Base: t.args, Disp: offset(name)} }
 
 // get loads a field.
@@ -103,7 +102,7 @@ func (t *tiler) get(name string) reg.GPVirtual {
 	return r
 }
 
-// lastMask makes the mask of the first `last` columns in a mask register, where there are such.
+// lastMask loads the mask of the first `last` columns into a mask register, if the set has them.
 func (t *tiler) lastMask() {
 	if !t.masked {
 		return
@@ -117,15 +116,15 @@ func (t *tiler) lastMask() {
 	t.mask = k
 }
 
-// touch asks for the lines of C, so that they are there when the products are done. In a short loop
-// they would not be, and asking is not free.
-func (t *tiler) touch() {
+// prefetchC prefetches the lines of C, so that they have arrived when the products are done. In a
+// short loop they would not arrive in time, and the prefetch is not free.
+func (t *tiler) prefetchC() {
 	const short = 32
 	t.asm.CMPQ(t.field("Runs"), operand.U8(1))
-	t.asm.JNE(operand.LabelRef("touch"))
+	t.asm.JNE(operand.LabelRef("prefetchC"))
 	t.asm.CMPQ(t.field("K"), operand.U8(short))
-	t.asm.JLT(operand.LabelRef("touched"))
-	t.asm.Label("touch")
+	t.asm.JLT(operand.LabelRef("prefetchedC"))
+	t.asm.Label("prefetchC")
 	t.eachRow(func(row int, c reg.GPVirtual) {
 		for v := range t.wide {
 			if v*t.lanes*4%64 == 0 {
@@ -133,11 +132,11 @@ func (t *tiler) touch() {
 			}
 		}
 	})
-	t.asm.Label("touched")
+	t.asm.Label("prefetchedC")
 }
 
-// rows returns where the number of A of each row lies. Seven rows of a half are within reach of one
-// pointer to it, for an address is a base and a stride times 1, 2, 4 or 8.
+// rows returns the operands of A of each row. One pointer reaches seven rows of a half, since an
+// address is a base plus a stride times 1, 2, 4 or 8.
 func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
 	one, three, five := t.get("ARow"), t.asm.GP64(), t.asm.GP64()
 	t.asm.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
@@ -157,8 +156,8 @@ func (t *tiler) rows(half1, half2 reg.GPVirtual) []operand.Mem {
 	return all
 }
 
-// products adds up the products of all runs. Each step also prefetches a line of the next strip of
-// A: strips are too short, and too many side by side, for the processor to see where they lead.
+// products adds the products of all runs. Each step also prefetches a line of the next strip of A:
+// strips are too short, and too many next to each other, for the hardware prefetcher.
 func (t *tiler) products() {
 	b, brs, acs := t.get("B"), t.get("BRow"), t.get("ACol")
 	a := []reg.GPVirtual{t.get("A"), t.get("A2")}
@@ -201,7 +200,7 @@ func (t *tiler) products() {
 	t.asm.DECQ(runs)
 	t.asm.JNZ(operand.LabelRef("run"))
 	t.asm.DECQ(groups)
-	t.asm.JLE(operand.LabelRef("sums")) // no groups are one
+	t.asm.JLE(operand.LabelRef("sums")) // zero groups mean one
 	t.asm.ADDQ(t.field("BGap"), b)
 	for _, p := range a {
 		t.asm.ADDQ(t.field("AGap"), p)
@@ -211,8 +210,8 @@ func (t *tiler) products() {
 }
 
 // addRow adds a number of A times a row of B to a row of accumulators. A tile of one vector uses
-// each number once: there a multiply-add that broadcasts by itself takes a cycle on Zen 4, and one
-// after a broadcast 1.4.
+// each number once: there a multiply-add with a broadcast operand takes a cycle on Zen 4, and one
+// after a separate broadcast 1.4.
 func (t *tiler) addRow(i int, a operand.Mem, row []reg.VecVirtual) {
 	if t.masked && t.wide == 1 {
 		t.asm.VFMADD231PS_BCST(a, row[0], t.acc[i][0])
@@ -225,7 +224,7 @@ func (t *tiler) addRow(i int, a operand.Mem, row []reg.VecVirtual) {
 	}
 }
 
-// clearAll makes the accumulators, all zero.
+// clearAll creates the accumulators and sets them to zero.
 func (t *tiler) clearAll() {
 	t.acc = make([][]reg.VecVirtual, t.tall)
 	for i := range t.acc {
@@ -238,12 +237,12 @@ func (t *tiler) clearAll() {
 }
 
 // finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is
-// fused. Where beta is zero C is not read, so that what it held cannot matter.
+// fused. If beta is zero C is not read, so that its old contents do not matter.
 func (t *tiler) finish() {
 	alpha, beta := t.vector(t.asm), t.vector(t.asm)
 	t.asm.VBROADCASTSS(t.field("Alpha"), alpha)
 	t.asm.VBROADCASTSS(t.field("Beta"), beta)
-	if !t.masked { // the accumulators leave 16 − 12 − 2 registers: one for the mask, one for what is loaded
+	if !t.masked { // the accumulators leave 16 − 12 − 2 registers: one for the mask, one for loads
 		t.loadMask()
 	}
 	bits := t.asm.GP32()
@@ -266,7 +265,7 @@ func (t *tiler) finish() {
 	})
 }
 
-// eachRow goes through the rows of C, those of the second half where they lie.
+// eachRow calls do for each row of C, in both halves.
 func (t *tiler) eachRow(do func(row int, c reg.GPVirtual)) {
 	c, ldc := t.get("C"), t.get("CRow")
 	for i := range t.tall {
@@ -281,7 +280,7 @@ func (t *tiler) eachRow(do func(row int, c reg.GPVirtual)) {
 	}
 }
 
-// eachVector goes through the vectors of C.
+// eachVector calls do for each vector of C.
 func (t *tiler) eachVector(do func(acc reg.VecVirtual, at operand.Mem, last bool)) {
 	t.eachRow(func(row int, c reg.GPVirtual) {
 		for v, acc := range t.acc[row] {
@@ -305,9 +304,9 @@ func masks(c *build.Context, lanes int) {
 	}
 }
 
-// loadMask makes the mask in a vector, whose signs it is: eight numbers out of a row of ones and
-// zeros, the window moved to where `last` ones are left. It is made when needed, for during the
-// products there is no register to keep it in.
+// loadMask loads the mask of AVX2, a vector whose signs select: eight numbers of maskTable,
+// beginning so that `last` ones are left. It is loaded when needed, since no register is free
+// during the products.
 func (t *tiler) loadMask() {
 	at, last, mask := t.asm.GP64(), t.get("Last"), t.asm.YMM()
 	t.asm.NEGQ(last)

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// The loop of a kernel has one multiply-add for each accumulator, one load for each number of A and
-// vector of B, and nothing that spills. With one vector of AVX-512 the multiply-adds load the
-// numbers of A themselves.
+// The loop of a micro-kernel has one multiply-add for each accumulator, one load for each number of
+// A and vector of B, and no spills. With one vector of AVX-512 the multiply-adds load the numbers
+// of A themselves.
 func TestTileLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
@@ -37,7 +37,7 @@ func TestTileLoops(t *testing.T) {
 	}
 }
 
-// countLine is the number of lines that say just that.
+// countLine returns the number of lines equal to what.
 func countLine(lines []string, what string) int {
 	n := 0
 	for _, l := range lines {

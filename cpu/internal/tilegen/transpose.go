@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// transpose writes the transposition of eight rows, eight columns at a time: pairs are interleaved,
+// transpose writes the transposition of eight rows, eight columns at a time: it interleaves pairs,
 // then pairs of pairs, then halves.
 func transpose(c *build.Context) {
 	c.Function("transpose8AVX2")
@@ -40,7 +40,7 @@ func transpose(c *build.Context) {
 	c.RET()
 }
 
-// sources returns pointers to eight rows, of which the last repeat where there are fewer.
+// sources returns pointers to eight rows; the last row is repeated if there are fewer.
 func sources(c *build.Context, src, ss, rows reg.GPVirtual) []reg.GPVirtual {
 	c.SHLQ(operand.U8(2), ss)
 	all := []reg.GPVirtual{src}

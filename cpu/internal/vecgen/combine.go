@@ -23,10 +23,10 @@ func combine(e *emitter) {
 	})
 }
 
-// combineStream is the same past the caches.
+// combineStream writes the same with non-temporal stores.
 func combineStream(e *emitter) {
 	e.begin("combineStream", combineSignature,
-		"is combine with stores that go past the caches. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
+		"is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.lines(fmt.Sprint("terms", terms, "_line"), at, n, sum.v, func(l loop) {
 			e.asm.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))
@@ -34,7 +34,7 @@ func combineStream(e *emitter) {
 	})
 }
 
-// unrollOf is how many vectors of a combination are worked on at once.
+// unrollOf returns how many vectors of a combination are computed at once.
 func unrollOf(terms int) int {
 	if terms > 3 {
 		return 2
@@ -42,7 +42,7 @@ func unrollOf(terms int) int {
 	return 4
 }
 
-// combine chooses the loop by the number of terms.
+// combine selects the loop by the number of terms.
 func (e *emitter) combine(write func(sum *sum, terms int, dst, at, n reg.GPVirtual)) {
 	dst, v, a := e.argument("dst"), e.argument("v"), e.argument("a")
 	terms, at, n := e.argument("terms"), e.argument("begin"), e.argument("end")
@@ -50,7 +50,7 @@ func (e *emitter) combine(write func(sum *sum, terms int, dst, at, n reg.GPVirtu
 	e.byTerms(terms, func(k int) { write(e.sum(v, a, k), k, dst, at, n) })
 }
 
-// byTerms writes the code for each number of terms, and chooses.
+// byTerms writes code for each number of terms, and the selection.
 func (e *emitter) byTerms(terms reg.GPVirtual, write func(k int)) {
 	for k := 1; k < maxTerms; k++ {
 		e.asm.CMPQ(terms, operand.U8(k))
@@ -80,7 +80,7 @@ func (e *emitter) sum(vectorsAt, factorsAt reg.GPVirtual, terms int) *sum {
 	return s
 }
 
-// at returns the combination at a place.
+// at returns the combination at a position of a loop.
 func (s *sum) at(l loop, p *part) reg.VecVirtual {
 	var total reg.VecVirtual
 	for k, v := range s.v {

@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// differences writes the weighted sum of what one vector is away from up to six others: kept, and
-// added at once to one vector or two. To add at once is what counts: all vectors are then read side
-// by side, and the processor sees where each leads.
+// differences writes the weighted sum of the differences between one vector and up to six others,
+// stored, or added to one vector or two in the same pass: all vectors are then read together, in an
+// order that the hardware prefetcher follows.
 func differences(e *emitter) {
 	e.begin("sumDiffs", "func(sum, start, own *float32, v **float32, a *float32, terms, n int, s float32)",
 		"writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.")
@@ -39,7 +39,7 @@ func (e *emitter) addDiffs(names ...string) {
 	})
 }
 
-// diffs computes the sum, for each number of terms, and calls use with it at each place.
+// diffs computes the sum, for each number of terms, and calls use with it at each position.
 func (e *emitter) diffs(use func(total reg.VecVirtual, l loop, p *part)) {
 	start, own, v, a := e.argument("start"), e.argument("own"), e.argument("v"), e.argument("a")
 	scale, terms, at, n := e.broadcast("s"), e.argument("terms"), e.start(), e.argument("n")
@@ -56,17 +56,17 @@ func (e *emitter) diffs(use func(total reg.VecVirtual, l loop, p *part)) {
 	})
 }
 
-// scatter writes the adding to selected coordinates. It needs nothing above AVX: to store one
-// number after the other is as fast.
+// scatter writes the addition to selected coordinates. It needs only AVX: storing one number after
+// the other is as fast.
 func scatter(e *emitter) {
 	if e.isAVX512 {
 		return
 	}
 	e.begin("scatterAdd", "func(v *float32, at, next *uint32, p *float32, n int, a float32)",
 		"writes v[at[j]] += a·p[j];",
-		"the coordinates that the n at next select are asked for on the way. n is a multiple of 4.")
+		"it prefetches the numbers at the n coordinates of next. n is a multiple of 4.")
 	v, p, a := e.argument("v"), e.argument("p"), e.broadcast("a")
-	e.coordinates(near, []reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
+	e.coordinates(dense, []reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
 		x, m := e.asm.XMM(), operand.Mem{Base: v, Index: i, Scale: 4}
 		j.Base = p
 		e.asm.VMOVSS(j, x)

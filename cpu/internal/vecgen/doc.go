@@ -1,17 +1,16 @@
-// Command vecgen writes the assembly of the vector kernels of package cpu, and the Go declarations
-// that belong to it.
+// Command vecgen writes the assembly of package vec, and the Go declarations of its functions.
 //
-// What it writes, for AVX-512 and for AVX2 alike: the element-wise kernels (elementwise.go),
-// combinations of vectors (combine.go), both also with stores past the caches (stream.go), sums of
-// differences (differences.go), the exponential and what stands on it (exponential.go), sums and
-// maxima (reduce.go), the passes over selected coordinates (sparse.go), and bytes turned into
-// numbers where products want them (coded.go). The doc of each function is its meaning; the twin in
-// Go of the same name without the instruction set is its definition, to the last bit.
+// It writes, for AVX-512 and for AVX2: the element-wise kernels (elementwise.go) and combinations
+// of vectors (combine.go), both also with non-temporal stores (stream.go), sums of differences
+// (differences.go), the exponential and its users (exponential.go), sums and maxima (reduce.go),
+// loops over selected coordinates (sparse.go), and the decoding of bytes for matrix products
+// (decode.go). The doc of each generated function says what it computes; the Go function of the
+// same name, with the suffix Go instead of the instruction set, is its definition to the last bit.
 //
-// Run it by `go generate ./...`; with no arguments it writes vec_asm_amd64.s and vec_asm_amd64.go
-// into the current folder, which must be that of package cpu. A test here holds the files in the
-// repository against what the generator says.
+// Run it by `go generate ./...`; it writes vec_asm_amd64.s and vec_asm_amd64.go to the current
+// folder, which must be that of package vec. A test compares the files in the repository with the
+// generator's output.
 //
 // Start reading at emitter.go, which has loops, loads and stores for both instruction sets;
-// cpu/vec_amd64.go calls what comes out.
+// cpu/vec/vec_amd64.go calls the generated functions.
 package main

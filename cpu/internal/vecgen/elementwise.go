@@ -61,7 +61,7 @@ const (
 	greater      = 0x1e
 )
 
-// where returns v where x compares with zero as asked, else +0.
+// where returns v where the comparison of x with zero holds, else +0.
 func (e *emitter) where(comparison uint8, x, v reg.VecVirtual) reg.VecVirtual {
 	zero, w := e.zero(), e.vector()
 	if e.isAVX512 {
@@ -89,8 +89,8 @@ func (e *emitter) plusTimes(v, a, d reg.VecVirtual) reg.VecVirtual {
 	return p
 }
 
-// elementwise writes all simple kernels. All loads of a step come before its stores: outputs may be
-// inputs. Those that update nothing are written once more, with stores past the caches.
+// elementwise writes all simple kernels. All loads of a step come before its stores, since outputs
+// may be inputs. Kernels whose outputs are not inputs are also written with non-temporal stores.
 func elementwise(e *emitter) {
 	for _, s := range simples {
 		e.begin(s.name, s.signature(), s.doc)
@@ -100,16 +100,16 @@ func elementwise(e *emitter) {
 			continue
 		}
 		e.begin(s.name+"Stream", s.signature(),
-			"is "+s.name+" with stores that go past the caches. dst begins a cache line, and n is a positive multiple of 16.")
+			"is "+s.name+" with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.")
 		e.simpleStream(s)
 		e.end()
 	}
 }
 
-// updates says whether an output is an input as well.
+// updates reports whether an output is an input as well.
 func (s simple) updates() bool { return slices.Contains(s.in, s.out[0]) }
 
-// pointers are the names of the vectors, outputs first.
+// pointers returns the names of the vectors, outputs first.
 func (s simple) pointers() (names []string) {
 	for _, name := range slices.Concat(s.out, s.in) {
 		if !slices.Contains(names, name) {
@@ -127,7 +127,7 @@ func (s simple) signature() string {
 	return signature + ")"
 }
 
-// bases loads where the vectors begin, by name.
+// bases loads the addresses of the vectors, by name.
 func (e *emitter) bases(s simple) map[string]reg.GPVirtual {
 	base := map[string]reg.GPVirtual{}
 	for _, name := range s.pointers() {
@@ -136,7 +136,7 @@ func (e *emitter) bases(s simple) map[string]reg.GPVirtual {
 	return base
 }
 
-// step returns the outputs of a kernel at a place.
+// step returns the outputs of a kernel at a position.
 func (l loop) step(s simple, base map[string]reg.GPVirtual, scalars vectors, p *part) vectors {
 	var in vectors
 	for _, name := range s.in {
@@ -159,7 +159,7 @@ func (e *emitter) simple(s simple) {
 	}))
 }
 
-// simpleStream is simple past the caches, for a kernel of one output and no scalars.
+// simpleStream writes a kernel of one output and no scalars with non-temporal stores.
 func (e *emitter) simpleStream(s simple) {
 	base := e.bases(s)
 	e.hold(s.held...)

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// The unrolled loop of an addition takes four vectors: two loads, an addition and a store each.
+// The unrolled loop of an addition computes four vectors: two loads, an addition and a store each.
 func TestAddLoop(t *testing.T) {
 	for _, name := range []string{"addAVX512", "addAVX2"} {
 		lines := functions(t)[name]

@@ -10,7 +10,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// set is an instruction set: how many float32 a vector holds, and how many float64.
+// set is an instruction set: the number of float32 in a vector, and the number of float64.
 type set struct {
 	name     string
 	lanes    int
@@ -22,9 +22,9 @@ var sets = []set{{"AVX512", 16, 8, true}, {"AVX2", 8, 4, false}}
 
 // emitter writes functions for one instruction set.
 type emitter struct {
-	asm *build.Context // not embedded: a wrapper of each of its thousands of methods takes long to compile
+	asm *build.Context // not embedded: wrapping each of its thousands of methods takes long to compile
 	set
-	constants map[string]reg.VecVirtual // those that the function holds in registers
+	constants map[string]reg.VecVirtual // constants in registers of the current function
 }
 
 // begin opens the function name, with the suffix of the instruction set.
@@ -80,8 +80,8 @@ func (e *emitter) zero() reg.VecVirtual {
 	return v
 }
 
-// Data of the generated file: each constant fills a vector of AVX2, and the masks are windows into
-// as many ones as zeros.
+// Data of the generated file: each constant fills a vector of AVX2, and the masks are as many ones
+// followed by as many zeros.
 const (
 	constantsName = "vecConstants"
 	masksName     = "vecMasks"
@@ -90,7 +90,7 @@ const (
 
 func twice(v float32) uint64 { return uint64(math.Float32bits(v))<<32 | uint64(math.Float32bits(v)) }
 
-// constants are 64 bits: a float64, or a float32 twice.
+// constants have 64 bits: a float64, or a float32 twice.
 var constants = []struct {
 	name string
 	bits uint64
@@ -142,7 +142,7 @@ func constantAddress(name string) operand.Mem {
 	panic("vecgen: no constant " + name)
 }
 
-// hold loads constants into registers where there are enough of them: once, before a loop.
+// hold loads constants into registers if there are enough of them: once, before a loop.
 func (e *emitter) hold(names ...string) {
 	if !e.isAVX512 {
 		return
@@ -154,7 +154,7 @@ func (e *emitter) hold(names ...string) {
 	}
 }
 
-// constant is an operand that may stand in memory.
+// constant returns a constant as an operand that may be in memory.
 func (e *emitter) constant(name string) operand.Op {
 	if v, ok := e.constants[name]; ok {
 		return v
@@ -165,7 +165,7 @@ func (e *emitter) constant(name string) operand.Op {
 	return constantAddress(name)
 }
 
-// inRegister is a constant as an operand that may not stand in memory.
+// inRegister returns a constant in a register.
 func (e *emitter) inRegister(name string) reg.VecVirtual {
 	if v, ok := e.constants[name]; ok {
 		return v
@@ -175,13 +175,13 @@ func (e *emitter) inRegister(name string) reg.VecVirtual {
 	return v
 }
 
-// part says which elements of a vector exist. A nil *part stands for all.
+// part selects the elements of a vector that exist. A nil *part selects all.
 type part struct {
 	mask   reg.OpmaskVirtual // AVX-512
 	window reg.GPVirtual     // AVX2: the address of the mask of the first vector
 }
 
-// first returns the part of the first n elements, n at most maskWords. It may not be kept across
+// first returns the part of the first n elements, n at most maskWords. It must not be kept across
 // loops that need many registers.
 func (e *emitter) first(n reg.Register) *part {
 	if e.isAVX512 {
@@ -200,7 +200,7 @@ func (e *emitter) first(n reg.Register) *part {
 	return &part{window: w}
 }
 
-// group is the part of the g-th half vector: those elements that make one vector of float64.
+// group returns the part of the g-th half vector, whose elements fill one vector of float64.
 func (e *emitter) group(p *part, g int) *part {
 	if p == nil || g == 0 {
 		return p
@@ -215,7 +215,7 @@ func (e *emitter) group(p *part, g int) *part {
 	return &part{window: w}
 }
 
-// load reads a vector of float32; what does not exist is zero.
+// load reads a vector of float32; elements outside of the part are zero.
 func (e *emitter) load(m operand.Mem, p *part) reg.VecVirtual {
 	v := e.vector()
 	switch {
@@ -285,7 +285,7 @@ func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
 	e.asm.VMASKMOVPS(x, mask, m)
 }
 
-// onlyWide makes the elements of a vector of float64 zero that do not exist.
+// onlyWide sets the elements of a vector of float64 outside of the part to zero.
 func (e *emitter) onlyWide(v reg.VecVirtual, p *part) reg.VecVirtual {
 	if p == nil {
 		return v
@@ -300,20 +300,20 @@ func (e *emitter) onlyWide(v reg.VecVirtual, p *part) reg.VecVirtual {
 	return w
 }
 
-// loop is a pass over numbers: at is the index of the first of them.
+// loop is a position of a pass over numbers; at is the index of the first of them.
 type loop struct {
 	*emitter
 	at   reg.GPVirtual
 	disp int // elements after at
 }
 
-// of is the place of the loop in the vector that begins at base.
+// of returns the operand at the position of the loop in the vector that begins at base.
 func (l loop) of(base reg.Register, plus int) operand.Mem {
 	return operand.Mem{Base: base, Index: l.at, Scale: 4, Disp: 4 * (l.disp + plus)}
 }
 
 // pass calls body for numbers at, at+1, ... before at+n, step at a time: first unroll steps at
-// once, then one, then what is left as a part. It changes at and n.
+// once, then one, then the rest as a part. It changes at and n.
 func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body func(ls []loop, p *part)) {
 	name := func(s string) string { return label + "_" + s }
 	if unroll > 1 {
@@ -345,7 +345,7 @@ func (e *emitter) pass(label string, at, n reg.GPVirtual, step, unroll int, body
 	e.asm.Label(name("done"))
 }
 
-// each is a body that takes one step after the other.
+// each returns a body that computes one step after the other.
 func each(body func(l loop, p *part)) func([]loop, *part) {
 	return func(ls []loop, p *part) {
 		for _, l := range ls {
@@ -354,7 +354,7 @@ func each(body func(l loop, p *part)) func([]loop, *part) {
 	}
 }
 
-// start returns a register with zero, to count from.
+// start returns a register with zero, as a counter.
 func (e *emitter) start() reg.GPVirtual {
 	r := e.asm.GP64()
 	e.asm.XORQ(r, r)

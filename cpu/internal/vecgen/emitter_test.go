@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Each function clears the upper halves of the registers before it returns, or the code of others
-// would be slow; those that use no vectors may do without.
+// Each function clears the upper halves of the registers before it returns, or other code would be
+// slow; functions without vectors need not.
 func TestReturnsAreClean(t *testing.T) {
 	for name, lines := range functions(t) {
 		for i, l := range lines {
@@ -17,7 +17,7 @@ func TestReturnsAreClean(t *testing.T) {
 	}
 }
 
-// AVX2 code must not use what only AVX-512 has: its registers and masks.
+// AVX2 code must not use registers and masks that only AVX-512 has.
 func TestAVX2KeepsToItsRegisters(t *testing.T) {
 	for name, lines := range functions(t) {
 		for _, l := range lines {
@@ -33,7 +33,7 @@ func TestAVX2KeepsToItsRegisters(t *testing.T) {
 	}
 }
 
-// A constant that nobody holds in a register cannot be had, and neither can one that is not there.
+// A constant that is not held in a register, or does not exist, cannot be used.
 func TestConstantsMustBeHeld(t *testing.T) {
 	for _, f := range []func(){
 		func() { (&emitter{set: sets[0]}).constant("one") },

@@ -5,20 +5,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// expConstants are what exp uses.
+// expConstants are the constants of exp.
 var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "c2", "c3", "c4", "c5", "c6", "c7",
 	"bias"}
 
-// exp makes each x e^x of float64, operation by operation what exps of package cpu does. The
-// vectors take turns: one by one they would fill the processor's queues with operations that wait.
+// exp replaces each x by e^x in float64, operation by operation as exps of package vec does. The
+// vectors are interleaved: one after the other they would fill the processor's queues with
+// operations that wait.
 func (e *emitter) exp(xs vectors) {
-	t, r, r2, low, high, p := e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs), e.alike(xs)
+	t, r, r2, low, high, p := e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs)
 	turn := func(op func(i int)) {
 		for i := range xs {
 			op(i)
 		}
 	}
-	// The second operand of the processor's minimum and maximum is the result where one is NaN.
+	// The second operand of the processor's minimum and maximum is the result if one is NaN.
 	bound := e.inRegister("bound")
 	turn(func(i int) { e.asm.VMINPD(xs[i], bound, xs[i]) })
 	bound = e.inRegister("-bound")
@@ -48,8 +49,8 @@ func (e *emitter) exp(xs vectors) {
 	turn(func(i int) { e.asm.VMULPD(t[i], low[i], xs[i]) })
 }
 
-// alike returns as many new vectors.
-func (e *emitter) alike(xs vectors) vectors {
+// newVectors returns as many new vectors.
+func (e *emitter) newVectors(xs vectors) vectors {
 	vs := make(vectors, len(xs))
 	for i := range vs {
 		vs[i] = e.vector()
@@ -57,8 +58,7 @@ func (e *emitter) alike(xs vectors) vectors {
 	return vs
 }
 
-// turns is how many vectors an exponential is computed of at a time: as many as there are registers
-// for.
+// turns returns how many vectors exp computes at a time: as many as there are registers for.
 func (e *emitter) turns() int {
 	if e.isAVX512 {
 		return 3
@@ -92,7 +92,7 @@ func sigmoids(e *emitter) {
 	e.end()
 }
 
-// rowSums is how many partial sums a row has.
+// rowSums is the number of partial sums of a row.
 const rowSums = 16
 
 // expRows writes the exponentials of softmax.
@@ -144,9 +144,8 @@ func (e *emitter) broadcastWide(p, v reg.Register) {
 	e.asm.VCVTPS2PD(x, v)
 }
 
-// groups passes over n numbers, count half vectors at a time; add takes some of them, together at
-// most, for the accumulators gs. Of the last ones only those half vectors are taken that have
-// numbers.
+// groups passes over n numbers, count half vectors at a time; add receives some of them for the
+// accumulators gs. Of the last ones it receives only the half vectors that have numbers.
 func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int, add func(l loop, gs []int, p *part)) {
 	done := operand.LabelRef(label + "_end")
 	step := count * e.half
@@ -183,7 +182,7 @@ func (e *emitter) groups(label string, at, n reg.GPVirtual, count, together int,
 	e.asm.Label(label + "_end")
 }
 
-// tree adds accumulators of float64 into one number: the upper half to the lower one until one is
+// tree adds accumulators of float64 to one number: the upper half to the lower one until one is
 // left.
 func (e *emitter) tree(acc vectors) reg.Register {
 	for half := len(acc) / 2; half > 0; half /= 2 {

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// The loop of the logistic function: one division a vector, and no constant is loaded where there
-// are registers for all.
+// The loop of the logistic function has one division per vector, and loads no constant if there are
+// registers for all.
 func TestSigmoidLoop(t *testing.T) {
 	f := functions(t)
 	for name, turns := range map[string]int{"sigmoidsAVX512": 3, "sigmoidsAVX2": 2} {

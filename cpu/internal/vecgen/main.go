@@ -6,7 +6,7 @@ import (
 	"fspda/cpu/internal/asmgen"
 )
 
-// file is what the generator writes.
+// file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/cpu/internal/vecgen", Package: "vec", Emit: emit}
 
 func main() { asmgen.Main(file) }
@@ -17,8 +17,8 @@ func emit(c *build.Context) {
 	for _, s := range sets {
 		e := &emitter{asm: c, set: s}
 		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot,
-			rowTops, columnSums,
-			gather, far, differences, combineDiffs, scatter, decodeRows, decodePanels, decodeColumns, askRows, traffic} {
+			rowMaxima, columnSums,
+			gather, selected, differences, combineDiffs, scatter, decodeRows, decodePanels, decodeColumns, prefetchRows, bandwidth} {
 			write(e)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"fspda/cpu/internal/asmgen"
 )
 
-// The files in the repository are what the generator writes.
+// The files in the repository are the generator's output.
 func TestNoDiff(t *testing.T) {
 	if err := file.Check("../../vec"); err != nil {
 		t.Error(err)
@@ -27,8 +27,8 @@ func functions(t *testing.T) map[string][]string {
 	return all
 }
 
-// count is the number of lines between the labels from and to that begin with op. No label from
-// means the beginning.
+// count returns the number of lines between the labels from and to that begin with op. An empty
+// from stands for the beginning.
 func count(lines []string, from, to, op string) int {
 	n, inside := 0, from == ""
 	for _, l := range lines {

@@ -5,15 +5,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// dotSums is how many partial sums a scalar product has.
+// dotSums is the number of partial sums of a scalar product.
 const dotSums = 32
 
-// dotAhead is how many numbers before their turn those of a scalar product are asked of the second
-// cache.
-const dotAhead = 256
+// dotPrefetch is how many numbers ahead a scalar product prefetches into the second-level cache.
+const dotPrefetch = 256
 
-// dot writes the scalar product, and that of a vector with itself, which is converted once. A
-// product of two float32 is exact in float64, so that fusing it with the sum changes nothing.
+// dot writes the scalar product, and that of a vector with itself, which is converted only once. A
+// product of two float32 is exact in float64, so fusing it with the sum changes nothing.
 func dot(e *emitter) {
 	const order = "in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn."
 	e.begin("dot", "func(x, y *float32, n int) float64", "returns Σ x·y "+order)
@@ -29,8 +28,8 @@ func dot(e *emitter) {
 	})
 }
 
-// dotOf adds up the products of the half vectors that factors returns. It asks the cache for x, and
-// for y where there is one.
+// dotOf adds the products of the half vectors that factors returns. It prefetches x, and y if there
+// is one.
 func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part) (a, b reg.VecVirtual)) {
 	acc := make(vectors, dotSums/e.half)
 	for i := range acc {
@@ -39,9 +38,9 @@ func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part)
 	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
-			e.asm.PREFETCHT1(l.of(x, at+dotAhead))
+			e.asm.PREFETCHT1(l.of(x, at+dotPrefetch))
 			if y != nil {
-				e.asm.PREFETCHT1(l.of(y, at+dotAhead))
+				e.asm.PREFETCHT1(l.of(y, at+dotPrefetch))
 			}
 		}
 		a, b := factors(l, g*e.half, p)
@@ -51,10 +50,10 @@ func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part)
 	e.end()
 }
 
-// rowTops writes the maxima of rows.
-func rowTops(e *emitter) {
-	e.begin("rowTops", "func(tops, x *float32, n, rows int)",
-		"writes the largest number of each of the rows of n numbers, NaN left out; -Inf where there is no other. A zero is positive. Both counts are at least 1.")
+// rowMaxima writes the maxima of rows.
+func rowMaxima(e *emitter) {
+	e.begin("rowMaxima", "func(tops, x *float32, n, rows int)",
+		"writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.")
 	tops, x, n, rows := e.argument("tops"), e.argument("x"), e.argument("n"), e.argument("rows")
 	e.hold("float -inf")
 	zero := e.zero()
@@ -89,17 +88,17 @@ func rowTops(e *emitter) {
 	e.end()
 }
 
-// wideColumns is how many vectors of float64 a block of columns has.
+// wideColumns is the number of vectors of float64 of a block of columns.
 const wideColumns = 8
 
 // columnSums writes two widths of sums of columns: a block of many columns, and one that may be
-// cut.
+// partial.
 func columnSums(e *emitter) {
 	e.begin("columnSumsWide", "func(sums *float64, a *float32, rows, stride int)",
 		"adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.")
 	e.columnSums(wideColumns, nil)
 	e.begin("columnSumsNarrow", "func(sums *float64, a *float32, rows, stride, columns int)",
-		"does so for 1 to 16 columns, and 16 sums. What lies behind the columns is not read, and their sums stay as they are but for a zero's sign.")
+		"does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.")
 	e.columnSums(16/e.half, e.argument("columns"))
 }
 

@@ -5,8 +5,8 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gather writes the reading of selected coordinates in vectors, which is best where what is read
-// lies in a cache. Indices are signed for the processor.
+// gather writes the gathering of selected coordinates in vectors, which is best if the data lie in
+// a cache. The processor takes indices as signed numbers.
 func gather(e *emitter) {
 	e.begin("gather", "func(dst, src *float32, at *uint32, n int)", "writes dst[j] = src[at[j]], all at[j] below 2^31.")
 	dst, src, at := e.argument("dst"), e.argument("src"), e.argument("at")
@@ -16,9 +16,9 @@ func gather(e *emitter) {
 	e.end()
 }
 
-// pick gathers the elements of base at the indices; what does not exist is zero.
+// pick gathers the elements of base at the indices; elements outside of the part are zero.
 func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.VecVirtual {
-	v := e.zero() // also ends the wait for what the register held before
+	v := e.zero() // also removes the dependency on the old contents of the register
 	m := operand.Mem{Base: base, Index: index, Scale: 4}
 	if e.isAVX512 {
 		k := e.asm.K()
@@ -40,29 +40,30 @@ func (e *emitter) pick(base reg.GPVirtual, index reg.VecVirtual, p *part) reg.Ve
 	return v
 }
 
-// The passes below take one coordinate after the other, and ask for those that come later: the
-// processor does not see by itself where sorted coordinates lead, once they are some lines apart.
+// The loops below handle one coordinate after the other, and prefetch later ones: the hardware
+// prefetcher does not follow sorted coordinates that are some cache lines apart.
 
-// reach is how far apart coordinates lie, and which cache is asked for those to come. Where most
-// lines hold one, the processor fetches them by itself and it is enough to bring them near. Where
-// few do each is a wait of its own, and the second cache waits for twice as many as the first.
-type reach struct {
-	name string
-	ask  func(e *emitter, m operand.Op)
+// spacing is how far apart coordinates lie, and which cache to prefetch into. If most lines hold a
+// coordinate, the hardware prefetcher fetches them, and it is enough to bring them into the
+// first-level cache. If few do, each is a cache miss, and the second-level cache can wait for twice
+// as many as the first.
+type spacing struct {
+	name     string
+	prefetch func(e *emitter, m operand.Op)
 }
 
 var (
-	near = reach{"Far", func(e *emitter, m operand.Op) { e.asm.PREFETCHT0(m) }}
-	wide = reach{"Wide", func(e *emitter, m operand.Op) { e.asm.PREFETCHT1(m) }}
+	dense  = spacing{"Dense", func(e *emitter, m operand.Op) { e.asm.PREFETCHT0(m) }}
+	sparse = spacing{"Sparse", func(e *emitter, m operand.Op) { e.asm.PREFETCHT1(m) }}
 )
 
-// far writes the passes for vectors beyond the caches. They need nothing above AVX.
-func far(e *emitter) {
+// selected writes the loops for vectors beyond the caches. They need only AVX.
+func selected(e *emitter) {
 	if e.isAVX512 {
 		return
 	}
-	const doc = "the coordinates that the n at next select are asked for on the way. n is a multiple of 4."
-	for _, r := range []reach{near, wide} {
+	const doc = "it prefetches the numbers at the n coordinates of next. n is a multiple of 4."
+	for _, r := range []spacing{dense, sparse} {
 		e.begin("gather"+r.name, "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
 		dst, src := e.argument("dst"), e.argument("src")
 		e.coordinates(r, []reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
@@ -75,14 +76,14 @@ func far(e *emitter) {
 
 		e.begin("addDiff"+r.name+"1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)",
 			"writes v[at[j]] += a·(p[j]-q[j]);", doc)
-		e.addDiffFar(r, "v")
+		e.addDiffPrefetched(r, "v")
 		e.begin("addDiff"+r.name+"2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
 			"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
-		e.addDiffFar(r, "v", "w")
+		e.addDiffPrefetched(r, "v", "w")
 	}
 }
 
-func (e *emitter) addDiffFar(r reach, names ...string) {
+func (e *emitter) addDiffPrefetched(r spacing, names ...string) {
 	p, q := e.argument("p"), e.argument("q")
 	var to []reg.GPVirtual
 	var factors vectors
@@ -106,9 +107,9 @@ func (e *emitter) addDiffFar(r reach, names ...string) {
 	e.end()
 }
 
-// coordinates calls body with the place of the j-th number, its base left open, and with the
-// coordinate at[j]; and asks for what next selects in the vectors.
-func (e *emitter) coordinates(r reach, of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
+// coordinates calls body with the operand of number j, without its base, and with the coordinate
+// at[j]; and prefetches the vectors at the coordinates of next.
+func (e *emitter) coordinates(r spacing, of []reg.GPVirtual, body func(j operand.Mem, i reg.GPVirtual)) {
 	const unroll = 4
 	at, next, n, j := e.argument("at"), e.argument("next"), e.argument("n"), e.start()
 	e.asm.Label("coordinates")
@@ -119,7 +120,7 @@ func (e *emitter) coordinates(r reach, of []reg.GPVirtual, body func(j operand.M
 		i := e.asm.GP64()
 		e.asm.MOVL(later, i.As32())
 		for _, v := range of {
-			r.ask(e, operand.Mem{Base: v, Index: i, Scale: 4})
+			r.prefetch(e, operand.Mem{Base: v, Index: i, Scale: 4})
 		}
 		k := e.asm.GP64()
 		e.asm.MOVL(now, k.As32())

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// streams are the kernels that can go past the caches, and how many loops each has.
+// streams are the kernels with non-temporal stores, and how many loops each has.
 var streams = map[string]int{"combineStream": maxTerms, "addStream": 1, "relusStream": 1, "reluGradsStream": 1,
 	"sigmoidGradsStream": 1}
 
-// Stores past the caches are followed by a fence before the function returns: others may read what
-// was written once the call is over.
+// Non-temporal stores are followed by a fence before the function returns, since others may read
+// the result afterwards.
 func TestStreamsAreFenced(t *testing.T) {
 	for name, loops := range streams {
 		for _, s := range sets {
@@ -28,8 +28,8 @@ func TestStreamsAreFenced(t *testing.T) {
 	}
 }
 
-// A turn of a loop writes one line, all of it past the caches: half a line written otherwise would
-// be fetched first.
+// An iteration writes one whole cache line by non-temporal stores: a line written in part would be
+// fetched first.
 func TestStreamsWriteWholeLines(t *testing.T) {
 	for name, loops := range streams {
 		for _, s := range sets {

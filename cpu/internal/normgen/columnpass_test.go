@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// The loop over rows holds, for each vector, the instructions of the definition and no more: what
-// belongs to columns stays in registers.
+// The loop over rows holds, for each vector, the instructions of the definition and no more: values
+// of columns stay in registers.
 func TestRowLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {

@@ -6,21 +6,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// march goes over rows in the order of memory. Sums of columns lie in the first cache and are added
-// to in every row; where several matrices are read that costs less than to go down columns, for
-// then memory is not read in its order. It asks the cache for what it will come to after ahead
-// numbers.
-type march struct {
+// rowPass goes over rows in memory order. Sums of columns are in the first-level cache and are
+// added to in every row; if several matrices are read, that costs less than going down columns,
+// which does not read memory in its order. It prefetches so many numbers ahead.
+type rowPass struct {
 	rows
 	gap reg.GPVirtual // from the last vector of a row to the next row
 	row operand.Mem   // the size of all vectors of a row
 
-	prepare func(m *march)
-	vector  func(m *march, masked bool) // does a vector
+	prepare func(m *rowPass)
+	vector  func(m *rowPass, masked bool) // computes a vector
 }
 
-// function writes a march.
-func (m *march) function(c *build.Context, s set, name, signature string, doc ...string) {
+// function writes a row pass.
+func (m *rowPass) function(c *build.Context, s set, name, signature string, doc ...string) {
 	m.code = code{asm: c, set: s}
 	begin(c, name+s.name, "func("+shape+signature+")", doc...)
 	m.row = c.AllocLocal(8)
@@ -36,7 +35,7 @@ func (m *march) function(c *build.Context, s set, name, signature string, doc ..
 	m.gap = m.bytes("stride")
 	c.IMULQ(m.gap, end)
 	c.SUBQ(size, m.gap)
-	m.begins()
+	m.startPrefetch()
 	whole := m.pointer("cols")
 	c.ANDQ(operand.I8(-m.lanes), whole)
 	c.SHLQ(operand.U8(2), whole)
@@ -64,16 +63,16 @@ func (m *march) function(c *build.Context, s set, name, signature string, doc ..
 	c.RET()
 }
 
-// begins goes ahead to the vector to ask for at first.
-func (m *march) begins() {
+// startPrefetch moves to the first vector to prefetch.
+func (m *rowPass) startPrefetch() {
 	m.next, m.left = m.asm.GP64(), m.asm.GP64()
 	m.asm.XORQ(m.next, m.next)
 	m.asm.MOVQ(m.row, m.left)
-	m.goAhead(m.further)
+	m.startPrefetchAt(m.advancePrefetch)
 }
 
-// further moves on what is asked for.
-func (m *march) further(same string) {
+// advancePrefetch moves to the next vector to prefetch.
+func (m *rowPass) advancePrefetch(same string) {
 	m.asm.ADDQ(m.size(), m.next)
 	m.asm.SUBQ(m.size(), m.left)
 	m.asm.JG(operand.LabelRef(same))
@@ -82,16 +81,16 @@ func (m *march) further(same string) {
 	m.asm.Label(same)
 }
 
-// step does a vector and moves to the next.
-func (m *march) step(name string, masked bool) {
-	m.ask()
-	m.further(name + "Same")
+// step computes a vector and moves to the next.
+func (m *rowPass) step(name string, masked bool) {
+	m.prefetch()
+	m.advancePrefetch(name + "Same")
 	m.vector(m, masked)
 	m.asm.ADDQ(m.size(), m.at)
 	m.asm.ADDQ(m.size(), m.j)
 }
 
-// sum is the place of half of the sums of the columns.
-func (m *march) sum(name string, half int) operand.Mem {
+// sum returns the operand of half of the sums of the columns.
+func (m *rowPass) sum(name string, half int) operand.Mem {
 	return operand.Mem{Base: m.pointers[name], Index: m.j, Scale: 2, Disp: half * m.lanes / 2 * sumSize}
 }

@@ -6,20 +6,20 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// sweep goes over rows against the order of memory, from the last vector to the first. It asks the
-// cache for what it will come to after ahead numbers, at most a row further on. Where its outputs
-// go past the cache, rows are whole vectors.
-type sweep struct {
+// reversePass goes over rows in reverse memory order, from the last vector to the first. It
+// prefetches so many numbers ahead, at most a row. With non-temporal stores, rows are whole
+// vectors.
+type reversePass struct {
 	rows
-	last reg.GPVirtual // where the last vector of a row begins
+	last reg.GPVirtual // offset of the last vector of a row
 	back reg.GPVirtual // from before the first vector of a row to the last one of the row above
 
-	prepare func(w *sweep)              // comes before everything
-	vector  func(w *sweep, masked bool) // does a vector
+	prepare func(w *reversePass)              // runs before everything
+	vector  func(w *reversePass, masked bool) // computes a vector
 }
 
-// function writes a sweep.
-func (w *sweep) function(c *build.Context, s set, name, signature string, doc ...string) {
+// function writes a reverse pass.
+func (w *reversePass) function(c *build.Context, s set, name, signature string, doc ...string) {
 	w.code = code{asm: c, set: s}
 	begin(c, name+s.name, "func("+shape+signature+")", doc...)
 	cols := w.pointer("cols")
@@ -34,7 +34,7 @@ func (w *sweep) function(c *build.Context, s set, name, signature string, doc ..
 	w.asm.ADDQ(w.last, w.at)
 	w.asm.SUBQ(w.last, w.back)
 	w.asm.SUBQ(w.size(), w.back)
-	w.begins()
+	w.startPrefetch()
 	w.loadPointers()
 	w.prepare(w)
 	w.j = w.asm.GP64()
@@ -57,8 +57,8 @@ func (w *sweep) function(c *build.Context, s set, name, signature string, doc ..
 }
 
 // tailMask makes the mask of the columns behind the last whole vector, whose number is in CX. It is
-// of no use where there are none.
-func (w *sweep) tailMask() {
+// unused if there are none.
+func (w *reversePass) tailMask() {
 	if w.stream {
 		return
 	}
@@ -68,16 +68,16 @@ func (w *sweep) tailMask() {
 	w.lastMask(tail)
 }
 
-// begins goes ahead to the vector to ask for at first.
-func (w *sweep) begins() {
+// startPrefetch moves to the first vector to prefetch.
+func (w *reversePass) startPrefetch() {
 	w.next, w.left = w.asm.GP64(), w.asm.GP64()
 	w.asm.MOVQ(w.at, w.next)
 	w.asm.MOVQ(w.last, w.left)
-	w.goAhead(w.further)
+	w.startPrefetchAt(w.advancePrefetch)
 }
 
-// further moves on what is asked for.
-func (w *sweep) further(same string) {
+// advancePrefetch moves to the next vector to prefetch.
+func (w *reversePass) advancePrefetch(same string) {
 	w.asm.SUBQ(w.size(), w.next)
 	w.asm.SUBQ(w.size(), w.left)
 	w.asm.JNS(operand.LabelRef(same))
@@ -86,10 +86,11 @@ func (w *sweep) further(same string) {
 	w.asm.Label(same)
 }
 
-// step does a vector and moves to the one before. The sign tells whether that is in the same row.
-func (w *sweep) step(name string, masked bool) {
-	w.ask()
-	w.further(name + "Same")
+// step computes a vector and moves to the one before. The sign tells whether that is in the same
+// row.
+func (w *reversePass) step(name string, masked bool) {
+	w.prefetch()
+	w.advancePrefetch(name + "Same")
 	w.vector(w, masked)
 	w.asm.SUBQ(w.size(), w.at)
 	w.asm.SUBQ(w.size(), w.j)

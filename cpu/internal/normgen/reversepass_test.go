@@ -2,9 +2,9 @@ package main
 
 import "testing"
 
-// The loop over whole vectors holds the instructions of the definition and no more: what belongs to
-// columns is an operand of these, and each matrix but the output is asked for once.
-func TestSweepLoops(t *testing.T) {
+// The loop over whole vectors holds the instructions of the definition and no more: values of
+// columns are operands of these, and each matrix except the output is prefetched once.
+func TestReversePassLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
 		for name, want := range map[string]map[string]int{

@@ -4,7 +4,7 @@ import "testing"
 
 // The loop over whole vectors holds the instructions of the definition, and reads and writes each
 // sum once.
-func TestMarchLoops(t *testing.T) {
+func TestRowPassLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
 		for name, want := range map[string]map[string]int{

@@ -11,30 +11,29 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// walk is a kernel over rows×cols numbers of matrices whose rows are stride apart. It takes the
-// columns in groups of a few vectors and goes down all rows for each, so that what belongs to a
-// column stays in registers. The last columns come one vector at a time. It asks the cache for what
-// lies ahead numbers further on (or behind, if that is negative), which is not read.
-type walk struct {
+// columnPass is a kernel over rows×cols numbers of matrices whose rows are stride apart. It goes
+// down all rows for a few vectors of columns at a time, so that values of a column stay in
+// registers. The last columns are computed one vector at a time. It prefetches so many numbers
+// ahead (or behind, if that is negative).
+type columnPass struct {
 	code
 	matrices []string // parameters, of float32
-	// parameters with a number for every column, by its size in bytes; there are whole vectors of
-	// them
+	// parameters with one number for every column, by its size in bytes, padded to whole vectors
 	columns  map[string]int
 	pointers map[string]reg.GPVirtual
-	at       reg.GPVirtual // the row, in bytes
-	next     reg.GPVirtual // what to ask for, in bytes
+	at       reg.GPVirtual // offset of the row, in bytes
+	next     reg.GPVirtual // offset to prefetch, in bytes
 
-	before func(w *walk, vectors int)              // loads what belongs to the columns
-	row    func(w *walk, vectors int, masked bool) // does a row
-	after  func(w *walk, vectors int)              // stores what belongs to the columns
+	before func(w *columnPass, vectors int)              // loads the values of the columns
+	row    func(w *columnPass, vectors int, masked bool) // computes a row
+	after  func(w *columnPass, vectors int)              // stores the values of the columns
 }
 
-// shape are the parameters that every walk begins with.
+// shape are the first parameters of every pass.
 const shape = "stride, rows, cols, ahead int, "
 
-// function writes a walk.
-func (w *walk) function(c *build.Context, s set, name, signature string, doc ...string) {
+// function writes a column pass.
+func (w *columnPass) function(c *build.Context, s set, name, signature string, doc ...string) {
 	w.code = code{asm: c, set: s}
 	begin(c, name+s.name, "func("+shape+signature+")", doc...)
 	w.pointers = map[string]reg.GPVirtual{}
@@ -84,12 +83,12 @@ func begin(c *build.Context, name, signature string, doc ...string) {
 }
 
 // down goes through the rows.
-func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVirtual) {
+func (w *columnPass) down(label string, vectors int, masked bool, stride, end reg.GPVirtual) {
 	w.before(w, vectors)
 	w.asm.XORQ(w.at, w.at)
-	hop := w.begins(label, vectors, stride)
+	hop := w.startPrefetch(label, vectors, stride)
 	w.asm.Label(label)
-	w.ask(vectors)
+	w.prefetch(vectors)
 	w.row(w, vectors, masked)
 	w.asm.ADDQ(hop, w.next)
 	w.asm.ADDQ(stride, w.at)
@@ -100,11 +99,10 @@ func (w *walk) down(label string, vectors int, masked bool, stride, end reg.GPVi
 	}
 }
 
-// begins sets where a group of columns begins to ask, and returns how far it goes on with each row.
-// Whole rows lie one behind the other, and what lies ahead of them is asked for in the order of
-// memory, which the second cache notices, and fetches more by itself; parts of rows ask for the
-// same parts ahead.
-func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
+// startPrefetch sets where a group of columns begins to prefetch, and returns how far to advance
+// with each row. If rows are contiguous, it prefetches in memory order, which the second-level
+// cache's prefetcher recognizes; otherwise it prefetches the same columns ahead.
+func (w *columnPass) startPrefetch(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
 	hop = w.bytes("cols")
 	w.asm.CMPQ(hop, stride)
 	w.asm.MOVQ(stride, hop)
@@ -117,9 +115,10 @@ func (w *walk) begins(label string, vectors int, stride reg.GPVirtual) (hop reg.
 	return hop
 }
 
-// ask asks for what lies ahead: the processor follows few rows at a time by itself, and not beyond
-// a page. It asks the second cache, which can wait for more lines at a time than the first.
-func (w *walk) ask(vectors int) {
+// prefetch prefetches so many numbers ahead: the hardware prefetcher follows few rows at a time,
+// and not beyond a page. It uses the second-level cache, which can wait for more lines at a time
+// than the first.
+func (w *columnPass) prefetch(vectors int) {
 	for _, m := range w.matrices {
 		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
 			w.asm.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
@@ -127,8 +126,8 @@ func (w *walk) ask(vectors int) {
 	}
 }
 
-// advance moves all pointers by n columns, and what is asked for not at all.
-func (w *walk) advance(n int) {
+// advance moves all pointers by n columns, except that for prefetches.
+func (w *columnPass) advance(n int) {
 	w.asm.SUBQ(operand.U32(uint32(n*floatSize)), w.next)
 	for _, p := range w.matrices {
 		w.asm.ADDQ(operand.U32(uint32(n*floatSize)), w.pointers[p])
@@ -138,18 +137,18 @@ func (w *walk) advance(n int) {
 	}
 }
 
-// element is the place of vector v of the row in a matrix.
-func (w *walk) element(matrix string, v int) operand.Mem {
+// element returns the operand of vector v of the row in a matrix.
+func (w *columnPass) element(matrix string, v int) operand.Mem {
 	return operand.Mem{Base: w.pointers[matrix], Index: w.at, Scale: 1, Disp: v * w.lanes * floatSize}
 }
 
-// column is the place of the numbers that belong to vector v.
-func (w *walk) column(name string, v int) operand.Mem {
+// column returns the operand of the values that belong to vector v.
+func (w *columnPass) column(name string, v int) operand.Mem {
 	return operand.Mem{Base: w.pointers[name], Disp: v * w.lanes * w.columns[name]}
 }
 
 // loadSums returns the vectors of a parameter of float64.
-func (w *walk) loadSums(name string, vectors int) [][2]reg.VecVirtual {
+func (w *columnPass) loadSums(name string, vectors int) [][2]reg.VecVirtual {
 	all := make([][2]reg.VecVirtual, vectors)
 	for v := range all {
 		for i := range all[v] {
@@ -160,7 +159,7 @@ func (w *walk) loadSums(name string, vectors int) [][2]reg.VecVirtual {
 	return all
 }
 
-func (w *walk) storeSums(name string, all [][2]reg.VecVirtual) {
+func (w *columnPass) storeSums(name string, all [][2]reg.VecVirtual) {
 	for v := range all {
 		for i, s := range all[v] {
 			w.asm.VMOVUPD(s, w.column(name, v).Offset(i*w.lanes/2*sumSize))
@@ -169,7 +168,7 @@ func (w *walk) storeSums(name string, all [][2]reg.VecVirtual) {
 }
 
 // widened returns the vectors of a parameter of float32 in float64.
-func (w *walk) widened(name string, vectors int) [][2]reg.VecVirtual {
+func (w *columnPass) widened(name string, vectors int) [][2]reg.VecVirtual {
 	all := make([][2]reg.VecVirtual, vectors)
 	for v := range all {
 		all[v] = w.loadWide(w.column(name, v), false)

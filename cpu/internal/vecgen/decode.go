@@ -5,10 +5,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// block is how many columns decodeColumns takes at a time: the bytes of an XMM register.
+// block is how many columns decodeColumns decodes at a time: the bytes of an XMM register.
 const block = 16
 
-// decoder turns bytes into the numbers they stand for.
+// decoder decodes bytes to numbers.
 type decoder struct {
 	*emitter
 	scale, shift reg.VecVirtual
@@ -16,8 +16,8 @@ type decoder struct {
 
 func (e *emitter) decoder() decoder { return decoder{e, e.broadcast("scale"), e.broadcast("shift")} }
 
-// numbers returns the numbers of as many bytes as a vector has lanes, in memory or at the low end
-// of a register. What p leaves out is not read.
+// numbers decodes as many bytes as a vector has lanes, in memory or at the low end of a register.
+// Elements outside of p are not read.
 func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
 	v := d.vector()
 	if p == nil {
@@ -65,15 +65,15 @@ func decodeRows(e *emitter) {
 	e.end()
 }
 
-// panelsAhead is how many rows before their turn those of decodePanels are asked for.
-const panelsAhead = 8
+// panelPrefetch is how many rows ahead decodePanels prefetches.
+const panelPrefetch = 8
 
 // decodePanels writes the conversion of rows of bytes to panels: pieces of each row that are two
 // vectors wide.
 func decodePanels(e *emitter) {
 	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
 		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the",
-		"length of two vectors. Both counts are at least 1. It asks the cache for rows up to at[rows+7].")
+		"length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].")
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, panels := e.argument("rows"), e.argument("panels")
 	d := e.decoder()
@@ -81,7 +81,7 @@ func decodePanels(e *emitter) {
 	e.asm.Label("rows")
 	row, ahead, out, left := e.asm.GP64(), e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
 	e.asm.MOVQ(operand.Mem{Base: starts}, row)
-	e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelsAhead}, ahead)
+	e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelPrefetch}, ahead)
 	e.asm.ADDQ(src, row)
 	e.asm.ADDQ(src, ahead)
 	e.asm.MOVQ(dst, out)
@@ -104,13 +104,13 @@ func decodePanels(e *emitter) {
 	e.end()
 }
 
-// askRows writes the request for rows of bytes that lie anywhere.
-func askRows(e *emitter) {
+// prefetchRows writes the prefetch of rows of bytes that lie anywhere.
+func prefetchRows(e *emitter) {
 	if e.isAVX512 {
-		return // one for all
+		return // one for both sets
 	}
-	e.begin("askRows", "func(src *uint8, at *int, rows, n int)",
-		"asks the second cache for n bytes of each of some rows, which begin at src + at[r]. Both counts are at least 1. Nothing is read.")
+	e.begin("prefetchRows", "func(src *uint8, at *int, rows, n int)",
+		"prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both counts are at least 1.")
 	src, starts, rows, n := e.argument("src"), e.argument("at"), e.argument("rows"), e.argument("n")
 	e.asm.Label("rows")
 	row, end := e.asm.GP64(), e.asm.GP64()
@@ -118,7 +118,7 @@ func askRows(e *emitter) {
 	e.asm.ADDQ(src, row)
 	e.asm.MOVQ(row, end)
 	e.asm.ADDQ(n, end)
-	e.asm.ANDQ(operand.I8(-64), row) // the line that the first byte lies in
+	e.asm.ANDQ(operand.I8(-64), row) // the line of the first byte
 	e.asm.Label("lines")
 	e.asm.PREFETCHT1(operand.Mem{Base: row})
 	e.asm.ADDQ(operand.U8(64), row)
@@ -130,20 +130,20 @@ func askRows(e *emitter) {
 	e.end()
 }
 
-// decodeColumns writes the same for a panel whose rows are the columns of bytes. The bytes are
-// transposed first: interleaving register i with register i+lanes/2, byte by byte, moves one bit of
-// the number of a byte's register into the number of its place in the register, and the place's
-// highest bit out. Rows that belong to the second vector of the panel are in the upper halves of
-// the registers.
+// decodeColumns writes the same for a panel whose rows are the columns of bytes. It transposes the
+// bytes first: interleaving register i with register i+lanes/2, byte by byte, moves one bit of the
+// index of a byte's register into the index of its position in the register, and the highest bit of
+// the position out. Rows of the second vector of the panel are in the upper halves of the
+// registers.
 func decodeColumns(e *emitter) {
 	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
 		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two",
-		"vectors. It asks the cache for the same columns of as many rows that follow in at.")
+		"vectors. It prefetches the same columns of as many rows that follow in at.")
 	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument(
 		"at"), e.argument("blocks")
 	d := e.decoder()
 	e.asm.SHLQ(operand.U8(2), ds)
-	const turns = 64 / block // a line has so many blocks: each row is asked for once in it
+	const turns = 64 / block // blocks in a line: each row is prefetched once in it
 	turn, place := e.start(), e.asm.GP64()
 	e.asm.Label("blocks")
 	for i := range 2 * e.lanes / turns {
@@ -163,7 +163,7 @@ func decodeColumns(e *emitter) {
 	for range log2(e.lanes) {
 		rows = e.interleave(rows)
 	}
-	for _, columns := range rows { // one, or two of which each has eight bytes of both halves
+	for _, columns := range rows { // one column, or two, each with eight bytes of both halves
 		low, high := columns.AsX(), e.high(columns)
 		for c := range block / e.lanes {
 			if c > 0 {
@@ -183,7 +183,7 @@ func decodeColumns(e *emitter) {
 
 // loadTwice loads 16 bytes into both halves of a YMM register.
 func (e *emitter) loadTwice(m operand.Mem, v reg.VecVirtual) {
-	if e.isAVX512 { // also where the register is one that AVX2 does not have
+	if e.isAVX512 { // even if the register is one that AVX2 does not have
 		e.asm.VBROADCASTI32X4(m, v)
 		return
 	}

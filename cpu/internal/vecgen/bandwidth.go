@@ -5,18 +5,18 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// trafficStep is how many numbers of each vector are moved at once: four lines.
-const trafficStep = 64
+// bandwidthStep is how many numbers of each vector are read or written at once: four cache lines.
+const bandwidthStep = 64
 
-// traffic writes the reading and writing alone, the limit for passes over vectors.
-func traffic(e *emitter) {
-	e.begin("traffic", "func(v **float32, reads, all, begin, end, ahead int)",
-		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, past the",
-		"caches. What is read is asked for so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.")
+// bandwidth writes a loop that only reads and writes: the limit for passes over vectors.
+func bandwidth(e *emitter) {
+	e.begin("bandwidth", "func(v **float32, reads, all, begin, end, ahead int)",
+		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with",
+		"non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.")
 	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument(
 		"begin"), e.argument("end"), e.argument("ahead")
 	k, from, next := e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
-	acc := make(vectors, trafficStep/e.lanes)
+	acc := make(vectors, bandwidthStep/e.lanes)
 	for i := range acc {
 		acc[i] = e.vector()
 	}
@@ -30,7 +30,7 @@ func traffic(e *emitter) {
 	e.asm.XORQ(k, k)
 	e.asm.Label("read")
 	operandAt()
-	for line := range trafficStep / 16 {
+	for line := range bandwidthStep / 16 {
 		e.asm.PREFETCHT1(operand.Mem{Base: from, Index: next, Scale: 4, Disp: 64 * line})
 	}
 	for i := range acc {
@@ -49,7 +49,7 @@ func traffic(e *emitter) {
 	e.asm.INCQ(k)
 	e.asm.JMP(operand.LabelRef("write"))
 	e.asm.Label("written")
-	e.asm.ADDQ(operand.U8(trafficStep), at)
+	e.asm.ADDQ(operand.U8(bandwidthStep), at)
 	e.asm.CMPQ(at, end)
 	e.asm.JLT(operand.LabelRef("lines"))
 	e.asm.SFENCE()

@@ -7,14 +7,14 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// spread writes the copy of pieces of a row to where they belong in their panels or strips.
-func spread(c *build.Context) {
-	c.Function("spreadAVX2")
+// copyPieces writes the copy of pieces of a row to their panels or strips.
+func copyPieces(c *build.Context) {
+	c.Function("copyPiecesAVX2")
 	c.Attributes(attr.NOSPLIT)
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, pieces, eights, ahead int)")
 	c.Pragma("noescape")
-	c.Doc("spreadAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.",
-		"It asks for what lies ahead numbers further on in src, since a processor does not look beyond the page it reads.")
+	c.Doc("copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.",
+		"It prefetches src so many numbers ahead, since a processor does not prefetch beyond the page it reads.")
 	load := func(name string) reg.GPVirtual {
 		r := c.GP64()
 		c.Load(c.Param(name), r)
