@@ -68,7 +68,7 @@ func TestBorrowedArenas(t *testing.T) {
 			n := lengths[i%len(lengths)]
 			for k, v := range runChain(t, d, n) {
 				if math.Float32bits(v) != math.Float32bits(want[n][k]) {
-					t.Errorf("chain of %d: element %d is %v, alone %v", n, k, v, want[n][k])
+					t.Errorf("chain of %d: element %d is %v, want %v", n, k, v, want[n][k])
 					return
 				}
 			}

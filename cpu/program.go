@@ -209,7 +209,7 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 		p.spaces[device.Grads] = vec.Data("Run", grad)
 		vec.CheckLen("Run", "grad", len(p.spaces[device.Grads]), p.code.Dim)
 	} else if grad != nil {
-		panic("cpu: Run: a gradient is wanted of code without gradient, want nil")
+		panic("cpu: Run: grad is given for code without gradient, want nil")
 	}
 	if err := p.checkBatch(b); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (p *Program) setBuffers(buffers device.Vector, momentum float64) {
 		p.spaces[device.Buffers] = vec.Data("RunBuffered", buffers)
 		vec.CheckLen("RunBuffered", "buffers", len(p.spaces[device.Buffers]), p.code.Buffers)
 	} else if buffers != nil {
-		panic("cpu: RunBuffered: buffers are given to code without any, want nil")
+		panic("cpu: RunBuffered: buffers are given for code without buffers, want nil")
 	}
 }
 

@@ -203,8 +203,8 @@ func TestRunPanics(t *testing.T) {
 		"cpu: Run: params has length 3, want 15": func() { _ = p.Run(&Vector{Data: make([]float32, 3)}, grad, b, out) },
 		"cpu: Run: grad has length 0, want 15":   func() { _ = p.Run(x, &Vector{}, b, out) },
 		"cpu: Run: out has length 1, want 2":     func() { _ = p.Run(x, grad, b, out[:1]) },
-		"cpu: Run: <nil> is no vector":           func() { _ = p.Run(x, nil, b, out) },
-		"cpu: Run: a gradient is wanted of code": func() { _ = q.Run(x, grad, b, out) },
+		"cpu: Run: <nil> is not a vector":        func() { _ = p.Run(x, nil, b, out) },
+		"cpu: Run: grad is given for code":       func() { _ = q.Run(x, grad, b, out) },
 	} {
 		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {
 			t.Errorf("panic %q, want %q", got, want)

@@ -52,7 +52,7 @@ func TestSlabsAreFreed(t *testing.T) {
 		d.NewVector(79_510)
 	}
 	if after := heap(); after > before+4*(maxSlab+hugePageFloats)+1<<20 {
-		t.Errorf("%d bytes are left of vectors that nobody has, want one slab at most", after-before)
+		t.Errorf("%d bytes are left of unreachable vectors, want one slab at most", after-before)
 	}
 	runtime.KeepAlive(d)
 }

@@ -63,7 +63,7 @@ func codeOf(k device.Kernel, dims []int) *device.Code {
 	e := signature.Of(k)
 	call := device.Call{Kernel: k, Dims: dims, Attr: -0.3}
 	code := &device.Code{Name: fmt.Sprint(k, dims), Batch: 1, Features: 1, Gradient: true}
-	place := func(shapes []string) (refs []device.Ref) {
+	refsOf := func(shapes []string) (refs []device.Ref) {
 		for _, s := range shapes {
 			n := e.Size(s, dims)
 			refs = append(refs, device.Ref{Space: device.Params, Off: code.Dim, Len: n})
@@ -71,7 +71,7 @@ func codeOf(k device.Kernel, dims []int) *device.Code {
 		}
 		return refs
 	}
-	call.In, call.Out = place(e.In), place(e.Out)
+	call.In, call.Out = refsOf(e.In), refsOf(e.Out)
 	for i := range call.Out {
 		call.Out[i].Space = device.Grads
 	}
@@ -135,7 +135,7 @@ func TestTeamsAreShared(t *testing.T) {
 	}
 	wg.Wait()
 	if n := wrong.Load(); n != 0 {
-		t.Errorf("%d of 6 programs got other bits", n)
+		t.Errorf("%d of 6 programs gave other bits", n)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -206,7 +206,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	}
 	runCode(t, New(Threads(4)), code)
 	if n := settle(before); n > before {
-		t.Errorf("%d goroutines are left of a device that is gone", n-before)
+		t.Errorf("%d goroutines are left of an unreachable device", n-before)
 	}
 }
 
@@ -246,10 +246,10 @@ func BenchmarkThreads(b *testing.B) {
 func TestConvOfFewRows(t *testing.T) {
 	for _, dims := range [][]int{{1, 1, 1, 1024, 4096, 1, 1, 1, 0}, {1, 2, 2, 512, 512, 3, 3, 1, 1}} {
 		for _, k := range convolutions {
-			alone := runCode(t, New(), codeOf(k, dims))
+			serial := runCode(t, New(), codeOf(k, dims))
 			d := New(Threads(5))
-			if got := runCode(t, d, codeOf(k, dims)); !slices.Equal(got, alone) {
-				t.Error(fmt.Sprint(device.Kernel(k), dims), "has other bits on five threads")
+			if got := runCode(t, d, codeOf(k, dims)); !slices.Equal(got, serial) {
+				t.Error(fmt.Sprint(device.Kernel(k), dims), "gives other bits on five threads")
 			}
 			if err := d.Close(); err != nil {
 				t.Error(err)

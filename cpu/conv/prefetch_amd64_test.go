@@ -26,12 +26,12 @@ func TestPrefetcher(t *testing.T) {
 		for _, v := range [][]float32{a, b} {
 			for i := 0; i < len(v); i += kernel.CacheLine / 4 {
 				if at := uintptr(unsafe.Pointer(&v[i])) / kernel.CacheLine; !asked[at] && tiles >= 8 {
-					t.Fatalf("%d tiles: nobody asks for number %d of %d", tiles, i, len(v))
+					t.Fatalf("%d tiles: number %d of %d is not prefetched", tiles, i, len(v))
 				}
 			}
 		}
 		if f.setNext(&args, products); args.Ahead != 0 || args.Step != 0 {
-			t.Errorf("%d tiles: one more asks for %d + p·%d", tiles, args.Ahead, args.Step)
+			t.Errorf("%d tiles: one more prefetches %d + p·%d", tiles, args.Ahead, args.Step)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func inParts(g call, parts int) []float32 {
 // A matrix of bytes that is too small is a bug of the caller and panics.
 func TestGemmOfBytesPanics(t *testing.T) {
 	if !TakesBytes(64) {
-		t.Skip("products in Go take no bytes")
+		t.Skip("products in Go cannot read bytes")
 	}
 	for what, spoil := range map[string]func(v *kernel.ByteMatrix){
 		"too few rows":  func(v *kernel.ByteMatrix) { v.Starts = v.Starts[1:] },

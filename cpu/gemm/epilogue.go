@@ -1,6 +1,8 @@
 package gemm
 
 import (
+	"fmt"
+
 	"fspda/cpu/tile"
 	"fspda/cpu/vec"
 )
@@ -83,7 +85,7 @@ func (e *epilogue) check(m, n, ldc int) {
 		need = (m-1)*ldc + n
 	}
 	if len(e.operand) < need {
-		panic("cpu: gemm: what follows the product has too few numbers")
+		panic(fmt.Sprintf("cpu: gemm: the epilogue has %d numbers, want %d", len(e.operand), need))
 	}
 }
 

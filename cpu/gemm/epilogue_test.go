@@ -126,7 +126,7 @@ func TestFusedLayersOfSpecials(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range want {
-			kerneltest.Compare(t, fmt.Sprint(k, " of what is no number"), out[i], want[i])
+			kerneltest.Compare(t, fmt.Sprint(k, " of specials"), out[i], want[i])
 		}
 	}
 }

@@ -208,14 +208,14 @@ func TestGemmPositionDoesNotMatter(t *testing.T) {
 	const m, n, k = 31, 45, 400
 	a, b, c := kerneltest.Noise("a", m*k), kerneltest.Noise("b", k*n), make([]float32, m*n)
 	Multiply(false, false, m, n, k, 1, a, k, b, n, 0, c, n)
-	turned, row, column := make([]float32, n*m), make([]float32, n), make([]float32, m)
-	Multiply(true, true, n, m, k, 1, b, n, a, k, 0, turned, m)
+	transposed, row, column := make([]float32, n*m), make([]float32, n), make([]float32, m)
+	Multiply(true, true, n, m, k, 1, b, n, a, k, 0, transposed, m)
 	for i := range m {
 		Multiply(false, false, 1, n, k, 1, a[i*k:], k, b, n, 0, row, n)
 		for j := range n {
 			Multiply(false, false, m, 1, k, 1, a, k, b[j:], n, 0, column, 1)
-			if v := c[i*n+j]; !kerneltest.Same(v, turned[j*m+i]) || !kerneltest.Same(v, row[j]) || !kerneltest.Same(v, column[i]) {
-				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, turned[j*m+i],
+			if v := c[i*n+j]; !kerneltest.Same(v, transposed[j*m+i]) || !kerneltest.Same(v, row[j]) || !kerneltest.Same(v, column[i]) {
+				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, transposed[j*m+i],
 					row[j], column[i])
 			}
 		}

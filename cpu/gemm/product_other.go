@@ -23,4 +23,4 @@ func productOfBytesB(int, int, int, float32, tile.View, kernel.ByteMatrix, tile.
 	panic(noBytes)
 }
 
-const noBytes = "cpu: a product in Go takes no bytes"
+const noBytes = "cpu: gemm: a product in Go cannot read bytes: ask TakesBytes first"

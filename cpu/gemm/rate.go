@@ -15,7 +15,7 @@ import (
 // faster.
 func rate(m, n, k int, d time.Duration) float64 {
 	if m < 1 || n < 1 || k < 1 {
-		panic("cpu: rate of an empty product")
+		panic("cpu: gemm: rate of an empty product")
 	}
 	a, b, c := random("a", m*k), random("b", k*n), kernel.Aligned(m*n)
 	layouts := []func(){

@@ -46,23 +46,23 @@ const maxTransposedCols = 160
 // transposedProduct computes a product with beta = 0, in groups of rows of C that it computes as
 // columns of the transpose. op(A) is a, or e if that has bytes.
 func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e kernel.ByteMatrix, b, c tile.View, then epilogue) {
-	room := transposedBuffers.Get().(*transposedBuffer)
-	room.c = kernel.Grow(room.c, n*transposedRows)
+	buf := transposedBuffers.Get().(*transposedBuffer)
+	buf.c = kernel.Grow(buf.c, n*transposedRows)
 	for i := 0; i < m; i += transposedRows {
 		rows := min(transposedRows, m-i)
-		t := tile.RowMajor(room.c, rows)
-		turned := b.T()
+		t := tile.RowMajor(buf.c, rows)
+		bT := b.T()
 		if e.Bytes != nil {
-			blockedProduct(s, n, rows, k, alpha, turned, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{})
+			blockedProduct(s, n, rows, k, alpha, bT, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{})
 		} else {
 			part := a.From(i, 0)
-			packedProduct(s, n, rows, k, alpha, turned, part.T(), 0, t, epilogue{})
+			packedProduct(s, n, rows, k, alpha, bT, part.T(), 0, t, epilogue{})
 		}
 		out := c.From(i, 0)
 		storeTransposed(out, t, rows, n)
 		then.apply(i, 0, rows, n, out)
 	}
-	transposedBuffers.Put(room)
+	transposedBuffers.Put(buf)
 }
 
 // storeTransposed writes rows×cols elements of c, and no other: c[i][j] = t[j][i].

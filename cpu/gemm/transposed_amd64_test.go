@@ -14,7 +14,7 @@ import (
 
 // Products that are computed as their transposes are bit-identical, and write nothing around C.
 func TestTransposedTwins(t *testing.T) {
-	turnedSome := false
+	someTransposed := false
 	for _, l := range layouts {
 		for _, s := range [][3]int{{100, 10, 256}, {256, 100, 20}, {515, 23, 390}, {33, 1, 5}, {300, 129, 7},
 			{64, 8, 9}, {257, 15, 12}} {
@@ -28,16 +28,16 @@ func TestTransposedTwins(t *testing.T) {
 					if set == nil {
 						continue
 					}
-					turnedSome = turnedSome || worthTransposing(set, p.m, p.n, p.k, a, b, 0)
+					someTransposed = someTransposed || worthTransposing(set, p.m, p.n, p.k, a, b, 0)
 					got := append([]float32{}, c...)
 					transposedProduct(set, p.m, p.n, p.k, p.alpha, a, kernel.ByteMatrix{}, b, tile.RowMajor(got[p.skip:], ldc), epilogue{})
-					kerneltest.Compare(t, fmt.Sprint(i, ", turned, ", p), got, want)
+					kerneltest.Compare(t, fmt.Sprint(i, ", transposed, ", p), got, want)
 				}
 			}
 		}
 	}
-	if !turnedSome && isa.Active != isa.Go {
-		t.Error("no product is turned by itself")
+	if !someTransposed && isa.Active != isa.Go {
+		t.Error("no product is computed as its transpose")
 	}
 }
 
@@ -63,7 +63,7 @@ func TestWorthTransposing(t *testing.T) {
 		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)
 		got := worthTransposing(tile.SetOf(isa.AVX512), c.m, c.n, c.k, stored(c.transA, nil, lda), stored(c.transB, nil, ldb), c.beta)
 		if got != c.want {
-			t.Errorf("%+v: turned %t", c, got)
+			t.Errorf("%+v: transposed %t", c, got)
 		}
 	}
 }

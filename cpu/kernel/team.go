@@ -44,10 +44,10 @@ type worker struct {
 }
 
 // NewTeam starts so many workers, which run until Stop.
-func NewTeam(helpers int) *Team {
+func NewTeam(workers int) *Team {
 	t := &Team{}
 	t.active.Store(closed)
-	for range helpers {
+	for range workers {
 		h := &worker{wake: make(chan struct{}, 1)}
 		t.workers = append(t.workers, h)
 		go t.loop(h)

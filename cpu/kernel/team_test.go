@@ -18,7 +18,7 @@ func TestTeamRunsEveryPartOnce(t *testing.T) {
 		o.Parallel(parts, func(o *Args, part, of int) { o.Out[0][part] += float32(of) })
 		for i, v := range o.Out[0] {
 			if i < parts && v != float32(parts) || i >= parts && v != 0 {
-				t.Fatalf("job %d of %d parts: part %d was done %v/%d times", job, parts, i, v, parts)
+				t.Fatalf("job %d of %d parts: part %d ran %v/%d times", job, parts, i, v, parts)
 			}
 		}
 		if job%500 == 0 {
@@ -59,5 +59,5 @@ func TestHelpersSleep(t *testing.T) {
 			return
 		}
 	}
-	t.Error("helpers without work are awake")
+	t.Error("workers without work are awake")
 }

@@ -69,14 +69,14 @@ func (s span) pointer(matrix []float32) *float32 {
 // checkSize panics if there are fewer numbers than wanted.
 func checkSize(want, got int) {
 	if want > got || want < 1 {
-		panic(fmt.Sprintf("cpu: a normalisation reaches for number %d of %d", want, got))
+		panic(fmt.Sprintf("cpu: norm: an operand has %d numbers, want %d", got, want))
 	}
 }
 
 // checkWholeVectors panics unless the rows of a span are whole vectors.
 func (s span) checkWholeVectors() {
 	if s.cols%kernel.LineFloats != 0 {
-		panic(fmt.Sprintf("cpu: a normalisation past the cache of %d columns, want a multiple of %d", s.cols,
+		panic(fmt.Sprintf("cpu: norm: non-temporal stores of %d columns, want a multiple of %d", s.cols,
 			kernel.LineFloats))
 	}
 }
@@ -105,7 +105,7 @@ func wrapFold(f func(n int, total, part *float64)) func(total, part []float64) {
 	return func(total, part []float64) {
 		n := len(total)
 		if n%kernel.LineFloats != 0 {
-			panic(fmt.Sprintf("cpu: %d sums are no whole number of vectors", n))
+			panic(fmt.Sprintf("cpu: norm: %d sums are not a whole number of vectors", n))
 		}
 		checkSize(n, len(part))
 		f(n, &total[0], &part[0])

@@ -310,7 +310,7 @@ func TestNonTemporalStoresChangeNothing(t *testing.T) {
 			other.Out[i] = numbersAt("elsewhere", len(v), 1, 0)
 		}
 		if nonTemporal(streamed.Out[0], c, nonTemporalBytes) != 1 || nonTemporal(other.Out[0], c, nonTemporalBytes) != 0 {
-			t.Fatal("the operands do not tell streams from others")
+			t.Fatal("the operands do not select non-temporal stores")
 		}
 		run(t, k, streamed)
 		run(t, k, other)
@@ -416,7 +416,7 @@ func TestNormalizeIsBatchNorm(t *testing.T) {
 
 func TestNormAllocatesNothing(t *testing.T) {
 	if kerneltest.Race {
-		t.Skip("pools forget")
+		t.Skip("the race detector makes pools drop values")
 	}
 	for _, k := range append(append(append([]device.Kernel{}, forwardNorms...), backwardNorms...), givenNorms...) {
 		o := normCase(k, 70, 90, 0, 0)

@@ -184,7 +184,7 @@ func TestAvgPoolIsDefined(t *testing.T) {
 
 func TestPoolAllocatesNothing(t *testing.T) {
 	if kerneltest.Race {
-		t.Skip("pools forget")
+		t.Skip("the race detector makes pools drop values")
 	}
 	for _, k := range poolKernels {
 		dims := []int{2, 9, 8, 20, 3, 2, 1}

@@ -29,7 +29,7 @@ func checkFMA(t *testing.T, a, b, s float32) {
 		return
 	}
 	if got, want := float32(FMA(float64(a), float64(b), float64(s))), exactFMA(a, b, s); !kerneltest.Same(got, want) {
-		t.Errorf("fused(%x, %x, %x) = %x, want %x", a, b, s, got, want)
+		t.Errorf("FMA(%x, %x, %x) = %x, want %x", a, b, s, got, want)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestFMADoubleRounding(t *testing.T) {
 	} {
 		checkFMA(t, c.a, c.b, c.s)
 		if got := float32(FMA(float64(c.a), float64(c.b), float64(c.s))); got != c.want {
-			t.Errorf("fused(%x, %x, %x) = %x, want %x", c.a, c.b, c.s, got, c.want)
+			t.Errorf("FMA(%x, %x, %x) = %x, want %x", c.a, c.b, c.s, got, c.want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestFMAOfSpecials(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range [][3]float64{{0, inf, 1}, {inf, 1, -inf}, {math.NaN(), 0, 0}, {1, 1, math.NaN()}} {
 		if got := FMA(c[0], c[1], c[2]); got == got {
-			t.Errorf("fused%v = %v, want NaN", c, got)
+			t.Errorf("FMA%v = %v, want NaN", c, got)
 		}
 	}
 	if got := FMA(inf, -2, 5); got != -inf {

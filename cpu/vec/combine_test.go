@@ -49,7 +49,7 @@ func TestCombineOfLongVectors(t *testing.T) {
 					dst = terms[into-1].V.(*Vector)
 				}
 				if past := termsNonTemporal(dst.Data, terms); past != (i == 1 && into == 0) {
-					t.Fatalf("%d terms into %d, long from %d: goes past the caches: %t", count, into, from, past)
+					t.Fatalf("%d terms into %d, long from %d: non-temporal: %t", count, into, from, past)
 				}
 				d.Combine(dst, terms...)
 				results[i] = dst.Data

@@ -43,7 +43,7 @@ func indexOf(op string, idx device.Index) (x *Index, n int) {
 	}
 	x, ok := idx.(*Index)
 	if !ok {
-		panic(fmt.Sprintf("cpu: %s: %T is no index of this device, want *cpu.Index", op, idx))
+		panic(fmt.Sprintf("cpu: %s: %T is not an index of this device, want *cpu.Index", op, idx))
 	}
 	if x == nil { // a nil *Index in the interface also stands for all coordinates
 		return nil, 0
@@ -55,7 +55,7 @@ func indexOf(op string, idx device.Index) (x *Index, n int) {
 // last one can.
 func (x *Index) inside(op string, n int) []uint32 {
 	if k := len(x.coordinates); k > 0 && int(x.coordinates[k-1]) >= n {
-		panic(fmt.Sprintf("cpu: %s: coordinate %d of a vector of length %d", op, x.coordinates[k-1], n))
+		panic(fmt.Sprintf("cpu: %s: coordinate %d is outside of a vector of length %d", op, x.coordinates[k-1], n))
 	}
 	return x.coordinates
 }

@@ -48,14 +48,14 @@ func TestLossInvariants(t *testing.T) {
 		a, grad := loss(t, n, logits, labels)
 		b, movedGrad := loss(t, n, moved, labels)
 		if a != b {
-			t.Errorf("n = %d: loss %v, with moved rows %v", n, a, b)
+			t.Errorf("n = %d: loss %v, with shifted rows %v", n, a, b)
 		}
 		for i := range m {
 			sum := 0.0
 			for j := range n {
 				sum += float64(grad[i*n+j])
 				if grad[i*n+j] != movedGrad[i*n+j] {
-					t.Fatalf("n = %d: gradient %v at %d,%d, of moved rows %v", n, grad[i*n+j], i, j, movedGrad[i*n+j])
+					t.Fatalf("n = %d: gradient %v at %d,%d, with shifted rows %v", n, grad[i*n+j], i, j, movedGrad[i*n+j])
 				}
 			}
 			if math.Abs(sum) > 1e-7 {

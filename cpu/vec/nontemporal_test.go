@@ -59,8 +59,8 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 			return out
 		}
 		want := run(1<<40, -1, nil)
-		kerneltest.Compare(t, name+" past the caches", run(n, -1, nil).Data, want.Data)
-		kerneltest.Compare(t, name+" past the caches in parts", run(n, -1, &kernel.Workers{Team: team}).Data, want.Data)
+		kerneltest.Compare(t, name+" by non-temporal stores", run(n, -1, nil).Data, want.Data)
+		kerneltest.Compare(t, name+" by non-temporal stores in parts", run(n, -1, &kernel.Workers{Team: team}).Data, want.Data)
 		kerneltest.Compare(t, name+" into its first input", run(n, 0, nil).Data, want.Data)
 		if name != "scale-by" { // the factor is one number
 			kerneltest.Compare(t, name+" into its second input", run(n, 1, nil).Data, want.Data)
@@ -95,7 +95,7 @@ func BenchmarkElementwise(b *testing.B) {
 				reads int
 				run   func(*kernel.Args) error
 			}{{"relu", 1, relu}, {"add", 2, add}} {
-				b.Run(fmt.Sprintf("%s/n=%d/past=%t", k.name, n, past), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/n=%d/nontemporal=%t", k.name, n, past), func(b *testing.B) {
 					if nonTemporalFrom = 1 << 40; past {
 						nonTemporalFrom = n
 					}

@@ -62,17 +62,17 @@ func allCases() []testCase {
 // nonTemporalCases are the kernels that can use non-temporal stores, doing so.
 func nonTemporalCases() []testCase {
 	cases := []testCase{
-		{"adds past the caches", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
-		{"relus past the caches", 2, func(v [][]float32) float64 { ReLUs(v[0], v[1], true); return 0 }},
-		{"reluGrads past the caches", 3, func(v [][]float32) float64 { ReLUGrads(v[0], v[1], v[2], true); return 0 }},
-		{"sigmoidGrads past the caches", 3, func(v [][]float32) float64 {
+		{"adds by non-temporal stores", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
+		{"relus by non-temporal stores", 2, func(v [][]float32) float64 { ReLUs(v[0], v[1], true); return 0 }},
+		{"reluGrads by non-temporal stores", 3, func(v [][]float32) float64 { ReLUGrads(v[0], v[1], v[2], true); return 0 }},
+		{"sigmoidGrads by non-temporal stores", 3, func(v [][]float32) float64 {
 			SigmoidGrads(v[0], v[1], v[2],
 				true)
 			return 0
 		}},
 	}
 	for terms := 1; terms <= maxTerms; terms++ {
-		cases = append(cases, testCase{fmt.Sprintf("combine %d past the caches", terms), terms + 1,
+		cases = append(cases, testCase{fmt.Sprintf("combine %d by non-temporal stores", terms), terms + 1,
 			func(v [][]float32) float64 {
 				var c combination
 				for k := range terms {
@@ -128,7 +128,7 @@ func diffCombinationCases() (cases []testCase) {
 	for _, k := range [][3]int{{1, 0, 0}, {1, 1, 0}, {3, 1, 1}, {2, 3, 2}, {maxTerms, maxTerms, maxTargets}} {
 		for kind := range 3 {
 			vectors := 3 + k[0] + k[1] + k[2]
-			cases = append(cases, testCase{fmt.Sprintf("move of %d, kind %d", k, kind), vectors,
+			cases = append(cases, testCase{fmt.Sprintf("combination of %d, kind %d", k, kind), vectors,
 				func(v [][]float32) float64 {
 					m, rest := diffCombination{own: v[1], factor: -0.4}, v[3:]
 					if kind > 0 {

@@ -45,7 +45,7 @@ func Data(op string, v device.Vector) []float32 {
 	if v, ok := v.(*Vector); ok {
 		return v.Data
 	}
-	panic(fmt.Sprintf("cpu: %s: %T is no vector of this device, want *cpu.Vector", op, v))
+	panic(fmt.Sprintf("cpu: %s: %T is not a vector of this device, want *cpu.Vector", op, v))
 }
 
 // CheckLen panics if operand what of the operation op has length got instead of want.

@@ -35,7 +35,7 @@ func TestStreamsWriteWholeLines(t *testing.T) {
 		for _, s := range sets {
 			lines := functions(t)[name+s.name]
 			if n, want := count(lines, "", "", "VMOVNTPS"), loops*perLine/s.lanes; n != want {
-				t.Errorf("%s%s: %d stores past the caches, want %d", name, s.name, n, want)
+				t.Errorf("%s%s: %d stores by non-temporal stores, want %d", name, s.name, n, want)
 			}
 		}
 	}
