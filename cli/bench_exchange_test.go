@@ -35,7 +35,8 @@ func TestBenchExchange(t *testing.T) {
 	}
 	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},
 		{"--end", "x", "--bytes", "4"}} {
-		if status, _, stderr := call(t, append([]string{"bench", "exchange"}, bad...)...); status != command.ExitBadInput ||
+		if status, _, stderr := call(t, append([]string{"bench", "exchange"},
+			bad...)...); status != command.ExitBadInput ||
 			!strings.Contains(stderr, strings.TrimLeft(bad[0], "-")) {
 			t.Errorf("%v: exit status %d, %s", bad, status, stderr)
 		}

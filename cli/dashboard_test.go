@@ -203,7 +203,8 @@ func TestWebRefuses(t *testing.T) {
 		"train":       {quick("--out", out, "--web", "nowhere"), "HOST:PORT"},
 		"web spelled": {[]string{"wbe"}, "did you mean web?"},
 	} {
-		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
+		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr,
+			c.want) {
 			t.Errorf("%s: exit status %d, %s", name, status, stderr)
 		}
 	}

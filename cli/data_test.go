@@ -57,7 +57,8 @@ func want(t *testing.T, status int, args []string, words ...string) {
 func TestDataPrepareAndCheck(t *testing.T) {
 	dir, out := zoo(t), filepath.Join(t.TempDir(), "packed")
 	want(t, 0, []string{"data", "info", dir, "--decode"}, "class folders", "classes   2: cat, dog",
-		"training  8 pictures, 4 to 4 of a class", "60×40 to 60×40", "bad       images: "+dir+": picture train/dog/4.jpg: damaged")
+		"training  8 pictures, 4 to 4 of a class", "60×40 to 60×40",
+		"bad       images: "+dir+": picture train/dog/4.jpg: damaged")
 	want(t, 0, []string{"data", "prepare", dir, "--out", out, "--size", "20"},
 		"7 training and 4 test pictures in 2 classes", "were left out", "--data folder --data-dir "+out)
 	want(t, 0, []string{"data", "check", out}, "is intact")

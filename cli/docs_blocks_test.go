@@ -64,7 +64,8 @@ func briefly(args []string) int {
 			args = append(slices.Delete(args, i, i+2), "--data", "synthetic")
 		case slices.Contains(args, "cifar10"):
 			args = append(slices.Delete(args, i, i+2), "--data", "synthetic-images", "--crop", "16", "--data-train",
-				"60", "--data-test", "10", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1", "--eval-test", "0")
+				"60", "--data-test", "10", "--agents", "2", "--partition", "shuffled", "--batch", "2", "--iterations",
+				"2", "--eval-points", "1", "--eval-test", "0")
 		}
 	}
 	// as many agents as so few examples are enough for

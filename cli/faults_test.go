@@ -104,13 +104,15 @@ func (w *trouble) event() string {
 		name, happened = "pause", w.pause()
 	case 3:
 		name = "partition"
-		w.spell(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() }, func(f *traincmd.NetworkFaults) { f.Cut = nil })
+		w.spell(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() },
+			func(f *traincmd.NetworkFaults) { f.Cut = nil })
 	case 4:
 		name = "loss"
 		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Lose = 0.3 }, func(f *traincmd.NetworkFaults) { f.Lose = 0 })
 	case 5:
 		name = "doubled and late"
-		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 }, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0, 0 })
+		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 },
+			func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0, 0 })
 	case 6:
 		name, happened = "clock jump", w.jump()
 	case 7:

@@ -93,7 +93,8 @@ func TestFigureInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // the status is looked at below
-	if cmd.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(), "the same command resumes the runs in") {
+	if cmd.ProcessState.ExitCode() != command.ExitStopped || !strings.Contains(stderr.String(),
+		"the same command resumes the runs in") {
 		t.Fatalf("exit status %d\n%s", cmd.ProcessState.ExitCode(), stderr.String())
 	}
 	for _, out := range []string{broken, whole} {

@@ -211,7 +211,8 @@ func TestWebKeepsSecrets(t *testing.T) {
 	url := serveRuns(t, runs)
 	for _, path := range []string{"one/links.yaml", "one/report.md", "out/secret.yaml", "out/config.yaml",
 		"..%2fsecret.yaml", "one/..%2f..%2fsecret.yaml", "one/%2e%2e/%2e%2e/secret.yaml", "one%2f..%2f..%2fsecret.yaml",
-		"one/....//....//secret.yaml", "one/..%5c..%5csecret.yaml", "one/%252e%252e%252fsecret.yaml", "%c0%ae%c0%ae/secret.yaml", "one/config.yaml%00.html"} {
+		"one/....//....//secret.yaml", "one/..%5c..%5csecret.yaml", "one/%252e%252e%252fsecret.yaml",
+		"%c0%ae%c0%ae/secret.yaml", "one/config.yaml%00.html"} {
 		r, err := http.NewRequest(http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return command.UsageErrorf("unknown command %q%s", args[0], command.DidYouMean(args[0], command.CommandNames(cmd), ""))
+			return command.UsageErrorf("unknown command %q%s", args[0], command.DidYouMean(args[0],
+				command.CommandNames(cmd), ""))
 		},
 	}
 	root.SetOut(stdout)

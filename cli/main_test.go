@@ -104,7 +104,8 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 		t.Errorf("%d log lines of evaluations, want 5:\n%s", n, stderr)
 	}
 	for _, name := range []string{"config.yaml", "metrics.jsonl", "metrics.csv", "summary.json", "report.html",
-		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png", "checkpoints/iter-000000040/manifest.json"} {
+		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png",
+		"checkpoints/iter-000000040/manifest.json"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -194,7 +195,8 @@ func TestFlagsWinOverFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "run.yaml")
 	if err := os.WriteFile(file, []byte(
-		"alpha: 0.02\nseed: 5\nhidden: [6]\ndata_train: 400\ndata_test: 100\nagents: 5\nbatch: 16\niterations: 4\n"), 0o644); err != nil {
+		"alpha: 0.02\nseed: 5\nhidden: [6]\ndata_train: 400\ndata_test: 100\nagents: 5\nbatch: 16\niterations: 4\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "run")
@@ -367,7 +369,8 @@ func TestBadInput(t *testing.T) {
 func TestDivergedExits3(t *testing.T) {
 	status, stdout, stderr := call(t, quick("--alpha", "1e7", "--activation", "relu", "--out",
 		filepath.Join(t.TempDir(), "run"))...)
-	if status != command.ExitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout, "diverged") {
+	if status != command.ExitDiverged || !strings.Contains(stderr, "lower alpha") || !strings.Contains(stdout,
+		"diverged") {
 		t.Errorf("exit status %d\n%s\n%s", status, stdout, stderr)
 	}
 }

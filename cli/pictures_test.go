@@ -141,7 +141,8 @@ func TestLearnSyntheticImages(t *testing.T) {
 	}
 	s := summary(t, "train", "--data", "synthetic-images", "--data-train", "2000", "--data-test", "300", "--crop", "32",
 		"--model", "resnet20",
-		"--agents", "2", "--partition", "shuffled", "--batch", "32", "--iterations", "450", "--alpha", "0.1", "--eval-points", "3")
+		"--agents", "2", "--partition", "shuffled", "--batch", "32", "--iterations", "450", "--alpha", "0.1",
+		"--eval-points", "3")
 	if s.TestAccAvg < 0.65 {
 		t.Errorf("accuracy %.3f, want 0.65; a tenth is chance", float64(s.TestAccAvg))
 	}

@@ -92,7 +92,8 @@ func TestRunsRefuse(t *testing.T) {
 		{[]string{"plot", "nowhere", "--format", "pd"}, "did you mean pdf?"},
 		{[]string{"plot", "nowhere", "--accounting", "packt"}, "did you mean packed"},
 	} {
-		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
+		if status, _, stderr := call(t, c.args...); status != command.ExitBadInput || !strings.Contains(stderr,
+			c.want) {
 			t.Errorf("%v: exit status %d, %s", c.args, status, stderr)
 		}
 	}

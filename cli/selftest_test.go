@@ -46,7 +46,8 @@ func TestSelftestOfOtherPrecision(t *testing.T) {
 			t.Errorf("%+v, want %s", c, want)
 		}
 	}
-	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only", "nothing"); status != command.ExitBadInput ||
+	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only",
+		"nothing"); status != command.ExitBadInput ||
 		!strings.Contains(stderr, "only") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}

@@ -166,13 +166,15 @@ func TestStandinDevices(t *testing.T) {
 func TestStandinSelftest(t *testing.T) {
 	b := newStandin(t, fakecuda.Variant{})
 	precisions, seeds, only := []string{"fp32",
-		"fp16"}, []int{2}, "contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
+		"fp16"}, []int{2},
+		"contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
 	if os.Getenv("FSPDA_LONG") != "" {
 		precisions, seeds, only = []string{"fp32", "tf32", "fp16", "bf16"}, []int{0, 1, 2}, ""
 	}
 	for _, p := range precisions {
 		for _, seed := range seeds {
-			out := b.must(fakecuda.Machine{Seed: seed}, "selftest", "--device", "cuda", "--precision", p, "--only", only)
+			out := b.must(fakecuda.Machine{Seed: seed}, "selftest", "--device", "cuda", "--precision", p, "--only",
+				only)
 			if strings.Count(out, " ok ") < 4 {
 				t.Errorf("%s", out)
 			}

@@ -207,7 +207,8 @@ func TestCertsCommand(t *testing.T) {
 			status, _, stderr := call(t, "agent", "--run", "digits", "--certs", dir, "--join", "127.0.0.1:"+port,
 				"--listen", "127.0.0.1:"+map[bool]string{true: port,
 					false: "0"}[rank == 0], "--rank", strconv.Itoa(rank),
-				"--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch", "8", "--iterations", "30", "--eval-points", "1")
+				"--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch",
+				"8", "--iterations", "30", "--eval-points", "1")
 			if status != 0 {
 				done <- stderr
 				return

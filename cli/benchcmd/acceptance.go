@@ -25,13 +25,14 @@ func newBenchCard() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "card",
 		Short: "Run all acceptance tests of a GPU, within ten minutes, and compare them with their targets",
-		Long: `Run all acceptance tests of a GPU: self-tests in every precision, ResNet-50 against the memory's roofline and against PyTorch (eager and
-torch.compile, where python3 has it) on the same card in turns, figure 1's iterations and its losses against the CPU's, the sparse update
-against a copy, the idle share under the real loader, the memory of eight agents against its forecast, and trainings that must repeat.
+		Long: `Run all acceptance tests of a GPU: self-tests in every precision, ResNet-50 against the memory's roofline and against
+PyTorch (eager and torch.compile, where python3 has it) on the same card in turns, figure 1's iterations and its
+losses against the CPU's, the sparse update against a copy, the idle share under the real loader, the memory of eight
+agents against its forecast, and trainings that must repeat.
 
-Each part has processes and a time limit of its own, so that none stops the others. Results are written to --out as they come: card.md,
-card.json and logs. A second call runs the parts that are left; --only runs parts again. The exit status is 1 if a part failed, not if a
-target is missed.`,
+Each part has processes and a time limit of its own, so that none stops the others. Results are written to --out as
+they come: card.md, card.json and logs. A second call runs the parts that are left; --only runs parts again. The exit
+status is 1 if a part failed, not if a target is missed.`,
 		Example: `  fspda bench card
   fspda bench card --only selftest,figure1 --budget 3m
   fspda bench card --device cpu --tiny`,
@@ -121,7 +122,8 @@ func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error)
 	return facts, nil
 }
 
-// nvidiaSMI returns what nvidia-nvidiaSMI reports about clocks and power, or nothing if it is missing.
+// nvidiaSMI returns what nvidia-nvidiaSMI reports about clocks and power, or nothing if it is
+// missing.
 func nvidiaSMI(ctx context.Context, gpu int) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -18,7 +18,8 @@ import (
 )
 
 func newBench() *cobra.Command {
-	return command.Group("bench", "Measure this machine and this program", newBenchStep(), newBenchKernels(), newBenchNetwork(), newBenchLoad(), newBenchExchange(),
+	return command.Group("bench", "Measure this machine and this program", newBenchStep(), newBenchKernels(),
+		newBenchNetwork(), newBenchLoad(), newBenchExchange(),
 		newBenchCard())
 }
 
@@ -30,8 +31,8 @@ func newBenchStep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time of an agent's step on one core, or of an iteration on a GPU, in its parts",
-		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run. On a GPU (--device cuda) time of an
-iteration of all agents, with what of it the GPU waits for its host.
+		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run. On a GPU
+(--device cuda) time of an iteration of all agents, with what of it the GPU waits for its host.
 
 With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
 		Args: command.NoArgs,

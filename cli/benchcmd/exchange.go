@@ -37,12 +37,12 @@ func newBenchExchange() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exchange",
 		Short: "Time of an exchange between two agents, compared with plain NATS and a plain gRPC stream",
-		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, compared with what NATS and gRPC alone need for
-the same bytes: both ends in this process, one of them in another process, and over TLS with certificates of a run. Messages above 1 MB take
-the direct stream; "all over NATS" sends them over NATS.
+		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, compared with what NATS
+and gRPC alone need for the same bytes: both ends in this process, one of them in another process, and over TLS with
+certificates of a run. Messages above 1 MB take the direct stream; "all over NATS" sends them over NATS.
 
---beside measures by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is exchanged with an agent
-in another process.`,
+--beside measures by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is
+exchanged with an agent in another process.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.end != "" {
@@ -58,7 +58,8 @@ in another process.`,
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.IntSliceVar(&f.bytes, "bytes", []int{32000, 4000000, 16000000, 40000000}, "sizes of a message, multiples of 4")
-	fs.DurationVar(&f.each, "time", 3*time.Second, "how long to measure each size and transport; with --beside, everything")
+	fs.DurationVar(&f.each, "time", 3*time.Second,
+		"how long to measure each size and transport; with --beside, everything")
 	fs.BoolVar(&f.loaded, "beside", false,
 		"measure the gradient of ResNet-50 during exchanges; --bytes is then a tenth of its parameters by default")
 	fs.IntVar(&f.batch, "batch", 4, "images of that gradient")
@@ -166,7 +167,8 @@ type pair struct {
 	other chan error
 }
 
-func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (exchangeOnce func() error, end func(),
+func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (exchangeOnce func() error,
+	end func(),
 	err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
@@ -207,7 +209,8 @@ func (p *pair) exchange(ctx context.Context) error {
 }
 
 // openAgent opens and starts one of two agents.
-func openAgent(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node, error) {
+func openAgent(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node,
+	error) {
 	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
 		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Direct: door, TLS: as})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"fspda/train"
 )
 
-// The values of --end. With --end this program is the other end of an exchange: it prints a line when
-// it is ready and exits when its input ends.
+// The values of --end. With --end this program is the other end of an exchange: it prints a line
+// when it is ready and exits when its input ends.
 const (
 	endAgents = "agents"
 	endGRPC   = "grpc"

@@ -27,10 +27,11 @@ func newBenchKernels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Speed of each kernel on one core or a GPU, against multiply-adds or a copy in the same run",
-		Long: `Speed of each kernel against multiply-adds or a copy in the same run: on one core, or on a GPU by its own clock, where a large product is the
-measure of multiply-adds.`,
-		Example: "  fspda bench kernels --filter conv\n  fspda bench kernels --device cuda --batch 128 --filter conv,norm,vector",
-		Args:    command.NoArgs,
+		Long: `Speed of each kernel against multiply-adds or a copy in the same run: on one core, or on a GPU by its own clock, where
+a large product is the measure of multiply-adds.`,
+		Example: "  fspda bench kernels --filter conv\n  fspda bench kernels --device cuda --batch 128 --filter " +
+			"conv,norm,vector",
+		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.Check(); err != nil {
 				return err

@@ -66,7 +66,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg}
 }
 
-// DidYouMean returns the end of an error message about a misspelled name: the most similar of names.
+// DidYouMean returns the end of an error message about a misspelled name: the most similar of
+// names.
 func DidYouMean(wrong string, names []string, prefix string) string {
 	if near := train.Nearest(wrong, names); near != "" {
 		return fmt.Sprintf("; did you mean %s%s?", prefix, near)

@@ -9,7 +9,8 @@ import (
 )
 
 func newData() *cobra.Command {
-	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(), newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
+	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(),
+		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
 }
 
 // onePath accepts one argument, the path of a data set.

@@ -25,8 +25,8 @@ func newDataCIFAR10() *cobra.Command {
 	})
 }
 
-// newDataFetch returns the command that fetches a set. path returns what --data-dir is for the set in
-// a folder.
+// newDataFetch returns the command that fetches a set. path returns what --data-dir is for the set
+// in a folder.
 func newDataFetch(name, short string, set fetch.Set, path func(dir string) string) *cobra.Command {
 	var dir string
 	var bases []string
@@ -46,7 +46,8 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d already present; all verified\n", dir, len(fetched),
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d already present; all verified\n", dir,
+				len(fetched),
 				len(set.Files)-len(fetched))
 			fmt.Fprintf(cmd.OutOrStdout(), "train on it: fspda train --data %s --data-dir %s\n", name, path(dir))
 			return nil

@@ -25,10 +25,11 @@ func newDataPrepare() *cobra.Command {
 		Short: "Scale the pictures of a set once and pack them into files that training maps into memory",
 		Long: `Scale the pictures of a set once and pack them into files that training maps into memory.
 
-SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or parquet shards. A preparation that was
-stopped, or killed at any moment, resumes when it is called again; the result is the same, to the last byte.`,
-		Example: "  fspda data prepare ~/imagenet --out ~/imagenet-256\n  fspda train --data imagenet --data-dir ~/imagenet-256 --model resnet50",
-		Args:    onePath,
+SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or parquet shards. A preparation
+that was stopped, or killed at any moment, resumes when it is called again; the result is the same, to the last byte.`,
+		Example: "  fspda data prepare ~/imagenet --out ~/imagenet-256\n  fspda train --data imagenet --data-dir " +
+			"~/imagenet-256 --model resnet50",
+		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch bad {
 			case "skip", "fail":
@@ -91,7 +92,8 @@ func prepareImages(ctx context.Context, src string, open images.Options, out str
 	}
 	fmt.Fprintf(stdout, "%s: %s training and %s test pictures in %d classes, %s in %d files\n", out,
 		command.Thousands(uint64(m.Train.Pictures)),
-		command.Thousands(uint64(m.Test.Pictures)), len(m.Classes), command.Bytes(uint64(m.Bytes())), len(m.Train.Shards)+len(
+		command.Thousands(uint64(m.Test.Pictures)), len(m.Classes), command.Bytes(uint64(m.Bytes())),
+		len(m.Train.Shards)+len(
 			m.Test.Shards))
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
 		fmt.Fprintf(stdout, "%d bad images were left out: %s lists them with the reasons\n", n,
@@ -141,7 +143,8 @@ func newDataCheck() *cobra.Command {
 			if asJSON {
 				return command.PrintJSON(cmd.OutOrStdout(), checkReport{args[0], true, m.Bytes(), files})
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0], command.Bytes(uint64(m.Bytes())),
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0],
+				command.Bytes(uint64(m.Bytes())),
 				files)
 			return err
 		},

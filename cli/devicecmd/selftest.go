@@ -25,9 +25,10 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest",
 		Short: "Check the results of a device on this machine",
-		Long: `Check the results of a device on this machine: every operation on vectors and every draw of a mask to the last bit, every
-kernel within the bounds of its roundings, networks against the CPU engine and against differences of their own loss, the algorithms' golden
-values, a short training that must repeat to the last bit, and memory that must come back. It needs no files. The exit status is 1 if a check fails.`,
+		Long: `Check the results of a device on this machine: every operation on vectors and every draw of a mask to the last bit,
+every kernel within the bounds of its roundings, networks against the CPU engine and against differences of their own
+loss, the algorithms' golden values, a short training that must repeat to the last bit, and memory that must come
+back. It needs no files. The exit status is 1 if a check fails.`,
 		Example: `  fspda selftest --device cuda
   fspda selftest --device cuda --precision fp16
   fspda selftest --device cpu --only algorithms,networks`,
@@ -84,8 +85,8 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// selftestTarget adds to a device what package selftest must not import: how to train, and access to
-// a GPU.
+// selftestTarget adds to a device what package selftest must not import: how to train, and access
+// to a GPU.
 func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context,
 		dev device.Device) ([]float32, float64, error) {

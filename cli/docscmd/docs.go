@@ -22,8 +22,8 @@ func newDocs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docs [PAGE]",
 		Short: "Read the manual, which is in the program",
-		Long: `Read the manual, which is in the program and needs no network: without an argument the list of its pages, with one that page as text, with
---listen all of it in a browser.`,
+		Long: `Read the manual, which is in the program and needs no network: without an argument the list of its pages, with one
+that page as text, with --listen all of it in a browser.`,
 		Example: "  fspda docs\n  fspda docs training\n  fspda docs --listen :8081",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -111,12 +111,16 @@ func newMan() *cobra.Command {
 	}
 }
 
-// newReference returns the command that writes the generated parts of the manual, for make generate.
+// newReference returns the command that writes the generated parts of the manual, for make
+// generate.
 func newReference() *cobra.Command {
 	return &cobra.Command{
-		Use: "reference FILE PICTURE", Short: "Write the reference of all commands and keys, and the picture of the stable region", Hidden: true, Args: cobra.ExactArgs(2),
+		Use:   "reference FILE PICTURE",
+		Short: "Write the reference of all commands and keys, and the picture of the stable region", Hidden: true,
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return errors.Join(command.WriteFile(args[0], reference(cmd.Root())), command.WriteFile(args[1], stabilityPicture()))
+			return errors.Join(command.WriteFile(args[0], reference(cmd.Root())), command.WriteFile(args[1],
+				stabilityPicture()))
 		},
 	}
 }

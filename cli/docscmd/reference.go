@@ -11,8 +11,8 @@ import (
 	"fspda/train"
 )
 
-// reference returns the text of docs/reference.md: every command with its flags, every key, every exit
-// status.
+// reference returns the text of docs/reference.md: every command with its flags, every key, every
+// exit status.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString("# Reference: every command, key and exit status\n\nMade from the code by `make generate`. `fspda COMMAND --help` says the same.\n\n")
@@ -112,7 +112,8 @@ func writeKeys(b *strings.Builder) {
 		if f.Harmless && !f.Moves {
 			mark = " ·"
 		}
-		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Key, mark, value(fs.Lookup(setup.FlagName(f.Key)).DefValue), cell(f.Help))
+		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Key, mark, value(fs.Lookup(setup.FlagName(f.Key)).DefValue),
+			cell(f.Help))
 	}
 	b.WriteString("\n")
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// radius returns the spectral radius of FSPDA-SA's consensus mode at the Laplacian eigenvalue l, that
-// is, of z² - (2-γl)z + (1-γl+ηβl). The mode is stable if the radius is below 1.
+// radius returns the spectral radius of FSPDA-SA's consensus mode at the Laplacian eigenvalue l,
+// that is, of z² - (2-γl)z + (1-γl+ηβl). The mode is stable if the radius is below 1.
 func radius(gamma, dual, l float64) float64 {
 	b, c := 2-gamma*l, 1-gamma*l+dual*l
 	root := cmplx.Sqrt(complex(b*b-4*c, 0))
@@ -88,14 +88,18 @@ func drawBorders(b *strings.Builder) {
 // drawLabels draws the numbers and names of the axes and regions.
 func drawLabels(b *strings.Builder) {
 	for v := 0.0; v <= most; v += 0.5 {
-		fmt.Fprintf(b, `<text x="%g" y="%g" text-anchor="middle">%g</text><text x="%g" y="%g" text-anchor="end">%g</text>`+"\n", xOf(v), yOf(0)+20, v, left-9, yOf(v)+4, v)
+		fmt.Fprintf(b,
+			`<text x="%g" y="%g" text-anchor="middle">%g</text><text x="%g" y="%g" text-anchor="end">%g</text>`+"\n",
+			xOf(v), yOf(0)+20, v, left-9, yOf(v)+4, v)
 	}
-	fmt.Fprintf(b, `<circle cx="%g" cy="%g" r="5" fill="#1b1f23"/><text x="%g" y="%g" fill="#1b1f23" stroke="#ffffff" stroke-width="4" paint-order="stroke">γ = 0.5 averages a pair</text>`+"\n", xOf(0), yOf(0.5), xOf(0)+10, yOf(0.5)-9)
+	fmt.Fprintf(b,
+		`<circle cx="%g" cy="%g" r="5" fill="#1b1f23"/><text x="%g" y="%g" fill="#1b1f23" stroke="#ffffff" stroke-width="4" paint-order="stroke">γ = 0.5 averages a pair</text>`+"\n", xOf(0), yOf(0.5), xOf(0)+10, yOf(0.5)-9)
 	fmt.Fprintf(b, `<text x="%g" y="%g" text-anchor="middle">ηβ, dual gain times dual step</text>`+"\n", left+side/2,
 		yOf(0)+44)
 	fmt.Fprintf(b, `<text transform="translate(24 %g) rotate(-90)" text-anchor="middle">γ, gossip gain</text>`+"\n",
 		top+side/2)
-	fmt.Fprintf(b, `<text x="%g" y="%g" fill="#b3261e">γ ≥ 1 + ηβ/2: every exchange</text><text x="%g" y="%g" fill="#b3261e">widens the gap</text>`+"\n", xOf(0.06), yOf(1.72), xOf(0.06), yOf(1.64))
+	fmt.Fprintf(b,
+		`<text x="%g" y="%g" fill="#b3261e">γ ≥ 1 + ηβ/2: every exchange</text><text x="%g" y="%g" fill="#b3261e">widens the gap</text>`+"\n", xOf(0.06), yOf(1.72), xOf(0.06), yOf(1.64))
 	fmt.Fprintf(b, `<text x="%g" y="%g" fill="#b3261e">γ ≤ ηβ: duals overshoot</text>`+"\n", xOf(1.08), yOf(0.42))
 }
 
@@ -106,7 +110,9 @@ func drawLegend(b *strings.Builder) {
 		if k > 0 {
 			from = shades[k-1].below
 		}
-		fmt.Fprintf(b, `<rect x="480" y="%d" width="22" height="16" fill="%s"/><text x="510" y="%d">%g to %g</text>`+"\n", 90+24*k, s.colour, 103+24*k, from, s.below)
+		fmt.Fprintf(b,
+			`<rect x="480" y="%d" width="22" height="16" fill="%s"/><text x="510" y="%d">%g to %g</text>`+"\n",
+			90+24*k, s.colour, 103+24*k, from, s.below)
 	}
 	b.WriteString(`<text x="480" y="72" fill="#1b1f23">kept of a difference</text><text x="480" y="232">after each exchange</text>
 <path d="M480 262h22" stroke="#c65600" stroke-width="2" stroke-dasharray="7 4"/><text x="510" y="266">critically</text><text x="510" y="283">damped</text>

@@ -86,8 +86,8 @@ func runCampaign(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.W
 	return outcomes, err
 }
 
-// statusLines shows the progress of the runs of a campaign: on a terminal by a line for each run that
-// is updated, elsewhere by a line at each tenth.
+// statusLines shows the progress of the runs of a campaign: on a terminal by a line for each run
+// that is updated, elsewhere by a line at each tenth.
 type statusLines struct {
 	w     io.Writer
 	live  bool

@@ -44,12 +44,13 @@ func newFigure() *cobra.Command {
 		Short: "Run all algorithms of a figure of the paper, and draw it",
 		Long: `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
 
-The figure's folder holds a run folder for each curve, the pictures as SVG and PNG, figure.html to look into them, and the final
-numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command runs again.
+The figure's folder holds a run folder for each curve, the pictures as SVG and PNG, figure.html to look into them, and
+the final numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command
+runs again.
 
-Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions), bug-compat
-(the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations; --retune scales step sizes with
-it so that the figure keeps its shape, by the rules of docs/figures.md.`,
+Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions),
+bug-compat (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations;
+--retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/figures.md.`,
 		Example: `  fspda figure list
   fspda figure 1 --scale 0.02 --retune --data-dir DIR
   fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
@@ -234,8 +235,8 @@ func (f *figureFlags) panel(p bench.Panel) web.Panel {
 	return web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"}
 }
 
-// bitsPanels returns the main panels of a comparison: accuracy and loss against bits, for each group
-// of curves.
+// bitsPanels returns the main panels of a comparison: accuracy and loss against bits, for each
+// group of curves.
 func bitsPanels(x string, groups []string) []web.Panel {
 	var panels []web.Panel
 	for _, g := range groups {

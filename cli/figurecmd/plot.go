@@ -27,9 +27,11 @@ func newPlot() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot RUN...",
 		Short: "Draw the curves of runs, as SVG, PNG or PDF",
-		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm, each against the
-iteration and against bits, into its folder plots. Of several: the same in common pictures, into --out.`,
-		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out figures",
+		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm,
+each against the iteration and against bits, into its folder plots. Of several: the same in common pictures, into
+--out.`,
+		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
+			"figures",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return command.UsageErrorf("no run to draw: name the folders of runs")

@@ -46,8 +46,8 @@ func newSweep() *cobra.Command {
   bits: 1.0e+9                                  # judged at this many bits; 0 is the end of the run
   accounting: shared-seed                       # of these bits
 
-The sweep's folder holds a folder for each run, ranking.md and ranking.csv, and sweep.html with the curves of the best ten. What is
-done is kept and what is unfinished goes on when the same command runs again.`,
+The sweep's folder holds a folder for each run, ranking.md and ranking.csv, and sweep.html with the curves of the best
+ten. What is done is kept and what is unfinished goes on when the same command runs again.`,
 		Example: "  fspda sweep -c grid.yaml --jobs 2",
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -125,8 +125,8 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same pictures",
-		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given accuracies, and their
-curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a run.`,
+		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
+accuracies, and their curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {

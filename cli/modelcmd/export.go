@@ -29,13 +29,15 @@ func newExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write a model of a run for other programs",
-		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which PyTorch's
-load_state_dict takes strictly and fspda train --init starts from, or onnx, the whole network, which ONNX Runtime and others predict with.
+		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which
+PyTorch's load_state_dict takes strictly and fspda train --init starts from, or onnx, the whole network, which ONNX
+Runtime and others predict with.
 
-An ONNX model takes float32 "input", batch × channels × height × width (mlp: batch × inputs), normalised as in training, and gives "logits".
+An ONNX model takes float32 "input", batch × channels × height × width (mlp: batch × inputs), normalised as in
+training, and gives "logits".
 
-The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was measured with,
-or before the end those pooled from the agents.`,
+The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
+measured with, or before the end those pooled from the agents.`,
 		Example: `  fspda export runs/fspda-sa-cifar10-1
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
   fspda export runs/fspda-sa-cifar10-1 --agent 3
@@ -132,7 +134,8 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 // save writes the model with metadata and returns the number of its tensors.
 func (e exported) save(f exportFlags, net *model.Network, meta map[string]string) (tensors int, err error) {
 	if f.format == "onnx" {
-		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms, meta)
+		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms,
+			meta)
 	}
 	ts := weights.Tensors(net, e.x, e.norms, e.iteration)
 	return len(ts), weights.Save(f.out, ts, meta)

@@ -39,9 +39,10 @@ func newRuns() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [WORD...]",
 		Short: "List runs, the latest first, and prune them",
-		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that have all of them in
-name, algorithm, data or graph.`,
-		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status diverged,unfinished --older 168h",
+		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
+have all of them in name, algorithm, data or graph.`,
+		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status " +
+			"diverged,unfinished --older 168h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := f.choose(args)
 			if err != nil {
@@ -67,8 +68,8 @@ func newPrune(f *runsFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune [WORD...]",
 		Short: "Delete the folders of runs, after asking",
-		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A running run is not deleted, nor is a folder with files
-that no run writes.`,
+		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A running run is not deleted, nor is
+a folder with files that no run writes.`,
 		Example: "  fspda runs prune --status diverged\n  fspda runs prune choco --keep 3 --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return prune(*f, args, cmd.InOrStdin(), cmd.OutOrStdout())
@@ -197,7 +198,8 @@ func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error)
 // confirm asks on a terminal. Elsewhere nobody can answer, and --yes is required.
 func confirm(question string, stdin io.Reader, stdout io.Writer) (bool, error) {
 	if file, ok := stdin.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {
-		return false, command.UsageErrorf("the standard input is no terminal, so nobody can confirm: add --yes to delete them")
+		return false,
+			command.UsageErrorf("the standard input is no terminal, so nobody can confirm: add --yes to delete them")
 	}
 	fmt.Fprint(stdout, question)
 	answer, err := bufio.NewReader(stdin).ReadString('\n')

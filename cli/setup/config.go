@@ -36,8 +36,8 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 // FlagName returns the flag of a key: dashes replace underscores.
 func FlagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
-// ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and the
-// flags; the later ones win. An empty file or folder is left out.
+// ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and
+// the flags; the later ones win. An empty file or folder is left out.
 func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 	c := train.Default()
 	if resumed != "" {

@@ -117,7 +117,8 @@ func (e *Devices) String() string {
 	return fmt.Sprintf("%s (%s)", e.Name(), e.note)
 }
 
-// DeviceCache holds the devices of several runs: each is opened once. It is safe for concurrent use.
+// DeviceCache holds the devices of several runs: each is opened once. It is safe for concurrent
+// use.
 type DeviceCache struct {
 	mu   sync.Mutex
 	open map[string]*Devices

@@ -41,15 +41,16 @@ func newAgent() *cobra.Command {
 		Short: "Run one agent; the others run in other processes or on other machines",
 		Long: `Run one agent of a run whose other agents are other processes, here or on other machines.
 
-All agents are given the same configuration and their rank, 0 to agents-1. Agent 0 listens at the address of --join; the others find it
-there, and each other through it. Agent 0 also evaluates and writes the run folder; the others keep their own checkpoints in theirs. An agent
-that ends for any reason can be started again with the same command: it resumes from its checkpoint, and the results of the run do not change.
+All agents are given the same configuration and their rank, 0 to agents-1. Agent 0 listens at the address of --join;
+the others find it there, and each other through it. Agent 0 also evaluates and writes the run folder; the others keep
+their own checkpoints in theirs. An agent that ends for any reason can be started again with the same command: it
+resumes from its checkpoint, and the results of the run do not change.
 
-Rank, number of agents and address may also come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT; SLURM_PROCID and
-SLURM_NTASKS; OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE. Flags win.
+Rank, number of agents and address may also come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT;
+SLURM_PROCID and SLURM_NTASKS; OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE. Flags win.
 
-Machines authenticate each other by certificates, which "fspda certs" makes. Without certificates, with --insecure, all agents must run on
-one machine.`,
+Machines authenticate each other by certificates, which "fspda certs" makes. Without certificates, with --insecure,
+all agents must run on one machine.`,
 		Example: `  fspda certs --out certs --run digits -n 4
   fspda agent -c run.yaml --join 10.0.0.1:4700 --rank 2 --run digits --certs certs
   fspda agent -c run.yaml --join 127.0.0.1:4700 --rank 0 --insecure
@@ -113,7 +114,8 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if env.Size > 0 && !fs.Changed("agents") {
 		if c.Agents != train.Default().Agents && c.Agents != env.Size {
 			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents),
-				Want: fmt.Sprintf("the environment (%s) says %d: start as many processes as the configuration has agents",
+				Want: fmt.Sprintf("the environment (%s) says %d: start as many processes as the configuration has "+
+					"agents",
 					env.Names, env.Size)}
 		}
 		c.Agents = env.Size

@@ -38,7 +38,8 @@ func (c *connection) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&c.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&c.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.StringVar(&c.direct, "direct", "auto",
-		"HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto is any free port on the host of --listen, off sends all over NATS")
+		"HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto is any free port on the host of "+
+			"--listen, off sends all over NATS")
 }
 
 // check completes the addresses and reads the certificates of an agent.
@@ -67,7 +68,8 @@ func (c *connection) checkAddresses(rank int) error {
 		return nil
 	}
 	if len(c.join) == 0 {
-		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, or name a NATS cluster with --nats")
+		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, or name a NATS " +
+			"cluster with --nats")
 	}
 	host, port, err := net.SplitHostPort(c.join[0])
 	if err != nil {
@@ -90,7 +92,8 @@ func (c *connection) checkAddresses(rank int) error {
 		return c.checkLoopback()
 	}
 	if c.certs == "" {
-		return command.UsageErrorf("--certs is missing: name the folder of certificates that fspda certs made; if all agents run on this machine, --insecure is enough")
+		return command.UsageErrorf("--certs is missing: name the folder of certificates that fspda certs made; if " +
+			"all agents run on this machine, --insecure is enough")
 	}
 	return nil
 }
@@ -99,7 +102,8 @@ func (c *connection) checkAddresses(rank int) error {
 func (c *connection) checkLoopback() error {
 	for _, a := range append([]string{c.listen}, c.join...) {
 		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
-			return command.UsageErrorf("--insecure with %s: without certificates anybody could join there; use 127.0.0.1, or --certs", a)
+			return command.UsageErrorf("--insecure with %s: without certificates anybody could join there; use "+
+				"127.0.0.1, or --certs", a)
 		}
 	}
 	return nil
@@ -126,7 +130,8 @@ func (c *connection) checkDirect() error {
 		return command.UsageErrorf("--direct %q: write HOST:PORT, auto or off", c.direct)
 	}
 	if c.certs == "" && !loopback(host) {
-		return command.UsageErrorf("--direct %s without --certs: anybody could connect there; use 127.0.0.1, --certs, or off", c.direct)
+		return command.UsageErrorf("--direct %s without --certs: anybody could connect there; use 127.0.0.1, "+
+			"--certs, or off", c.direct)
 	}
 	return nil
 }

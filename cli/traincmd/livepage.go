@@ -28,7 +28,8 @@ const LiveShare = 0.01
 
 // livePage shows a run of this process in a browser.
 type livePage interface {
-	// serve serves the page until close. The stop button of the page ends the context that it returns.
+	// serve serves the page until close. The stop button of the page ends the context that it
+	// returns.
 	serve(ctx context.Context, folder string, r *run) (context.Context, error)
 
 	// announce prints the address of the page.

@@ -31,7 +31,8 @@ func (e *lostGPUError) Error() string {
 	if !e.saved {
 		return fmt.Sprintf("%v: the GPU is lost before the first checkpoint: start again, with another --out", e.err)
 	}
-	return fmt.Sprintf("%v: the GPU is lost: fspda train --out %s --resume resumes from the last checkpoint; add --device cpu or name another GPU if this one does not come back", e.err, e.folder)
+	return fmt.Sprintf("%v: the GPU is lost: fspda train --out %s --resume resumes from the last checkpoint; add "+
+		"--device cpu or name another GPU if this one does not come back", e.err, e.folder)
 }
 
 // withoutDuplicates drops joined errors with equal texts: all agents of a GPU report its loss.

@@ -32,8 +32,8 @@ func (noMetrics) serve(*train.LiveState, *nats.Node, *zap.Logger) {}
 func (noMetrics) close()                                          {}
 
 // metricsServer serves /metrics to Prometheus, /healthz (liveness) to a supervisor that restarts
-// failed processes, and /readyz (readiness), which succeeds while all agents are connected. It never
-// changes the run.
+// failed processes, and /readyz (readiness), which succeeds while all agents are connected. It
+// never changes the run.
 type metricsServer struct {
 	run    string
 	rank   int
@@ -106,9 +106,12 @@ func (o *metricsServer) collect() {
 	s := o.node.Stats()
 	for name, n := range map[string]uint64{
 		"fspda_messages_total": s.Messages, "fspda_message_bytes_total": o.node.WireBytes(),
-		"fspda_sent_bytes_total": s.SentBytes, "fspda_received_bytes_total": s.GotBytes, "fspda_sent_frames_total": s.SentFrames, "fspda_received_frames_total": s.GotFrames,
-		"fspda_direct_frames_total": s.Direct, "fspda_asked_again_total": s.Requested, "fspda_sent_again_total": s.Retransmitted,
-		"fspda_dropped_frames_total": s.Dropped, "fspda_refused_strangers_total": s.Refused, "fspda_connection_trouble_total": s.ConnErrors,
+		"fspda_sent_bytes_total": s.SentBytes, "fspda_received_bytes_total": s.GotBytes,
+		"fspda_sent_frames_total": s.SentFrames, "fspda_received_frames_total": s.GotFrames,
+		"fspda_direct_frames_total": s.Direct, "fspda_asked_again_total": s.Requested,
+		"fspda_sent_again_total":     s.Retransmitted,
+		"fspda_dropped_frames_total": s.Dropped, "fspda_refused_strangers_total": s.Refused,
+		"fspda_connection_trouble_total": s.ConnErrors,
 	} {
 		o.counter(name, n)
 	}

@@ -25,8 +25,8 @@ type mode interface {
 	// resolve makes the network and resolves the configuration on a data set.
 	resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error)
 
-	// attach opens the run folder and all that observes the run, and sets the options that depend on
-	// them. The context that it returns may end earlier than ctx.
+	// attach opens the run folder and all that observes the run, and sets the options that depend
+	// on them. The context that it returns may end earlier than ctx.
 	attach(ctx context.Context, r *run) (context.Context, error)
 
 	// conclude writes the results and reports how the run ended.

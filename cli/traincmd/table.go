@@ -42,7 +42,8 @@ func rows(folder string, s train.Summary) [][3]string {
 		{"", acc(s.TestTop5Avg), "top-5"},
 		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)),
 			fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
-		{"training loss", command.Number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss, command.Number(s.TrainLossWorst))},
+		{"training loss", command.Number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss,
+			command.Number(s.TrainLossWorst))},
 	}
 	if !math.IsNaN(float64(s.GradSqWorst)) {
 		r = append(r, [3]string{"|∇F|²", command.Number(s.GradSqWorst), "squared gradient norm, worst agent"})
@@ -67,14 +68,17 @@ func rows(folder string, s train.Summary) [][3]string {
 			unit = "seconds; links of " + s.Links
 		}
 		r = append(r, [3]string{"virtual time", command.Number(s.VirtualTime), unit},
-			[3]string{"", command.Number(s.TimeTo90), fmt.Sprintf("to 90 %% of the best accuracy; to 50, 80, 95 %%: %s, %s, %s",
-				command.Number(s.TimeTo50), command.Number(s.TimeTo80), command.Number(s.TimeTo95))})
+			[3]string{"", command.Number(s.TimeTo90),
+				fmt.Sprintf("to 90 %% of the best accuracy; to 50, 80, 95 %%: %s, %s, %s",
+					command.Number(s.TimeTo50), command.Number(s.TimeTo80), command.Number(s.TimeTo95))})
 	}
 	return append(r,
-		[3]string{"bits sent", command.Bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s", s.Accounting,
+		[3]string{"bits sent", command.Bits(s.BitsTotal), fmt.Sprintf("%s accounting; packed %s, reference %s",
+			s.Accounting,
 			command.Bits(s.BitsPacked), command.Bits(s.BitsReference))},
-		[3]string{"iterations", command.Thousands(uint64(s.Iterations)), fmt.Sprintf("in %s, %.0f a second on %d threads",
-			command.Seconds(s.WallS), s.IterationsPerS, s.Threads)},
+		[3]string{"iterations", command.Thousands(uint64(s.Iterations)),
+			fmt.Sprintf("in %s, %.0f a second on %d threads",
+				command.Seconds(s.WallS), s.IterationsPerS, s.Threads)},
 		[3]string{"report", string(s.Status), filepath.Join(folder, "report.html")},
 	)
 }

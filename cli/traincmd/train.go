@@ -44,8 +44,9 @@ func newTrain() *cobra.Command {
 		Short: "Train a model over many agents; without a flag, the main job on built-in data",
 		Long: `Train one model on many agents that hold different data.
 
-Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents that hold different classes, one random
-edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and report.html.
+Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents that hold different classes, one
+random edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and
+report.html.
 
 Every flag but the last few is also a key of the YAML file given with -c (dashes become underscores); flags win.`,
 		Example: `  fspda train

@@ -43,8 +43,8 @@ func newUp() *cobra.Command {
 		Short: "Run all agents on this machine, each a process of its own",
 		Long: `Run all agents on this machine, each as a process of its own that reaches the others over the network.
 
-The results are those of "fspda train" with the same configuration, bit for bit. A process that dies is started again and resumes from its
-checkpoint.`,
+The results are those of "fspda train" with the same configuration, bit for bit. A process that dies is started again
+and resumes from its checkpoint.`,
 		Example: `  fspda up -n 10 -c run.yaml --out runs/many
   fspda up -n 4 --iterations 1000 --checkpoint-every 5`,
 		Args: command.NoArgs,
@@ -60,9 +60,11 @@ checkpoint.`,
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
-	fs.BoolVar(&f.async, "async", false, "agents do not wait for each other: the same as --algo fspda-async --clock real")
+	fs.BoolVar(&f.async, "async", false,
+		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "",
-		"HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port PORT+I, or any free port if PORT is 0")
+		"HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port PORT+I, or any free port if "+
+			"PORT is 0")
 	fs.StringVar(&f.faults, "weather", "", "file of injected faults")
 	_ = fs.MarkHidden("weather") // used by tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
@@ -107,8 +109,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	u := &agentProcesses{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
-		log: newLogger(&f.trainFlags, stderr)}
+	u := &agentProcesses{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout,
+		stderr: &lockedWriter{w: stderr},
+		log:    newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
@@ -212,8 +215,8 @@ func (u *agentProcesses) run(ctx context.Context) error {
 	return worst(errs)
 }
 
-// worst picks the error to report: that of an agent that failed, or else that of agent 0, which ends
-// as the run does.
+// worst picks the error to report: that of an agent that failed, or else that of agent 0, which
+// ends as the run does.
 func worst(errs []error) error {
 	for _, err := range errs {
 		var e *exitError
@@ -250,7 +253,8 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 			return err
 		case status == 0:
 			return nil
-		case status == command.ExitStopped && ctx.Err() != nil, status == command.ExitDiverged, status == command.ExitBadInput:
+		case status == command.ExitStopped && ctx.Err() != nil, status == command.ExitDiverged,
+			status == command.ExitBadInput:
 			return &exitError{rank, status}
 		case ctx.Err() != nil:
 			return &exitError{rank, command.ExitStopped}
@@ -320,7 +324,8 @@ func (u *agentProcesses) arguments(rank int) []string {
 	return args
 }
 
-// relay copies the log of an agent line by line, each with its rank. JSON lines name the rank already.
+// relay copies the log of an agent line by line, each with its rank. JSON lines name the rank
+// already.
 func (u *agentProcesses) relay(rank int, stderr io.Reader) {
 	sc := bufio.NewScanner(stderr)
 	sc.Buffer(nil, 1<<20)
