@@ -13,8 +13,8 @@ import (
 	"fspda/cli/command"
 )
 
-// The whole command runs on the CPU, in processes as on a GPU; in a long test all of it, with
-// PyTorch where FSPDA_PEERS names a Python that has it.
+// The whole command runs on the CPU, in processes as on a GPU. With FSPDA_LONG=1 it runs in full,
+// with PyTorch if FSPDA_PEERS names a Python that has it.
 func TestBenchCard(t *testing.T) {
 	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // for what it starts
 	out := filepath.Join(t.TempDir(), "card")
@@ -49,7 +49,7 @@ func TestBenchCard(t *testing.T) {
 	}
 }
 
-// Where there is no GPU the command says so at once, and leaves nothing.
+// Without a GPU the command fails at once and leaves nothing behind.
 func TestBenchCardWithoutGPU(t *testing.T) {
 	if _, err := os.Stat("/proc/driver/nvidia/version"); err == nil {
 		t.Skip("this machine has a GPU")

@@ -9,7 +9,7 @@ import (
 	"fspda/cli/command"
 )
 
-// The ways of an exchange are measured side by side, and the table names them.
+// Every transport of an exchange is measured, and the table names them all.
 func TestBenchExchange(t *testing.T) {
 	t.Setenv("FSPDA_TEST_AS_PROGRAM", "1") // the other end is a process of its own
 	status, stdout, stderr := call(t, "bench", "exchange", "--bytes", "64,1200000", "--time", "20ms", "--json")

@@ -21,10 +21,10 @@ import (
 	"time"
 )
 
-// jumpClock puts the wall clock of one process so many seconds before or behind that of the
-// machine. Its monotonic clock goes on as it did, as where an administrator sets the time. A
-// process reads the clock by a function that the kernel lends it; in this process alone another
-// takes its place, which asks the kernel and adds the seconds.
+// jumpClock shifts the wall clock of one process by some seconds; its monotonic clock does not
+// change, as if an administrator had set the time. The process reads its clocks through a function
+// in its vDSO page. jumpClock overwrites that function, in this process only, by one that calls the
+// kernel and adds the seconds.
 func jumpClock(pid int, seconds int32) error {
 	if runtime.GOARCH != "amd64" {
 		return fmt.Errorf("no machine code for %s: %w", runtime.GOARCH, errors.ErrUnsupported)
@@ -54,7 +54,7 @@ func jumpClock(pid int, seconds int32) error {
 	return err
 }
 
-// clockFunction is where a process finds the function that reads its clocks.
+// clockFunction returns the address of the function that reads the clocks of a process.
 func clockFunction(pid int, mem io.ReaderAt) (int64, error) {
 	maps, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
 	if err != nil {
@@ -89,7 +89,7 @@ func clockFunction(pid int, mem io.ReaderAt) (int64, error) {
 	return 0, fmt.Errorf("process %d has no function of the kernel that reads clocks: %w", pid, errors.ErrUnsupported)
 }
 
-// Clocks jump in the process that they are to, back and forth, and the monotonic one does not.
+// The clock jumps in the chosen process, back and forth, and the monotonic clock does not.
 func TestJumpClock(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=clock")

@@ -14,8 +14,8 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// zoo makes class folders of small pictures, one of which is cut off.
-func zoo(t *testing.T) string {
+// makeImages makes class folders of small images, one of which is truncated.
+func makeImages(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range 12 {
@@ -39,7 +39,7 @@ func zoo(t *testing.T) string {
 	return dir
 }
 
-// want calls the program and looks for words in what it says.
+// want runs the program and checks its exit status and that its output has all words.
 func want(t *testing.T, status int, args []string, words ...string) {
 	t.Helper()
 	got, stdout, stderr := call(t, args...)
@@ -53,9 +53,9 @@ func want(t *testing.T, status int, args []string, words ...string) {
 	}
 }
 
-// From folders to a packed set: looked at, prepared, verified, looked at again, and found damaged.
+// Folders are inspected, prepared, verified and inspected again; then damage is found.
 func TestDataPrepareAndCheck(t *testing.T) {
-	dir, out := zoo(t), filepath.Join(t.TempDir(), "packed")
+	dir, out := makeImages(t), filepath.Join(t.TempDir(), "packed")
 	want(t, 0, []string{"data", "info", dir, "--decode"}, "class folders", "classes   2: cat, dog",
 		"training  8 pictures, 4 to 4 of a class", "60×40 to 60×40",
 		"bad       images: "+dir+": picture train/dog/4.jpg: damaged")
@@ -90,7 +90,7 @@ func TestDataRefuses(t *testing.T) {
 		"no picture, want pictures":   {"prepare", empty, "--out", "x"},
 		"did you mean prepare?":       {"prepar"},
 		"did you mean --size?":        {"prepare", empty, "--sise", "3"},
-		`format "bmp", want raw or`:   {"prepare", zoo(t), "--out", filepath.Join(empty, "x"), "--format", "bmp"},
+		`format "bmp", want raw or`:   {"prepare", makeImages(t), "--out", filepath.Join(empty, "x"), "--format", "bmp"},
 		"ILSVRC2012_img_train.tar is": {"imagenet", "--dir", empty},
 	} {
 		want(t, 2, append([]string{"data"}, args...), words)
@@ -99,7 +99,7 @@ func TestDataRefuses(t *testing.T) {
 	want(t, 0, []string{"data", "imagenet"}, "Make an account", "LOC_val_solution.csv")
 }
 
-// A place that has not the files, or others, is said to be so; nothing is left in their place.
+// A server without the files, or with other files, is reported, and no file is left behind.
 func TestDataFetchFromAWrongPlace(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/wrong/") {
@@ -122,7 +122,7 @@ func TestDataFetchFromAWrongPlace(t *testing.T) {
 	}
 }
 
-// The real MNIST of the shared data is verified where it lies, however it was compressed.
+// The real MNIST is verified in its folder, compressed or not.
 func TestDataVerifiesRealMNIST(t *testing.T) {
 	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data/mnist", "../shared/data/mnist"} {
 		if _, err := os.Stat(filepath.Join(dir, "train-labels-idx1-ubyte.gz")); err == nil {

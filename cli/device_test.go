@@ -15,7 +15,7 @@ import (
 	"fspda/cuda"
 )
 
-// skipWithGPU skips where a GPU can be used: what is tested is a machine without.
+// skipWithGPU skips tests of machines without a GPU if a GPU can be used.
 func skipWithGPU(t *testing.T) {
 	t.Helper()
 	if name, _ := cuda.Find().Engine(); name != "cpu" {
@@ -23,8 +23,8 @@ func skipWithGPU(t *testing.T) {
 	}
 }
 
-// Without a GPU auto computes on the CPU and says so in one line; cuda is refused, with the remedy,
-// before anything is begun.
+// Without a GPU auto takes the CPU and says so in one line; cuda is refused, with advice, before
+// the run starts.
 func TestDeviceFallsBack(t *testing.T) {
 	skipWithGPU(t)
 	dir := t.TempDir()
@@ -57,8 +57,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// A build without GPUs and without libjpeg-turbo opens no libraries, and so is linked to none. No
-// build has gorgonia.org/cu that is not told to.
+// A build without GPUs and libjpeg-turbo opens no shared libraries, so it is not linked to the
+// dynamic loader. Only builds with the tag cu contain gorgonia.org/cu.
 func TestStaticBuildOpensNothing(t *testing.T) {
 	for tags, want := range map[string]bool{"nocuda,static": false, "static": false, "": true} {
 		out, err := exec.Command("go", "list", "-deps", "-tags", tags, "fspda/cmd/fspda").Output()
@@ -74,8 +74,8 @@ func TestStaticBuildOpensNothing(t *testing.T) {
 	}
 }
 
-// The program builds without a C compiler with each of the tags, runs, and with static needs
-// nothing of the system, not even its loader.
+// The program builds without a C compiler with each of the tags and runs. With static it needs no
+// shared library, not even the dynamic loader.
 func TestBuildTags(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("linking the program four times takes a minute: FSPDA_LONG=1 does")

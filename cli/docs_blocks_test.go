@@ -29,8 +29,8 @@ const notRun = "# not run by the tests: "
 // onMachine begins a block of commands for one of two machines. TestTwoMachines runs those.
 const onMachine = "# on the "
 
-// runs of these commands in the manual are made short: what is appended comes last, and the last of
-// equal flags counts. The commands are otherwise as they stand, in a shell, page by page.
+// Commands of the manual run with these additional arguments, which make them short; the last of
+// equal flags counts. Otherwise each page's commands run unchanged, in a shell.
 var shorter = map[string][]string{
 	"train": {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train",
 		"800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
@@ -47,8 +47,8 @@ var shorter = map[string][]string{
 	"bench load":    {"--jobs", "1"},
 }
 
-// briefly is the program with the shorter runs above. A command that serves does so at a free port
-// until it has answered once.
+// briefly runs the program with the arguments above. A command that serves takes a free port and
+// ends after one answer.
 func briefly(args []string) int {
 	name := args[0]
 	if len(args) > 1 && shorter[name+" "+args[1]] != nil {
@@ -91,7 +91,7 @@ func briefly(args []string) int {
 	return run(ctx, args, visitor{stop}, os.Stderr)
 }
 
-// visitor opens the page whose address it is told, and ends the program.
+// visitor requests the page whose address is written to it, then stops the program.
 type visitor struct{ stop context.CancelFunc }
 
 func (v visitor) Write(b []byte) (int, error) {
@@ -111,9 +111,9 @@ func (v visitor) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// shop is a folder in which the commands of a page can be typed: programs fspda and go in a folder
-// of its path, pictures and a file of settings where pages speak of them, and an own home.
-func shop(t *testing.T) (dir string, env []string) {
+// newWorkspace makes a folder in which the commands of a page can run: programs fspda and go in its
+// PATH, the images and configuration files that pages name, and a home folder.
+func newWorkspace(t *testing.T) (dir string, env []string) {
 	t.Helper()
 	dir = t.TempDir()
 	write := func(name, text string, mode os.FileMode) {
@@ -139,7 +139,7 @@ case "$1 $2" in
 esac
 echo "the test has no go $*" >&2; exit 1
 `, 0o755)
-	playSlurm(t, filepath.Join(dir, "bin"))
+	installSlurm(t, filepath.Join(dir, "bin"))
 	job, err := os.ReadFile("../deploy/slurm.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ echo "the test has no go $*" >&2; exit 1
 		"PATH="+filepath.Join(dir, "bin")+":/usr/bin:/bin")
 }
 
-// drawn is a small picture as PNG.
+// drawn returns a small image as PNG.
 func drawn(t *testing.T, k int) string {
 	t.Helper()
 	p := image.NewRGBA(image.Rect(0, 0, 40, 36))
@@ -177,12 +177,12 @@ func drawn(t *testing.T, k int) string {
 	return b.String()
 }
 
-// namedFile finds blocks of a page that are files: their first line is a comment with the name.
+// namedFile matches blocks of a page that are files: their first line is a comment with the name.
 var namedFile = regexp.MustCompile("(?s)```yaml\n# ([a-z]+\\.yaml)\n(.*?)```")
 
-// Every block of commands of README and manual runs, in a shell, from the top of its page to the
-// bottom, with shorter runs; those that no test can run say so, and why. The page that newcomers
-// read is always tried, the others with FSPDA_LONG=1.
+// Every block of commands of README and manual runs in a shell, in the order of its page,
+// shortened; blocks that no test can run say so and why. The first page for newcomers always runs,
+// the others with FSPDA_LONG=1.
 func TestBlocksOfDocs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -207,7 +207,7 @@ func TestBlocksOfDocs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			dir, env := shop(t)
+			dir, env := newWorkspace(t)
 			for file, content := range files {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o644); err != nil {
 					t.Fatal(err)
@@ -228,7 +228,7 @@ func TestBlocksOfDocs(t *testing.T) {
 	}
 }
 
-// runBlock types a block into a shell that ends at the first command that fails.
+// runBlock runs a block in a shell that ends at the first command that fails.
 func runBlock(t *testing.T, dir string, env []string, block string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
@@ -245,7 +245,7 @@ func runBlock(t *testing.T, dir string, env []string, block string) {
 	}
 }
 
-// The snippets that hand metrics to other programs are Python, name files that a run has, and take
+// The Python snippets that pass metrics to other programs name files that a run has, and process
 // the rows of metrics.jsonl.
 func TestSnippetsOfDocs(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -261,8 +261,7 @@ func TestSnippetsOfDocs(t *testing.T) {
 	tried := 0
 	for _, m := range regexp.MustCompile("(?s)```python\n(.*?)```").FindAllStringSubmatch(docs.Pages()[i].Text, -1) {
 		library := regexp.MustCompile(`import json, (\w+)`).FindStringSubmatch(m[1])[1]
-		// A module of that name that writes down what it is given: the rows must come to it whole,
-		// in order.
+		// A fake module of that name records its calls: it must receive all rows, in order.
 		recorder := `
 import contextlib
 class Run:

@@ -19,7 +19,7 @@ import (
 	"fspda/train"
 )
 
-// The reference and the picture of the stable region are those of the code.
+// The reference and the picture of the stable region are current.
 func TestReferenceIsCurrent(t *testing.T) {
 	dir := t.TempDir()
 	file, picture := filepath.Join(dir, "reference.md"), filepath.Join(dir, "stability.svg")
@@ -44,7 +44,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
-// The manual is listed, printed and served, and its links lead somewhere.
+// The manual is listed, printed and served, and its links are valid.
 func TestDocs(t *testing.T) {
 	_, stdout, _ := call(t, "docs")
 	for _, p := range docs.Pages() {
@@ -115,8 +115,8 @@ func TestMan(t *testing.T) {
 // commandBlock finds the blocks of shell commands of a page.
 var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// Every command of the README and the manual is one that the program has, with flags and keys that
-// it has, and each of the cheap ones is run, in the order of its page.
+// Every command of README and manual exists, with its flags and keys, and the cheap ones run, in
+// the order of their page.
 func TestCommandsOfDocs(t *testing.T) {
 	pages := map[string]string{}
 	for _, p := range docs.Pages() {
@@ -159,7 +159,7 @@ func fspdaCommand(line string) (args []string, ok bool) {
 	return args, true
 }
 
-// checkCommand parses a command as the program would, and runs it where that is cheap.
+// checkCommand parses a command like the program, and runs it if that is cheap.
 func checkCommand(t *testing.T, page, line string, args []string) {
 	t.Helper()
 	root := newRoot(io.Discard, io.Discard)
@@ -192,7 +192,7 @@ func checkCommand(t *testing.T, page, line string, args []string) {
 	}
 }
 
-// checkConfig holds the flags of fspda train against the rules for configurations.
+// checkConfig checks the configuration that the flags of fspda train describe.
 func checkConfig(t *testing.T, page, line string, args []string) {
 	t.Helper()
 	cmd, _, err := newRoot(io.Discard, io.Discard).Find([]string{"train"})

@@ -18,8 +18,7 @@ import (
 	"fspda/train"
 )
 
-// A run that starts from what another left has its accuracy at iteration 0: of the mean, an agent,
-// and the best.
+// A run that starts from the exported mean, agent or best model has its accuracy at iteration 0.
 func TestExportAndInit(t *testing.T) {
 	dir := t.TempDir()
 	first := filepath.Join(dir, "first")
@@ -60,7 +59,7 @@ func TestExportAndInit(t *testing.T) {
 	}
 }
 
-// The ONNX file of a run has the model that its weight file has.
+// The ONNX file of a run holds the same model as its weight file.
 func TestExportONNX(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
@@ -91,7 +90,7 @@ func TestExportONNX(t *testing.T) {
 	}
 }
 
-// lastRow is the last line of metrics.jsonl.
+// lastRow returns the last line of metrics.jsonl.
 func lastRow(t *testing.T, dir string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
@@ -129,7 +128,7 @@ func TestExportRefuses(t *testing.T) {
 	}
 }
 
-// A file of another format is refused as a start.
+// --init refuses a file of another format.
 func TestInitRefusesText(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "text")

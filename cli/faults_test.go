@@ -21,13 +21,13 @@ import (
 	"fspda/train"
 )
 
-// trouble does to a run of processes what the world does.
-type trouble struct {
-	t       *testing.T
-	agents  int
-	weather string // file
-	homes   string // folder of the agents' checkpoints, a disk of its own; "": it could not be made one
-	draw    rng.Stream
+// faultPlan injects faults into a run of processes.
+type faultPlan struct {
+	t          *testing.T
+	agents     int
+	faultsFile string // JSON file that the agents read
+	disk       string // folder of the agents' checkpoints, on a file system of its own; "" if it cannot be
+	draw       rng.Stream
 
 	mu   sync.Mutex
 	pids map[int]int
@@ -35,21 +35,21 @@ type trouble struct {
 	done map[string]int
 }
 
-// started notes the process of an agent.
-func (w *trouble) started(agent, pid int) {
+// started records the process of an agent.
+func (w *faultPlan) started(agent, pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.pids[agent] = pid
 }
 
-// signal sends one to a random agent's process and returns that process; 0: it was dead.
-func (w *trouble) signal(sig syscall.Signal) int {
+// signal sends a signal to a random agent's process and returns that process; 0 if it was dead.
+func (w *faultPlan) signal(sig syscall.Signal) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return send(w.pids[w.draw.IntN(w.agents)], sig)
 }
 
-// send sends a signal to a process and returns it, or 0 if it is dead already.
+// send sends a signal to a process and returns the process, or 0 if it is dead.
 func send(pid int, sig syscall.Signal) int {
 	if pid == 0 || syscall.Kill(pid, sig) != nil {
 		return 0
@@ -57,45 +57,44 @@ func send(pid int, sig syscall.Signal) int {
 	return pid
 }
 
-// change changes the weather.
-func (w *trouble) change(edit func(f *traincmd.NetworkFaults)) {
+// change edits the file of network faults.
+func (w *faultPlan) change(edit func(f *traincmd.NetworkFaults)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	edit(&w.now)
 	text, err := json.Marshal(w.now)
 	if err == nil {
-		err = os.WriteFile(w.weather, text, 0o600)
+		err = os.WriteFile(w.faultsFile, text, 0o600)
 	}
 	if err != nil {
 		w.t.Error(err)
 	}
 }
 
-// moment is a random time up to so many milliseconds.
-func (w *trouble) moment(most int) time.Duration {
+// moment returns a random duration of at most 50 ms more than so many milliseconds.
+func (w *faultPlan) moment(most int) time.Duration {
 	return time.Duration(50+w.draw.IntN(most)) * time.Millisecond
 }
 
-// restartServer kills agent 0, and with it the server that the others found each other by. It tells
-// whether that lived.
-func (w *trouble) restartServer() bool {
+// restartServer kills agent 0 and with it the server at which the others found each other. It
+// reports whether agent 0 was alive.
+func (w *faultPlan) restartServer() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return send(w.pids[train.Coordinator], syscall.SIGKILL) != 0
 }
 
-// jump sets the clock of a random agent's process up to a day before or behind the machine's. It
-// tells whether it did.
-func (w *trouble) jump() bool {
+// jump shifts the clock of a random agent's process by up to a day. It reports whether it did.
+func (w *faultPlan) jump() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pid, seconds := w.pids[w.draw.IntN(w.agents)], int32(w.draw.IntN(2*86400)-86400)
 	return pid != 0 && jumpClock(pid, seconds) == nil
 }
 
-// event lets one thing happen, and undoes it where it does not last. It is nameless where nothing
-// could happen, as to a process that is dead.
-func (w *trouble) event() string {
+// event injects one fault and removes it if it is temporary. It returns "" if nothing could be
+// done, as to a dead process.
+func (w *faultPlan) event() string {
 	name, happened := "", true
 	switch w.draw.IntN(9) {
 	case 0, 1:
@@ -104,14 +103,14 @@ func (w *trouble) event() string {
 		name, happened = "pause", w.pause()
 	case 3:
 		name = "partition"
-		w.spell(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() },
+		w.during(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() },
 			func(f *traincmd.NetworkFaults) { f.Cut = nil })
 	case 4:
 		name = "loss"
-		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Lose = 0.3 }, func(f *traincmd.NetworkFaults) { f.Lose = 0 })
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Lose = 0.3 }, func(f *traincmd.NetworkFaults) { f.Lose = 0 })
 	case 5:
 		name = "doubled and late"
-		w.spell(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 },
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 },
 			func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0, 0 })
 	case 6:
 		name, happened = "clock jump", w.jump()
@@ -127,7 +126,7 @@ func (w *trouble) event() string {
 }
 
 // pause stops a process for a while.
-func (w *trouble) pause() bool {
+func (w *faultPlan) pause() bool {
 	pid := w.signal(syscall.SIGSTOP)
 	if pid == 0 {
 		return false
@@ -136,15 +135,15 @@ func (w *trouble) pause() bool {
 	return syscall.Kill(pid, syscall.SIGCONT) == nil
 }
 
-// spell is bad weather for up to so many milliseconds.
-func (w *trouble) spell(most int, begin, end func(f *traincmd.NetworkFaults)) {
+// during injects network faults for up to so many milliseconds.
+func (w *faultPlan) during(most int, begin, end func(f *traincmd.NetworkFaults)) {
 	w.change(begin)
 	time.Sleep(w.moment(most))
 	w.change(end)
 }
 
-// halves cuts the network in two at random: the pairs that hear nothing of each other.
-func (w *trouble) halves() (cut [][2]int) {
+// halves returns a random partition of the network: the pairs that receive nothing from each other.
+func (w *faultPlan) halves() (cut [][2]int) {
 	side := make([]bool, w.agents)
 	for i := range side {
 		side[i] = w.draw.IntN(2) == 0
@@ -157,12 +156,12 @@ func (w *trouble) halves() (cut [][2]int) {
 	return cut
 }
 
-// fill takes all room of the disk that the checkpoints are on, for a while.
-func (w *trouble) fill() bool {
-	if w.homes == "" {
+// fill fills the disk of the checkpoints for a while.
+func (w *faultPlan) fill() bool {
+	if w.disk == "" {
 		return false
 	}
-	name := filepath.Join(w.homes, "full")
+	name := filepath.Join(w.disk, "full")
 	if f, err := os.Create(name); err == nil {
 		block := make([]byte, 1<<20)
 		for err == nil {
@@ -174,8 +173,8 @@ func (w *trouble) fill() bool {
 	return os.Remove(name) == nil
 }
 
-// play lets count events happen, until stop is closed.
-func (w *trouble) play(count int, stop <-chan struct{}) {
+// inject injects count faults, until stop is closed.
+func (w *faultPlan) inject(count int, stop <-chan struct{}) {
 	for n := 0; n < count; {
 		select {
 		case <-time.After(w.moment(500)):
@@ -191,8 +190,8 @@ func (w *trouble) play(count int, stop <-chan struct{}) {
 	}
 }
 
-// total is how many events there were.
-func (w *trouble) total() (n int) {
+// total returns the number of injected faults.
+func (w *faultPlan) total() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.done {
@@ -201,7 +200,7 @@ func (w *trouble) total() (n int) {
 	return n
 }
 
-// smallDisk mounts a small file system there, and returns "" where that is not permitted.
+// smallDisk mounts a small file system there, and returns "" if that is not permitted.
 func smallDisk(t *testing.T, path string) string {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {
@@ -215,7 +214,7 @@ func smallDisk(t *testing.T, path string) string {
 	return path
 }
 
-// endOf is the last row of a run.
+// endOf returns the last row of a run.
 func endOf(t *testing.T, dir string) train.Row {
 	t.Helper()
 	rows, err := train.ReadMetrics(filepath.Join(dir, "metrics.jsonl"), 1<<60)
@@ -225,8 +224,7 @@ func endOf(t *testing.T, dir string) train.Row {
 	return rows[len(rows)-1]
 }
 
-// checkFiles verifies every file of every checkpoint, those of the agents and those of the whole
-// run.
+// checkFiles verifies every file of every checkpoint, of the agents and of the run.
 func checkFiles(t *testing.T, dir string) {
 	t.Helper()
 	checkManifests(t, filepath.Join(dir, "agents", "*"), map[string]string{"vectors_sha256": "agent.safetensors",
@@ -234,7 +232,8 @@ func checkFiles(t *testing.T, dir string) {
 	checkManifests(t, dir, map[string]string{"vectors_sha256": "agents.safetensors"})
 }
 
-// checkManifests compares the files of checkpoints with what their manifests say under these keys.
+// checkManifests compares the files of checkpoints with the checksums in their manifests under
+// these keys.
 func checkManifests(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	manifests, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*", "manifest.json"))
@@ -260,22 +259,23 @@ func checkManifests(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// faults plays a run of processes with and without events, side by side, and compares how they end.
+// faults makes a run of processes twice at the same time, with and without faults, and compares the
+// results.
 func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	dir := t.TempDir()
 	calm, rough := filepath.Join(dir, "calm"), filepath.Join(dir, "rough")
 	args = append(args, "--async", "-n", strconv.Itoa(agents), "--checkpoint-every", "1", "--drop-after", "20",
 		"--give-up", "0.5", "--restarts", "10000")
-	w := &trouble{t: t, agents: agents, weather: filepath.Join(dir, "weather.json"), draw: rng.New(seed, "trouble"),
+	w := &faultPlan{t: t, agents: agents, faultsFile: filepath.Join(dir, "faults.json"), draw: rng.New(seed, "trouble"),
 		pids: map[int]int{}, done: map[string]int{}}
-	w.homes = smallDisk(t, filepath.Join(rough, "agents"))
+	w.disk = smallDisk(t, filepath.Join(rough, "agents"))
 	stop, over, undisturbed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() { defer close(over); w.play(events, stop) }()
+	go func() { defer close(over); w.inject(events, stop) }()
 	go func() {
 		_, err := tryProcesses(append(args[:len(args):len(args)], "--out", calm), func(int, int) {})
 		undisturbed <- err
 	}()
-	_, err := tryProcesses(append(args[:len(args):len(args)], "--out", rough, "--weather", w.weather), w.started)
+	_, err := tryProcesses(append(args[:len(args):len(args)], "--out", rough, "--weather", w.faultsFile), w.started)
 	close(stop)
 	<-over
 	if err := errors.Join(err, <-undisturbed); err != nil {
@@ -298,7 +298,7 @@ func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	checkFiles(t, rough)
 }
 
-// Two hundred things go wrong during one run on real MNIST. FSPDA_FAULTS_SEED draws others.
+// Two hundred faults are injected into one run on real MNIST. FSPDA_FAULTS_SEED draws others.
 func TestFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: seven minutes long; set FSPDA_LONG=1")
@@ -311,7 +311,7 @@ func TestFaults(t *testing.T) {
 		"--eval-points", "6", "--metrics", "test", "--gradient-time", "0.06"})
 }
 
-// Twenty on drawn digits, to try them out.
+// Twenty faults on drawn digits, a short version.
 func TestFewFaults(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
@@ -320,9 +320,9 @@ func TestFewFaults(t *testing.T) {
 		"--iterations", "1200", "--eval-points", "4", "--alpha", "0.1", "--metrics", "test", "--gradient-time", "0.04"})
 }
 
-// soonest is when a run first was as accurate as that, by the column that of picks, in seconds
-// since its first row; 0: never.
-func soonest(t *testing.T, dir string, accuracy float64, of func(train.Row) train.Num) float64 {
+// timeTo returns when a run first reached an accuracy in the column that of selects, in seconds
+// since its first row; 0 if never.
+func timeTo(t *testing.T, dir string, accuracy float64, of func(train.Row) train.Num) float64 {
 	t.Helper()
 	rows, err := train.ReadMetrics(filepath.Join(dir, "metrics.jsonl"), 1<<60)
 	if err != nil {
@@ -336,10 +336,10 @@ func soonest(t *testing.T, dir string, accuracy float64, of func(train.Row) trai
 	return 0
 }
 
-// One agent of ten is six times slower: its gradient takes 0.3 s, that of the others 0.05 s, waits
-// that no other work on the machine makes shorter or longer. The synchronous run waits for it, the
-// asynchronous one does not, and its mean model is as accurate at least three times sooner. What is
-// said of the worst agent is for comparison.
+// One agent of ten is six times slower: its gradient takes 0.3 s, that of the others 0.05 s. Both
+// times are waits, so other work on the machine does not change them. The synchronous run waits for
+// the slow agent, the asynchronous run does not, and its mean model reaches the same accuracy at
+// least three times sooner. The log also compares the worst agents.
 func TestAsyncIsSooner(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: two minutes long; set FSPDA_LONG=1")
@@ -354,13 +354,13 @@ func TestAsyncIsSooner(t *testing.T) {
 	mean := func(r train.Row) train.Num { return r.TestAccAvg }
 	worst := func(r train.Row) train.Num { return r.TestAccMin }
 	for _, accuracy := range []float64{0.7, 0.8, 0.85} {
-		slow, soon := soonest(t, sync, accuracy, mean), soonest(t, async, accuracy, mean)
+		slow, soon := timeTo(t, sync, accuracy, mean), timeTo(t, async, accuracy, mean)
 		t.Logf("accuracy %g of the mean model after %.1f s, asynchronous %.1f s: %.1f times sooner", accuracy, slow,
 			soon, slow/soon)
 		if accuracy > 0.75 && (soon == 0 || slow < 3*soon) { // earlier a second of a few decides
 			t.Errorf("accuracy %g is not reached three times sooner", accuracy)
 		}
-		slow, soon = soonest(t, sync, accuracy, worst), soonest(t, async, accuracy, worst)
+		slow, soon = timeTo(t, sync, accuracy, worst), timeTo(t, async, accuracy, worst)
 		t.Logf("accuracy %g of the worst agent after %.1f s, asynchronous %.1f s (0: never)", accuracy, slow, soon)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"fspda/cli/command"
 )
 
-// tinyFigure plays a figure in a second or two.
+// tinyFigure returns the arguments of a figure that takes a second or two.
 func tinyFigure(n, out string, more ...string) []string {
 	return append([]string{"figure", n, "--scale", "0.0001", "--retune", "--data", "synthetic", "--set",
 		"data_train=300", "--set", "data_test=50", "--set", "hidden=4",
@@ -67,7 +67,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// Ctrl-C stops a figure in order, and the same command goes on with it to the same numbers.
+// Ctrl-C stops a figure in order, and the same command resumes it with the same numbers.
 func TestFigureInterrupted(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -136,7 +136,7 @@ func TestFigureList(t *testing.T) {
 	}
 }
 
-// The figure of step sizes is drawn without a run.
+// The figure of step sizes needs no run.
 func TestFigureSchedule(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fig")
 	if status, _, stderr := call(t, "figure", "9", "--out", dir); status != 0 {
@@ -181,7 +181,7 @@ func TestFigureMistakes(t *testing.T) {
 	}
 }
 
-// A sweep ranks its runs, goes on after a stop, and its runs can be compared.
+// A sweep ranks its runs, resumes after a stop, and its runs can be compared.
 func TestSweepAndCompare(t *testing.T) {
 	t.Chdir(t.TempDir())
 	grid := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: 3}\ngrid: {algo: [dsgd, fspda-sa], alpha: [0.000001, 0.3]}\nmetric: train_loss_worst\n"
@@ -222,7 +222,7 @@ func TestSweepAndCompare(t *testing.T) {
 	}
 }
 
-// For programs: the list of figures and the pages of the manual as JSON.
+// The list of figures and the pages of the manual are available as JSON.
 func TestListsAsJSON(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var figures []struct {

@@ -15,14 +15,13 @@ import (
 	"fspda/web"
 )
 
-// TestHostileClientsCostNoIteration measures what serving bad clients costs a run, in processor
-// time an iteration. Blocks take turns within one run: in one the clients are at the run's page, in
-// the next the same clients are at the same page of another process. So the run has them on its
-// machine all the time, as it has not where they come from elsewhere, and its own page is what
-// differs. Each block is set against its two neighbours, and the median of the ratios counts, since
-// other load comes and goes. It is sharper the quieter the machine and the more its processors, so
-// it fails where the ratios say surely that the bar of two hundredths is broken;
-// TestHostileClientsOfARun holds it by a profile.
+// TestHostileClientsCostNoIteration measures the processor time that serving misbehaving clients
+// adds to an iteration. Blocks alternate within one run: in one the clients connect to the run's
+// page, in the next to the same page of another process. The clients therefore always load the
+// machine, and only the server differs. Each block is compared with its two neighbours, and the
+// median of the ratios counts, since other load varies. The measurement is more precise on a quiet
+// machine with many processors, so the test fails only if the ratios exceed the limit of 2 % with
+// certainty. TestHostileClientsOfARun checks the limit by a profile.
 func TestHostileClientsCostNoIteration(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute of a quiet machine: set FSPDA_LONG=1")
@@ -61,8 +60,7 @@ func TestHostileClientsCostNoIteration(t *testing.T) {
 	}
 }
 
-// serveLike serves the page of a run from this process, as the run does from its own, and returns
-// where.
+// serveLike serves the page of a run from this process and returns its host and port.
 func serveLike(t *testing.T, tr *trainee) (host string) {
 	t.Helper()
 	s, err := web.NewServer(web.Options{Dir: filepath.Dir(tr.dir), Only: filepath.Base(tr.dir), Token: web.NewToken(),
@@ -86,8 +84,8 @@ func serveLike(t *testing.T, tr *trainee) (host string) {
 	return l.Addr().String()
 }
 
-// pace is the processor time of the run between two rows of its metrics that lie at least so far
-// SetProcessGroup, for each row, in seconds.
+// pace returns the processor time of the run per row of its metrics, in seconds, between two rows
+// at least so far apart.
 func (tr *trainee) pace(t *testing.T, least time.Duration) float64 {
 	t.Helper()
 	begin := time.Now()
@@ -100,8 +98,7 @@ func (tr *trainee) pace(t *testing.T, least time.Duration) float64 {
 	}
 }
 
-// nextRow waits for another row and returns how many there are, and the processor time that was
-// spent by then.
+// nextRow waits for another row and returns the number of rows and the processor time used so far.
 func (tr *trainee) nextRow(t *testing.T) (rows int, processor time.Duration) {
 	t.Helper()
 	path := filepath.Join(tr.dir, "metrics.jsonl")

@@ -44,8 +44,8 @@ func beginTraining(t *testing.T, iterations int, more ...string) *trainee {
 	return tr
 }
 
-// cost waits for the end and returns the processor time that the process took, how long the run
-// lasted, and the last test accuracy.
+// cost waits for the end and returns the processor time of the process, the duration of the run,
+// and the last test accuracy.
 func (tr *trainee) cost(t *testing.T) (processor, wall time.Duration, accuracy float64) {
 	t.Helper()
 	if err := tr.cmd.Wait(); err != nil {
@@ -67,8 +67,8 @@ func (tr *trainee) cost(t *testing.T) (processor, wall time.Duration, accuracy f
 	return s.UserTime() + s.SystemTime(), time.Duration(sum.Wall * float64(time.Second)), sum.Accuracy
 }
 
-// crowd is bad clients until stop is closed: idle ones, of whom those who are put out come again,
-// and a few of each busier kind.
+// crowd runs misbehaving clients until stop is closed: idle ones, which reconnect when they are
+// disconnected, and a few of each busier kind.
 func crowd(host string, idle int, stop chan struct{}) (opened func() int, left func()) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -133,11 +133,11 @@ func crowd(host string, idle int, stop chan struct{}) (opened func() int, left f
 	return func() int { mu.Lock(); defer mu.Unlock(); return count }, func() { close(stop); all.Wait() }
 }
 
-// serving are the functions of a server and of what it stands on.
+// serving matches the functions of a server and of the packages below it.
 const serving = `net/http|internal/poll|runtime\.netpoll|web\.\(\*(Server|budget|guest|boundedListener|pacedListener|stream|camera|runList|follower|draft|paidWriter)\)`
 
-// shareOf is the part of a profile's processor time that was spent on serving, all that it called
-// included.
+// shareOf returns the share of a profile's processor time that was spent on serving, including
+// callees.
 func shareOf(t *testing.T, profile string) (share float64, line string) {
 	t.Helper()
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount", "1", "-focus", serving, os.Args[0],
@@ -156,10 +156,10 @@ func shareOf(t *testing.T, profile string) (share float64, line string) {
 	return share / 100, m[0]
 }
 
-// Ten thousand idle connections, readers who never read, noise and other sites' orders neither end
-// a run nor change it, nor take more than two hundredths of its processor time. That is read in a
-// profile: clients and training share the processors of one machine here, and what clients do slows
-// any neighbour by more than that.
+// Ten thousand idle connections, readers that never read, random bytes and requests of other sites
+// neither end a run nor change it, nor take more than 2 % of its processor time. The profile shows
+// that share: clients and training use the processors of the same machine here, and the clients
+// slow any process by more than that.
 func TestHostileClientsOfARun(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes minutes: set FSPDA_LONG=1")
@@ -186,8 +186,7 @@ func TestHostileClientsOfARun(t *testing.T) {
 	}
 }
 
-// A run with a page that is asked for what it must not show keeps it, whatever a folder of runs
-// holds.
+// The page of a run does not serve files outside the run, whatever a folder of runs holds.
 func TestWebKeepsSecrets(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret.yaml")
@@ -233,7 +232,7 @@ func TestWebKeepsSecrets(t *testing.T) {
 	}
 }
 
-// serveRuns is fspda web of a folder; it returns where.
+// serveRuns runs fspda web on a folder and returns its address.
 func serveRuns(t *testing.T, dir string) string {
 	t.Helper()
 	var out output

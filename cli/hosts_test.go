@@ -20,9 +20,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// hosts are network namespaces that stand for machines. Each has one network card, whose cable ends
-// in this process: it carries the frames, and so the links can be as bad as they are wanted, on
-// every kernel.
+// hosts are network namespaces that stand for machines. Each has one network card whose other end
+// is in this process, which carries the frames. Links can thus be as bad as a test wants, on every
+// kernel.
 type hosts struct {
 	t      *testing.T
 	prefix string
@@ -36,7 +36,7 @@ type hosts struct {
 	carried, lost atomic.Int64
 }
 
-// impairment is what netem does to what leaves a host.
+// impairment describes what happens to frames that leave a host, as with netem.
 type impairment struct {
 	delay, jitter time.Duration // a frame is late by delay, give or take up to jitter: some overtake others
 	loss          float64
@@ -63,7 +63,7 @@ func (h *hosts) must(args ...string) {
 func (h *hosts) name(i int) string    { return h.prefix + strconv.Itoa(i) }
 func (h *hosts) address(i int) string { return fmt.Sprintf("10.0.0.%d", i+1) }
 
-// openHosts makes n hosts, or skips the test where that is not permitted.
+// openHosts makes n hosts, or skips the test if that is not permitted.
 func openHosts(t *testing.T, n int, bad impairment) *hosts {
 	t.Helper()
 	h := &hosts{t: t, prefix: fmt.Sprintf("fspda%d-", os.Getpid()%10000), bad: bad, draw: rng.New(1, "hosts"),
@@ -91,8 +91,7 @@ func openHosts(t *testing.T, n int, bad impairment) *hosts {
 	return h
 }
 
-// openCard makes a network card of that name, whose frames are read from the file and written to
-// it.
+// openCard makes a network card of that name; its frames are read from and written to the file.
 func openCard(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -110,7 +109,7 @@ func openCard(name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// carry takes what leaves host i to where it belongs, until the card is gone.
+// carry delivers the frames that leave host i, until its card is removed.
 func (h *hosts) carry(i int) {
 	var free time.Time // when the link has sent all that it was given
 	var waiting atomic.Int64
@@ -122,7 +121,7 @@ func (h *hosts) carry(i int) {
 		if n < 14 {
 			continue
 		}
-		to, late, lost := h.fate(i, b)
+		to, late, lost := h.route(i, b)
 		if lost || waiting.Load() >= int64(h.bad.queue) {
 			h.lost.Add(1)
 			continue
@@ -145,8 +144,8 @@ func (h *hosts) carry(i int) {
 	}
 }
 
-// fate says where a frame of host i goes, to all others where nobody knows, and what becomes of it.
-func (h *hosts) fate(i int, frame []byte) (to []int, late time.Duration, lost bool) {
+// route returns the receivers of a frame of host i, all others if unknown, and what happens to it.
+func (h *hosts) route(i int, frame []byte) (to []int, late time.Duration, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ports[[6]byte(frame[6:12])] = i
@@ -163,7 +162,7 @@ func (h *hosts) fate(i int, frame []byte) (to []int, late time.Duration, lost bo
 	return to, late, h.draw.Float64() < h.bad.loss
 }
 
-// command is a program on host i.
+// command returns a command that runs on host i.
 func (h *hosts) command(i int, args ...string) *exec.Cmd {
 	cmd := exec.Command("ip", append([]string{"netns", "exec", h.name(i)}, args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
@@ -192,7 +191,7 @@ func (h *hosts) run(args []string, dir string) {
 	wg.Wait()
 }
 
-// Ten hosts with late, lossy and slow links: the metrics and the weights of one process.
+// Ten hosts with late, lossy and slow links have the metrics and the weights of one process.
 func TestHosts(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: it makes network namespaces and is a minute long; set FSPDA_LONG=1")

@@ -17,7 +17,7 @@ import (
 	"fspda/cli/traincmd"
 )
 
-// commandLines finds what a text says of fspda: each line that runs a command of it, in words.
+// commandLines returns the fspda commands in a text, as words.
 func commandLines(text string) (lines [][]string) {
 	text = strings.ReplaceAll(text, "\\\n", " ")
 	for _, m := range regexp.MustCompile(
@@ -45,7 +45,7 @@ func checkFlags(t *testing.T, where string, args []string) {
 	}
 }
 
-// Every command of ours in the launch files and in the manual of many machines is one that the program understands.
+// Every fspda command in the launch files and in the manual of many machines is valid.
 func TestLaunchCommands(t *testing.T) {
 	for name, least := range map[string]int{"../deploy/slurm.sh": 0, "../deploy/fspda-agent@.service": 1,
 		"../deploy/kubernetes.yaml": 1, "../docs/many-machines.md": 4} {
@@ -65,7 +65,7 @@ func TestLaunchCommands(t *testing.T) {
 	}
 }
 
-// The unit is one that systemd understands, with the program where it says.
+// systemd accepts the unit, with the program at the path that it names.
 func TestSystemdUnit(t *testing.T) {
 	verify, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -89,7 +89,8 @@ func TestSystemdUnit(t *testing.T) {
 	}
 }
 
-// The manifests are YAML of the kinds they say, and the job has an index for each agent. deploy/schema holds them to the types of Kubernetes.
+// The manifests are YAML of the expected kinds, and the job has an index for each agent.
+// deploy/schema checks them against the Kubernetes API.
 func TestKubernetesManifests(t *testing.T) {
 	text, err := os.ReadFile("../deploy/kubernetes.yaml")
 	if err != nil {

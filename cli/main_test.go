@@ -29,7 +29,7 @@ import (
 	"fspda/train"
 )
 
-// TestMain lets the test binary be the program itself, for tests that need a process of its own.
+// TestMain lets the test binary act as the program, for tests that need processes.
 func TestMain(m *testing.M) {
 	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
 	case "clock":
@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tellTime is a program that answers every line with its wall clock and its monotonic one since it
-// began, in seconds.
+// tellTime answers every line with the wall clock and the monotonic time since its start, in
+// seconds.
 func tellTime() {
 	begin := time.Now()
 	for sc := bufio.NewScanner(os.Stdin); sc.Scan(); {
@@ -57,7 +57,7 @@ func tellTime() {
 	}
 }
 
-// profiled is main with a profile of the processor's time.
+// profiled runs the program with a CPU profile.
 func profiled(path string) int {
 	f, err := os.Create(path)
 	if err == nil {
@@ -82,7 +82,7 @@ func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), errs.String()
 }
 
-// quick makes a run of a second or less.
+// quick returns the arguments of a run of a second or less.
 func quick(more ...string) []string {
 	return append([]string{"train", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--agents", "5",
 		"--batch", "16", "--iterations", "40", "--eval-points", "4"}, more...)
@@ -132,7 +132,7 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	}
 }
 
-// A dry run says what would come, and writes nothing.
+// A dry run prints a forecast and writes nothing.
 func TestDryRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	status, stdout, stderr := call(t, quick("--out", dir, "--dry-run")...)
@@ -163,7 +163,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// The resolved config.yaml replays the run: same numbers.
+// The config.yaml of a run repeats the run with the same numbers.
 func TestConfigReplays(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
@@ -252,7 +252,7 @@ func TestFolderNames(t *testing.T) {
 	}
 }
 
-// Where the place for runs cannot be looked into, the program says so and does not look for ever.
+// If the default folder of runs is no folder, the program reports that at once.
 func TestRunsIsAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile(command.RunsDir, nil, 0o644); err != nil {
@@ -264,7 +264,7 @@ func TestRunsIsAFile(t *testing.T) {
 	}
 }
 
-// A report that finds no room leaves a finished run, and can be made later.
+// If the report cannot be written, the run is still finished, and the report can be made later.
 func TestReportWithoutRoom(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
@@ -286,7 +286,7 @@ func TestReportWithoutRoom(t *testing.T) {
 	}
 }
 
-// A measurement that is interrupted ends like any other command, and one without time is refused.
+// An interrupted measurement ends like any other command, and one without time is refused.
 func TestBenchStepStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -301,7 +301,7 @@ func TestBenchStepStops(t *testing.T) {
 	}
 }
 
-// Bad input: exit status 2, an error that says what to do, and nothing written.
+// Bad input gives exit status 2 and an error that says what to do, and writes nothing.
 func TestBadInput(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -375,8 +375,8 @@ func TestDivergedExits3(t *testing.T) {
 	}
 }
 
-// A real process, stopped by real signals at moments nobody chose, resumed until it is done: the
-// metrics of a run never stopped.
+// A process that is stopped by signals at arbitrary moments and resumed until it is done has the
+// metrics of an uninterrupted run.
 func TestSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -428,9 +428,9 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A real process, killed at moments nobody chose, while it nearly always writes a checkpoint, and
-// resumed until it is done: the bits of a run that was left alone, and no file that cannot be read
-// on the way. FSPDA_LONG=1 kills it 50 times.
+// A process that is killed at arbitrary moments, mostly while it writes a checkpoint, and resumed
+// until it is done has the bits of an uninterrupted run, and leaves no unreadable file on the way.
+// FSPDA_LONG=1 kills it 50 times.
 func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -461,7 +461,7 @@ func TestKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if killed < kills {
-			// Half of the moments lie anywhere from the start on, half after a checkpoint was
+			// Half of the kills come at any time from the start on, half after a checkpoint has
 			// begun.
 			if try%2 == 1 {
 				waitFor(filepath.Join(part, "checkpoints", ".writing"), filepath.Join(part, "summary.json"))
@@ -502,7 +502,7 @@ func TestKill(t *testing.T) {
 	t.Logf("killed %d times", killed)
 }
 
-// waitFor waits a while for one of some files.
+// waitFor waits up to ten seconds for one of several files.
 func waitFor(paths ...string) {
 	for range 5000 {
 		for _, path := range paths {
@@ -514,7 +514,7 @@ func waitFor(paths ...string) {
 	}
 }
 
-// stopSignal sends SIGINT or SIGTERM in turn.
+// stopSignal sends SIGINT and SIGTERM in turn.
 func stopSignal(p *os.Process, try int) {
 	if try%2 == 0 {
 		_ = p.Signal(os.Interrupt)

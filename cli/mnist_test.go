@@ -11,10 +11,11 @@ import (
 	"fspda/train"
 )
 
-// mnistFolder is where the four files of real MNIST lie.
+// mnistFolder returns the folder of the real MNIST files.
 func mnistFolder(t *testing.T) string { return realData(t, "mnist") }
 
-// realData is where a real set lies: in $FSPDA_DATA, or in shared/data beside the checkout.
+// realData returns the folder of a real data set: in $FSPDA_DATA, or in shared/data next to the
+// checkout.
 func realData(t *testing.T, name string) string {
 	t.Helper()
 	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data"} {
@@ -41,7 +42,7 @@ func summary(t *testing.T, args ...string) train.Summary {
 }
 
 // On real MNIST, sorted so that each agent has almost one class, FSPDA-SA over one edge at a time
-// learns what DSGD at the same bits does not: at least 88 %, and three points more.
+// learns what DSGD with the same bits does not: at least 88 %, and three points more than DSGD.
 func TestRealMNIST(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: minutes long; set FSPDA_LONG=1")
@@ -64,7 +65,7 @@ func TestRealMNIST(t *testing.T) {
 	}
 }
 
-// The main job: what a newcomer sees first.
+// The main job, the first command of a newcomer.
 func TestMainJob(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: half a minute long; set FSPDA_LONG=1")

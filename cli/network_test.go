@@ -10,7 +10,7 @@ import (
 	"fspda/cli/command"
 )
 
-// A residual network is chosen by its name and trains like any other.
+// --model selects a residual network, which trains like any other.
 func TestTrainResNet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	status, _, stderr := call(t, "train", "--quiet", "--model", "resnet20", "--agents", "2", "--data-train", "20",
@@ -22,7 +22,8 @@ func TestTrainResNet(t *testing.T) {
 	}
 }
 
-// The report of a network's gradient adds up, and its memory is as forecast within five percent.
+// The parts of the report of a network's gradient add up, and its memory is within 5 % of the
+// forecast.
 func TestBenchNetwork(t *testing.T) {
 	args := []string{"bench", "network", "--model", "resnet20", "--size", "32", "--classes", "10", "--batch", "16",
 		"--time", "1ms"}

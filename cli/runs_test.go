@@ -14,7 +14,8 @@ import (
 	"fspda/web"
 )
 
-// Runs are listed, chosen by words and status, drawn, and deleted; without an answer nothing is.
+// Runs are listed, selected by words and status, drawn, and deleted; without confirmation none is
+// deleted.
 func TestRunsListPlotPrune(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if status, stdout, _ := call(t, "runs"); status != 0 || !strings.Contains(stdout, "no such runs") {

@@ -10,8 +10,8 @@ import (
 	"fspda/selftest"
 )
 
-// The CPU engine passes what it is the measure of. All of the contract takes seconds; cpu's own
-// test has it in every run.
+// The CPU engine, which is the reference of the self-test, passes it. The whole contract takes
+// seconds and is part of cpu's own tests.
 func TestSelftest(t *testing.T) {
 	args := []string{"selftest", "--device", "cpu"}
 	if os.Getenv("FSPDA_LONG") == "" {
@@ -29,7 +29,7 @@ func TestSelftest(t *testing.T) {
 	}
 }
 
-// With other roundings the kernels have no bounds, but vectors do.
+// With other precisions kernels have no error bounds, but vector operations do.
 func TestSelftestOfOtherPrecision(t *testing.T) {
 	status, stdout, stderr := call(t, "selftest", "--device", "cpu", "--precision", "tf32", "--only",
 		"contract/dot,contract/kernel/linear,mlp by", "--json")

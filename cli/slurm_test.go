@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// slurm are programs that play Slurm on this machine, as far as deploy/slurm.sh goes: tasks are
-// processes, and a job that is queued again leaves a file of that name.
+// slurm are fake Slurm programs, as far as deploy/slurm.sh needs them: tasks are processes, and
+// requeueing a job creates a file of that name.
 var slurm = map[string]string{
 	"sbatch": `#!/bin/sh
 nodes=1 each=1
@@ -52,8 +52,8 @@ esac
 `,
 }
 
-// playSlurm puts these programs into a folder.
-func playSlurm(t *testing.T, bin string) {
+// installSlurm writes these programs into a folder.
+func installSlurm(t *testing.T, bin string) {
 	t.Helper()
 	for name, text := range slurm {
 		if err := os.MkdirAll(bin, 0o755); err != nil {
@@ -65,8 +65,8 @@ func playSlurm(t *testing.T, bin string) {
 	}
 }
 
-// A job of two tasks that is told of the end of its time leaves checkpoints and queues itself
-// again, and the run is that of one process.
+// A job of two tasks that is warned of its time limit writes checkpoints and requeues itself, and
+// the run equals that of one process.
 func TestSlurmJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -74,9 +74,9 @@ func TestSlurmJob(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("skipped: no bash")
 	}
-	t.Parallel() // it waits more than it works
+	t.Parallel() // it mostly waits
 	dir := t.TempDir()
-	playSlurm(t, filepath.Join(dir, "bin"))
+	installSlurm(t, filepath.Join(dir, "bin"))
 	script, err := filepath.Abs("../deploy/slurm.sh")
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// However many cores an agent computes on, the metrics are the same: here one, one and three, with
-// layers large enough to be divided.
+// The metrics do not depend on how many threads an agent has: here one, one and three, with layers
+// large enough to be divided.
 func TestThreadsChangeNoMetric(t *testing.T) {
 	dir, want := t.TempDir(), ""
 	for _, threads := range []string{"1", "2", "6"} {

@@ -14,14 +14,14 @@ import (
 	"fspda/docs"
 )
 
-// The manual's way to a run on two machines: each has the program, the settings and its own
-// certificates, and its command as it stands, on a host of its own. Then both go on with the run,
-// with metrics on the first.
+// The manual's run on two machines: each host has the program, the configuration and its own
+// certificates, and runs its command as written. Then both resume the run, with metrics on the
+// first.
 func TestTwoMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	t.Parallel() // it waits more than it works
+	t.Parallel() // it mostly waits
 	h := openHosts(t, 2, impairment{queue: 10_000})
 	page := ""
 	for _, p := range docs.Pages() {
@@ -41,7 +41,7 @@ func TestTwoMachines(t *testing.T) {
 	if settings == nil || makeCerts == "" || len(commands["first"]) != 2 || len(commands["second"]) != 1 {
 		t.Fatalf("the page has changed: %q, %q", settings, commands)
 	}
-	home, env := shop(t)
+	home, env := newWorkspace(t)
 	runBlock(t, home, env, makeCerts)
 	machines := make([]string, 2)
 	for i, files := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"},
@@ -51,7 +51,7 @@ func TestTwoMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range files {
-			bring(t, filepath.Join(home, "certs", name), filepath.Join(machines[i], "certs", name))
+			copyFile(t, filepath.Join(home, "certs", name), filepath.Join(machines[i], "certs", name))
 		}
 	}
 	for _, first := range commands["first"] {
@@ -74,8 +74,8 @@ func TestTwoMachines(t *testing.T) {
 	}
 }
 
-// bring copies a file to another machine.
-func bring(t *testing.T, from, to string) {
+// copyFile copies a file to another machine.
+func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	text, err := os.ReadFile(from)
 	if err == nil {

@@ -29,8 +29,8 @@ var (
 	wire = regexp.MustCompile(`"wire_bytes":\d+`)
 )
 
-// processes runs "fspda up" as a process of its own and gives the ids of its agents' processes, as
-// they start, to each. It returns what was said at the end.
+// processes runs "fspda up" as a process and calls each with the process of every agent that
+// starts. It returns the output.
 func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 	t.Helper()
 	out, err := tryProcesses(args, each)
@@ -40,7 +40,7 @@ func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 	return out
 }
 
-// tryProcesses is processes in any goroutine of a test.
+// tryProcesses is processes for any goroutine of a test.
 func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
 	cmd := exec.Command(os.Args[0], append([]string{"up"}, args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
@@ -67,7 +67,7 @@ func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
 	return out.String(), nil
 }
 
-// vectors is the checksum of the vectors of all agents at the end of a run.
+// vectors returns the checksum of the vectors of all agents at the end of a run.
 func vectors(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*", "manifest.json"))
@@ -87,8 +87,8 @@ func vectors(t *testing.T, dir string) string {
 	return m.SHA256
 }
 
-// sameRun compares two run folders: all metrics but the clock's and the bytes that were really
-// sent, and the vectors of every agent.
+// sameRun compares two run folders: all metrics except times and bytes sent, and the vectors of
+// every agent.
 func sameRun(t *testing.T, one, many string) {
 	t.Helper()
 	if a, b := wire.ReplaceAllString(metricRows(t, one), ""), wire.ReplaceAllString(metricRows(t, many), ""); a != b {
@@ -99,13 +99,13 @@ func sameRun(t *testing.T, one, many string) {
 	}
 }
 
-// Four processes, of which three are killed without a warning, agent 0 among them: the metrics and
-// the weights of one process, to the bit.
+// Four processes, of which three are killed, agent 0 among them, have the metrics and the weights
+// of one process, bit for bit.
 func TestUpIsTrain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	t.Parallel() // it waits more than it works
+	t.Parallel() // it mostly waits
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
 	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4",
@@ -133,7 +133,7 @@ func TestUpIsTrain(t *testing.T) {
 	}
 }
 
-// Ten processes on real MNIST, one killed every second or so, at random.
+// Ten processes on real MNIST, one of which is killed about every second, at random.
 func TestUpOnMNIST(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
@@ -158,7 +158,7 @@ func TestUpOnMNIST(t *testing.T) {
 	sameRun(t, one, many)
 }
 
-// Who says something else is not let in, and told what.
+// Invalid arguments are refused, with advice.
 func TestAgentRefusals(t *testing.T) {
 	base := []string{"agent", "--agents", "2", "--out", filepath.Join(t.TempDir(), "x")}
 	for name, c := range map[string]struct {
@@ -185,7 +185,7 @@ func TestAgentRefusals(t *testing.T) {
 	}
 }
 
-// Certificates from the command line, used by two agents of one machine.
+// Two agents of one machine use certificates made by fspda certs.
 func TestCertsCommand(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
 	if status, stdout, stderr := call(t, "certs", "--out", dir, "--run", "digits", "-n", "2"); status != 0 ||
@@ -223,7 +223,7 @@ func TestCertsCommand(t *testing.T) {
 	}
 }
 
-// Each agent of a crew shows its own metrics, at a port by its rank.
+// fspda up --metrics-listen serves the metrics of each agent at a port of its own.
 func TestUpMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -262,7 +262,7 @@ func TestUpMetrics(t *testing.T) {
 	}
 }
 
-// page is the text at an address.
+// page returns the text at an address.
 func page(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.Get(url)

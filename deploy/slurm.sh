@@ -1,6 +1,6 @@
 #!/bin/bash
-# One agent a task, on nodes of 8 GPUs or on cores: sbatch deploy/slurm.sh run.yaml
-# Shortly before its time is over every agent leaves a checkpoint, and the job queues itself again.
+# Runs one agent per task, on nodes of 8 GPUs or on cores: sbatch deploy/slurm.sh run.yaml
+# Shortly before the time limit every agent writes a checkpoint, and the job requeues itself.
 #SBATCH --job-name=fspda
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=8

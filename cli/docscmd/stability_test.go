@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// What the picture shows as stable is what a configuration is let pass for.
+// The picture shows the region that Resolve accepts as stable.
 func TestStabilityPictureIsTheRule(t *testing.T) {
 	dev := &setup.Devices{Device: cpu.New()}
 	for _, dual := range []float64{0.01, 0.2, 0.5, 0.9, 1.3, 1.7} {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Cores are shared out among agents; nobody gets less than one.
+// Agents share the cores; each has at least one.
 func TestAgentThreads(t *testing.T) {
 	for _, c := range []struct{ threads, agents, want int }{{1, 10, 1}, {8, 10, 1}, {8, 8, 1}, {8, 4, 2}, {8, 3, 2},
 		{8, 1, 8}} {

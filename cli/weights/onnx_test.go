@@ -14,7 +14,7 @@ import (
 	"fspda/model"
 )
 
-// ONNX's checker takes our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
+// ONNX's checker accepts our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
 // Python that has both; make peers makes one.
 func TestONNXRuntime(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
@@ -50,7 +50,8 @@ func TestONNXRuntime(t *testing.T) {
 		x := net.Init(1)
 		buffers := observed(t, net, x, b)
 		for k, v := range net.InitBuffers() {
-			// as in the midst of training: those of three images alone enlarge every rounding
+			// as during training: with the statistics of three images every rounding error is
+			// enlarged
 			buffers[k] = (buffers[k] + v) / 2
 		}
 		want[name] = predict(t, net, x, buffers, b)
@@ -84,7 +85,7 @@ func TestONNXRuntime(t *testing.T) {
 	}
 }
 
-// channelsFirst turns images from N×H×W×C to N×C×H×W. Without an image there is nothing to turn.
+// channelsFirst converts images from N×H×W×C to N×C×H×W. Without image dimensions it does nothing.
 func channelsFirst(x []float32, image []int) []float32 {
 	if image == nil {
 		return x

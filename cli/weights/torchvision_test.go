@@ -14,8 +14,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// ResNet-50 goes to torchvision and comes from there, strictly, and predicts the same logits.
-// FSPDA_PEERS names a Python that has torchvision and safetensors; make peers makes one.
+// torchvision loads our ResNet-50 strictly and we load its weights, and both predict the same
+// logits. FSPDA_PEERS names a Python that has torchvision and safetensors; make peers makes one.
 func TestTorchvision(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -72,7 +72,7 @@ func TestTorchvision(t *testing.T) {
 	}
 }
 
-// observed is the statistics of a batch, as running ones.
+// observed returns the batch norm statistics of a batch, as running statistics.
 func observed(t *testing.T, net *model.Network, x []float32, b device.Batch) []float32 {
 	t.Helper()
 	dev := cpu.New()

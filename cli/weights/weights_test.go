@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// A residual network goes to a file and comes back to the bit; filters lie as PyTorch has them.
+// The weights of a residual network survive a file bit for bit; filters have PyTorch's layout.
 func TestWeightsOfResNet(t *testing.T) {
 	net := residual(t)
 	x, buffers := net.Init(3), net.InitBuffers()
@@ -55,7 +55,7 @@ func TestWeightsOfResNet(t *testing.T) {
 	}
 }
 
-// A file that does not fit is refused, and the tensor named.
+// A file that does not fit is refused, and the error names the tensor.
 func TestInitRefuses(t *testing.T) {
 	net := residual(t)
 	dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package schema holds the Kubernetes manifests to the types of the Kubernetes API: a field that it
-// does not know, or of another type, fails. It is a module of its own, for those types take long to
+// Package schema checks the Kubernetes manifests against the types of the Kubernetes API: unknown
+// fields and fields of another type fail. It is a module of its own, since these types take long to
 // compile. make test-long runs it.
 package schema
 
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// types are those of the API, by apiVersion and kind.
+// types holds the types of the API, by apiVersion and kind.
 var types = map[[2]string]func() any{
 	{"v1", "Service"}:   func() any { return new(core.Service) },
 	{"batch/v1", "Job"}: func() any { return new(batch.Job) },
@@ -40,7 +40,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// The check finds what is wrong.
+// The check finds errors.
 func TestRefuses(t *testing.T) {
 	for _, bad := range []string{"spec: {completion: 4}", "spec: {completions: four}",
 		"spec: {template: {spec: {containers: {name: agent}}}}"} {

@@ -21,8 +21,8 @@ import (
 	"fspda/cuda/kernels/hostrun"
 )
 
-// standinBench is a machine whose GPUs are stood in for, and programs that run on it.
-type standinBench struct {
+// fakeMachine is a machine with fake GPU libraries, and programs that run on it.
+type fakeMachine struct {
 	t       *testing.T
 	library string // folder
 	work    string // folder of everything that the programs write
@@ -30,7 +30,7 @@ type standinBench struct {
 	calls   map[string]int // of the last program, by function
 }
 
-func newStandin(t *testing.T, v fakecuda.Variant) *standinBench {
+func newFakeMachine(t *testing.T, v fakecuda.Variant) *fakeMachine {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -43,11 +43,11 @@ func newStandin(t *testing.T, v fakecuda.Variant) *standinBench {
 		t.Fatal(err)
 	}
 	work := t.TempDir()
-	return &standinBench{t: t, library: dir, work: work, report: filepath.Join(work, "report")}
+	return &fakeMachine{t: t, library: dir, work: work, report: filepath.Join(work, "report")}
 }
 
-// command is the program with arguments on a machine.
-func (b *standinBench) command(m fakecuda.Machine, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+// command returns the program with arguments on a machine.
+func (b *fakeMachine) command(m fakecuda.Machine, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	cmd, stdout, stderr = exec.Command(os.Args[0], args...), &bytes.Buffer{}, &bytes.Buffer{}
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1", "XDG_CACHE_HOME="+filepath.Join(b.work, "cache"))
 	cmd.Env = append(cmd.Env, m.Env(b.library, b.report)...)
@@ -55,15 +55,15 @@ func (b *standinBench) command(m fakecuda.Machine, args ...string) (cmd *exec.Cm
 	return cmd, stdout, stderr
 }
 
-// run runs the program, which must leave nothing and do nothing that it should not.
-func (b *standinBench) run(m fakecuda.Machine, args ...string) (status int, stdout, stderr string) {
+// run runs the program and reports leaks and misuse of the libraries as test errors.
+func (b *fakeMachine) run(m fakecuda.Machine, args ...string) (status int, stdout, stderr string) {
 	b.t.Helper()
 	cmd, out, errs := b.command(m, args...)
 	return b.end(cmd, cmd.Run(), out, errs)
 }
 
-// end is what run does once a program has ended.
-func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (status int, stdout, stderr string) {
+// end checks the report of a program that has ended.
+func (b *fakeMachine) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (status int, stdout, stderr string) {
 	b.t.Helper()
 	if err != nil && cmd.ProcessState == nil {
 		b.t.Fatal(err)
@@ -82,8 +82,8 @@ func (b *standinBench) end(cmd *exec.Cmd, err error, out, errs *bytes.Buffer) (s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// must is run for a program that must succeed.
-func (b *standinBench) must(m fakecuda.Machine, args ...string) (stdout string) {
+// must is run for a program that has to succeed.
+func (b *fakeMachine) must(m fakecuda.Machine, args ...string) (stdout string) {
 	b.t.Helper()
 	status, stdout, stderr := b.run(m, args...)
 	if status != 0 {
@@ -92,13 +92,13 @@ func (b *standinBench) must(m fakecuda.Machine, args ...string) (stdout string) 
 	return stdout
 }
 
-// little is a training that is soon done.
+// little returns the arguments of a short training.
 func little(more ...string) []string {
 	return append([]string{"train", "--agents", "4", "--data-train", "80", "--data-test", "20", "--hidden", "6",
 		"--batch", "8", "--iterations", "24", "--eval-points", "2", "--quiet"}, more...)
 }
 
-// measured is the numbers of a run but for times, and which columns they are in.
+// measured returns the numbers of a run except times, and their columns.
 func measured(t *testing.T, dir string) (rows [][]float64, columns []string) {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "metrics.csv"))
@@ -129,7 +129,7 @@ func measured(t *testing.T, dir string) (rows [][]float64, columns []string) {
 	return rows, columns
 }
 
-// sameNumbers fails unless two runs measured the same, or nearly: within so much of it.
+// sameNumbers fails unless the numbers of two runs agree within a relative tolerance.
 func sameNumbers(t *testing.T, a, b string, within float64) {
 	t.Helper()
 	x, columns := measured(t, a)
@@ -149,9 +149,9 @@ func sameNumbers(t *testing.T, a, b string, within float64) {
 	}
 }
 
-// The libraries are found and told of, with both GPUs.
-func TestStandinDevices(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// The libraries are found and listed, with both GPUs.
+func TestFakeCUDADevices(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	out := b.must(fakecuda.Machine{GPUs: 2, Memory: 3e9}, "devices")
 	for _, want := range []string{"cuda:1    Fake GPU, 3 GB, compute capability 9.0",
 		filepath.Join(b.library, "libcudnn.so.9"), "engine    cuda:0"} {
@@ -161,10 +161,10 @@ func TestStandinDevices(t *testing.T) {
 	}
 }
 
-// The self-test passes through the real interface of the libraries, however streams take turns.
-// FSPDA_LONG=1 makes all of it, in every precision.
-func TestStandinSelftest(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// The self-test passes on the libraries' real interface, in whatever order streams run.
+// FSPDA_LONG=1 runs all of it, in every precision.
+func TestFakeCUDASelftest(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	precisions, seeds, only := []string{"fp32",
 		"fp16"}, []int{2},
 		"contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
@@ -182,10 +182,10 @@ func TestStandinSelftest(t *testing.T) {
 	}
 }
 
-// A run on a GPU is that on the CPU, on two GPUs it has the same bits as on one, with a way between
-// them and without, in whatever order streams do their work.
-func TestStandinTrain(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// A run on a GPU equals that on the CPU up to rounding; on two GPUs it has the bits of one GPU,
+// with and without peer access, in whatever order streams run.
+func TestFakeCUDATrain(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
 	b.must(fakecuda.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
 	b.must(fakecuda.Machine{}, little("--device", "cuda", "--out", at("one"))...)
@@ -216,9 +216,9 @@ func TestStandinTrain(t *testing.T) {
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
-// Residual networks train in every precision, and repeat their bits when they are asked to.
-func TestStandinConvolutions(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// Residual networks train in every precision, and repeat their bits on request.
+func TestFakeCUDAConvolutions(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	args := []string{"train", "--agents", "2", "--data", "synthetic-images", "--crop", "8", "--model", "resnet20",
 		"--data-train", "20", "--data-test", "10", "--batch", "4",
 		"--iterations", "3", "--eval-points", "1", "--quiet", "--metrics", "test", "--bn", "local"}
@@ -235,9 +235,9 @@ func TestStandinConvolutions(t *testing.T) {
 	}
 }
 
-// What fails is told in words that help, and a run that loses its GPU goes on elsewhere.
-func TestStandinFaults(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// Failures are reported with advice, and a run that loses its GPU resumes elsewhere.
+func TestFakeCUDAFaults(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	for name, c := range map[string]struct {
 		m    fakecuda.Machine
 		args []string
@@ -253,7 +253,7 @@ func TestStandinFaults(t *testing.T) {
 		"bfloat16 on sm70": {fakecuda.Machine{Capability: 75}, []string{"--precision", "bf16"}, []string{"fp16"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &standinBench{t: t, library: b.library, work: t.TempDir()}
+			b := &fakeMachine{t: t, library: b.library, work: t.TempDir()}
 			b.report = filepath.Join(b.work, "report")
 			status, _, stderr := b.run(c.m,
 				little(append([]string{"--device", "cuda", "--out", filepath.Join(b.work, "run")}, c.args...)...)...)
@@ -269,19 +269,19 @@ func TestStandinFaults(t *testing.T) {
 	}
 }
 
-// Libraries that lack a function, or have no kernels for the GPU, are named with what to install.
-// It takes a set of libraries for each.
-func TestStandinVersions(t *testing.T) {
+// Errors about libraries that lack a function, or have no kernels for the GPU, name the library and
+// what to install. Each case builds its own libraries.
+func TestFakeCUDAVersions(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("builds libraries of two more kinds: set FSPDA_LONG=1")
 	}
-	lacking := newStandin(t, fakecuda.Variant{Without: []string{"cublasGemmEx"}})
+	lacking := newFakeMachine(t, fakecuda.Variant{Without: []string{"cublasGemmEx"}})
 	status, _, stderr := lacking.run(fakecuda.Machine{}, little("--device", "cuda", "--out",
 		filepath.Join(lacking.work, "run"))...)
 	if status == 0 || !strings.Contains(stderr, "cublasGemmEx") {
 		t.Errorf("exit status %d: %s", status, stderr)
 	}
-	old := newStandin(t, fakecuda.Variant{Major: 12})
+	old := newFakeMachine(t, fakecuda.Variant{Major: 12})
 	volta := fakecuda.Machine{Capability: 70, CUDNN: 91100, Driver: 13000}
 	if out := old.must(volta, "devices"); !strings.Contains(out, "nvidia-cudnn-cu12<9.11") ||
 		!strings.Contains(out, "libcublas.so.12") {
@@ -300,10 +300,10 @@ func TestStandinVersions(t *testing.T) {
 	old.must(volta, append(args, filepath.Join(old.work, "with"))...)
 }
 
-// A GPU that vanishes ends a run that says what to do, and from its checkpoint the CPU goes on to
-// the result of a run that was left alone.
-func TestStandinLoss(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// A run that loses its GPU ends with advice, and the CPU resumes it from its checkpoint with the
+// result of an uninterrupted run.
+func TestFakeCUDALoss(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	lost, whole, gone := filepath.Join(b.work, "lost"), filepath.Join(b.work, "whole"), filepath.Join(b.work, "gone")
 	long := func(more ...string) []string {
 		return little(append([]string{"--iterations", "500", "--checkpoint-every", "0.001"}, more...)...)
@@ -340,9 +340,9 @@ func checkpointsOf(t *testing.T, dir string) []string {
 	return all
 }
 
-// A signal ends a run in good order, with everything given back.
-func TestStandinSignal(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+// A signal ends a run in order, with all resources released.
+func TestFakeCUDASignal(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
 	dir := filepath.Join(b.work, "run")
 	cmd, out, errs := b.command(fakecuda.Machine{}, little("--iterations", "1000000", "--eval-points", "100000",
 		"--device", "cuda", "--out", dir)...)

@@ -14,7 +14,7 @@ import (
 	"fspda/cuda/fakecuda"
 )
 
-// cardResults are what a call of bench card left.
+// cardResults reads the results of bench card.
 func cardResults(t *testing.T, out string) (r acceptance.Results) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(out, "card.json"))
@@ -27,9 +27,9 @@ func cardResults(t *testing.T, out string) (r acceptance.Results) {
 	return r
 }
 
-// On a GPU that has no memory to give every part fails by itself, says why, and stops no other.
+// On a GPU without free memory every part fails on its own with a reason, and stops no other part.
 func TestBenchCardOnBrokenGPU(t *testing.T) {
-	b := newStandin(t, fakecuda.Variant{})
+	b := newFakeMachine(t, fakecuda.Variant{})
 	out := filepath.Join(b.work, "card")
 	status, stdout, stderr := b.run(fakecuda.Machine{Fail: []string{"cuMemAlloc_v2:1:2+"}}, "bench", "card", "--tiny",
 		"--python", "", "--only", "memory,resnet18/bf16", "--out", out)
@@ -51,13 +51,13 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 	}
 }
 
-// The parts of a GPU run where its libraries are stood in for, down to the share of the roofline
-// and to the memory that the driver counts.
+// All parts for a GPU run on fake libraries, including the share of the roofline and the memory
+// that the driver counts.
 func TestBenchCardOnStandin(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute: set FSPDA_LONG=1")
 	}
-	b := newStandin(t, fakecuda.Variant{})
+	b := newFakeMachine(t, fakecuda.Variant{})
 	out := filepath.Join(b.work, "card")
 	b.must(fakecuda.Machine{Memory: 4 << 30}, "bench", "card", "--tiny", "--python", os.Getenv("FSPDA_PEERS"), "--only",
 		"memory,resnet18/bf16", "--out", out, "--budget", "5m")

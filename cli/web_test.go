@@ -21,7 +21,7 @@ import (
 	"fspda/web"
 )
 
-// output is what a program writes while others read it.
+// output collects the output of a program while others read it.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -39,7 +39,7 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// find waits until a pattern stands in the output and returns its first group.
+// find waits until a pattern appears in the output and returns its first group.
 func (o *output) find(t *testing.T, pattern string) string {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
@@ -52,7 +52,7 @@ func (o *output) find(t *testing.T, pattern string) string {
 	return ""
 }
 
-// follow reads events of a run to their end and counts those of each name.
+// follow reads the events of a run to their end and counts them by name.
 func follow(url string) map[string]int {
 	count := map[string]int{}
 	r, err := http.Get(url)
@@ -70,8 +70,8 @@ func follow(url string) map[string]int {
 	return count
 }
 
-// A run that is looked at by several readers, one of whom reads nothing, paused and sent on, has
-// the same metrics, bit for bit.
+// A run with several readers, one of which reads nothing, that is paused and resumed has the same
+// metrics, bit for bit.
 func TestWebChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	args := quick("--iterations", "3000", "--eval-points", "10")
@@ -135,8 +135,8 @@ func steerAt(t *testing.T, url, token, action string) int {
 	return a.StatusCode
 }
 
-// The stop button ends a run as Ctrl-C does: with a checkpoint, to be gone on with. Without the
-// token it does nothing.
+// The stop button ends a run as Ctrl-C does, with a checkpoint to resume from. Without the token it
+// does nothing.
 func TestWebStops(t *testing.T) {
 	var out output
 	dir := filepath.Join(t.TempDir(), "seen")
@@ -160,7 +160,7 @@ func TestWebStops(t *testing.T) {
 	}
 }
 
-// fspda web serves a folder until it is told to end, and says where it is.
+// fspda web prints its address and serves a folder until it is stopped.
 func TestWebCommand(t *testing.T) {
 	dir := t.TempDir()
 	if status, _, stderr := call(t, quick("--quiet", "--out", filepath.Join(dir, "one"))...); status != 0 {

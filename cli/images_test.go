@@ -12,8 +12,8 @@ import (
 	"fspda/cli/command"
 )
 
-// pictureTree is class folders of the given files, one for each class.
-func pictureTree(t *testing.T, files map[string][]byte) string {
+// imageTree makes class folders with the given files, one for each class.
+func imageTree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
@@ -28,7 +28,7 @@ func pictureTree(t *testing.T, files map[string][]byte) string {
 	return dir
 }
 
-// bomb is the begin of a PNG file whose header claims 60,000×60,000 pixels.
+// bomb returns the beginning of a PNG file whose header claims 60,000×60,000 pixels.
 func bomb() []byte {
 	head := append([]byte("IHDR"), binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, 60000), 60000)...)
 	head = append(head, 8, 2, 0, 0, 0)
@@ -36,11 +36,11 @@ func bomb() []byte {
 	return binary.BigEndian.AppendUint32(file, crc32.ChecksumIEEE(head))
 }
 
-// A header that claims what no memory holds is a bad picture: named before anything is decoded, or
-// skipped.
+// An image whose header claims more pixels than memory holds is a bad image: it is named before it
+// is decoded, or skipped.
 func TestPictureBomb(t *testing.T) {
 	good := golden(t)
-	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good,
+	dir := imageTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good,
 		"val/a/4.png": good, "val/b/5.png": good})
 	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1",
 		"--graph", "complete", "--partition", "shuffled",
@@ -60,11 +60,10 @@ func TestPictureBomb(t *testing.T) {
 	}
 }
 
-// A bad picture ends a run with an error that names it, or is skipped and told of where that is
-// asked for.
+// A bad image ends a run with an error that names it, or on request is skipped with a warning.
 func TestBadPictures(t *testing.T) {
 	good := golden(t)
-	dir := pictureTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": good,
+	dir := imageTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": good,
 		"train/b/3.png": good[:len(good)/2], "train/b/4.png": good,
 		"val/a/5.png": good, "val/b/6.png": good})
 	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "2",
@@ -81,7 +80,7 @@ func TestBadPictures(t *testing.T) {
 	}
 }
 
-// golden is a real PNG file.
+// golden returns a real PNG file.
 func golden(t *testing.T) []byte {
 	t.Helper()
 	file, err := os.ReadFile("../data/testdata/resample/6.png")
@@ -134,7 +133,7 @@ func TestBenchLoad(t *testing.T) {
 	}
 }
 
-// A small residual network learns the drawn pictures, through files, crops and all.
+// A small residual network learns the drawn images, read from files, with crops.
 func TestLearnSyntheticImages(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute or two; FSPDA_LONG=1 runs it")
