@@ -107,7 +107,8 @@ func (s *authenticator) deriveKeys(secret []byte, rank int, incarnation uint64) 
 
 // deriveKey derives the key of one direction. The text of info is part of the protocol.
 func (s *authenticator) deriveKey(secret []byte, from, to int, fromIncarnation, toIncarnation uint64) cipher.AEAD {
-	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to, fromIncarnation,
+	info := fmt.Sprintf("fspda frames %d: run %s, agent %d to %d, life %x to %x", Version, s.run, from, to,
+		fromIncarnation,
 		toIncarnation)
 	key, err := hkdf.Key(sha256.New, secret, nil, info, 16)
 	if err != nil {

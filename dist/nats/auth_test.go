@@ -36,49 +36,14 @@ func TestImpersonation(t *testing.T) {
 	if n := lines.Len(); n != 0 {
 		t.Fatalf("%d warnings before any forgery: %v", n, lines.All()[0])
 	}
-	impostor := m[2].auth
-	own := m[2].peers[1].currentKeys() // its keys for the agent that it deceives
-	forge := func(f frame, keys *pairKeys) []byte {
-		f.from, f.to, f.run, f.incarnation = 0, 1, m[0].runHash, m[0].incarnation
-		if f.kind != kindData {
-			f.total, f.raw = uint32(len(f.payload)), uint32(len(f.payload))
-		}
-		if keys == nil {
-			return appendFrame(nil, &f)
-		}
-		f.flags |= flagAuthenticated
-		return impostor.appendTag(appendFrame(nil, &f), keys)
-	}
-	handshake := func(incarnation uint64, cert []byte) frame {
-		text, err := json.Marshal(hello{Incarnation: incarnation, Echo: m[1].incarnation, Connected: true,
-			Identity: m[0].opt.Identity,
-			Next:     [numStreams]uint64{1000, 1000, 1000}, Cert: cert})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return frame{kind: kindHello, payload: text}
-	}
-	no, err := json.Marshal(refusal{Field: "seed", Connected: 2, Incarnation: m[1].incarnation, Cert: m[0].auth.cert()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := m[1].peers[0].in[exchanges].next
-	body := make([]byte, 36)
-	for name, f := range map[string]frame{
-		"a message": {kind: kindData, seq: next, t: 3, total: 36, raw: 36, payload: body},
-		"an acknowledgement": {kind: kindAck,
-			payload: (&ack{next: [numStreams]uint64{99, 99, 99}, stable: [numStreams]uint64{99, 99, 99}}).append(nil)},
-		"a request":                            {kind: kindRequest, seq: 0},
-		"a refusal":                            {kind: kindRefuse, payload: no},
-		"a handshake":                          handshake(m[0].incarnation, m[0].auth.cert()),
-		"a handshake with its own certificate": handshake(m[0].incarnation, impostor.cert()),
-	} {
+	own := m[2].peers[1].currentKeys() // the impostor's keys for the agent that it deceives
+	for name, f := range m.forgeries(t) {
 		before := m[1].Stats().Dropped
 		for _, keys := range []*pairKeys{nil, own} {
 			if f.kind == kindHello && keys == nil {
 				continue // it is not authentic, and is answered: see below
 			}
-			if err := m[2].conn.Publish(m[2].subject(1, "0"), forge(f, keys)); err != nil {
+			if err := m[2].conn.Publish(m[2].subject(1, "0"), m.forge(f, keys)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -93,11 +58,9 @@ func TestImpersonation(t *testing.T) {
 	}
 	// A handshake of an invented incarnation, without a tag, is answered with a hello and has no
 	// other effect.
-	f := handshake(12345, m[0].auth.cert())
-	f.incarnation = 12345
+	f := m.forgedHello(t, 12345, m[0].auth.cert())
 	text := appendFrame(nil, &frame{kind: kindHello, to: 1, run: m[0].runHash, incarnation: 12345,
-		total: uint32(len(f.payload)),
-		raw:   uint32(len(f.payload)), payload: f.payload})
+		total: uint32(len(f.payload)), raw: uint32(len(f.payload)), payload: f.payload})
 	if err := m[2].conn.Publish(m[2].subject(1, "0"), text); err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +74,46 @@ func TestImpersonation(t *testing.T) {
 	if err := m[1].Failure(); err != nil {
 		t.Error(err)
 	}
+}
+
+// forgeries are frames that agent 2 sends to agent 1 in the name of agent 0.
+func (m mesh) forgeries(t *testing.T) map[string]frame {
+	no, err := json.Marshal(refusal{Field: "seed", Connected: 2, Incarnation: m[1].incarnation, Cert: m[0].auth.cert()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := [numStreams]uint64{99, 99, 99}
+	return map[string]frame{
+		"a message": {kind: kindData, seq: m[1].peers[0].in[exchanges].next, t: 3, total: 36, raw: 36,
+			payload: make([]byte, 36)},
+		"an acknowledgement":                   {kind: kindAck, payload: (&ack{next: late, stable: late}).append(nil)},
+		"a request":                            {kind: kindRequest, seq: 0},
+		"a refusal":                            {kind: kindRefuse, payload: no},
+		"a handshake":                          m.forgedHello(t, m[0].incarnation, m[0].auth.cert()),
+		"a handshake with its own certificate": m.forgedHello(t, m[0].incarnation, m[2].auth.cert()),
+	}
+}
+
+func (m mesh) forgedHello(t *testing.T, incarnation uint64, cert []byte) frame {
+	text, err := json.Marshal(hello{Incarnation: incarnation, Echo: m[1].incarnation, Connected: true,
+		Identity: m[0].opt.Identity, Next: [numStreams]uint64{1000, 1000, 1000}, Cert: cert})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return frame{kind: kindHello, payload: text}
+}
+
+// forge encodes a frame from agent 0 to agent 1, with a tag of agent 2 if keys are given.
+func (m mesh) forge(f frame, keys *pairKeys) []byte {
+	f.from, f.to, f.run, f.incarnation = 0, 1, m[0].runHash, m[0].incarnation
+	if f.kind != kindData {
+		f.total, f.raw = uint32(len(f.payload)), uint32(len(f.payload))
+	}
+	if keys == nil {
+		return appendFrame(nil, &f)
+	}
+	f.flags |= flagAuthenticated
+	return m[2].auth.appendTag(appendFrame(nil, &f), keys)
 }
 
 // A replayed handshake of an earlier incarnation does not bring that incarnation back, with or

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	credential "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -96,19 +97,8 @@ func TestDirectWithCertificates(t *testing.T) {
 		if c.as == -2 {
 			creds = (&Node{opt: Options{TLS: abroad}}).dialCredentials(0)
 		}
-		conn, err := grpc.NewClient("passthrough:///"+offer.Addresses[0], grpc.WithTransportCredentials(creds))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
 		ctx := metadata.AppendToOutgoingContext(testContext(t), tokenKey, c.token, fromKey, c.from)
-		s, err := conn.NewStream(ctx, &frameStream, framePath, grpc.ForceCodecV2(frameCodec{}))
-		if err == nil {
-			if _, err = s.Header(); err == nil && c.reason != codes.OK {
-				err = s.RecvMsg(&inFrame{}) // only the end of the stream can arrive
-			}
-		}
-		if got := status.Code(err); got != c.reason {
+		if err := openStream(ctx, t, offer.Addresses[0], creds, c.reason == codes.OK); status.Code(err) != c.reason {
 			t.Errorf("%s: %v, want %v", name, err, c.reason)
 		}
 	}
@@ -118,6 +108,25 @@ func TestDirectWithCertificates(t *testing.T) {
 		t.Error("agent 0's server was accepted as that of agent 2")
 	}
 	swap(t, m, largeDim, k, k+2)
+}
+
+// openStream opens a stream to a direct server and returns the error with which the server ends it,
+// if it is not accepted.
+func openStream(ctx context.Context, t *testing.T, address string, creds credential.TransportCredentials,
+	accepted bool) error {
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s, err := conn.NewStream(ctx, &frameStream, framePath, grpc.ForceCodecV2(frameCodec{}))
+	if err != nil {
+		return err
+	}
+	if _, err = s.Header(); err == nil && !accepted {
+		err = s.RecvMsg(&inFrame{}) // only the end of the stream can arrive
+	}
+	return err
 }
 
 // If the direct server cannot be reached, or closes, large messages go over NATS and nothing is

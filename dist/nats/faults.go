@@ -14,16 +14,16 @@ type FaultInjector func(to int) FaultAction
 
 // publishWithFaults publishes a frame as the fault injector decides.
 func (n *Node) publishWithFaults(to int, subject string, b []byte) {
-	fate := FaultAction{Copies: 1}
+	action := FaultAction{Copies: 1}
 	if n.opt.Faults != nil {
-		fate = n.opt.Faults(to)
+		action = n.opt.Faults(to)
 	}
-	if fate.Copies > 0 && fate.Delay > 0 {
+	if action.Copies > 0 && action.Delay > 0 {
 		b = append([]byte(nil), b...)
-		time.AfterFunc(fate.Delay, func() { n.publishCopies(fate.Copies, subject, b) })
+		time.AfterFunc(action.Delay, func() { n.publishCopies(action.Copies, subject, b) })
 		return
 	}
-	n.publishCopies(fate.Copies, subject, b)
+	n.publishCopies(action.Copies, subject, b)
 }
 
 func (n *Node) publishCopies(copies int, subject string, b []byte) {

@@ -93,7 +93,8 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{opt: o, runHash: hashRun(o.Run), incarnation: newIncarnation(), log: o.Log,
-		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
+		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire,
+			dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
 		failed: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
 	n.bodyCodec.alloc, n.bodyCodec.contiguous = n.bodies.get, o.Compression.enabled()
 	for i := range n.peers {

@@ -348,7 +348,8 @@ func (p *peer) handleHello(h hello, authentic bool) {
 	}
 	p.mu.Unlock()
 	if lacks {
-		p.sendRefusal(h.Incarnation, "stream position", fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]),
+		p.sendRefusal(h.Incarnation, "stream position",
+			fmt.Sprintf("not before message %d, as its checkpoint was", lost[0]),
 			fmt.Sprintf("before message %d: it must continue from its newest checkpoint", lost[1]))
 		return
 	}

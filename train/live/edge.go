@@ -21,19 +21,28 @@ type edge struct {
 	clock rng.Stream
 
 	// Guarded by the agent's lock.
-	dual             algo.EdgeDual
-	fresh            bool // nothing is known of the edge
-	inSync           bool // the other end has the same epoch and count
-	dropped          bool // the edge was dropped, and the other end has not been heard since
-	peerAtEnd        bool // the other end has reached the end of the run
-	peerN            int  // count of the other end in its last hello
-	peerEpoch        int  // epoch of the other end in its last hello
-	answered         bool // the other end has sent its model, or said that it has none
-	model            *message
-	peerGradientTime time.Duration // of the other end
-	phase            phase
+	dual    algo.EdgeDual
+	fresh   bool // nothing is known of the edge
+	inSync  bool // the other end has the same epoch and count
+	dropped bool // the edge was dropped, and the other end has not been heard since
+	otherEnd
+	phase phase
 
-	// Used by the session's goroutine only.
+	sessionState
+}
+
+// otherEnd is what an edge knows about its other end. The agent's lock guards it.
+type otherEnd struct {
+	peerAtEnd        bool     // it has reached the end of the run
+	peerN            int      // count in its last hello
+	peerEpoch        int      // epoch in its last hello
+	answered         bool     // it has sent its model, or said that it has none
+	model            *message // for an agent that joins
+	peerGradientTime time.Duration
+}
+
+// sessionState is the state of a session. Only the session's goroutine uses it.
+type sessionState struct {
 	session   dist.Session
 	callID    uint32 // number of the latest call in this session
 	deadline  time.Time
