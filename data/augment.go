@@ -8,24 +8,24 @@ import (
 	"fspda/internal/rng"
 )
 
-// Augment says how training varies its examples. Evaluation never does.
+// Augment selects the data augmentation of training. Evaluation uses none.
 type Augment string
 
 const (
 	None Augment = "none"
-	// CIFAR moves a picture by up to 4 pixels each way, with black where nothing is left, and
-	// mirrors every other one.
+	// CIFAR shifts an image by up to 4 pixels in each direction, with zero padding, and mirrors
+	// every second image.
 	CIFAR Augment = "cifar"
-	// ImageNet looks at a random box of a picture, of 8 % to 100 % of its area and 3:4 to 4:3,
-	// scaled to the size of the crop, and mirrors every other one.
+	// ImageNet crops a random box with 8 % to 100 % of the image's area and an aspect ratio from
+	// 3:4 to 4:3, scales it to the crop size, and mirrors every second image.
 	ImageNet Augment = "imagenet"
 )
 
-// Augments lists the names that Open knows; auto leaves the choice to the set.
+// Augments lists the names accepted by Open; auto selects the default of the set.
 func Augments() []string { return []string{"auto", string(None), string(CIFAR), string(ImageNet)} }
 
-// settle is the augmentation meant: that of the set where it is auto or empty.
-func (a Augment) settle(usual Augment) (Augment, error) {
+// resolve replaces auto and the empty name by the default of the set.
+func (a Augment) resolve(usual Augment) (Augment, error) {
 	switch {
 	case a == "" || a == "auto":
 		return usual, nil
@@ -35,37 +35,36 @@ func (a Augment) settle(usual Augment) (Augment, error) {
 	return "", fmt.Errorf("augmentation %q is not known, want %s", a, strings.Join(Augments(), ", "))
 }
 
-// augment says how training varies the examples of a set in memory: usually so, unless another way
-// is asked for.
+// augment sets the augmentation of a set in memory: asked, or usual by default.
 func (s *Set) augment(asked, usual Augment) error {
-	how, err := asked.settle(usual)
+	how, err := asked.resolve(usual)
 	if err == nil && how == ImageNet && (s.Train.shape[2] != 3 || s.Train.shape[0] != s.Train.shape[1]) {
-		err = fmt.Errorf("augmentation %s of examples of shape %v, want squares of red, green and blue", how, s.Shape)
+		err = fmt.Errorf("augmentation %s of examples of shape %v, want square RGB images", how, s.Shape)
 	}
 	if err != nil {
 		return fmt.Errorf("data: set %s: %w", s.Name, err)
 	}
-	s.Train.varied = how
+	s.Train.augment = how
 	return nil
 }
 
-// augmentKey is what the random choices of a batch are keyed by, beside the position in it.
+// augmentKey keys the random choices of a batch, together with the position in it.
 type augmentKey struct {
 	seed        uint64
 	agent, step int
 }
 
-// stream is that of one position.
+// stream returns the random stream of one position.
 func (k augmentKey) stream(position int) rng.Stream {
 	return rng.New(k.seed, "augment", uint64(k.agent), uint64(k.step), uint64(position))
 }
 
-// shiftReach is how far CIFAR moves a picture, in pixels: He et al., Deep Residual Learning for
-// Image Recognition (2016), 4.2.
+// shiftReach is the largest shift in pixels: He et al., Deep Residual Learning for Image
+// Recognition (2016), 4.2.
 const shiftReach = 4
 
-// shifted writes src, moved and mirrored at random, to dst. Both are pictures of the given rows,
-// columns and channels.
+// shifted writes src, randomly shifted and mirrored, to dst. Both have the given rows, columns and
+// channels.
 func shifted(dst, src []uint8, shape [3]int, s *rng.Stream) {
 	down, right := s.IntN(2*shiftReach+1)-shiftReach, s.IntN(2*shiftReach+1)-shiftReach
 	mirror := s.IntN(2) == 1
@@ -75,7 +74,7 @@ func shifted(dst, src []uint8, shape [3]int, s *rng.Stream) {
 	}
 }
 
-// shift writes src, moved down and right, to dst. What comes in from outside is black.
+// shift writes src, shifted down and right, to dst, with zero padding.
 func shift(dst, src []uint8, shape [3]int, down, right int) {
 	rows, row := shape[0], shape[1]*shape[2]
 	from := max(-row, min(row, right*shape[2]))
@@ -96,7 +95,7 @@ func shift(dst, src []uint8, shape [3]int, down, right int) {
 	}
 }
 
-// flip mirrors a picture left to right, in place.
+// flip mirrors an image left to right, in place.
 func flip(picture []uint8, shape [3]int) {
 	columns, deep := shape[1], shape[2]
 	for row := range slices.Chunk(picture, columns*deep) {

@@ -19,7 +19,7 @@ func coloured(t testing.TB, n int, augment Augment) *Set {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Train.varied = augment
+	s.Train.augment = augment
 	return s
 }
 
@@ -71,17 +71,17 @@ func TestVariationIsKeyed(t *testing.T) {
 		}
 	}
 	var two, eval device.Batch
-	if err := split.gatherVaried(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(worker), nil); err != nil {
+	if err := split.gatherAugmented(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(worker), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.X[:90], base) || slices.Equal(two.X[90:], base) {
 		t.Error("the position does not count")
 	}
 	var outside device.Batch
-	if err := split.GatherVaried(&outside, shard, 1, 2, 3); err != nil || !slices.Equal(outside.X, base) {
+	if err := split.GatherAugmented(&outside, shard, 1, 2, 3); err != nil || !slices.Equal(outside.X, base) {
 		t.Errorf("outside of a loader the same key gives another picture, %v", err)
 	}
-	if err := split.GatherVaried(&outside, shard, 1, -1, 3); err != nil || slices.Equal(outside.X, base) {
+	if err := split.GatherAugmented(&outside, shard, 1, -1, 3); err != nil || slices.Equal(outside.X, base) {
 		t.Errorf("no agent sees the same picture, %v", err)
 	}
 	if err := split.Gather(&eval, shard); err != nil {
@@ -141,12 +141,12 @@ func BenchmarkVaried(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, s.Train.varied = range []Augment{None, CIFAR} {
-		b.Run(string(s.Train.varied), func(b *testing.B) {
+	for _, s.Train.augment = range []Augment{None, CIFAR} {
+		b.Run(string(s.Train.augment), func(b *testing.B) {
 			var dst device.Batch
 			w := new(worker)
 			for i := 0; b.Loop(); i++ {
-				_ = s.Train.gatherVaried(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, w, nil)
+				_ = s.Train.gatherAugmented(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, w, nil)
 			}
 		})
 	}

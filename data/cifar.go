@@ -14,14 +14,14 @@ import (
 	"fspda/data/images"
 )
 
-// The means and standard deviations of pixel/255 over the training images of CIFAR-10, red, green,
+// The means and standard deviations of pixel/255 over the training images of CIFAR-10: red, green,
 // blue.
 var (
 	cifarMean = []float32{0.4914, 0.4822, 0.4465}
 	cifarStd  = []float32{0.2470, 0.2435, 0.2616}
 )
 
-// cifarClasses are the class names in the order of the labels, which is that of the alphabet.
+// cifarClasses are the class names in label order, which is alphabetical.
 var cifarClasses = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
 
 const (
@@ -30,19 +30,18 @@ const (
 	// of the binary version: the label, then red, green and blue, each row-major
 	cifarRecord = 1 + cifarPixels
 
-	cifarHint = "CIFAR-10 is read in its binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) or as pictures " +
+	cifarHint = "CIFAR-10 is read in its binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) or as image files " +
 		"(train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
 )
 
 // LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
-// binary version or of pictures named train/CLASS/NAME and test/CLASS/NAME. Examples are in the
-// order of the names of their files. The mean is (0.4914, 0.4822, 0.4465) and the std (0.2470,
-// 0.2435, 0.2616); training moves and mirrors them unless told otherwise.
+// binary version or of images named train/CLASS/NAME and test/CLASS/NAME. Examples are in the order
+// of their file names. The mean is (0.4914, 0.4822, 0.4465) and the std (0.2470, 0.2435, 0.2616);
+// by default training shifts and mirrors them.
 //
-// Files that are missing are an error that wraps [os.ErrNotExist]; one that is not what it should
-// be is a [FormatError].
+// A missing file is an error that wraps [os.ErrNotExist]; a malformed one is a [FormatError].
 func LoadCIFAR10(from string, augment Augment) (*Set, error) {
-	if _, err := augment.settle(CIFAR); err != nil { // said before the files are read
+	if _, err := augment.resolve(CIFAR); err != nil { // checked before the files are read
 		return nil, fmt.Errorf("data: set cifar10: %w", err)
 	}
 	files, err := readTree(from)
@@ -64,8 +63,8 @@ func LoadCIFAR10(from string, augment Augment) (*Set, error) {
 	return s, s.augment(augment, CIFAR)
 }
 
-// cifarHalf reads the training or the test images, from records if there are any, else from
-// pictures.
+// cifarHalf reads the training or the test images, from binary records if there are any, else from
+// image files.
 func cifarHalf(from, half string, files []treeFile) (Examples, error) {
 	var records, pictures []treeFile
 	for _, f := range files {
@@ -104,7 +103,7 @@ func cifarRecords(files []treeFile) (Examples, error) {
 			if record[0] >= 10 {
 				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[0],
 					len(e.Labels)), Want: "0 to 9",
-					Hint: "the file is damaged or no part of CIFAR-10"}
+					Hint: "the file is damaged or not a part of CIFAR-10"}
 			}
 			e.Labels = append(e.Labels, int32(record[0]))
 			plane := record[1:]
@@ -113,11 +112,11 @@ func cifarRecords(files []treeFile) (Examples, error) {
 			}
 		}
 	}
-	e.Pixels = settled(e.Pixels)
+	e.Pixels = compact(e.Pixels)
 	return e, nil
 }
 
-// cifarPictures decodes pictures, on all cores.
+// cifarPictures decodes image files on all cores.
 func cifarPictures(from, half string, files []treeFile) (Examples, error) {
 	e := Examples{Pixels: newPixels(len(files) * cifarPixels), Labels: make([]int32, len(files))}
 	count := make([]int, len(cifarClasses))
@@ -135,7 +134,7 @@ func cifarPictures(from, half string, files []treeFile) (Examples, error) {
 		errs[i] = decodeCIFAR(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])
 		return errs[i] == nil
 	})
-	for _, err := range errs { // the first in order, whichever was met first
+	for _, err := range errs { // the first in file order, independent of scheduling
 		if err != nil {
 			return e, err
 		}
@@ -143,7 +142,7 @@ func cifarPictures(from, half string, files []treeFile) (Examples, error) {
 	return e, nil
 }
 
-// parallel calls do for 0 to n-1, on all cores, and begins no more calls once one returned false.
+// parallel calls do for 0 to n-1 on all cores, and starts no more calls after one returned false.
 func parallel(n int, do func(i int) bool) {
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -176,11 +175,11 @@ func decodeCIFAR(dst []uint8, f treeFile) error {
 	}
 	switch {
 	case err != nil:
-		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG picture",
+		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG image",
 			Hint: "the file is damaged; fetch it again", Err: err}
 	case picture.W != cifarSide || picture.H != cifarSide:
 		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", picture.W, picture.H), Want: "32×32",
-			Hint: "this is no picture of CIFAR-10"}
+			Hint: "this is not a CIFAR-10 image"}
 	}
 	return nil
 }

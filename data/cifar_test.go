@@ -119,9 +119,9 @@ func TestLoadCIFAR10(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s.Train.Len() != 20 || s.Test.Len() != 10 || !slices.Equal(s.Shape, []int{32, 32, 3}) ||
-			s.Train.varied != CIFAR || s.Test.varied != None {
+			s.Train.augment != CIFAR || s.Test.augment != None {
 			t.Fatalf("%s: %d and %d examples of shape %v, varied %q and %q", from, s.Train.Len(), s.Test.Len(), s.Shape,
-				s.Train.varied, s.Test.varied)
+				s.Train.augment, s.Test.augment)
 		}
 		for e, y := range s.Train.Labels {
 			p := s.Train.pixels(int32(e))
@@ -156,8 +156,8 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "text.tar"), bytes.Repeat([]byte("text"), 1000))
 	for _, c := range []struct{ from, want string }{
 		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")),
-			"0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG picture"},
-		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG picture"},
+			"0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG image"},
+		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG image"},
 		{swap(cifarTree(t), "test/cat/0000.png", pictureOf(t, 32, 31, color.NRGBA{})),
 			"a picture of 32×31, want 32×32"},
 		{swap(cifarTree(t), "test/cat/0000.png", nil), "no test image of class cat"},

@@ -10,12 +10,12 @@ import (
 	"fspda/data/turbojpeg"
 )
 
-// Decoder names what decodes JPEG files. Two decoders differ in the last bits of a pixel, so which
-// one is used is part of the [Set.Fingerprint].
+// Decoder names a JPEG decoder. Decoders differ in the last bits of a pixel, so the decoder is part
+// of the [Set.Fingerprint].
 type Decoder string
 
 const (
-	AutoDecoder Decoder = "auto"  // Turbo where the machine has it, else GoJPEG
+	AutoDecoder Decoder = "auto"  // Turbo if installed, else GoJPEG
 	GoJPEG      Decoder = "go"    // image/jpeg
 	Turbo       Decoder = "turbo" // libjpeg-turbo, twice as fast
 )
@@ -23,8 +23,8 @@ const (
 // Decoders lists the names.
 func Decoders() []string { return []string{string(AutoDecoder), string(GoJPEG), string(Turbo)} }
 
-// settle is the decoder meant, where library says whether libjpeg-turbo is there.
-func (d Decoder) settle(library error) (Decoder, error) {
+// resolve returns the decoder to use; library is nil if libjpeg-turbo is installed.
+func (d Decoder) resolve(library error) (Decoder, error) {
 	switch {
 	case d == GoJPEG || (d == "" || d == AutoDecoder) && library != nil:
 		return GoJPEG, nil
@@ -36,7 +36,7 @@ func (d Decoder) settle(library error) (Decoder, error) {
 	return "", fmt.Errorf("JPEG decoder %q is not known, want %s", d, strings.Join(Decoders(), ", "))
 }
 
-// turboHandle is a worker's decoder, made when it is first needed.
+// turboHandle is a worker's decoder, created on first use.
 type turboHandle struct{ *turbojpeg.Decoder }
 
 func (h *turboHandle) get() (*turbojpeg.Decoder, error) {
@@ -52,13 +52,12 @@ func (h *turboHandle) get() (*turbojpeg.Decoder, error) {
 	return h.Decoder, nil
 }
 
-// turboPixels is the size of a picture, in pixels, that libjpeg-turbo is asked for at most. The
-// source judges larger ones.
+// turboPixels is the largest image, in pixels, decoded by libjpeg-turbo. The source handles larger
+// ones.
 const turboPixels = 100e6
 
-// turbo brings picture e into w.picture by libjpeg-turbo. It is not done where the file is no JPEG,
-// or one that the library would rather not decode: that is for the source, which then gives a
-// picture or the error.
+// turbo decodes image e to w.picture by libjpeg-turbo. done is false if the file is not a JPEG, or
+// the library fails to decode it; then the source decodes it or returns the error.
 func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	source, ok := p.source.(images.Encoded)
 	if !ok {
@@ -75,7 +74,7 @@ func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	if err != nil || !head.Supported() || head.W <= 0 || head.H <= 0 || head.W > turboPixels/head.H {
 		return false, nil
 	}
-	begin := *v.s // drawn from again by the source's way, if this one fails
+	begin := *v.s // the source draws the same random numbers again if this fails
 	across, down := v.windows(head.W, head.H)
 	f := reduction(across, down)
 	w.whole.Resize(head.Reduced(f))
@@ -90,8 +89,8 @@ func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	return true, nil
 }
 
-// reduction is the largest fraction 1/f at which a picture still has a pixel for each that is
-// wanted of it.
+// reduction returns the largest factor f such that an image reduced by 1/f still has a pixel for
+// each output pixel.
 func reduction(across, down window) int {
 	for _, f := range turbojpeg.Reductions {
 		if f*across.out <= across.size && f*down.out <= down.size {
@@ -101,7 +100,7 @@ func reduction(across, down window) int {
 	return 1
 }
 
-// libraryError says why libjpeg-turbo is not there, or nil.
+// libraryError returns the reason why libjpeg-turbo is not available, or nil.
 func libraryError() error {
 	_, err := turbojpeg.Open()
 	if errors.Is(err, turbojpeg.ErrNotFound) {

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	defaultMinSize = 10    // of a shard of Dirichlet
-	dirichletTries = 10000 // draws before Dirichlet gives up,
-	leastTries     = 100   // or fewer where classes and agents are many:
-	dirichletWork  = 1e7   // proportions drawn in all, about a second
+	defaultMinSize    = 10    // of a shard of Dirichlet
+	dirichletMaxTries = 10000 // samples before Dirichlet gives up,
+	dirichletMinTries = 100   // or fewer with many classes and agents:
+	dirichletWork     = 1e7   // proportions sampled in total, about a second
 
 	// Below minAlpha the components underflow; above maxAlpha all are equal to float precision.
 	minAlpha = 1e-4
 	maxAlpha = 1e9
 )
 
-// Dirichlet cuts every class by proportions p ~ Dir(Alpha·1) over the agents, at
-// floor(cumsum(p)·count) in a random order of the class. All proportions are drawn again until
-// every agent has at least MinSize examples (0 means 10). Every example is used once. Small Alpha
-// makes unlike shards, in mix and in size. This is the split of Hsu, Qi and Brown (2019) by
+// Dirichlet splits every class by proportions p ~ Dir(Alpha·1) over the agents, at
+// floor(cumsum(p)·count) in a random order of the class. All proportions are resampled until every
+// agent has at least MinSize examples (0 means 10). Every example is used once. A small Alpha makes
+// heterogeneous shards, in class mix and in size. This is the split of Hsu, Qi and Brown (2019) by
 // classes, as used by Li et al. (NIID-Bench, 2021).
 type Dirichlet struct {
 	Alpha   float64
@@ -29,9 +29,9 @@ type Dirichlet struct {
 }
 
 // DirichletEqual gives every agent a class mix q ~ Dir(Alpha·1) and floor(N/n) examples. The agents
-// take turns: each draws a class from its mix and takes an example of that class that nobody has. A
-// class that is exhausted leaves all mixes, which are renormalised; an agent whose mix has no class
-// left draws from all that remains. N mod n examples stay unused.
+// take turns: each samples a class from its mix and takes an unused example of that class. An
+// exhausted class leaves all mixes, which are renormalized; an agent whose mix becomes empty
+// samples from all remaining examples. N mod n examples stay unused.
 type DirichletEqual struct{ Alpha float64 }
 
 var (
@@ -61,7 +61,7 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 	if least == 0 {
 		least = defaultMinSize
 	}
-	err := checkDeal(labels, classes, agents)
+	err := checkSplit(labels, classes, agents)
 	if err == nil {
 		err = checkAlpha(p.Alpha)
 	}
@@ -78,7 +78,7 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		shuffle(&s, class)
 	}
 	cuts, best := make([][]int, classes), 0
-	tries := min(dirichletTries, max(leastTries, dirichletWork/(classes*agents)))
+	tries := min(dirichletMaxTries, max(dirichletMinTries, dirichletWork/(classes*agents)))
 	for try := range tries {
 		smallest := p.draw(s.Sub(uint64(try)), cuts, of, agents)
 		if smallest >= least {
@@ -87,11 +87,11 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		best = max(best, smallest)
 	}
 	return nil, fmt.Errorf("data: partition %s: in %d draws for %d agents the smallest shard never had more than %d examples, want "+
-		"%d: use a larger concentration, fewer agents or a smaller least shard", p, tries, agents, best, least)
+		"%d: use a larger concentration, fewer agents or a smaller minimum size", p, tries, agents, best, least)
 }
 
-// draw makes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is
-// where the part of agent i ends.
+// draw computes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is
+// the end of the part of agent i.
 func (p Dirichlet) draw(s rng.Stream, cuts [][]int, of [][]int32, agents int) int {
 	share, size := make([]float64, agents), make([]int, agents)
 	for c, class := range of {
@@ -104,7 +104,7 @@ func (p Dirichlet) draw(s rng.Stream, cuts [][]int, of [][]int32, agents int) in
 			sum += q
 			end := min(int(math.Floor(sum*float64(len(class)))), len(class))
 			if i == agents-1 {
-				end = len(class) // the rounded sum may miss 1
+				end = len(class) // the rounded sum may differ from 1
 			}
 			cuts[c][i] = end
 			size[i] += end - from
@@ -132,7 +132,7 @@ func assemble(cuts [][]int, of [][]int32, agents int) [][]int32 {
 
 // Split implements [Partition].
 func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
-	err := checkDeal(labels, classes, agents)
+	err := checkSplit(labels, classes, agents)
 	if err == nil {
 		err = checkAlpha(p.Alpha)
 	}
@@ -161,8 +161,8 @@ func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) 
 	return shards, nil
 }
 
-// drawClass draws a class that has examples left, by mix restricted to such classes, or by what is
-// left where that is empty.
+// drawClass samples a class that has examples left, by mix restricted to such classes, or by the
+// remaining counts if that is empty.
 func drawClass(s *rng.Stream, mix []float64, left [][]int32) int {
 	total := 0.0
 	for c, q := range mix {
@@ -187,5 +187,5 @@ func drawClass(s *rng.Stream, mix []float64, left [][]int32) int {
 			break
 		}
 	}
-	return last // the last candidate, where rounding left u at 0 or above
+	return last // the last candidate, if rounding left u at 0 or above
 }

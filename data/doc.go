@@ -1,40 +1,37 @@
-// Package data is where examples come in and batches go out.
+// Package data loads data sets, partitions them among agents, and produces batches.
 //
-// A [Set] is a labelled set of images. Small ones lie in memory as bytes: MNIST from its IDX files
-// ([LoadMNIST]), CIFAR-10 ([LoadCIFAR10]), or digits that the package draws itself ([Synthetic]).
-// Pictures of any number and size are decoded when they are wanted ([FromPictures]): from whatever
-// fspda/data/images opens, or drawn as JPEG files ([SyntheticImages]). [Open] chooses by name. A
-// [Partition] deals the training examples out to agents, alike or as unlike as wanted
-// ([ParsePartition]); [Histogram] and [Skew] say how unlike they came out. An [Order] says which
-// examples of its shard an agent sees at which step, and a [Loader] prepares these batches ahead of
-// time, varied by an [Augment].
+// A [Set] is a labelled set of images. Small sets are stored in memory as bytes: MNIST from its IDX
+// files ([LoadMNIST]), CIFAR-10 ([LoadCIFAR10]), or generated digits ([Synthetic]). Large sets are
+// decoded on demand ([FromPictures]): from any format that fspda/data/images opens, or generated as
+// JPEG files ([SyntheticImages]). [Open] selects a set by name. A [Partition] distributes the
+// training examples among agents, homogeneously or heterogeneously ([ParsePartition]); [Histogram]
+// and [Skew] measure the result. An [Order] determines the examples of an agent at each step, and a
+// [Loader] prepares these batches in the background, with the augmentation [Augment].
 //
-// What becomes of a picture: its source hands out the file; libjpeg-turbo, where the machine has
-// it, or image/jpeg decodes it, at a fraction of its size if that is enough ([Decoder]); a box of
-// it is scaled to the crop by an antialiased triangle filter and mirrored, in one pass over its
-// rows. A fixed number of workers does so for all loaders and evaluations of a set, a picture each,
-// so memory is bounded by workers and batches. A picture that cannot be read is an error that names
-// it, or skipped ([OnBad]).
+// Decoding on demand: the source returns the file; libjpeg-turbo, if installed, or image/jpeg
+// decodes it, at a reduced size if that suffices ([Decoder]); a box of it is scaled to the crop by
+// an antialiased triangle filter and mirrored, in one pass over its rows. A fixed number of workers
+// decodes images for all loaders and evaluations of a set, so memory is bounded by workers and
+// batches. An image that cannot be read is an error that names it, or is skipped ([OnBad]).
 //
-// Nothing here remembers. The shards are a pure function of (labels, seed), the examples of a step
-// are one of (seed, agent, step), what is done to each one of (seed, agent, step, position), and a
-// drawn digit or picture is one of (seed, split, number): a checkpoint keeps the step and the
-// [Set.Fingerprint], and a run that resumes sees the same batches bit for bit, whatever the number
-// of workers. The fingerprint names the decoder, since two decoders differ in the last bits. All
+// There is no mutable state. The shards are a pure function of (labels, seed), the examples of a
+// step one of (seed, agent, step), the augmentation of each one of (seed, agent, step, position),
+// and a generated image one of (seed, split, number). A checkpoint stores the step and the
+// [Set.Fingerprint], and a resumed run gets the same batches bit for bit, with any number of
+// workers. The fingerprint includes the decoder, since decoders differ in the last bits. All
 // randomness comes from the streams partition, batch, augment, synthetic and synthetic-images of
 // fspda/internal/rng.
 //
-// Duties of the caller: pixels, labels and shards handed over are not changed afterwards; a batch
-// from [Loader.Next] is only read, for it may name examples of the set where they lie, and given
-// back with [Loader.Release]; a Loader is closed, and after all loaders the Set. Loaders of
-// different agents run at the same time, each used by one goroutine.
+// Duties of the caller: pixels, labels and shards passed in must not change afterwards; a batch
+// from [Loader.Next] is read-only, since it may refer to the set's memory, and must be returned
+// with [Loader.Release]; a Loader must be closed, and after all loaders the Set. Loaders of
+// different agents may run concurrently, each used by one goroutine.
 //
-// Conventions. Examples are rows; a picture is rows of red, green and blue; what is named dst is
-// written. Example numbers are int32 and count from 0 within their [Split]. A file, spec or number
-// from outside that does not fit is an error that says what to do; a call that breaks a duty
-// panics.
+// Conventions. Examples are rows; an image is rows of RGB pixels; arguments named dst are written.
+// Example indices are int32 and count from 0 within their [Split]. Invalid input from outside (a
+// file, spec or number) is an error that says what to do; misuse by the caller panics.
 //
-// Where to look next: example_test.go for the way from a set to a batch, partition.go for the table
-// of partitions, pictures.go for the way of a picture, resample.go for the filter, pen.go for how a
-// digit is drawn.
+// Where to look next: example_test.go for the steps from a set to a batch, partition.go for the
+// table of partitions, pictures.go for decoding, resample.go for the filter, pen.go for generated
+// digits.
 package data

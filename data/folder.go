@@ -11,7 +11,7 @@ import (
 const picturesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed set of such " +
 	"pictures, or train on the built-in set synthetic-images, which needs no files"
 
-// openPictures opens whatever holds labelled pictures at a path, see [images.Open].
+// openPictures opens labelled images at a path, see [images.Open].
 func openPictures(name string, o OpenOptions) (*Set, error) {
 	if o.Dir == "" {
 		return nil, fmt.Errorf("data: set %s: no path given: %s", name, picturesHint)
@@ -30,7 +30,7 @@ func openPictures(name string, o OpenOptions) (*Set, error) {
 	return s, nil
 }
 
-// setOf makes a set of pictures that were found.
+// setOf makes a set of opened images.
 func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	if found.Train == nil {
 		return nil, fmt.Errorf("data: set %s: %s has no training pictures: %s", name, found.Path, picturesHint)
@@ -38,7 +38,7 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	test, notes := found.Test, found.Notes
 	if test == nil {
 		test = found.Train
-		notes = append(notes, found.Path+" has no pictures to test on (val or test): those of training take their place, so accuracies are of what was trained on")
+		notes = append(notes, found.Path+" has no test images (val or test): the training images are used instead, so accuracies are training accuracies")
 	}
 	p := o.pictures()
 	p.Close = found.Close
@@ -50,7 +50,7 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	return s, nil
 }
 
-// pictures are the options as FromPictures wants them.
+// pictures converts the options for FromPictures.
 func (o OpenOptions) pictures() PictureOptions {
 	return PictureOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad,
 		Workers: o.Workers}

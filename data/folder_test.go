@@ -32,7 +32,7 @@ func TestOpenFolder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Name != name || s.Classes != 3 || s.Train.Len() != 6 || s.Test.Len() != 6 || s.Train.varied != ImageNet ||
+		if s.Name != name || s.Classes != 3 || s.Train.Len() != 6 || s.Test.Len() != 6 || s.Train.augment != ImageNet ||
 			len(s.Notes) > 0 || !slices.Equal(s.Mean, imagenetMean) {
 			t.Errorf("%+v", s)
 		}
@@ -52,7 +52,7 @@ func TestOpenFolderWithoutTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Test.Len() != 6 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "has no pictures to test on") {
+	if s.Test.Len() != 6 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "has no test images") {
 		t.Errorf("%d pictures to test on, notes %q", s.Test.Len(), s.Notes)
 	}
 }
@@ -92,7 +92,7 @@ func TestRealPictures(t *testing.T) {
 			t.Fatalf("%d pictures of %d classes, shape %v", s.Train.Len(), s.Classes, s.Shape)
 		}
 		var b device.Batch
-		if err := s.Train.gatherVaried(&b, sequence(n), augmentKey{1, 0, 0}, nil, nil); err != nil {
+		if err := s.Train.gatherAugmented(&b, sequence(n), augmentKey{1, 0, 0}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		batches = append(batches, b)

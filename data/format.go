@@ -1,13 +1,12 @@
 package data
 
-// FormatError says that a file is not what it should be: damaged, cut off, or another file than was
-// asked for.
+// FormatError reports a malformed file: damaged, truncated, or of another format than expected.
 type FormatError struct {
 	Path string // of the file
-	Got  string // what was found, and where
+	Got  string // what was found, and its position
 	Want string // what was expected
-	Hint string // what it probably is and what to do; may be empty
-	Err  error  // the cause, where there is one
+	Hint string // likely cause and remedy; may be empty
+	Err  error  // the cause, or nil
 }
 
 func (e *FormatError) Error() string {

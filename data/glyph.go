@@ -1,20 +1,20 @@
 package data
 
-// point is a place in the box of a glyph, x to the right and y down, both from 0 to 1, or a place
-// on the 28×28 image.
+// point is a position in the box of a glyph, x to the right and y down, both from 0 to 1, or on the
+// 28×28 image.
 type point struct{ x, y float64 }
 
-// stroke is a line of the pen: a smooth curve through its points. A corner is where one stroke ends
-// and another begins.
+// stroke is a smooth curve through its points. A corner is the end of one stroke and the start of
+// another.
 type stroke []point
 
-// glyph is the skeleton of one way to write a digit. Its box is width times as wide as high.
+// glyph is the skeleton of one form of a digit. Its box is width times as wide as high.
 type glyph struct {
 	width   float64
 	strokes []stroke
 }
 
-// glyphs holds the ways of writing each digit.
+// glyphs holds the forms of each digit.
 var glyphs = [digits][]glyph{
 	0: {
 		{0.72, []stroke{{{.5, 0}, {.17, .17}, {.04, .5}, {.17, .84}, {.5, 1}, {.83, .84}, {.96, .5}, {.83, .17},

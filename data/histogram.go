@@ -3,7 +3,7 @@ package data
 import "fmt"
 
 // Histogram counts the classes of each shard: element [i][c] is the number of examples of class c
-// that agent i holds. It panics if a shard names an example that has no label, or a label is not in
+// that agent i holds. It panics if a shard contains an example without label, or a label is not in
 // [0,classes).
 func Histogram(labels []int32, classes int, shards [][]int32) [][]int {
 	counts := make([][]int, len(shards))
@@ -19,8 +19,8 @@ func Histogram(labels []int32, classes int, shards [][]int32) [][]int {
 	return counts
 }
 
-// Skew measures how unlike the shards of a Histogram are: the mean over agents of the share of an
-// agent's most frequent class. It is near 1/classes where all agents hold the same mix and 1 where
+// Skew measures the heterogeneity of the shards of a Histogram: the mean over agents of the share
+// of an agent's most frequent class. It is near 1/classes if all agents hold the same mix, and 1 if
 // each holds one class. Agents without examples do not count.
 func Skew(counts [][]int) float64 {
 	sum, agents := 0.0, 0

@@ -25,25 +25,25 @@ const (
 	idxLabels = 0x0801
 
 	maxIDXRank = 4
-	maxIDXSize = 1 << 30 // bytes; a header that claims more is not believed
+	maxIDXSize = 1 << 30 // bytes; limits the allocation for a damaged header
 )
 
-// idxTypes names the element types of the format, to say what a file is.
+// idxTypes names the element types of the format, for messages.
 var idxTypes = map[byte]string{0x08: "unsigned byte", 0x09: "signed byte", 0x0B: "16-bit", 0x0C: "32-bit",
 	0x0D: "float", 0x0E: "double"}
 
-// ReadIDX reads an IDX file of unsigned bytes, plain or compressed with gzip, which is told by its
-// content. A file that cannot be opened is the error of [os.Open]; one that is not what it claims
-// is a [FormatError]. Memory grows with the bytes that arrive, never by the header alone.
+// ReadIDX reads an IDX file of unsigned bytes, plain or gzipped, which it detects from the content.
+// A file that cannot be opened is the error of [os.Open]; a malformed one is a [FormatError].
+// Memory grows with the content read, not with the header's claim.
 func ReadIDX(path string) (*IDX, error) { return readIDX(path, 0) }
 
-// readIDX reads a file and, where magic is not 0, insists on it.
+// readIDX reads a file and, if magic is not 0, checks its magic number.
 func readIDX(path string, magic uint32) (*IDX, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	return decodeIDX(path, f, magic)
 }
 
@@ -74,7 +74,7 @@ func decodeIDX(path string, from io.Reader, magic uint32) (*IDX, error) {
 			Want: fmt.Sprintf("%d for dimensions %v",
 				offset+size, dims), Hint: "the file is cut off; fetch it again", Err: io.ErrUnexpectedEOF}
 	}
-	// One byte more also makes gzip read and verify its checksum.
+	// Reading one more byte makes gzip verify its checksum.
 	switch n, err := io.ReadFull(content, make([]byte, 1)); {
 	case n > 0:
 		return nil, &FormatError{Path: path, Got: fmt.Sprintf("more bytes after byte %d", offset+size),
@@ -86,7 +86,7 @@ func decodeIDX(path string, from io.Reader, magic uint32) (*IDX, error) {
 	return &IDX{Dims: dims, Data: data}, nil
 }
 
-// idxHeader reads the magic number and the dimensions, and returns how many bytes that took.
+// idxHeader reads the magic number and the dimensions, and returns the number of bytes read.
 func idxHeader(path string, r io.Reader, want uint32) (dims []int, offset int, err error) {
 	var word [4]byte
 	next := func(what string) (uint32, error) {
@@ -118,7 +118,7 @@ func idxHeader(path string, r io.Reader, want uint32) (dims []int, offset int, e
 		if d == 0 || uint64(d) > maxIDXSize || size*uint64(d) > maxIDXSize {
 			return nil, 0, &FormatError{Path: path, Got: fmt.Sprintf("dimensions %v", dims),
 				Want: fmt.Sprintf("sizes from 1 on with a "+
-					"product of at most %d", maxIDXSize), Hint: "this is no data set, or its header is damaged"}
+					"product of at most %d", maxIDXSize), Hint: "this is not a data set, or its header is damaged"}
 		}
 		size *= uint64(d)
 	}
@@ -138,11 +138,11 @@ func checkMagic(path string, got, want uint32) error {
 	}
 	switch {
 	case got>>16 != 0:
-		e.Hint = "this is no IDX file"
+		e.Hint = "this is not an IDX file"
 	case kind != idxUint8 && idxTypes[kind] != "":
 		e.Hint = "its elements are of type " + idxTypes[kind] + "; only unsigned bytes are read"
 	case kind != idxUint8:
-		e.Hint = "this is no IDX file"
+		e.Hint = "this is not an IDX file"
 	case rank == 0 || rank > maxIDXRank:
 		e.Hint = fmt.Sprintf("rank %d; only 1 to %d are read", rank, maxIDXRank)
 	case want == 0 || got == want:
@@ -151,8 +151,8 @@ func checkMagic(path string, got, want uint32) error {
 	return e
 }
 
-// damaged tells damage from a failing disk: only the complaints of gzip and of the compression in
-// it are a matter of format.
+// damaged distinguishes a malformed file from an I/O error: only errors of gzip and flate are
+// format errors.
 func damaged(path, got string, err error) error {
 	var corrupt flate.CorruptInputError
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||

@@ -11,56 +11,56 @@ import (
 // ErrClosed is what [Loader.Next] returns after [Loader.Close].
 var ErrClosed = errors.New("data: loader is closed")
 
-// LoaderOptions say what batches a [Loader] makes and when.
+// LoaderOptions configures the batches of a [Loader].
 type LoaderOptions struct {
-	Batch    int      // examples per batch; not looked at where Sampling is Full
-	Sampling Sampling // empty: Epochs
-	Seed     uint64   // of the run
-	First    int      // the step of the first Next: 0, or where a run resumes
-	// batches prepared in the background; 0: none, Next does the work itself. So it does where a
-	// batch only names its examples
+	Batch    int      // examples per batch; ignored if Sampling is Full
+	Sampling Sampling // default: Epochs
+	Seed     uint64   // the run's seed
+	First    int      // the step of the first Next: 0, or the step of a resumed run
+	// number of batches prepared in the background. With 0, or if a batch only refers to the set's
+	// examples, Next prepares it synchronously
 	Ahead int
 }
 
-// Loader hands an agent the batches of step First, First+1, ... in this order, varied as the set's
-// augmentation says. With Ahead > 0 a goroutine prepares them while the agent computes. The batches
-// depend on the seed, the agent and the step alone, never on Ahead or First.
+// Loader yields an agent's batches of step First, First+1, ... in order, with the set's
+// augmentation. With Ahead > 0 a goroutine prepares them while the agent computes. The batches
+// depend only on the seed, the agent and the step, not on Ahead or First.
 //
-// Next, Release and Batch belong to one goroutine; Close may come from any.
+// Next, Release and Batch belong to one goroutine; Close may be called from any.
 type Loader struct {
-	split Split
-	seed  uint64
-	here  *maker // for Batch, and for Next where nothing is prepared ahead
-	ahead *maker // for the goroutine
+	split      Split
+	seed       uint64
+	foreground *batchMaker // for Batch, and for Next without background preparation
+	background *batchMaker // for the goroutine
 
-	step    int // of the next Next
+	step    int // the step of the next call of Next
 	buffers int
-	inline  bool     // nothing is prepared ahead
-	out     []*int32 // the first label of each batch not yet released: its identity
+	inline  bool     // no background preparation
+	out     []*int32 // the address of the first label of each unreleased batch, as its identity
 	free    chan device.Batch
-	ready   chan made
-	err     error // ends the loader
+	ready   chan prepared
+	err     error // the error that ended the loader
 	stop    chan struct{}
 	done    sync.WaitGroup
 	close   sync.Once
 }
 
-// maker makes the batches of steps.
-type maker struct {
+// batchMaker makes the batches of steps.
+type batchMaker struct {
 	order *Order
 	idx   []int32
 	room  worker
 }
 
-// made is a batch that is ready, or why there is none.
-type made struct {
+// prepared is a finished batch, or its error.
+type prepared struct {
 	batch device.Batch
 	err   error
 }
 
-// NewLoader opens the batches of one agent, whose shard is a list of examples of split. It keeps
-// shard and does not change it. It refuses what [NewOrder] refuses, and a shard that names examples
-// which split does not have. Close it after use.
+// NewLoader returns a loader for one agent, whose shard is a list of examples of split. It keeps
+// shard and does not change it. It returns the errors of [NewOrder], and an error for examples
+// outside split. The caller must close it.
 func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader, error) {
 	order, err := NewOrder(shard, agent, o.Batch, o.Sampling, o.Seed)
 	if err != nil {
@@ -76,18 +76,18 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 				agent, i, e, split.Len()-1)
 		}
 	}
-	other := *order // no permutation yet: the two share nothing but the shard
-	l := &Loader{split: split, seed: o.Seed, here: &maker{order: order}, ahead: &maker{order: &other}, step: o.First,
+	other := *order // no permutation yet: the two share only the shard
+	l := &Loader{split: split, seed: o.Seed, foreground: &batchMaker{order: order}, background: &batchMaker{order: &other}, step: o.First,
 		buffers: o.Ahead + 1,
 		stop:    make(chan struct{})}
 	l.free = make(chan device.Batch, l.buffers)
-	l.ready = make(chan made, l.buffers)
-	named := split.picks() && split.varied == None // done sooner than a goroutine is woken
+	l.ready = make(chan prepared, l.buffers)
+	named := split.indexed() && split.augment == None // faster than waking a goroutine
 	l.inline = named || o.Ahead == 0
 	for range l.buffers {
 		var b device.Batch
 		if named {
-			split.pick(&b, order.batch)
+			split.reserveRows(&b, order.batch)
 		} else {
 			resize(&b, order.batch, split.Features())
 		}
@@ -99,16 +99,16 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	return l, nil
 }
 
-// prepare fills free buffers until the loader is closed, or until that fails. ready has room for
-// all buffers, so only free is waited for.
+// prepare fills free buffers until the loader is closed or an error occurs. ready has room for all
+// buffers, so only free can block.
 func (l *Loader) prepare(step int) {
 	for ; ; step++ {
 		select {
 		case <-l.stop:
 			return
 		case b := <-l.free:
-			err := l.fill(l.ahead, &b, step)
-			l.ready <- made{b, err}
+			err := l.fill(l.background, &b, step)
+			l.ready <- prepared{b, err}
 			if err != nil {
 				return
 			}
@@ -117,9 +117,9 @@ func (l *Loader) prepare(step int) {
 }
 
 // fill makes the batch of a step.
-func (l *Loader) fill(m *maker, dst *device.Batch, step int) error {
+func (l *Loader) fill(m *batchMaker, dst *device.Batch, step int) error {
 	m.idx = m.order.At(m.idx, step)
-	if err := l.split.gatherVaried(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room, l.stop); err != nil {
+	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room, l.stop); err != nil {
 		if errors.Is(err, ErrClosed) {
 			return err
 		}
@@ -128,10 +128,9 @@ func (l *Loader) fill(m *maker, dst *device.Batch, step int) error {
 	return nil
 }
 
-// Next returns the batch of the next step, for reading only; give it back with Release. It returns
-// ErrClosed on a closed loader, and an error that names the picture where one cannot be read, which
-// ends the loader. It panics if the caller holds Ahead+1 batches already, since it would wait for
-// ever.
+// Next returns the batch of the next step, read-only; return it with Release. It returns ErrClosed
+// on a closed loader, and an error that names the image if one cannot be read, which ends the
+// loader. It panics if the caller holds Ahead+1 batches already, since it would block forever.
 func (l *Loader) Next() (device.Batch, error) {
 	select {
 	case <-l.stop:
@@ -142,7 +141,7 @@ func (l *Loader) Next() (device.Batch, error) {
 		return device.Batch{}, l.err
 	}
 	if len(l.out) == l.buffers {
-		panic(fmt.Sprintf("data: Next while all %d batches of the loader are out: Release one first", l.buffers))
+		panic(fmt.Sprintf("data: Next with all %d batches of the loader in use: Release one first", l.buffers))
 	}
 	b, err := l.take()
 	if err != nil {
@@ -155,10 +154,10 @@ func (l *Loader) Next() (device.Batch, error) {
 
 // take waits for the next batch, or makes it.
 func (l *Loader) take() (device.Batch, error) {
-	var m made
+	var m prepared
 	if l.inline {
 		m.batch = <-l.free
-		m.err = l.fill(l.here, &m.batch, l.step)
+		m.err = l.fill(l.foreground, &m.batch, l.step)
 	} else {
 		select {
 		case m = <-l.ready:
@@ -170,8 +169,7 @@ func (l *Loader) take() (device.Batch, error) {
 	return m.batch, m.err
 }
 
-// Release gives back a batch that came from Next: its memory becomes a later batch. It panics if
-// the batch is not out.
+// Release returns a batch of Next for reuse. It panics if the batch was already released.
 func (l *Loader) Release(b device.Batch) {
 	for i, y := range l.out {
 		if len(b.Y) > 0 && y == &b.Y[0] {
@@ -181,27 +179,27 @@ func (l *Loader) Release(b device.Batch) {
 			return
 		}
 	}
-	panic("data: Release of a batch that is not out: released twice, or not from this loader")
+	panic("data: Release of a batch that is not in use: released twice, or of another loader")
 }
 
-// Batch fills dst with the batch of any step, at once. It reuses the memory of dst and leaves Next
-// where it is. It panics if step < 0. A picture that cannot be read is an error.
-func (l *Loader) Batch(dst *device.Batch, step int) error { return l.fill(l.here, dst, step) }
+// Batch fills dst with the batch of any step, synchronously. It reuses the memory of dst and does
+// not affect Next. It panics if step < 0. An image that cannot be read is an error.
+func (l *Loader) Batch(dst *device.Batch, step int) error { return l.fill(l.foreground, dst, step) }
 
-// Step is the step that the next Next will return.
+// Step is the step of the next call of Next.
 func (l *Loader) Step() int { return l.step }
 
-// Epoch is the number of local epochs that lie before a step, see [Order.Epoch].
-func (l *Loader) Epoch(step int) float64 { return l.here.order.Epoch(step) }
+// Epoch is the number of local epochs before a step, see [Order.Epoch].
+func (l *Loader) Epoch(step int) float64 { return l.foreground.order.Epoch(step) }
 
 // StepsPerEpoch is the number of steps of a local epoch, see [Order.StepsPerEpoch].
-func (l *Loader) StepsPerEpoch() int { return l.here.order.StepsPerEpoch() }
+func (l *Loader) StepsPerEpoch() int { return l.foreground.order.StepsPerEpoch() }
 
 // Sizes lists the batch sizes that occur, see [Order.Sizes].
-func (l *Loader) Sizes() []int { return l.here.order.Sizes() }
+func (l *Loader) Sizes() []int { return l.foreground.order.Sizes() }
 
-// Close stops the goroutine of the loader and returns once it has ended. Batches that are out stay
-// valid. Closing twice is harmless.
+// Close stops the goroutine of the loader and waits for its end. Unreleased batches stay valid.
+// Closing twice is allowed.
 func (l *Loader) Close() {
 	l.close.Do(func() { close(l.stop) })
 	l.done.Wait()

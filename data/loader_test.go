@@ -135,7 +135,7 @@ func TestLoaderIsBounded(t *testing.T) {
 // else ever would.
 func TestCloseEndsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &Loader{buffers: 2, ready: make(chan made), stop: make(chan struct{})}
+		l := &Loader{buffers: 2, ready: make(chan prepared), stop: make(chan struct{})}
 		answer := make(chan error, 1)
 		go func() {
 			_, err := l.Next()

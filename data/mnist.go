@@ -20,10 +20,10 @@ const mnistHint = "MNIST is four files in the IDX format of LeCun, Cortes and Bu
 
 // LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a
 // folder. Each may be plain or end in .gz and be spelled train-images-idx3-ubyte or
-// train-images.idx3-ubyte. The images are normalised with mean 0.1307 and std 0.3081.
+// train-images.idx3-ubyte. The images are normalized with mean 0.1307 and std 0.3081.
 //
-// A missing folder or file is an error that names every name looked for and wraps [os.ErrNotExist];
-// a file that is not what it should be is a [FormatError].
+// A missing folder or file is an error that lists the expected names and wraps [os.ErrNotExist]; a
+// malformed file is a [FormatError].
 func LoadMNIST(dir string) (*Set, error) {
 	if info, err := os.Stat(dir); err != nil {
 		return nil, fmt.Errorf("data: MNIST folder: %w: %s", err, mnistHint)
@@ -47,7 +47,7 @@ func LoadMNIST(dir string) (*Set, error) {
 	return New("mnist", shape[:], 10, mnistMean, mnistStd, train, test)
 }
 
-// readExamples reads the images and labels of one half of the set: prefix is train or t10k.
+// readExamples reads the images and labels of one half of the set; prefix is train or t10k.
 func readExamples(dir, prefix string) (Examples, [2]int, error) {
 	fail := func(err error) (Examples, [2]int, error) { return Examples{}, [2]int{}, err }
 	imagePath, err := findIDX(dir, prefix+"-images", "idx3-ubyte")
@@ -71,11 +71,11 @@ func readExamples(dir, prefix string) (Examples, [2]int, error) {
 			Want: fmt.Sprintf("%d, one for each image of %s",
 				images.Dims[0], filepath.Base(imagePath)), Hint: "the two files come from different sets"})
 	}
-	e := Examples{Pixels: settled(images.Data), Labels: make([]int32, len(labels.Data))}
+	e := Examples{Pixels: compact(images.Data), Labels: make([]int32, len(labels.Data))}
 	for i, y := range labels.Data {
 		if y > 9 {
 			return fail(&FormatError{Path: labelPath, Got: fmt.Sprintf("label %d of example %d", y, i), Want: "0 to 9",
-				Hint: "only sets with the ten classes of MNIST are read so"})
+				Hint: "this reader supports only sets with ten classes"})
 		}
 		e.Labels[i] = int32(y)
 	}

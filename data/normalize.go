@@ -5,33 +5,32 @@ import (
 	"math"
 )
 
-// normalizer turns pixels into the numbers a network sees: (p/255 - mean)/std, computed as scale·p
-// + shift with the product rounded before the sum. So the tables and the vector code give the same
-// bits. Channels take turns from pixel to pixel.
+// normalizer converts pixels to network inputs: (p/255 - mean)/std, computed as scale·p + shift
+// with the product rounded before the sum, so that table lookup and vector code give the same bits.
+// Channels are interleaved.
 type normalizer struct {
 	channels []channel // one, or three
-	pattern  pattern   // of three channels
+	pattern  pattern   // for three channels
 
-	scales, shifts []float32 // of the channels, for a device.Batch
+	scales, shifts []float32 // of the channels, for device.Batch
 }
 
-// channel is the normalisation of one channel.
+// channel is the normalization of one channel.
 type channel struct {
 	scale, shift float32
 	table        [256]float32
 }
 
-// patternLength is the shortest run of pixels after which both vectors of 16 and channels of 3
-// begin anew.
+// patternLength is the least common multiple of the vector width 16 and 3 channels.
 const patternLength = 48
 
-// pattern is the scales and shifts of that many pixels.
+// pattern holds the scales and shifts of patternLength pixels.
 type pattern struct{ scale, shift [patternLength]float32 }
 
-// newNormalizer makes the normalizer of one or three channels.
+// newNormalizer returns the normalizer for one or three channels.
 func newNormalizer(mean, std []float32) (*normalizer, error) {
 	if len(mean) != len(std) || len(mean) != 1 && len(mean) != 3 {
-		return nil, fmt.Errorf("normalisation with %d means and %d stds, want one of each, or three", len(mean),
+		return nil, fmt.Errorf("normalization with %d means and %d stds, want one of each, or three", len(mean),
 			len(std))
 	}
 	n := &normalizer{channels: make([]channel, len(mean))}
@@ -52,9 +51,9 @@ func newNormalizer(mean, std []float32) (*normalizer, error) {
 func (c *channel) set(mean, std float32) error {
 	m, s := float64(mean), float64(std)
 	c.scale, c.shift = float32(1/(255*s)), float32(-m/s)
-	// The bounds of a usable scale also catch a NaN.
+	// The bounds of a valid scale also exclude NaN.
 	if !(s > 0 && c.scale > 1e-30 && c.scale < 1e30 && math.Abs(float64(c.shift)) < 1e30) {
-		return fmt.Errorf("normalisation with mean %v and std %v, want a finite mean and a positive std", mean, std)
+		return fmt.Errorf("normalization with mean %v and std %v, want a finite mean and a positive std", mean, std)
 	}
 	for p := range c.table {
 		c.table[p] = float32(float32(p)*c.scale) + c.shift
@@ -62,8 +61,8 @@ func (c *channel) set(mean, std float32) error {
 	return nil
 }
 
-// apply writes the numbers of pixels to dst. It also asks the caches for the pixels ahead, where
-// that is not empty: those that are wanted soon, and lie anywhere in the set.
+// apply writes the values of pixels to dst. It also prefetches the pixels ahead, which may be empty
+// or anywhere in the set.
 func (n *normalizer) apply(dst []float32, pixels, ahead []uint8) {
 	dst = dst[:len(pixels)]
 	if len(n.channels) == 1 {
@@ -74,8 +73,8 @@ func (n *normalizer) apply(dst []float32, pixels, ahead []uint8) {
 	n.applyGo(dst[whole:], pixels[whole:])
 }
 
-// applyGo is the meaning of apply: dst[i] = table[pixels[i]], of the channel i mod 3 where there
-// are three.
+// applyGo is the portable version of apply: dst[i] = table[pixels[i]], with the table of channel i
+// mod 3 for three channels.
 func (n *normalizer) applyGo(dst []float32, pixels []uint8) {
 	if len(n.channels) == 1 {
 		n.channels[0].applyGo(dst, pixels)
@@ -91,7 +90,7 @@ func (n *normalizer) applyGo(dst []float32, pixels []uint8) {
 	}
 }
 
-// applyGo is the meaning of apply: dst[i] = table[pixels[i]].
+// applyGo is the portable version of apply: dst[i] = table[pixels[i]].
 func (c *channel) applyGo(dst []float32, pixels []uint8) {
 	dst = dst[:len(pixels)]
 	for i, p := range pixels {

@@ -4,20 +4,20 @@ package data
 
 import "golang.org/x/sys/cpu"
 
-// normalizeCode is how pixels become numbers: dst[i] = scale·pixels[i] + shift for n pixels, a
-// positive multiple of 16. It asks the caches for the n bytes at ahead, which are not read and need
-// not be there.
+// normalizeCode is an implementation of normalization: dst[i] = scale·pixels[i] + shift for n
+// pixels, a positive multiple of 16. It prefetches n bytes at ahead, which need not be valid.
 type normalizeCode struct {
 	name string
 	run  func(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)
 
-	// pattern does dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a positive
-	// multiple of 48. It may be nil.
+	// pattern computes dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a
+	// positive multiple of 48. It may be nil.
 	pattern func(dst *float32, pixels *uint8, n int, p *pattern)
 }
 
-// normalizeCodes is what this processor can run, fastest first. SSE2, which every amd64 has, is
-// three times faster than the table. GODEBUG=cpu.avx512f=off and cpu.avx2=off take from it.
+// normalizeCodes lists the implementations that this processor supports, fastest first. SSE2, which
+// every amd64 has, is three times faster than the table. GODEBUG=cpu.avx512f=off and cpu.avx2=off
+// disable implementations.
 func normalizeCodes() []normalizeCode {
 	codes := []normalizeCode{{"sse2", normalizeSSE2, nil}}
 	if cpu.X86.HasAVX2 {
@@ -31,8 +31,8 @@ func normalizeCodes() []normalizeCode {
 
 var normalizeIn = normalizeCodes()[0]
 
-// normalizeBlock is how many pixels one call of assembly takes: a microsecond or two, since the
-// scheduler cannot stop a goroutine there.
+// normalizeBlock is the number of pixels per assembly call: one or two microseconds, since the
+// scheduler cannot preempt assembly.
 const normalizeBlock = 1 << 14
 
 // apply is normalizer.apply for one channel.
@@ -49,11 +49,10 @@ func (c *channel) apply(dst []float32, pixels, ahead []uint8) {
 	c.applyGo(dst, pixels)
 }
 
-// patternBlock is how many pixels one call of assembly takes with a pattern, a multiple of its
-// length.
+// patternBlock is the number of pixels per assembly call with a pattern, a multiple of its length.
 const patternBlock = patternLength * (normalizeBlock / patternLength)
 
-// applyPattern writes the numbers of as many pixels as its vectors take, and returns how many.
+// applyPattern converts as many pixels as whole vectors allow, and returns their number.
 func (n *normalizer) applyPattern(dst []float32, pixels []uint8) int {
 	whole := len(pixels) / patternLength * patternLength
 	if normalizeIn.pattern == nil {

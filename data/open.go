@@ -5,32 +5,32 @@ import (
 	"strings"
 )
 
-// OpenOptions are what [Open] needs besides the name of a set. Each set looks at its own.
+// OpenOptions configures [Open]. Each set uses its own options.
 type OpenOptions struct {
-	// mnist: the folder of the four files; cifar10: a folder or an archive; imagenet, folder: what
-	// images.Open takes
+	// mnist: the folder of the four files; cifar10: a folder or an archive; imagenet, folder: a
+	// path for images.Open
 	Dir       string
 	TrainSize int     // synthetic sets: training examples; 0 means 20000
 	TestSize  int     // synthetic sets: test examples; 0 means 4000
 	Classes   int     // synthetic-images: 0 means 10
-	Seed      uint64  // synthetic sets: which of its kind
-	Augment   Augment // how training varies the examples; empty or auto leaves it to the set
+	Seed      uint64  // synthetic sets: selects one of many sets of the same kind
+	Augment   Augment // augmentation of training; empty or auto selects the set's default
 
-	// For sets of pictures that are decoded when they are wanted, as PictureOptions has them.
+	// For sets decoded on demand, see PictureOptions.
 	Crop, ImageSize int
 	JPEG            Decoder
 	OnBad           OnBad
 	Workers         int
 }
 
-// Names lists the sets that Open knows.
+// Names lists the sets known to Open.
 func Names() []string {
 	return []string{"synthetic", "synthetic-images", "mnist", "cifar10", "imagenet", "folder"}
 }
 
-// Open returns a set by name: synthetic, the built-in digits; synthetic-images, built-in pictures;
-// mnist, cifar10, imagenet, or any folder or archive of labelled pictures, read from files. Close
-// it after use.
+// Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),
+// mnist, cifar10, imagenet, or folder (any folder or archive of labelled images). The caller must
+// close it.
 func Open(name string, o OpenOptions) (*Set, error) {
 	switch name {
 	case "synthetic":
@@ -56,7 +56,7 @@ func Open(name string, o OpenOptions) (*Set, error) {
 	return nil, fmt.Errorf("data: set %q is not known, want %s", name, strings.Join(Names(), ", "))
 }
 
-// plain opens a set whose examples are not varied unless that is asked for.
+// plain opens a set without augmentation by default.
 func plain(o OpenOptions, open func() (*Set, error)) (*Set, error) {
 	s, err := open()
 	if err != nil {

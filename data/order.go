@@ -6,23 +6,23 @@ import (
 	"fspda/internal/rng"
 )
 
-// Sampling says how an agent goes through its shard.
+// Sampling determines how an agent iterates over its shard.
 type Sampling string
 
 const (
-	// Epochs reshuffles the shard every local epoch and walks it without replacement. What is left
-	// at the end of an epoch is a short batch: 6000 examples at batch 256 are 23 batches of 256 and
-	// one of 112.
+	// Epochs shuffles the shard every local epoch and iterates over it without replacement. The
+	// last batch of an epoch may be short: 6000 examples at batch 256 are 23 batches of 256 and one
+	// of 112.
 	Epochs Sampling = "epochs"
-	// IID draws every example of every batch uniformly, with replacement.
+	// IID samples every example of every batch uniformly, with replacement.
 	IID Sampling = "iid"
-	// Full takes the whole shard, in its own order, at every step. The batch size is not looked at.
+	// Full uses the whole shard, in its own order, at every step, and ignores the batch size.
 	Full Sampling = "full"
 )
 
-// Order says which examples an agent sees at which step. It is a pure function of (seed, agent,
-// step): a run that resumes at step t needs no more than t. An Order keeps the permutation of the
-// epoch it was last asked for, so it is not safe for concurrent use.
+// Order determines the examples of an agent at each step. It is a pure function of (seed, agent,
+// step), so a run resumes at step t from t alone. An Order caches the permutation of the last
+// epoch, so it is not safe for concurrent use.
 type Order struct {
 	shard    []int32
 	agent    int
@@ -30,13 +30,13 @@ type Order struct {
 	sampling Sampling
 	seed     uint64
 
-	perm  []int32 // the shard as permuted in epoch
+	perm  []int32 // the permuted shard of epoch
 	epoch int     // -1: none yet
 }
 
-// NewOrder returns the order in which an agent takes batches from its shard, a list of example
-// indices, which it keeps and does not change. An empty Sampling means Epochs. It refuses an empty
-// shard and, where examples do not repeat, a batch larger than the shard.
+// NewOrder returns the order of an agent's batches from its shard, a list of example indices, which
+// it keeps and does not change. The default Sampling is Epochs. It returns an error for an empty
+// shard, or, without repetition, for a batch larger than the shard.
 func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (*Order, error) {
 	if sampling == "" {
 		sampling = Epochs
@@ -61,13 +61,13 @@ func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (
 }
 
 // StepsPerEpoch is the number of steps in which the agent sees as many examples as its shard has,
-// the short batch counted as one.
+// counting the short batch as one.
 func (o *Order) StepsPerEpoch() int { return (len(o.shard) + o.batch - 1) / o.batch }
 
-// Epoch is the number of local epochs that lie before a step: step/StepsPerEpoch.
+// Epoch is the number of local epochs before a step: step/StepsPerEpoch.
 func (o *Order) Epoch(step int) float64 { return float64(step) / float64(o.StepsPerEpoch()) }
 
-// Sizes lists the batch sizes that occur, the usual one first: a network is compiled for each.
+// Sizes lists the batch sizes that occur, the most frequent first: a network is compiled for each.
 func (o *Order) Sizes() []int {
 	if short := len(o.shard) % o.batch; o.sampling == Epochs && short > 0 {
 		return []int{o.batch, short}
@@ -75,7 +75,7 @@ func (o *Order) Sizes() []int {
 	return []int{o.batch}
 }
 
-// At writes the examples of a step over dst, which grows where it is too small, and returns it. It
+// At writes the examples of a step to dst, which grows if it is too small, and returns it. It
 // panics if step < 0.
 func (o *Order) At(dst []int32, step int) []int32 {
 	if step < 0 {
@@ -86,7 +86,7 @@ func (o *Order) At(dst []int32, step int) []int32 {
 	case Full:
 		return append(dst, o.shard...)
 	case IID:
-		// Each batch has a stream of its own, as an epoch has: here the step is the key.
+		// Each batch has its own stream, keyed by the step.
 		s := rng.New(o.seed, "batch", uint64(o.agent), uint64(step))
 		for range o.batch {
 			dst = append(dst, o.shard[s.IntN(len(o.shard))])
@@ -99,8 +99,7 @@ func (o *Order) At(dst []int32, step int) []int32 {
 	return append(dst, o.perm[from:min(from+o.batch, len(o.perm))]...)
 }
 
-// permute makes the permutation of an epoch, from the shard itself: epochs do not build on each
-// other.
+// permute computes the permutation of an epoch from the shard itself: epochs are independent.
 func (o *Order) permute(epoch int) {
 	if epoch == o.epoch {
 		return

@@ -9,25 +9,25 @@ import (
 	spell "fspda/internal/spelling"
 )
 
-// Partition deals the examples of a set out to agents. It is a value: settings only.
+// Partition distributes the examples of a set among agents. It holds settings only.
 type Partition interface {
-	// Split returns for each agent the indices of its examples, its shard. No example is in two
-	// shards. The result is a pure function of the arguments and the settings. An error says which
-	// number does not fit and what to change.
+	// Split returns the shard of each agent, the indices of its examples. Shards are disjoint. The
+	// result is a pure function of the arguments and the settings. An error names the invalid
+	// number and the remedy.
 	Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error)
-	// String is the spec that ParsePartition makes the same Partition of.
+	// String is the spec that ParsePartition parses to the same Partition.
 	String() string
 }
 
-// spelling is one line of the table of accepted specs.
-type spelling struct {
+// partitionSpec is a row of the table of accepted specs.
+type partitionSpec struct {
 	name  string
 	usage string
 	what  string
 	parse func(args []string) (Partition, error)
 }
 
-var spellings = []spelling{
+var spellings = []partitionSpec{
 	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread",
 		parseShuffled},
 	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",
@@ -40,8 +40,8 @@ var spellings = []spelling{
 	{"file", "file(path)", "index lists from a file, one agent a line, or JSON", parseFile},
 }
 
-// ParsePartition reads the spec of a partition, as it stands in a configuration. The error of an
-// unknown spec holds the table of all.
+// ParsePartition parses the spec of a partition as used in configurations. The error for an unknown
+// spec lists all accepted ones.
 func ParsePartition(spec string) (Partition, error) {
 	name, rest, called := strings.Cut(strings.TrimSpace(spec), "(")
 	var args []string
@@ -50,7 +50,7 @@ func ParsePartition(spec string) (Partition, error) {
 		if !closed {
 			return nil, fmt.Errorf("data: partition %q: no closing parenthesis", spec)
 		}
-		if strings.TrimSpace(name) == "file" { // a path may hold commas
+		if strings.TrimSpace(name) == "file" { // a path may contain commas
 			args = []string{strings.TrimSpace(inner)}
 		} else {
 			for arg := range strings.SplitSeq(inner, ",") {
@@ -67,13 +67,12 @@ func ParsePartition(spec string) (Partition, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, nearPartition(name),
+	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, suggestPartition(name),
 		PartitionUsage())
 }
 
-// nearPartition asks whether the partition was meant that is spelled most like a name; empty where
-// none is.
-func nearPartition(name string) string {
+// suggestPartition returns a hint with the most similar partition name, or "".
+func suggestPartition(name string) string {
 	var names []string
 	for _, s := range spellings {
 		names = append(names, s.name)
@@ -84,7 +83,7 @@ func nearPartition(name string) string {
 	return ""
 }
 
-// PartitionUsage is the table of accepted partition specs, one a line, for help texts.
+// PartitionUsage returns the table of accepted partition specs, one per line, for help texts.
 func PartitionUsage() string {
 	var b strings.Builder
 	for _, s := range spellings {
@@ -135,7 +134,7 @@ func parseDirichlet(args []string) (Partition, error) {
 		}
 	}
 	if p.MinSize == defaultMinSize {
-		p.MinSize = 0 // one Partition has one value
+		p.MinSize = 0 // each Partition has a unique representation
 	}
 	return p, nil
 }
@@ -163,8 +162,8 @@ func parseFile(args []string) (Partition, error) {
 	return File{Path: args[0]}, nil
 }
 
-// checkDeal refuses what no partition can do.
-func checkDeal(labels []int32, classes, agents int) error {
+// checkSplit validates the arguments of every Split.
+func checkSplit(labels []int32, classes, agents int) error {
 	if agents < 1 {
 		return fmt.Errorf("%d agents, want at least 1", agents)
 	}

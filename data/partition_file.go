@@ -9,19 +9,20 @@ import (
 	"strings"
 )
 
-// File takes the shards from a file: a JSON list of index lists, or text with one agent a line,
-// indices separated by spaces or commas, where empty lines and lines that begin with # do not
-// count. Examples that are in no list stay unused. The seed is not used.
+// File reads the shards from a file: a JSON list of index lists, or text with one agent per line,
+// indices separated by spaces or commas; empty lines and lines starting with # are ignored.
+// Unlisted examples stay unused. The seed is not used.
 type File struct{ Path string }
 
 var _ Partition = File{}
 
 func (p File) String() string { return "file(" + p.Path + ")" }
 
-// Split implements [Partition]. Besides a file that cannot be read, it refuses another number of
-// lists than agents, an empty list, an index outside [0,len(labels)) and an index that comes twice.
+// Split implements [Partition]. It returns an error if the file cannot be read, the number of lists
+// is not the number of agents, a list is empty, an index is outside [0,len(labels)) or an index
+// occurs twice.
 func (p File) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
-	if err := checkDeal(labels, classes, agents); err != nil {
+	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	raw, err := os.ReadFile(p.Path)

@@ -6,14 +6,14 @@ import (
 	"fspda/internal/rng"
 )
 
-// Shuffled deals out a random permutation in equal slices of floor(N/n) examples. The remainder is
-// dropped, or with Spread the first N mod n agents have one example more.
+// Shuffled splits a random permutation into equal slices of floor(N/n) examples. The remainder is
+// dropped; with Spread, the first N mod n agents get one more example instead.
 type Shuffled struct{ Spread bool }
 
-// Sorted sorts the examples by label, keeping the order within a label, and deals out equal slices
-// of floor(N/n). With as many agents as classes each agent has almost one class only. The
-// remainder, examples of the last classes, is dropped, or with Spread the first N mod n agents have
-// one example more. The seed is not used.
+// Sorted sorts the examples by label, stably, and splits them into equal slices of floor(N/n). With
+// as many agents as classes each agent has almost only one class. The remainder, examples of the
+// last classes, is dropped; with Spread, the first N mod n agents get one more example instead. The
+// seed is not used.
 type Sorted struct{ Spread bool }
 
 // ByClass gives agent i exactly the examples of class i. It needs as many agents as classes. The
@@ -39,29 +39,29 @@ func withSpread(name string, spread bool) string {
 
 // Split implements [Partition].
 func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
-	if err := checkDeal(labels, classes, agents); err != nil {
+	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	order := sequence(len(labels))
 	s := rng.New(seed, "partition")
 	shuffle(&s, order)
-	return deal(order, agents, p.Spread), nil
+	return equalSlices(order, agents, p.Spread), nil
 }
 
 // Split implements [Partition].
 func (p Sorted) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
-	if err := checkDeal(labels, classes, agents); err != nil {
+	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	order := make([]int32, 0, len(labels))
 	for _, of := range members(labels, classes) {
 		order = append(order, of...)
 	}
-	return deal(order, agents, p.Spread), nil
+	return equalSlices(order, agents, p.Spread), nil
 }
 
-// deal cuts order into equal slices, one for each agent.
-func deal(order []int32, agents int, spread bool) [][]int32 {
+// equalSlices cuts order into equal slices, one per agent.
+func equalSlices(order []int32, agents int, spread bool) [][]int32 {
 	size, extra := len(order)/agents, 0
 	if spread {
 		extra = len(order) % agents
@@ -79,7 +79,7 @@ func deal(order []int32, agents int, spread bool) [][]int32 {
 
 // Split implements [Partition].
 func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
-	if err := checkDeal(labels, classes, agents); err != nil {
+	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	if agents != classes {

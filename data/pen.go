@@ -6,55 +6,54 @@ import (
 	"fspda/internal/rng"
 )
 
-// style is how one example is written: the numbers that a random writer, sheet and moment make of a
-// skeleton.
+// style holds the random parameters of one drawn example: writer, sheet and stroke.
 type style struct {
 	height, width float64 // of the glyph's box, in pixels
 	slant         float64 // shift to the right per pixel of height
 	cos, sin      float64 // of the rotation
 	centre        point
 	wobble        float64 // of each point of the skeleton, in parts of the box
-	bend          [3]wave // smooth displacement of the whole sheet
-	// half the thickness of the line in pixels, and how much it varies along the line
+	bend          [3]wave // smooth distortion of the image
+	// half the thickness of the line in pixels, and its variation along the line
 	radius, swell  float64
 	soft           float64 // half the width of the line's edge, in pixels
-	ink, grain     float64 // brightness of the line, and what noise takes from it
+	ink, grain     float64 // brightness of the line, and the noise that reduces it
 	specks, gaps   int
 	variant, phase float64
 }
 
-// wave displaces places by amount·swing(place·direction + phase).
+// wave displaces positions by amount·swing(position·direction + phase).
 type wave struct {
 	direction, amount point
 	phase             float64
 }
 
-// pen draws. It holds the buffers of one drawing, so one pen serves one goroutine.
+// pen draws digits. It holds the buffers of one drawing, so each goroutine needs its own.
 //
-// All products are rounded on their own (times), and only operations that IEEE 754 rounds correctly
-// are used, no sines or logarithms: every machine draws the same bytes. (The numbers of a Stream
-// are multiplied by a power of two, which is exact, fused or not.)
+// All products are rounded separately (times), and only operations that IEEE 754 rounds correctly
+// are used, without sines or logarithms: every machine draws the same bytes. (The values of a
+// Stream are multiplied by a power of two, which is exact, fused or not.)
 type pen struct {
 	cover [pixels]float64 // brightness from 0 to 1
 	line  []point
 	knots []point
 }
 
-// times is a·b, rounded. The conversion forbids to fuse the product with a sum, which some
-// processors would do.
+// times is a·b, rounded. The conversion prevents a fused multiply-add, which some processors would
+// use.
 func times(a, b float64) float64 { return float64(a * b) }
 
 // between returns a number uniform in [low,high).
 func between(s *rng.Stream, low, high float64) float64 { return low + times(s.Float64(), high-low) }
 
-// around returns a number from a bell-shaped distribution within centre±reach: the mean of three
+// around returns a number from a bell-shaped distribution in centre±reach: the mean of three
 // uniform numbers.
 func around(s *rng.Stream, centre, reach float64) float64 {
 	u := s.Float64() + s.Float64() + s.Float64() - 1.5
 	return centre + times(u, reach/1.5)
 }
 
-// swing is a smooth wave of period 1 between -1 and 1, made of parabolas; nearly a sine.
+// swing is a smooth wave of period 1 between -1 and 1, composed of parabolas, close to a sine.
 func swing(x float64) float64 {
 	x -= math.Floor(x)
 	if x < 0.5 {
@@ -95,7 +94,7 @@ func newStyle(s *rng.Stream) style {
 	return y
 }
 
-// draw writes one example of a digit over dst, pixels bytes.
+// draw draws one example of a digit to dst, pixels bytes.
 func (p *pen) draw(dst []uint8, digit int, s rng.Stream) {
 	clear(p.cover[:])
 	y := newStyle(&s)
@@ -115,8 +114,8 @@ func (p *pen) draw(dst []uint8, digit int, s rng.Stream) {
 	p.develop(dst, &y, &s)
 }
 
-// place maps a point of the glyph's box to the image.
-func (y *style) place(q point, g glyph) point {
+// project maps a point of the glyph's box to the image.
+func (y *style) project(q point, g glyph) point {
 	u := times(times(q.x-0.5, g.width), y.width)
 	v := times(q.y-0.5, y.height)
 	u -= times(y.slant, v)
@@ -131,15 +130,15 @@ func (y *style) place(q point, g glyph) point {
 	return r
 }
 
-// trace makes the line of a stroke on the image: a Catmull-Rom curve through its points, each a
-// little off.
+// trace computes the line of a stroke on the image: a Catmull-Rom curve through its randomly
+// displaced points.
 func (p *pen) trace(k stroke, g glyph, y *style, s rng.Stream) {
 	const pieces = 5
 	p.knots, p.line = p.knots[:0], p.line[:0]
 	for _, q := range k {
 		q.x += around(&s, 0, y.wobble)
 		q.y += around(&s, 0, y.wobble)
-		p.knots = append(p.knots, y.place(q, g))
+		p.knots = append(p.knots, y.project(q, g))
 	}
 	n := len(p.knots)
 	for i := range n - 1 {
@@ -152,7 +151,7 @@ func (p *pen) trace(k stroke, g glyph, y *style, s rng.Stream) {
 	p.line = append(p.line, p.knots[n-1])
 }
 
-// catmullRom is the cubic that goes from b to c for t from 0 to 1, with slopes (c-a)/2 and (d-b)/2.
+// catmullRom is the cubic from b to c for t from 0 to 1, with slopes (c-a)/2 and (d-b)/2.
 func catmullRom(a, b, c, d, t float64) float64 {
 	k3 := times(3, b-c) + d - a
 	k2 := times(2, a) - times(5, b) + times(4, c) - d
@@ -195,12 +194,12 @@ func (p *pen) segment(a, b point, r, soft float64) {
 	}
 }
 
-// bounds returns the rows or columns whose centres may lie from low to high.
+// bounds returns the rows or columns whose centres may be within low to high.
 func bounds(low, high float64) (from, to int) {
 	return int(min(max(low, 0), side)), int(min(max(high+1, 0), side))
 }
 
-// erase takes the ink from a square of 2·half pixels a side around x, y.
+// erase removes the ink in a square of side 2·half around x, y.
 func (p *pen) erase(x, y, half float64) {
 	x0, x1 := bounds(x-half, x+half-1)
 	y0, y1 := bounds(y-half, y+half-1)
@@ -211,8 +210,8 @@ func (p *pen) erase(x, y, half float64) {
 	}
 }
 
-// develop turns brightness into bytes. Grain falls on ink alone: the ground stays exactly black, as
-// that of MNIST.
+// develop converts brightness to bytes. Grain affects only ink: the background stays black, as in
+// MNIST.
 func (p *pen) develop(dst []uint8, y *style, s *rng.Stream) {
 	for i, c := range p.cover[:] {
 		if c == 0 {

@@ -12,8 +12,8 @@ import (
 	"fspda/data/images"
 )
 
-// The means and standard deviations of pixel/255 over the training pictures of ImageNet, red,
-// green, blue.
+// The means and standard deviations of pixel/255 over the training images of ImageNet: red, green,
+// blue.
 var (
 	imagenetMean = []float32{0.485, 0.456, 0.406}
 	imagenetStd  = []float32{0.229, 0.224, 0.225}
@@ -24,23 +24,23 @@ const (
 	maxCrop     = 4096
 )
 
-// PictureOptions say how [FromPictures] looks at pictures.
+// PictureOptions configures [FromPictures].
 type PictureOptions struct {
-	Crop int // side of what a network sees, in pixels; 0 means 224
-	// shorter side of a picture that evaluation takes the middle of; 0 means 8/7 of Crop
+	Crop int // side of the network's input, in pixels; 0 means 224
+	// shorter side of an evaluation image before the central crop; 0 means 8/7 of Crop
 	ImageSize int
-	Augment   Augment // how training varies them; empty or auto means imagenet
-	JPEG      Decoder // empty or auto: libjpeg-turbo where the machine has it
+	Augment   Augment // augmentation of training; empty or auto means imagenet
+	JPEG      Decoder // empty or auto: libjpeg-turbo if installed
 	OnBad     OnBad   // empty: Fail
-	Workers   int     // pictures that are decoded at the same time; 0 means as many as cores
+	Workers   int     // images decoded concurrently; 0 means the number of cores
 
-	Mean, Std []float32 // of pixel/255, for each channel; nil means those of ImageNet
+	Mean, Std []float32 // of pixel/255, per channel; nil means those of ImageNet
 
 	Close func() error // closes the sources; may be nil
 }
 
-// settle fills in what was left out, and refuses what makes no sense.
-func (o PictureOptions) settle() (PictureOptions, error) {
+// resolve sets the defaults and validates the options.
+func (o PictureOptions) resolve() (PictureOptions, error) {
 	if o.Crop == 0 {
 		o.Crop = defaultCrop
 	}
@@ -62,23 +62,22 @@ func (o PictureOptions) settle() (PictureOptions, error) {
 	case o.ImageSize < o.Crop || o.ImageSize > 2*maxCrop:
 		return o, fmt.Errorf("image size of %d pixels, want %d, the crop, to %d", o.ImageSize, o.Crop, 2*maxCrop)
 	case o.OnBad != Fail && o.OnBad != Skip:
-		return o, fmt.Errorf("%q is no way to handle bad pictures, want %s or %s", o.OnBad, Fail, Skip)
+		return o, fmt.Errorf("unknown handling %q of bad pictures, want %s or %s", o.OnBad, Fail, Skip)
 	case o.Workers < 0:
 		return o, fmt.Errorf("%d workers, want 1 or more, or 0 for all cores", o.Workers)
 	}
 	var err error
-	if o.Augment, err = o.Augment.settle(ImageNet); err != nil {
+	if o.Augment, err = o.Augment.resolve(ImageNet); err != nil {
 		return o, err
 	}
-	o.JPEG, err = o.JPEG.settle(libraryError())
+	o.JPEG, err = o.JPEG.resolve(libraryError())
 	return o, err
 }
 
-// FromPictures makes a set of two lists of pictures, which are decoded when they are wanted: crops
-// of red, green and blue. A picture that cannot be read is an error of the batch that it is in, or
-// handled as OnBad says.
+// FromPictures makes a set of two sources of images, which are decoded on demand to RGB crops. An
+// image that cannot be read is an error of its batch, or handled as set by OnBad.
 func FromPictures(name string, classes int, train, test images.Source, o PictureOptions) (*Set, error) {
-	o, err := o.settle()
+	o, err := o.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("data: set %s: %w", name, err)
 	}
@@ -101,7 +100,7 @@ func FromPictures(name string, classes int, train, test images.Source, o Picture
 			decoder: o.JPEG,
 			workers: workers, bad: s.bad}
 	}
-	s.Train.varied = o.Augment
+	s.Train.augment = o.Augment
 	s.print = func() string { return s.hashPictures(o) }
 	return s, nil
 }
@@ -123,7 +122,7 @@ func labelsOf(s images.Source, classes int) ([]int32, error) {
 	return labels, nil
 }
 
-// Decoder is what decodes the pictures of a set, or "" where none is decoded while a run goes on.
+// Decoder returns the JPEG decoder of a set, or "" if no images are decoded during a run.
 func (s *Set) Decoder() Decoder {
 	for _, half := range []Split{s.Train, s.Test} {
 		if half.pictures != nil && !half.Packed() {

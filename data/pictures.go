@@ -12,10 +12,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// pictures are the examples of a [Split] that are decoded when they are wanted. Loaders and
-// evaluations share its workers: each has the scratch space for one picture, and whoever holds it
-// may work, so there are never more pictures in the making than workers. Which worker makes which
-// picture does not matter.
+// pictures are the examples of a [Split] that are decoded on demand. Loaders and evaluations share
+// its workers: each holds the scratch memory for one image, so at most that many images are decoded
+// at a time. Results do not depend on which worker decodes an image.
 type pictures struct {
 	source  images.Source
 	side    int // of the crop, in pixels
@@ -26,15 +25,15 @@ type pictures struct {
 	bad     *badPictures
 }
 
-// OnBad says what becomes of a picture that cannot be read.
+// OnBad selects the handling of an image that cannot be read.
 type OnBad string
 
 const (
 	Fail OnBad = "fail" // the batch is an error
-	Skip OnBad = "skip" // the next example of the batch takes its place
+	Skip OnBad = "skip" // the next example of the batch replaces it
 )
 
-// badPictures remembers which pictures could not be read. It is safe for concurrent use.
+// badPictures records the images that could not be read. It is safe for concurrent use.
 type badPictures struct {
 	mu     sync.Mutex
 	seen   map[badPicture]error
@@ -46,7 +45,7 @@ type badPicture struct {
 	number int32
 }
 
-// add remembers a picture, and reports it where it is new.
+// add records an image, and reports it if it is new.
 func (b *badPictures) add(among *pictures, e int32, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,25 +62,25 @@ func (b *badPictures) add(among *pictures, e int32, err error) {
 	}
 }
 
-// worker is the scratch space of one goroutine.
+// worker is the scratch memory of one goroutine.
 type worker struct {
-	norm    *normalizer // of the split at hand
-	numbers []float32   // what it works on: the numbers of one example
+	norm    *normalizer // of the current split
+	numbers []float32   // output: the values of one example
 
-	picture []uint8    // as the network sees it, in bytes
-	whole   images.RGB // decoded
+	picture []uint8    // the network's input, in bytes
+	whole   images.RGB // decoded image
 	file    []byte
 	scale   resampler
 	turbo   turboHandle
 }
 
-// room is memory for n pixels, of any content.
-func (w *worker) room(n int) []uint8 {
+// scratch returns memory for n pixels with undefined contents.
+func (w *worker) scratch(n int) []uint8 {
 	w.picture = grown(w.picture, n)
 	return w.picture
 }
 
-// makeWorkers returns n workers, whose scratch space grows as they need it.
+// makeWorkers returns n workers, whose scratch memory grows on demand.
 func makeWorkers(n int) chan *worker {
 	c := make(chan *worker, n)
 	for range n {
@@ -90,12 +89,12 @@ func makeWorkers(n int) chan *worker {
 	return c
 }
 
-// gather fills dst with examples, on as many goroutines as there are workers. It gives up where
-// stop is closed.
+// gather fills dst with examples, on as many goroutines as there are workers. It stops if stop is
+// closed.
 func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()
-	numbers, labels := dst.X, dst.Y // not dst, which the goroutines would take to the heap
+	numbers, labels := dst.X, dst.Y // dst itself would escape to the heap
 	errs := make([]error, len(examples))
 	var next atomic.Int64
 	var failed atomic.Bool
@@ -111,7 +110,7 @@ func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augm
 			case w := <-p.workers:
 				var e int32
 				w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
-				e, errs[row] = p.place(w, examples, row, how, key)
+				e, errs[row] = p.decodeRow(w, examples, row, how, key)
 				if errs[row] == nil {
 					labels[row] = s.Labels[e]
 				}
@@ -135,14 +134,14 @@ func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augm
 	return nil
 }
 
-// place makes the picture of a row, or where that is bad and shall be skipped, of the next row that
-// has a good one. It returns which example it took.
-func (p *pictures) place(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
+// decodeRow decodes the image of a row or, if that is bad and OnBad is Skip, of the next row with a
+// good one. It returns the example used.
+func (p *pictures) decodeRow(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
 	var first error
 	for k := range examples {
 		e := examples[(row+k)%len(examples)]
 		stream := key.stream(row)
-		err := p.make(w, int(e), how, &stream)
+		err := p.decode(w, int(e), how, &stream)
 		if err == nil {
 			return e, nil
 		}
@@ -154,12 +153,12 @@ func (p *pictures) place(w *worker, examples []int32, row int, how Augment, key 
 			first = err
 		}
 	}
-	return 0, fmt.Errorf("none of the %d pictures of a batch can be read: %w", len(examples), first)
+	return 0, fmt.Errorf("no image of a batch of %d can be read: %w", len(examples), first)
 }
 
-// make writes the numbers of picture e, as training or evaluation sees it, to w.numbers.
-func (p *pictures) make(w *worker, e int, how Augment, s *rng.Stream) error {
-	dst := w.room(3 * p.side * p.side)
+// decode writes the values of image e, for training or evaluation, to w.numbers.
+func (p *pictures) decode(w *worker, e int, how Augment, s *rng.Stream) error {
+	dst := w.scratch(3 * p.side * p.side)
 	v := view{p.side, p.short, how, s}
 	if how != CIFAR {
 		w.scale.norm, w.scale.numbers = w.norm, w.numbers
@@ -175,14 +174,14 @@ func (p *pictures) make(w *worker, e int, how Augment, s *rng.Stream) error {
 	return nil
 }
 
-// view is how a picture is looked at.
+// view describes the crop of an image.
 type view struct {
 	side, short int
 	how         Augment
 	s           *rng.Stream
 }
 
-// windows are what is taken of a picture of w×h pixels. It draws from the stream.
+// windows returns the crop of an image of w×h pixels. It draws from the stream.
 func (v view) windows(w, h int) (across, down window) {
 	if v.how == ImageNet {
 		return randomCrop(v.s, w, h, v.side)
@@ -190,7 +189,7 @@ func (v view) windows(w, h int) (across, down window) {
 	return centreCrop(w, h, v.short, v.side)
 }
 
-// scaled brings picture e into w.picture, by the shortest way that its source offers.
+// scaled decodes image e to w.picture, by the fastest method that its source supports.
 func (p *pictures) scaled(w *worker, e int, v view) error {
 	if raw, ok := p.source.(images.Raw); ok {
 		pix, width, height := raw.Pixels(e)
@@ -215,8 +214,7 @@ func (p *pictures) scaled(w *worker, e int, v view) error {
 	return nil
 }
 
-// OnSkip has f told of each picture that is skipped from now on, once. f is called by one goroutine
-// at a time.
+// OnSkip sets the function that is called once for each skipped image. Calls of f are serialized.
 func (s *Set) OnSkip(f func(error)) {
 	if s.bad != nil {
 		s.bad.mu.Lock()
@@ -225,8 +223,7 @@ func (s *Set) OnSkip(f func(error)) {
 	}
 }
 
-// Bad lists what was wrong with the pictures that were skipped so far, each once, in the order of
-// their messages.
+// Bad lists the errors of the images skipped so far, each once, sorted by message.
 func (s *Set) Bad() []error {
 	if s.bad == nil {
 		return nil
@@ -241,7 +238,7 @@ func (s *Set) Bad() []error {
 	return all
 }
 
-// Close gives back the files behind a set, once its loaders are closed. A set in memory has none.
+// Close closes the files of a set, after its loaders are closed. Sets in memory have none.
 func (s *Set) Close() error {
 	if s.close == nil {
 		return nil

@@ -133,7 +133,7 @@ func TestPicturesAreTheFormula(t *testing.T) {
 	}
 	key := augmentKey{7, 2, 5}
 	var varied, plain device.Batch
-	if err := errors.Join(set.Train.gatherVaried(&varied, []int32{2, 1}, key, nil, nil),
+	if err := errors.Join(set.Train.gatherAugmented(&varied, []int32{2, 1}, key, nil, nil),
 		set.Test.Batch(&plain, 0, 3)); err != nil {
 		t.Fatal(err)
 	}
@@ -223,11 +223,11 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 	var got, want device.Batch
 	key := augmentKey{1, 0, 4}
 	for range 2 {
-		if err := set.Train.gatherVaried(&got, []int32{2, 4, 5, 6, 3}, key, nil, nil); err != nil {
+		if err := set.Train.gatherAugmented(&got, []int32{2, 4, 5, 6, 3}, key, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := mustPictures(t, good, good, o).Train.gatherVaried(&want, []int32{6, 6, 6, 6, 3}, key, nil,
+	if err := mustPictures(t, good, good, o).Train.gatherAugmented(&want, []int32{6, 6, 6, 6, 3}, key, nil,
 		nil); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 		t.Errorf("%d reports of %v, want 3", reports, bad)
 	}
 	if err := set.Test.Gather(&got, []int32{4, 5, 2}); err == nil || !strings.Contains(err.Error(),
-		"none of the 3 pictures of a batch can be read") {
+		"no image of a batch of 3 can be read") {
 		t.Errorf("error %v, want one that gives up", err)
 	}
 }
@@ -318,7 +318,7 @@ func TestPictureFingerprint(t *testing.T) {
 	}
 }
 
-func TestDecoderSettles(t *testing.T) {
+func TestDecoderResolve(t *testing.T) {
 	missing := errors.New("not there")
 	for _, c := range []struct {
 		asked   Decoder
@@ -330,7 +330,7 @@ func TestDecoderSettles(t *testing.T) {
 		{Turbo, missing, "", "JPEG decoder turbo: not there; or use the decoder go"}, {"x", missing, "",
 			"is not known"},
 	} {
-		got, err := c.asked.settle(c.library)
+		got, err := c.asked.resolve(c.library)
 		if got != c.want || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%q with library error %v: %q, %v", c.asked, c.library, got, err)
 		}

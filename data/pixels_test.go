@@ -25,7 +25,7 @@ func TestSettled(t *testing.T) {
 		for i := range p {
 			p[i] = uint8(i)
 		}
-		got := settled(p)
+		got := compact(p)
 		if !slices.Equal(got, p) {
 			t.Errorf("%d pixels changed", n)
 		}

@@ -2,35 +2,34 @@ package data
 
 import "math"
 
-// The resampler scales a box of a picture by the antialiased triangle filter, as Pillow's resize
-// with BILINEAR does, which torchvision uses: a pixel is the mean of the source pixels within
-// max(scale, 1) of its centre, weighted by their nearness. It is separable and goes row by row: the
-// source rows under an output row are added up to one line, of which the output row is made, so all
-// but the source stays in the first cache. Numbers are 16-bit fixed point; products are rounded,
+// The resampler scales a box of an image by the antialiased triangle filter, like Pillow's resize
+// with BILINEAR, which torchvision uses: a pixel is the mean of the source pixels within max(scale,
+// 1) of its centre, weighted by proximity. It is separable and works row by row: the source rows
+// under an output row are summed to one line, from which the output row is computed, so that all
+// data but the source stay in the L1 cache. Numbers are 16-bit fixed point; products are rounded,
 // sums saturate.
 
 const (
 	weightOne = 1 << 15 // the sum of the weights of a pixel
-	lineOne   = 128     // what a level of the source becomes in the line
-	// numbers that vector code may read or write, and nobody uses, behind a line and the taps of a
-	// pixel
+	lineOne   = 128     // value of one source level in the line
+	// elements after a line and the taps of a pixel that vector code may access without effect
 	lineSlack  = 64
-	pixelSlack = 32 // bytes that it may write behind a row
+	pixelSlack = 32 // bytes after a row that it may write
 )
 
-// window is which part of an axis is wanted: the source from, from+1, ... from+size-1 is scaled to
-// out pixels, of which those from first on are taken.
+// window is the used part of an axis: the source pixels from to from+size-1 are scaled to out
+// pixels, of which those from first on are taken.
 type window struct {
 	from, size int
 	out        int
 	first      int
 	mirror     bool // in reverse order
 
-	// the part of the source that is scaled, where that is no whole pixels; span 0: all
+	// the scaled part of the source in fractional pixels; span 0: all
 	begin, span float64
 }
 
-// reduced is the window in a picture whose axis is 1/f as long, in n pixels.
+// reduced returns the window in an image whose axis is shorter by 1/f, with n pixels.
 func (w window) reduced(f, n int) window {
 	low, high := float64(w.from)/float64(f), float64(w.from+w.size)/float64(f)
 	first := int(low)
@@ -39,13 +38,13 @@ func (w window) reduced(f, n int) window {
 	return r
 }
 
-// axis is the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source
+// axis holds the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source
 // start[i]+k, over k < count[i].
 type axis struct {
 	start, count []int32
 	weight       []int16
 	taps         int
-	low, high    int32 // the source pixels that are needed: low to high-1
+	low, high    int32 // the required source pixels: low to high-1
 
 	share []float64
 }
@@ -75,8 +74,8 @@ func (a *axis) set(n int, w window) {
 	}
 }
 
-// quantise makes the weights of the source pixels low to high-1 for a pixel at centre: whole
-// numbers with the sum weightOne, or one less where a single pixel has it all.
+// quantise computes the weights of the source pixels low to high-1 for a pixel at centre: integers
+// with the sum weightOne, or one less if a single pixel has all the weight.
 func (a *axis) quantise(dst []int16, low, high int, centre, slope float64) {
 	share, sum := a.share[:high-low], 0.0
 	distance := float64(low) - centre
@@ -105,7 +104,7 @@ func (a *axis) quantise(dst []int16, low, high int, centre, slope float64) {
 	dst[largest] = int16(min(int32(dst[largest])+left, weightOne-1))
 }
 
-// grown is a slice of n elements in the memory of s where that is large enough.
+// grown returns a slice of n elements in the memory of s if that is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -113,15 +112,15 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// resampler is the scratch space of one goroutine.
+// resampler is the scratch memory of one goroutine.
 type resampler struct {
 	columns, rows axis
 	table         columnTable
 	line          []int16
 	row           []uint8
 
-	// Where norm is not nil, the numbers of each row go to numbers as soon as its pixels are there,
-	// while they are in the first cache and memory has time to take them.
+	// If norm is not nil, the values of each row are written to numbers as soon as its pixels are
+	// computed and still cached.
 	norm    *normalizer
 	numbers []float32
 }
@@ -137,7 +136,7 @@ func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window)
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
 		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
 		if 3*w*(y+1)+pixelSlack <= len(dst) {
-			// what it writes beyond the row, the next one writes over
+			// bytes written beyond the row are overwritten by the next row
 			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)
 		} else {
 			r.row = grown(r.row, 3*w+pixelSlack)
@@ -153,7 +152,7 @@ func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window)
 // rounded is a·b/2^15, rounded; both are at least 0.
 func rounded(a int32, b int16) int32 { return (a*int32(b) + 1<<14) >> 15 }
 
-// sumRowsGo makes a line: dst[i] = Σ weight[k]·src[k·stride+i], a level counting lineOne.
+// sumRowsGo computes a line: dst[i] = Σ weight[k]·src[k·stride+i], in units of lineOne.
 func sumRowsGo(dst []int16, src []uint8, stride int, weight []int16) {
 	for i := range dst {
 		sum := int32(0)
@@ -164,7 +163,7 @@ func sumRowsGo(dst []int16, src []uint8, stride int, weight []int16) {
 	}
 }
 
-// sumColumnsGo makes an output row of a line that begins at source pixel a.low.
+// sumColumnsGo computes an output row from a line that begins at source pixel a.low.
 func sumColumnsGo(dst []uint8, line []int16, a *axis) {
 	for i, start := range a.start {
 		weight := a.weight[i*a.taps:][:a.count[i]]

@@ -8,26 +8,26 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// resampleAVX2 tells whether the vector code runs. GODEBUG=cpu.avx2=off switches it off.
+// resampleAVX2 enables the vector code. GODEBUG=cpu.avx2=off disables it.
 var resampleAVX2 = cpu.X86.HasAVX2
 
 const (
-	rowTaps   = 4  // source rows that one call of assembly adds up, at most
-	rowBlock  = 32 // bytes that it takes at a time
-	groupSize = 4  // output pixels that are made at a time
+	rowTaps   = 4  // maximum number of source rows per assembly call
+	rowBlock  = 32 // bytes per step
+	groupSize = 4  // output pixels per step
 )
 
-// columnTable is the weights of an axis for groups of four output pixels. A pixel takes two source
-// pixels at a time: six neighbours in the line, times six weights. For each group, where[·] says
-// how many bytes into the line its four pixels begin, and weights holds for each pair of taps those
-// of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
+// columnTable holds the weights of an axis for groups of four output pixels. A pixel takes two
+// source pixels at a time: six adjacent values of the line, times six weights. For each group,
+// where[·] is the byte offset of its four pixels in the line, and weights holds for each pair of
+// taps those of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
 type columnTable struct {
 	where   []uint32
 	weights []int16
 	groups  int
 	pairs   int
 
-	wide wideTable // takes its place where it has groups
+	wide wideTable // used instead if it has groups
 }
 
 // pairOf is eight numbers for each of four pixels.
@@ -44,7 +44,7 @@ func (t *columnTable) set(a *axis) {
 	for i := range t.where {
 		group, lane := i/groupSize, (i&1)<<1|i>>1&1 // pixels 0, 2, 1, 3
 		to := t.weights[group*t.pairs*pairOf+8*lane:]
-		if i >= len(a.start) { // a pixel that nobody looks at
+		if i >= len(a.start) { // an unused pixel
 			t.where[i] = 0
 			continue
 		}
@@ -58,18 +58,17 @@ func (t *columnTable) set(a *axis) {
 			if 2*p+1 < len(weight) {
 				w1 = uint64(weight[2*p+1])
 			}
-			// six numbers: three times each weight
+			// six values: three times each weight
 			pair := (*[2]uint64)(unsafe.Pointer(&to[p*pairOf]))
 			pair[0], pair[1] = w0|w0<<16|w0<<32|w1<<48, w1|w1<<16
 		}
 	}
 }
 
-// sumRows makes a line. It may write rowBlock numbers more than len(dst), which must have room for
-// them.
+// sumRows computes a line. It may write rowBlock elements beyond len(dst), which must be allocated.
 func sumRows(dst []int16, src []uint8, stride int, weight []int16) {
 	whole := (len(dst) + rowBlock - 1) / rowBlock * rowBlock
-	// the blocks would go beyond the end of the picture
+	// the blocks would exceed the end of the image
 	if !resampleAVX2 || (len(weight)-1)*stride+whole > len(src) {
 		sumRowsGo(dst, src, stride, weight)
 		return
@@ -89,7 +88,7 @@ func sumColumns(dst []uint8, line []int16, a *axis, t *columnTable) {
 		sumColumnsGo(dst, line, a)
 		return
 	}
-	_ = dst[3*groupSize*t.groups+1] // the last group writes two bytes more
+	_ = dst[3*groupSize*t.groups+1] // the last group writes two bytes beyond the row
 	sumColumnsAVX2(&dst[0], &line[0], &t.where[0], &t.weights[0], t.groups, t.pairs)
 }
 

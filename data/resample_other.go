@@ -2,7 +2,7 @@
 
 package data
 
-// columnTable is the weights as vector code wants them.
+// columnTable is the layout of the weights for vector code.
 type columnTable struct{}
 
 func (*columnTable) set(*axis) {}

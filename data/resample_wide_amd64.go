@@ -4,29 +4,29 @@ package data
 
 import "golang.org/x/sys/cpu"
 
-// resampleAVX512 tells whether columns are summed in vectors of 32 numbers. GODEBUG=cpu.avx512f=off
-// switches it off.
+// resampleAVX512 enables column sums in vectors of 32 elements. GODEBUG=cpu.avx512f=off disables
+// it.
 var resampleAVX512 = cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW
 
 const (
-	wideSize = 10 // output pixels that are made at a time: 30 of 32 numbers
+	wideSize = 10 // output pixels per step: 30 of 32 values
 	wideLane = 32 // numbers of a vector
-	wideSpan = 21 // source pixels in reach of one permutation, which takes 64 numbers
+	wideSpan = 21 // source pixels within one permutation of 64 values
 )
 
-// wideTable is the weights of an axis for groups of ten output pixels, all of whose source pixels
-// lie within wideSpan: where pictures are not scaled down by much. For each group, where says how
-// many bytes into the line its first source pixel lies, index where each output number finds its
-// first tap behind that, and weights the weight of each number, tap by tap.
+// wideTable holds the weights of an axis for groups of ten output pixels whose source pixels lie
+// within wideSpan, that is, for small scale factors. For each group, where is the byte offset of
+// its first source pixel in the line, index the offset of the first tap of each output value, and
+// weights the weight of each value, tap by tap.
 type wideTable struct {
 	where   []uint32
 	index   []int16
 	weights []int16
-	groups  int // 0: another way must be taken
+	groups  int // 0: this table does not apply
 	taps    int
 }
 
-// set fills the table, or leaves it without groups where the axis does not fit.
+// set fills the table, or leaves it without groups if the axis does not fit.
 func (t *wideTable) set(a *axis) {
 	t.groups = 0
 	if !resampleAVX512 {
@@ -39,7 +39,7 @@ func (t *wideTable) set(a *axis) {
 	t.weights = grown(t.weights, groups*taps*wideLane)
 	for g := range groups {
 		first, last := g*wideSize, min((g+1)*wideSize, n)
-		// starts rise, or fall in a mirror
+		// starts are ascending, or descending if mirrored
 		low, high := min(a.start[first], a.start[last-1]), int32(0)
 		for i := first; i < last; i++ {
 			high = max(high, a.start[i]+a.count[i])
@@ -71,7 +71,8 @@ func maxOf(counts []int32) int32 {
 	return most
 }
 
-// sum makes an output row of a line. The last group writes up to pixelSlack bytes beyond the row.
+// sum computes an output row from a line. The last group writes up to pixelSlack bytes beyond the
+// row.
 func (t *wideTable) sum(dst []uint8, line []int16) {
 	_ = dst[3*wideSize*t.groups+1]
 	sumColumnsAVX512(&dst[0], &line[0], &t.where[0], &t.index[0], &t.weights[0], t.groups, t.taps)

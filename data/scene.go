@@ -7,8 +7,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// scene is what a synthetic picture shows. Lengths are in pixels, colours from 0 to 255. Products
-// are rounded by themselves, so that processors that fuse them into sums draw the same.
+// scene describes a synthetic image. Lengths are in pixels, colours from 0 to 255. Products are
+// rounded separately, so that processors with fused multiply-add draw the same.
 type scene struct {
 	w, h    int
 	figures []figure
@@ -21,11 +21,10 @@ type scene struct {
 
 type colour [3]float64
 
-// figure is one shape: where it lies, its radius, and the direction in which it is turned, a unit
-// vector.
+// figure is one shape: position, radius, and orientation as a unit vector.
 type figure struct{ x, y, radius, cos, sin float64 }
 
-// The shapes lie within the unit circle.
+// The shapes, within the unit circle.
 var shapes = []func(u, v float64) bool{
 	func(u, v float64) bool { return float64(u*u)+float64(v*v) < 1 },        // disc
 	func(u, v float64) bool { return max(math.Abs(u), math.Abs(v)) < 0.75 }, // square
@@ -37,7 +36,7 @@ var shapes = []func(u, v float64) bool{
 	func(u, v float64) bool { a, b := math.Abs(u), math.Abs(v); return min(a, b) < 0.25 && max(a, b) < 0.95 },
 }
 
-// The textures say which of two inks a place has.
+// The textures: which of two inks a position has.
 var textures = []func(u, v float64) bool{
 	func(u, _ float64) bool { return true },
 	func(u, _ float64) bool { return odd(3 * u) },               // stripes
@@ -45,23 +44,23 @@ var textures = []func(u, v float64) bool{
 	func(u, v float64) bool { return dot(4*u) && dot(4*v) },     // dots
 }
 
-// odd tells whether the whole part of a number is.
+// odd reports whether the integer part of v is odd.
 func odd(v float64) bool { return int(math.Floor(v))&1 != 0 }
 
-// dot tells whether a number is near the middle between two whole ones.
+// dot reports whether v is near the middle between two integers.
 func dot(v float64) bool { return math.Abs(v-math.Floor(v)-0.5) < 0.3 }
 
 const (
-	inks      = 10 // colours that tell classes apart
-	sceneLeft = 72 // shorter side of a picture, in pixels, from here
-	sceneMore = 89 // on, this many
+	inks         = 10 // colours that distinguish classes
+	sceneMinSide = 72 // shorter side of a picture, in pixels, from here
+	sceneSides   = 89 // on, this many
 )
 
-// newScene draws what a picture of a class shows.
+// newScene samples the scene of an image of a class.
 func newScene(s *rng.Stream, class, classes int) *scene {
 	kind, rest := class%(len(shapes)*len(textures)), class/(len(shapes)*len(textures))
 	c := &scene{shape: shapes[kind%len(shapes)], texture: textures[kind/len(shapes)]}
-	c.w = sceneLeft + s.IntN(sceneMore)
+	c.w = sceneMinSide + s.IntN(sceneSides)
 	c.h = c.w
 	if longer := c.w + c.w*s.IntN(51)/100; s.IntN(2) == 0 {
 		c.w = longer
@@ -73,12 +72,12 @@ func newScene(s *rng.Stream, class, classes int) *scene {
 		hue = rest % inks
 	}
 	c.colours(s, hue)
-	c.place(s, 1+rest/inks)
+	c.addFigures(s, 1+rest/inks)
 	c.grain = s.Sub(0)
 	return c
 }
 
-// colours chooses a bright and a dark ink of a hue before a ground of another.
+// colours selects a bright and a dark ink of a hue on a background of another.
 func (c *scene) colours(s *rng.Stream, hue int) {
 	bright := hueOf(float64(hue)/inks + float64(0.06*(s.Float64()-0.5)))
 	ground := hueOf(float64(hue)/inks + 0.25 + float64(0.5*s.Float64()))
@@ -91,7 +90,7 @@ func (c *scene) colours(s *rng.Stream, hue int) {
 	}
 }
 
-// hueOf is the pure colour at a place on the colour circle, which has length 1.
+// hueOf returns the pure colour at a position on the colour circle, which has length 1.
 func hueOf(at float64) colour {
 	var c colour
 	for k := range c {
@@ -102,8 +101,8 @@ func hueOf(at float64) colour {
 	return c
 }
 
-// place puts n figures into the picture, in a grid of cells.
-func (c *scene) place(s *rng.Stream, n int) {
+// addFigures adds n figures to the scene, in a grid of cells.
+func (c *scene) addFigures(s *rng.Stream, n int) {
 	side := 1
 	for side*side < n {
 		side++
@@ -119,7 +118,7 @@ func (c *scene) place(s *rng.Stream, n int) {
 	}
 }
 
-// direction draws a unit vector.
+// direction samples a unit vector.
 func direction(s *rng.Stream) (x, y float64) {
 	for {
 		x, y = 2*s.Float64()-1, 2*s.Float64()-1
@@ -129,7 +128,7 @@ func direction(s *rng.Stream) (x, y float64) {
 	}
 }
 
-// at is the colour of a pixel.
+// at returns the colour of a pixel.
 func (c *scene) at(x, y int) [3]uint8 {
 	px, py := float64(x)+0.5, float64(y)+0.5
 	var v colour

@@ -12,54 +12,53 @@ import (
 	"fspda/device"
 )
 
-// Set is a labelled set of images: examples to train on, others to test on, in memory or decoded
-// when they are wanted. It does not change once made, so any number of agents read it at the same
-// time. Make one with [New], [Open], [LoadMNIST], [LoadCIFAR10], [Synthetic] or [FromPictures].
+// Set is a labelled set of images: training and test examples, in memory or decoded on demand. It
+// is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
+// [LoadCIFAR10], [Synthetic] or [FromPictures].
 type Set struct {
 	Name    string
-	Shape   []int // of one example: [28 28], or [H W C], red, green and blue last
+	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last
 	Classes int
 	Train   Split
 	Test    Split
-	Mean    []float32 // of pixel/255, subtracted: for each channel, or one for all
-	Std     []float32 // of pixel/255, divided by: as many
-	Notes   []string  // what a person should know of it; mostly none
+	Mean    []float32 // of pixel/255: one per channel, or one for all
+	Std     []float32 // of pixel/255, of the same length
+	Notes   []string  // warnings for the user; usually none
 
 	print func() string
 	bad   *badPictures // nil in memory
 	close func() error
 }
 
-// Split is one half of a Set: Len examples. A pixel p stands for the number (p/255 - mean)/std,
-// which is worked out when a batch is made, so that a set stays four times smaller than its
-// batches.
+// Split is one half of a Set: Len examples. A pixel p represents (p/255 - mean)/std, which is
+// computed when a batch is made, so that a set takes a quarter of the memory of its float32 values.
 type Split struct {
-	// Len()×Features(), row-major; nil where pictures are decoded when they are wanted
+	// Len()×Features(), row-major; nil if images are decoded on demand
 	Pixels []uint8
 	Labels []int32 // Len() class indices
 
 	shape    [3]int // rows, columns, channels
 	norm     *normalizer
-	varied   Augment   // how training varies the examples
+	augment  Augment   // augmentation of training
 	pictures *pictures // nil in memory
 	store    *device.CacheKey
 }
 
-// Examples are the images and labels that [New] makes a [Split] of.
+// Examples are the images and labels for [New].
 type Examples struct {
 	Pixels []uint8 // n×features, row-major
 	Labels []int32 // n class indices in [0,classes)
 }
 
 // New makes a set of the given examples, which it keeps, with one mean and one std for all pixels.
-// It refuses pixels and labels that do not fit each other or the shape, labels outside [0,classes),
-// and a mean or std that cannot normalise.
+// It returns an error if pixels, labels and shape are inconsistent, a label is outside [0,classes),
+// or mean or std is invalid.
 func New(name string, shape []int, classes int, mean, std float32, train, test Examples) (*Set, error) {
 	return NewChannels(name, shape, classes, []float32{mean}, []float32{std}, train, test)
 }
 
-// NewChannels is [New] with a mean and a std for each channel, of which the shape [H W C] has 1 or
-// 3.
+// NewChannels is [New] with a mean and a std for each channel; the shape [H W C] has 1 or 3
+// channels.
 func NewChannels(name string, shape []int, classes int, mean, std []float32, train, test Examples) (*Set, error) {
 	features := 1
 	for _, d := range shape {
@@ -89,13 +88,13 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
 		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm,
-			varied: None, store: new(device.CacheKey)}
+			augment: None, store: new(device.CacheKey)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil
 }
 
-// volume is a shape as rows, columns and channels.
+// volume returns a shape as rows, columns and channels.
 func volume(shape []int) [3]int {
 	switch len(shape) {
 	case 2:
@@ -126,9 +125,9 @@ func (e Examples) check(features, classes int) error {
 // Features is the number of values of one example: the product of Shape.
 func (s *Set) Features() int { return s.Train.Features() }
 
-// Fingerprint is a hash, in 32 hexadecimal digits, of all that a training run sees of the set:
-// shape, classes, normalisation, pixels and labels. A checkpoint keeps it, to notice that it is
-// resumed on other data. The name is no part of it.
+// Fingerprint returns a hash, in 32 hexadecimal digits, of the set as a training run sees it:
+// shape, classes, normalization, pixels and labels, but not the name. A checkpoint stores it to
+// detect other data on resume.
 func (s *Set) Fingerprint() string { return s.print() }
 
 func (s *Set) hash() string {

@@ -9,7 +9,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// SyntheticOptions say how many digits [Synthetic] draws, and which.
+// SyntheticOptions configures [Synthetic].
 type SyntheticOptions struct {
 	Train, Test int    // numbers of examples; 0 means 20000 and 4000
 	Seed        uint64 // two seeds make two sets of the same kind
@@ -25,13 +25,13 @@ const (
 	digits = 10
 )
 
-// Synthetic draws a set of handwritten-looking digits, 28×28 and 10 classes as MNIST, for machines
-// that have no data and for tests. Each example is a pure function of (seed, split, number): a pen
-// follows one of several skeletons of the digit, under random proportions, slant, rotation, place,
-// thickness and bending, and leaves grain, specks and gaps. Every ten examples hold each digit
-// once, so classes are equal up to one example. The normalisation is that of MNIST.
+// Synthetic generates a set of handwritten-looking digits, 28×28 and 10 classes like MNIST, for
+// tests and machines without data. Each example is a pure function of (seed, split, number): a pen
+// follows one of several skeletons of the digit, with random proportions, slant, rotation,
+// position, thickness and bending, and adds grain, specks and gaps. Every ten examples contain each
+// digit once, so class counts differ by at most one. The normalization is that of MNIST.
 //
-// It is drawn on all cores; the bytes do not depend on how many there are.
+// It uses all cores; the bytes do not depend on their number.
 func Synthetic(o SyntheticOptions) (*Set, error) {
 	if o.Train == 0 {
 		o.Train = defaultTrain
@@ -48,7 +48,7 @@ func Synthetic(o SyntheticOptions) (*Set, error) {
 }
 
 // tenLabels returns the labels of ten consecutive examples: each digit once, in random order. So
-// classes are equal at every size of a set, and a small set is the beginning of a large one.
+// classes are balanced at every size of a set, and a small set is a prefix of a large one.
 func tenLabels(order rng.Stream, block int) []int32 {
 	ten := sequence(digits)
 	s := order.Sub(uint64(block))

@@ -11,7 +11,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// SyntheticImagesOptions say how many pictures [SyntheticImages] has, and which.
+// SyntheticImagesOptions configures [SyntheticImages].
 type SyntheticImagesOptions struct {
 	Train, Test int    // numbers of pictures; 0 means 20000 and 4000
 	Classes     int    // 0 means 10; at most 1000
@@ -21,19 +21,18 @@ type SyntheticImagesOptions struct {
 const (
 	defaultImageClasses = 10
 	maxImageClasses     = 1000
-	// pictures of about 6 KB, which stay in memory once they are drawn
+	// images of about 6 KB, which stay in memory once drawn
 	maxSyntheticImages   = 1_000_000
 	syntheticImagesShape = 1 // version of the drawing, part of the fingerprint
 )
 
-// SyntheticImages is a set of drawn pictures, for machines that have no data and for tests of all
-// that pictures go through: each is a JPEG file of its own size, grey now and then, that is
-// decoded, cropped and scaled as a photograph would be. A picture shows a shape with a texture
-// before a shaded, grainy ground, turned, placed and coloured at random. The class is the shape and
-// the texture; where there are more than 20 classes also the colour, and beyond 200 how many shapes
-// there are.
+// SyntheticImages is a set of generated images, for tests of the whole image pipeline and machines
+// without data. Each image is a JPEG file of its own size, sometimes grey, which is decoded,
+// cropped and scaled like a photograph. It shows a shape with a texture on a shaded, grainy
+// background, with random orientation, position and colour. The class is the shape and the texture;
+// with more than 20 classes also the colour, and with more than 200 the number of shapes.
 //
-// Every picture is a pure function of (seed, split, number). It is drawn when it is first wanted.
+// Every image is a pure function of (seed, split, number). It is drawn on first use.
 func SyntheticImages(o SyntheticImagesOptions, p PictureOptions) (*Set, error) {
 	if o.Train == 0 {
 		o.Train = defaultTrain
@@ -70,14 +69,14 @@ func newDrawnPictures(o SyntheticImagesOptions, split uint64, n int) *drawnPictu
 
 func (d *drawnPictures) Len() int { return len(d.files) }
 
-// Label goes through the classes in turn.
+// Label cycles through the classes.
 func (d *drawnPictures) Label(i int) int32 { return int32(i % d.classes) }
 
 func (d *drawnPictures) Name(i int) string {
 	return fmt.Sprintf("%s/%03d/%06d.jpg", [2]string{"train", "test"}[d.split], d.Label(i), i)
 }
 
-// Fingerprint says which pictures these are without drawing them.
+// Fingerprint identifies the images without drawing them.
 func (d *drawnPictures) Fingerprint() string {
 	return fmt.Sprintf("drawn %d: seed %d, split %d, %d classes", syntheticImagesShape, d.seed, d.split, d.classes)
 }
@@ -90,7 +89,7 @@ func (d *drawnPictures) Encoded(dst []byte, i int) ([]byte, error) {
 			return nil, fmt.Errorf("data: drawing %s: %w", d.Name(i), err)
 		}
 		file = &b
-		d.files[i].Store(file) // whoever draws it at the same time stores the same
+		d.files[i].Store(file) // a concurrent call stores the same bytes
 	}
 	return append(dst, *file...), nil
 }
@@ -106,7 +105,7 @@ func (d *drawnPictures) Image(dst *images.RGB, i int) error {
 	return nil
 }
 
-// draw makes the file of a picture.
+// draw generates the file of an image.
 func (d *drawnPictures) draw(i int) ([]byte, error) {
 	s := rng.New(d.seed, "synthetic-images", d.split, uint64(i))
 	scene := newScene(&s, int(d.Label(i)), d.classes)

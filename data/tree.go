@@ -16,18 +16,18 @@ import (
 
 // treeFile is one file of a folder, or of an archive.
 type treeFile struct {
-	name string // below the folder or in the archive, with slashes
+	name string // relative to the folder or archive, with slashes
 	path string // for messages
 	read func() ([]byte, error)
 }
 
 const (
-	maxTreeFile  = 64 << 20 // bytes of one file: a header that claims more is not believed
+	maxTreeFile  = 64 << 20 // bytes of one file: limits the allocation for a damaged header
 	maxTreeBytes = 1 << 30  // of an archive, unpacked
 )
 
-// readTree lists the files of a folder and what is below it, or of a tar archive, plain or
-// compressed with gzip. An archive is read into memory.
+// readTree lists the files of a folder recursively, or of a tar archive, plain or gzipped. It reads
+// an archive into memory.
 func readTree(path string) ([]treeFile, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -40,7 +40,7 @@ func readTree(path string) ([]treeFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	r := bufio.NewReaderSize(f, 1<<20)
 	var content io.Reader = r
 	if head, _ := r.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
@@ -64,7 +64,7 @@ func walkFolder(root string) ([]treeFile, error) {
 	return files, err
 }
 
-// readFile is os.ReadFile for files that are not absurdly large.
+// readFile is os.ReadFile with a size limit.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,9 +94,9 @@ func readArchive(path string, r io.Reader) ([]treeFile, error) {
 			return nil, &FormatError{Path: path, Got: fmt.Sprintf("%s of %d bytes after %d files", h.Name, h.Size,
 				len(files)),
 				Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile,
-					maxTreeBytes), Hint: "this is not the set that was asked for"}
+					maxTreeBytes), Hint: "this is not the expected data set"}
 		}
-		var content bytes.Buffer // grows with what arrives, never by the header alone
+		var content bytes.Buffer // grows with the content read, not with the header's claim
 		if _, err := io.Copy(&content, t); err != nil {
 			return nil, archiveError(path, len(files), err)
 		}

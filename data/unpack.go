@@ -6,7 +6,7 @@ import (
 	"fspda/data/images"
 )
 
-// unpacked is decoded pictures in memory.
+// unpacked are decoded images in memory.
 type unpacked struct {
 	labels   []int32
 	pictures []images.RGB
@@ -29,7 +29,7 @@ func (u *unpacked) Image(dst *images.RGB, i int) error {
 	return nil
 }
 
-// Packed tells whether the examples are pictures that their source holds decoded.
+// Packed reports whether the examples are images that their source stores decoded.
 func (s Split) Packed() bool {
 	if s.pictures == nil {
 		return false
@@ -38,10 +38,9 @@ func (s Split) Packed() bool {
 	return raw
 }
 
-// Unpack decodes up to n training pictures of a set into memory, each scaled until its shorter side
-// has short pixels, as a packed set keeps them, and returns a set of these alone, looked at as
-// PictureOptions say. It is for measurements and for small sets: a picture of 256×341 pixels takes
-// 262 KB.
+// Unpack decodes up to n training images of a set into memory, each scaled to a shorter side of
+// short pixels, as in a packed set, and returns a set of them with the given options. It is for
+// measurements and small sets: an image of 256×341 pixels takes 262 KB.
 func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
 	p := s.Train.pictures
 	if p == nil || n < 1 || short < 1 {
@@ -66,7 +65,7 @@ func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
 	return FromPictures(s.Name, s.Classes, u, u, o)
 }
 
-// scaledTo is a picture whose shorter side has short pixels.
+// scaledTo returns an image scaled to a shorter side of short pixels.
 func scaledTo(r *resampler, p *images.RGB, short int) images.RGB {
 	across, down := centreCrop(p.W, p.H, short, short)
 	across.first, down.first = 0, 0

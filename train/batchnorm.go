@@ -84,7 +84,7 @@ func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 		if e.interrupted() {
 			return nil, errInterrupted
 		}
-		if err := s.Set.Train.GatherVaried(b, examples, s.Config.Seed, nobody, k); err != nil {
+		if err := s.Set.Train.GatherAugmented(b, examples, s.Config.Seed, nobody, k); err != nil {
 			return nil, err
 		}
 		if err := pr.buffered.Observe(pr.x, buffers, *b, 1/float64(k+1)); err != nil {

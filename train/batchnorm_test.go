@@ -169,7 +169,7 @@ func measured(t *testing.T, s *Setup, m normed) []float32 {
 	sum := make([]float64, 2*m.features)
 	for k := range s.recalibrations() {
 		var b device.Batch
-		s.Set.Train.GatherVaried(&b, s.recalibration(nil, k), s.Config.Seed, nobody, k)
+		s.Set.Train.GatherAugmented(&b, s.recalibration(nil, k), s.Config.Seed, nobody, k)
 		mean, variance := m.moments(b)
 		n := float64(b.N())
 		for j := range mean {
