@@ -55,7 +55,8 @@ func (x *examples) setStarts(b device.Batch, features int) {
 // byteKernels are the kernels whose first input may be bytes: matrix products, which copy their
 // operands anyway.
 var byteKernels = map[device.Kernel]bool{
-	device.Linear: true, device.LinearSigmoid: true, device.LinearReLU: true, device.LinearGradW: true, device.LinearGradWDecay: true,
+	device.Linear: true, device.LinearSigmoid: true, device.LinearReLU: true,
+	device.LinearGradW: true, device.LinearGradWDecay: true,
 }
 
 // readsBytes reports whether every call that reads the examples of the batch can read them as

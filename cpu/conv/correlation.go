@@ -48,8 +48,10 @@ func (v *convolution) backward(a, b int) correlation {
 		images: v.n, rows: v.p, cols: v.q, channels: v.k,
 		p: p, q: q, k: v.c, r: r, s: s,
 		stride: 1, firstRow: top, firstCol: left,
-		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c, rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c,
-		filter: filter{flipped: true, wRows: v.r, wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride, tapCol: b + (s-1)*v.stride,
+		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c,
+		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c,
+		filter: filter{flipped: true, wRows: v.r, wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride,
+			tapCol:    b + (s-1)*v.stride,
 			tapStride: v.stride},
 	}
 }

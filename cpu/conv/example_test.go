@@ -11,7 +11,8 @@ import (
 func Example() {
 	y := make([]float32, 2)
 	dims := []int{1, 1, 3, 1, 1, 1, 2, 1, 0} // n h w c k r s stride pad
-	err := conv.Kernels.Call(&device.Call{Kernel: device.Conv, Dims: dims}, [][]float32{{1, 2, 3}, {10, 1}}, [][]float32{y})
+	err := conv.Kernels.Call(&device.Call{Kernel: device.Conv, Dims: dims}, [][]float32{{1, 2, 3}, {10, 1}},
+		[][]float32{y})
 	fmt.Println(y, err)
 	// Output: [12 23] <nil>
 }

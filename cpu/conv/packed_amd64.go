@@ -28,7 +28,8 @@ type layout struct {
 
 // layout chooses the layout.
 func (l *correlation) layout() layout {
-	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights, copyStride: 1, colSize: l.channels, colStep: l.stride,
+	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights, copyStride: 1,
+		colSize: l.channels, colStep: l.stride,
 		rowStep: l.stride}
 	cols := (l.q-1)*l.stride + l.s
 	b.inPlace = l.isProduct()
@@ -105,7 +106,8 @@ func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float
 		size := d.layout.blockSize(l)
 		d.blockBuf, d.packedWeights = scratch[:size], scratch[size:]
 	}
-	*d.tile = tile.Args{ARow: 4 * d.colStep * d.colSize, ACol: 4, BRow: 4 * 2 * s.Lanes, Groups: 1, CRow: 4 * l.pixelStride, Alpha: 1}
+	*d.tile = tile.Args{ARow: 4 * d.colStep * d.colSize, ACol: 4, BRow: 4 * 2 * s.Lanes, Groups: 1,
+		CRow: 4 * l.pixelStride, Alpha: 1}
 	if d.packsAllWeights {
 		for m := range l.chunks() {
 			part, before := l.chunk(m)
@@ -243,7 +245,8 @@ func (d *correlator) pack(dst []float32, depth, before, k, cols int) {
 	if !d.flipped {
 		all := d.products()
 		for at := 0; at < cols; at += wide {
-			tile.PackTransposed(dst[at*depth:], wide, tile.RowMajor(d.w[(k+at)*all+before:], all), min(wide, cols-at), depth)
+			tile.PackTransposed(dst[at*depth:], wide, tile.RowMajor(d.w[(k+at)*all+before:], all), min(wide, cols-at),
+				depth)
 		}
 		return
 	}
@@ -255,7 +258,8 @@ func (d *correlator) pack(dst []float32, depth, before, k, cols int) {
 		full := cols / wide
 		tile.PackCopy(dst[p*wide:], wide*depth, wide, tile.ColMajor(d.w[from:], apart), wide, full, n)
 		if rest := cols - full*wide; rest > 0 {
-			tile.PackCopy(dst[full*wide*depth+p*wide:], wide*depth, wide, tile.ColMajor(d.w[from+full*wide:], apart), rest, 1, n)
+			tile.PackCopy(dst[full*wide*depth+p*wide:], wide*depth, wide, tile.ColMajor(d.w[from+full*wide:], apart),
+				rest, 1, n)
 		}
 		p += n
 	}

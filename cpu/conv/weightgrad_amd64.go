@@ -151,7 +151,8 @@ func (d *weightGrad) fill() {
 			if d.corr.r == 1 {
 				i = (d.part.i + m) * d.corr.stride
 			}
-			d.corr.copyRow(to, d.x, d.part.n+n, d.corr.firstRow+i, d.corr.firstCol+d.part.j*d.corr.stride, cols, d.layout.copyStride, d.layout.colSize)
+			d.corr.copyRow(to, d.x, d.part.n+n, d.corr.firstRow+i, d.corr.firstCol+d.part.j*d.corr.stride, cols,
+				d.layout.copyStride, d.layout.colSize)
 			to = to[d.layout.rowSize:]
 		}
 	}
@@ -226,7 +227,8 @@ func (d *weightGrad) addTransposed() {
 	if !d.Masked && outputs%d.Lanes != 0 { // or it would read behind the end
 		tile.PackCopy(d.packed, wide*depth, wide, tile.ColMajor(b, outputs), wide, outputs/wide, depth)
 		if whole := outputs / wide * wide; whole < outputs {
-			tile.PackCopy(d.packed[whole*depth:], wide*depth, wide, tile.ColMajor(b[whole:], outputs), outputs-whole, 1, depth)
+			tile.PackCopy(d.packed[whole*depth:], wide*depth, wide, tile.ColMajor(b[whole:], outputs), outputs-whole,
+				1, depth)
 		}
 		b, panel, t.BRow = d.packed, wide*depth, 4*wide
 	}

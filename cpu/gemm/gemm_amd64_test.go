@@ -16,9 +16,10 @@ func implementations() []implementation {
 	var all []implementation
 	for _, i := range isa.Available() {
 		if s := tile.SetOf(i); s != nil {
-			all = append(all, implementation{i.String(), func(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
-				packedProduct(s, m, n, k, alpha, a, b, beta, c, then)
-			}, func() float64 { return s.Peak(time.Millisecond) }})
+			all = append(all, implementation{i.String(),
+				func(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
+					packedProduct(s, m, n, k, alpha, a, b, beta, c, then)
+				}, func() float64 { return s.Peak(time.Millisecond) }})
 		}
 	}
 	return all

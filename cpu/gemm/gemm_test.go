@@ -119,7 +119,8 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 		for _, s := range [][3]int{{15, 129, 390}, {65, 128, 11}, {29, 200, 8}, {7, 1024, 5}} {
 			p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 1, 0, 0}
 			_, _, c, ldc := p.operands()
-			a, b := stored(l.transA, kerneltest.Noise("a", 1024*400), 1024), stored(l.transB, kerneltest.Noise("b", 1024*1024), 1024)
+			a, b := stored(l.transA, kerneltest.Noise("a", 1024*400), 1024), stored(l.transB,
+				kerneltest.Noise("b", 1024*1024), 1024)
 			want := append([]float32{}, c...)
 			plainProduct(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want, ldc), epilogue{})
 			for _, with := range implementations() {
@@ -146,7 +147,8 @@ func tryGemm(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
 	old := append([]float32{}, c...)
-	Multiply(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.Data, max(a.RowStride, a.ColStride), b.Data, max(b.RowStride, b.ColStride), p.beta,
+	Multiply(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.Data, max(a.RowStride, a.ColStride), b.Data,
+		max(b.RowStride, b.ColStride), p.beta,
 		c[p.skip:], ldc)
 	for i := range p.m {
 		for j := range p.n {
@@ -214,8 +216,10 @@ func TestGemmPositionDoesNotMatter(t *testing.T) {
 		Multiply(false, false, 1, n, k, 1, a[i*k:], k, b, n, 0, row, n)
 		for j := range n {
 			Multiply(false, false, m, 1, k, 1, a, k, b[j:], n, 0, column, 1)
-			if v := c[i*n+j]; !kerneltest.Same(v, transposed[j*m+i]) || !kerneltest.Same(v, row[j]) || !kerneltest.Same(v, column[i]) {
-				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v, transposed[j*m+i],
+			if v := c[i*n+j]; !kerneltest.Same(v, transposed[j*m+i]) || !kerneltest.Same(v,
+				row[j]) || !kerneltest.Same(v, column[i]) {
+				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v,
+					transposed[j*m+i],
 					row[j], column[i])
 			}
 		}
@@ -425,7 +429,8 @@ func BenchmarkGemm(b *testing.B) {
 			name := fmt.Sprintf("%s/transA=%t,transB=%t/%dx%dx%d", with.name, s.transA, s.transB, s.m, s.n, s.k)
 			b.Run(name, func(b *testing.B) {
 				lda, ldb := strides(s.transA, s.transB, s.m, s.n, s.k)
-				x, y := stored(s.transA, kerneltest.Noise("a", s.m*s.k), lda), stored(s.transB, kerneltest.Noise("b", s.n*s.k), ldb)
+				x, y := stored(s.transA, kerneltest.Noise("a", s.m*s.k), lda), stored(s.transB,
+					kerneltest.Noise("b", s.n*s.k), ldb)
 				z := tile.RowMajor(kernel.Aligned(s.m*s.n), s.n)
 				fastest := time.Duration(math.MaxInt64)
 				for b.Loop() {

@@ -37,8 +37,9 @@ func linear(then epilogueOp) func(o *kernel.Args) call {
 	return func(o *kernel.Args) call {
 		x, w, bias, y := o.In[0], o.In[1], o.In[2], o.Out[0]
 		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n, epilogue: epilogue{op: then, operand: bias},
-			bytesA: o.InputBytes()}
+		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
+			epilogue: epilogue{op: then, operand: bias},
+			bytesA:   o.InputBytes()}
 	}
 }
 
@@ -60,7 +61,8 @@ func linearGradX(then epilogueOp) func(o *kernel.Args) call {
 func gradW(o *kernel.Args) call {
 	x, dy, dw := o.In[0], o.In[1], o.Out[0]
 	m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-	return call{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k, bytesB: o.InputBytes()}
+	return call{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k,
+		bytesB: o.InputBytes()}
 }
 
 // linearGradW: dW = dyᵀ·x, db = column sums of dy.

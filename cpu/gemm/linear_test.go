@@ -38,15 +38,18 @@ func TestLinearAdjoint(t *testing.T) {
 func BenchmarkLinear(b *testing.B) {
 	for _, s := range [][3]int{{256, 100, 784}, {256, 10, 100}} {
 		m, n, k := s[0], s[1], s[2]
-		x, w, bias, y, db := kerneltest.Noise("x", m*k), kerneltest.Noise("w", n*k), kerneltest.Noise("b", n), kerneltest.Noise("y", m*n), make([]float32, n)
+		x, w, bias, y, db := kerneltest.Noise("x", m*k), kerneltest.Noise("w", n*k), kerneltest.Noise("b",
+			n), kerneltest.Noise("y", m*n), make([]float32, n)
 		for _, c := range []struct {
 			name string
 			run  device.Kernel
 			o    kernel.Args
 		}{
-			{"forward", device.Linear, kernel.Args{In: [][]float32{x, w, bias}, Out: [][]float32{make([]float32, m*n)}}},
+			{"forward", device.Linear, kernel.Args{In: [][]float32{x, w, bias},
+				Out: [][]float32{make([]float32, m*n)}}},
 			{"gradX", device.LinearGradX, kernel.Args{In: [][]float32{y, w}, Out: [][]float32{make([]float32, m*k)}}},
-			{"gradW", device.LinearGradW, kernel.Args{In: [][]float32{x, y}, Out: [][]float32{make([]float32, n*k), db}}},
+			{"gradW", device.LinearGradW, kernel.Args{In: [][]float32{x, y},
+				Out: [][]float32{make([]float32, n*k), db}}},
 		} {
 			b.Run(fmt.Sprintf("%s/%dx%dx%d", c.name, m, n, k), func(b *testing.B) {
 				c.o.Dims = s[:]

@@ -49,8 +49,13 @@ type job struct {
 	firstPacked  int       // the first column of the current block that is packed
 	panelBuf     []float32 // the packed panels of the current block
 	// distance in the workspace of the chunks of op(B), if all of it is packed at once; else 0
-	chunkSize     int
-	epilogue      epilogue
+	chunkSize int
+	epilogue  epilogue
+	upcoming
+}
+
+// upcoming is what the tiles of a job prefetch.
+type upcoming struct {
 	nextStrip     unsafe.Pointer // the next strip of A: the lines to prefetch, nextStripStep bytes apart
 	nextStripStep int
 	nextRows      cacheLines // rows of op(A) of the next strip, to prefetch from memory
@@ -72,7 +77,8 @@ func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta
 }
 
 // blockedProduct computes a product block by block. op(B) is b, or e if that has bytes.
-func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32, c tile.View, then epilogue) {
+func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32,
+	c tile.View, then epilogue) {
 	w := workspaces.Get().(*workspace)
 	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
@@ -258,10 +264,12 @@ func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
 	dst := j.panelBuf
 	if across.RowStride == 1 {
 		full := cols/wide - first/wide
-		tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0), wide, full, depth)
+		tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0), wide,
+			full, depth)
 		first += full * wide
 		if first < cols {
-			tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0), cols-first, 1,
+			tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0),
+				cols-first, 1,
 				depth)
 		}
 		return first - full*wide

@@ -32,7 +32,8 @@ func linesOf(v tile.View, rows, cols int) cacheLines {
 	if v.RowStride%pageFloats == 0 {
 		return cacheLines{}
 	}
-	return cacheLines{unsafe.Pointer(&v.Data[0]), (cols + kernel.LineFloats - 1) / kernel.LineFloats, 4 * v.RowStride, kernel.CacheLine}
+	return cacheLines{unsafe.Pointer(&v.Data[0]), (cols + kernel.LineFloats - 1) / kernel.LineFloats, 4 * v.RowStride,
+		kernel.CacheLine}
 }
 
 // next returns the address of the next line or piece, nil if none is left.

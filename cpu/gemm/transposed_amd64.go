@@ -45,7 +45,8 @@ const maxTransposedCols = 160
 
 // transposedProduct computes a product with beta = 0, in groups of rows of C that it computes as
 // columns of the transpose. op(A) is a, or e if that has bytes.
-func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e kernel.ByteMatrix, b, c tile.View, then epilogue) {
+func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e kernel.ByteMatrix, b, c tile.View,
+	then epilogue) {
 	buf := transposedBuffers.Get().(*transposedBuffer)
 	buf.c = kernel.Grow(buf.c, n*transposedRows)
 	for i := 0; i < m; i += transposedRows {

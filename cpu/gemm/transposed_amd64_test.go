@@ -30,7 +30,8 @@ func TestTransposedTwins(t *testing.T) {
 					}
 					someTransposed = someTransposed || worthTransposing(set, p.m, p.n, p.k, a, b, 0)
 					got := append([]float32{}, c...)
-					transposedProduct(set, p.m, p.n, p.k, p.alpha, a, kernel.ByteMatrix{}, b, tile.RowMajor(got[p.skip:], ldc), epilogue{})
+					transposedProduct(set, p.m, p.n, p.k, p.alpha, a, kernel.ByteMatrix{}, b,
+						tile.RowMajor(got[p.skip:], ldc), epilogue{})
 					kerneltest.Compare(t, fmt.Sprint(i, ", transposed, ", p), got, want)
 				}
 			}
@@ -61,7 +62,8 @@ func TestWorthTransposing(t *testing.T) {
 		{false, false, 1024, 1000, 1024, 0, false},
 	} {
 		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)
-		got := worthTransposing(tile.SetOf(isa.AVX512), c.m, c.n, c.k, stored(c.transA, nil, lda), stored(c.transB, nil, ldb), c.beta)
+		got := worthTransposing(tile.SetOf(isa.AVX512), c.m, c.n, c.k, stored(c.transA, nil, lda),
+			stored(c.transB, nil, ldb), c.beta)
 		if got != c.want {
 			t.Errorf("%+v: transposed %t", c, got)
 		}

@@ -32,7 +32,8 @@ func TestInstructionSetsCanBeSwitchedOff(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		text := string(out)
-		if strings.Contains(text, "has "+c.without) || strings.Contains(text, "uses "+c.without) || !strings.Contains(text, "has go.") {
+		if strings.Contains(text, "has "+c.without) || strings.Contains(text,
+			"uses "+c.without) || !strings.Contains(text, "has go.") {
 			t.Errorf("GODEBUG=%s leaves\n%s", c.debug, out)
 		}
 		if c.without == "avx512" && slices.Contains(Available(), AVX2) && !strings.Contains(text, "has avx2.") {

@@ -38,11 +38,13 @@ func (v ByteMatrix) Transpose() ByteMatrix {
 // check bounds.
 func (v *ByteMatrix) Check(name string, rows, cols int) {
 	if len(v.Starts) < rows+ExtraRows {
-		panic(fmt.Sprintf("cpu: gemm: %s has %d rows of bytes, want %d and %d extra rows", name, len(v.Starts), rows, ExtraRows))
+		panic(fmt.Sprintf("cpu: gemm: %s has %d rows of bytes, want %d and %d extra rows", name, len(v.Starts), rows,
+			ExtraRows))
 	}
 	for i, first := range v.Starts[:rows+ExtraRows] {
 		if first < 0 || first > len(v.Bytes)-cols {
-			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d bytes behind it", i, name, first,
+			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d bytes behind it", i, name,
+				first,
 				len(v.Bytes), cols))
 		}
 	}

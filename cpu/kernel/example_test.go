@@ -21,7 +21,8 @@ func scale(a *kernel.Args) error {
 func ExampleTable() {
 	kernels := kernel.Table{device.Scale: {Run: scale}}
 	y := make([]float32, 3)
-	err := kernels.Call(&device.Call{Kernel: device.Scale, Dims: []int{3}, Attr: 10}, [][]float32{{1, 2, 3}}, [][]float32{y})
+	err := kernels.Call(&device.Call{Kernel: device.Scale, Dims: []int{3}, Attr: 10}, [][]float32{{1, 2, 3}},
+		[][]float32{y})
 	fmt.Println(y, err)
 	// Output: [10 20 30] <nil>
 }

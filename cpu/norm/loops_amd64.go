@@ -20,7 +20,8 @@ var avx512Loops = loops{
 	fence:   storeFence,
 	affine: [2][3]func(s span, x, z, y, mean, scale, shift []float32){
 		{wrapAffine(affineAVX512), wrapAffine(affineReLUAVX512), wrapAffine(affineAddReLUAVX512)},
-		{wrapWholeAffine(affineStreamAVX512), wrapWholeAffine(affineReLUStreamAVX512), wrapWholeAffine(affineAddReLUStreamAVX512)},
+		{wrapWholeAffine(affineStreamAVX512), wrapWholeAffine(affineReLUStreamAVX512),
+			wrapWholeAffine(affineAddReLUStreamAVX512)},
 	},
 	gradSums: [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64){
 		{wrapGradSums(gradSumsAVX512), wrapGradSums(gradSumsReLUAVX512), wrapGradSums(gradSumsAddReLUAVX512)},
@@ -42,7 +43,8 @@ var avx2Loops = loops{
 	fence:   storeFence,
 	affine: [2][3]func(s span, x, z, y, mean, scale, shift []float32){
 		{wrapAffine(affineAVX2), wrapAffine(affineReLUAVX2), wrapAffine(affineAddReLUAVX2)},
-		{wrapWholeAffine(affineStreamAVX2), wrapWholeAffine(affineReLUStreamAVX2), wrapWholeAffine(affineAddReLUStreamAVX2)},
+		{wrapWholeAffine(affineStreamAVX2), wrapWholeAffine(affineReLUStreamAVX2),
+			wrapWholeAffine(affineAddReLUStreamAVX2)},
 	},
 	gradSums: [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64){
 		{wrapGradSums(gradSumsAVX2), wrapGradSums(gradSumsReLUAVX2), wrapGradSums(gradSumsAddReLUAVX2)},
@@ -90,7 +92,8 @@ func columnPointer[T float32 | float64](s span, values []T) *T {
 func wrapMoments(f func(stride, rows, cols, ahead int, x, shift *float32, s1, s2 *float64)) func(s span, x,
 	shift []float32, s1, s2 []float64) {
 	return func(s span, x, shift []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), columnPointer(s, shift), columnPointer(s, s1), columnPointer(s, s2))
+		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), columnPointer(s, shift), columnPointer(s, s1),
+			columnPointer(s, s2))
 	}
 }
 
@@ -115,7 +118,8 @@ func wrapFold(f func(n int, total, part *float64)) func(total, part []float64) {
 func wrapAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s span, x, z, y,
 	mean, scale, shift []float32) {
 	return func(s span, x, z, y, mean, scale, shift []float32) {
-		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(z), s.pointer(y), columnPointer(s, mean), columnPointer(s, scale),
+		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(z), s.pointer(y), columnPointer(s, mean),
+			columnPointer(s, scale),
 			columnPointer(s, shift))
 	}
 }
@@ -133,7 +137,8 @@ func wrapWholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale,
 func wrapGradSums(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s span, x,
 	dy, y, dz, mean []float32, s1, s2 []float64) {
 	return func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(dy), s.pointer(y), s.pointer(dz), columnPointer(s, mean),
+		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(dy), s.pointer(y), s.pointer(dz),
+			columnPointer(s, mean),
 			columnPointer(s, s1), columnPointer(s, s2))
 	}
 }
@@ -156,12 +161,14 @@ func wrapWholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean,
 	}
 }
 
-func wrapMaxPool(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step, ahead int,
+func wrapMaxPool(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step,
+	ahead int,
 	y, at *float32)) func(p windows, x, y, at []float32) {
 	return func(p windows, x, y, at []float32) {
 		checkSize(p.extent(p.step), len(x))
 		checkSize(p.pixels*p.channels, min(len(y), len(at)))
-		f(p.pixels, p.channels, p.rows, p.cols, p.rowStride, p.firstIndex, p.colStep, p.rowStep, &x[0], p.step, p.prefetch, &y[0],
+		f(p.pixels, p.channels, p.rows, p.cols, p.rowStride, p.firstIndex, p.colStep, p.rowStep, &x[0], p.step,
+			p.prefetch, &y[0],
 			&at[0])
 	}
 }
@@ -171,6 +178,7 @@ func wrapMaxPoolGrad(f func(pixels, channels, rows, cols, line int, first, acros
 	return func(p windows, dy, at, dx []float32) {
 		checkSize(p.extent(p.channels), min(len(dy), len(at)))
 		checkSize((p.pixels-1)*p.step+p.channels, len(dx))
-		f(p.pixels, p.channels, p.rows, p.cols, p.rowStride, p.firstIndex, p.colStep, p.rowStep, &dy[0], &at[0], &dx[0], p.step)
+		f(p.pixels, p.channels, p.rows, p.cols, p.rowStride, p.firstIndex, p.colStep, p.rowStep, &dy[0], &at[0],
+			&dx[0], p.step)
 	}
 }

@@ -38,7 +38,8 @@ import (
 //
 // Backward. g is dy, or with a ReLU 0 unless y > 0. In float64, summed as above, with d = x − mean,
 //
-//	A = Σ g,  B = Σ g·d (product and addition rounded once),  inv = 1/sqrt(var+eps),  k = gamma·inv,  dbeta = A,  dgamma = B·inv,
+//	A = Σ g,  B = Σ g·d (product and addition rounded once),  inv = 1/sqrt(var+eps),  k = gamma·inv,
+//	dbeta = A,  dgamma = B·inv,
 //	b = −((k·inv)·(B·inv))/m,  e = −(k·A)/m,  dx = (k·g) + (((x−mean)·b) + e),
 //
 // dbeta, dgamma, k, b and e rounded to float32 and each step of dx as well. dz is g. The ReLU mask
@@ -124,7 +125,8 @@ type columnBuffers struct {
 // of the first, just stored, and a gradient then takes four times as long within the caches.
 // Whether it does depends on the other bits; it happened in one process of seven.
 var bufferPool = sync.Pool{New: func() any {
-	w := &columnBuffers{mean: kernel.Aligned(maxCols), a: kernel.Aligned(maxCols), b: kernel.Aligned(maxCols), e: kernel.Aligned(maxCols)}
+	w := &columnBuffers{mean: kernel.Aligned(maxCols), a: kernel.Aligned(maxCols), b: kernel.Aligned(maxCols),
+		e: kernel.Aligned(maxCols)}
 	const half = 4096 / 2 / 8
 	all := make([]float64, 2*maxCols+half)
 	for i, at := range []int{0, maxCols + half} {
@@ -177,7 +179,8 @@ const nonTemporalBytes = 8 << 20
 // nonTemporal returns 1 if an output of c columns and at least so many bytes can be written by
 // non-temporal stores, else 0.
 func nonTemporal(y []float32, c, bytes int) int {
-	if 4*len(y) >= bytes && c%kernel.LineFloats == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(y)))%kernel.CacheLine == 0 {
+	if 4*len(y) >= bytes && c%kernel.LineFloats == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(
+		y)))%kernel.CacheLine == 0 {
 		return 1
 	}
 	return 0

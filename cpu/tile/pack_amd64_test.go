@@ -21,7 +21,8 @@ func TestPack(t *testing.T) {
 			for pieces := 1; pieces <= 3; pieces++ {
 				size := ds * depth
 				dst := make([]float32, pieces*size)
-				across, along := kerneltest.Noise("across", pieces*rows*depth), kerneltest.Noise("along", pieces*rows*depth)
+				across, along := kerneltest.Noise("across", pieces*rows*depth), kerneltest.Noise("along",
+					pieces*rows*depth)
 				for _, src := range []View{{across, depth, 1}, {along, 1, pieces * rows}} {
 					for i := range dst {
 						dst[i] = mark

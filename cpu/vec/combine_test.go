@@ -109,7 +109,8 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	own, _ := framed("own", 3)
 	other, _ := framed("other", 3)
 	idx := d.NewIndex([]uint32{1, 50, 999}, nil)
-	far := []device.Term{{A: 1, V: &Vector{kerneltest.Noise("far", 1<<18)}}, {A: 2, V: &Vector{kerneltest.Noise("away", 1<<18)}}}
+	far := []device.Term{{A: 1, V: &Vector{kerneltest.Noise("far", 1<<18)}},
+		{A: 2, V: &Vector{kerneltest.Noise("away", 1<<18)}}}
 	terms := make([]device.Term, 9)
 	for i := range terms {
 		terms[i] = device.Term{A: 0.1, V: y}

@@ -55,7 +55,8 @@ func TestLossInvariants(t *testing.T) {
 			for j := range n {
 				sum += float64(grad[i*n+j])
 				if grad[i*n+j] != movedGrad[i*n+j] {
-					t.Fatalf("n = %d: gradient %v at %d,%d, with shifted rows %v", n, grad[i*n+j], i, j, movedGrad[i*n+j])
+					t.Fatalf("n = %d: gradient %v at %d,%d, with shifted rows %v", n, grad[i*n+j], i, j,
+						movedGrad[i*n+j])
 				}
 			}
 			if math.Abs(sum) > 1e-7 {

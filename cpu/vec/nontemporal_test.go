@@ -60,7 +60,8 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 		}
 		want := run(1<<40, -1, nil)
 		kerneltest.Compare(t, name+" by non-temporal stores", run(n, -1, nil).Data, want.Data)
-		kerneltest.Compare(t, name+" by non-temporal stores in parts", run(n, -1, &kernel.Workers{Team: team}).Data, want.Data)
+		kerneltest.Compare(t, name+" by non-temporal stores in parts", run(n, -1, &kernel.Workers{Team: team}).Data,
+			want.Data)
 		kerneltest.Compare(t, name+" into its first input", run(n, 0, nil).Data, want.Data)
 		if name != "scale-by" { // the factor is one number
 			kerneltest.Compare(t, name+" into its second input", run(n, 1, nil).Data, want.Data)
@@ -72,7 +73,8 @@ func TestElementwiseOfLongVectors(t *testing.T) {
 func TestStreamsAllocateNothing(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	nonTemporalFrom = 100
-	o := &kernel.Args{In: [][]float32{kerneltest.Noise("a", 1000), kerneltest.Noise("b", 1000)}, Out: [][]float32{make([]float32, 1000)},
+	o := &kernel.Args{In: [][]float32{kerneltest.Noise("a", 1000), kerneltest.Noise("b", 1000)},
+		Out:  [][]float32{make([]float32, 1000)},
 		Dims: []int{1000}, Attr: 0.5}
 	for i, run := range []func(*kernel.Args) error{scale, scaleBy, add, addScaled, sigmoidGrad, relu, reluGrad} {
 		if n := testing.AllocsPerRun(5, func() { _ = run(o) }); n != 0 {
@@ -88,7 +90,8 @@ func BenchmarkElementwise(b *testing.B) {
 	defer func() { nonTemporalFrom = usual }()
 	for n := usual / 8; n <= 2*usual; n *= 2 {
 		for _, past := range []bool{false, true} {
-			o := &kernel.Args{In: [][]float32{longVector("a", n).Data, longVector("b", n).Data}, Out: [][]float32{longVector("out", n).Data},
+			o := &kernel.Args{In: [][]float32{longVector("a", n).Data, longVector("b", n).Data},
+				Out:  [][]float32{longVector("out", n).Data},
 				Dims: []int{n}, Attr: 0.5}
 			for _, k := range []struct {
 				name  string

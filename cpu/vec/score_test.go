@@ -41,7 +41,8 @@ func TestRank(t *testing.T) {
 func TestScoreIsLoss(t *testing.T) {
 	const m, n = 9, 300
 	logits, labels, sums := kerneltest.Noise("logits", m*n), []float32{0, 1, 2, 3, 4, 5, 6, 7, 299}, make([]float32, 3)
-	if err := score(&kernel.Args{In: [][]float32{logits, labels}, Out: [][]float32{sums}, Dims: []int{m, n}}); err != nil {
+	if err := score(&kernel.Args{In: [][]float32{logits, labels}, Out: [][]float32{sums},
+		Dims: []int{m, n}}); err != nil {
 		t.Fatal(err)
 	}
 	mean, _ := loss(t, n, logits, labels)

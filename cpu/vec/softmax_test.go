@@ -12,7 +12,8 @@ import (
 func TestExpRowsOrder(t *testing.T) {
 	for _, n := range []int{1, 7, 10, 16, 17, 33, 130, 1000} {
 		const rows = 3
-		x, tops, e, sums := kerneltest.Noise("x", rows*n), []float32{0.5, 1, 2}, make([]float32, rows*n), make([]float64, rows)
+		x, tops, e, sums := kerneltest.Noise("x", rows*n), []float32{0.5, 1, 2}, make([]float32,
+			rows*n), make([]float64, rows)
 		expRows(e, sums, x, tops, n)
 		for r := range rows {
 			var s [16]float64

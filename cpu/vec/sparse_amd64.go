@@ -24,9 +24,15 @@ func gatherAt(dst, src []float32, at []uint32) {
 	switch {
 	case len(src) >= beyondCache && isa.Active != isa.Go:
 		if isSparse(src, at) {
-			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) { gatherSparseAVX2(&dst[j], pointer(src), &at[j], next, n) })
+			eachBlock(at, sparsePrefetch, func(j, n int,
+				next *uint32) {
+				gatherSparseAVX2(&dst[j], pointer(src), &at[j], next, n)
+			})
 		} else {
-			eachBlock(at, densePrefetch, func(j, n int, next *uint32) { gatherDenseAVX2(&dst[j], pointer(src), &at[j], next, n) })
+			eachBlock(at, densePrefetch, func(j, n int,
+				next *uint32) {
+				gatherDenseAVX2(&dst[j], pointer(src), &at[j], next, n)
+			})
 		}
 		rest := len(at) &^ 3
 		gatherAtGo(dst[rest:], src, at[rest:])

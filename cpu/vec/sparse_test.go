@@ -80,7 +80,8 @@ func TestAddDiffMovesOwn(t *testing.T) {
 		for i := range want {
 			want[i] = x.Data[i] + float32(-0.5*(x.Data[i]-y.Data[i]))
 		}
-		terms := []device.Term{{A: -0.5, V: x}, {A: 1, V: &Vector{make([]float32, 600)}}, {A: 2, V: &Vector{make([]float32, 600)}}}[:count]
+		terms := []device.Term{{A: -0.5, V: x}, {A: 1, V: &Vector{make([]float32, 600)}},
+			{A: 2, V: &Vector{make([]float32, 600)}}}[:count]
 		d.AddDiff(x, y, nil, terms...)
 		for i := range want {
 			if x.Data[i] != want[i] {

@@ -314,7 +314,8 @@ func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 	case isa.Active == isa.Go || terms == 0:
 		addDiffs2Go(x, b, y, c, s)
 	case isa.Active == isa.AVX512:
-		addDiffs2AVX512(pointer(x), pointer(y), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b, c)
+		addDiffs2AVX512(pointer(x), pointer(y), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b,
+			c)
 	default:
 		addDiffs2AVX2(pointer(x), pointer(y), pointer(s.start), pointer(s.own), &v[0], a, terms, len(x), s.scale, b, c)
 	}
@@ -339,10 +340,12 @@ func (m *diffCombination) run(d []float32) {
 	for i := 0; i < len(d); i += vecBlock {
 		end := min(i+vecBlock, len(d))
 		if isa.Active == isa.AVX512 {
-			combineDiffsAVX512(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+			combineDiffsAVX512(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all,
+				i, end,
 				m.scale, m.factor)
 		} else {
-			combineDiffsAVX2(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end,
+			combineDiffsAVX2(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i,
+				end,
 				m.scale, m.factor)
 		}
 	}

@@ -6,12 +6,14 @@ import (
 	"unsafe"
 )
 
-// Fenced returns n zeros that end where a page begins that may not be touched: reading or writing one number more is a fault.
+// Fenced returns n zeros that end where a page begins that may not be touched: reading or writing
+// one number more is a fault.
 func Fenced(t *testing.T, n int) []float32 {
 	t.Helper()
 	size := syscall.Getpagesize()
 	pages := (4*n + size - 1) / size * size
-	mem, err := syscall.Mmap(-1, 0, pages+size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	mem, err := syscall.Mmap(-1, 0, pages+size, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {
 		t.Fatal(err)
 	}

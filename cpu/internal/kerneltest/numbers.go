@@ -10,7 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Noise returns n numbers uniform in [-1,1), none of them zero. Different names give different numbers.
+// Noise returns n numbers uniform in [-1,1), none of them zero. Different names give different
+// numbers.
 func Noise(name string, n int) []float32 {
 	s, v := rng.New(0, "rate "+name), kernel.Aligned(n)
 	for i := range v {
@@ -30,7 +31,8 @@ func LongNoise(name string, n int) []float32 {
 	return v
 }
 
-// Bytes returns a matrix of random bytes whose rows lie in any order, some of them twice, and the numbers that it stands for.
+// Bytes returns a matrix of random bytes whose rows lie in any order, some of them twice, and the
+// numbers that it stands for.
 func Bytes(rows, cols int) (kernel.ByteMatrix, []float32) {
 	s := rng.New(3, "coded", uint64(rows), uint64(cols))
 	v := kernel.ByteMatrix{Bytes: make([]uint8, (rows+3)*cols), Scale: 0.0123, Shift: -0.77}

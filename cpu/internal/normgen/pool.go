@@ -164,7 +164,8 @@ func maxPool(c *build.Context, s set) {
 	}
 	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step, ahead int, y, at *float32)",
 		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their indices.",
-		"The indices count from firstIndex: colStep more at every pixel of a row, and rowStep more at its end. All counts are at least 1.",
+		"The indices count from firstIndex: colStep more at every pixel of a row, and rowStep more at its end. All "+
+			"counts are at least 1.",
 		"It prefetches so many numbers ahead.")
 	p.write(outputs, "step", "")
 }
@@ -213,7 +214,8 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 	}
 	begin(c, name+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
 		"adds for each pixel of dx, step numbers apart, the dy of rows×cols windows whose at is",
-		"firstIndex for the first window, colStep more at each window of a row, and rowStep more at its end. All counts are at least 1."+streamDoc(stream))
+		"firstIndex for the first window, colStep more at each window of a row, and rowStep more at its end. All "+
+			"counts are at least 1."+streamDoc(stream))
 	p.write(outputs, "", "step")
 }
 

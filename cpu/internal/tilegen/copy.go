@@ -13,7 +13,8 @@ func copyPieces(c *build.Context) {
 	c.Attributes(attr.NOSPLIT)
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, pieces, eights, ahead int)")
 	c.Pragma("noescape")
-	c.Doc("copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.",
+	c.Doc(
+		"copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.",
 		"It prefetches src so many numbers ahead, since a processor does not prefetch beyond the page it reads.")
 	load := func(name string) reg.GPVirtual {
 		r := c.GP64()

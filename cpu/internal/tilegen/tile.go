@@ -34,7 +34,8 @@ var sets = []set{
 
 // args are the fields of tile.Args in their order; TestArgs compares the two. Each has eight bytes,
 // the last two have four.
-var args = []string{"A", "A2", "ARow", "ACol", "B", "BRow", "K", "Runs", "Groups", "AJump", "BJump", "AGap", "BGap", "C", "C2", "CRow", "Last", "Ahead", "Step", "Alpha", "Beta"}
+var args = []string{"A", "A2", "ARow", "ACol", "B", "BRow", "K", "Runs", "Groups", "AJump", "BJump", "AGap", "BGap",
+	"C", "C2", "CRow", "Last", "Ahead", "Step", "Alpha", "Beta"}
 
 // offset returns the offset of a field.
 func offset(name string) int {
@@ -76,7 +77,8 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	c.Attributes(attr.NOSPLIT)
 	c.Signature(takesArgs())
 	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the last vector with last columns.",
+	c.Doc(fmt.Sprintf("%s computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the last vector "+
+		"with last columns.",
 		name, rows, vectors, s.lanes))
 	t := &tiler{asm: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
 	c.Load(c.Param("args"), t.args)

@@ -14,7 +14,8 @@ func transpose(c *build.Context) {
 	c.Attributes(attr.NOSPLIT)
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, rows, blocks int)")
 	c.Pragma("noescape")
-	c.Doc("transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing row repeats the last one.")
+	c.Doc("transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing row " +
+		"repeats the last one.")
 	load := func(name string) reg.GPVirtual {
 		r := c.GP64()
 		c.Load(c.Param(name), r)

@@ -11,8 +11,10 @@ const bandwidthStep = 64
 // bandwidth writes a loop that only reads and writes: the limit for passes over vectors.
 func bandwidth(e *emitter) {
 	e.begin("bandwidth", "func(v **float32, reads, all, begin, end, ahead int)",
-		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with",
-		"non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.")
+		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the "+
+			"numbers from begin to end, with",
+		"non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is "+
+			"a positive multiple of 64.")
 	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument(
 		"begin"), e.argument("end"), e.argument("ahead")
 	k, from, next := e.asm.GP64(), e.asm.GP64(), e.asm.GP64()

@@ -26,7 +26,8 @@ func combine(e *emitter) {
 // combineStream writes the same with non-temporal stores.
 func combineStream(e *emitter) {
 	e.begin("combineStream", combineSignature,
-		"is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.")
+		"is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple "+
+			"of 16.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.lines(fmt.Sprint("terms", terms, "_line"), at, n, sum.v, func(l loop) {
 			e.asm.VMOVNTPS(sum.at(l, nil), l.of(dst, 0))

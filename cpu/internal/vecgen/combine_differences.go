@@ -15,9 +15,11 @@ const diffPrefetch = 1024
 // vectors, in one pass. It has so many operands that a loop goes over them at each position;
 // compared with the memory that costs nothing.
 func combineDiffs(e *emitter) {
-	e.begin("combineDiffs", "func(dst, start, own *float32, v **float32, a *float32, base, others, all, begin, end int, s, b float32)",
+	e.begin("combineDiffs", "func(dst, start, own *float32, v **float32, a *float32, base, others, all, begin, end "+
+		"int, s, b float32)",
 		"writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with",
-		"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.")
+		"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without "+
+			"start S begins with zero.")
 	m := &diffCombiner{emitter: e, dst: e.argument("dst"), start: e.argument("start"), own: e.argument("own"),
 		v: e.argument("v"), a: e.argument("a"),
 		base: e.argument("base"), others: e.argument("others"), all: e.argument(

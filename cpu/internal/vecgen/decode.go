@@ -33,7 +33,8 @@ func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
 
 // decodeRows writes the conversion of rows of bytes to rows of numbers.
 func decodeRows(e *emitter) {
-	doc := []string{"writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts",
+	doc := []string{"writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product " +
+		"rounded first. Both counts",
 		"are at least 1."}
 	if !e.isAVX512 {
 		doc[1] += " cols is a multiple of 8."
@@ -72,7 +73,8 @@ const panelPrefetch = 8
 // vectors wide.
 func decodePanels(e *emitter) {
 	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
-		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the",
+		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + "+
+			"shift for c < wide, which is the",
 		"length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].")
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, panels := e.argument("rows"), e.argument("panels")
@@ -110,7 +112,8 @@ func prefetchRows(e *emitter) {
 		return // one for both sets
 	}
 	e.begin("prefetchRows", "func(src *uint8, at *int, rows, n int)",
-		"prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both counts are at least 1.")
+		"prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both "+
+			"counts are at least 1.")
 	src, starts, rows, n := e.argument("src"), e.argument("at"), e.argument("rows"), e.argument("n")
 	e.asm.Label("rows")
 	row, end := e.asm.GP64(), e.asm.GP64()
@@ -137,7 +140,8 @@ func prefetchRows(e *emitter) {
 // registers.
 func decodeColumns(e *emitter) {
 	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
-		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two",
+		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r "+
+			"below the length of two",
 		"vectors. It prefetches the same columns of as many rows that follow in at.")
 	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument(
 		"at"), e.argument("blocks")

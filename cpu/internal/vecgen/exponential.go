@@ -13,7 +13,8 @@ var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "
 // vectors are interleaved: one after the other they would fill the processor's queues with
 // operations that wait.
 func (e *emitter) exp(xs vectors) {
-	t, r, r2, low, high, p := e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs)
+	t, r, r2, low, high, p := e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(
+		xs), e.newVectors(xs)
 	turn := func(op func(i int)) {
 		for i := range xs {
 			op(i)
@@ -98,7 +99,8 @@ const rowSums = 16
 // expRows writes the exponentials of softmax.
 func expRows(e *emitter) {
 	e.begin("expRows", "func(dst *float32, sums *float64, x, tops *float32, n, rows int)",
-		"writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of each row before rounding to sums: number j is added",
+		"writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of each row before "+
+			"rounding to sums: number j is added",
 		"to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.")
 	dst, sums, x, tops := e.argument("dst"), e.argument("sums"), e.argument("x"), e.argument("tops")
 	n, rows := e.argument("n"), e.argument("rows")

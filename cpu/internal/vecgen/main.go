@@ -17,8 +17,8 @@ func emit(c *build.Context) {
 	for _, s := range sets {
 		e := &emitter{asm: c, set: s}
 		for _, write := range []func(*emitter){elementwise, combine, combineStream, sigmoids, expRows, timesRows, dot,
-			rowMaxima, columnSums,
-			gather, selected, differences, combineDiffs, scatter, decodeRows, decodePanels, decodeColumns, prefetchRows, bandwidth} {
+			rowMaxima, columnSums, gather, selected, differences, combineDiffs, scatter, decodeRows,
+			decodePanels, decodeColumns, prefetchRows, bandwidth} {
 			write(e)
 		}
 	}

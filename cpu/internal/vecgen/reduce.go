@@ -14,7 +14,8 @@ const dotPrefetch = 256
 // dot writes the scalar product, and that of a vector with itself, which is converted only once. A
 // product of two float32 is exact in float64, so fusing it with the sum changes nothing.
 func dot(e *emitter) {
-	const order = "in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn."
+	const order = "in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 " +
+		"and l+1 in turn."
 	e.begin("dot", "func(x, y *float32, n int) float64", "returns Σ x·y "+order)
 	x, y := e.argument("x"), e.argument("y")
 	e.dotOf(x, y, func(l loop, at int, p *part) (a, b reg.VecVirtual) {
@@ -53,7 +54,8 @@ func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part)
 // rowMaxima writes the maxima of rows.
 func rowMaxima(e *emitter) {
 	e.begin("rowMaxima", "func(tops, x *float32, n, rows int)",
-		"writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.")
+		"writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A "+
+			"zero is positive. Both counts are at least 1.")
 	tops, x, n, rows := e.argument("tops"), e.argument("x"), e.argument("n"), e.argument("rows")
 	e.hold("float -inf")
 	zero := e.zero()
@@ -95,10 +97,12 @@ const wideColumns = 8
 // partial.
 func columnSums(e *emitter) {
 	e.begin("columnSumsWide", "func(sums *float64, a *float32, rows, stride int)",
-		"adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.")
+		"adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. "+
+			"There is at least one row.")
 	e.columnSums(wideColumns, nil)
 	e.begin("columnSumsNarrow", "func(sums *float64, a *float32, rows, stride, columns int)",
-		"does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.")
+		"does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, "+
+			"except for the sign of a zero.")
 	e.columnSums(16/e.half, e.argument("columns"))
 }
 
