@@ -185,7 +185,7 @@ func (m *CommandList) Add(phase int, c Call) { m.AddWithData(phase, c, 0) }
 // replaced by addresses from data on.
 func (m *CommandList) AddWithData(phase int, c Call, data Address) {
 	if !c.Listable() {
-		panic(fmt.Sprintf("kernels: %s aux blocks %v is not a command of the megakernel", c.Kernel.Name, c.Block))
+		panic(fmt.Sprintf("kernels: %s with blocks %v is not a command of the megakernel", c.Kernel.Name, c.Block))
 	}
 	if c.Empty() {
 		return

@@ -117,7 +117,7 @@ func (g Gemm) shape() (side, threads int, name string) {
 // Call returns the launch of the products.
 func (g Gemm) Call() Call {
 	if g.Bytes != nil && g.Form == "nn" {
-		panic("kernels: a product of bytes of form nn, want nt or tn")
+		panic("kernels: a product of byte inputs has form nn, want nt or tn")
 	}
 	side, threads, name := g.shape()
 	l := Launch{Grid: [3]uint32{uint32((g.N + side - 1) / side), uint32((g.M + side - 1) / side), uint32(g.Agents)},

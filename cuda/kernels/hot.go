@@ -16,7 +16,7 @@ func init() {
 // call returns a call with encoded arguments.
 func (k *Kernel) call(l Launch, args ...uint64) Call {
 	if len(args) != len(k.Params) {
-		panic(fmt.Sprintf("kernels: %s called aux %d arguments", k.Name, len(args)))
+		panic(fmt.Sprintf("kernels: %s called with %d arguments, the table has %d parameters", k.Name, len(args), len(k.Params)))
 	}
 	return Call{Kernel: k, Launch: l, Args: args}
 }

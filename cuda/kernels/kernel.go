@@ -89,7 +89,7 @@ func define(unit string, lines ...string) string {
 			k.Params = append(k.Params, Param{name, Kind(kind[0])})
 		}
 		if table[k.Name] != nil {
-			panic("kernels: two kernels are called " + k.Name)
+			panic("kernels: duplicate kernel " + k.Name)
 		}
 		table[k.Name] = k
 		names = append(names, k.Name)
@@ -111,7 +111,7 @@ func (k *Kernel) Kinds() string {
 func call(name string, l Launch, args ...any) Call {
 	k := table[name]
 	if k == nil || len(args) != len(k.Params) {
-		panic(fmt.Sprintf("kernels: %s called aux %d arguments", name, len(args)))
+		panic(fmt.Sprintf("kernels: %s with %d parameters is not in the table", name, len(args)))
 	}
 	c := Call{Kernel: k, Launch: l, Args: make([]uint64, len(args))}
 	for i, a := range args {
@@ -133,7 +133,7 @@ func slot(k *Kernel, p Param, arg any) uint64 {
 		case p.Kind == Int32 && v == int(int32(v)), p.Kind == Uint32 && v == int(uint32(v)):
 			return uint64(uint32(v))
 		case p.Kind == Int32 || p.Kind == Uint32:
-			panic(fmt.Sprintf("kernels: %s of %s is %d, which 32 bits cannot hold", p.Name, k.Name, v))
+			panic(fmt.Sprintf("kernels: %s of %s is %d, which exceeds 32 bits", p.Name, k.Name, v))
 		}
 	case uint64:
 		if p.Kind == Uint64 {

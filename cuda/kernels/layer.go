@@ -76,7 +76,7 @@ func ActivateGradHalf(e Element, dx, y, dy Address, n int, f Activation) Call {
 
 func halfActivation(f Activation) int {
 	if f == TanhOf {
-		panic("kernels: no tanh of 16 bits")
+		panic("kernels: tanh is not supported in 16 bits")
 	}
 	return int(f)
 }

@@ -27,7 +27,7 @@ func Iota(dst Address, start uint32, n int) Call { return call("iota", over(n), 
 // rng.Base(seed, name).
 func StreamKey(counter Address, base uint64, key ...uint64) Call {
 	if len(key) > 4 {
-		panic(fmt.Sprintf("kernels: a stream aux a key of %d numbers, want 4 at most", len(key)))
+		panic(fmt.Sprintf("kernels: a stream key has %d numbers, at most 4 are allowed", len(key)))
 	}
 	var k [4]uint64
 	copy(k[:], key)
@@ -157,7 +157,7 @@ func SubsetsWords(d, masks int) int {
 // streams that start at counters. words is scratch of SubsetsWords(d, len(dst)) numbers.
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
-		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d from as many", len(dst),
+		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d masks and as many streams", len(dst),
 			len(counters), MostEach))
 	}
 	const fixed = 4

@@ -142,7 +142,7 @@ func (n *Norm) Apply() Call {
 	rows := n.rowsToMap()
 	if n.MeanZ != 0 {
 		if n.Epilogue != AddReLU {
-			panic("kernels: a second normalisation is mapped, and nothing adds it")
+			panic("kernels: MeanZ is set, but the epilogue has no summand")
 		}
 		return call(n.Element.name("norm_apply_two"), n.launch(rows), n.Y, n.Mask, n.X, n.Z, n.Mean, n.Scale, n.Shift,
 			n.MeanZ, n.ScaleZ, n.ShiftZ, n.M, n.C, rows)
@@ -163,7 +163,7 @@ func (n *Norm) checkMask() {
 func (n *Norm) Grad() []Call {
 	n.checkMask()
 	if n.Other != 0 && n.DZ == 0 {
-		panic("kernels: the gradient of a normalisation from two summands needs DZ, which takes their sum")
+		panic("kernels: the gradient of a normalisation with Other needs DZ, which gets the sum")
 	}
 	reluMask := n.reluMask()
 	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask,
@@ -191,5 +191,5 @@ func (n *Norm) reluMask() int {
 	case n.Epilogue == ReLU:
 		return reluFromInput
 	}
-	panic("kernels: the gradient of a normalisation aux a sum needs its output or a bitmask of it")
+	panic("kernels: the gradient of a normalisation with a summand needs Y or Mask")
 }

@@ -34,7 +34,7 @@ func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
 // imageBlocks returns the geometry of a number of threads per image.
 func imageBlocks(images, each int) Launch {
 	if each > 1<<31-threads {
-		panic(fmt.Sprintf("kernels: images of %d threads, want %d at most", each, 1<<31-threads))
+		panic(fmt.Sprintf("kernels: %d threads per image, at most %d are supported", each, 1<<31-threads))
 	}
 	l := over(each)
 	l.Grid[1] = uint32(min(images, 65535))

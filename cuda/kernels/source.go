@@ -58,7 +58,7 @@ func Files() map[string]string {
 	}
 	all["commands.cuh"] = commandsHeader()
 	if err != nil {
-		panic("kernels: reading what is embedded: " + err.Error())
+		panic("kernels: reading the embedded sources: " + err.Error())
 	}
 	return all
 }
