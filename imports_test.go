@@ -52,12 +52,13 @@ var allowed = map[string][]string{
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
+	"train/config":          {"data", "dist", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
 	"train/simnet":          {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":        {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
-	"train": {"train/algo", "train/live", "train/simnet", "train/snapshot", "train/safetensors", "train/tensorboard", "dist", "data",
+	"train": {"train/algo", "train/live", "train/config", "train/simnet", "train/snapshot", "train/safetensors", "train/tensorboard", "dist", "data",
 		"device", "internal/rng", "internal/spelling"},
 	"web":             {"internal/wholefile"},
 	"web/browsertest": {},
@@ -83,7 +84,7 @@ var allowed = map[string][]string{
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "model", "train"},
 	"cli/runscmd":   {"cli/command", "train", "web"},
-	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train"},
+	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
 		"web",

@@ -6,34 +6,18 @@ import (
 
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/train/config"
 )
-
-// How the mean model of the agents, which has never trained, comes to the statistics of its batch
-// norm.
-const (
-	bnPooled      = "pooled"      // from the agents' buffers
-	bnRecalibrate = "recalibrate" // from forward passes of its own over training batches
-	bnLocal       = "local"       // from each agent's buffers in turn; scores are averaged
-)
-
-// BufferLen is the number of values in an agent's buffers, 0 where the network has none.
-func (s *Setup) BufferLen() int {
-	n := 0
-	for _, size := range s.Buffers {
-		n += size
-	}
-	return n
-}
 
 // bnMode is how the mean model is evaluated at iteration t. The numbers of the end come from
 // statistics of its own, unless each agent's were asked for. It is empty where the network has no
 // batch norm.
-func (s *Setup) bnMode(t int) string {
+func bnMode(s *Setup, t int) string {
 	switch c := s.Config; {
 	case len(s.Buffers) == 0:
 		return ""
-	case t == c.Iterations && c.BN == bnPooled:
-		return bnRecalibrate
+	case t == c.Iterations && c.BN == config.BNPooled:
+		return config.BNRecalibrate
 	default:
 		return c.BN
 	}
@@ -79,8 +63,8 @@ func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 	buffers := pr.Device.NewVector(len(host))
 	pr.Device.Write(buffers, host)
 	var examples []int32
-	for k := range s.recalibrations() {
-		examples = s.recalibration(examples[:0], k)
+	for k := range recalibrations(s) {
+		examples = recalibration(s, examples[:0], k)
 		if e.interrupted() {
 			return nil, errInterrupted
 		}
@@ -97,7 +81,7 @@ func (e *evaluator) recalibrate(pr *probe) ([]float32, error) {
 
 // recalibrations is the number of batches of a recalibration: Config.BNBatches, or as many as go
 // over the training set twice where that is less.
-func (s *Setup) recalibrations() int {
+func recalibrations(s *Setup) int {
 	n, m := s.Set.Train.Len(), s.MicroBatch()
 	return min(s.Config.BNBatches, 2*((n+m-1)/m))
 }
@@ -105,7 +89,7 @@ func (s *Setup) recalibrations() int {
 // recalibration appends the examples of the k-th batch: as many as a gradient sees at once, each of
 // an agent drawn by its weight in F and then of its shard. They are a function of the seed and k
 // alone.
-func (s *Setup) recalibration(dst []int32, k int) []int32 {
+func recalibration(s *Setup, dst []int32, k int) []int32 {
 	st := rng.New(s.Config.Seed, "recalibrate", uint64(k))
 	upTo := make([]float64, len(s.Weight))
 	sum := 0.0

@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/train/config"
 )
 
 // withNorm is a configuration for [normed].
@@ -102,25 +103,25 @@ func TestStormStepsOnce(t *testing.T) {
 // unless local was asked for.
 func TestBatchNormModes(t *testing.T) {
 	rows := map[string][]Row{}
-	for _, mode := range []string{bnPooled, bnRecalibrate, bnLocal} {
+	for _, mode := range []string{config.BNPooled, config.BNRecalibrate, config.BNLocal} {
 		c := withNorm()
 		c.BN = mode
 		m := newNormed(c.Decay)
 		s, r := playNormed(t, c, m, Options{})
 		rows[mode] = r.Rows
 		last := r.Rows[len(r.Rows)-1]
-		final := bnRecalibrate
-		if mode == bnLocal {
-			final = bnLocal
+		final := config.BNRecalibrate
+		if mode == config.BNLocal {
+			final = config.BNLocal
 		}
 		if got := Summarize(s, r, "cpu", "").BN; got != final {
 			t.Errorf("bn %s: the summary says %q", mode, got)
 		}
 		acc, loss := 0.0, 0.0
 		switch final {
-		case bnRecalibrate:
+		case config.BNRecalibrate:
 			acc, loss = scoreWith(t, m, r.Mean, measured(t, s, m))
-		case bnLocal:
+		case config.BNLocal:
 			for _, b := range r.Buffers {
 				a, l := scoreWith(t, m, r.Mean, b)
 				acc, loss = acc+a/float64(c.Agents), loss+l/float64(c.Agents)
@@ -140,11 +141,11 @@ func TestBatchNormModes(t *testing.T) {
 				least)
 		}
 	}
-	for _, other := range []string{bnRecalibrate, bnLocal} {
-		if rows[bnPooled][2].TestLossAvg == rows[other][2].TestLossAvg {
+	for _, other := range []string{config.BNRecalibrate, config.BNLocal} {
+		if rows[config.BNPooled][2].TestLossAvg == rows[other][2].TestLossAvg {
 			t.Errorf("pooled and %s gave the same loss %v", other, rows[other][2].TestLossAvg)
 		}
-		if rows[bnPooled][2].Consensus != rows[other][2].Consensus {
+		if rows[config.BNPooled][2].Consensus != rows[other][2].Consensus {
 			t.Errorf("bn %s changed the trajectory", other)
 		}
 	}
@@ -154,11 +155,11 @@ func TestRecalibrations(t *testing.T) {
 	c := withNorm()
 	c.BNBatches = 5
 	s, _ := playNormed(t, c, newNormed(c.Decay), Options{})
-	if got := s.recalibrations(); got != 5 {
+	if got := recalibrations(s); got != 5 {
 		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
 	}
 	s.Config.BNBatches = 1 << 20
-	if got, n := s.recalibrations()*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
+	if got, n := recalibrations(s)*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
 		t.Errorf("%d examples of %d, want two passes", got, n)
 	}
 }
@@ -167,14 +168,14 @@ func TestRecalibrations(t *testing.T) {
 func measured(t *testing.T, s *Setup, m normed) []float32 {
 	t.Helper()
 	sum := make([]float64, 2*m.features)
-	for k := range s.recalibrations() {
+	for k := range recalibrations(s) {
 		var b device.Batch
-		s.Set.Train.GatherAugmented(&b, s.recalibration(nil, k), s.Config.Seed, nobody, k)
+		s.Set.Train.GatherAugmented(&b, recalibration(s, nil, k), s.Config.Seed, nobody, k)
 		mean, variance := m.moments(b)
 		n := float64(b.N())
 		for j := range mean {
-			sum[j] += mean[j] / float64(s.recalibrations())
-			sum[m.features+j] += variance[j] * n / (n - 1) / float64(s.recalibrations())
+			sum[j] += mean[j] / float64(recalibrations(s))
+			sum[m.features+j] += variance[j] * n / (n - 1) / float64(recalibrations(s))
 		}
 	}
 	out := make([]float32, len(sum))
@@ -259,8 +260,8 @@ func TestRecalibrationBatches(t *testing.T) {
 		seen := make([]float64, c.Agents)
 		const batches = 1000
 		for k := range batches {
-			got := s.recalibration(nil, k)
-			if len(got) != c.Batch || !slices.Equal(got, s.recalibration(nil, k)) {
+			got := recalibration(s, nil, k)
+			if len(got) != c.Batch || !slices.Equal(got, recalibration(s, nil, k)) {
 				t.Fatalf("batch %d: %v", k, got)
 			}
 			for _, e := range got {

@@ -360,7 +360,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 		return &CheckpointError{Got: fmt.Sprintf(
 			"has format %d and random streams of version %d, this program %d and %d", c.Format, c.RNG, checkpointFormat, rng.Version),
 			Hint: "resume it with the program that wrote it"}
-	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.fingerprintOfPlace():
+	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
 		return &CheckpointError{Got: "belongs to another configuration",
 			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Data != s.Set.Fingerprint():

@@ -10,7 +10,7 @@
 // saved to the writer, which puts them on the disk in the background.
 //
 // A [Method] is how a run comes to an algorithm: what it needs of graph, exchange and schedule,
-// which Resolve holds the configuration to. builtin.go has a line for each algorithm of this
+// which Resolve holds the configuration to. fspda/train/config has a line for each algorithm of this
 // module; [Register] adds those of other programs.
 //
 // Where a device works behind its callers' backs ([Eager]), agents look at their losses some

@@ -1,8 +1,6 @@
 package train
 
-import (
-	"context"
-)
+import "context"
 
 // driver steps the agents of this process through their iterations. There is one implementation for
 // each way to run: synchronous, in virtual time, in real time.
@@ -29,7 +27,7 @@ func (r *run) newDriver(first int) (driver, error) {
 	switch s := r.setup; {
 	case s.RealTime():
 		return newRealTime(r, first)
-	case s.method.Edges == Clocks:
+	case s.Asynchronous():
 		return newVirtualTime(r, first), nil
 	}
 	return newSynchronous(r, first), nil

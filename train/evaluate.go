@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/config"
 	"fspda/train/snapshot"
 )
 
@@ -75,7 +76,7 @@ type evaluation struct {
 func newEvaluator(s *Setup, places []Place) *evaluator {
 	e := &evaluator{setup: s, places: places, workers: s.Threads, watch: noObserver{}, free: make([]sync.Pool, len(places))}
 	if _, ok := places[0].Device.(separate); ok {
-		e.workers = len(places) * s.evaluatorsOn(len(places))
+		e.workers = len(places) * evaluatorsOn(s, len(places))
 	}
 	e.batches.New = func() any { return new(device.Batch) }
 	for at, p := range places {
@@ -115,7 +116,7 @@ func (e *evaluator) interrupted() bool {
 }
 
 // full tells whether an evaluation looks at the training data.
-func (e *evaluator) full() bool { return e.setup.Config.Metrics == metricsFull }
+func (e *evaluator) full() bool { return e.setup.Config.Metrics == config.MetricsFull }
 
 // row evaluates the snapshots of all agents at one iteration, ordered by agent.
 func (e *evaluator) row(sn []*snapshot.Snapshot) (evaluation, error) {
@@ -168,21 +169,21 @@ func (e *evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean [
 		agents = append(agents, subject{x: models[i]})
 	}
 	at = subject{x: mean}
-	mode := e.setup.bnMode(sn[0].T)
+	mode := bnMode(e.setup, sn[0].T)
 	if mode == "" {
 		return agents, at
 	}
 	buffers := e.read(sn, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	for k, i := range looked {
 		agents[k].buffers = [][]float32{buffers[i]}
-		if mode == bnLocal {
+		if mode == config.BNLocal {
 			at.buffers = append(at.buffers, buffers[i])
 		}
 	}
 	switch mode {
-	case bnPooled:
+	case config.BNPooled:
 		at.buffers = [][]float32{pool(e.setup.Buffers, buffers)}
-	case bnRecalibrate:
+	case config.BNRecalibrate:
 		at.recalibrate = true
 	}
 	return agents, at
@@ -385,9 +386,9 @@ func (e *evaluator) shard(pr *probe, shard []int32) (float64, error) {
 	return total, nil
 }
 
-// testBatch fills dst with examples from to to-1 of those given, or of the whole test set where
+// readTest fills dst with examples from to to-1 of those given, or of the whole test set where
 // none are.
-func (s *Setup) testBatch(dst *device.Batch, examples []int32, from, to int) error {
+func readTest(s *Setup, dst *device.Batch, examples []int32, from, to int) error {
 	if len(examples) > 0 {
 		return s.Set.Test.Gather(dst, examples[from:to])
 	}
@@ -414,7 +415,7 @@ func (e *evaluator) duals(sn []*snapshot.Snapshot) [][]float32 {
 	for i, s := range sn {
 		out[i] = make([]float32, e.setup.Dim)
 		s.Device.Read(out[i], s.Aux[at])
-		if e.setup.method.Edges == Clocks {
+		if e.setup.Asynchronous() {
 			e.addMail(out[i], s)
 		}
 	}

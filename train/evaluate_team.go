@@ -27,7 +27,7 @@ func (e *evaluator) teams(models int) [][]int {
 // asked for. The probes share the batches out; what they find is added up in the order of the
 // batches.
 func (e *evaluator) test(p *point, team []*probe, t int) error {
-	examples := e.setup.testExamples(t)
+	examples := testExamples(e.setup, t)
 	n := len(examples)
 	if n == 0 {
 		n = e.setup.Set.Test.Len()
@@ -64,7 +64,7 @@ func (e *evaluator) scoreChunk(pr *probe, examples []int32, from, to int) (found
 	}
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	if err := e.setup.testBatch(b, examples, from, to); err != nil {
+	if err := readTest(e.setup, b, examples, from, to); err != nil {
 		return found, err
 	}
 	found.loss, found.hits, found.hits5, err = pr.score(*b)

@@ -8,6 +8,7 @@ import (
 	"fspda/cpu"
 	"fspda/data"
 	"fspda/device"
+	"fspda/train/config"
 )
 
 // gpuLike is a device that says of itself that it has a memory of its own.
@@ -37,7 +38,7 @@ func (m scored) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float6
 // Evaluations over three devices are, to the last bit, those on one, and every device has its share
 // of them: also where there are fewer models than devices.
 func TestEvaluationOverDevices(t *testing.T) {
-	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 8*chunkExamples + 7, Seed: 1})
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 8*config.ChunkExamples + 7, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestEvaluationOverDevices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.program = largeProgram // two workers for each device, who share a model where there are too few
+			s.Programs.Gradient = largeProgram // two workers for each device, who share a model where there are too few
 			places, counts := []Place{}, make([]atomic.Int64, n)
 			for i := range n {
 				d := &privateDevice{cpu.New()}

@@ -149,37 +149,6 @@ func TestRingShare(t *testing.T) {
 	}
 }
 
-// There may be more evaluations than would fit into memory.
-func TestEvalPointsOfAHugeRun(t *testing.T) {
-	s := &Setup{Config: Config{Iterations: 1e18, EvalPoints: 1e17}}
-	if !s.EvalAt(0) || !s.EvalAt(1e18) || !s.EvalAt(20) || s.EvalAt(21) {
-		t.Error("evaluated elsewhere than at each tenth iteration")
-	}
-}
-
-func TestEvalPoints(t *testing.T) {
-	for _, c := range []struct{ T, P, n int }{{1000, 20, 21}, {7, 3, 4}, {3, 10, 4}, {1, 1, 2}} {
-		var at []int
-		s := &Setup{Config: Config{Iterations: c.T, EvalPoints: c.P}}
-		for it := range c.T + 5 {
-			if k := s.EvalsBefore(it); k != len(at) {
-				t.Errorf("T %d, P %d: %d evaluations before %d, want %d", c.T, c.P, k, it, len(at))
-			}
-			if s.EvalAt(it) {
-				at = append(at, it)
-			}
-		}
-		if len(at) != c.n || at[0] != 0 || at[len(at)-1] != c.T {
-			t.Errorf("T %d, P %d: %v", c.T, c.P, at)
-		}
-		for k, it := range at { // spread evenly, to the nearest iteration
-			if gap := math.Abs(float64(it) - float64(k*c.T)/float64(c.n-1)); gap > 0.5 {
-				t.Errorf("T %d, P %d: evaluation %d at iteration %d", c.T, c.P, k, it)
-			}
-		}
-	}
-}
-
 // A picture that cannot be read is told of although a stop ends the other evaluations at that
 // moment.
 func TestJoinedTellsOfFaults(t *testing.T) {

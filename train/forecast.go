@@ -7,10 +7,10 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/algo"
+	"fspda/train/config"
 )
 
-// Forecast is what a run will take from where it stands to its end.
+// ForecastRun is what a run will take from where it stands to its end.
 type Forecast struct {
 	Iterations int           `json:"iterations"` // left
 	Step       time.Duration `json:"step_ns"`    // of one iteration of all agents
@@ -29,25 +29,25 @@ const (
 	longRun    = time.Minute
 )
 
-// Forecast calibrates: it trains a few iterations on the real data and model, and times them and
+// ForecastRun calibrates: it trains a few iterations on the real data and model, and times them and
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
 // more devices that it is spread over.
-func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.expectedBits() * float64(s.Config.Iterations-from),
-		Memory: s.Footprint()}
+func ForecastRun(ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
+		Memory: Footprint(s)}
 	var err error
 	places := append([]Place{{dev, m}}, others...)
-	if f.Devices, err = s.Rooms(places...); err != nil {
+	if f.Devices, err = ForecastRooms(s, places...); err != nil {
 		return f, err
 	}
 	if len(f.Devices) > 0 {
-		f.Memory += s.hostMemory(places) - s.Memory()
+		f.Memory += hostMemory(s, places) - RunMemory(s)
 	}
 	if f.Iterations == 0 {
 		return f, nil
 	}
 	on := Options{Device: dev, Model: m, Others: others}
-	step, err := s.timeSteps(ctx, on, f.Iterations)
+	step, err := timeSteps(ctx, s, on, f.Iterations)
 	if err != nil {
 		return f, err
 	}
@@ -62,20 +62,11 @@ func (s *Setup) Forecast(ctx context.Context, dev device.Device, m Model, from i
 	return f, nil
 }
 
-// BatchSize is the number of examples of an agent's iteration, on average.
-func (s *Setup) BatchSize() int {
-	total := 0
-	for _, shard := range s.Shards {
-		total += len(shard)
-	}
-	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.PerEpoch()))
-}
-
 // timeSteps trains two iterations, which make programs and fill caches, and then as many as there
 // is time for.
-func (s *Setup) timeSteps(ctx context.Context, on Options, left int) (time.Duration, error) {
+func timeSteps(ctx context.Context, s *Setup, on Options, left int) (time.Duration, error) {
 	k := min(2, left)
-	took, err := s.trial(ctx, on, k)
+	took, err := trial(ctx, s, on, k)
 	if err != nil || took > longTrial { // a step takes so long that making programs does not show
 		return took / time.Duration(k), err
 	}
@@ -88,16 +79,14 @@ func (s *Setup) timeSteps(ctx context.Context, on Options, left int) (time.Durat
 	if k > tau {
 		k -= k % tau
 	}
-	took, err = s.trial(ctx, on, k)
+	took, err = trial(ctx, s, on, k)
 	return took / time.Duration(k), err
 }
 
 // trial trains k iterations from the start, without evaluations, on a copy of the setup.
-func (s *Setup) trial(ctx context.Context, on Options, k int) (time.Duration, error) {
-	short := *s
-	short.Config.Iterations, short.blind = k, true
+func trial(ctx context.Context, s *Setup, on Options, k int) (time.Duration, error) {
 	begin := time.Now()
-	_, err := Run(ctx, &short, on)
+	_, err := Run(ctx, s.WithoutEvaluations(k), on)
 	return time.Since(begin), err
 }
 
@@ -159,13 +148,13 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 		models = 1
 	}
 	tests := s.Set.Test.Len()
-	if some := s.testExamples(t); some != nil {
+	if some := testExamples(s, t); some != nil {
 		tests = len(some)
 	}
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
 	seconds := work / float64(max(1, e.atOnce(models)))
-	if s.bnMode(t) == bnRecalibrate { // one batch after the other; forward passes, as scores are
-		seconds += float64(s.recalibrations()*s.MicroBatch()) * score
+	if bnMode(s, t) == config.BNRecalibrate { // one batch after the other; forward passes, as scores are
+		seconds += float64(recalibrations(s)*s.MicroBatch()) * score
 	}
 	return seconds
 }
@@ -198,7 +187,7 @@ func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, e
 
 // expectedBits is the mean number of bits that all agents together send in an iteration, in the
 // accounting asked for. The published count of reference_bits is not looked at.
-func (s *Setup) expectedBits() float64 {
+func expectedBits(s *Setup) float64 {
 	if s.Graph.N == 1 {
 		return 0
 	}
@@ -210,10 +199,10 @@ func (s *Setup) expectedBits() float64 {
 		return float64(s.Bits(l))
 	}
 	if s.Compressor != nil {
-		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
+		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(messageLedger(s)))
 	}
 	rates := 0.0
-	if s.method.Edges == Clocks {
+	if s.Asynchronous() {
 		rates = s.ContactShare() * float64(len(s.Graph.Edges))
 	} else {
 		for e := range s.Graph.Edges {
@@ -221,7 +210,7 @@ func (s *Setup) expectedBits() float64 {
 		}
 	}
 	if s.Lattice != nil {
-		return rates * 2 * float64(s.Bits(s.messageLedger()))
+		return rates * 2 * float64(s.Bits(messageLedger(s)))
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
@@ -232,15 +221,7 @@ func (s *Setup) expectedBits() float64 {
 }
 
 // messageLedger is one message that goes through a codec.
-func (s *Setup) messageLedger() (l dist.Ledger) {
-	l.Send(s.codedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len()))
+func messageLedger(s *Setup) (l dist.Ledger) {
+	l.Send(s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len()))
 	return l
-}
-
-// VectorsPerLink is the number of vectors that an agent posts over a link.
-func (s *Setup) VectorsPerLink() int {
-	if t, ok := s.Algo.(algo.MultiVector); ok {
-		return t.Vectors()
-	}
-	return 1
 }

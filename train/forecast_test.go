@@ -21,10 +21,10 @@ func TestExpectedBits(t *testing.T) {
 			c.Accounting, c.PaperBits = accounting, "honest"
 			s, _ := resolve(t, c)
 			r := play(t, c, Options{})
-			got, want := s.expectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
+			got, want := expectedBits(s)*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
 			within := 0.02 // STORM's first message has one vector
 			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" ||
-				s.method.Edges == Clocks || s.BatchPerGradient() {
+				s.Asynchronous() || s.BatchPerGradient() {
 				within = 0.35
 			}
 			if !(math.Abs(got-want) <= within*want) {
@@ -40,7 +40,7 @@ func TestForecastLeavesNoTrace(t *testing.T) {
 		c := small()
 		c.Algo, c.EvalPoints = name, 3
 		s, m := resolve(t, c)
-		f, err := s.Forecast(context.Background(), cpuDevice, m, 0)
+		f, err := ForecastRun(context.Background(), s, cpuDevice, m, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestForecastLeavesNoTrace(t *testing.T) {
 		if trace(t, r) != trace(t, play(t, c, Options{})) {
 			t.Errorf("%s: the run changed", name)
 		}
-		if f, err := s.Forecast(context.Background(), cpuDevice, m, 60); err != nil || f.Iterations != 0 ||
+		if f, err := ForecastRun(context.Background(), s, cpuDevice, m, 60); err != nil || f.Iterations != 0 ||
 			f.Total != 0 || f.Bits != 0 {
 			t.Errorf("%s: at the end %+v, %v", name, f, err)
 		}
@@ -70,7 +70,7 @@ func TestForecastTime(t *testing.T) {
 	s, m := resolve(t, c)
 	var told []string
 	for range 5 {
-		f, err := s.Forecast(context.Background(), cpuDevice, m, 0)
+		f, err := ForecastRun(context.Background(), s, cpuDevice, m, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -96,12 +96,12 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.program == 0 || s.program >= largeProgram || s.programsMemory() != 5*s.program+s.scorer {
-		t.Errorf("a program of %d bytes, all of them %d", s.program, s.programsMemory())
+	if s.Programs.Gradient == 0 || s.Programs.Gradient >= largeProgram || programsMemory(s) != 5*s.Programs.Gradient+s.Programs.Score {
+		t.Errorf("a program of %d bytes, all of them %d", s.Programs.Gradient, programsMemory(s))
 	}
-	s.program = largeProgram
-	if s.programsMemory() != largeProgram+s.scorer {
-		t.Errorf("large programs take %d bytes", s.programsMemory())
+	s.Programs.Gradient = largeProgram
+	if programsMemory(s) != largeProgram+s.Programs.Score {
+		t.Errorf("large programs take %d bytes", programsMemory(s))
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	counted := &crowd{Model: m}

@@ -65,7 +65,7 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	if !slices.Equal(onHost(v), r.Buffers[0]) {
 		t.Error("the buffers are not those of the parts")
 	}
-	if n := len(s.recalibration(nil, 0)); n != 6 {
+	if n := len(recalibration(s, nil, 0)); n != 6 {
 		t.Errorf("recalibration by %d examples at a time, want those of a part", n)
 	}
 }

@@ -23,7 +23,7 @@ var labSet = func() *data.Set {
 	return set
 }()
 
-// small is a configuration that runs in milliseconds.
+// Small is a configuration that runs in milliseconds.
 func small() Config {
 	c := Default()
 	c.DataTrain, c.DataTest, c.Hidden = 400, 100, Widths{6}

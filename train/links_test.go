@@ -14,7 +14,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// withLinks writes a file of links and returns its path.
+// WithLinks writes a file of links and returns its path.
 func withLinks(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "wan.yaml")
@@ -206,43 +206,6 @@ func TestTimeTo(t *testing.T) {
 	}
 	if got := timeTo(nil, 0.5); !math.IsNaN(float64(got)) {
 		t.Errorf("without rows %v", got)
-	}
-}
-
-// Links change the fingerprint of an asynchronous run and of no other.
-func TestLinksFingerprint(t *testing.T) {
-	for _, name := range Algorithms() {
-		a := small()
-		a.Algo = name
-		b := a
-		b.Links = "wan.yaml"
-		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") ||
-			same != (len(a.Differences(b)) == 0) {
-			t.Errorf("%s: links leave the fingerprint alone: %v", name, same)
-		}
-	}
-}
-
-// Links that contradict other keys of the configuration are refused.
-func TestLinksAgainstConfig(t *testing.T) {
-	async := func(c *Config) { c.Algo = "fspda-async" }
-	for text, edit := range map[string]func(c *Config){
-		"gradient_ms: 0": async,
-		"gradient_ms: 1": func(c *Config) { async(c); c.ComputeTime = "constant" },
-		"gradient_ms: 2": func(c *Config) { async(c); c.Slowness = "linear(2)" },
-	} {
-		c := small()
-		edit(&c)
-		c.Links = withLinks(t, text)
-		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil {
-			t.Errorf("%s was accepted with %s, %s", text, c.ComputeTime, c.Slowness)
-		}
-	}
-	c := small()
-	c.Links = "/no/such/wan.yaml"
-	if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(),
-		"links /no/such/wan.yaml") {
-		t.Errorf("error %v", err)
 	}
 }
 

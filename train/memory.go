@@ -8,22 +8,23 @@ import (
 	"strings"
 
 	"fspda/dist"
+	"fspda/train/config"
 )
 
-// Memory forecasts the bytes that a run takes: its agents, their messages, an evaluation, what is
+// RunMemory forecasts the bytes that a run takes: its agents, their messages, an evaluation, what is
 // on its way to the disk, and the programs, where the model tells of them.
-func (s *Setup) Memory() uint64 {
-	return s.agentsMemory() + 4*uint64(s.messagesLength())*uint64(s.Graph.N) + s.evaluationMemory() + s.writerMemory() +
-		s.programsMemory()
+func RunMemory(s *Setup) uint64 {
+	return agentsMemory(s) + 4*uint64(messagesLength(s))*uint64(s.Graph.N) + evaluationMemory(s) + writerMemory(s) +
+		programsMemory(s)
 }
 
 // evaluationMemory is the bytes of an evaluation: on the host a copy of every model and dual and
 // the mean model in both precisions, and what its workers hold, which are as many as there are
 // threads.
-func (s *Setup) evaluationMemory() uint64 {
+func evaluationMemory(s *Setup) uint64 {
 	host := 4*(2*s.Dim+s.BufferLen())*s.Graph.N + 12*s.Dim
 	probe := 4 * (s.Dim + s.BufferLen())
-	if s.Config.Metrics == metricsFull {
+	if s.Config.Metrics == config.MetricsFull {
 		probe += 24 * s.Dim
 	}
 	return uint64(host + probe*min(s.Threads, s.EvaluatedAgents()+1))
@@ -34,8 +35,8 @@ const ownProgram = 80 << 20
 
 // Footprint forecasts the bytes of the whole process: Memory, the pictures that the data set holds,
 // and the program itself.
-func (s *Setup) Footprint() uint64 {
-	return ownProgram + s.Memory() + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
+func Footprint(s *Setup) uint64 {
+	return ownProgram + RunMemory(s) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
 }
 
 // largeProgram is from how many bytes on programs are worth to be waited for: no more gradients are
@@ -44,8 +45,8 @@ const largeProgram = 64 << 20
 
 // programsMemory is the bytes of all programs: of a gradient each agent may be inside one, unless
 // they wait for each other; of scores as many as there are threads.
-func (s *Setup) programsMemory() uint64 {
-	return s.program*uint64(s.gradientsAtOnce(s.Graph.N)) + s.scorer*uint64(min(s.Threads, s.EvaluatedAgents()+1))
+func programsMemory(s *Setup) uint64 {
+	return s.Programs.Gradient*uint64(gradientsAtOnce(s, s.Graph.N)) + s.Programs.Score*uint64(min(s.Threads, s.EvaluatedAgents()+1))
 }
 
 // atOnceOnCard is how many large gradients are on their way to a device that works by itself: one
@@ -54,8 +55,8 @@ func (s *Setup) programsMemory() uint64 {
 const atOnceOnCard = 3
 
 // gradientsAtOnceOn is gradientsAtOnce for the agents of such a device.
-func (s *Setup) gradientsAtOnceOn(agents int) int {
-	if s.program >= largeProgram {
+func gradientsAtOnceOn(s *Setup, agents int) int {
+	if s.Programs.Gradient >= largeProgram {
 		return min(agents, atOnceOnCard)
 	}
 	return agents
@@ -67,16 +68,16 @@ const evaluatorsOnCard = 2
 
 // evaluatorsOn is how many workers of an evaluation each of so many such devices has. Models of a
 // small network are computed together.
-func (s *Setup) evaluatorsOn(places int) int {
-	if s.program >= largeProgram {
+func evaluatorsOn(s *Setup, places int) int {
+	if s.Programs.Gradient >= largeProgram {
 		return evaluatorsOnCard
 	}
 	return min(s.Threads, (s.EvaluatedAgents()+places)/places)
 }
 
 // gradientsAtOnce is how many gradients of so many agents are computed at once.
-func (s *Setup) gradientsAtOnce(agents int) int {
-	if s.program >= largeProgram {
+func gradientsAtOnce(s *Setup, agents int) int {
+	if s.Programs.Gradient >= largeProgram {
 		return min(agents, s.Threads)
 	}
 	return agents
@@ -84,46 +85,46 @@ func (s *Setup) gradientsAtOnce(agents int) int {
 
 // writerMemory is the bytes of what is on its way to the disk: a vector of a checkpoint, whose
 // others stay in the snapshots, a best model that is written, and another that waits.
-func (s *Setup) writerMemory() uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
+func writerMemory(s *Setup) uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
 
 // messagesLength is the number of values that an agent has on their way at once: links without a
 // mask share one copy.
-func (s *Setup) messagesLength() int {
+func messagesLength(s *Setup) int {
 	vectors := s.VectorsPerLink()
 	if s.Mask.Dense() {
 		return vectors * s.Dim
 	}
-	return vectors * s.linksAtOnce() * s.Mask.Len()
+	return vectors * linksAtOnce(s) * s.Mask.Len()
 }
 
 // linksAtOnce is over how many links an agent talks in an iteration.
-func (s *Setup) linksAtOnce() int {
+func linksAtOnce(s *Setup) int {
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
 // agentsMemory is the bytes of the agents: their vectors, the snapshots on their way to the
 // collector, the batches prepared ahead.
-func (s *Setup) agentsMemory() uint64 {
-	return 4*uint64(s.vectors32().numbers())*uint64(s.Graph.N) + s.batchMemory()
+func agentsMemory(s *Setup) uint64 {
+	return 4*uint64(vectors32(s).numbers())*uint64(s.Graph.N) + batchMemory(s)
 }
 
 // batchMemory is the bytes of the agents on the host whatever their device: batches prepared ahead,
 // and what compressors work in.
-func (s *Setup) batchMemory() uint64 {
+func batchMemory(s *Setup) uint64 {
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = len(s.Set.Train.Labels) / s.Graph.N
 	}
-	return 4 * uint64(s.packLength()+3*batch*s.Set.Features()) * uint64(s.Graph.N)
+	return 4 * uint64(packLength(s)+3*batch*s.Set.Features()) * uint64(s.Graph.N)
 }
 
 // hostMemory is what Memory leaves for the host where vectors and programs are on devices with a
 // memory of their own.
-func (s *Setup) hostMemory(places []Place) uint64 {
-	need := s.batchMemory() + s.evaluationMemory() + s.writerMemory()
+func hostMemory(s *Setup, places []Place) uint64 {
+	need := batchMemory(s) + evaluationMemory(s) + writerMemory(s)
 	for i, p := range places {
 		if d, ok := p.Device.(separate); ok {
-			need += d.Staging(s.gradientsAtOnceOn(agentsAt(i, len(places), s.Graph.N))+s.evaluatorsOn(len(places)),
+			need += d.Staging(gradientsAtOnceOn(s, agentsAt(i, len(places), s.Graph.N))+evaluatorsOn(s, len(places)),
 				s.MicroBatch()*s.Set.Features())
 		}
 	}
@@ -132,19 +133,19 @@ func (s *Setup) hostMemory(places []Place) uint64 {
 
 // CheckMemory refuses a setup whose forecast exceeds the memory that is free, of the host where the
 // system tells it, and of the devices of a run.
-func (s *Setup) CheckMemory(places ...Place) error {
-	if err := s.checkRooms(places); err != nil {
+func CheckMemory(s *Setup, places ...Place) error {
+	if err := checkRooms(s, places); err != nil {
 		return err
 	}
-	need := s.Memory()
+	need := RunMemory(s)
 	if len(places) > 0 {
 		if _, ok := places[0].Device.(separate); ok {
-			need = s.hostMemory(places)
+			need = hostMemory(s, places)
 		}
 	}
 	free, ok := freeMemory()
 	if ok && need > free {
-		return wrong("agents", s.Config.Agents,
+		return config.Invalid("agents", s.Config.Agents,
 			"their vectors and batches need %s of memory, %s are free: use fewer agents, a smaller network or a smaller batch", gigabytes(need), gigabytes(free))
 	}
 	return nil
@@ -169,7 +170,7 @@ func freeMemory() (uint64, bool) {
 
 // packLength is the number of values that an agent compresses with: host copies, what was decoded,
 // and the compressed vector.
-func (s *Setup) packLength() int {
+func packLength(s *Setup) int {
 	_, randk := s.Compressor.(dist.RandK)
 	switch {
 	case s.Lattice != nil:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/cpu"
+	"fspda/train/config"
 )
 
 // The forecast is the memory that the agents really take, within a quarter.
@@ -37,7 +38,7 @@ func checkForecast(t *testing.T, name string) {
 		defer a.release()
 	}
 	runtime.ReadMemStats(&after)
-	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(s.agentsMemory())
+	got, want := float64(after.TotalAlloc-before.TotalAlloc), float64(agentsMemory(s))
 	const slab = 18 << 20 // of which the device may not have cut anything yet
 	if got < 0.75*want || got > 1.25*want+slab {
 		t.Errorf("the agents took %.0f bytes, the forecast is %.0f", got, want)
@@ -56,10 +57,10 @@ func TestMemoryOfMessages(t *testing.T) {
 		c := small()
 		c.Algo, c.EvalPoints = name, 3
 		s, _ := resolve(t, c)
-		if got := s.messagesLength(); got != want(s) {
+		if got := messagesLength(s); got != want(s) {
 			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
 		}
-		if rest := s.Memory() - s.agentsMemory() - s.evaluationMemory() - s.writerMemory() - s.programsMemory(); rest != 4*uint64(c.Agents)*uint64(want(s)) {
+		if rest := RunMemory(s) - agentsMemory(s) - evaluationMemory(s) - writerMemory(s) - programsMemory(s); rest != 4*uint64(c.Agents)*uint64(want(s)) {
 			t.Errorf("%s: %d bytes beyond the agents", name, rest)
 		}
 	}
@@ -71,11 +72,11 @@ func TestTooManyAgents(t *testing.T) {
 	}
 	s, _ := resolve(t, small())
 	s.Dim = 1 << 45
-	var ce *ConfigError
-	if err := s.CheckMemory(); !errors.As(err, &ce) || !strings.Contains(err.Error(), "fewer agents") {
+	var ce *config.Error
+	if err := CheckMemory(s); !errors.As(err, &ce) || !strings.Contains(err.Error(), "fewer agents") {
 		t.Errorf("error %v", err)
 	}
-	if s, _ := resolve(t, small()); s.CheckMemory() != nil {
-		t.Error(s.CheckMemory())
+	if s, _ := resolve(t, small()); CheckMemory(s) != nil {
+		t.Error(CheckMemory(s))
 	}
 }

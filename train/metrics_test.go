@@ -3,7 +3,6 @@ package train
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -66,7 +65,7 @@ func TestEvalTest(t *testing.T) {
 	all := play(t, c, Options{}).Rows
 	c.EvalTest = 30
 	s, _ := resolve(t, c)
-	got := s.testExamples(0)
+	got := testExamples(s, 0)
 	if len(got) != 30 || got[0] != 0 || got[29] < 90 || !slices.IsSorted(got) ||
 		len(slices.Compact(slices.Clone(got))) != 30 {
 		t.Errorf("examples %v of %d", got, labSet.Test.Len())
@@ -81,25 +80,5 @@ func TestEvalTest(t *testing.T) {
 	if last := len(all) - 1; some[last].TestLossAvg != all[last].TestLossAvg ||
 		some[last].TestAccMean != all[last].TestAccMean {
 		t.Error("the last row is not that of all examples")
-	}
-}
-
-func TestAutoMetrics(t *testing.T) {
-	c := small()
-	if s, _ := resolve(t, c); s.Config.Metrics != "full" {
-		t.Errorf("a small network has metrics %s", s.Config.Metrics)
-	}
-	s, err := c.Resolve(labSet, newNormed(0))
-	if err != nil || s.Config.Metrics != "test" {
-		t.Errorf("with batch norm metrics are %s, %v", s.Config.Metrics, err)
-	}
-	s.Config.Metrics, s.Buffers, s.Dim = "auto", nil, 1<<31
-	if s.settleMetrics(); s.Config.Metrics != "test" {
-		t.Errorf("a large network has metrics %s", s.Config.Metrics)
-	}
-	c.Metrics = "fast"
-	if _, err := c.Resolve(labSet, newNormed(0)); err == nil || !strings.Contains(err.Error(), "metrics") ||
-		!strings.Contains(err.Error(), "auto, full, test") {
-		t.Errorf("error %v", err)
 	}
 }

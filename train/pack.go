@@ -213,7 +213,7 @@ func (x *exchange) accountCoded(l *algo.Link) {
 	s := x.run.setup
 	values := totalLen(l.Sent)
 	wire := 4 * values
-	m := s.codedMessage(x.codec.message, values, l.Sent[0].Len())
+	m := s.CodedMessage(x.codec.message, values, l.Sent[0].Len())
 	if m.DataDependent {
 		wire += 4 * m.Mask
 	}
@@ -225,16 +225,6 @@ func (x *exchange) accountCoded(l *algo.Link) {
 	}
 }
 
-// codedMessage describes a message that codec writes, of so many values on a mask, for the ledger.
-func (s *Setup) codedMessage(codec dist.Codec, values, mask int) dist.Sent {
-	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
-	if _, ok := s.Compressor.(dist.RandK); !ok {
-		m = codec.Sent(dist.Payload{Dim: s.Dim})
-	}
-	m.Indices = true // each message is counted by itself
-	return m
-}
-
 // messageBits is what a message has on a link: that of the shared-seed accounting.
 func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	values := totalLen(vectors)
@@ -242,7 +232,7 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 		return float64(x.run.setup.WireFormat().Bits()) * float64(values)
 	}
 	var one dist.Ledger
-	one.Send(x.run.setup.codedMessage(x.codec.message, values, vectors[0].Len()))
+	one.Send(x.run.setup.CodedMessage(x.codec.message, values, vectors[0].Len()))
 	return float64(one.SharedSeed)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/config"
 	"fspda/train/live"
 	"fspda/train/snapshot"
 )
@@ -27,7 +28,7 @@ type realTime struct {
 func newRealTime(r *run, first int) (*realTime, error) {
 	sessions, ok := r.net.(dist.SessionOpener)
 	if !ok {
-		return nil, wrong("clock", r.setup.Config.Clock,
+		return nil, config.Invalid("clock", r.setup.Config.Clock,
 			"in real time each agent has a process of its own: use fspda up, or clock virtual")
 	}
 	r.pace = newPace(r.localAgents(), first, r.setup.Config.Iterations)

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fspda/train/config"
 )
 
 // realTimeConfig is a small run in real time.
 func realTimeConfig() Config {
 	c := small()
-	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", ClockReal, 0.004
+	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", config.ClockReal, 0.004
 	return c
 }
 
@@ -85,7 +87,7 @@ func TestRealTimeResume(t *testing.T) {
 // Settings of real time are refused where they would mean nothing.
 func TestRealTimeRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*Config){
-		"clock":      func(c *Config) { c.Clock = ClockReal },
+		"clock":      func(c *Config) { c.Clock = config.ClockReal },
 		"drop_after": func(c *Config) { c.DropAfter = 5 },
 		"give_up":    func(c *Config) { c.GiveUp = 0 },
 	} {

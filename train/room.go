@@ -6,6 +6,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/config"
 )
 
 // separate is a device with a memory of its own: its vectors and programs take nothing of the
@@ -59,16 +60,16 @@ func (r *Room) needs(what string, bytes uint64) {
 	}
 }
 
-// Rooms forecasts what a run takes of its devices, those that have no memory of their own left out.
+// ForecastRooms forecasts what a run takes of its devices, those that have no memory of their own left out.
 // Evaluations are dealt over all of them.
-func (s *Setup) Rooms(places ...Place) ([]Room, error) {
+func ForecastRooms(s *Setup, places ...Place) ([]Room, error) {
 	var all []Room
 	for i, p := range places {
 		d, ok := p.Device.(separate)
 		if !ok {
 			continue
 		}
-		r := s.room(d, agentsAt(i, len(places), s.Graph.N), s.evaluatorsOn(len(places)))
+		r := forecastRoom(s, d, agentsAt(i, len(places), s.Graph.N), evaluatorsOn(s, len(places)))
 		var err error
 		if r.Free, r.Total, err = d.Memory(); err != nil {
 			return nil, err
@@ -81,18 +82,18 @@ func (s *Setup) Rooms(places ...Place) ([]Room, error) {
 // agentsAt is how many of all agents live at the i-th of so many places.
 func agentsAt(i, places, agents int) int { return (agents + places - 1 - i) / places }
 
-// room is that of so many agents, and workers of evaluations, on a device.
-func (s *Setup) room(d separate, agents, workers int) Room {
+// forecastRoom is that of so many agents, and workers of evaluations, on a device.
+func forecastRoom(s *Setup, d separate, agents, workers int) Room {
 	r := Room{Name: d.Name(), Agents: agents, Opened: d.Opened()}
-	programs := s.gradientsAtOnceOn(agents)
-	r.needs("vectors of agents", uint64(agents)*s.vectors32().on(d))
-	r.needs("messages and masks", uint64(agents)*s.messages32().on(d)+uint64(s.masksOn(d,
+	programs := gradientsAtOnceOn(s, agents)
+	r.needs("vectors of agents", uint64(agents)*vectors32(s).on(d))
+	r.needs("messages and masks", uint64(agents)*messages32(s).on(d)+uint64(masksOn(s, d,
 		agents))*d.Block(s.Mask.Len()))
-	r.needs("vectors of evaluations", uint64(workers)*s.probe32().on(d))
-	r.needs("activations and workspaces", d.Room(max(s.program, s.scorer), 0, 0))
+	r.needs("vectors of evaluations", uint64(workers)*probe32(s).on(d))
+	r.needs("activations and workspaces", d.Room(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
 	r.needs("batches", d.Room(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+d.Room(0, workers,
 		s.EvalChunk()*s.Set.Features())-2*d.Room(0, 0, 0))
-	r.needs("data set", s.residentSet(d))
+	r.needs("data set", residentSet(s, d))
 	r.needs("recorded work and libraries' kernels", d.Beside(agents*batchesAhead+workers))
 	return r
 }
@@ -123,7 +124,7 @@ func (l lengths) numbers() (all int) {
 }
 
 // vectors32 are the vectors of an agent: what it remembers, its gradient, and two snapshots.
-func (s *Setup) vectors32() lengths {
+func vectors32(s *Setup) lengths {
 	vectors := 1 + len(s.Algo.Aux()) // x and what is remembered
 	n := 3*vectors + 1 + algo.ScratchVectors(s.Algo)
 	if s.Config.Accum > 1 {
@@ -135,21 +136,21 @@ func (s *Setup) vectors32() lengths {
 }
 
 // messages32 are the vectors that an agent has on their way to others.
-func (s *Setup) messages32() lengths {
+func messages32(s *Setup) lengths {
 	vectors := s.VectorsPerLink()
 	if s.Mask.Dense() {
 		return lengths{s.Dim: vectors}
 	}
-	return lengths{s.Mask.Len(): vectors * s.linksAtOnce()}
+	return lengths{s.Mask.Len(): vectors * linksAtOnce(s)}
 }
 
 // masksOn is how many masks so many agents have on a device, whose coordinates take four bytes too.
 // Those that it draws by itself it draws ahead.
-func (s *Setup) masksOn(d device.Device, agents int) int {
+func masksOn(s *Setup, d device.Device, agents int) int {
 	if s.Mask.Dense() {
 		return 0
 	}
-	n := agents * s.linksAtOnce()
+	n := agents * linksAtOnce(s)
 	if newMasks(d, s.Mask, nil).drawer != nil {
 		n += drawnAtOnce
 	}
@@ -157,9 +158,9 @@ func (s *Setup) masksOn(d device.Device, agents int) int {
 }
 
 // probe32 are the vectors that a worker of an evaluation has on the device.
-func (s *Setup) probe32() lengths {
+func probe32(s *Setup) lengths {
 	l := lengths{s.Dim: 1}
-	if s.Config.Metrics == metricsFull {
+	if s.Config.Metrics == config.MetricsFull {
 		l[s.Dim]++
 	}
 	l[s.BufferLen()]++
@@ -168,30 +169,30 @@ func (s *Setup) probe32() lengths {
 
 // residentSet is the bytes of the data set where a device keeps it: for small networks, which
 // agents compute together.
-func (s *Setup) residentSet(d separate) uint64 {
-	if n := len(s.Set.Train.Pixels); s.program < largeProgram && s.BufferLen() == 0 {
+func residentSet(s *Setup, d separate) uint64 {
+	if n := len(s.Set.Train.Pixels); s.Programs.Gradient < largeProgram && s.BufferLen() == 0 {
 		return d.Block((n + 3) / 4)
 	}
 	return 0
 }
 
 // checkRooms refuses a setup that does not fit a device. It says what would.
-func (s *Setup) checkRooms(places []Place) error {
-	rooms, err := s.Rooms(places...)
+func checkRooms(s *Setup, places []Place) error {
+	rooms, err := ForecastRooms(s, places...)
 	if err != nil {
 		return err
 	}
 	for _, r := range rooms {
 		if r.Need > r.Free {
-			return wrong("device", r.Name, "%d agents with batches of %d need %s of its memory, of which %s of %s are free: %s",
-				r.Agents, s.Config.Batch, gigabytes(r.Need), gigabytes(r.Free), gigabytes(r.Total), s.remedies(r))
+			return config.Invalid("device", r.Name, "%d agents with batches of %d need %s of its memory, of which %s of %s are free: %s",
+				r.Agents, s.Config.Batch, gigabytes(r.Need), gigabytes(r.Free), gigabytes(r.Total), remedies(s, r))
 		}
 	}
 	return nil
 }
 
 // remedies says what would fit.
-func (s *Setup) remedies(r Room) string {
+func remedies(s *Setup, r Room) string {
 	var all []string
 	perAgent := max(1, (r.Parts[0].Bytes+r.Parts[1].Bytes)/uint64(r.Agents))
 	rest := r.Need - perAgent*uint64(r.Agents)

@@ -5,10 +5,10 @@ import "go.uber.org/zap"
 // forecastRooms is Rooms for a run that is meant to be, and has all agents. A device that cannot
 // tell of its memory has failed, of which the run will hear.
 func (r *run) forecastRooms(places []Place) []Room {
-	if r.setup.blind || r.opt.Process != nil {
+	if r.setup.Trial() || r.opt.Process != nil {
 		return nil
 	}
-	rooms, err := r.setup.Rooms(places...)
+	rooms, err := ForecastRooms(r.setup, places...)
 	if err != nil {
 		return nil
 	}

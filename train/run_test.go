@@ -432,3 +432,25 @@ func (f *failing) Score(x device.Vector, b device.Batch) (float64, float64, floa
 	}
 	return f.Model.Score(x, b)
 }
+
+// A run whose length is given in epochs equals the run of as many iterations.
+func TestEpochsAreIterations(t *testing.T) {
+	c := small()
+	c.Iterations = 50
+	want := play(t, c, Options{})
+	c.Iterations, c.Epochs = Default().Iterations, 10
+	if trace(t, play(t, c, Options{})) != trace(t, want) {
+		t.Error("10 epochs are another run than 50 iterations")
+	}
+}
+
+// The rows of a run of epochs have whole epochs.
+func TestRowsOfEpochs(t *testing.T) {
+	c := small()
+	c.Iterations, c.EvalPoints = Default().Iterations, Default().EvalPoints
+	c.Epochs, c.EvalEpochs = 10, 3
+	r := play(t, c, Options{})
+	if len(r.Rows) != 5 || r.Rows[1].Epoch != 3 || r.Rows[4].Epoch != 10 {
+		t.Errorf("rows %+v", r.Rows)
+	}
+}

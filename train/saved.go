@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fspda/train/config"
 	"fspda/train/safetensors"
 )
 
@@ -57,7 +58,7 @@ func (s *Saved) Close() error { return s.ck.file.Close() }
 // Agent reads the model of an agent and its buffers, nil without batch norm.
 func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	if i < 0 || i >= s.Agents {
-		return nil, nil, wrong("agent", i, "the run has agents 0 to %d", s.Agents-1)
+		return nil, nil, config.Invalid("agent", i, "the run has agents 0 to %d", s.Agents-1)
 	}
 	if x, err = s.load(vectorName(i, "x")); err != nil || s.ck.Buffers == 0 {
 		return x, nil, err

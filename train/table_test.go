@@ -136,7 +136,7 @@ func TestTableRuns(t *testing.T) {
 			t.Error("with other threads and a slower network it is another run")
 		}
 		s, m := resolve(t, c)
-		if !s.Collective && s.method.Edges != Clocks {
+		if !s.Collective && !s.Asynchronous() {
 			for i, x := range lockstep(t, s, m) {
 				if !slices.Equal(x, r.Models[i]) {
 					t.Errorf("agent %d differs from the plain program", i)
@@ -259,7 +259,7 @@ func TestTableTracks(t *testing.T) {
 		if c.Algo == "fspda-sa" || c.Algo == "fspda-storm" {
 			c.Edges = "full"
 		}
-		if s.method.Edges == Clocks { // one edge at a time
+		if s.Asynchronous() { // one edge at a time
 			c.Iterations = 1500
 		}
 		r := play(t, c, Options{})

@@ -3,7 +3,6 @@ package train
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -35,20 +34,5 @@ func TestWire(t *testing.T) {
 				t.Errorf("%s %s: the duals sum to %g", name, wire, sum)
 			}
 		}
-	}
-}
-
-func TestWireRefused(t *testing.T) {
-	for _, name := range []string{"choco", "swarm", "fspda-async"} {
-		c := small()
-		c.Algo, c.Wire = name, "fp16"
-		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(), "wire") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	c := small()
-	c.Wire = "fp8"
-	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "wire") {
-		t.Errorf("fp8: %v", err)
 	}
 }

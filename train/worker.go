@@ -31,9 +31,9 @@ func (r *run) makeWorkers(all []Place) {
 		}
 		w := &worker{Place: p, pool: dist.NewPool(p.Device)}
 		w.commons = &commons{pool: w.pool, dim: r.setup.Dim, newest: map[int]*common{}}
-		atOnce := r.setup.gradientsAtOnce(r.setup.Graph.N)
+		atOnce := gradientsAtOnce(r.setup, r.setup.Graph.N)
 		if _, ok := p.Device.(separate); ok {
-			atOnce = r.setup.gradientsAtOnceOn(r.setup.Graph.N)
+			atOnce = gradientsAtOnceOn(r.setup, r.setup.Graph.N)
 		}
 		w.gate = make(chan struct{}, atOnce)
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))

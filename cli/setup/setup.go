@@ -31,12 +31,8 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 	return Resolve(c, set, dev)
 }
 
-// OpenData opens the data set that c names. Since that may take long, it checks the name of the
-// network first.
+// OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
-	if err := checkModel(c); err != nil {
-		return nil, err
-	}
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
 		Seed:    syntheticSeed,
 		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(
@@ -54,7 +50,7 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, m, s.CheckMemory(append([]train.Place{{Device: dev.Device, Model: m}}, dev.Workers(m)...)...)
+	return s, m, train.CheckMemory(s, append([]train.Place{{Device: dev.Device, Model: m}}, dev.Workers(m)...)...)
 }
 
 // ResolveAgent is Resolve for a process of one agent, which does not hold the memory of all agents.

@@ -17,7 +17,7 @@ func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	if m.out != "" {
 		from = train.Standing(m.out)
 	}
-	f, err := r.setup.Forecast(ctx, r.devices.Device, r.model, from, r.devices.Workers(r.model)...)
+	f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, from, r.devices.Workers(r.model)...)
 	if err != nil {
 		return err
 	}

@@ -133,10 +133,10 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	r.onClose(limitMemory(r.setup.Footprint()))
+	r.onClose(limitMemory(train.Footprint(r.setup)))
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {
-		f, err := r.setup.Forecast(ctx, r.devices.Device, r.model, train.Standing(m.out), r.options.Others...)
+		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, train.Standing(m.out), r.options.Others...)
 		if err != nil {
 			return ctx, errors.Join(err, folder.Close())
 		}

@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"crypto/sha256"
@@ -12,8 +12,8 @@ import (
 	"fspda/train/algo"
 )
 
-// Identity lists what all members of a run must agree on, by name and value, the most telling
-// first. The sizes are those of the model's tensors.
+// Identity lists, by name and value, what all processes of a run must agree on, the most
+// informative first. The sizes are those of the model's tensors.
 func (s *Setup) Identity(sizes []int) [][2]string {
 	c := s.Config
 	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
@@ -32,7 +32,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	return id
 }
 
-// Codec is what the run's messages are written with, nil where they are plain float32 values.
+// Codec returns the codec of the run's messages; nil: plain values.
 func (s *Setup) Codec() dist.Codec {
 	switch {
 	case s.Lattice != nil:
@@ -41,4 +41,14 @@ func (s *Setup) Codec() dist.Codec {
 		return s.Compressor
 	}
 	return nil
+}
+
+// CodedMessage describes a message that codec writes, of so many values on a mask, for the ledger.
+func (s *Setup) CodedMessage(codec dist.Codec, values, mask int) dist.Sent {
+	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
+	if _, ok := s.Compressor.(dist.RandK); !ok {
+		m = codec.Sent(dist.Payload{Dim: s.Dim})
+	}
+	m.Indices = true // each message is counted by itself
+	return m
 }

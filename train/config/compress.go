@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"fmt"
@@ -8,8 +8,7 @@ import (
 	"fspda/dist"
 )
 
-// admitCompressor refuses a compressor that the method has no use for, and a mask besides one that
-// does without.
+// admitCompressor refuses a compressor that the method does not use.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "(")
@@ -20,7 +19,7 @@ func (s *Setup) admitCompressor() error {
 		if name == "auto" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
-			return wrong("compress", c.Compress,
+			return Invalid("compress", c.Compress,
 				"%s decodes what it hears near its own model, which only a lattice can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
@@ -28,15 +27,15 @@ func (s *Setup) admitCompressor() error {
 		c.Compress = "identity"
 		return nil
 	case m.Masks:
-		return wrong("compress", c.Compress,
+		return Invalid("compress", c.Compress,
 			"%s compares its values with its neighbour's on coordinates that both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
-	return wrong("compress", c.Compress,
+	return Invalid("compress", c.Compress,
 		"%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
 }
 
-// admitChoco settles auto. A compressor that sends something of every coordinate leaves no part to
-// a mask.
+// admitChoco resolves compress auto. It refuses a mask with a compressor that sends every
+// coordinate.
 func (s *Setup) admitChoco(name string) error {
 	c := &s.Config
 	switch name {
@@ -44,35 +43,35 @@ func (s *Setup) admitChoco(name string) error {
 		c.Compress = "randk"
 		return nil
 	case "lattice":
-		return wrong("compress", c.Compress,
+		return Invalid("compress", c.Compress,
 			"choco adds up what it hears, and a lattice means something only near the receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
 	case "randk", "topk":
 		return nil
 	}
 	if c.Mask != "auto" && c.Mask != "all" {
-		return wrong("mask", c.Mask, "plays no part beside compress %s, which sends something of every coordinate: use mask auto, or compress randk", c.Compress)
+		return Invalid("mask", c.Mask, "plays no part beside compress %s, which sends something of every coordinate: use mask auto, or compress randk", c.Compress)
 	}
 	if c.Density != 1 && c.Density != Default().Density {
-		return wrong("density", c.Density,
+		return Invalid("density", c.Density,
 			"plays no part beside compress %s, which sends something of every coordinate: set density 1, or compress randk", c.Compress)
 	}
 	c.Mask, c.Density = "all", 1
 	return nil
 }
 
-// compress makes the compressor of a broadcast, or the lattice of pairs.
+// compress makes the compressor of an algorithm of speakers, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
 	switch s.method.Edges {
 	case Speakers:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		if s.Compressor, err = dist.ParseCompressor(c.Compress, o); err != nil {
-			return &ConfigError{Key: "compress", Err: err}
+			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = s.Compressor.String()
 	case Pairs:
 		if s.Lattice, err = dist.ParseLattice(c.Compress, c.Seed); err != nil {
-			return &ConfigError{Key: "compress", Err: err}
+			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = s.Lattice.String()
 		return s.admitPairs()
@@ -80,25 +79,25 @@ func (s *Setup) compress(sizes []int) (err error) {
 	return nil
 }
 
-// admitPairs refuses a trace in which an agent has several edges at once, and local steps where
-// there are none.
+// admitPairs refuses local steps of nonblocking swarm, and traces in which an agent has several
+// edges in one iteration.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
 	if c.Swarm != "blocking" && c.LocalSteps > 1 {
-		return wrong("local_steps", c.LocalSteps,
+		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
 	if !strings.HasPrefix(c.Edges, "trace(") {
 		return nil
 	}
 	var events []dist.Event
-	busy := make([]int, s.Graph.N) // the iteration, plus one, in which an agent was last seen
+	busy := make([]int, s.Graph.N) // by agent: 1 + the iteration of its last edge; 0: none
 	for t := range c.Iterations {
 		events = s.Process.Active(events, t)
 		for _, e := range events {
 			for _, i := range [2]int{e.From, e.To} {
 				if busy[i] == t+1 {
-					return wrong("edges", c.Edges, "gives agent %d two edges in iteration %d; %s averages in pairs: leave one of them out", i, t, c.Algo)
+					return Invalid("edges", c.Edges, "gives agent %d two edges in iteration %d; %s averages in pairs: leave one of them out", i, t, c.Algo)
 				}
 				busy[i] = t + 1
 			}
@@ -107,13 +106,13 @@ func (s *Setup) admitPairs() error {
 	return nil
 }
 
-// BatchPerGradient tells whether agents take gradients only when they need them, and so batches: their
-// number is that of their gradients.
+// BatchPerGradient reports whether an agent takes a batch for each gradient, and none in iterations
+// without a gradient.
 func (s *Setup) BatchPerGradient() bool {
 	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
 }
 
-// SpeakRate is the probability that an agent speaks at an iteration.
+// SpeakRate returns the probability that an agent broadcasts in an iteration.
 func (s *Setup) SpeakRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
@@ -128,19 +127,19 @@ func (s *Setup) SpeakRate() float64 {
 	return rate
 }
 
-// chocoLimit is the consensus step from which on CHOCO's differences may grow. Say each coordinate
-// is heard with probability delta: between two messages, K iterations apart, xhat rests and x moves
-// by K·theta·mu of it, mu an eigenvalue of I-W. The mean square shrinks iff E(1-theta·mu·K)² < 1,
-// which for geometric K is theta·mu < 2·delta/(2-delta). That is for coordinates drawn alike at all
-// agents; where agents draw independently, the true limit lies up to twice as high, on two agents
-// and on rings, and a few percent higher on large complete graphs.
+// chocoLimit returns the consensus step above which the differences between CHOCO's models may
+// grow. Let each coordinate be received with probability delta. Between two messages, K iterations
+// apart, xhat is constant and x moves by K·theta·mu of it, mu an eigenvalue of I-W. The mean square
+// shrinks iff E(1-theta·mu·K)² < 1, which for geometric K is theta·mu < 2·delta/(2-delta). This
+// holds if all agents draw the same coordinates. If they draw independently, the limit is up to
+// twice as high, on two agents and on rings, and a few percent higher on large complete graphs.
 func (s *Setup) chocoLimit() float64 {
 	delta := s.Compressor.Delta() * s.SpeakRate()
 	mu := 1 - s.Mixing.Spectrum()[0]
 	return 2 * delta / (2 - delta) / mu
 }
 
-// settleTheta makes theta a number.
+// settleTheta resolves theta auto.
 func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
@@ -157,20 +156,20 @@ func (s *Setup) settleTheta() {
 func chocoStable(s *Setup) (warnings []string, err error) {
 	c := s.Config
 	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, wrong("compress", c.Compress,
+		return nil, Invalid("compress", c.Compress,
 			"is no contraction here (it may move up to %.3g times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
 	}
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
 	if th := c.Theta.V; !(th > 0) || th > 1 {
-		return nil, wrong("theta", c.Theta,
+		return nil, Invalid("theta", c.Theta,
 			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
 	}
 	limit := s.chocoLimit()
 	switch th := c.Theta.V; {
 	case th >= 2*limit:
-		return nil, wrong("theta", c.Theta,
+		return nil, Invalid("theta", c.Theta,
 			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.SpeakRate(), c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: theta auto is half of that", c.Theta, limit)}, nil
@@ -178,7 +177,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	return nil, nil
 }
 
-// swarmFair warns where blocking pairs make agents of high degree compute more often.
+// swarmFair warns if blocking pairs make agents of high degree compute more often.
 func swarmFair(s *Setup) ([]string, error) {
 	if s.Config.Swarm != "blocking" || s.Process.String() != "one-edge" {
 		return nil, nil

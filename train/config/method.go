@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"fmt"
@@ -9,14 +9,13 @@ import (
 	"fspda/train/algo"
 )
 
-// Method is how a run comes to an algorithm: its name, its settings, and what it needs of graph,
-// exchange and schedule. Resolve refuses a configuration that offers something else.
+// Method describes an algorithm: its name, its constructor, and what it needs of graph, exchange
+// and schedule. Resolve refuses configurations that do not meet these needs.
 type Method struct {
 	Name string
-	// New makes the algorithm of a setup in which all but the step sizes is settled: names, graph,
-	// edge process, mask.
+	// New makes the algorithm of a setup. Names, graph, edge process and mask are resolved.
 	New func(s *Setup) algo.Algorithm
-	// Check refuses settings outside the stable region, and warns. It may be nil.
+	// Check refuses settings outside the stable region and returns warnings. It may be nil.
 	Check func(s *Setup) (warnings []string, err error)
 
 	Edges    EdgeNeed
@@ -28,7 +27,7 @@ type Method struct {
 	Constant bool // it has no step size that a schedule could change
 }
 
-// EdgeNeed says which edge processes an algorithm can use.
+// EdgeNeed is the set of edge processes that an algorithm can use.
 type EdgeNeed int
 
 const (
@@ -43,7 +42,7 @@ const (
 	Clocks // none: every edge has a clock of its own
 )
 
-// defaultSteps is the number of local steps between two exchanges where nothing is said of it.
+// defaultSteps is the default number of local steps between two exchanges.
 const defaultSteps = 10
 
 var (
@@ -52,16 +51,15 @@ var (
 )
 
 // Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for
-// instance in an init function. A name that is taken, or a method that cannot be made, is a bug of
-// the caller.
+// instance in an init function. It panics if the name is taken or the method has no New.
 func Register(m Method) {
 	registry.Lock()
 	defer registry.Unlock()
 	switch {
 	case m.Name == "" || m.New == nil:
-		panic(fmt.Sprintf("train: Register of %q: a method needs a Name and a New", m.Name))
+		panic(fmt.Sprintf("config: Register of %q: a method needs a Name and a New", m.Name))
 	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
-		panic(fmt.Sprintf("train: Register of %q: the name is taken", m.Name))
+		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
 	}
 	methods = append(methods, m)
 }
@@ -77,36 +75,35 @@ func Algorithms() []string {
 	return names
 }
 
-// method finds what Config.Algo names. Check has seen that it exists.
+// method returns the method that Config.Algo names. Check has verified that it exists.
 func (c Config) method() Method {
 	registry.RLock()
 	defer registry.RUnlock()
 	return methods[slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo })]
 }
 
-// clocked tells whether Config.Algo names an algorithm of clocks.
+// clocked reports whether Config.Algo names an asynchronous algorithm.
 func (c Config) clocked() bool {
 	registry.RLock()
 	defer registry.RUnlock()
 	return slices.ContainsFunc(methods, func(m Method) bool { return m.Name == c.Algo && m.Edges == Clocks })
 }
 
-// admit refuses what the method has no use for, and settles what it decides by itself: edges and
-// mask that are auto.
+// admit refuses keys that the method does not use, and resolves edges and mask where they are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
 	if c.Momentum != 0 && !m.Momentum {
-		return wrong("momentum", c.Momentum,
+		return Invalid("momentum", c.Momentum,
 			"%s has no heavy ball: set momentum 0, or choose an algorithm that has one (%s)", m.Name, withFeature(
 				func(m Method) bool { return m.Momentum }))
 	}
 	if c.Schedule != "constant" && m.Constant {
-		return wrong("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant", m.Name)
+		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant", m.Name)
 	}
 	if c.Dual != "same-time" && m.Name != "fspda-sa" {
-		return wrong("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
+		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
-	if m.Edges == EveryPair { // everybody hears everybody: the graph plays no part
+	if m.Edges == EveryPair { // an all-reduce uses no graph
 		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
 		return nil
 	}
@@ -119,7 +116,7 @@ func (s *Setup) admit() error {
 	return s.admitEdges()
 }
 
-// withFeature lists the algorithms that have something.
+// withFeature lists the algorithms for which has returns true.
 func withFeature(has func(m Method) bool) string {
 	registry.RLock()
 	defer registry.RUnlock()
@@ -132,8 +129,8 @@ func withFeature(has func(m Method) bool) string {
 	return strings.Join(names, ", ")
 }
 
-// admitMask sets a mask of all coordinates for an algorithm that sends whole vectors. The default
-// density gives way; one that was asked for is refused.
+// admitMask sets the mask to all coordinates for an algorithm that sends whole vectors. It refuses
+// another mask, and a density other than the default.
 func (s *Setup) admitMask() error {
 	c, m := &s.Config, s.method
 	if m.Masks {
@@ -141,21 +138,21 @@ func (s *Setup) admitMask() error {
 	}
 	masked := func() string { return withFeature(func(m Method) bool { return m.Masks }) }
 	if c.Mask != "auto" && c.Mask != "all" {
-		return wrong("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use mask all, or an algorithm that admits masks (%s)", m.Name, masked())
+		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use mask all, or an algorithm that admits masks (%s)", m.Name, masked())
 	}
 	if c.Density != 1 && c.Density != Default().Density {
-		return wrong("density", c.Density,
+		return Invalid("density", c.Density,
 			"%s sends all coordinates: set density 1, or choose an algorithm that admits masks (%s)", m.Name, masked())
 	}
 	c.Mask, c.Density = "all", 1
 	return nil
 }
 
-// admitEdges settles the edge process, and with it local_steps, for the method's need.
+// admitEdges resolves edges auto and checks edges and local_steps against the method's need.
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
 	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.BatchPerGradient() {
-		return wrong("local_steps", c.LocalSteps,
+		return Invalid("local_steps", c.LocalSteps,
 			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
 	steps := c.LocalSteps
@@ -175,7 +172,7 @@ func (s *Setup) admitEdges() error {
 		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Clocks:   {"one-edge"}}[m.Edges]
 	if fit != nil && !slices.Contains(fit, name) {
-		return wrong("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
+		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
 	return nil
 }
@@ -189,8 +186,7 @@ var edgeReason = map[EdgeNeed]string{
 	Clocks:     "has a clock on every edge, which rings as often as contacts says",
 }
 
-// settleRounds reads the number of local steps off the edge process. Both say the same thing; where
-// both are said they must agree.
+// settleRounds checks that local_steps agrees with the edge process, if both are given.
 func (s *Setup) settleRounds() error {
 	c := &s.Config
 	if n := s.method.Edges; n != Rounds && n != Coins || len(s.Graph.Edges) == 0 {
@@ -199,21 +195,21 @@ func (s *Setup) settleRounds() error {
 	rate := s.Process.Rate(0)
 	if steps := 1 / rate; c.LocalSteps != 0 && (steps > float64(c.LocalSteps)*1.001 ||
 		steps < float64(c.LocalSteps)*0.999) {
-		return wrong("local_steps", c.LocalSteps, "edges %s make rounds of %.4g: leave one of the two out", c.Edges,
+		return Invalid("local_steps", c.LocalSteps, "edges %s make rounds of %.4g: leave one of the two out", c.Edges,
 			steps)
 	}
 	return nil
 }
 
-// roundSteps is the number of local steps of a round, on average where a coin ends it.
+// roundSteps returns the number of local steps of a round, or its mean if a coin ends rounds.
 func (s *Setup) roundSteps() int {
-	if len(s.Graph.Edges) == 0 { // one agent alone
+	if len(s.Graph.Edges) == 0 { // a single agent
 		return max(1, s.Config.LocalSteps)
 	}
 	return int(1/s.Process.Rate(0) + 0.5)
 }
 
-// RoundLength is the number of iterations of a round, 1 for algorithms without rounds.
+// RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.
 func (s *Setup) RoundLength() int {
 	if r, ok := s.Algo.(algo.Periodic); ok {
 		return r.Period()
@@ -221,35 +217,35 @@ func (s *Setup) RoundLength() int {
 	return 1
 }
 
-// checkRounds refuses evaluations inside a round, where the models are not averaged yet. All
-// evaluations lie between rounds just if the iterations are a whole number of rounds and the rounds
-// a whole multiple of the evaluations.
+// checkRounds refuses evaluations inside a round, in which the models are not averaged yet. All
+// evaluations lie between rounds if and only if the iterations are a multiple of the round and the
+// rounds a multiple of the evaluations.
 func (s *Setup) checkRounds() error {
 	tau, c := s.RoundLength(), s.Config
 	if tau == 1 {
 		return nil
 	}
 	if c.Iterations%tau != 0 {
-		return wrong("iterations", c.Iterations,
+		return Invalid("iterations", c.Iterations,
 			"%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
 			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
 	}
-	if s.evalEvery > 0 {
+	if s.evals.every > 0 {
 		return s.checkEvalRounds(tau)
 	}
 	if rounds := c.Iterations / tau; rounds%s.EvalCount() != 0 {
-		return wrong("eval_points", c.EvalPoints,
+		return Invalid("eval_points", c.EvalPoints,
 			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
 			c.Algo, tau, rounds, largestDivisor(rounds, s.EvalCount()))
 	}
 	return nil
 }
 
-// checkEvalRounds is checkRounds for evaluations by epochs.
+// checkEvalRounds is checkRounds for eval_epochs.
 func (s *Setup) checkEvalRounds(tau int) error {
 	for k := range s.EvalCount() {
 		if t := s.EvalPoint(k); t%tau != 0 {
-			return wrong("eval_epochs", s.Config.EvalEpochs,
+			return Invalid("eval_epochs", s.Config.EvalEpochs,
 				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
 				s.Config.Algo, tau, t, s.PerEpoch())
 		}
@@ -257,7 +253,7 @@ func (s *Setup) checkEvalRounds(tau int) error {
 	return nil
 }
 
-// largestDivisor is the largest divisor of n that is at most limit.
+// largestDivisor returns the largest divisor of n that is at most limit.
 func largestDivisor(n, limit int) int {
 	best := 1
 	for k := 1; k*k <= n; k++ {

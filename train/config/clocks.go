@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"os"
@@ -21,12 +21,12 @@ func (s *Setup) checkRealTime() error {
 	c := s.Config
 	switch {
 	case c.Clock == ClockReal && s.method.Edges != Clocks:
-		return wrong("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
+		return Invalid("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
 	case c.DropAfter > 0 && !s.RealTime():
-		return wrong("drop_after", c.DropAfter,
+		return Invalid("drop_after", c.DropAfter,
 			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
 	case s.RealTime() && s.Links != nil:
-		return wrong("links", c.Links, "a simulated network has virtual time: use clock virtual")
+		return Invalid("links", c.Links, "a simulated network has virtual time: use clock virtual")
 	}
 	return nil
 }
@@ -39,13 +39,13 @@ func (s *Setup) settleClocks() (err error) {
 	}
 	if s.method.Edges == Clocks {
 		if s.ComputeTimes.Distribution, err = simnet.ParseDistribution(c.ComputeTime); err != nil {
-			return &ConfigError{Key: "compute_time", Got: c.ComputeTime, Err: err}
+			return &Error{Key: "compute_time", Got: c.ComputeTime, Err: err}
 		}
 		s.warnNoContacts()
 	}
 	if s.method.Edges == Clocks || c.GradientTime > 0 {
 		if s.ComputeTimes.Mean, err = simnet.ParseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
-			return &ConfigError{Key: "slowness", Got: c.Slowness, Err: err}
+			return &Error{Key: "slowness", Got: c.Slowness, Err: err}
 		}
 	}
 	return nil
@@ -61,21 +61,21 @@ func (s *Setup) warnNoContacts() {
 func (s *Setup) settleClocksByLinks() error {
 	c, base := &s.Config, Default()
 	if c.ComputeTime != base.ComputeTime {
-		return wrong("compute_time", c.ComputeTime,
+		return Invalid("compute_time", c.ComputeTime,
 			"the file of links says how long a gradient takes: leave one of the two out")
 	}
 	if c.Slowness != base.Slowness {
-		return wrong("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
+		return Invalid("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
 	}
 	s.ComputeTimes = s.Links.ComputeTimes()
 	for i, g := range s.ComputeTimes.Mean {
 		if g == 0 {
-			return wrong("links", c.Links,
+			return Invalid("links", c.Links,
 				"a gradient of agent %d takes no time, so that virtual time would stand still: give a gradient_ms above 0", i)
 		}
 	}
 	if s.Links.Unit() == 0 {
-		return wrong("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
+		return Invalid("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
 	}
 	s.warnNoContacts()
 	return nil
@@ -89,10 +89,10 @@ func (s *Setup) readLinks() error {
 	}
 	text, err := os.ReadFile(c.Links)
 	if err != nil {
-		return &ConfigError{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
+		return &Error{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
 	}
 	if s.Links, err = simnet.Parse(text, c.Agents, c.Seed); err != nil {
-		return &ConfigError{Key: "links", Got: c.Links, Err: err}
+		return &Error{Key: "links", Got: c.Links, Err: err}
 	}
 	return nil
 }

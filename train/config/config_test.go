@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"errors"
@@ -67,7 +67,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		c := Default()
 		err := c.Parse("x.yaml", []byte(text))
-		var ce *ConfigError
+		var ce *Error
 		if !errors.As(err, &ce) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one about %q", text, err, want)
 		}
@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 			cfg := small()
 			c.edit(&cfg)
 			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			var ce *ConfigError
+			var ce *Error
 			if !errors.As(err, &ce) {
 				t.Fatalf("error %v", err)
 			}

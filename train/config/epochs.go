@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"math"
@@ -7,7 +7,8 @@ import (
 	"fspda/data"
 )
 
-// PerEpoch is the number of iterations in which an agent of mean shard size sees its shard once.
+// PerEpoch returns the number of iterations in which an agent with a shard of mean size sees its
+// shard once.
 func (s *Setup) PerEpoch() float64 {
 	if s.Config.Sampling == string(data.Full) {
 		return 1
@@ -19,21 +20,21 @@ func (s *Setup) PerEpoch() float64 {
 	return math.Ceil(float64(total) / float64(len(s.Shards)) / float64(s.Config.Batch))
 }
 
-// Epochs is the number of local epochs before iteration t.
+// Epochs returns the number of local epochs before iteration t.
 func (s *Setup) Epochs(t int) float64 { return float64(t) / s.PerEpoch() }
 
-// settleEpochs turns epochs into iterations and evaluations. Of two keys that say one thing the
-// other may stand at its default, or at what comes out, as in a resolved configuration.
+// settleEpochs converts epochs and eval_epochs to iterations and eval_points. The converted key
+// must have its default, or the value that results, as in a resolved configuration.
 func (s *Setup) settleEpochs() error {
 	c, base := &s.Config, Default()
 	if c.Epochs > 0 {
 		t := math.Round(c.Epochs * s.PerEpoch())
 		switch {
 		case t < 1 || t > math.MaxInt32:
-			return wrong("epochs", c.Epochs,
+			return Invalid("epochs", c.Epochs,
 				"an epoch has %.4g iterations (batch %d), which makes %.4g of them: expected 1 to %d", s.PerEpoch(), c.Batch, t, math.MaxInt32)
 		case c.Iterations != base.Iterations && c.Iterations != int(t):
-			return wrong("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs, t)
+			return Invalid("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs, t)
 		}
 		c.Iterations = int(t)
 	}
@@ -41,42 +42,42 @@ func (s *Setup) settleEpochs() error {
 		return nil
 	}
 	if c.EvalEpochs*s.PerEpoch() < 1 {
-		return wrong("eval_epochs", c.EvalEpochs,
+		return Invalid("eval_epochs", c.EvalEpochs,
 			"an epoch has %.4g iterations: expected at least %.4g, which evaluates every iteration", s.PerEpoch(), 1/s.PerEpoch())
 	}
 	points := int(math.Ceil(float64(c.Iterations)/(c.EvalEpochs*s.PerEpoch()) - 1e-9))
 	if c.EvalPoints != base.EvalPoints && c.EvalPoints != points {
-		return wrong("eval_points", c.EvalPoints, "eval_epochs %v makes %d of them: leave one of the two out",
+		return Invalid("eval_points", c.EvalPoints, "eval_epochs %v makes %d of them: leave one of the two out",
 			c.EvalEpochs, points)
 	}
 	c.EvalPoints = points
-	s.evalEvery = c.EvalEpochs * s.PerEpoch()
+	s.evals.every = c.EvalEpochs * s.PerEpoch()
 	return nil
 }
 
-// EvalAt tells whether iteration t is evaluated: those are 0, T/P, 2T/P, ..., T, or one in so many
-// epochs and T, rounded.
+// EvalAt reports whether iteration t is evaluated. Evaluated are 0, T/P, 2T/P, ..., T, or with
+// eval_epochs one iteration every so many epochs and T, all rounded.
 func (s *Setup) EvalAt(t int) bool {
 	k := s.EvalsBefore(t)
-	return !s.blind && k <= s.EvalCount() && s.EvalPoint(k) == t
+	return !s.evals.off && k <= s.EvalCount() && s.EvalPoint(k) == t
 }
 
-// EvalsBefore is the number of evaluations before iteration t.
+// EvalsBefore returns the number of evaluations before iteration t.
 func (s *Setup) EvalsBefore(t int) int {
 	return sort.Search(s.EvalCount()+1, func(k int) bool { return s.EvalPoint(k) >= t })
 }
 
-// EvalPoint is the iteration of evaluation k. It is computed and not listed: there may be as many
-// as iterations.
+// EvalPoint returns the iteration of evaluation k. Evaluations are not listed, because there may be
+// as many as iterations.
 func (s *Setup) EvalPoint(k int) int {
 	if k == s.EvalCount() {
 		return s.Config.Iterations
 	}
-	if s.evalEvery > 0 {
-		return int(math.Round(float64(k) * s.evalEvery))
+	if s.evals.every > 0 {
+		return int(math.Round(float64(k) * s.evals.every))
 	}
 	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.EvalCount())))
 }
 
-// EvalCount is P, the number of evaluations after the first one.
+// EvalCount returns P, the number of evaluations after the one of iteration 0.
 func (s *Setup) EvalCount() int { return min(s.Config.EvalPoints, s.Config.Iterations) }

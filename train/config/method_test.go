@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"errors"
@@ -76,7 +76,7 @@ func TestMethodRefusals(t *testing.T) {
 			cfg := small()
 			c.edit(&cfg)
 			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			var ce *ConfigError
+			var ce *Error
 			if !errors.As(err, &ce) {
 				t.Fatalf("error %v", err)
 			}
@@ -137,7 +137,9 @@ func TestRoundsAndEvaluations(t *testing.T) {
 	for tau := 1; tau <= 6; tau++ {
 		for T := 1; T <= 40; T++ {
 			for points := 1; points <= 12; points++ {
-				s := &Setup{Config: Config{Algo: "led", Iterations: T, EvalPoints: points}, Algo: algo.LED{Tau: tau}}
+				c := Default()
+				c.Algo, c.Iterations, c.EvalPoints = "led", T, points
+				s := &Setup{Config: c, Algo: algo.LED{Tau: tau}}
 				want := true
 				for it := range T + 1 {
 					if s.EvalAt(it) && it%tau != 0 {
@@ -174,7 +176,7 @@ func TestRegisterRefuses(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if r := recover(); r == nil || !strings.HasPrefix(r.(string), "train: Register") {
+				if r := recover(); r == nil || !strings.HasPrefix(r.(string), "config: Register") {
 					t.Errorf("%s: panic %v", name, r)
 				}
 			}()

@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"fspda/train/algo"
 )
 
-// builtin has a line for each algorithm of this module.
+// builtin lists the algorithms of this module.
 var builtin = []Method{
 	{Name: "fspda-sa", Masks: true, Momentum: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
@@ -74,28 +74,28 @@ func dsgdStable(s *Setup) ([]string, error) {
 	return s.gossipStable("theta", s.Config.Theta.V, 0)
 }
 
-// mixingStable wants all eigenvalues of W above -1: the averaging of an algorithm with a dual would
-// turn a difference that alternates between neighbours into itself, for ever.
+// mixingStable requires all eigenvalues of W to be above -1. With an eigenvalue of -1, averaging
+// maps a difference that alternates between neighbours to its negative, so it never shrinks.
 func mixingStable(s *Setup) ([]string, error) {
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
 	if least := s.Mixing.Spectrum()[0]; least < -1+1e-9 {
-		return nil, wrong("mixing", s.Config.Mixing,
+		return nil, Invalid("mixing", s.Config.Mixing,
 			"has the eigenvalue %.6g on graph %s; %s needs all above -1: use metropolis, or smaller weights", least, s.Config.Graph, s.Config.Algo)
 	}
 	return nil, nil
 }
 
-// proxStable settles rho: auto makes alpha the largest step 1/(2·rho·degree) of all agents.
+// proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.
 func proxStable(s *Setup) ([]string, error) {
 	if s.Graph.N == 1 {
-		return nil, wrong("agents", 1, "prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
+		return nil, Invalid("agents", 1, "prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
 	}
 	return nil, nil
 }
 
-// settleRho makes rho a number.
+// settleRho resolves rho auto: it makes alpha the largest step 1/(2·rho·degree) of all agents.
 func (s *Setup) settleRho() {
 	c := &s.Config
 	if c.Algo != "prox-gpda" || !c.Rho.Auto || s.Graph.N == 1 {

@@ -1,12 +1,12 @@
-package train
+package config
 
 import "math"
 
-// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio throughout, unless
-// Uncoupled: what the duals converge to depends on it.
+// Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio, because the limit
+// of the duals depends on it, unless Uncoupled is set.
 type Schedule struct {
 	Alpha, Eta float64 // the largest ones
-	Uncoupled  bool    // Eta stays as it is, as in the released program's asynchronous variant
+	Uncoupled  bool    // Eta is constant, as in the released program's asynchronous variant
 	Cosine     bool
 	Warmup     float64 // epochs of linear rise, cosine only
 	Epochs     float64 // in the whole run

@@ -1,4 +1,4 @@
-package train
+package config
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// stability checks the gains of the algorithm against the spectrum of the graph and returns
-// warnings, or the error that says which bound is broken.
+// stability checks the gains of the algorithm against the spectrum of the graph. The error names
+// the bound that is violated.
 func (s *Setup) stability() (warnings []string, err error) {
 	if s.method.Check == nil {
 		return nil, nil
@@ -28,11 +28,11 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		return nil, nil
 	}
 	if !(gain > 0) {
-		return nil, wrong(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
+		return nil, Invalid(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
 	}
 	if s.method.Dual {
 		if dual >= gain {
-			return nil, wrong("eta", c.Eta,
+			return nil, Invalid("eta", c.Eta,
 				"times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
 		}
 		if dual == 0 {
@@ -40,11 +40,11 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		}
 	}
 	if unstable(gain, dual, 2) {
-		return nil, wrong(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
+		return nil, Invalid(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
 	if s.simultaneous() && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
-			return nil, wrong(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
+			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
 		}
 	}
 	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 &&
@@ -62,13 +62,14 @@ const maxSpectrum = 1500
 
 func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
 
-// simultaneous tells whether the process, when it wakes, wakes every edge.
+// simultaneous reports whether all edges are active whenever one is.
 func (s *Setup) simultaneous() bool {
 	name := s.Process.String()
 	return name == "full" || strings.HasPrefix(name, "periodic(") || strings.HasPrefix(name, "coin(")
 }
 
-// MaxEdgeRate and minRate are the extreme marginal probabilities that an edge is active.
+// MaxEdgeRate returns the largest probability over the edges that an edge is active in an
+// iteration.
 func (s *Setup) MaxEdgeRate() float64 {
 	m := 0.0
 	for e := range s.Graph.Edges {
@@ -99,8 +100,8 @@ func (s *Setup) autoEta() float64 {
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
 }
 
-// sixDigits rounds to six significant digits: the last bits of an eigenvalue depend on the machine,
-// those of a configuration must not.
+// sixDigits rounds to six significant digits. The last bits of an eigenvalue depend on the
+// processor; a resolved configuration must not.
 func sixDigits(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"fspda/data"
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// The values of the key metrics.
+const (
+	// MetricsFull evaluates objective and gradient over all training data, at each agent's model and at
+	// the mean model, and the test set.
+	MetricsFull = "full"
+	// MetricsTest evaluates the test set. The training loss is that of the agents' batches since the row
+	// before.
+	MetricsTest = "test"
+)
+
+// The values of the key bn: where the mean model, which is never trained, gets the statistics of its
+// batch norm.
+const (
+	BNPooled      = "pooled"      // from the agents' buffers
+	BNRecalibrate = "recalibrate" // from forward passes of the mean model over training batches
+	BNLocal       = "local"       // from each agent's buffers in turn; the scores are averaged
+)
+
+// maxThreads catches typing errors: the scheduler needs memory for each thread.
+const maxThreads = 1024
+
+// check returns the fault of a value, or nil.
+type check func(key string, value any) error
+
+// checks lists the checks of single keys. Keys that are not listed are checked by Resolve, which
+// parses them: graph, edges, mask, partition, mixing, compress, compute_time, slowness, links.
+var checks = []struct {
+	key   string
+	check check
+}{
+	{"data", oneOf(data.Names()...)},
+	{"augment", oneOf(data.Augments()...)},
+	{"jpeg", oneOf(data.Decoders()...)},
+	{"on_bad", oneOf(string(data.Fail), string(data.Skip))},
+	{"crop", atLeast(0)},
+	{"image_size", atLeast(0)},
+	{"model", checkModel},
+	{"activation", oneOf("sigmoid", "relu")},
+	{"algo", func(key string, v any) error { return oneOf(Algorithms()...)(key, v) }},
+	{"storm_start", oneOf("gradient", "zero")},
+	{"storm_lambda", oneOf("exact", "lagged")},
+	{"dual", oneOf("same-time", "stale-neighbour")},
+	{"eta_schedule", oneOf("coupled", "constant")},
+	{"weights", oneOf("constant", "metropolis")},
+	{"order", oneOf("cta", "atc")},
+	{"schedule", oneOf("constant", "cosine")},
+	{"objective", oneOf("agents", "samples")},
+	{"sampling", oneOf(string(data.Epochs), string(data.IID), string(data.Full))},
+	{"metrics", oneOf("auto", MetricsFull, MetricsTest)},
+	{"bn", oneOf(BNPooled, BNRecalibrate, BNLocal)},
+	{"recompute", oneOf("none", "blocks")},
+	{"accounting", oneOf("shared-seed", "packed", "reference")},
+	{"device", checkDevice},
+	{"precision", oneOf("fp32", "tf32", "fp16", "bf16")},
+	{"iterations", atLeast(1)},
+	{"agents", atLeast(1)},
+	{"batch", atLeast(1)},
+	{"eval_points", atLeast(1)},
+	{"local_steps", atLeast(0)},
+	{"eval_agents", atLeast(0)},
+	{"eval_test", atLeast(0)},
+	{"bn_batches", atLeast(1)},
+	{"keep_checkpoints", atLeast(1)},
+	{"accumulate", atLeast(1)},
+	{"threads", func(key string, v any) error {
+		if n := *v.(*int); n < 0 || n > maxThreads {
+			return Invalid(key, n, "expected 0, for all cores, to %d", maxThreads)
+		}
+		return nil
+	}},
+	{"alpha", number("a step size above 0", positive)},
+	{"eta", number("0 or more, or auto", notNegative)},
+	{"beta", number("0 or more", notNegative)},
+	{"gamma", number("a finite number", finite)},
+	{"theta", number("a finite number, or auto", finite)},
+	{"wire", oneOf(string(dist.FP32), string(dist.FP16), string(dist.BF16))},
+	{"norms", oneOf("tensor", "flat")},
+	{"swarm", oneOf("nonblocking", "blocking")},
+	{"initiator", oneOf("global", "degree")},
+	{"reference_bits", oneOf("honest", "published")},
+	{"clock", oneOf(ClockVirtual, ClockReal)},
+	{"gradient_time", number("0 or more seconds", notNegative)},
+	{"give_up", number("above 0 and at most 1e6 seconds", func(v float64) bool { return v > 0 && v <= 1e6 })},
+	{"drop_after", number("0, for never, or 1 to 1e9 seconds",
+		func(v float64) bool { return v == 0 || v >= 1 && v <= 1e9 })},
+	{"coef", oneOf(string(algo.Inverse), string(algo.One), string(algo.Printed))},
+	{"c_max", number("a coefficient above 0", positive)},
+	{"contacts", number("0 or more", notNegative)},
+	{"a_x", number("above 0 and at most 1: the weight of the newest sample", share)},
+	{"a_lambda", number("above 0 and at most 1: the weight of the newest sample", share)},
+	{"share", number("above 0 and at most 1: the share c of the averaging step", share)},
+	{"outer_step", number("a step size above 0; 1 goes where the local steps went", positive)},
+	{"delta", number("above 0 and at most 0.5: W~ lies between W and (I+W)/2",
+		func(v float64) bool { return v > 0 && v <= 0.5 })},
+	{"kappa", number("at least 0 and below 1", belowOne)},
+	{"rho", number("a penalty above 0, or auto", positive)},
+	{"momentum", number("at least 0 and below 1", belowOne)},
+	{"weight_decay", number("0 or more", notNegative)},
+	{"clip_norm", number("0, for no limit, or a norm above it", notNegative)},
+	{"epochs", number("0, or a number of epochs above it", notNegative)},
+	{"eval_epochs", number("0, or a number of epochs above it", notNegative)},
+	{"decay", oneOf("all", "weights")},
+	{"label_smoothing", number("at least 0 and below 1", belowOne)},
+	{"density", number("above 0 and at most 1: the share of coordinates that an exchange carries", share)},
+	{"warmup", number("0 or more epochs", notNegative)},
+	{"checkpoint_every", number("0, or 0.001 to 1e9 seconds",
+		func(v float64) bool { return v == 0 || v >= 1e-3 && v <= 1e9 })},
+}
+
+func positive(v float64) bool    { return v > 0 }
+func notNegative(v float64) bool { return v >= 0 }
+func belowOne(v float64) bool    { return v >= 0 && v < 1 }
+func share(v float64) bool       { return v > 0 && v <= 1 }
+func finite(float64) bool        { return true }
+
+// Check refuses values that are wrong whatever the data set and the model. The error lists all of
+// them.
+func (c Config) Check() error {
+	values := map[string]any{}
+	for _, f := range c.Fields() {
+		values[f.Key] = f.Value
+	}
+	var errs []error
+	for _, k := range checks {
+		errs = append(errs, k.check(k.key, values[k.key]))
+	}
+	if c.Data == "synthetic" || c.Data == "synthetic-images" {
+		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
+	}
+	return errors.Join(append(errs, c.checkModelKeys())...)
+}
+
+// oneOf accepts the given names.
+func oneOf(names ...string) check {
+	return func(key string, value any) error {
+		got := *value.(*string)
+		if slices.Contains(names, got) {
+			return nil
+		}
+		hint := "expected " + strings.Join(names, ", ")
+		if near := Nearest(got, names); near != "" {
+			hint = fmt.Sprintf("did you mean %s? %s", near, hint)
+		}
+		return Invalid(key, fmt.Sprintf("%q", got), "%s", hint)
+	}
+}
+
+func atLeast(least int) check {
+	return func(key string, value any) error {
+		if got := *value.(*int); got < least {
+			return Invalid(key, got, "expected at least %d", least)
+		}
+		return nil
+	}
+}
+
+// number accepts auto, where the key has it, and finite numbers for which ok returns true.
+func number(want string, ok func(v float64) bool) check {
+	return func(key string, value any) error {
+		var v float64
+		switch p := value.(type) {
+		case *AutoFloat:
+			if p.Auto {
+				return nil
+			}
+			v = p.V
+		case *float64:
+			v = *p
+		}
+		if !ok(v) || math.IsNaN(v) || math.IsInf(v, 0) {
+			return Invalid(key, v, "expected %s", want)
+		}
+		return nil
+	}
+}

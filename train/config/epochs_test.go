@@ -1,0 +1,187 @@
+package config
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+// 400 examples over 5 agents in batches of 16 are 5 iterations an epoch.
+func TestEpochs(t *testing.T) {
+	c := small()
+	c.Iterations, c.EvalPoints = Default().Iterations, Default().EvalPoints
+	c.Epochs, c.EvalEpochs, c.Schedule, c.Warmup = 10, 3, "cosine", 2
+	s, _ := resolve(t, c)
+	if s.Config.Iterations != 50 || s.Config.EvalPoints != 4 {
+		t.Errorf("%d iterations and %d evaluations", s.Config.Iterations, s.Config.EvalPoints)
+	}
+	var at []int
+	for it := range 60 {
+		if k := s.EvalsBefore(it); k != len(at) {
+			t.Errorf("%d evaluations before %d, want %d", k, it, len(at))
+		}
+		if s.EvalAt(it) {
+			at = append(at, it)
+		}
+	}
+	if want := []int{0, 15, 30, 45, 50}; len(at) != len(want) || at[1] != 15 || at[3] != 45 || at[4] != 50 {
+		t.Errorf("evaluated at %v, want %v", at, want)
+	}
+	for _, q := range []struct{ epoch, want float64 }{{1, 0.5}, {2, 1}, {6, 0.5}, {10, 0}} {
+		if alpha, _ := s.Schedule.At(int(q.epoch*5) - 1); math.Abs(alpha-q.want*c.Alpha) > 1e-15 {
+			t.Errorf("epoch %v: alpha %v, want %v", q.epoch, alpha, q.want*c.Alpha)
+		}
+	}
+	again, _ := resolve(t, s.Config)
+	if d := again.Config.Differences(s.Config); len(d) > 0 {
+		t.Errorf("resolved again it differs: %v", d)
+	}
+}
+
+func TestEpochsRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit func(*Config)
+		want []string
+	}{
+		"both": {func(c *Config) { c.Epochs = 10 }, []string{"iterations 60", "epochs 10", "50",
+			"leave one of the two out"}},
+		"both points": {func(c *Config) { c.EvalPoints, c.EvalEpochs = 7, 1 },
+			[]string{"eval_points 7", "eval_epochs 1", "12"}},
+		"none": {func(c *Config) { c.Iterations, c.Epochs = 3000, 0.01 },
+			[]string{"epochs 0.01", "5 iterations"}},
+		"too often":  {func(c *Config) { c.EvalEpochs = 0.1 }, []string{"eval_epochs 0.1", "at least 0.2"}},
+		"below zero": {func(c *Config) { c.Epochs = -1 }, []string{"epochs -1"}},
+		"inside a round": {func(c *Config) { c.Algo, c.LocalSteps, c.EvalPoints, c.EvalEpochs = "led", 3, 20, 1 },
+			[]string{"eval_epochs 1", "rounds of 3", "iteration 5"}},
+	} {
+		cfg := small()
+		c.edit(&cfg)
+		_, err := cfg.Resolve(labSet, labModel(t, small()))
+		var ce *Error
+		if !errors.As(err, &ce) {
+			t.Errorf("%s: error %v", name, err)
+			continue
+		}
+		for _, w := range c.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: error %q does not mention %q", name, err, w)
+			}
+		}
+	}
+}
+
+// There may be more evaluations than would fit into memory.
+func TestEvalPointsOfAHugeRun(t *testing.T) {
+	s := &Setup{Config: runOf(1e18, 1e17)}
+	if !s.EvalAt(0) || !s.EvalAt(1e18) || !s.EvalAt(20) || s.EvalAt(21) {
+		t.Error("evaluated elsewhere than at each tenth iteration")
+	}
+}
+
+func TestEvalPoints(t *testing.T) {
+	for _, c := range []struct{ T, P, n int }{{1000, 20, 21}, {7, 3, 4}, {3, 10, 4}, {1, 1, 2}} {
+		var at []int
+		s := &Setup{Config: runOf(c.T, c.P)}
+		for it := range c.T + 5 {
+			if k := s.EvalsBefore(it); k != len(at) {
+				t.Errorf("T %d, P %d: %d evaluations before %d, want %d", c.T, c.P, k, it, len(at))
+			}
+			if s.EvalAt(it) {
+				at = append(at, it)
+			}
+		}
+		if len(at) != c.n || at[0] != 0 || at[len(at)-1] != c.T {
+			t.Errorf("T %d, P %d: %v", c.T, c.P, at)
+		}
+		for k, it := range at { // spread evenly, to the nearest iteration
+			if gap := math.Abs(float64(it) - float64(k*c.T)/float64(c.n-1)); gap > 0.5 {
+				t.Errorf("T %d, P %d: evaluation %d at iteration %d", c.T, c.P, k, it)
+			}
+		}
+	}
+}
+
+func TestAutoMetrics(t *testing.T) {
+	c := small()
+	if s, _ := resolve(t, c); s.Config.Metrics != "full" {
+		t.Errorf("a small network has metrics %s", s.Config.Metrics)
+	}
+	s, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)})
+	if err != nil || s.Config.Metrics != "test" {
+		t.Errorf("with batch norm metrics are %s, %v", s.Config.Metrics, err)
+	}
+	s.Config.Metrics, s.Buffers, s.Dim = "auto", nil, 1<<31
+	if s.settleMetrics(); s.Config.Metrics != "test" {
+		t.Errorf("a large network has metrics %s", s.Config.Metrics)
+	}
+	c.Metrics = "fast"
+	if _, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)}); err == nil || !strings.Contains(err.Error(), "metrics") ||
+		!strings.Contains(err.Error(), "auto, full, test") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWireRefused(t *testing.T) {
+	for _, name := range []string{"choco", "swarm", "fspda-async"} {
+		c := small()
+		c.Algo, c.Wire = name, "fp16"
+		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(), "wire") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := small()
+	c.Wire = "fp8"
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), "wire") {
+		t.Errorf("fp8: %v", err)
+	}
+}
+
+// Links that contradict other keys of the configuration are refused.
+func TestLinksAgainstConfig(t *testing.T) {
+	async := func(c *Config) { c.Algo = "fspda-async" }
+	for text, edit := range map[string]func(c *Config){
+		"gradient_ms: 0": async,
+		"gradient_ms: 1": func(c *Config) { async(c); c.ComputeTime = "constant" },
+		"gradient_ms: 2": func(c *Config) { async(c); c.Slowness = "linear(2)" },
+	} {
+		c := small()
+		edit(&c)
+		c.Links = withLinks(t, text)
+		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil {
+			t.Errorf("%s was accepted with %s, %s", text, c.ComputeTime, c.Slowness)
+		}
+	}
+	c := small()
+	c.Links = "/no/such/wan.yaml"
+	if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(),
+		"links /no/such/wan.yaml") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Links change the fingerprint of an asynchronous run and of no other.
+func TestLinksFingerprint(t *testing.T) {
+	for _, name := range Algorithms() {
+		a := small()
+		a.Algo = name
+		b := a
+		b.Links = "wan.yaml"
+		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") ||
+			same != (len(a.Differences(b)) == 0) {
+			t.Errorf("%s: links leave the fingerprint alone: %v", name, same)
+		}
+	}
+}
+
+// runOf is a configuration of so many iterations and evaluations.
+func runOf(iterations, points int) Config {
+	c := Default()
+	c.Iterations, c.EvalPoints = iterations, points
+	return c
+}
+
+// withBatchNorm is a model with buffers.
+type withBatchNorm struct{ Model }
+
+func (withBatchNorm) BufferSizes() []int { return []int{4, 4} }

@@ -1,0 +1,68 @@
+package config
+
+import "fmt"
+
+// fullMetricsLimit bounds the cost of a row with metrics auto, in models times parameters times
+// training examples. It is one or two minutes on one core, if an example uses every parameter once.
+const fullMetricsLimit = 2e12
+
+// ChunkExamples is how many examples are evaluated at a time, and chunkFeatures the largest size of
+// an example for which this holds. The last bits of the metrics depend on it.
+const (
+	ChunkExamples = 250
+	chunkFeatures = 4096
+)
+
+// evaluations says when a run is evaluated.
+type evaluations struct {
+	every float64 // iterations from one evaluation to the next; 0: as eval_points says
+	off   bool    // nothing is evaluated, in a trial run
+}
+
+// settleMetrics resolves metrics auto. With batch norm the objective over all data has no gradient,
+// because it depends on the batches.
+func (s *Setup) settleMetrics() {
+	c := &s.Config
+	if c.Metrics != "auto" {
+		return
+	}
+	models := s.EvaluatedAgents() + 1
+	c.Metrics = MetricsFull
+	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*float64(s.Set.Train.Len()) > fullMetricsLimit {
+		c.Metrics = MetricsTest
+	}
+}
+
+// EvaluatedAgents returns the number of agents whose own models are evaluated.
+func (s *Setup) EvaluatedAgents() int {
+	if k := s.Config.EvalAgents; k > 0 {
+		return min(k, s.Config.Agents)
+	}
+	return s.Config.Agents
+}
+
+// EvalChunk returns how many examples are evaluated at a time. Of large examples it is at most a
+// MicroBatch, for which there is memory.
+func (s *Setup) EvalChunk() int {
+	if s.Set.Features() <= chunkFeatures {
+		return ChunkExamples
+	}
+	return min(ChunkExamples, s.MicroBatch())
+}
+
+func (s *Setup) warnSlowEvaluation() {
+	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == MetricsFull {
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))
+	}
+}
+
+// WithoutEvaluations returns a copy of the setup for a trial run of so many iterations.
+func (s *Setup) WithoutEvaluations(iterations int) *Setup {
+	short := *s
+	short.Config.Iterations, short.evals.off = iterations, true
+	return &short
+}
+
+// Trial reports whether the setup is one of WithoutEvaluations.
+func (s *Setup) Trial() bool { return s.evals.off }

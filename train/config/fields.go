@@ -1,0 +1,82 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"reflect"
+)
+
+// Field is one key of a Config, from which flags and documentation are made.
+type Field struct {
+	Key, Help string
+	Harmless  bool // never changes a trajectory, or Moves is set
+	Moves     bool // a resumed run may have another value, and then differs by rounding of float32 only
+	Value     any  // pointer into the Config
+}
+
+// Fields lists the keys of c in order, with pointers to their values.
+func (c *Config) Fields() []Field {
+	var fs []Field
+	sections := reflect.ValueOf(c).Elem()
+	for k := range sections.NumField() {
+		v := sections.Field(k)
+		for i := range v.NumField() {
+			tag := v.Type().Field(i).Tag
+			fs = append(fs, Field{Key: tag.Get("yaml"), Help: tag.Get("help"), Harmless: tag.Get("same") != "",
+				Moves: tag.Get("same") == "move", Value: v.Field(i).Addr().Interface()})
+		}
+	}
+	return fs
+}
+
+// Keys lists the keys of a configuration file.
+func Keys() []string {
+	var keys []string
+	for _, f := range new(Config).Fields() {
+		keys = append(keys, f.Key)
+	}
+	return keys
+}
+
+// harmless reports whether a key never changes the trajectory of c. The key links changes that of
+// an asynchronous run, in which times decide which agents meet.
+func (c Config) harmless(f Field) bool {
+	switch f.Key { // configurations written before these keys existed keep their fingerprint
+	case "clock":
+		return c.Clock == ClockVirtual
+	case "deterministic":
+		return !c.Repeats
+	}
+	return f.Harmless && (f.Key != "links" || !c.clocked())
+}
+
+// Fingerprint identifies the trajectory: it is equal for two configurations that compute the same
+// bits on the same device. It covers all keys but the harmless ones.
+func (c Config) Fingerprint() string { return c.fingerprint(false) }
+
+// FingerprintWithDevice is the fingerprint of early versions, which covered the device.
+func (c Config) FingerprintWithDevice() string { return c.fingerprint(true) }
+
+func (c Config) fingerprint(device bool) string {
+	h := sha256.New()
+	for _, f := range c.Fields() {
+		if !c.harmless(f) || device && f.Moves {
+			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Differences lists the keys that would change the trajectory and differ, with both values.
+func (c Config) Differences(other Config) []string {
+	var diff []string
+	a, b := c.Fields(), other.Fields()
+	for i := range a {
+		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())
+		if va != vb && !(c.harmless(a[i]) && other.harmless(b[i])) {
+			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Key, vb, va))
+		}
+	}
+	return diff
+}

@@ -1,0 +1,284 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+
+	"fspda/data"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/simnet"
+)
+
+// Setup is a resolved configuration: everything that it names is made and checked, and auto is
+// replaced by numbers and names. Make one with [Config.Resolve].
+type Setup struct {
+	Config   Config // resolved
+	Warnings []string
+
+	Set          *data.Set
+	Shards       [][]int32 // by agent: indices into Set.Train
+	Weight       []float64 // of each f_i in F; they sum to 1
+	Graph        *dist.Graph
+	Process      dist.Process
+	Mask         dist.Mask
+	Mixing       *dist.Mixing    // the fixed matrix W; nil if the algorithm uses none
+	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
+	Lattice      *dist.Lattice   // nil: vectors travel as they are
+	Algo         algo.Algorithm
+	Collective   bool          // every iteration is an all-reduce
+	Links        *simnet.Links // simulated; nil: none
+	ComputeTimes simnet.ComputeTimes
+	Schedule     Schedule
+	Threads      int
+	ModelSize
+
+	method Method
+	evals  evaluations
+}
+
+// ModelSize is the size of the network, and of its programs on the device.
+type ModelSize struct {
+	Dim      int   // parameters
+	Buffers  []int // as BufferSizes returns them; nil: no batch norm
+	Programs ProgramBytes
+}
+
+// ProgramBytes is the memory of the programs of a network; 0: not known.
+type ProgramBytes struct {
+	Gradient uint64 // of one training gradient
+	Score    uint64 // of one evaluated chunk
+}
+
+// Model is what Resolve asks of a network. It asks two more questions if the network can
+// answer them: BufferSizes, the lengths of the buffers of batch norm, and ProgramBytes, the memory
+// of a gradient of a batch and of a score.
+type Model interface {
+	Dim() int
+	Sizes() []int // of the tensors of the flat parameter vector, in order
+}
+
+// Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
+func (s *Setup) Asynchronous() bool { return s.method.Edges == Clocks }
+
+// Resolve makes everything that the configuration names and checks that it fits together: the
+// split, batch against shard, the graph, and step sizes against the stable region. It has no side
+// effects.
+func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
+	if err := c.Check(); err != nil {
+		return nil, err
+	}
+	s := &Setup{Config: c, Set: set, Threads: c.Threads, method: c.method()}
+	s.Dim = m.Dim()
+	if s.Threads == 0 {
+		s.Threads = runtime.NumCPU()
+	}
+	s.Collective = s.method.Edges == EveryPair
+	if b, ok := m.(interface{ BufferSizes() []int }); ok {
+		s.Buffers = b.BufferSizes()
+	}
+	err := s.split()
+	if err != nil { // first: a graph of more agents than examples may not fit into memory
+		return nil, err
+	}
+	if err := s.settleEpochs(); err != nil {
+		return nil, err
+	}
+	if err := s.connect(m.Sizes()); err != nil {
+		return nil, err
+	}
+	if err := s.steps(); err != nil {
+		return nil, err
+	}
+	s.settleMetrics()
+	s.Warnings = append(s.Warnings, set.Notes...)
+	s.warnSlowEvaluation()
+	s.Algo = s.method.New(s)
+	if z, ok := m.(interface {
+		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
+	}); ok {
+		p := &s.Programs
+		if p.Gradient, p.Score, err = z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk()); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.checkRounds()
+}
+
+// split divides the training data among the agents. It makes the order of each shard once, which
+// refuses a batch larger than the shard.
+func (s *Setup) split() error {
+	c := &s.Config
+	p, err := data.ParsePartition(c.Partition)
+	if err != nil {
+		return &Error{Key: "partition", Err: err}
+	}
+	c.Partition = p.String()
+	if s.Shards, err = p.Split(s.Set.Train.Labels, s.Set.Classes, c.Agents, c.Seed); err != nil {
+		return &Error{Key: "partition", Got: c.Partition, Err: err}
+	}
+	total := 0
+	for i, shard := range s.Shards {
+		if _, err := data.NewOrder(shard, i, c.Batch, data.Sampling(c.Sampling), c.Seed); err != nil {
+			return &Error{Key: "batch", Got: fmt.Sprint(c.Batch), Err: err}
+		}
+		total += len(shard)
+	}
+	for _, shard := range s.Shards {
+		w := 1 / float64(len(s.Shards))
+		if c.Objective == "samples" {
+			w = float64(len(shard)) / float64(total)
+		}
+		s.Weight = append(s.Weight, w)
+	}
+	return nil
+}
+
+// GradientScale returns the factor of agent i's gradient, n·Weight[i], so that the mean of the
+// agents' gradients is that of F.
+func (s *Setup) GradientScale(i int) float64 {
+	if s.Config.Objective == "agents" {
+		return 1
+	}
+	return float64(len(s.Weight)) * s.Weight[i]
+}
+
+// connect makes graph, edge process and mask for tensors of the given sizes.
+func (s *Setup) connect(sizes []int) error {
+	c := &s.Config
+	err := s.admit()
+	if err != nil {
+		return err
+	}
+	if s.Graph, err = dist.ParseGraph(c.Graph, c.Agents, c.Seed); err != nil {
+		return &Error{Key: "graph", Err: err}
+	}
+	if s.Process, err = dist.ParseProcess(c.Edges, s.Graph, c.Seed); err != nil {
+		return &Error{Key: "edges", Err: err}
+	}
+	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, sizes, c.Seed); err != nil {
+		return &Error{Key: "mask", Err: err}
+	}
+	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
+	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitWire(), s.readLinks(), s.settleClocks(),
+		s.checkRealTime())
+}
+
+// mix makes the fixed mixing matrix W, if the algorithm averages with it.
+func (s *Setup) mix() (err error) {
+	c := &s.Config
+	if !s.method.Mixing {
+		return nil
+	}
+	if s.Graph.N > maxSpectrum {
+		return Invalid("agents", c.Agents,
+			"%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or an algorithm without one (%s)",
+			c.Algo, maxSpectrum, withFeature(func(m Method) bool { return !m.Mixing }))
+	}
+	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
+		return &Error{Key: "mixing", Err: err}
+	}
+	c.Mixing = s.Mixing.String()
+	return nil
+}
+
+// steps resolves the step sizes and the schedule.
+func (s *Setup) steps() error {
+	c := &s.Config
+	s.settleRho()
+	s.settleTheta()
+	if !s.method.Dual {
+		c.Eta = AutoFloat{}
+	} else if c.Eta.Auto {
+		c.Eta = AutoFloat{V: s.autoEta()}
+	}
+	warnings, err := s.stability()
+	if err != nil {
+		return err
+	}
+	s.Warnings = append(s.Warnings, warnings...)
+	if s.method.Exact && c.Sampling != string(data.Full) {
+		s.Warnings = append(s.Warnings,
+			fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
+	}
+	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+		Uncoupled: c.EtaSchedule == "constant",
+		PerEpoch:  s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
+	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
+		return Invalid("warmup", c.Warmup,
+			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
+	}
+	return nil
+}
+
+// Loader opens the batches of an agent from the given step on.
+func (s *Setup) Loader(agent, first int) (*data.Loader, error) {
+	return data.NewLoader(s.Set.Train, s.Shards[agent], agent, data.LoaderOptions{
+		Batch: s.Config.Batch, Sampling: data.Sampling(s.Config.Sampling), Seed: s.Config.Seed, First: first, Ahead: 2})
+}
+
+// Bits returns the bits of a ledger in the accounting of the run.
+func (s *Setup) Bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
+
+// Skew returns the mean over the agents of the share of their most frequent class: 1/classes if the
+// data is spread evenly, 1 if each agent has one class.
+func (s *Setup) Skew() float64 {
+	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
+}
+
+// manyAgents is from where on it is worth to say that evaluations look at every agent.
+const manyAgents = 200
+
+// MicroBatch returns how many examples a gradient is computed over at once: a batch divided by
+// accumulate, rounded up.
+func (s *Setup) MicroBatch() int {
+	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
+}
+
+// WireFormat returns the format of the values in messages.
+func (s *Setup) WireFormat() dist.ValueFormat { return dist.ValueFormat(s.Config.Wire) }
+
+// admitWire refuses a 16-bit format for algorithms that do not send plain values.
+func (s *Setup) admitWire() error {
+	c := &s.Config
+	if s.WireFormat().Bits() == 32 {
+		return nil
+	}
+	switch s.method.Edges {
+	case Speakers, Pairs:
+		return Invalid("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits", c.Algo)
+	case Clocks:
+		if c.Clock != ClockReal {
+			return Invalid("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock real, or a synchronous algorithm", c.Algo)
+		}
+	}
+	return nil
+}
+
+// BatchSize returns the mean number of examples of an agent's iteration.
+func (s *Setup) BatchSize() int {
+	total := 0
+	for _, shard := range s.Shards {
+		total += len(shard)
+	}
+	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.PerEpoch()))
+}
+
+// VectorsPerLink returns the number of vectors that an agent posts on a link in an iteration.
+func (s *Setup) VectorsPerLink() int {
+	if t, ok := s.Algo.(algo.MultiVector); ok {
+		return t.Vectors()
+	}
+	return 1
+}
+
+// BufferLen returns the number of values in an agent's buffers of batch norm; 0: no batch norm.
+func (s *Setup) BufferLen() int {
+	n := 0
+	for _, size := range s.Buffers {
+		n += size
+	}
+	return n
+}
