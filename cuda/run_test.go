@@ -131,7 +131,7 @@ func TestMemoryCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		place := train.Place{Device: d, Model: engine}
-		err = s.CheckMemory(place)
+		err = train.CheckMemory(s, place)
 		if memory < 1<<30 {
 			var ce *train.ConfigError
 			if !errors.As(err, &ce) || ce.Key != "device" || !strings.Contains(err.Error(), "agents") {
@@ -142,7 +142,7 @@ func TestMemoryCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rooms, err := s.Rooms(place)
+		rooms, err := train.ForecastRooms(s, place)
 		if err != nil {
 			t.Fatal(err)
 		}
