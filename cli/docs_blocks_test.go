@@ -85,10 +85,10 @@ func briefly(args []string) int {
 		args = append(args, "--listen", "127.0.0.1:0")
 	}
 	if args[0] != "web" && !slices.Contains(args, "--listen") {
-		return run(context.Background(), args, os.Stdout, os.Stderr)
+		return Run(context.Background(), args, os.Stdout, os.Stderr)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	return run(ctx, args, visitor{stop}, os.Stderr)
+	return Run(ctx, args, visitor{stop}, os.Stderr)
 }
 
 // visitor requests the page whose address is written to it, then stops the program.

@@ -62,7 +62,7 @@ func TestDocs(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var out output
 	status := make(chan int)
-	go func() { status <- run(ctx, []string{"docs", "--listen", ":0"}, &out, io.Discard) }()
+	go func() { status <- Run(ctx, []string{"docs", "--listen", ":0"}, &out, io.Discard) }()
 	url := out.find(t, `(http://\S+)`)
 	todo, seen := []string{""}, map[string]bool{}
 	for len(todo) > 0 {

@@ -191,7 +191,7 @@ func TestSweepAndCompare(t *testing.T) {
 	stopped, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(stopped, []string{"sweep", "-c", "grid.yaml"}, &out, &errs); status != command.ExitStopped {
+	if status := Run(stopped, []string{"sweep", "-c", "grid.yaml"}, &out, &errs); status != command.ExitStopped {
 		t.Errorf("a sweep that is stopped at once ends with %d\n%s", status, errs.String())
 	}
 	status, stdout, stderr := call(t, "sweep", "-c", "grid.yaml", "--jobs", "2")

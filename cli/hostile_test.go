@@ -237,7 +237,7 @@ func serveRuns(t *testing.T, dir string) string {
 	t.Helper()
 	var out output
 	ctx, ended := t.Context(), make(chan int)
-	go func() { ended <- run(ctx, []string{"web", dir, "--listen", "127.0.0.1:0"}, &out, io.Discard) }()
+	go func() { ended <- Run(ctx, []string{"web", dir, "--listen", "127.0.0.1:0"}, &out, io.Discard) }()
 	t.Cleanup(func() {
 		if s := <-ended; s != 0 {
 			t.Errorf("exit status %d", s)

@@ -26,13 +26,13 @@ import (
 func Main() {
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the whole program: arguments in, exit status out.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// Run runs the command with arguments and returns its exit status. It prints errors to stderr.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
-	root.SetArgs(append([]string{}, args...)) // not nil, for which it would take those of the process
+	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take the arguments of the process
 	err := root.ExecuteContext(ctx)
 	status := command.ExitStatus(err)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -44,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return status
 }
 
-// indent keeps further lines of an error below its first.
+// indent aligns the further lines of an error with its first.
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }
 
 func newRoot(stdout, stderr io.Writer) *cobra.Command {

@@ -66,7 +66,7 @@ func profiled(path string) int {
 	if err != nil {
 		panic(err)
 	}
-	status := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
+	status := Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
 	pprof.StopCPUProfile()
 	if err := f.Close(); err != nil {
 		panic(err)
@@ -78,7 +78,7 @@ func profiled(path string) int {
 func call(t *testing.T, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(context.Background(), args, &out, &errs)
+	status = Run(context.Background(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -291,7 +291,7 @@ func TestBenchStepStops(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out,
+	if status := Run(ctx, []string{"bench", "step", "--data-train", "600", "--batch", "8"}, &out,
 		&errs); status != command.ExitStopped || out.Len() > 0 {
 		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
 	}
@@ -543,7 +543,7 @@ func TestBenchKernels(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var out, errs bytes.Buffer
-	if status := run(ctx, []string{"bench", "kernels"}, &out, &errs); status != command.ExitStopped || out.Len() > 0 {
+	if status := Run(ctx, []string{"bench", "kernels"}, &out, &errs); status != command.ExitStopped || out.Len() > 0 {
 		t.Errorf("interrupted: exit status %d\n%s%s", status, out.String(), errs.String())
 	}
 }

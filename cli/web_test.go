@@ -82,7 +82,7 @@ func TestWebChangesNothing(t *testing.T) {
 	seen := filepath.Join(dir, "seen")
 	status := make(chan int)
 	go func() {
-		status <- run(context.Background(), append(args, "--out", seen, "--web", ":0"), io.Discard, &out)
+		status <- Run(context.Background(), append(args, "--out", seen, "--web", ":0"), io.Discard, &out)
 	}()
 	url, token := out.find(t, `"url": "([^"]+)"`), out.find(t, `"token": "([^"]+)"`)
 	var readers sync.WaitGroup
@@ -142,7 +142,7 @@ func TestWebStops(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "seen")
 	status := make(chan int)
 	go func() {
-		status <- run(context.Background(), quick("--iterations", "10000000", "--eval-points", "1", "--out", dir,
+		status <- Run(context.Background(), quick("--iterations", "10000000", "--eval-points", "1", "--out", dir,
 			"--web", "127.0.0.1:0"), io.Discard, &out)
 	}()
 	url, token := out.find(t, `"url": "([^"]+)"`), out.find(t, `"token": "([^"]+)"`)
@@ -169,7 +169,7 @@ func TestWebCommand(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	var out output
 	status := make(chan int)
-	go func() { status <- run(ctx, []string{"web", dir, "--listen", ":0"}, &out, io.Discard) }()
+	go func() { status <- Run(ctx, []string{"web", dir, "--listen", ":0"}, &out, io.Discard) }()
 	url := out.find(t, `(http://\S+)`)
 	r, err := http.Get(url + "api/runs")
 	if err != nil {

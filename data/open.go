@@ -25,12 +25,16 @@ type OpenOptions struct {
 
 // Names lists the sets known to Open.
 func Names() []string {
-	return []string{"synthetic", "synthetic-images", "mnist", "cifar10", "imagenet", "folder"}
+	names := []string{"synthetic", "synthetic-images", "mnist", "cifar10", "imagenet", "folder"}
+	for _, r := range registered {
+		names = append(names, r.name)
+	}
+	return names
 }
 
 // Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),
 // mnist, cifar10, imagenet, or folder (any folder or archive of labelled images). The caller must
-// close it.
+// close it. [Register] adds others.
 func Open(name string, o OpenOptions) (*Set, error) {
 	switch name {
 	case "synthetic":
@@ -52,6 +56,11 @@ func Open(name string, o OpenOptions) (*Set, error) {
 		return LoadCIFAR10(o.Dir, o.Augment)
 	case "imagenet", "folder":
 		return openPictures(name, o)
+	}
+	for _, r := range registered {
+		if r.name == name {
+			return r.open(o)
+		}
 	}
 	return nil, fmt.Errorf("data: set %q is not known, want %s", name, strings.Join(Names(), ", "))
 }

@@ -26,13 +26,21 @@ func Names() []string {
 	for _, d := range resNetDepths() {
 		names = append(names, fmt.Sprintf("resnet%d", d))
 	}
+	for _, r := range registered {
+		names = append(names, r.name)
+	}
 	return names
 }
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
 // 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones. See [MLP] and
-// [ResNet].
+// [ResNet]. [Register] adds others.
 func Open(name string, o Options) (*Network, error) {
+	for _, r := range registered {
+		if r.name == name {
+			return r.open(o)
+		}
+	}
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {
 			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to recompute: remove it", o.Recompute)

@@ -1,0 +1,34 @@
+package weights_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"fspda/cli/weights"
+	"fspda/model"
+)
+
+// Weights survive a file bit for bit.
+func Example() {
+	net, err := model.Open("mlp", model.Options{Shape: []int{2}, Classes: 3})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dir, err := os.MkdirTemp("", "fspda-example-")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path, x := filepath.Join(dir, "model.safetensors"), net.Init(1)
+	if err := weights.Save(path, weights.Tensors(net, x, nil, 0), weights.Metadata("run", "mean", 0, net)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	read, _, err := weights.Read(path, net)
+	fmt.Println(slices.Equal(read, x), err)
+	// Output: true <nil>
+}
