@@ -111,7 +111,8 @@ var allowed = map[string][]string{
 	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
 	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/signature"},
-	"cuda": {"cuda/compiler", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
+	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
+	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
 		"device", "device/signature"},
 }
 

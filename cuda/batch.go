@@ -2,49 +2,47 @@ package cuda
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
 // ownBlocks is what of the device belongs to one Program.
 type programMemory struct {
-	ex               *executor
-	converted, words block // what bytes became; words
+	ex               *executor.Executor
+	converted, words executor.Block // what bytes became; words
 	slots            [2]inputSlot
-	graphs           map[programKey]driver.GraphExec
-	dep              dependency // of numbers
+	graphs           executor.GraphCache[programKey]
+	dep              executor.Dependency // of numbers
 }
 
 // slot is room for a batch. While the GPU computes with one, the next batch comes to the other.
 type inputSlot struct {
-	input, bytes, affine, labels block // a block that is not needed is not there
+	input, bytes, affine, labels executor.Block // a block that is not needed is not there
 	scale, shift                 []float32
 	consumed                     driver.Event // recorded behind what last read the slot; 0: the slot is not made
 	filled                       driver.Event // recorded behind what last came to it
 	busy                         atomic.Bool  // a run that is not over has it
-	dep                          dependency
+	dep                          executor.Dependency
 }
 
 // drop gives it back. It is for the collector.
 func (b *programMemory) discard() {
-	b.ex.discardGraphs(slices.Collect(maps.Values(b.graphs))...)
-	blocks := []block{b.converted, b.words}
+	b.graphs.Discard(b.ex)
+	blocks := []executor.Block{b.converted, b.words}
 	for i := range b.slots {
 		s := &b.slots[i]
 		blocks = append(blocks, s.input, s.bytes, s.affine, s.labels)
-		b.ex.discardEvents(s.consumed, s.filled)
+		b.ex.DiscardEvents(s.consumed, s.filled)
 	}
 	for _, x := range blocks {
-		if x.size > 0 {
-			b.ex.discard(x)
-		}
+		b.ex.Discard(x)
 	}
 }
 
@@ -52,7 +50,7 @@ func (b *programMemory) discard() {
 type scalars struct{ momentum, bad, hits kernels.Address }
 
 func (b *programMemory) scalars() scalars {
-	at := b.words.address()
+	at := b.words.Address()
 	return scalars{bad: at + 4, hits: at + 8}
 }
 
@@ -79,19 +77,17 @@ func (e *LabelError) Error() string {
 // prepareBatch takes memory for words.
 func (p *Program) allocScalars() error {
 	p.batch.classes = minClasses(p.code)
-	p.mem = &programMemory{ex: p.device.exec, graphs: map[programKey]driver.GraphExec{}}
-	return p.device.exec.do(func() (err error) {
+	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
+	return p.device.exec.Do(func() (err error) {
 		ex := p.device.exec
-		if p.mem.words, err = ex.alloc(scalarBytes); err != nil {
+		if p.mem.words, err = ex.Alloc(scalarBytes); err != nil {
 			return err
 		}
-		at := p.mem.words.at
-		err = ex.api.Check(ex.api.MemsetD8(at, 0, scalarBytes, ex.stream), "cuMemsetD8Async",
-			"clearing the state of a program")
+		at := p.mem.words.At
+		err = ex.SetBytes(at, 0, scalarBytes)
 		if err == nil {
 			// kernels.NoBadRow
-			err = ex.api.Check(ex.api.MemsetD8(at+4, 0xff, 4, ex.stream), "cuMemsetD8Async",
-				"setting the state of a program")
+			err = ex.SetBytes(at+4, 0xff, 4)
 		}
 		return err
 	})
@@ -156,13 +152,13 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	if s.consumed != 0 && !anyMissing(requests) {
 		return nil
 	}
-	return ex.do(func() (err error) {
+	return ex.Do(func() (err error) {
 		for _, w := range requests {
 			if w.missing() {
-				if w.block.size > 0 {
-					ex.pool.put(*w.block)
+				if w.block.Size > 0 {
+					ex.PutBlock(*w.block)
 				}
-				if *w.block, err = ex.alloc(max(w.bytes, 4)); err != nil {
+				if *w.block, err = ex.Alloc(max(w.bytes, 4)); err != nil {
 					return err
 				}
 			}
@@ -173,11 +169,11 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 
 // want is a block that is to be so large.
 type blockRequest struct {
-	block *block
+	block *executor.Block
 	bytes int
 }
 
-func (w blockRequest) missing() bool { return w.block.size < max(w.bytes, 4) }
+func (w blockRequest) missing() bool { return w.block.Size < max(w.bytes, 4) }
 
 func anyMissing(all []blockRequest) bool { return slices.ContainsFunc(all, blockRequest.missing) }
 
@@ -187,16 +183,16 @@ func (p *Program) prepareEvents(s *inputSlot) (err error) {
 	ex := p.device.exec
 	if s.consumed == 0 {
 		var free, full driver.Event
-		if free, err = ex.takeEvent(); err != nil {
+		if free, err = ex.TakeEvent(); err != nil {
 			return err
 		}
-		if full, err = ex.takeEvent(); err != nil {
-			ex.idleEvents = append(ex.idleEvents, free)
+		if full, err = ex.TakeEvent(); err != nil {
+			ex.PutEvent(free)
 			return err
 		}
 		s.consumed, s.filled = free, full
 	}
-	return ex.record(s.consumed, ex.stream)
+	return ex.Record(s.consumed, ex.Stream)
 }
 
 // fill copies a batch and the momentum to a slot.
@@ -206,19 +202,19 @@ func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
 		labels[i] = float32(y)
 	}
 	labels[len(b.Y)] = momentum
-	p.uploadFloats(s, s.labels.at, labels)
+	p.uploadFloats(s, s.labels.At, labels)
 	if b.Bytes == nil {
-		p.uploadFloats(s, s.input.at, b.X)
+		p.uploadFloats(s, s.input.At, b.X)
 		return
 	}
 	p.uploadBytes(s, b)
 }
 
 func (p *Program) uploadFloats(s *inputSlot, to driver.Pointer, v []float32) {
-	const most = chunkBytes / 4
+	const most = executor.ChunkBytes / 4
 	for at := 0; at < len(v); at += most {
 		part := v[at:min(at+most, len(v))]
-		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) })
+		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) { copy(b.Float32s(len(part)), part) })
 	}
 }
 
@@ -230,55 +226,55 @@ func (p *Program) uploadBytes(s *inputSlot, b device.Batch) {
 	}
 	if !sameBits(s.scale, b.Scale) || !sameBits(s.shift, b.Shift) {
 		s.scale, s.shift = slices.Clone(b.Scale), slices.Clone(b.Shift)
-		p.uploadFloats(s, s.affine.at, append(slices.Clone(b.Scale), b.Shift...))
+		p.uploadFloats(s, s.affine.At, append(slices.Clone(b.Scale), b.Shift...))
 	}
-	each := max(1, chunkBytes/f) // examples in a buffer
+	each := max(1, executor.ChunkBytes/f) // examples in a buffer
 	for from := 0; from < b.N(); from += each {
 		to := min(from+each, b.N())
-		if f > chunkBytes { // an example larger than a buffer goes in pieces
+		if f > executor.ChunkBytes { // an example larger than a buffer goes in pieces
 			p.uploadPieces(s, b.Example(from, f), from*f)
 			continue
 		}
-		p.uploadToSlot(s, s.bytes.at+driver.Pointer(from*f), (to-from)*f, func(host *buffer) {
+		p.uploadToSlot(s, s.bytes.At+driver.Pointer(from*f), (to-from)*f, func(host *executor.Buffer) {
 			for i := from; i < to; i++ {
-				copy(host.bytes[(i-from)*f:], b.Example(i, f))
+				copy(host.Bytes[(i-from)*f:], b.Example(i, f))
 			}
 		})
 	}
 }
 
 func (p *Program) uploadPieces(s *inputSlot, example []uint8, at int) {
-	for from := 0; from < len(example); from += chunkBytes {
-		part := example[from:min(from+chunkBytes, len(example))]
-		p.uploadToSlot(s, s.bytes.at+driver.Pointer(at+from), len(part), func(host *buffer) { copy(host.bytes, part) })
+	for from := 0; from < len(example); from += executor.ChunkBytes {
+		part := example[from:min(from+executor.ChunkBytes, len(example))]
+		p.uploadToSlot(s, s.bytes.At+driver.Pointer(at+from), len(part), func(host *executor.Buffer) { copy(host.Bytes, part) })
 	}
 }
 
 // bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU
 // computes.
-func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill func(*buffer)) {
+func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill func(*executor.Buffer)) {
 	ex := p.device.exec
-	if bytes == 0 || ex.err() != nil {
+	if bytes == 0 || ex.Err() != nil {
 		return
 	}
-	b, err := ex.takeBuffer(bytes)
+	b, err := ex.TakeBuffer(bytes)
 	if err != nil {
-		ex.fail(err)
+		ex.Fail(err)
 		return
 	}
 	fill(b)
 	send := func() error {
 		defer keepAlive(p)
-		if err := ex.waitEvent(ex.copyStream, s.consumed); err != nil {
+		if err := ex.WaitEvent(ex.CopyStream, s.consumed); err != nil {
 			return err
 		}
-		if err := ex.api.Check(ex.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), ex.copyStream), "cuMemcpyHtoDAsync",
+		if err := ex.API.Check(ex.API.MemcpyHtoD(to, b.Pointer(), uintptr(bytes), ex.CopyStream), "cuMemcpyHtoDAsync",
 			"copying %d bytes of a batch to the GPU", bytes); err != nil {
 			return err
 		}
-		return ex.record(s.filled, ex.copyStream)
+		return ex.Record(s.filled, ex.CopyStream)
 	}
-	ex.enqueueOp(&op{accesses: []access{writes(&s.dep)}, send: send, then: func() { ex.pinned.put(b) }, onCopyStream: true})
+	ex.EnqueueOp(&executor.Op{Send: send, Then: func() { ex.PutBuffer(b) }, OnCopyStream: true}, executor.Writes(&s.dep))
 }
 
 // takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute
@@ -291,12 +287,12 @@ func (p *Program) convertsToHalf(channels int) bool {
 // owner's. Bytes become numbers, of 16 bits in the arena if that is where the plan wants them.
 func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) (kernels.Address, error) {
 	ex, f := p.device.exec, p.code.Features
-	if err := ex.waitEvent(ex.stream, s.filled); err != nil || channels == 0 {
-		return s.input.address(), err
+	if err := ex.WaitEvent(ex.Stream, s.filled); err != nil || channels == 0 {
+		return s.input.Address(), err
 	}
 	pictures := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
 		Padded: channels, Channels: channels,
-		Dst: p.mem.converted.address(), Bytes: s.bytes.address(), Scale: s.affine.address(), Shift: s.affine.address() +
+		Dst: p.mem.converted.Address(), Bytes: s.bytes.Address(), Scale: s.affine.Address(), Shift: s.affine.Address() +
 			kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
 		x := p.plan.Examples
@@ -305,7 +301,7 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 			pictures.C, pictures.W, pictures.Width, pictures.Padded = x.Columns, f/x.Columns, f/x.Columns, x.Padded
 		}
 	}
-	return pictures.Dst, ex.launch(pictures.Call())
+	return pictures.Dst, ex.Launch(pictures.Call())
 }
 
 // keep holds an object until here: its memory must not be given to others before the work is sent.

@@ -9,6 +9,7 @@ import (
 	"fspda/cuda/compiler"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -19,9 +20,9 @@ import (
 func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32,
 	err error)) error {
 	ex := d.exec
-	return ex.doInOrder(func() error {
-		if ex.dnn == nil {
-			return ex.dnnErr
+	return ex.DoInOrder(func() error {
+		if d.handles.dnn == nil {
+			return d.handles.dnnErr
 		}
 		t, err := d.newTrial(c, in, out)
 		if err != nil {
@@ -30,7 +31,7 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 		defer t.end()
 		shape := convShape(&compiler.Task{Call: c})
 		how := cudnn.Selection{MaxWorkspace: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
-		return ex.dnn.Candidates(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
+		return d.handles.dnn.Candidates(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
 				made, err := t.run(conv)
 				var refused *cudnn.Error
@@ -45,11 +46,11 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 
 // try is a convolution with its operands on the device. It is the owner's.
 type convTrial struct {
-	ex         *executor
+	ex         *executor.Executor
 	element    kernels.Element
 	a, b, c, w driver.Pointer // inputs, output and workspace
 	float32s   driver.Pointer // any of the operands in float32
-	staging    *buffer
+	staging    *executor.Buffer
 	out        int // numbers
 	most       int // bytes of the workspace
 	kernel     device.Kernel
@@ -61,16 +62,16 @@ func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, 
 	t := &convTrial{ex: ex, element: d.precision.Element(), out: out, kernel: c.Kernel}
 	numbers := max(len(in[0]), len(in[1]), out)
 	t.most = 8*4*numbers + 1<<20 // more than a run allows: see convWorkspace
-	at, end, err := ex.borrow(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
+	at, end, err := ex.Borrow(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
 	if err != nil {
 		return nil, fmt.Errorf("making room for a convolution: %w", err)
 	}
 	t.a, t.b, t.c, t.w, t.float32s, t.end = at[0], at[1], at[2], at[3], at[4], end
-	if t.staging, err = ex.buffer(len(ex.pinned.free) - 1); err != nil {
+	if t.staging, err = ex.AllocBuffer(executor.ChunkBytes); err != nil {
 		end()
 		return nil, err
 	}
-	t.end = func() { ex.pinned.put(t.staging); end() }
+	t.end = func() { ex.PutBuffer(t.staging); end() }
 	if err := errors.Join(t.copyIn(t.a, in[0]), t.copyIn(t.b, in[1])); err != nil {
 		t.end()
 		return nil, err
@@ -87,12 +88,12 @@ func region(at driver.Pointer, v []float32) kernels.Region {
 // bring copies numbers to the device.
 func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	if t.element == kernels.F32 {
-		return t.ex.copyIn(region(to, v), t.staging)
+		return t.ex.CopyIn(region(to, v), t.staging)
 	}
-	if err := t.ex.copyIn(region(t.float32s, v), t.staging); err != nil {
+	if err := t.ex.CopyIn(region(t.float32s, v), t.staging); err != nil {
 		return err
 	}
-	return t.ex.launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), 0, len(v)))
+	return t.ex.Launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), 0, len(v)))
 }
 
 // fetch copies the output from the device.
@@ -100,12 +101,12 @@ func (t *convTrial) copyOut() ([]float32, error) {
 	v, from := make([]float32, t.out), t.c
 	if t.element != kernels.F32 {
 		from = t.float32s
-		if err := t.ex.launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c), 0,
+		if err := t.ex.Launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c), 0,
 			t.out)); err != nil {
 			return nil, err
 		}
 	}
-	return v, t.ex.copyOut(region(from, v), t.staging)
+	return v, t.ex.CopyOut(region(from, v), t.staging)
 }
 
 // run computes over an output that holds no numbers.

@@ -29,7 +29,7 @@ func TestEveryConvolutionCandidate(t *testing.T) {
 				}
 				if r.Verdict == "ok" && strings.Contains(r.Saw, "implementations within") && strings.Contains(r.Saw, idle) {
 					good++
-				} else if strings.Contains(r.Saw, "graph, engine 25 2=25: the result is") {
+				} else if strings.Contains(r.Saw, "graph, engine 25 2=25: the result differs") {
 					bad++
 				} else {
 					t.Errorf("%s: %v", precision, r)

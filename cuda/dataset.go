@@ -6,6 +6,7 @@ import (
 	"weak"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/device"
 )
 
@@ -18,8 +19,8 @@ type datasets struct {
 
 // store is bytes of a data set on the GPU.
 type dataset struct {
-	block block // none: there was no room
-	dep   dependency
+	block executor.Block // none: there was no room
+	dep   executor.Dependency
 }
 
 // shareOfStores is the part of a GPU's memory that one data set may take.
@@ -43,7 +44,7 @@ func (d *Device) datasetOf(b device.Batch) *dataset {
 		d.datasets.all[key] = s
 		runtime.AddCleanup(b.CacheKey, d.dropDataset, key)
 	}
-	if s.block.size == 0 {
+	if s.block.Size == 0 {
 		return nil
 	}
 	return s
@@ -52,12 +53,12 @@ func (d *Device) datasetOf(b device.Batch) *dataset {
 func (d *Device) uploadDataset(b device.Batch) *dataset {
 	s := &dataset{}
 	var err error
-	if s.block, err = d.exec.allocFrom(len(b.Bytes)); err != nil {
+	if s.block, err = d.exec.TakeBlock(len(b.Bytes)); err != nil {
 		return s // batches go to the GPU one by one
 	}
-	for at := 0; at < len(b.Bytes); at += chunkBytes {
-		part := b.Bytes[at:min(at+chunkBytes, len(b.Bytes))]
-		d.upload(s.block.at+driver.Pointer(at), len(part), func(host *buffer) { copy(host.bytes, part) }, &s.dep)
+	for at := 0; at < len(b.Bytes); at += executor.ChunkBytes {
+		part := b.Bytes[at:min(at+executor.ChunkBytes, len(b.Bytes))]
+		d.upload(s.block.At+driver.Pointer(at), len(part), func(host *executor.Buffer) { copy(host.Bytes, part) }, &s.dep)
 	}
 	return s
 }
@@ -69,7 +70,7 @@ func (d *Device) dropDataset(key weak.Pointer[device.CacheKey]) {
 	s := d.datasets.all[key]
 	delete(d.datasets.all, key)
 	d.datasets.mu.Unlock()
-	if s != nil && s.block.size > 0 {
-		runtime.AddCleanup(s, d.exec.discard, s.block)
+	if s != nil && s.block.Size > 0 {
+		runtime.AddCleanup(s, d.exec.Discard, s.block)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/cuda/kernels/hostrun"
 	"fspda/cuda/nvrtc"
@@ -38,7 +39,7 @@ func openFake(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (
 		}
 		if m.LossCause() != nil {
 			t.Errorf("the GPU was lost: %v", m.LossCause())
-		} else if d.Err() == errClosed {
+		} else if d.Err() == executor.ErrClosed {
 			m.CheckLeaks(t)
 		}
 	})

@@ -1,5 +1,7 @@
 package cuda
 
+import "fspda/cuda/executor"
+
 // What the driver and its libraries take beside the blocks that they are asked for: estimates,
 // until a GPU has been seen to do otherwise.
 const (
@@ -12,26 +14,26 @@ func (d *Device) Block(n int) uint64 {
 	if n == 0 {
 		return 0
 	}
-	return uint64(sizeClass(4 * n))
+	return uint64(executor.SizeClass(4 * n))
 }
 
 // Room forecasts the bytes that so many programs take that run one after the other: what they
 // compute in, of which the largest needs most bytes, and the room for a batch of so many numbers
 // that each has.
 func (d *Device) Room(most uint64, programs, batch int) uint64 {
-	return uint64(sizeClass(int(most)+1)) + uint64(programs)*uint64(sizeClass(4*batch+1)+4*sizeClass(1))
+	return uint64(executor.SizeClass(int(most)+1)) + uint64(programs)*uint64(executor.SizeClass(4*batch+1)+4*executor.SizeClass(1))
 }
 
 // Beside estimates what is taken beside the blocks: graphs for so many sets of vectors, and the
 // libraries' kernels.
 func (d *Device) Beside(sets int) uint64 {
-	return libraryBytes + graphBytes*uint64(min(sets, maxGraphs))
+	return libraryBytes + graphBytes*uint64(min(sets, executor.MaxGraphs))
 }
 
 // Staging is the pinned memory through which so many batches of so many numbers come to the GPU,
 // and the vectors that are read on their way.
 func (d *Device) Staging(batches, numbers int) uint64 {
-	return uint64(batches+1) * uint64((4*numbers+chunkBytes-1)/chunkBytes) * chunkBytes
+	return uint64(batches+1) * uint64((4*numbers+executor.ChunkBytes-1)/executor.ChunkBytes) * executor.ChunkBytes
 }
 
 // Opened is the bytes that opening the device took beside its context: streams, kernels, handles of
@@ -45,9 +47,9 @@ func (d *Device) Opened() uint64 {
 // the same GPU.
 func (d *Device) Taken() (bytes uint64, err error) {
 	ex := d.exec
-	err = ex.do(func() error {
+	err = ex.Do(func() error {
 		var free, total uintptr
-		if err := ex.api.Check(ex.api.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s",
+		if err := ex.API.Check(ex.API.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory of %s",
 			d.name); err != nil {
 			return err
 		}

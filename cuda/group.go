@@ -1,16 +1,15 @@
 package cuda
 
 import (
-	"maps"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"unsafe"
 	"weak"
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -49,9 +48,9 @@ type group struct {
 
 // fleetMemory is what of the device belongs to a fleet. It is the owner's.
 type groupMemory struct {
-	ex                              *executor
-	inputs, arena, results, scratch block
-	graphs                          map[graphKey]driver.GraphExec
+	ex                              *executor.Executor
+	inputs, arena, results, scratch executor.Block
+	graphs                          executor.GraphCache[graphKey]
 	freeSlots                       []*stagingSlot // of which nobody waits for
 	plans                           map[graphKey]*megakernelPlan
 	lastLaunch                      uint64 // the last in which the fleet was
@@ -61,7 +60,7 @@ type groupMemory struct {
 // berth is pinned memory of a launch: what it is told and what it finds. They are used again when
 // the GPU is done.
 type stagingSlot struct {
-	inputs, results *buffer
+	inputs, results *executor.Buffer
 	unread          int // agents whose results are still to be taken
 }
 
@@ -90,7 +89,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 	}
 	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: compiler.Align(4*code.Arena) / 4,
 		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.ByteInputs{}),
-		mem: &groupMemory{ex: d.exec, graphs: map[graphKey]driver.GraphExec{}, plans: map[graphKey]*megakernelPlan{}}}
+		mem: &groupMemory{ex: d.exec, graphs: executor.GraphCache[graphKey]{}, plans: map[graphKey]*megakernelPlan{}}}
 	runtime.AddCleanup(made, (*groupMemory).discard, made.mem)
 	if gs.all == nil {
 		gs.all = map[*device.Code]weak.Pointer[group]{}
@@ -105,7 +104,7 @@ func (d *Device) groupable(code *device.Code) (short *kernels.GroupHalf, ok bool
 		code.Arena > maxGroupArena || code.FLOPs > maxGroupFLOPs {
 		return nil, false
 	}
-	if (inputLayout{code.Batch, maxMembers}).bytes() > chunkBytes || !groupCanRun(code, nil) {
+	if (inputLayout{code.Batch, maxMembers}).bytes() > executor.ChunkBytes || !groupCanRun(code, nil) {
 		return nil, false
 	}
 	return d.groupHalf(code)
@@ -121,15 +120,13 @@ func groupCanRun(code *device.Code, bytes *kernels.ByteInputs) bool {
 
 // drop gives the memory back. It is for the collector.
 func (m *groupMemory) discard() {
-	m.ex.discardGraphs(slices.Collect(maps.Values(m.graphs))...)
-	for _, b := range []block{m.inputs, m.arena, m.results, m.scratch} {
-		if b.size > 0 {
-			m.ex.discard(b)
-		}
+	m.graphs.Discard(m.ex)
+	for _, b := range []executor.Block{m.inputs, m.arena, m.results, m.scratch} {
+		m.ex.Discard(b)
 	}
 	for _, s := range m.freeSlots {
-		m.ex.pinned.put(s.inputs)
-		m.ex.pinned.put(s.results)
+		m.ex.PutBuffer(s.inputs)
+		m.ex.PutBuffer(s.results)
 	}
 }
 
@@ -168,7 +165,7 @@ func (g *group) scaling() *kernels.Scaling {
 
 // passage is an agent's part of a launch.
 type request struct {
-	op
+	executor.Op
 	group                *group
 	params, grad         kernels.Address
 	lossScale            *lossScale // of the gradient; nil: none
@@ -194,22 +191,23 @@ type request struct {
 }
 
 // joins tells whether passages go in one launch.
-func (p *request) batchesWith(other batchable) bool {
+func (p *request) BatchesWith(other executor.Batchable) bool {
 	x, ok := other.(*request)
 	return ok && x.group == p.group && x.dataset == p.dataset && math.Float32bits(x.byteScale) == math.Float32bits(p.byteScale) &&
 		math.Float32bits(x.byteShift) == math.Float32bits(p.byteShift)
 }
 
-func (p *request) levelStride() int { return levelsPerIteration }
+func (p *request) LevelStride() int { return executor.LevelsPerIteration }
 
 // join is a run in company.
 func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
 	req := p.group.newRequest()
 	req.program, req.out = p, out
 	req.params, req.grad, req.lossScale = v.params.address(), v.grad.address(), v.scale
-	req.accesses = append(req.accessArray[:0], reads(&v.params.dep), writes(&v.grad.dep))
+	req.Reads(&v.params.dep)
+	req.Writes(&v.grad.dep)
 	if v.scale != nil {
-		req.accesses = append(req.accesses, writes(&v.scale.dep))
+		req.Writes(&v.scale.dep)
 	}
 	req.labels = req.labels[:len(b.Y)]
 	for i, y := range b.Y {
@@ -220,12 +218,12 @@ func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait f
 	}
 	if req.dataset != nil {
 		req.byteScale, req.byteShift, req.rows = b.Scale[0], b.Shift[0], append(req.rows, b.Rows...)
-		req.accesses = append(req.accesses, reads(&req.dataset.dep))
+		req.Reads(&req.dataset.dep)
 	} else if err := p.useSlot(req, b); err != nil {
 		return nil, err
 	}
-	req.batch, req.then = req, req.onDone
-	p.device.exec.enqueueOp(&req.op)
+	req.Batch, req.Then = req, req.onDone
+	p.device.exec.EnqueueOp(&req.Op)
 	return req.wait, nil
 }
 
@@ -236,9 +234,9 @@ func (p *Program) useSlot(req *request, b device.Batch) (err error) {
 	}
 	req.channels = len(b.Scale)
 	p.fillSlot(req.slot, b, 0)
-	req.accesses = append(req.accesses, reads(&req.slot.dep))
+	req.Reads(&req.slot.dep)
 	if req.channels > 0 {
-		req.accesses = append(req.accesses, writes(&p.mem.dep))
+		req.Writes(&p.mem.dep)
 	}
 	return nil
 }
@@ -265,7 +263,7 @@ func (req *request) waitResult() error {
 	} else {
 		err = p.failed(err)
 	}
-	req.accessArray, req.accesses, req.lossScale = [len(req.accessArray)]access{}, nil, nil // it holds nobody's vectors while it is idle
+	req.Op, req.lossScale = executor.Op{}, nil // an idle request refers to no vectors
 	req.group.freeRequests.Put(req)
 	return err
 }
@@ -278,30 +276,30 @@ func (req *request) finish() {
 	}
 	if s := req.staging; s != nil {
 		if n := len(req.results); n > 0 {
-			copy(req.results, s.results.float32s(req.group.resultBytes(maxMembers) / 4)[req.group.scalerBytes()/4+req.index*n:])
+			copy(req.results, s.results.Float32s(req.group.resultBytes(maxMembers) / 4)[req.group.scalerBytes()/4+req.index*n:])
 		}
-		if req.lossScale != nil && req.err == nil && ex.err() == nil {
-			req.lossScale.arrived(s.results.bytes[req.index*kernels.ScalerBytes:])
+		if req.lossScale != nil && req.err == nil && ex.Err() == nil {
+			req.lossScale.arrived(s.results.Bytes[req.index*kernels.ScalerBytes:])
 		}
 		if s.unread--; s.unread == 0 {
 			req.group.mem.freeSlots = append(req.group.mem.freeSlots, s)
 		}
 	}
 	if req.err == nil {
-		req.err = ex.err()
+		req.err = ex.Err()
 	}
 	req.done <- struct{}{}
 }
 
 // sendAll sends passages, in as few launches as there are.
-func (req *request) sendBatch(ex *executor, ops []*op) error {
+func (req *request) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), maxMembers)]
 		ops = ops[len(part):]
 		var all [maxMembers]*request
 		members := all[:len(part)]
 		for i, p := range part {
-			members[i] = p.batch.(*request)
+			members[i] = p.Batch.(*request)
 		}
 		err := req.group.launch(ex, members)
 		if err != nil && driver.IsOutOfMemory(err) { // then nothing was sent
@@ -316,11 +314,11 @@ func (req *request) sendBatch(ex *executor, ops []*op) error {
 }
 
 // sail sends one launch, or has the crew march.
-func (g *group) launch(ex *executor, members []*request) error {
+func (g *group) launch(ex *executor.Executor, members []*request) error {
 	if appended, err := g.appendToMegakernel(ex, members); appended || err != nil {
 		return err
 	}
-	if err := ex.mega.flush(); err != nil {
+	if err := ex.Mega.Flush(); err != nil {
 		return err
 	}
 	if err := g.allocMemory(ex); err != nil {
@@ -337,16 +335,16 @@ func (g *group) launch(ex *executor, members []*request) error {
 			}
 		}
 	}
-	g.writeInputs(s.inputs.bytes, g.layout, members)
-	if r := ex.api.MemcpyHtoD(g.mem.inputs.at, s.inputs.pointer(), uintptr(g.layout.bytes()), ex.stream); r != driver.Success {
-		return ex.api.Check(r, "cuMemcpyHtoDAsync", "telling the GPU of %d batches", len(members))
+	g.writeInputs(s.inputs.Bytes, g.layout, members)
+	if err := ex.CopyToDevice(g.mem.inputs.At, s.inputs.Pointer(), g.layout.bytes()); err != nil {
+		return err
 	}
-	if err := g.launchGraph(ex, g.keyOf(members)); err != nil {
+	k := g.keyOf(members)
+	if err := g.mem.graphs.Launch(ex, k, g.code.Name, func() error { return g.sendKernels(ex, k) }); err != nil {
 		return err
 	}
 	if n := g.resultBytes(len(members)); n > 0 {
-		if err := ex.api.Check(ex.api.MemcpyDtoH(s.results.pointer(), g.mem.results.at, uintptr(n), ex.stream),
-			"cuMemcpyDtoHAsync", "copying results of %d agents from the GPU", len(members)); err != nil {
+		if err := ex.CopyFromDevice(s.results.Pointer(), g.mem.results.At, n); err != nil {
 			return err
 		}
 	}
@@ -354,7 +352,7 @@ func (g *group) launch(ex *executor, members []*request) error {
 	for i, m := range members {
 		m.staging, m.index = s, i
 		if m.slot != nil {
-			if err := ex.record(m.slot.consumed, ex.stream); err != nil {
+			if err := ex.Record(m.slot.consumed, ex.Stream); err != nil {
 				return err
 			}
 		}
@@ -365,7 +363,7 @@ func (g *group) launch(ex *executor, members []*request) error {
 func (g *group) keyOf(members []*request) graphKey {
 	k := graphKey{members: len(members)}
 	if p := members[0]; p.dataset != nil {
-		k.store, k.scale, k.shift = p.dataset.block.address(), math.Float32bits(p.byteScale), math.Float32bits(p.byteShift)
+		k.store, k.scale, k.shift = p.dataset.block.Address(), math.Float32bits(p.byteScale), math.Float32bits(p.byteShift)
 	}
 	return k
 }
@@ -379,13 +377,13 @@ func (g *group) requests() []blockRequest {
 }
 
 // lacksRoom tells whether some is not there: the scratch is taken last.
-func (g *group) lacksMemory() bool { return g.mem.scratch.size == 0 }
+func (g *group) lacksMemory() bool { return g.mem.scratch.Size == 0 }
 
 // makeRoom takes the memory of a fleet when it first sails.
-func (g *group) allocMemory(ex *executor) (err error) {
+func (g *group) allocMemory(ex *executor.Executor) (err error) {
 	for _, w := range g.requests() {
 		if w.missing() {
-			if *w.block, err = ex.alloc(max(w.bytes, 4)); err != nil {
+			if *w.block, err = ex.Alloc(max(w.bytes, 4)); err != nil {
 				return err
 			}
 		}
@@ -393,22 +391,22 @@ func (g *group) allocMemory(ex *executor) (err error) {
 	return nil
 }
 
-func (g *group) acquireStaging(ex *executor) (*stagingSlot, error) {
+func (g *group) acquireStaging(ex *executor.Executor) (*stagingSlot, error) {
 	if n := len(g.mem.freeSlots); n > 0 {
 		s := g.mem.freeSlots[n-1]
 		g.mem.freeSlots = g.mem.freeSlots[:n-1]
 		return s, nil
 	}
-	room, err := ex.buffer(bufferClass(g.layout.bytes()))
+	room, err := ex.AllocBuffer(g.layout.bytes())
 	if err != nil {
 		return nil, err
 	}
-	results, err := ex.buffer(bufferClass(max(4, g.resultBytes(maxMembers))))
+	results, err := ex.AllocBuffer(max(4, g.resultBytes(maxMembers)))
 	if err != nil {
-		ex.pinned.put(room)
+		ex.PutBuffer(room)
 		return nil, err
 	}
-	clear(results.bytes)
+	clear(results.Bytes)
 	return &stagingSlot{inputs: room, results: results}, nil
 }
 
@@ -423,9 +421,9 @@ func (g *group) writeInputs(room []byte, s inputLayout, members []*request) {
 	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.members*s.batch)
 	for i, p := range members {
 		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
-		arenas[i] = g.mem.arena.address() + kernels.Address(4*g.arenaStride*i)
+		arenas[i] = g.mem.arena.Address() + kernels.Address(4*g.arenaStride*i)
 		if p.lossScale != nil {
-			scalers[i] = p.lossScale.block.address()
+			scalers[i] = p.lossScale.block.Address()
 		}
 		copy(rows[i*s.batch:], p.rows)
 		copy(labels[i*s.batch:], p.labels)
@@ -433,36 +431,14 @@ func (g *group) writeInputs(room []byte, s inputLayout, members []*request) {
 	*(*uint32)(unsafe.Pointer(&room[s.counter()])) = kernels.NoBadRow
 }
 
-// launch sends the graph of a formation, or makes it.
-func (g *group) launchGraph(ex *executor, k graphKey) error {
-	exec, ok := g.mem.graphs[k]
-	if !ok {
-		if len(g.mem.graphs) >= maxGraphs {
-			if err := dropGraphs(ex, g.mem.graphs); err != nil {
-				return err
-			}
-		}
-		var err error
-		if exec, err = ex.capture(g.code.Name, func() error { return g.sendKernels(ex, k) }); err != nil {
-			return err
-		}
-		g.mem.graphs[k] = exec
-		ex.graphs[exec] = true
-	}
-	if r := ex.api.GraphLaunch(exec, ex.stream); r != driver.Success {
-		return ex.api.Check(r, "cuGraphLaunch", "launching the graph of %s for %d agents", g.code.Name, k.members)
-	}
-	return nil
-}
-
 // crewed is what the kernels of a formation work on, with a room of such a shape.
 func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) kernels.Group {
 	m := g.mem
 	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
-	fleet := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.address(),
+	fleet := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.Address(),
 		Arenas: at(s.arenas()), Stride: g.arenaStride,
-		Labels: at(s.labels()), Scratch: m.scratch.address(), Bad: at(
-			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.address())}
+		Labels: at(s.labels()), Scratch: m.scratch.Address(), Bad: at(
+			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.Address())}
 	if k.store != 0 {
 		fleet.Bytes = &kernels.ByteInputs{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
 			Shift: math.Float32frombits(k.shift)}
@@ -473,19 +449,19 @@ func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) ker
 }
 
 // send sends the kernels of a launch.
-func (g *group) sendKernels(ex *executor, k graphKey) error {
-	calls, err := g.kernelGroup(k, g.mem.inputs.address(), g.layout).Lower(g.code)
+func (g *group) sendKernels(ex *executor.Executor, k graphKey) error {
+	calls, err := g.kernelGroup(k, g.mem.inputs.Address(), g.layout).Lower(g.code)
 	if err != nil {
 		return err
 	}
-	if err := ex.launch(calls...); err != nil || g.results.bytes() == 0 {
+	if err := ex.Launch(calls...); err != nil || g.results.bytes() == 0 {
 		return err
 	}
-	return ex.launch(g.collectResults(g.mem.results.address()+kernels.Address(g.scalerBytes()), k.members))
+	return ex.Launch(g.collectResults(g.mem.results.Address()+kernels.Address(g.scalerBytes()), k.members))
 }
 
 // collect copies the results of all agents from their arenas.
 func (g *group) collectResults(to kernels.Address, agents int) kernels.Call {
-	return kernels.Collect(to, g.mem.arena.address()+kernels.Address(4*g.results.from), g.arenaStride, g.results.bytes()/4,
+	return kernels.Collect(to, g.mem.arena.Address()+kernels.Address(4*g.results.from), g.arenaStride, g.results.bytes()/4,
 		agents)
 }

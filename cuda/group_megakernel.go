@@ -1,6 +1,12 @@
 package cuda
 
-import "fspda/cuda/kernels"
+import (
+	"fspda/cuda/executor"
+	"fspda/cuda/kernels"
+)
+
+// megakernelFLOPs is how many operations one agent's gradient in a megakernel takes at most.
+const megakernelFLOPs = 3e8
 
 // route is the steps of a formation in a march. Without phases it does not march.
 type megakernelPlan struct {
@@ -12,13 +18,13 @@ type megakernelPlan struct {
 // march has a crew compute in the march that is collected. It is false where that is not for this
 // crew: batches that come to slots are the business of two streams, and 16 bits have kernels of
 // their own.
-func (g *group) appendToMegakernel(ex *executor, members []*request) (appended bool, err error) {
-	m := ex.mega
+func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (appended bool, err error) {
+	m := ex.Mega
 	if m == nil || g.half != nil || members[0].dataset == nil || float64(g.code.FLOPs) > megakernelFLOPs {
 		return false, nil
 	}
 	if g.lacksMemory() { // what is collected may still work in memory that is free by now
-		if err := m.flush(); err != nil {
+		if err := m.Flush(); err != nil {
 			return false, err
 		}
 		if err := g.allocMemory(ex); err != nil {
@@ -31,13 +37,13 @@ func (g *group) appendToMegakernel(ex *executor, members []*request) (appended b
 		return false, err
 	}
 	limit := len(p.phases) + 1
-	if g.mem.lastLaunch == m.launches {
+	if g.mem.lastLaunch == m.Launches {
 		limit += g.mem.nextPhase
 	}
-	if fits, err := m.reserve(limit, p.steps, p.args, s.bytes()); !fits || err != nil {
+	if fits, err := m.Reserve(limit, p.steps, p.args, s.bytes()); !fits || err != nil {
 		return false, err
 	}
-	room, at := m.commands.Data(s.bytes())
+	room, at := m.Commands.Data(s.bytes())
 	g.writeInputs(room, s, members)
 	slot, err := g.acquireStaging(ex)
 	if err != nil {
@@ -52,19 +58,19 @@ func (g *group) appendToMegakernel(ex *executor, members []*request) (appended b
 }
 
 // fallIn adds the steps of a route to the march, behind what the fleet does in it already.
-func (g *group) appendSteps(m *megakernel, p *megakernelPlan, room kernels.Address, slot *stagingSlot, agents int) {
-	at := m.base
-	if g.mem.lastLaunch == m.launches {
+func (g *group) appendSteps(m *executor.Megakernel, p *megakernelPlan, room kernels.Address, slot *stagingSlot, agents int) {
+	at := m.Phase
+	if g.mem.lastLaunch == m.Launches {
 		at = max(at, g.mem.nextPhase)
 	}
 	for i, calls := range p.phases {
 		for _, c := range calls {
-			m.commands.AddWithData(at+i, c, room)
+			m.Commands.AddWithData(at+i, c, room)
 		}
 	}
-	g.mem.lastLaunch, g.mem.nextPhase = m.launches, at+len(p.phases)
+	g.mem.lastLaunch, g.mem.nextPhase = m.Launches, at+len(p.phases)
 	if g.results.bytes() > 0 {
-		m.commands.Add(at+p.resultsPhase, g.collectResults(slot.results.address(), agents))
+		m.Commands.Add(at+p.resultsPhase, g.collectResults(slot.results.Address(), agents))
 		g.mem.nextPhase = max(g.mem.nextPhase, at+p.resultsPhase+1)
 	}
 }
@@ -74,7 +80,7 @@ func (g *group) planFor(k graphKey, s inputLayout) (*megakernelPlan, error) {
 	if p := g.mem.plans[k]; p != nil {
 		return p, nil
 	}
-	if len(g.mem.plans) >= maxGraphs {
+	if len(g.mem.plans) >= executor.MaxGraphs {
 		clear(g.mem.plans)
 	}
 	phases, done, err := g.kernelGroup(k, kernels.DataBase, s).Phases(g.code)

@@ -122,7 +122,7 @@ func checkHalfBytes(t *testing.T, only string, options ...Option) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err := d.planOf(plan.Code()); err != nil || !p.ConvertsToHalf(1) {
+		if p, err := d.compile(plan.Code()); err != nil || !p.ConvertsToHalf(1) {
 			t.Errorf("%s: bytes go through float32 (%v)", name, err)
 		}
 		for _, channels := range map[string][]int{"mlp": {1}, "resnet20": {3}}[name] {

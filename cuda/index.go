@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -15,9 +16,9 @@ type Index struct {
 	d     *Device
 	n     int
 	last  uint32 // the largest
-	block block
+	block executor.Block
 
-	dep dependency
+	dep executor.Dependency
 }
 
 var _ device.Index = (*Index)(nil)
@@ -30,7 +31,7 @@ func (x *Index) address() kernels.Address {
 	if x == nil {
 		return 0
 	}
-	return x.block.address()
+	return x.block.Address()
 }
 
 // NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
@@ -48,11 +49,11 @@ func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	if x.n > 0 {
 		x.last = coordinates[x.n-1]
 	}
-	const most = chunkBytes / 4
+	const most = executor.ChunkBytes / 4
 	for at := 0; at < x.n; at += most {
 		part := coordinates[at:min(at+most, x.n)]
-		d.upload(x.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) {
-			copy(unsafe.Slice((*uint32)(b.pointer()), len(part)), part)
+		d.upload(x.block.At+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) {
+			copy(unsafe.Slice((*uint32)(b.Pointer()), len(part)), part)
 		}, &x.dep)
 	}
 	return x
@@ -61,11 +62,11 @@ func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 func (d *Device) allocIndex(x *Index, n int) {
 	ex := d.exec
 	var err error
-	if x.block, err = ex.allocFrom(4 * n); err != nil {
-		ex.fail(fmt.Errorf("making an index of %d coordinates: %w", n, err))
+	if x.block, err = ex.TakeBlock(4 * n); err != nil {
+		ex.Fail(fmt.Errorf("making an index of %d coordinates: %w", n, err))
 		return
 	}
-	runtime.AddCleanup(x, ex.discard, x.block)
+	runtime.AddCleanup(x, ex.Discard, x.block)
 }
 
 // index returns idx as one of this device, or nil where it stands for all coordinates.
@@ -81,11 +82,11 @@ func (d *Device) index(op string, idx device.Index) *Index {
 }
 
 // touch is that an op reads the index, of which there may be none.
-func (x *Index) access() access {
+func (x *Index) access() executor.Access {
 	if x == nil {
-		return access{on: new(dependency)}
+		return executor.Access{On: new(executor.Dependency)}
 	}
-	return reads(&x.dep)
+	return executor.Reads(&x.dep)
 }
 
 // count is the number of coordinates, of a vector of n elements. It panics if one lies beyond it.

@@ -45,7 +45,7 @@ func (y *idleGPU) open(b *testing.B, options ...Option) *Device {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := d.exec.do(func() error { y.replace(p.api); return nil }); err != nil {
+	if err := d.exec.Do(func() error { y.replace(p.api); return nil }); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = d.Close() }) // its work was never done
@@ -108,7 +108,7 @@ type hostCost struct {
 func hostCostOf(b *testing.B, d *Device, o *observed) hostCost {
 	b.Helper()
 	e := hostCost{at: time.Now(), all: processorTime(b)}
-	if err := d.exec.do(func() error {
+	if err := d.exec.Do(func() error {
 		e.executor, e.calls = o.worked+o.sinceBegin(b), o.calls
 		return nil
 	}); err != nil {
@@ -126,9 +126,9 @@ type observed struct {
 
 // watch has d's owner observed from now on.
 func (o *observed) watch(b *testing.B, d *Device) {
-	if err := d.exec.do(func() error {
+	if err := d.exec.Do(func() error {
 		o.begun = threadTime(b)
-		d.exec.onThread = func(now bool) {
+		d.exec.OnThread = func(now bool) {
 			if now {
 				o.begun = threadTime(b)
 			} else {

@@ -4,22 +4,22 @@ import (
 	"fmt"
 
 	"fspda/cuda/compiler"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
-// layout is what a run of a Program takes of the shared arena, in bytes: the intermediate values,
-// then room for kernels to work in.
+// layout is the memory of a Program's run in the shared arena, in bytes: the intermediate values, then
+// the scratch of the kernels.
 type layout struct{ arena, scratch int }
 
 func (l layout) total() int { return l.arena + l.scratch }
 
-// planOf plans code for the device's precision.
-func (d *Device) planOf(code *device.Code) (*compiler.Plan, error) {
+// compile compiles code for the device's precision.
+func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
 	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(), NoFusion: d.noFusion})
 }
 
-// layout is what a run of a plan takes of the shared arena.
 func layoutOf(p *compiler.Plan) layout {
 	l := layout{arena: compiler.Align(p.Arena)}
 	for i := range p.Tasks {
@@ -28,41 +28,47 @@ func layoutOf(p *compiler.Plan) layout {
 	return l
 }
 
-// Footprint forecasts the bytes that a run of code computes in: its arena, and what the kernels
-// need beside it. Programs of one device share them. Code that cannot be loaded takes nothing.
+// Footprint returns the bytes in which a run of code computes: its arena and the scratch of its
+// kernels. Programs of one device share them. Code that cannot be loaded takes 0 bytes.
 func (d *Device) Footprint(code *device.Code) int {
-	p, err := d.planOf(code)
+	p, err := d.compile(code)
 	if err != nil {
 		return 0
 	}
 	return layoutOf(p).total()
 }
 
-// sharedArena returns the arena of the device, at least so large. Graphs that were captured with
-// another one are never used again.
-func (ex *executor) sharedArena(bytes int) (kernels.Address, error) {
-	if ex.arena.size >= bytes {
-		return ex.arena.address(), nil
-	}
-	if ex.arena.size > 0 {
-		ex.pool.put(ex.arena)
-		ex.arena = block{}
-	}
-	b, err := ex.alloc(bytes)
-	if err != nil {
-		return 0, fmt.Errorf("making room for what the network computes: %w", err)
-	}
-	ex.arena = b
-	return b.address(), nil
+// sharedArena is the memory in which Programs compute one after the other. The executor uses it.
+type sharedArena struct {
+	executor.Block
+	dep executor.Dependency
 }
 
-// advice says what a run that does not fit could do.
+// atLeast returns the address of at least so many bytes. Where the arena moves, graphs that were
+// captured with the old one are never launched again.
+func (a *sharedArena) atLeast(ex *executor.Executor, bytes int) (kernels.Address, error) {
+	if a.Size >= bytes {
+		return a.Address(), nil
+	}
+	if a.Size > 0 {
+		ex.PutBlock(a.Block)
+		a.Block = executor.Block{}
+	}
+	b, err := ex.Alloc(bytes)
+	if err != nil {
+		return 0, fmt.Errorf("allocating the arena of the network: %w", err)
+	}
+	a.Block = b
+	return b.Address(), nil
+}
+
+// memoryAdvice returns advice for a run that does not fit the GPU's memory.
 func (d *Device) memoryAdvice(code *device.Code) string {
 	need := d.Footprint(code)
 	perExample := float64(need) / float64(max(1, code.Batch))
-	free := int(d.properties.Memory) - d.exec.reservedBytes()
+	free := int(d.properties.Memory) - d.exec.ReservedBytes()
 	fits := int(float64(free) * 0.9 / perExample)
-	text := fmt.Sprintf("batches of %d take %s", code.Batch, formatBytes(need))
+	text := fmt.Sprintf("batches of %d take %s", code.Batch, executor.FormatBytes(need))
 	if fits >= 1 && fits < code.Batch {
 		text += fmt.Sprintf(", batches of %d would fit (batch, or accumulate %d)", fits, (code.Batch+fits-1)/fits)
 	}

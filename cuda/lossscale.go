@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -24,9 +24,9 @@ const (
 // lossScale is what a vector of gradients has of it. It belongs to the vector and not to the
 // Program, which many agents use in turn: so what an agent computes does not depend on the others.
 type lossScale struct {
-	block block
+	block executor.Block
 	last  atomic.Pointer[device.LossScale] // as the latest run left it
-	dep   dependency
+	dep   executor.Dependency
 }
 
 // arrived takes the state as it came from the GPU.
@@ -44,20 +44,19 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	s := &lossScale{}
 	first := kernels.Scaler{Scale: firstScale}.Bytes()
 	var err error
-	if s.block, err = v.d.newBlock(first); err != nil {
+	if s.block, err = v.d.exec.NewBlock(first); err != nil {
 		return nil, fmt.Errorf("making room for a loss scale: %w", err)
 	}
-	runtime.AddCleanup(v, v.d.exec.discard, s.block)
+	runtime.AddCleanup(v, v.d.exec.Discard, s.block)
 	s.arrived(first)
 	v.scale.Store(s)
 	return s, nil
 }
 
 // fetch copies the state to a place in a buffer, behind what computes it.
-func (s *lossScale) fetch(ex *executor, host *buffer, at int) error {
-	to := unsafe.Pointer(&host.bytes[at])
-	return ex.api.Check(ex.api.MemcpyDtoH(to, s.block.at, kernels.ScalerBytes, ex.stream), "cuMemcpyDtoHAsync",
-		"copying a loss scale from the GPU")
+func (s *lossScale) fetch(ex *executor.Executor, host *executor.Buffer, at int) error {
+	to := unsafe.Pointer(&host.Bytes[at])
+	return ex.CopyFromDevice(to, s.block.At, kernels.ScalerBytes)
 }
 
 // LossScale is that of a vector of gradients; ok is false where no Program of fp16 has written one.
@@ -74,7 +73,7 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	v := d.vector("SetLossScale", grad)
 	scale, err := v.lossScale()
 	if err != nil {
-		d.exec.fail(err)
+		d.exec.Fail(err)
 		return
 	}
 	if *scale.last.Load() == to {
@@ -82,40 +81,7 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	}
 	scale.last.Store(&to)
 	bytes := kernels.Scaler{Scale: float32(to.Scale), Good: to.Good, Skipped: to.Skipped}.Bytes()
-	d.upload(scale.block.at, len(bytes), func(b *buffer) { copy(b.bytes, bytes) }, &scale.dep)
+	d.upload(scale.block.At, len(bytes), func(b *executor.Buffer) { copy(b.Bytes, bytes) }, &scale.dep)
 }
 
 var _ device.LossScaler = (*Device)(nil)
-
-// newBlock is a block that holds bytes. Work that is sent later finds them.
-func (d *Device) newBlock(bytes []byte) (b block, err error) {
-	ex := d.exec
-	err = ex.do(func() (err error) {
-		if b, err = ex.alloc(len(bytes)); err != nil {
-			return err
-		}
-		for at := 0; at < len(bytes) && err == nil; at += chunkBytes {
-			err = ex.copyNow(b.at+driver.Pointer(at), bytes[at:min(at+chunkBytes, len(bytes))])
-		}
-		if err != nil {
-			ex.pool.put(b)
-		}
-		return err
-	})
-	return b, err
-}
-
-// put sends up to a chunk of bytes to the device at once.
-func (ex *executor) copyNow(to driver.Pointer, bytes []byte) error {
-	host, err := ex.buffer(bufferClass(len(bytes)))
-	if err != nil {
-		return err
-	}
-	copy(host.bytes, bytes)
-	err = ex.api.Check(ex.api.MemcpyHtoD(to, host.pointer(), uintptr(len(bytes)), ex.stream), "cuMemcpyHtoDAsync",
-		"copying %d bytes to the GPU", len(bytes))
-	if !ex.whenReached(func() { ex.pinned.put(host) }) {
-		ex.pinned.put(host)
-	}
-	return err
-}

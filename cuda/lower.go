@@ -122,7 +122,7 @@ func (env *launchEnv) address(o compiler.Operand) kernels.Address {
 // launching is a task that is kernels and nothing else.
 func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	return func(_ *lowerer, t *compiler.Task) (step, error) {
-		return func(env *launchEnv) error { return env.ex.launch(calls(env.bind(t))...) }, nil
+		return func(env *launchEnv) error { return env.ex.Launch(calls(env.bind(t))...) }, nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -8,6 +9,7 @@ import (
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -54,14 +56,14 @@ var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernel
 func convolution(l *lowerer, t *compiler.Task) (step, error) {
 	ex := l.exec
 	var conv, kept *cudnn.Conv
-	err := ex.do(func() (err error) {
-		if ex.dnn == nil {
-			return ex.dnnErr
+	err := ex.Do(func() (err error) {
+		if l.handles.dnn == nil {
+			return l.handles.dnnErr
 		}
-		if conv, err = ex.dnn.NewConv(convShape(t), convDirections[t.Call.Kernel], dnnTypes[t.In[0].Element],
+		if conv, err = l.handles.dnn.NewConv(convShape(t), convDirections[t.Call.Kernel], dnnTypes[t.In[0].Element],
 			l.convMath(), l.choosing(t)); err == nil {
 			kept = new(*conv)
-			ex.track(kept)
+			ex.Track(kept)
 		}
 		return err
 	})
@@ -69,7 +71,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 		return nil, err
 	}
 	l.routes = append(l.routes, convRoute{t, conv})
-	runtime.AddCleanup(conv, ex.discardCloser, closer(kept))
+	runtime.AddCleanup(conv, ex.DiscardCloser, executor.Closer(kept))
 	if halfGradWBytes(t) > 0 {
 		return halfGradW(conv, t), nil
 	}
@@ -91,9 +93,17 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 func (d *Device) choosing(t *compiler.Task) cudnn.Selection {
 	ex := d.exec
 	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignment(t),
-		Deterministic: d.deterministic, Cache: ex.choices,
-		Alloc: ex.borrow, Measure: ex.timeWork,
+		Deterministic: d.deterministic, Cache: d.handles.choices,
+		Alloc: ex.Borrow, Measure: d.measureConv,
 		Product: d.convProduct(t.Call.Kernel, convShape(t), t.In[0].Element)}
+}
+
+// measureConv times a candidate. One that cannot be captured in a graph is refused.
+func (d *Device) measureConv(n, turns int, send func() error) (ms float64, err error) {
+	if ms, err = d.exec.TimeWork(n, turns, send); errors.Is(err, executor.ErrNotCapturable) {
+		err = fmt.Errorf("%w: %w", cudnn.ErrRefused, err)
+	}
+	return ms, err
 }
 
 // convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a
@@ -102,7 +112,7 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 	if s.R != 1 || s.S != 1 || s.Stride != 1 || s.Pad != 0 {
 		return nil
 	}
-	ex, rows := d.exec, s.N*s.H*s.W
+	blas, rows := d.handles.blas, s.N*s.H*s.W
 	p := cublas.Product{Type: blasTypes[e], TypeC: blasTypes[e], Compute: d.compute()}
 	return func(x, w, y driver.Pointer) error {
 		p := p
@@ -114,7 +124,7 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 		case device.ConvGradW: // dw = dyᵀ·x
 			p.M, p.N, p.K, p.TransA, p.A, p.B, p.C = s.K, s.C, rows, true, y, x, w
 		}
-		if err := ex.blas.Gemm(p); err != nil {
+		if err := blas.Gemm(p); err != nil {
 			return fmt.Errorf("%w: %w", cudnn.ErrRefused, err)
 		}
 		return nil
@@ -140,26 +150,6 @@ func alignment(t *compiler.Task) int {
 	return bits & -bits
 }
 
-// lend takes blocks of device memory until end.
-func (ex *executor) borrow(bytes ...int) (at []driver.Pointer, end func(), err error) {
-	var blocks []block
-	end = func() {
-		for _, b := range blocks {
-			ex.pool.put(b)
-		}
-		ex.trim() // they are larger than what most others want
-	}
-	for _, n := range bytes {
-		b, err := ex.alloc(max(n, 1))
-		if err != nil {
-			end()
-			return nil, nil, err
-		}
-		blocks, at = append(blocks, b), append(at, b.at)
-	}
-	return at, end, nil
-}
-
 // narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that
 // there is room for, and it is widened from the scratch to its place.
 func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
@@ -172,7 +162,7 @@ func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
 			driver.Pointer(work)); err != nil {
 			return err
 		}
-		return env.ex.launch(widenGradW(e, x.out[0], x.scratch, rows, c, max(c, t.Padded)))
+		return env.ex.Launch(widenGradW(e, x.out[0], x.scratch, rows, c, max(c, t.Padded)))
 	}
 }
 

@@ -14,7 +14,7 @@ var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, ker
 
 // product sends output 0 = A·B, of m×n, of inputs a and b.
 func (x boundTask) product(m, n, k, a int, transA bool, b int, transB bool) error {
-	return x.ex.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
+	return x.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
 		A: driver.Pointer(x.in[a]), B: driver.Pointer(x.in[b]), C: driver.Pointer(x.out[0]),
 		Type: blasTypes[x.Task.In[a].Element], TypeC: blasTypes[x.Element()], Compute: x.math})
 }
@@ -39,9 +39,9 @@ func dense(then kernels.Activation) lowering {
 				return err
 			}
 			if e := x.Element(); e != kernels.F32 {
-				return env.ex.launch(kernels.BiasHalf(e, x.out[0], x.bias(), m, n, then))
+				return env.ex.Launch(kernels.BiasHalf(e, x.out[0], x.bias(), m, n, then))
 			}
-			return env.ex.launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
+			return env.ex.Launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
 		}, nil
 	}
 }
@@ -58,7 +58,7 @@ func denseGradX(before kernels.Activation) lowering {
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil || before == kernels.Identity {
 				return err
 			}
-			return env.ex.launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
+			return env.ex.Launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
 		}, nil
 	}
 }
@@ -81,7 +81,7 @@ func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 		if t.Call.Kernel == device.LinearGradWDecay {
 			calls = append(calls, x.decay(n*k))
 		}
-		return env.ex.launch(calls...)
+		return env.ex.Launch(calls...)
 	}, nil
 }
 

@@ -6,13 +6,14 @@ import (
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
 // epilogues tells whether cuBLASLt adds biases and sums up their gradients. Not in fp32, which
 // keeps the sums of float64 that the contract of a device holds it to.
-func (d *Device) epilogues() bool { return d.precision != FP32 && d.exec.lt != nil }
+func (d *Device) epilogues() bool { return d.precision != FP32 && d.handles.lt != nil }
 
 // factor is an input of a task, and whether a product takes it turned.
 type productInput struct {
@@ -44,18 +45,18 @@ func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 		B: at(&t.In[f.b.in]), C: at(&t.Out[0]),
 		Type: blasTypes[t.In[f.a.in].Element], TypeC: blasTypes[t.Element()], Compute: d.compute()}
 	var made, kept *cublas.Matmul
-	err := d.exec.do(func() (err error) {
-		if made, err = d.exec.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
+	err := d.exec.Do(func() (err error) {
+		if made, err = d.handles.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
 			Mask: at(f.mask)}); err == nil {
 			kept = new(*made)
-			d.exec.track(kept)
+			d.exec.Track(kept)
 		}
 		return err
 	})
 	if err != nil { // whatever the library has against it, there is another way
 		return nil
 	}
-	runtime.AddCleanup(made, d.exec.discardCloser, closer(kept))
+	runtime.AddCleanup(made, d.exec.DiscardCloser, executor.Closer(kept))
 	return made
 }
 
@@ -78,9 +79,9 @@ func ltDense(by *cublas.Matmul, t *compiler.Task, left kernels.Activation) step 
 		}
 		n := x.dims[0] * x.dims[1]
 		if e := x.Element(); e != kernels.F32 {
-			return env.ex.launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, left))
+			return env.ex.Launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, left))
 		}
-		return env.ex.launch(kernels.Activate(x.out[0], x.out[0], n, left))
+		return env.ex.Launch(kernels.Activate(x.out[0], x.out[0], n, left))
 	}
 }
 
@@ -103,6 +104,6 @@ func ltGradW(by *cublas.Matmul, t *compiler.Task) step {
 			cublas.Operands{Bias: driver.Pointer(x.out[1])}); err != nil || t.Call.Kernel != device.LinearGradWDecay {
 			return err
 		}
-		return env.ex.launch(x.decay(x.dims[1] * x.dims[2]))
+		return env.ex.Launch(x.decay(x.dims[1] * x.dims[2]))
 	}
 }

@@ -4,24 +4,25 @@ import (
 	"runtime"
 
 	"fspda/cuda/compiler"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
 // list is a list in device memory of what a kernel does.
 type deviceList struct {
-	block block
+	block executor.Block
 	count int
 }
 
 // newList copies a list of so many entries to the device.
 func (d *Device) newList(bytes []byte, count int) (*deviceList, error) {
-	b, err := d.newBlock(bytes)
+	b, err := d.exec.NewBlock(bytes)
 	if err != nil {
 		return nil, err
 	}
 	l := &deviceList{b, count}
-	runtime.AddCleanup(l, d.exec.discard, b)
+	runtime.AddCleanup(l, d.exec.Discard, b)
 	return l, nil
 }
 
@@ -37,7 +38,7 @@ func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.address(),
+		return env.ex.Launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.Address(),
 			list.count))
 	}, nil
 }
@@ -54,8 +55,8 @@ func lowerUpdateBuffers(l *lowerer, t *compiler.Task) (step, error) {
 		return nil, err
 	}
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.MoveAverages(env.spaces[device.Buffers], env.spaces[device.Arena],
-			env.spaces[device.Momentum], list.block.address(), list.count))
+		return env.ex.Launch(kernels.MoveAverages(env.spaces[device.Buffers], env.spaces[device.Arena],
+			env.spaces[device.Momentum], list.block.Address(), list.count))
 	}, nil
 }
 
@@ -67,7 +68,7 @@ func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
 		return nil, err
 	}
 	return func(env *launchEnv) error {
-		return env.ex.launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params], list.block.address(),
+		return env.ex.Launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params], list.block.Address(),
 			env.scratch)...)
 	}, nil
 }
@@ -89,7 +90,7 @@ func lowerFinishGradient(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.launch(kernels.FinishGradient(e, env.spaces[device.Grads], env.spaces[device.Arena],
-			env.spaces[device.Params], list.block.address(), env.scaler, list.count))
+		return env.ex.Launch(kernels.FinishGradient(e, env.spaces[device.Grads], env.spaces[device.Arena],
+			env.spaces[device.Params], list.block.Address(), env.scaler, list.count))
 	}, nil
 }

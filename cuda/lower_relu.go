@@ -9,6 +9,7 @@ import (
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 )
 
@@ -52,7 +53,7 @@ func ltDenseMaskKernel(by *cublas.Matmul, t *compiler.Task) step {
 			return err
 		}
 		rows, n := x.dims[0], x.dims[1]
-		return env.ex.launch(kernels.ReLUBits(x.Element(), x.out[0], env.address(t.Mask.Operand), rows, n,
+		return env.ex.Launch(kernels.ReLUBits(x.Element(), x.out[0], env.address(t.Mask.Operand), rows, n,
 			cublas.MaskBytes(1, n)))
 	}
 }
@@ -81,8 +82,8 @@ func (d *Device) nanSafeMatmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 		return nil
 	}
 	kept := false
-	err := d.exec.do(func() (err error) {
-		kept, err = d.exec.productKeepsNaN(made, t, f)
+	err := d.exec.Do(func() (err error) {
+		kept, err = productKeepsNaN(d.exec, made, t, f)
 		return err
 	})
 	if err != nil || !kept { // without memory to try it in, the other way is taken
@@ -92,24 +93,23 @@ func (d *Device) nanSafeMatmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 }
 
 // keepsNaN tries a product on zeros, with a bias that is not a number.
-func (ex *executor) productKeepsNaN(by *cublas.Matmul, t *compiler.Task, f productSpec) (bool, error) {
+func productKeepsNaN(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task, f productSpec) (bool, error) {
 	c := &t.Out[0]
 	sizes := []int{t.In[f.a.in].Bytes(), t.In[f.b.in].Bytes(), c.Bytes(), f.bias.Bytes(), cublas.MaskBytes(f.m, f.n)}
-	at, end, err := ex.borrow(sizes...)
+	at, end, err := ex.Borrow(sizes...)
 	if err != nil {
 		return false, err
 	}
 	defer end()
 	for i, fill := range []uint8{0, 0, 0, 0xff, 0} {
-		if err := ex.api.Check(ex.api.MemsetD8(at[i], fill, uintptr(sizes[i]), ex.stream), "cuMemsetD8Async",
-			"filling %d bytes", sizes[i]); err != nil {
+		if err := ex.SetBytes(at[i], fill, sizes[i]); err != nil {
 			return false, err
 		}
 	}
 	if err := by.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
-	first, err := ex.readBack(at[2], c.Element.Size())
+	first, err := ex.ReadBack(at[2], c.Element.Size())
 	if err != nil {
 		return false, err
 	}
@@ -124,8 +124,8 @@ var probeBits = [2]uint8{0x05, 0x50}
 // mask is, and not the order of its bits.
 func (d *Device) knowsMaskBits(by *cublas.Matmul, t *compiler.Task) bool {
 	known := false
-	err := d.exec.do(func() (err error) {
-		known, err = d.exec.maskBitsKnown(by, t)
+	err := d.exec.Do(func() (err error) {
+		known, err = maskBitsKnown(d.exec, by, t)
 		return err
 	})
 	return err == nil && known
@@ -133,23 +133,20 @@ func (d *Device) knowsMaskBits(by *cublas.Matmul, t *compiler.Task) bool {
 
 // triesBits has a gradient made of factors that are all the same positive number, with a mask that
 // is known.
-func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *compiler.Task) (bool, error) {
+func maskBitsKnown(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task) (bool, error) {
 	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
 	m, k := t.Call.Dims[0], t.Call.Dims[2]
 	row := cublas.MaskBytes(1, k)
 	sizes := []int{t.In[0].Bytes(), t.In[1].Bytes(), t.Out[0].Bytes(), row * m}
-	at, end, err := ex.borrow(sizes...)
+	at, end, err := ex.Borrow(sizes...)
 	if err != nil {
 		return false, err
 	}
 	defer end()
-	fill := func(at driver.Pointer, value uint8, n int) error {
-		return ex.api.Check(ex.api.MemsetD8(at, value, uintptr(n), ex.stream), "cuMemsetD8Async", "filling %d bytes", n)
-	}
-	err = errors.Join(fill(at[0], positive, sizes[0]), fill(at[1], positive, sizes[1]),
-		fill(at[3], probeBits[0], sizes[3]))
+	err = errors.Join(ex.SetBytes(at[0], positive, sizes[0]), ex.SetBytes(at[1], positive, sizes[1]),
+		ex.SetBytes(at[3], probeBits[0], sizes[3]))
 	if m > 1 {
-		err = errors.Join(err, fill(at[3]+driver.Pointer(row), probeBits[1], row))
+		err = errors.Join(err, ex.SetBytes(at[3]+driver.Pointer(row), probeBits[1], row))
 	}
 	if err == nil {
 		err = by.Run(at[0], at[1], at[2], cublas.Operands{Mask: at[3]})
@@ -159,7 +156,7 @@ func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *compiler.Task) (bool, er
 	}
 	for i := range min(m, 2) {
 		n, size := min(k, 64), t.Element().Size()
-		b, err := ex.readBack(at[2]+driver.Pointer(i*k*size), n*size)
+		b, err := ex.ReadBack(at[2]+driver.Pointer(i*k*size), n*size)
 		if err != nil {
 			return false, err
 		}
@@ -170,23 +167,6 @@ func (ex *executor) maskBitsKnown(by *cublas.Matmul, t *compiler.Task) (bool, er
 		}
 	}
 	return true, nil
-}
-
-// peek copies bytes of the device to the host, and waits for them.
-func (ex *executor) readBack(at driver.Pointer, n int) ([]byte, error) {
-	host, err := ex.buffer(bufferClass(n))
-	if err != nil {
-		return nil, err
-	}
-	defer ex.pinned.put(host)
-	if err := ex.api.Check(ex.api.MemcpyDtoH(host.pointer(), at, uintptr(n), ex.stream), "cuMemcpyDtoHAsync",
-		"copying %d bytes from the GPU", n); err != nil {
-		return nil, err
-	}
-	if err := ex.synchronize(); err != nil {
-		return nil, err
-	}
-	return slices.Clone(host.bytes[:n]), nil
 }
 
 // isNaN says whether the first number of b is none.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/executor"
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
@@ -48,7 +49,7 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatalf("compared: %+v", res.Memory)
 	}
 	room := res.Memory[0]
-	if room.Opened != uint64(sizeClass(blasWorkspace)+sizeClass(mediumBytes)+sizeClass(4)) {
+	if room.Opened != uint64(executor.SizeClass(blasWorkspace)+executor.SizeClass(executor.MediumBytes)+executor.SizeClass(4)) {
 		t.Errorf("opening took %d bytes, want the room of cuBLAS and of marches", room.Opened)
 	}
 	sum := uint64(0)

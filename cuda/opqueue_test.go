@@ -9,6 +9,7 @@ import (
 	"fspda/cpu"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/executor"
 	"fspda/device"
 	"fspda/internal/rng"
 )
@@ -80,23 +81,23 @@ func history(d device.Device, seed uint64) []string {
 func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		with    Option
-		prepare func(*executor, *fakegpu.Machine)
+		prepare func(*executor.Executor, *fakegpu.Machine)
 		want    []string // what is called
 	}{
-		"march": {SeparateLaunches(false), func(*executor, *fakegpu.Machine) {}, []string{"LaunchCooperative"}},
-		"short lists": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxBytes = 700 },
+		"march": {SeparateLaunches(false), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchCooperative"}},
+		"short lists": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) { ex.Mega.MaxBytes = 700 },
 			[]string{"LaunchCooperative"}},
-		"launches": {SeparateLaunches(true), func(*executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
-		"refused at last": {SeparateLaunches(false), func(ex *executor, m *fakegpu.Machine) {
-			ex.mega.maxBytes = 700
+		"launches": {SeparateLaunches(true), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {SeparateLaunches(false), func(ex *executor.Executor, m *fakegpu.Machine) {
+			ex.Mega.MaxBytes = 700
 			m.Fail("LaunchCooperative", 20, driver.CooperativeLaunchTooLarge)
 		}, []string{"LaunchCooperative", "LaunchKernel"}},
-		"none for some ops": {SeparateLaunches(false), func(ex *executor, _ *fakegpu.Machine) { ex.mega.maxThreads = 64 },
+		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) { ex.Mega.MaxThreads = 64 },
 			[]string{"LaunchCooperative", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := openFake(t, fakegpu.Options{}, false, c.with)
-			if err := d.exec.do(func() error { c.prepare(d.exec, m); return nil }); err != nil {
+			if err := d.exec.Do(func() error { c.prepare(d.exec, m); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			for seed := range uint64(12) {
@@ -111,35 +112,6 @@ func TestHistories(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Ops go in waves by what they touch: readers together, a writer after all before it.
-func TestLevels(t *testing.T) {
-	var q opQueue
-	var a, b dependency
-	place := func(accesses ...access) int {
-		q.add(&op{accesses: accesses, send: func() error { return nil }})
-		for i := range q.levels {
-			if len(q.levels[i].single) > 0 && slices.ContainsFunc(q.levels[i].single,
-				func(p *op) bool { return slices.Equal(p.accesses, accesses) }) {
-				q.levels[i].single = nil
-				return i + 1
-			}
-		}
-		return 0
-	}
-	for i, c := range []struct {
-		touches []access
-		want    int
-	}{
-		{[]access{writes(&a)}, 1}, {[]access{writes(&b)}, 1}, {[]access{reads(&a)},
-			2}, {[]access{reads(&a), writes(&b)}, 2}, {[]access{writes(&a)}, 3},
-		{[]access{reads(&a), reads(&b)}, 4}, {[]access{reads(&b)}, 3}, {[]access{writes(&b)}, 5},
-	} {
-		if got := place(c.touches...); got != c.want {
-			t.Errorf("op %d goes in wave %d, want %d", i, got, c.want)
-		}
 	}
 }
 
@@ -180,38 +152,5 @@ func TestCombineTogether(t *testing.T) {
 	}
 	if n := m.Count("LaunchKernel"); n > agents/2 {
 		t.Errorf("%d launches for %d combinations that wait together", n, agents)
-	}
-}
-
-// together is a joint that goes with all of its kind, in every eighth wave.
-type batchAll struct{ sent *[][]*op }
-
-func (c batchAll) batchesWith(batchable) bool { return true }
-func (c batchAll) levelStride() int           { return levelsPerIteration }
-func (c batchAll) sendBatch(_ *executor, ops []*op) error {
-	*c.sent = append(*c.sent, append([]*op(nil), ops...))
-	return nil
-}
-
-// An agent that has asked for three iterations gets the first of them; who comes then goes with its
-// second.
-func TestBatchesInLaterIterations(t *testing.T) {
-	var sent [][]*op
-	var ahead, late dependency
-	ex := &executor{}
-	ask := func(on *dependency) *op {
-		p := &op{accesses: []access{writes(on)}, batch: batchAll{&sent}}
-		ex.ops.add(p)
-		return p
-	}
-	first, second, third := ask(&ahead), ask(&ahead), ask(&ahead)
-	ex.sendIteration()
-	other := ask(&late)
-	for ex.ops.count > 0 {
-		ex.sendIteration()
-	}
-	want := [][]*op{{first}, {second, other}, {third}}
-	if !slices.EqualFunc(sent, want, slices.Equal) {
-		t.Errorf("sent %v, want %v", sent, want)
 	}
 }

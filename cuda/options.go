@@ -79,3 +79,12 @@ func (d *Device) convMath() cudnn.Math {
 	}
 	return cudnn.TensorOp
 }
+
+// SeparateLaunches gives each kernel a launch of its own where yes is true, as on a GPU without
+// cooperative launches.
+func SeparateLaunches(yes bool) Option {
+	return func(d *Device) error {
+		d.separateLaunches = yes
+		return nil
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/device"
 )
 
@@ -30,7 +31,7 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 		d.Gather(dst, src, nil)
 	case d.reaches(from.d):
 		if err := d.fetch(to, from); err != nil {
-			d.exec.fail(fmt.Errorf("copying a vector of %d numbers from %s to %s: %w", to.n, from.d.name, d.name, err))
+			d.exec.Fail(fmt.Errorf("copying a vector of %d numbers from %s to %s: %w", to.n, from.d.name, d.name, err))
 		}
 	default:
 		d.stage(to, from)
@@ -43,49 +44,49 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 func (d *Device) fetch(to, from *Vector) error {
 	srcExec, dstExec := from.d.exec, d.exec
 	var ready, done driver.Event
-	err := srcExec.runOp(func() (err error) {
-		if ready, err = srcExec.takeEvent(); err != nil {
+	err := srcExec.RunOp(func() (err error) {
+		if ready, err = srcExec.TakeEvent(); err != nil {
 			return err
 		}
-		return srcExec.record(ready, srcExec.stream)
-	}, reads(&from.dep))
+		return srcExec.Record(ready, srcExec.Stream)
+	}, executor.Reads(&from.dep))
 	if err != nil {
 		return err
 	}
-	err = dstExec.runOp(func() (err error) {
-		if done, err = dstExec.takeEvent(); err != nil {
+	err = dstExec.RunOp(func() (err error) {
+		if done, err = dstExec.TakeEvent(); err != nil {
 			return err
 		}
-		if err := dstExec.waitEvent(dstExec.stream, ready); err != nil {
+		if err := dstExec.WaitEvent(dstExec.Stream, ready); err != nil {
 			return err
 		}
-		r := dstExec.api.MemcpyPeer(to.block.at, dstExec.context, from.block.at, srcExec.context, to.bytes(), dstExec.stream)
-		if err := dstExec.api.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU", to.bytes()); err != nil {
+		r := dstExec.API.MemcpyPeer(to.block.At, dstExec.Context, from.block.At, srcExec.Context, uintptr(to.bytes()), dstExec.Stream)
+		if err := dstExec.API.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU", to.bytes()); err != nil {
 			return err
 		}
-		return dstExec.record(done, dstExec.stream)
-	}, writes(&to.dep))
-	srcExec.enqueue(func() error {
-		srcExec.idleEvents = append(srcExec.idleEvents, ready)
+		return dstExec.Record(done, dstExec.Stream)
+	}, executor.Writes(&to.dep))
+	srcExec.Enqueue(func() error {
+		srcExec.PutEvent(ready)
 		if done == 0 {
 			return nil
 		}
-		defer dstExec.discardEvents(done)
-		return srcExec.waitEvent(srcExec.stream, done)
-	}, reads(&from.dep))
+		defer dstExec.DiscardEvents(done)
+		return srcExec.WaitEvent(srcExec.Stream, done)
+	}, executor.Reads(&from.dep))
 	return err
 }
 
 // stage copies through the host, a chunk at a time.
 func (d *Device) stage(to, from *Vector) {
 	var before func()
-	for at := 0; at < 4*to.n; at += chunkBytes {
-		bytes := min(chunkBytes, 4*to.n-at)
-		up := func(b *buffer) {
-			d.upload(to.block.at+driver.Pointer(at), bytes, func(own *buffer) { copy(own.bytes[:bytes], b.bytes) },
+	for at := 0; at < 4*to.n; at += executor.ChunkBytes {
+		bytes := min(executor.ChunkBytes, 4*to.n-at)
+		up := func(b *executor.Buffer) {
+			d.upload(to.block.At+driver.Pointer(at), bytes, func(own *executor.Buffer) { copy(own.Bytes[:bytes], b.Bytes) },
 				&to.dep)
 		}
-		wait := from.d.download(from.block.at+driver.Pointer(at), bytes, up, &from.dep)
+		wait := from.d.download(from.block.At+driver.Pointer(at), bytes, up, &from.dep)
 		if before != nil {
 			before()
 		}
@@ -93,7 +94,7 @@ func (d *Device) stage(to, from *Vector) {
 	}
 	before()
 	if err := from.d.Err(); err != nil {
-		d.exec.fail(err)
+		d.exec.Fail(err)
 	}
 }
 
@@ -106,13 +107,13 @@ func (d *Device) reaches(other *Device) bool {
 		return can
 	}
 	ex := d.exec
-	err := ex.do(func() error {
+	err := ex.Do(func() error {
 		var answer int32
-		if err := ex.api.Check(ex.api.DeviceCanAccess(&answer, ex.gpu, other.exec.gpu), "cuDeviceCanAccessPeer",
+		if err := ex.API.Check(ex.API.DeviceCanAccess(&answer, ex.GPU, other.exec.GPU), "cuDeviceCanAccessPeer",
 			"asking for a way from %s to %s", other.name, d.name); err != nil || answer == 0 {
 			return err
 		}
-		r := ex.api.CtxEnablePeer(other.exec.context, 0)
+		r := ex.API.CtxEnablePeer(other.exec.Context, 0)
 		can = r == driver.Success || r == driver.PeerAlreadyEnabled
 		return nil // without a way there is the host
 	})

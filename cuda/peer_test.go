@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/executor"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -46,7 +47,7 @@ func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 func TestFetch(t *testing.T) {
 	for _, noPeers := range []bool{false, true} {
 		d, m := two(t, fakegpu.Options{NoPeers: noPeers})
-		for _, n := range []int{0, 1, 1000, chunkBytes/4 + 77} {
+		for _, n := range []int{0, 1, 1000, executor.ChunkBytes/4 + 77} {
 			src, dst := d[0].NewVector(n), d[1].NewVector(n)
 			want, got := make([]float32, n), make([]float32, n)
 			for round := range 3 {

@@ -1,13 +1,13 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/device/signature"
@@ -42,7 +42,8 @@ type step func(env *launchEnv) error
 
 // running is a run: where everything lies.
 type launchEnv struct {
-	ex      *executor
+	ex      *executor.Executor
+	blas    *cublas.Handle
 	spaces  [spaces]kernels.Address
 	scratch kernels.Address // for one step: holds anything
 	scalars scalars
@@ -69,7 +70,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
-	plan, err := d.planOf(code)
+	plan, err := d.compile(code)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (v vectors) key(arena, input, labels kernels.Address) programKey {
 		k.buffers = v.buffers.address()
 	}
 	if v.scale != nil {
-		k.scaler = v.scale.block.address()
+		k.scaler = v.scale.block.Address()
 	}
 	return k
 }
@@ -191,16 +192,16 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 }
 
 // touches is what a run reads and writes.
-func (v vectors) accesses() []access {
-	all := []access{reads(&v.params.dep)}
+func (v vectors) accesses() []executor.Access {
+	all := []executor.Access{executor.Reads(&v.params.dep)}
 	if v.grad != nil {
-		all = append(all, writes(&v.grad.dep))
+		all = append(all, executor.Writes(&v.grad.dep))
 	}
 	if v.buffers != nil {
-		all = append(all, writes(&v.buffers.dep))
+		all = append(all, executor.Writes(&v.buffers.dep))
 	}
 	if v.scale != nil {
-		all = append(all, writes(&v.scale.dep))
+		all = append(all, executor.Writes(&v.scale.dep))
 	}
 	return all
 }
@@ -208,7 +209,7 @@ func (v vectors) accesses() []access {
 // execute sends the calls on the batch of a slot. What it returns waits for the results.
 func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) (wait func() error, err error) {
 	ex := p.device.exec
-	host, err := ex.takeBuffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
+	host, err := ex.TakeBuffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
 	if err != nil {
 		s.busy.Store(false)
 		return nil, err
@@ -222,20 +223,20 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 		}
 		return failed
 	}
-	ex.enqueueThen(send, func() {
+	ex.EnqueueThen(send, func() {
 		s.busy.Store(false)
 		if failed == nil {
-			failed = ex.err()
+			failed = ex.Err()
 		}
 		close(done)
-	}, append(v.accesses(), reads(&s.dep), writes(&ex.arenaDep))...)
+	}, append(v.accesses(), executor.Reads(&s.dep), executor.Writes(&p.device.arena.dep))...)
 	return func() error {
 		<-done
-		defer ex.pinned.put(host)
+		defer ex.PutBuffer(host)
 		if failed == nil {
-			p.results.collect(host.float32s(p.results.to-p.results.from), p.plan.Results, out)
+			p.results.collect(host.Float32s(p.results.to-p.results.from), p.plan.Results, out)
 			if v.scale != nil {
-				v.scale.arrived(host.bytes[p.results.bytes():])
+				v.scale.arrived(host.Bytes[p.results.bytes():])
 			}
 			return nil
 		}
@@ -244,8 +245,8 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 }
 
 // send is the owner's part of a run.
-func (p *Program) send(ex *executor, v vectors, s *inputSlot, channels int, host *buffer) error {
-	arena, err := ex.sharedArena(p.layout.total())
+func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host *executor.Buffer) error {
+	arena, err := p.device.arena.atLeast(ex, p.layout.total())
 	if err != nil {
 		return err
 	}
@@ -253,10 +254,10 @@ func (p *Program) send(ex *executor, v vectors, s *inputSlot, channels int, host
 	if err != nil {
 		return err
 	}
-	if err := p.sendCalls(ex, v.key(arena, input, s.labels.address())); err != nil {
+	if err := p.sendCalls(ex, v.key(arena, input, s.labels.Address())); err != nil {
 		return err
 	}
-	if err := ex.record(s.consumed, ex.stream); err != nil {
+	if err := ex.Record(s.consumed, ex.Stream); err != nil {
 		return err
 	}
 	if v.scale != nil {
@@ -268,35 +269,16 @@ func (p *Program) send(ex *executor, v vectors, s *inputSlot, channels int, host
 }
 
 // sendCalls sends the graph that fits the operands, or makes it.
-func (p *Program) sendCalls(ex *executor, key programKey) error {
-	if exec, ok := p.mem.graphs[key]; ok {
-		return ex.api.Check(ex.api.GraphLaunch(exec, ex.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
-	}
-	env := p.env(ex, key)
-	if !p.warm || len(p.steps) < 2 {
+func (p *Program) sendCalls(ex *executor.Executor, key programKey) error {
+	if _, ok := p.mem.graphs[key]; !ok && (!p.warm || len(p.steps) < 2) {
 		p.warm = true
-		return p.sendSteps(env)
+		return p.sendSteps(p.env(ex, key))
 	}
-	if len(p.mem.graphs) >= maxGraphs {
-		if err := dropGraphs(ex, p.mem.graphs); err != nil {
-			return err
-		}
-	}
-	exec, err := ex.capture(p.code.Name, func() error { return p.sendSteps(env) })
-	if err != nil {
-		return err
-	}
-	p.mem.graphs[key] = exec
-	ex.graphs[exec] = true
-	return ex.api.Check(ex.api.GraphLaunch(exec, ex.stream), "cuGraphLaunch", "launching the graph of %s", p.code.Name)
+	return p.mem.graphs.Launch(ex, key, p.code.Name, func() error { return p.sendSteps(p.env(ex, key)) })
 }
 
-// mostGraphs is how many graphs a Program keeps: agents take turns with it, each with vectors of
-// its own.
-const maxGraphs = 256
-
-func (p *Program) env(ex *executor, key programKey) *launchEnv {
-	env := &launchEnv{ex: ex, scratch: key.arena + kernels.Address(p.layout.arena), scalars: p.mem.scalars(),
+func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
+	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena), scalars: p.mem.scalars(),
 		math: p.device.compute(), scaler: key.scaler}
 	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Batch)
 	env.spaces = [spaces]kernels.Address{
@@ -320,37 +302,6 @@ func (p *Program) sendSteps(env *launchEnv) error {
 	return nil
 }
 
-// capture makes a graph of what send sends.
-func (ex *executor) capture(name string, send func() error) (exec driver.GraphExec, err error) {
-	if err := ex.api.Check(ex.api.StreamBeginCapture(ex.stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
-		"capturing %s", name); err != nil {
-		return 0, err
-	}
-	sent := send()
-	var g driver.Graph
-	ended := ex.api.Check(ex.api.StreamEndCapture(ex.stream, &g), "cuStreamEndCapture", "capturing %s", name)
-	if sent != nil && g != 0 {
-		ex.api.GraphDestroy(g)
-	}
-	if err := errors.Join(sent, ended); err != nil {
-		return 0, err
-	}
-	err = ex.api.Check(ex.api.GraphInstantiate(&exec, g, 0), "cuGraphInstantiate", "making a graph of %s", name)
-	return exec, errors.Join(err, ex.api.Check(ex.api.GraphDestroy(g), "cuGraphDestroy", "giving back the graph of %s",
-		name))
-}
-
-// dropGraphs gives back all graphs. The GPU may still be at one.
-func dropGraphs[K comparable](ex *executor, graphs map[K]driver.GraphExec) error {
-	err := ex.api.Check(ex.api.StreamSynchronize(ex.stream), "cuStreamSynchronize", "waiting before graphs are given back")
-	for k, exec := range graphs {
-		err = errors.Join(err, ex.api.Check(ex.api.GraphExecDestroy(exec), "cuGraphExecDestroy", "giving back a graph"))
-		delete(graphs, k)
-		delete(ex.graphs, exec)
-	}
-	return err
-}
-
 // resultRange is the part of the arena that holds all results.
 type resultRange struct{ from, to int }
 
@@ -368,13 +319,12 @@ func rangeOf(results []device.Result) resultRange {
 func (r resultRange) bytes() int { return 4 * (r.to - r.from) }
 
 // fetch copies the results to a buffer, behind what computes them.
-func (r resultRange) fetch(ex *executor, arena kernels.Address, host *buffer) error {
+func (r resultRange) fetch(ex *executor.Executor, arena kernels.Address, host *executor.Buffer) error {
 	if r.bytes() == 0 {
 		return nil
 	}
 	from := driver.Pointer(arena) + driver.Pointer(4*r.from)
-	return ex.api.Check(ex.api.MemcpyDtoH(host.pointer(), from, uintptr(r.bytes()), ex.stream), "cuMemcpyDtoHAsync",
-		"copying results from the GPU")
+	return ex.CopyFromDevice(host.Pointer(), from, r.bytes())
 }
 
 func (r resultRange) collect(numbers []float32, results []device.Result, out []float64) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 )
 
@@ -18,16 +19,16 @@ func (d *Device) Raw() RawAccess { return RawAccess{d} }
 // Alloc returns where so many bytes of the device lie, which hold anything. [Bare.Free] gives them
 // back.
 func (r RawAccess) Alloc(bytes int) (kernels.Address, error) {
-	got, err := r.d.exec.allocFrom(max(bytes, 1))
-	return got.address(), err
+	got, err := r.d.exec.TakeBlock(max(bytes, 1))
+	return got.Address(), err
 }
 
 // Free gives back what Alloc returned. Work that was sent before may still use it.
 func (r RawAccess) Free(at kernels.Address) {
 	ex := r.d.exec
-	_ = ex.do(func() error { // after a loss there is nothing to give back
-		if size, ok := ex.pool.sizes[driver.Pointer(at)]; ok {
-			ex.pool.put(block{driver.Pointer(at), size})
+	_ = ex.Do(func() error { // after a loss there is nothing to give back
+		if b, ok := ex.BlockAt(driver.Pointer(at)); ok {
+			ex.PutBlock(b)
 		}
 		return nil
 	})
@@ -37,84 +38,40 @@ func (r RawAccess) Free(at kernels.Address) {
 // back, and waits for all of it.
 func (r RawAccess) Run(regions []kernels.Region, calls ...kernels.Call) error {
 	ex := r.d.exec
-	return ex.doInOrder(func() error {
-		room, err := ex.buffer(len(ex.pinned.free) - 1) // the largest
+	return ex.DoInOrder(func() error {
+		room, err := ex.AllocBuffer(executor.ChunkBytes) // the largest
 		if err != nil {
 			return err
 		}
-		defer ex.pinned.put(room)
+		defer ex.PutBuffer(room)
 		for _, s := range regions {
-			if err := ex.copyIn(s, room); err != nil {
+			if err := ex.CopyIn(s, room); err != nil {
 				return err
 			}
 		}
-		if err := ex.launch(calls...); err != nil {
+		if err := ex.Launch(calls...); err != nil {
 			return err
 		}
 		for _, s := range regions {
-			if err := ex.copyOut(s, room); err != nil {
+			if err := ex.CopyOut(s, room); err != nil {
 				return err
 			}
 		}
-		return ex.synchronize()
+		return ex.Synchronize()
 	})
-}
-
-// askBehind is ask for work that comes behind all that waits in the window.
-func (ex *executor) doInOrder(task func() error) error {
-	return ex.do(func() error {
-		ex.flush()
-		return task()
-	})
-}
-
-// bring copies a region to the device, through a pinned buffer.
-func (ex *executor) copyIn(s kernels.Region, room *buffer) error {
-	for at := 0; at < len(s.Bytes); at += len(room.bytes) {
-		n := copy(room.bytes, s.Bytes[at:])
-		r := ex.api.MemcpyHtoD(driver.Pointer(s.At)+driver.Pointer(at), room.pointer(), uintptr(n), ex.stream)
-		if err := ex.api.Check(r, "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", n); err != nil {
-			return err
-		}
-		if err := ex.synchronize(); err != nil { // the buffer is used again
-			return err
-		}
-	}
-	return nil
-}
-
-// fetch copies a region from the device.
-func (ex *executor) copyOut(s kernels.Region, room *buffer) error {
-	for at := 0; at < len(s.Bytes); at += len(room.bytes) {
-		n := min(len(room.bytes), len(s.Bytes)-at)
-		r := ex.api.MemcpyDtoH(room.pointer(), driver.Pointer(s.At)+driver.Pointer(at), uintptr(n), ex.stream)
-		if err := ex.api.Check(r, "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", n); err != nil {
-			return err
-		}
-		if err := ex.synchronize(); err != nil {
-			return err
-		}
-		copy(s.Bytes[at:], room.bytes[:n])
-	}
-	return nil
-}
-
-func (ex *executor) synchronize() error {
-	return ex.api.Check(ex.api.StreamSynchronize(ex.stream), "cuStreamSynchronize", "waiting for the GPU")
 }
 
 // Launch sends calls to the device without waiting for them.
 func (r RawAccess) Launch(calls ...kernels.Call) error {
 	ex := r.d.exec
-	return ex.doInOrder(func() error { return ex.launch(calls...) })
+	return ex.DoInOrder(func() error { return ex.Launch(calls...) })
 }
 
 // Copy sends a copy of bytes within the device: the yardstick of all that goes through its memory.
 func (r RawAccess) Copy(dst, src kernels.Address, bytes int) error {
 	ex := r.d.exec
-	return ex.doInOrder(func() error {
-		r := ex.api.MemcpyDtoD(driver.Pointer(dst), driver.Pointer(src), uintptr(bytes), ex.stream)
-		return ex.api.Check(r, "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
+	return ex.DoInOrder(func() error {
+		return ex.CopyWithin(driver.Pointer(dst), driver.Pointer(src), bytes)
 	})
 }
 
@@ -131,15 +88,15 @@ func (r RawAccess) Time(work func() error) (time.Duration, error) {
 		return 0, err
 	}
 	ex, ms := r.d.exec, float32(0)
-	err = ex.do(func() error {
-		if err := ex.api.Check(ex.api.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
+	err = ex.Do(func() error {
+		if err := ex.API.Check(ex.API.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
 			return err
 		}
-		if err := ex.api.Check(ex.api.EventElapsedTime(&ms, from, to), "cuEventElapsedTime",
+		if err := ex.API.Check(ex.API.EventElapsedTime(&ms, from, to), "cuEventElapsedTime",
 			"reading the GPU's clock"); err != nil {
 			return err
 		}
-		return ex.destroyEvents(from, to)
+		return ex.DestroyEvents(from, to)
 	})
 	if worked != nil {
 		return 0, worked
@@ -150,22 +107,13 @@ func (r RawAccess) Time(work func() error) (time.Duration, error) {
 // stamp records the GPU's clock behind all that was sent.
 func (r RawAccess) recordTime() (e driver.Event, err error) {
 	ex := r.d.exec
-	err = ex.doInOrder(func() error {
-		if err := ex.api.Check(ex.api.EventCreate(&e, 0), "cuEventCreate", "making an event"); err != nil {
+	err = ex.DoInOrder(func() error {
+		if err := ex.API.Check(ex.API.EventCreate(&e, 0), "cuEventCreate", "making an event"); err != nil {
 			return err
 		}
-		return ex.api.Check(ex.api.EventRecord(e, ex.stream), "cuEventRecord", "recording an event")
+		return ex.API.Check(ex.API.EventRecord(e, ex.Stream), "cuEventRecord", "recording an event")
 	})
 	return e, err
-}
-
-func (ex *executor) destroyEvents(all ...driver.Event) error {
-	for _, e := range all {
-		if err := ex.api.Check(ex.api.EventDestroy(e), "cuEventDestroy", "giving back an event"); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // FreeMemory is how many bytes of the GPU nobody has, in this process or another. What the device
@@ -173,9 +121,9 @@ func (ex *executor) destroyEvents(all ...driver.Event) error {
 func (r RawAccess) FreeMemory() (free int, err error) {
 	runtime.GC()
 	ex := r.d.exec
-	err = ex.do(func() error {
+	err = ex.Do(func() error {
 		var left, total uintptr
-		if err := ex.api.Check(ex.api.MemGetInfo(&left, &total), "cuMemGetInfo",
+		if err := ex.API.Check(ex.API.MemGetInfo(&left, &total), "cuMemGetInfo",
 			"asking for the free memory"); err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ import "fmt"
 // or an engine of its graph API with its settings. It is for people.
 func (p *Program) Routes() []string {
 	var all []string
-	_ = p.device.exec.do(func() error { // after a loss of the device there is nothing to tell
+	_ = p.device.exec.Do(func() error { // after a loss of the device there is nothing to tell
 		for _, r := range p.routes {
 			all = append(all, fmt.Sprintf("%s %v: %s", r.task.Call.Kernel, r.task.Call.Dims, r.conv.Route()))
 		}

@@ -10,6 +10,7 @@ import (
 	"fspda/cpu"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/executor"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
@@ -123,7 +124,7 @@ func TestRunOutOfMemory(t *testing.T) {
 func TestMemoryCheck(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
-	for _, memory := range []uintptr{1 << 30, blasWorkspace + mediumBytes + 1<<16} {
+	for _, memory := range []uintptr{1 << 30, blasWorkspace + executor.MediumBytes + 1<<16} {
 		d, m := openFaulty(t, fakegpu.Options{Memory: memory})
 		engine := model.NewEngine(r.net, d)
 		s, err := r.config.Resolve(r.set, engine)

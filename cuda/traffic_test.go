@@ -91,15 +91,15 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		t.Fatal(err)
 	}
 	far := func(i int) kernels.Address { return kernels.Address(i) << 40 }
-	err = d.exec.do(func() error {
-		if err := d.exec.synchronize(); err != nil { // what loading does is not counted
+	err = d.exec.Do(func() error {
+		if err := d.exec.Synchronize(); err != nil { // what loading does is not counted
 			return err
 		}
 		clear(c.launches)
 		clear(c.bytes)
 		err := program.sendSteps(program.env(d.exec, programKey{far(1), far(2), far(3), far(4), far(5), far(6),
 			far(7)}))
-		return errors.Join(err, d.exec.synchronize())
+		return errors.Join(err, d.exec.Synchronize())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
@@ -16,8 +17,8 @@ import (
 type Vector struct {
 	d     *Device
 	n     int
-	block block // none where n is 0
-	dep   dependency
+	block executor.Block // none where n is 0
+	dep   executor.Dependency
 	scale atomic.Pointer[lossScale] // of gradients, once a Program of fp16 has written one
 }
 
@@ -26,9 +27,9 @@ var _ device.Vector = (*Vector)(nil)
 // Len is the number of elements.
 func (v *Vector) Len() int { return v.n }
 
-func (v *Vector) address() kernels.Address { return v.block.address() }
+func (v *Vector) address() kernels.Address { return v.block.Address() }
 
-func (v *Vector) bytes() uintptr { return uintptr(4 * v.n) }
+func (v *Vector) bytes() int { return 4 * v.n }
 
 // NewVector returns a vector of n zeros. Where the GPU has no memory left, [Device.Err] tells of it
 // and Run will.
@@ -39,15 +40,13 @@ func (d *Device) NewVector(n int) device.Vector {
 	}
 	ex := d.exec
 	var err error
-	if v.block, err = ex.allocFrom(4 * n); err != nil {
-		ex.fail(fmt.Errorf("making a vector of %d numbers: %w", n, err))
+	if v.block, err = ex.TakeBlock(4 * n); err != nil {
+		ex.Fail(fmt.Errorf("making a vector of %d numbers: %w", n, err))
 		return v
 	}
-	at, bytes := v.block.at, v.bytes()
-	ex.enqueue(func() error {
-		return ex.api.Check(ex.api.MemsetD8(at, 0, bytes, ex.stream), "cuMemsetD8Async", "clearing a vector")
-	}, writes(&v.dep))
-	runtime.AddCleanup(v, ex.discard, v.block)
+	at, bytes := v.block.At, v.bytes()
+	ex.Enqueue(func() error { return ex.SetBytes(at, 0, bytes) }, executor.Writes(&v.dep))
+	runtime.AddCleanup(v, ex.Discard, v.block)
 	return v
 }
 
@@ -55,36 +54,39 @@ func (d *Device) NewVector(n int) device.Vector {
 func (d *Device) Write(dst device.Vector, src []float32) {
 	v := d.vector("Write", dst)
 	checkLen("Write", "src", len(src), v.n)
-	const most = chunkBytes / 4
+	const most = executor.ChunkBytes / 4
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
-		d.upload(v.block.at+driver.Pointer(4*at), 4*len(part), func(b *buffer) { copy(b.float32s(len(part)), part) },
+		d.upload(v.block.At+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) { copy(b.Float32s(len(part)), part) },
 			&v.dep)
 	}
 }
 
+// megakernelCopyBytes is how many bytes a megakernel copies from host memory at most. Copy engines copy
+// more.
+const megakernelCopyBytes = 128 << 10
+
 // upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in
 // what the memory belongs to.
-func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *dependency) {
+func (d *Device) upload(to driver.Pointer, bytes int, fill func(*executor.Buffer), on *executor.Dependency) {
 	ex := d.exec
-	if bytes == 0 || ex.err() != nil {
+	if bytes == 0 || ex.Err() != nil {
 		return
 	}
-	b, err := ex.takeBuffer(bytes)
+	b, err := ex.TakeBuffer(bytes)
 	if err != nil {
-		ex.fail(err)
+		ex.Fail(err)
 		return
 	}
 	fill(b)
-	p := &op{send: func() error {
-		return ex.api.Check(ex.api.MemcpyHtoD(to, b.pointer(), uintptr(bytes), ex.stream), "cuMemcpyHtoDAsync",
-			"copying %d bytes to the GPU", bytes)
-	}, then: func() { ex.pinned.put(b) }}
-	p.accesses = append(p.accessArray[:0], writes(on))
+	p := &executor.Op{Send: func() error {
+		return ex.CopyToDevice(to, b.Pointer(), bytes)
+	}, Then: func() { ex.PutBuffer(b) }}
+	p.Writes(on)
 	if bytes <= megakernelCopyBytes && bytes%4 == 0 {
-		p.call = kernels.Copy(kernels.Address(to), b.address(), bytes/4)
+		p.Call = kernels.Copy(kernels.Address(to), b.Address(), bytes/4)
 	}
-	ex.enqueueOp(p)
+	ex.EnqueueOp(p)
 }
 
 // Read copies src to dst, once all that was sent before is done. It panics if the lengths differ.
@@ -92,12 +94,12 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*buffer), on *de
 func (d *Device) Read(dst []float32, src device.Vector) {
 	v := d.vector("Read", src)
 	checkLen("Read", "dst", len(dst), v.n)
-	const most = chunkBytes / 4
+	const most = executor.ChunkBytes / 4
 	var before func()
 	for at := 0; at < len(dst); at += most {
 		part := dst[at:min(at+most, len(dst))]
-		wait := d.download(v.block.at+driver.Pointer(4*at), 4*len(part),
-			func(b *buffer) { copy(part, b.float32s(len(part))) }, &v.dep)
+		wait := d.download(v.block.At+driver.Pointer(4*at), 4*len(part),
+			func(b *executor.Buffer) { copy(part, b.Float32s(len(part))) }, &v.dep)
 		if before != nil {
 			before()
 		}
@@ -115,25 +117,24 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 
 // download begins to copy up to a chunk of bytes from the device. The result waits for them and
 // hands them to take.
-func (d *Device) download(from driver.Pointer, bytes int, take func(*buffer), on *dependency) (wait func()) {
+func (d *Device) download(from driver.Pointer, bytes int, take func(*executor.Buffer), on *executor.Dependency) (wait func()) {
 	ex := d.exec
-	if ex.err() != nil {
+	if ex.Err() != nil {
 		return func() {}
 	}
-	b, err := ex.takeBuffer(bytes)
+	b, err := ex.TakeBuffer(bytes)
 	if err != nil {
-		ex.fail(err)
+		ex.Fail(err)
 		return func() {}
 	}
 	arrived := make(chan struct{})
-	ex.enqueueThen(func() error {
-		return ex.api.Check(ex.api.MemcpyDtoH(b.pointer(), from, uintptr(bytes), ex.stream), "cuMemcpyDtoHAsync",
-			"copying %d bytes from the GPU", bytes)
-	}, func() { close(arrived) }, reads(on))
+	ex.EnqueueThen(func() error {
+		return ex.CopyFromDevice(b.Pointer(), from, bytes)
+	}, func() { close(arrived) }, executor.Reads(on))
 	return func() {
 		<-arrived
 		take(b)
-		ex.pinned.put(b)
+		ex.PutBuffer(b)
 	}
 }
 

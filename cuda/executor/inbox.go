@@ -1,4 +1,4 @@
-package cuda
+package executor
 
 import (
 	"runtime"
@@ -6,41 +6,41 @@ import (
 	"sync/atomic"
 )
 
-// queue is how work comes to the owner, in the order in which it is sent. The owner takes all that
-// is there in one go, and is woken only where it sleeps: so senders mostly append to a list, and
-// wait for nobody unless the list is full.
+// inbox is the queue of the executor's goroutine, in the order of sending. The goroutine takes all
+// items at once, and is woken only where it sleeps: so senders mostly append to a list, and wait only
+// where the list is full.
 type inbox struct {
 	mu       sync.Mutex
 	items    []item
 	count    atomic.Int32 // of items
 	closed   bool
-	sleeping bool          // the owner waits for wake
-	wake     chan struct{} // room for one
-	notFull  sync.Cond     // the owner has taken a full list
-	spins    int           // before the owner sleeps
+	sleeping bool          // the executor waits for wake
+	wake     chan struct{} // of capacity one
+	notFull  sync.Cond     // signalled when a full list is taken
+	spins    int           // polls before the executor sleeps
 }
 
-// item is an op for the window, or a task to do at once.
+// item is an operation to queue, or a task to run at once.
 type item struct {
-	op   *op
+	op   *Op
 	task func()
 }
 
-// waits tells whether an item may lie in the queue of an owner who sleeps: an operation on vectors
-// that nobody waits for. What needs it, a gradient or somebody who reads, comes behind it.
-func (it item) deferrable() bool { return it.op != nil && it.op.then == nil }
+// deferrable reports whether an item may stay in the inbox of a sleeping executor: an operation that
+// nobody waits for. Whoever needs its result sends an item that wakes the executor.
+func (it item) deferrable() bool { return it.op != nil && it.op.Then == nil }
 
-// mostWaiting is how many items lie there at most.
-const maxDeferred = 64
-
-// mostQueued is how much work may wait for the owner before a sender has to wait.
-const maxQueued = 256
-
-// mostLooks is how often an owner with nothing to do looks for work before it sleeps, where there
-// are more processors than it takes to keep busy whoever sends the work: to wake it costs more than
-// that. fewProcessors are too few for that.
+// Limits of an inbox.
 const (
-	inboxSpins     = 20000 // some 20 µs
+	maxDeferred = 64  // items that lie in the inbox of a sleeping executor
+	maxQueued   = 256 // items at which senders wait
+)
+
+// inboxSpins is how often the executor polls an empty inbox before it sleeps, about 20 µs: to wake it
+// costs more. It does so where there are at least minProcsToSpin processors, so that the senders are
+// not kept from theirs.
+const (
+	inboxSpins     = 20000
 	minProcsToSpin = 4
 )
 
@@ -76,8 +76,8 @@ func (in *inbox) push(it item) bool {
 	return true
 }
 
-// take returns all items, and makes old, what it returned before, the list of the next ones. It is
-// the owner's, as wait is.
+// takeAll returns all items, and keeps the memory of old, its previous result, for the next ones. The
+// executor calls it, and wait.
 func (in *inbox) takeAll(old []item) []item {
 	if in.count.Load() == 0 {
 		return old[:0]
@@ -94,7 +94,7 @@ func (in *inbox) takeAll(old []item) []item {
 	return all
 }
 
-// wait returns when there is an item, or none to come: then it is false.
+// wait returns when there is an item, or when the inbox is closed: then it is false.
 func (in *inbox) wait() bool {
 	for range in.spins {
 		if in.count.Load() > 0 {
@@ -112,7 +112,7 @@ func (in *inbox) wait() bool {
 	return in.count.Load() > 0
 }
 
-// close lets no more items in. Those that are there can still be taken.
+// close refuses further items. Those in the inbox can still be taken.
 func (in *inbox) close() {
 	in.mu.Lock()
 	in.closed = true

@@ -1,4 +1,4 @@
-package cuda
+package executor
 
 import (
 	"sync"
@@ -69,13 +69,13 @@ func TestInboxWakes(t *testing.T) {
 			if awake {
 				t.Fatalf("%d operations wake the owner, want %d", k, maxDeferred)
 			}
-			in.push(item{op: &op{}})
+			in.push(item{op: &Op{}})
 			synctest.Wait()
 		}
 		if !awake || len(in.takeAll(nil)) != maxDeferred {
 			t.Error("the owner sleeps on, or does not get all")
 		}
-		for _, it := range []item{{task: func() {}}, {op: &op{then: func() {}}}} {
+		for _, it := range []item{{task: func() {}}, {op: &Op{Then: func() {}}}} {
 			sleep()
 			in.push(it)
 			synctest.Wait()

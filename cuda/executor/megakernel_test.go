@@ -1,0 +1,41 @@
+package executor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"fspda/cuda/driver/fakegpu"
+)
+
+// onFake returns an executor on a fake GPU without kernels.
+func onFake(t *testing.T, o fakegpu.Options) *Executor {
+	t.Helper()
+	ex := New(fakegpu.New(o).API(), false)
+	err := ex.Start(func() error {
+		for _, open := range []func() error{
+			func() error { return ex.FindGPU(0) }, func() error { return ex.EnterContext(0) }, ex.CreateStreams,
+		} {
+			if err := open(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ex
+}
+
+// A launch that does not end is reported, and closing the executor does not wait for it.
+func TestHungLaunch(t *testing.T) {
+	ex := onFake(t, fakegpu.Options{EventDelay: 50 * time.Millisecond})
+	err := ex.Do(func() error { return ex.syncWithin(time.Millisecond) })
+	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
+		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)
+	}
+	if err := ex.Stop(func() error { return ex.Shutdown() }); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+}

@@ -1,0 +1,304 @@
+package executor
+
+import (
+	"fspda/cuda/driver"
+	"fspda/cuda/kernels"
+)
+
+// op is an operation for the GPU that waits in an opQueue until it is sent.
+type Op struct {
+	Call  kernels.Call // the operation, where it is one kernel
+	Send  func() error // not nil: sends the operation in a launch of its own; call, if any, is for a megakernel
+	Batch Batchable    // not nil: sends the operation together with others
+	Then  func()       // not nil: called once the GPU has completed the operation, and after a failure too
+
+	OnCopyStream bool // the operation goes to copyStream
+	accesses     []Access
+	accessArray  [5]Access // memory for accesses
+}
+
+// batchable is an operation that can share launches with equal operations of other agents.
+type Batchable interface {
+	// SendBatch sends operations that batch with each other, in any order.
+	SendBatch(ex *Executor, ops []*Op) error
+	// BatchesWith reports whether two operations may go together. It is symmetric and transitive.
+	BatchesWith(other Batchable) bool
+	// LevelStride is the distance of the levels at which such operations go. Agents whose iterations
+	// have different numbers of levels so meet again in the next iteration.
+	LevelStride() int
+}
+
+// dependency is the last levels that write and read a piece of device memory, 0 for none. It belongs
+// to the executor.
+type Dependency struct{ written, read uint64 }
+
+// access is an operand of an operation.
+type Access struct {
+	On    *Dependency
+	write bool
+}
+
+func Reads(on *Dependency) Access  { return Access{On: on} }
+func Writes(on *Dependency) Access { return Access{On: on, write: true} }
+
+// reads and writes declare operands.
+func (p *Op) Reads(on *Dependency)  { p.declare(Reads(on)) }
+func (p *Op) Writes(on *Dependency) { p.declare(Writes(on)) }
+
+func (p *Op) declare(all ...Access) {
+	if p.accesses == nil {
+		p.accesses = p.accessArray[:0]
+	}
+	p.accesses = append(p.accesses, all...)
+}
+
+// opQueue holds operations that are not sent yet, by dependency levels. Levels are numbered from 1,
+// and never again. An operation goes to the first unsent level after all levels of operations that it
+// depends on: it reads what they write, or writes what they read or write. Within a level the order
+// does not matter, so that equal operations of several agents can share a launch.
+//
+// When the executor has nothing else to do and the GPU has few launches before it, the levels of one
+// iteration are sent. What agents have queued for later iterations waits for that of other agents.
+// Results are bit-identical however operations are grouped.
+//
+// Invariant: sent < level of every queued operation ≤ sent + len(levels).
+type opQueue struct {
+	sent       uint64   // the last level that was sent
+	levels     []*level // sent+1, sent+2, …
+	count      int      // of operations
+	freeLevels []*level // empty, kept for their memory
+
+	computed, copied []func() // callbacks for when the two streams have completed what was sent
+}
+
+// level is operations that do not depend on each other.
+type level struct {
+	single  []*Op
+	batches []opBatch
+}
+
+// opBatch is operations of a level that go together.
+type opBatch struct{ ops []*Op }
+
+const (
+	maxOps             = 1024 // operations in the queue
+	maxInFlight        = 2    // iterations before the GPU: one that it runs, and the next
+	LevelsPerIteration = 8    // at most, of an agent's iteration in most algorithms
+)
+
+// add queues an operation.
+func (q *opQueue) add(p *Op) {
+	at := q.sent + 1
+	for _, a := range p.accesses {
+		at = max(at, a.On.written+1)
+		if a.write {
+			at = max(at, a.On.read+1)
+		}
+	}
+	if p.Batch != nil {
+		n := uint64(p.Batch.LevelStride())
+		at = (at+n-2)/n*n + 1
+	}
+	for _, a := range p.accesses {
+		if a.write {
+			a.On.written = max(a.On.written, at)
+		} else {
+			a.On.read = max(a.On.read, at)
+		}
+	}
+	for q.sent+uint64(len(q.levels)) < at {
+		q.levels = append(q.levels, q.newLevel())
+	}
+	q.levels[at-q.sent-1].add(p)
+	q.count++
+}
+
+func (q *opQueue) newLevel() *level {
+	n := len(q.freeLevels)
+	if n == 0 {
+		return &level{}
+	}
+	l := q.freeLevels[n-1]
+	q.freeLevels = q.freeLevels[:n-1]
+	return l
+}
+
+// iteration returns how many levels there are up to the end of an iteration.
+func (q *opQueue) iteration() int {
+	return min(len(q.levels), int(LevelsPerIteration-q.sent%LevelsPerIteration))
+}
+
+// removeSent removes the first n levels, which were sent.
+func (q *opQueue) removeSent(n int) {
+	q.freeLevels = append(q.freeLevels, q.levels[:n]...)
+	q.levels = q.levels[:copy(q.levels, q.levels[n:])]
+	q.sent += uint64(n)
+}
+
+// addCallback notes the callback of an operation that was sent.
+func (q *opQueue) addCallback(p *Op) {
+	switch {
+	case p.Then == nil:
+	case p.OnCopyStream:
+		q.copied = append(q.copied, p.Then)
+	default:
+		q.computed = append(q.computed, p.Then)
+	}
+}
+
+// count returns the number of operations.
+func (l *level) count() int {
+	n := len(l.single)
+	for i := range l.batches {
+		n += len(l.batches[i].ops)
+	}
+	return n
+}
+
+func (l *level) add(p *Op) {
+	if p.Batch == nil {
+		l.single = append(l.single, p)
+		return
+	}
+	for i := range l.batches {
+		if b := &l.batches[i]; b.ops[0].Batch.BatchesWith(p.Batch) {
+			b.ops = append(b.ops, p)
+			return
+		}
+	}
+	n := len(l.batches)
+	if n == cap(l.batches) {
+		l.batches = append(l.batches, opBatch{})
+	}
+	l.batches = l.batches[:n+1]
+	l.batches[n].ops = append(l.batches[n].ops[:0], p) // in the memory of an earlier batch
+}
+
+// enqueueOp queues an operation with these operands, besides those that it has declared, and returns
+// at once.
+func (ex *Executor) EnqueueOp(p *Op, accesses ...Access) {
+	p.declare(accesses...)
+	if !ex.post(item{op: p}) && p.Then != nil {
+		p.Then()
+	}
+}
+
+// enqueue queues an operation that send sends. It is left out after a failure.
+func (ex *Executor) Enqueue(send func() error, accesses ...Access) {
+	ex.EnqueueOp(&Op{Send: send}, accesses...)
+}
+
+// enqueueCall queues a kernel.
+func (ex *Executor) EnqueueCall(c kernels.Call, accesses ...Access) {
+	ex.EnqueueOp(&Op{Call: c}, accesses...)
+}
+
+// enqueueThen is enqueue with a callback for when the GPU has completed the operation. It is called
+// after a failure too.
+func (ex *Executor) EnqueueThen(send func() error, then func(), accesses ...Access) {
+	ex.EnqueueOp(&Op{Send: send, Then: then}, accesses...)
+}
+
+// runOp sends an operation after all queued ones and returns its error. It does not wait for the GPU.
+func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
+	answer := make(chan error, 1)
+	if !ex.post(item{task: func() {
+		var failed error
+		ex.ops.add(&Op{accesses: accesses, Send: func() error { failed = send(); return failed }})
+		ex.flush()
+		if failed == nil {
+			failed = ex.Err()
+		}
+		answer <- failed
+	}}) {
+		return ErrClosed
+	}
+	return <-answer
+}
+
+// shouldSend reports whether to send queued operations, with an empty inbox.
+func (ex *Executor) shouldSend() bool { return ex.ops.count > 0 && len(ex.onStream) < maxInFlight }
+
+// flush sends all queued operations.
+func (ex *Executor) flush() {
+	for ex.ops.count > 0 {
+		ex.sendIteration()
+	}
+}
+
+// sendIteration sends the levels up to the end of an iteration.
+func (ex *Executor) sendIteration() {
+	q := &ex.ops
+	n := q.iteration()
+	for _, l := range q.levels[:n] {
+		q.count -= l.count()
+		ex.sendLevel(l)
+	}
+	ex.Fail(ex.Mega.Flush())
+	q.removeSent(n)
+	ex.callAfter(ex.CopyStream, &ex.onCopyStream, &q.copied)
+	ex.callAfter(ex.Stream, &ex.onStream, &q.computed)
+}
+
+// callAfter has a list of callbacks called once a stream has completed what was sent, and empties it.
+func (ex *Executor) callAfter(s driver.Stream, waiting *[]completion, then *[]func()) {
+	all := *then
+	if len(all) == 0 {
+		return
+	}
+	*then = nil
+	if n := len(ex.freeLists); n > 0 {
+		*then, ex.freeLists = ex.freeLists[n-1], ex.freeLists[:n-1]
+	}
+	if ex.Err() != nil || !ex.recordCompletion(s, waiting, all) {
+		ex.runAll(all)
+	}
+}
+
+// runAll calls a list of callbacks and keeps its memory.
+func (ex *Executor) runAll(all []func()) {
+	for i, then := range all {
+		then()
+		all[i] = nil
+	}
+	ex.freeLists = append(ex.freeLists, all[:0])
+}
+
+// sendLevel sends the operations of a level and empties it.
+func (ex *Executor) sendLevel(l *level) {
+	ex.Mega.sortAcceptedLast(l.single)
+	for i, p := range l.single {
+		if ex.Err() == nil {
+			ex.Fail(ex.sendOp(p))
+		}
+		ex.ops.addCallback(p)
+		l.single[i] = nil
+	}
+	for i := range l.batches {
+		ops := l.batches[i].ops
+		if ex.Err() == nil {
+			ex.Fail(ops[0].Batch.SendBatch(ex, ops))
+		}
+		for k, p := range ops {
+			ex.ops.addCallback(p)
+			ops[k] = nil
+		}
+	}
+	l.single, l.batches = l.single[:0], l.batches[:0]
+	ex.Mega.nextLevel()
+}
+
+func (ex *Executor) sendOp(p *Op) error {
+	switch {
+	case ex.Mega.accepts(p.Call):
+		return ex.Mega.Append(p.Call)
+	case !p.OnCopyStream:
+		if err := ex.Mega.Flush(); err != nil {
+			return err
+		}
+	}
+	if p.Send != nil {
+		return p.Send()
+	}
+	return ex.Launch(p.Call)
+}

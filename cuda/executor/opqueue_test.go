@@ -1,0 +1,68 @@
+package executor
+
+import (
+	"slices"
+	"testing"
+)
+
+// Readers of the same memory share a level; a writer comes after all earlier readers and writers.
+func TestLevels(t *testing.T) {
+	var q opQueue
+	var a, b Dependency
+	place := func(accesses ...Access) int {
+		q.add(&Op{accesses: accesses, Send: func() error { return nil }})
+		for i := range q.levels {
+			if len(q.levels[i].single) > 0 && slices.ContainsFunc(q.levels[i].single,
+				func(p *Op) bool { return slices.Equal(p.accesses, accesses) }) {
+				q.levels[i].single = nil
+				return i + 1
+			}
+		}
+		return 0
+	}
+	for i, c := range []struct {
+		accesses []Access
+		want     int
+	}{
+		{[]Access{Writes(&a)}, 1}, {[]Access{Writes(&b)}, 1}, {[]Access{Reads(&a)},
+			2}, {[]Access{Reads(&a), Writes(&b)}, 2}, {[]Access{Writes(&a)}, 3},
+		{[]Access{Reads(&a), Reads(&b)}, 4}, {[]Access{Reads(&b)}, 3}, {[]Access{Writes(&b)}, 5},
+	} {
+		if got := place(c.accesses...); got != c.want {
+			t.Errorf("op %d goes to level %d, want %d", i, got, c.want)
+		}
+	}
+}
+
+// batchAll batches with all of its kind, once an iteration.
+type batchAll struct{ sent *[][]*Op }
+
+func (c batchAll) BatchesWith(Batchable) bool { return true }
+func (c batchAll) LevelStride() int           { return LevelsPerIteration }
+func (c batchAll) SendBatch(_ *Executor, ops []*Op) error {
+	*c.sent = append(*c.sent, append([]*Op(nil), ops...))
+	return nil
+}
+
+// Of an agent that has queued three iterations the first is sent; an agent that comes then shares the
+// launch of its second.
+func TestBatchesInLaterIterations(t *testing.T) {
+	var sent [][]*Op
+	var ahead, late Dependency
+	ex := &Executor{}
+	ask := func(on *Dependency) *Op {
+		p := &Op{accesses: []Access{Writes(on)}, Batch: batchAll{&sent}}
+		ex.ops.add(p)
+		return p
+	}
+	first, second, third := ask(&ahead), ask(&ahead), ask(&ahead)
+	ex.sendIteration()
+	other := ask(&late)
+	for ex.ops.count > 0 {
+		ex.sendIteration()
+	}
+	want := [][]*Op{{first}, {second, other}, {third}}
+	if !slices.EqualFunc(sent, want, slices.Equal) {
+		t.Errorf("sent %v, want %v", sent, want)
+	}
+}
