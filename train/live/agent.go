@@ -54,11 +54,11 @@ type Trainer interface {
 	// Applied reports that the latest gradient was applied, so that its batch is used up.
 	Applied()
 	// Advanced reports that the logical time has grown. It is also called once at the start. The
-	// view and the vectors of Options.State are valid until it returns. The agent stops if stop is
+	// snapshot and the vectors of Options.State are valid until it returns. The agent stops if stop is
 	// true.
 	Advanced(Snapshot) (stop bool)
 	// Finished reports that the agent has reached the end of the run and does not move any more.
-	// The view is valid until it returns.
+	// The snapshot is valid until it returns.
 	Finished(Snapshot)
 	// Exchanged reports an exchange in which this end sent so many values to a peer.
 	Exchanged(peer, values int)
