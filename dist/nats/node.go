@@ -208,12 +208,12 @@ func (n *Node) onConnError(_ *client.Conn, _ *client.Subscription, err error) {
 	n.log.Debug("NATS connection error", zap.Error(err))
 }
 
-// Start begins the handshakes. lines is the state that Save returned at the checkpoint from which
+// Start begins the handshakes. state is the state that Save returned at the checkpoint from which
 // the agent continues, nil at iteration 0. The node does not deliver reports before number reported
 // again.
-func (n *Node) Start(lines []byte, reported int) error {
-	if lines != nil {
-		if err := n.restore(lines); err != nil {
+func (n *Node) Start(state []byte, reported int) error {
+	if state != nil {
+		if err := n.restore(state); err != nil {
 			return err
 		}
 	}

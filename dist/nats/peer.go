@@ -271,12 +271,12 @@ func (p *peer) sendAck() {
 // flushAcks sends what has not been acknowledged yet.
 func (p *peer) flushAcks() {
 	p.mu.Lock()
-	say := false
+	owed := false
 	for s := range p.in {
-		say = say || p.connected && p.in[s].next > p.in[s].acked
+		owed = owed || p.connected && p.in[s].next > p.in[s].acked
 	}
 	p.mu.Unlock()
-	if say {
+	if owed {
 		p.sendAck()
 	}
 }

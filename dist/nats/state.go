@@ -40,8 +40,8 @@ func (n *Node) Save() []byte {
 
 // Stable reports that the state returned by Save is on disk, and that the reports before number
 // reported are not needed again. The other agents may then delete what was consumed before.
-func (n *Node) Stable(lines []byte, reported int) error {
-	r := stateReader{b: lines}
+func (n *Node) Stable(state []byte, reported int) error {
+	r := stateReader{b: state}
 	r.uint64()
 	for _, p := range n.others() {
 		next, _, err := r.peer(n.bodyCodec.limit())
@@ -58,8 +58,8 @@ func (n *Node) Stable(lines []byte, reported int) error {
 }
 
 // restore sets the streams to a state that Save returned.
-func (n *Node) restore(lines []byte) error {
-	r := stateReader{b: lines}
+func (n *Node) restore(state []byte) error {
+	r := stateReader{b: state}
 	n.wireBytesSent.Store(r.uint64())
 	for _, p := range n.others() {
 		next, out, err := r.peer(n.bodyCodec.limit())
