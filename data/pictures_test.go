@@ -280,7 +280,7 @@ func TestFromPicturesRefuses(t *testing.T) {
 	}{
 		{source, PictureOptions{Crop: -1}, "crop of -1 pixels"},
 		{source, PictureOptions{Crop: 64, ImageSize: 63}, "image size of 63 pixels, want 64, the crop"},
-		{source, PictureOptions{OnBad: "ignore"}, `"ignore" is no way to handle bad pictures, want fail or skip`},
+		{source, PictureOptions{OnBad: "ignore"}, `unknown handling "ignore" of bad pictures, want fail or skip`},
 		{source, PictureOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, go, turbo`},
 		{source, PictureOptions{Augment: "x"}, `augmentation "x"`},
 		{source, PictureOptions{Workers: -2}, "-2 workers"},

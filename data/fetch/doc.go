@@ -1,13 +1,12 @@
 // Package fetch downloads data sets and verifies them.
 //
-// A [Set] is the files of a data set with their checksums and the places where they can be had.
-// [Set.Fetch] brings what is not there yet into a folder. A file is written beside its place and
-// renamed when its SHA-256 is right, so that what stands in its place is whole; a download that was
-// interrupted goes on where it stopped, if the server can do that. What cannot be downloaded
-// without an account, ImageNet, is a Set as well: [Set.Verify] tells what is there and whether it
-// is intact.
+// A [Set] lists the files of a data set with their checksums and download addresses. [Set.Fetch]
+// downloads missing files into a folder. A file is written under a temporary name and renamed after
+// its SHA-256 is verified, so an existing file is always complete; an interrupted download is
+// continued if the server supports it. ImageNet, which requires an account, is also a Set:
+// [Set.Verify] reports which files exist and whether they are intact.
 //
-// The package knows HTTP and files, not what is in them: package data reads them.
+// The package handles HTTP and files; package data reads their contents.
 //
 // Where to look next: sets.go for the data sets, get.go for the download of a file.
 package fetch

@@ -174,7 +174,7 @@ func TestFetchRefuses(t *testing.T) {
 		want   string
 		kept   bool
 	}{
-		"404": {nil, nil, "/d/a.bin: the server answers 404 Not Found: name another place with --url", false},
+		"404": {nil, nil, "/d/a.bin: the server answers 404 Not Found: choose another address with --url", false},
 		"wrong": {wrong, nil, "checksum " + sha(wrong) + ", want " + sha(b) + ": the server has another file",
 			false},
 		"too long": {append(bytes.Clone(b), 1), nil, "more bytes than the file has", false},

@@ -14,18 +14,18 @@ import (
 	"path/filepath"
 )
 
-// File is a file of a data set. At least one of SHA256 and MD5 is known.
+// File is a file of a data set. At least one of SHA256 and MD5 is set.
 type File struct {
 	Name   string
 	Size   int64  // bytes
 	SHA256 string // of the file
-	// SHA-256 of what is in the gzip; a file that was packed anew is as good; "" where there is
-	// none
+	// SHA-256 of the uncompressed content of a gzip file; a recompressed file is accepted. "" for
+	// other files
 	Content string
-	MD5     string // of the file, where no better sum is published
+	MD5     string // of the file, if no better checksum is published
 }
 
-// ChecksumError says that a file is not the one it is called.
+// ChecksumError reports a file with other content than expected.
 type ChecksumError struct {
 	Path      string
 	Got, Want string // what was found, what it should be
@@ -39,17 +39,17 @@ func (e *ChecksumError) Error() string {
 // ExitCode returns 2, the exit status for bad input.
 func (e *ChecksumError) ExitCode() int { return 2 }
 
-// Progress hears of bytes that were downloaded or verified: done of total of a file.
+// Progress is called during downloads and verification: done of total bytes of a file.
 type Progress func(name string, done, total int64)
 
-// verify reads a file and compares its checksum. It returns the error of [os.Open] where there is
-// no file.
+// verify reads a file and compares its checksum. It returns the error of [os.Open] if the file does
+// not exist.
 func (f File) verify(ctx context.Context, path string, progress Progress) error {
 	in, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer in.Close() // read only: nothing to lose
+	defer in.Close() // read only: an error loses no data
 	info, err := in.Stat()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 	if want == "" {
 		sum, want = md5.New(), f.MD5
 	}
-	w := &watched{ctx: ctx, r: in, report: func(n int64) { progress(f.Name, n, info.Size()) }}
+	w := &progressReader{ctx: ctx, r: in, report: func(n int64) { progress(f.Name, n, info.Size()) }}
 	if _, err := io.Copy(sum, w); err != nil {
 		return fmt.Errorf("fetch: reading %s: %w", path, err)
 	}
@@ -74,7 +74,7 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 		Hint: "it is damaged, or another file; remove it and call again"}
 }
 
-// sameContent tells whether a gzip that was packed anew holds the right content.
+// sameContent reports whether a recompressed gzip file holds the right content.
 func (f File) sameContent(in io.ReadSeeker) bool {
 	if f.Content == "" {
 		return false
@@ -93,15 +93,15 @@ func (f File) sameContent(in io.ReadSeeker) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == f.Content
 }
 
-// watched is a reader that reports how far it is, and ends when a context does.
-type watched struct {
+// watched is a reader that reports progress and ends with a context.
+type progressReader struct {
 	ctx    context.Context
 	r      io.Reader
 	done   int64
 	report func(done int64)
 }
 
-func (w *watched) Read(b []byte) (int, error) {
+func (w *progressReader) Read(b []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -111,7 +111,7 @@ func (w *watched) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Report says what stands of a set in a folder.
+// Report is the state of a file of a set in a folder.
 type Report struct {
 	File File
 	Path string

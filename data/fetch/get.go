@@ -12,26 +12,27 @@ import (
 	"time"
 )
 
-// suffix marks a file that is not whole.
+// suffix marks an incomplete file.
 const suffix = ".partial"
 
-// tries is how often a download that breaks off is taken up again, if something arrived each time.
+// tries is the number of times that an interrupted download is continued, as long as each attempt
+// receives data.
 const tries = 10
 
-// StatusError is an answer of a server that is no file.
+// StatusError reports an HTTP status other than success.
 type StatusError struct {
 	URL    string
 	Status string // as "404 Not Found"
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("fetch: %s: the server answers %s: name another place with --url, or put the file there by hand",
+	return fmt.Sprintf("fetch: %s: the server answers %s: choose another address with --url, or copy the file there by hand",
 		e.URL, e.Status)
 }
 
-// Fetch brings the files of a set that are not there yet into the folder dir, which is made. Each
-// is looked for at every base, the given ones or else the set's own, until one has it. It returns
-// the names of the files that it downloaded.
+// Fetch downloads missing files of the set into the folder dir, which it creates. For each file it
+// tries every base, the given ones or else the set's own, until one has it. It returns the names of
+// the downloaded files.
 func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Progress) (fetched []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
@@ -44,7 +45,7 @@ func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Pro
 		path := filepath.Join(dir, f.Name)
 		err := f.verify(ctx, path, g.progress)
 		if errors.Is(err, os.ErrNotExist) {
-			err = g.anywhere(ctx, f, path, bases)
+			err = g.fetchFromAny(ctx, f, path, bases)
 			fetched = append(fetched, f.Name)
 		}
 		if err != nil {
@@ -54,22 +55,22 @@ func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Pro
 	return fetched, nil
 }
 
-// client gives up on a server that says nothing, not on one that is slow.
+// client times out if a server does not respond, but not on a slow transfer.
 func client() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = 30 * time.Second
-	t.DisableCompression = true // a file is what was sent
+	t.DisableCompression = true // files must arrive unmodified
 	return &http.Client{Transport: t}
 }
 
 type getter struct {
 	client   *http.Client
-	pause    time.Duration // before a download is taken up again
+	pause    time.Duration // before a download is continued
 	progress Progress
 }
 
 // anywhere tries the bases in turn.
-func (g *getter) anywhere(ctx context.Context, f File, path string, bases []string) error {
+func (g *getter) fetchFromAny(ctx context.Context, f File, path string, bases []string) error {
 	var all []error
 	for _, base := range bases {
 		err := g.get(ctx, f, path, strings.TrimSuffix(base, "/")+"/"+f.Name)
@@ -81,11 +82,11 @@ func (g *getter) anywhere(ctx context.Context, f File, path string, bases []stri
 	return errors.Join(all...)
 }
 
-// get downloads a file, verifies it and puts it in its place.
+// get downloads a file, verifies it and renames it to its final name.
 func (g *getter) get(ctx context.Context, f File, path, url string) error {
 	for try := 1; ; try++ {
 		before := sizeOf(path + suffix)
-		err := g.more(ctx, f, path+suffix, url)
+		err := g.resume(ctx, f, path+suffix, url)
 		if err == nil {
 			break
 		}
@@ -96,7 +97,7 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 		now := sizeOf(path + suffix)
 		if errors.As(err, &status) || errors.Is(err, errTooLong) || isLocal(err) || now <= before || try == tries {
 			if now == 0 {
-				_ = os.Remove(path + suffix) // there may be none
+				_ = os.Remove(path + suffix) // it may not exist
 			} else if !errors.As(err, &status) {
 				return fmt.Errorf("%w; %d of %d bytes are kept, and the next call goes on from there", err, now, f.Size)
 			}
@@ -111,8 +112,8 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 	if err := f.verify(ctx, path+suffix, g.progress); err != nil {
 		var sum *ChecksumError
 		if errors.As(err, &sum) {
-			_ = os.Remove(path + suffix) // it is of no use
-			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or name another place with --url"
+			_ = os.Remove(path + suffix) // it is unusable
+			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or choose another address with --url"
 		}
 		return err
 	}
@@ -130,7 +131,7 @@ func sizeOf(path string) int64 {
 	return info.Size()
 }
 
-// isLocal tells errors of the disk, which no repetition mends.
+// isLocal reports disk errors, which a retry cannot fix.
 func isLocal(err error) bool {
 	var p *os.PathError
 	return errors.As(err, &p)
@@ -138,9 +139,9 @@ func isLocal(err error) bool {
 
 var errTooLong = errors.New("more bytes than the file has")
 
-// more asks for what is missing of a file and appends it. A server that cannot continue starts
-// anew.
-func (g *getter) more(ctx context.Context, f File, path, url string) error {
+// more requests the missing part of a file and appends it. A server that cannot continue sends the
+// file from the start.
+func (g *getter) resume(ctx context.Context, f File, path, url string) error {
 	have := sizeOf(path)
 	if have > f.Size {
 		if err := os.Remove(path); err != nil {
@@ -162,14 +163,14 @@ func (g *getter) more(ctx context.Context, f File, path, url string) error {
 	if err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
-	defer res.Body.Close() // read only: nothing to lose
+	defer res.Body.Close() // read only: an error loses no data
 	switch {
 	case res.StatusCode == http.StatusOK:
 		have = 0
 	case res.StatusCode == http.StatusPartialContent && strings.HasPrefix(res.Header.Get("Content-Range"),
 		fmt.Sprintf("bytes %d-", have)):
 	case res.StatusCode == http.StatusRequestedRangeNotSatisfiable:
-		_ = os.Remove(path) // it is longer than what the server has
+		_ = os.Remove(path) // it is longer than the server's file
 		return &StatusError{URL: url, Status: res.Status + ": its file is shorter than it should be"}
 	default:
 		return &StatusError{URL: url, Status: res.Status}
@@ -177,7 +178,7 @@ func (g *getter) more(ctx context.Context, f File, path, url string) error {
 	return g.save(ctx, f, path, url, have, res.Body)
 }
 
-// save writes what arrives behind the first have bytes.
+// save appends the response after the first have bytes.
 func (g *getter) save(ctx context.Context, f File, path, url string, have int64, from io.Reader) (err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -194,7 +195,7 @@ func (g *getter) save(ctx context.Context, f File, path, url string, have int64,
 	if _, err := out.Seek(have, io.SeekStart); err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
-	w := &watched{ctx: ctx, r: io.LimitReader(from, f.Size-have+1), done: have,
+	w := &progressReader{ctx: ctx, r: io.LimitReader(from, f.Size-have+1), done: have,
 		report: func(n int64) { g.progress(f.Name, n, f.Size) }}
 	n, err := io.Copy(out, w)
 	switch {

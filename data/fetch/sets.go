@@ -1,9 +1,9 @@
 package fetch
 
-// Set is the files of a data set.
+// Set lists the files of a data set.
 type Set struct {
 	Name string
-	// addresses that file names are appended to, in the order in which they are tried
+	// base addresses, tried in order; file names are appended
 	Bases []string
 	Files []File
 }
@@ -37,8 +37,8 @@ func CIFAR10() Set {
 	}
 }
 
-// ImageNet is the original files of ILSVRC 2012, which are not to be had without an account. Only
-// their MD5 is published.
+// ImageNet is the original files of ILSVRC 2012, which require an account. Only their MD5 is
+// published.
 func ImageNet() Set {
 	return Set{
 		Name: "imagenet",

@@ -6,13 +6,13 @@ import (
 	"os"
 )
 
-// archives reads pictures that lie in larger files. It is safe for concurrent use.
+// archives reads images stored in larger files. It is safe for concurrent use.
 type archives struct {
 	paths []string
-	open  []*os.File // as paths; empty where there are too many to keep them open
+	open  []*os.File // as paths; empty if there are too many to keep them open
 }
 
-// maxOpen is how many files are kept open; systems allow a process 256 or 1024.
+// maxOpen is the number of files kept open; systems allow a process 256 or 1024.
 const maxOpen = 64
 
 // openArchives opens files for reading.
@@ -24,7 +24,7 @@ func openArchives(paths []string) (*archives, error) {
 	for _, p := range paths {
 		f, err := os.Open(p)
 		if err != nil {
-			_ = a.Close() // the first error is the one to tell
+			_ = a.Close() // return the first error
 			return nil, fmt.Errorf("images: %w", err)
 		}
 		a.open = append(a.open, f)
@@ -42,7 +42,7 @@ func (a *archives) Close() error {
 	return first
 }
 
-// use calls do with file i, opened.
+// use calls do with file i, opened if necessary.
 func (a *archives) use(i int, do func(f *os.File) error) error {
 	if len(a.open) > 0 {
 		return do(a.open[i])
@@ -51,7 +51,7 @@ func (a *archives) use(i int, do func(f *os.File) error) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	return do(f)
 }
 

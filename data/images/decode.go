@@ -10,21 +10,20 @@ import (
 	"net/http"
 )
 
-// TooLargeError says that a picture's header claims more pixels than are allowed; nothing of it was
-// decoded.
+// TooLargeError reports an image whose header claims more pixels than allowed; it is not decoded.
 type TooLargeError struct{ W, H, Max int }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%d×%d pixels by its header, want at most %d in all", e.W, e.H, e.Max)
 }
 
-// Decode decodes a JPEG or PNG file into dst; which of the two it is, its content says. A picture
-// of more than maxPixels is a [TooLargeError], found in the header; 0 means 100 million.
+// Decode decodes a JPEG or PNG file into dst; it detects the format from the content. An image of
+// more than maxPixels is a [TooLargeError], detected in the header; 0 means 100 million.
 //
-// Colours become what Pillow's convert("RGB") makes of them: grey is repeated, a palette is looked
-// up, transparency is dropped, of 16 bits the upper 8 are kept (also of grey, where Pillow clips),
-// and CMYK is read as Adobe writes it, inverted. A rotation noted in EXIF is not carried out, as in
-// torchvision.
+// Colours are converted like Pillow's convert("RGB"): grey is repeated, palettes are looked up,
+// transparency is dropped, 16-bit values keep their upper 8 bits (also for grey, where Pillow
+// clips), and CMYK is read as Adobe writes it, inverted. As in torchvision, EXIF rotation is
+// ignored.
 func Decode(dst *RGB, encoded []byte, maxPixels int) error {
 	m, err := DecodeImage(encoded, maxPixels)
 	if err != nil {
@@ -34,7 +33,7 @@ func Decode(dst *RGB, encoded []byte, maxPixels int) error {
 	return nil
 }
 
-// DecodeImage is [Decode] without the conversion to RGB: the picture as Go's decoders return it.
+// DecodeImage is [Decode] without the conversion to RGB: it returns the image of Go's decoders.
 func DecodeImage(encoded []byte, maxPixels int) (image.Image, error) {
 	if maxPixels <= 0 {
 		maxPixels = defaultMaxPixels
@@ -58,7 +57,7 @@ func DecodeImage(encoded []byte, maxPixels int) (image.Image, error) {
 	return m, nil
 }
 
-// header is what the first bytes of a picture say.
+// header is the information from the first bytes of an image.
 type header struct {
 	png   bool
 	w, h  int

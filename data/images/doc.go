@@ -1,29 +1,28 @@
-// Package images is where pictures come from: folders, archives and packed sets of labelled JPEG
-// and PNG files.
+// Package images reads labelled JPEG and PNG images from folders, archives and packed sets.
 //
-// A [Source] is a list of labelled pictures that decodes any of them on demand, as [RGB]. [Open]
-// finds out what a path holds and returns its training and test pictures as a [Set]:
+// A [Source] is a list of labelled images that decodes any of them on demand, as [RGB]. [Open]
+// detects the format of a path and returns its training and test images as a [Set]:
 //
-//	class folders        ROOT/train/CLASS/*.jpg, ROOT/val/CLASS/*.jpg (or test), as torchvision's ImageFolder
-//	tar of class folders the same in a tar, read where it lies
-//	ImageNet tars        ILSVRC2012_img_train.tar, a tar of one tar for each class, and ILSVRC2012_img_val.tar with a list of labels
+//	class folders        ROOT/train/CLASS/*.jpg, ROOT/val/CLASS/*.jpg (or test), as in torchvision
+//	tar of class folders the same in a tar, read without unpacking
+//	ImageNet tars        ILSVRC2012_img_train.tar, a tar of one tar per class, and
+//	                     ILSVRC2012_img_val.tar with a list of labels
 //	WebDataset           shards of key.jpg + key.cls, or key.json
 //	parquet              shards of Hugging Face, by fspda/data/images/parquet
-//	packed set           what `fspda data prepare` makes, by fspda/data/images/packed
+//	packed set           the output of `fspda data prepare`, by fspda/data/images/packed
 //
-// The last two register themselves with [Register] when a program imports them, since they bring a
-// large library along.
+// The last two register themselves by [Register] when a program imports them, since they depend on
+// large libraries.
 //
-// Memory holds an index of the pictures, never the pictures: an archive may have any size. Pictures
-// are in the order of (class, name), however they are stored, so that the same pictures give the
-// same list. What a source can do besides is said by further interfaces: [Encoded], [Raw], [Named],
-// [Weighed].
+// Memory holds an index of the images, not the images: an archive may have any size. Images are
+// sorted by (class, name) in every format, so the same images give the same list. Optional
+// abilities of a source are further interfaces: [Encoded], [Raw], [Named], [Weighed].
 //
-// Conventions. Labels count from 0 in the order of the sorted class names of the training pictures,
-// as in torchvision. What is named dst is written. Content that is not what it should be is a
-// [FormatError] about a file or a [PictureError] about one picture, never a panic, and memory stays
-// in proportion to [Options].MaxPixels.
+// Conventions. Labels count from 0 in the order of the sorted class names of the training images,
+// as in torchvision. Arguments named dst are written. Malformed content is a [FormatError] of a
+// file or a [PictureError] of one image, never a panic, and memory is bounded by
+// [Options].MaxPixels.
 //
-// Where to look next: open.go for how a path is recognised, decode.go for what becomes of a file's
+// Where to look next: open.go for the detection of formats, decode.go for the conversion of
 // colours.
 package images

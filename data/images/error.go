@@ -2,14 +2,14 @@ package images
 
 import "fmt"
 
-// FormatError says that a file or folder is not what it should be: damaged, cut off, or another one
-// than was asked for.
+// FormatError reports a malformed file or folder: damaged, truncated, or of another format than
+// expected.
 type FormatError struct {
 	Path string // of the file or folder
-	Got  string // what was found, and where
+	Got  string // what was found, and its position
 	Want string // what was expected
-	Hint string // what it probably is and what to do; may be empty
-	Err  error  // the cause, where there is one
+	Hint string // likely cause and remedy; may be empty
+	Err  error  // the cause, or nil
 }
 
 func (e *FormatError) Error() string {
@@ -26,7 +26,7 @@ func (e *FormatError) ExitCode() int { return 2 }
 // Unwrap returns the cause.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// PictureError says that a picture cannot be used.
+// PictureError reports an image that cannot be used.
 type PictureError struct {
 	Path string // of the archive or folder
 	Name string // of the picture in it

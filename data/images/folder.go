@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep folders below a class are searched, so that links in a circle come to an
-// end.
+// maxDepth limits the depth of folders below a class, so that cyclic links end.
 const maxDepth = 8
 
-// openFolders lists class folders: below train and val or test, or, where there is no folder of
-// such a name, those of path itself.
+// openFolders lists class folders: below train and val or test, or, without such folders, those of
+// path itself.
 func openFolders(path string, o Options) (*Set, error) {
 	l := newListing(path, "class folders")
 	if err := l.folders(path); err != nil {
@@ -75,7 +74,7 @@ func (l *listing) classes(root, folder, split string) error {
 	return nil
 }
 
-// class lists the pictures in root/rel and below.
+// class lists the images in root/rel and below.
 func (l *listing) class(f *found, root, rel, class string, depth int) error {
 	if depth == 0 {
 		return &FormatError{Path: filepath.Join(root, rel), Got: fmt.Sprintf("folders %d deep", maxDepth),
@@ -95,7 +94,7 @@ func (l *listing) class(f *found, root, rel, class string, depth int) error {
 				return err
 			}
 		case isPicture(e.Name()):
-			f.add(picture{name: filepath.ToSlash(name), class: class, at: place{file: -1}})
+			f.add(picture{name: filepath.ToSlash(name), class: class, at: location{file: -1}})
 		default:
 			l.skip(e.Name())
 		}
@@ -110,7 +109,7 @@ func folderName(folder string) string {
 	return folder
 }
 
-// hasFolders tells a folder of classes from one of files.
+// hasFolders reports whether a folder contains folders (classes) instead of files.
 func hasFolders(dir string) bool {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -131,7 +130,7 @@ func hasFolders(dir string) bool {
 	}
 }
 
-// folderStore reads files below a folder, whose path it is.
+// folderStore reads files below the folder with that path.
 type folderStore string
 
 func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
@@ -139,13 +138,13 @@ func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
 	if err != nil {
 		return nil, cause(err)
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	info, err := f.Stat()
 	if err != nil {
 		return nil, cause(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("no regular file")
+		return nil, errors.New("not a regular file")
 	}
 	if info.Size() > maxEncoded {
 		return nil, fmt.Errorf("a file of %d bytes, want at most %d", info.Size(), maxEncoded)
@@ -157,7 +156,7 @@ func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
 	return dst, nil
 }
 
-// cause takes the path off an error of a file, since the picture's name is said anyway.
+// cause removes the path from a file error, since the message names the image already.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -172,7 +171,7 @@ func hasShards(dir string) bool {
 	return len(names) > 0
 }
 
-// escapePattern makes a path that matches only itself.
+// escapePattern returns a pattern that matches only the path.
 func escapePattern(path string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }

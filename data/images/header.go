@@ -9,7 +9,7 @@ import (
 
 var errCutOff = errors.New("damaged: the file is cut off in its header")
 
-// pngHeader reads the chunk IHDR, which comes first.
+// pngHeader reads the chunk IHDR, which is the first.
 func pngHeader(b []byte) (header, error) {
 	if len(b) < 24 {
 		return header{}, errCutOff
@@ -20,11 +20,11 @@ func pngHeader(b []byte) (header, error) {
 	return sized(header{png: true, w: int(binary.BigEndian.Uint32(b[16:])), h: int(binary.BigEndian.Uint32(b[20:]))})
 }
 
-// jpegHeader goes through the segments of a JPEG up to its frame header (ITU-T T.81, B.2.2).
+// jpegHeader skips the segments of a JPEG up to its frame header (ITU-T T.81, B.2.2).
 func jpegHeader(b []byte) (header, error) {
 	var out header
 	for at := 2; ; {
-		// bytes between segments are passed over, as libjpeg does
+		// bytes between segments are skipped, as in libjpeg
 		for at < len(b) && b[at] != 0xff {
 			at++
 		}
@@ -68,11 +68,11 @@ func sized(h header) (header, error) {
 	return h, nil
 }
 
-// adobeMarker is the segment with which Adobe marks a JPEG, here as CMYK without a transform.
+// adobeMarker is Adobe's JPEG marker segment, here for CMYK without a transform.
 const adobeMarker = "\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
 
-// withMarker reads a JPEG as libjpeg does: one of four components and without a marker is CMYK.
-// Go's decoder wants to be told.
+// withMarker makes Go's decoder treat a JPEG with four components and without a marker as CMYK, as
+// libjpeg does.
 func withMarker(b []byte, h header) io.Reader {
 	if h.parts != 4 || h.adobe {
 		return bytes.NewReader(b)

@@ -13,7 +13,7 @@ const (
 	imageNetVal   = "ILSVRC2012_img_val.tar"
 )
 
-// isImageNet recognises a folder with ImageNet's original files.
+// isImageNet recognizes a folder with ImageNet's original files.
 func isImageNet(path string) bool {
 	return isDir(path) && (isFile(filepath.Join(path, imageNetTrain)) || isFile(filepath.Join(path, imageNetVal)))
 }
@@ -23,8 +23,8 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// openImageNet opens ImageNet's original files: a folder of them, or the tar of training pictures
-// with the others beside it.
+// openImageNet opens ImageNet's original files: a folder of them, or the tar of training images
+// with the others in the same folder.
 func openImageNet(path string, o Options) (*Set, error) {
 	dir, train := path, filepath.Join(path, imageNetTrain)
 	if !isDir(path) {
@@ -43,7 +43,7 @@ func openImageNet(path string, o Options) (*Set, error) {
 	}
 	s, err := imageNet(path, dir, a, train, o)
 	if err != nil {
-		_ = a.Close() // the first error is the one to tell
+		_ = a.Close() // return the first error
 		return nil, err
 	}
 	s.OnClose(a)
@@ -66,7 +66,7 @@ func imageNet(path, dir string, a *archives, train string, o Options) (*Set, err
 	return l.set(a, o)
 }
 
-// tarOfTars lists the pictures of a tar that holds CLASS.tar for each class.
+// tarOfTars lists the images of a tar that holds CLASS.tar for each class.
 func (l *listing) tarOfTars(a *archives, file int) error {
 	where := a.paths[file]
 	f := l.split(trainSplit, filepath.Base(where))
@@ -84,7 +84,7 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 			switch {
 			case p.dir || isHidden(p.name):
 			case isPicture(p.name):
-				f.add(picture{name: class + "/" + p.name, class: class, at: place{file: int32(file), offset: p.offset,
+				f.add(picture{name: class + "/" + p.name, class: class, at: location{file: int32(file), offset: p.offset,
 					size: p.size}})
 			default:
 				l.skip(p.name)
@@ -94,7 +94,7 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 	})
 }
 
-// validation lists the pictures of a flat tar, whose classes a file beside it tells.
+// validation lists the images of a flat tar, whose classes are in a separate file.
 func (l *listing) validation(dir string, a *archives, file int, o Options) error {
 	f := l.split(testSplit, filepath.Base(a.paths[file]))
 	var all []picture
@@ -102,7 +102,7 @@ func (l *listing) validation(dir string, a *archives, file int, o Options) error
 		switch {
 		case m.dir || isHidden(m.name):
 		case isPicture(m.name):
-			all = append(all, picture{name: m.name, at: place{file: int32(file), offset: m.offset, size: m.size}})
+			all = append(all, picture{name: m.name, at: location{file: int32(file), offset: m.offset, size: m.size}})
 		default:
 			l.skip(m.name)
 		}

@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// Names of the two lists of pictures in a [listing].
+// Names of the two lists of images in a [listing].
 const (
 	trainSplit = "train"
 	testSplit  = "test"
 )
 
-// listing collects pictures in the order in which they are found, and puts them in order at the
-// end.
+// listing collects images in the order in which they are found, and sorts them at the end.
 type listing struct {
 	path  string
 	kind  string
 	found map[string]*found // by split
-	other map[string]int    // files that are no pictures, by extension
+	other map[string]int    // number of files that are not images, by extension
 	notes []string
 
-	numbered int // classes are the numbers from 0 to numbered-1; 0 means that they are names
+	// if positive, classes are the numbers from 0 to numbered-1; 0 means that classes are names
+	numbered int
 }
 
-// found is what was found of one split.
+// found holds the images of one split.
 type found struct {
 	pictures []picture
-	classes  map[string]int // pictures of each class, 0 for a folder without any
-	folder   string         // as it is called there
+	classes  map[string]int // number of images per class, 0 for an empty folder
+	folder   string         // name of the split's folder
 }
 
 func newListing(path, kind string) *listing {
@@ -52,7 +52,7 @@ func (f *found) add(p picture) {
 	f.classes[p.class]++
 }
 
-// isPicture tells by its name whether a file is meant to be a picture that can be read.
+// isPicture reports whether a file has the extension of an image.
 func isPicture(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".jpeg", ".jpg", ".png":
@@ -61,11 +61,10 @@ func isPicture(name string) bool {
 	return false
 }
 
-// isHidden tells of files that systems leave behind: .DS_Store, and the ._name.jpg in archives made
-// on a Mac.
+// isHidden reports files created by systems: .DS_Store, and ._name.jpg in archives made on a Mac.
 func isHidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
 
-// skip counts a file that is no picture.
+// skip counts a file that is not an image.
 func (l *listing) skip(name string) {
 	ext := strings.ToLower(path.Ext(name))
 	if ext == "" {
@@ -74,8 +73,8 @@ func (l *listing) skip(name string) {
 	l.other[ext]++
 }
 
-// set makes the Set of what was found: classes from the training pictures, or from the test
-// pictures where there are no others.
+// set returns the Set: classes from the training images, or from the test images if there are no
+// others.
 func (l *listing) set(s store, o Options) (*Set, error) {
 	train, test := l.found[trainSplit], l.found[testSplit]
 	reference := train
@@ -111,7 +110,7 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 	return out, nil
 }
 
-// source numbers the classes of pictures and puts them in order.
+// source assigns labels to the images and sorts them.
 func (l *listing) source(f *found, classes []string, s store, o Options) *split {
 	label := make(map[string]int32, len(classes))
 	for i, c := range classes {
@@ -126,8 +125,8 @@ func (l *listing) source(f *found, classes []string, s store, o Options) *split 
 	return &split{path: l.path, pictures: f.pictures, store: s, maxPixels: o.MaxPixels}
 }
 
-// compare holds the test classes against the training classes: more of them is an error, fewer of
-// them is worth a note.
+// compare checks the test classes against the training classes: additional classes are an error,
+// missing ones a note.
 func (l *listing) compare(train, test *found) error {
 	var extra, missing []string
 	for c, n := range test.classes {
@@ -163,7 +162,7 @@ func (l *listing) empty() error {
 	return e
 }
 
-// skipped says how many files were left out.
+// skipped returns a note with the number of ignored files.
 func (l *listing) skipped() []string {
 	var notes []string
 	for _, ext := range slices.Sorted(maps.Keys(l.other)) {
@@ -184,7 +183,7 @@ func without(classes map[string]int) []string {
 	return none
 }
 
-// some names the first of many.
+// some lists the first of many names.
 func some(names []string) string {
 	const most = 5
 	if len(names) <= most {

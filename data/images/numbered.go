@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// numberClasses says that classes which are all numbers are labels already, not names to be sorted:
-// there are as many classes as the largest label says, and label 10 comes after 9.
+// numberClasses treats class names that are all numbers as labels, so that 10 is sorted after 9. It
+// applies if the number of classes matches the largest label.
 func (l *listing) numberClasses() {
 	most := -1
 	for _, f := range l.found {

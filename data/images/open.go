@@ -5,15 +5,15 @@ import (
 	"os"
 )
 
-// Options say how pictures are found and read.
+// Options configures how images are found and read.
 type Options struct {
-	MaxPixels int // a picture of more is refused before it is decoded; 0 means 100 million
-	// ImageNet tars: the file that says the classes of the validation pictures; "" looks beside
-	// them
+	MaxPixels int // larger images are rejected before decoding; 0 means 100 million
+	// ImageNet tars: the file with the classes of the validation images; "" searches the same
+	// folder
 	Labels string
 }
 
-// defaultMaxPixels is large enough for any photograph.
+// defaultMaxPixels admits any photograph.
 const defaultMaxPixels = 100e6
 
 func (o Options) filled() Options {
@@ -23,10 +23,10 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Format is a way to store a set of pictures.
+// Format is a storage format for a set of images.
 type Format struct {
 	Name string
-	// Recognise looks at a path, without reading much, and says whether it is of this format.
+	// Recognise reports whether a path is of this format, without reading much.
 	Recognise func(path string) bool
 	Open      func(path string, o Options) (*Set, error)
 }
@@ -34,13 +34,13 @@ type Format struct {
 // registered are the formats of [Register].
 var registered []Format
 
-// Register adds a format, which is tried before those of this package. It is called while a program
-// starts.
+// Register adds a format, which is tried before the built-in ones. Call it only during
+// initialization.
 func Register(f Format) { registered = append(registered, f) }
 
-// Open finds out what path holds and lists its pictures. A path may name several files:
-// shard-{000..147}.tar, or a pattern with * or ?. A path that does not exist is an error that
-// [os.ErrNotExist] is; content that is not understood is a [FormatError].
+// Open detects the format of path and lists its images. A path may name several files:
+// shard-{000..147}.tar, or a pattern with * or ?. A path that does not exist is an error that wraps
+// [os.ErrNotExist]; unknown content is a [FormatError].
 func Open(path string, o Options) (*Set, error) {
 	o = o.filled()
 	if isPattern(path) {

@@ -227,7 +227,7 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 	}{
 		"empty":     {nil, "an empty file"},
 		"gzip":      {[]byte("\x1f\x8b\x08\x00"), "a file compressed with gzip"},
-		"no tar":    {bytes.Repeat([]byte("no tar at all. "), 100), "content that is no tar"},
+		"no tar":    {bytes.Repeat([]byte("no tar at all. "), 100), "content that is not a tar"},
 		"cut off":   {whole[:len(whole)-1024-600], "cut off; fetch it again"},
 		"in header": {whole[:512*7+100], "cut off; fetch it again"},
 		"garbage": {append(bytes.Clone(whole[:512*3]), bytes.Repeat([]byte{7}, 1024)...),

@@ -5,8 +5,8 @@ import (
 	"image/color"
 )
 
-// SetImage makes p the picture m, in the colours that [Decode] tells of. The bounds of m start at
-// (0,0), as a decoder returns it.
+// SetImage converts m with the rules of [Decode]. The bounds of m start at (0,0), as those of
+// decoders do.
 func (p *RGB) SetImage(m image.Image) {
 	b := m.Bounds()
 	p.Resize(b.Dx(), b.Dy())
@@ -34,7 +34,7 @@ func (p *RGB) SetImage(m image.Image) {
 	}
 }
 
-// setRows converts row by row pixels of size bytes, of which the decoders start with the first.
+// setRows converts pixels of size bytes row by row.
 func (p *RGB) setRows(pix []uint8, stride, size int, convert func(dst, src []uint8)) {
 	for y := range p.H {
 		convert(p.Pix[3*p.W*y:][:3*p.W], pix[stride*y:][:size*p.W])
@@ -69,8 +69,7 @@ func fromRGBA64(dst, src []uint8) {
 	}
 }
 
-// fromCMYK removes from white what black leaves, ink by ink, in Pillow's rounding: (255-k) -
-// c·(255-k)/255.
+// fromCMYK converts with Pillow's rounding: (255-k) - c·(255-k)/255.
 func fromCMYK(dst, src []uint8) {
 	for i := range len(src) / 4 {
 		d, s := dst[3*i:][:3], src[4*i:][:4]
@@ -83,7 +82,7 @@ func fromCMYK(dst, src []uint8) {
 }
 
 func (p *RGB) setPaletted(m *image.Paletted) {
-	var table [256][3]uint8 // an index beyond the palette is black
+	var table [256][3]uint8 // an index outside the palette is black
 	for i, c := range m.Palette {
 		table[i] = opaque(c)
 	}
@@ -95,7 +94,7 @@ func (p *RGB) setPaletted(m *image.Paletted) {
 	}
 }
 
-// opaque is a colour without its transparency.
+// opaque returns a colour without its transparency.
 func opaque(c color.Color) [3]uint8 {
 	switch c := c.(type) {
 	case color.RGBA:
@@ -107,7 +106,7 @@ func opaque(c color.Color) [3]uint8 {
 	return [3]uint8{uint8(n.R >> 8), uint8(n.G >> 8), uint8(n.B >> 8)}
 }
 
-// setAny is for kinds that the decoders of today do not return.
+// setAny converts image types that Go's decoders do not return.
 func (p *RGB) setAny(m image.Image) {
 	b := m.Bounds()
 	for y := range p.H {

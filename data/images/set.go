@@ -2,19 +2,19 @@ package images
 
 import "io"
 
-// Set is what [Open] finds at a path.
+// Set is the result of [Open].
 type Set struct {
 	Path    string
-	Kind    string   // what it is: one of the names in the package's documentation
+	Kind    string   // one of the formats in the package documentation
 	Classes []string // by label
-	Train   Source   // nil where there are no training pictures
-	Test    Source   // the pictures of val or test; nil where there are none
-	Notes   []string // what a person should know of it, such as a class without test pictures
+	Train   Source   // nil if there are no training images
+	Test    Source   // the images of val or test; nil if there are none
+	Notes   []string // warnings for the user, such as a class without test images
 
 	closers []io.Closer
 }
 
-// Close gives back files and mappings. The sources of the set may not be used afterwards.
+// Close closes files and mappings. The sources of the set must not be used afterwards.
 func (s *Set) Close() error {
 	var first error
 	for _, c := range s.closers {
@@ -26,5 +26,5 @@ func (s *Set) Close() error {
 	return first
 }
 
-// OnClose has c closed together with the set. It is for formats that register themselves.
+// OnClose closes c together with the set, for registered formats.
 func (s *Set) OnClose(c io.Closer) { s.closers = append(s.closers, c) }

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// maxShards is how many files a pattern may name.
+// maxShards is the largest number of files of a pattern.
 const maxShards = 100000
 
 var braces = regexp.MustCompile(`\{(\d+)\.\.(\d+)\}`)
 
-// isPattern tells a path that names several files.
+// isPattern reports whether a path names several files.
 func isPattern(path string) bool { return braces.MatchString(path) || strings.ContainsAny(path, "*?") }
 
-// expand lists the files that a pattern names, sorted. Numbers in braces have as many digits as the
-// first of the two.
+// expand lists the files of a pattern, sorted. Numbers in braces have as many digits as the first
+// bound.
 func expand(pattern string) ([]string, error) {
 	all := []string{pattern}
 	for braces.MatchString(all[0]) {
@@ -42,7 +42,7 @@ func expand(pattern string) ([]string, error) {
 	for _, p := range all {
 		found, err := filepath.Glob(p)
 		if err != nil {
-			return nil, &FormatError{Path: pattern, Got: "a pattern that is not well-formed",
+			return nil, &FormatError{Path: pattern, Got: "a malformed pattern",
 				Want: "*, ? and {000..147}", Err: err}
 		}
 		files = append(files, found...)
@@ -67,8 +67,8 @@ func expandBraces(p string) ([]string, error) {
 	return out, nil
 }
 
-// Expand lists the files of a path for a [Format]: those of a pattern, those in a folder or its
-// folder data that end as wanted, or the path itself.
+// Expand lists the files of a path for a [Format]: those of a pattern, those with the given ending
+// in a folder or its subfolder data, or the path itself.
 func Expand(path, ending string) ([]string, error) {
 	if isPattern(path) {
 		return expand(path)
@@ -83,7 +83,7 @@ func Expand(path, ending string) ([]string, error) {
 	return expand(filepath.Join(escapePattern(path), "data", "*"+ending))
 }
 
-// openShards opens several files as one set: what a registered format takes, or tars of WebDataset.
+// openShards opens several files as one set: files of a registered format, or tars of WebDataset.
 func openShards(pattern string, o Options) (*Set, error) {
 	files, err := expand(pattern)
 	if err != nil {
@@ -112,7 +112,7 @@ func openShards(pattern string, o Options) (*Set, error) {
 		s, err = webDataset(pattern, a, o)
 	}
 	if err != nil {
-		_ = a.Close() // the first error is the one to tell
+		_ = a.Close() // return the first error
 		return nil, err
 	}
 	s.OnClose(a)

@@ -1,24 +1,24 @@
 package images
 
-// Source is a list of labelled pictures. It is safe for concurrent use and does not change.
+// Source is an immutable list of labelled images. It is safe for concurrent use.
 type Source interface {
 	// Len is the number of pictures.
 	Len() int
-	// Label is the class of picture i, counted from 0.
+	// Label is the class of image i, counted from 0.
 	Label(i int) int32
-	// Image decodes picture i into dst, whose memory it reuses where that is large enough. An error
-	// names the picture.
+	// Image decodes image i into dst and reuses its memory if it is large enough. An error names
+	// the image.
 	Image(dst *RGB, i int) error
 }
 
-// RGB is a decoded picture: H rows of W pixels of three bytes, red, green, blue, without padding.
+// RGB is a decoded image: H rows of W pixels of three bytes, red, green, blue, without padding.
 type RGB struct {
 	W, H int
 	Pix  []uint8
 }
 
-// Resize makes p a picture of w×h whose pixels are unspecified, in the memory it has where that is
-// large enough.
+// Resize makes p an image of w×h with undefined pixels, and reuses its memory if it is large
+// enough.
 func (p *RGB) Resize(w, h int) {
 	p.W, p.H = w, h
 	if n := 3 * w * h; cap(p.Pix) < n {
@@ -28,34 +28,32 @@ func (p *RGB) Resize(w, h int) {
 	}
 }
 
-// Encoded is a Source that can hand out its pictures as they are stored.
+// Encoded is a Source that can return its images as stored.
 type Encoded interface {
 	Source
-	// Encoded returns the JPEG or PNG file of picture i, in the memory of dst where that is large
-	// enough. An error names the picture.
+	// Encoded returns the JPEG or PNG file of image i, in the memory of dst if that is large
+	// enough. An error names the image.
 	Encoded(dst []byte, i int) ([]byte, error)
 }
 
-// Raw is a Source that holds decoded pictures.
+// Raw is a Source of decoded images.
 type Raw interface {
 	Source
-	// Pixels returns picture i as an [RGB] holds it, without a copy. It is only read, and not after
-	// the source is closed.
+	// Pixels returns the pixels of image i as in [RGB], without a copy. They are read-only and
+	// valid until the source is closed.
 	Pixels(i int) (pix []uint8, w, h int)
 }
 
-// Named is a Source that knows where its pictures came from.
+// Named is a Source that knows the origin of its images.
 type Named interface {
 	Source
-	// Name says where picture i is, as a person would look for it: a path below the root, or a
-	// member of an archive.
+	// Name returns the origin of image i: a path below the root, or a member of an archive.
 	Name(i int) string
 }
 
 // Weighed is a Source that knows the sizes of its files.
 type Weighed interface {
 	Source
-	// Bytes is the size of picture i where it is stored, or 0 where that is not known without
-	// reading.
+	// Bytes is the stored size of image i, or 0 if that is unknown without reading it.
 	Bytes(i int) int64
 }

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// place is where a picture's bytes lie: in an open file, or in a file of its own (file < 0) whose
-// path is the picture's name.
-type place struct {
+// location is the position of an image's bytes: in an open file, or (file < 0) in a file whose path
+// is the image's name.
+type location struct {
 	file   int32
 	offset int64
 	size   int64
@@ -18,15 +18,15 @@ type picture struct {
 	name  string // unique in its split
 	class string
 	label int32
-	at    place
+	at    location
 }
 
-// store reads the bytes of pictures. It is safe for concurrent use.
+// store reads the bytes of images. It is safe for concurrent use.
 type store interface {
 	read(dst []byte, p *picture) ([]byte, error)
 }
 
-// split is a Source over an index of encoded pictures.
+// split is a Source over an index of encoded images.
 type split struct {
 	path      string // of the set, for errors
 	pictures  []picture
@@ -45,8 +45,7 @@ func (s *split) Label(i int) int32 { return s.pictures[i].label }
 func (s *split) Name(i int) string { return s.pictures[i].name }
 func (s *split) Bytes(i int) int64 { return s.pictures[i].at.size }
 
-// maxEncoded is how large a file of a picture may be, in bytes. The largest JPEG of ImageNet has 15
-// MB.
+// maxEncoded limits the size of an image file in bytes. The largest JPEG of ImageNet has 15 MB.
 const maxEncoded = 512 << 20
 
 func (s *split) Encoded(dst []byte, i int) ([]byte, error) {
@@ -63,7 +62,7 @@ func (s *split) Encoded(dst []byte, i int) ([]byte, error) {
 	return dst, nil
 }
 
-// buffers are for encoded pictures, between reading and decoding.
+// buffers pools memory for encoded images.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func (s *split) Image(dst *RGB, i int) error {
@@ -80,7 +79,7 @@ func (s *split) Image(dst *RGB, i int) error {
 	return nil
 }
 
-// grow returns a slice of n bytes in the memory of b where that is large enough.
+// grow returns a slice of n bytes in the memory of b if that is large enough.
 func grow(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n, n+n/4)

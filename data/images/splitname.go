@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// splitNames are the names under which folders and files keep their pictures apart.
+// splitNames maps names of folders and files to splits.
 var splitNames = map[string]string{
 	"train": trainSplit, "training": trainSplit,
 	"val": testSplit, "validation": testSplit, "valid": testSplit, "test": testSplit, "testing": testSplit,
 }
 
-// preferred says which of two test splits is taken: ImageNet's pictures of test have no labels,
-// those of val do.
+// preferred returns the test split to use: val has labels in ImageNet, test has none.
 func preferred(a, b string) string {
 	for _, name := range []string{"val", "validation", "valid", "test", "testing"} {
 		if a == name || b == name {
@@ -22,9 +21,8 @@ func preferred(a, b string) string {
 	return a
 }
 
-// splitOfFile tells by the words in its name which split a shard belongs to:
-// train-00001-of-00257.parquet, imagenet-val-000.tar. A name without such a word is a shard for
-// training.
+// splitOfFile finds the split of a shard by a word in its name: train-00001-of-00257.parquet,
+// imagenet-val-000.tar. A name without such a word is a training shard.
 func splitOfFile(name string) (split, word string) {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r < 'a' || r > 'z' })
 	for _, w := range words {
@@ -35,8 +33,8 @@ func splitOfFile(name string) (split, word string) {
 	return trainSplit, trainSplit
 }
 
-// Splits deals shards out by the words in their names: train, val, validation, test. Where there
-// are shards of val and of test, those of test are left, since theirs are often pictures without
+// Splits assigns shards to splits by the words in their names: train, val, validation, test. If
+// there are shards of val and of test, those of test are returned as left, since they often have no
 // labels.
 func Splits(files []string) (train, test, left []string) {
 	best := ""

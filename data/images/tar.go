@@ -13,7 +13,7 @@ import (
 // member is a regular file in a tar, or a folder.
 type member struct {
 	name   string // cleaned, without a leading slash
-	offset int64  // of its content, from the start of the outermost file
+	offset int64  // of its content, relative to the outermost file
 	size   int64
 	dir    bool
 }
@@ -21,8 +21,8 @@ type member struct {
 // errEnough ends a scan early.
 var errEnough = errors.New("enough")
 
-// scanTar calls visit for the members of a tar that fills size bytes from base on. It reads headers
-// only. where names the tar in errors. A visit that returns errEnough ends the scan without an
+// scanTar calls visit for the members of a tar that occupies size bytes from base on. It reads only
+// headers. where names the tar in errors. A visit that returns errEnough ends the scan without an
 // error.
 func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member) error) error {
 	section := io.NewSectionReader(from, base, size)
@@ -32,7 +32,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		if err == io.EOF {
 			return nil
 		}
-		at, _ := section.Seek(0, io.SeekCurrent) // a section knows its own position
+		at, _ := section.Seek(0, io.SeekCurrent) // the reader's position is that of the section
 		if err != nil {
 			return tarError(where, n, at, err)
 		}
@@ -41,7 +41,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		switch {
 		case m.dir:
 		case h.Typeflag != tar.TypeReg || isSparse(h):
-			continue // links, devices and files with holes have no bytes of their own here
+			continue // links, devices and sparse files have no contiguous content
 		case h.Size > size-at:
 			return tarError(where, n, at, io.ErrUnexpectedEOF)
 		}
@@ -53,7 +53,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 	}
 }
 
-// isSparse tells of files whose bytes are not in one piece.
+// isSparse reports whether a file's bytes are not contiguous.
 func isSparse(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -67,11 +67,11 @@ func tarError(where string, members int, at int64, err error) error {
 	e := &FormatError{Path: where, Got: fmt.Sprintf("damage at byte %d, after %d files", at, members), Want: "a tar",
 		Err: err, Hint: err.Error()}
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF) && at >= 512: // a block
+	case errors.Is(err, io.ErrUnexpectedEOF) && at >= 512: // a tar block
 		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at,
 			members), "the file is cut off; fetch it again"
 	case members == 0:
-		e.Got, e.Hint = "content that is no tar", "it may be compressed or another kind of file"
+		e.Got, e.Hint = "content that is not a tar", "it may be compressed or another kind of file"
 	case !errors.Is(err, tar.ErrHeader):
 		return fmt.Errorf("images: reading %s: %w", where, err)
 	}
@@ -89,7 +89,7 @@ func compressed(head string) string {
 	return ""
 }
 
-// checkTar says early what is wrong with a file that is to be read as a tar.
+// checkTar detects files that are not uncompressed tars.
 func checkTar(name string, f *os.File) error {
 	head := make([]byte, 8)
 	n, err := f.ReadAt(head, 0)
@@ -98,7 +98,7 @@ func checkTar(name string, f *os.File) error {
 	}
 	if c := compressed(string(head[:n])); c != "" {
 		return &FormatError{Path: name, Got: "a file compressed with " + c, Want: "a tar, a parquet file or a folder",
-			Hint: "unpack it: pictures are read where they lie, which compression does not allow"}
+			Hint: "unpack it: images are read by their offset, which compression does not allow"}
 	}
 	if n == 0 {
 		return &FormatError{Path: name, Got: "an empty file", Want: "a tar, a parquet file or a folder"}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// peekMembers is how many members of a tar are looked at to tell what it is.
+// peekMembers is the number of members that are read to detect the format of a tar.
 const peekMembers = 256
 
 // openArchive opens a single file: a tar of class folders, of tars, or a shard of WebDataset.
@@ -16,7 +16,7 @@ func openArchive(path string, o Options) (*Set, error) {
 	}
 	kind, err := peek(a)
 	if err == nil && kind == kindTars {
-		_ = a.Close() // opened again, together with the validation pictures
+		_ = a.Close() // reopened together with the validation images
 		return openImageNet(path, o)
 	}
 	var s *Set
@@ -28,7 +28,7 @@ func openArchive(path string, o Options) (*Set, error) {
 		s, err = tarOfFolders(path, a, o)
 	}
 	if err != nil {
-		_ = a.Close() // the first error is the one to tell
+		_ = a.Close() // return the first error
 		return nil, err
 	}
 	s.OnClose(a)
@@ -41,7 +41,7 @@ const (
 	kindWebDataset = "WebDataset"
 )
 
-// peek tells by the first members what a tar holds.
+// peek detects the format of a tar from its first members.
 func peek(a *archives) (kind string, err error) {
 	kind, n := kindFolders, 0
 	pictures, labels := map[string]bool{}, map[string]bool{} // by key
@@ -69,7 +69,7 @@ func peek(a *archives) (kind string, err error) {
 	return kind, err
 }
 
-// tarOfFolders lists the pictures of a tar by the folders in their names.
+// tarOfFolders lists the images of a tar by the folders in their names.
 func tarOfFolders(path string, a *archives, o Options) (*Set, error) {
 	l := newListing(path, kindFolders)
 	tests := map[string]bool{}
@@ -91,7 +91,7 @@ func tarOfFolders(path string, a *archives, o Options) (*Set, error) {
 		case m.dir:
 			f.classes[class] += 0
 		case isPicture(m.name):
-			f.add(picture{name: m.name, class: class, at: place{offset: m.offset, size: m.size}})
+			f.add(picture{name: m.name, class: class, at: location{offset: m.offset, size: m.size}})
 		default:
 			l.skip(m.name)
 		}
@@ -104,7 +104,7 @@ func tarOfFolders(path string, a *archives, o Options) (*Set, error) {
 	return l.set(a, o)
 }
 
-// assign says which folders are for training and which is for testing.
+// assign selects the folders for training and for testing.
 func (l *listing) assign(byFolder map[string]*found, tests map[string]bool) {
 	test := ""
 	for folder := range tests {
@@ -132,9 +132,9 @@ func (l *listing) assign(byFolder map[string]*found, tests map[string]bool) {
 	}
 }
 
-// splitOfMember takes a name apart: [...]/SPLIT/CLASS/[...]NAME, or CLASS/NAME where no folder is
-// called train, val or test; then folder is "". inside says that something follows the class; a
-// name without a class has class "".
+// splitOfMember parses [...]/SPLIT/CLASS/[...]NAME, or CLASS/NAME if no folder is called train, val
+// or test; then folder is "". inside reports whether something follows the class; a name without a
+// class has class "".
 func splitOfMember(name string) (split, folder, class string, inside bool) {
 	parts := strings.Split(name, "/")
 	for i, p := range parts {

@@ -2,14 +2,14 @@ package images
 
 import "image"
 
-// upsampler brings the chroma of a picture to the size of its luma, a row at a time. Halved chroma
-// is interpolated by libjpeg's triangle filter: each sample is 3/4 of the nearer and 1/4 of the
-// further neighbour, in each halved direction, with roundings that alternate between up and down.
-// Other ratios, which hardly occur, repeat samples.
+// upsampler scales the chroma of an image to the size of its luma, row by row. Halved chroma is
+// interpolated by libjpeg's triangle filter: each sample is 3/4 of the nearer and 1/4 of the
+// further neighbour, in each halved direction, with rounding that alternates between up and down.
+// Other ratios, which are rare, repeat samples.
 type upsampler struct {
 	m      *image.YCbCr
-	dx, dy int // luma samples for one of chroma
-	w, h   int // of the chroma planes, as far as the picture needs them
+	dx, dy int // luma samples per chroma sample
+	w, h   int // used size of the chroma planes
 	rows   [2][]uint8
 	sums   []int32
 }
@@ -57,7 +57,7 @@ func (u *upsampler) row(y int) (cb, cr []uint8) {
 // plane interpolates a row of a plane.
 func (u *upsampler) plane(dst, plane []uint8, y int) {
 	near, far := u.neighbours(plane, y)
-	// libjpeg smooths only rows of more than two samples.
+	// libjpeg interpolates only rows of more than two samples.
 	switch {
 	case u.dx == 2 && u.dy == 2 && u.w > 2:
 		for i := range u.sums {
@@ -80,8 +80,8 @@ func (u *upsampler) plane(dst, plane []uint8, y int) {
 	}
 }
 
-// neighbours are the row of chroma that row y lies in, and the one on the other side of y, or the
-// same one at an edge.
+// neighbours returns the row of chroma that contains row y, and the adjacent one on the other side
+// of y, or the same row at an edge.
 func (u *upsampler) neighbours(plane []uint8, y int) (near, far []uint8) {
 	at := y / u.dy
 	other := at - 1
@@ -94,7 +94,7 @@ func (u *upsampler) neighbours(plane []uint8, y int) (near, far []uint8) {
 	return plane[u.m.CStride*at:][:u.w], plane[u.m.CStride*other:][:u.w]
 }
 
-// double interpolates in a row.
+// double interpolates a row.
 func double(dst, src []uint8) {
 	n := len(src)
 	dst[0] = src[0]
@@ -108,7 +108,7 @@ func double(dst, src []uint8) {
 	dst[2*n-1] = src[n-1]
 }
 
-// doubleSums interpolates in a row of sums that are four times the value.
+// doubleSums interpolates a row of sums that are four times the value.
 func doubleSums(dst []uint8, s []int32) {
 	n := len(s)
 	dst[0] = uint8((4*s[0] + 8) >> 4)

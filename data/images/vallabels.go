@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// labelFiles are names under which the classes of ImageNet's validation pictures are known, the
-// surest first.
+// labelFiles are the known names of files with the classes of ImageNet's validation images, most
+// reliable first.
 var labelFiles = []string{
 	"LOC_val_solution.csv",                       // Kaggle: name, wnid and boxes
-	"imagenet_2012_validation_synset_labels.txt", // a wnid for each picture, in order
+	"imagenet_2012_validation_synset_labels.txt", // a wnid per image, in order
 	"val.txt", "val_labels.txt", "ILSVRC2012_val.txt", // name and wnid or label
-	// the devkit's: a number for each picture, in the devkit's own order of classes
+	// the devkit's: a number per image, in the devkit's own order of classes
 	"ILSVRC2012_validation_ground_truth.txt",
-	"data/ILSVRC2012_validation_ground_truth.txt", // where the devkit unpacks it
+	"data/ILSVRC2012_validation_ground_truth.txt", // its path in the unpacked devkit
 	"ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt",
 }
 
-// devkitOrder names the file that says which class a number of the devkit is: a wnid a line, number
-// 1 first.
+// devkitOrder is the file that maps the devkit's numbers to classes: a wnid per line, number 1
+// first.
 const devkitOrder = "synsets.txt"
 
 func findLabels(dir, given string) (string, error) {
@@ -41,13 +41,13 @@ func findLabels(dir, given string) (string, error) {
 		}
 	}
 	return "", &FormatError{Path: dir, Got: imageNetVal + " without a file of its labels",
-		Want: "beside it one of " + strings.Join(labelFiles[:6], ", "),
+		Want: "in the same folder one of " + strings.Join(labelFiles[:6], ", "),
 		Hint: `any list of lines "NAME WNID" will do as val.txt; without validation pictures, move the tar away`}
 }
 
-// labelValidation sets the class of each picture by a list: lines "name class" or, in the order of
-// names, "class". A class is a wnid, or with a name the place of its wnid in the sorted list of
-// classes, from 0; or alone the number of the devkit, from 1.
+// labelValidation sets the class of each image from a list: lines "name class" or, in the order of
+// names, "class". A class is a wnid, or a number: with a name the index of its wnid in the sorted
+// list of classes, from 0; without a name the devkit's number, from 1.
 func labelValidation(all []picture, list, dir string, classes map[string]int) error {
 	lines, err := readLines(list)
 	if err != nil {
@@ -61,7 +61,7 @@ func labelValidation(all []picture, list, dir string, classes map[string]int) er
 		return &FormatError{Path: list, Got: fmt.Sprintf("%d lines", len(lines)),
 			Want: fmt.Sprintf("%d, one for each validation picture", len(all))}
 	}
-	var order []string // of the devkit, read where it is needed
+	var order []string // of the devkit, read on demand
 	for i := range all {
 		class := lines[i][0]
 		if n, err := strconv.Atoi(class); err == nil {
@@ -93,7 +93,7 @@ func labelByName(all []picture, list string, lines [][]string, sorted []string) 
 			if n < 0 || n >= len(sorted) {
 				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1),
 					Want: fmt.Sprintf("0 to %d", len(sorted)-1),
-					Hint: "numbers are places in the sorted list of the training classes; use wnids where there is none"}
+					Hint: "numbers are indices into the sorted list of the training classes; use wnids where there is none"}
 			}
 			class = sorted[n]
 		}
@@ -132,14 +132,14 @@ func readOrder(list, dir string) ([]string, error) {
 		Hint: "the devkit keeps them in data/meta.mat; a list with wnids, such as LOC_val_solution.csv, needs no such file"}
 }
 
-// readLines returns the words of each line that is not empty and no heading. Words end at commas
-// and white space.
+// readLines returns the words of each line, without empty lines and headings. Words are separated
+// by commas and white space.
 func readLines(file string) ([][]string, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	var lines [][]string
 	s := bufio.NewScanner(f)
 	s.Buffer(nil, 1<<20)

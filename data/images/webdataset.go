@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	maxLabelFile = 1 << 20 // bytes of a .cls or .json; longer ones are none
-	maxClasses   = 1 << 20 // a label beyond is not believed
+	maxLabelFile = 1 << 20 // bytes of a .cls or .json; longer files are not labels
+	maxClasses   = 1 << 20 // upper limit of a label
 )
 
-// sample is what was found so far of a key.
+// sample is the state of a key.
 type sample struct {
 	key     string
-	picture place
-	name    string // of the picture; "" before it came
+	picture location
+	name    string // of the image; "" if not yet found
 	class   string
-	cls     bool // class came from .cls, which is preferred
+	cls     bool // class is from .cls, which takes precedence
 }
 
-// webDataset lists shards in which the members of a sample follow one another and share a key: the
-// name up to the first dot.
+// webDataset lists shards in which the members of a sample are adjacent and share a key: the name
+// up to the first dot.
 func webDataset(path string, a *archives, o Options) (*Set, error) {
 	l := newListing(path, kindWebDataset)
 	_, _, left := Splits(a.paths)
 	for i, file := range a.paths {
 		if slices.Contains(left, file) {
-			l.notes = append(l.notes, "left out beside the shards of val: "+file)
+			l.notes = append(l.notes, "ignored in favour of the shards of val: "+file)
 			continue
 		}
 		if err := l.shard(a, i, file); err != nil {
@@ -77,14 +77,14 @@ func (l *listing) shard(a *archives, i int, file string) error {
 	return flush()
 }
 
-// part takes a member into a sample.
+// part adds a member to a sample.
 func (l *listing) part(s *sample, i int, file string, from *os.File, m member, ext string) error {
 	switch {
 	case isPicture(m.name):
 		if s.name != "" {
 			return &FormatError{Path: file, Got: "pictures " + s.name + " and " + m.name, Want: "one picture for a key"}
 		}
-		s.name, s.picture = m.name, place{file: int32(i), offset: m.offset, size: m.size}
+		s.name, s.picture = m.name, location{file: int32(i), offset: m.offset, size: m.size}
 	case ext == "cls" || ext == "json" && !s.cls:
 		text, err := readLabelFile(file, from, m)
 		if err != nil {
@@ -157,7 +157,7 @@ func checkLabel(s string) (string, error) {
 	return s, nil
 }
 
-// splitKey cuts a name at the first dot of its last part, as WebDataset does.
+// splitKey splits a name at the first dot of its base name, as WebDataset does.
 func splitKey(name string) (key, ext string) {
 	dir, base := path.Split(name)
 	base, ext, _ = strings.Cut(base, ".")

@@ -99,7 +99,7 @@ func TestWebDatasetPrefersVal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := open(t, dir); s.Test.Len() != 1 || !strings.Contains(strings.Join(s.Notes, "\n"),
-		"left out beside the shards of val: "+filepath.Join(dir, more.name)) {
+		"ignored in favour of the shards of val: "+filepath.Join(dir, more.name)) {
 		t.Errorf("%d test pictures, notes %q", s.Test.Len(), s.Notes)
 	}
 }
@@ -128,7 +128,7 @@ func TestPatterns(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"x{9..1}.tar": "the range {9..1}", "x{0..999999999}.tar": "the range", "{1..9999}{1..9999}.tar": "a pattern for very many files",
 		filepath.Join(dir, "*.tar"): "no file of such a name", filepath.Join(dir, "{0..1}.tar"): "no such file",
-		filepath.Join(dir, "READ*"): "content that is no tar",
+		filepath.Join(dir, "READ*"): "content that is not a tar",
 	} {
 		if _, err := Open(pattern, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", pattern, err, want)

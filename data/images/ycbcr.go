@@ -2,8 +2,8 @@ package images
 
 import "image"
 
-// The conversion from Y, Cb, Cr to red, green and blue is that of JFIF, in libjpeg's fixed point
-// with 16 bits: chroma counts from 128, and the sums for green are rounded once.
+// The conversion from Y, Cb, Cr to red, green and blue is that of JFIF, in libjpeg's 16-bit fixed
+// point: chroma is relative to 128, and the sums for green are rounded once.
 const (
 	crRed   = 91881  // 1.40200
 	cbGreen = 22554  // 0.34414
@@ -12,7 +12,7 @@ const (
 	half    = 1 << 15
 )
 
-// chroma are the parts of the three colours that a value of Cb or Cr brings.
+// chroma holds the contributions of each value of Cb and Cr to the three colours.
 var chroma = func() (t struct{ red, greenCb, greenCr, blue [256]int32 }) {
 	for i := range 256 {
 		v := int32(i) - 128
@@ -24,8 +24,8 @@ var chroma = func() (t struct{ red, greenCb, greenCr, blue [256]int32 }) {
 	return t
 }()
 
-// setYCbCr converts a JPEG's planes. Subsampled chroma is interpolated as libjpeg does, so that
-// pixels are those of Pillow but for the rounding of the cosine transform.
+// setYCbCr converts a JPEG's planes. Subsampled chroma is interpolated as in libjpeg, so that
+// pixels are those of Pillow except for the rounding of the cosine transform.
 func (p *RGB) setYCbCr(m *image.YCbCr) {
 	up := newUpsampler(m)
 	for y := range p.H {

@@ -2,12 +2,12 @@
 
 package turbojpeg
 
-// Library is libjpeg-turbo, which is not opened on this system, or not by this build.
+// Library is unavailable on this system or in this build.
 type Library struct{ Name string }
 
 func open() (*Library, error) { return nil, notFound(nil) }
 
-// Decoder cannot be made here.
+// Decoder is unavailable.
 type Decoder struct{}
 
 // NewDecoder returns ErrNotFound.

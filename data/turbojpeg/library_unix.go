@@ -11,14 +11,14 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// names are where the library is looked for, by the system's usual ways.
+// names are the library's file names, which the system's loader searches for.
 var names = map[string][]string{
 	"linux": {"libturbojpeg.so.0", "libturbojpeg.so"},
 	"darwin": {"libturbojpeg.0.dylib", "/opt/homebrew/opt/jpeg-turbo/lib/libturbojpeg.0.dylib",
 		"/usr/local/opt/jpeg-turbo/lib/libturbojpeg.0.dylib"},
 }
 
-// Library is libjpeg-turbo, opened.
+// Library is the loaded libjpeg-turbo.
 type Library struct {
 	Name string // of the file
 
@@ -48,17 +48,17 @@ func open() (*Library, error) {
 	return nil, notFound(names[runtime.GOOS])
 }
 
-// Decoder decodes one picture at a time.
+// Decoder decodes one image at a time.
 type Decoder struct {
 	library  *Library
 	instance *instance
 }
 
-// instance is what the library allocates. One that has failed is not used again: damaged headers
-// leave traces in it.
+// instance is a decoder handle of the library. It is discarded after an error, since damaged
+// headers leave state in it.
 type instance struct{ handle uintptr }
 
-// NewDecoder makes a decoder. It needs no closing: what it holds outside Go goes with it.
+// NewDecoder returns a decoder. It needs no Close: a finalizer frees the handle.
 func (l *Library) NewDecoder() (*Decoder, error) {
 	d := &Decoder{library: l}
 	return d, d.renew()
@@ -92,9 +92,8 @@ func (d *Decoder) Header(file []byte) (Header, error) {
 	return Header{W: int(w), H: int(h), colour: int(colour)}, nil
 }
 
-// Decode decodes a file whose header is h at 1/f of its size, f out of [Reductions], into rows of
-// red, green and blue without padding. It panics where dst is too small. Anything that the library
-// complains of is an error.
+// Decode decodes a file whose header is h at 1/f of its size, f from [Reductions], to rows of RGB
+// pixels without padding. It panics if dst is too small. Every warning of the library is an error.
 func (d *Decoder) Decode(dst, file []byte, h Header, f int) error {
 	w, rows := h.Reduced(f)
 	if len(dst) < 3*w*rows || w*rows == 0 {
@@ -110,7 +109,7 @@ func (d *Decoder) Decode(dst, file []byte, h Header, f int) error {
 	return nil
 }
 
-// failure is the library's message. The decoder begins anew.
+// failure returns the library's message and discards the instance.
 func (d *Decoder) failure() error {
 	return errors.Join(d.message(), d.renew())
 }
@@ -133,5 +132,5 @@ func (d *Decoder) message() error {
 	return errors.New("turbojpeg: " + string(message))
 }
 
-// pointer is an address outside Go's memory as a pointer.
+// pointer converts an address outside Go's memory to a pointer.
 func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }

@@ -1,10 +1,9 @@
-// Package pages asks the system for memory in large pages.
+// Package pages requests huge pages for memory that is accessed in random order.
 //
-// A processor keeps the addresses of some thousand pages at hand. Where more small ones than that
-// are visited in no order, as the examples of a batch are, each visit has to look up its page
-// first; pages of 2 MB take that away. [Large] asks for them; how it is answered changes speed and
-// never a number.
+// A processor caches the addresses of a few thousand pages (in its TLB). Random accesses to more
+// memory than that, such as the examples of a batch, miss this cache; pages of 2 MB avoid the
+// misses. [Large] requests them; the request affects only speed.
 //
-// [Zeros] does so for memory that may have been in use before. The caller's duty is to ask before
-// anything is written to the memory. Where to look next: large_linux.go.
+// [Zeros] does the same for memory that may have been used before. The caller must call either
+// before writing to the memory. Where to look next: large_linux.go.
 package pages

@@ -6,25 +6,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Large asks for pages of 2 MB for the whole pages of buf, which has to be fresh: once a page is
-// written it is as it is. A system that refuses leaves small pages, so there is no error to look
-// at.
+// Large requests pages of 2 MB for the whole pages in buf, which must be unused: the size of a page
+// is fixed at its first write. A system may ignore the request, so there is no error.
 func Large[T any](buf []T) {
 	if b := whole(buf); b != nil {
 		_ = unix.Madvise(b, unix.MADV_HUGEPAGE)
 	}
 }
 
-// Zeros asks for large pages for the whole pages of buf, which holds nothing but zeros, as from
-// make, and no pointers. What make returns may have been in use before, in small pages: they are
-// given back, and what comes in their place is zero, too.
+// Zeros requests huge pages for the whole pages in buf, which must contain only zeros, as from
+// make, and no pointers. Memory from make may have been used before, in small pages: it is returned
+// to the system, which replaces it by zero pages.
 func Zeros[T any](buf []T) {
 	if b := whole(buf); b != nil && unix.Madvise(b, unix.MADV_HUGEPAGE) == nil {
 		_ = unix.Madvise(b, unix.MADV_DONTNEED)
 	}
 }
 
-// whole is the bytes of the whole pages of buf.
+// whole returns the bytes of the whole pages in buf.
 func whole[T any](buf []T) []byte {
 	page := uintptr(unix.Getpagesize())
 	begin := unsafe.Pointer(unsafe.SliceData(buf))

@@ -2,8 +2,8 @@
 
 package pages
 
-// Large does nothing: there is no such request to the system.
+// Large does nothing: this system has no such request.
 func Large[T any]([]T) {}
 
-// Zeros does nothing, either.
+// Zeros does nothing.
 func Zeros[T any]([]T) {}

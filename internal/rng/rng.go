@@ -5,21 +5,21 @@ import (
 	"math/bits"
 )
 
-// Version names the derivation of streams. It is part of every checkpoint and of the handshake
-// between processes: two sides that derive differently would disagree about every mask.
+// Version is the version of the derivation of streams. It is part of every checkpoint and of the
+// handshake between processes: with different versions they would disagree about every mask.
 const Version = 1
 
 const golden = 0x9e3779b97f4a7c15
 
-// Stream is a sequence of random numbers, set by its key alone. The zero Stream is valid but shared
-// by everybody who uses it: take one from [New]. A Stream is a value; a copy repeats the original's
-// future.
+// Stream is a sequence of random numbers that is determined by its key. The zero Stream is valid
+// but the same for all users: use [New]. A Stream is a value; a copy repeats the original's
+// numbers.
 type Stream struct {
 	state uint64
 }
 
 // New returns the stream of a run seed, a stream name and a key. Keys of different lengths are
-// different keys.
+// different.
 func New(seed uint64, name string, key ...uint64) Stream {
 	h := Base(seed, name)
 	for _, k := range key {
@@ -36,8 +36,7 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// Sub returns a stream of its own for a part of the work that this stream is for, without advancing
-// it.
+// Sub returns an independent stream for a part of this stream's purpose, without advancing it.
 func (s Stream) Sub(key ...uint64) Stream {
 	h := mix(s.state ^ golden)
 	for _, k := range key {
@@ -52,7 +51,7 @@ func (s *Stream) Uint64() uint64 {
 	return mix(s.state)
 }
 
-// Skip goes past the next n numbers of Uint64.
+// Skip skips the next n numbers of Uint64.
 func (s *Stream) Skip(n uint64) { s.state += n * golden }
 
 // IntN returns an integer uniform in [0,n). It panics if n <= 0.
@@ -60,7 +59,7 @@ func (s *Stream) IntN(n int) int {
 	if n <= 0 {
 		panic("rng: IntN of a range that is not positive")
 	}
-	// Multiplication into 128 bits, with the few values rejected that would be one too frequent
+	// Multiplication to 128 bits, with rejection of the few values that would be too frequent
 	// (Lemire 2019).
 	m := uint64(n)
 	hi, lo := bits.Mul64(s.Uint64(), m)
@@ -78,8 +77,8 @@ func (s *Stream) Float64() float64 { return float64(s.Uint64()>>11) * 0x1p-53 }
 // Float32 returns a number uniform in [0,1), a multiple of 2^-24.
 func (s *Stream) Float32() float32 { return float32(s.Uint64()>>40) * 0x1p-24 }
 
-// Norm returns a standard normal number, by the polar method of Marsaglia. It keeps no spare, so
-// that a Stream has no state but its counter.
+// Norm returns a standard normal number, by the polar method of Marsaglia. It discards the second
+// number, so that the counter is a Stream's only state.
 func (s *Stream) Norm() float64 {
 	for {
 		u, v := 2*s.Float64()-1, 2*s.Float64()-1
@@ -116,7 +115,7 @@ func (s *Stream) Gamma(shape float64) float64 {
 	}
 }
 
-// Dirichlet fills p with a draw from the symmetric Dirichlet distribution Dir(a·1), by normalised
+// Dirichlet fills p with a sample of the symmetric Dirichlet distribution Dir(a·1), by normalized
 // Gamma numbers.
 func (s *Stream) Dirichlet(p []float64, a float64) {
 	for {
@@ -125,7 +124,7 @@ func (s *Stream) Dirichlet(p []float64, a float64) {
 			p[i] = s.Gamma(a)
 			sum += p[i]
 		}
-		if sum > 0 { // a tiny a may underflow every component: draw again
+		if sum > 0 { // with a tiny a every component may underflow: sample again
 			for i := range p {
 				p[i] /= sum
 			}
@@ -141,13 +140,13 @@ func (s *Stream) Shuffle(n int, swap func(i, j int)) {
 	}
 }
 
-// Permute is Shuffle of the numbers themselves, several times as fast: without calls.
+// Permute is Shuffle of the numbers themselves, several times faster because it calls no function.
 func (s *Stream) Permute(v []int32) {
 	local := *s
 	for i := len(v) - 1; i > 0; i-- {
 		n := uint64(i + 1)
 		j, lo := bits.Mul64(local.Uint64(), n)
-		if lo < n { // rare: IntN looks whether it counts, and draws again
+		if lo < n { // rare: IntN decides on rejection
 			local.state -= golden
 			j = uint64(local.IntN(i + 1))
 		}

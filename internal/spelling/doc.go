@@ -1,2 +1,2 @@
-// Package spelling finds the name that somebody meant who misspelled it.
+// Package spelling suggests the closest valid name for a misspelled one.
 package spelling

@@ -1,3 +1,3 @@
-// Package wholefile writes files of which nobody ever reads a half: caches that several programs
-// share, pictures, exported models.
+// Package wholefile writes files atomically: readers never see a partial file. It is used for
+// caches shared by several programs, images and exported models.
 package wholefile

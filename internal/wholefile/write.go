@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Write puts content at path, in place of what is there, and makes the folder. The file is the
-// user's alone. It is not forced to the disk: after a loss of power it may be gone, or damaged.
+// Write replaces the file at path by content and creates the folder. Only the user can read the
+// file. It is not synced: after a power failure it may be missing or damaged.
 func Write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -19,8 +19,8 @@ func Write(path string, content []byte) error {
 	})
 }
 
-// Publish puts content at path, in place of what is there, for everybody to read. The folder must
-// be there. It is forced to the disk.
+// Publish replaces the file at path by content, readable by all users. The folder must exist. The
+// file is synced.
 func Publish(path string, content []byte) error {
 	return PublishBy(path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -28,13 +28,13 @@ func Publish(path string, content []byte) error {
 	})
 }
 
-// PublishBy is Publish of what write writes.
+// PublishBy is Publish of the output of write.
 func PublishBy(path string, write func(io.Writer) error) error {
 	return put(path, func(f *os.File) error { return errors.Join(write(f), f.Chmod(0o644), f.Sync()) })
 }
 
-// put has a file written beside path and renames it, so that readers find the old one or the new
-// one.
+// put writes a temporary file in the same folder and renames it, so that readers see the old or the
+// new file.
 func put(path string, fill func(*os.File) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

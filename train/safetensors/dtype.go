@@ -5,8 +5,8 @@ import "encoding/binary"
 // DType is the element type of a tensor, spelled as in the header of a file.
 type DType string
 
-// The element types that this package moves. Files may hold tensors of the format's other types
-// beside them: those are checked and listed, and [File.Section] gives their bytes.
+// The supported element types. Tensors of the format's other types are validated and listed, and
+// [File.Section] returns their bytes.
 const (
 	F32 DType = "F32" // float32
 	F64 DType = "F64" // float64
@@ -15,7 +15,7 @@ const (
 	U8  DType = "U8"  // uint8
 )
 
-// bitsOf is the size of one element of every type that the format knows, in bits.
+// bitsOf is the size in bits of one element of every type of the format.
 var bitsOf = map[DType]uint64{
 	"BOOL": 8, U8: 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8,
 	"I16": 16, "U16": 16, "F16": 16, "BF16": 16,
@@ -24,7 +24,7 @@ var bitsOf = map[DType]uint64{
 	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
 }
 
-// Element lists the Go types that a tensor can be loaded into, one for each [DType] constant.
+// Element lists the Go types of tensors, one for each [DType] constant.
 type Element interface {
 	float32 | float64 | int64 | uint64 | uint8
 }
@@ -49,7 +49,7 @@ func dtypeOf(values any) (t DType, n int, ok bool) {
 	return "", 0, false
 }
 
-// slice returns elements lo to hi of a slice of an [Element], for encoding a tensor piece by piece.
+// slice returns elements lo to hi of a slice of an [Element], to encode a tensor in chunks.
 func slice(values any, lo, hi int) any {
 	switch v := values.(type) {
 	case []float32:
@@ -63,7 +63,7 @@ func slice(values any, lo, hi int) any {
 	case []uint8:
 		return v[lo:hi]
 	}
-	panic("safetensors: slice of a value that is no slice of an Element")
+	panic("safetensors: slice of a value that is not a slice of an Element")
 }
 
 // encode writes values, a slice of an [Element], to dst and returns the bytes written. dst must

@@ -22,8 +22,8 @@ type Info struct {
 	Size   int64 // in bytes
 }
 
-// byteSize returns the bytes of a tensor; ok is false if the type is unknown, the number does not
-// fit, or bits are left over.
+// byteSize returns the bytes of a tensor; ok is false if the type is unknown, the product
+// overflows, or the size is not a whole number of bytes.
 func byteSize(t DType, shape []uint64) (size uint64, ok bool) {
 	width, ok := bitsOf[t]
 	if !ok {
@@ -47,12 +47,12 @@ type header struct {
 	metadata map[string]string
 }
 
-// parseHeader reads the JSON header of a file whose values start at byte base and are data bytes
-// long, and checks that the tensors tile the values without a hole or an overlap, as the format
-// demands.
+// parseHeader parses the JSON header of a file whose values start at byte base and are data bytes
+// long, and checks that the tensors tile the values without gaps or overlaps, as the format
+// requires.
 func parseHeader(text []byte, base, data int64) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
-		return nil, errors.New("header does not start with '{': this is no safetensors file")
+		return nil, errors.New("header does not start with '{': this is not a safetensors file")
 	}
 	if !utf8.Valid(text) {
 		return nil, errors.New("header is not valid UTF-8")
@@ -75,7 +75,7 @@ func parseHeader(text []byte, base, data int64) (*header, error) {
 	return h, h.tile(base, data)
 }
 
-// tile sorts the tensors by offset and checks that they cover the data bytes from base on, each
+// tile sorts the tensors by offset and checks that they cover the data bytes from base on exactly
 // once.
 func (h *header) tile(base, data int64) error {
 	sort.SliceStable(h.tensors, func(i, j int) bool {
@@ -121,8 +121,8 @@ func (h *header) readMetadata(dec *json.Decoder) error {
 	})
 }
 
-// readTensor reads one tensor's description. Fields that the format does not know are skipped, as
-// by the reference reader.
+// readTensor reads one tensor's description. Unknown fields are ignored, as in the reference
+// reader.
 func (h *header) readTensor(dec *json.Decoder, name string, base int64) error {
 	var dtype DType
 	var shape, offsets []uint64
@@ -158,7 +158,7 @@ func (h *header) readTensor(dec *json.Decoder, name string, base int64) error {
 	return nil
 }
 
-// add checks one description by itself and keeps it.
+// add validates one description and stores it.
 func (h *header) add(name string, dtype DType, shape, offsets []uint64, base int64) error {
 	if len(offsets) != 2 || offsets[0] > offsets[1] || offsets[1] > uint64(math.MaxInt64-base) {
 		return fmt.Errorf("data_offsets: %v are not a begin and an end", offsets)
@@ -215,8 +215,8 @@ func readInts(dec *json.Decoder) ([]uint64, error) {
 	return ints, err
 }
 
-// object reads an object and calls field at the value of each key, which it must consume. A key
-// given twice is an error, which encoding/json would let pass.
+// object reads an object and calls field at the value of each key, which field must consume. Unlike
+// encoding/json it rejects duplicate keys.
 func object(dec *json.Decoder, field func(key string) error) error {
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
 		return unexpected(tok, err, "an object")
@@ -227,7 +227,7 @@ func object(dec *json.Decoder, field func(key string) error) error {
 		if err != nil {
 			return noEOF(err)
 		}
-		key := tok.(string) // the decoder lets nothing else stand here
+		key := tok.(string) // the decoder accepts only a string here
 		if seen[key] {
 			return fmt.Errorf("key %q is given twice", key)
 		}
@@ -240,7 +240,7 @@ func object(dec *json.Decoder, field func(key string) error) error {
 	return noEOF(err)
 }
 
-// unexpected is the error for a token that is not what the format wants there.
+// unexpected returns the error for a token of the wrong kind.
 func unexpected(tok json.Token, err error, want string) error {
 	if err != nil {
 		return noEOF(err)
@@ -248,8 +248,7 @@ func unexpected(tok json.Token, err error, want string) error {
 	return fmt.Errorf("found %v, want %s", tok, want)
 }
 
-// noEOF says what the end of the text means here: a caller that sees io.EOF could take it for
-// success.
+// noEOF replaces io.EOF by an error, since callers could take it for success.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

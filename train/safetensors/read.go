@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// File is a safetensors file whose header has been read and found valid.
+// File is a safetensors file with a validated header.
 type File struct {
 	name  string // for errors
 	r     io.ReaderAt
@@ -41,7 +41,7 @@ func Open(path string) (*File, error) {
 	return file, nil
 }
 
-// Read checks the header of a file of size bytes that lies behind r. The File keeps r.
+// Read validates the header of a file of size bytes in r. The File keeps r.
 func Read(r io.ReaderAt, size int64) (*File, error) {
 	return read("input", r, size)
 }
@@ -59,8 +59,8 @@ func read(name string, r io.ReaderAt, size int64) (*File, error) {
 	return f, nil
 }
 
-// readHeader reads and checks everything before the values. It believes the length prefix only as
-// far as the file reaches.
+// readHeader reads and validates everything before the values. It limits the header length to the
+// size of the file.
 func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	if size < 8 {
 		return nil, fmt.Errorf("file is %d bytes, want at least the 8 of the header length", size)
@@ -71,7 +71,7 @@ func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	}
 	n := binary.LittleEndian.Uint64(prefix[:])
 	if n > maxHeader {
-		return nil, fmt.Errorf("header length is %d, the format allows %d: this is no safetensors file", n, maxHeader)
+		return nil, fmt.Errorf("header length is %d, the format allows %d: this is not a safetensors file", n, maxHeader)
 	}
 	if n > uint64(size-8) {
 		return nil, fmt.Errorf("header length is %d, only %d bytes follow it: the file was cut short", n, size-8)
@@ -83,8 +83,8 @@ func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	return parseHeader(text, 8+int64(n), size-8-int64(n))
 }
 
-// readFull fills dst from offset on. It takes the end of the file after the last byte as success,
-// as io.ReaderAt leaves open.
+// readFull fills dst from offset on. io.EOF together with all bytes is success, which io.ReaderAt
+// allows.
 func readFull(r io.ReaderAt, dst []byte, offset int64) error {
 	n, err := r.ReadAt(dst, offset)
 	switch {
@@ -104,14 +104,13 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Metadata returns a copy of the strings stored beside the tensors; empty if there are none.
+// Metadata returns a copy of the metadata strings; empty if there are none.
 func (f *File) Metadata() map[string]string { return maps.Clone(f.metadata) }
 
-// Tensors describes all tensors in the order in which their values lie in the file. The caller must
-// not change it.
+// Tensors describes all tensors in the order of their values. The caller must not change it.
 func (f *File) Tensors() []Info { return f.tensors }
 
-// Info describes the tensor of that name; ok is false if there is none.
+// Info describes the named tensor; ok is false if it does not exist.
 func (f *File) Info(name string) (info Info, ok bool) {
 	i, ok := f.index[name]
 	if !ok {
@@ -129,8 +128,8 @@ func (f *File) Section(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(f.r, t.Offset, t.Size), nil
 }
 
-// Load returns the values of a tensor, row-major. Its element type must be that of T: nothing is
-// converted.
+// Load returns the values of a tensor, row-major. Its element type must be that of T: there is no
+// conversion.
 func Load[T Element](f *File, name string) ([]T, error) {
 	t, ok := f.Info(name)
 	if !ok {
@@ -145,7 +144,7 @@ func Load[T Element](f *File, name string) ([]T, error) {
 }
 
 // LoadInto fills dst with the values of a tensor, which must have its element type and exactly its
-// number of elements; the shape may differ. If it fails, dst holds no useful values.
+// number of elements; the shape may differ. After an error the contents of dst are undefined.
 func LoadInto[T Element](f *File, name string, dst []T) error {
 	t, ok := f.Info(name)
 	if !ok {

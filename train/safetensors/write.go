@@ -9,14 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// metadataKey is the one name in a header that is no tensor.
+// metadataKey is the reserved name in a header.
 const metadataKey = "__metadata__"
 
 // maxHeader is the longest header the format allows, in bytes.
 const maxHeader = 100_000_000
 
-// chunk is how many elements are turned into bytes at a time: enough to make system calls rare,
-// little enough to stay in cache.
+// chunk is the number of elements encoded at a time: large enough for few system calls, small
+// enough for the cache.
 const chunk = 8192
 
 // Tensor is one named tensor to write.
@@ -27,20 +27,20 @@ type Tensor struct {
 	Values any
 }
 
-// Lazy are float32 values that are fetched when their turn comes to be written, so that a file may
-// hold more than memory does.
+// Lazy are float32 values that are fetched when they are written, so that a file may be larger than
+// memory.
 type Lazy struct {
 	Len int
-	Get func() []float32 // called once, for reading until the next call of another Get
+	Get func() []float32 // called once; the result is valid until the next call of another Get
 }
 
-// Write writes a complete safetensors file: the tensors in the order given, then nothing. metadata
-// may be nil; it is written with its keys sorted, so that equal arguments give equal bytes. The
-// header is padded with spaces to a multiple of 8 bytes; a tensor starts at a multiple of its
-// element size as long as all tensors before it do, which holds for tensors of one type and for
-// wider types first.
+// Write writes a complete safetensors file with the tensors in the order given. metadata may be
+// nil; it is written with sorted keys, so that equal arguments give equal bytes. The header is
+// padded with spaces to a multiple of 8 bytes; a tensor is aligned to its element size if all
+// tensors before it have a multiple of that size, which holds for tensors of one type and for wider
+// types first.
 //
-// It checks all arguments before it writes the first byte. An error names the tensor it concerns.
+// It validates all arguments before it writes the first byte. An error names the tensor concerned.
 func Write(w io.Writer, tensors []Tensor, metadata map[string]string) error {
 	header, err := encodeHeader(tensors, metadata)
 	if err != nil {
@@ -99,15 +99,15 @@ func encodeHeader(tensors []Tensor, metadata map[string]string) ([]byte, error) 
 	return b.Bytes(), nil
 }
 
-// entry is a tensor as the header describes it.
+// entry is the description of a tensor in the header.
 type entry struct {
 	DType   DType     `json:"dtype"`
 	Shape   []int     `json:"shape"`
 	Offsets [2]uint64 `json:"data_offsets"`
 }
 
-// check returns the element type and the size in bytes of a tensor that may be written, and adds
-// its name to seen.
+// check returns the element type and the size in bytes of a tensor to write, and adds its name to
+// seen.
 func check(t Tensor, seen map[string]bool) (DType, uint64, error) {
 	switch {
 	case t.Name == metadataKey:
@@ -136,7 +136,7 @@ func check(t Tensor, seen map[string]bool) (DType, uint64, error) {
 	return dtype, size, nil
 }
 
-// checkMetadata refuses strings that JSON could not carry unchanged.
+// checkMetadata rejects strings that JSON would change.
 func checkMetadata(metadata map[string]string) error {
 	for k, v := range metadata {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
@@ -161,7 +161,7 @@ func writeJSON(b *bytes.Buffer, key string, value any) {
 	}
 }
 
-// writeValues writes the values of a tensor through buf, which must hold a chunk of the widest
+// writeValues writes the values of a tensor through buf, which has room for a chunk of the widest
 // type.
 func writeValues(w io.Writer, buf []byte, values any) error {
 	switch v := values.(type) {

@@ -23,11 +23,10 @@ const (
 	sessionStart  = 1 // SessionLog.START
 )
 
-// fileVersion is the version from which on readers honour a session log.
+// fileVersion is the first version whose readers support session logs.
 const fileVersion = "brain.Event:2"
 
-// appendEvent appends the fields that all events share. Like protobuf itself it leaves out a step
-// of 0, the default.
+// appendEvent appends the common fields of events. Like protobuf it omits a step of 0, the default.
 func appendEvent(dst []byte, wall float64, step int64) []byte {
 	dst = protowire.AppendTag(dst, eventWallTime, protowire.Fixed64Type)
 	dst = protowire.AppendFixed64(dst, math.Float64bits(wall))
@@ -38,14 +37,14 @@ func appendEvent(dst []byte, wall float64, step int64) []byte {
 	return dst
 }
 
-// appendVersion appends the event that must open a file.
+// appendVersion appends the first event of a file.
 func appendVersion(dst []byte, wall float64) []byte {
 	dst = appendEvent(dst, wall, 0)
 	dst = protowire.AppendTag(dst, eventFileVersion, protowire.BytesType)
 	return protowire.AppendString(dst, fileVersion)
 }
 
-// appendScalar appends an event whose summary holds one value.
+// appendScalar appends an event with one scalar.
 func appendScalar(dst []byte, wall float64, step int64, tag string, value float32) []byte {
 	dst = appendEvent(dst, wall, step)
 	size := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) +
@@ -60,8 +59,7 @@ func appendScalar(dst []byte, wall float64, step int64, tag string, value float3
 	return protowire.AppendFixed32(dst, math.Float32bits(value))
 }
 
-// appendRestart appends the event that makes a reader drop everything of step and later that it
-// read before.
+// appendRestart appends the event that makes a reader drop all earlier events of step and later.
 func appendRestart(dst []byte, wall float64, step int64) []byte {
 	dst = appendEvent(dst, wall, step)
 	dst = protowire.AppendTag(dst, eventSessionLog, protowire.BytesType)

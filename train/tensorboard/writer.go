@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Writer writes one event file. Its methods allocate nothing once its buffers have grown.
+// Writer writes one event file. Its methods do not allocate once its buffers have grown.
 type Writer struct {
 	path    string
 	file    *os.File
@@ -18,11 +18,11 @@ type Writer struct {
 	started bool // the version event is written
 	event   []byte
 	record  []byte
-	err     error // the first one; it sticks
+	err     error // the first error, which is permanent
 }
 
-// Create makes the folder dir if need be, and in it a new event file, numbered after those already
-// there: events.out.tfevents.000000.fspda and so on. It never touches an existing file.
+// Create makes the folder dir if necessary, and in it a new event file with the next number:
+// events.out.tfevents.000000.fspda and so on. It never changes an existing file.
 func Create(dir string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, fmt.Errorf("tensorboard: create folder for events: %w", err)
@@ -35,7 +35,7 @@ func Create(dir string) (*Writer, error) {
 		path := filepath.Join(dir, fileName(n))
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 		if errors.Is(err, fs.ErrExist) {
-			continue // another process was faster
+			continue // another process created it first
 		}
 		if err != nil {
 			return nil, fmt.Errorf("tensorboard: create event file: %w", err)
@@ -44,11 +44,10 @@ func Create(dir string) (*Writer, error) {
 	}
 }
 
-// fileName is the name of the n-th event file. Six digits keep the order of names that of numbers
-// for a million starts.
+// fileName is the name of the n-th event file. Six digits keep names sorted for a million starts.
 func fileName(n int) string { return fmt.Sprintf("events.out.tfevents.%06d.fspda", n) }
 
-// nextNumber returns one more than the largest number of an event file of ours in dir.
+// nextNumber returns one more than the largest number of an event file in dir.
 func nextNumber(dir string) (int, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -68,9 +67,9 @@ func nextNumber(dir string) (int, error) {
 func (w *Writer) Path() string { return w.path }
 
 // Scalar adds a point to the curve named tag: value at iteration step, measured at wall seconds
-// since 1970. The tag must be valid UTF-8 and not empty; a slash in it groups curves. Values that
-// are not finite are written, and shown as gaps. Errors stick: after the first one the Writer
-// writes nothing more and returns it again.
+// since 1970. The tag must be valid UTF-8 and not empty; a slash in it groups curves. Non-finite
+// values are written, and shown as gaps. After the first error the Writer writes nothing more and
+// keeps returning that error.
 func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
 	if tag == "" || !utf8.ValidString(tag) {
 		return fmt.Errorf("tensorboard: scalar tag %q at step %d: want non-empty UTF-8", tag, step)
@@ -80,16 +79,16 @@ func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
 	return w.put()
 }
 
-// Restart makes readers drop all points of iteration step and later that earlier event files of
-// this folder hold. Call it first, when a run resumes from a checkpoint taken at step.
+// Restart makes readers drop all points of iteration step and later in earlier event files of this
+// folder. Call it first when a run resumes from a checkpoint at step.
 func (w *Writer) Restart(step int64, wall float64) error {
 	w.start(wall)
 	w.event = appendRestart(w.event[:0], wall, step)
 	return w.put()
 }
 
-// start writes the version event before the first other one, so that it has a wall time: readers
-// count relative time from it.
+// start writes the version event together with the first other event, whose wall time it uses:
+// readers count relative time from it.
 func (w *Writer) start(wall float64) {
 	if w.started {
 		return
@@ -118,7 +117,7 @@ func (w *Writer) fail(verb string, err error) {
 	}
 }
 
-// Flush hands everything written so far to the operating system, where readers find it.
+// Flush writes all buffered data to the operating system, where readers see it.
 func (w *Writer) Flush() error {
 	if w.err == nil {
 		if err := w.out.Flush(); err != nil {
@@ -128,8 +127,8 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// Close flushes and closes the file. A file without a single event still gets its version, and is
-// valid. Close twice is an error.
+// Close flushes and closes the file. A file without events still gets its version, and is valid. A
+// second Close is an error.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return fmt.Errorf("tensorboard: close %s: already closed", w.path)

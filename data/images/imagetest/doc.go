@@ -1,3 +1,3 @@
-// Package imagetest encodes pictures for the tests of the packages that read them. It looks at none
-// of those, so that each of them can use it.
+// Package imagetest encodes images for tests. It imports none of the packages under test, so all of
+// them can use it.
 package imagetest

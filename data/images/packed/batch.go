@@ -11,29 +11,29 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// batch is the columns of a few hundred pictures, as they lie in the mapping.
+// batch holds the columns of a few hundred images, in the mapped memory.
 type batch struct {
 	labels, widths, heights []int32
-	offsets                 []int32 // of the contents, one more than pictures
+	offsets                 []int32 // into contents, one more than images
 	contents                []byte
 	names                   *array.String
 }
 
-// content is the bytes of picture i.
+// content returns the bytes of image i.
 func (b *batch) content(i int) []byte { return b.contents[b.offsets[i]:b.offsets[i+1]:b.offsets[i+1]] }
 
-// readShard finds the columns in a mapped shard, and verifies that every picture is within it.
+// readShard finds the columns in a mapped shard, and checks that every image lies within it.
 func readShard(mapping []byte, s Settings, classes int, shard Shard) (all []batch, err error) {
 	if got := tailSum(mapping); got != shard.Tail {
 		return nil, fmt.Errorf("damaged at its end: SHA-256 %s, want %s", got, shard.Tail)
 	}
-	defer func() { // Arrow's reader panics where a damaged file points outside itself
+	defer func() { // Arrow's reader panics on references outside a damaged file
 		if p := recover(); p != nil {
 			all, err = nil, fmt.Errorf("damaged: %v", p)
 		}
 	}()
 	f, err := ipc.NewMappedFileReader(mapping, ipc.WithBodySizeLimit(int64(len(mapping))),
-		ipc.WithAllocator(frugal{memory.DefaultAllocator}))
+		ipc.WithAllocator(limitedAllocator{memory.DefaultAllocator}))
 	if err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
@@ -62,7 +62,7 @@ func readShard(mapping []byte, s Settings, classes int, shard Shard) (all []batc
 	return all, nil
 }
 
-// columns takes a record apart. The record is kept, not released: its memory is the mapping.
+// columns extracts the columns of a record. The record is not released: its memory is the mapping.
 func columns(r arrow.RecordBatch) (batch, error) {
 	for i := range int(r.NumCols()) {
 		if c := r.Column(i); c.NullN() > 0 || c.Len() != int(r.NumRows()) || c.Data().Offset() != 0 {
@@ -86,7 +86,7 @@ func columns(r arrow.RecordBatch) (batch, error) {
 	return b, nil
 }
 
-// check sees to it that no picture can lead outside the batch.
+// check checks that all references stay within the batch.
 func (b *batch) check(s Settings, classes int) error {
 	if b.offsets[0] < 0 || int(b.offsets[len(b.labels)]) > len(b.contents) {
 		return errors.New("pictures beyond the end")
@@ -107,21 +107,21 @@ func (b *batch) check(s Settings, classes int) error {
 	return nil
 }
 
-// name is a copy, since the mapping may end before it is printed.
+// name returns a copy, since the mapping may be closed before it is printed.
 func (b *batch) name(i int) string { return string(bytes.Clone([]byte(b.names.Value(i)))) }
 
-// frugal is an allocator for a reader that has no need of one, since nothing is copied from a
-// mapping: a damaged file that claims to be compressed could otherwise ask for any amount.
-type frugal struct{ memory.Allocator }
+// frugal is an allocator with a limit. Reading a mapping copies nothing, so the reader needs little
+// memory, but a damaged file that claims to be compressed could request any amount.
+type limitedAllocator struct{ memory.Allocator }
 
-func (a frugal) Allocate(size int) []byte { return a.Allocator.Allocate(a.bounded(size)) }
+func (a limitedAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(a.bounded(size)) }
 
-func (a frugal) Reallocate(size int, b []byte) []byte {
+func (a limitedAllocator) Reallocate(size int, b []byte) []byte {
 	return a.Allocator.Reallocate(a.bounded(size), b)
 }
 
-// bounded panics, which readShard turns into an error.
-func (frugal) bounded(size int) int {
+// bounded panics, which readShard converts to an error.
+func (limitedAllocator) bounded(size int) int {
 	if size > 1<<20 {
 		panic(fmt.Sprintf("a request for %d bytes", size))
 	}

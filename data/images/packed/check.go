@@ -13,9 +13,9 @@ import (
 	"fspda/data/images"
 )
 
-// Check verifies a packed set as a whole: what [Open] does, and the SHA-256 of every shard. All
-// damaged shards are told of, as [images.FormatError]s joined. progress, if not nil, hears how many
-// bytes were read.
+// Check verifies a packed set completely: the checks of [Open], and the SHA-256 of every shard. It
+// returns all damaged shards as joined [images.FormatError]s. progress, if not nil, is called with
+// numbers of bytes read.
 func Check(ctx context.Context, dir string, progress func(n int)) error {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Shard) check(ctx context.Context, path string, progress func(n int)) er
 	if err != nil {
 		return fmt.Errorf("packed: %w", err)
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	h := sha256.New()
 	buffer := make([]byte, 1<<20)
 	for ctx.Err() == nil {

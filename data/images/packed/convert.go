@@ -11,7 +11,7 @@ import (
 	"fspda/data/images"
 )
 
-// converter turns pictures into rows. A worker has one, for its memory.
+// converter converts images to rows. Each worker has one, for its buffers.
 type converter struct {
 	path      string // of the set, for errors
 	settings  Settings
@@ -46,8 +46,8 @@ func (c *converter) row(from images.Source, i int) (row, error) {
 	return r, err
 }
 
-// load brings picture i into c.rgb, and says whether c.encoded is a JPEG in colours that every
-// reader understands.
+// load decodes image i into c.rgb. keep reports whether c.encoded is a JPEG in a common colour
+// format.
 func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 	e, ok := from.(images.Encoded)
 	if !ok {
@@ -68,9 +68,8 @@ func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 	return false, nil
 }
 
-// scaled is the picture in c.rgb with its short side at most as long as it shall be, or nil where
-// it is so already. The colours are scaled, not luma and chroma, whose halved resolution would be
-// halved once more.
+// scaled returns the image in c.rgb with its short side scaled to the maximum, or nil if it is not
+// longer. It scales RGB, since scaling the subsampled chroma would lose resolution twice.
 func (c *converter) scaled() *image.RGBA {
 	w, h := fit(c.rgb.W, c.rgb.H, c.settings.Size)
 	if w == c.rgb.W && h == c.rgb.H {
@@ -79,8 +78,8 @@ func (c *converter) scaled() *image.RGBA {
 	return resize.Resize(uint(w), uint(h), withAlpha(&c.rgb), resize.Lanczos3).(*image.RGBA)
 }
 
-// fit is the size of a picture of w×h when its short side is size at most. The long side is rounded
-// down, as torchvision does, but not to nothing.
+// fit returns the size of an image of w×h when its short side is at most size. The long side is
+// rounded down, as in torchvision, but to at least 1.
 func fit(w, h, size int) (int, int) {
 	switch {
 	case min(w, h) <= size:
@@ -91,7 +90,7 @@ func fit(w, h, size int) (int, int) {
 	return size * w / h, size
 }
 
-// withAlpha is p in the form that the standard library works with.
+// withAlpha converts p to RGBA for the standard library.
 func withAlpha(p *images.RGB) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, p.W, p.H))
 	for i := range p.W * p.H {

@@ -1,24 +1,26 @@
-// Package packed keeps pictures in files that are mapped into memory: decoded and scaled once, read
-// ever after without a copy.
+// Package packed stores images in files that are mapped into memory: decoded and scaled once, then
+// read without copying.
 //
-// [Prepare] makes a packed set from any [images.Set]; [Open] maps one, and [Check] verifies all of
-// it. A program that imports this package opens packed sets with [images.Open] too.
+// [Prepare] makes a packed set from any [images.Set]; [Open] maps one, and [Check] verifies it
+// completely. In programs that import this package, [images.Open] opens packed sets too.
 //
 // A set is a folder:
 //
-//	manifest.json        what it is: settings, classes, shards with their sizes and SHA-256, and a checksum of itself
-//	train-00000.arrow …  shards of about 256 MB: Arrow IPC files that any Arrow library reads, with the columns label, width and
-//	test-00000.arrow …   height (int32), pixels or jpeg (binary) and name (string)
-//	classes.txt          the name of a class a line, label 0 first
-//	bad.jsonl            the pictures that were left out, and why; absent if there are none
+//	manifest.json        settings, classes, shards with sizes and SHA-256, and its own checksum
+//	train-00000.arrow …  shards of about 256 MB: Arrow IPC files, readable by any Arrow library,
+//	test-00000.arrow …   with the columns label, width and height (int32), pixels or jpeg (binary)
+//	                     and name (string)
+//	classes.txt          the class names, one per line, label 0 first
+//	bad.jsonl            the images that were left out, and why; absent if there are none
 //
-// pixels are the rows of an [images.RGB]. While a set is made, journal.jsonl says which shards are
-// finished. A shard is written beside and renamed, then noted in the journal; the manifest comes
-// last. So a preparation that ends at any moment, power cuts included, is taken up where it was by
-// calling Prepare again, and the bytes are the same, whatever the number of workers was.
+// pixels are the rows of an [images.RGB]. During preparation, journal.jsonl lists the finished
+// shards. A shard is written under a temporary name, renamed, and then recorded in the journal; the
+// manifest comes last. So calling Prepare again continues an interrupted preparation, even after a
+// power failure, and the bytes do not depend on interruptions or the number of workers.
 //
-// The package stands apart from images because Arrow is a large library, which programs that read
-// folders need not carry.
+// The package is separate from images because Arrow is a large library, which programs that read
+// folders do not need.
 //
-// Where to look next: prepare.go for the way of a picture, manifest.go for what is kept of a set.
+// Where to look next: prepare.go for the conversion of an image, manifest.go for the contents of a
+// set.
 package packed

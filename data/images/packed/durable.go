@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// suffix marks files that are not finished.
+// suffix marks unfinished files.
 const suffix = ".partial"
 
-// writeFile puts a file in place in one step: a reader sees all of it or nothing, also after a
-// power cut.
+// writeFile writes a file atomically: readers see all of it or nothing, even after a power failure.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path + suffix)
 	if err != nil {
@@ -34,7 +33,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 		err = syncFolder(filepath.Dir(path))
 	}
 	if err != nil {
-		_ = os.Remove(path + suffix) // the first error is the one to tell
+		_ = os.Remove(path + suffix) // return the first error
 		return writing(path, err)
 	}
 	return nil
@@ -47,7 +46,7 @@ func writeBytes(path string, content []byte) error {
 	})
 }
 
-// syncFolder makes a rename last. Windows knows no such thing.
+// syncFolder makes a rename durable. Windows has no equivalent.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -60,7 +59,7 @@ func syncFolder(dir string) error {
 	return d.Sync()
 }
 
-// writing says what could not be written, and what to do about it.
+// writing adds the remedy to a write error.
 func writing(path string, err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -72,7 +71,7 @@ func writing(path string, err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return fmt.Errorf("packed: writing %s: %w: make room and call again; what is finished stays", path, err)
+		return fmt.Errorf("packed: writing %s: %w: free disk space and call again; finished shards are kept", path, err)
 	case errors.Is(err, os.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("packed: writing %s: %w: choose a folder that can be written", path, err)
 	}

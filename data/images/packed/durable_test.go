@@ -17,7 +17,7 @@ func TestWritingSaysWhatToDo(t *testing.T) {
 		want string
 	}{
 		{&os.PathError{Op: "write", Path: "p", Err: syscall.ENOSPC},
-			"writing /x/y: no space left on device: make room and call again"},
+			"writing /x/y: no space left on device: free disk space and call again"},
 		{&os.LinkError{Op: "rename", Old: "a", New: "b", Err: syscall.EROFS},
 			"writing /x/y: read-only file system: choose a folder that can be written"},
 		{&os.PathError{Op: "open", Path: "p", Err: syscall.EACCES},

@@ -11,7 +11,7 @@ import (
 	"fspda/data/images"
 )
 
-// plan is what a preparation was asked to do; a journal may be taken up by the same plan only.
+// plan is the configuration of a preparation; a journal can be continued only with the same plan.
 type plan struct {
 	Version    int      `json:"version"`
 	Settings   Settings `json:"settings"`
@@ -19,15 +19,15 @@ type plan struct {
 	ShardBytes int64    `json:"shard_bytes"`
 }
 
-// entry of the journal: a shard is finished, or a split is.
+// entry of the journal: a finished shard, or a finished split.
 type entry struct {
 	Split string `json:"split"`
-	Next  int    `json:"next"` // the first picture of the source that is not dealt with
+	Next  int    `json:"next"` // the first unprocessed image of the source
 	Shard *Shard `json:"shard,omitempty"`
-	Bad   []Bad  `json:"bad,omitempty"` // left out between the last entry and this
+	Bad   []Bad  `json:"bad,omitempty"` // left out since the previous entry
 }
 
-// Bad is a picture that was left out.
+// Bad is an image that was left out.
 type Bad struct {
 	Split  string `json:"split"`
 	Index  int    `json:"index"` // in the source
@@ -42,7 +42,7 @@ type journal struct {
 	entries []entry
 }
 
-// openJournal starts a journal, or takes up the one that is there.
+// openJournal starts a journal, or continues the existing one.
 func openJournal(dir string, p plan) (*journal, error) {
 	j := &journal{path: filepath.Join(dir, journalName)}
 	text, err := os.ReadFile(j.path)
@@ -54,7 +54,7 @@ func openJournal(dir string, p plan) (*journal, error) {
 	}
 	first, rest, whole := bytes.Cut(text, []byte("\n"))
 	var old plan
-	if !whole || json.Unmarshal(first, &old) != nil { // it ended while the first line was written
+	if !whole || json.Unmarshal(first, &old) != nil { // interrupted while writing the first line
 		return j, j.start(p)
 	}
 	if err := p.compare(old, j.path); err != nil {
@@ -64,8 +64,8 @@ func openJournal(dir string, p plan) (*journal, error) {
 	for len(rest) > 0 {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
 		var e entry
-		if !whole || json.Unmarshal(line, &e) != nil || e.Shard != nil && !e.Shard.stands(dir) {
-			break // what comes after is done again
+		if !whole || json.Unmarshal(line, &e) != nil || e.Shard != nil && !e.Shard.exists(dir) {
+			break // the remaining work is repeated
 		}
 		j.entries = append(j.entries, e)
 		keep += len(line) + 1
@@ -74,7 +74,7 @@ func openJournal(dir string, p plan) (*journal, error) {
 	return j, j.reopen(int64(keep))
 }
 
-// compare says what makes an old plan another one.
+// compare reports the difference between two plans.
 func (p plan) compare(old plan, where string) error {
 	for _, c := range []struct {
 		what      string
@@ -94,8 +94,8 @@ func (p plan) compare(old plan, where string) error {
 	return nil
 }
 
-// stands tells whether a finished shard is there, by its size.
-func (s *Shard) stands(dir string) bool {
+// stands reports whether a finished shard exists with the right size.
+func (s *Shard) exists(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, s.File))
 	return s.File == filepath.Base(s.File) && err == nil && info.Size() == s.Bytes
 }
@@ -121,14 +121,14 @@ func (j *journal) reopen(keep int64) error {
 		_, err = f.Seek(keep, 0)
 	}
 	if err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // return the first error
 		return writing(j.path, err)
 	}
 	j.file = f
 	return nil
 }
 
-// add notes an entry, for good.
+// add appends an entry and syncs the file.
 func (j *journal) add(e entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -146,7 +146,7 @@ func (j *journal) add(e entry) error {
 
 func (j *journal) close() error { return j.file.Close() }
 
-// next is where a split goes on, and how many shards it has.
+// next returns where a split continues, and its number of shards.
 func (j *journal) next(split string) (picture, shards int) {
 	for _, e := range j.entries {
 		if e.Split == split {

@@ -23,10 +23,10 @@ const (
 	kind    = "fspda packed set"
 	version = 1
 
-	maxManifest = 1 << 30 // bytes; a longer one is not believed
+	maxManifest = 1 << 30 // bytes; limits the allocation for a damaged file
 )
 
-// Manifest says what a packed set is.
+// Manifest describes a packed set.
 type Manifest struct {
 	Kind     string   `json:"kind"`
 	Version  int      `json:"version"`
@@ -37,25 +37,25 @@ type Manifest struct {
 	Test     Part     `json:"test"`
 }
 
-// Settings decide the bytes of a packed set.
+// Settings determine the bytes of a packed set.
 type Settings struct {
-	Size    int    `json:"size"`              // pixels of the short side, at most
+	Size    int    `json:"size"`              // maximum of the short side in pixels
 	Format  string `json:"format"`            // Raw or JPEG
 	Quality int    `json:"quality,omitempty"` // of JPEG, 1 to 100
 }
 
-// Origin says what a set was made from.
+// Origin describes the source of a set.
 type Origin struct {
 	Path        string `json:"path"`
 	Kind        string `json:"kind"`
-	Fingerprint string `json:"fingerprint"` // SHA-256 over name, size and label of each picture
+	Fingerprint string `json:"fingerprint"` // SHA-256 over name, size and label of each image
 }
 
-// Part is one of the two lists of pictures.
+// Part is one of the two lists of images.
 type Part struct {
 	Pictures int     `json:"pictures"`
-	PerClass []int   `json:"per_class,omitempty"` // pictures by label
-	Bad      int     `json:"bad"`                 // pictures that were left out
+	PerClass []int   `json:"per_class,omitempty"` // number of images per label
+	Bad      int     `json:"bad"`                 // number of images left out
 	Shards   []Shard `json:"shards"`
 }
 
@@ -65,17 +65,17 @@ type Shard struct {
 	Rows   int    `json:"rows"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// SHA-256 of the last 64 KiB, where Arrow keeps its table of contents
+	// SHA-256 of the last 64 KiB, which hold Arrow's footer
 	Tail string `json:"tail"`
 }
 
-// Formats of a picture in a shard.
+// Formats of an image in a shard.
 const (
 	Raw  = "raw"  // rows of red, green, blue
 	JPEG = "jpeg" // a JPEG file
 )
 
-// envelope protects a manifest from damage.
+// envelope protects a manifest with a checksum.
 type envelope struct {
 	SHA256   string          `json:"sha256"` // of the manifest as compact JSON
 	Manifest json.RawMessage `json:"manifest"`
@@ -86,7 +86,7 @@ func checksum(compact []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode makes the content of manifest.json.
+// encode returns the content of manifest.json.
 func (m *Manifest) encode() ([]byte, error) {
 	compact, err := json.Marshal(m)
 	if err != nil {
@@ -117,13 +117,13 @@ func ReadManifest(dir string) (*Manifest, error) {
 func decodeManifest(path string, text []byte) (*Manifest, error) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil || len(e.Manifest) == 0 {
-		return nil, &images.FormatError{Path: path, Got: "content that is no manifest",
+		return nil, &images.FormatError{Path: path, Got: "content that is not a manifest",
 			Want: "the manifest of a packed set", Err: err,
 			Hint: "prepare the set again"}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Manifest); err != nil {
-		return nil, &images.FormatError{Path: path, Got: "content that is no JSON",
+		return nil, &images.FormatError{Path: path, Got: "content that is not JSON",
 			Want: "the manifest of a packed set", Err: err}
 	}
 	if got := checksum(compact.Bytes()); got != e.SHA256 {
@@ -137,7 +137,7 @@ func decodeManifest(path string, text []byte) (*Manifest, error) {
 	return m, m.check(path)
 }
 
-// check holds a manifest against what this package can read.
+// check checks that this version can read the manifest.
 func (m *Manifest) check(path string) error {
 	wrong := func(got, want string) error {
 		return &images.FormatError{Path: path, Got: got, Want: want,

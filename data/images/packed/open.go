@@ -11,7 +11,7 @@ import (
 	"fspda/data/images"
 )
 
-// Kind is what a packed set is called in [images.Set].
+// Kind is the kind of packed sets in [images.Set].
 const Kind = "packed set"
 
 func init() {
@@ -19,7 +19,7 @@ func init() {
 		Open: func(dir string, o images.Options) (*images.Set, error) { return open(dir, o) }})
 }
 
-// Recognise tells whether dir holds a packed set, or the beginnings of one.
+// Recognise reports whether dir holds a packed set, complete or not.
 func Recognise(dir string) bool {
 	for _, name := range []string{manifestName, journalName} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -29,11 +29,11 @@ func Recognise(dir string) bool {
 	return false
 }
 
-// Open maps a packed set. Its sources are [images.Raw] or [images.Encoded], as its format is, and
-// valid until the set is closed.
+// Open maps a packed set. Its sources are [images.Raw] or [images.Encoded], depending on its
+// format, and valid until the set is closed.
 //
-// Open verifies the manifest, the size of each shard and that all pictures lie within it, which
-// reads only the small columns; the pixels themselves are verified by [Check].
+// Open verifies the manifest, the size of each shard and that all images lie within it, which reads
+// only the small columns; [Check] verifies the pixels.
 func Open(dir string) (*images.Set, error) { return open(dir, images.Options{}) }
 
 func open(dir string, o images.Options) (*images.Set, error) {
@@ -41,7 +41,7 @@ func open(dir string, o images.Options) (*images.Set, error) {
 	if errors.Is(err, os.ErrNotExist) && Recognise(dir) {
 		return nil, &images.FormatError{Path: dir, Got: "a packed set that is not finished",
 			Want: "one with " + manifestName,
-			Hint: "call fspda data prepare again: it goes on where it stopped", Err: err}
+			Hint: "call fspda data prepare again to continue", Err: err}
 	}
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func open(dir string, o images.Options) (*images.Set, error) {
 		}
 		packed, err := mapPart(dir, m, p.part, o.MaxPixels)
 		if err != nil {
-			_ = s.Close() // the first error is the one to tell
+			_ = s.Close() // return the first error
 			return nil, err
 		}
 		s.OnClose(packed)
@@ -73,7 +73,7 @@ func mapPart(dir string, m *Manifest, part Part, maxPixels int) (*Pictures, erro
 	p := &Pictures{dir: dir, maxPixels: maxPixels}
 	for _, s := range part.Shards {
 		if err := p.mapShard(filepath.Join(dir, s.File), m, s); err != nil {
-			_ = p.Close() // the first error is the one to tell
+			_ = p.Close() // return the first error
 			return nil, err
 		}
 	}
@@ -85,7 +85,7 @@ func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
 	if err != nil {
 		return fmt.Errorf("packed: %w", err)
 	}
-	defer f.Close() // a mapping outlives the file it was made from
+	defer f.Close() // a mapping outlives the file that it was made from
 	info, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("packed: %w", err)

@@ -8,14 +8,14 @@ import (
 	"fspda/data/images"
 )
 
-// Pictures is a split of a packed set. It is an [images.Source] whatever the format, and safe for
+// Pictures is a split of a packed set. It is an [images.Source] in both formats, and safe for
 // concurrent use.
 type Pictures struct {
 	dir       string
 	maxPixels int
 	mappings  []mmap.MMap
 	batches   []batch
-	starts    []int // of each batch, in pictures
+	starts    []int // first image of each batch
 	n         int
 }
 
@@ -32,7 +32,7 @@ var (
 	_ images.Weighed = EncodedPictures{}
 )
 
-// source is p with what its format can do besides.
+// source returns p with the methods of its format.
 func (p *Pictures) source(format string) images.Source {
 	if format == Raw {
 		return RawPictures{p}
@@ -40,7 +40,7 @@ func (p *Pictures) source(format string) images.Source {
 	return EncodedPictures{p}
 }
 
-// at finds picture i: a batch, and its place there.
+// at returns the batch of image i, and its index there.
 func (p *Pictures) at(i int) (*batch, int) {
 	k, exact := slices.BinarySearch(p.starts, i)
 	if !exact {
@@ -58,7 +58,7 @@ func (p *Pictures) Label(i int) int32 {
 	return b.labels[k]
 }
 
-// Name is what picture i was called where it came from.
+// Name is the original name of image i.
 func (p *Pictures) Name(i int) string {
 	b, k := p.at(i)
 	return b.name(k)
@@ -76,8 +76,7 @@ func (p *Pictures) Size(i int) (w, h int) {
 	return int(b.widths[k]), int(b.heights[k])
 }
 
-// Close ends the mapping. Pictures that were handed out without a copy may not be touched
-// afterwards.
+// Close ends the mapping. Images returned without a copy must not be used afterwards.
 func (p *Pictures) Close() error {
 	var first error
 	for i := range p.mappings {
@@ -89,7 +88,7 @@ func (p *Pictures) Close() error {
 	return first
 }
 
-// Pixels returns picture i as it lies in the mapping.
+// Pixels returns image i in the mapped memory.
 func (p RawPictures) Pixels(i int) (pix []uint8, w, h int) {
 	b, k := p.at(i)
 	return b.content(k), int(b.widths[k]), int(b.heights[k])

@@ -15,19 +15,20 @@ import (
 	"fspda/data/images"
 )
 
-// Options say how a set is packed.
+// Options configures the packing of a set.
 type Options struct {
 	Settings
-	// a bad picture ends the preparation; otherwise it is left out and noted
+	// stop at a bad image; otherwise bad images are left out and recorded
 	Fail       bool
-	Jobs       int   // workers; 0 means one for each core
-	MaxPixels  int   // a picture of more is bad; 0 means 100 million
-	ShardBytes int64 // bytes of content after which a shard ends; 0 means 256 MiB
-	// pictures so far, of both splits and with those of earlier runs; nil for none
+	Jobs       int   // workers; 0 means one per core
+	MaxPixels  int   // larger images are bad; 0 means 100 million
+	ShardBytes int64 // size of content at which a shard ends; 0 means 256 MiB
+	// called with the numbers of images so far, of both splits and including those of earlier runs;
+	// may be nil
 	Progress func(done, bad int)
 }
 
-// filled returns o with defaults for what is zero, or says what makes no sense.
+// filled returns o with defaults for zero fields, or an error for invalid ones.
 func (o Options) filled() (Options, error) {
 	if o.Size == 0 {
 		o.Size = 256
@@ -64,7 +65,7 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// OptionError is an option that makes no sense.
+// OptionError reports an invalid option.
 type OptionError struct{ msg string }
 
 func (e *OptionError) Error() string { return "packed: " + e.msg }
@@ -72,14 +73,14 @@ func (e *OptionError) Error() string { return "packed: " + e.msg }
 // ExitCode returns 2, the exit status for bad input.
 func (e *OptionError) ExitCode() int { return 2 }
 
-// Prepare packs the pictures of a set into the folder dir, which is made if it is not there, and
-// returns the manifest. If an earlier call ended before its time, this one goes on where that
-// stopped; if it came to its end, nothing is done. A folder with other things, or with a set of
-// other settings or pictures, is an error, and so is a second preparation at work in it. When ctx
-// ends, Prepare returns its error, and what is finished stays.
+// Prepare packs the images of a set into the folder dir, which it creates if necessary, and returns
+// the manifest. It continues an interrupted preparation, and does nothing if dir is complete. It
+// returns an error if the folder holds other files or a set of other settings or images, or if
+// another preparation is running in it. When ctx ends, Prepare returns its error and keeps the
+// finished shards.
 //
-// A picture whose short side is longer than Settings.Size is scaled down to it, by the Lanczos
-// filter over three lobes; smaller ones stay as they are. A failing disk is an error in any case:
+// An image whose short side is longer than Settings.Size is scaled down to it, by the Lanczos
+// filter with three lobes; smaller ones are unchanged. An I/O error always ends the preparation:
 // only content can be bad.
 func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Manifest, error) {
 	o, err := o.filled()
@@ -93,7 +94,7 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, writing(lock.Path(), err)
 	} else if !ok {
-		return nil, fmt.Errorf("packed: %s: another preparation is at work in this folder: wait for it, or choose another folder", dir)
+		return nil, fmt.Errorf("packed: %s: another preparation is running in this folder: wait for it, or choose another folder", dir)
 	}
 	defer lock.Close() // the lock ends with the process at the latest
 	print, err := fingerprint(ctx, from)
@@ -117,7 +118,7 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	return w.conclude(p)
 }
 
-// makeFolder makes dir, or sees to it that what is in it is ours.
+// makeFolder creates dir, or checks that it contains only our files.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return writing(dir, err)
@@ -142,7 +143,7 @@ func makeFolder(dir string) error {
 	return nil
 }
 
-// finished returns the manifest of a set that is complete.
+// finished returns the manifest of a complete set.
 func finished(dir string, p plan) (*Manifest, error) {
 	m, err := ReadManifest(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -157,7 +158,7 @@ func finished(dir string, p plan) (*Manifest, error) {
 	}
 	for _, part := range []Part{m.Train, m.Test} {
 		for _, s := range part.Shards {
-			if !s.stands(dir) {
+			if !s.exists(dir) {
 				return nil, &images.FormatError{Path: filepath.Join(dir, s.File),
 					Got: "a missing file, or one of another size", Want: fmt.Sprintf("%d bytes", s.Bytes),
 					Hint: "delete the folder and prepare the set again"}
@@ -167,7 +168,7 @@ func finished(dir string, p plan) (*Manifest, error) {
 	return m, removeJournal(dir)
 }
 
-// removeJournal ends the work: the manifest says it all.
+// removeJournal ends the work: the manifest replaces the journal.
 func removeJournal(dir string) error {
 	if err := os.Remove(filepath.Join(dir, journalName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return writing(filepath.Join(dir, journalName), err)
@@ -175,13 +176,13 @@ func removeJournal(dir string) error {
 	return nil
 }
 
-// isDisk tells a failing disk or network from bad content: the system says so.
+// isDisk reports whether an error is an I/O error instead of bad content.
 func isDisk(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno)
 }
 
-// conclude writes what goes beside the shards, and the manifest as the last of all.
+// conclude writes the files next to the shards, and finally the manifest.
 func (w *work) conclude(p plan) (*Manifest, error) {
 	m := &Manifest{Kind: kind, Version: version, Settings: p.Settings, Source: p.Source, Classes: w.set.Classes}
 	var bad []Bad

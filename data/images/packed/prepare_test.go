@@ -281,7 +281,7 @@ func TestPrepareGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := images.Open(dir, images.Options{}); err == nil || !strings.Contains(err.Error(),
-				"goes on where it stopped") {
+				"call fspda data prepare again to continue") {
 				t.Fatalf("opening what is not finished: %v", err)
 			}
 			if again++; again > 40 {
@@ -383,7 +383,7 @@ func TestPrepareIsAlone(t *testing.T) {
 		}
 	}
 	if _, err := Prepare(t.Context(), from, dir, o); err != nil || second == nil || !strings.Contains(second.Error(),
-		"another preparation is at work") {
+		"another preparation is running") {
 		t.Errorf("the first %v, the second %v", err, second)
 	}
 }
@@ -405,7 +405,7 @@ func TestPrepareOnAFullDisk(t *testing.T) {
 		}
 	}
 	_, err := Prepare(t.Context(), from, dir, o)
-	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "make room and call again") {
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "free disk space and call again") {
 		t.Errorf("error %v, want one of a full disk", err)
 	}
 	if _, err := Prepare(t.Context(), from, dir, small(Raw)); err != nil {

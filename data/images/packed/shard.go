@@ -31,8 +31,7 @@ const (
 	columnName
 )
 
-// schema is the table of a shard. No picture comes near 2 GB, so the content's offsets are of 32
-// bits.
+// schema returns the schema of a shard. An image is far smaller than 2 GB, so offsets have 32 bits.
 func schema(s Settings) *arrow.Schema {
 	content := "pixels"
 	if s.Format == JPEG {
@@ -49,7 +48,7 @@ func schema(s Settings) *arrow.Schema {
 	}, &meta)
 }
 
-// row is a picture as it goes into a shard.
+// row is an image prepared for a shard.
 type row struct {
 	label   int32
 	w, h    int
@@ -57,7 +56,7 @@ type row struct {
 	name    string
 }
 
-// shardWriter writes a shard beside its place.
+// shardWriter writes a shard under a temporary name.
 type shardWriter struct {
 	path    string
 	file    *os.File
@@ -71,7 +70,7 @@ type shardWriter struct {
 	n       int   // rows so far
 }
 
-// counter counts what is written.
+// counter counts written bytes.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -110,7 +109,7 @@ func (w *shardWriter) add(r row) error {
 	return nil
 }
 
-// flush writes the rows that wait as a batch.
+// flush writes the pending rows as a batch.
 func (w *shardWriter) flush() error {
 	if w.rows.Field(columnLabel).Len() == 0 {
 		return nil
@@ -124,7 +123,7 @@ func (w *shardWriter) flush() error {
 	return nil
 }
 
-// finish puts the shard in its place.
+// finish renames the shard to its final name.
 func (w *shardWriter) finish() (Shard, error) {
 	err := w.flush()
 	w.rows.Release()
@@ -153,24 +152,24 @@ func (w *shardWriter) finish() (Shard, error) {
 		err = syncFolder(filepath.Dir(w.path))
 	}
 	if err != nil {
-		_ = os.Remove(w.path + suffix) // the first error is the one to tell
+		_ = os.Remove(w.path + suffix) // return the first error
 		return Shard{}, writing(w.path, err)
 	}
 	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: int64(w.counter),
 		SHA256: hex.EncodeToString(w.sum.Sum(nil)), Tail: tail}, nil
 }
 
-// tailBytes is how much of a shard's end is verified before it is read: Arrow's reader believes the
-// counts that it finds there.
+// tailBytes is the size of a shard's end that is verified before it is read: Arrow's reader trusts
+// the counts in the footer.
 const tailBytes = 64 << 10
 
-// tailSum is the SHA-256 of the end of a shard.
+// tailSum returns the SHA-256 of the end of a shard.
 func tailSum(shard []byte) string { return checksum(shard[max(0, len(shard)-tailBytes):]) }
 
-// abandon removes what was written.
+// abandon removes the unfinished file.
 func (w *shardWriter) abandon() {
-	_ = w.file.Close()             // an error was told already
-	_ = os.Remove(w.path + suffix) // and the next run overwrites it
+	_ = w.file.Close()             // an earlier error is already reported
+	_ = os.Remove(w.path + suffix) // the next run overwrites it
 }
 
 func shardName(split string, n int) string { return fmt.Sprintf("%s-%05d.arrow", split, n) }

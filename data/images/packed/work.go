@@ -15,17 +15,17 @@ import (
 	"fspda/data/images"
 )
 
-// work is a preparation under way.
+// work is the state of a preparation.
 type work struct {
 	dir     string
 	journal *journal
 	options Options
 	set     *images.Set
 
-	done, bad int // pictures, for the progress
+	done, bad int // images so far, for Progress
 }
 
-// list is the pictures of a split.
+// list is the list of images of a split.
 type list struct {
 	name   string
 	source images.Source
@@ -44,7 +44,7 @@ func splits(s *images.Set) []list {
 	return all
 }
 
-// part sums up what the journal says of a split.
+// part summarizes the journal of a split.
 func (l list) part(entries []entry, classes int) Part {
 	p := Part{PerClass: make([]int, classes)}
 	left := map[int]bool{}
@@ -69,7 +69,7 @@ func (l list) part(entries []entry, classes int) Part {
 	return p
 }
 
-// all packs what is left of both splits.
+// all packs the rest of both splits.
 func (w *work) all(ctx context.Context) error {
 	for _, l := range w.splits() {
 		at, _ := w.journal.next(l.name)
@@ -87,7 +87,7 @@ func (w *work) all(ctx context.Context) error {
 	return nil
 }
 
-// split packs what is left of a split.
+// split packs the rest of a split.
 func (w *work) split(ctx context.Context, l list) error {
 	ctx, stop := context.WithCancel(ctx)
 	first, shards := w.journal.next(l.name)
@@ -114,15 +114,14 @@ func (w *work) split(ctx context.Context, l list) error {
 	return o.finish()
 }
 
-// result is a picture that a worker is through with.
+// result is a converted image.
 type result struct {
 	row
 	err error
 }
 
-// results has the pictures from first on converted by all workers, and delivers them in order. A
-// few are under way for each worker, which bounds memory. wait returns when the workers have ended,
-// which they do when ctx does.
+// results converts the images from first on with all workers, and delivers them in order. Each
+// worker has a few in flight, which bounds memory. wait waits for the workers, which end with ctx.
 func (w *work) results(ctx context.Context, l list, first int) (in <-chan (<-chan result), wait func()) {
 	type job struct {
 		i  int
@@ -160,7 +159,7 @@ func (w *work) results(ctx context.Context, l list, first int) (in <-chan (<-cha
 	return order, wg.Wait
 }
 
-// output writes the pictures of a split in order.
+// output writes the images of a split in order.
 type output struct {
 	work   *work
 	list   list
@@ -201,7 +200,7 @@ func (o *output) take(r result) error {
 	return nil
 }
 
-// close finishes the shard and notes it.
+// close finishes the shard and records it.
 func (o *output) close() error {
 	s, err := o.shard.finish()
 	o.shard = nil
@@ -214,7 +213,7 @@ func (o *output) close() error {
 	return o.work.journal.add(e)
 }
 
-// finish ends the split: its last shard, or the last bad pictures.
+// finish ends the split: its last shard, or the last bad images.
 func (o *output) finish() error {
 	switch {
 	case o.shard != nil:
@@ -231,7 +230,7 @@ func (o *output) abandon() {
 	}
 }
 
-// reason is what is wrong with a picture, without its name.
+// reason returns the cause of a bad image, without its name.
 func reason(err error) string {
 	var p *images.PictureError
 	if errors.As(err, &p) {
@@ -247,7 +246,7 @@ func nameOf(s images.Source, i int) string {
 	return fmt.Sprint(i)
 }
 
-// fingerprint tells sets apart by name, size and label of each picture.
+// fingerprint identifies a set by name, size and label of each image.
 func fingerprint(ctx context.Context, s *images.Set) (string, error) {
 	h := sha256.New()
 	for _, l := range splits(s) {
@@ -270,7 +269,7 @@ func fingerprint(ctx context.Context, s *images.Set) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// writeBad lists the pictures that were left out, a line of JSON each.
+// writeBad lists the images that were left out, one JSON object per line.
 func writeBad(path string, bad []Bad) error {
 	if len(bad) == 0 {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -3,16 +3,16 @@ package parquet
 import "slices"
 
 const (
-	maxCursors = 8        // places that are read on from
-	maxKept    = 64 << 20 // bytes of pictures that are kept
-	readAhead  = 16       // rows that are read at a time
+	maxCursors = 8        // read positions
+	maxKept    = 64 << 20 // bytes of cached images
+	readAhead  = 16       // rows read at a time
 )
 
-// cache keeps the places where reading stopped, and the pictures read last. Neighbours are asked
-// for together where a set is read in order, by several goroutines at a time.
+// cache keeps open read positions and the images read last, because sequential readers, also
+// several goroutines, request adjacent rows.
 type cache struct {
-	cursors []placed // the one used last at the end
-	blocks  []block  // the one read last at the end
+	cursors []placed // most recently used last
+	blocks  []block  // most recently read last
 	kept    int      // bytes in blocks
 }
 
@@ -21,15 +21,14 @@ type placed struct {
 	cursor *column
 }
 
-// block is rows of a group that were read together.
+// block is a range of rows of a group that were read together.
 type block struct {
 	group, first int
 	rows         [][]byte
 	size         int
 }
 
-// row returns a row of a group, which is the index-th of its shard. It is nil where the row is
-// null.
+// row returns a row of a group, the index-th of its shard, or nil if the row is null.
 func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 	for _, b := range c.blocks {
 		if b.group == group && row >= b.first && row < b.first+len(b.rows) {
@@ -49,7 +48,7 @@ func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 		}
 		var picture []byte
 		if ok {
-			picture = append([]byte{}, v.b...) // the page ends at some time
+			picture = append([]byte{}, v.b...) // copied because the page's memory is reused
 		}
 		b.rows = append(b.rows, picture)
 		b.size += len(picture)
@@ -59,7 +58,7 @@ func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
 	return b.rows[0], nil
 }
 
-// near takes out the cursor that has the shortest way to a row, or opens one.
+// near takes the cursor closest before a row, or opens one.
 func (c *cache) near(s *shard, group, index, row int) *column {
 	best := -1
 	for i, p := range c.cursors {
@@ -78,7 +77,7 @@ func (c *cache) near(s *shard, group, index, row int) *column {
 	return newColumn(s, index, s.content)
 }
 
-// keep makes room for a block.
+// keep evicts blocks to make room for one.
 func (c *cache) keep(b block) {
 	c.kept += b.size
 	for len(c.blocks) > 0 && (c.kept > maxKept || len(c.blocks) > 256) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// codec is how the pages of a column are compressed.
+// codec is the compression of a column's pages.
 type codec int64
 
 const (
@@ -32,16 +32,16 @@ func (c codec) String() string {
 	return names[c]
 }
 
-// known says whether this package can decompress it.
+// known reports whether this package can decompress it.
 func (c codec) known() bool { return slices.Contains([]codec{plain, snappy, gzips, zstds, lz4Raw}, c) }
 
-// zstdDecoder gives no more than there is room for, whatever a page expands to.
+// zstdDecoder limits its output to the capacity of dst.
 var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(maxPage),
 		zstd.WithDecodeAllCapLimit(true))
 })
 
-// decompress fills dst, which is as long as the page claims to be.
+// decompress fills dst, whose length is the claimed size of the page.
 func (c codec) decompress(dst, src []byte) error {
 	n, err := 0, error(nil)
 	switch c {
@@ -93,7 +93,7 @@ func gunzip(dst, src []byte) (int, error) {
 	return n, nil
 }
 
-// unknown is something of the format that this package does not read.
+// unknown reports an unsupported feature of the format.
 type unknown struct{ what string }
 
 func (u unknown) Error() string { return u.what }

@@ -14,7 +14,7 @@ type column struct {
 	pos   int // the next row
 
 	in           *bufio.Reader
-	left         int64 // bytes of it
+	left         int64 // remaining bytes
 	stored, room []byte
 	dictionary   []value
 	page         page
@@ -26,8 +26,7 @@ func newColumn(s *shard, group, at int) *column {
 	return &column{leaf: s.footer.leaves[at], codec: c.codec, in: in, left: c.size}
 }
 
-// next returns the value of the next row, which is good until the page ends. ok is false where it
-// is null.
+// next returns the value of the next row, which is valid until the page ends. ok is false for null.
 func (c *column) next() (v value, ok bool, err error) {
 	for c.page.rows == 0 {
 		h, err := c.head()
@@ -43,7 +42,7 @@ func (c *column) next() (v value, ok bool, err error) {
 	return v, ok, unended(err)
 }
 
-// skip passes n rows. Pages without any other are not looked into.
+// skip skips n rows. It does not decompress pages that are skipped completely.
 func (c *column) skip(n int) error {
 	for n > 0 {
 		if c.page.rows > 0 {
@@ -73,7 +72,7 @@ func (c *column) skip(n int) error {
 	return nil
 }
 
-// head reads the head of the next page.
+// head reads the header of the next page.
 func (c *column) head() (pageHead, error) {
 	h, size, err := readHead(c.in, c.left)
 	if err != nil {
@@ -86,7 +85,7 @@ func (c *column) head() (pageHead, error) {
 	return h, nil
 }
 
-// load reads the page of a head: rows, or the dictionary.
+// load reads the page of a header: rows, or the dictionary.
 func (c *column) load(h pageHead) error {
 	b, err := c.body(h)
 	if err != nil {
@@ -102,10 +101,10 @@ func (c *column) load(h pageHead) error {
 	return unended(err)
 }
 
-// readDictionary keeps the values that later pages name by their places.
+// readDictionary stores the values that later pages refer to.
 func (c *column) readDictionary(h pageHead, b []byte) error {
 	if h.encoding == oldDictionary {
-		h.encoding = plainValues // that is what it was called
+		h.encoding = plainValues // its old name
 	}
 	v, err := newValues(h.encoding, c.leaf.physical, bytes.Clone(b), nil)
 	if err != nil {
@@ -122,7 +121,7 @@ func (c *column) readDictionary(h pageHead, b []byte) error {
 	return nil
 }
 
-// unended is io.ErrUnexpectedEOF in place of io.EOF: who asks knows that there is more.
+// unended replaces io.EOF by io.ErrUnexpectedEOF, if more data is expected.
 func unended(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

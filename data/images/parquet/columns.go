@@ -10,7 +10,7 @@ import (
 	"fspda/data/images"
 )
 
-// Names under which the columns are known.
+// Known names of the columns.
 var (
 	contentColumns = []string{"image.bytes", "img.bytes", "image", "img", "jpg", "png"}
 	pathColumns    = []string{"image.path", "img.path"}
@@ -22,7 +22,7 @@ type shard struct {
 	name                 string
 	file                 *os.File
 	footer               *footer
-	content, path, label int // columns; path is -1 where there is none
+	content, path, label int // columns; path is -1 if there is none
 }
 
 // openShard opens a file and finds its columns.
@@ -33,7 +33,7 @@ func openShard(name string) (s *shard, err error) {
 	}
 	defer func() {
 		if err != nil {
-			_ = f.Close() // the first error is the one to tell
+			_ = f.Close() // return the first error
 		}
 	}()
 	s = &shard{name: name, file: f}
@@ -83,7 +83,7 @@ func (s *shard) find() error {
 		Hint: "also known are " + strings.Join(append(contentColumns[1:4:4], labelColumns[1:]...), ", ")}
 }
 
-// checkCodecs refuses a file at once whose pictures could not be read later.
+// checkCodecs rejects files whose images could not be read later.
 func (s *shard) checkCodecs() error {
 	for _, g := range s.footer.groups {
 		for _, at := range []int{s.content, s.path, s.label} {
@@ -96,7 +96,7 @@ func (s *shard) checkCodecs() error {
 	return nil
 }
 
-// classNames are those that the datasets library writes into its files, in JSON.
+// classNames returns the names that the datasets library stores in its files, in JSON.
 func (s *shard) classNames() []string {
 	var meta struct {
 		Info struct {

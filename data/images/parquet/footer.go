@@ -10,14 +10,13 @@ import (
 
 const magic = "PAR1"
 
-// maxFooter is how large a footer may be, in bytes. Those of picture sets have some kilobytes.
+// maxFooter limits the size of a footer in bytes. Those of image sets have some kilobytes.
 const maxFooter = 1 << 26
 
-// maxRows is how many rows of a file are believed: a run of rows without a picture takes a few
-// bytes, however long it is.
+// maxRows limits the number of rows: a run of null rows takes a few bytes, however long it is.
 const maxRows = 1 << 24
 
-// footer is what a file says about itself at its end.
+// footer is the metadata at the end of a file.
 type footer struct {
 	leaves []leaf
 	groups []rowGroup
@@ -28,23 +27,23 @@ type footer struct {
 type leaf struct {
 	path     string // names joined by dots
 	physical physical
-	full     int  // the definition level of what is not null
-	repeated bool // or within something that is
+	full     int  // the definition level of a non-null value
+	repeated bool // it or an ancestor is repeated
 }
 
-// rowGroup is rows that lie together, column by column.
+// rowGroup is a group of rows, stored column by column.
 type rowGroup struct {
 	rows   int
-	chunks []chunk // one of each leaf
+	chunks []chunk // one per leaf
 }
 
-// chunk is a column of a row group: pages one after the other.
+// chunk is a column of a row group: consecutive pages.
 type chunk struct {
 	codec       codec
 	begin, size int64 // in the file
 }
 
-// physical is how values are kept.
+// physical is the storage type of values.
 type physical int64
 
 const (
@@ -119,8 +118,8 @@ func newFooter(all *node, size int64) (*footer, error) {
 	return f, nil
 }
 
-// addLeaves adds the leaves of the element that the schema goes on with, and returns what follows
-// it. The schema is a tree, written from its root, children after their parent.
+// addLeaves adds the leaves below the next element of the schema, and returns the remaining
+// elements. The schema is a tree in depth-first order.
 func (f *footer) addLeaves(schema []node, path []string, above leaf) ([]node, error) {
 	if len(schema) == 0 || len(path) >= maxDepth {
 		return nil, errors.New("a schema without an end")
@@ -166,7 +165,7 @@ func (f *footer) group(g *node, size int64) (rowGroup, error) {
 	return out, nil
 }
 
-// newChunk finds the pages of a column: a dictionary, where there is one, lies before the others.
+// newChunk locates the pages of a column: the dictionary, if any, comes first.
 func newChunk(column *node, l leaf, size int64) (chunk, error) {
 	meta := column.field(3, kindStruct)
 	if meta == nil || column.text(1) != "" || physical(meta.int(1, -1)) != l.physical {

@@ -9,7 +9,7 @@ import (
 	"fspda/data/images"
 )
 
-// Kind is what such a set is called in [images.Set].
+// Kind is the kind of parquet sets in [images.Set].
 const Kind = "parquet"
 
 const ending = ".parquet"
@@ -18,7 +18,7 @@ func init() {
 	images.Register(images.Format{Name: Kind, Recognise: recognise, Open: open})
 }
 
-// recognise tells by the first bytes of the first file.
+// recognise checks the first bytes of the first file.
 func recognise(path string) bool {
 	files, err := images.Expand(path, ending)
 	if err != nil || len(files) == 0 {
@@ -28,13 +28,13 @@ func recognise(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close() // read only: nothing to lose
+	defer f.Close() // read only: an error loses no data
 	var magic [4]byte
 	_, err = f.ReadAt(magic[:], 0)
 	return err == nil && string(magic[:]) == "PAR1"
 }
 
-// maxClasses is how many classes are believed.
+// maxClasses limits the number of classes.
 const maxClasses = 1 << 20
 
 func open(path string, o images.Options) (*images.Set, error) {
@@ -57,7 +57,7 @@ func open(path string, o images.Options) (*images.Set, error) {
 		}
 		r, err := openRows(path, part.files, o.MaxPixels)
 		if err != nil {
-			_ = s.Close() // the first error is the one to tell
+			_ = s.Close() // return the first error
 			return nil, err
 		}
 		s.OnClose(r)
@@ -65,13 +65,13 @@ func open(path string, o images.Options) (*images.Set, error) {
 		lists = append(lists, r)
 	}
 	if s.Classes, err = classes(path, lists); err != nil {
-		_ = s.Close() // the first error is the one to tell
+		_ = s.Close() // return the first error
 		return nil, err
 	}
 	return s, nil
 }
 
-// classes are the names that the files tell, or the numbers up to the largest label.
+// classes returns the names stored in the files, or the numbers up to the largest label.
 func classes(path string, lists []*rows) ([]string, error) {
 	names := lists[0].classes
 	for _, r := range lists[1:] {

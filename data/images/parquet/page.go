@@ -10,21 +10,20 @@ import (
 	"math/bits"
 )
 
-// maxPage is how large a page may be, in bytes; what claims more is not believed. Pages hold whole
-// pictures.
+// maxPage limits the size of a page in bytes. Pages hold whole images.
 const maxPage = 1 << 27
 
-// maxHead is how long the head of a page may be. It may quote the least and the largest value.
+// maxHead limits the size of a page header, which may contain the smallest and the largest value.
 const maxHead = 1 << 18
 
-// pageHead is what stands before a page.
+// pageHead is the header of a page.
 type pageHead struct {
 	kind               int64
-	size, stored       int // bytes, and as they are compressed
+	size, stored       int // bytes, uncompressed and compressed
 	sum                *node
 	rows               int
 	encoding           encoding
-	levels             int // bytes of the levels of version 2, which are not compressed
+	levels             int // bytes of the uncompressed levels of version 2
 	repeats            int
 	levelsIn           encoding
 	compressed, second bool // second: of version 2
@@ -38,7 +37,7 @@ const (
 	dataPage2      = 3
 )
 
-// readHead reads the head of the next page. It is io.EOF where none follows.
+// readHead reads the header of the next page. It returns io.EOF if there is none.
 func readHead(r *bufio.Reader, left int64) (h pageHead, size int, err error) {
 	if left <= 0 {
 		return h, 0, io.EOF
@@ -88,11 +87,11 @@ func newHead(n *node, left int64) (pageHead, error) {
 	return h, nil
 }
 
-// page is rows of a column.
+// page is a range of rows of a column.
 type page struct {
-	rows   int // left
+	rows   int // remaining
 	full   int
-	levels *runs // nil where none is null
+	levels *runs // nil if no row is null
 	values values
 }
 
@@ -109,7 +108,7 @@ func (p *page) next() (v value, ok bool, err error) {
 	return v, err == nil, err
 }
 
-// body reads and decompresses what follows a head, into room that is used again.
+// body reads and decompresses the data after a header, into reused memory.
 func (c *column) body(h pageHead) ([]byte, error) {
 	c.stored = grown(c.stored, h.stored)
 	if _, err := io.ReadFull(c.in, c.stored); err != nil {
@@ -128,13 +127,13 @@ func (c *column) body(h pageHead) ([]byte, error) {
 	c.room = grown(c.room, h.size)
 	levels := h.levels + h.repeats
 	copy(c.room, c.stored[:levels])
-	if levels == h.size { // there is nothing but levels, and of nothing there is no compressed form
+	if levels == h.size { // only levels, and no compressed data
 		return c.room, nil
 	}
 	return c.room, c.codec.decompress(c.room[levels:], c.stored[levels:])
 }
 
-// grown returns room for n bytes.
+// grown returns a slice of n bytes in the memory of b if that is large enough.
 func grown(b []byte, n int) []byte {
 	if cap(b) < n {
 		return make([]byte, n)
@@ -142,7 +141,7 @@ func grown(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// open makes a page of its bytes.
+// open parses the bytes of a page.
 func (c *column) open(h pageHead, b []byte) (page, error) {
 	p := page{rows: h.rows, full: c.leaf.full}
 	var levels []byte

@@ -10,23 +10,23 @@ import (
 	"fspda/data/images"
 )
 
-// rows is the pictures of several shards, in their order. It is safe for concurrent use; readers
-// take turns.
+// rows are the images of several shards, in their order. It is safe for concurrent use; reads are
+// serialized.
 type rows struct {
 	path      string
 	maxPixels int
 	shards    []*shard
 	groups    []group
-	starts    []int // of each group, in pictures
+	starts    []int // first image of each group
 	labels    []int32
-	names     []string // as the files tell; "" where they do not
+	names     []string // from the files; "" if absent
 	classes   []string
 
 	mu    sync.Mutex
 	cache cache
 }
 
-// group is a row group: the unit within which rows are found by reading on.
+// group is a row group, the unit of random access.
 type group struct{ shard, index int }
 
 var (
@@ -38,7 +38,7 @@ func openRows(path string, files []string, maxPixels int) (*rows, error) {
 	r := &rows{path: path, maxPixels: maxPixels}
 	for _, f := range files {
 		if err := r.add(f); err != nil {
-			_ = r.Close() // the first error is the one to tell
+			_ = r.Close() // return the first error
 			return nil, err
 		}
 	}
@@ -107,11 +107,11 @@ func (s *shard) labels(g, n int) ([]int32, error) {
 	return out, nil
 }
 
-// maxNames is how many bytes the paths of a row group have at most: a dictionary can name one long
+// maxNames limits the total bytes of the paths of a row group: a dictionary can repeat one long
 // path many times.
 const maxNames = 1 << 28
 
-// strings reads the paths of a row group; where one is null it is empty.
+// strings reads the paths of a row group; null is "".
 func (s *shard) strings(g, n int) ([]string, error) {
 	c := newColumn(s, g, s.path)
 	var out []string
@@ -137,7 +137,7 @@ func (r *rows) Len() int { return len(r.labels) }
 // Label is the class of picture i.
 func (r *rows) Label(i int) int32 { return r.labels[i] }
 
-// Name is the shard of picture i with the path that it tells, or the row.
+// Name is the shard of image i with its stored path, or the row.
 func (r *rows) Name(i int) string {
 	k, row := r.at(i)
 	shard := filepath.Base(r.shards[r.groups[k].shard].name)
@@ -147,7 +147,7 @@ func (r *rows) Name(i int) string {
 	return fmt.Sprintf("%s/row group %d row %d", shard, r.groups[k].index, row)
 }
 
-// at finds picture i: a group, and the row in it.
+// at returns the group of image i, and its row there.
 func (r *rows) at(i int) (k, row int) {
 	k, exact := slices.BinarySearch(r.starts, i)
 	if !exact {

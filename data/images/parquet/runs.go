@@ -7,13 +7,13 @@ import (
 	"io"
 )
 
-// runs reads small numbers in runs: of one value repeated, or of values packed bit by bit
+// runs decodes small numbers in runs: of one repeated value, or of bit-packed values
 // (parquet-format, Encodings.md, "Run Length Encoding / Bit-Packing Hybrid"). Runs are not
-// expanded, so that it costs nothing what length one claims.
+// expanded, so a large claimed length costs nothing.
 type runs struct {
-	b      []byte // what is left
+	b      []byte // remaining bytes
 	width  int    // bits, at most 32
-	repeat uint64 // times that value is left
+	repeat uint64 // remaining repetitions of value
 	value  uint32
 	packed bitReader
 }
@@ -40,7 +40,7 @@ func (r *runs) next() (uint32, error) {
 	}
 }
 
-// begin begins the next run.
+// begin starts the next run.
 func (r *runs) begin() error {
 	head, n := binary.Uvarint(r.b)
 	if n <= 0 {
@@ -61,7 +61,7 @@ func (r *runs) begin() error {
 		r.value, r.repeat = 0, head>>1*8
 		return nil
 	}
-	size := len(r.b) // the last group may be cut short
+	size := len(r.b) // the last group may be truncated
 	if groups := head >> 1; groups < uint64(size)/uint64(r.width) {
 		size = int(groups) * r.width
 	}
@@ -70,7 +70,8 @@ func (r *runs) begin() error {
 	return nil
 }
 
-// bitReader reads numbers of width bits, lowest bits first. It ends where no whole number is left.
+// bitReader reads numbers of width bits, lowest bits first. It ends when no complete number is
+// left.
 type bitReader struct {
 	b     []byte
 	at    int // bits read
@@ -91,18 +92,18 @@ func (r *bitReader) next() (v uint64, ok bool) {
 	return v, true
 }
 
-// deltas reads integers that are kept as differences in blocks (Encodings.md, "Delta Encoding").
+// deltas decodes integers stored as differences in blocks (Encodings.md, "Delta Encoding").
 type deltas struct {
 	b       []byte // what is left
 	count   int    // values left
 	value   int64
-	first   bool // the value at hand is the first, and not given yet
-	perMini int  // values of a part of a block
-	minis   int  // parts of a block
+	first   bool // the current value is the first and not yet returned
+	perMini int  // values per miniblock
+	minis   int  // miniblocks per block
 	least   int64
-	widths  []byte // of the parts of this block that are left
+	widths  []byte // of the remaining miniblocks of this block
 	packed  bitReader
-	left    int // values of this part
+	left    int // remaining values of this miniblock
 }
 
 func newDeltas(b []byte) (*deltas, error) {
@@ -148,11 +149,11 @@ func (d *deltas) next() (int64, error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 	}
-	d.value += d.least + int64(v) // wraps around, as it is meant to
+	d.value += d.least + int64(v) // intentionally wraps around
 	return d.value, nil
 }
 
-// begin begins the next part, and the next block where that one is at its end.
+// begin starts the next miniblock, and the next block if necessary.
 func (d *deltas) begin() error {
 	if len(d.widths) == 0 {
 		t := thrift{b: d.b}
@@ -170,13 +171,13 @@ func (d *deltas) begin() error {
 		return errors.New("differences of more than 64 bits")
 	}
 	d.widths = d.widths[1:]
-	size := min(d.perMini/8*width, len(d.b)) // the last part may be cut short
+	size := min(d.perMini/8*width, len(d.b)) // the last miniblock may be truncated
 	d.packed, d.left = bitReader{b: d.b[:size], width: width}, d.perMini
 	d.b = d.b[size:]
 	return nil
 }
 
-// rest returns what follows all differences.
+// rest returns the bytes after all differences.
 func (d *deltas) rest() ([]byte, error) {
 	for d.count > 0 {
 		if _, err := d.next(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// kind is how Thrift's compact protocol writes a value.
+// kind is a type of Thrift's compact protocol.
 type kind byte
 
 const (
@@ -26,14 +26,14 @@ const (
 	kindStruct
 )
 
-// Limits of what a file may describe: a value takes some hundred bytes of memory, whatever it took
+// Limits of a file's description: a value takes some hundred bytes of memory, however small it is
 // in the file.
 const (
 	maxNodes = 1 << 22
 	maxDepth = 24
 )
 
-// node is a value. Of a struct the list has the fields, each with its number; a map is not kept.
+// node is a value. For a struct, list holds the fields with their numbers; maps are discarded.
 type node struct {
 	kind  kind
 	id    int16
@@ -42,7 +42,7 @@ type node struct {
 	list  []node
 }
 
-// field returns a field of a struct, or nil where it has none of that number and kind.
+// field returns a field of a struct, or nil if it has none of that number and kind.
 func (n *node) field(id int16, k kind) *node {
 	if n == nil || n.kind != kindStruct {
 		return nil
@@ -55,7 +55,7 @@ func (n *node) field(id int16, k kind) *node {
 	return nil
 }
 
-// int is an integer field, or what to take where it is missing.
+// int returns an integer field, or missing if it is absent.
 func (n *node) int(id int16, missing int64) int64 {
 	for _, k := range []kind{kindInt32, kindInt64} {
 		if f := n.field(id, k); f != nil {
@@ -79,15 +79,14 @@ func (n *node) items(id int16) []node {
 	return nil
 }
 
-// thrift reads the compact protocol of Apache Thrift (thrift-compact-protocol.md), in which parquet
-// keeps its footer and the heads of pages.
+// thrift reads the compact protocol of Apache Thrift (thrift-compact-protocol.md), the encoding of
+// parquet's footer and page headers.
 type thrift struct {
-	b     []byte // what is left
+	b     []byte // remaining bytes
 	nodes int
 }
 
-// parseStruct reads a struct and returns how many bytes it took. What ends too early is
-// io.ErrUnexpectedEOF.
+// parseStruct reads a struct and returns its size in bytes. Truncated input is io.ErrUnexpectedEOF.
 func parseStruct(b []byte) (n node, size int, err error) {
 	t := &thrift{b: b}
 	n, err = t.value(kindStruct, 0)
@@ -123,13 +122,13 @@ func (t *thrift) uvarint() (uint64, error) {
 	return v, nil
 }
 
-// varint reads an integer whose sign is its lowest bit.
+// varint reads a zigzag integer.
 func (t *thrift) varint() (int64, error) {
 	v, err := t.uvarint()
 	return int64(v>>1) ^ -int64(v&1), err
 }
 
-// value reads a value of a kind. A boolean's is in the kind itself.
+// value reads a value of a kind. The kind itself encodes a boolean.
 func (t *thrift) value(k kind, depth int) (n node, err error) {
 	n.kind = k
 	if t.nodes++; t.nodes > maxNodes || depth > maxDepth {
@@ -146,7 +145,7 @@ func (t *thrift) value(k kind, depth int) (n node, err error) {
 	case kindInt16, kindInt32, kindInt64:
 		n.n, err = t.varint()
 	case kindDouble:
-		_, err = t.take(8) // none is of interest
+		_, err = t.take(8) // unused
 	case kindBinary:
 		var size uint64
 		if size, err = t.uvarint(); err == nil {
@@ -193,7 +192,8 @@ func (t *thrift) fields(depth int) (all []node, err error) {
 	}
 }
 
-// list reads the items of a list or set. Room is made as they come, not for as many as are claimed.
+// list reads the items of a list or set. Memory grows with the items read, not with the claimed
+// number.
 func (t *thrift) list(depth int) (all []node, err error) {
 	head, err := t.byte()
 	if err != nil {
@@ -215,7 +215,7 @@ func (t *thrift) list(depth int) (all []node, err error) {
 	return all, nil
 }
 
-// item reads a value within a list, where a boolean takes a byte.
+// item reads an item of a list, where a boolean takes a byte.
 func (t *thrift) item(k kind, depth int) (node, error) {
 	if k == kindTrue || k == kindFalse {
 		b, err := t.byte()

@@ -7,16 +7,16 @@ import (
 	"io"
 )
 
-// value is one of a column: an integer, or bytes that are good until the next page.
+// value is an integer, or bytes that are valid until the next page.
 type value struct {
 	n int64
 	b []byte
 }
 
-// values gives those of a page that are not null, one after the other.
+// values iterates over the non-null values of a page.
 type values interface{ next() (value, error) }
 
-// encoding is how a page keeps its values.
+// encoding is the encoding of a page's values.
 type encoding int64
 
 const (
@@ -59,7 +59,7 @@ func newValues(e encoding, p physical, b []byte, dictionary []value) (values, er
 	return nil, unknown{fmt.Sprintf("the encoding %s of %s", e, p)}
 }
 
-// plainBytes are values that follow their lengths.
+// plainBytes are values with preceding lengths.
 type plainBytes struct{ b []byte }
 
 func (v *plainBytes) next() (value, error) {
@@ -75,7 +75,7 @@ func (v *plainBytes) next() (value, error) {
 	return value{b: b}, nil
 }
 
-// plainInts are integers side by side.
+// plainInts are fixed-width integers.
 type plainInts struct {
 	b    []byte
 	kind physical
@@ -98,7 +98,7 @@ func (v *plainInts) next() (out value, err error) {
 	return out, nil
 }
 
-// places are places in a dictionary.
+// places are indices into a dictionary.
 type places struct {
 	*runs
 	dictionary []value
@@ -106,7 +106,7 @@ type places struct {
 
 func newPlaces(b []byte, dictionary []value) (*places, error) {
 	if len(b) == 0 {
-		return &places{&runs{}, dictionary}, nil // of no value but null
+		return &places{&runs{}, dictionary}, nil // only nulls
 	}
 	r, err := newRuns(b[1:], int(b[0]))
 	return &places{r, dictionary}, err
@@ -123,8 +123,7 @@ func (v *places) next() (value, error) {
 	return v.dictionary[i], nil
 }
 
-// deltaInts are integers as differences, which wrap around at 32 bits where the integers have
-// these.
+// deltaInts are integers as differences, which wrap around at 32 bits for 32-bit integers.
 type deltaInts struct {
 	*deltas
 	kind physical
@@ -167,8 +166,7 @@ func (v *sized) next() (value, error) {
 	return value{b: b}, nil
 }
 
-// shared are values that begin as the one before does: all lengths of what is the same, then what
-// is not.
+// shared are values with a prefix of the previous value: all prefix lengths, then the suffixes.
 type shared struct {
 	same *deltas
 	more *sized
