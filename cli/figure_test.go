@@ -69,6 +69,7 @@ func TestFigure(t *testing.T) {
 
 // Ctrl-C stops a figure in order, and the same command resumes it with the same numbers.
 func TestFigureInterrupted(t *testing.T) {
+	t.Parallel() // it mostly waits
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -381,6 +381,7 @@ func TestSignals(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it mostly waits
 	dir := t.TempDir()
 	args := quick("--iterations", "6000", "--eval-points", "30", "--quiet")
 	if status, _, stderr := call(t, append(args, "--out", filepath.Join(dir, "whole"))...); status != 0 {
@@ -435,6 +436,7 @@ func TestKill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it mostly waits
 	kills, iterations := 4, 4000
 	if os.Getenv("FSPDA_LONG") != "" {
 		kills, iterations = 50, 60000

@@ -187,6 +187,7 @@ func TestAgentRefusals(t *testing.T) {
 
 // Two agents of one machine use certificates made by fspda certs.
 func TestCertsCommand(t *testing.T) {
+	t.Parallel() // it mostly waits
 	dir := filepath.Join(t.TempDir(), "certs")
 	if status, stdout, stderr := call(t, "certs", "--out", dir, "--run", "digits", "-n", "2"); status != 0 ||
 		!strings.Contains(stdout, "agent-RANK.pem") {
@@ -228,6 +229,7 @@ func TestUpMetrics(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
+	t.Parallel() // it mostly waits
 	shows := regexp.MustCompile(`\[(\d)\].*"url": "(http://[^"]+/metrics)"`)
 	seen := map[string]bool{}
 	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100",
