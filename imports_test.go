@@ -56,9 +56,12 @@ var allowed = map[string][]string{
 	"train/simnet":          {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":        {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
+	"train/process":         {"dist", "train/snapshot"},
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
-	"train": {"train/algo", "train/live", "train/config", "train/simnet", "train/snapshot", "train/safetensors", "train/tensorboard", "dist", "data",
+	"train": {
+		"train/algo", "train/config", "train/live", "train/process", "train/simnet", "train/snapshot",
+		"train/safetensors", "train/tensorboard", "dist", "data",
 		"device", "internal/rng", "internal/spelling"},
 	"web":             {"internal/wholefile"},
 	"web/browsertest": {},
@@ -87,7 +90,7 @@ var allowed = map[string][]string{
 	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
-		"web",
+		"train/process", "web",
 	},
 	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
 

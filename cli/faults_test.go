@@ -19,6 +19,7 @@ import (
 	"fspda/cli/traincmd"
 	"fspda/internal/rng"
 	"fspda/train"
+	"fspda/train/process"
 )
 
 // faultPlan injects faults into a run of processes.
@@ -81,7 +82,7 @@ func (w *faultPlan) moment(most int) time.Duration {
 func (w *faultPlan) restartServer() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return send(w.pids[train.Coordinator], syscall.SIGKILL) != 0
+	return send(w.pids[process.Coordinator], syscall.SIGKILL) != 0
 }
 
 // jump shifts the clock of a random agent's process by up to a day. It reports whether it did.

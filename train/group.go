@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,29 +40,9 @@ type processGroup interface {
 
 // checkpointing is how checkpoints are requested.
 type checkpointing struct {
-	*reservation
+	*snapshot.Reservation
 	kept   bool            // there is a folder for them
 	wanted <-chan struct{} // another process wants one
-}
-
-// reservation allows one checkpoint at a time: one that was requested and is not written yet.
-type reservation struct {
-	busy  atomic.Bool
-	freed chan struct{} // has a value if release was called since the last look
-}
-
-func newReservation() *reservation { return &reservation{freed: make(chan struct{}, 1)} }
-
-// reserve reports whether no checkpoint is being made, and if so reserves the next one.
-func (r *reservation) reserve() bool { return r.busy.CompareAndSwap(false, true) }
-
-// release ends the reservation.
-func (r *reservation) release() {
-	r.busy.Store(false)
-	select {
-	case r.freed <- struct{}{}:
-	default:
-	}
 }
 
 // singleProcess is the processGroup of a run whose agents are all in this process.
@@ -96,7 +75,7 @@ func (g *singleProcess) deliver(ctx context.Context, sn *snapshot.Snapshot) erro
 }
 
 func (g *singleProcess) checkpoints() checkpointing {
-	return checkpointing{kept: g.r.opt.Folder != nil, reservation: g.r.writer.reservation}
+	return checkpointing{kept: g.r.opt.Folder != nil, Reservation: g.r.writer.Reservation}
 }
 
 func (g *singleProcess) finish(res *Result, c *collector, err error) error {
@@ -118,7 +97,7 @@ func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
 	}
 	asked := false // for a checkpoint that has to wait for one that is being made
 	for {
-		if asked && c.reserve() {
+		if asked && c.Reserve() {
 			asked = false
 			r.pace.request(false)
 		}
@@ -128,7 +107,7 @@ func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
 		case <-r.opt.Control.asked():
 			asked = c.kept
 			continue
-		case <-c.freed:
+		case <-c.Freed():
 			continue
 		case <-stop.Done():
 			r.opt.Control.release()
@@ -141,7 +120,7 @@ func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
 		case <-done:
 			return
 		}
-		if c.reserve() {
+		if c.Reserve() {
 			r.pace.request(false)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"fspda/dist"
 	"fspda/train/config"
 	"fspda/train/live"
+	"fspda/train/process"
 	"fspda/train/snapshot"
 )
 
@@ -112,7 +113,7 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 		Edges: len(s.Graph.Edges), Until: c.Iterations,
 		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(), Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
-			Finish: max(farewell, seconds(c.GiveUp))},
+			Finish: max(process.Farewell, seconds(c.GiveUp))},
 		Network: sessions, State: a.state, Buffers: l.applied, Trainer: l, Log: a.run.log})
 	return l
 }

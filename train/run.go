@@ -109,7 +109,7 @@ func newRun(s *Setup, opt Options) *run {
 	r.opt = opt
 	r.group = &singleProcess{r}
 	if opt.Process != nil {
-		r.group, r.net = newNode(r, opt.Process), opt.Process.Network
+		r.group, r.net = newManyProcesses(r, opt.Process), opt.Process.Network
 	}
 	places := append([]Place{{opt.Device, opt.Model}}, opt.Others...)
 	r.makeWorkers(places)

@@ -1,6 +1,10 @@
 package train
 
-import "go.uber.org/zap"
+import (
+	"go.uber.org/zap"
+
+	"fspda/train/snapshot"
+)
 
 // writer puts checkpoints and the best model on the disk while the agents and the evaluations go
 // on. At most one checkpoint is under way: it is written from the agents' snapshots, of which each
@@ -11,11 +15,11 @@ type writer struct {
 	run   *run
 	saves chan saving
 	bests chan evaluation // room for the newest
-	*reservation
+	*snapshot.Reservation
 }
 
 func newWriter(r *run) *writer {
-	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), reservation: newReservation()}
+	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), Reservation: snapshot.NewReservation()}
 }
 
 // save hands a checkpoint over. It waits for one that is still being written.
@@ -68,7 +72,7 @@ func (w *writer) drain() {
 }
 
 func (w *writer) writeSave(sv saving) error {
-	defer w.release()
+	defer w.Release()
 	r := w.run
 	if err := r.opt.Folder.writeCheckpoint(r.setup, sv); err != nil {
 		return err

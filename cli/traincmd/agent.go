@@ -21,6 +21,7 @@ import (
 	"fspda/dist/nats"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/process"
 )
 
 // agentFlags are the flags of one agent's process that are no keys of the run's configuration.
@@ -157,7 +158,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(func() { _ = store.Close() })
-	if m.rank == train.Coordinator {
+	if m.rank == process.Coordinator {
 		_, err := train.ReadConfig(m.out)
 		if r.options.Folder, err = train.OpenFolder(m.out, r.setup, err == nil); err != nil {
 			return ctx, err
@@ -182,7 +183,7 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 	case res.Status == train.Stopped:
 		r.display.log.Warn("stopped; the same command resumes")
 		return command.ErrStopped
-	case m.rank == train.Coordinator:
+	case m.rank == process.Coordinator:
 		return writeResults(r, res)
 	case res.Diverged != nil:
 		return res.Diverged

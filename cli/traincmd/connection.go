@@ -8,7 +8,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/dist/nats"
-	"fspda/train"
+	"fspda/train/process"
 )
 
 // connection says how an agent reaches the others.
@@ -79,7 +79,7 @@ func (c *connection) checkAddresses(rank int) error {
 	if c.insecure {
 		local = host
 	}
-	if rank == train.Coordinator {
+	if rank == process.Coordinator {
 		c.listen = cmp.Or(c.listen, net.JoinHostPort(local, port))
 		if len(c.join) == 1 {
 			c.join = nil // its own address

@@ -21,6 +21,7 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/train"
+	"fspda/train/process"
 )
 
 // upFlags are the flags of a run of many processes on this machine that are no keys of its
@@ -197,7 +198,7 @@ func (u *agentProcesses) run(ctx context.Context) error {
 				cancel() // the run cannot go on without this agent
 			}
 		}
-		if i == train.Coordinator {
+		if i == process.Coordinator {
 			go func() { defer close(first); supervise() }()
 		} else {
 			rest.Go(supervise)
@@ -224,7 +225,7 @@ func worst(errs []error) error {
 			return err
 		}
 	}
-	return errs[train.Coordinator]
+	return errs[process.Coordinator]
 }
 
 // exitError reports an agent's process that exited with a status other than 0. The process has
@@ -286,7 +287,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if rank == train.Coordinator {
+	if rank == process.Coordinator {
 		cmd.Stdout = u.stdout
 	}
 	command.SetProcessGroup(cmd)

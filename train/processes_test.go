@@ -2,8 +2,6 @@ package train
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,7 +11,7 @@ import (
 	"fspda/cpu"
 	"fspda/dist"
 	"fspda/dist/nats"
-	"fspda/train/snapshot"
+	"fspda/train/process"
 )
 
 // processes plays a configuration with one Run for each agent, over NATS, as if each were a process. It
@@ -38,7 +36,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
 		Codec: s.Codec(), Wire: s.WireFormat(),
 		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
-	if rank != Coordinator {
+	if rank != process.Coordinator {
 		o.Server.Join = []string{w.join}
 	}
 	n, err := nats.Open(o)
@@ -53,7 +51,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 			return nil, err
 		}
 		defer opt.Process.Store.Close()
-		if rank == Coordinator {
+		if rank == process.Coordinator {
 			_, err := ReadConfig(w.dir)
 			if opt.Folder, err = OpenFolder(w.dir, s, err == nil); err != nil {
 				return nil, err
@@ -89,7 +87,7 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 			results[rank] = r
 		})
 	}
-	run(Coordinator, func(a string) { address <- a })
+	run(process.Coordinator, func(a string) { address <- a })
 	w.join = <-address
 	for rank := 1; rank < w.c.Agents; rank++ {
 		run(rank, func(string) {})
@@ -221,29 +219,6 @@ func (r *Result) config(t *testing.T, dir string) Config {
 	return c
 }
 
-// What members tell each other reads back, and nothing else does.
-func FuzzRecord(f *testing.F) {
-	dev := cpu.New()
-	sn := &snapshot.Snapshot{Device: dev, X: dev.NewVector(3)}
-	record, err := snapshotRecord(sn)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(record)
-	f.Add(note{Kind: noteEnd, T: 7, Status: Finished}.record())
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := readRecord(b, sn)
-		if err != nil || n == nil {
-			return
-		}
-		text, err := json.Marshal(n)
-		if err != nil || len(text) == 0 {
-			t.Errorf("%+v cannot be written: %v", n, err)
-		}
-		_ = fmt.Sprint(n.divergence())
-	})
-}
-
 // Who has come to its end stops when it is told to, also where the others have stopped and will
 // never say that the run is over.
 func TestProcessStopsAfterItsEnd(t *testing.T) {
@@ -260,7 +235,7 @@ func TestProcessStopsAfterItsEnd(t *testing.T) {
 	silent, end := context.WithCancel(context.Background())
 	defer end()
 	wg.Go(func() { // the collector waits for agent 2, who never comes
-		_, _ = w.one(silent, Coordinator, func(a string) { address <- a })
+		_, _ = w.one(silent, process.Coordinator, func(a string) { address <- a })
 	})
 	w.join = <-address
 	done := make(chan *Result, 1)

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"fspda/dist"
+	"fspda/train/snapshot"
+)
+
+// errAbsent reports that an agent has been silent for so long that its neighbours have dropped it.
+var errAbsent = errors.New("process: an agent is absent")
+
+// gather takes the reports of another agent, to its last. It is for the coordinator.
+func (n *Node) gather(ctx context.Context, from int) error {
+	done := n.opt.Schedule.EvalsBefore(n.opt.First) // evaluations of it that were taken, or replaced
+	var latest snapshot.Counters                    // in its reports
+	last := n.opt.Schedule.EvalCount()
+	pool := n.opt.Run.Pool(from)
+	for {
+		sn, err := pool.Acquire(ctx)
+		if err != nil {
+			return nil
+		}
+		t, record, err := n.nextReport(ctx, from, done)
+		if errors.Is(err, errAbsent) {
+			t = n.opt.Schedule.EvalPoint(done)
+			n.opt.Log.Warn("evaluating without an agent that is absent", zap.Int("agent", from), zap.Int("iteration", t))
+			sn.ReplaceAbsent(from, t, latest)
+			n.opt.Run.Collect(sn)
+			if done == last {
+				return nil
+			}
+			done++
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ok, err := readSnapshot(record, sn)
+		switch {
+		case err != nil:
+			return err
+		case ok && t < n.opt.Schedule.EvalPoint(min(done, last)):
+			// the agent has come back; this iteration was evaluated without it
+		case ok:
+			done++
+			latest = sn.Counters
+			sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = from, t, true, false, false
+			n.opt.Run.Collect(sn)
+			continue
+		default:
+			stopped, err := n.pass(ctx, record, from)
+			if stopped || err != nil {
+				return err
+			}
+		}
+		pool.Release(sn)
+	}
+}
+
+// pass acts on a note of another agent. stopped is true if the agent reports no more.
+func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool, err error) {
+	note, err := readNote(record)
+	if err != nil {
+		return false, err
+	}
+	switch note.Kind {
+	case NoteStopped:
+		return true, nil
+	case NoteDiverged:
+		n.opt.Run.Diverged(note)
+		return false, n.broadcast(ctx, note, from)
+	}
+	return false, nil
+}
+
+// nextReport waits for the next report of an agent. In real time it returns errAbsent for an agent
+// that has been silent for long, once the local agent has reported more than done evaluations.
+func (n *Node) nextReport(ctx context.Context, from, done int) (int, []byte, error) {
+	limit := n.opt.DropAfter
+	sessions, ok := n.opt.Network.(dist.SessionOpener)
+	if limit == 0 || !ok {
+		return n.opt.Network.NextReport(ctx, from)
+	}
+	for {
+		wait, cancel := context.WithTimeout(ctx, min(limit, time.Second))
+		t, record, err := n.opt.Network.NextReport(wait, from)
+		timeout := err != nil && wait.Err() != nil && ctx.Err() == nil
+		cancel()
+		if !timeout {
+			return t, record, err
+		}
+		if int(n.reported.Load()) > done && sessions.SilentFor(from) > limit {
+			return 0, nil, errAbsent
+		}
+	}
+}
+
+// broadcast reports a note to all other agents except one.
+func (n *Node) broadcast(ctx context.Context, note Note, except int) error {
+	record := note.record()
+	for i := range n.opt.Agents {
+		if i == n.opt.Rank || i == except {
+			continue
+		}
+		if err := n.opt.Network.Report(ctx, i, note.T, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen takes the notes of the coordinator, to the last.
+func (n *Node) listen(ctx context.Context) error {
+	for {
+		_, record, err := n.opt.Network.NextReport(ctx, Coordinator)
+		if err != nil {
+			return err
+		}
+		note, err := readNote(record)
+		if err != nil {
+			return err
+		}
+		switch note.Kind {
+		case NoteDiverged:
+			n.opt.Run.Diverged(note)
+		case NoteEnd:
+			n.end.Store(&note)
+			close(n.ended)
+			return nil
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package process
+
+import (
+	"context"
+
+	"fspda/dist"
+)
+
+// Network is a Transport between the processes of a run, each with one agent. In addition to the
+// messages of the algorithm it carries reports: numbered records from one agent to another. It keeps
+// messages and reports until their receiver says that a checkpoint of it depends on them no longer,
+// so that they survive the receiver's process. fspda/dist/nats has an implementation.
+type Network interface {
+	dist.Transport
+	// Start connects to the other processes and resumes the streams from the state that Save
+	// returned, or from their beginning if streams is nil. Reports before number reported are known
+	// already.
+	Start(streams []byte, reported int) error
+	// Save returns the state of the streams for a checkpoint. The agent calls it between two
+	// iterations.
+	Save() []byte
+	// Stable tells that a checkpoint with this state of the streams is on the disk, and that reports
+	// before number reported need not be kept.
+	Stable(streams []byte, reported int) error
+	// Report sends a record of iteration t.
+	Report(ctx context.Context, to, t int, record []byte) error
+	// NextReport waits for the next record of another agent.
+	NextReport(ctx context.Context, from int) (t int, record []byte, err error)
+	// AwaitReports waits until another agent has received all reports.
+	AwaitReports(ctx context.Context, by int) error
+	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
+	// checkpoint lets them delete these.
+	CheckpointRequested() <-chan struct{}
+	// WireBytes is the number of bytes of the agent's messages so far, each message counted once.
+	WireBytes() uint64
+}

@@ -1,0 +1,356 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"fspda/train/snapshot"
+)
+
+// Coordinator is the rank of the agent whose process evaluates the run and writes its folder.
+const Coordinator = 0
+
+// Run is the part of a run in this process that a [Node] uses.
+type Run interface {
+	// Pool holds the free snapshots of an agent.
+	Pool(agent int) *snapshot.Pool
+	// Collect passes a snapshot on to be evaluated. The collector returns it to its pool.
+	Collect(sn *snapshot.Snapshot)
+	// Diverged records that the agent of another process has diverged.
+	Diverged(Note)
+	// Halt ends the waits of the local agent, which then stops.
+	Halt()
+	// FlushRows flushes the metric files to the disk.
+	FlushRows() error
+}
+
+// Schedule says at which iterations a run is evaluated.
+type Schedule interface {
+	// EvalCount is the number of evaluations after the first one.
+	EvalCount() int
+	// EvalPoint is the iteration of evaluation k.
+	EvalPoint(k int) int
+	// EvalsBefore is the number of evaluations before iteration t.
+	EvalsBefore(t int) int
+}
+
+// Store keeps the checkpoints of the local agent.
+type Store interface {
+	// Keeps reports whether checkpoints are kept at all.
+	Keeps() bool
+	// Write makes a checkpoint; wall is the number of seconds of the run so far.
+	Write(sn *snapshot.Snapshot, wall float64) error
+}
+
+// NoStore is the Store of an agent without checkpoints, which does not survive its process.
+type NoStore struct{}
+
+// Keeps is false.
+func (NoStore) Keeps() bool { return false }
+
+// Write does nothing.
+func (NoStore) Write(*snapshot.Snapshot, float64) error { return nil }
+
+// Options say which process a [Node] is, and what it works with.
+type Options struct {
+	Rank, Agents int
+	Network      Network
+	Store        Store
+	Run          Run
+	Schedule     Schedule
+	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
+	Log          *zap.Logger
+
+	// of the checkpoint that the process resumes from
+	First   int
+	WallS   float64
+	Streams []byte
+}
+
+// Node is one process of a run.
+//
+// Invariant: all that a checkpoint at iteration t depends on is on a disk. At the coordinator that
+// is every row before t: its own checkpoint waits for them.
+type Node struct {
+	opt   Options
+	begin time.Time
+
+	queue chan *snapshot.Snapshot // of the local agent, in order
+	rows  progress                // at the coordinator: the number of rows that are written
+	disk  disk
+
+	life      context.Context // of what runs beside the agent
+	quit      context.CancelFunc
+	gathering sync.WaitGroup // at the coordinator: one goroutine for each other agent
+	saving    sync.WaitGroup
+	done      chan struct{} // closed when the local agent has stopped
+	ended     chan struct{} // closed when the run has ended
+	end       atomic.Pointer[Note]
+	stopped   atomic.Bool  // this process is to stop, or has given up waiting for the others
+	reported  atomic.Int64 // evaluations that the local agent has delivered
+}
+
+// disk guards the checkpoints of a node.
+type disk struct {
+	sync.Mutex     // one checkpoint is written at a time,
+	written    int // and none before this iteration, which is on the disk
+	*snapshot.Reservation
+}
+
+// How long a process waits for events that should come at once.
+const (
+	haltAfter = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
+	Farewell  = 10 * time.Second // for the other processes to receive that the run has ended
+)
+
+// New makes the node of this process.
+func New(opt Options) *Node {
+	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
+		done: make(chan struct{}), rows: newProgress(), disk: disk{Reservation: snapshot.NewReservation()}}
+	n.rows.reach(n.evaluations())
+	n.reported.Store(int64(n.evaluations()))
+	return n
+}
+
+// evaluations is the number of evaluations before this process resumed.
+func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First) }
+
+// Coordinates reports whether this process is the coordinator's.
+func (n *Node) Coordinates() bool { return n.opt.Rank == Coordinator }
+
+// Start connects to the other processes.
+func (n *Node) Start() error {
+	if !n.Coordinates() {
+		return n.opt.Network.Start(n.opt.Streams, 0) // the coordinator's reports are requested again
+	}
+	return n.opt.Network.Start(n.opt.Streams, n.evaluations())
+}
+
+// Reservation is that of the local agent's checkpoints.
+func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
+
+// RowsWritten tells that the first rows rows are in the metric files.
+func (n *Node) RowsWritten(rows int) { n.rows.reach(rows) }
+
+// Serve starts what runs beside the agent until Wait returns. It calls fail with an error that ends
+// the run in this process.
+func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
+	n.life, n.quit = context.WithCancel(ctx)
+	check := func(err error) {
+		if err != nil && n.life.Err() == nil {
+			fail(err)
+		}
+	}
+	n.saving.Go(func() {
+		if err := n.save(n.life); err != nil {
+			check(err)
+			for range n.queue { // the agent must not wait for a disk that has failed
+			}
+		}
+	})
+	if !n.Coordinates() {
+		n.saving.Go(func() { check(n.listen(n.life)) })
+		return
+	}
+	for i := range n.opt.Agents {
+		if i != n.opt.Rank {
+			n.gathering.Go(func() { check(n.gather(n.life, i)) })
+		}
+	}
+}
+
+// Deliver takes a snapshot of the local agent: for the coordinator, for a checkpoint, or both. The
+// agent's goroutine calls it, so that the streams are saved where the agent stands; the report of an
+// evaluation at the same iteration belongs to what follows.
+func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+	if sn.Eval {
+		n.reported.Add(1)
+	}
+	sn.Ledger.WireBytes = n.opt.Network.WireBytes()
+	if sn.Save && n.opt.Store.Keeps() {
+		sn.Streams = n.opt.Network.Save()
+	}
+	if sn.RealTime != nil && sn.Eval { // a reported end must be on the disk first: this process may die
+		sn.Save = false
+		if err := n.writeLast(ctx, sn); err != nil {
+			return err
+		}
+	}
+	if sn.Eval && !n.Coordinates() {
+		record, err := snapshotRecord(sn)
+		if err == nil {
+			err = n.opt.Network.Report(ctx, Coordinator, sn.T, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	select {
+	case n.queue <- sn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// writeLast writes the last checkpoint of an agent in real time. While the disk is full it tries
+// again.
+func (n *Node) writeLast(ctx context.Context, sn *snapshot.Snapshot) error {
+	for {
+		err := n.write(ctx, sn)
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		n.opt.Log.Warn("the disk is full; the agent cannot end", zap.Error(err))
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// save writes checkpoints, and passes snapshots on to the collector or back to the agent.
+func (n *Node) save(ctx context.Context) error {
+	for sn := range n.queue {
+		if sn.Save {
+			switch err := n.write(ctx, sn); {
+			case errors.Is(err, syscall.ENOSPC): // the earlier checkpoint is complete, and the others keep all messages since
+				n.opt.Log.Warn("no checkpoint, because the disk is full; the next one is tried in its time",
+					zap.Int("iteration", sn.T), zap.Error(err))
+			case err != nil:
+				return err
+			}
+		}
+		if !sn.Eval || !n.Coordinates() {
+			n.opt.Run.Pool(n.opt.Rank).Release(sn)
+			continue
+		}
+		// at the end of the run the collector leaves a checkpoint of all agents
+		sn.Save = sn.T == n.opt.Schedule.EvalPoint(n.opt.Schedule.EvalCount())
+		n.opt.Run.Collect(sn)
+	}
+	return nil
+}
+
+// write makes a checkpoint, once all that it depends on is on a disk, and tells the other processes.
+func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
+	defer n.disk.Release()
+	if !n.opt.Store.Keeps() {
+		return nil
+	}
+	rows := 0 // the coordinator's reports are requested again
+	if n.Coordinates() {
+		rows = n.opt.Schedule.EvalsBefore(sn.T)
+		if !n.rows.wait(ctx, rows) {
+			return nil // the run ends: an earlier checkpoint is kept
+		}
+		if err := n.opt.Run.FlushRows(); err != nil {
+			return err
+		}
+	}
+	n.disk.Lock() // in real time the last checkpoint may overtake another one
+	defer n.disk.Unlock()
+	if sn.T < n.disk.written {
+		return nil
+	}
+	if err := n.opt.Store.Write(sn, n.opt.WallS+time.Since(n.begin).Seconds()); err != nil {
+		return err
+	}
+	n.disk.written = sn.T
+	return n.opt.Network.Stable(sn.Streams, rows)
+}
+
+// Stopping tells that this process is to stop. It gives the agent time to get to the head of an
+// iteration, where it leaves a checkpoint, and then ends its waits: the agents that it waits for may
+// have stopped, too. In that case the earlier checkpoint is kept.
+func (n *Node) Stopping() {
+	n.stopped.Store(true)
+	select {
+	case <-n.done:
+	case <-n.life.Done():
+	case <-time.After(haltAfter):
+		n.opt.Run.Halt()
+	}
+}
+
+// Wait waits for the rest of the run, after the local agent has stopped. own is not empty if that
+// agent has diverged. If stop ends, Wait returns soon: the other processes may have stopped, too.
+func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer context.AfterFunc(stop, func() {
+		select {
+		case <-time.After(haltAfter):
+			n.stopped.Store(true)
+			giveUp()
+			n.quit()
+		case <-ctx.Done():
+		}
+	})()
+	close(n.done)
+	close(n.queue)
+	defer n.saving.Wait()
+	defer n.quit()
+	var err error
+	for _, note := range own {
+		err = errors.Join(err, n.announce(ctx, note))
+	}
+	switch {
+	case n.stopped.Load() || ctx.Err() != nil || err != nil:
+	case n.Coordinates():
+		n.gathering.Wait()
+		n.saving.Wait()
+		return
+	default:
+		if err := n.opt.Network.Report(ctx, Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
+			return
+		}
+		select {
+		case <-n.ended:
+		case <-ctx.Done():
+		}
+	}
+	n.quit()
+	n.gathering.Wait()
+}
+
+// announce sends a note to all other processes, through the coordinator.
+func (n *Node) announce(ctx context.Context, note Note) error {
+	if n.Coordinates() {
+		return n.broadcast(ctx, note, Coordinator)
+	}
+	return n.opt.Network.Report(ctx, Coordinator, note.T, note.record())
+}
+
+// End returns the coordinator's note of how the run ended. ok is false if none has come.
+func (n *Node) End() (end Note, ok bool) {
+	if note := n.end.Load(); note != nil {
+		return *note, true
+	}
+	return end, false
+}
+
+// Stopped reports whether this process was told to stop, or has given up waiting for the others.
+func (n *Node) Stopped() bool { return n.stopped.Load() }
+
+// Dismiss tells the other processes how the run ended, and waits a while for them to receive it. It is
+// for the coordinator.
+func (n *Node) Dismiss(end Note) {
+	ctx, cancel := context.WithTimeout(context.Background(), Farewell)
+	defer cancel()
+	if err := n.broadcast(ctx, end, n.opt.Rank); err != nil {
+		return
+	}
+	for i := range n.opt.Agents {
+		if i != n.opt.Rank && n.opt.Network.AwaitReports(ctx, i) != nil {
+			n.opt.Log.Warn("an agent did not receive that the run has ended", zap.Int("agent", i))
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package process
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"fspda/train/snapshot"
+)
+
+// A record is a report of one process to another: a note, or the snapshot of an agent. The first byte
+// says which.
+const (
+	recordNote     = 'n' // JSON of a Note
+	recordSnapshot = 's' // an encoded [snapshot.Snapshot]
+)
+
+// maxNote is the longest note that is accepted, in bytes.
+const maxNote = 64 << 10
+
+// Note tells other processes what happened in the run.
+type Note struct {
+	Kind   NoteKind `json:"kind"`
+	Agent  int      `json:"agent,omitempty"` // that diverged
+	T      int      `json:"t"`               // iteration
+	Event  int      `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
+	Loss   Loss     `json:"loss"`            // of the agent that diverged
+	Cause  string   `json:"cause,omitempty"` // what failed before the loss showed it
+	Status string   `json:"status,omitempty"`
+}
+
+// NoteKind says what a Note tells.
+type NoteKind string
+
+const (
+	NoteDiverged NoteKind = "diverged" // an agent has diverged
+	NoteStopped  NoteKind = "walked"   // the sending agent has stopped: it reports no more
+	NoteEnd      NoteKind = "end"      // the run has ended, with a status
+)
+
+// Loss is a loss. JSON has null for one that is not finite.
+type Loss float64
+
+// MarshalJSON writes the shortest decimal that reads back as the same number.
+func (l Loss) MarshalJSON() ([]byte, error) {
+	if f := float64(l); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(l))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; null is NaN.
+func (l *Loss) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*l = Loss(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(l))
+}
+
+// record encodes a note.
+func (n Note) record() []byte {
+	text, err := json.Marshal(n)
+	if err != nil {
+		panic("process: a note cannot be encoded: " + err.Error()) // plain fields: cannot happen
+	}
+	return append([]byte{recordNote}, text...)
+}
+
+// snapshotRecord encodes a snapshot.
+func snapshotRecord(sn *snapshot.Snapshot) ([]byte, error) {
+	b, err := sn.Encode()
+	return append([]byte{recordSnapshot}, b...), err
+}
+
+// readNote decodes a record that must be a note.
+func readNote(b []byte) (n Note, err error) {
+	if len(b) == 0 || b[0] != recordNote || len(b) > maxNote {
+		return n, fmt.Errorf("process: a report of %d bytes is not a note", len(b))
+	}
+	if err := json.Unmarshal(b[1:], &n); err != nil {
+		return n, fmt.Errorf("process: a note cannot be read: %w", err)
+	}
+	return n, nil
+}
+
+// readSnapshot decodes a record into sn if it is a snapshot; ok is false if it is not.
+func readSnapshot(b []byte, sn *snapshot.Snapshot) (ok bool, err error) {
+	if len(b) == 0 || b[0] != recordSnapshot {
+		return false, nil
+	}
+	if err := sn.Decode(b[1:]); err != nil {
+		return true, fmt.Errorf("process: a report cannot be read: %w", err)
+	}
+	return true, nil
+}

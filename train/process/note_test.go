@@ -1,0 +1,47 @@
+package process
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/train/snapshot"
+)
+
+// The bytes of notes are fixed: processes of different versions exchange them.
+func TestNoteBytes(t *testing.T) {
+	for want, n := range map[string]Note{
+		`n{"kind":"walked","t":0,"loss":0}`:                                      {Kind: NoteStopped},
+		`n{"kind":"end","t":7,"loss":0,"status":"finished"}`:                     {Kind: NoteEnd, T: 7, Status: "finished"},
+		`n{"kind":"diverged","agent":2,"t":3,"event":9,"loss":null,"cause":"c"}`: {NoteDiverged, 2, 3, 9, Loss(math.NaN()), "c", ""},
+	} {
+		if got := string(n.record()); got != want {
+			t.Errorf("%+v is %s, want %s", n, got, want)
+		}
+	}
+}
+
+// Records are read without a panic, and what is read as a note can be written again.
+func FuzzRecord(f *testing.F) {
+	dev := cpu.New()
+	sn := &snapshot.Snapshot{Device: dev, X: dev.NewVector(3)}
+	record, err := snapshotRecord(sn)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(record)
+	f.Add(Note{Kind: NoteEnd, T: 7, Status: "finished"}.record())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, err := readSnapshot(b, sn); err != nil {
+			return
+		}
+		n, err := readNote(b)
+		if err != nil {
+			return
+		}
+		if text, err := json.Marshal(n); err != nil || len(text) == 0 {
+			t.Errorf("%+v cannot be written: %v", n, err)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package train
+
+import (
+	"context"
+	"errors"
+
+	"go.uber.org/zap"
+
+	"fspda/train/process"
+	"fspda/train/snapshot"
+)
+
+// Process makes a Run one process of many: it has one agent, and the others have theirs.
+type Process struct {
+	Rank    int
+	Network process.Network
+	Store   *Home // nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+}
+
+// manyProcesses is the processGroup of a run in which each agent has a process of its own. This
+// process has one agent and a [process.Node], which does what runs beside it.
+type manyProcesses struct {
+	*process.Node // made by open
+	r             *run
+	p             *Process
+}
+
+func newManyProcesses(r *run, p *Process) *manyProcesses { return &manyProcesses{r: r, p: p} }
+
+// Local reports whether the agent is that of this process.
+func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
+
+func (g *manyProcesses) open() (ck *checkpoint, err error) {
+	s := g.r.setup
+	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
+		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Log: g.r.log}
+	if g.p.Store != nil {
+		o.Store = agentStore{g.p.Store, g.r}
+		if ck, o.Streams, err = g.p.Store.newest(s, g.p.Rank); err != nil {
+			return nil, err
+		}
+	}
+	if ck != nil {
+		o.First, o.WallS = ck.Iteration, ck.WallS
+	}
+	g.Node = process.New(o)
+	return ck, nil
+}
+
+func (g *manyProcesses) start() error {
+	if g.Coordinates() {
+		for i, pool := range g.r.snapshotPools {
+			if !g.Local(i) {
+				pool.Fill(g.agent().newSnapshot)
+			}
+		}
+	}
+	return g.Start()
+}
+
+// agent is the agent of this process.
+func (g *manyProcesses) agent() *agent { return g.r.agents[0] }
+
+func (g *manyProcesses) serve(ctx context.Context, fail context.CancelCauseFunc) { g.Serve(ctx, fail) }
+func (g *manyProcesses) rowsWritten(n int)                                       { g.RowsWritten(n) }
+func (g *manyProcesses) stopping()                                               { g.Stopping() }
+func (g *manyProcesses) repeatsEvaluations() bool                                { return false }
+
+func (g *manyProcesses) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+	return g.Deliver(ctx, sn)
+}
+
+func (g *manyProcesses) checkpoints() checkpointing {
+	c := checkpointing{Reservation: g.Reservation(), kept: g.p.Store != nil}
+	if c.kept {
+		c.wanted = g.p.Network.CheckpointRequested()
+	}
+	return c
+}
+
+func (g *manyProcesses) wait(ctx, stop context.Context) {
+	if lost := g.r.divergence(); lost != nil && g.Local(lost.Agent) {
+		g.Wait(ctx, stop, noteOf(lost))
+		return
+	}
+	g.Wait(ctx, stop)
+}
+
+func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
+	lost := g.r.divergence()
+	end, ended := g.End()
+	switch {
+	case err != nil:
+		return err
+	case g.Coordinates() && !g.Stopped():
+		if err := g.r.finish(res, c.last, false); err != nil {
+			return err
+		}
+		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(res.Status)})
+	case lost != nil:
+		res.Status, res.Diverged, res.Iteration = Diverged, lost, lost.T
+	case ended:
+		res.Status, res.Iteration = Status(end.Status), end.T
+	default:
+		res.Status, res.Iteration = Stopped, g.r.pace.stop
+		res.dropModels()
+	}
+	return nil
+}
+
+// Pool implements [process.Run].
+func (g *manyProcesses) Pool(agent int) *snapshot.Pool { return g.r.snapshotPools[agent] }
+
+// Collect implements [process.Run].
+func (g *manyProcesses) Collect(sn *snapshot.Snapshot) { g.r.snapshots <- sn }
+
+// Halt implements [process.Run].
+func (g *manyProcesses) Halt() { g.agent().halt(errHalted) }
+
+// FlushRows implements [process.Run].
+func (g *manyProcesses) FlushRows() error {
+	if f := g.r.opt.Folder; f != nil {
+		return f.sync()
+	}
+	return nil
+}
+
+// Diverged implements [process.Run].
+func (g *manyProcesses) Diverged(n process.Note) {
+	d := &DivergedError{Agent: n.Agent, T: n.T, Event: n.Event, Loss: float64(n.Loss)}
+	if n.Cause != "" {
+		d.Cause = errors.New(n.Cause)
+	}
+	g.r.diverged(d)
+}
+
+// noteOf tells other processes of a divergence.
+func noteOf(d *DivergedError) process.Note {
+	n := process.Note{Kind: process.NoteDiverged, Agent: d.Agent, T: d.T, Event: d.Event, Loss: process.Loss(d.Loss)}
+	if d.Cause != nil {
+		n.Cause = d.Cause.Error()
+	}
+	return n
+}
+
+// agentStore is the checkpoints of the agent as a [process.Store].
+type agentStore struct {
+	home *Home
+	r    *run
+}
+
+// Keeps is true.
+func (s agentStore) Keeps() bool { return true }
+
+// Write implements [process.Store].
+func (s agentStore) Write(sn *snapshot.Snapshot, wall float64) error {
+	if err := s.home.write(s.r.setup, sn, wall); err != nil {
+		return err
+	}
+	s.r.log.Info("checkpoint", zap.Int("iteration", sn.T), zap.String("folder", s.home.Path))
+	return nil
+}
