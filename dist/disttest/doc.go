@@ -10,8 +10,8 @@
 //
 // [Network] opens sessions between agents whose processes start and end, over links that can be
 // cut. It uses the clock; run it in a bubble of testing/synctest. In a scripted network a test
-// decides which record is delivered when; the scripts and transcripts in testdata show both networks
-// at work.
+// decides which record is delivered when; the scripts and transcripts in testdata show both
+// networks at work.
 //
 // Duties of a caller of Sim: as with any Transport, handle dist.ErrIdle from Recv and release
 // received messages; run each agent in its own goroutine, or send before receiving.

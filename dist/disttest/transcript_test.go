@@ -205,8 +205,8 @@ func (s *networkScript) run(t *testing.T, d *datadriven.TestData) string {
 	return "ok"
 }
 
-// runSession executes a command about the session of agent i with agent j. A command that would wait
-// is given up after a second.
+// runSession executes a command about the session of agent i with agent j. A command that would
+// wait is given up after a second.
 func (s *networkScript) runSession(t *testing.T, d *datadriven.TestData, i, j int) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

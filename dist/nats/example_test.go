@@ -16,7 +16,8 @@ func Example() {
 	pool := dist.NewPool(dev)
 	var nodes [2]*nats.Node
 	for i := range nodes {
-		o := nats.Options{Run: "example", Self: i, Agents: 2, Pool: pool, Dim: 3, Server: nats.Server{Listen: "127.0.0.1:0"}}
+		o := nats.Options{Run: "example", Self: i, Agents: 2, Pool: pool, Dim: 3,
+			Server: nats.Server{Listen: "127.0.0.1:0"}}
 		if i > 0 {
 			o.Server.Join = []string{nodes[0].Address()}
 		}

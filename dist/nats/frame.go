@@ -19,11 +19,11 @@ const Version = 3
 //	16  run                uint64, a hash of the run's name
 //	24  incarnation        uint64, drawn by the sender's process
 //	32  seq                uint64, number of the message in its stream
-//	40  t                  uint64, iteration; in sessions and acknowledgements, the tag of the session
+//	40  t                  uint64, iteration; in sessions and acknowledgements, a tag
 //	48  total, raw         uint32 each: bytes of the whole body, as sent and uncompressed
 //	56  offset             uint32, of the fragment in the body
-//	60  checksum           uint32, CRC-32C of all but itself; without the payload if the flags say so
-//	64  next, stable       uint64 each: acknowledgement (see ack.go) of the exchanges in the other direction
+//	60  checksum           uint32, CRC-32C of all but itself; see the flags for the payload
+//	64  next, stable       uint64 each: acknowledgement of exchanges (see ack.go)
 const headerSize = 80
 
 const magic = "FSPW"

@@ -54,8 +54,8 @@ type Trainer interface {
 	// Applied reports that the latest gradient was applied, so that its batch is used up.
 	Applied()
 	// Advanced reports that the logical time has grown. It is also called once at the start. The
-	// snapshot and the vectors of Options.State are valid until it returns. The agent stops if stop is
-	// true.
+	// snapshot and the vectors of Options.State are valid until it returns. The agent stops if stop
+	// is true.
 	Advanced(Snapshot) (stop bool)
 	// Finished reports that the agent has reached the end of the run and does not move any more.
 	// The snapshot is valid until it returns.

@@ -22,15 +22,15 @@ import (
 // TestTranscripts replays the scripts in testdata and compares what the agents do with the
 // transcripts there. After an intended change, run it with -rewrite and review the diff.
 //
-// A script starts with "network", which sets the parameters, and continues with these commands. Each
-// prints what the agents report and the messages that they send; these wait until they are delivered.
+// A script starts with "network", which sets the parameters. Each of the following commands prints
+// what the agents report and send. Messages wait until the script delivers them.
 //
 //	start I [fresh]       start agent I, from its checkpoint unless fresh is given
 //	kill I                kill agent I; messages to and from it are lost
 //	checkpoint I          save the state of agent I
 //	gradient I [n=N]      complete N gradients of agent I
 //	call I J              ring the clock of the edge between I and J
-//	deliver [I J] [nth=K] deliver the next message, or message K, from I to J; without agents, all of them
+//	deliver [I J] [nth=K] deliver the next message (or message K) from I to J; without agents, all
 //	duplicate I J         deliver the next message from I to J, and keep it
 //	disconnect I J        close the session between I and J; its messages are lost
 //	cut I J, heal I J     cut or restore the link between I and J
