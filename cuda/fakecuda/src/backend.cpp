@@ -35,7 +35,10 @@ Node *find(const void *handle, int of, const char *function) {
 
 size_t bytes_of(int type) {
   switch (type) {
-  case CUDNN_TYPE_HANDLE: case CUDNN_TYPE_INT64: case CUDNN_TYPE_VOID_PTR: case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
+  case CUDNN_TYPE_HANDLE:
+  case CUDNN_TYPE_INT64:
+  case CUDNN_TYPE_VOID_PTR:
+  case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
   }
   return 4;
 }
@@ -69,7 +72,9 @@ uint64_t first(const Node *n, int name) {
   return v && !v->all.empty() ? v->all[0] : 0;
 }
 
-Node *follow(const Node *n, int name, int of, const char *function) { return n ? find((void *)first(n, name), of, function) : nullptr; }
+Node *follow(const Node *n, int name, int of, const char *function) {
+  return n ? find((void *)first(n, name), of, function) : nullptr;
+}
 
 // Job is what a plan computes.
 struct Job {
@@ -89,8 +94,8 @@ float as_float(uint64_t bits) {
 // packed reports whether a tensor of dimensions n, c, h, w is stored as NHWC without gaps.
 bool packed(const Node *t) {
   const Values *d = values(t, 902), *s = values(t, 903);
-  return d->all.size() == 4 && s->all.size() == 4 && s->all[1] == 1 && s->all[3] == d->all[1] && s->all[2] == d->all[1] * d->all[3] &&
-         s->all[0] == d->all[1] * d->all[3] * d->all[2];
+  return d->all.size() == 4 && s->all.size() == 4 && s->all[1] == 1 && s->all[3] == d->all[1] &&
+         s->all[2] == d->all[1] * d->all[3] && s->all[0] == d->all[1] * d->all[3] * d->all[2];
 }
 
 bool job_of(const Node *graph, Job *j) {
@@ -99,13 +104,26 @@ bool job_of(const Node *graph, Job *j) {
   if (!op || op->of < 10 || op->of > 12) return false;
   const int base = op->of == 10 ? 700 : op->of == 12 ? 706 : 712;
   Node *conv = follow(op, base + 2, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR, function);
-  Node *w = follow(op, base + 3, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function), *x = follow(op, base + 4, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function),
+  Node *w = follow(op, base + 3, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function),
+       *x = follow(op, base + 4, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function),
        *y = follow(op, base + 5, CUDNN_BACKEND_TENSOR_DESCRIPTOR, function);
   if (!conv || !w || !x || !y || !packed(w) || !packed(x) || !packed(y)) return false;
   auto dim = [](const Node *t, int i) { return (int)values(t, 902)->all[i]; };
   auto pair = [&](int name, int i) { return (int)values(conv, name)->all[i]; };
   const int type = numbers_of((int)first(x, 901));
-  j->window = {dim(x, 0), dim(x, 2), dim(x, 3), dim(x, 1), dim(w, 0), dim(w, 2), dim(w, 3), dim(y, 2), dim(y, 3), {pair(105, 0), pair(105, 1)}, {pair(103, 0), pair(103, 1)}, type, false};
+  j->window = {dim(x, 0),
+               dim(x, 2),
+               dim(x, 3),
+               dim(x, 1),
+               dim(w, 0),
+               dim(w, 2),
+               dim(w, 3),
+               dim(y, 2),
+               dim(y, 3),
+               {pair(105, 0), pair(105, 1)},
+               {pair(103, 0), pair(103, 1)},
+               type,
+               false};
   j->direction = op->of == 10 ? forward : op->of == 12 ? grad_x : grad_w;
   const Node *all[3] = {x, w, y};
   j->alignment = 1;
@@ -114,7 +132,8 @@ bool job_of(const Node *graph, Job *j) {
     if (first(all[i], 900) > j->alignment) j->alignment = first(all[i], 900);
   }
   j->alpha = as_float(first(op, base)), j->beta = as_float(first(op, base + 1));
-  return type >= 0 && dim(x, 1) == dim(w, 1) && dim(y, 1) == dim(w, 0) && first(x, 901) == first(w, 901) && first(x, 901) == first(y, 901);
+  return type >= 0 && dim(x, 1) == dim(w, 1) && dim(y, 1) == dim(w, 0) && first(x, 901) == first(w, 901) &&
+         first(x, 901) == first(y, 901);
 }
 
 // fill completes descriptors that the caller created.
@@ -143,7 +162,9 @@ std::vector<std::map<int, Values>> offers(uint64_t graph) { return {engine(graph
 // engine_of returns the node with the graph and index of a configuration's engine, whether a
 // heuristic or the caller made it.
 const Node *engine_of(const Node *config) {
-  return values(config, CUDNN_ATTR_ENGINECFG_ENGINE) ? follow(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, "cuDNN") : config;
+  return values(config, CUDNN_ATTR_ENGINECFG_ENGINE)
+             ? follow(config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, "cuDNN")
+             : config;
 }
 
 template <class T> cudnnStatus_t give(const std::vector<T> &all, int64_t asked, int64_t *got, void *out) {
@@ -153,14 +174,15 @@ template <class T> cudnnStatus_t give(const std::vector<T> &all, int64_t asked, 
 }
 
 bool valid_plan(const Node *n) {
-  const Node *config = follow(n, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "a plan"), *e = config ? engine_of(config) : nullptr;
+  const Node *config = follow(n, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "a plan"),
+             *e = config ? engine_of(config) : nullptr;
   return e && (first(e, 1301) == 11 || first(e, 1301) == 12);
 }
 
 } // namespace
 
-#define ENTER_LIBRARY(function, context)                                                                                                     \
-  LibraryLock held;                                                                                                                         \
+#define ENTER_LIBRARY(function, context)                                                                               \
+  LibraryLock held;                                                                                                    \
   if (int requested = enter(#function, context)) return (cudnnStatus_t)requested
 
 DNN cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t of, cudnnBackendDescriptor_t *out) {
@@ -177,7 +199,8 @@ DNN cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t d) {
   return find(d, 0, "cudnnBackendDestroyDescriptor") && nodes.erase(d) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
 }
 
-DNN cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t n, const void *all) {
+DNN cudnnBackendSetAttribute(cudnnBackendDescriptor_t d, cudnnBackendAttributeName_t name,
+                             cudnnBackendAttributeType_t type, int64_t n, const void *all) {
   ENTER_LIBRARY(cudnnBackendSetAttribute, false);
   Node *x = find(d, 0, "cudnnBackendSetAttribute");
   if (!x || x->complete || n < 1 || !all) return CUDNN_STATUS_BAD_PARAM;
@@ -208,23 +231,28 @@ DNN cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-DNN cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t asked,
-                             int64_t *got, void *out) {
+DNN cudnnBackendGetAttribute(cudnnBackendDescriptor_t const d, cudnnBackendAttributeName_t name,
+                             cudnnBackendAttributeType_t type, int64_t asked, int64_t *got, void *out) {
   ENTER_LIBRARY(cudnnBackendGetAttribute, false);
   Node *x = find(d, 0, "cudnnBackendGetAttribute");
   if (!x || !x->complete || asked < 1 || !got || !out || bytes_of(type) == 0) return CUDNN_STATUS_BAD_PARAM;
   const bool is_11 = x->of == CUDNN_BACKEND_ENGINE_DESCRIPTOR && first(x, 1301) == 11;
   switch ((int)name) {
   case CUDNN_ATTR_ENGINEHEUR_RESULTS:
-    return fill((void **)out, asked, got, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, offers(first(x, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)));
+    return fill((void **)out, asked, got, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                offers(first(x, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)));
   case CUDNN_ATTR_ENGINECFG_ENGINE: {
     const Node *e = engine_of(x);
-    return e ? fill((void **)out, asked, got, CUDNN_BACKEND_ENGINE_DESCRIPTOR, {engine(first(e, 1300), first(e, 1301))}) : CUDNN_STATUS_BAD_PARAM;
+    return e ? fill((void **)out, asked, got, CUDNN_BACKEND_ENGINE_DESCRIPTOR, {engine(first(e, 1300), first(e, 1301))})
+             : CUDNN_STATUS_BAD_PARAM;
   }
   case CUDNN_ATTR_ENGINECFG_KNOB_CHOICES:
-    if (first(engine_of(x), 1301) == 12) return fill((void **)out, asked, got, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, {});
-    return fill((void **)out, asked, got, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, {{{600, one(CUDNN_TYPE_KNOB_TYPE, 3)}, {601, one(CUDNN_TYPE_INT64, 2)}}});
-  case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: return is_11 ? give<int>({0}, asked, got, out) : give<int>({4}, asked, got, out);
+    if (first(engine_of(x), 1301) == 12)
+      return fill((void **)out, asked, got, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, {});
+    return fill((void **)out, asked, got, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR,
+                {{{600, one(CUDNN_TYPE_KNOB_TYPE, 3)}, {601, one(CUDNN_TYPE_INT64, 2)}}});
+  case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+    return is_11 ? give<int>({0}, asked, got, out) : give<int>({4}, asked, got, out);
   case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE: return give<int>({}, asked, got, out);
   case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
     const Node *config = follow(x, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "cuDNN");
@@ -243,9 +271,12 @@ DNN cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBac
   const char *function = "cudnnBackendExecute";
   bool known = false;
   void *stream = stream_of(h, &known);
-  Node *p = find(plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, function), *at = find(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, function);
-  if (!known || !p || !at || !p->complete || !at->complete || (cudnnHandle_t)first(p, 400) != h) return CUDNN_STATUS_BAD_PARAM;
-  const Node *config = follow(p, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, function), *e = config ? engine_of(config) : nullptr;
+  Node *p = find(plan, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, function),
+       *at = find(pack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, function);
+  if (!known || !p || !at || !p->complete || !at->complete || (cudnnHandle_t)first(p, 400) != h)
+    return CUDNN_STATUS_BAD_PARAM;
+  const Node *config = follow(p, 401, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, function),
+             *e = config ? engine_of(config) : nullptr;
   Node *graph = follow(e, 1300, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, function);
   Job j;
   if (!graph || !job_of(graph, &j)) return CUDNN_STATUS_BAD_PARAM;
@@ -261,7 +292,8 @@ DNN cudnnBackendExecute(cudnnHandle_t h, cudnnBackendDescriptor_t plan, cudnnBac
   const size_t sizes[3] = {image_size(j.window), filter_size(j.window), result_size(j.window)};
   const char *names[3] = {"x", "w", "y"};
   for (int k = 0; k < 3; k++)
-    if (!reachable(function, names[k], where[k], sizes[k] * number_bytes(j.window.type), j.alignment)) return CUDNN_STATUS_BAD_PARAM;
+    if (!reachable(function, names[k], where[k], sizes[k] * number_bytes(j.window.type), j.alignment))
+      return CUDNN_STATUS_BAD_PARAM;
   void *x = where[0], *w = where[1], *y = where[2];
   int failed = enqueue(stream, "a plan of cuDNN", [=] {
     convolve(j.window, j.direction, x, w, y, j.alpha, j.beta);

@@ -10,7 +10,7 @@ namespace fakecuda {
 struct Window {
   int n, h, w, c, k, r, s, p, q;
   int pad[2], stride[2];
-  int type; // of numbers.h
+  int type;     // of numbers.h
   bool rounded; // to tf32
 };
 
@@ -52,7 +52,8 @@ template <class F> void over_taps(const Window &c, F f) {
           for (int s = 0; s < c.s; s++) {
             int y = p * c.stride[0] + r - c.pad[0], x = q * c.stride[1] + s - c.pad[1];
             if (y < 0 || y >= c.h || x < 0 || x >= c.w) continue;
-            f((((size_t)i * c.h + y) * c.w + x) * c.c, ((size_t)r * c.s + s) * c.c, (((size_t)i * c.p + p) * c.q + q) * c.k);
+            f((((size_t)i * c.h + y) * c.w + x) * c.c, ((size_t)r * c.s + s) * c.c,
+              (((size_t)i * c.p + p) * c.q + q) * c.k);
           }
 }
 
@@ -75,7 +76,8 @@ inline void convolve(const Window &c, Direction d, void *x, void *w, void *y, do
         add_scaled(&sums[wi], &vx[xi], vy[yi], c.c);
     }
   });
-  for (size_t i = 0; i < sums.size(); i++) put_number(to, c.type, i, alpha * sums[i] + (beta != 0 ? beta * get_number(to, c.type, i) : 0));
+  for (size_t i = 0; i < sums.size(); i++)
+    put_number(to, c.type, i, alpha * sums[i] + (beta != 0 ? beta * get_number(to, c.type, i) : 0));
 }
 
 } // namespace fakecuda

@@ -41,20 +41,26 @@ void multiply(const Product &p) {
       }
 }
 
-cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, const void *alpha, const void *beta, int compute, int algo) {
+cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, const void *alpha, const void *beta,
+                    int compute, int algo) {
   LibraryLock held;
   if (int requested = enter(function)) return (cublasStatus_t)requested;
   Handle *h = find(function, handle);
-  if (!h || !alpha || !beta || p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || algo != -1) return CUBLAS_STATUS_INVALID_VALUE;
-  if (p.a.type != p.b.type || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (!p.m || !p.n || !p.batch) return CUBLAS_STATUS_SUCCESS;
-  if (!checked(function, p.a, "A", p.m, p.k, p.batch) || !checked(function, p.b, "B", p.k, p.n, p.batch) || !checked(function, p.c, "C", p.m, p.n, p.batch))
+  if (!h || !alpha || !beta || p.m < 0 || p.n < 0 || p.k < 0 || p.batch < 0 || algo != -1)
     return CUBLAS_STATUS_INVALID_VALUE;
-  if (capturing(h->stream) && !h->workspace) report_misuse("%s: captured without a workspace set by the caller", function);
+  if (p.a.type != p.b.type || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32))
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!p.m || !p.n || !p.batch) return CUBLAS_STATUS_SUCCESS;
+  if (!checked(function, p.a, "A", p.m, p.k, p.batch) || !checked(function, p.b, "B", p.k, p.n, p.batch) ||
+      !checked(function, p.c, "C", p.m, p.n, p.batch))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  if (capturing(h->stream) && !h->workspace)
+    report_misuse("%s: captured without a workspace set by the caller", function);
   // read now, since they are host pointers
   p.alpha = *(const float *)alpha, p.beta = *(const float *)beta;
   p.rounded = compute == CUBLAS_COMPUTE_32F_FAST_TF32 && p.a.type == float32;
-  return enqueue(h->stream, "a product of cuBLAS", [p] { multiply(p); }) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+  return enqueue(h->stream, "a product of cuBLAS", [p] { multiply(p); }) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                                                         : CUBLAS_STATUS_SUCCESS;
 }
 
 } // namespace
@@ -115,20 +121,39 @@ extern "C" __attribute__((visibility("default"))) const char *cublasGetStatusStr
   return "unknown status";
 }
 
-BLAS cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *a,
-                  cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb, const void *beta, void *c, cudaDataType type_c,
-                  int ldc, cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+BLAS cublasGemmEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
+                  const void *a, cudaDataType type_a, int lda, const void *b, cudaDataType type_b, int ldb,
+                  const void *beta, void *c, cudaDataType type_c, int ldc, cublasComputeType_t compute,
+                  cublasGemmAlgo_t algo) {
   return send("cublasGemmEx", h,
-              {m, n, k, 1, 0, 0, {a, type_a, lda, 0, ta != CUBLAS_OP_N}, {b, type_b, ldb, 0, tb != CUBLAS_OP_N}, {c, type_c, ldc, 0, false}, false},
+              {m,
+               n,
+               k,
+               1,
+               0,
+               0,
+               {a, type_a, lda, 0, ta != CUBLAS_OP_N},
+               {b, type_b, ldb, 0, tb != CUBLAS_OP_N},
+               {c, type_c, ldc, 0, false},
+               false},
               alpha, beta, compute, algo);
 }
 
-BLAS cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha,
-                                const void *a, cudaDataType type_a, int lda, long long stride_a, const void *b, cudaDataType type_b, int ldb,
-                                long long stride_b, const void *beta, void *c, cudaDataType type_c, int ldc, long long stride_c, int batch,
+BLAS cublasGemmStridedBatchedEx(cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k,
+                                const void *alpha, const void *a, cudaDataType type_a, int lda, long long stride_a,
+                                const void *b, cudaDataType type_b, int ldb, long long stride_b, const void *beta,
+                                void *c, cudaDataType type_c, int ldc, long long stride_c, int batch,
                                 cublasComputeType_t compute, cublasGemmAlgo_t algo) {
   return send("cublasGemmStridedBatchedEx", h,
-              {m, n, k, batch, 0, 0, {a, type_a, lda, stride_a, ta != CUBLAS_OP_N}, {b, type_b, ldb, stride_b, tb != CUBLAS_OP_N},
-               {c, type_c, ldc, stride_c, false}, false},
+              {m,
+               n,
+               k,
+               batch,
+               0,
+               0,
+               {a, type_a, lda, stride_a, ta != CUBLAS_OP_N},
+               {b, type_b, ldb, stride_b, tb != CUBLAS_OP_N},
+               {c, type_c, ldc, stride_c, false},
+               false},
               alpha, beta, compute, algo);
 }

@@ -80,27 +80,41 @@ uint64_t vector_length(const Operation &o) { return o.desc.epilogue & bgradb ? o
 
 bool supported(const Desc &d) {
   switch (d.epilogue) {
-  case 1: case relu: case bias: case relu | bias: case relu | aux: case relu | aux | bias: case drelu | aux: case drelu | aux | bgrad: case bgrada: case bgradb: return true;
+  case 1:
+  case relu:
+  case bias:
+  case relu | bias:
+  case relu | aux:
+  case relu | aux | bias:
+  case drelu | aux:
+  case drelu | aux | bgrad:
+  case bgrada:
+  case bgradb: return true;
   }
   return false;
 }
 
 // build_operation builds an Operation from descriptors, and returns what is inconsistent, or null.
-const char *build_operation(const Desc *desc, const Layout *a, const Layout *b, const Layout *c, const Layout *d, Operation *o) {
+const char *build_operation(const Desc *desc, const Layout *a, const Layout *b, const Layout *c, const Layout *d,
+                            Operation *o) {
   o->desc = *desc;
   o->m = d->rows, o->n = d->columns, o->k = desc->transposed_a ? a->rows : a->columns, o->batch = d->batch;
   if ((desc->transposed_a ? a->columns : a->rows) != o->m || (desc->transposed_b ? b->rows : b->columns) != o->n ||
       (desc->transposed_b ? b->columns : b->rows) != o->k || c->rows != o->m || c->columns != o->n)
     return "the shapes do not match";
   for (const Layout *l : {a, b, c, d})
-    if (l->ld < (int64_t)l->rows || !is_number(l->type) || l->batch != o->batch) return "a leading dimension, type or batch count does not match";
+    if (l->ld < (int64_t)l->rows || !is_number(l->type) || l->batch != o->batch)
+      return "a leading dimension, type or batch count does not match";
   if (a->type != b->type || c->type != d->type) return "the types do not match";
-  if (desc->epilogue & aux && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at)) return "the mask is missing, or its rows are not multiples of 128 bits";
+  if (desc->epilogue & aux && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at))
+    return "the mask is missing, or its rows are not multiples of 128 bits";
   if (has_vector(*desc) && !desc->bias_at) return "the bias is missing";
   return nullptr;
 }
 
-double with_bias(const Operation &o, uint64_t i) { return o.desc.epilogue & bias ? get_number(o.desc.bias_at, o.d.type, i) : 0; }
+double with_bias(const Operation &o, uint64_t i) {
+  return o.desc.epilogue & bias ? get_number(o.desc.bias_at, o.d.type, i) : 0;
+}
 
 bool mask_bit(const Operation &o, uint64_t i, uint64_t j) {
   uint64_t bit = j * o.desc.mask_ld + i;
@@ -131,7 +145,8 @@ void put_sums(const Operation &o) {
     if (o.desc.epilogue & bgrad)
       for (uint64_t j = 0; j < o.n; j++) sum += get_number(o.d.at, o.d.type, j * o.d.ld + i);
     else
-      for (uint64_t l = 0; l < o.k; l++) sum += o.desc.epilogue & bgrada ? element(o.a, i, l, 0, false) : element(o.b, l, i, 0, false);
+      for (uint64_t l = 0; l < o.k; l++)
+        sum += o.desc.epilogue & bgrada ? element(o.a, i, l, 0, false) : element(o.b, l, i, 0, false);
     put_number(o.desc.bias_at, o.d.type, i, sum);
   }
 }
@@ -150,12 +165,14 @@ void multiply(const Operation &o) {
   if (sums(o.desc)) put_sums(o);
 }
 
-Factor factor(const void *at, const Layout &l, bool transposed) { return {at, l.type, (int)l.ld, l.stride, transposed}; }
+Factor factor(const void *at, const Layout &l, bool transposed) {
+  return {at, l.type, (int)l.ld, l.stride, transposed};
+}
 
 } // namespace
 
-#define ENTER_LIBRARY(function, context)                                                                                                     \
-  LibraryLock held;                                                                                                                         \
+#define ENTER_LIBRARY(function, context)                                                                               \
+  LibraryLock held;                                                                                                    \
   if (int requested = enter(#function, context)) return (cublasStatus_t)requested
 
 extern "C" __attribute__((visibility("default"))) const char *cublasLtGetStatusString(cublasStatus_t s) {
@@ -179,13 +196,15 @@ BLAS cublasLtDestroy(cublasLtHandle_t h) {
 
 BLAS cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute, cudaDataType_t scale) {
   ENTER_LIBRARY(cublasLtMatmulDescCreate, false);
-  if (!out || scale != float32 || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!out || scale != float32 || (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32))
+    return CUBLAS_STATUS_INVALID_VALUE;
   *out = (cublasLtMatmulDesc_t)new_handle();
   descs[*out].compute = compute;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-BLAS cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute, const void *value, size_t bytes) {
+BLAS cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cublasLtMatmulDescAttributes_t attribute,
+                                    const void *value, size_t bytes) {
   ENTER_LIBRARY(cublasLtMatmulDescSetAttribute, false);
   Desc *d = find(descs, handle, "cublasLtMatmulDescSetAttribute");
   if (!d) return CUBLAS_STATUS_INVALID_VALUE;
@@ -203,7 +222,8 @@ BLAS cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t handle, cublasLtMatmulD
 
 BLAS cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return destroy(descs, d, "cublasLtMatmulDescDestroy"); }
 
-BLAS cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t columns, int64_t ld) {
+BLAS cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, uint64_t rows, uint64_t columns,
+                                int64_t ld) {
   ENTER_LIBRARY(cublasLtMatrixLayoutCreate, false);
   if (!out || !rows || !columns || ld < (int64_t)rows) return CUBLAS_STATUS_INVALID_VALUE;
   *out = (cublasLtMatrixLayout_t)new_handle();
@@ -211,7 +231,8 @@ BLAS cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type, 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-BLAS cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute, const void *value, size_t bytes) {
+BLAS cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle, cublasLtMatrixLayoutAttribute_t attribute,
+                                      const void *value, size_t bytes) {
   ENTER_LIBRARY(cublasLtMatrixLayoutSetAttribute, false);
   Layout *l = find(layouts, handle, "cublasLtMatrixLayoutSetAttribute");
   if (!l) return CUBLAS_STATUS_INVALID_VALUE;
@@ -221,7 +242,9 @@ BLAS cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t handle, cublasLtMat
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-BLAS cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) { return destroy(layouts, l, "cublasLtMatrixLayoutDestroy"); }
+BLAS cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) {
+  return destroy(layouts, l, "cublasLtMatrixLayoutDestroy");
+}
 
 BLAS cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
   ENTER_LIBRARY(cublasLtMatmulPreferenceCreate, false);
@@ -231,7 +254,9 @@ BLAS cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-BLAS cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle, cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes) {
+BLAS cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle,
+                                          cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                          size_t bytes) {
   ENTER_LIBRARY(cublasLtMatmulPreferenceSetAttribute, false);
   Preference *p = find(preferences, handle, "cublasLtMatmulPreferenceSetAttribute");
   if (!p) return CUBLAS_STATUS_INVALID_VALUE;
@@ -242,25 +267,31 @@ BLAS cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle, cub
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-BLAS cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) { return destroy(preferences, p, "cublasLtMatmulPreferenceDestroy"); }
+BLAS cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
+  return destroy(preferences, p, "cublasLtMatmulPreferenceDestroy");
+}
 
 // fingerprint returns a digest of everything that an algorithm is valid for.
 static uint64_t fingerprint(const Operation &o) {
   uint64_t h = 14695981039346656037ull;
-  for (uint64_t v : {o.m, o.n, o.k, (uint64_t)o.batch, (uint64_t)o.desc.epilogue, (uint64_t)o.desc.compute, (uint64_t)o.a.type, (uint64_t)o.d.type})
+  for (uint64_t v : {o.m, o.n, o.k, (uint64_t)o.batch, (uint64_t)o.desc.epilogue, (uint64_t)o.desc.compute,
+                     (uint64_t)o.a.type, (uint64_t)o.d.type})
     h = (h ^ v) * 1099511628211ull;
   return h;
 }
 
-BLAS cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                    cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int asked,
+BLAS cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                                    cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                    cublasLtMatmulPreference_t preference, int asked,
                                     cublasLtMatmulHeuristicResult_t all[], int *got) {
   ENTER_LIBRARY(cublasLtMatmulAlgoGetHeuristic, true);
   const char *function = "cublasLtMatmulAlgoGetHeuristic";
   Desc *what = find(descs, desc, function);
-  Layout *la = find(layouts, a, function), *lb = find(layouts, b, function), *lc = find(layouts, c, function), *ld = find(layouts, d, function);
+  Layout *la = find(layouts, a, function), *lb = find(layouts, b, function), *lc = find(layouts, c, function),
+         *ld = find(layouts, d, function);
   Preference *p = find(preferences, preference, function);
-  if (!handles.count(h) || !what || !la || !lb || !lc || !ld || !p || !all || !got || asked < 1) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!handles.count(h) || !what || !la || !lb || !lc || !ld || !p || !all || !got || asked < 1)
+    return CUBLAS_STATUS_INVALID_VALUE;
   *got = 0;
   Operation o = {};
   if (const char *wrong = build_operation(what, la, lb, lc, ld, &o)) {
@@ -289,27 +320,37 @@ static bool operands_valid(const Operation &o, const cublasLtMatmulAlgo_t *algo)
       report_misuse("%s: %s has less alignment than the algorithm was chosen for", function, names[i]);
       return false;
     }
-  if (!checked(function, o.a, "A", o.m, o.k, o.batch) || !checked(function, o.b, "B", o.k, o.n, o.batch) || !checked(function, o.d, "D", o.m, o.n, o.batch)) return false;
+  if (!checked(function, o.a, "A", o.m, o.k, o.batch) || !checked(function, o.b, "B", o.k, o.n, o.batch) ||
+      !checked(function, o.d, "D", o.m, o.n, o.batch))
+    return false;
   size_t each = number_bytes(o.d.type);
-  if (has_vector(o.desc) && !reachable(function, "the bias", o.desc.bias_at, vector_length(o) * each, each)) return false;
+  if (has_vector(o.desc) && !reachable(function, "the bias", o.desc.bias_at, vector_length(o) * each, each))
+    return false;
   return !(o.desc.epilogue & aux) || reachable(function, "the mask", o.desc.mask_at, o.desc.mask_ld / 8 * o.n, 16);
 }
 
-BLAS cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha, const void *a, cublasLtMatrixLayout_t la, const void *b,
-                    cublasLtMatrixLayout_t lb, const void *beta, const void *c, cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld,
+BLAS cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+                    cublasLtMatrixLayout_t la, const void *b, cublasLtMatrixLayout_t lb, const void *beta,
+                    const void *c, cublasLtMatrixLayout_t lc, void *d, cublasLtMatrixLayout_t ld,
                     const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes, cudaStream_t stream) {
   ENTER_LIBRARY(cublasLtMatmul, true);
   const char *function = "cublasLtMatmul";
   Desc *what = find(descs, desc, function);
-  Layout *A = find(layouts, la, function), *B = find(layouts, lb, function), *C = find(layouts, lc, function), *D = find(layouts, ld, function);
-  if (!handles.count(h) || !what || !A || !B || !C || !D || !alpha || !beta || !algo) return CUBLAS_STATUS_INVALID_VALUE;
+  Layout *A = find(layouts, la, function), *B = find(layouts, lb, function), *C = find(layouts, lc, function),
+         *D = find(layouts, ld, function);
+  if (!handles.count(h) || !what || !A || !B || !C || !D || !alpha || !beta || !algo)
+    return CUBLAS_STATUS_INVALID_VALUE;
   Operation o = {};
   const char *wrong = build_operation(what, A, B, C, D, &o);
-  o.a = factor(a, *A, what->transposed_a), o.b = factor(b, *B, what->transposed_b), o.c = factor(c, *C, false), o.d = factor(d, *D, false);
+  o.a = factor(a, *A, what->transposed_a), o.b = factor(b, *B, what->transposed_b), o.c = factor(c, *C, false),
+  o.d = factor(d, *D, false);
   o.alpha = *(const float *)alpha, o.beta = *(const float *)beta;
-  if (!wrong && (algo->data[0] != algo_mark || algo->data[1] != fingerprint(o))) wrong = "the algorithm was chosen for another product";
+  if (!wrong && (algo->data[0] != algo_mark || algo->data[1] != fingerprint(o)))
+    wrong = "the algorithm was chosen for another product";
   if (!wrong && bytes < algo->data[2]) wrong = "the workspace is smaller than the algorithm needs";
   if (wrong) report_misuse("%s: %s", function, wrong);
-  if (wrong || (bytes && !reachable(function, "the workspace", workspace, bytes, 256)) || !operands_valid(o, algo)) return CUBLAS_STATUS_INVALID_VALUE;
-  return enqueue(stream, "a product of cuBLASLt", [o] { multiply(o); }) ? CUBLAS_STATUS_EXECUTION_FAILED : CUBLAS_STATUS_SUCCESS;
+  if (wrong || (bytes && !reachable(function, "the workspace", workspace, bytes, 256)) || !operands_valid(o, algo))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  return enqueue(stream, "a product of cuBLASLt", [o] { multiply(o); }) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                                                        : CUBLAS_STATUS_SUCCESS;
 }

@@ -81,7 +81,9 @@ API cuDeviceTotalMem_v2(size_t *out, CUdevice d) {
 }
 
 // max_shared returns the dynamic shared memory that a block may request, by compute capability.
-static int max_shared(int capability) { return (capability >= 90 ? 227 : capability >= 80 ? 163 : capability >= 75 ? 64 : 96) << 10; }
+static int max_shared(int capability) {
+  return (capability >= 90 ? 227 : capability >= 80 ? 163 : capability >= 75 ? 64 : 96) << 10;
+}
 
 static int attribute(CUdevice_attribute a, bool *ok) {
   Machine &m = machine();

@@ -21,7 +21,8 @@ SHARED_WITH_LIBRARIES bool capturing(void *stream);
 
 // reachable reports whether the bytes lie in one allocation that the current context can access, at
 // an address with the given alignment. If not, that is reported as a misuse.
-SHARED_WITH_LIBRARIES bool reachable(const char *function, const char *what, const void *at, size_t bytes, size_t alignment);
+SHARED_WITH_LIBRARIES bool reachable(const char *function, const char *what, const void *at, size_t bytes,
+                                     size_t alignment);
 
 // report_misuse records a misuse by the caller.
 SHARED_WITH_LIBRARIES void report_misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -41,7 +41,8 @@ API cuStreamEndCapture(CUstream handle, CUgraph *out) {
   Capture *c = s->capture;
   REQUIRE(c, CUDA_ERROR_INVALID_VALUE);
   REQUIRE(c->origin == s, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-  REQUIRE(c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->thread == thread_id(), CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  REQUIRE(c->mode == CU_STREAM_CAPTURE_MODE_RELAXED || c->thread == thread_id(),
+          CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
   end(c);
   REQUIRE(!c->invalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   for (auto &other : c->joined) REQUIRE(other.second, CUDA_ERROR_STREAM_CAPTURE_UNJOINED);

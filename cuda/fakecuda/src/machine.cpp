@@ -61,7 +61,10 @@ void report_misuse(const char *format, ...) {
 }
 
 // sticky reports whether the device is lost after a result.
-static bool sticky(int result) { return result == 214 || result == 46 || (result >= 700 && result < 720 && result != 701 && result != 704 && result != 705) || result == 999; }
+static bool sticky(int result) {
+  return result == 214 || result == 46 ||
+         (result >= 700 && result < 720 && result != 701 && result != 704 && result != 705) || result == 999;
+}
 
 // fault returns the result that a test requests for the nth call of a function, or 0.
 // FSPDA_FAKECUDA_FAIL is a list of "function:n:result"; a trailing + extends an entry to all later
@@ -110,7 +113,8 @@ CUresult now() { return (CUresult)machine().lost; }
 // forbids reports whether a capture forbids the calling thread operations that could block the
 // capture.
 static bool forbids(const Capture *c) {
-  return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL || (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread == thread_id());
+  return c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
+         (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && c->thread == thread_id());
 }
 
 static bool break_captures(const char *function) {
@@ -143,7 +147,8 @@ Call::Call(const char *function, Needs needs) : lock(machine().lock), result(CUD
 int enter(const char *function, bool needs_context) {
   std::lock_guard<std::recursive_mutex> held(machine().lock);
   if (int requested = count(function)) return requested;
-  if (needs_context && (!current || !current->retained)) report_misuse("%s on a thread without a current context", function);
+  if (needs_context && (!current || !current->retained))
+    report_misuse("%s on a thread without a current context", function);
   return 0;
 }
 
@@ -178,7 +183,8 @@ void report_leaks(Context *c) {
   long pieces = 0, bytes = 0;
   for (auto &entry : m.allocations)
     if (!entry.second.freed && entry.second.context == c) pieces++, bytes += entry.second.size;
-  if (pieces) write_report("leak: " + std::to_string(pieces) + " of kind memory with " + std::to_string(bytes) + " bytes");
+  if (pieces)
+    write_report("leak: " + std::to_string(pieces) + " of kind memory with " + std::to_string(bytes) + " bytes");
   for (auto &entry : m.calls) write_report("calls: " + entry.first + " " + std::to_string(entry.second));
 }
 

@@ -40,10 +40,10 @@ struct Stream {
 struct Event {
   Context *context;
   bool timed;
-  Stream *stream = nullptr; // stream that it was recorded on; null if not recorded
-  uint64_t at = 0; // number of operations before it
+  Stream *stream = nullptr;   // stream that it was recorded on; null if not recorded
+  uint64_t at = 0;            // number of operations before it
   Capture *capture = nullptr; // capture that it was recorded in
-  double reached = 0; // host time in s when it was observed to complete
+  double reached = 0;         // host time in s when it was observed to complete
 };
 
 // Capture is a graph under construction.
@@ -114,9 +114,9 @@ struct Machine {
   size_t memory;
   bool has_peers;
   bool initialised = false;
-  int lost = 0; // the result that all calls return
+  int lost = 0;                    // the result that all calls return
   std::vector<Context *> contexts; // the primary context of each GPU
-  std::vector<size_t> used; // bytes in use per GPU
+  std::vector<size_t> used;        // bytes in use per GPU
   Registry<Stream> streams{"stream"};
   Registry<Event> events{"event"};
   Registry<Graph> graphs{"graph"}, execs{"executable graph"};
@@ -148,14 +148,14 @@ struct Call {
   Call(const char *function, Needs needs);
 };
 
-#define ENTER(function, needs)                                                                                                            \
-  fakecuda::Call call(#function, fakecuda::needs);                                                                                          \
+#define ENTER(function, needs)                                                                                         \
+  fakecuda::Call call(#function, fakecuda::needs);                                                                     \
   if (call.result != CUDA_SUCCESS) return call.result
 
 // REQUIRE returns a result unless the condition holds.
-#define REQUIRE(condition, fallback)                                                                                                     \
-  do                                                                                                                                      \
-    if (!(condition)) return fallback;                                                                                                   \
+#define REQUIRE(condition, fallback)                                                                                   \
+  do                                                                                                                   \
+    if (!(condition)) return fallback;                                                                                 \
   while (0)
 
 // find_allocation returns the allocation that contains an address, including freed ones, or null.

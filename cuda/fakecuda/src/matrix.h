@@ -20,7 +20,8 @@ inline long long extent(const Factor &f, long long rows, long long columns, int 
   return (batch - 1) * f.stride + (columns - 1) * f.ld + rows;
 }
 
-inline bool checked(const char *function, const Factor &f, const char *what, long long rows, long long columns, int batch) {
+inline bool checked(const char *function, const Factor &f, const char *what, long long rows, long long columns,
+                    int batch) {
   if (!is_number(f.type) || f.ld < (f.transposed ? columns : rows)) {
     report_misuse("%s: %s is of type %d with a leading dimension of %d", function, what, f.type, f.ld);
     return false;

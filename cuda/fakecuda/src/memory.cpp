@@ -36,7 +36,8 @@ void check_guards(const Allocation &a, const char *when) {
   for (const char *p = inner; p < end; p++) {
     if (p == (const char *)a.at) p += a.size;
     if (p < end && (unsigned char)*p != guard_byte) {
-      report_misuse("%s: byte %ld of an allocation of %zu bytes was written", when, (long)(p - (const char *)a.at), a.size);
+      report_misuse("%s: byte %ld of an allocation of %zu bytes was written", when, (long)(p - (const char *)a.at),
+                    a.size);
       return;
     }
   }
@@ -79,13 +80,15 @@ std::string describe_address(uintptr_t at) {
   if (!a)
     snprintf(text, sizeof text, "%#zx is in no allocation", (size_t)at);
   else
-    snprintf(text, sizeof text, "%#zx is at byte %ld of %zu bytes of %s memory%s", (size_t)at, (long)(at - a->at), a->size,
-             a->host ? "pinned" : "device", a->freed ? " that was freed" : "");
+    snprintf(text, sizeof text, "%#zx is at byte %ld of %zu bytes of %s memory%s", (size_t)at, (long)(at - a->at),
+             a->size, a->host ? "pinned" : "device", a->freed ? " that was freed" : "");
   return text;
 }
 
 // can_access reports whether the current context may access an allocation.
-static bool can_access(const Allocation &a) { return a.host || a.context == current || current->accessible.count(a.context); }
+static bool can_access(const Allocation &a) {
+  return a.host || a.context == current || current->accessible.count(a.context);
+}
 
 bool reachable(const char *function, const char *what, const void *at, size_t bytes, size_t alignment) {
   std::lock_guard<std::recursive_mutex> held(machine().lock);
@@ -163,16 +166,19 @@ static Stream *on_stream(const char *function, CUstream handle) {
 static bool is_allocated(const char *function, const char *what, uintptr_t at, size_t bytes, bool host) {
   bool is_host;
   if (inside(at, bytes, &is_host) && is_host == host) return true;
-  report_misuse("%s: %zu bytes of %s, want %s memory: %s", function, bytes, what, host ? "pinned" : "device", describe_address(at).c_str());
+  report_misuse("%s: %zu bytes of %s, want %s memory: %s", function, bytes, what, host ? "pinned" : "device",
+                describe_address(at).c_str());
   return false;
 }
 
 // copy enqueues a copy. Both ranges are checked now and when it runs.
-static CUresult copy(const char *function, CUstream stream, uintptr_t to, bool to_host, uintptr_t from, bool from_host, size_t bytes) {
+static CUresult copy(const char *function, CUstream stream, uintptr_t to, bool to_host, uintptr_t from, bool from_host,
+                     size_t bytes) {
   Stream *s = on_stream(function, stream);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(bytes, CUDA_SUCCESS);
-  REQUIRE(is_allocated(function, "what is written", to, bytes, to_host) && is_allocated(function, "what is read", from, bytes, from_host),
+  REQUIRE(is_allocated(function, "what is written", to, bytes, to_host) &&
+              is_allocated(function, "what is read", from, bytes, from_host),
           CUDA_ERROR_INVALID_VALUE);
   return push(s, {function, [=] { memmove((void *)to, (const void *)from, bytes); }});
 }
@@ -206,7 +212,8 @@ template <class T> static CUresult fill(const char *function, CUdeviceptr to, T 
   Stream *s = on_stream(function, stream);
   REQUIRE(s, CUDA_ERROR_INVALID_HANDLE);
   REQUIRE(n, CUDA_SUCCESS);
-  REQUIRE(to % sizeof(T) == 0 && is_allocated(function, "what is written", to, n * sizeof(T), false), CUDA_ERROR_INVALID_VALUE);
+  REQUIRE(to % sizeof(T) == 0 && is_allocated(function, "what is written", to, n * sizeof(T), false),
+          CUDA_ERROR_INVALID_VALUE);
   return push(s, {function, [=] {
                     for (size_t i = 0; i < n; i++) ((T *)to)[i] = value;
                   }});

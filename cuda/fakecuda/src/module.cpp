@@ -34,7 +34,8 @@ static void catch_faults(bool yes) {
   mine.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigfillset(&mine.sa_mask);
   const int signals[] = {SIGSEGV, SIGBUS};
-  for (int i = 0; i < 2; i++) yes ? sigaction(signals[i], &mine, &before[i]) : sigaction(signals[i], &before[i], nullptr);
+  for (int i = 0; i < 2; i++)
+    yes ? sigaction(signals[i], &mine, &before[i]) : sigaction(signals[i], &before[i], nullptr);
 }
 
 bool guarded(const char *name, const std::function<void()> &run) {
@@ -71,12 +72,15 @@ static bool geometry_fits(const Function &f, const unsigned *g, unsigned shared)
   if (!threads || threads > 1024 || g[3] > 1024 || g[4] > 1024 || g[5] > 64) why = "the block";
   if (f.max_threads && threads > f.max_threads) why = "the block, larger than the kernel's launch bounds,";
   if (shared > f.max_shared) why = "dynamic shared memory";
-  if (why) report_misuse("launching %s: %s is out of range: grid %u %u %u, block %u %u %u, %u bytes shared", f.name.c_str(), why, g[0], g[1], g[2], g[3], g[4], g[5], shared);
+  if (why)
+    report_misuse("launching %s: %s is out of range: grid %u %u %u, block %u %u %u, %u bytes shared", f.name.c_str(),
+                  why, g[0], g[1], g[2], g[3], g[4], g[5], shared);
   return !why;
 }
 
 // run_kernel runs a launch on its stream.
-static void run_kernel(const Function *f, bool cooperative, const unsigned *geometry, unsigned shared, std::vector<uint64_t> &args) {
+static void run_kernel(const Function *f, bool cooperative, const unsigned *geometry, unsigned shared,
+                       std::vector<uint64_t> &args) {
   std::vector<void *> slots;
   for (uint64_t &a : args) slots.push_back(&a);
   if (const char *failure = (cooperative ? f->cooperative : f->launch)(geometry, shared, slots.data())) {
@@ -92,7 +96,8 @@ static bool fits_at_once(const unsigned *g) {
   return (uint64_t)g[0] * g[1] * g[2] <= (uint64_t)most;
 }
 
-static CUresult launch(const char *function, bool cooperative, CUfunction handle, std::vector<unsigned> g, unsigned shared, CUstream stream, void **params) {
+static CUresult launch(const char *function, bool cooperative, CUfunction handle, std::vector<unsigned> g,
+                       unsigned shared, CUstream stream, void **params) {
   Function *f = machine().functions.find(handle, function);
   Stream *s = machine().streams.find(stream, function);
   REQUIRE(f && s, CUDA_ERROR_INVALID_HANDLE);
@@ -168,20 +173,21 @@ API cuFuncSetAttribute(CUfunction handle, CUfunction_attribute a, int value) {
   REQUIRE(f, CUDA_ERROR_INVALID_HANDLE);
   int most = 0;
   cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, current->device);
-  REQUIRE(a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 && value <= most, CUDA_ERROR_INVALID_VALUE);
+  REQUIRE(a == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES && value >= 0 && value <= most,
+          CUDA_ERROR_INVALID_VALUE);
   f->max_shared = (unsigned)value;
   return CUDA_SUCCESS;
 }
 
-API cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
-                   unsigned int shared, CUstream s, void **params, void **extra) {
+API cuLaunchKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
+                   unsigned int bz, unsigned int shared, CUstream s, void **params, void **extra) {
   ENTER(cuLaunchKernel, context);
   REQUIRE(!extra, CUDA_ERROR_INVALID_VALUE);
   return launch("cuLaunchKernel", false, f, {gx, gy, gz, bx, by, bz}, shared, s, params);
 }
 
-API cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by, unsigned int bz,
-                              unsigned int shared, CUstream s, void **params) {
+API cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx,
+                              unsigned int by, unsigned int bz, unsigned int shared, CUstream s, void **params) {
   ENTER(cuLaunchCooperativeKernel, context);
   return launch("cuLaunchCooperativeKernel", true, f, {gx, gy, gz, bx, by, bz}, shared, s, params);
 }

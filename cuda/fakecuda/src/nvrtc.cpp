@@ -13,8 +13,9 @@
 
 #ifdef NVIDIA_HEADERS
 #include <nvrtc.h>
-static_assert(NVRTC_SUCCESS == 0 && NVRTC_ERROR_INVALID_INPUT == 3 && NVRTC_ERROR_INVALID_PROGRAM == 4 && NVRTC_ERROR_INVALID_OPTION == 5 &&
-              NVRTC_ERROR_COMPILATION == 6 && NVRTC_ERROR_BUILTIN_OPERATION_FAILURE == 7);
+static_assert(NVRTC_SUCCESS == 0 && NVRTC_ERROR_INVALID_INPUT == 3 && NVRTC_ERROR_INVALID_PROGRAM == 4 &&
+              NVRTC_ERROR_INVALID_OPTION == 5 && NVRTC_ERROR_COMPILATION == 6 &&
+              NVRTC_ERROR_BUILTIN_OPERATION_FAILURE == 7);
 #else
 enum nvrtcResult {
   NVRTC_SUCCESS = 0,
@@ -85,7 +86,8 @@ const std::vector<int> &archs() {
   return all;
 }
 
-const char *known_options[] = {"--std=c++17", "--fmad=", "--ftz=", "--prec-div=", "--prec-sqrt=", "--ptxas-options=", "--maxrregcount=", "--define-macro=", "-D"};
+const char *known_options[] = {"--std=c++17",      "--fmad=",         "--ftz=",          "--prec-div=", "--prec-sqrt=",
+                               "--ptxas-options=", "--maxrregcount=", "--define-macro=", "-D"};
 
 // read_options returns false if an option or the architecture is unknown.
 bool read_options(int n, const char *const *options, Program *p) {
@@ -135,7 +137,8 @@ extern "C" __attribute__((visibility("default"))) const char *nvrtcGetErrorStrin
   return "NVRTC_ERROR unknown";
 }
 
-RTC nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int n, const char *const *headers, const char *const *names) {
+RTC nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int n, const char *const *headers,
+                       const char *const *names) {
   if (!out || !text || n < 0 || (n && (!headers || !names))) return NVRTC_ERROR_INVALID_INPUT;
   Program *p = new Program{name ? name : "default_program", text, "", {}};
   for (int i = 0; i < n; i++) p->headers[names[i]] = headers[i];

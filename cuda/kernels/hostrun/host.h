@@ -43,14 +43,15 @@ extern "C" __attribute__((visibility("hidden"))) char __bss_start[], _end[];
 
 // Start and end of the sections of kernels by launch bound.
 #define HOST_EACH_BOUND(V) V(32) V(64) V(96) V(128) V(192) V(256) V(320) V(384) V(512) V(768) V(1024)
-#define HOST_SECTION(n) extern "C" __attribute__((weak, visibility("hidden"))) char __start_host_bounds_##n[], __stop_host_bounds_##n[];
+#define HOST_SECTION(n)                                                                                                \
+  extern "C" __attribute__((weak, visibility("hidden"))) char __start_host_bounds_##n[], __stop_host_bounds_##n[];
 HOST_EACH_BOUND(HOST_SECTION)
 
 namespace host {
 
 // bound_of returns the launch bound of a kernel, or 0 if it has none.
 inline unsigned bound_of(const void *kernel) {
-#define HOST_IN_SECTION(n)                                                                                                                \
+#define HOST_IN_SECTION(n)                                                                                             \
   if (kernel >= __start_host_bounds_##n && kernel < __stop_host_bounds_##n) return n;
   HOST_EACH_BOUND(HOST_IN_SECTION)
   return 0;
@@ -72,7 +73,7 @@ struct Fibre {
   // all.
   bool in_warp;
   int barrier, expected;
-  uint64_t value; // its value in a warp operation
+  uint64_t value;      // its value in a warp operation
   unsigned long round; // number of warp operations so far
 };
 
@@ -147,7 +148,8 @@ inline bool release(Block &b) {
     Fibre &f = b.fibre[t];
     alive += f.state != done;
     if (f.state != waiting || f.in_warp) continue;
-    if (there[f.barrier]++ && wanted[f.barrier] != f.expected) failure = "threads wait at the same barrier for different numbers of threads";
+    if (there[f.barrier]++ && wanted[f.barrier] != f.expected)
+      failure = "threads wait at the same barrier for different numbers of threads";
     wanted[f.barrier] = f.expected;
   }
   bool some = false;
@@ -238,7 +240,9 @@ inline void run_blocks(int count) {
     if (moved || !left) continue;
     for (int i = 0; i < count; i++) moved |= release(*blocks[i]);
     if (moved) continue;
-    if (!failure) failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that it is for";
+    if (!failure)
+      failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that "
+                "it is for";
     return abandon();
   }
 }
@@ -318,20 +322,36 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative,
 
 // kind is the letter of a parameter type, as in fspda/cuda/kernels.
 template <class T> struct kind;
-template <class T> struct kind<T *> { static constexpr char letter = 'p'; };
-template <> struct kind<int> { static constexpr char letter = 'i'; };
-template <> struct kind<unsigned> { static constexpr char letter = 'u'; };
-template <> struct kind<long long> { static constexpr char letter = 'l'; };
-template <> struct kind<unsigned long long> { static constexpr char letter = 'U'; };
-template <> struct kind<float> { static constexpr char letter = 'f'; };
-template <> struct kind<double> { static constexpr char letter = 'd'; };
+template <class T> struct kind<T *> {
+  static constexpr char letter = 'p';
+};
+template <> struct kind<int> {
+  static constexpr char letter = 'i';
+};
+template <> struct kind<unsigned> {
+  static constexpr char letter = 'u';
+};
+template <> struct kind<long long> {
+  static constexpr char letter = 'l';
+};
+template <> struct kind<unsigned long long> {
+  static constexpr char letter = 'U';
+};
+template <> struct kind<float> {
+  static constexpr char letter = 'f';
+};
+template <> struct kind<double> {
+  static constexpr char letter = 'd';
+};
 
 template <class F, F f> struct Launcher;
 template <class... P, void (*f)(P...)> struct Launcher<void (*)(P...), f> {
   static constexpr char kinds[] = {kind<P>::letter..., 0};
   template <int... I> struct List {};
   template <int N, int... I> struct Make : Make<N - 1, N - 1, I...> {};
-  template <int... I> struct Make<0, I...> { typedef List<I...> type; };
+  template <int... I> struct Make<0, I...> {
+    typedef List<I...> type;
+  };
   template <int... I> static void call(void **args, List<I...>) { f(*(P *)args[I]...); }
   static void body(void **args) { call(args, typename Make<sizeof...(P)>::type()); }
 };
@@ -343,18 +363,19 @@ extern "C" void host_order(uint64_t seed) { host::seed = seed; }
 
 // HOST_LAUNCH defines the functions that Go calls for a kernel: its parameter kinds, a launch, and
 // a cooperative launch.
-#define HOST_RUN(name, symbol, cooperative)                                                                                    \
-  extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                                   \
-    if (unsigned most = bound_##name())                                                                                     \
-      if (geometry[3] * geometry[4] * geometry[5] > most) return "a block has more threads than the kernel's launch bounds"; \
-    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared, cooperative,   \
-              host::Launcher<decltype(&name), &name>::body, args);                                                          \
-    return host::failure;                                                                                                   \
+#define HOST_RUN(name, symbol, cooperative)                                                                            \
+  extern "C" const char *symbol(const unsigned *geometry, uint64_t shared, void **args) {                              \
+    if (unsigned most = bound_##name())                                                                                \
+      if (geometry[3] * geometry[4] * geometry[5] > most)                                                              \
+        return "a block has more threads than the kernel's launch bounds";                                             \
+    host::run(dim3{geometry[0], geometry[1], geometry[2]}, dim3{geometry[3], geometry[4], geometry[5]}, shared,        \
+              cooperative, host::Launcher<decltype(&name), &name>::body, args);                                        \
+    return host::failure;                                                                                              \
   }
-#define HOST_LAUNCH(name)                                                                                                   \
-  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                           \
-  extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                        \
-  HOST_RUN(name, launch_##name, false)                                                                                      \
+#define HOST_LAUNCH(name)                                                                                              \
+  extern "C" const char *kinds_##name() { return host::Launcher<decltype(&name), &name>::kinds; }                      \
+  extern "C" unsigned bound_##name() { return host::bound_of((const void *)&name); }                                   \
+  HOST_RUN(name, launch_##name, false)                                                                                 \
   HOST_RUN(name, cooperative_##name, true)
 
 // barrier_sync is bar.sync of PTX: `expected` threads wait for each other; 0 stands for all.
@@ -401,11 +422,31 @@ template <class T> inline T __shfl_xor_sync(unsigned mask, T v, int by, int widt
   return shuffle(mask, v, lane ^ by, width, (lane ^ by) / width <= lane / width);
 }
 
-template <class T, class V> inline T atomicAdd(T *p, V v) { T old = *p; *p = old + (T)v; return old; }
-template <class T, class V> inline T atomicOr(T *p, V v) { T old = *p; *p = old | (T)v; return old; }
-template <class T, class V> inline T atomicMin(T *p, V v) { T old = *p; if ((T)v < old) *p = (T)v; return old; }
-template <class T, class V> inline T atomicMax(T *p, V v) { T old = *p; if ((T)v > old) *p = (T)v; return old; }
-template <class T, class V> inline T atomicExch(T *p, V v) { T old = *p; *p = (T)v; return old; }
+template <class T, class V> inline T atomicAdd(T *p, V v) {
+  T old = *p;
+  *p = old + (T)v;
+  return old;
+}
+template <class T, class V> inline T atomicOr(T *p, V v) {
+  T old = *p;
+  *p = old | (T)v;
+  return old;
+}
+template <class T, class V> inline T atomicMin(T *p, V v) {
+  T old = *p;
+  if ((T)v < old) *p = (T)v;
+  return old;
+}
+template <class T, class V> inline T atomicMax(T *p, V v) {
+  T old = *p;
+  if ((T)v > old) *p = (T)v;
+  return old;
+}
+template <class T, class V> inline T atomicExch(T *p, V v) {
+  T old = *p;
+  *p = (T)v;
+  return old;
+}
 
 inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
@@ -419,10 +460,18 @@ inline long long __double_as_longlong(double v) { return (long long)host::bits(v
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 
-struct __align__(16) float4 { float x, y, z, w; };
-struct __align__(16) uint4 { unsigned x, y, z, w; };
-struct __align__(8) uint2 { unsigned x, y; };
-struct __align__(8) float2 { float x, y; };
+struct __align__(16) float4 {
+  float x, y, z, w;
+};
+struct __align__(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct __align__(8) uint2 {
+  unsigned x, y;
+};
+struct __align__(8) float2 {
+  float x, y;
+};
 template <class T> inline T min(T a, T b) { return b < a ? b : a; }
 template <class T> inline T max(T a, T b) { return a < b ? b : a; }
 

@@ -4,7 +4,8 @@
 
 // agent_vector returns the start of the agent's matrix: in its vector from the list, or in the only
 // vector if the list is null.
-template <class Block, class T> __device__ inline T *agent_vector(const Block &block, T *const *list, T *only, i64 offset) {
+template <class Block, class T>
+__device__ inline T *agent_vector(const Block &block, T *const *list, T *only, i64 offset) {
   T *p = list ? list[block.z()] : only;
   return global(p ? p + offset : p);
 }

@@ -84,8 +84,8 @@ template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 
 // + g, x = x + (-alpha)·u + (-eta)·lambda, and shadow = x in 16 bits for the next forward pass. If
 // a gradient is not finite, nothing changes. u and shadow may be null; scaler is null if the loss
 // is not scaled.
-template <class T> __device__ inline void update(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,
-                                                 float eta, float mu, i64 n) {
+template <class T> __device__ inline void update(float *x, const float *lambda, const T *grad, float *u, T *shadow,
+                                                 const Scaler *scaler, float alpha, float eta, float mu, i64 n) {
   if (scaler && scaler->found) return;
   const float by = scaler ? scaler->inverse : 1.0f;
   const Eight e(n, address(x) | address(lambda) | address(grad) | address(u) | address(shadow));
@@ -108,8 +108,8 @@ template <class T> __device__ inline void update(float *x, const float *lambda, 
 
 // add_diff_shadow is add_diff of x and lambda, and also updates the shadow of x at the coordinates
 // that change.
-template <class T> __device__ inline void add_diff_shadow(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a, float *lambda,
-                                                          float b, T *shadow) {
+template <class T> __device__ inline void add_diff_shadow(const float *own, const float *other, const u32 *idx, i64 k,
+                                                          float *x, float a, float *lambda, float b, T *shadow) {
   i64 j = thread_index();
   if (j >= k) return;
   float d = own[j] - other[j];
@@ -174,7 +174,8 @@ KERNEL(256) zero_if_inf(float *g, const Scaler *scaler, i64 n) {
 }
 
 // scaled_sum: y = (p·*by_a)·a + (q·*by_b)·b. A null by_a or by_b stands for 1. y may be a or b.
-KERNEL(256) scaled_sum(float *y, const float *a, const float *b, const float *by_a, const float *by_b, float p, float q, i64 n) {
+KERNEL(256)
+scaled_sum(float *y, const float *a, const float *b, const float *by_a, const float *by_b, float p, float q, i64 n) {
   const float r = by_a ? p * *by_a : p, s = by_b ? q * *by_b : q;
   const i64 i = thread_index();
   if (i < n) y[i] = r * a[i] + s * b[i];
@@ -185,20 +186,26 @@ KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u3
   if (threadIdx.x == 0) step_scale(s, growth, backoff, largest, interval);
 }
 
-#define CAST_KERNELS(T, name)                                                                                                            \
-  KERNEL(256) narrow_segments_##name(T *dst, const float *src, const Segment *segments) { narrow_segments<T>(dst, src, segments); }         \
-  KERNEL(256) pad_##name(T *dst, const float *src, i64 rows, int c, int padded) { pad<T>(dst, src, rows, c, padded); }                       \
-  KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int padded) { crop<T>(dst, src, rows, c, padded); }                     \
-  KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); }                   \
-  KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }                     \
-  KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                                                \
-  KERNEL(256) update_##name(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,        \
-                            float eta, float mu, i64 n) {                                                                                \
-    update<T>(x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n);                                                                    \
-  }                                                                                                                                      \
-  KERNEL(256) add_diff_shadow_##name(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a, float *lambda,      \
-                                     float b, T *shadow) {                                                                               \
-    add_diff_shadow<T>(own, other, idx, k, x, a, lambda, b, shadow);                                                                     \
+#define CAST_KERNELS(T, name)                                                                                          \
+  KERNEL(256) narrow_segments_##name(T *dst, const float *src, const Segment *segments) {                              \
+    narrow_segments<T>(dst, src, segments);                                                                            \
+  }                                                                                                                    \
+  KERNEL(256) pad_##name(T *dst, const float *src, i64 rows, int c, int padded) { pad<T>(dst, src, rows, c, padded); } \
+  KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int padded) {                                     \
+    crop<T>(dst, src, rows, c, padded);                                                                                \
+  }                                                                                                                    \
+  KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); } \
+  KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }   \
+  KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                              \
+  KERNEL(256)                                                                                                          \
+  update_##name(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,  \
+                float eta, float mu, i64 n) {                                                                          \
+    update<T>(x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n);                                                  \
+  }                                                                                                                    \
+  KERNEL(256)                                                                                                          \
+  add_diff_shadow_##name(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a,               \
+                         float *lambda, float b, T *shadow) {                                                          \
+    add_diff_shadow<T>(own, other, idx, k, x, a, lambda, b, shadow);                                                   \
   }
 
 CAST_KERNELS(Half, f16)

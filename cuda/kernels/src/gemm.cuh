@@ -12,16 +12,16 @@
 #include "exponential.cuh"
 
 #define DEPTH 384 // products per chunk
-#define BK 16 // depth of a tile
+#define BK 16     // depth of a tile
 
 // Epilogues: the operation applied to an element of C.
 #define NO_EPILOGUE 0
-#define ADD_BIAS 1 // c + aux[j]
+#define ADD_BIAS 1     // c + aux[j]
 #define BIAS_SIGMOID 2 // 1/(1+exp(-(c + aux[j])))
-#define BIAS_RELU 3 // max(c + aux[j], 0)
+#define BIAS_RELU 3    // max(c + aux[j], 0)
 #define SIGMOID_GRAD 4 // c·y·(1-y), y = aux[i][j]
-#define RELU_GRAD 5 // c where aux[i][j] > 0, else 0
-#define ADD_SCALED 6 // c + factor·aux[i][j], the product rounded first
+#define RELU_GRAD 5    // c where aux[i][j] > 0, else 0
+#define ADD_SCALED 6   // c + factor·aux[i][j], the product rounded first
 
 NOINLINE float sigmoid_call(float x) { return sigmoid_of(x); }
 
@@ -86,8 +86,8 @@ template <int WIDTH> struct Tiles {
 // multiply computes a block's SIDE×SIDE elements of C, 4×4 per thread. If sums is not null and the
 // block is in the first column, it also sums the rows of A in float64, in order.
 template <int SIDE, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums, int m, int n, int k,
-                                int epilogue, float factor) {
+__device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums,
+                                int m, int n, int k, int epilogue, float factor) {
   constexpr int ACROSS = SIDE / 4, THREADS = ACROSS * ACROSS;
   auto &[ta, tb] = shared_of<Tiles<SIDE + 4>>(block);
   const u32 thread = block.thread();
@@ -155,7 +155,8 @@ __device__ inline u32 tf32(float v) { return (__float_as_uint(v) + 0x1000u) & 0x
 // holds.
 __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, "
+               "%1, %2, %3};"
                : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 #endif
@@ -167,8 +168,8 @@ __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)
 // multiply_tf32 is multiply on tensor cores, with the factors rounded to TF32. A warp computes 16
 // rows. GPUs below sm_80 have no TF32 and use float32.
 template <bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums, int m, int n,
-                                     int k, int epilogue, float factor) {
+__device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &b, float *c, const float *aux,
+                                     float *sums, int m, int n, int k, int epilogue, float factor) {
   constexpr int THREADS = 2 * TC_SIDE;
   // rows of 72 avoid bank conflicts between the lanes of a fragment
   auto &[ta, tb] = shared_of<Tiles<TC_SIDE + 8>>(block);
@@ -198,7 +199,8 @@ __device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &
 #else
 #pragma unroll
     for (int q = 0; q < BK; q += 8) {
-      const u32 fa[4] = {tf32(ta[q + t][mine + g]), tf32(ta[q + t][mine + g + 8]), tf32(ta[q + t + 4][mine + g]), tf32(ta[q + t + 4][mine + g + 8])};
+      const u32 fa[4] = {tf32(ta[q + t][mine + g]), tf32(ta[q + t][mine + g + 8]), tf32(ta[q + t + 4][mine + g]),
+                         tf32(ta[q + t + 4][mine + g + 8])};
 #pragma unroll
       for (int j = 0; j < TC_SIDE / 8; j++) {
         const u32 fb[2] = {tf32(tb[q + t][8 * j + g]), tf32(tb[q + t + 4][8 * j + g])};
@@ -228,11 +230,15 @@ __device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &
 // t for a transposed one, so nt is A·Bᵀ.
 template <int SIDE, bool A_ALONG, bool B_ALONG> struct Exact {
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
-  template <class... Args> __device__ static void make(const Args &...args) { multiply<SIDE, A_ALONG, B_ALONG>(args...); }
+  template <class... Args> __device__ static void make(const Args &...args) {
+    multiply<SIDE, A_ALONG, B_ALONG>(args...);
+  }
 };
 template <bool A_ALONG, bool B_ALONG> struct TensorCore {
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
-  template <class... Args> __device__ static void make(const Args &...args) { multiply_tf32<A_ALONG, B_ALONG>(args...); }
+  template <class... Args> __device__ static void make(const Args &...args) {
+    multiply_tf32<A_ALONG, B_ALONG>(args...);
+  }
 };
 typedef Exact<32, true, true> SmallNT;
 typedef Exact<32, true, false> SmallNN;
@@ -244,26 +250,29 @@ typedef TensorCore<true, true> TensorCoreNT;
 typedef TensorCore<true, false> TensorCoreNN;
 typedef TensorCore<false, false> TensorCoreTN;
 
-template <class Product, class Block>
-__device__ inline void gemm_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
-                               OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue, float factor) {
-  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
-                AGENT(block, c), AGENT(block, aux), AGENT(block, sums), m, n, k, epilogue, factor);
+template <class Product, class Block> __device__ inline void gemm_of(const Block &block, OPERAND(const float, a),
+                                                                     OPERAND(const float, b), OPERAND(float, c),
+                                                                     OPERAND(const float, aux), OPERAND(float, sums),
+                                                                     int m, int n, int k, int epilogue, float factor) {
+  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m},
+                Matrix{AGENT(block, b), Product::b_along ? k : n}, AGENT(block, c), AGENT(block, aux),
+                AGENT(block, sums), m, n, k, epilogue, factor);
 }
 
 // gemm_nt_bytes_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
-__device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b),
-                                        OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {
-  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c),
-                AGENT(block, aux), (float *)0, m, n, k, epilogue, factor);
+__device__ inline void gemm_nt_bytes_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
+                                        OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux), int m,
+                                        int n, int k, int epilogue, float factor) {
+  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k},
+                AGENT(block, c), AGENT(block, aux), (float *)0, m, n, k, epilogue, factor);
 }
 
 // gemm_tn_bytes_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
-__device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
-                                        OPERAND(float, c), OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue,
-                                        float factor) {
-  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
-                AGENT(block, aux), AGENT(block, sums), m, n, k, epilogue, factor);
+__device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows,
+                                        float scale, float shift, OPERAND(float, c), OPERAND(const float, aux),
+                                        OPERAND(float, sums), int m, int n, int k, int epilogue, float factor) {
+  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift},
+                AGENT(block, c), AGENT(block, aux), AGENT(block, sums), m, n, k, epilogue, factor);
 }

@@ -50,12 +50,13 @@ template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const 
 #else
 template <class T> __device__ inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);
 #if __CUDA_ARCH__ >= 800
-#define MMA_HALF(T, type)                                                                                                               \
-  template <> __device__ inline void mma_half<T>(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {                                 \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "            \
-                 "{%0, %1, %2, %3};"                                                                                                     \
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                                        \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                                    \
+#define MMA_HALF(T, type)                                                                                              \
+  template <> __device__ inline void mma_half<T>(float (&c)[4], const u32(&a)[4], const u32(&b)[2]) {                  \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                                \
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                                                 \
+                 "{%0, %1, %2, %3};"                                                                                   \
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                      \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                  \
   }
 MMA_HALF(Half, "f16")
 MMA_HALF(BFloat, "bf16")
@@ -109,7 +110,8 @@ struct HalfEpilogue {
 // multiply_half is multiply_tf32 of gemm.cuh with factors of type T. A warp computes 16 rows of C.
 // GPUs below sm_80 multiply on their ordinary cores.
 template <class T, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
-__device__ inline void multiply_half(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n, int k, const HalfEpilogue &f) {
+__device__ inline void multiply_half(const Block &block, const SA &a, const SB &b, float *c, float *sums, int m, int n,
+                                     int k, const HalfEpilogue &f) {
   constexpr int THREADS = 2 * TC_SIDE;
   auto &[ta, tb] = shared_of<PairTiles>(block);
   const u32 thread = block.thread();
@@ -147,7 +149,8 @@ __device__ inline void multiply_half(const Block &block, const SA &a, const SB &
     }
 #endif
     if (adds)
-      for (int q = 0; q < BK / 2 && p + 2 * q < k; q++) sum = sum + (double)low_of<T>(ta[q][thread]) + (double)high_of<T>(ta[q][thread]);
+      for (int q = 0; q < BK / 2 && p + 2 * q < k; q++)
+        sum = sum + (double)low_of<T>(ta[q][thread]) + (double)high_of<T>(ta[q][thread]);
   }
   const float by = f.scaler ? f.scaler->inverse : 1.0f;
   bool bad = adds && not_finite((float)sum);
@@ -171,35 +174,41 @@ __device__ inline void multiply_half(const Block &block, const SA &a, const SB &
 template <class Type, bool A_ALONG, bool B_ALONG> struct HalfProduct {
   typedef Type T;
   static constexpr bool a_along = A_ALONG, b_along = B_ALONG;
-  template <class... Args> __device__ static void make(const Args &...args) { multiply_half<T, A_ALONG, B_ALONG>(args...); }
+  template <class... Args> __device__ static void make(const Args &...args) {
+    multiply_half<T, A_ALONG, B_ALONG>(args...);
+  }
 };
 
-#define EPILOGUE(block) HalfEpilogue{epilogue, factor, AGENT(block, aux), round != 0, scalers ? scalers[block.z()] : (Scaler *)0}
+#define EPILOGUE(block)                                                                                                \
+  HalfEpilogue{epilogue, factor, AGENT(block, aux), round != 0, scalers ? scalers[block.z()] : (Scaler *)0}
 
 template <class Product, class Block>
-__device__ inline void gemm_half_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
-                                     OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue, float factor, int round,
-                                     Scaler *const *scalers) {
-  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m}, Matrix{AGENT(block, b), Product::b_along ? k : n},
-                AGENT(block, c), AGENT(block, sums), m, n, k, EPILOGUE(block));
+__device__ inline void gemm_half_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b),
+                                    OPERAND(float, c), OPERAND(const float, aux), OPERAND(float, sums), int m, int n,
+                                    int k, int epilogue, float factor, int round, Scaler *const *scalers) {
+  Product::make(block, Matrix{AGENT(block, a), Product::a_along ? k : m},
+                Matrix{AGENT(block, b), Product::b_along ? k : n}, AGENT(block, c), AGENT(block, sums), m, n, k,
+                EPILOGUE(block));
 }
 
 // gemm_nt_bytes_half_of multiplies with a byte matrix A: the m rows of agent z are rows[z·m..].
 template <class Product, class Block>
-__device__ inline void gemm_nt_bytes_half_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
-                                              OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue,
-                                              float factor, int round, Scaler *const *scalers) {
-  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k}, AGENT(block, c), (float *)0, m,
-                n, k, EPILOGUE(block));
+__device__ inline void gemm_nt_bytes_half_of(const Block &block, const u8 *bytes, const int *rows, float scale,
+                                             float shift, OPERAND(const float, b), OPERAND(float, c),
+                                             OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor,
+                                             int round, Scaler *const *scalers) {
+  Product::make(block, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift}, Matrix{AGENT(block, b), k},
+                AGENT(block, c), (float *)0, m, n, k, EPILOGUE(block));
 }
 
 // gemm_tn_bytes_half_of multiplies with a byte matrix B: the k rows of agent z are rows[z·k..].
 template <class Product, class Block>
-__device__ inline void gemm_tn_bytes_half_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
-                                              float shift, OPERAND(float, c), OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k,
-                                              int epilogue, float factor, int round, Scaler *const *scalers) {
-  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift}, AGENT(block, c),
-                AGENT(block, sums), m, n, k, EPILOGUE(block));
+__device__ inline void gemm_tn_bytes_half_of(const Block &block, OPERAND(const float, a), const u8 *bytes,
+                                             const int *rows, float scale, float shift, OPERAND(float, c),
+                                             OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k,
+                                             int epilogue, float factor, int round, Scaler *const *scalers) {
+  Product::make(block, Matrix{AGENT(block, a), m}, ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift},
+                AGENT(block, c), AGENT(block, sums), m, n, k, EPILOGUE(block));
 }
 
 // scale_each: multiplies the n numbers at x + z·stride, the gradient of agent z's loss, by the
@@ -219,7 +228,8 @@ BODY zero_if_inf_each_of(const Block &block, float *const *g, Scaler *const *sca
 
 // step_each updates the loss scale of every agent at the end of an iteration, and copies the
 // scalers to out, in order.
-BODY step_each_of(const Block &block, Scaler *const *scalers, Scaler *out, int agents, float growth, float backoff, float largest, u32 interval) {
+BODY step_each_of(const Block &block, Scaler *const *scalers, Scaler *out, int agents, float growth, float backoff,
+                  float largest, u32 interval) {
   const i64 z = block.index();
   if (z >= agents) return;
   step_scale(scalers[z], growth, backoff, largest, interval);

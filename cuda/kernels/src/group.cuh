@@ -19,9 +19,10 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
   if (lane == 0) part[block.z() * blocks + at] = s;
 }
 
-#define DECAY_TERMS                                                                                                                     \
-  const double *part0, i64 parts0, const double *part1, i64 parts1, const double *part2, i64 parts2, const double *part3, i64 parts3,    \
-      const double *part4, i64 parts4, const double *part5, i64 parts5, const double *part6, i64 parts6, const double *part7, i64 parts7
+#define DECAY_TERMS                                                                                                    \
+  const double *part0, i64 parts0, const double *part1, i64 parts1, const double *part2, i64 parts2,                   \
+      const double *part3, i64 parts3, const double *part4, i64 parts4, const double *part5, i64 parts5,               \
+      const double *part6, i64 parts6, const double *part7, i64 parts7
 
 // add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss has the offset
 // x·stride, with pₜ = scale·Σ partₜ, rounded, of the agent's partsₜ numbers. terms is the number of
@@ -37,7 +38,8 @@ BODY add_decay_of(const Block &block, float *loss, i64 stride, double scale, int
 }
 
 // add_scaled: y = a + c·b, the product rounded first. y may be a or b.
-BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a), OPERAND(const float, b), float c, i64 n) {
+BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a), OPERAND(const float, b), float c,
+                   i64 n) {
   const i64 i = block.index();
   if (i < n) AGENT(block, y)[i] = AGENT(block, a)[i] + c * AGENT(block, b)[i];
 }

@@ -48,7 +48,7 @@ inline u16 half_bits(float v) {
   u32 u = __float_as_uint(v), sign = u >> 16 & 0x8000, size = u & 0x7fffffff;
   if (v != v) return 0x7fff;
   if (size >= 0x477ff000) return (u16)(sign | 0x7c00); // 65520 and above
-  if (size < 0x38800000) { // below 2^-14: multiples of 2^-24
+  if (size < 0x38800000) {                             // below 2^-14: multiples of 2^-24
     float steps = __uint_as_float(size) * 0x1p24f;     // exact
     float even = (steps + 0x1p23f) - 0x1p23f;
     return (u16)(sign | (u32)even);

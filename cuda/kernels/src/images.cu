@@ -12,8 +12,9 @@ struct Crop {
 // images rows[i] of h×w×c bytes, or image i if rows is null. Channels from c to padded are 0. scale
 // and shift hold c numbers (stride 1) or one (stride 0). If crops is null, images are neither
 // cropped nor mirrored.
-template <class T> __device__ inline void images(T *dst, const u8 *bytes, const int *rows, const Crop *crops, const float *scale, const float *shift,
-                                                   int stride, i64 n, int h, int w, int c, int height, int width, int padded) {
+template <class T> __device__ inline void images(T *dst, const u8 *bytes, const int *rows, const Crop *crops,
+                                                 const float *scale, const float *shift, int stride, i64 n, int h,
+                                                 int w, int c, int height, int width, int padded) {
   const u32 pixel = blockIdx.x * blockDim.x + threadIdx.x;
   const i64 image = (i64)blockIdx.z * gridDim.y + blockIdx.y;
   const int y = (int)(pixel / (u32)width), x = (int)(pixel - (u32)y * (u32)width);
@@ -22,7 +23,8 @@ template <class T> __device__ inline void images(T *dst, const u8 *bytes, const 
   if (crops) v = crops[image];
   const int row = y + v.top, column = (v.mirror ? width - 1 - x : x) + v.left;
   const bool inside = row >= 0 && row < h && column >= 0 && column < w;
-  const u8 *from = bytes + (((rows ? (i64)rows[image] : image) * h + (inside ? row : 0)) * w + (inside ? column : 0)) * c;
+  const u8 *from =
+      bytes + (((rows ? (i64)rows[image] : image) * h + (inside ? row : 0)) * w + (inside ? column : 0)) * c;
   T *to = dst + (image * height * width + pixel) * padded;
   if (padded == 4 && aligned16(address(dst))) { // write a pixel at once
     union {
@@ -47,10 +49,11 @@ template <class T> __device__ inline void images(T *dst, const u8 *bytes, const 
   }
 }
 
-#define IMAGE_KERNELS(T, name)                                                                                                         \
-  KERNEL(256) images_##name(T *dst, const u8 *bytes, const int *rows, const Crop *crops, const float *scale, const float *shift,       \
-                              int stride, i64 n, int h, int w, int c, int height, int width, int padded) {                                  \
-    images<T>(dst, bytes, rows, crops, scale, shift, stride, n, h, w, c, height, width, padded);                                          \
+#define IMAGE_KERNELS(T, name)                                                                                         \
+  KERNEL(256)                                                                                                          \
+  images_##name(T *dst, const u8 *bytes, const int *rows, const Crop *crops, const float *scale, const float *shift,   \
+                int stride, i64 n, int h, int w, int c, int height, int width, int padded) {                           \
+    images<T>(dst, bytes, rows, crops, scale, shift, stride, n, h, w, c, height, width, padded);                       \
   }
 
 IMAGE_KERNELS(float, f32)

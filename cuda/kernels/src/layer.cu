@@ -88,7 +88,9 @@ KERNEL(256) column_sums(float *dst, const float *a, int m, int n) { column_sums_
 #define SIGMOID 1
 #define RELU 2
 
-__device__ inline float activation_of(float v, int f) { return f == SIGMOID ? sigmoid_of(v) : f == RELU ? relu_of(v) : v; }
+__device__ inline float activation_of(float v, int f) {
+  return f == SIGMOID ? sigmoid_of(v) : f == RELU ? relu_of(v) : v;
+}
 
 // activate: y = f(x + b[i mod n]). b may be null. y may be x.
 template <class T> __device__ inline void activate(T *y, const T *x, const float *b, i64 mn, int n, int f) {
@@ -116,10 +118,16 @@ template <class T> __device__ inline void weighted_sum(T *y, const T *a, const T
   y[i] = Number<T>::from(v);
 }
 
-#define LAYER_KERNELS(T, name)                                                                                                           \
-  KERNEL(256) activate_##name(T *y, const T *x, const float *b, i64 mn, int n, int f) { activate<T>(y, x, b, mn, n, f); }                \
-  KERNEL(256) activate_grad_##name(T *dx, const T *y, const T *dy, i64 n, int f) { activate_grad<T>(dx, y, dy, n, f); }                  \
-  KERNEL(256) weighted_sum_##name(T *y, const T *a, const T *b, float p, float q, i64 n) { weighted_sum<T>(y, a, b, p, q, n); }                        \
+#define LAYER_KERNELS(T, name)                                                                                         \
+  KERNEL(256) activate_##name(T *y, const T *x, const float *b, i64 mn, int n, int f) {                                \
+    activate<T>(y, x, b, mn, n, f);                                                                                    \
+  }                                                                                                                    \
+  KERNEL(256) activate_grad_##name(T *dx, const T *y, const T *dy, i64 n, int f) {                                     \
+    activate_grad<T>(dx, y, dy, n, f);                                                                                 \
+  }                                                                                                                    \
+  KERNEL(256) weighted_sum_##name(T *y, const T *a, const T *b, float p, float q, i64 n) {                             \
+    weighted_sum<T>(y, a, b, p, q, n);                                                                                 \
+  }                                                                                                                    \
   KERNEL(256) column_sums_##name(float *dst, const T *a, int m, int n) { column_sums_of<T>(dst, a, m, n); }
 
 LAYER_KERNELS(Half, f16)

@@ -3,8 +3,9 @@
 // in a tree. Rows are summed in pieces of 4096, one after the other.
 #include "loss.cuh"
 
-KERNEL(128) softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int rows, int m,
-                                  int n, i64 stride, double s) {
+KERNEL(128)
+softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int rows,
+                      int m, int n, i64 stride, double s) {
   softmax_cross_entropy_of(GridBlock(), row_loss, dlogits, logits, labels, bad, rows, m, n, stride, s);
 }
 

@@ -57,8 +57,8 @@ __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, in
 // agent. Logits and gradients of consecutive agents are `stride` numbers apart; labels are
 // contiguous. The targets are s/n, plus 1-s at the label. *bad becomes the first row whose label is
 // not a class, if that is less.
-BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad,
-                              int rows, int m, int n, i64 stride, double s) {
+BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits,
+                              const float *labels, u32 *bad, int rows, int m, int n, i64 stride, double s) {
   const int lane = block.thread() % LANES;
   const int row = (int)(block.index() / LANES);
   const bool mine = row < rows; // all lanes stay, because they meet in the trees

@@ -122,7 +122,8 @@ KERNEL(256) stratified(u32 *dst, int count, u32 begin, u32 shorter, u64 part, u6
     next = 0xffffffffu;
     for (; from < (u32)pairs && next == 0xffffffffu; from += blockDim.x) {
       u32 mine = from + threadIdx.x;
-      if (mine < (u32)pairs && draw_pair(dst, count, (int)mine, draw_number(stream, (u64)mine + extra + 1), cuts)) atomicMin(&bad, mine);
+      if (mine < (u32)pairs && draw_pair(dst, count, (int)mine, draw_number(stream, (u64)mine + extra + 1), cuts))
+        atomicMin(&bad, mine);
       __syncthreads();
       next = bad;
       __syncthreads();
@@ -254,7 +255,9 @@ KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 stride, EACH(u32 *
 // those taken: u skips at least g coordinates if u < survival[g]. guide[u>>52] is the shortest gap
 // of any such u. A gap of length longest continues with another one. Coordinates beyond capacity
 // are counted in *count but not written.
-KERNEL(1024) bernoulli(u32 *dst, i64 capacity, i64 end, const u64 *survival, const u16 *guide, int longest, const u64 *state, u32 *count) {
+KERNEL(1024)
+bernoulli(u32 *dst, i64 capacity, i64 end, const u64 *survival, const u16 *guide, int longest, const u64 *state,
+          u32 *count) {
   __shared__ u64 warps[WARP];
   const u64 stream = *state;
   u64 at = 0, taken = 0, drawn = 0; // identical in all threads

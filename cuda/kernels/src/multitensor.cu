@@ -9,8 +9,8 @@
 // the gradient are contiguous.
 struct GradPiece {
   i64 from, to, weights; // offsets in numbers; weights is negative if there is no weight decay
-  int n, c, padded; // n is a multiple of c
-  int kind, scaled; // scaled: was multiplied by the loss scale
+  int n, c, padded;      // n is a multiple of c
+  int kind, scaled;      // scaled: was multiplied by the loss scale
   float decay;
 };
 
@@ -27,7 +27,8 @@ __device__ inline float finished(float g, float by, float decay, const float *we
 
 // finish_fours finishes a piece whose source is contiguous, four numbers at a time. Several loads
 // are in flight before the first is used.
-template <class T> __device__ inline void finish_fours(float *to, const T *from, const float *weights, int n, float by, float decay, bool *bad) {
+template <class T> __device__ inline void finish_fours(float *to, const T *from, const float *weights, int n, float by,
+                                                       float decay, bool *bad) {
   constexpr int U = 4;
   for (int begin = 4 * threadIdx.x; begin < n; begin += 4 * U * blockDim.x) {
     Quad<T> g[U];
@@ -44,14 +45,17 @@ template <class T> __device__ inline void finish_fours(float *to, const T *from,
       if (i >= n) break;
       Four out;
 #pragma unroll
-      for (int j = 0; j < 4; j++) out.v[j] = finished(to_float(g[u].v[j]), by, decay, weights ? w[u].v : nullptr, j, bad);
+      for (int j = 0; j < 4; j++)
+        out.v[j] = finished(to_float(g[u].v[j]), by, decay, weights ? w[u].v : nullptr, j, bad);
       store4(to + i, out);
     }
   }
 }
 
-template <class T> __device__ inline void finish_rows(float *to, const T *from, const float *weights, const GradPiece &e, float by, bool *bad) {
-  if (e.c == e.padded && e.n % 4 == 0 && aligned16(address(to) | address(weights)) && address(from) % (4 * sizeof(T)) == 0) {
+template <class T> __device__ inline void finish_rows(float *to, const T *from, const float *weights,
+                                                      const GradPiece &e, float by, bool *bad) {
+  if (e.c == e.padded && e.n % 4 == 0 && aligned16(address(to) | address(weights)) &&
+      address(from) % (4 * sizeof(T)) == 0) {
     finish_fours(to, from, weights, e.n, by, e.decay, bad);
     return;
   }
@@ -63,7 +67,8 @@ template <class T> __device__ inline void finish_rows(float *to, const T *from, 
 
 // finish_gradient: grads = source·inverse of the scaler + decay·params, one piece of the list per
 // block. The scaler, which may be null, records non-finite numbers.
-template <class T> __device__ inline void finish_gradient(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+template <class T> __device__ inline void finish_gradient(float *grads, const u8 *arena, const float *params,
+                                                          const GradPiece *list, Scaler *scaler) {
   const GradPiece e = list[blockIdx.x];
   const float by = scaler && e.scaled ? scaler->inverse : 1.0f;
   float *to = grads + e.to;
@@ -76,13 +81,16 @@ template <class T> __device__ inline void finish_gradient(float *grads, const u8
   if (scaler) report_nonfinite(scaler, bad);
 }
 
-KERNEL(256) finish_gradient_f32(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+KERNEL(256)
+finish_gradient_f32(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
   finish_gradient<float>(grads, arena, params, list, scaler);
 }
-KERNEL(256) finish_gradient_f16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+KERNEL(256)
+finish_gradient_f16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
   finish_gradient<Half>(grads, arena, params, list, scaler);
 }
-KERNEL(256) finish_gradient_bf16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
+KERNEL(256)
+finish_gradient_bf16(float *grads, const u8 *arena, const float *params, const GradPiece *list, Scaler *scaler) {
   finish_gradient<BFloat>(grads, arena, params, list, scaler);
 }
 

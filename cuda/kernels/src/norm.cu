@@ -18,7 +18,7 @@
 #include "half.cuh"
 
 #define ACROSS 8 // packs per block
-#define DOWN 32 // rows per step
+#define DOWN 32  // rows per step
 
 // Operation after the affine map of a normalisation.
 #define PLAIN 0
@@ -28,8 +28,8 @@
 // How a gradient gets the mask of the ReLU (where its output is positive).
 #define RELU_NONE 0
 #define RELU_FROM_OUTPUT 1 // y > 0
-#define RELU_FROM_BITS 2 // one bit per number: byte i holds those of pack i
-#define RELU_FROM_INPUT 3 // (x-mean)·scale + shift > 0, recomputed
+#define RELU_FROM_BITS 2   // one bit per number: byte i holds those of pack i
+#define RELU_FROM_INPUT 3  // (x-mean)·scale + shift > 0, recomputed
 
 // Direction in which the blocks of a launch go through the rows.
 #define FORWARDS false
@@ -68,22 +68,28 @@ template <class T> __device__ inline void columns_of(float (&dst)[Pack<T>::size]
 }
 
 // fetch_rows loads a stored pack from each of U rows.
-template <class T, bool WHOLE, int U> __device__ inline void fetch_rows(RawPack<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U>
+__device__ inline void fetch_rows(RawPack<T> (&dst)[U], const T *src, i64 at, i64 step, int count) {
 #pragma unroll
   for (int u = 0; u < U; u++) dst[u] = fetch<T, WHOLE>(src + at + u * step, count);
 }
 
 // Sum is the type in which a thread accumulates.
-template <class T> struct Sum { using type = float; };
-template <> struct Sum<float> { using type = double; };
+template <class T> struct Sum {
+  using type = float;
+};
+template <> struct Sum<float> {
+  using type = double;
+};
 
 __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
 // write_part adds the sums of the block's threads, of which every eighth has the same columns, and
 // writes them to its part.
-template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t, const typename Sum<T>::type (&s1)[Pack<T>::size],
-                                              const typename Sum<T>::type (&s2)[Pack<T>::size]) {
+template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t,
+                                                     const typename Sum<T>::type (&s1)[Pack<T>::size],
+                                                     const typename Sum<T>::type (&s2)[Pack<T>::size]) {
   constexpr int N = Pack<T>::size;
   __shared__ double warps[8][2][ACROSS * N];
   const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -111,9 +117,10 @@ template <class T> __device__ inline void write_part(double *part, int c, const 
 }
 
 // add_moments adds U rows to a thread's sums.
-template <class T, bool WHOLE, int U>
-__device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], const Pack<T> &shift, const T *x,
-                                   i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U> __device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size],
+                                                                         typename Sum<T>::type (&s2)[Pack<T>::size],
+                                                                         const Pack<T> &shift, const T *x, i64 at,
+                                                                         i64 step, int count) {
   using S = typename Sum<T>::type;
   RawPack<T> rows[U];
   fetch_rows<T, WHOLE>(rows, x, at, step, count);
@@ -139,7 +146,8 @@ template <class T> __device__ inline void moments(double *part, const T *x, i64 
     const i64 step = (i64)DOWN * c;
     i64 i = t.first, at = i * c + t.column;
     if (t.whole) {
-      for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_moments<T, true, U>(s1, s2, shift, x, at, step, t.count);
+      for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+        add_moments<T, true, U>(s1, s2, shift, x, at, step, t.count);
       for (; i < t.end; i += DOWN, at += step) add_moments<T, true, 1>(s1, s2, shift, x, at, step, t.count);
     } else {
       for (; i < t.end; i += DOWN, at += step) add_moments<T, false, 1>(s1, s2, shift, x, at, step, t.count);
@@ -172,7 +180,8 @@ __device__ inline void total(const double *part, int parts, int c, int column, d
 }
 
 // affine computes the map of a column: y = (x - mean32)·scale + shift.
-__device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma, float beta) {
+__device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma,
+                              float beta) {
   double k = (double)gamma / sqrt(square);
   float rounded = (float)mean;
   *mean32 = rounded;
@@ -180,9 +189,11 @@ __device__ inline void affine(float *mean32, float *scale, float *shift, double 
   *shift = (float)((double)beta - (mean - (double)rounded) * k);
 }
 
-// norm_statistics computes mean, variance and the affine map of each column from the parts and the first row.
-template <class T> __device__ inline void statistics(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m, int c,
-                                                     double eps, float *mean, float *variance, float *scale, float *shift) {
+// norm_statistics computes mean, variance and the affine map of each column from the parts and the
+// first row.
+template <class T> __device__ inline void statistics(const double *part, int parts, const T *x, const float *gamma,
+                                                     const float *beta, i64 m, int c, double eps, float *mean,
+                                                     float *variance, float *scale, float *shift) {
   const int column = blockIdx.x * ACROSS + threadIdx.x % ACROSS;
   double s[2];
   total(part, parts, c, column, s);
@@ -190,16 +201,19 @@ template <class T> __device__ inline void statistics(const double *part, int par
   double d = s[0] / (double)m;
   double v = (s[1] - s[0] * d) / (double)m;
   if (v < 0.0) v = 0.0;
-  affine(mean + column, scale + column, shift + column, (double)to_float(x[column]) + d, v + eps, gamma[column], beta[column]);
+  affine(mean + column, scale + column, shift + column, (double)to_float(x[column]) + d, v + eps, gamma[column],
+         beta[column]);
   variance[column] = (float)v;
 }
 
 // norm_given computes the affine map from given statistics.
-KERNEL(256) norm_given(const float *mean, const float *variance, const float *gamma, const float *beta, int c, double eps, float *mean_out,
-                       float *scale, float *shift) {
+KERNEL(256)
+norm_given(const float *mean, const float *variance, const float *gamma, const float *beta, int c, double eps,
+           float *mean_out, float *scale, float *shift) {
   int column = (int)thread_index();
   if (column >= c) return;
-  affine(mean_out + column, scale + column, shift + column, (double)mean[column], (double)variance[column] + eps, gamma[column], beta[column]);
+  affine(mean_out + column, scale + column, shift + column, (double)mean[column], (double)variance[column] + eps,
+         gamma[column], beta[column]);
 }
 
 // affine_of applies the map to one number.
@@ -207,8 +221,9 @@ __device__ inline float affine_of(float x, float mean, float scale, float shift)
 
 // apply_rows is apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
-__device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const float (&mean)[Pack<T>::size], const float (&scale)[Pack<T>::size],
-                                  const float (&shift)[Pack<T>::size], i64 at, i64 step, int count, int epilogue) {
+__device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const float (&mean)[Pack<T>::size],
+                                  const float (&scale)[Pack<T>::size], const float (&shift)[Pack<T>::size], i64 at,
+                                  i64 step, int count, int epilogue) {
   constexpr int N = Pack<T>::size;
   RawPack<T> in[U], added[U];
   fetch_rows<T, WHOLE>(in, x, at, step, count);
@@ -233,8 +248,9 @@ __device__ inline void apply_rows(T *y, u8 *mask, const T *x, const T *z, const 
 
 // apply: y = map(x), optionally plus z, optionally followed by ReLU. mask may be null; else it gets
 // one bit per number that is greater than 0, and needs whole packs.
-template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,
-                                                i64 m, int c, int rows, int epilogue) {
+template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, const T *z, const float *mean,
+                                                const float *scale, const float *shift, i64 m, int c, int rows,
+                                                int epilogue) {
   constexpr int N = Pack<T>::size, U = 4;
   const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
   if (t.count <= 0) return;
@@ -246,16 +262,19 @@ template <class T> __device__ inline void apply(T *y, u8 *mask, const T *x, cons
   i64 i = t.first, at = i * c + t.column;
   if (!t.whole) {
 #pragma unroll 1
-    for (; i < t.end; i += DOWN, at += step) apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, epilogue);
+    for (; i < t.end; i += DOWN, at += step)
+      apply_rows<T, false, 1>(y, mask, x, z, a, b, e, at, step, t.count, epilogue);
     return;
   }
   if (epilogue == WITH_ADD_RELU) // two matrices: half the rows have as many bytes
     for (; i + (U / 2 - 1) * DOWN < t.end; i += U / 2 * DOWN, at += U / 2 * step)
       apply_rows<T, true, U / 2>(y, mask, x, z, a, b, e, at, step, t.count, WITH_ADD_RELU);
   else if (epilogue == WITH_RELU)
-    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, WITH_RELU);
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+      apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, WITH_RELU);
   else
-    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, PLAIN);
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+      apply_rows<T, true, U>(y, mask, x, z, a, b, e, at, step, t.count, PLAIN);
 #pragma unroll 1
   for (; i < t.end; i += DOWN, at += step) apply_rows<T, true, 1>(y, mask, x, z, a, b, e, at, step, t.count, epilogue);
 }
@@ -274,8 +293,9 @@ template <class T> struct Map {
 };
 
 // apply_two_rows is apply_two for U rows of a thread.
-template <class T, bool WHOLE, int U>
-__device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, const Map<T> &map, const Map<T> &other, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U> __device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z,
+                                                                            const Map<T> &map, const Map<T> &other,
+                                                                            i64 at, i64 step, int count) {
   constexpr int N = Pack<T>::size;
   RawPack<T> in[U], added[U];
   fetch_rows<T, WHOLE>(in, x, at, step, count);
@@ -298,9 +318,10 @@ __device__ inline void apply_two_rows(T *y, u8 *mask, const T *x, const T *z, co
 
 // apply_two is apply with a sum and ReLU, where the second summand is the map of z, rounded as it
 // would be in memory.
-template <class T>
-__device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift, const float *mean_z,
-                                 const float *scale_z, const float *shift_z, i64 m, int c, int rows) {
+template <class T> __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const float *mean,
+                                                    const float *scale, const float *shift, const float *mean_z,
+                                                    const float *scale_z, const float *shift_z, i64 m, int c,
+                                                    int rows) {
   constexpr int U = 4;
   const Tile<T> t(m, c, rows, address(x) | address(y) | address(z), FORWARDS);
   if (t.count <= 0) return;
@@ -308,7 +329,8 @@ __device__ inline void apply_two(T *y, u8 *mask, const T *x, const T *z, const f
   const i64 step = (i64)DOWN * c;
   i64 i = t.first, at = i * c + t.column;
   if (t.whole)
-    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_two_rows<T, true, U>(y, mask, x, z, map, other, at, step, t.count);
+    for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+      apply_two_rows<T, true, U>(y, mask, x, z, map, other, at, step, t.count);
 #pragma unroll 1
   for (; i < t.end; i += DOWN, at += step) apply_two_rows<T, false, 1>(y, mask, x, z, map, other, at, step, t.count);
 }
@@ -327,7 +349,8 @@ template <class T, int U> struct GradientRows {
   u32 mask[U];
 };
 
-template <class T, bool WHOLE, int U> __device__ inline void fetch_gradient_rows(GradientRows<T, U> &s, const Gradient<T> &d, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U>
+__device__ inline void fetch_gradient_rows(GradientRows<T, U> &s, const Gradient<T> &d, i64 at, i64 step, int count) {
   fetch_rows<T, WHOLE>(s.x, d.x, at, step, count);
   fetch_rows<T, WHOLE>(s.dy, d.dy, at, step, count);
   if (d.relu_mask == RELU_FROM_OUTPUT) fetch_rows<T, WHOLE>(s.y, d.y, at, step, count);
@@ -339,7 +362,9 @@ template <class T, bool WHOLE, int U> __device__ inline void fetch_gradient_rows
 }
 
 // masked_grad returns dy of row u where the ReLU is active, else 0.
-template <class T, int U> __device__ inline Pack<T> masked_grad(const GradientRows<T, U> &s, int u, const Gradient<T> &d, const Pack<T> &x, const Map<T> &map) {
+template <class T, int U> __device__ inline Pack<T> masked_grad(const GradientRows<T, U> &s, int u,
+                                                                const Gradient<T> &d, const Pack<T> &x,
+                                                                const Map<T> &map) {
   constexpr int N = Pack<T>::size;
   Pack<T> g = unpack(s.dy[u]);
   if (d.other) {
@@ -356,15 +381,16 @@ template <class T, int U> __device__ inline Pack<T> masked_grad(const GradientRo
     for (int j = 0; j < N; j++) g.v[j] = s.mask[u] >> j & 1 ? g.v[j] : 0.0f;
   } else if (d.relu_mask == RELU_FROM_INPUT) {
 #pragma unroll
-    for (int j = 0; j < N; j++) g.v[j] = affine_of(x.v[j], map.mean[j], map.scale[j], map.shift[j]) > 0.0f ? g.v[j] : 0.0f;
+    for (int j = 0; j < N; j++)
+      g.v[j] = affine_of(x.v[j], map.mean[j], map.scale[j], map.shift[j]) > 0.0f ? g.v[j] : 0.0f;
   }
   return g;
 }
 
 // add_grads adds U rows to a thread's sums.
 template <class T, bool WHOLE, int U>
-__device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
-                                 const Map<T> &map, i64 at, i64 step, int count) {
+__device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size],
+                                 T *dz, const Gradient<T> &d, const Map<T> &map, i64 at, i64 step, int count) {
   using S = typename Sum<T>::type;
   GradientRows<T, U> loaded;
   fetch_gradient_rows<T, WHOLE>(loaded, d, at, step, count);
@@ -384,19 +410,20 @@ __device__ inline void add_grads(typename Sum<T>::type (&s1)[Pack<T>::size], typ
 // sum_along sums the rows of a tile, U at a time while possible. The caller passes the ReLU mask
 // source as a constant.
 template <class T, bool WHOLE, int U>
-__device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size], T *dz, const Gradient<T> &d,
-                                 const Map<T> &map, const Tile<T> &t, int c) {
+__device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typename Sum<T>::type (&s2)[Pack<T>::size],
+                                 T *dz, const Gradient<T> &d, const Map<T> &map, const Tile<T> &t, int c) {
   const i64 step = (i64)DOWN * c;
   i64 i = t.first, at = i * c + t.column;
-  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) add_grads<T, WHOLE, U>(s1, s2, dz, d, map, at, step, t.count);
+  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+    add_grads<T, WHOLE, U>(s1, s2, dz, d, map, at, step, t.count);
 #pragma unroll 1
   for (; i < t.end; i += DOWN, at += step) add_grads<T, WHOLE, 1>(s1, s2, dz, d, map, at, step, t.count);
 }
 
 // grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy masked by the
 // ReLU. dz may be null, or gets g.
-template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean, const float *scale, const float *shift,
-                                                    i64 m, int c, int rows) {
+template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean,
+                                                    const float *scale, const float *shift, i64 m, int c, int rows) {
   constexpr int N = Pack<T>::size;
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(d.other) | address(dz), BACKWARDS);
   typename Sum<T>::type s1[N] = {}, s2[N] = {};
@@ -420,8 +447,9 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const G
 
 // norm_grad_factors computes the gradients of gamma and beta, and the factors of dx, from the
 // parts.
-KERNEL(256) norm_grad_factors(const double *part, int parts, const float *gamma, const float *variance, i64 m, int c, double eps, float *dgamma,
-                              float *dbeta, float *a, float *b, float *e) {
+KERNEL(256)
+norm_grad_factors(const double *part, int parts, const float *gamma, const float *variance, i64 m, int c, double eps,
+                  float *dgamma, float *dbeta, float *a, float *b, float *e) {
   const int column = blockIdx.x * ACROSS + threadIdx.x % ACROSS;
   double s[2];
   total(part, parts, c, column, s);
@@ -448,8 +476,9 @@ template <class T> struct Factors {
 };
 
 // apply_grads is grad_apply for U rows of a thread.
-template <class T, bool WHOLE, int U>
-__device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, i64 at, i64 step, int count) {
+template <class T, bool WHOLE, int U> __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &map,
+                                                                         const Factors<T> &f, i64 at, i64 step,
+                                                                         int count) {
   GradientRows<T, U> loaded;
   fetch_gradient_rows<T, WHOLE>(loaded, d, at, step, count);
 #pragma unroll
@@ -463,18 +492,20 @@ __device__ inline void apply_grads(T *dx, const Gradient<T> &d, const Map<T> &ma
 }
 
 // apply_along is grad_apply for a tile. See sum_along.
-template <class T, bool WHOLE, int U>
-__device__ inline void apply_along(T *dx, const Gradient<T> &d, const Map<T> &map, const Factors<T> &f, const Tile<T> &t, int c) {
+template <class T, bool WHOLE, int U> __device__ inline void apply_along(T *dx, const Gradient<T> &d, const Map<T> &map,
+                                                                         const Factors<T> &f, const Tile<T> &t, int c) {
   const i64 step = (i64)DOWN * c;
   i64 i = t.first, at = i * c + t.column;
-  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step) apply_grads<T, WHOLE, U>(dx, d, map, f, at, step, t.count);
+  for (; i + (U - 1) * DOWN < t.end; i += U * DOWN, at += U * step)
+    apply_grads<T, WHOLE, U>(dx, d, map, f, at, step, t.count);
 #pragma unroll 1
   for (; i < t.end; i += DOWN, at += step) apply_grads<T, WHOLE, 1>(dx, d, map, f, at, step, t.count);
 }
 
 // grad_apply: dx = a·g + ((x-mean)·b + e).
-template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d, const float *mean, const float *scale, const float *shift, const float *a,
-                                                     const float *b, const float *e, i64 m, int c, int rows) {
+template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d, const float *mean, const float *scale,
+                                                     const float *shift, const float *a, const float *b, const float *e,
+                                                     i64 m, int c, int rows) {
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(dx), FORWARDS);
   if (t.count <= 0) return;
   const Map<T> map(mean, scale, shift, d.relu_mask, t);
@@ -491,28 +522,37 @@ template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d
     apply_along<T, true, 2>(dx, Gradient<T>{d.x, d.dy, nullptr, d.y, nullptr, RELU_FROM_OUTPUT}, map, f, t, c);
 }
 
-#define NORM_KERNELS(T, name)                                                                                                            \
-  KERNEL_OCCUPANCY(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) { moments<T>(part, x, m, c, rows); }                 \
-  KERNEL(256) norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m, int c,     \
-                                     double eps, float *mean, float *variance, float *scale, float *shift) {                             \
-    statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                                                 \
-  }                                                                                                                                      \
-  KERNEL_OCCUPANCY(256, 3) norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,       \
-                                i64 m, int c, int rows, int epilogue) {                                                                   \
-    apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, epilogue);                                                                    \
-  }                                                                                                                                      \
-  KERNEL_OCCUPANCY(256, 2) norm_apply_two_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift,   \
-                                    const float *mean_z, const float *scale_z, const float *shift_z, i64 m, int c, int rows) {           \
-    apply_two<T>(y, mask, x, z, mean, scale, shift, mean_z, scale_z, shift_z, m, c, rows);                                               \
-  }                                                                                                                                      \
-  KERNEL_OCCUPANCY(256, 2) norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,            \
-                                    const float *mean, const float *scale, const float *shift, i64 m, int c, int rows, int relu_mask) {       \
-    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, relu_mask}, mean, scale, shift, m, c, rows);                                    \
-  }                                                                                                                                      \
-  KERNEL_OCCUPANCY(256, 2) norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean, const float *scale,  \
-                                     const float *shift, const float *a, const float *b, const float *e, i64 m, int c, int rows,         \
-                                     int relu_mask) {                                                                                         \
-    grad_apply<T>(dx, Gradient<T>{x, dy, nullptr, y, mask, relu_mask}, mean, scale, shift, a, b, e, m, c, rows);                              \
+#define NORM_KERNELS(T, name)                                                                                          \
+  KERNEL_OCCUPANCY(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) {                     \
+    moments<T>(part, x, m, c, rows);                                                                                   \
+  }                                                                                                                    \
+  KERNEL(256)                                                                                                          \
+  norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m,      \
+                         int c, double eps, float *mean, float *variance, float *scale, float *shift) {                \
+    statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                               \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 3)                                                                                             \
+  norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift, \
+                    i64 m, int c, int rows, int epilogue) {                                                            \
+    apply<T>(y, mask, x, z, mean, scale, shift, m, c, rows, epilogue);                                                 \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  norm_apply_two_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale,                 \
+                        const float *shift, const float *mean_z, const float *scale_z, const float *shift_z, i64 m,    \
+                        int c, int rows) {                                                                             \
+    apply_two<T>(y, mask, x, z, mean, scale, shift, mean_z, scale_z, shift_z, m, c, rows);                             \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,      \
+                        const float *mean, const float *scale, const float *shift, i64 m, int c, int rows,             \
+                        int relu_mask) {                                                                               \
+    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, relu_mask}, mean, scale, shift, m, c, rows);             \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,                \
+                         const float *scale, const float *shift, const float *a, const float *b, const float *e,       \
+                         i64 m, int c, int rows, int relu_mask) {                                                      \
+    grad_apply<T>(dx, Gradient<T>{x, dy, nullptr, y, mask, relu_mask}, mean, scale, shift, a, b, e, m, c, rows);       \
   }
 
 NORM_KERNELS(float, f32)

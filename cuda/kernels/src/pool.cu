@@ -74,8 +74,9 @@ __device__ inline int clamped(int i, int n) { return i < 0 ? 0 : i < n ? i : n -
 
 // scan adds an R×R window whose first pixel is at row top and column left. For pixels outside the
 // image a neighbour is loaded and ignored: a branch would delay the next load.
-template <class T, class A, int R, bool WHOLE>
-__device__ inline void scan(WindowMax<T, A> &best, const T *x, const Position<T> &o, int top, int left, const Window &g) {
+template <class T, class A, int R, bool WHOLE> __device__ inline void scan(WindowMax<T, A> &best, const T *x,
+                                                                           const Position<T> &o, int top, int left,
+                                                                           const Window &g) {
   RawPack<T> raw[R * R];
 #pragma unroll
   for (int k = 0; k < R * R; k++) {
@@ -115,7 +116,8 @@ template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T
 // max_pool_grad: each dy is added to the pixel that its maximum came from, over the windows that
 // contain the pixel, row by row. S×S windows are loaded at a time.
 template <class T, class A, int S, bool WHOLE>
-__device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Position<T> &i, int top, int left, const Window &g) {
+__device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, const Position<T> &i, int top, int left,
+                                      const Window &g) {
   constexpr int N = Pack<T>::size;
   RawPack<T> raw[S * S];
   Indices<A, N> indices[S * S];
@@ -137,7 +139,8 @@ __device__ inline void gather_windows(Pack<T> &sum, const T *dy, const A *at, co
   }
 }
 
-template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T *dy, const A *at, i64 images, const Window &g) {
+template <class T, class A>
+__device__ inline void max_pool_grad(T *dx, const T *dy, const A *at, i64 images, const Window &g) {
   constexpr int N = Pack<T>::size;
   const Position<T> i(images, g.h, g.w, g.c);
   if (!i.inside) return;
@@ -149,7 +152,8 @@ template <class T, class A> __device__ inline void max_pool_grad(T *dx, const T 
     gather_windows<T, A, 2, true>(sum, dy, at, i, top, left, g);
   } else {
     for (int p = top; p < g.p && p * g.stride <= i.y + g.pad; p++)
-      for (int q = left; q < g.q && q * g.stride <= i.x + g.pad; q++) gather_windows<T, A, 1, false>(sum, dy, at, i, p, q, g);
+      for (int q = left; q < g.q && q * g.stride <= i.x + g.pad; q++)
+        gather_windows<T, A, 1, false>(sum, dy, at, i, p, q, g);
   }
   store_pack(dx + ((i.image * g.h + i.y) * g.w + i.x) * g.c + i.channel, sum, i.count, whole);
 }
@@ -176,16 +180,21 @@ template <class T> __device__ inline void avg_pool_grad(T *dx, const T *dy, i64 
   store_pack(dx + (i.image * m + i.x) * c + i.channel, v, i.count, whole);
 }
 
-#define POOL_KERNELS(T, A, name)                                                                                                         \
-  KERNEL(256) max_pool_##name(T *y, A *at, const T *x, i64 images, int h, int w, int c, int r, int stride, int pad, int p, int q) {      \
-    max_pool<T, A>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q});                                                             \
-  }                                                                                                                                      \
-  KERNEL(256) max_pool_grad_##name(T *dx, const T *dy, const A *at, i64 images, int h, int w, int c, int r, int stride, int pad, int p,  \
-                                   int q) {                                                                                              \
-    max_pool_grad<T, A>(dx, dy, at, images, Window{h, w, c, r, stride, pad, p, q});                                                      \
-  }                                                                                                                                      \
-  KERNEL(256) avg_pool_##name(T *y, const T *x, i64 images, int m, int c) { avg_pool<T>(y, x, images, m, c); }                           \
-  KERNEL(256) avg_pool_grad_##name(T *dx, const T *dy, i64 images, int m, int c) { avg_pool_grad<T>(dx, dy, images, m, c); }
+#define POOL_KERNELS(T, A, name)                                                                                       \
+  KERNEL(256)                                                                                                          \
+  max_pool_##name(T *y, A *at, const T *x, i64 images, int h, int w, int c, int r, int stride, int pad, int p,         \
+                  int q) {                                                                                             \
+    max_pool<T, A>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q});                                           \
+  }                                                                                                                    \
+  KERNEL(256)                                                                                                          \
+  max_pool_grad_##name(T *dx, const T *dy, const A *at, i64 images, int h, int w, int c, int r, int stride, int pad,   \
+                       int p, int q) {                                                                                 \
+    max_pool_grad<T, A>(dx, dy, at, images, Window{h, w, c, r, stride, pad, p, q});                                    \
+  }                                                                                                                    \
+  KERNEL(256) avg_pool_##name(T *y, const T *x, i64 images, int m, int c) { avg_pool<T>(y, x, images, m, c); }         \
+  KERNEL(256) avg_pool_grad_##name(T *dx, const T *dy, i64 images, int m, int c) {                                     \
+    avg_pool_grad<T>(dx, dy, images, m, c);                                                                            \
+  }
 
 POOL_KERNELS(float, float, f32)
 POOL_KERNELS(Half, u8, f16)

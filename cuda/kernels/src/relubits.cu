@@ -24,4 +24,6 @@ template <class T> __device__ inline void relu_bits(T *y, u8 *bits, i64 rows, in
 
 KERNEL(256) relu_bits_f32(float *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<float>(y, bits, rows, n, bytes); }
 KERNEL(256) relu_bits_f16(Half *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<Half>(y, bits, rows, n, bytes); }
-KERNEL(256) relu_bits_bf16(BFloat *y, u8 *bits, i64 rows, int n, int bytes) { relu_bits<BFloat>(y, bits, rows, n, bytes); }
+KERNEL(256) relu_bits_bf16(BFloat *y, u8 *bits, i64 rows, int n, int bytes) {
+  relu_bits<BFloat>(y, bits, rows, n, bytes);
+}

@@ -7,7 +7,7 @@
 // iterations without one the scale grows.
 struct Scaler {
   float scale, inverse;
-  u32 found; // number of warps that saw a non-finite number
+  u32 found;   // number of warps that saw a non-finite number
   u32 good;    // iterations since the scale last changed
   u32 skipped; // iterations without an update
 };

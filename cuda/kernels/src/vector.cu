@@ -13,29 +13,34 @@ KERNEL(256) combine2(float *dst, i64 n, const float *v0, float a0, const float *
   combine2_of(GridBlock(), dst, n, v0, a0, v1, a1);
 }
 
-KERNEL(256) combine3(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2) {
+KERNEL(256)
+combine3(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2) {
   combine3_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2);
 }
 
-KERNEL(256) combine4(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
-                     float a3) {
+KERNEL(256)
+combine4(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+         const float *v3, float a3) {
   combine4_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3);
 }
 
-KERNEL(256) combine5(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
-                     float a3, const float *v4, float a4) {
+KERNEL(256)
+combine5(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+         const float *v3, float a3, const float *v4, float a4) {
   combine5_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4);
 }
 
-KERNEL(256) combine6(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
-                     float a3, const float *v4, float a4, const float *v5, float a5) {
+KERNEL(256)
+combine6(float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
+         const float *v3, float a3, const float *v4, float a4, const float *v5, float a5) {
   combine6_of(GridBlock(), dst, n, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5);
 }
 
 // combine_each is combine1 to combine3 for up to 16 vectors, selected by blockIdx.z: dst = a·x +
 // b·y + c·z.
-KERNEL(256) combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y), EACH(const float *, z),
-                         EACH(float, a), EACH(float, b), EACH(float, c)) {
+KERNEL(256)
+combine_each(i64 n, int terms, EACH(float *, dst), EACH(const float *, x), EACH(const float *, y),
+             EACH(const float *, z), EACH(float, a), EACH(float, b), EACH(float, c)) {
   const float *v[3] = {PICK(x), PICK(y), PICK(z)};
   const float by[3] = {PICK(a), PICK(b), PICK(c)};
   float *dst = PICK(dst);
@@ -58,7 +63,9 @@ KERNEL(256) combine_list(float *dst, i64 n, const float *const *v, const float *
 
 KERNEL(256) gather(float *dst, const float *src, const u32 *idx, i64 k) { gather_of(GridBlock(), dst, src, idx, k); }
 
-KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64 k) { scatter_add_of(GridBlock(), dst, v, a, idx, k); }
+KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64 k) {
+  scatter_add_of(GridBlock(), dst, v, a, idx, k);
+}
 
 // scatter: dst[idx[j]] = v[j].
 KERNEL(256) scatter(float *dst, const float *v, const u32 *idx, i64 k) {
@@ -66,12 +73,14 @@ KERNEL(256) scatter(float *dst, const float *v, const u32 *idx, i64 k) {
   if (j < k) dst[idx[j]] = v[j];
 }
 
-KERNEL(256) add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
+KERNEL(256)
+add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
 }
 
 // add_diff_list is add_diff for any number of terms, listed in device memory.
-KERNEL(256) add_diff_list(const float *own, const float *other, const u32 *idx, i64 k, float *const *v, const float *a, int terms) {
+KERNEL(256)
+add_diff_list(const float *own, const float *other, const u32 *idx, i64 k, float *const *v, const float *a, int terms) {
   i64 j = thread_index();
   if (j >= k) return;
   float d = own[j] - other[j];
@@ -79,16 +88,18 @@ KERNEL(256) add_diff_list(const float *own, const float *other, const u32 *idx, 
   for (int t = 0; t < terms; t++) v[t][i] = v[t][i] + a[t] * d;
 }
 
-KERNEL(256) add_diffs(i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0, const float *v1,
-                      float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4, const float *v5, float a5,
-                      float *x, float b, float *y, float c) {
+KERNEL(256)
+add_diffs(i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0,
+          const float *v1, float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4,
+          const float *v5, float a5, float *x, float b, float *y, float c) {
   add_diffs_of(GridBlock(), n, start, scale, own, others, v0, a0, v1, a1, v2, a2, v3, a3, v4, a4, v5, a5, x, b, y, c);
 }
 
 // add_diffs_list is add_diffs for any number of others and terms, listed in device memory: tₖ +=
 // bₖ·S.
-KERNEL(256) add_diffs_list(i64 n, const float *start, float scale, const float *own, const float *const *v, const float *a, int others,
-                           float *const *t, const float *b, int terms) {
+KERNEL(256)
+add_diffs_list(i64 n, const float *start, float scale, const float *own, const float *const *v, const float *a,
+               int others, float *const *t, const float *b, int terms) {
   i64 i = thread_index();
   if (i >= n) return;
   float s = start ? scale * start[i] : 0.0f;
@@ -109,7 +120,8 @@ KERNEL(256) scale_by(float *y, const float *x, const float *s, float a, i64 n) {
   if (i < n) y[i] = (a * s[0]) * x[i];
 }
 
-// move_average: y = (1-momentum)·avg + momentum·(a·x) in float64, rounded once at the end. momentum lies in device memory.
+// move_average: y = (1-momentum)·avg + momentum·(a·x) in float64, rounded once at the end. momentum
+// lies in device memory.
 KERNEL(256) move_average(float *y, const float *x, const float *avg, const float *momentum, double a, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;
@@ -117,7 +129,9 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
-KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) { dot_blocks_of(GridBlock(), part, x, y, n); }
+KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) {
+  dot_blocks_of(GridBlock(), part, x, y, n);
+}
 
 KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, double scale, i64 stride) {
   dot_sum_of(GridBlock(), out64, out32, part, parts, scale, stride);
@@ -134,7 +148,8 @@ KERNEL(256) count_not_finite(u32 *count, const float *x, i64 n) {
 // fspda_update is the local step of FSPDA-SA in one pass: u = mu·u + g, x = x + (-alpha)·u +
 // (-eta)·lambda, with the rounding of the two combinations. A null u stands for mu = 0: then the
 // direction is g.
-KERNEL(256) fspda_update(float *x, const float *lambda, const float *g, float *u, float alpha, float eta, float mu, i64 n) {
+KERNEL(256)
+fspda_update(float *x, const float *lambda, const float *g, float *u, float alpha, float eta, float mu, i64 n) {
   i64 i = thread_index();
   if (i >= n) return;
   float direction = g[i];
@@ -157,8 +172,9 @@ KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x
 // exchange applies both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D
 // and lambda[idx] += b·D at one end, and the exact negatives at the other, where D is q - p. A null
 // idx stands for all coordinates.
-KERNEL(256) exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x, float *other_lambda,
-                     float a, float b) {
+KERNEL(256)
+exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x,
+         float *other_lambda, float a, float b) {
   i64 j = thread_index();
   if (j >= k) return;
   i64 i = idx ? (i64)idx[j] : j;

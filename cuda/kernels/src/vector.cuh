@@ -69,28 +69,30 @@ BODY combine2_of(const Block &block, float *dst, i64 n, const float *v0, float a
   combine<2>(block, dst, n, v, a);
 }
 
-BODY combine3_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2) {
+BODY combine3_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
+                 const float *v2, float a2) {
   const float *v[3] = {v0, v1, v2};
   const float a[3] = {a0, a1, a2};
   combine<3>(block, dst, n, v, a);
 }
 
-BODY combine4_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
-                 const float *v3, float a3) {
+BODY combine4_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
+                 const float *v2, float a2, const float *v3, float a3) {
   const float *v[4] = {v0, v1, v2, v3};
   const float a[4] = {a0, a1, a2, a3};
   combine<4>(block, dst, n, v, a);
 }
 
-BODY combine5_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
-                 const float *v3, float a3, const float *v4, float a4) {
+BODY combine5_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
+                 const float *v2, float a2, const float *v3, float a3, const float *v4, float a4) {
   const float *v[5] = {v0, v1, v2, v3, v4};
   const float a[5] = {a0, a1, a2, a3, a4};
   combine<5>(block, dst, n, v, a);
 }
 
-BODY combine6_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1, const float *v2, float a2,
-                 const float *v3, float a3, const float *v4, float a4, const float *v5, float a5) {
+BODY combine6_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
+                 const float *v2, float a2, const float *v3, float a3, const float *v4, float a4, const float *v5,
+                 float a5) {
   const float *v[6] = {v0, v1, v2, v3, v4, v5};
   const float a[6] = {a0, a1, a2, a3, a4, a5};
   combine<6>(block, dst, n, v, a);
@@ -111,9 +113,10 @@ BODY scatter_add_of(const Block &block, float *dst, const float *v, float a, con
   dst[i] = dst[i] + a * v[j];
 }
 
-// add_diff: vₜ[idx[j]] += aₜ·(own[j] - other[j]) for one or two terms; v1 may be null. A null idx stands for all coordinates.
-BODY add_diff_of(const Block &block, const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1,
-                 float a1) {
+// add_diff: vₜ[idx[j]] += aₜ·(own[j] - other[j]) for one or two terms; v1 may be null. A null idx
+// stands for all coordinates.
+BODY add_diff_of(const Block &block, const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0,
+                 float *v1, float a1) {
   i64 j = block.index();
   if (j >= k) return;
   float d = own[j] - other[j];
@@ -124,9 +127,10 @@ BODY add_diff_of(const Block &block, const float *own, const float *other, const
 
 // add_diffs: with S = scale·start + Σ aₖ·(own - vₖ) over the first `others` of at most six,
 // x += b·S, then y += c·S. start and y may be null; a null start is zero.
-BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, const float *own, int others, const float *v0, float a0,
-                  const float *v1, float a1, const float *v2, float a2, const float *v3, float a3, const float *v4, float a4,
-                  const float *v5, float a5, float *x, float b, float *y, float c) {
+BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, const float *own, int others,
+                  const float *v0, float a0, const float *v1, float a1, const float *v2, float a2, const float *v3,
+                  float a3, const float *v4, float a4, const float *v5, float a5, float *x, float b, float *y,
+                  float c) {
   i64 i = block.index();
   if (i >= n) return;
   const float *v[6] = {v0, v1, v2, v3, v4, v5};
@@ -161,7 +165,7 @@ struct DotTile {
 
 // sum_in_order returns Σ part, added from left to right, to the first thread.
 template <class Block> __device__ inline double sum_in_order(const Block &block, const double *part, i64 parts) {
-  double(&tile)[256] = shared_of<DotTile>(block).part;
+  double (&tile)[256] = shared_of<DotTile>(block).part;
   double s = 0.0;
   for (i64 begin = 0; begin < parts; begin += block.threads()) {
     block.sync();
@@ -177,7 +181,8 @@ template <class Block> __device__ inline double sum_in_order(const Block &block,
 
 // dot_sum: s = scale·Σ part, added from left to right, is written to out64 and, rounded, to out32;
 // each may be null. Block x handles the x-th group of parts and writes at offset x·stride.
-BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale, i64 stride) {
+BODY dot_sum_of(const Block &block, double *out64, float *out32, const double *part, i64 parts, double scale,
+                i64 stride) {
   const double s = scale * sum_in_order(block, part + block.x() * parts, parts);
   if (block.thread() != 0) return;
   if (out64) out64[block.x() * stride] = s;
