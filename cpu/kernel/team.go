@@ -48,9 +48,9 @@ func NewTeam(workers int) *Team {
 	t := &Team{}
 	t.active.Store(closed)
 	for range workers {
-		h := &worker{wake: make(chan struct{}, 1)}
-		t.workers = append(t.workers, h)
-		go t.loop(h)
+		w := &worker{wake: make(chan struct{}, 1)}
+		t.workers = append(t.workers, w)
+		go t.loop(w)
 	}
 	return t
 }
@@ -77,9 +77,9 @@ func (t *Team) Run(run func(o *Args, part, of int), o *Args, parts int) {
 
 // wakeAll wakes the workers that sleep.
 func (t *Team) wakeAll() {
-	for _, h := range t.workers {
-		if h.asleep.Load() && h.asleep.CompareAndSwap(true, false) {
-			h.wake <- struct{}{}
+	for _, w := range t.workers {
+		if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
+			w.wake <- struct{}{}
 		}
 	}
 }
@@ -96,9 +96,9 @@ func (t *Team) runParts() {
 }
 
 // loop is the life of a worker.
-func (t *Team) loop(h *worker) {
+func (t *Team) loop(w *worker) {
 	for seen := uint32(0); ; {
-		round, ok := t.wait(h, seen)
+		round, ok := t.wait(w, seen)
 		if !ok {
 			return
 		}
@@ -124,7 +124,7 @@ func (t *Team) tryJoin() bool {
 }
 
 // wait returns when there is a job other than the last one seen, or false when the team is stopped.
-func (t *Team) wait(h *worker, seen uint32) (round uint32, ok bool) {
+func (t *Team) wait(w *worker, seen uint32) (round uint32, ok bool) {
 	changed := func() bool { round = t.generation.Load(); return round != seen || t.quit.Load() }
 	for begin := time.Now(); time.Since(begin) < spinTime; runtime.Gosched() {
 		for range 64 {
@@ -133,13 +133,13 @@ func (t *Team) wait(h *worker, seen uint32) (round uint32, ok bool) {
 			}
 		}
 	}
-	h.asleep.Store(true)
+	w.asleep.Store(true)
 	// A job that came in between found this worker awake and did not wake it: then it must look
 	// again.
-	if changed() && h.asleep.CompareAndSwap(true, false) {
+	if changed() && w.asleep.CompareAndSwap(true, false) {
 		return round, !t.quit.Load()
 	}
-	<-h.wake
+	<-w.wake
 	changed()
 	return round, !t.quit.Load()
 }

@@ -60,8 +60,8 @@ func copyRate(n int) float64 {
 
 // benchKernel reports the bytes that must be read and written, in GB/s and as a part of the speed
 // of copy.
-func benchKernel(b *testing.B, run func(*kernel.Args) error, o *kernel.Args, numbers, yardstick int) {
-	rate := copyRate(yardstick)
+func benchKernel(b *testing.B, run func(*kernel.Args) error, o *kernel.Args, numbers, copied int) {
+	rate := copyRate(copied)
 	best := time.Hour
 	for b.Loop() {
 		begin := time.Now()

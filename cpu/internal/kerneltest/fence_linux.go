@@ -27,11 +27,3 @@ func Fenced(t *testing.T, n int) []float32 {
 	}
 	return unsafe.Slice((*float32)(unsafe.Pointer(&mem[pages-4*n])), n)
 }
-
-// FencedCopy returns a copy of v in such memory.
-func FencedCopy(t *testing.T, v []float32) []float32 {
-	t.Helper()
-	w := Fenced(t, len(v))
-	copy(w, v)
-	return w
-}

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"fspda/cpu/kernel"
-	"fspda/device"
-	"fspda/device/signature"
 	"fspda/internal/rng"
 )
 
@@ -18,15 +16,6 @@ func Noise(name string, n int) []float32 {
 		for v[i] == 0 {
 			v[i] = 2*s.Float32() - 1
 		}
-	}
-	return v
-}
-
-// LongNoise returns n random numbers that repeat after a while.
-func LongNoise(name string, n int) []float32 {
-	v, some := kernel.Aligned(n), Noise(name, min(n, 99991))
-	for i := 0; i < n; i += len(some) {
-		copy(v[i:], some)
 	}
 	return v
 }
@@ -82,16 +71,4 @@ func Panic(t *testing.T, f func()) (text string) {
 	}()
 	f()
 	return ""
-}
-
-// Operands returns random inputs of a kernel and outputs of zeros, aligned to cache lines.
-func Operands(k device.Kernel, dims []int) (in, out [][]float32) {
-	e := signature.Of(k)
-	for i, shape := range e.In {
-		in = append(in, Noise(string(k)+string(rune('0'+i)), e.Size(shape, dims)))
-	}
-	for _, shape := range e.Out {
-		out = append(out, kernel.Aligned(e.Size(shape, dims)))
-	}
-	return in, out
 }

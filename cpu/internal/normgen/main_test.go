@@ -61,7 +61,7 @@ func TestEveryFunction(t *testing.T) {
 			t.Errorf("%s returns %d times and zeroes upper halves %d times", name, returns, zeroed)
 		}
 		if past := count(lines, "VMOVNTPS") > 0; past != strings.Contains(name, "Stream") {
-			t.Errorf("%s: stores past the cache: %v", name, past)
+			t.Errorf("%s: non-temporal stores: %v", name, past)
 		}
 	}
 }
