@@ -73,7 +73,13 @@ func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64,
 
 // gatherAugmented is Gather with the augmentation of training. It returns ErrClosed if stop is
 // closed meanwhile.
-func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey, w *worker, stop <-chan struct{}) error {
+func (s Split) gatherAugmented(
+	dst *device.Batch,
+	examples []int32,
+	k augmentKey,
+	w *worker,
+	stop <-chan struct{},
+) error {
 	switch {
 	case s.pictures != nil:
 		s.reserve(dst, examples)

@@ -66,7 +66,8 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		err = checkAlpha(p.Alpha)
 	}
 	if err == nil && (least < 1 || least > len(labels)/agents) {
-		err = fmt.Errorf("%d agents with at least %d examples each, but there are %d examples: use fewer agents or a smaller "+
+		err = fmt.Errorf("%d agents with at least %d examples each, but there are %d examples: use fewer agents or "+
+			"a smaller "+
 			"least shard", agents, least, len(labels))
 	}
 	if err != nil {
@@ -86,7 +87,8 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		}
 		best = max(best, smallest)
 	}
-	return nil, fmt.Errorf("data: partition %s: in %d draws for %d agents the smallest shard never had more than %d examples, want "+
+	return nil, fmt.Errorf("data: partition %s: in %d draws for %d agents the smallest shard never had more than %d "+
+		"examples, want "+
 		"%d: use a larger concentration, fewer agents or a smaller minimum size", p, tries, agents, best, least)
 }
 

@@ -8,7 +8,8 @@ import (
 	"fspda/data/images"
 )
 
-const picturesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed set of such " +
+const picturesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed " +
+	"set of such " +
 	"pictures, or train on the built-in set synthetic-images, which needs no files"
 
 // openPictures opens labelled images at a path, see [images.Open].
@@ -38,7 +39,8 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	test, notes := found.Test, found.Notes
 	if test == nil {
 		test = found.Train
-		notes = append(notes, found.Path+" has no test images (val or test): the training images are used instead, so accuracies are training accuracies")
+		notes = append(notes, found.Path+" has no test images (val or test): the training images are used instead, "+
+			"so accuracies are training accuracies")
 	}
 	p := o.pictures()
 	p.Close = found.Close

@@ -10,7 +10,8 @@ import (
 func TestFormatErrorSaysAll(t *testing.T) {
 	e := &FormatError{Path: "train-labels.gz", Got: "magic 0x801 at byte 0", Want: "0x803",
 		Hint: "this is a label file; pass the images"}
-	if got := e.Error(); got != "data: train-labels.gz: magic 0x801 at byte 0, want 0x803: this is a label file; pass the images" {
+	if got := e.Error(); got != "data: train-labels.gz: magic 0x801 at byte 0, want 0x803: this is a label file; "+
+		"pass the images" {
 		t.Errorf("got %s", got)
 	}
 	e.Hint, e.Err = "", io.ErrUnexpectedEOF

@@ -72,14 +72,21 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	}
 	for i, e := range shard {
 		if e < 0 || int(e) >= split.Len() {
-			return nil, fmt.Errorf("data: agent %d: entry %d of its shard is example %d, want 0 to %d: was it made for another set?",
+			return nil, fmt.Errorf("data: agent %d: entry %d of its shard is example %d, want 0 to %d: was it made "+
+				"for another set?",
 				agent, i, e, split.Len()-1)
 		}
 	}
 	other := *order // no permutation yet: the two share only the shard
-	l := &Loader{split: split, seed: o.Seed, foreground: &batchMaker{order: order}, background: &batchMaker{order: &other}, step: o.First,
-		buffers: o.Ahead + 1,
-		stop:    make(chan struct{})}
+	l := &Loader{
+		split:      split,
+		seed:       o.Seed,
+		foreground: &batchMaker{order: order},
+		background: &batchMaker{order: &other},
+		step:       o.First,
+		buffers:    o.Ahead + 1,
+		stop:       make(chan struct{}),
+	}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan prepared, l.buffers)
 	named := split.indexed() && split.augment == None // faster than waking a goroutine
@@ -119,7 +126,8 @@ func (l *Loader) prepare(step int) {
 // fill makes the batch of a step.
 func (l *Loader) fill(m *batchMaker, dst *device.Batch, step int) error {
 	m.idx = m.order.At(m.idx, step)
-	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room, l.stop); err != nil {
+	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room,
+		l.stop); err != nil {
 		if errors.Is(err, ErrClosed) {
 			return err
 		}

@@ -122,7 +122,8 @@ func TestNewOrderRefuses(t *testing.T) {
 		s            Sampling
 		want         string
 	}{
-		{shardOf(10), 4, 11, Epochs, "agent 4: batch of 11 examples, but its shard has only 10: use a batch of at most 10"},
+		{shardOf(10), 4, 11, Epochs, "agent 4: batch of 11 examples, but its shard has only 10: use a batch of at " +
+			"most 10"},
 		{shardOf(10), 4, 0, Epochs, "batch of 0"},
 		{shardOf(10), 4, -1, IID, "batch of -1"},
 		{nil, 4, 1, Full, "agent 4 has no examples"},

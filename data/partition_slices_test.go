@@ -9,7 +9,8 @@ import (
 
 // The shards of MNIST sorted by label for ten agents, as class:count.
 func TestSortedShardsOfMNIST(t *testing.T) {
-	const want = "0:5923,1:77 | 1:6000 | 1:665,2:5335 | 2:623,3:5377 | 3:754,4:5246 | 4:596,5:5404 | 5:17,6:5918,7:65 | 7:6000 | " +
+	const want = "0:5923,1:77 | 1:6000 | 1:665,2:5335 | 2:623,3:5377 | 3:754,4:5246 | 4:596,5:5404 | " +
+		"5:17,6:5918,7:65 | 7:6000 | " +
 		"7:200,8:5800 | 8:51,9:5949"
 	labels := labelled(mnistCounts)
 	var agents []string

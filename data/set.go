@@ -75,7 +75,8 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 		return nil, fmt.Errorf("data: set %s: %w", name, err)
 	}
 	if n := len(norm.channels); n > 1 && (len(shape) != 3 || shape[2] != n) {
-		return nil, fmt.Errorf("data: set %s: %d means and shape %v, want one mean, or rows, columns and as many channels", name, n, shape)
+		return nil, fmt.Errorf("data: set %s: %d means and shape %v, want one mean, or rows, columns and as many "+
+			"channels", name, n, shape)
 	}
 	s := &Set{Name: name, Shape: slices.Clone(shape), Classes: classes, Mean: slices.Clone(mean),
 		Std: slices.Clone(std)}

@@ -44,7 +44,8 @@ func (s Split) Packed() bool {
 func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
 	p := s.Train.pictures
 	if p == nil || n < 1 || short < 1 {
-		return nil, fmt.Errorf("data: set %s: %d pictures of short side %d cannot be unpacked, want at least 1 and 1 of a set of pictures", s.Name, n, short)
+		return nil, fmt.Errorf("data: set %s: %d pictures of short side %d cannot be unpacked, want at least 1 and "+
+			"1 of a set of pictures", s.Name, n, short)
 	}
 	n = min(n, s.Train.Len())
 	u := &unpacked{labels: s.Train.Labels[:n], pictures: make([]images.RGB, n)}

@@ -55,7 +55,8 @@ func (b Batch) checkBytes(features int) error {
 			len(b.Bytes))
 	}
 	if c := len(b.Scale); c == 0 || len(b.Shift) != c || features%c != 0 {
-		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want one of each or one per channel of the %d features",
+		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want one of each or one per channel of the "+
+			"%d features",
 			c, len(b.Shift), features)
 	}
 	if b.Rows == nil {
@@ -71,7 +72,8 @@ func (b Batch) checkBytes(features int) error {
 	}
 	if len(b.Rows) > 0 && (int(largest)+1)*features > len(b.Bytes) {
 		i := slices.IndexFunc(b.Rows, func(row int32) bool { return uint32(row) == largest })
-		return fmt.Errorf("example %d of the batch is row %d of %d bytes with %d features a row: check that the data set fits the model",
+		return fmt.Errorf("example %d of the batch is row %d of %d bytes with %d features a row: check that the "+
+			"data set fits the model",
 			i, b.Rows[i], len(b.Bytes), features)
 	}
 	return nil
@@ -79,7 +81,8 @@ func (b Batch) checkBytes(features int) error {
 
 func fits(have int, what string, examples, features int) error {
 	if want := examples * features; have != want {
-		return fmt.Errorf("batch has %d %s, want %d (%d examples of %d features): check that the data set fits the model", have, what, want, examples, features)
+		return fmt.Errorf("batch has %d %s, want %d (%d examples of %d features): check that the data set fits the "+
+			"model", have, what, want, examples, features)
 	}
 	return nil
 }

@@ -190,7 +190,8 @@ func TestReuseBeatsNoReuse(t *testing.T) {
 		{deep, Score, 0.35}, // two of six
 	} {
 		p := mustPlan(t, c.net, 64, c.kind)
-		t.Logf("%s %v: arena %d, %d without reuse, %d alive at once", c.net.name, c.kind, p.Code().Arena, p.unsharedSize,
+		t.Logf("%s %v: arena %d, %d without reuse, %d alive at "+
+			"once", c.net.name, c.kind, p.Code().Arena, p.unsharedSize,
 			mostAlive(p))
 		if ratio := float64(p.Code().Arena) / float64(p.unsharedSize); ratio > c.bound {
 			t.Errorf("%s %v: arena %d of %d without reuse, %.2f, want at most %.2f", c.net.name, c.kind, p.Code().Arena,

@@ -123,7 +123,8 @@ func (b *builder) checkSize(what string, s tensor.Shape) {
 	n := 1
 	for _, d := range s {
 		if d < 1 || d > maxTensor/n {
-			panic(fmt.Errorf("%s has shape %v, want every dimension at least 1 and at most %d elements: choose other widths or a smaller batch",
+			panic(fmt.Errorf("%s has shape %v, want every dimension at least 1 and at most %d elements: choose "+
+				"other widths or a smaller batch",
 				what, s, maxTensor))
 		}
 		n *= d
@@ -244,7 +245,8 @@ func (b *builder) checkPaths(loss *gorgonia.Node) {
 		}
 		for i, in := range children(b.graph, n) {
 			if b.depends[in] && !o.def.by[i] {
-				panic(fmt.Errorf("the loss depends on a parameter through input %d of %s in layer %s, which has no derivative",
+				panic(fmt.Errorf("the loss depends on a parameter through input %d of %s in layer %s, which has no "+
+					"derivative",
 					i, o.def.kernel, o.layer))
 			}
 			visit(in)

@@ -38,7 +38,8 @@ func TestFusedNames(t *testing.T) {
 		names[c.Kernel] += " " + c.Name
 	}
 	for k, want := range map[device.Kernel]string{
-		device.LinearSigmoid: " fc1+act1", device.LinearGradXSigmoid: " fc2+act1", device.LinearGradWDecay: " fc2.weight fc1.weight",
+		device.LinearSigmoid: " fc1+act1", device.LinearGradXSigmoid: " fc2+act1",
+		device.LinearGradWDecay: " fc2.weight fc1.weight",
 	} {
 		if names[k] != want {
 			t.Errorf("%s is called%s, want%s", k, names[k], want)

@@ -211,7 +211,8 @@ func (l *lowered) fuse() {
 		for side := 1; side >= 0; side-- {
 			if j, ok := scaledBy[s.in[side]]; ok {
 				scale := l.steps[j].call
-				l.steps[i].call.Kernel, l.steps[i].call.Attr, l.steps[i].call.Name = device.AddScaled, scale.Attr, scale.Name
+				l.steps[i].call.Kernel, l.steps[i].call.Attr, l.steps[i].call.Name = device.AddScaled,
+					scale.Attr, scale.Name
 				l.steps[i].in = []int{s.in[1-side], l.steps[j].in[0]}
 				fused[j] = true
 				break

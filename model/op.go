@@ -75,7 +75,8 @@ func (o *op) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 // Do runs the kernel on tensors, for Gorgonia's own machines.
 func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	if o.b.host == nil {
-		return nil, fmt.Errorf("model: %s of layer %s cannot run on Gorgonia's machine: the graph was built without a Host",
+		return nil, fmt.Errorf("model: %s of layer %s cannot run on Gorgonia's machine: the graph was built without "+
+			"a Host",
 			o.def.kernel, o.layer)
 	}
 	in := make([][]float32, len(inputs))

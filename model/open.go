@@ -43,7 +43,8 @@ func Open(name string, o Options) (*Network, error) {
 	}
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {
-			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to recompute: remove it", o.Recompute)
+			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to recompute: remove "+
+				"it", o.Recompute)
 		}
 		inputs := 1
 		for _, d := range o.Shape {
@@ -58,7 +59,8 @@ func Open(name string, o Options) (*Network, error) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
 	r := ResNetOptions{Depth: depth, Classes: o.Classes,
-		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
+		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing,
+		Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
 		return nil, fmt.Errorf("model: %s: option Hidden is %v, which only mlp supports: remove it",
@@ -73,7 +75,8 @@ func Open(name string, o Options) (*Network, error) {
 			return nil, fmt.Errorf("model: %s: an example has the shape %v, want at least 1 channel", name, o.Shape)
 		}
 	default:
-		return nil, fmt.Errorf("model: %s: an example has the shape %v, want height and width, or height, width and channels: choose a data set of images", name, o.Shape)
+		return nil, fmt.Errorf("model: %s: an example has the shape %v, want height and width, or height, width and "+
+			"channels: choose a data set of images", name, o.Shape)
 	}
 	r.Height, r.Width = o.Shape[0], o.Shape[1]
 	return ResNet(r)

@@ -10,8 +10,8 @@ type registration struct {
 
 var registered []registration
 
-// Register makes [Open] know a network under another name. Call it from init functions. It panics if
-// the name is taken.
+// Register adds a network to those that [Open] and [Names] know. Call it from init functions. It
+// panics if the name is taken.
 func Register(name string, open func(Options) (*Network, error)) {
 	if slices.Contains(Names(), name) {
 		panic("model: Register: a network is already named " + name)

@@ -43,7 +43,8 @@ type Tape struct {
 // network once and returns Gorgonia's errors.
 func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 	if o.Inputs < 1 || o.Classes < 2 || o.WeightDecay < 0 || o.Forward == nil {
-		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
+		return nil, fmt.Errorf("model: tape: %d inputs, %d classes, weight decay %v: want at least 1 and 2, none "+
+			"below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
 	}
 	t := &Tape{opt: o, dev: dev, idle: map[planKey][]*tapeGraph{}}
 	g, err := t.build(planKey{2, Train}, &t.layout)
@@ -179,7 +180,8 @@ func (t *Tape) get(r planKey) (*tapeGraph, error) {
 	g, err := t.build(r, &again)
 	if err == nil && !slices.Equal(again.sizes(), t.layout.sizes()) {
 		g.machine.Close()
-		err = fmt.Errorf("model: tape: Forward declared parameters of %v with batch %d, and %v at the first call: want the same every time", again.sizes(), r.batch, t.layout.sizes())
+		err = fmt.Errorf("model: tape: Forward declared parameters of %v with batch %d, and %v at the first call: "+
+			"want the same every time", again.sizes(), r.batch, t.layout.sizes())
 	}
 	return g, err
 }

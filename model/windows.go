@@ -39,7 +39,8 @@ func (g geometry) out(length, side int) int { return (length+2*g.pad-side)/g.str
 // fits checks a window of r×s over an image of h×w.
 func (g geometry) fits(h, w, r, s int) error {
 	if g.stride < 1 || g.pad < 0 || g.pad >= r || g.pad >= s || r > h+2*g.pad || s > w+2*g.pad {
-		return fmt.Errorf("a window of %d×%d, stride %d, padding %d does not fit an image of %d×%d: want stride >= 1 and padding < window <= padded image",
+		return fmt.Errorf("a window of %d×%d, stride %d, padding %d does not fit an image of %d×%d: want stride >= "+
+			"1 and padding < window <= padded image",
 			r, s, g.stride, g.pad, h, w)
 	}
 	return nil

@@ -26,7 +26,8 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("fetch: %s: the server answers %s: choose another address with --url, or copy the file there by hand",
+	return fmt.Sprintf("fetch: %s: the server answers %s: choose another address with --url, or copy the file there "+
+		"by hand",
 		e.URL, e.Status)
 }
 
@@ -113,7 +114,8 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 		var sum *ChecksumError
 		if errors.As(err, &sum) {
 			_ = os.Remove(path + suffix) // it is unusable
-			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or choose another address with --url"
+			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or "+
+				"choose another address with --url"
 		}
 		return err
 	}

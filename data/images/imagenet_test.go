@@ -25,7 +25,8 @@ func original(t testing.TB, more ...file) string {
 func TestImageNetTars(t *testing.T) {
 	for name, files := range map[string][]file{
 		"Kaggle": {{"LOC_val_solution.csv",
-			[]byte("ImageId,PredictionString\nval_0003,n02 1 2 3 4\nval_0001,n02 85 1 499 272 n02 1 1 1 1\nval_0002,n01 1 2 3 4\n")}},
+			[]byte("ImageId,PredictionString\nval_0003,n02 1 2 3 4\nval_0001,n02 85 1 499 272 n02 1 1 1 " +
+				"1\nval_0002,n01 1 2 3 4\n")}},
 		"wnids":   {{"imagenet_2012_validation_synset_labels.txt", []byte("n02\nn01\nn02\n")}},
 		"names":   {{"val.txt", []byte("val_0001.JPEG n02\r\nval_0002.JPEG n01\r\nval_0003.JPEG n02\r\n")}},
 		"numbers": {{"val.txt", []byte("val_0001.JPEG 1\nval_0002.JPEG 0\nval_0003.JPEG 1\n")}},

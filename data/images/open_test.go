@@ -287,8 +287,10 @@ func TestSourcesAreSafeForConcurrentUse(t *testing.T) {
 
 func TestSplitOfMember(t *testing.T) {
 	for name, want := range map[string]string{
-		"train/cat/x.jpg": "train train cat", "a/b/val/dog/x.jpg": "test val dog", "cat/x.jpg": "train  cat", "x.jpg": "train  ",
-		"test/x.jpg": "test test x.jpg", "train/train/x.jpg": "train train train", "tiny/train/n01/images/x.JPEG": "train train n01",
+		"train/cat/x.jpg": "train train cat", "a/b/val/dog/x.jpg": "test val dog", "cat/x.jpg": "train  cat",
+		"x.jpg":      "train  ",
+		"test/x.jpg": "test test x.jpg", "train/train/x.jpg": "train train train",
+		"tiny/train/n01/images/x.JPEG": "train train n01",
 	} {
 		split, folder, class, _ := splitOfMember(name)
 		if got := fmt.Sprintf("%s %s %s", split, folder, class); got != want {

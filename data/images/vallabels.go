@@ -93,7 +93,8 @@ func labelByName(all []picture, list string, lines [][]string, sorted []string) 
 			if n < 0 || n >= len(sorted) {
 				return &FormatError{Path: list, Got: fmt.Sprintf("class %d in line %d", n, i+1),
 					Want: fmt.Sprintf("0 to %d", len(sorted)-1),
-					Hint: "numbers are indices into the sorted list of the training classes; use wnids where there is none"}
+					Hint: "numbers are indices into the sorted list of the training classes; use wnids where there " +
+						"is none"}
 			}
 			class = sorted[n]
 		}
@@ -129,7 +130,8 @@ func readOrder(list, dir string) ([]string, error) {
 	}
 	return nil, &FormatError{Path: list, Got: "numbers of the devkit",
 		Want: devkitOrder + " beside it, with the wnid of number 1, 2, … in each line",
-		Hint: "the devkit keeps them in data/meta.mat; a list with wnids, such as LOC_val_solution.csv, needs no such file"}
+		Hint: "the devkit keeps them in data/meta.mat; a list with wnids, such as LOC_val_solution.csv, needs no " +
+			"such file"}
 }
 
 // readLines returns the words of each line, without empty lines and headings. Words are separated

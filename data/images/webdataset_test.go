@@ -126,7 +126,8 @@ func TestPatterns(t *testing.T) {
 	}
 	dir := folderOf(t, zoo(t)...)
 	for pattern, want := range map[string]string{
-		"x{9..1}.tar": "the range {9..1}", "x{0..999999999}.tar": "the range", "{1..9999}{1..9999}.tar": "a pattern for very many files",
+		"x{9..1}.tar": "the range {9..1}", "x{0..999999999}.tar": "the range",
+		"{1..9999}{1..9999}.tar":    "a pattern for very many files",
 		filepath.Join(dir, "*.tar"): "no file of such a name", filepath.Join(dir, "{0..1}.tar"): "no such file",
 		filepath.Join(dir, "READ*"): "content that is not a tar",
 	} {

@@ -37,5 +37,6 @@ func (h Header) Reduced(f int) (w, hh int) { return (h.W + f - 1) / f, (h.H + f 
 var Reductions = []int{8, 4, 2, 1}
 
 func notFound(tried []string) error {
-	return fmt.Errorf("%w: tried %v: install the package libturbojpeg0 (Debian), turbojpeg (Fedora) or jpeg-turbo (Homebrew)", ErrNotFound, tried)
+	return fmt.Errorf("%w: tried %v: install the package libturbojpeg0 (Debian), turbojpeg (Fedora) or jpeg-turbo "+
+		"(Homebrew)", ErrNotFound, tried)
 }

@@ -43,35 +43,35 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		lossBounds(c, in, want, b)
 	case device.Score:
 		b[0][0] = unit*math.Abs(want[0][0]) + float64(c.Dims[0])*expUnits(in[0])*unit
-	case device.HalfSquare:
+	case device.Add:
+		relative(0, 1)
+	case device.HalfSquare, device.AvgPoolGrad:
 		relative(0, 2)
-	case device.Scale, device.ScaleBy, device.AddScaled:
+	case device.Scale, device.ScaleBy:
 		relative(0, 4)
-		for j := range b[0] { // the sum may be smaller than the rounded terms
-			if c.Kernel == device.AddScaled {
-				b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
-			}
+	case device.AddScaled: // the sum may be smaller than the rounded terms
+		relative(0, 4)
+		for j := range b[0] {
+			b[0][j] += 4 * unit * (math.Abs(in[0][j]) + math.Abs(c.Attr*in[1][j]))
 		}
 	case device.MoveAverage: // computed in float64, which still rounds the terms
 		relative(0, 1)
 		for j, avg := range in[1] {
 			b[0][j] += 0x1p-50 * (math.Abs(avg) + math.Abs(c.Attr*in[0][j]))
 		}
-	case device.Add:
-		relative(0, 1)
-	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
+		device.LinearGradWDecay:
 		fusedBounds(c, in, want, b)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		sumBound(c, in, b, convProducts(c))
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		normBounds(c, in, want, b)
 	case device.MaxPoolGrad:
 		maxPoolGradBounds(c, in, b)
 	case device.AvgPool:
 		avgPoolBounds(c, in, want, b)
-	case device.AvgPoolGrad:
-		relative(0, 2)
 	}
 	return b
 }

@@ -80,7 +80,8 @@ func kernelInputs(c *device.Call) [][]float32 {
 		for i := range in[0] {
 			in[0][i] = max(in[0][i], 0)
 		}
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		normInputs(c, in)
 	case device.MoveAverage:

@@ -33,11 +33,13 @@ func shape(c *device.Call) (in, out []int) {
 		return []int{d(0), d(0), 1}, []int{d(0)}
 	case device.ScaleBy:
 		return []int{d(0), 1}, []int{d(0)}
-	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
+		device.LinearGradWDecay:
 		return fusedShape(c)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convShape(c)
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
 		device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad:
 		return normShape(c)
@@ -74,7 +76,8 @@ func calls(k device.Kernel) []*device.Call {
 	}
 	switch k {
 	case device.Linear, device.LinearGradX, device.LinearGradW,
-		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
+		device.LinearGradWDecay:
 		attr := fusedAttr(k)
 		for i, m := range widths {
 			for j, n := range widths {
@@ -105,7 +108,8 @@ func calls(k device.Kernel) []*device.Call {
 		for _, dims := range convCalls {
 			add(0, dims[:]...)
 		}
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		normCalls(add)
 	case device.MaxPool, device.MaxPoolGrad:

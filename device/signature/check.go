@@ -38,7 +38,8 @@ func checkSizes(code *device.Code) error {
 	}
 	for _, r := range code.Results {
 		if r.Ref.Space != device.Arena || r.Ref.Off < 0 || r.Ref.Off >= code.Arena {
-			return fmt.Errorf("result %s is at %s, want an element of the arena of %d", r.Name, refString(r.Ref), code.Arena)
+			return fmt.Errorf("result %s is at %s, want an element of the arena of "+
+				"%d", r.Name, refString(r.Ref), code.Arena)
 		}
 	}
 	return nil

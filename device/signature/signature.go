@@ -106,7 +106,8 @@ func (e *Signature) checkWindow(dims []int) error {
 	in, w := e.window(dims)
 	for i := range w.side {
 		if pad := w.pad; pad >= w.side[i] || w.side[i] > in[i]+2*pad {
-			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want padding < window <= padded input",
+			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want padding < window <= "+
+				"padded input",
 				w.side[0], w.side[1], pad, in[0], in[1])
 		}
 	}

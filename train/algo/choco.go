@@ -124,8 +124,8 @@ func (a CHOCO) collect(s *State, r *Round) error {
 	return nil
 }
 
-// equalWeights reports whether all weights are equal after rounding to float32. The agent's own weight is
-// 1 minus the others, so it may differ in the last bits of float64.
+// equalWeights reports whether all weights are equal after rounding to float32. The agent's own
+// weight is 1 minus the others, so it may differ in the last bits of float64.
 func equalWeights(parts []device.SparseTerm) bool {
 	for _, p := range parts {
 		if float32(p.A) != float32(parts[0].A) {

@@ -10,8 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// broadcasting lets a game run CHOCO over the whole graph: Metropolis weights, the active agents given
-// by active, and as compressor the mask that coords gives each agent (nil: all coordinates).
+// broadcasting lets a game run CHOCO over the whole graph: Metropolis weights, the active agents
+// given by active, and as compressor the mask that coords gives each agent (nil: all coordinates).
 func (g *game) broadcasting(graph [][2]int, active func(t, i int) bool, coords func(t, i int) []uint32) *game {
 	w := mixing(graph, len(g.state))
 	g.edges = func(int) [][2]int { return graph }

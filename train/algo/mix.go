@@ -64,8 +64,8 @@ func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	}
 }
 
-// receiveWhole sets s.terms to the vectors received over links without a mask, and returns the agent's
-// own posted vector.
+// receiveWhole sets s.terms to the vectors received over links without a mask, and returns the
+// agent's own posted vector.
 func (s *State) receiveWhole(r *Round, k int, w LinkWeight) (own device.Vector) {
 	s.terms = s.terms[:0]
 	for i := range r.Links {

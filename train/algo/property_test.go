@@ -167,7 +167,8 @@ func TestSAIsEXTRA(t *testing.T) {
 						next[i][k] = cur[i][k] - gamma*lc[i][k] - alpha*gc[k]
 						continue
 					}
-					next[i][k] = 2*cur[i][k] - gamma*lc[i][k] - (prev[i][k] - (gamma-eta*beta)*lp[i][k]) - alpha*(gc[k]-gp[k])
+					next[i][k] = 2*cur[i][k] - gamma*lc[i][k] - (prev[i][k] - (gamma-eta*beta)*lp[i][k]) -
+						alpha*(gc[k]-gp[k])
 				}
 			}
 			prev, cur = cur, next

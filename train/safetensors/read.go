@@ -71,7 +71,8 @@ func readHeader(r io.ReaderAt, size int64) (*header, error) {
 	}
 	n := binary.LittleEndian.Uint64(prefix[:])
 	if n > maxHeader {
-		return nil, fmt.Errorf("header length is %d, the format allows %d: this is not a safetensors file", n, maxHeader)
+		return nil, fmt.Errorf("header length is %d, the format allows %d: this is not a safetensors "+
+			"file", n, maxHeader)
 	}
 	if n > uint64(size-8) {
 		return nil, fmt.Errorf("header length is %d, only %d bytes follow it: the file was cut short", n, size-8)

@@ -120,7 +120,8 @@ func check(t Tensor, seen map[string]bool) (DType, uint64, error) {
 	seen[t.Name] = true
 	dtype, n, ok := dtypeOf(t.Values)
 	if !ok {
-		return "", 0, fmt.Errorf("tensor %q: values are %T, want []float32, []float64, []int64, []uint64, []uint8 or Lazy", t.Name, t.Values)
+		return "", 0, fmt.Errorf("tensor %q: values are %T, want []float32, []float64, []int64, []uint64, []uint8 "+
+			"or Lazy", t.Name, t.Values)
 	}
 	shape := make([]uint64, len(t.Shape))
 	for i, s := range t.Shape {

@@ -94,7 +94,8 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	if ok, err := lock.TryLock(); err != nil {
 		return nil, writing(lock.Path(), err)
 	} else if !ok {
-		return nil, fmt.Errorf("packed: %s: another preparation is running in this folder: wait for it, or choose another folder", dir)
+		return nil, fmt.Errorf("packed: %s: another preparation is running in this folder: wait for it, or choose "+
+			"another folder", dir)
 	}
 	defer lock.Close() // the lock ends with the process at the latest
 	print, err := fingerprint(ctx, from)

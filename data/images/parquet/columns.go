@@ -51,7 +51,8 @@ func damaged(name string, err error) error {
 	e := &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again",
 		Err: err}
 	if errors.As(err, new(unknown)) {
-		e.Want, e.Hint = "compression SNAPPY, GZIP, ZSTD, LZ4_RAW or none, and values in PLAIN, RLE_DICTIONARY or one of the DELTA encodings", "write the file again in one of these"
+		e.Want, e.Hint = "compression SNAPPY, GZIP, ZSTD, LZ4_RAW or none, and values in PLAIN, RLE_DICTIONARY or "+
+			"one of the DELTA encodings", "write the file again in one of these"
 	}
 	return e
 }
