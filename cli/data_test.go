@@ -83,14 +83,15 @@ func TestDataPrepareAndCheck(t *testing.T) {
 func TestDataRefuses(t *testing.T) {
 	empty := t.TempDir()
 	for words, args := range map[string][]string{
-		"no path given":               {"info"},
-		"unexpected argument \"b\"":   {"info", "a", "b"},
-		"no --out given":              {"prepare", empty},
-		"want skip or fail":           {"prepare", empty, "--out", "x", "--on-bad", "cry"},
-		"no picture, want pictures":   {"prepare", empty, "--out", "x"},
-		"did you mean prepare?":       {"prepar"},
-		"did you mean --size?":        {"prepare", empty, "--sise", "3"},
-		`format "bmp", want raw or`:   {"prepare", makeImages(t), "--out", filepath.Join(empty, "x"), "--format", "bmp"},
+		"no path given":             {"info"},
+		"unexpected argument \"b\"": {"info", "a", "b"},
+		"no --out given":            {"prepare", empty},
+		"want skip or fail":         {"prepare", empty, "--out", "x", "--on-bad", "cry"},
+		"no picture, want pictures": {"prepare", empty, "--out", "x"},
+		"did you mean prepare?":     {"prepar"},
+		"did you mean --size?":      {"prepare", empty, "--sise", "3"},
+		`format "bmp", want raw or`: {"prepare", makeImages(t), "--out", filepath.Join(empty, "x"), "--format",
+			"bmp"},
 		"ILSVRC2012_img_train.tar is": {"imagenet", "--dir", empty},
 	} {
 		want(t, 2, append([]string{"data"}, args...), words)

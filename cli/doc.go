@@ -1,12 +1,13 @@
 // Package cli is the command fspda as a library.
 //
 // [Main] is the whole program. A program of one's own calls train.Register, model.Register and
-// data.Register first and Main then: it has every command of fspda, and its algorithms, networks and
-// data sets are values of --algo, --model and --data. [Run] does the same without ending the process.
+// data.Register first and Main then: it has every command of fspda, and its algorithms, networks
+// and data sets are values of --algo, --model and --data. [Run] does the same without ending the
+// process.
 //
 // The commands are in packages by topic: traincmd (train, up, agent), modelcmd (what uses a trained
 // model), figurecmd (several runs), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd. A
-// new command goes where its topic is and is listed in the function Commands of that package. Package
-// setup turns flags into a configuration, devices, data and a network; package command holds what all
-// commands share.
+// new command goes where its topic is and is listed in the function Commands of that package.
+// Package setup turns flags into a configuration, devices, data and a network; package command
+// holds what all commands share.
 package cli

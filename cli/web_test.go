@@ -75,7 +75,7 @@ func follow(url string) map[string]int {
 func TestWebChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	args := quick("--iterations", "3000", "--eval-points", "10")
-	if status, _, stderr := call(t, append(args, "--quiet", "--out", filepath.Join(dir, "alone"))...); status != 0 {
+	if status, _, stderr := call(t, append(args, "--quiet", "--out", filepath.Join(dir, "plain"))...); status != 0 {
 		t.Fatal(stderr)
 	}
 	var out output
@@ -113,7 +113,7 @@ func TestWebChangesNothing(t *testing.T) {
 	if events["rows"] == 0 || events["frame"] == 0 || events["agents"] == 0 {
 		t.Errorf("the readers heard of %v", events)
 	}
-	if metricRows(t, seen) != metricRows(t, filepath.Join(dir, "alone")) {
+	if metricRows(t, seen) != metricRows(t, filepath.Join(dir, "plain")) {
 		t.Error("another run")
 	}
 }

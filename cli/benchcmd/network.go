@@ -34,7 +34,7 @@ func newBenchNetwork() *cobra.Command {
 		Use:   "network",
 		Short: "Time, memory and kernels of the gradient of a network over random images",
 		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU: by its own clock,
-against the time that the bytes alone take at the rate of a copy in the same run, if every operand of every kernel is
+against the time of moving the bytes at the rate of a copy in the same run, if every operand of every kernel is
 moved once.`,
 		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 " +
 			"--precision bf16",

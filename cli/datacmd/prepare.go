@@ -55,7 +55,7 @@ that was stopped, or killed at any moment, resumes when it is called again; the 
 	fs.IntVar(&o.Jobs, "jobs", 0, "pictures worked on at a time; the default is the number of cores")
 	fs.IntVar(&o.MaxPixels, "max-pixels", 100e6, "a picture whose header says more is bad")
 	fs.StringVar(&open.Labels, "labels", "",
-		"ImageNet's tars: the file with the classes of the validation pictures, if it is not beside them")
+		"ImageNet's tars: the file with the classes of the validation pictures, if it is not in the same folder")
 	return cmd
 }
 

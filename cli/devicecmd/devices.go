@@ -15,9 +15,9 @@ func newDevices() *cobra.Command {
 		Long: `List the devices of this machine: each GPU, its memory, the driver, which of NVIDIA's libraries were found where, what
 is missing and how to get it, and what --device auto takes.
 
-The libraries are searched in the folders that FSPDA_CUDA_PATH names, beside the program, among the packages of Python
-(those that PyTorch brings), in CUDA toolkits, and where the system's loader looks. No toolkit is needed to build the
-program.`,
+The libraries are searched in the folders that FSPDA_CUDA_PATH names, next to the program, among the packages of
+Python (those that PyTorch brings), in CUDA toolkits, and where the system's loader looks. No toolkit is needed to
+build the program.`,
 		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			r := cuda.Find()

@@ -42,7 +42,7 @@ that page as text, with --listen all of it in a browser.`,
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "",
-		"HOST:PORT to serve the manual at; without a host this machine alone, port 0 is a free one")
+		"HOST:PORT to serve the manual at; without a host only this machine can connect; port 0 is any free port")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list of pages as JSON")
 	return cmd
 }

@@ -42,7 +42,7 @@ can connect. A run of this very program is shown with its agents and exchanges b
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", ":8080",
-		"HOST:PORT to serve at; without a host this machine alone, port 0 is a free one")
+		"HOST:PORT to serve at; without a host only this machine can connect; port 0 is any free port")
 	return cmd
 }
 

@@ -61,10 +61,10 @@ func TestMetricsServer(t *testing.T) {
 		return r.StatusCode, string(b)
 	}
 	if code, text := get("readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "[1]") {
-		t.Errorf("alone: %d %s", code, text)
+		t.Errorf("without its peer: %d %s", code, text)
 	}
 	if code, _ := get("healthz"); code != http.StatusOK {
-		t.Errorf("alone: not healthy, %d", code)
+		t.Errorf("without its peer: not healthy, %d", code)
 	}
 	open(1)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
