@@ -23,7 +23,7 @@ type collector struct {
 	last    int // the latest iteration whose snapshots were complete
 	best    Num // largest accuracy of the mean model of a row after the start
 
-	weighed     bool // memory was compared with its forecast
+	compared    bool // memory was compared with its forecast
 	interrupted bool // a row was abandoned because the run is to stop: nothing counts after it
 }
 
@@ -66,8 +66,8 @@ func complete(set []*snapshot.Snapshot) bool {
 	return true
 }
 
-// process makes a row, then a checkpoint, of the snapshots at one iteration, as they ask. The
-// agents get them back afterwards.
+// process makes a row, then a checkpoint, of the snapshots at one iteration, if they ask for it, and
+// returns them to their pools.
 func (c *collector) process(set []*snapshot.Snapshot) error {
 	if c.interrupted {
 		c.run.releaseSnapshots(set)
@@ -76,8 +76,8 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	t := set[0].T
 	c.last = t
 	snapshot.FillMissing(set)
-	if t > c.res.First && !c.weighed { // all that a run takes is there
-		c.weighed = true
+	if t > c.res.First && !c.compared { // all memory is allocated
+		c.compared = true
 		c.run.compareRooms()
 	}
 	var ev evaluation
@@ -85,7 +85,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 		var err error
 		if ev, err = c.row(set); errors.Is(err, errInterrupted) {
 			c.interrupted = true
-			c.run.log.Info("evaluation given up: a resumed run makes it again", zap.Int("iteration", t))
+			c.run.log.Info("evaluation abandoned: a resumed run repeats it", zap.Int("iteration", t))
 		} else if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	return nil
 }
 
-// row evaluates the snapshots and tells everybody who wants to know.
+// row evaluates the snapshots, writes the row, and reports it to Options.OnRow and the process group.
 func (c *collector) row(set []*snapshot.Snapshot) (evaluation, error) {
 	ev, err := c.eval.row(set)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Control steers a run in motion from outside: pause, go on, leave a checkpoint. None of it changes
-// a trajectory. To stop a run, end the context of Run. Make one with NewControl; all methods are
-// safe for concurrent use.
+// Control pauses and resumes a run, and requests checkpoints. It never changes a result. To stop a
+// run, cancel the context of Run. Make one with NewControl; all methods are safe for concurrent use.
 type Control struct {
 	mu    sync.Mutex
 	gate  atomic.Pointer[chan struct{}] // nil: open
@@ -19,8 +18,8 @@ type Control struct {
 // NewControl makes a Control whose run is not paused.
 func NewControl() *Control { return &Control{saves: make(chan struct{}, 1)} }
 
-// Pause makes each agent wait at the head of its next iteration. The clock of the run goes on. A
-// run that is stopping is not paused.
+// Pause makes each agent wait at the head of its next iteration. The wall time of the run goes on. A
+// run that is stopping cannot be paused.
 func (c *Control) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,12 +41,12 @@ func (c *Control) Resume() {
 // Paused tells whether the run is paused.
 func (c *Control) Paused() bool { return c.gate.Load() != nil }
 
-// Checkpoint asks for a checkpoint at the first iteration that no agent has reached. A paused run
-// leaves it when it goes on. Without a run folder nothing happens.
+// Checkpoint requests a checkpoint at the first iteration that no agent has reached. A paused run
+// makes it after Resume. Without a run folder nothing happens.
 func (c *Control) Checkpoint() {
 	select {
 	case c.saves <- struct{}{}:
-	default: // one is asked for already
+	default: // one is requested already
 	}
 }
 

@@ -1,37 +1,39 @@
-// Package train is a run: from a [Config] to a [Result], with one goroutine per agent.
+// Package train is a run: from a [Setup] to a [Result], with one goroutine per agent.
 //
-// [Config] is what a person says, in flags or YAML. [Config.Resolve] is the one place that checks
-// it: it parses every name, builds graph, edge process, mask and data split, refuses step sizes
-// outside the stable region, and returns a [Setup] in which nothing is left to choose. [Run] plays
-// a Setup: each agent walks through the iterations by itself, runs ahead until an iteration in
-// which it has an edge, and meets its partner there; there is no barrier and nobody broadcasts. At
-// evaluation points an agent leaves a snapshot and goes on; the collector turns n snapshots of one
-// iteration into a [Row] of metrics, strictly in the order of iterations, and hands those to be
-// saved to the writer, which puts them on the disk in the background.
+// A [Config] holds the settings of a run, and [Config.Resolve] turns them into a [Setup] in which
+// nothing is left to choose; both are in fspda/train/config. [Run] executes a Setup. Its parts are
 //
-// A [Method] is how a run comes to an algorithm: what it needs of graph, exchange and schedule,
-// which Resolve holds the configuration to. fspda/train/config has a line for each algorithm of this
-// module; [Register] adds those of other programs.
+//   - agents (agent.go). An agent has the state of its algorithm, its batches, gradients
+//     (gradients.go), messages with their account (exchange.go, pack.go), and a pool of snapshots;
+//   - one driver (driver.go), which steps the agents through their iterations. There is one for each
+//     way to run: synchronous.go, virtual.go for asynchronous runs in virtual time, and realtime.go
+//     for those in real time;
+//   - one process group (group.go): all agents are in this process, or each has its own
+//     (processes.go, fspda/train/process);
+//   - one collector (collector.go), which turns the snapshots of all agents at one iteration into a
+//     [Row] of metrics, strictly in the order of iterations, and one writer (writer.go), which writes
+//     checkpoints in the background.
 //
-// Where a device works behind its callers' backs ([Eager]), agents look at their losses some
-// iterations later (eager.go), but before anything of theirs is shown or saved; a divergence is
-// found in the iteration in which it came. A run may have several devices, over which the agents
-// are dealt ([Place]).
+// There is no barrier. In a synchronous run each agent runs ahead until an iteration in which it has
+// an edge, and waits there for its partner only. At an evaluation the agent leaves a snapshot
+// (fspda/train/snapshot) and goes on. A checkpoint or a stop is requested at the first iteration that
+// no agent has reached (pace.go).
 //
-// Who looks on does so through a [Watch], in which agents leave single numbers, and steers through
-// a [Control]; neither changes anything.
+// A [Method] describes what an algorithm needs of graph, exchange and schedule; Resolve checks the
+// configuration against it. fspda/train/config has a line for each algorithm of this module;
+// [Register] adds those of other programs. The mathematics is in fspda/train/algo.
 //
-// What never changes a trajectory, by not one bit: the number of threads, evaluation points,
-// checkpoints, a stop and a resume, a progress bar. What does: everything [Config.Fingerprint]
-// covers.
+// The package states the interface that it needs of a network ([Model]); the device's is in
+// fspda/device. If a model computes asynchronously ([AsyncModel]), agents read their losses some
+// iterations later, but before any result of theirs is shown or saved; a divergence is attributed to
+// its own iteration. A run may have several devices, among which the agents are divided ([Place]). A
+// network with batch norm is a [Buffered] model: each agent has running statistics of its own, which
+// its training steps update and which never travel. batchnorm.go says how the mean model, which was
+// never trained, gets its statistics.
 //
-// A network with batch norm is a [Buffered] model: each agent then has buffers of its own beside
-// its vectors, which the training step moves and nobody else hears of. batchnorm.go says how the
-// mean model, which never trained, comes to its own.
+// Observers read the progress of a run from a [LiveState]; a [Control] pauses a run and requests
+// checkpoints.
 //
-// The package states the interface it needs of a network ([Model]) and of a device (fspda/device);
-// package cli introduces them. A run may also be spread over processes, each with one agent
-// ([Member]): see member.go, and network.go for what it asks of the network.
-//
-// The mathematics is in fspda/train/algo, the run folder in folder.go and checkpoint.go.
+// The number of threads and devices, evaluation points, checkpoints, a stop and a resume, and
+// observers never change a result, not by one bit. Everything that [Config.Fingerprint] covers may.
 package train

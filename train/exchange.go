@@ -22,7 +22,7 @@ type exchange struct {
 	coords    []uint32
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
-	own       []*dist.Buffer // lent to the algorithm in this iteration
+	own       []*dist.Buffer // acquired by the algorithm in this iteration
 	received  []*dist.Buffer
 	shortened []*dist.Buffer // of own: rounded to the precision of the wire
 	host      []float32      // scratch
@@ -32,9 +32,9 @@ type exchange struct {
 // init sets what does not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
-	r.Acquire, r.Post = x.lend, x.post
+	r.Acquire, r.Post = x.acquire, x.post
 	if s.WireFormat().Bits() == 32 {
-		r.Swap = x.trade // with short values the algorithm must keep the bits of its own vectors
+		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
 	}
 	x.codec.message = s.Codec()
 	if s.Mixing != nil {
@@ -54,7 +54,7 @@ func (x *exchange) connect(t int) {
 	s := x.run.setup
 	x.round.Links, x.round.Shared = x.round.Links[:0], nil
 	if s.Collective {
-		x.round.Shared = x.common
+		x.round.Shared = x.sharedVector
 		for peer := range s.Graph.N {
 			if peer != x.id {
 				x.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
@@ -86,7 +86,7 @@ func (x *exchange) connect(t int) {
 		x.round.Links[len(x.round.Links)-1].Initiator = x.initiates(t, e)
 	}
 	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
-		x.round.Shared = x.common
+		x.round.Shared = x.sharedVector
 	}
 }
 
@@ -105,9 +105,9 @@ func (x *exchange) connectTo(peer int) *algo.Link {
 	return &x.round.Links[0]
 }
 
-// common is Round.Shared.
-func (x *exchange) common(which int, fill func(dst device.Vector)) device.Vector {
-	b := x.worker.commons.get(x.round.T, which, fill)
+// sharedVector is Round.Shared.
+func (x *exchange) sharedVector(which int, fill func(dst device.Vector)) device.Vector {
+	b := x.worker.shared.get(x.round.T, which, fill)
 	x.received = append(x.received, b)
 	return b.V
 }
@@ -126,16 +126,16 @@ func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed f
 	l.Sent, l.Received = l.Sent[:0], nil
 }
 
-// lend is Round.Acquire.
-func (x *exchange) lend(n int) device.Vector {
+// acquire is Round.Acquire.
+func (x *exchange) acquire(n int) device.Vector {
 	b := x.worker.pool.Get(n)
 	x.own = append(x.own, b)
 	return b.V
 }
 
-// trade is Round.Swap: it swaps the vector with that of a lent buffer.
-func (x *exchange) trade(v device.Vector) device.Vector {
-	x.lend(v.Len())
+// swap is Round.Swap: it exchanges the vector for that of a buffer to post.
+func (x *exchange) swap(v device.Vector) device.Vector {
+	x.acquire(v.Len())
 	b := x.own[len(x.own)-1]
 	b.V, v = v, b.V
 	return v
@@ -148,7 +148,7 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	for _, v := range values {
 		at := slices.IndexFunc(x.own, func(b *dist.Buffer) bool { return b.V == v })
 		if at < 0 {
-			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not lend", x.id))
+			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not give out", x.id))
 		}
 		x.shorten(x.own[at])
 		x.own[at].Retain(1)
@@ -161,7 +161,7 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	}
 }
 
-// shorten rounds a lent buffer to the precision of the wire, once and before any agent reads it:
+// shorten rounds a buffer to the precision of the wire, once and before any agent reads it:
 // both ends then compare the same numbers. See [dist.ValueFormat].
 func (x *exchange) shorten(b *dist.Buffer) {
 	wire := x.run.setup.WireFormat()

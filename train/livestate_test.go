@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An onlooker who looks all the time, and a run that is paused again and again, change nothing.
+// Observers that read all the time, and repeated pauses, change no result.
 func TestLiveStateAndControlDoNotDisturb(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "choco", "fspda-async"} {
 		c := small()
@@ -29,7 +29,7 @@ func TestLiveStateAndControlDoNotDisturb(t *testing.T) {
 	}
 }
 
-// look looks and steers until done.
+// look reads the state and pauses the run until done.
 func look(w *LiveState, ctl *Control, done chan struct{}) {
 	var status []AgentStatus
 	var seen uint64
@@ -53,7 +53,7 @@ func checkStatus(t *testing.T, algo string, c Config, w *LiveState) {
 	sum := 0.0
 	for i, a := range w.Agents(nil) {
 		if a.Iteration == 0 || !(a.Loss > 0) || !(a.Accuracy >= 0) || a.Sent == 0 {
-			t.Errorf("%s: agent %d is seen as %+v", algo, i, a)
+			t.Errorf("%s: agent %d has the status %+v", algo, i, a)
 		}
 		sum += a.Distance
 	}
@@ -62,7 +62,7 @@ func checkStatus(t *testing.T, algo string, c Config, w *LiveState) {
 	}
 	pairs, total := w.Edges(0)
 	if total == 0 || len(pairs) == 0 {
-		t.Errorf("%s: no exchange was seen", algo)
+		t.Errorf("%s: no exchange is recorded", algo)
 	}
 	for _, p := range pairs {
 		if d := (p[0] - p[1] + c.Agents) % c.Agents; d != 1 && d != c.Agents-1 {
@@ -71,7 +71,7 @@ func checkStatus(t *testing.T, algo string, c Config, w *LiveState) {
 	}
 }
 
-// The distances an onlooker sees are those of the row, and the bits are the ledger's.
+// The distances are those of the row, and the bits are the ledger's.
 func TestLiveStateAgreesWithRow(t *testing.T) {
 	c := small()
 	w := NewLiveState(c.Agents)
@@ -88,7 +88,7 @@ func TestLiveStateAgreesWithRow(t *testing.T) {
 	}
 }
 
-// A Watch forgets the oldest exchanges, never reads what is being written, and counts all.
+// A LiveState forgets the oldest exchanges, never returns a half-written one, and counts all.
 func TestLiveStateForgets(t *testing.T) {
 	c := small()
 	c.Edges, c.Iterations = "full", 300
@@ -99,12 +99,11 @@ func TestLiveStateForgets(t *testing.T) {
 		t.Errorf("%d of %d exchanges, want %d of %d", len(pairs), total, recentEdges/2, c.Agents*c.Iterations)
 	}
 	if a := NewLiveState(1).Agents(nil)[0]; !math.IsNaN(a.Loss + a.Distance + a.Accuracy) {
-		t.Errorf("before the start an agent is seen as %+v", a)
+		t.Errorf("before the start an agent has the status %+v", a)
 	}
 }
 
-// A paused run stands still, leaves the checkpoint it was asked for when it goes on, and can be
-// stopped out of its pause.
+// A paused run stands still, makes a requested checkpoint after Resume, and can be stopped while paused.
 func TestControl(t *testing.T) {
 	c := small()
 	c.Iterations, c.EvalPoints = 100000, 1
@@ -146,7 +145,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// until waits for what must come soon.
+// until waits until ok is true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -154,5 +153,5 @@ func until(t *testing.T, what string, ok func() bool) {
 			return
 		}
 	}
-	t.Fatalf("in vain: %s", what)
+	t.Fatalf("waited in vain until %s", what)
 }

@@ -7,9 +7,9 @@ import (
 	"fspda/dist"
 )
 
-// masks are the coordinates that agents of one place share: both ends of an edge, and all who hear
-// a broadcast, take the same ones in an iteration, and whoever comes first draws them. A device
-// that draws by itself does so for several at a time, some iterations ahead.
+// masks holds the coordinates that agents of one worker share: both ends of an edge, and all
+// receivers of a broadcast, use the same ones in an iteration. The first agent that needs a mask
+// draws it. A device that draws masks itself draws several at a time, some iterations ahead.
 type masks struct {
 	dev    device.Device
 	law    dist.Mask
@@ -17,42 +17,41 @@ type masks struct {
 	coming func(dst []comingMask, t int) []comingMask
 
 	mu       sync.Mutex
-	drawn    map[maskKey]*mask // that somebody has still to let go of
-	idle     []*mask           // memory for more
-	next     int               // the first iteration that drawer has not come to
+	drawn    map[maskKey]*mask // that some agent has still to release
+	idle     []*mask           // their memory is reused
+	next     int               // the first iteration whose masks the device has not drawn
 	list     []comingMask
 	indexes  []device.Index
 	counters []uint64
 }
 
-// maskKey is an iteration and an edge, the agent with the lower number first, or an agent that
-// speaks, twice.
+// maskKey is an iteration and an edge, the agent with the lower number first; or an iteration and
+// twice the agent that broadcasts.
 type maskKey struct{ t, i, j int }
 
-// comingMask is a mask that so many agents of the place will ask for.
+// comingMask is a mask that users agents of the worker will ask for.
 type comingMask struct {
 	maskKey
 	users int
 }
 
-// mask is the coordinates of an iteration at an edge.
+// mask is the coordinates of one key.
 type mask struct {
 	key   maskKey
 	index device.Index
-	users int // who have still to let go of it
+	users int // agents that have still to release it
 	fill  sync.Once
 }
 
-// A device draws up to drawnAtOnce masks in one go, if there are as many within mostAhead
-// iterations and they have no more coordinates together than drawnTogether: long masks would take
-// memory for nothing.
+// A device draws up to drawnAtOnce masks at a time, of at most mostAhead iterations and with at most
+// drawnTogether coordinates in total: long masks would take memory without being faster.
 const (
 	drawnAtOnce   = 16
 	mostAhead     = 64
 	drawnTogether = 1 << 20
 )
 
-// newMasks are the masks of a place, of which coming lists those of an iteration.
+// newMasks makes the masks of a worker. coming lists those of an iteration.
 func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
 	m := &masks{dev: dev, law: law, coming: coming, drawn: map[maskKey]*mask{}}
 	if _, ok := law.(dist.DeviceMask); ok {
@@ -61,8 +60,8 @@ func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t 
 	return m
 }
 
-// get lends the coordinates of a key. All users of the place ask for it once, and let go of it
-// afterwards. scratch is memory to draw in, which is returned.
+// get returns the mask of a key. Each user of the worker asks for it once, and releases it afterwards.
+// scratch is memory to draw in, which is returned.
 func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
 	x := m.at(key)
 	x.fill.Do(func() {
@@ -72,7 +71,7 @@ func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
 	return x, scratch
 }
 
-// at is the mask of a key: that which is there, or one that is still to be drawn.
+// at returns the mask of a key: an existing one, or one that is still to be drawn.
 func (m *masks) at(key comingMask) *mask {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,8 +85,8 @@ func (m *masks) at(key comingMask) *mask {
 	return x
 }
 
-// fresh is a mask that is still to be drawn, in the memory of an earlier one where there is some.
-// The caller holds the lock.
+// fresh adds a mask that is still to be drawn, in the memory of a released one if possible. The
+// caller holds the lock.
 func (m *masks) fresh(key comingMask) *mask {
 	x := &mask{}
 	if n := len(m.idle); n > 0 {
@@ -98,8 +97,8 @@ func (m *masks) fresh(key comingMask) *mask {
 	return x
 }
 
-// reach has the device draw the masks of the iterations up to t, and some more. The caller holds
-// the lock.
+// reach has the device draw the masks of the iterations up to t, and some more. The caller holds the
+// lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
 	most := min(drawnAtOnce, drawnTogether/max(1, m.law.Len()))
@@ -120,7 +119,7 @@ func (m *masks) reach(t int) {
 	}
 }
 
-// release ends the hold of one user on each of these.
+// release releases masks of one user.
 func (m *masks) release(all []*mask) {
 	if len(all) == 0 {
 		return
@@ -135,22 +134,23 @@ func (m *masks) release(all []*mask) {
 	}
 }
 
-// drawFrom says at which iteration the run begins.
+// drawFrom sets the iteration at which the run begins.
 func (r *run) drawFrom(first int) {
-	for _, p := range r.workers {
-		p.masks.next = first
+	for _, w := range r.workers {
+		w.masks.next = first
 	}
 }
 
-// edgeMask is the coordinates that travel between the agent and a peer in iteration t. It is lent for
-// the round.
+// edgeMask returns the coordinates that travel between the agent and a peer in iteration t, until the
+// end of the iteration.
 func (x *exchange) edgeMask(t, peer int) device.Index {
 	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.ends(x.worker, x.id, peer)})
 }
 
-// broadcastMask is the coordinates of what an agent speaks in iteration t. It is lent for the round.
-func (x *exchange) broadcastMask(t, speaker int) device.Index {
-	return x.borrowMask(comingMask{maskKey{t, speaker, speaker}, x.run.hearers(x.worker, speaker)})
+// broadcastMask returns the coordinates of an agent's broadcast in iteration t, until the end of the
+// iteration.
+func (x *exchange) broadcastMask(t, sender int) device.Index {
+	return x.borrowMask(comingMask{maskKey{t, sender, sender}, x.run.holders(x.worker, sender)})
 }
 
 func (x *exchange) borrowMask(key comingMask) device.Index {
@@ -160,46 +160,47 @@ func (x *exchange) borrowMask(key comingMask) device.Index {
 	return m.index
 }
 
-// ends is how many of an edge's ends are at a place.
-func (r *run) ends(p *worker, i, j int) int {
+// ends is the number of an edge's ends on a worker.
+func (r *run) ends(w *worker, i, j int) int {
 	n := 0
 	for _, agent := range [2]int{i, j} {
-		if r.livesAt(p, agent) {
+		if r.isOn(w, agent) {
 			n++
 		}
 	}
 	return n
 }
 
-// livesAt tells whether an agent is at a place.
-func (r *run) livesAt(p *worker, agent int) bool {
-	return r.group.Local(agent) && r.workerOf(agent) == p
+// isOn reports whether an agent is on a worker of this process.
+func (r *run) isOn(w *worker, agent int) bool {
+	return r.group.Local(agent) && r.workerOf(agent) == w
 }
 
-// hearers is how many agents of a place have what an agent speaks: itself and its neighbours.
-func (r *run) hearers(p *worker, speaker int) int {
+// holders is the number of agents of a worker that have an agent's broadcast: the sender itself and
+// its neighbours.
+func (r *run) holders(w *worker, sender int) int {
 	n := 0
-	if r.livesAt(p, speaker) {
+	if r.isOn(w, sender) {
 		n++
 	}
-	for _, agent := range r.setup.Graph.Neighbours(speaker) {
-		if r.livesAt(p, agent) {
+	for _, agent := range r.setup.Graph.Neighbours(sender) {
+		if r.isOn(w, agent) {
 			n++
 		}
 	}
 	return n
 }
 
-// comingMasks lists the masks of an iteration for the agents of a place.
-func (r *run) comingMasks(p *worker) func(dst []comingMask, t int) []comingMask {
+// comingMasks returns a function that lists the masks of an iteration for the agents of a worker.
+func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask {
 	if r.setup.Compressor != nil {
-		return r.spokenMasks(p)
+		return r.broadcastMasks(w)
 	}
 	var events []dist.Event
 	return func(dst []comingMask, t int) []comingMask {
 		events = r.setup.Process.Active(events, t)
 		for _, e := range events {
-			if n := r.ends(p, e.From, e.To); n > 0 {
+			if n := r.ends(w, e.From, e.To); n > 0 {
 				dst = append(dst, comingMask{maskKey{t, min(e.From, e.To), max(e.From, e.To)}, n})
 			}
 		}
@@ -207,13 +208,13 @@ func (r *run) comingMasks(p *worker) func(dst []comingMask, t int) []comingMask 
 	}
 }
 
-// spokenMasks is comingMasks for an algorithm of speakers.
-func (r *run) spokenMasks(p *worker) func(dst []comingMask, t int) []comingMask {
-	var speakers []int
+// broadcastMasks is comingMasks for an algorithm of broadcasts.
+func (r *run) broadcastMasks(w *worker) func(dst []comingMask, t int) []comingMask {
+	var senders []int
 	return func(dst []comingMask, t int) []comingMask {
-		speakers = r.speakers(speakers, t)
-		for _, i := range speakers {
-			if n := r.hearers(p, i); n > 0 {
+		senders = r.broadcasters(senders, t)
+		for _, i := range senders {
+			if n := r.holders(w, i); n > 0 {
 				dst = append(dst, comingMask{maskKey{t, i, i}, n})
 			}
 		}

@@ -15,23 +15,23 @@ import (
 // vectors of the device, which is how they travel within the process; message says how they travel
 // between processes.
 type codec struct {
-	message  dist.Codec // of the agent's messages; nil: float32
-	speakers []int
-	own      device.Index // coordinates of the agent's own broadcast
-	parts    []device.Vector
-	payload  dist.Payload
-	x, y     []float32
-	decodes  dist.DecodeStats
+	message dist.Codec   // of the agent's messages; nil: float32
+	active  []int        // agents that broadcast
+	own     device.Index // coordinates of the agent's own broadcast
+	parts   []device.Vector
+	payload dist.Payload
+	x, y    []float32
+	decodes dist.DecodeStats
 }
 
-// broadcast sets the round's links for an algorithm of speakers: those over which somebody speaks.
-// What is heard brings its coordinates.
+// broadcast sets the round's links for an algorithm of broadcasts: those on which an end broadcasts.
+// Messages bring their coordinates.
 func (x *exchange) broadcast(t int) {
 	s := x.run.setup
-	speaks := x.speaking(t)
-	x.round.Active = speaks(x.id)
+	broadcasts := x.broadcasters(t)
+	x.round.Active = broadcasts(x.id)
 	for k, peer := range s.Graph.Neighbours(x.id) {
-		silent := !speaks(peer)
+		silent := !broadcasts(peer)
 		if silent && !x.round.Active {
 			continue
 		}
@@ -42,12 +42,12 @@ func (x *exchange) broadcast(t int) {
 		x.round.Links[at].PeerInactive = silent
 	}
 	if s.Graph.Degree(x.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
-		x.round.Shared = x.common
+		x.round.Shared = x.sharedVector
 	}
 }
 
-// locate sets the coordinates of what was heard over a link of a broadcast: those that a seed
-// gives, which do not travel, or what lies beside the values.
+// locate sets the coordinates of a message that was received over a link of a broadcast: those that
+// follow from a seed, which do not travel, or those that came with the values.
 func (x *exchange) locate(l *algo.Link, b *dist.Buffer) {
 	if c, ok := x.run.setup.Compressor.(dist.RandK); ok {
 		if !c.Mask.Dense() {
@@ -64,25 +64,25 @@ func (x *exchange) locate(l *algo.Link, b *dist.Buffer) {
 	l.Mask, l.Len = x.masks[at], len(b.Coords)
 }
 
-// speaking tells who speaks at iteration t: those whom a broadcast process names, and everybody
-// where another process has edges.
-func (x *exchange) speaking(t int) func(i int) bool {
+// broadcasters tells which agents broadcast at iteration t: those that a broadcast process names, or
+// all agents if another process has edges.
+func (x *exchange) broadcasters(t int) func(i int) bool {
 	s := x.run.setup
 	if _, ok := s.Process.(dist.Broadcaster); ok {
-		x.codec.speakers = x.run.speakers(x.codec.speakers, t)
-		return func(i int) bool { _, found := slices.BinarySearch(x.codec.speakers, i); return found }
+		x.codec.active = x.run.broadcasters(x.codec.active, t)
+		return func(i int) bool { _, found := slices.BinarySearch(x.codec.active, i); return found }
 	}
-	all := x.run.somebodySpeaks(t)
+	all := x.run.hasEdges(t)
 	return func(int) bool { return all }
 }
 
-// speakers lists who speaks at iteration t, ascending.
-func (r *run) speakers(dst []int, t int) []int {
+// broadcasters lists the agents that broadcast at iteration t, ascending.
+func (r *run) broadcasters(dst []int, t int) []int {
 	if b, ok := r.setup.Process.(dist.Broadcaster); ok {
 		return b.Speakers(dst, t)
 	}
 	dst = dst[:0]
-	if r.somebodySpeaks(t) {
+	if r.hasEdges(t) {
 		for i := range r.setup.Graph.N {
 			dst = append(dst, i)
 		}
@@ -90,9 +90,9 @@ func (r *run) speakers(dst []int, t int) []int {
 	return dst
 }
 
-// somebodySpeaks tells whether a process that is no broadcast has edges at iteration t: then
-// everybody speaks.
-func (r *run) somebodySpeaks(t int) bool {
+// hasEdges reports whether the edge process has edges at iteration t. If it is not a broadcast
+// process, all agents broadcast then.
+func (r *run) hasEdges(t int) bool {
 	now := r.edgesAt(t)
 	defer r.edges.Put(now)
 	return len(now.events) > 0
@@ -120,7 +120,7 @@ func (x *exchange) initiates(t int, e dist.Event) bool {
 	return x.id == from
 }
 
-// pack is Round.Compress. Where coordinates alone are picked, the values never leave the device.
+// pack is Round.Compress. Compressors that only pick coordinates leave the values on the device.
 func (x *exchange) pack(v device.Vector) (algo.Compressed, error) {
 	s, p := x.run.setup, &x.codec
 	p.parts = p.parts[:0]
@@ -143,12 +143,12 @@ func (x *exchange) pack(v device.Vector) (algo.Compressed, error) {
 	if coords := p.payload.Coords; coords != nil {
 		p.own = x.dev.NewIndex(coords, p.own)
 		made := x.packPart(v, p.own)
-		last := x.own[len(x.own)-1] // coordinates lie beside the values
+		last := x.own[len(x.own)-1] // coordinates travel with the values
 		last.Coords = append(last.Coords[:0], coords...)
 		return made, nil
 	}
 	for _, values := range p.payload.Vectors {
-		b := x.lend(len(values))
+		b := x.acquire(len(values))
 		x.dev.Write(b, values)
 		p.parts = append(p.parts, b)
 	}
@@ -156,7 +156,7 @@ func (x *exchange) pack(v device.Vector) (algo.Compressed, error) {
 }
 
 func (x *exchange) packWhole(v device.Vector) algo.Compressed {
-	b := x.lend(v.Len())
+	b := x.acquire(v.Len())
 	x.dev.Gather(b, v, nil)
 	x.codec.parts = append(x.codec.parts, b)
 	return algo.Compressed{Vectors: x.codec.parts}
@@ -165,7 +165,7 @@ func (x *exchange) packWhole(v device.Vector) algo.Compressed {
 // packPart takes coordinates of v.
 func (x *exchange) packPart(v device.Vector, at device.Index) algo.Compressed {
 	p := &x.codec
-	b := x.lend(at.Len())
+	b := x.acquire(at.Len())
 	x.dev.Gather(b, v, at)
 	p.parts = append(p.parts, b)
 	return algo.Compressed{Vectors: p.parts, Index: at}
@@ -182,8 +182,8 @@ func (x *exchange) encode(dst, v device.Vector, which int) error {
 	return nil
 }
 
-// decode is Round.Decode. The lattice's indices are whole numbers, which the device multiplies by
-// the side.
+// decode is Round.Decode. The lattice's indices are integers, which the device multiplies by the
+// side.
 func (x *exchange) decode(dst, codes, ref device.Vector) error {
 	p, l := &x.codec, x.run.setup.Lattice
 	p.x, p.y = x.read(p.x, codes), x.read(p.y, ref)
@@ -199,7 +199,7 @@ func (x *exchange) read(host []float32, v device.Vector) []float32 {
 	return host
 }
 
-// diverging is the divergence of an agent whose numbers no codec can carry.
+// diverging turns the error of a codec about values that are not finite into a divergence.
 func (x *exchange) diverging(err error) error {
 	var bad *dist.NotFiniteError
 	if !errors.As(err, &bad) {
@@ -225,7 +225,7 @@ func (x *exchange) accountCoded(l *algo.Link) {
 	}
 }
 
-// messageBits is what a message has on a link: that of the shared-seed accounting.
+// messageBits is the size of a message on a simulated link, by the shared-seed accounting.
 func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	values := totalLen(vectors)
 	if x.codec.message == nil {
@@ -236,9 +236,9 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	return float64(one.SharedSeed)
 }
 
-// publishedBits is what the released program counts for a message: no sign and no norm of qsgd, for
-// a broadcast a message more, to the speaker itself, and without broadcast one message an agent,
-// whatever its degree.
+// publishedBits is what the released program counts for a message: without sign and norm of qsgd; for
+// a broadcast one message more, to the broadcasting agent itself; and without broadcast one message
+// per agent, whatever its degree.
 func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	if m.ExtraBits > 0 {
 		m.ValueBits, m.ExtraBits = m.ValueBits-1, 0

@@ -14,18 +14,17 @@ import (
 	"fspda/train/process"
 )
 
-// processes plays a configuration with one Run for each agent, over NATS, as if each were a process. It
-// returns the result of the collector.
+// processes runs a configuration with one Run for each agent, over NATS, as if each were a process.
 type processes struct {
 	t    *testing.T
 	c    Config
 	dir  string // "": nothing is written
 	name string
-	join string              // of the collector
-	step func(iteration int) // of the collector; may be nil
+	join string              // of the coordinator
+	step func(iteration int) // of agent 0; may be nil
 }
 
-// one runs one agent to its end. ready is called with the address of its server.
+// one runs one agent to its end. It calls ready with the address of its server.
 func (w *processes) one(ctx context.Context, rank int, ready func(address string)) (*Result, error) {
 	s, m := resolve(w.t, w.c)
 	dev := cpu.New()
@@ -61,7 +60,8 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	return Run(ctx, s, opt)
 }
 
-// play runs all agents. stop, which may be nil, is called for each and may end it.
+// run runs all agents and returns the result of the coordinator. stop, which may be nil, returns the
+// context of an agent.
 func (w *processes) run(stop func(rank int) context.Context) *Result {
 	w.t.Helper()
 	failed, fail := context.WithCancel(context.Background())
@@ -71,7 +71,7 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 		if stop != nil {
 			ctx, cancel = context.WithCancel(stop(rank))
 		}
-		context.AfterFunc(failed, cancel) // nobody waits for one that has failed
+		context.AfterFunc(failed, cancel) // the others must not wait for an agent that has failed
 		return ctx
 	}
 	results := make([]*Result, w.c.Agents)
@@ -104,8 +104,8 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 	return results[0]
 }
 
-// withoutWireBytes is a trace without what differs between one process and many: the bytes that were really
-// sent.
+// withoutWireBytes is a trace without the bytes that were sent, which differ between one process and
+// many.
 func withoutWireBytes(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
@@ -119,7 +119,7 @@ func withoutWireBytes(t *testing.T, r *Result) string {
 	return trace(t, &c)
 }
 
-// Many processes, or one: the same rows and the same models, to the bit.
+// Many processes compute the same rows and models as one, to the bit.
 func TestProcessesEqualOneProcess(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
 		"fspda-sa":    func(*Config) {},
@@ -140,7 +140,7 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 			want := withoutWireBytes(t, play(t, c, Options{}))
 			w := &processes{t: t, c: c, name: "one"}
 			if got := withoutWireBytes(t, w.run(nil)); got != want {
-				t.Error("the run changed")
+				t.Error("the rows or models differ")
 			}
 		})
 	}
@@ -156,12 +156,12 @@ func TestProcessesDiverge(t *testing.T) {
 		t.Fatalf("%s, %v; want %v", many.Status, many.Diverged, one.Diverged)
 	}
 	if withoutWireBytes(t, many) != withoutWireBytes(t, one) {
-		t.Error("other rows")
+		t.Error("the rows differ")
 	}
 }
 
-// Stopped again and again, all or some, and started again: the run of one process that was never
-// stopped. The run folder is the same too.
+// Processes that are stopped and started again several times compute the rows of one process that was
+// never stopped. The run folder is the same, too.
 func TestProcessesResume(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
@@ -187,15 +187,15 @@ func TestProcessesResume(t *testing.T) {
 		stops++
 	}
 	if stops == 0 {
-		t.Error("it was never stopped in time")
+		t.Error("the run ended before it could be stopped")
 	}
 	if withoutWireBytes(t, got) != withoutWireBytes(t, want) {
-		t.Error("the run changed")
+		t.Error("the rows or models differ")
 	}
 	checkManifest(t, w.dir, got)
 }
 
-// checkManifest looks whether the last checkpoint of all agents is there.
+// checkManifest checks that the run folder holds the last checkpoint of all agents.
 func checkManifest(t *testing.T, dir string, r *Result) {
 	t.Helper()
 	s, _ := resolve(t, r.config(t, dir))
@@ -219,8 +219,8 @@ func (r *Result) config(t *testing.T, dir string) Config {
 	return c
 }
 
-// Who has come to its end stops when it is told to, also where the others have stopped and will
-// never say that the run is over.
+// A process whose agent has come to its end stops when it is told to, even if the others have stopped
+// and will never tell it that the run has ended.
 func TestProcessStopsAfterItsEnd(t *testing.T) {
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(
@@ -234,7 +234,7 @@ func TestProcessStopsAfterItsEnd(t *testing.T) {
 	defer wg.Wait()
 	silent, end := context.WithCancel(context.Background())
 	defer end()
-	wg.Go(func() { // the collector waits for agent 2, who never comes
+	wg.Go(func() { // the coordinator waits for agent 2, which never comes
 		_, _ = w.one(silent, process.Coordinator, func(a string) { address <- a })
 	})
 	w.join = <-address
@@ -256,7 +256,7 @@ func TestProcessStopsAfterItsEnd(t *testing.T) {
 	}
 }
 
-// emptyTrace is a file of edges in which nobody ever meets.
+// emptyTrace is a file of edges that are never active in the run.
 func emptyTrace(t *testing.T) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "edges.txt")

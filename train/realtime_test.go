@@ -17,9 +17,9 @@ func realTimeConfig() Config {
 	return c
 }
 
-// checkLive holds the end of a run in real time to what it promises: all rows, duals that sum to
-// zero, and a better model.
-func checkLiveEnd(t *testing.T, r *Result, c Config) {
+// checkRealTimeEnd checks the end of a run in real time: all rows, duals that sum to zero, and a better
+// model.
+func checkRealTimeEnd(t *testing.T, r *Result, c Config) {
 	t.Helper()
 	if r.Status != Finished || len(r.Rows) != c.EvalPoints+1 {
 		t.Fatalf("%s after %d rows, want finished after %d", r.Status, len(r.Rows), c.EvalPoints+1)
@@ -32,32 +32,32 @@ func checkLiveEnd(t *testing.T, r *Result, c Config) {
 		t.Errorf("loss %g, it was %g", float64(last.TrainLossAvg), float64(first.TrainLossAvg))
 	}
 	if last.BitsSharedSeed == 0 {
-		t.Error("nobody met")
+		t.Error("there was no exchange")
 	}
 }
 
 func TestRealTime(t *testing.T) {
 	c := realTimeConfig()
 	r := (&processes{t: t, c: c, name: "live"}).run(nil)
-	checkLiveEnd(t, r, c)
+	checkRealTimeEnd(t, r, c)
 }
 
-// Values of half the bits take half the bytes, and the duals keep their zero sum: both ends compare
-// what travels.
+// Values of half the bits take half the bytes, and the duals still sum to zero, since both ends compare
+// the rounded values.
 func TestRealTimeWire(t *testing.T) {
 	c := realTimeConfig()
 	bits := func(wire string) float64 {
 		c.Wire = wire
 		r := (&processes{t: t, c: c, name: "live-" + wire}).run(nil)
-		checkLiveEnd(t, r, c)
+		checkRealTimeEnd(t, r, c)
 		return float64(r.Rows[len(r.Rows)-1].BitsSharedSeed)
 	}
-	if full, half := bits("fp32"), bits("bf16"); half >= 0.75*full { // agents meet about as often
+	if full, half := bits("fp32"), bits("bf16"); half >= 0.75*full { // the number of exchanges is about the same
 		t.Errorf("%g bits, with fp32 %g", half, full)
 	}
 }
 
-// Agents that are stopped, together or not, go on from their own checkpoints, and the duals still
+// Agents that are stopped at different times resume from their own checkpoints, and the duals still
 // sum to zero.
 func TestRealTimeResume(t *testing.T) {
 	c := realTimeConfig()
@@ -78,13 +78,13 @@ func TestRealTimeResume(t *testing.T) {
 			break
 		}
 		if try > 5 {
-			t.Fatal("it never ends")
+			t.Fatal("the run does not end")
 		}
 	}
-	checkLiveEnd(t, r, c)
+	checkRealTimeEnd(t, r, c)
 }
 
-// Settings of real time are refused where they would mean nothing.
+// Settings of real time are refused for other runs.
 func TestRealTimeRefusals(t *testing.T) {
 	for key, edit := range map[string]func(*Config){
 		"clock":      func(c *Config) { c.Clock = config.ClockReal },

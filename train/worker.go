@@ -7,7 +7,7 @@ import (
 	"fspda/dist"
 )
 
-// Place is a device, and the network on it.
+// Place is a device with the network on it.
 type Place struct {
 	Device device.Device
 	Model  Model
@@ -16,13 +16,13 @@ type Place struct {
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
 	Place
-	pool    *dist.Pool
-	commons *commons
-	gate    chan struct{} // its capacity is the number of gradients that are computed at once
-	masks   *masks
+	pool   *dist.Pool
+	shared *sharedVectors
+	gate   chan struct{} // its capacity is the number of gradients that are computed at once
+	masks  *masks
 }
 
-// makeWorkers makes a worker for each device. The agents are dealt out to them in turn.
+// makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
 func (r *run) makeWorkers(all []Place) {
 	for _, p := range all {
 		if p.Model.Dim() != all[0].Model.Dim() {
@@ -30,7 +30,7 @@ func (r *run) makeWorkers(all []Place) {
 				all[0].Model.Dim(), p.Model.Dim()))
 		}
 		w := &worker{Place: p, pool: dist.NewPool(p.Device)}
-		w.commons = &commons{pool: w.pool, dim: r.setup.Dim, newest: map[int]*common{}}
+		w.shared = &sharedVectors{pool: w.pool, dim: r.setup.Dim, newest: map[int]*sharedVector{}}
 		atOnce := gradientsAtOnce(r.setup, r.setup.Graph.N)
 		if _, ok := p.Device.(separate); ok {
 			atOnce = gradientsAtOnceOn(r.setup, r.setup.Graph.N)
