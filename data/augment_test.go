@@ -8,7 +8,7 @@ import (
 	"fspda/device"
 )
 
-// coloured is a set of n training examples of 6×5 pixels in three channels, all different.
+// coloured returns a set of n different training examples of 6×5 pixels in three channels.
 func coloured(t testing.TB, n int, augment Augment) *Set {
 	t.Helper()
 	e := Examples{Pixels: make([]uint8, n*90), Labels: make([]int32, n)}
@@ -23,7 +23,7 @@ func coloured(t testing.TB, n int, augment Augment) *Set {
 	return s
 }
 
-// shift and flip against the pixel-wise formula, for every way a picture of 6×5 can go.
+// shift and flip agree with the pixel-wise formula, for every shift of a 6×5 image.
 func TestShiftAndFlip(t *testing.T) {
 	shape := [3]int{6, 5, 3}
 	src := coloured(t, 1, None).Train.Pixels
@@ -52,8 +52,8 @@ func TestShiftAndFlip(t *testing.T) {
 	}
 }
 
-// An example of a batch is varied by (seed, agent, step, position) alone, each of which counts;
-// evaluation sees it as it is.
+// The augmentation of an example depends on exactly seed, agent, step and position; evaluation sees
+// the original.
 func TestVariationIsKeyed(t *testing.T) {
 	split := coloured(t, 1, CIFAR).Train
 	shard := []int32{0}
@@ -94,9 +94,10 @@ func TestVariationIsKeyed(t *testing.T) {
 	}
 }
 
-// All 81 moves occur about equally often, and half of the pictures are mirrored.
+// All 81 shifts occur about equally often, and half of the images are mirrored.
 func TestVariationIsUniform(t *testing.T) {
-	src := make([]uint8, 11*11) // one bright pixel left of the middle tells the move and the mirror
+	// one bright pixel left of the middle reveals the shift and the mirror
+	src := make([]uint8, 11*11)
 	src[5*11+4] = 1
 	dst := make([]uint8, len(src))
 	var count [11 * 11]int
@@ -107,7 +108,7 @@ func TestVariationIsUniform(t *testing.T) {
 		count[bytes.IndexByte(dst, 1)]++
 	}
 	for y := 1; y <= 9; y++ {
-		// Column x holds what moved right by x-4, and what moved by 10-x-4 and was mirrored.
+		// Column x holds images shifted right by x-4, and mirrored ones shifted by 10-x-4.
 		for x := range 11 {
 			ways := 0
 			if x <= 8 {

@@ -8,7 +8,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// checkRow holds row of b against example e of s, by the formula.
+// checkRow compares row of b with example e of s, by the formula.
 func checkRow(t *testing.T, b device.Batch, row int, s Split, e int, mean, std float64) {
 	t.Helper()
 	f := s.Features()
@@ -95,8 +95,8 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkGatherNoise makes batches of 256 examples out of 60000, picked at random as a training
-// run does, and as many as MNIST has: more than the caches hold.
+// BenchmarkGatherNoise makes batches of 256 random examples out of 60000, as many as MNIST has:
+// more than the caches hold.
 func BenchmarkGatherNoise(b *testing.B) {
 	const examples, features, batch = 60000, 784, 256
 	pixels := make([]uint8, examples*features)

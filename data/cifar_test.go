@@ -17,7 +17,7 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// pictureOf is a PNG of one colour but for its first pixel, which is white.
+// pictureOf returns a PNG of one colour except for its first pixel, which is white.
 func pictureOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
@@ -28,8 +28,8 @@ func pictureOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 	return imagetest.PNG(t, m)
 }
 
-// cifarTree is two training pictures and one test picture of each class: class c has red c, number
-// i green i, test pictures blue 9.
+// cifarTree has two training images and one test image of each class: class c has red c, image i
+// green i, test images blue 9.
 func cifarTree(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"readme.txt": []byte("x")}
@@ -43,7 +43,7 @@ func cifarTree(t testing.TB) map[string][]byte {
 	return files
 }
 
-// cifarBinary is the same set in the binary version, with one batch for each picture number.
+// cifarBinary is the same set in the binary version, with one batch per image number.
 func cifarBinary() map[string][]byte {
 	files := map[string][]byte{}
 	record := func(c, green, blue int) []byte {
@@ -78,7 +78,7 @@ func writeTree(t testing.TB, files map[string][]byte) string {
 	return dir
 }
 
-// tarOf is an archive with its entries in reverse order of their names.
+// tarOf returns an archive with its entries in reverse order.
 func tarOf(t testing.TB, files map[string][]byte) []byte {
 	t.Helper()
 	var names []string
@@ -199,8 +199,7 @@ func sharedData(t testing.TB, name string) string {
 	return ""
 }
 
-// The real pictures: class counts, and that the constants of the normalisation are those of the
-// pixels.
+// The real data: class counts, and the normalization constants match the pixels.
 func TestRealCIFAR10(t *testing.T) {
 	if raceDetector || testing.Short() {
 		t.Skip("the small sets above go the same way; decoding 60000 pictures takes long under the race detector")
@@ -227,7 +226,7 @@ func TestRealCIFAR10(t *testing.T) {
 			channel = append(channel, s.Train.Pixels[i])
 		}
 		mean, std := moments(channel)
-		// The pictures are JPEG copies: their moments differ a little from those of the original.
+		// The files are JPEG copies, so their moments differ slightly from the original's.
 		if math.Abs(mean-float64(cifarMean[c])) > 1e-3 || math.Abs(std-float64(cifarStd[c])) > 3e-3 {
 			t.Errorf("channel %d: mean %.5f and std %.5f, want %v and %v", c, mean, std, cifarMean[c], cifarStd[c])
 		}

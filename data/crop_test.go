@@ -12,7 +12,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// golden reads a picture of testdata/resample.
+// golden reads an image of testdata/resample.
 func golden(t *testing.T, name string) images.RGB {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join("testdata", "resample", name))
@@ -26,8 +26,8 @@ func golden(t *testing.T, name string) images.RGB {
 	return p
 }
 
-// Boxes of a picture, scaled, are what Pillow makes of them, but for one level here and there:
-// Pillow rounds to levels between its two passes, we do not.
+// Scaled boxes of an image agree with Pillow's up to one level: Pillow rounds between its two
+// passes, we do not.
 func TestResampleIsPillows(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "resample", "cases.json"))
 	if err != nil {
@@ -62,8 +62,8 @@ func TestResampleIsPillows(t *testing.T) {
 	}
 }
 
-// The boxes have torchvision's distribution: area uniform between 8 % and 100 %, proportions
-// log-uniform between 3:4 and 4:3 as far as they fit, every place of a box alike.
+// The boxes have torchvision's distribution: area uniform between 8 % and 100 %, aspect ratio
+// log-uniform between 3:4 and 4:3 as far as they fit, positions uniform.
 func TestRandomBox(t *testing.T) {
 	const w, h, draws = 500, 400, 20000
 	var area, ratio, left float64
@@ -83,7 +83,7 @@ func TestRandomBox(t *testing.T) {
 		}
 	}
 	// The means of 20000 boxes of torchvision's RandomResizedCrop: large boxes that do not fit are
-	// drawn again, and wide ones fit a wide picture better.
+	// resampled, and wide ones fit a wide image better.
 	if area /= draws; math.Abs(area-0.4520) > 0.008 {
 		t.Errorf("mean area %v, want about 0.452", area)
 	}
@@ -95,7 +95,7 @@ func TestRandomBox(t *testing.T) {
 	}
 }
 
-// A picture that no box fits gives its middle, in the proportions nearest to its own.
+// An image that no box fits gives its centre, with the closest valid aspect ratio.
 func TestRandomBoxOfStrips(t *testing.T) {
 	for _, c := range []struct{ w, h, x, y, bw, bh int }{
 		{3000, 30, 1480, 0, 40, 30}, {30, 3000, 0, 1480, 30, 40}, {1, 1, 0, 0, 1, 1},
@@ -114,7 +114,7 @@ func TestRandomBoxOfStrips(t *testing.T) {
 	}
 }
 
-// The middle of a picture as torchvision's Resize and CenterCrop take it.
+// The centre crop agrees with torchvision's Resize and CenterCrop.
 func TestCentreCrop(t *testing.T) {
 	for _, c := range []struct{ w, h, ow, oh, x, y int }{
 		{500, 375, 341, 256, 58, 16}, {375, 500, 256, 341, 16, 58}, {100, 100, 256, 256, 16, 16}, {333, 500, 256, 384,
@@ -127,7 +127,7 @@ func TestCentreCrop(t *testing.T) {
 	}
 }
 
-// A reduced window looks at the same part of the picture.
+// A reduced window covers the same part of the image.
 func TestReducedWindow(t *testing.T) {
 	w := window{from: 13, size: 101, out: 24, mirror: true}
 	r := w.reduced(4, 29)

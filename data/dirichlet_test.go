@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// The mean share of an agent's largest class, ten classes of 600 over ten agents, against values
-// known from single draws of the usual program for this split, hence the wide tolerance.
+// The mean share of an agent's largest class, ten classes of 600 over ten agents, compared with
+// values from single runs of the usual implementation of this split, hence the wide tolerance.
 func TestDirichletSkew(t *testing.T) {
 	labels := labelled(equal(10, 600))
 	for _, c := range []struct{ alpha, want, tolerance float64 }{{100, 0.12, 0.01}, {1, 0.29, 0.02}, {0.3, 0.40, 0.04},
@@ -84,8 +84,8 @@ func TestDirichletEqualSizesAndSkew(t *testing.T) {
 	}
 }
 
-// While classes last, an agent's shard follows its mix: two agents of many examples, compared with
-// the mixes drawn by hand.
+// While no class is exhausted, an agent's shard follows its mix: two agents with many examples,
+// compared with the mixes sampled separately.
 func TestDirichletEqualFollowsItsMix(t *testing.T) {
 	s := rng.New(1, "test")
 	mix := []float64{0.5, 0, 0.2, 0.3}
@@ -99,7 +99,7 @@ func TestDirichletEqualFollowsItsMix(t *testing.T) {
 	if count[1] != 0 || count[3] != 0 || math.Abs(float64(count[0])-50000) > 600 {
 		t.Errorf("counts %v, want about 50000, 0, 20000, 0", count)
 	}
-	// A mix of exhausted classes alone gives way to what is left.
+	// A mix of exhausted classes is replaced by the remaining counts.
 	count = [4]int{}
 	for range 3000 {
 		count[drawClass(&s, []float64{0, 0, 0, 1}, left)]++

@@ -53,7 +53,7 @@ func ExampleHistogram() {
 	// Output: [[2 0 0] [0 2 0] [0 0 2]] 1
 }
 
-// A spec comes back in its canonical form.
+// A spec is printed in its canonical form.
 func ExampleParsePartition() {
 	p, err := data.ParsePartition(" dirichlet( 0.30, 10 )")
 	fmt.Println(p, err)

@@ -46,7 +46,7 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
-// Without pictures to test on those of training are taken, and the set says so.
+// Without test images the training images are used, with a note.
 func TestOpenFolderWithoutTests(t *testing.T) {
 	s, err := Open("folder", OpenOptions{Dir: folderTree(t, "train"), Crop: 16})
 	if err != nil {
@@ -76,8 +76,8 @@ func TestOpenFolderRefuses(t *testing.T) {
 	}
 }
 
-// Real photographs, from a tar: by each decoder the same but for roundings, since none is decoded
-// at a fraction here.
+// Real photographs from a tar: both decoders agree except for rounding, since none is decoded at a
+// reduced size here.
 func TestRealPictures(t *testing.T) {
 	path := sharedData(t, "imagenet-sample-200.tar")
 	const n = 6

@@ -2,7 +2,7 @@ package data
 
 import "testing"
 
-// Every digit has at least two ways, within its box and with strokes that are lines.
+// Every digit has at least two forms, within its box and with strokes of at least two points.
 func TestGlyphsFillTheirBox(t *testing.T) {
 	for digit, ways := range glyphs {
 		if len(ways) < 2 {

@@ -102,7 +102,7 @@ func TestReadIDXRefuses(t *testing.T) {
 	}
 }
 
-// A disk that fails is no matter of format.
+// An I/O error is not a format error.
 func TestReadIDXPassesOnDiskErrors(t *testing.T) {
 	raw := idxFile(3, 2, 4)
 	for _, good := range []int{0, 9, 20, len(raw)} {
@@ -115,8 +115,7 @@ func TestReadIDXPassesOnDiskErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: no panic, no more memory than bytes arrived, and what is accepted is
-// consistent.
+// For any input: no panic, memory in proportion to the content, and accepted data is consistent.
 func FuzzIDX(f *testing.F) {
 	f.Add(idxFile(3, 2, 4))
 	f.Add(idxFile(7))

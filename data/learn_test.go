@@ -8,9 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// learner is a small network for tests: softmax regression, or with hidden > 0 one layer of
-// sigmoids before it. Its inputs are pixel/255, not normalised, so that the many zeros cost
-// nothing.
+// learner is a small network for tests: softmax regression, or with hidden > 0 one hidden layer of
+// sigmoids. Its inputs are pixel/255, not normalized, so that zeros can be skipped.
 type learner struct {
 	hidden   int
 	w1, b1   []float32 // features×hidden, hidden
@@ -111,8 +110,8 @@ func (l *learner) step(x []uint8, label int32, rate float32) {
 	}
 }
 
-// accuracy trains for some epochs, the rate falling to a tenth, and returns the share of the test
-// examples that come out right.
+// accuracy trains for some epochs, with the learning rate decreasing to a tenth, and returns the
+// test accuracy.
 func (l *learner) accuracy(t *testing.T, set *Set, epochs int, rate float32) float64 {
 	t.Helper()
 	order, err := NewOrder(sequence(set.Train.Len()), 0, set.Train.Len(), Epochs, 1)
@@ -136,7 +135,7 @@ func (l *learner) accuracy(t *testing.T, set *Set, epochs int, rate float32) flo
 	return float64(right) / float64(set.Test.Len())
 }
 
-// The long form of the next test, with 20000 examples and the 100 sigmoids of the paper's network.
+// The long form of the next test, with 20000 examples and 100 sigmoids as in the paper.
 func TestSyntheticNeedsHiddenLayerLong(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("set FSPDA_LONG=1 to train on 20000 digits for ten seconds")
@@ -150,7 +149,8 @@ func TestSyntheticNeedsHiddenLayerLong(t *testing.T) {
 	}
 }
 
-// The set is worth training on: a linear model stays visibly below a network with a hidden layer.
+// The set is not trivial: a linear model is clearly less accurate than a network with a hidden
+// layer.
 func TestSyntheticNeedsHiddenLayer(t *testing.T) {
 	if raceDetector {
 		t.Skip("one goroutine that only computes: nothing for the race detector")

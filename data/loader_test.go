@@ -35,7 +35,7 @@ func play(t *testing.T, l *Loader, n int) []device.Batch {
 	return all
 }
 
-// copied is a batch as numbers that nobody writes to.
+// copied returns a copy of a batch as float32 values.
 func copied(l *Loader, b device.Batch) device.Batch {
 	return device.Batch{X: slices.Clone(b.Numbers(nil, l.split.Features())), Y: slices.Clone(b.Y)}
 }
@@ -49,7 +49,7 @@ func sameBatches(t *testing.T, what string, got, want []device.Batch) {
 	}
 }
 
-// However far ahead, wherever begun, by Next or by Batch: a step has one batch.
+// The batch of a step is the same for every Ahead and First, by Next and by Batch.
 func TestLoaderIsAPureFunctionOfTheStep(t *testing.T) {
 	// whose batches name their examples, and are numbers
 	for _, split := range []Split{tiny(t, 120).Train, coloured(t, 120, None).Train} {
@@ -93,8 +93,8 @@ func TestLoaderAgreesWithItsOrder(t *testing.T) {
 	}
 }
 
-// The goroutine prepares exactly Ahead+1 batches and then waits; a batch that is out is not
-// written.
+// The goroutine prepares exactly Ahead+1 batches and then waits; an unreleased batch is not
+// overwritten.
 func TestLoaderIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := NewLoader(coloured(t, 120, None).Train, shardOf(40), 0, LoaderOptions{Batch: 8, Seed: 1, Ahead: 2})
@@ -127,12 +127,11 @@ func TestLoaderIsBounded(t *testing.T) {
 		if _, err := l.Next(); !errors.Is(err, ErrClosed) {
 			t.Errorf("Next after Close: %v, want ErrClosed", err)
 		}
-		// synctest.Test fails if the goroutine of the loader is still there.
+		// synctest.Test fails if the goroutine of the loader still runs.
 	})
 }
 
-// Close frees a caller who waits in Next. The loader here has no goroutine behind it, so nothing
-// else ever would.
+// Close unblocks Next. This loader has no goroutine, so nothing else would unblock it.
 func TestCloseEndsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &Loader{buffers: 2, ready: make(chan prepared), stop: make(chan struct{})}
@@ -187,7 +186,7 @@ func TestNewLoaderRefuses(t *testing.T) {
 	}
 }
 
-// In steady state nothing is allocated, neither by the caller nor by the goroutine.
+// In steady state neither the caller nor the goroutine allocates.
 func TestLoaderAllocatesNothing(t *testing.T) {
 	split := tiny(t, 120).Train
 	for _, ahead := range []int{0, 2} {

@@ -113,8 +113,7 @@ func realMNIST(t *testing.T) string {
 	return ""
 }
 
-// The real files: class counts, and that the constants of the normalisation are those of the
-// pixels.
+// The real files: class counts, and the normalization constants match the pixels.
 func TestRealMNIST(t *testing.T) {
 	if raceDetector {
 		t.Skip("the small files above go the same way; unpacking takes long under the race detector")

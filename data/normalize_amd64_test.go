@@ -19,7 +19,7 @@ func TestNormalizeCodes(t *testing.T) {
 
 const printCodes = "FSPDA_TEST_PRINT_CODES"
 
-// GODEBUG takes instruction sets away.
+// GODEBUG disables instruction sets.
 func TestNormalizeCodesCanBeSwitchedOff(t *testing.T) {
 	if os.Getenv(printCodes) != "" {
 		for _, c := range normalizeCodes() {

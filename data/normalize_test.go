@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// The fast path and the table give the same bits at every length and place, and leave the numbers
-// around alone.
-func TestApplyTwins(t *testing.T) { applyTwins(t) }
+// The vector code and the table give the same bits at every length and alignment, and write nothing
+// outside dst.
+func TestApplyImplementations(t *testing.T) { applyTwins(t) }
 
-func applyTwins(t *testing.T) {
+func applyImplementations(t *testing.T) {
 	t.Helper()
 	n, err := newNormalizer([]float32{mnistMean}, []float32{mnistStd})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestTableIsTheFormula(t *testing.T) {
 	}
 }
 
-// Channels take turns, each with its own mean and std.
+// Channels are interleaved, each with its own mean and std.
 func TestChannelsTakeTurns(t *testing.T) {
 	mean, std := []float32{0.1, 0.5, 0.9}, []float32{1, 0.5, 0.25}
 	n, err := newNormalizer(mean, std)

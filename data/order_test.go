@@ -54,7 +54,7 @@ func TestEpochsWalkWithoutReplacement(t *testing.T) {
 	}
 }
 
-// What a step holds does not depend on what was asked before; it does depend on seed and agent.
+// The examples of a step do not depend on earlier calls, only on seed, agent and step.
 func TestOrderIsAPureFunction(t *testing.T) {
 	shard := shardOf(50)
 	for _, s := range []Sampling{Epochs, IID, Full} {

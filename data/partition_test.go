@@ -40,7 +40,7 @@ func mustSplit(t testing.TB, p Partition, labels []int32, classes, agents int, s
 	return shards
 }
 
-// unused checks that no example is dealt twice and returns the number of those not dealt.
+// unused checks that no example is used twice and returns the number of unused ones.
 func unused(t *testing.T, shards [][]int32, examples int) int {
 	t.Helper()
 	seen := make([]bool, examples)
@@ -65,7 +65,8 @@ func sizes(shards [][]int32) []int {
 	return n
 }
 
-// One table for all partitions: what is left over, and that a seed repeats.
+// All partitions: shards are disjoint, the number of unused examples is as documented, and a seed
+// repeats.
 func TestPartitionsAreDisjointAndRepeat(t *testing.T) {
 	labels := labelled([]int{103, 90, 110, 100}) // 403 examples
 	lists := filepath.Join(t.TempDir(), "lists.txt")
@@ -150,7 +151,7 @@ func TestParsePartitionRefuses(t *testing.T) {
 	}
 }
 
-// What no partition can do is refused by all.
+// Impossible requests are errors of every partition.
 func TestSplitRefuses(t *testing.T) {
 	for _, p := range []Partition{Shuffled{}, Sorted{}, ByClass{}, Dirichlet{Alpha: 1}, DirichletEqual{Alpha: 1},
 		File{Path: "x"}} {

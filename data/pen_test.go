@@ -7,14 +7,15 @@ import (
 	"fspda/internal/rng"
 )
 
-// A line covers what is near it: full inside r-soft, half at r, nothing from r+soft on.
+// The coverage of a line depends on the distance: full within r-soft, half at r, zero from r+soft
+// on.
 func TestSegmentCoversByDistance(t *testing.T) {
 	var p pen
 	a, b, r, soft := point{8.3, 9.1}, point{17.2, 14.6}, 2.5, 0.7
 	p.segment(a, b, r, soft)
 	for i, got := range p.cover {
 		x, y := float64(i%side)+0.5, float64(i/side)+0.5
-		near := math.Inf(1) // the obvious way: try many places of the segment
+		near := math.Inf(1) // the reference: many points of the segment
 		for k := range 2001 {
 			f := float64(k) / 2000
 			near = min(near, math.Hypot(x-a.x-f*(b.x-a.x), y-a.y-f*(b.y-a.y)))
@@ -76,8 +77,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// Drawing again with a used pen gives the same bytes, whatever was drawn between, and allocates
-// nothing.
+// Drawing with a used pen gives the same bytes, whatever was drawn before, and allocates nothing.
 func TestDrawForgets(t *testing.T) {
 	var used, fresh pen
 	a, b := make([]uint8, pixels), make([]uint8, pixels)

@@ -38,7 +38,7 @@ func (s *shelf) Image(dst *images.RGB, i int) error {
 	return nil
 }
 
-// rawShelf is the same pictures, decoded.
+// rawShelf holds the same images, decoded.
 type rawShelf struct {
 	shelf
 	pictures []images.RGB
@@ -50,8 +50,8 @@ func (s *rawShelf) Pixels(i int) ([]uint8, int, int) {
 	return s.pictures[i].Pix, s.pictures[i].W, s.pictures[i].H
 }
 
-// newShelf is n pictures of two classes and many sizes: JPEG but for every seventh, which is PNG,
-// and every fifth, which is grey.
+// newShelf returns n images of two classes and many sizes: JPEG except for every seventh, which is
+// PNG, and every fifth, which is grey.
 func newShelf(t testing.TB, n int) *shelf {
 	t.Helper()
 	s := &shelf{}
@@ -92,7 +92,7 @@ func mustPictures(t testing.TB, train, test images.Source, o PictureOptions) *Se
 	return s
 }
 
-// decoders are those that this machine has.
+// decoders lists the decoders available on this machine.
 func decoders() []Decoder {
 	if _, err := turbojpeg.Open(); err != nil {
 		return []Decoder{GoJPEG}
@@ -100,8 +100,8 @@ func decoders() []Decoder {
 	return []Decoder{GoJPEG, Turbo}
 }
 
-// However many workers there are, however far ahead and wherever a run resumes: the batches are
-// those of the formula.
+// The batches agree with the formula for any number of workers, any Ahead and any step of
+// resumption.
 func TestPicturesDoNotDependOnWorkers(t *testing.T) {
 	source := newShelf(t, 40)
 	for _, jpeg := range decoders() {
@@ -122,7 +122,7 @@ func TestPicturesDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// One picture, step by step: box, scaling and numbers as training and evaluation want them.
+// One image, step by step: box, scaling and values, for training and evaluation.
 func TestPicturesAreTheFormula(t *testing.T) {
 	source := newShelf(t, 3)
 	set := mustPictures(t, source, source, PictureOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG,
@@ -166,7 +166,7 @@ func checkCrop(t *testing.T, what string, b device.Batch, row int, want []uint8)
 	}
 }
 
-// Decoded pictures give what their files give.
+// Decoded images give the same result as their files.
 func TestRawPictures(t *testing.T) {
 	files := newShelf(t, 12)
 	raw := &rawShelf{shelf: *files, pictures: make([]images.RGB, 12)}
@@ -183,8 +183,7 @@ func TestRawPictures(t *testing.T) {
 	sameBatches(t, "raw", take(raw), take(files))
 }
 
-// A bad picture is an error that names it, whatever the order of the work, and Next says so again
-// and again.
+// A bad image is an error that names it, independent of scheduling, and Next keeps returning it.
 func TestBadPicturesFail(t *testing.T) {
 	source := newShelf(t, 12)
 	source.files[7] = source.files[7][:len(source.files[7])/2]
@@ -210,8 +209,8 @@ func TestBadPicturesFail(t *testing.T) {
 	}
 }
 
-// Where bad pictures are skipped the next example takes the place, with its label, and each is
-// reported once.
+// If bad images are skipped, the next example replaces them, with its label, and each is reported
+// once.
 func TestBadPicturesAreSkipped(t *testing.T) {
 	good, source := newShelf(t, 12), newShelf(t, 12)
 	source.files[2] = source.files[2][:40]
@@ -241,8 +240,8 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 	}
 }
 
-// What training takes is bounded: no more pictures in the making than workers, no more batches than
-// asked for; Close ends all.
+// The resources of training are bounded: at most one image per worker, at most the requested
+// batches; Close ends all.
 func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newShelf(t, 12)
@@ -256,7 +255,7 @@ func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
 			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free),
 				len(set.Train.pictures.workers))
 		}
-		held := <-set.Train.pictures.workers // a loader that waits for workers closes too
+		held := <-set.Train.pictures.workers // a loader that waits for workers can be closed
 		other := <-set.Train.pictures.workers
 		b, err := l.Next()
 		if err != nil {
@@ -293,7 +292,7 @@ func TestFromPicturesRefuses(t *testing.T) {
 	}
 }
 
-// The fingerprint sees labels, names, options and the decoder, and needs no picture for it.
+// The fingerprint depends on labels, names, options and the decoder, and needs no image.
 func TestPictureFingerprint(t *testing.T) {
 	source := newShelf(t, 4)
 	print := func(s images.Source, o PictureOptions) string { return mustPictures(t, s, s, o).Fingerprint() }
@@ -337,14 +336,13 @@ func TestDecoderResolve(t *testing.T) {
 	}
 }
 
-// libjpeg-turbo and Go's decoder see the same pictures but for roundings, and a reduced one is a
-// blurred one.
+// libjpeg-turbo and Go's decoder agree except for rounding; a reduced image is a blurred one.
 func TestDecodersAgree(t *testing.T) {
 	if !slices.Contains(decoders(), Turbo) {
 		t.Skip("no libjpeg-turbo on this machine")
 	}
 	source := newShelf(t, 20)
-	for _, crop := range []int{40, 8} { // at 8 pixels pictures are decoded at a fraction
+	for _, crop := range []int{40, 8} { // at 8 pixels images are decoded at a reduced size
 		var batches [2]device.Batch
 		for i, d := range []Decoder{GoJPEG, Turbo} {
 			set := mustPictures(t, source, source, PictureOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0},
@@ -365,8 +363,7 @@ func TestDecodersAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkPacked is what the packed set is asked for: crops of decoded pictures that are not in
-// the caches.
+// BenchmarkPacked measures crops of decoded images that are not in the caches.
 func BenchmarkPacked(b *testing.B) {
 	raw := &rawShelf{}
 	for i := range 300 {

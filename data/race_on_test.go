@@ -2,6 +2,6 @@
 
 package data
 
-// raceDetector is true where tests run under the race detector, which makes loops of arithmetic
+// raceDetector reports whether tests run under the race detector, which makes arithmetic loops
 // twenty times slower and finds nothing in them.
 const raceDetector = true

@@ -7,7 +7,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// noisePicture is w×h pixels with long and short waves.
+// noisePicture returns w×h pixels with low and high frequencies.
 func noisePicture(w, h int, seed uint64) []uint8 {
 	s := rng.New(seed, "noise picture")
 	p := make([]uint8, 3*w*h)
@@ -17,8 +17,8 @@ func noisePicture(w, h int, seed uint64) []uint8 {
 	return p
 }
 
-// windows are boxes of all kinds: enlarging, shrinking little and much, a single pixel, mirrored, a
-// part of the output.
+// windows are boxes of all kinds: enlarged, slightly and strongly reduced, a single pixel,
+// mirrored, a part of the output.
 func windows() []window {
 	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224, first: 0,
 		mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1,
@@ -30,13 +30,13 @@ func windows() []window {
 }
 
 // The vector code gives the bits of the Go code, and writes nothing beyond the end.
-func TestResampleTwins(t *testing.T) {
+func TestResampleImplementations(t *testing.T) {
 	const w, h = 300, 300
 	src := noisePicture(w, h, 1)
 	for i := range src[:len(src)/3] {
 		src[i] = 255 // nothing overflows
 	}
-	var fast resampler // one for all, as a worker has
+	var fast resampler // shared between calls, as in a worker
 	for i, across := range windows() {
 		for _, down := range windows() {
 			side := min(across.out-across.first, down.out-down.first, 224)
@@ -58,7 +58,7 @@ func TestResampleTwins(t *testing.T) {
 	}
 }
 
-// resampleGo is resampler.run by the Go code.
+// resampleGo is resampler.run with the Go code.
 func resampleGo(src []uint8, stride, side int, across, down window) []uint8 {
 	var r resampler
 	r.columns.set(side, across)
@@ -73,7 +73,7 @@ func resampleGo(src []uint8, stride, side int, across, down window) []uint8 {
 	return dst
 }
 
-// The numbers are those of the formula in real arithmetic, to a level.
+// The results agree with the formula in real arithmetic, up to one level.
 func TestResampleIsTheFormula(t *testing.T) {
 	const w, h = 60, 50
 	src := noisePicture(w, h, 2)
@@ -121,7 +121,7 @@ func triangle(w window, i int, at func(int) float64) float64 {
 	return sum / total
 }
 
-// A picture of one colour keeps it.
+// An image of one colour keeps it.
 func TestResampleKeepsAColour(t *testing.T) {
 	for _, level := range []uint8{0, 1, 127, 254, 255} {
 		src := slices.Repeat([]uint8{level}, 3*300*300)

@@ -69,7 +69,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Every part of the content moves the fingerprint; the name does not.
+// The fingerprint depends on every part of the content, but not on the name.
 func TestFingerprint(t *testing.T) {
 	build := func(name string, shape []int, classes int, mean float32, flip int, label int32) string {
 		e := Examples{Pixels: make([]uint8, 12), Labels: []int32{0, label}}

@@ -11,8 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Pictures are JPEG files of many sizes, functions of (seed, split, number) alone, and some are
-// grey.
+// Images are JPEG files of many sizes, functions of (seed, split, number) alone, and some are grey.
 func TestSyntheticImages(t *testing.T) {
 	o := SyntheticImagesOptions{Train: 60, Test: 30, Seed: 4}
 	source := newDrawnPictures(SyntheticImagesOptions{Seed: 4, Classes: 10}, 0, 60)
@@ -72,8 +71,7 @@ func TestSyntheticImagesRefuses(t *testing.T) {
 	}
 }
 
-// Every one of the most classes can be told from the others by what is drawn: shape, texture,
-// colour or number.
+// With the maximum number of classes each is distinguishable by shape, texture, colour or number.
 func TestSyntheticImagesOfAThousandClasses(t *testing.T) {
 	d := newDrawnPictures(SyntheticImagesOptions{Classes: 1000}, 0, 1000)
 	for _, class := range []int{0, 19, 20, 219, 999} {

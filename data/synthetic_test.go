@@ -25,8 +25,8 @@ func mustSynthetic(t testing.TB, o SyntheticOptions) *Set {
 	return s
 }
 
-// A person looks at the digits: FSPDA_SHEET=folder go test -run Sheet writes them there, ten rows
-// of twenty.
+// For visual inspection of the digits: FSPDA_SHEET=folder go test -run Sheet writes them there, ten
+// rows of twenty.
 func TestSheet(t *testing.T) {
 	dir := os.Getenv("FSPDA_SHEET")
 	if dir == "" {
@@ -79,7 +79,7 @@ func TestSyntheticDoesNotDependOnCores(t *testing.T) {
 	}
 }
 
-// The drawn set is a promise between processes and machines: this number may change only on
+// The drawn set must be equal on all machines and in all versions: change this number only on
 // purpose.
 func TestSyntheticIsPinned(t *testing.T) {
 	const want = "aa183714a988af85632469859b33b0b7"
@@ -104,7 +104,8 @@ func TestSyntheticClassesAreEqual(t *testing.T) {
 	}
 }
 
-// An example drawn alone is the one in the set, and a smaller set is the beginning of a larger one.
+// An example drawn separately equals the one in the set, and a smaller set is a prefix of a larger
+// one.
 func TestSyntheticExampleIsAFunctionOfItsNumber(t *testing.T) {
 	set := mustSynthetic(t, SyntheticOptions{Train: 300, Test: 1, Seed: 6})
 	if small := mustSynthetic(t, SyntheticOptions{Train: 77, Test: 1, Seed: 6}); !slices.Equal(small.Train.Labels,
@@ -122,7 +123,7 @@ func TestSyntheticExampleIsAFunctionOfItsNumber(t *testing.T) {
 	}
 }
 
-// The pixels are distributed much as those of MNIST, so its normalisation and step sizes fit.
+// The pixel distribution is close to that of MNIST, so its normalization and step sizes fit.
 func TestSyntheticMoments(t *testing.T) {
 	mean, std := moments(mustSynthetic(t, SyntheticOptions{Train: 2000, Test: 1, Seed: 1}).Train.Pixels)
 	if math.Abs(mean-mnistMean) > 0.02 || math.Abs(std-mnistStd) > 0.03 {

@@ -8,7 +8,7 @@ import (
 	"fspda/device"
 )
 
-// Pictures scaled beforehand to the size that evaluation wants look the same in evaluation.
+// Images scaled in advance to the evaluation size give the same evaluation crops.
 func TestUnpack(t *testing.T) {
 	source := newShelf(t, 8)
 	o := PictureOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0},

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// content is 100 kB that do not repeat.
+// content returns 100 kB without repetition.
 func content() []byte {
 	b := make([]byte, 0, 100000)
 	for sum := sha256.Sum256(nil); len(b) < cap(b)-32; sum = sha256.Sum256(sum[:]) {
@@ -33,7 +33,7 @@ func sha(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// server serves files below /d/; handle may answer instead, by returning true.
+// server serves files below /d/; handle may respond instead, by returning true.
 func server(t *testing.T, files map[string][]byte, handle func(w http.ResponseWriter,
 	r *http.Request) bool) (base string) {
 	t.Helper()
@@ -56,7 +56,7 @@ func set(b []byte) Set {
 	return Set{Name: "test", Files: []File{{Name: "a.bin", Size: int64(len(b)), SHA256: sha(b)}}}
 }
 
-// holds verifies that a folder has a.bin whole, and nothing half.
+// holds checks that a folder has a complete a.bin, and no partial file.
 func holds(t *testing.T, dir string, want []byte) {
 	t.Helper()
 	got, err := os.ReadFile(filepath.Join(dir, "a.bin"))
@@ -91,7 +91,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A connection that breaks off again and again: each time the rest is asked for.
+// After each broken connection the rest is requested.
 func TestFetchGoesOnAfterABreak(t *testing.T) {
 	b := content()
 	var ranges []string
@@ -127,8 +127,8 @@ func TestFetchGoesOnAfterABreak(t *testing.T) {
 	}
 }
 
-// A call that was stopped leaves its part; the next call goes on from there, or starts anew where
-// the server cannot.
+// An interrupted call keeps the partial file; the next call continues it, or starts again if the
+// server cannot continue.
 func TestFetchGoesOnAfterAStop(t *testing.T) {
 	b := content()
 	for name, canRange := range map[string]bool{"Range": true, "no Range": false} {
@@ -223,7 +223,8 @@ func TestFetchTriesEveryBase(t *testing.T) {
 	}
 }
 
-// A gzip that was packed anew holds the same; a file known by its MD5 alone is verified too.
+// A recompressed gzip file with the same content is accepted; a file with only an MD5 is verified
+// too.
 func TestVerify(t *testing.T) {
 	b := content()
 	var z bytes.Buffer
@@ -252,7 +253,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// The real MNIST, however it was packed.
+// The real MNIST, with any compression.
 func TestRealMNIST(t *testing.T) {
 	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data/mnist", "../../shared/data/mnist"} {
 		if sizeOf(filepath.Join(dir, "t10k-labels-idx1-ubyte.gz")) == 0 {

@@ -16,9 +16,9 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// Every kind of file looks as in Pillow. PNG to the bit; JPEG but for the rounding of the inverse
-// cosine transform, which the standard leaves open: ±1 in a plane is up to ±2 in a colour, and CMYK
-// has no conversion that adds to it.
+// Decoded images agree with Pillow: PNG exactly; JPEG except for the rounding of the inverse cosine
+// transform, which the standard leaves open: ±1 in a plane is up to ±2 in a colour, while CMYK has
+// no conversion that adds to it.
 func TestDecodeLooksAsInPillow(t *testing.T) {
 	files, err := filepath.Glob("testdata/decode/*.rgb")
 	if err != nil || len(files) < 15 {
@@ -42,7 +42,7 @@ func TestDecodeLooksAsInPillow(t *testing.T) {
 	}
 }
 
-// difference is the largest and the mean one of two pictures; 256 if they have not the same size.
+// difference returns the largest and the mean difference of two images; 256 if their sizes differ.
 func difference(a, b []uint8) (most int, mean float64) {
 	if len(a) != len(b) {
 		return 256, 256
@@ -77,8 +77,8 @@ func TestDecode16BitGreyKeepsTheUpperByte(t *testing.T) {
 	}
 }
 
-// What libjpeg's filter makes of halved chroma, for one row worked out by hand: 3/4 and 1/4,
-// rounded down and up in turn.
+// libjpeg's filter for halved chroma, for one row computed by hand: 3/4 and 1/4, rounded down and
+// up alternately.
 func TestUpsampleByHand(t *testing.T) {
 	dst := make([]uint8, 6)
 	double(dst, []uint8{10, 20, 31})
@@ -91,8 +91,8 @@ func TestUpsampleByHand(t *testing.T) {
 	}
 }
 
-// All ratios of subsampling, at sizes around the blocks: a picture of one colour stays one, and
-// nothing panics.
+// All subsampling ratios, at sizes around the blocks: an image of one colour keeps it, and nothing
+// panics.
 func TestUpsampleEveryRatio(t *testing.T) {
 	for r := image.YCbCrSubsampleRatio444; r <= image.YCbCrSubsampleRatio410; r++ {
 		for w := 1; w < 10; w++ {
@@ -142,7 +142,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// pngOf is a PNG that claims a size and has no pixels.
+// pngOf returns a PNG that claims a size and has no pixels.
 func pngOf(w, h uint32) []byte {
 	b := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	b = binary.BigEndian.AppendUint32(b, w)
@@ -151,7 +151,7 @@ func pngOf(w, h uint32) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b[12:]))
 }
 
-// jpegOf is a JPEG with another size in its header.
+// jpegOf returns a JPEG with another size in its header.
 func jpegOf(t testing.TB, w, h uint16) []byte {
 	b := bytes.Clone(read(t, "testdata/decode/420.jpg"))
 	at := bytes.Index(b, []byte{0xff, 0xc0})
@@ -187,7 +187,7 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Whatever the bytes: no panic, and no more pixels than allowed.
+// For any input: no panic, and no more pixels than allowed.
 func FuzzDecode(f *testing.F) {
 	files, _ := filepath.Glob("testdata/decode/*g") // the pattern is well-formed
 	for _, name := range files {

@@ -13,7 +13,7 @@ import (
 	"fspda/data/images"
 )
 
-// Folders of pictures, one for each class, become a list of labelled pictures.
+// Folders of images, one per class, become a list of labelled images.
 func ExampleOpen() {
 	root, err := os.MkdirTemp("", "pets")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// original makes ImageNet's original files in small: a tar of tars, a flat tar, and whatever files
-// else.
+// original makes a small version of ImageNet's original files: a tar of tars, a flat tar, and other
+// files.
 func original(t testing.TB, more ...file) string {
 	t.Helper()
 	return folderOf(t, append([]file{
@@ -21,7 +21,7 @@ func original(t testing.TB, more ...file) string {
 	}, more...)...)
 }
 
-// All lists of labels say the same: pictures 1 and 3 are of n02, 2 is of n01.
+// All label lists are equivalent: images 1 and 3 are of n02, 2 is of n01.
 func TestImageNetTars(t *testing.T) {
 	for name, files := range map[string][]file{
 		"Kaggle": {{"LOC_val_solution.csv",

@@ -17,13 +17,13 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// file is a file to be put in a folder or a tar. A name that ends in a slash is a folder.
+// file is a file for a folder or a tar. A name that ends in a slash is a folder.
 type file struct {
 	name    string
 	content []byte
 }
 
-// photo is a small picture of a colour of its own.
+// photo returns a small image of a unique colour.
 func photo(t testing.TB, n int) []byte {
 	m := image.NewRGBA(image.Rect(0, 0, 12, 10))
 	for i := range 120 {
@@ -101,7 +101,7 @@ func open(t testing.TB, path string) *Set {
 	return s
 }
 
-// zoo is a small set of class folders, in no order, with what lies around in real ones.
+// zoo is a small set of class folders, unsorted, with typical stray files.
 func zoo(t testing.TB) []file {
 	return []file{
 		{"train/", nil}, {"train/cat/", nil}, {"train/dog/", nil},
@@ -112,7 +112,7 @@ func zoo(t testing.TB) []file {
 	}
 }
 
-// list says what a source holds: names, labels and pixels.
+// list prints a source: names, labels and pixels.
 func list(t testing.TB, s Source) string {
 	t.Helper()
 	var b strings.Builder
@@ -126,7 +126,7 @@ func list(t testing.TB, s Source) string {
 	return b.String()
 }
 
-// A folder and a tar of it are the same list, whatever the order in the tar.
+// A folder and a tar of it are the same list, in any order of the tar.
 func TestFoldersAndTarsAreTheSame(t *testing.T) {
 	files := zoo(t)
 	folder := open(t, folderOf(t, files...))
@@ -168,7 +168,7 @@ func TestOpenClassFoldersWithoutASplit(t *testing.T) {
 	}
 }
 
-// ImageNet has a flat test folder without labels beside val.
+// ImageNet has a flat test folder without labels in addition to val.
 func TestOpenPrefersVal(t *testing.T) {
 	files := append(zoo(t), file{"test/1.jpg", photo(t, 2)})
 	if s := open(t, folderOf(t, files...)); s.Test.Len() != 2 {
@@ -241,7 +241,7 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 	}
 }
 
-// A bad picture is an error that names it and its archive; the others can be read.
+// A bad image is an error that names it and its archive; the others can be read.
 func TestBadPicturesAreNamed(t *testing.T) {
 	files := []file{{"cat/a.jpg", photo(t, 2)}, {"cat/b.jpg", photo(t, 2)[:200]},
 		{"cat/c.jpg", jpegOf(t, 60000, 60000)}, {"cat/d.png", photo(t, 3)}}
@@ -268,7 +268,7 @@ func TestBadPicturesAreNamed(t *testing.T) {
 	}
 }
 
-// Many goroutines read one source, each the pictures that it asked for.
+// Concurrent reads of one source return the requested images.
 func TestSourcesAreSafeForConcurrentUse(t *testing.T) {
 	s := open(t, written(t, "x.tar", tarOf(t, zoo(t)...)))
 	want := list(t, s.Train)
@@ -299,7 +299,7 @@ func TestSplitOfMember(t *testing.T) {
 	}
 }
 
-// Whatever a tar holds: no panic, an index in proportion to its size, and pictures within it.
+// For any tar: no panic, an index in proportion to its size, and images within it.
 func FuzzTar(f *testing.F) {
 	f.Add(tarOf(f, zoo(f)...))
 	f.Add(tarOf(f, file{"n01.tar", tarOf(f, file{"a.JPEG", photo(f, 2)})}))
@@ -322,7 +322,7 @@ func FuzzTar(f *testing.F) {
 				if l := int(source.Label(i)); l < 0 || l >= len(s.Classes) {
 					t.Errorf("label %d of %d classes", l, len(s.Classes))
 				}
-				_ = source.Image(new(RGB), i) // an error is as good as a picture
+				_ = source.Image(new(RGB), i) // an error is accepted as well
 			}
 		}
 	})

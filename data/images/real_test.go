@@ -21,7 +21,7 @@ func realFile(t testing.TB, name string) string {
 	return ""
 }
 
-// ImageNet's own files: every one of them decodes, and labels are the places of the wnids.
+// ImageNet's own files: every file decodes, and labels are the indices of the sorted wnids.
 func TestRealImageNetSample(t *testing.T) {
 	s := open(t, realFile(t, "imagenet-sample-200.tar"))
 	if s.Kind != "tar of class folders" || s.Train.Len() != 200 || s.Test != nil || len(s.Classes) != 200 {

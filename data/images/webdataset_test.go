@@ -70,7 +70,7 @@ func TestWebDatasetRefuses(t *testing.T) {
 	}
 }
 
-// More shards than are kept open are read as well.
+// More shards than are kept open can be read.
 func TestWebDatasetOfManyShards(t *testing.T) {
 	var files []file
 	for i := range maxOpen + 6 {
@@ -91,7 +91,7 @@ func TestWebDatasetOfManyShards(t *testing.T) {
 	}
 }
 
-// Where there are shards of val and of test, those of test are left, with a note.
+// If there are shards of val and of test, those of test are ignored, with a note.
 func TestWebDatasetPrefersVal(t *testing.T) {
 	dir := shards(t)
 	more := file{"shard-test-000.tar", tarOf(t, file{"z.jpg", photo(t, 2)}, file{"z.cls", []byte("-1")})}
@@ -104,7 +104,7 @@ func TestWebDatasetPrefersVal(t *testing.T) {
 	}
 }
 
-// Whatever a label says: a number that is believed, a short name, or an error.
+// For any label: a valid number, a short name, or an error.
 func FuzzLabel(f *testing.F) {
 	for _, s := range []string{"3", "-1", "1e99", "cat", `{"label": 3}`, `{"label": "cat"}`, `{"cls": 1e3}`,
 		`{"label": [1]}`, "{"} {

@@ -23,7 +23,8 @@ func mustDecoder(t testing.TB) *Decoder {
 	return d
 }
 
-// ramp is a JPEG of w×h pixels whose red goes up to the right and whose green goes up downwards.
+// ramp returns a JPEG of w×h pixels whose red increases to the right and whose green increases
+// downwards.
 func ramp(t testing.TB, w, h int) []byte {
 	t.Helper()
 	m := image.NewRGBA(image.Rect(0, 0, w, h))
@@ -35,7 +36,7 @@ func ramp(t testing.TB, w, h int) []byte {
 	return imagetest.JPEG(t, m, 95)
 }
 
-// At every reduction the picture has its colours.
+// The image has its colours at every reduction.
 func TestDecode(t *testing.T) {
 	d := mustDecoder(t)
 	const w, h = 123, 77
@@ -81,7 +82,7 @@ func TestDecodeGray(t *testing.T) {
 	}
 }
 
-// Damage is an error, never a crash, and the decoder works on.
+// Damage is an error, never a crash, and the decoder remains usable.
 func TestDecodeRefusesDamage(t *testing.T) {
 	d := mustDecoder(t)
 	file := ramp(t, 64, 64)

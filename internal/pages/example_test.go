@@ -6,7 +6,7 @@ import (
 	"fspda/internal/pages"
 )
 
-// A buffer that will be read in no order.
+// A buffer for random access.
 func ExampleLarge() {
 	buf := make([]byte, 8<<20)
 	pages.Large(buf)

@@ -2,8 +2,7 @@ package pages
 
 import "testing"
 
-// What is too short to have a whole page, or ends within one, is left alone; a request never
-// changes what is there.
+// A buffer without a whole page is unchanged; a request never changes contents.
 func TestLarge(t *testing.T) {
 	for _, n := range []int{0, 1, 100, 1024, 3000, 4096, 4097, 8192, 1 << 20, 3<<20 + 5} {
 		for _, skip := range []int{0, 1, 5} {
@@ -25,7 +24,7 @@ func TestLarge(t *testing.T) {
 	Large([]byte(nil))
 }
 
-// Zeros stay zeros, also where the memory was in use before, and nothing around them changes.
+// Zeros stay zero, also in reused memory, and nothing around them changes.
 func TestZeros(t *testing.T) {
 	for _, n := range []int{0, 1, 3000, 4096, 8192, 1 << 20, 3<<20 + 5} {
 		v := make([]uint16, n+10)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The derivation is a promise between processes and between versions: these numbers may change only
-// together with Version.
+// The derivation must be equal in all processes and versions: change these numbers only together
+// with Version.
 func TestStreamIsPinned(t *testing.T) {
 	s := New(1, "mask", 7, 0, 3)
 	got := fmt.Sprintf("%016x %016x", s.Uint64(), s.Uint64())
@@ -57,7 +57,7 @@ func TestIntNIsUniform(t *testing.T) {
 	}
 }
 
-// Each distribution is held to its first two moments, within five standard errors.
+// The first two moments of each distribution are right, within five standard errors.
 func TestMoments(t *testing.T) {
 	const n = 200000
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func BenchmarkUint64(b *testing.B) {
 	}
 }
 
-// To skip numbers is to draw them.
+// Skipping numbers is equivalent to drawing them.
 func TestSkip(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 1000} {
 		a, b := New(3, "mask", 1), New(3, "mask", 1)

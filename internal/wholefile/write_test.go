@@ -23,7 +23,7 @@ func ExampleWrite() {
 	// new
 }
 
-// What cannot be put in its place leaves nothing behind.
+// A failed write leaves no file.
 func TestWriteLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "taken")
@@ -38,8 +38,7 @@ func TestWriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// What is published can be read by everybody, is there as a whole or not at all, and leaves nothing
-// else.
+// A published file is readable by all users and complete, and no other file is left.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "f")

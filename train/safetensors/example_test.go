@@ -7,7 +7,7 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Two vectors of an agent go into a file and come back.
+// Two vectors of an agent are written to a file and read again.
 func Example() {
 	var file bytes.Buffer
 	err := safetensors.Write(&file, []safetensors.Tensor{

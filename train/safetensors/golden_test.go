@@ -10,8 +10,8 @@ import (
 
 const golden = "testdata/golden.safetensors"
 
-// goldenTensors are the contents of the golden file, in its order; testdata/README.md says how it
-// was made.
+// goldenTensors are the contents of the golden file, in order; testdata/README.md describes its
+// origin.
 func goldenTensors() []Tensor {
 	return []Tensor{
 		{"count", []int{1}, []uint64{1<<63 + 1}},

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// headers are headers with the bytes of data behind them, and what is wrong with them; nothing if
-// they are valid.
+// headers are headers, the length of the data after them, and the expected error; "" if valid.
 var headers = []struct {
 	header string
 	data   int

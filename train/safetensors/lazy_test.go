@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Lazy values make the same file as those at hand, and are fetched one after the other.
+// Lazy values give the same file as slices, and are fetched one after the other.
 func TestLazy(t *testing.T) {
 	a, b := make([]float32, 3*chunk+5), []float32{1, 2, 3, 4, 5, 6}
 	for i := range a {

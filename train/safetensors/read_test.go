@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// raw builds a file from its parts, whatever they are.
+// raw builds a file from arbitrary parts.
 func raw(header string, data int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, data)...)
@@ -94,7 +94,7 @@ func TestReadPrefix(t *testing.T) {
 	}
 }
 
-// fails is a reader whose disk cannot read beyond a byte.
+// fails is a reader that fails from a given byte on.
 type fails struct {
 	b  []byte
 	at int64
@@ -135,8 +135,8 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// Whatever the bytes: Read answers, believes only whole files, and what it believes can be loaded
-// and written again with the same contents.
+// For any input: Read returns, accepts only complete files, and accepted files can be loaded and
+// written again with the same contents.
 func FuzzRead(f *testing.F) {
 	g, err := os.ReadFile(golden)
 	if err != nil {

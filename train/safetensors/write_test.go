@@ -142,7 +142,7 @@ func TestWriteErrors(t *testing.T) {
 	}
 }
 
-// full is a writer whose disk is full after a number of bytes.
+// full is a writer that fails after a number of bytes.
 type full int
 
 var errFull = errors.New("disk full")

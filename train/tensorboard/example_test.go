@@ -8,7 +8,7 @@ import (
 	"fspda/train/tensorboard"
 )
 
-// A run writes its loss, stops, and goes on from its checkpoint of iteration 100.
+// A run writes its loss, stops, and resumes from its checkpoint of iteration 100.
 func Example() {
 	dir, err := os.MkdirTemp("", "events")
 	if err != nil {
@@ -25,7 +25,7 @@ func Example() {
 		if from > 0 {
 			w.Restart(from, 1.7e9+500)
 		}
-		// errors stick until Close
+		// errors are kept until Close
 		w.Scalar("train/loss", from, 1.7e9+float64(from), 1/float64(from+1))
 		if err := w.Close(); err != nil {
 			fmt.Println(err)

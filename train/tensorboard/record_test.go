@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// records takes the payloads out of a file and checks both checksums of each record.
+// records extracts the payloads of a file and checks both checksums of each record.
 func records(b []byte) (payloads [][]byte, err error) {
 	for at := 0; len(b) > 0; {
 		if len(b) < 16 {
@@ -48,7 +48,7 @@ func TestRecords(t *testing.T) {
 	if err != nil || len(got) != 3 || string(got[0]) != "" || string(got[2]) != "some more" {
 		t.Errorf("%q, %v", got, err)
 	}
-	for i := range b { // every single damaged byte is noticed
+	for i := range b { // every single damaged byte is detected
 		b[i] ^= 0x10
 		if _, err := records(b); err == nil {
 			t.Errorf("byte %d was damaged and nobody noticed", i)

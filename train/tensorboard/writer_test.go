@@ -52,7 +52,7 @@ func TestWriter(t *testing.T) {
 		{wall: 100.5, tag: "loss", value: 2.25, scalar: true},
 		{wall: 101, step: 10, tag: "loss", value: float32(math.Inf(1)), scalar: true},
 	}
-	compare(t, events(t, w.Path()), want) // what is flushed can be read while the run goes on
+	compare(t, events(t, w.Path()), want) // flushed data can be read during the run
 	check(t, w.Scalar("acc", 10, 101, 0.5), w.Close())
 	compare(t, events(t, w.Path()), append(want, event{wall: 101, step: 10, tag: "acc", value: 0.5, scalar: true}))
 }
@@ -85,7 +85,7 @@ func TestRestart(t *testing.T) {
 		{wall: 10, step: 4, tag: "x", value: 2, scalar: true}})
 }
 
-// Files of others and gaps in the numbers do not lead to an old name, and nothing is overwritten.
+// Foreign files and gaps in the numbers never lead to an existing name, and nothing is overwritten.
 func TestCreateNumbers(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"events.out.tfevents.1700000000.host", "events.out.tfevents.000041.fspda",
@@ -126,7 +126,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A disk that fails is reported, by every call from then on.
+// An I/O error is returned by all later calls.
 func TestDiskFails(t *testing.T) {
 	w := create(t, t.TempDir())
 	check(t, w.file.Close()) // as if the file system went away

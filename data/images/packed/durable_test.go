@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What the system says of a disk becomes what to do about it.
+// Disk errors get a remedy.
 func TestWritingSaysWhatToDo(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -30,7 +30,7 @@ func TestWritingSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A file that could not be written leaves the old one, and nothing half.
+// A failed write keeps the old file and leaves no partial file.
 func TestWriteFileIsAllOrNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	if err := writeBytes(path, []byte("old")); err != nil {

@@ -13,7 +13,7 @@ import (
 	"fspda/data/images/packed"
 )
 
-// A folder of pictures is packed once, scaled to 8 pixels at the short side, and then read without
+// A folder of images is packed once, scaled to 8 pixels at the short side, and then read without
 // decoding.
 func ExamplePrepare() {
 	dir, err := os.MkdirTemp("", "pets")
@@ -49,7 +49,7 @@ func ExamplePrepare() {
 	// dog 8 12 288
 }
 
-// draw writes a black picture.
+// draw writes a black image.
 func draw(path string, w, h int) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		log.Fatal(err)

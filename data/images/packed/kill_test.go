@@ -18,8 +18,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// TestMain lets the test binary be a preparation of its own, which can be killed. It writes a byte
-// for each picture.
+// TestMain lets the test binary run a preparation that can be killed. It writes a byte per image.
 func TestMain(m *testing.M) {
 	if from := os.Getenv("FSPDA_TEST_PREPARE"); from != "" {
 		s, err := images.Open(from, images.Options{})
@@ -37,8 +36,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A preparation that is killed at random moments, again and again, ends with the bytes of one that
-// was not.
+// A preparation that is repeatedly killed at random moments gives the same bytes as an
+// uninterrupted one.
 func TestPrepareSurvivesKill(t *testing.T) {
 	kills := 5
 	if os.Getenv("FSPDA_LONG") == "1" {
@@ -62,8 +61,8 @@ func TestPrepareSurvivesKill(t *testing.T) {
 	}
 }
 
-// killed runs a preparation and kills it, a while after it dealt with some pictures, or reports
-// that it came to its end before.
+// killed runs a preparation and kills it some time after a few images, or reports that it finished
+// first.
 func killed(t *testing.T, from, to string, pictures int, after time.Duration) bool {
 	t.Helper()
 	var errs strings.Builder

@@ -12,16 +12,16 @@ import (
 	"fspda/data/images"
 )
 
-// Damage is found: by Open where it is in the small, by Check wherever it is.
+// Damage is detected: by Open in the metadata, by Check everywhere.
 func TestDamageIsFound(t *testing.T) {
 	from := source(t, folder(t, 20, false))
 	shard := "train-00001.arrow"
 	for name, c := range map[string]struct {
 		file   string
 		change func(b []byte) []byte
-		open   string // what Open says; "" if it cannot know
+		open   string // error of Open; "" if it does not detect the damage
 	}{
-		// the shards of the test are all end
+		// the shards of the test are shorter than the verified tail
 		"a pixel":         {shard, func(b []byte) []byte { return flip(b, len(b)/2) }, "damaged at its end"},
 		"a shard cut off": {shard, func(b []byte) []byte { return b[:len(b)-8] }, "by the manifest"},
 		"an empty shard":  {shard, func([]byte) []byte { return nil }, "0 bytes, want"},
@@ -76,7 +76,7 @@ func flip(b []byte, i int) []byte {
 	return b
 }
 
-// sealed is a manifest with a checksum that fits.
+// sealed returns a manifest with a valid checksum.
 func sealed(t testing.TB, m Manifest) []byte {
 	t.Helper()
 	text, err := m.encode()
@@ -112,7 +112,7 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a shard holds: no panic, little memory, and every picture that is found can be read.
+// For any shard: no panic, bounded memory, and every listed image can be read.
 func FuzzShard(f *testing.F) {
 	from := source(f, folder(f, 9, false))
 	whole := map[bool]Shard{}

@@ -19,7 +19,7 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// photo is a picture of w×h with edges and colours of its own.
+// photo returns an image of w×h with edges and colours.
 func photo(w, h, n int) *image.RGBA {
 	m := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -44,8 +44,8 @@ func write(t testing.TB, path string, content []byte) {
 	}
 }
 
-// folder makes class folders of n training pictures in three classes, and four test pictures. Sizes
-// differ; with bad, every fifth training picture cannot be decoded, for one reason or another.
+// folder makes class folders of n training images in three classes, and four test images. Sizes
+// differ; with bad, every fifth training image cannot be decoded, for various reasons.
 func folder(t testing.TB, n int, bad bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func source(t testing.TB, path string) *images.Set {
 	return s
 }
 
-// small packs at 16 pixels into shards of about eight pictures.
+// small packs at 16 pixels into shards of about eight images.
 func small(format string) Options {
 	return Options{Settings: Settings{Size: 16, Format: format}, ShardBytes: map[string]int64{Raw: 7000,
 		JPEG: 5000}[format]}
@@ -98,7 +98,7 @@ func prepare(t testing.TB, from *images.Set, o Options) string {
 	return dir
 }
 
-// content is all files of a folder, but for the lock.
+// content returns all files of a folder except the lock.
 func content(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -134,8 +134,8 @@ func same(t testing.TB, what string, got, want map[string]string) {
 	}
 }
 
-// A raw set holds the pictures of its source, scaled; it says its labels and names, and hands
-// pixels out without a copy.
+// A raw set holds the scaled images of its source, with labels and names, and returns pixels
+// without a copy.
 func TestPrepareRaw(t *testing.T) {
 	from := source(t, folder(t, 30, false))
 	dir := prepare(t, from, small(Raw))
@@ -184,8 +184,8 @@ func meanOf(pix []uint8) float64 {
 	return float64(sum) / float64(len(pix))
 }
 
-// A set of JPEG holds files that decode to about what a raw set holds; a JPEG that is small already
-// is kept as it is.
+// A JPEG set holds files that decode to almost the pixels of a raw set; a small JPEG is copied
+// unchanged.
 func TestPrepareJPEG(t *testing.T) {
 	dir := folder(t, 20, false)
 	write(t, filepath.Join(dir, "train/ant/tiny.jpg"), imagetest.JPEG(t, photo(15, 12, 1), 95))
@@ -216,7 +216,7 @@ func TestPrepareJPEG(t *testing.T) {
 	}
 }
 
-// Lanczos is symmetric and has sum one: a picture of one colour keeps it, and a mirrored picture
+// Lanczos is symmetric and has sum one: an image of one colour keeps it, and a mirrored image
 // becomes the mirror image.
 func TestScaled(t *testing.T) {
 	c := converter{settings: Settings{Size: 8}}
@@ -255,8 +255,8 @@ func TestPrepareIsTheSameForAnyJobs(t *testing.T) {
 	}
 }
 
-// A preparation that is stopped after any picture, and again, ends with the bytes of one that was
-// not.
+// A preparation that is stopped after any image, repeatedly, gives the same bytes as an
+// uninterrupted one.
 func TestPrepareGoesOn(t *testing.T) {
 	from := source(t, folder(t, 40, true))
 	want := content(t, prepare(t, from, small(Raw)))
@@ -292,8 +292,8 @@ func TestPrepareGoesOn(t *testing.T) {
 	}
 }
 
-// Bad pictures are left out and listed, or end the preparation, as asked; a failing disk ends it in
-// any case.
+// Bad images are left out and listed, or end the preparation, as configured; an I/O error always
+// ends it.
 func TestPrepareBadPictures(t *testing.T) {
 	path := folder(t, 40, true)
 	from := source(t, path)
@@ -371,7 +371,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// Two preparations in one folder: the second is told of the first.
+// A second preparation in the same folder is an error.
 func TestPrepareIsAlone(t *testing.T) {
 	from := source(t, folder(t, 10, false))
 	dir := filepath.Join(t.TempDir(), "packed")
@@ -388,7 +388,7 @@ func TestPrepareIsAlone(t *testing.T) {
 	}
 }
 
-// A full disk is an error that says so; with room again, the preparation goes on.
+// A full disk is an error that says so; with free space, the preparation continues.
 func TestPrepareOnAFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs /dev/full")
@@ -397,7 +397,7 @@ func TestPrepareOnAFullDisk(t *testing.T) {
 	want := content(t, prepare(t, from, small(Raw)))
 	dir := filepath.Join(t.TempDir(), "packed")
 	o := small(Raw)
-	o.Progress = func(done, _ int) { // the second shard goes to a disk without room
+	o.Progress = func(done, _ int) { // the second shard is on a full disk
 		if done == 2 {
 			if err := os.Symlink("/dev/full", filepath.Join(dir, "train-00001.arrow"+suffix)); err != nil {
 				t.Error(err)
