@@ -13,7 +13,7 @@ import (
 func TestNormalizeCodes(t *testing.T) {
 	defer func(c normalizeCode) { normalizeIn = c }(normalizeIn)
 	for _, normalizeIn = range normalizeCodes() {
-		t.Run(normalizeIn.name, applyTwins)
+		t.Run(normalizeIn.name, checkApply)
 	}
 }
 

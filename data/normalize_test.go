@@ -7,9 +7,9 @@ import (
 
 // The vector code and the table give the same bits at every length and alignment, and write nothing
 // outside dst.
-func TestApplyImplementations(t *testing.T) { applyTwins(t) }
+func TestApplyImplementations(t *testing.T) { checkApply(t) }
 
-func applyImplementations(t *testing.T) {
+func checkApply(t *testing.T) {
 	t.Helper()
 	n, err := newNormalizer([]float32{mnistMean}, []float32{mnistStd})
 	if err != nil {
@@ -25,16 +25,16 @@ func applyImplementations(t *testing.T) {
 	}
 	for length := range 150 {
 		for offset := range 17 {
-			applyTwin(t, n, source[offset:offset+length], source[:length/2])
-			applyTwin(t, three, source[offset:offset+length], nil)
+			checkApplyOf(t, n, source[offset:offset+length], source[:length/2])
+			checkApplyOf(t, three, source[offset:offset+length], nil)
 		}
 	}
-	applyTwin(t, three, source[3:], nil)
-	applyTwin(t, n, source[3:], nil) // more than a call takes
-	applyTwin(t, n, source[3:], source[:100])
+	checkApplyOf(t, three, source[3:], nil)
+	checkApplyOf(t, n, source[3:], nil) // more than a call takes
+	checkApplyOf(t, n, source[3:], source[:100])
 }
 
-func applyTwin(t *testing.T, n *normalizer, in, ahead []uint8) {
+func checkApplyOf(t *testing.T, n *normalizer, in, ahead []uint8) {
 	t.Helper()
 	const guard = float32(-77)
 	length := len(in)

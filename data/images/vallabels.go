@@ -129,7 +129,7 @@ func readOrder(list, dir string) ([]string, error) {
 		return order, nil
 	}
 	return nil, &FormatError{Path: list, Got: "numbers of the devkit",
-		Want: devkitOrder + " beside it, with the wnid of number 1, 2, … in each line",
+		Want: devkitOrder + " in the same folder, with the wnid of number 1, 2, … in each line",
 		Hint: "the devkit keeps them in data/meta.mat; a list with wnids, such as LOC_val_solution.csv, needs no " +
 			"such file"}
 }

@@ -59,7 +59,7 @@ func mixing(graph [][2]int, n int) [][]float64 {
 	return w
 }
 
-func everybody(int, int) bool { return true }
+func allActive(int, int) bool { return true }
 
 func everything(int, int) []uint32 { return nil }
 
@@ -74,7 +74,7 @@ func TestCHOCOGolden(t *testing.T) {
 		active func(t, i int) bool
 		x0, x2 string
 	}{
-		{"all active", everybody, "0.9741199279 1.0714026791 1.0126931881", "1.8932712424 1.7744571224 1.5802097144"},
+		{"all active", allActive, "0.9741199279 1.0714026791 1.0126931881", "1.8932712424 1.7744571224 1.5802097144"},
 		{"broadcast", func(t, i int) bool { return t%4 == i }, "0.9454254400 0.9359510226 0.3931026673",
 			"1.8580249950 2.4328193332 1.0061484379"},
 	} {
@@ -136,7 +136,7 @@ func TestCHOCOInvariants(t *testing.T) {
 // With the identity compressor and theta = 1, CHOCO is adapt-then-combine: x ← W(x - alpha·g).
 func TestCHOCOIdentityIsATC(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).broadcasting(w.graph, everybody, everything)
+		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).broadcasting(w.graph, allActive, everything)
 		weights := mixing(w.graph, w.n)
 		x, gi := zeros(w.n, w.d), make([]float64, w.d)
 		for it := range 1000 {
@@ -172,7 +172,7 @@ func TestCHOCOBias(t *testing.T) {
 	s := rng.New(7, "quadratics")
 	q := randomQuadratics(&s, w.n, w.d)
 	bias := func(alpha float64) (gap, offset float64) {
-		g := w.play(CHOCO{Theta: 0.5}, q, alpha, 0).broadcasting(w.graph, everybody, w.ownMask)
+		g := w.play(CHOCO{Theta: 0.5}, q, alpha, 0).broadcasting(w.graph, allActive, w.ownMask)
 		const rounds, tail = 20000, 4000 // random coordinates: averaged over the end
 		for it := range rounds {
 			g.step(t, it)
@@ -248,7 +248,7 @@ func meanSquareGrowth(t *testing.T, s *rng.Stream, theta, delta float64) float64
 		g.x(0)[k], g.x(1)[k] = 1, -1
 	}
 	var coords []uint32
-	g.broadcasting([][2]int{{0, 1}}, everybody, func(int, int) []uint32 { return coords })
+	g.broadcasting([][2]int{{0, 1}}, allActive, func(int, int) []uint32 { return coords })
 	for it := range int(messages / delta) {
 		coords = coords[:0]
 		for k := range plays {

@@ -51,7 +51,7 @@ func TestRecords(t *testing.T) {
 	for i := range b { // every single damaged byte is detected
 		b[i] ^= 0x10
 		if _, err := records(b); err == nil {
-			t.Errorf("byte %d was damaged and nobody noticed", i)
+			t.Errorf("byte %d is damaged: no error", i)
 		}
 		b[i] ^= 0x10
 	}

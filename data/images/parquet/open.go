@@ -45,7 +45,7 @@ func open(path string, o images.Options) (*images.Set, error) {
 	train, test, left := images.Splits(files)
 	s := &images.Set{Path: path, Kind: Kind}
 	for _, f := range left {
-		s.Notes = append(s.Notes, "left out beside the shards of validation: "+f)
+		s.Notes = append(s.Notes, "ignored in favour of the shards of validation: "+f)
 	}
 	var lists []*rows
 	for _, part := range []struct {

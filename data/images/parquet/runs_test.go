@@ -30,7 +30,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// Numbers as wide as they may be, and a run that claims more than anybody wants.
+// Numbers of the largest width, and a run with an excessive claimed length.
 func TestRunsWide(t *testing.T) {
 	r, _ := newRuns([]byte{0x03, 1, 0, 0, 0, 2, 0, 0, 0x80, 0xff, 0xff, 0xff, 0xff, 0x0f, 9, 0, 0, 0}, 32)
 	for i, want := range []uint32{1, 0x80000002, 0xffffffff} {
