@@ -97,7 +97,8 @@ func (t Target) everyImplementation(dev convolver, c convolution) (string, error
 		far := distance(out, c.want)
 		if !(far <= bound) {
 			wrong = append(wrong, fmt.Errorf(
-				"%s: the result differs from the CPU's by %.2g of its norm, at most %.2g is allowed", route, far, bound))
+				"%s: the result differs from the CPU's by %.2g of its norm, at most %.2g is allowed", route,
+				far, bound))
 		}
 		worst = max(worst, far)
 	})
@@ -108,7 +109,8 @@ func (t Target) everyImplementation(dev convolver, c convolution) (string, error
 		return "", errors.Join(append([]error{err}, wrong...)...)
 	}
 	route, err := t.route(c)
-	return fmt.Sprintf("%d implementations within %.1e of %.0e, %d cannot run; chosen: %s", ran, worst, bound, refused, route), err
+	return fmt.Sprintf("%d implementations within %.1e of %.0e, %d cannot run; chosen: %s", ran, worst, bound, refused,
+		route), err
 }
 
 // route returns the implementation that the device chooses.

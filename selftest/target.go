@@ -42,7 +42,8 @@ func (e *ErrLeftOut) Error() string { return e.Why }
 // Checks returns all checks.
 func (t Target) Checks() []Check {
 	var all []Check
-	for _, group := range [][]Check{t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.networks(),
+	for _, group := range [][]Check{t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(),
+		t.networks(),
 		t.algorithms(), t.trainings(), t.memory()} {
 		all = append(all, group...)
 	}

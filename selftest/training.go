@@ -34,7 +34,8 @@ func (t Target) trainings() []Check {
 		}
 		far, bound := math.Abs(loss-want)/math.Abs(want), BoundsOf(t.Precision).Training
 		if !(far <= bound) {
-			return "", fmt.Errorf("the final loss is %v, on the CPU %v: at most %.2g relative difference is allowed", loss, want, bound)
+			return "", fmt.Errorf("the final loss is %v, on the CPU %v: at most %.2g relative difference is allowed",
+				loss, want, bound)
 		}
 		return fmt.Sprintf("repeats, loss within %.1e of %.0e", far, bound), nil
 	}}}

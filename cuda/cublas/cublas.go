@@ -42,10 +42,13 @@ type API struct {
 	GetVersion   func(h Raw, out *int32) Status                   `sym:"cublasGetVersion_v2"`
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
 	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
-		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32, compute Compute, algo int32) Status `sym:"cublasGemmEx"`
+		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32,
+		compute Compute,
+		algo int32) Status `sym:"cublasGemmEx"`
 	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type,
 		lda int32, strideA int64,
-		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32, strideC int64,
+		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32,
+		strideC int64,
 		batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
 }
 

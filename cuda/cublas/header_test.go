@@ -34,17 +34,23 @@ func TestHeader(t *testing.T) {
 			headertest.Check(t, folders, "cublasLt.h", withoutOverloads(API{}), LtAPI{}, attributes{})
 			headertest.Values(t, folders, "cublasLt.h", map[string]int{
 				// Calls of the functions that C++ overloads.
-				"sizeof(cublasGemmEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, 4, " +
-					"(void *)0, CUDA_R_32F, 5, (void *)0, (void *)0, CUDA_R_32F, 6, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
-				"sizeof(cublasGemmStridedBatchedEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, 4, 5LL, " +
-					"(void *)0, CUDA_R_32F, 6, 7LL, (void *)0, (void *)0, CUDA_R_32F, 8, 9LL, 10, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
+				"sizeof(cublasGemmEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, " +
+					"4, (void *)0, CUDA_R_32F, 5, (void *)0, (void *)0, CUDA_R_32F, 6, " +
+					"CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
+				"sizeof(cublasGemmStridedBatchedEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, " +
+					"(void *)0, CUDA_R_32F, 4, 5LL, " +
+					"(void *)0, CUDA_R_32F, 6, 7LL, (void *)0, (void *)0, CUDA_R_32F, 8, 9LL, 10, " +
+					"CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
 				"CUDA_R_32F": int(Float32), "CUDA_R_16F": int(Float16), "CUDA_R_16BF": int(BFloat16),
 				"CUBLAS_COMPUTE_32F": int(ComputeFloat32), "CUBLAS_COMPUTE_32F_FAST_TF32": int(ComputeTF32),
 				"CUBLAS_GEMM_DEFAULT": algoDefault, "CUBLAS_OP_N": int(op(false)), "CUBLAS_OP_T": int(
 					op(true)), "CUBLAS_STATUS_NOT_SUPPORTED": notSupported,
-				"CUBLASLT_MATMUL_DESC_TRANSA": descTransA, "CUBLASLT_MATMUL_DESC_TRANSB": descTransB, "CUBLASLT_MATMUL_DESC_EPILOGUE": descEpilogue,
-				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descMask, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD": descMaskRow,
-				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES": prefWorkspace, "CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES": prefAlignment,
+				"CUBLASLT_MATMUL_DESC_TRANSA": descTransA, "CUBLASLT_MATMUL_DESC_TRANSB": descTransB,
+				"CUBLASLT_MATMUL_DESC_EPILOGUE":     descEpilogue,
+				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descMask,
+				"CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD":       descMaskRow,
+				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES":   prefWorkspace,
+				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES": prefAlignment,
 				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES": prefAlignment + 3,
 				"CUBLASLT_EPILOGUE_BIAS":                     int(EpilogueBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
 					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),

@@ -30,7 +30,8 @@ type LtAPI struct {
 		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
 	Matmul func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32,
 		c driver.Pointer, lc Raw,
-		d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr, s driver.Stream) Status `sym:"cublasLtMatmul"`
+		d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr,
+		s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
 
 // Algo is an algorithm in the library's opaque format.
@@ -75,7 +76,8 @@ type Lt struct {
 
 // New returns an Lt for a stream of the current context, with a workspace of device memory.
 func (a *LtAPI) New(s driver.Stream, workspace driver.Pointer, workspaceBytes int) (*Lt, error) {
-	l := &Lt{api: a, stream: s, workspace: workspace, workspaceBytes: workspaceBytes, one: new(float32), zero: new(float32)}
+	l := &Lt{api: a, stream: s, workspace: workspace, workspaceBytes: workspaceBytes, one: new(float32),
+		zero: new(float32)}
 	*l.one = 1
 	if err := a.check(a.Create(&l.h), "cublasLtCreate"); err != nil {
 		return nil, err

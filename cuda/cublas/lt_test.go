@@ -58,7 +58,8 @@ func (l *fakeLt) api() *LtAPI {
 		return uint64(*(*uint32)(p))
 	}
 	return &LtAPI{
-		Create: make, Destroy: destroy, DestroyDesc: destroy, DestroyLayout: destroy, DestroyPref: destroy, CreatePref: make,
+		Create: make, Destroy: destroy, DestroyDesc: destroy, DestroyLayout: destroy, DestroyPref: destroy,
+		CreatePref: make,
 		CreateDesc: func(out *Raw, c Compute, s Type) Status { record("desc %d %d", c, s); return make(out) },
 		SetDesc: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
 			return record("set %d = %d", at,
@@ -114,7 +115,8 @@ func TestMatmul(t *testing.T) {
 		t.Errorf("calls\n%s\nwant\n%s", strings.Join(l.calls, "\n"), strings.Join(want, "\n"))
 	}
 	l.none = true
-	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, EpilogueBiasGrad, Operands{}); !errors.Is(err, ErrUnsupported) {
+	if _, err := lt.NewMatmul(Product{M: 2, N: 3, K: 4}, EpilogueBiasGrad, Operands{}); !errors.Is(err,
+		ErrUnsupported) {
 		t.Errorf("without an algorithm: %v", err)
 	}
 	if err := errors.Join(m.Close(), lt.Close()); err != nil || l.live != 0 {

@@ -27,7 +27,7 @@ type ChoiceCache struct {
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("cudnn: finding the cache folder for convolution choices: %w; set XDG_CACHE_HOME or HOME", err)
+		return "", fmt.Errorf("cudnn: finding the choice cache folder: %w; set XDG_CACHE_HOME or HOME", err)
 	}
 	return filepath.Join(dir, "fspda", "convolutions"), nil
 }

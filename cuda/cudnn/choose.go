@@ -83,7 +83,8 @@ func (how Selection) alignment() int {
 // take applies a choice to the convolution.
 func (c *Conv) take(to Choice, how Selection) error {
 	if to.Memory > how.MaxWorkspace {
-		return fmt.Errorf("cudnn: a convolution of %v: the choice needs a workspace of %d bytes, at most %d are allowed", c.shape,
+		return fmt.Errorf("cudnn: a convolution of %v: the choice needs %d bytes of workspace, at most %d are allowed",
+			c.shape,
 			to.Memory, how.MaxWorkspace)
 	}
 	if to.Product {

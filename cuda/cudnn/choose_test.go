@@ -148,7 +148,8 @@ func TestAdvised(t *testing.T) {
 		want string
 		// the deterministic one uses tensor cores
 	}{{FMA, "is deterministic and needs at most 100 bytes"}} {
-		if _, err := h.NewConv(small, Forward, Float32, c.m, Selection{MaxWorkspace: 100, Deterministic: true}); err == nil ||
+		if _, err := h.NewConv(small, Forward, Float32, c.m, Selection{MaxWorkspace: 100,
+			Deterministic: true}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -111,7 +111,8 @@ func (c *Conv) runAlgorithm(x, w, y, workspace driver.Pointer) error {
 	case GradX:
 		r = a.BackwardData(h.h, h.one, c.w, w, c.y, y, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.x, x)
 	case GradW:
-		r = a.BackwardFilter(h.h, h.one, c.x, x, c.y, y, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.w, w)
+		r = a.BackwardFilter(h.h, h.one, c.x, x, c.y, y, c.conv, c.algo, workspace, uintptr(c.Workspace), h.zero, c.w,
+			w)
 	}
 	return a.check(r, "a convolution of %v", c.shape)
 }

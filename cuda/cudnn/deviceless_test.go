@@ -30,12 +30,17 @@ var gpus = []gpuProperties{
 // json returns the properties in the library's format.
 func (c gpuProperties) json(t *testing.T) []byte {
 	text, err := json.Marshal(map[string]any{
-		"deviceName": c.name, "deviceVer": c.version, "multiProcessorCount": c.processors, "maxSharedMemoryPerBlockOptin": c.shared,
-		"l2CacheSize": c.l2, "smClockRateKHz": c.clock, "memClockRateKHz": c.by, "totalGlobalMem": c.memory, "driverVer": 13000,
-		"maxGridSize": []int{1<<31 - 1, 65535, 65535}, "maxBlockSize": []int{1024, 1024,
+		"deviceName": c.name, "deviceVer": c.version, "multiProcessorCount": c.processors,
+		"maxSharedMemoryPerBlockOptin": c.shared,
+		"l2CacheSize":                  c.l2, "smClockRateKHz": c.clock, "memClockRateKHz": c.by,
+		"totalGlobalMem": c.memory,
+		"driverVer":      13000,
+		"maxGridSize":    []int{1<<31 - 1, 65535, 65535}, "maxBlockSize": []int{1024, 1024,
 			64}, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
-		"maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "oversizedSharedMemoryPerBlock": 0, "maxCtasPerSM": 32,
-		"maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "warpSize": 32, "supportCoopLaunch": 1, "smCountOrigin": 0, "pciDeviceId": 0,
+		"maxSharedMemoryPerBlock": 49152, "reservedSharedMemoryPerBlock": 1024, "oversizedSharedMemoryPerBlock": 0,
+		"maxCtasPerSM":       32,
+		"maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "warpSize": 32, "supportCoopLaunch": 1,
+		"smCountOrigin": 0, "pciDeviceId": 0,
 		"isTccDriver": 0, "cudaDeviceId": 0,
 	})
 	if err != nil {
@@ -203,7 +208,8 @@ func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 		}
 	}
 	if len(taken) == 0 || deterministic == 0 {
-		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d of them deterministic; want at least one of each", c.shape, c.direction,
+		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d of them deterministic; want at least one of each",
+			c.shape, c.direction,
 			c.of, m, len(taken), deterministic)
 	}
 	return taken

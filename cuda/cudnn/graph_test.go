@@ -148,7 +148,8 @@ func TestRoundingEngines(t *testing.T) {
 		{offered[:2], nil, cudnn.TensorOp, true, "algorithm 6"},
 	} {
 		b := newFixture(t, c.offered, c.fallback)
-		if got := b.conv(t, c.m, cudnn.Selection{MaxWorkspace: 100, Deterministic: c.deterministic}); !strings.Contains(got+" ",
+		if got := b.conv(t, c.m, cudnn.Selection{MaxWorkspace: 100,
+			Deterministic: c.deterministic}); !strings.Contains(got+" ",
 			c.want) {
 			t.Errorf("math %d, deterministic %v: %s, want %s", c.m, c.deterministic, got, c.want)
 		}

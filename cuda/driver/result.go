@@ -9,7 +9,7 @@ import (
 // Result is the status code that every driver function returns; 0 is success.
 type Result int32
 
-// Results that the program tells apart.
+// Results that the program distinguishes.
 const (
 	Success                   Result = 0
 	InvalidValue              Result = 1
@@ -76,7 +76,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cuda: %s: %s: %s (%d)", e.What, e.Call, text, int32(e.Result))
 }
 
-// String describes the results that the program tells apart, and returns "failed" for others.
+// String describes the results that the program distinguishes, and returns "failed" for others.
 func (r Result) String() string {
 	if s := resultNames[r]; s != "" {
 		return s
@@ -88,7 +88,8 @@ func (r Result) String() string {
 // and the contents of device memory are lost.
 func (r Result) Sticky() bool {
 	switch r {
-	case Deinitialized, DeviceUnavailable, ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, LaunchFailed, Unknown, InvalidContext:
+	case Deinitialized, DeviceUnavailable, ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, LaunchFailed,
+		Unknown, InvalidContext:
 		return true
 	}
 	// errors of the hardware stack, instruction, alignment, address space, program counter

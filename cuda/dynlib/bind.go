@@ -32,7 +32,8 @@ func Bind(table any, h *Handle) error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("%s (%s) lacks %s: install a newer version", h.Library.Name, h.Path, strings.Join(missing, ", "))
+		return fmt.Errorf("%s (%s) lacks %s: install a newer version", h.Library.Name, h.Path,
+			strings.Join(missing, ", "))
 	}
 	return nil
 }

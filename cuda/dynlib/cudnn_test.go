@@ -21,7 +21,8 @@ func TestInspectCUDNN(t *testing.T) {
 			"site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia/cudnn/lib/libcublas.so.12"},
 			"site/nvidia/cudnn/lib/libcudnn.so.9", cudnnBuild{13, 92600}},
 		"two wheels": {[]string{"site/nvidia/cudnn/lib/libcudnn.so.9",
-			"site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA", "site/nvidia_cudnn_cu12-9.10.2.21.dist-info/METADATA"},
+			"site/nvidia_cudnn_cu13-9.26.0.51.dist-info/METADATA",
+			"site/nvidia_cudnn_cu12-9.10.2.21.dist-info/METADATA"},
 			"site/nvidia/cudnn/lib/libcudnn.so.9", cudnnBuild{}},
 		"a toolkit": {[]string{"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcublas.so.12",
 			"cuda/include/cudnn_version.h"}, "cuda/lib64/libcudnn.so.9", cudnnBuild{12, 91002}},
@@ -58,7 +59,8 @@ func TestRefusedUnopened(t *testing.T) {
 		}
 		return nil
 	}}
-	f, _ := testFinder(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"}, "named/libx.so.1",
+	f, _ := testFinder(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"},
+		"named/libx.so.1",
 		"toolkit/lib64/libx.so.1")
 	h, err := f.Open(l)
 	if err != nil || !strings.Contains(h.Path, "toolkit") || len(s.opened) != 1 {

@@ -34,7 +34,7 @@ func (m *hostList) add(phases ...[]kernels.Call) {
 	for i, calls := range phases {
 		for _, c := range calls {
 			if !m.Fits(first+i+1, 1, len(c.Args), 0) {
-				m.h.t.Fatalf("no room for %s", c.Kernel.Name)
+				m.h.t.Fatalf("the list has no space for %s", c.Kernel.Name)
 			}
 			m.Add(first+i, c)
 		}
@@ -45,7 +45,7 @@ func (m *hostList) run(blocks int) {
 	m.h.t.Helper()
 	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), blocks))
 	if m.count[0]&^(1<<31) != 0 {
-		m.h.t.Errorf("the count of blocks is %#x behind a march", m.count[0])
+		m.h.t.Errorf("the block counter is %#x after a launch", m.count[0])
 	}
 }
 
@@ -117,8 +117,8 @@ func TestMegakernel(t *testing.T) {
 		}
 		for i := range c.phases {
 			key := []uint64{uint64(run), uint64(i)}
-			m.add(got.phase(rng.New(1, "march", key...), idx))
-			h.run(want.phase(rng.New(1, "march", key...), at(h, index))...)
+			m.add(got.phase(rng.New(1, "commands", key...), idx))
+			h.run(want.phase(rng.New(1, "commands", key...), at(h, index))...)
 		}
 		m.run(c.blocks)
 		for i := range got.held {
@@ -132,12 +132,12 @@ func TestMegakernel(t *testing.T) {
 // exceed the buffer.
 func TestCommandListRejects(t *testing.T) {
 	if kernels.Iota(256, 0, 5).Listable() || !kernels.Fill(256, 5, 0).Listable() {
-		t.Error("iota marches, or fill does not")
+		t.Error("iota is listable, or fill is not")
 	}
 	wide := kernels.Fill(256, 5, 0)
 	wide.Block[0] = 512
 	if wide.Listable() {
-		t.Error("a block of 512 threads marches")
+		t.Error("a call with blocks of 512 threads is listable")
 	}
 	var m kernels.CommandList
 	m.Reset(256, make([]byte, 100))

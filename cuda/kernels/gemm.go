@@ -3,15 +3,18 @@ package kernels
 import "fmt"
 
 const (
-	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l " +
+	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l " +
+		"aux_list:p aux:p aux_offset:l " +
 		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
 	bytesOperands = "bytes:p rows:p scale:f shift:f "
 )
 
 const (
-	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l m:i n:i k:i epilogue:i factor:f"
+	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l " +
+		"aux_list:p aux:p aux_offset:l m:i n:i k:i epilogue:i factor:f"
 	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands +
-		"c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l " +
+		"c_list:p c:p c_offset:l " +
+		"aux_list:p aux:p aux_offset:l " +
 		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
 )
 

@@ -132,7 +132,8 @@ var products = map[device.Kernel]struct {
 }{
 	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasSigmoid}, device.LinearReLU: {"nt",
 		BiasReLU},
-	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn", SigmoidGrad}, device.LinearGradXReLU: {"nn",
+	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn",
+		SigmoidGrad}, device.LinearGradXReLU: {"nn",
 		ReLUGrad},
 	device.LinearGradW: {"tn", NoEpilogue}, device.LinearGradWDecay: {"tn", AddScaled},
 }
@@ -186,7 +187,8 @@ func (f Group) product(c *device.Call) ([]Call, error) {
 	}
 	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
 	kind := products[c.Kernel]
-	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr), TF32: f.TF32}
+	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr),
+		TF32: f.TF32}
 	if len(in) > 2 {
 		g.Aux = in[2]
 	}

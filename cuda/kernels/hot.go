@@ -10,13 +10,16 @@ import (
 var hotKernels struct{ gather, scatterAdd, addDiff *Kernel }
 
 func init() {
-	hotKernels.gather, hotKernels.scatterAdd, hotKernels.addDiff = table["gather"], table["scatter_add"], table["add_diff"]
+	hotKernels.gather = table["gather"]
+	hotKernels.scatterAdd = table["scatter_add"]
+	hotKernels.addDiff = table["add_diff"]
 }
 
 // call returns a call with encoded arguments.
 func (k *Kernel) call(l Launch, args ...uint64) Call {
 	if len(args) != len(k.Params) {
-		panic(fmt.Sprintf("kernels: %s called with %d arguments, the table has %d parameters", k.Name, len(args), len(k.Params)))
+		panic(fmt.Sprintf("kernels: %s called with %d arguments, the table has %d parameters", k.Name, len(args),
+			len(k.Params)))
 	}
 	return Call{Kernel: k, Launch: l, Args: args}
 }

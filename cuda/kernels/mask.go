@@ -157,7 +157,8 @@ func SubsetsWords(d, masks int) int {
 // streams that start at counters. words is scratch of SubsetsWords(d, len(dst)) numbers.
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
-		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d masks and as many streams", len(dst),
+		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d masks and as many streams",
+			len(dst),
 			len(counters), MostEach))
 	}
 	const fixed = 4

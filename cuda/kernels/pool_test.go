@@ -43,8 +43,8 @@ func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	}
 	rawX, x := encode(h, g.Element, x)
 	rawDY, dy := encode(h, g.Element, dy)
-	y, places, dx := make([]byte, out*g.Element.Size()), make([]byte, out*g.IndexSize()), make([]byte, len(rawX))
-	h.run(g.Max(at(h, y), at(h, places), at(h, rawX)), g.MaxGrad(at(h, dx), at(h, rawDY), at(h, places)))
+	y, indices, dx := make([]byte, out*g.Element.Size()), make([]byte, out*g.IndexSize()), make([]byte, len(rawX))
+	h.run(g.Max(at(h, y), at(h, indices), at(h, rawX)), g.MaxGrad(at(h, dx), at(h, rawDY), at(h, indices)))
 
 	dims := []int{g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad}
 	wantY, wantAt, wantDX := make([]float32, out), make([]float32, out), make([]float32, in)
@@ -53,13 +53,13 @@ func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	sameBits(t, "maximum", decode(h, g.Element, y), wantY)
 	gotAt := make([]float32, out)
 	if g.IndexSize() == 4 {
-		gotAt = decode(h, kernels.F32, places)
+		gotAt = decode(h, kernels.F32, indices)
 	} else {
-		for i, p := range places {
+		for i, p := range indices {
 			gotAt[i] = float32(p)
 		}
 	}
-	sameBits(t, "place", gotAt, wantAt)
+	sameBits(t, "index", gotAt, wantAt)
 	_, wantDX = encode(h, g.Element, wantDX) // sums are rounded once
 	sameBits(t, "gradient", decode(h, g.Element, dx), wantDX)
 }

@@ -30,7 +30,7 @@ type Cache struct {
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("nvrtc: finding the cache folder for kernels: %w; set XDG_CACHE_HOME or HOME", err)
+		return "", fmt.Errorf("nvrtc: finding the kernel cache folder: %w; set XDG_CACHE_HOME or HOME", err)
 	}
 	return filepath.Join(dir, "fspda", "cubin"), nil
 }

@@ -15,14 +15,19 @@ import (
 
 // Options describes a machine.
 type Options struct {
-	GPUs          int           // default 1
-	Memory        uintptr       // bytes per GPU, default 1 GiB
-	CC            int           // compute capability, default 90
-	Version       int           // of the driver, default 13000
-	NoPeers       bool          // GPUs cannot access each other's memory
-	NoCooperative bool          // no cooperative launches
-	CountOnly     bool          // device memory is counted but not backed: nothing is computed, and copies from it read zeros
-	EventDelay    time.Duration // time from recording an event until it can complete, as if the work before it took that long
+	GPUs          int     // default 1
+	Memory        uintptr // bytes per GPU, default 1 GiB
+	CC            int     // compute capability, default 90
+	Version       int     // of the driver, default 13000
+	NoPeers       bool    // GPUs cannot access each other's memory
+	NoCooperative bool    // no cooperative launches
+
+	// CountOnly counts device memory without backing it: nothing is computed, and copies from it read
+	// zeros.
+	CountOnly bool
+	// EventDelay is the time from recording an event until it can complete, as if the work before it
+	// took that long.
+	EventDelay time.Duration
 }
 
 // Machine is a computer with fake GPUs.
@@ -118,8 +123,10 @@ func (m *Machine) API() *driver.API {
 }
 
 // withoutContext lists the functions that need no current context.
-var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount", "DeviceGet",
-	"DeviceGetName", "DeviceTotalMem", "DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease", "CtxSetCurrent"}
+var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount",
+	"DeviceGet",
+	"DeviceGetName", "DeviceTotalMem", "DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease",
+	"CtxSetCurrent"}
 
 // recorded wraps f: it holds the lock, records the call and applies the faults.
 func (m *Machine) recorded(name string, f any) reflect.Value {

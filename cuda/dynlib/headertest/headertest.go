@@ -86,12 +86,16 @@ template <class R, class... A> struct fn<R (*)(A...)> {
   static constexpr int count = sizeof...(A);
   template <int i> using arg = std::tuple_element_t<i, std::tuple<A...>>;
 };
-template <class T> using to = std::conditional_t<std::is_void_v<std::remove_pointer_t<T>>, char, std::remove_pointer_t<T>>;
+template <class T> using to =
+  std::conditional_t<std::is_void_v<std::remove_pointer_t<T>>, char, std::remove_pointer_t<T>>;
 template <class T> constexpr bool pointer = std::is_pointer_v<T>;
 template <class T> constexpr bool word = (std::is_integral_v<T> || std::is_enum_v<T>) && sizeof(T) == 4;
 template <class T> constexpr bool byte = std::is_integral_v<T> && sizeof(T) == 1;
 template <class T> constexpr bool large = (std::is_integral_v<T> || std::is_pointer_v<T>) && sizeof(T) == 8;
-template <class T, int n> constexpr bool points() { if constexpr (std::is_pointer_v<T>) return std::is_void_v<std::remove_pointer_t<T>> || sizeof(to<T>) == n; else return false; }
+template <class T, int n> constexpr bool points() {
+  if constexpr (std::is_pointer_v<T>) return std::is_void_v<std::remove_pointer_t<T>> || sizeof(to<T>) == n;
+  else return false;
+}
 `
 
 func assertTable(s *strings.Builder, table reflect.Type) (n int) {

@@ -303,21 +303,21 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative,
   if (threads < 1 || threads > most_threads) failure = "a block must have 1 to 1024 threads";
   if (cooperative && all > most_blocks) failure = "a cooperative launch has more blocks than can run at the same time";
   if (failure) return;
-  const size_t room = (shared_bytes + 127) / 64 * 64;
-  unsigned char *rooms = (unsigned char *)aligned_alloc(64, alive * room);
+  const size_t per_block = (shared_bytes + 127) / 64 * 64;
+  unsigned char *all_shared = (unsigned char *)aligned_alloc(64, alive * per_block);
   drawn = seed;
   const Order order = next_order(all);
   for (unsigned long first = 0; first < all && !failure; first += alive) {
     for (int i = 0; i < alive; i++) {
       const unsigned long n = order(first + i);
       block(i)->at = dim3{(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
-      block(i)->shared = rooms + i * room;
+      block(i)->shared = all_shared + i * per_block;
     }
-    memset(rooms, 0xff, alive * room); // the bits of NaN
+    memset(all_shared, 0xff, alive * per_block); // the bits of NaN
     memset(__bss_start, 0xff, _end - __bss_start);
     run_blocks(alive);
   }
-  free(rooms);
+  free(all_shared);
 }
 
 // kind is the letter of a parameter type, as in fspda/cuda/kernels.

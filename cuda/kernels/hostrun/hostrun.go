@@ -117,7 +117,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 			return nil, err
 		}
 		if got := text(dynlib.Call(kinds)); got != k.Kinds() {
-			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: correct one of them",
+			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: fix one of them",
 				k.Name, k.Unit, got, k.Kinds())
 		}
 		if l.launch[k.Name], err = h.Symbol("launch_" + k.Name); err != nil {

@@ -23,7 +23,8 @@ extern "C" __global__ void reverse(int *x) { // through shared memory
   x[blockIdx.x * blockDim.x + threadIdx.x] = held[blockDim.x - 1 - threadIdx.x];
 }
 
-extern "C" __global__ void shuffles(int *x) { // rows of 32: value, down 3, up 3 in halves, xor 5, lane 7, those above 20
+extern "C" __global__ void shuffles(int *x) {
+  // rows of 32: value, down 3, up 3 in halves, xor 5, lane 7, lanes above 20
   int lane = threadIdx.x, v = 100 + lane;
   x[lane] = v;
   x[32 + lane] = __shfl_down_sync(0xffffffffu, v, 3);
@@ -76,7 +77,8 @@ extern "C" __global__ void strays(int *x) {
   if (threadIdx.x == 3) x[0] = __shfl_sync(0xfffffff0u, 1, 0);
 }
 
-extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks; each pair of warps counts its threads in shared memory
+extern "C" __global__ void cooperates(int *x, int wanted) {
+  // x[0] counts blocks; each pair of warps counts its threads in shared memory
   DYNAMIC_SHARED(bytes);
   int *held = (int *)bytes, pair = threadIdx.x / 64;
   if (threadIdx.x % 64 == 0) held[pair] = 0;
@@ -95,7 +97,7 @@ extern "C" __global__ void together(int *x, int wanted) { // x[0] counts blocks;
 func testKernels() []*kernels.Kernel {
 	x := kernels.Param{Name: "x", Kind: kernels.Pointer}
 	var all []*kernels.Kernel
-	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "together", "races",
+	for _, name := range []string{"reverse", "shuffles", "poisoned", "diverges", "strays", "cooperates", "races",
 		"follows", "unwritten", "bounded", "slants"} {
 		all = append(all, &kernels.Kernel{Name: name, Unit: "test.cu", Params: []kernels.Param{x}})
 	}
@@ -317,7 +319,7 @@ func TestCooperative(t *testing.T) {
 	var m Memory
 	for _, blocks := range []int{3, 1, 4} {
 		x := make([]int32, 1+2*blocks)
-		c := launch(k["together"], blocks, 128, 8, uint64(At(&m, x)), uint64(blocks))
+		c := launch(k["cooperates"], blocks, 128, 8, uint64(At(&m, x)), uint64(blocks))
 		c.Cooperative = true
 		if err := l.Launch(&m, c); err != nil {
 			t.Fatal(err)
@@ -336,7 +338,7 @@ func TestCooperative(t *testing.T) {
 			t.Errorf("%d blocks, one after the other: %v", blocks, err)
 		}
 	}
-	c := launch(k["together"], 65, 64, 8, 0, 65)
+	c := launch(k["cooperates"], 65, 64, 8, 0, 65)
 	if c.Cooperative = true; l.Launch(&m, c) == nil {
 		t.Error("65 blocks are there at the same time")
 	}

@@ -102,12 +102,12 @@ func sameHalves(b *fixture, e kernels.Element, got []byte, from []float32) {
 func lossScale(b *fixture) {
 	const n = 1003
 	scaler, gradient := kernels.Scaler{Scale: 1024}.Bytes(), numbers(1, n)
-	short, out := make([]byte, 2*n), make([]float32, n)
+	half16, out := make([]byte, 2*n), make([]float32, n)
 	step := func(corrupt func([]byte)) kernels.Scaler {
-		b.run(kernels.Narrow(kernels.F16, at(b, short), at(b, gradient), at(b, scaler), n))
-		corrupt(short)
-		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, short), n), kernels.Widen(kernels.F16, at(b, out),
-			at(b, short), at(b, scaler), n),
+		b.run(kernels.Narrow(kernels.F16, at(b, half16), at(b, gradient), at(b, scaler), n))
+		corrupt(half16)
+		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, half16), n), kernels.Widen(kernels.F16, at(b, out),
+			at(b, half16), at(b, scaler), n),
 			kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
 		return kernels.ReadScaler(scaler)
 	}

@@ -35,9 +35,10 @@ func Checks() []Check {
 			subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
 		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
 		{"images/batch", imagesOfBatch}, {"images/crops", images},
-		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/stretches",
+		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/segments",
 			segments}, {"casts/unscaled", unscaling},
-		{"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps}, {"lists/gradient pieces", gradPieces}, {"lists/moves",
+		{"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps}, {"lists/gradient pieces",
+			gradPieces}, {"lists/moves",
 			moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"megakernel", megakernel},
 	} {

@@ -113,7 +113,8 @@ func subsets(h *fixture) {
 			h.run(kernels.Subsets(dst, c.d, m.Len(), counters, words))
 			for i := range got {
 				if want := m.Draw(nil, i, 4, 2); !h.broken && !slices.Equal(got[i], want) {
-					h.Errorf("mask %d of %d, %d coordinates of %d: differs from the mask drawn alone", i, c.masks, m.Len(), c.d)
+					h.Errorf("mask %d of %d, %d coordinates of %d: differs from the mask drawn alone", i, c.masks,
+						m.Len(), c.d)
 				}
 				clear(got[i])
 			}

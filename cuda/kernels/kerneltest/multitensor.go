@@ -19,7 +19,8 @@ func gradPieces(b *fixture) {
 				{Source: kernels.FromHalf, From: 64, N: 16384 + 8, C: 1, Padded: 1, Scaled: true, Decay: gradDecay},
 				{Source: kernels.FromHalf, From: 20001, N: 3 * 1203, C: 3, Padded: 4, Scaled: true, Weights: -1},
 				{Source: kernels.FromFloat32, From: gradDim, N: 5000, C: 1, Padded: 1, Decay: gradDecay},
-				{Source: kernels.InPlace, N: gradDim - 16392 - 3609 - 5000, C: 1, Padded: 1, Scaled: true, Decay: gradDecay},
+				{Source: kernels.InPlace, N: gradDim - 16392 - 3609 - 5000, C: 1, Padded: 1, Scaled: true,
+					Decay: gradDecay},
 			} {
 				if s.To = to; s.Weights >= 0 {
 					s.Weights = to
@@ -37,7 +38,8 @@ func gradPieces(b *fixture) {
 				}
 			}
 			scaler := kernels.Scaler{Scale: gradScale}.Bytes()
-			b.run(kernels.FinishGradient(e, at(b, g.grads), at(b, g.arena), at(b, g.params), at(b, list), at(b, scaler), count))
+			b.run(kernels.FinishGradient(e, at(b, g.grads), at(b, g.arena), at(b, g.params), at(b, list),
+				at(b, scaler), count))
 			if found := kernels.ReadScaler(scaler).Found; found != (bad >= 0) {
 				b.Errorf("%v: number %d is infinite: found %v", e, bad, found)
 			}
@@ -60,8 +62,9 @@ type gradInputs struct {
 }
 
 func newGradInputs(e kernels.Element, bad int) *gradInputs {
-	return &gradInputs{element: e, bad: bad, values: normals("gradient", gradDim), params: normals("parameters", gradDim),
-		grads: make([]float32, gradDim), want: make([]float32, gradDim), arena: make([]byte, 4*3*gradDim)}
+	return &gradInputs{element: e, bad: bad, values: normals("gradient", gradDim),
+		params: normals("parameters", gradDim),
+		grads:  make([]float32, gradDim), want: make([]float32, gradDim), arena: make([]byte, 4*3*gradDim)}
 }
 
 // store writes number i of a piece to its source, and the finished number to want.

@@ -21,7 +21,7 @@ func normals(name string, n int) []float32 {
 // channel, and removes the padding again.
 func segments(b *fixture) {
 	const long, rows = 20001, 5003
-	src := normals("stretches", long+3+3*rows)
+	src := normals("segments", long+3+3*rows)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		var table []byte
 		count := 0
@@ -77,9 +77,11 @@ func unscaling(b *fixture) {
 		}
 		scaler := kernels.Scaler{Scale: 1024}.Bytes()
 		scale, to := at(b, scaler), at(b, g)
-		list := kernels.GradPiece{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Padded: 1, Scaled: true}.AppendTo(nil)
-		b.run(kernels.ScaledSum(to, to, at(b, decay), 0, scale, 1, 0.25, n), kernels.FinishGradient(kernels.F16, to, 0, 0,
-			at(b, list), scale, 1), kernels.ZeroIfInf(to, scale, n))
+		list := kernels.GradPiece{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Padded: 1,
+			Scaled: true}.AppendTo(nil)
+		b.run(kernels.ScaledSum(to, to, at(b, decay), 0, scale, 1, 0.25, n),
+			kernels.FinishGradient(kernels.F16, to, 0, 0,
+				at(b, list), scale, 1), kernels.ZeroIfInf(to, scale, n))
 		found := kernels.ReadScaler(scaler).Found
 		if found != (bad >= 0) {
 			b.Errorf("number %d is infinite: found %v", bad, found)
