@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config":          {"data", "dist", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
+	"train/memory":          {"device", "dist", "train/algo", "train/config"},
 	"train/simnet":          {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":        {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":            {"train/algo", "dist", "device", "internal/rng"},
@@ -60,7 +61,7 @@ var allowed = map[string][]string{
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
 	"train": {
-		"train/algo", "train/config", "train/live", "train/process", "train/simnet", "train/snapshot",
+		"train/algo", "train/config", "train/live", "train/memory", "train/process", "train/simnet", "train/snapshot",
 		"train/safetensors", "train/tensorboard", "dist", "data",
 		"device", "internal/rng", "internal/spelling"},
 	"web":             {"internal/wholefile"},
@@ -87,10 +88,10 @@ var allowed = map[string][]string{
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "model", "train"},
 	"cli/runscmd":   {"cli/command", "train", "web"},
-	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config"},
+	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config", "train/memory"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
-		"train/process", "web",
+		"train/memory", "train/process", "web",
 	},
 	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
 

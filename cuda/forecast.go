@@ -17,16 +17,16 @@ func (d *Device) Block(n int) uint64 {
 	return uint64(executor.SizeClass(4 * n))
 }
 
-// Room forecasts the bytes that so many programs take that run one after the other: what they
+// ProgramBytes forecasts the bytes that so many programs take that run one after the other: what they
 // compute in, of which the largest needs most bytes, and the room for a batch of so many numbers
 // that each has.
-func (d *Device) Room(most uint64, programs, batch int) uint64 {
+func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 	return uint64(executor.SizeClass(int(most)+1)) + uint64(programs)*uint64(executor.SizeClass(4*batch+1)+4*executor.SizeClass(1))
 }
 
-// Beside estimates what is taken beside the blocks: graphs for so many sets of vectors, and the
+// Overhead estimates what is taken beside the blocks: graphs for so many sets of vectors, and the
 // libraries' kernels.
-func (d *Device) Beside(sets int) uint64 {
+func (d *Device) Overhead(sets int) uint64 {
 	return libraryBytes + graphBytes*uint64(min(sets, executor.MaxGraphs))
 }
 

@@ -15,6 +15,7 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 )
 
 // training is a small run.
@@ -124,16 +125,15 @@ func TestRunOutOfMemory(t *testing.T) {
 func TestMemoryCheck(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
-	for _, memory := range []uintptr{1 << 30, blasWorkspace + executor.MediumBytes + 1<<16} {
-		d, m := openFaulty(t, fakegpu.Options{Memory: memory})
+	for _, size := range []uintptr{1 << 30, blasWorkspace + executor.MediumBytes + 1<<16} {
+		d, m := openFaulty(t, fakegpu.Options{Memory: size})
 		engine := model.NewEngine(r.net, d)
 		s, err := r.config.Resolve(r.set, engine)
 		if err != nil {
 			t.Fatal(err)
 		}
-		place := train.Place{Device: d, Model: engine}
-		err = train.CheckMemory(s, place)
-		if memory < 1<<30 {
+		err = memory.Check(s, d)
+		if size < 1<<30 {
 			var ce *train.ConfigError
 			if !errors.As(err, &ce) || ce.Key != "device" || !strings.Contains(err.Error(), "agents") {
 				t.Errorf("a small GPU: %v", err)
@@ -143,7 +143,7 @@ func TestMemoryCheck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rooms, err := train.ForecastRooms(s, place)
+		forecasts, err := memory.Devices(s, d)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,8 +151,8 @@ func TestMemoryCheck(t *testing.T) {
 		if _, err := r.run(t, d, filepath.Join(t.TempDir(), "run"), nil); err != nil {
 			t.Fatal(err)
 		}
-		need := rooms[0].Need
-		for _, p := range rooms[0].Parts {
+		need := forecasts[0].Need
+		for _, p := range forecasts[0].Parts {
 			if strings.Contains(p.What, "libraries") { // an imaginary driver keeps nothing for itself
 				need -= p.Bytes
 			}

@@ -78,7 +78,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	snapshot.FillMissing(set)
 	if t > c.res.First && !c.compared { // all memory is allocated
 		c.compared = true
-		c.run.compareRooms()
+		c.run.compareMemory()
 	}
 	var ev evaluation
 	if set[0].Eval {

@@ -9,6 +9,7 @@ import (
 	"fspda/device"
 	"fspda/train/algo"
 	"fspda/train/config"
+	"fspda/train/memory"
 	"fspda/train/snapshot"
 )
 
@@ -75,8 +76,8 @@ type evaluation struct {
 
 func newEvaluator(s *Setup, places []Place) *evaluator {
 	e := &evaluator{setup: s, places: places, workers: s.Threads, watch: noObserver{}, free: make([]sync.Pool, len(places))}
-	if _, ok := places[0].Device.(separate); ok {
-		e.workers = len(places) * evaluatorsOn(s, len(places))
+	if _, ok := places[0].Device.(memory.Device); ok {
+		e.workers = len(places) * memory.Evaluators(s, len(places))
 	}
 	e.batches.New = func() any { return new(device.Batch) }
 	for at, p := range places {

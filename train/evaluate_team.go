@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"fspda/device"
+	"fspda/train/memory"
 )
 
 // teams deals the evaluator's workers out over so many models: each team has the places of its
@@ -12,7 +13,7 @@ import (
 // since a program there has cores of its own; elsewhere those that are left help out.
 func (e *evaluator) teams(models int) [][]int {
 	workers := e.workers
-	if _, ok := e.places[0].Device.(separate); !ok {
+	if _, ok := e.places[0].Device.(memory.Device); !ok {
 		workers = min(workers, models)
 	}
 	all := make([][]int, min(workers, models))

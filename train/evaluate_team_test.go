@@ -9,6 +9,7 @@ import (
 	"fspda/data"
 	"fspda/device"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // gpuLike is a device that says of itself that it has a memory of its own.
@@ -51,7 +52,7 @@ func TestEvaluationOverDevices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Programs.Gradient = largeProgram // two workers for each device, who share a model where there are too few
+			s.Programs.Gradient = memory.LargeProgram // two workers for each device, who share a model where there are too few
 			places, counts := []Place{}, make([]atomic.Int64, n)
 			for i := range n {
 				d := &privateDevice{cpu.New()}

@@ -8,18 +8,19 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
-// ForecastRun is what a run will take from where it stands to its end.
+// Forecast is the time and the memory that a run needs from an iteration to its end.
 type Forecast struct {
-	Iterations int           `json:"iterations"` // left
-	Step       time.Duration `json:"step_ns"`    // of one iteration of all agents
-	Row        time.Duration `json:"row_ns"`     // of one evaluation, on average
-	Total      time.Duration `json:"total_ns"`   // to the end
-	ImagesPerS float64       `json:"images_per_s"`
-	Bits       float64       `json:"bits"`              // expected, in the accounting asked for
-	Memory     uint64        `json:"memory_bytes"`      // of the data set too, where it is in memory
-	Devices    []Room        `json:"devices,omitempty"` // that have a memory of their own
+	Iterations int               `json:"iterations"` // left
+	Step       time.Duration     `json:"step_ns"`    // of one iteration of all agents
+	Row        time.Duration     `json:"row_ns"`     // of one evaluation, on average
+	Total      time.Duration     `json:"total_ns"`   // to the end
+	ImagesPerS float64           `json:"images_per_s"`
+	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
+	Memory     uint64            `json:"memory_bytes"`      // of the data set too, where it is in memory
+	Devices    []memory.Forecast `json:"devices,omitempty"` // that have a memory of their own
 }
 
 // How long a calibration tries a run that is short, and one that is long.
@@ -33,15 +34,12 @@ const (
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
 // more devices that it is spread over.
 func ForecastRun(ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
-		Memory: Footprint(s)}
-	var err error
 	places := append([]Place{{dev, m}}, others...)
-	if f.Devices, err = ForecastRooms(s, places...); err != nil {
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
+		Memory: memory.Footprint(s, devicesOf(places)...)}
+	var err error
+	if f.Devices, err = memory.Devices(s, devicesOf(places)...); err != nil {
 		return f, err
-	}
-	if len(f.Devices) > 0 {
-		f.Memory += hostMemory(s, places) - RunMemory(s)
 	}
 	if f.Iterations == 0 {
 		return f, nil
@@ -162,7 +160,7 @@ func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
 // atOnce is how many of so many models are evaluated in the time of one: on a device that works by
 // itself workers take turns.
 func (e *evaluator) atOnce(models int) int {
-	if _, ok := e.places[0].Device.(separate); ok {
+	if _, ok := e.places[0].Device.(memory.Device); ok {
 		return len(e.places)
 	}
 	return min(e.workers, models)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/train/memory"
 )
 
 // The bits that are expected are those that are sent: to the bit where chance plays no part, else
@@ -96,12 +97,12 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Programs.Gradient == 0 || s.Programs.Gradient >= largeProgram || programsMemory(s) != 5*s.Programs.Gradient+s.Programs.Score {
-		t.Errorf("a program of %d bytes, all of them %d", s.Programs.Gradient, programsMemory(s))
+	if s.Programs.Gradient == 0 || s.Programs.Gradient >= memory.LargeProgram || memory.ProgramBytes(s) != 5*s.Programs.Gradient+s.Programs.Score {
+		t.Errorf("a program of %d bytes, all of them %d", s.Programs.Gradient, memory.ProgramBytes(s))
 	}
-	s.Programs.Gradient = largeProgram
-	if programsMemory(s) != largeProgram+s.Programs.Score {
-		t.Errorf("large programs take %d bytes", programsMemory(s))
+	s.Programs.Gradient = memory.LargeProgram
+	if memory.ProgramBytes(s) != memory.LargeProgram+s.Programs.Score {
+		t.Errorf("large programs take %d bytes", memory.ProgramBytes(s))
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	counted := &crowd{Model: m}

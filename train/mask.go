@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/memory"
 )
 
 // masks holds the coordinates that agents of one worker share: both ends of an edge, and all
@@ -43,10 +44,9 @@ type mask struct {
 	fill  sync.Once
 }
 
-// A device draws up to drawnAtOnce masks at a time, of at most mostAhead iterations and with at most
+// A device draws up to memory.MasksDrawnAtOnce masks at a time, of at most mostAhead iterations and with at most
 // drawnTogether coordinates in total: long masks would take memory without being faster.
 const (
-	drawnAtOnce   = 16
 	mostAhead     = 64
 	drawnTogether = 1 << 20
 )
@@ -101,7 +101,7 @@ func (m *masks) fresh(key comingMask) *mask {
 // lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
-	most := min(drawnAtOnce, drawnTogether/max(1, m.law.Len()))
+	most := min(memory.MasksDrawnAtOnce, drawnTogether/max(1, m.law.Len()))
 	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/memory"
 	"fspda/train/snapshot"
 )
 
@@ -52,7 +53,7 @@ type Result struct {
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
 	// forecast and measured memory of devices with a memory of their own; nil if there are none
-	Memory []Room
+	Memory []memory.Forecast
 
 	// batch norm of the mean model, as used by the last row; nil unless Finished, or without batch norm
 	MeanBuffers []float32
@@ -83,8 +84,8 @@ type run struct {
 	snapshotPools []*snapshot.Pool
 	snapshots     chan *snapshot.Snapshot // for the collector
 	writer        *writer
-	hurry         chan struct{} // closed some time after the run was told to stop: evaluations must end
-	rooms         []Room        // forecast of devices with a memory of their own
+	hurry         chan struct{}     // closed some time after the run was told to stop: evaluations must end
+	memory        []memory.Forecast // forecast of devices with a memory of their own
 
 	mu   sync.Mutex
 	lost *DivergedError // the earliest divergence
@@ -114,7 +115,7 @@ func newRun(s *Setup, opt Options) *run {
 	places := append([]Place{{opt.Device, opt.Model}}, opt.Others...)
 	r.makeWorkers(places)
 	r.writer = newWriter(r)
-	r.rooms = r.forecastRooms(places)
+	r.memory = r.forecastMemory(places)
 	return r
 }
 
@@ -231,7 +232,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	r.driver.close()
 	close(r.snapshots)
 	collecting.Wait() // a stop has still an effect: the last evaluation may take long
-	res.Memory = r.compareRooms()
+	res.Memory = r.compareMemory()
 	close(done)
 	requesting.Wait()
 	r.writer.close()

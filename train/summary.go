@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"strings"
+
+	"fspda/train/memory"
 )
 
 // Summary is summary.json: one run in numbers.
@@ -53,14 +55,14 @@ type Summary struct {
 	Mask       string `json:"mask"`
 	Metrics    string `json:"metrics"` // full or test
 	// how the mean model of the last row came to its batch norm; empty: the network has none
-	BN        string  `json:"bn"`
-	Density   float64 `json:"density"`
-	Partition string  `json:"partition"`
-	Skew      float64 `json:"skew"` // mean share of an agent's most frequent class
-	Threads   int     `json:"threads"`
-	Command   string  `json:"command"`
-	Machine   string  `json:"machine"`
-	Memory    []Room  `json:"memory,omitempty"` // of devices that have their own
+	BN        string            `json:"bn"`
+	Density   float64           `json:"density"`
+	Partition string            `json:"partition"`
+	Skew      float64           `json:"skew"` // mean share of an agent's most frequent class
+	Threads   int               `json:"threads"`
+	Command   string            `json:"command"`
+	Machine   string            `json:"machine"`
+	Memory    []memory.Forecast `json:"memory,omitempty"` // of devices that have their own
 }
 
 // Summarize puts a result into numbers: those of its last evaluation.

@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/memory"
 )
 
 // Place is a device with the network on it.
@@ -31,11 +32,7 @@ func (r *run) makeWorkers(all []Place) {
 		}
 		w := &worker{Place: p, pool: dist.NewPool(p.Device)}
 		w.shared = &sharedVectors{pool: w.pool, dim: r.setup.Dim, newest: map[int]*sharedVector{}}
-		atOnce := gradientsAtOnce(r.setup, r.setup.Graph.N)
-		if _, ok := p.Device.(separate); ok {
-			atOnce = gradientsAtOnceOn(r.setup, r.setup.Graph.N)
-		}
-		w.gate = make(chan struct{}, atOnce)
+		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
 		r.workers = append(r.workers, w)
 	}

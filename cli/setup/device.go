@@ -11,7 +11,11 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 )
+
+// A GPU has a memory of its own, whose use is forecast.
+var _ memory.Device = (*cuda.Device)(nil)
 
 // Devices are the devices of a run: the embedded first one and others of its kind.
 type Devices struct {

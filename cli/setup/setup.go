@@ -6,6 +6,7 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 	"runtime"
 )
 
@@ -50,7 +51,7 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, m, train.CheckMemory(s, append([]train.Place{{Device: dev.Device, Model: m}}, dev.Workers(m)...)...)
+	return s, m, memory.Check(s, append([]device.Device{dev.Device}, dev.others...)...)
 }
 
 // ResolveAgent is Resolve for a process of one agent, which does not hold the memory of all agents.

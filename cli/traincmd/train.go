@@ -15,6 +15,7 @@ import (
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 	"fspda/web"
 )
 
@@ -133,7 +134,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	r.onClose(limitMemory(train.Footprint(r.setup)))
+	r.onClose(limitMemory(memory.Footprint(r.setup)))
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {
 		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, train.Standing(m.out), r.options.Others...)

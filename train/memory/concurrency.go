@@ -1,0 +1,46 @@
+package memory
+
+import (
+	"fspda/device"
+	"fspda/train/config"
+)
+
+// LargeProgram is the size in bytes from which on programs wait for each other: no more gradients
+// are then computed at once than there are threads.
+const LargeProgram = 64 << 20
+
+// largeAtOnce is the number of large gradients in progress on a device with a memory of its own:
+// one is computed, the batch of one is there, and the batch of one is on its way. More would only
+// take memory.
+const largeAtOnce = 3
+
+// largeEvaluators is the number of evaluation workers of such a device for a large network: the
+// device computes for one while the other prepares its batch.
+const largeEvaluators = 2
+
+// MasksDrawnAtOnce is the largest number of masks that a device draws ahead in one operation.
+const MasksDrawnAtOnce = 16
+
+// batchesAhead is for how many batches a program has memory: one that is computed with, and one
+// that is on its way.
+const batchesAhead = 2
+
+// GradientsAtOnce returns how many gradients of so many agents are computed at once on a device.
+func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
+	if s.Programs.Gradient < LargeProgram {
+		return agents
+	}
+	if _, ok := dev.(Device); ok {
+		return min(agents, largeAtOnce)
+	}
+	return min(agents, s.Threads)
+}
+
+// Evaluators returns how many models are evaluated at once on each of so many devices with memories
+// of their own. The models of a small network are computed together.
+func Evaluators(s *config.Setup, devices int) int {
+	if s.Programs.Gradient >= LargeProgram {
+		return largeEvaluators
+	}
+	return min(s.Threads, (s.EvaluatedAgents()+devices)/devices)
+}

@@ -1,0 +1,171 @@
+package memory
+
+import (
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/config"
+)
+
+// Device is a device with a memory of its own: its vectors and programs take no memory of the host.
+type Device interface {
+	device.Device
+	// Memory returns how many bytes of its memory are free, and how many there are.
+	Memory() (free, total uint64, err error)
+	// Opened returns how many bytes opening the device took, besides those that the driver takes
+	// for every process.
+	Opened() uint64
+	// Taken returns by how many bytes the free memory has shrunk since the device was opened, as
+	// the driver counts it.
+	Taken() (bytes uint64, err error)
+	// Block returns the bytes of one vector of n float32.
+	Block(n int) uint64
+	// ProgramBytes forecasts the bytes of so many programs that run one after the other: their
+	// common workspace, of which the largest needs most bytes, and the batches of each, of so many
+	// numbers.
+	ProgramBytes(most uint64, programs, batch int) uint64
+	// Overhead estimates the bytes that the device keeps for programs with so many sets of vectors:
+	// recorded graphs, and kernels that libraries load on first use.
+	Overhead(sets int) uint64
+	// Staging returns the bytes of host memory through which so many batches of so many numbers are
+	// copied to the device.
+	Staging(batches, numbers int) uint64
+}
+
+// Forecast is the memory that a run takes of a [Device].
+type Forecast struct {
+	Name   string `json:"name"`
+	Agents int    `json:"agents"` // of this device
+	Need   uint64 `json:"need_bytes"`
+	Parts  []Part `json:"parts"`                 // they sum to Need
+	Opened uint64 `json:"opened_bytes"`          // by the device itself: kernels, libraries
+	Free   uint64 `json:"free_bytes"`            // before the run starts
+	Total  uint64 `json:"total_bytes"`           // of the device
+	Taken  uint64 `json:"taken_bytes,omitempty"` // by the driver's count, after the run
+}
+
+// Part is one use of memory.
+type Part struct {
+	What  string `json:"what"`
+	Bytes uint64 `json:"bytes"`
+}
+
+// add adds a part unless it is empty.
+func (f *Forecast) add(what string, bytes uint64) {
+	if bytes > 0 {
+		f.Need += bytes
+		f.Parts = append(f.Parts, Part{what, bytes})
+	}
+}
+
+// Devices forecasts the memory that a run takes of its devices. It skips devices without a memory
+// of their own. Agents and evaluations are spread over all devices.
+func Devices(s *config.Setup, devices ...device.Device) ([]Forecast, error) {
+	var all []Forecast
+	for i, dev := range devices {
+		d, ok := dev.(Device)
+		if !ok {
+			continue
+		}
+		f := forecast(s, d, agentsOf(i, len(devices), s.Graph.N), Evaluators(s, len(devices)))
+		var err error
+		if f.Free, f.Total, err = d.Memory(); err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// agentsOf returns how many of all agents the i-th of so many devices has.
+func agentsOf(i, devices, agents int) int { return (agents + devices - 1 - i) / devices }
+
+// forecast forecasts a device with so many agents and evaluation workers.
+func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
+	f := Forecast{Name: d.Name(), Agents: agents, Opened: d.Opened()}
+	programs := GradientsAtOnce(s, d, agents)
+	f.add("vectors of agents", uint64(agents)*agentVectors(s).on(d))
+	f.add("messages and masks", uint64(agents)*messageVectors(s).on(d)+uint64(masksOn(s, d, agents))*d.Block(s.Mask.Len()))
+	f.add("vectors of evaluations", uint64(workers)*workerVectors(s).on(d))
+	f.add("activations and workspaces", d.ProgramBytes(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
+	f.add("batches", d.ProgramBytes(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+
+		d.ProgramBytes(0, workers, s.EvalChunk()*s.Set.Features())-2*d.ProgramBytes(0, 0, 0))
+	f.add("data set", residentSet(s, d))
+	f.add("recorded work and libraries' kernels", d.Overhead(agents*batchesAhead+workers))
+	return f
+}
+
+// vectors counts vectors of float32 by their lengths.
+type vectors map[int]int
+
+// on returns the bytes that they take of a device.
+func (v vectors) on(d Device) (bytes uint64) {
+	for n, count := range v {
+		if n > 0 {
+			bytes += uint64(count) * d.Block(n)
+		}
+	}
+	return bytes
+}
+
+// numbers returns the sum of their lengths.
+func (v vectors) numbers() (all int) {
+	for n, count := range v {
+		all += n * count
+	}
+	return all
+}
+
+// agentVectors counts the vectors of an agent: its state, its gradient, and two snapshots.
+func agentVectors(s *config.Setup) vectors {
+	state := 1 + len(s.Algo.Aux())
+	n := 3*state + 1 + algo.ScratchVectors(s.Algo)
+	if s.Config.Accum > 1 {
+		n++
+	}
+	v := vectors{s.Dim: n}
+	v[s.BufferLen()] += 3
+	return v
+}
+
+// messageVectors counts the vectors that an agent has on their way to others.
+func messageVectors(s *config.Setup) vectors {
+	n := s.VectorsPerLink()
+	if s.Mask.Dense() {
+		return vectors{s.Dim: n}
+	}
+	return vectors{s.Mask.Len(): n * linksAtOnce(s)}
+}
+
+// masksOn returns how many masks so many agents have on a device, whose coordinates take four bytes
+// each. A device that draws masks itself draws them ahead.
+func masksOn(s *config.Setup, dev device.Device, agents int) int {
+	if s.Mask.Dense() {
+		return 0
+	}
+	n := agents * linksAtOnce(s)
+	_, samples := dev.(device.IndexSampler)
+	if _, ok := s.Mask.(dist.DeviceMask); ok && samples {
+		n += MasksDrawnAtOnce
+	}
+	return n
+}
+
+// workerVectors counts the vectors of an evaluation worker.
+func workerVectors(s *config.Setup) vectors {
+	v := vectors{s.Dim: 1}
+	if s.Config.Metrics == config.MetricsFull {
+		v[s.Dim]++
+	}
+	v[s.BufferLen()]++
+	return v
+}
+
+// residentSet returns the bytes of the data set if the device keeps it: for small networks, whose
+// agents are computed together.
+func residentSet(s *config.Setup, d Device) uint64 {
+	if n := len(s.Set.Train.Pixels); s.Programs.Gradient < LargeProgram && s.BufferLen() == 0 {
+		return d.Block((n + 3) / 4)
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/config"
+)
+
+// ownProgram is about the bytes of the program itself and its runtime.
+const ownProgram = 80 << 20
+
+// Footprint forecasts the bytes of a process that trains on the given devices: the program, the
+// pictures in memory, and everything that the run keeps on the host.
+func Footprint(s *config.Setup, devices ...device.Device) uint64 {
+	return ownProgram + host(s, devices) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
+}
+
+// host forecasts the bytes of a run on the host. Without devices, or with devices that use the memory
+// of the host, that is everything.
+func host(s *config.Setup, devices []device.Device) uint64 {
+	need := batchMemory(s) + evaluationMemory(s) + writerMemory(s)
+	if len(devices) == 0 || !ownsMemory(devices[0]) {
+		return need + vectorMemory(s) + messageMemory(s) + ProgramBytes(s)
+	}
+	for i, dev := range devices {
+		if d, ok := dev.(Device); ok {
+			batches := GradientsAtOnce(s, d, agentsOf(i, len(devices), s.Graph.N)) + Evaluators(s, len(devices))
+			need += d.Staging(batches, s.MicroBatch()*s.Set.Features())
+		}
+	}
+	return need
+}
+
+func ownsMemory(dev device.Device) bool {
+	_, ok := dev.(Device)
+	return ok
+}
+
+// vectorMemory returns the bytes of the agents' vectors and snapshots.
+func vectorMemory(s *config.Setup) uint64 {
+	return 4 * uint64(agentVectors(s).numbers()) * uint64(s.Graph.N)
+}
+
+// batchMemory returns the bytes that agents take on the host whatever their device is: batches
+// prepared ahead, and the workspace of compressors.
+func batchMemory(s *config.Setup) uint64 {
+	batch := s.Config.Batch
+	if s.Config.Sampling == "full" {
+		batch = len(s.Set.Train.Labels) / s.Graph.N
+	}
+	return 4 * uint64(compressorNumbers(s)+3*batch*s.Set.Features()) * uint64(s.Graph.N)
+}
+
+// compressorNumbers returns how many numbers an agent compresses with: host copies, decoded values,
+// and the compressed vector.
+func compressorNumbers(s *config.Setup) int {
+	_, randk := s.Compressor.(dist.RandK)
+	switch {
+	case s.Lattice != nil:
+		return 2*s.Dim + 4*s.Dim
+	case s.Compressor != nil && !randk:
+		return 2 * s.Dim
+	}
+	return 0
+}
+
+// messageMemory returns the bytes of the messages in flight.
+func messageMemory(s *config.Setup) uint64 {
+	return 4 * uint64(messageNumbers(s)) * uint64(s.Graph.N)
+}
+
+// messageNumbers returns how many values an agent has in flight. Links without a mask share one copy.
+func messageNumbers(s *config.Setup) int {
+	n := s.VectorsPerLink()
+	if s.Mask.Dense() {
+		return n * s.Dim
+	}
+	return n * linksAtOnce(s) * s.Mask.Len()
+}
+
+// linksAtOnce returns over how many links an agent communicates in an iteration.
+func linksAtOnce(s *config.Setup) int {
+	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
+}
+
+// evaluationMemory returns the bytes of an evaluation on the host: a copy of every model and dual, the
+// mean model in both precisions, and the vectors of its workers, one for each thread.
+func evaluationMemory(s *config.Setup) uint64 {
+	copies := 4*(2*s.Dim+s.BufferLen())*s.Graph.N + 12*s.Dim
+	worker := 4 * (s.Dim + s.BufferLen())
+	if s.Config.Metrics == config.MetricsFull {
+		worker += 24 * s.Dim
+	}
+	return uint64(copies + worker*min(s.Threads, s.EvaluatedAgents()+1))
+}
+
+// writerMemory returns the bytes of what is on its way to the disk: one vector of a checkpoint, whose
+// others stay in the snapshots; a best model that is written; and one that waits.
+func writerMemory(s *config.Setup) uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
+
+// ProgramBytes returns the bytes of the programs on the host: one for each gradient that is computed
+// at once, and one for each thread that scores.
+func ProgramBytes(s *config.Setup) uint64 {
+	gradients := GradientsAtOnce(s, nil, s.Graph.N)
+	return s.Programs.Gradient*uint64(gradients) + s.Programs.Score*uint64(min(s.Threads, s.EvaluatedAgents()+1))
+}
+
+// freeMemory returns how many bytes can be allocated without swapping, on systems that say so in
+// /proc/meminfo.
+func freeMemory() (uint64, bool) {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, false
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
+			kb, err := strconv.ParseUint(f[1], 10, 64)
+			return kb * 1024, err == nil
+		}
+	}
+	return 0, false
+}
+
+// AgentBytes forecasts the bytes of the agents on the host: vectors, snapshots and batches.
+func AgentBytes(s *config.Setup) uint64 { return vectorMemory(s) + batchMemory(s) }
