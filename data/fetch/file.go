@@ -93,7 +93,7 @@ func (f File) sameContent(in io.ReadSeeker) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == f.Content
 }
 
-// watched is a reader that reports progress and ends with a context.
+// progressReader is a reader that reports progress and ends with a context.
 type progressReader struct {
 	ctx    context.Context
 	r      io.Reader

@@ -70,7 +70,7 @@ type getter struct {
 	progress Progress
 }
 
-// anywhere tries the bases in turn.
+// fetchFromAny tries the bases in turn.
 func (g *getter) fetchFromAny(ctx context.Context, f File, path string, bases []string) error {
 	var all []error
 	for _, base := range bases {
@@ -141,7 +141,7 @@ func isLocal(err error) bool {
 
 var errTooLong = errors.New("more bytes than the file has")
 
-// more requests the missing part of a file and appends it. A server that cannot continue sends the
+// resume requests the missing part of a file and appends it. A server that cannot continue sends the
 // file from the start.
 func (g *getter) resume(ctx context.Context, f File, path, url string) error {
 	have := sizeOf(path)

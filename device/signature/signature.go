@@ -120,7 +120,7 @@ type window struct {
 	stride, pad int
 }
 
-// over returns the number of window positions along an axis of the input.
+// positions returns the number of window positions along an axis of the input.
 func (w window) positions(axis, in int) int { return (in+2*w.pad-w.side[axis])/w.stride + 1 }
 
 // window returns the height and width of the input, and the window. A window with one side is

@@ -94,7 +94,7 @@ func (p plan) compare(old plan, where string) error {
 	return nil
 }
 
-// stands reports whether a finished shard exists with the right size.
+// exists reports whether a finished shard exists with the right size.
 func (s *Shard) exists(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, s.File))
 	return s.File == filepath.Base(s.File) && err == nil && info.Size() == s.Bytes

@@ -8,7 +8,7 @@ import (
 	_ "fspda/data/images/parquet"
 )
 
-// With the package imported, images.Open reads the shards of Hugging Face.
+// With this package imported, images.Open reads the shards of Hugging Face.
 func Example() {
 	set, err := images.Open("testdata", images.Options{})
 	if err != nil {

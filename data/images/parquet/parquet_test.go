@@ -27,7 +27,7 @@ func set(t testing.TB, path string) *images.Set {
 	return s
 }
 
-// isPicture tells whether picture i of a source is number n of the set in testdata.
+// isPicture reports whether image i of a source is number n of the set in testdata.
 func isPicture(t testing.TB, s images.Source, i, n int) {
 	t.Helper()
 	var p images.RGB
@@ -44,8 +44,7 @@ func isPicture(t testing.TB, s images.Source, i, n int) {
 	}
 }
 
-// Files that PyArrow wrote, of three kinds of compression: in order, backwards and from many
-// goroutines.
+// Files written by PyArrow with three codecs: in order, backwards and concurrently.
 func TestShardsOfHuggingFace(t *testing.T) {
 	for _, path := range []string{"testdata", "testdata/data", "testdata/data/*.parquet"} {
 		s := set(t, path)
@@ -112,8 +111,8 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A row without a picture, or with a bad one, is an error of that picture alone; classes are
-// numbers where the file has no names.
+// A row without an image, or with a bad one, is an error of that image alone; classes are numbers
+// if the file has no names.
 func TestBadRows(t *testing.T) {
 	s := set(t, "testdata/cases/bad-rows.parquet")
 	if len(s.Classes) != 11 || s.Classes[10] != "10" {
@@ -130,10 +129,10 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
-// The same pictures by all ways of writing: kinds of compression, encodings, dictionaries that end
-// in the middle, pages of both versions, with checksums and an index, and a list of more values
-// than rows before them.
-func TestWays(t *testing.T) {
+// The same images in all supported variants: codecs, encodings, dictionaries that end in the
+// middle, pages of both versions, with checksums and an index, and after a list with more values
+// than rows.
+func TestVariants(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/way-*.parquet")
 	if err != nil || len(files) != 6 {
 		t.Fatalf("files %v, error %v; want six", files, err)
@@ -155,7 +154,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// A file cut short anywhere, or with a byte changed anywhere, is an error or a set, and no more.
+// A file truncated anywhere, or with any byte changed, gives an error or a set, but no panic.
 func TestDamage(t *testing.T) {
 	for _, name := range []string{"way-gzip", "way-lz4", "way-delta", "way-mixed"} {
 		b, err := os.ReadFile("testdata/cases/" + name + ".parquet")
@@ -183,7 +182,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// readable writes a file and reads all pictures of it. It tells whether it was opened.
+// readable writes a file and reads all its images. It reports whether it could be opened.
 func readable(t testing.TB, path string, b []byte) bool {
 	t.Helper()
 	if err := os.WriteFile(path, b, 0o644); err != nil {
@@ -195,12 +194,12 @@ func readable(t testing.TB, path string, b []byte) bool {
 	}
 	defer s.Close()
 	for i := range min(s.Train.Len(), 100) {
-		_ = s.Train.Image(new(images.RGB), i) // an error is as good as a picture
+		_ = s.Train.Image(new(images.RGB), i) // an error is accepted as well
 	}
 	return true
 }
 
-// Whatever a file holds: no panic.
+// For any file: no panic.
 func FuzzParquet(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*/*.parquet") // the pattern is well-formed
 	for _, name := range files {

@@ -11,7 +11,7 @@ import (
 )
 
 // The numbers 0 to 7 in three bits each are the example of Encodings.md; a run and an empty one
-// stand before them.
+// precede them.
 func TestRuns(t *testing.T) {
 	r, err := newRuns([]byte{0x00, 5, 0x06, 7, 0x03, 0b10001000, 0b11000110, 0b11111010}, 3)
 	if err != nil {
@@ -46,8 +46,8 @@ func TestRunsWide(t *testing.T) {
 	}
 }
 
-// Differences as Encodings.md writes them: 7, 5, 3, 1, 2, 3, 4, 5 has the differences -2, -2, -2,
-// 1, 1, 1, 1.
+// The differences of Encodings.md: 7, 5, 3, 1, 2, 3, 4, 5 has the differences -2, -2, -2, 1, 1, 1,
+// 1.
 func TestDeltas(t *testing.T) {
 	// Blocks of 8 in one part, 8 values, the first 7; least difference -2, two bits each: 0 0 0 3 3
 	// 3 3.
@@ -80,7 +80,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// What a page expands to is what it claimed, or an error, and never needs more room.
+// A page expands to its claimed size, or it is an error, and never needs more memory.
 func TestDecompress(t *testing.T) {
 	want := bytes.Repeat([]byte("page"), 1<<20)
 	w, err := zstd.NewWriter(nil)

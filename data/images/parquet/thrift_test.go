@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A struct of all kinds, written by hand after the definition of the protocol.
+// A struct of all kinds, encoded by hand from the definition of the protocol.
 func TestThrift(t *testing.T) {
 	b := []byte{
 		0x15, 0x03, // field 1, int32: -2
@@ -15,10 +15,10 @@ func TestThrift(t *testing.T) {
 		0x11, 0x12, // fields 3 and 4: true, false
 		0x19, 0x25, 0x02, 0x80, 0x01, // field 5: a list of two int32: 1, 64
 		0x1b, 1, 0x85, 1, 'k', 4, // field 6: a map of one pair
-		0x06, 0x28, 0x0a, // field 20 by a number of its own, int64: 5
+		0x06, 0x28, 0x0a, // field 20 with an explicit number, int64: 5
 		0x1c, 0x13, 0xff, 0x00, // field 21: a struct with a byte, -1
 		0x17, 0, 0, 0, 0, 0, 0, 0, 0, // field 22: a double
-		0x00, 'x', // the end, and what follows
+		0x00, 'x', // the end, and the bytes after it
 	}
 	n, size, err := parseStruct(b)
 	if err != nil || size != len(b)-1 {
@@ -44,7 +44,7 @@ func TestThrift(t *testing.T) {
 	}
 }
 
-// Claims of long lists and texts cost nothing; too much within each other is an error.
+// Claimed lengths of lists and texts cost no memory; deep nesting is an error.
 func TestThriftClaims(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    []byte
@@ -64,7 +64,7 @@ func TestThriftClaims(t *testing.T) {
 	}
 }
 
-// So many values are read, and no more.
+// The number of values read is limited.
 func TestThriftNodes(t *testing.T) {
 	b := append([]byte{0x19, 0xf1, 20}, make([]byte, 21)...) // a list of 20 booleans
 	for nodes, want := range map[int]bool{maxNodes - 22: true, maxNodes - 21: false} {
