@@ -16,88 +16,16 @@ func AddRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
 // adds writes a + b to dst. With stream it uses non-temporal stores; dst must then be neither a nor
 // b.
-func adds(dst, a, b []float32, stream bool) {
-	dst, b = dst[:len(a)], b[:len(a)]
-	if stream && isa.Active != isa.Go {
-		addsNonTemporal(dst, a, b)
-		return
-	}
-	for len(a) > 0 {
-		n := min(vecBlock, len(a))
-		switch isa.Active {
-		case isa.AVX512:
-			addAVX512(pointer(dst), pointer(a), pointer(b), n)
-		case isa.AVX2:
-			addAVX2(pointer(dst), pointer(a), pointer(b), n)
-		default:
-			addsGo(dst[:n], a[:n], b[:n])
-		}
-		dst, a, b = dst[n:], a[n:], b[n:]
-	}
-}
+func adds(dst, a, b []float32, stream bool) { addLoops.run(dst, a, b, stream) }
 
 // ReLUs writes max(x, 0) to dst; NaN stays NaN. stream is as in adds.
-func ReLUs(dst, x []float32, stream bool) {
-	dst = dst[:len(x)]
-	if stream && isa.Active != isa.Go {
-		relusNonTemporal(dst, x)
-		return
-	}
-	for len(x) > 0 {
-		n := min(vecBlock, len(x))
-		switch isa.Active {
-		case isa.AVX512:
-			relusAVX512(pointer(dst), pointer(x), n)
-		case isa.AVX2:
-			relusAVX2(pointer(dst), pointer(x), n)
-		default:
-			relusGo(dst[:n], x[:n])
-		}
-		dst, x = dst[n:], x[n:]
-	}
-}
+func ReLUs(dst, x []float32, stream bool) { reluLoops.run(dst, x, x, stream) }
 
 // ReLUGrads writes dy if y > 0, else 0, to dst. stream is as in adds.
-func ReLUGrads(dst, y, dy []float32, stream bool) {
-	dst, dy = dst[:len(y)], dy[:len(y)]
-	if stream && isa.Active != isa.Go {
-		reluGradsNonTemporal(dst, y, dy)
-		return
-	}
-	for len(y) > 0 {
-		n := min(vecBlock, len(y))
-		switch isa.Active {
-		case isa.AVX512:
-			reluGradsAVX512(pointer(dst), pointer(y), pointer(dy), n)
-		case isa.AVX2:
-			reluGradsAVX2(pointer(dst), pointer(y), pointer(dy), n)
-		default:
-			reluGradsGo(dst[:n], y[:n], dy[:n])
-		}
-		dst, y, dy = dst[n:], y[n:], dy[n:]
-	}
-}
+func ReLUGrads(dst, y, dy []float32, stream bool) { reluGradLoops.run(dst, y, dy, stream) }
 
 // SigmoidGrads writes dy·y·(1-y) to dst. stream is as in adds.
-func SigmoidGrads(dst, y, dy []float32, stream bool) {
-	dst, dy = dst[:len(y)], dy[:len(y)]
-	if stream && isa.Active != isa.Go {
-		sigmoidGradsNonTemporal(dst, y, dy)
-		return
-	}
-	for len(y) > 0 {
-		n := min(vecBlock, len(y))
-		switch isa.Active {
-		case isa.AVX512:
-			sigmoidGradsAVX512(pointer(dst), pointer(y), pointer(dy), n)
-		case isa.AVX2:
-			sigmoidGradsAVX2(pointer(dst), pointer(y), pointer(dy), n)
-		default:
-			sigmoidGradsGo(dst[:n], y[:n], dy[:n])
-		}
-		dst, y, dy = dst[n:], y[n:], dy[n:]
-	}
-}
+func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst, y, dy, stream) }
 
 // Sigmoids writes 1/(1+exp(-x)) to dst.
 func Sigmoids(dst, x []float32) {
