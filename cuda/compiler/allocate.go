@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// place gives every value a part of the arena, and every operand its place. Values that are not
-// needed at the same time share memory.
+// allocate gives every value an offset in the arena, and every operand that of its value. Values
+// with disjoint lifetimes share memory.
 func (p *planner) allocate() (*Plan, error) {
 	if len(p.paramCasts) == 0 {
 		p.tasks = p.tasks[1:]
@@ -29,9 +29,9 @@ func (p *planner) allocate() (*Plan, error) {
 		}
 	}
 	if len(p.paramCasts) > 0 {
-		made.Tasks[0].Casts = p.castStretches()
+		made.Tasks[0].Casts = p.paramSegments()
 	}
-	made.Examples = p.examples(made.Tasks)
+	made.Examples = p.findExamples(made.Tasks)
 	for _, r := range p.code.Results {
 		s, err := p.valueAt(r.Ref)
 		if err != nil {
@@ -43,9 +43,9 @@ func (p *planner) allocate() (*Plan, error) {
 	return made, nil
 }
 
-// examples is the only copy of all examples, if nothing else reads them.
-func (p *planner) examples(tasks []Task) *examples {
-	var found *examples
+// findExamples returns the operand of the only cast that reads the examples, or nil.
+func (p *planner) findExamples(tasks []Task) *Examples {
+	var found *Examples
 	for i := range tasks {
 		t := &tasks[i]
 		for _, in := range t.In {
@@ -55,19 +55,20 @@ func (p *planner) examples(tasks []Task) *examples {
 			if found != nil || t.Work != CastToHalf || in.Len != p.code.Batch*p.code.Features {
 				return nil
 			}
-			found = &examples{t.Out[0], t.Columns, t.Padded}
+			found = &Examples{t.Out[0], t.Columns, t.Padded}
 		}
 	}
 	return found
 }
 
-// shadowStretches are the parameters to round, in pieces.
-func (p *planner) castStretches() []kernels.Segment {
+// paramSegments returns the parameters to round, in pieces.
+func (p *planner) paramSegments() []kernels.Segment {
 	var all []kernels.Segment
 	for _, s := range p.paramCasts {
-		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len, C: s.columns,
+		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len,
+			C:      s.columns,
 			Padded: s.padded}
-		if s.columns == s.padded { // one long row
+		if s.columns == s.padded { // no padding: one long row
 			one.C, one.Padded = 1, 1
 		}
 		all = append(all, one.Split()...)
@@ -75,7 +76,7 @@ func (p *planner) castStretches() []kernels.Segment {
 	return all
 }
 
-// lifetimes finds the tasks between which each value is needed.
+// lifetimes sets the first and the last task that need each value.
 func (p *planner) lifetimes() {
 	for v := range p.values {
 		p.values[v].first, p.values[v].last = len(p.tasks), -1
@@ -96,7 +97,8 @@ func (p *planner) lifetimes() {
 	for _, s := range p.paramCasts {
 		touch(s.value, 0)
 	}
-	for i := range p.tasks { // they may be there before the first task
+	// the examples may be in 16 bits before the first task: see Plan.Examples
+	for i := range p.tasks {
 		if t := &p.tasks[i]; t.Work == CastToHalf && t.In[0].Space == device.Input {
 			touch(t.Out[0].value, 0)
 		}
@@ -108,7 +110,8 @@ func (p *planner) lifetimes() {
 	}
 }
 
-// owner is the value whose memory a value lies in.
+// storage returns the value in whose memory v lies: itself, or the value that it overwrites in
+// place.
 func (p *planner) storage(v int) int {
 	for p.values[v].inPlaceOf >= 0 {
 		v = p.values[v].inPlaceOf
@@ -116,7 +119,7 @@ func (p *planner) storage(v int) int {
 	return v
 }
 
-// bytes is what a value takes.
+// bytes returns the size of a value's memory.
 func (p *planner) bytes(v int) int {
 	switch p.values[v].format {
 	case halfFormat:
@@ -127,8 +130,8 @@ func (p *planner) bytes(v int) int {
 	return Align(4 * p.values[v].n)
 }
 
-// pack lays values into the arena, the largest first, each at the lowest place that is free all the
-// time that it is needed. It returns the length of the arena in bytes.
+// pack allocates the values in the arena, the largest first, each at the lowest offset that is free
+// during its lifetime. It returns the size of the arena in bytes.
 func (p *planner) pack() int {
 	var order []int
 	for v := range p.values {
@@ -140,24 +143,27 @@ func (p *planner) pack() int {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.bytes(b), p.bytes(a)) })
-	var placed []int // by where they lie
+	var allocated []int // by offset
 	length := 0
 	for _, v := range order {
 		at, size := 0, p.bytes(v)
-		for _, o := range placed {
+		for _, o := range allocated {
 			other := &p.values[o]
 			if other.first > p.values[v].last || p.values[v].first > other.last {
 				continue
 			}
 			if other.offset >= at+size {
-				break // it fits in front of this one, and all that follow lie behind
+				break // it fits before this one, and the rest have larger offsets
 			}
 			at = max(at, other.offset+p.bytes(o))
 		}
 		p.values[v].offset = at
 		length = max(length, at+size)
-		i, _ := slices.BinarySearchFunc(placed, at, func(o, at int) int { return cmp.Compare(p.values[o].offset, at) })
-		placed = slices.Insert(placed, i, v)
+		i, _ := slices.BinarySearchFunc(allocated, at, func(o, at int) int {
+			return cmp.Compare(p.values[o].offset,
+				at)
+		})
+		allocated = slices.Insert(allocated, i, v)
 	}
 	for v := range p.values {
 		p.values[v].offset = p.values[p.storage(v)].offset
@@ -165,7 +171,7 @@ func (p *planner) pack() int {
 	return length
 }
 
-// line is what parts of the arena are aligned to, in bytes: what the widest loads want.
+// AlignBytes is the alignment of values in the arena, enough for the widest loads.
 const AlignBytes = 256
 
 func Align(n int) int { return (n + AlignBytes - 1) / AlignBytes * AlignBytes }

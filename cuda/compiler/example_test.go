@@ -7,7 +7,8 @@ import (
 	"fspda/model"
 )
 
-// A gradient in bf16 rounds the parameters, the batch and the gradient of the logits for the products that
+// A gradient in bf16 rounds the parameters, the batch and the gradient of the logits for the
+// products that
 // read them.
 func ExampleCompile() {
 	net, err := model.MLP(model.MLPOptions{Inputs: 4, Classes: 2})

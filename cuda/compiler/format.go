@@ -2,23 +2,24 @@ package compiler
 
 import "fspda/device"
 
-// format is how the numbers of an operand lie in memory.
+// format is the number format of an operand.
 type format uint8
 
 const (
 	float32Format  format = iota // float32
 	halfFormat                   // 16 bits
-	positionFormat               // a byte each: where in its window a maximum lies
+	positionFormat               // a byte each: the position of a maximum in its pooling window
 )
 
-// shortForm says what a kernel reads and writes in a program of 16 bits, a letter for each operand:
-// w is whole, h half, p places; e is whole if any of the others must be, and o is an output that is
-// whole if any reader wants it so. b is a bias, which is as the output where cuBLASLt adds it.
+// operandFormats is the formats that a kernel reads and writes in a 16-bit program, a letter for
+// each operand: w is float32, h 16 bits, p positions. e is float32 if any other e must be, else 16
+// bits. o is an output that is float32 if any reader wants it so. b is a bias, which has the format
+// of the output where cuBLASLt adds it.
 type operandFormats struct{ in, out string }
 
-// shortForms has one for every kernel. Activations and their gradients are of 16 bits, and the
-// weights that products and convolutions read; parameters of batch normalisation, statistics,
-// losses and the gradients of parameters are float32.
+// kernelFormats lists all kernels. Activations, their gradients, and the weights that products and
+// convolutions read have 16 bits; parameters of batch normalisation, statistics, losses and the
+// gradients of parameters are float32.
 var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
@@ -62,8 +63,8 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.AvgPoolGrad: {"h", "h"},
 }
 
-// formatOf is what a letter of a shortForm says; ok is false for e, o and b, which depend on
-// others.
+// formatOfLetter returns the format of a letter; ok is false for e, o and b, which depend on other
+// operands.
 func formatOfLetter(letter byte) (f format, ok bool) {
 	switch letter {
 	case 'w':

@@ -7,40 +7,41 @@ import (
 	"fspda/device"
 )
 
-// In code the gradient behind a normalisation and its ReLU reads the output y again, to see where
-// the ReLU let something through, and the sum of the gradients of all that read y. Here is found
-// out what can be done in its place, so that less memory is moved; no bit of a result changes:
+// The gradient of a normalisation with ReLU reads the output y again, to see where y > 0, and the
+// sum of the gradients of all readers of y. Three fusions move less memory; no bit of a result
+// changes:
 //
-//   - The forward pass keeps what tells where y > 0: the affine map, of which it follows from x, which the gradient reads in any case; or, where
-//     something was added, a bit for each number.
-//   - A sum of two gradients that only such a gradient reads is taken while it reads them.
-//   - A normalisation whose output is only added by another one, as in a block that changes shape, computes its statistics and map; the other one maps
-//     its input while it adds it.
+//   - The forward pass saves the batch norm's scale and shift, from which the gradient recomputes
+//     y > 0 with x, which it reads anyway; or, where a residual was added, a mask of y > 0.
+//   - A sum of two gradients that only such a gradient reads is computed while it reads them.
+//   - A normalisation whose output is only the residual of another one, as in a block that changes
+//     shape, computes its statistics, scale and shift; the other one applies them.
 
-// gates is what is found out of traced code.
+// fusions is the fusions that were found in traced code.
 type fusions struct {
-	saved     map[*tracedCall]*saved      // forward and backward passes
-	fusedSums map[*tracedCall]*tracedCall // of a backward pass, the sum that it takes itself
-	removed   map[*tracedCall]bool        // those sums
+	saved     map[*tracedCall]*Saved      // of a forward pass and its gradient
+	fusedSums map[*tracedCall]*tracedCall // of a gradient, the sum that it computes
+	removed   map[*tracedCall]bool        // the fused sums
 
-	pairs map[*tracedCall]*normPair // two normalisations: the one that is added, and the one that adds it
+	pairs map[*tracedCall]*normPair // of both normalisations of a pair
 }
 
-// join is a normalisation that is mapped by the one that adds it.
+// normPair is a normalisation whose output another one adds. The other one applies its scale and
+// shift.
 type normPair struct {
 	added *tracedCall
-	saved *saved // its scale and shift
+	saved *Saved // the scale and shift of added
 }
 
-// kept is what a forward pass keeps for its gradient.
-type saved struct {
+// Saved is what a forward pass saves for its gradient.
+type Saved struct {
 	rows, columns int
 	ByMask        bool
-	Operands      []Operand // the mask; or scale and shift. Once they have a place, or are values
+	Operands      []Operand // the mask, or scale and shift; nil until they are allocated
 }
 
-// sizes are the lengths of the operands: bytes of the mask, or numbers of float32.
-func (k *saved) sizes(e kernels.Element) []int {
+// sizes returns the lengths of the operands: bytes of the mask, or numbers of float32.
+func (k *Saved) sizes(e kernels.Element) []int {
 	if k.ByMask {
 		n := kernels.Norm{Element: e, M: k.rows, C: k.columns}
 		return []int{n.MaskBytes()}
@@ -48,15 +49,16 @@ func (k *saved) sizes(e kernels.Element) []int {
 	return []int{k.columns, k.columns}
 }
 
-// forwardOf lists the passes whose output a gradient may ask for.
+// forwardKernels lists the forward kernels of each gradient that may use a Saved.
 var forwardKernels = map[device.Kernel][]device.Kernel{
 	device.BatchNormReLUGrad:    {device.BatchNormReLU, device.NormalizeReLU},
 	device.BatchNormAddReLUGrad: {device.BatchNormAddReLU, device.NormalizeAddReLU},
 }
 
 func findFusions(t *trace, e kernels.Element) *fusions {
-	g := &fusions{saved: map[*tracedCall]*saved{}, fusedSums: map[*tracedCall]*tracedCall{}, removed: map[*tracedCall]bool{},
-		pairs: map[*tracedCall]*normPair{}}
+	g := &fusions{saved: map[*tracedCall]*Saved{}, fusedSums: map[*tracedCall]*tracedCall{},
+		removed: map[*tracedCall]bool{},
+		pairs:   map[*tracedCall]*normPair{}}
 	maker, uses := t.makers(), t.uses()
 	for i := range t.calls {
 		back := &t.calls[i]
@@ -76,11 +78,13 @@ func findFusions(t *trace, e kernels.Element) *fusions {
 	return g
 }
 
-// addedBy lists the normalisations that add the output of another, and which that must be.
+// addendKernels lists the normalisations that add a residual, with the normalisation that may
+// produce it.
 var addendKernels = map[device.Kernel]device.Kernel{device.BatchNormAddReLU: device.BatchNorm,
 	device.NormalizeAddReLU: device.Normalize}
 
-// join joins a normalisation with the one whose output it adds, if nobody else wants that.
+// findPair pairs a normalisation with the one that produces its residual, if nothing else reads
+// that.
 func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, maker []*tracedCall, uses []int) {
 	z := adds.in[len(adds.in)-1]
 	if !t.readOnce(z, uses) || maker[z.value] == nil {
@@ -88,13 +92,13 @@ func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, make
 	}
 	added := maker[z.value]
 	if added.call.Kernel == plain && added.out[0] == z && slices.Equal(added.call.Dims, adds.call.Dims) {
-		j := &normPair{added, &saved{rows: added.call.Dims[0], columns: added.call.Dims[1]}}
+		j := &normPair{added, &Saved{rows: added.call.Dims[0], columns: added.call.Dims[1]}}
 		g.pairs[added], g.pairs[adds] = j, j
 	}
 }
 
-// canJoin says whether what a joined normalisation reads of the one that it adds is still there, in
-// code that is placed.
+// canFusePair reports whether the input and the mean of the added normalisation are not overwritten
+// before the pair's second call, in code with fixed addresses.
 func (t *trace) canFusePair(j *normPair, g *fusions) bool {
 	needed := append([]device.Ref{j.added.call.In[0]}, j.added.mean().ref)
 	after := false
@@ -115,7 +119,7 @@ func (t *trace) canFusePair(j *normPair, g *fusions) bool {
 	return false
 }
 
-// makers is the call that makes each value.
+// makers returns the call that writes each value.
 func (t *trace) makers() []*tracedCall {
 	all := make([]*tracedCall, len(t.values))
 	for i := range t.calls {
@@ -128,7 +132,7 @@ func (t *trace) makers() []*tracedCall {
 	return all
 }
 
-// uses is how often each value is read.
+// uses returns how often each value is read.
 func (t *trace) uses() []int {
 	n := make([]int, len(t.values))
 	for _, c := range t.calls {
@@ -141,8 +145,8 @@ func (t *trace) uses() []int {
 	return n
 }
 
-// pair lets the forward pass of a gradient keep something, if its output is at hand: the gradient
-// is of the same x, by the same mean and gamma.
+// findSaved has the forward pass of a gradient save what the gradient needs, if the forward pass
+// has the same x, mean and gamma.
 func (g *fusions) findSaved(back *tracedCall, maker []*tracedCall) {
 	y := back.in[1]
 	if y.value < 0 || maker[y.value] == nil {
@@ -158,13 +162,13 @@ func (g *fusions) findSaved(back *tracedCall, maker []*tracedCall) {
 	k := g.saved[forward]
 	if k == nil {
 		d := forward.call.Dims
-		k = &saved{rows: d[0], columns: d[1], ByMask: back.call.Kernel == device.BatchNormAddReLUGrad}
+		k = &Saved{rows: d[0], columns: d[1], ByMask: back.call.Kernel == device.BatchNormAddReLUGrad}
 		g.saved[forward] = k
 	}
 	g.saved[back] = k
 }
 
-// mean is that of a forward pass: made or given.
+// mean returns the mean of a forward pass: an output, or an input.
 func (c *tracedCall) mean() source {
 	if len(c.out) > 1 {
 		return c.out[1]
@@ -172,8 +176,8 @@ func (c *tracedCall) mean() source {
 	return c.in[3]
 }
 
-// take lets a gradient take the sum that it reads, if nobody else does, and if its summands are as
-// the sum would be.
+// findSum fuses the sum that a gradient reads, if nothing else reads it and its summands have the
+// sum's format.
 func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses []int, e kernels.Element) {
 	dy := back.in[2]
 	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {
@@ -188,14 +192,14 @@ func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses 
 	g.fusedSums[back], g.removed[sum] = sum, true
 }
 
-// makesHalf says whether a call of 16 bits makes an output in them whatever its readers want.
+// makesHalf reports whether a call writes an output in 16 bits, whatever its readers want.
 func (c *tracedCall) makesHalf(s source) bool {
 	return c != nil && kernelFormats[c.call.Kernel].out[slices.Index(c.out, s)] == 'h'
 }
 
-// canWait says whether a sum of code that is placed already can be taken as late as by the gradient
-// that reads it: nothing is written over its summands before; nor by the gradient while it reads
-// them, which is when it writes dz, unless each number of dz takes the place of its own summand.
+// canFuseSum reports whether a sum can be computed by the gradient that reads it, in code with
+// fixed addresses: no call before overwrites a summand, and the gradient's output dz either is one
+// of the summands, number by number, or does not overlap them.
 func (t *trace) canFuseSum(sum *tracedCall, g *fusions) bool {
 	over := func(out device.Ref) bool {
 		return slices.ContainsFunc(sum.call.In, func(in device.Ref) bool { return overlaps(out, in) })

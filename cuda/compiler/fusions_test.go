@@ -41,7 +41,8 @@ func TestFusionsOfResNets(t *testing.T) {
 				}
 			}
 			if norms != c.norms || sums != c.sums || joins != c.joins {
-				t.Errorf("resnet%d, %s: %d gates are kept, want %d; %d sums are taken, want %d; %d normalisations are joined, want %d", c.depth, p, norms, c.norms, sums, c.sums, joins, c.joins)
+				t.Errorf("resnet%d, %s: %d gates are kept, want %d; %d sums are taken, want %d; %d normalisations "+
+					"are joined, want %d", c.depth, p, norms, c.norms, sums, c.sums, joins, c.joins)
 			}
 		}
 	}

@@ -7,40 +7,42 @@ import (
 	"fspda/device"
 )
 
-// Code has a call for each parameter in three places: a buffer moves by the statistics of a batch,
-// the decay of a weight enters the loss, and it enters the gradient. On a GPU the launches of
-// hundreds of small calls cost more than their work. lists finds them, and one task does them all,
-// with the same bits: where the last of them stands, or, for gradients, at the end.
+// multiTensor is the calls that are replaced by one task for many parameters. Code has a call for
+// each parameter in three places: the update of a buffer by batch statistics, the decay of a weight
+// in the loss, and the decay in its gradient. The launches of hundreds of small calls cost more
+// than their work. The task stands at the last of the calls, that of gradients at the end; results
+// keep their bits.
 type multiTensor struct {
-	bufferUpdates []*tracedCall        // what moves buffers
-	penalties     []*tracedCall        // HalfSquare and Add by turns
-	last          map[*tracedCall]Work // where a list is due
-	included      map[*tracedCall]bool // what is in one
+	bufferUpdates []*tracedCall        // MoveAverage calls
+	penalties     []*tracedCall        // pairs of a HalfSquare and an Add
+	last          map[*tracedCall]Work // the last call of a list, where its task stands
+	included      map[*tracedCall]bool // the calls in a list
 
-	decays  map[*tracedCall]*gradientPart // AddScaled calls that add a decay to a gradient in its place
-	filters map[*tracedCall]*gradientPart // gradients of filters, with decay and without
+	decays  map[*tracedCall]*gradientPart // by the AddScaled call that adds the decay in place
+	filters map[*tracedCall]*gradientPart // by the ConvGradW call
 }
 
-// fold is a gradient of parameters that gets its decay with all others.
+// gradientPart is the gradient of one parameter, whose decay is added together with all others.
 type gradientPart struct {
-	to, weights device.Ref // weights are of no length where there is no decay
+	to, weights device.Ref // weights has length 0 where there is no decay
 	decay       float32
 
-	columns, padded int // of a filter's rows in 16 bits
+	columns, padded int // of the rows of a filter in 16 bits
 }
 
-func findMultiTensor(t *trace, placed bool) *multiTensor {
-	l := &multiTensor{last: map[*tracedCall]Work{}, included: map[*tracedCall]bool{}, decays: map[*tracedCall]*gradientPart{},
+func findMultiTensor(t *trace, fixed bool) *multiTensor {
+	l := &multiTensor{last: map[*tracedCall]Work{}, included: map[*tracedCall]bool{},
+		decays:  map[*tracedCall]*gradientPart{},
 		filters: map[*tracedCall]*gradientPart{}}
 	maker, uses := t.makers(), t.uses()
-	l.bufferUpdates, l.penalties = t.findBufferUpdates(placed), t.findPenalties(maker, uses, placed)
+	l.bufferUpdates, l.penalties = t.findBufferUpdates(fixed), t.findPenalties(maker, uses, fixed)
 	l.schedule(UpdateBuffers, l.bufferUpdates)
 	l.schedule(AddPenalties, l.penalties)
 	l.findDecays(t)
 	return l
 }
 
-// due notes where a list is done. One call is none.
+// schedule notes the task of a list of calls. A single call stays as it is.
 func (l *multiTensor) schedule(w Work, calls []*tracedCall) {
 	if len(calls) < 2 {
 		return
@@ -51,8 +53,8 @@ func (l *multiTensor) schedule(w Work, calls []*tracedCall) {
 	l.last[calls[len(calls)-1]] = w
 }
 
-// moves are the calls that move a buffer, of which all but the last can wait for that.
-func (t *trace) findBufferUpdates(placed bool) []*tracedCall {
+// findBufferUpdates returns the calls that update a buffer and can move to the last of them.
+func (t *trace) findBufferUpdates(fixed bool) []*tracedCall {
 	var all []*tracedCall
 	for i := range t.calls {
 		c := &t.calls[i]
@@ -61,25 +63,24 @@ func (t *trace) findBufferUpdates(placed bool) []*tracedCall {
 			all = append(all, c)
 		}
 	}
-	return t.deferrable(all, placed)
+	return t.deferrable(all, fixed)
 }
 
-// whoCanWait leaves out those of some calls that cannot be done as late as the last: what they read
-// is written before, or what they write is read or written. The arena counts only where the places
-// of values are given.
-func (t *trace) deferrable(calls []*tracedCall, placed bool) []*tracedCall {
+// deferrable returns the calls that can move to the last one: nothing overwrites their inputs
+// before, and nothing reads or writes their outputs. The arena counts only with fixed addresses.
+func (t *trace) deferrable(calls []*tracedCall, fixed bool) []*tracedCall {
 	var kept []*tracedCall
 	for _, c := range calls {
-		if c == calls[len(calls)-1] || t.canMoveTo(c, calls[len(calls)-1], calls, placed) {
+		if c == calls[len(calls)-1] || t.canMoveTo(c, calls[len(calls)-1], calls, fixed) {
 			kept = append(kept, c)
 		}
 	}
 	return kept
 }
 
-// canBeAt says whether c can be done where a later call stands, while others wait too.
-func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, placed bool) bool {
-	counts := func(r device.Ref) bool { return placed || r.Space != device.Arena }
+// canMoveTo reports whether c can move to a later call, while others move too.
+func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, fixed bool) bool {
+	counts := func(r device.Ref) bool { return fixed || r.Space != device.Arena }
 	meets := func(all []device.Ref, r device.Ref) bool {
 		return counts(r) && slices.ContainsFunc(all, func(o device.Ref) bool { return overlaps(o, r) })
 	}
@@ -106,9 +107,9 @@ func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, placed boo
 	return false
 }
 
-// penalties are the calls of the first chain of sums total + decay/2·Σw², by pairs of a HalfSquare
-// and its Add.
-func (t *trace) findPenalties(maker []*tracedCall, uses []int, placed bool) []*tracedCall {
+// findPenalties returns the first chain of sums total + decay/2·Σw², as pairs of a HalfSquare and
+// its Add.
+func (t *trace) findPenalties(maker []*tracedCall, uses []int, fixed bool) []*tracedCall {
 	var all []*tracedCall
 	for i := range t.calls {
 		sum := &t.calls[i]
@@ -125,7 +126,7 @@ func (t *trace) findPenalties(maker []*tracedCall, uses []int, placed bool) []*t
 		}
 		all = append(all, term, sum)
 	}
-	if placed && len(all) > 0 { // the total that they begin with must still be there at the end
+	if fixed && len(all) > 0 { // the first total must not be overwritten before the last call
 		start, found := all[1].call.In[0], false
 		for i := range t.calls {
 			c := &t.calls[i]
@@ -142,17 +143,17 @@ func (t *trace) findPenalties(maker []*tracedCall, uses []int, placed bool) []*t
 	return all
 }
 
-// single says whether a value is read once and is no result.
+// readOnce reports whether a value is read once and is no result.
 func (t *trace) readOnce(s source, uses []int) bool {
 	return s.value >= 0 && uses[s.value] == 1 && !t.values[s.value].result
 }
 
-// foldDecays finds the decays of gradients, and who makes those of filters. If the gradient is not
-// made of parts that are written once and then get a decay or none, there is nothing to find:
-// somebody wants to read it before it is finished.
+// findDecays finds the decays of gradients and the calls that make the gradients of filters. There
+// are none unless every part of the gradient is written once, then gets at most one decay, and is
+// not read before the end.
 func (l *multiTensor) findDecays(t *trace) {
 	folds, filters := map[*tracedCall]*gradientPart{}, map[*tracedCall]*gradientPart{}
-	parts := map[device.Ref]*gradientPart{} // what is written
+	parts := map[device.Ref]*gradientPart{} // by where they are written
 	for i := range t.calls {
 		c := &t.calls[i]
 		if f := parts[c.call.Out[0]]; f != nil && addsDecay(c.call) && f.weights.Len == 0 {
@@ -183,27 +184,28 @@ func (l *multiTensor) findDecays(t *trace) {
 	l.decays, l.filters = folds, filters
 }
 
-// decays says whether a call adds a multiple of parameters to what lies in the gradient.
+// addsDecay reports whether a call adds a multiple of parameters to a gradient in place.
 func addsDecay(c *device.Call) bool {
 	return c.Kernel == device.AddScaled && c.In[0] == c.Out[0] && c.In[0].Space == device.Grads &&
 		c.In[1].Space == device.Params
 }
 
-// end is the task that finishes a gradient.
-func finishTask(from []Operand, endings []kernels.GradPiece) Task {
-	return Task{Work: FinishGradient, In: from, Finishes: endings}
+// finishTask returns the task that finishes a gradient.
+func finishTask(from []Operand, finishes []kernels.GradPiece) Task {
+	return Task{Work: FinishGradient, In: from, Finishes: finishes}
 }
 
-// moving is the task of a list of moves, from where their numbers lie.
+// bufferTask returns the task of a list of buffer updates, whose batch statistics are from.
 func bufferTask(calls []*tracedCall, from []Operand) Task {
 	t := Task{Work: UpdateBuffers, In: from}
 	for _, c := range calls {
-		t.BufferUpdates = append(t.BufferUpdates, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0], A: c.call.Attr})
+		t.BufferUpdates = append(t.BufferUpdates, kernels.Move{Buffer: c.call.Out[0].Off, N: c.call.Dims[0],
+			A: c.call.Attr})
 	}
 	return t
 }
 
-// penalising is the task of a list of penalties.
+// penaltyTask returns the task of a list of penalties.
 func penaltyTask(calls []*tracedCall, start, out Operand) Task {
 	t := Task{Work: AddPenalties, In: []Operand{start}, Out: []Operand{out}}
 	for i := 0; i < len(calls); i += 2 {
@@ -213,14 +215,15 @@ func penaltyTask(calls []*tracedCall, start, out Operand) Task {
 	return t
 }
 
-// list adds the task of a list where it is due. done says that nothing else is to be done for the
-// call.
+// addMultiTensor adds the task of a list at its last call. done says that the call needs no task of
+// its own.
 func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 	if f := p.decays[c]; f != nil {
-		if f.padded > 0 { // a filter's, which has its ending
+		if f.padded > 0 { // of a filter, which filterOutput finishes
 			return true, nil
 		}
-		p.finishFrom(f, Operand{Space: device.Grads, Offset: 4 * f.to.Off, Len: f.to.Len, value: -1}, p.isScaled(c.in[0]))
+		p.finishFrom(f, Operand{Space: device.Grads, Offset: 4 * f.to.Off, Len: f.to.Len, value: -1},
+			p.isScaled(c.in[0]))
 		return true, p.markScaled(c.out[0], false)
 	}
 	switch p.last[c] {
@@ -248,7 +251,7 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 	return p.included[c], nil
 }
 
-// endBy notes that a gradient is finished from where it is made.
+// finishFrom notes that a gradient is finished at the end, from where it was written.
 func (p *planner) finishFrom(f *gradientPart, from Operand, scaled bool) {
 	e := kernels.GradPiece{Source: kernels.InPlace, To: f.to.Off, Weights: f.weights.Off, N: f.to.Len, C: 1, Padded: 1,
 		Scaled: p.scaling && scaled, Decay: f.decay}
@@ -264,15 +267,15 @@ func (p *planner) finishFrom(f *gradientPart, from Operand, scaled bool) {
 	p.finishInputs, p.finishes = append(p.finishInputs, from), append(p.finishes, e)
 }
 
-// filter is where the gradient of a filter is written, if it is finished at the end: until then it
-// keeps its 16 bits, and the channels that there is room for.
-func (p *planner) filterOutput(c *tracedCall, room int) (o Operand, ok bool) {
+// filterOutput returns where the gradient of a filter is written, if it is finished at the end:
+// until then it has 16 bits and padded channels.
+func (p *planner) filterOutput(c *tracedCall, padded int) (o Operand, ok bool) {
 	f := p.filters[c]
 	if f == nil {
 		return o, false
 	}
 	f.columns = c.call.Dims[3]
-	f.padded = max(f.columns, room)
+	f.padded = max(f.columns, padded)
 	o = p.operand(p.newValue(f.to.Len/f.columns*f.padded, halfFormat))
 	p.finishFrom(f, o, p.readsScaled(c))
 	return o, true

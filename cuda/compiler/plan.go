@@ -8,74 +8,74 @@ import (
 	"fspda/device/signature"
 )
 
-// plan is code as a Program of this precision runs it: calls, conversions between them, and where
-// everything lies.
+// Plan is code as a Program of one precision runs it.
 type Plan struct {
 	Tasks   []Task
-	Arena   int // bytes of intermediate values
+	Arena   int // its size in bytes
 	Results []device.Result
-	Scaling bool // the loss is multiplied by a scale
+	Scaling bool // the loss is multiplied by a loss scale
 
-	Examples *examples // nil: calls read the examples as they come
+	Examples *Examples // nil: calls read the examples in float32
 }
 
-// examples is where the examples lie in 16 bits, if nothing reads them otherwise: rows of columns
-// numbers, with room for more. Whoever has them as bytes can make these numbers of them, and the
-// task that does it from float32 then finds that there is nothing to do.
-type examples struct {
+// Examples is where the examples lie in 16 bits, if nothing reads them otherwise, as rows of
+// Columns numbers padded to Padded. A caller that has the examples as bytes may write these numbers
+// instead of float32; the task that casts them then has nothing to do.
+type Examples struct {
 	Operand
 	Columns, Padded int
 }
 
-// takesBytes says whether bytes that stand for numbers by so many scales become numbers of 16 bits
-// at once.
+// ConvertsToHalf reports whether examples that are bytes with so many scales can be written to
+// Examples.
 func (p *Plan) ConvertsToHalf(channels int) bool {
 	x := p.Examples
 	return x != nil && (x.Padded == x.Columns || channels == 1 || channels == x.Columns)
 }
 
-// work is what a task does.
+// Work is the kind of a task.
 type Work int
 
 const (
-	Compute       Work = iota // the call
-	CastToHalf                // out = in, rounded to 16 bits, with room for more columns
-	CastToFloat32             // out = in, as float32
-	CastParams                // the parameters that calls want in 16 bits
-	ScaleLoss                 // out, where a backward pass begins, times the loss scale
-	// the gradients of parameters in their final form: widened, divided by the scale, with their
+	Compute       Work = iota // Call
+	CastToHalf                // Out = In, rounded to 16 bits, with padded columns
+	CastToFloat32             // Out = In, as float32
+	CastParams                // 16-bit copies of parameters
+	ScaleLoss                 // Out, the gradient of the logits, times the loss scale
+	// the gradients of parameters in their final form: in float32, divided by the loss scale, with
 	// decay
 	FinishGradient
-	UpdateBuffers   // buffers, by the statistics of the batch
-	AddPenalties    // out = in + the decay of parameters
-	ZeroIfNotFinite // out, the whole gradient, is 0 if it is not finite
-	UpdateScale     // the scale of the next run
+	UpdateBuffers   // buffers move by the statistics of the batch
+	AddPenalties    // Out = In + weight penalties
+	ZeroIfNotFinite // Out, the whole gradient, becomes 0 if a number of it is not finite
+	UpdateScale     // the loss scale of the next run
 )
 
-// task is something to send to the GPU.
+// Task is a piece of work for the GPU.
 type Task struct {
 	Work    Work
-	Call    *device.Call // what it does or serves; nil for what serves all
+	Call    *device.Call // the call that it computes, or casts an operand of; nil for all others
 	In, Out []Operand
-	Columns int // narrow: numbers of a row
-	// what there is room for in a row; of a convolution, channels; 0: no more than there are
-	Padded        int
-	Mask          *ReLUMask           // of ReLU, where there is room for one
-	LacksScale    []bool              // of a sum where only one summand has the loss scale: who lacks it
-	Casts         []kernels.Segment   // narrowStretches
-	Finishes      []kernels.GradPiece // endGradient: of what lies at in
-	BufferUpdates []kernels.Move      // moveBuffers: by what lies at in
-	Penalties     []kernels.Penalty   // addPenalties
+	Columns int // CastToHalf: numbers of a row
+	// numbers of a padded row; of a convolution, channels; 0: no padding
+	Padded int
+	Mask   *ReLUMask // of a dense layer with ReLU, or its gradient; may be nil
+	// of a sum where only one summand has the loss scale: which one lacks it
+	LacksScale    []bool
+	Casts         []kernels.Segment   // CastParams
+	Finishes      []kernels.GradPiece // FinishGradient: from the operands In
+	BufferUpdates []kernels.Move      // UpdateBuffers: by the operands In
+	Penalties     []kernels.Penalty   // AddPenalties
 
-	Saved  *saved   // of a normalisation and its gradient: what the one keeps for the other
-	Addend *Operand // of such a gradient: the second summand of what it reads
+	Saved  *Saved   // of a normalisation and its gradient: what the first saves for the second
+	Addend *Operand // of such a gradient: the second summand of a fused sum
 
-	Deferred  bool     // of a normalisation: whoever adds its output maps it
-	PairSaved *saved   // of who adds it: the map
-	PairMean  *Operand // with joined
+	Deferred  bool     // of a normalisation whose scale and shift the next one applies
+	PairSaved *Saved   // of the next one: that scale and shift
+	PairMean  *Operand // with PairSaved: the mean
 }
 
-// all lists the operands, by whose places a task can be told when they are known.
+// operandPtrs returns all operands, to set their offsets when values are allocated.
 func (t *Task) operandPtrs() []*Operand {
 	var all []*Operand
 	for _, list := range [][]Operand{t.In, t.Out} {
@@ -83,7 +83,7 @@ func (t *Task) operandPtrs() []*Operand {
 			all = append(all, &list[i])
 		}
 	}
-	for _, k := range []*saved{t.Saved, t.PairSaved} {
+	for _, k := range []*Saved{t.Saved, t.PairSaved} {
 		if k != nil {
 			for i := range k.Operands {
 				all = append(all, &k.Operands[i])
@@ -98,28 +98,31 @@ func (t *Task) operandPtrs() []*Operand {
 	return all
 }
 
+// Title names the task in errors.
 func (t *Task) Title() string {
 	if t.Call != nil {
 		return signature.Title(t.Call)
 	}
 	return [...]string{CastParams: "rounding the parameters", FinishGradient: "finishing the gradient",
-		UpdateBuffers: "moving the buffers", AddPenalties: "adding the decay to the loss", ZeroIfNotFinite: "checking the gradient",
-		UpdateScale: "moving the loss scale", CastToHalf: "rounding", CastToFloat32: "widening", ScaleLoss: "scaling the loss"}[t.Work]
+		UpdateBuffers: "moving the buffers", AddPenalties: "adding the decay to the loss",
+		ZeroIfNotFinite: "checking the gradient",
+		UpdateScale:     "moving the loss scale", CastToHalf: "rounding", CastToFloat32: "widening",
+		ScaleLoss: "scaling the loss"}[t.Work]
 }
 
-// element is the type of the numbers of output 0.
+// Element returns the number type of output 0.
 func (t *Task) Element() kernels.Element { return t.Out[0].Element }
 
-// operand is where numbers lie, and how.
+// Operand is numbers in a space of the run.
 type Operand struct {
 	Space   device.Space
 	Offset  int // in bytes
 	Len     int
-	Element kernels.Element // of those that are no places
-	value   int             // of the arena, while its place is not known; -1: none
+	Element kernels.Element // of numbers that are no positions
+	value   int             // of the arena, until it is allocated; -1: none
 }
 
-// bytes is what the operand takes.
+// Bytes returns the size of the operand.
 func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 
 // Options are the choices of [Compile].
@@ -129,7 +132,7 @@ type Options struct {
 	NoFusion  bool // every call is a task of its own, for tests that compare results
 }
 
-// Compile plans code for a precision.
+// Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
 func Compile(code *device.Code, o Options) (*Plan, error) {
 	if e := o.Precision.Element(); e != kernels.F32 {
 		return planHalf(code, e, o.Precision == FP16, o.Epilogues, o.NoFusion)
@@ -137,20 +140,20 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 	return planFloat32(code, o.Epilogues, o.NoFusion), nil
 }
 
-// planShort plans code with activations of 16 bits. With scaling, the gradient of the loss is
-// multiplied by a scale and what comes out is divided by it. With epilogues, biases are wanted in
-// the format of what they are added to.
-func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, literal bool) (*Plan, error) {
+// planHalf plans code with activations of 16 bits. With scaling, the gradient of the loss is
+// multiplied by a scale and the gradients of parameters are divided by it. With epilogues, biases
+// have the format of the output that they are added to.
+func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, noFusion bool) (*Plan, error) {
 	t, err := newTrace(code)
 	if err != nil {
 		return nil, err
 	}
 	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues,
 		casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
-	if !literal {
+	if !noFusion {
 		p.fusions, p.multiTensor = findFusions(t, element), findMultiTensor(t, false)
 	}
-	p.tasks = []Task{{Work: CastParams}} // filled by what is wanted
+	p.tasks = []Task{{Work: CastParams}} // allocate fills in the segments
 	for i := range t.calls {
 		if err := p.add(&t.calls[i]); err != nil {
 			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
@@ -158,12 +161,13 @@ func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, li
 	}
 	p.finishGradients()
 	if epilogues {
-		addMasks(p.tasks, t.reluPairs(), func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
+		addMasks(p.tasks, t.reluPairs(),
+			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
 	}
 	return p.allocate()
 }
 
-// planner makes tasks of traced calls.
+// planner makes the tasks of traced calls.
 type planner struct {
 	*trace
 	*fusions
@@ -173,29 +177,28 @@ type planner struct {
 	scaling      bool
 	epilogues    bool
 	tasks        []Task
-	casts        map[castKey]int // what there is in another format, as a value
+	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast
-	scaledGrads  []device.Ref // places of the gradient that hold scaled numbers
-	finishInputs []Operand    // what is to be finished of the gradient, and how
+	scaledGrads  []device.Ref // parts of the gradient that have the loss scale
+	finishInputs []Operand    // parts of the gradient to finish, and how
 	finishes     []kernels.GradPiece
 }
 
-// copyOf is a home in another format.
+// castKey is a source in another format.
 type castKey struct {
 	source
 	format          format
 	columns, padded int
 }
 
-// shadow is parameters in 16 bits.
+// paramCast is a 16-bit copy of parameters.
 type paramCast struct {
 	ref             device.Ref
 	value           int
 	columns, padded int
 }
 
-// add makes the tasks of a call: its operands in the formats that it wants, itself, and its outputs
-// where they belong.
+// add makes the tasks of a call: casts of its inputs, the call, and casts of its outputs.
 func (p *planner) add(c *tracedCall) error {
 	if p.removed[c] {
 		return nil
@@ -203,62 +206,22 @@ func (p *planner) add(c *tracedCall) error {
 	if done, err := p.addMultiTensor(c); done || err != nil {
 		return err
 	}
-	form := kernelFormats[c.call.Kernel]
 	t := Task{Call: c.call, Padded: paddedChannels(c), LacksScale: p.lacksScale(c)}
 	elementwise := p.elementwiseFormat(c, t.LacksScale)
 	if err := p.applyFusions(&t, c); err != nil {
 		return err
 	}
-	for j, s := range c.in {
-		if j == 1 && t.Saved != nil && forwardKernels[c.call.Kernel] != nil { // nobody looks at y
-			t.In = append(t.In, Operand{value: -1})
-			continue
-		}
-		want, ok := formatOfLetter(form.in[j])
-		if !ok {
-			want = elementwise
-			if form.in[j] == 'b' {
-				want = p.biasFormat(s, c.out[0])
-			}
-		}
-		room := t.Padded
-		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the filters' channels
-			room = 0
-		}
-		o, err := p.input(c.call, s, want, room)
-		if err != nil {
-			return fmt.Errorf("input %d: %w", j, err)
-		}
-		t.In = append(t.In, o)
+	if err := p.addInputs(&t, c, elementwise); err != nil {
+		return err
 	}
-	scaled := p.readsScaled(c)
-	var after []Task
 	if o, ok := p.filterOutput(c, t.Padded); ok {
 		t.Out = []Operand{o}
 		p.tasks = append(p.tasks, t)
 		return nil
 	}
-	for j, s := range c.out {
-		if j == 0 && t.Deferred {
-			t.Out = append(t.Out, Operand{value: -1, Element: p.element})
-			continue
-		}
-		made, ok := formatOfLetter(form.out[j])
-		if !ok {
-			made = elementwise
-			if form.out[j] == 'o' {
-				made = p.outputFormat(s)
-			}
-		}
-		o, then, err := p.output(c.call, s, made)
-		if err != nil {
-			return fmt.Errorf("output %d: %w", j, err)
-		}
-		t.Out = append(t.Out, o)
-		after = append(after, then...)
-		if err := p.markScaled(s, scaled); err != nil {
-			return fmt.Errorf("output %d: %w", j, err)
-		}
+	after, err := p.addOutputs(&t, c, elementwise)
+	if err != nil {
+		return err
 	}
 	p.tasks = append(append(p.tasks, t), after...)
 	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
@@ -268,8 +231,65 @@ func (p *planner) add(c *tracedCall) error {
 	return nil
 }
 
-// gate tells a task what gates have found: what it keeps, or is kept for it, the summands of its
-// gradient, and whom it is joined with.
+// addInputs sets the inputs of a task, cast to the formats that its call reads.
+func (p *planner) addInputs(t *Task, c *tracedCall, elementwise format) error {
+	letters := kernelFormats[c.call.Kernel].in
+	for j, s := range c.in {
+		// the gradient does not read y
+		if j == 1 && t.Saved != nil && forwardKernels[c.call.Kernel] != nil {
+			t.In = append(t.In, Operand{value: -1})
+			continue
+		}
+		want, ok := formatOfLetter(letters[j])
+		if !ok {
+			want = elementwise
+			if letters[j] == 'b' {
+				want = p.biasFormat(s, c.out[0])
+			}
+		}
+		padded := t.Padded
+		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the channels of the output
+			padded = 0
+		}
+		o, err := p.input(c.call, s, want, padded)
+		if err != nil {
+			return fmt.Errorf("input %d: %w", j, err)
+		}
+		t.In = append(t.In, o)
+	}
+	return nil
+}
+
+// addOutputs sets the outputs of a task and returns the casts that come after it.
+func (p *planner) addOutputs(t *Task, c *tracedCall, elementwise format) (after []Task, err error) {
+	letters, scaled := kernelFormats[c.call.Kernel].out, p.readsScaled(c)
+	for j, s := range c.out {
+		if j == 0 && t.Deferred {
+			t.Out = append(t.Out, Operand{value: -1, Element: p.element})
+			continue
+		}
+		made, ok := formatOfLetter(letters[j])
+		if !ok {
+			made = elementwise
+			if letters[j] == 'o' {
+				made = p.outputFormat(s)
+			}
+		}
+		o, then, err := p.output(c.call, s, made)
+		if err != nil {
+			return nil, fmt.Errorf("output %d: %w", j, err)
+		}
+		t.Out = append(t.Out, o)
+		after = append(after, then...)
+		if err := p.markScaled(s, scaled); err != nil {
+			return nil, fmt.Errorf("output %d: %w", j, err)
+		}
+	}
+	return after, nil
+}
+
+// applyFusions sets the fused operands of a task: what it saves or reads saved, the summands of its
+// gradient, and its pair.
 func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 	if k := p.saved[c]; k != nil {
 		p.allocSaved(k)
@@ -297,8 +317,8 @@ func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 	return nil
 }
 
-// keep makes values of what is kept.
-func (p *planner) allocSaved(k *saved) {
+// allocSaved makes the values of what is saved.
+func (p *planner) allocSaved(k *Saved) {
 	if k.Operands != nil {
 		return
 	}
@@ -311,7 +331,7 @@ func (p *planner) allocSaved(k *saved) {
 	}
 }
 
-// biasFormat is that of the bias of a dense layer.
+// biasFormat returns the format of a dense layer's bias.
 func (p *planner) biasFormat(bias, out source) format {
 	if p.epilogues && bias.ref.Space == device.Params {
 		return p.outputFormat(out)
@@ -319,8 +339,9 @@ func (p *planner) biasFormat(bias, out source) format {
 	return float32Format
 }
 
-// padding is what a convolution has room for in each pixel: tensor cores want 4 channels at least,
-// and pictures have 3. Only of pictures, and of parameters, is there a copy that can have room.
+// paddedChannels returns the padded channels of a convolution, 0 for none: tensor cores want at
+// least 4 channels, and images have 3. Only images and parameters are copied, so only they are
+// padded.
 func paddedChannels(c *tracedCall) int {
 	switch c.call.Kernel {
 	case device.Conv:
@@ -337,7 +358,7 @@ func paddedChannels(c *tracedCall) int {
 	return 0
 }
 
-// formatOfAll is the format of what a call computes number by number.
+// elementwiseFormat returns the format of an elementwise call.
 func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	if lacks != nil {
 		return float32Format
@@ -355,7 +376,7 @@ func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	return p.outputFormat(c.out[0])
 }
 
-// wantedOf is the format of an output that can be of either.
+// outputFormat returns the format of an output that can have either.
 func (p *planner) outputFormat(s source) format {
 	if s.value < 0 || p.values[s.value].result {
 		return float32Format
@@ -368,8 +389,8 @@ func (p *planner) outputFormat(s source) format {
 	return halfFormat
 }
 
-// in is an input in the format that a call wants.
-func (p *planner) input(c *device.Call, s source, want format, room int) (Operand, error) {
+// input returns an input in the format that a call reads.
+func (p *planner) input(c *device.Call, s source, want format, padded int) (Operand, error) {
 	have := float32Format
 	if s.value >= 0 {
 		have = p.values[s.value].format
@@ -381,16 +402,17 @@ func (p *planner) input(c *device.Call, s source, want format, room int) (Operan
 		return Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}, nil
 	}
 	if have == positionFormat || want == positionFormat {
-		return Operand{}, fmt.Errorf("%s holds no places of maxima, want those of a max-pool of the same code: load it with precision fp32", s.ref)
+		return Operand{}, fmt.Errorf("%s holds no positions of maxima, want those of a max-pool of the same code: "+
+			"load it with precision fp32", s.ref)
 	}
 	columns := s.ref.Len
-	if room > 0 {
+	if padded > 0 {
 		columns = c.Dims[3]
 	}
-	return p.operand(p.cast(c, s, want, columns, max(room, columns))), nil
+	return p.operand(p.cast(c, s, want, columns, max(padded, columns))), nil
 }
 
-// copy is a value in another format, made where it is first wanted.
+// cast returns a value in another format, which is made where it is first wanted.
 func (p *planner) cast(c *device.Call, s source, want format, columns, room int) int {
 	key := castKey{s, want, columns, room}
 	if v, ok := p.casts[key]; ok {
@@ -421,7 +443,7 @@ func (p *planner) newValue(n int, f format) int {
 	return len(p.values) - 1
 }
 
-// operand is a value of the arena, whose place comes later.
+// operand returns a value of the arena, whose offset is set by allocate.
 func (p *planner) operand(v int) Operand {
 	o := Operand{Space: device.Arena, Len: p.values[v].n, value: v}
 	if p.values[v].format == halfFormat {
@@ -430,14 +452,14 @@ func (p *planner) operand(v int) Operand {
 	return o
 }
 
-// out is where a call writes an output that it makes in a format. Where that must be float32 and is
-// not, a value of its own comes first.
+// output returns where a call writes an output that it makes in a format. Where the output must be
+// float32 and the call makes 16 bits, it writes a value of its own, and the task after casts it.
 func (p *planner) output(c *device.Call, s source, made format) (o Operand, after []Task, err error) {
 	if s.value >= 0 && (made == float32Format || !p.values[s.value].result) {
 		v := &p.values[s.value]
 		v.format = made
 		if v.inPlaceOf >= 0 && p.values[v.inPlaceOf].format != made {
-			v.inPlaceOf = -1 // it cannot take over memory of another size
+			v.inPlaceOf = -1 // its size is another
 		}
 		return p.operand(s.value), nil, nil
 	}
@@ -451,14 +473,15 @@ func (p *planner) output(c *device.Call, s source, made format) (o Operand, afte
 	case float32Format:
 		return to, nil, nil
 	case positionFormat:
-		return o, nil, fmt.Errorf("the places of maxima go to %s, want a part of the arena that is no result: load it with precision fp32", s.ref)
+		return o, nil, fmt.Errorf("the positions of maxima go to %s, want a part of the arena that is no result: "+
+			"load it with precision fp32", s.ref)
 	}
 	o = p.operand(p.newValue(s.ref.Len, halfFormat))
 	return o, []Task{{Work: CastToFloat32, Call: c, In: []Operand{o}, Out: []Operand{to}, Columns: s.ref.Len,
 		Padded: s.ref.Len}}, nil
 }
 
-// forget drops copies of what is overwritten outside of the arena.
+// dropCasts drops the casts of memory outside of the arena that is overwritten.
 func (p *planner) dropCasts(r device.Ref) {
 	for k := range p.casts {
 		if k.value < 0 && k.ref.Space == r.Space && overlaps(k.ref, r) {
@@ -467,6 +490,7 @@ func (p *planner) dropCasts(r device.Ref) {
 	}
 }
 
+// overlaps reports whether two references have numbers in common.
 func overlaps(a, b device.Ref) bool {
 	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }

@@ -5,12 +5,12 @@ import (
 	"fspda/device"
 )
 
-// planWhole plans code of float32: it is as it is, but for what gates and lists find, and with
-// epilogues there is room for masks of ReLU. The arena grows by what they keep.
-func planFloat32(code *device.Code, epilogues, literal bool) *Plan {
+// planFloat32 plans code of float32: its calls and addresses stay, except for fusions, and with
+// epilogues for masks of ReLU. What these save lies after the arena.
+func planFloat32(code *device.Code, epilogues, noFusion bool) *Plan {
 	p := &Plan{Arena: 4 * code.Arena, Results: code.Results}
 	t, err := newTrace(code)
-	if literal || err != nil { // it does what no trace can follow, and runs as it is
+	if noFusion || err != nil { // code whose values cannot be traced runs as it is
 		for i := range code.Calls {
 			c := &code.Calls[i]
 			p.Tasks = append(p.Tasks, Task{Call: c, In: float32Operands(c.In), Out: float32Operands(c.Out)})
@@ -22,7 +22,7 @@ func planFloat32(code *device.Code, epilogues, literal bool) *Plan {
 		w.add(&t.calls[i])
 	}
 	if len(w.finishes) > 0 {
-		from := make([]Operand, len(w.finishes)) // they are in place
+		from := make([]Operand, len(w.finishes)) // in place
 		p.Tasks = append(p.Tasks, finishTask(from, w.finishes))
 	}
 	if epilogues {
@@ -31,14 +31,14 @@ func planFloat32(code *device.Code, epilogues, literal bool) *Plan {
 	return p
 }
 
-// behind is an operand of so many bytes behind the arena, which grows by it.
+// appendToArena returns an operand of so many bytes after the arena, which grows by it.
 func (p *Plan) appendToArena(bytes int) Operand {
 	o := Operand{Space: device.Arena, Offset: Align(p.Arena), value: -1}
 	p.Arena = o.Offset + bytes
 	return o
 }
 
-// wholePlanner makes the tasks of planWhole.
+// float32Planner makes the tasks of planFloat32.
 type float32Planner struct {
 	*Plan
 	*trace
@@ -85,7 +85,7 @@ func (w *float32Planner) add(c *tracedCall) {
 	w.Tasks = append(w.Tasks, made)
 }
 
-// operandsAt4 are operands of float32 that lie where code says.
+// float32Operands returns float32 operands at the addresses of code.
 func float32Operands(refs []device.Ref) []Operand {
 	all := make([]Operand, len(refs))
 	for i, r := range refs {
@@ -94,14 +94,14 @@ func float32Operands(refs []device.Ref) []Operand {
 	return all
 }
 
-// keep gives what a task keeps a place behind the arena.
-func (p *Plan) allocSaved(k *saved) {
+// allocSaved allocates what a task saves after the arena.
+func (p *Plan) allocSaved(k *Saved) {
 	if k == nil || k.Operands != nil {
 		return
 	}
 	for _, n := range k.sizes(kernels.F32) {
 		if !k.ByMask {
-			n *= 4 // numbers
+			n *= 4
 		}
 		k.Operands = append(k.Operands, p.appendToArena(n))
 	}

@@ -5,15 +5,15 @@ import (
 	"fspda/device"
 )
 
-// mask says which numbers of a dense layer's output were not cut off by ReLU, a bit each. It is
-// written beside the output, and cuBLASLt reads it in the backward pass, which then neither reads
-// the output nor needs a kernel of its own. Both tasks share it.
+// ReLUMask is a bit for each output of a dense layer that ReLU did not cut off. The forward task
+// writes it and the gradient's task reads it, by cuBLASLt: the gradient then neither reads the
+// output nor needs a kernel of its own. Both tasks share the mask.
 type ReLUMask struct {
 	Operand
-	Gradient *Task // device.LinearGradXReLU
+	Gradient *Task // the LinearGradXReLU that reads it
 }
 
-// reluPairs are the dense layers with ReLU, and for each the call that first takes the derivative
+// reluPairs returns the dense layers with ReLU, and for each the call that first takes the gradient
 // of its output.
 func (t *trace) reluPairs() map[*device.Call]*device.Call {
 	makers, pairs := map[int]*device.Call{}, map[*device.Call]*device.Call{}
@@ -32,8 +32,8 @@ func (t *trace) reluPairs() map[*device.Call]*device.Call {
 	return pairs
 }
 
-// addMasks gives tasks that are such pairs masks, whose operands are made by room.
-func addMasks(tasks []Task, pairs map[*device.Call]*device.Call, room func(bytes int) Operand) {
+// addMasks gives the tasks of such pairs masks, whose operands alloc makes.
+func addMasks(tasks []Task, pairs map[*device.Call]*device.Call, alloc func(bytes int) Operand) {
 	of := map[*device.Call]*Task{}
 	for i := range tasks {
 		if tasks[i].Work == Compute {
@@ -43,7 +43,7 @@ func addMasks(tasks []Task, pairs map[*device.Call]*device.Call, room func(bytes
 	for i := range tasks { // in the order of the calls
 		t := &tasks[i]
 		if gradient := of[pairs[t.Call]]; t.Work == Compute && gradient != nil {
-			t.Mask = &ReLUMask{Operand: room(cublas.MaskBytes(t.Call.Dims[0], t.Call.Dims[1])), Gradient: gradient}
+			t.Mask = &ReLUMask{Operand: alloc(cublas.MaskBytes(t.Call.Dims[0], t.Call.Dims[1])), Gradient: gradient}
 			gradient.Mask = t.Mask
 		}
 	}

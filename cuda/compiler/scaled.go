@@ -9,7 +9,7 @@ import (
 	"fspda/device"
 )
 
-// isScaled says whether an operand is multiplied by the loss scale.
+// isScaled reports whether a source has the loss scale.
 func (p *planner) isScaled(s source) bool {
 	if s.value >= 0 {
 		return p.values[s.value].scaled
@@ -22,8 +22,8 @@ func (p *planner) isScaled(s source) bool {
 	return false
 }
 
-// readsScaled says whether an input of a call is scaled: then so are its outputs, for a backward
-// pass is linear in the gradient that it begins with.
+// readsScaled reports whether an input of a call has the loss scale. Then its outputs have it too,
+// for a backward pass is linear in the gradient of the loss.
 func (p *planner) readsScaled(c *tracedCall) bool {
 	for _, s := range c.in {
 		if p.isScaled(s) {
@@ -33,8 +33,8 @@ func (p *planner) readsScaled(c *tracedCall) bool {
 	return false
 }
 
-// lacking says which summands of a call lack the loss scale that the other has: weight decay, where
-// it is added to a gradient. Nil where it is none.
+// lacksScale reports which summand of a call lacks the loss scale that the other one has: weight
+// decay that is added to a gradient. It is nil where both or none have it.
 func (p *planner) lacksScale(c *tracedCall) []bool {
 	var summands []source
 	switch c.call.Kernel {
@@ -52,11 +52,12 @@ func (p *planner) lacksScale(c *tracedCall) []bool {
 	return lacks
 }
 
-// mark notes that an output is scaled, or is not any more.
+// markScaled notes that an output has the loss scale, or has it no longer.
 func (p *planner) markScaled(s source, scaled bool) error {
 	if s.value >= 0 {
 		if scaled && p.values[s.value].result {
-			return fmt.Errorf("%s is a result and comes from the gradient of the loss, which fp16 scales: load it with precision bf16 or fp32", s.ref)
+			return fmt.Errorf("%s is a result and comes from the gradient of the loss, which fp16 scales: load it "+
+				"with precision bf16 or fp32", s.ref)
 		}
 		p.values[s.value].scaled = scaled
 		return nil
@@ -71,7 +72,8 @@ func (p *planner) markScaled(s source, scaled bool) error {
 	}
 	p.scaledGrads = kept
 	if scaled && s.ref.Space != device.Grads {
-		return fmt.Errorf("%s comes from the gradient of the loss, which fp16 scales: load it with precision bf16 or fp32", s.ref)
+		return fmt.Errorf("%s comes from the gradient of the loss, which fp16 scales: load it with precision bf16 "+
+			"or fp32", s.ref)
 	}
 	if scaled {
 		p.scaledGrads = append(p.scaledGrads, s.ref)
@@ -79,8 +81,8 @@ func (p *planner) markScaled(s source, scaled bool) error {
 	return nil
 }
 
-// finish ends the tasks: gradients are unscaled and checked, and get their decay. All of the
-// gradient is 0 if some number of it is not finite, decay too.
+// finishGradients adds the tasks at the end: gradients are divided by the loss scale and get their
+// decay. All of the gradient becomes 0 if a number of it is not finite, its decay too.
 func (p *planner) finishGradients() {
 	if !p.scaling {
 		p.scaledGrads = nil
@@ -99,7 +101,8 @@ func (p *planner) finishGradients() {
 	}
 	for _, r := range joined {
 		p.finishInputs = append(p.finishInputs, gradient(r))
-		p.finishes = append(p.finishes, kernels.GradPiece{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len, C: 1,
+		p.finishes = append(p.finishes, kernels.GradPiece{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len,
+			C:      1,
 			Padded: 1, Scaled: true})
 	}
 	if len(p.finishes) > 0 {

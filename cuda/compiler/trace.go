@@ -12,31 +12,31 @@ type value struct {
 	n      int
 	format format
 	result bool
-	scaled bool   // multiplied by the loss scale
-	wanted []byte // what its readers want, letters of their shortForm
+	scaled bool   // has the loss scale
+	wanted []byte // the formats that its readers want, as letters of operandFormats
 
-	inPlaceOf   int // the value whose memory it takes over, since its call works in place; -1: none
-	first, last int // the tasks between which it is needed
-	offset      int // where in the arena, in bytes
+	inPlaceOf   int // the value that its call overwrites in place; -1: none
+	first, last int // the tasks of its lifetime
+	offset      int // in the arena, in bytes
 }
 
-// home is where an operand comes from: a value of the arena, or a place in a vector.
+// source is where an operand comes from: a value of the arena, or a part of a vector.
 type source struct {
 	value int // -1: none
 	ref   device.Ref
 }
 
-// traced is a call with what its operands are.
+// tracedCall is a call with the sources of its operands.
 type tracedCall struct {
 	call    *device.Call
 	in, out []source
 }
 
-// trace finds the values of code, in the order of the calls that make them.
+// trace is the values of code, in the order of the calls that write them.
 type trace struct {
 	values []value
 	calls  []tracedCall
-	live   []source // what the arena holds
+	live   []source // the values in the arena
 }
 
 func newTrace(code *device.Code) (*trace, error) {
@@ -71,7 +71,7 @@ func (t *trace) add(c *device.Call) error {
 			v := &t.values[s.value]
 			letter := form.in[j]
 			if letter == 'b' {
-				letter = 'w' // only parameters have a copy in 16 bits
+				letter = 'w' // only parameters are cast to 16 bits
 			}
 			v.wanted = append(v.wanted, letter)
 		}
@@ -84,7 +84,7 @@ func (t *trace) add(c *device.Call) error {
 	return nil
 }
 
-// read is what an input is. A part of a value is none: it might be of other bits.
+// read returns the source of an input. A part of a value is an error: it might have another format.
 func (t *trace) read(r device.Ref) (source, error) {
 	if r.Space != device.Arena {
 		return source{-1, r}, nil
@@ -97,7 +97,7 @@ func (t *trace) read(r device.Ref) (source, error) {
 	return s, err
 }
 
-// holding is the value that holds a place of the arena.
+// valueAt returns the value at an address of the arena.
 func (t *trace) valueAt(r device.Ref) (source, error) {
 	for _, s := range t.live {
 		if s.ref.Off <= r.Off && r.Off < s.ref.Off+s.ref.Len {
@@ -107,7 +107,7 @@ func (t *trace) valueAt(r device.Ref) (source, error) {
 	return source{}, fmt.Errorf("nothing was computed at %s", r)
 }
 
-// write is what an output is. It ends the values that it overwrites.
+// write returns the source of an output, and ends the values that it overwrites.
 func (t *trace) write(r device.Ref, in []source) source {
 	if r.Space != device.Arena {
 		return source{-1, r}
