@@ -13,26 +13,28 @@ import (
 	"fspda/device"
 )
 
-// ownBlocks is what of the device belongs to one Program.
+// programMemory is the device memory of one Program.
 type programMemory struct {
 	ex               *executor.Executor
-	converted, words executor.Block // what bytes became; words
+	converted, words executor.Block // examples that came as bytes, as float32; scalars
 	slots            [2]inputSlot
 	graphs           executor.GraphCache[programKey]
-	dep              executor.Dependency // of numbers
+	dep              executor.Dependency // of converted
 }
 
-// slot is room for a batch. While the GPU computes with one, the next batch comes to the other.
+// inputSlot is the device memory of a batch. A Program has two: while the GPU computes with one,
+// the next batch is copied to the other.
 type inputSlot struct {
-	input, bytes, affine, labels executor.Block // a block that is not needed is not there
+	input, bytes, affine, labels executor.Block // blocks that are not needed are empty
 	scale, shift                 []float32
-	consumed                     driver.Event // recorded behind what last read the slot; 0: the slot is not made
-	filled                       driver.Event // recorded behind what last came to it
-	busy                         atomic.Bool  // a run that is not over has it
-	dep                          executor.Dependency
+	// recorded after the last reader; 0: the slot is not allocated
+	consumed driver.Event
+	filled   driver.Event // recorded after the last copy to the slot
+	busy     atomic.Bool  // a run that has not ended uses it
+	dep      executor.Dependency
 }
 
-// drop gives it back. It is for the collector.
+// discard gives the memory up. It is for a finaliser.
 func (b *programMemory) discard() {
 	b.graphs.Discard(b.ex)
 	blocks := []executor.Block{b.converted, b.words}
@@ -46,7 +48,7 @@ func (b *programMemory) discard() {
 	}
 }
 
-// words are single numbers on the device that kernels want between runs.
+// scalars is single numbers on the device.
 type scalars struct{ momentum, bad, hits kernels.Address }
 
 func (b *programMemory) scalars() scalars {
@@ -54,15 +56,15 @@ func (b *programMemory) scalars() scalars {
 	return scalars{bad: at + 4, hits: at + 8}
 }
 
-// wordsBytes is the size of the state: nothing, the first bad row, two counts of hits.
+// scalarBytes is the size of scalars: an unused word, the first bad row, two counts of hits.
 const scalarBytes = 16
 
-// batchState is what a Program knows of batches.
+// batchInfo is what a Program checks of batches.
 type batchInfo struct {
-	classes int // the fewest that a kernel reads the labels for; 0 if none does
+	classes int // the least number of classes among kernels that read labels; 0: none does
 }
 
-// LabelError says that a row of a batch has a label that is no class.
+// LabelError says that a label of a batch is no class.
 type LabelError struct {
 	Row     int
 	Value   int32
@@ -70,11 +72,12 @@ type LabelError struct {
 }
 
 func (e *LabelError) Error() string {
-	return fmt.Sprintf("label of row %d is %d, want an integer from 0 to %d: check the labels of the data set and the number of classes of the model",
+	return fmt.Sprintf("label of row %d is %d, want an integer from 0 to %d: check the labels of the data set and "+
+		"the number of classes of the model",
 		e.Row, e.Value, e.Classes-1)
 }
 
-// prepareBatch takes memory for words.
+// allocScalars allocates and sets the scalars.
 func (p *Program) allocScalars() error {
 	p.batch.classes = minClasses(p.code)
 	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
@@ -93,7 +96,7 @@ func (p *Program) allocScalars() error {
 	})
 }
 
-// classesOf is the fewest classes of kernels that read the labels, 0 where none does.
+// minClasses returns the least number of classes among kernels that read labels, 0 where none does.
 func minClasses(code *device.Code) int {
 	least := 0
 	for i := range code.Calls {
@@ -114,7 +117,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 	if p.batch.classes == 0 {
 		return nil
 	}
-	largest := uint32(0) // label, or one below 0: no branch for each
+	largest := uint32(0) // a negative label becomes a large number
 	for _, y := range b.Y {
 		largest = max(largest, uint32(y))
 	}
@@ -125,26 +128,27 @@ func (p *Program) checkBatch(b device.Batch) error {
 	return &LabelError{Row: i, Value: b.Y[i], Classes: p.batch.classes}
 }
 
-// takeSlot returns a slot for a batch: one that nobody uses, if the memory is there.
+// acquireSlot returns a slot for a batch: one that no run uses, where memory allows.
 func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
 	s := &p.mem.slots[0]
 	if other := &p.mem.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepareSlot(other, b) == nil {
 		s = other
 	} else if err := p.prepareSlot(s, b); err != nil {
-		return nil, fmt.Errorf("making room for batches: %w", err)
+		return nil, fmt.Errorf("allocating a batch: %w", err)
 	}
 	s.busy.Store(true)
 	return s, nil
 }
 
-// prepare takes the memory that a slot lacks for a batch.
+// prepareSlot allocates the memory that a slot lacks for a batch.
 func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	c, ex := p.code, p.device.exec
 	requests := []blockRequest{{&s.labels, 4 * (c.Batch + 1)}}
 	if b.Bytes == nil {
 		requests = append(requests, blockRequest{&s.input, 4 * c.Batch * c.Features})
 	} else {
-		requests = append(requests, blockRequest{&s.bytes, c.Batch * c.Features}, blockRequest{&s.affine, 8 * c.Features})
+		requests = append(requests, blockRequest{&s.bytes, c.Batch * c.Features},
+			blockRequest{&s.affine, 8 * c.Features})
 		if !p.convertsToHalf(len(b.Scale)) {
 			requests = append(requests, blockRequest{&p.mem.converted, 4 * c.Batch * c.Features})
 		}
@@ -167,7 +171,7 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	})
 }
 
-// want is a block that is to be so large.
+// blockRequest asks for a block of at least so many bytes.
 type blockRequest struct {
 	block *executor.Block
 	bytes int
@@ -177,8 +181,8 @@ func (w blockRequest) missing() bool { return w.block.Size < max(w.bytes, 4) }
 
 func anyMissing(all []blockRequest) bool { return slices.ContainsFunc(all, blockRequest.missing) }
 
-// prepareEvents makes the events of a slot. Its memory may be what others have used: the first copy
-// comes after their work.
+// prepareEvents makes the events of a slot. Its memory may have had another use: the first copy
+// waits for that.
 func (p *Program) prepareEvents(s *inputSlot) (err error) {
 	ex := p.device.exec
 	if s.consumed == 0 {
@@ -195,7 +199,7 @@ func (p *Program) prepareEvents(s *inputSlot) (err error) {
 	return ex.Record(s.consumed, ex.Stream)
 }
 
-// fill copies a batch and the momentum to a slot.
+// fillSlot copies a batch and the momentum to a slot.
 func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
 	labels := make([]float32, len(b.Y)+1)
 	for i, y := range b.Y {
@@ -214,11 +218,14 @@ func (p *Program) uploadFloats(s *inputSlot, to driver.Pointer, v []float32) {
 	const most = executor.ChunkBytes / 4
 	for at := 0; at < len(v); at += most {
 		part := v[at:min(at+most, len(v))]
-		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) { copy(b.Float32s(len(part)), part) })
+		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) {
+			copy(b.Float32s(len(part)),
+				part)
+		})
 	}
 }
 
-// sendBytes copies the bytes of a batch, which the device turns into numbers.
+// uploadBytes copies the examples of a batch as bytes, which the device converts to numbers.
 func (p *Program) uploadBytes(s *inputSlot, b device.Batch) {
 	f := p.code.Features
 	if f == 0 {
@@ -228,10 +235,10 @@ func (p *Program) uploadBytes(s *inputSlot, b device.Batch) {
 		s.scale, s.shift = slices.Clone(b.Scale), slices.Clone(b.Shift)
 		p.uploadFloats(s, s.affine.At, append(slices.Clone(b.Scale), b.Shift...))
 	}
-	each := max(1, executor.ChunkBytes/f) // examples in a buffer
+	each := max(1, executor.ChunkBytes/f) // examples of a buffer
 	for from := 0; from < b.N(); from += each {
 		to := min(from+each, b.N())
-		if f > executor.ChunkBytes { // an example larger than a buffer goes in pieces
+		if f > executor.ChunkBytes { // an example larger than a buffer
 			p.uploadPieces(s, b.Example(from, f), from*f)
 			continue
 		}
@@ -246,12 +253,13 @@ func (p *Program) uploadBytes(s *inputSlot, b device.Batch) {
 func (p *Program) uploadPieces(s *inputSlot, example []uint8, at int) {
 	for from := 0; from < len(example); from += executor.ChunkBytes {
 		part := example[from:min(from+executor.ChunkBytes, len(example))]
-		p.uploadToSlot(s, s.bytes.At+driver.Pointer(at+from), len(part), func(host *executor.Buffer) { copy(host.Bytes, part) })
+		p.uploadToSlot(s, s.bytes.At+driver.Pointer(at+from), len(part),
+			func(host *executor.Buffer) { copy(host.Bytes, part) })
 	}
 }
 
-// bring copies up to a chunk of bytes to a slot, behind what still reads it and beside what the GPU
-// computes.
+// uploadToSlot copies up to a chunk of bytes to a slot on the copy stream, after the slot's last
+// reader and while the GPU computes.
 func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill func(*executor.Buffer)) {
 	ex := p.device.exec
 	if bytes == 0 || ex.Err() != nil {
@@ -274,17 +282,18 @@ func (p *Program) uploadToSlot(s *inputSlot, to driver.Pointer, bytes int, fill 
 		}
 		return ex.Record(s.filled, ex.CopyStream)
 	}
-	ex.EnqueueOp(&executor.Op{Send: send, Then: func() { ex.PutBuffer(b) }, OnCopyStream: true}, executor.Writes(&s.dep))
+	ex.EnqueueOp(&executor.Op{Send: send, Then: func() { ex.PutBuffer(b) }, OnCopyStream: true},
+		executor.Writes(&s.dep))
 }
 
-// takesBytes says whether bytes become numbers of 16 bits in the arena at once. Agents that compute
-// together have other arenas, and take float32.
+// convertsToHalf reports whether bytes are converted to 16 bits in the arena. Batch groups have
+// other arenas, and take float32.
 func (p *Program) convertsToHalf(channels int) bool {
 	return p.group == nil && p.plan.ConvertsToHalf(channels)
 }
 
-// arrive has the GPU wait for the batch of a slot, and returns where its numbers lie. It is the
-// owner's. Bytes become numbers, of 16 bits in the arena if that is where the plan wants them.
+// awaitBatch has the GPU wait for the batch of a slot and returns the address of its numbers, to
+// which it converts bytes.
 func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) (kernels.Address, error) {
 	ex, f := p.device.exec, p.code.Features
 	if err := ex.WaitEvent(ex.Stream, s.filled); err != nil || channels == 0 {
@@ -304,9 +313,11 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 	return pictures.Dst, ex.Launch(pictures.Call())
 }
 
-// keep holds an object until here: its memory must not be given to others before the work is sent.
+// keepAlive keeps objects reachable until here: their memory must not be reused before the work is
+// sent.
 func keepAlive(all ...any) { runtime.KeepAlive(all) }
 
+// sameBits reports whether two slices have equal bits.
 func sameBits(a, b []float32) bool {
 	if len(a) != len(b) {
 		return false

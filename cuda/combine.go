@@ -34,7 +34,7 @@ func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 	}
 }
 
-// combineFew is Combine of few terms, which goes together with others.
+// combineBatched is Combine of few terms, which may share a launch with others.
 func (d *Device) combineBatched(v *Vector, terms []device.Term) {
 	c := &batchedCombine{dst: v.address(), n: v.n, terms: len(terms)}
 	for k, t := range terms {
@@ -51,7 +51,7 @@ func (d *Device) combineBatched(v *Vector, terms []device.Term) {
 	d.exec.EnqueueOp(&c.Op)
 }
 
-// terms are the terms as kernels take them, and that they are read. All vectors have n elements.
+// kernelTerms returns the terms for kernels, and that they are read. All vectors have n elements.
 func (d *Device) kernelTerms(op string, terms []device.Term, n int) ([]kernels.Term, []executor.Access) {
 	t, accesses := make([]kernels.Term, len(terms)), make([]executor.Access, len(terms), len(terms)+2)
 	for k := range terms {
@@ -76,7 +76,8 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 		return
 	}
 	ex.EnqueueOp(&executor.Op{Call: kernels.Copy(p, q, to.n),
-		Send: func() error { return ex.CopyWithin(driver.Pointer(p), driver.Pointer(q), bytes) }}, executor.Writes(&to.dep), executor.Reads(&from.dep))
+		Send: func() error { return ex.CopyWithin(driver.Pointer(p), driver.Pointer(q), bytes) }},
+		executor.Writes(&to.dep), executor.Reads(&from.dep))
 }
 
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device
@@ -166,8 +167,7 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
 }
 
-// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other. It panics as
-// device.Device says.
+// ScatterAdd computes dst[Idx[j]] += A·V[j] for each part in turn. It panics as device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := d.vector("ScatterAdd", dst)
 	for _, p := range parts { // before anything is sent
@@ -181,8 +181,8 @@ func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	}
 }
 
-// Dot returns Σ a[k]·b[k], with the bits of the CPU's. It panics if the lengths differ. After a
-// failure it is not a number.
+// Dot returns Σ a[k]·b[k], with the bits of package cpu. It panics if the lengths differ. After a
+// failure it is NaN.
 func (d *Device) Dot(a, b device.Vector) float64 {
 	x, y := d.vector("Dot", a), d.vector("Dot", b)
 	checkLen("Dot", "b", y.n, x.n)
@@ -198,16 +198,16 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 	arrived := make(chan struct{})
 	n, p, q := x.n, x.address(), y.address()
 	ex.EnqueueThen(func() error {
-		room, err := ex.Alloc(8 * (1 + kernels.DotParts(n)))
+		scratch, err := ex.Alloc(8 * (1 + kernels.DotParts(n)))
 		if err != nil {
 			return err
 		}
-		defer ex.PutBlock(room)
-		calls := kernels.Dot(room.Address(), 0, p, q, room.Address()+8, n, 1)
+		defer ex.PutBlock(scratch)
+		calls := kernels.Dot(scratch.Address(), 0, p, q, scratch.Address()+8, n, 1)
 		if err := ex.Launch(calls[:]...); err != nil {
 			return err
 		}
-		return ex.CopyFromDevice(host.Pointer(), driver.Pointer(room.At), 8)
+		return ex.CopyFromDevice(host.Pointer(), driver.Pointer(scratch.At), 8)
 	}, func() { close(arrived) }, executor.Reads(&x.dep), executor.Reads(&y.dep))
 	<-arrived
 	if ex.Err() == nil {
@@ -217,7 +217,7 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 	return sum
 }
 
-// combination is a Combine of few terms: those of several agents go in one launch.
+// batchedCombine is a Combine of few terms. Those of several agents share a launch.
 type batchedCombine struct {
 	executor.Op
 	dst   kernels.Address
@@ -226,7 +226,7 @@ type batchedCombine struct {
 	term  [kernels.MaxTermsEach]kernels.Term
 }
 
-// joins tells whether two combinations have the same length, and as many terms.
+// BatchesWith reports whether two combinations have the same length and number of terms.
 func (c *batchedCombine) BatchesWith(other executor.Batchable) bool {
 	x, ok := other.(*batchedCombine)
 	return ok && x.n == c.n && x.terms == c.terms
@@ -234,7 +234,7 @@ func (c *batchedCombine) BatchesWith(other executor.Batchable) bool {
 
 func (c *batchedCombine) LevelStride() int { return 1 }
 
-// combine is the call for one.
+// call returns the kernel for this combination alone.
 func (c *batchedCombine) call() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
 
 func (c *batchedCombine) SendBatch(ex *executor.Executor, ops []*executor.Op) error {

@@ -14,9 +14,10 @@ import (
 	"fspda/device"
 )
 
-// TryConvolution computes a convolution or one of its gradients from numbers in float32, which it
-// rounds to the device's precision, in every way that may be chosen for it, and tells of each: what
-// it is, and what came out, or why it does not run. It is for tests; then must not use the device.
+// TryConvolution computes a convolution, or one of its gradients, by every implementation that may
+// be chosen for it, from inputs that it rounds to the device's precision. It calls then with each
+// implementation and its output of out numbers, or the reason why it does not run. It is for tests;
+// then must not use the device.
 func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then func(route string, out []float32,
 	err error)) error {
 	ex := d.exec
@@ -30,7 +31,7 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 		}
 		defer t.end()
 		shape := convShape(&compiler.Task{Call: c})
-		how := cudnn.Selection{MaxWorkspace: t.most, Product: d.convProduct(c.Kernel, shape, t.element)}
+		how := cudnn.Selection{MaxWorkspace: t.maxWorkspace, Product: d.convProduct(c.Kernel, shape, t.element)}
 		return d.handles.dnn.Candidates(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
 				made, err := t.run(conv)
@@ -44,27 +45,27 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 	})
 }
 
-// try is a convolution with its operands on the device. It is the owner's.
+// convTrial is a convolution with its operands on the device.
 type convTrial struct {
-	ex         *executor.Executor
-	element    kernels.Element
-	a, b, c, w driver.Pointer // inputs, output and workspace
-	float32s   driver.Pointer // any of the operands in float32
-	staging    *executor.Buffer
-	out        int // numbers
-	most       int // bytes of the workspace
-	kernel     device.Kernel
-	end        func()
+	ex           *executor.Executor
+	element      kernels.Element
+	a, b, c, w   driver.Pointer // inputs, output and workspace
+	float32s     driver.Pointer // any operand in float32
+	staging      *executor.Buffer
+	out          int // numbers
+	maxWorkspace int // in bytes
+	kernel       device.Kernel
+	end          func()
 }
 
 func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, error) {
 	ex, size := d.exec, d.precision.Element().Size()
 	t := &convTrial{ex: ex, element: d.precision.Element(), out: out, kernel: c.Kernel}
 	numbers := max(len(in[0]), len(in[1]), out)
-	t.most = 8*4*numbers + 1<<20 // more than a run allows: see convWorkspace
-	at, end, err := ex.Borrow(size*len(in[0]), size*len(in[1]), size*out, t.most, 4*numbers)
+	t.maxWorkspace = 8*4*numbers + 1<<20 // more than convWorkspace allows a run
+	at, end, err := ex.Borrow(size*len(in[0]), size*len(in[1]), size*out, t.maxWorkspace, 4*numbers)
 	if err != nil {
-		return nil, fmt.Errorf("making room for a convolution: %w", err)
+		return nil, fmt.Errorf("allocating a convolution: %w", err)
 	}
 	t.a, t.b, t.c, t.w, t.float32s, t.end = at[0], at[1], at[2], at[3], at[4], end
 	if t.staging, err = ex.AllocBuffer(executor.ChunkBytes); err != nil {
@@ -79,13 +80,13 @@ func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, 
 	return t, nil
 }
 
-// region is numbers as their bytes.
+// region returns the region of device memory at which numbers belong, with their bytes.
 func region(at driver.Pointer, v []float32) kernels.Region {
 	return kernels.Region{At: kernels.Address(at), Bytes: unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))),
 		4*len(v))}
 }
 
-// bring copies numbers to the device.
+// copyIn copies numbers to the device and rounds them.
 func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	if t.element == kernels.F32 {
 		return t.ex.CopyIn(region(to, v), t.staging)
@@ -96,7 +97,7 @@ func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	return t.ex.Launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), 0, len(v)))
 }
 
-// fetch copies the output from the device.
+// copyOut copies the output from the device.
 func (t *convTrial) copyOut() ([]float32, error) {
 	v, from := make([]float32, t.out), t.c
 	if t.element != kernels.F32 {
@@ -109,7 +110,7 @@ func (t *convTrial) copyOut() ([]float32, error) {
 	return v, t.ex.CopyOut(region(from, v), t.staging)
 }
 
-// run computes over an output that holds no numbers.
+// run computes the output, which is NaN before.
 func (t *convTrial) run(conv *cudnn.Conv) ([]float32, error) {
 	none := make([]float32, t.out)
 	for i := range none {

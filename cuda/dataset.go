@@ -10,24 +10,23 @@ import (
 	"fspda/device"
 )
 
-// stores are the data sets that a GPU has a copy of, so that only the numbers of rows travel in an
-// iteration.
+// datasets is the data sets of which a GPU has a copy. Batches of these are only row numbers.
 type datasets struct {
 	mu  sync.Mutex
 	all map[weak.Pointer[device.CacheKey]]*dataset
 }
 
-// store is bytes of a data set on the GPU.
+// dataset is the bytes of a data set on the GPU.
 type dataset struct {
-	block executor.Block // none: there was no room
+	block executor.Block // empty: there was no memory for it
 	dep   executor.Dependency
 }
 
-// shareOfStores is the part of a GPU's memory that one data set may take.
+// datasetShare is the part 1/datasetShare of a GPU's memory that one data set may take.
 const datasetShare = 8
 
-// storeOf returns the copy of the set that a batch picks its rows of, which it makes when the set
-// is first seen; nil where there is none.
+// datasetOf returns the copy of a batch's data set, which it makes when the set is first seen. It
+// is nil where there is none.
 func (d *Device) datasetOf(b device.Batch) *dataset {
 	if b.CacheKey == nil || b.Rows == nil || len(b.Bytes) == 0 || len(b.Bytes) > int(d.properties.Memory)/datasetShare {
 		return nil
@@ -54,17 +53,18 @@ func (d *Device) uploadDataset(b device.Batch) *dataset {
 	s := &dataset{}
 	var err error
 	if s.block, err = d.exec.TakeBlock(len(b.Bytes)); err != nil {
-		return s // batches go to the GPU one by one
+		return s // batches are copied one by one
 	}
 	for at := 0; at < len(b.Bytes); at += executor.ChunkBytes {
 		part := b.Bytes[at:min(at+executor.ChunkBytes, len(b.Bytes))]
-		d.upload(s.block.At+driver.Pointer(at), len(part), func(host *executor.Buffer) { copy(host.Bytes, part) }, &s.dep)
+		d.upload(s.block.At+driver.Pointer(at), len(part), func(host *executor.Buffer) { copy(host.Bytes, part) },
+			&s.dep)
 	}
 	return s
 }
 
-// dropStore is for the collector: nobody has the set any more. What is still to be sent of it keeps
-// the store.
+// dropDataset drops the copy of a set that is no longer reachable. It is for a finaliser.
+// Operations that are not sent yet keep the copy.
 func (d *Device) dropDataset(key weak.Pointer[device.CacheKey]) {
 	d.datasets.mu.Lock()
 	s := d.datasets.all[key]

@@ -127,7 +127,8 @@ func (d *Device) start(b backend) (err error) {
 	return err
 }
 
-// hasCooperativeLaunches reports whether the GPU has cooperative launches and the settings allow them.
+// hasCooperativeLaunches reports whether the GPU has cooperative launches and the settings allow
+// them.
 func (d *Device) hasCooperativeLaunches() bool {
 	return !d.separateLaunches && os.Getenv(executor.SeparateLaunchesVariable) == "" && d.properties.Cooperative &&
 		d.exec.API.LaunchCooperative != nil
@@ -139,7 +140,8 @@ func (d *Device) Name() string { return d.name }
 // Properties returns the driver's description of the GPU.
 func (d *Device) Properties() driver.Properties { return d.properties }
 
-// Memory returns how many bytes of the GPU's memory are free, those of the device's pool too, and how
+// Memory returns how many bytes of the GPU's memory are free, those of the device's pool too, and
+// how
 // many there are.
 func (d *Device) Memory() (free, total uint64, err error) {
 	ex := d.exec
@@ -158,10 +160,12 @@ func (d *Device) Async() bool { return true }
 // Err returns the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.exec.Err() }
 
-// Lost reports whether an error says that a GPU is lost: nothing works on it any more in this process.
+// Lost reports whether an error says that a GPU is lost: nothing works on it any more in this
+// process.
 func Lost(err error) bool { return driver.Lost(err) }
 
-// Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the device
+// Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the
+// device
 // must not be used any more.
 func (d *Device) Close() error {
 	var err error

@@ -14,66 +14,68 @@ import (
 	"fspda/device"
 )
 
-// mostTogether is how many agents compute in one launch.
+// maxMembers is how many agents share a launch.
 const maxMembers = 16
 
-// A gradient goes together with those of other agents where it has at most so many numbers in its
-// arena and operations: larger ones fill a GPU by themselves. This is a matter of the code alone,
-// since the kernels of a fleet have other bits than NVIDIA's libraries.
+// A gradient is computed in a batch group where its arena has at most so many numbers and it takes
+// at
+// most so many operations: larger ones fill a GPU. The choice depends on the code alone, since the
+// kernels of a group round differently from NVIDIA's libraries.
 const (
 	maxGroupArena = 2 << 20
 	maxGroupFLOPs = 1e9
 )
 
-// fleets are those of a device, by their code.
+// groups is the batch groups of a device, by their code.
 type groups struct {
 	mu  sync.Mutex
 	all map[*device.Code]weak.Pointer[group]
 }
 
-// fleet computes the gradients of a small network for all agents that ask for one at the same time,
-// in as many launches as one of them would need: whoever comes while the GPU is busy goes with the
-// next. Bits do not depend on the company.
+// group computes the gradients of a small network for several agents at once, in as many launches
+// as one gradient takes. Requests that come while the GPU is busy share the next launch. Results
+// are bit-identical however requests are grouped.
 type group struct {
 	dev          *Device
 	code         *device.Code
 	results      resultRange
-	arenaStride  int // numbers from one arena to the next
+	arenaStride  int // numbers from one member's arena to the next
 	layout       inputLayout
 	mem          *groupMemory
-	half         *kernels.GroupHalf // how it computes in 16 bits; nil: it does not
-	acceptsBytes bool               // it takes examples as bytes
-	freeRequests sync.Pool          // of *passage: what is over
+	half         *kernels.GroupHalf // the group's 16-bit arithmetic; nil: float32
+	acceptsBytes bool               // it has kernels for examples as bytes
+	freeRequests sync.Pool          // of *request
 }
 
-// fleetMemory is what of the device belongs to a fleet. It is the owner's.
+// groupMemory is a batch group's device memory and graphs. Only the executor may touch it.
 type groupMemory struct {
 	ex                              *executor.Executor
 	inputs, arena, results, scratch executor.Block
 	graphs                          executor.GraphCache[graphKey]
-	freeSlots                       []*stagingSlot // of which nobody waits for
+	freeSlots                       []*stagingSlot // that no request waits for
 	plans                           map[graphKey]*megakernelPlan
-	lastLaunch                      uint64 // the last in which the fleet was
-	nextPhase                       int    // the phase from which on the arena is free in it
+	lastLaunch                      uint64 // the last megakernel launch of the group
+	// the phase of that launch from which on the arena is free
+	nextPhase int
 }
 
-// berth is pinned memory of a launch: what it is told and what it finds. They are used again when
-// the GPU is done.
+// stagingSlot is the pinned memory of a launch: its inputs and its results. It is used again when
+// the GPU is done with it.
 type stagingSlot struct {
 	inputs, results *executor.Buffer
-	unread          int // agents whose results are still to be taken
+	unread          int // members that have not taken their results
 }
 
-// formation is what a captured launch depends on.
+// graphKey is what a captured launch depends on.
 type graphKey struct {
 	members      int
-	store        kernels.Address // 0: agents have examples as numbers
-	scale, shift uint32          // bits
+	dataset      kernels.Address // 0: each member's examples are numbers
+	scale, shift uint32          // of the bytes of the dataset, as float32 bits
 }
 
-// of returns the fleet of a code, or nil where agents do not run it together.
+// of returns the group of a code, or nil where gradients of the code are computed alone.
 func (gs *groups) of(d *Device, code *device.Code) *group {
-	short, ok := d.groupable(code)
+	half, ok := d.groupable(code)
 	if !ok {
 		return nil
 	}
@@ -88,7 +90,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 		}
 	}
 	made := &group{dev: d, code: code, results: rangeOf(code.Results), arenaStride: compiler.Align(4*code.Arena) / 4,
-		layout: inputLayout{code.Batch, maxMembers}, half: short, acceptsBytes: groupCanRun(code, &kernels.ByteInputs{}),
+		layout: inputLayout{code.Batch, maxMembers}, half: half, acceptsBytes: groupCanRun(code, &kernels.ByteInputs{}),
 		mem: &groupMemory{ex: d.exec, graphs: executor.GraphCache[graphKey]{}, plans: map[graphKey]*megakernelPlan{}}}
 	runtime.AddCleanup(made, (*groupMemory).discard, made.mem)
 	if gs.all == nil {
@@ -98,8 +100,9 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 	return made
 }
 
-// sails tells whether agents compute code together, and how where that is in 16 bits.
-func (d *Device) groupable(code *device.Code) (short *kernels.GroupHalf, ok bool) {
+// groupable reports whether gradients of code are computed in a group, and its arithmetic in 16
+// bits.
+func (d *Device) groupable(code *device.Code) (half *kernels.GroupHalf, ok bool) {
 	if d.noGroups || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
 		code.Arena > maxGroupArena || code.FLOPs > maxGroupFLOPs {
 		return nil, false
@@ -110,15 +113,15 @@ func (d *Device) groupable(code *device.Code) (short *kernels.GroupHalf, ok bool
 	return d.groupHalf(code)
 }
 
-// lowers tells whether a fleet has kernels for code, with examples as numbers or as bytes.
+// groupCanRun reports whether a group has kernels for code, with examples as numbers or as bytes.
 func groupCanRun(code *device.Code, bytes *kernels.ByteInputs) bool {
-	const some = 256 // in place of addresses
+	const some = 256 // any address
 	_, err := kernels.Group{Agents: 1, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Bytes: bytes,
 		Labels: some, Scratch: some, Bad: some}.Lower(code)
 	return err == nil
 }
 
-// drop gives the memory back. It is for the collector.
+// discard gives the memory up. It is for a finaliser.
 func (m *groupMemory) discard() {
 	m.graphs.Discard(m.ex)
 	for _, b := range []executor.Block{m.inputs, m.arena, m.results, m.scratch} {
@@ -130,8 +133,8 @@ func (m *groupMemory) discard() {
 	}
 }
 
-// roomShape says where things lie in the room that goes to the GPU before a launch: five lists of
-// addresses, the rows and labels of all batches, and a counter of bad labels.
+// inputLayout is the layout of a launch's inputs: five lists of addresses, the rows and labels of
+// all batches, and a counter of bad labels. Its methods return offsets in bytes.
 type inputLayout struct{ batch, members int }
 
 func (s inputLayout) params() int  { return 0 }
@@ -144,11 +147,11 @@ func (s inputLayout) labels() int  { return s.rows() + 4*s.members*s.batch }
 func (s inputLayout) counter() int { return s.labels() + 4*s.members*s.batch }
 func (s inputLayout) bytes() int   { return s.counter() + 4 }
 
-// found is the bytes that a launch of so many agents brings back: the states of their loss scales,
-// if there are any, and their results.
-func (g *group) resultBytes(agents int) int { return g.scalerBytes() + agents*g.results.bytes() }
+// resultBytes returns the bytes that a launch of so many members copies back: the states of their
+// loss scales, if any, and their results.
+func (g *group) resultBytes(members int) int { return g.scalerBytes() + members*g.results.bytes() }
 
-// states is the bytes in front of the results that are for the states of loss scales.
+// scalerBytes returns the bytes of the loss scales' states, which come first.
 func (g *group) scalerBytes() int {
 	if g.scaling() == nil {
 		return 0
@@ -163,43 +166,44 @@ func (g *group) scaling() *kernels.Scaling {
 	return g.half.Scaling
 }
 
-// passage is an agent's part of a launch.
+// request is one agent's gradient, which a launch computes.
 type request struct {
 	executor.Op
 	group                *group
 	params, grad         kernels.Address
-	lossScale            *lossScale // of the gradient; nil: none
-	dataset              *dataset   // nil: the batch is in a slot
-	byteScale, byteShift float32    // of its bytes
+	lossScale            *lossScale // of the gradient; nil without loss scaling
+	dataset              *dataset   // that the batch is of; nil: the batch is in slot
+	byteScale, byteShift float32    // of the dataset's bytes
 	rows                 []int32
 	labels               []float32
 
-	program  *Program // that began it, and whose slot it is
+	program  *Program // that started it, and has slot
 	slot     *inputSlot
 	channels int
 	input    kernels.Address
 
-	staging *stagingSlot // of the launch that it went with
-	index   int          // in it
+	staging *stagingSlot // of its launch
+	index   int          // among the members of the launch
 	results []float32
 	out     []float64
 	err     error
 
-	done   chan struct{} // has room for one
-	onDone func()        // what is to be done after it, made once
+	done   chan struct{} // of capacity one
+	onDone func()        // the method finish, bound once
 	wait   func() error
 }
 
-// joins tells whether passages go in one launch.
+// BatchesWith reports whether two requests may share a launch.
 func (p *request) BatchesWith(other executor.Batchable) bool {
 	x, ok := other.(*request)
-	return ok && x.group == p.group && x.dataset == p.dataset && math.Float32bits(x.byteScale) == math.Float32bits(p.byteScale) &&
+	return ok && x.group == p.group && x.dataset == p.dataset &&
+		math.Float32bits(x.byteScale) == math.Float32bits(p.byteScale) &&
 		math.Float32bits(x.byteShift) == math.Float32bits(p.byteShift)
 }
 
 func (p *request) LevelStride() int { return executor.LevelsPerIteration }
 
-// join is a run in company.
+// startInGroup queues a request.
 func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait func() error, err error) {
 	req := p.group.newRequest()
 	req.program, req.out = p, out
@@ -227,7 +231,7 @@ func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait f
 	return req.wait, nil
 }
 
-// board takes a slot for the batch of a passage.
+// useSlot copies the batch of a request to a slot.
 func (p *Program) useSlot(req *request, b device.Batch) (err error) {
 	if req.slot, err = p.acquireSlot(b); err != nil {
 		return err
@@ -241,7 +245,7 @@ func (p *Program) useSlot(req *request, b device.Batch) (err error) {
 	return nil
 }
 
-// passage returns one with nothing in it, in memory of an earlier one.
+// newRequest returns an empty request, in memory of an earlier one.
 func (g *group) newRequest() *request {
 	req, ok := g.freeRequests.Get().(*request)
 	if !ok {
@@ -250,11 +254,12 @@ func (g *group) newRequest() *request {
 			done: make(chan struct{}, 1)}
 		req.onDone, req.wait = req.finish, req.waitResult
 	}
-	*req = request{group: g, results: req.results, labels: req.labels[:0], rows: req.rows[:0], done: req.done, onDone: req.onDone, wait: req.wait}
+	*req = request{group: g, results: req.results, labels: req.labels[:0], rows: req.rows[:0], done: req.done,
+		onDone: req.onDone, wait: req.wait}
 	return req
 }
 
-// await waits for the end and hands the results out.
+// waitResult waits for the launch and returns its results.
 func (req *request) waitResult() error {
 	<-req.done
 	p, err := req.program, req.err
@@ -268,7 +273,7 @@ func (req *request) waitResult() error {
 	return err
 }
 
-// end takes the results. It is the owner's.
+// finish takes the results, on the executor.
 func (req *request) finish() {
 	ex := req.group.mem.ex
 	if req.slot != nil {
@@ -276,7 +281,8 @@ func (req *request) finish() {
 	}
 	if s := req.staging; s != nil {
 		if n := len(req.results); n > 0 {
-			copy(req.results, s.results.Float32s(req.group.resultBytes(maxMembers) / 4)[req.group.scalerBytes()/4+req.index*n:])
+			all := s.results.Float32s(req.group.resultBytes(maxMembers) / 4)
+			copy(req.results, all[req.group.scalerBytes()/4+req.index*n:])
 		}
 		if req.lossScale != nil && req.err == nil && ex.Err() == nil {
 			req.lossScale.arrived(s.results.Bytes[req.index*kernels.ScalerBytes:])
@@ -291,7 +297,7 @@ func (req *request) finish() {
 	req.done <- struct{}{}
 }
 
-// sendAll sends passages, in as few launches as there are.
+// SendBatch sends requests in as few launches as possible.
 func (req *request) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
 	for len(ops) > 0 {
 		part := ops[:min(len(ops), maxMembers)]
@@ -313,7 +319,7 @@ func (req *request) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
 	return nil
 }
 
-// sail sends one launch, or has the crew march.
+// launch sends one launch, in the megakernel where that accepts it.
 func (g *group) launch(ex *executor.Executor, members []*request) error {
 	if appended, err := g.appendToMegakernel(ex, members); appended || err != nil {
 		return err
@@ -363,12 +369,13 @@ func (g *group) launch(ex *executor.Executor, members []*request) error {
 func (g *group) keyOf(members []*request) graphKey {
 	k := graphKey{members: len(members)}
 	if p := members[0]; p.dataset != nil {
-		k.store, k.scale, k.shift = p.dataset.block.Address(), math.Float32bits(p.byteScale), math.Float32bits(p.byteShift)
+		k.dataset, k.scale, k.shift = p.dataset.block.Address(), math.Float32bits(p.byteScale),
+			math.Float32bits(p.byteShift)
 	}
 	return k
 }
 
-// wanted is the memory of a fleet.
+// requests returns the memory of the group.
 func (g *group) requests() []blockRequest {
 	m := g.mem
 	return []blockRequest{{&m.inputs, g.layout.bytes()}, {&m.arena, maxMembers * 4 * g.arenaStride},
@@ -376,10 +383,10 @@ func (g *group) requests() []blockRequest {
 		{&m.scratch, 8 * kernels.GroupScratch(g.code, maxMembers)}}
 }
 
-// lacksRoom tells whether some is not there: the scratch is taken last.
+// lacksMemory reports whether memory is not allocated: the scratch comes last.
 func (g *group) lacksMemory() bool { return g.mem.scratch.Size == 0 }
 
-// makeRoom takes the memory of a fleet when it first sails.
+// allocMemory allocates the memory at the group's first launch.
 func (g *group) allocMemory(ex *executor.Executor) (err error) {
 	for _, w := range g.requests() {
 		if w.missing() {
@@ -397,28 +404,28 @@ func (g *group) acquireStaging(ex *executor.Executor) (*stagingSlot, error) {
 		g.mem.freeSlots = g.mem.freeSlots[:n-1]
 		return s, nil
 	}
-	room, err := ex.AllocBuffer(g.layout.bytes())
+	inputs, err := ex.AllocBuffer(g.layout.bytes())
 	if err != nil {
 		return nil, err
 	}
 	results, err := ex.AllocBuffer(max(4, g.resultBytes(maxMembers)))
 	if err != nil {
-		ex.PutBuffer(room)
+		ex.PutBuffer(inputs)
 		return nil, err
 	}
 	clear(results.Bytes)
-	return &stagingSlot{inputs: room, results: results}, nil
+	return &stagingSlot{inputs: inputs, results: results}, nil
 }
 
-// describe writes to pinned memory what the kernels look up.
-func (g *group) writeInputs(room []byte, s inputLayout, members []*request) {
+// writeInputs writes the inputs of a launch to pinned memory.
+func (g *group) writeInputs(b []byte, s inputLayout, members []*request) {
 	list := func(at int) []kernels.Address {
-		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&room[at])), s.members)
+		return unsafe.Slice((*kernels.Address)(unsafe.Pointer(&b[at])), s.members)
 	}
 	params, grads, inputs, arenas := list(s.params()), list(s.grads()), list(s.inputs()), list(s.arenas())
 	scalers := list(s.scalers())
-	rows := unsafe.Slice((*int32)(unsafe.Pointer(&room[s.rows()])), s.members*s.batch)
-	labels := unsafe.Slice((*float32)(unsafe.Pointer(&room[s.labels()])), s.members*s.batch)
+	rows := unsafe.Slice((*int32)(unsafe.Pointer(&b[s.rows()])), s.members*s.batch)
+	labels := unsafe.Slice((*float32)(unsafe.Pointer(&b[s.labels()])), s.members*s.batch)
 	for i, p := range members {
 		params[i], grads[i], inputs[i] = p.params, p.grad, p.input
 		arenas[i] = g.mem.arena.Address() + kernels.Address(4*g.arenaStride*i)
@@ -428,27 +435,27 @@ func (g *group) writeInputs(room []byte, s inputLayout, members []*request) {
 		copy(rows[i*s.batch:], p.rows)
 		copy(labels[i*s.batch:], p.labels)
 	}
-	*(*uint32)(unsafe.Pointer(&room[s.counter()])) = kernels.NoBadRow
+	*(*uint32)(unsafe.Pointer(&b[s.counter()])) = kernels.NoBadRow
 }
 
-// crewed is what the kernels of a formation work on, with a room of such a shape.
-func (g *group) kernelGroup(k graphKey, room kernels.Address, s inputLayout) kernels.Group {
+// kernelGroup returns the operands of the group's kernels, with inputs at an address.
+func (g *group) kernelGroup(k graphKey, inputs kernels.Address, s inputLayout) kernels.Group {
 	m := g.mem
-	at := func(offset int) kernels.Address { return room + kernels.Address(offset) }
-	fleet := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.Address(),
+	at := func(offset int) kernels.Address { return inputs + kernels.Address(offset) }
+	kg := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.Address(),
 		Arenas: at(s.arenas()), Stride: g.arenaStride,
 		Labels: at(s.labels()), Scratch: m.scratch.Address(), Bad: at(
 			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.Address())}
-	if k.store != 0 {
-		fleet.Bytes = &kernels.ByteInputs{Bytes: k.store, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
+	if k.dataset != 0 {
+		kg.Bytes = &kernels.ByteInputs{Bytes: k.dataset, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
 			Shift: math.Float32frombits(k.shift)}
 	} else {
-		fleet.Inputs = at(s.inputs())
+		kg.Inputs = at(s.inputs())
 	}
-	return fleet
+	return kg
 }
 
-// send sends the kernels of a launch.
+// sendKernels sends the kernels of a launch.
 func (g *group) sendKernels(ex *executor.Executor, k graphKey) error {
 	calls, err := g.kernelGroup(k, g.mem.inputs.Address(), g.layout).Lower(g.code)
 	if err != nil {
@@ -460,8 +467,9 @@ func (g *group) sendKernels(ex *executor.Executor, k graphKey) error {
 	return ex.Launch(g.collectResults(g.mem.results.Address()+kernels.Address(g.scalerBytes()), k.members))
 }
 
-// collect copies the results of all agents from their arenas.
-func (g *group) collectResults(to kernels.Address, agents int) kernels.Call {
-	return kernels.Collect(to, g.mem.arena.Address()+kernels.Address(4*g.results.from), g.arenaStride, g.results.bytes()/4,
-		agents)
+// collectResults copies the results of all members from their arenas.
+func (g *group) collectResults(to kernels.Address, members int) kernels.Call {
+	return kernels.Collect(to, g.mem.arena.Address()+kernels.Address(4*g.results.from), g.arenaStride,
+		g.results.bytes()/4,
+		members)
 }

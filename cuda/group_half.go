@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// shortOf says how a fleet computes code in 16 bits: what programs round to them is rounded here
-// too. ok is false where the code does something that fleets do not do in 16 bits.
+// groupHalf returns the 16-bit arithmetic of a group: it rounds what single programs round. ok is
+// false where the code does something that groups do not support in 16 bits.
 func (d *Device) groupHalf(code *device.Code) (s *kernels.GroupHalf, ok bool) {
 	e := d.precision.Element()
 	if e == kernels.F32 {
@@ -32,9 +32,9 @@ func (d *Device) groupHalf(code *device.Code) (s *kernels.GroupHalf, ok bool) {
 	return s, true
 }
 
-// sailsShort tells whether a fleet does what a task does. It rounds results of products only. Its
-// gradients of parameters are divided by the loss scale as soon as they are made: what is added to
-// one must not have the scale.
+// groupTaskHalf reports whether a group supports a task in 16 bits. Groups round only results of
+// products. They divide gradients of parameters by the loss scale at once, so that summands of
+// these must not have the scale.
 func groupTaskHalf(t *compiler.Task, scaling bool) bool {
 	for _, o := range t.Out {
 		if o.Element != kernels.F32 && !kernels.IsProduct(t.Call.Kernel) {
@@ -59,7 +59,8 @@ func groupTaskHalf(t *compiler.Task, scaling bool) bool {
 	return toGradient || t.LacksScale == nil
 }
 
-// shortAt is short with the list of the loss scales, and where their states go.
+// halfAt returns the group's 16-bit arithmetic with the addresses of the loss scales and of their
+// states.
 func (g *group) halfAt(scalers, states kernels.Address) *kernels.GroupHalf {
 	if g.scaling() == nil {
 		return g.half

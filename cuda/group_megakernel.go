@@ -8,22 +8,22 @@ import (
 // megakernelFLOPs is how many operations one agent's gradient in a megakernel takes at most.
 const megakernelFLOPs = 3e8
 
-// route is the steps of a formation in a march. Without phases it does not march.
+// megakernelPlan is the kernels of a graphKey, by phases of a megakernel. Without phases the
+// megakernel does not accept them.
 type megakernelPlan struct {
 	phases       [][]kernels.Call
-	resultsPhase int // the phase in which the results can be collected
+	resultsPhase int // the phase in which the results are complete
 	steps, args  int
 }
 
-// march has a crew compute in the march that is collected. It is false where that is not for this
-// crew: batches that come to slots are the business of two streams, and 16 bits have kernels of
-// their own.
+// appendToMegakernel appends the kernels of a launch to the megakernel. It is false where that does
+// not accept them: batches in slots need two streams, and 16 bits have kernels of their own.
 func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (appended bool, err error) {
 	m := ex.Mega
 	if m == nil || g.half != nil || members[0].dataset == nil || float64(g.code.FLOPs) > megakernelFLOPs {
 		return false, nil
 	}
-	if g.lacksMemory() { // what is collected may still work in memory that is free by now
+	if g.lacksMemory() { // collected kernels may still use memory that is free by now
 		if err := m.Flush(); err != nil {
 			return false, err
 		}
@@ -43,8 +43,8 @@ func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (a
 	if fits, err := m.Reserve(limit, p.steps, p.args, s.bytes()); !fits || err != nil {
 		return false, err
 	}
-	room, at := m.Commands.Data(s.bytes())
-	g.writeInputs(room, s, members)
+	data, at := m.Commands.Data(s.bytes())
+	g.writeInputs(data, s, members)
 	slot, err := g.acquireStaging(ex)
 	if err != nil {
 		return false, err
@@ -57,25 +57,26 @@ func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (a
 	return true, nil
 }
 
-// fallIn adds the steps of a route to the march, behind what the fleet does in it already.
-func (g *group) appendSteps(m *executor.Megakernel, p *megakernelPlan, room kernels.Address, slot *stagingSlot, agents int) {
+// appendSteps appends the phases of a plan, after the group's earlier phases in the same launch.
+func (g *group) appendSteps(m *executor.Megakernel, p *megakernelPlan, inputs kernels.Address, slot *stagingSlot,
+	members int) {
 	at := m.Phase
 	if g.mem.lastLaunch == m.Launches {
 		at = max(at, g.mem.nextPhase)
 	}
 	for i, calls := range p.phases {
 		for _, c := range calls {
-			m.Commands.AddWithData(at+i, c, room)
+			m.Commands.AddWithData(at+i, c, inputs)
 		}
 	}
 	g.mem.lastLaunch, g.mem.nextPhase = m.Launches, at+len(p.phases)
 	if g.results.bytes() > 0 {
-		m.Commands.Add(at+p.resultsPhase, g.collectResults(slot.results.Address(), agents))
+		m.Commands.Add(at+p.resultsPhase, g.collectResults(slot.results.Address(), members))
 		g.mem.nextPhase = max(g.mem.nextPhase, at+p.resultsPhase+1)
 	}
 }
 
-// routeOf is the steps of a formation, whose room is nowhere yet.
+// planFor returns the plan of a key, whose inputs are relative to the data of the command list.
 func (g *group) planFor(k graphKey, s inputLayout) (*megakernelPlan, error) {
 	if p := g.mem.plans[k]; p != nil {
 		return p, nil

@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Index is a set of coordinates in the memory of a GPU, in ascending order, as numbers of uint32.
+// Index is a set of coordinates in the memory of a GPU, as uint32 in ascending order.
 type Index struct {
 	d     *Device
 	n     int
@@ -23,10 +23,10 @@ type Index struct {
 
 var _ device.Index = (*Index)(nil)
 
-// Len is the number of coordinates.
+// Len returns the number of coordinates.
 func (x *Index) Len() int { return x.n }
 
-// address is 0 for all coordinates.
+// address returns 0 for all coordinates.
 func (x *Index) address() kernels.Address {
 	if x == nil {
 		return 0
@@ -34,8 +34,8 @@ func (x *Index) address() kernels.Address {
 	return x.block.Address()
 }
 
-// NewIndex returns an Index that holds a copy of coordinates, in the memory of old where that is
-// large enough: old must not be used any more. It panics if the coordinates are not strictly
+// NewIndex returns an Index with a copy of coordinates. It reuses the memory of old where that is
+// large enough; old must not be used any more. It panics if the coordinates are not strictly
 // ascending.
 func (d *Device) NewIndex(coordinates []uint32, old device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
@@ -69,19 +69,19 @@ func (d *Device) allocIndex(x *Index, n int) {
 	runtime.AddCleanup(x, ex.Discard, x.block)
 }
 
-// index returns idx as one of this device, or nil where it stands for all coordinates.
+// index returns idx as an Index of this device, or nil where it stands for all coordinates.
 func (d *Device) index(op string, idx device.Index) *Index {
 	if idx == nil {
 		return nil
 	}
 	x, ok := idx.(*Index)
 	if !ok || x != nil && x.d != d {
-		panic(fmt.Sprintf("cuda: %s: %T is no index of this device, want *cuda.Index of %s", op, idx, d.name))
+		panic(fmt.Sprintf("cuda: %s: index is a %T or of another device, want *cuda.Index of %s", op, idx, d.name))
 	}
 	return x
 }
 
-// touch is that an op reads the index, of which there may be none.
+// access returns that an operation reads the index, which may be nil.
 func (x *Index) access() executor.Access {
 	if x == nil {
 		return executor.Access{On: new(executor.Dependency)}
@@ -89,7 +89,8 @@ func (x *Index) access() executor.Access {
 	return executor.Reads(&x.dep)
 }
 
-// count is the number of coordinates, of a vector of n elements. It panics if one lies beyond it.
+// count returns the number of coordinates, of a vector of n elements. It panics if one is out of
+// range.
 func (x *Index) count(op string, n int) int {
 	if x == nil {
 		return n

@@ -9,7 +9,8 @@ import (
 	"fspda/device"
 )
 
-// layout is the memory of a Program's run in the shared arena, in bytes: the intermediate values, then
+// layout is the memory of a Program's run in the shared arena, in bytes: the intermediate values,
+// then
 // the scratch of the kernels.
 type layout struct{ arena, scratch int }
 
@@ -17,7 +18,8 @@ func (l layout) total() int { return l.arena + l.scratch }
 
 // compile compiles code for the device's precision.
 func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
-	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(), NoFusion: d.noFusion})
+	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(),
+		NoFusion: d.noFusion})
 }
 
 func layoutOf(p *compiler.Plan) layout {

@@ -11,8 +11,9 @@ import (
 	"fspda/device"
 )
 
-// The loss scale of fp16: it begins at firstScale, is halved when a gradient is not finite, and
-// doubled after scaleInterval that are. A larger one than largestScale gains nothing.
+// The loss scale of fp16 begins at firstScale. It is halved when a gradient is not finite, and
+// doubled
+// after scaleInterval finite ones, up to largestScale, above which it gains nothing.
 const (
 	firstScale    = 1 << 16
 	largestScale  = 1 << 24
@@ -21,22 +22,22 @@ const (
 	scaleInterval = 2000
 )
 
-// lossScale is what a vector of gradients has of it. It belongs to the vector and not to the
-// Program, which many agents use in turn: so what an agent computes does not depend on the others.
+// lossScale is the loss scale of a vector of gradients. It belongs to the vector, not to the
+// Program, which many agents use in turn: so each agent's results do not depend on the others.
 type lossScale struct {
 	block executor.Block
-	last  atomic.Pointer[device.LossScale] // as the latest run left it
+	last  atomic.Pointer[device.LossScale] // after the latest run that has ended
 	dep   executor.Dependency
 }
 
-// arrived takes the state as it came from the GPU.
+// arrived takes the state that came from the GPU.
 func (s *lossScale) arrived(b []byte) {
 	k := kernels.ReadScaler(b)
 	s.last.Store(&device.LossScale{Scale: float64(k.Scale), Good: k.Good, Skipped: k.Skipped})
 }
 
-// lossScale is that of a vector which a gradient is written to, a new one where it has none. It is
-// called by whoever writes the vector.
+// lossScale returns the loss scale of a vector of gradients, a new one where it has none. Only the
+// goroutine that writes the vector may call it.
 func (v *Vector) lossScale() (*lossScale, error) {
 	if s := v.scale.Load(); s != nil {
 		return s, nil
@@ -45,7 +46,7 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	first := kernels.Scaler{Scale: firstScale}.Bytes()
 	var err error
 	if s.block, err = v.d.exec.NewBlock(first); err != nil {
-		return nil, fmt.Errorf("making room for a loss scale: %w", err)
+		return nil, fmt.Errorf("allocating a loss scale: %w", err)
 	}
 	runtime.AddCleanup(v, v.d.exec.Discard, s.block)
 	s.arrived(first)
@@ -53,13 +54,14 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	return s, nil
 }
 
-// fetch copies the state to a place in a buffer, behind what computes it.
+// fetch copies the state to a buffer, at an offset.
 func (s *lossScale) fetch(ex *executor.Executor, host *executor.Buffer, at int) error {
 	to := unsafe.Pointer(&host.Bytes[at])
 	return ex.CopyFromDevice(to, s.block.At, kernels.ScalerBytes)
 }
 
-// LossScale is that of a vector of gradients; ok is false where no Program of fp16 has written one.
+// LossScale returns the loss scale of a vector of gradients; ok is false where no Program of fp16
+// has written one.
 func (d *Device) LossScale(grad device.Vector) (s device.LossScale, ok bool) {
 	scale := d.vector("LossScale", grad).scale.Load()
 	if scale == nil {
@@ -68,7 +70,8 @@ func (d *Device) LossScale(grad device.Vector) (s device.LossScale, ok bool) {
 	return *scale.last.Load(), true
 }
 
-// SetLossScale sets that of a vector of gradients. Nothing is sent where it is so already.
+// SetLossScale sets the loss scale of a vector of gradients. It sends nothing where the scale is
+// equal already.
 func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	v := d.vector("SetLossScale", grad)
 	scale, err := v.lossScale()

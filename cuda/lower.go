@@ -16,7 +16,8 @@ type lowering func(l *lowerer, t *compiler.Task) (step, error)
 // lowerer makes the steps of one plan, in the order of its tasks.
 type lowerer struct {
 	*Device
-	masked map[*compiler.ReLUMask]*cublas.Matmul // the gradient by each mask that a forward pass writes
+	// the gradient by each mask that a forward pass writes
+	masked map[*compiler.ReLUMask]*cublas.Matmul
 	routes []convRoute
 }
 
@@ -26,7 +27,7 @@ type convRoute struct {
 	conv *cudnn.Conv
 }
 
-// lowerings has one for every kernel.
+// lowerings lists all kernels.
 var lowerings = map[device.Kernel]lowering{
 	device.Linear:              dense(kernels.Identity),
 	device.LinearSigmoid:       dense(kernels.SigmoidOf),
@@ -90,7 +91,7 @@ func (l *lowerer) lower(p *compiler.Plan) ([]step, error) {
 	return steps, nil
 }
 
-// operands is where those of a task lie in a run.
+// boundTask is a task with the addresses of its operands in a run.
 type boundTask struct {
 	*launchEnv
 	*compiler.Task
@@ -114,20 +115,19 @@ func (env *launchEnv) bind(t *compiler.Task) boundTask {
 	return x
 }
 
-// at is where an operand lies.
+// address returns the address of an operand.
 func (env *launchEnv) address(o compiler.Operand) kernels.Address {
 	return env.spaces[o.Space] + kernels.Address(o.Offset)
 }
 
-// launching is a task that is kernels and nothing else.
+// kernelLowering is the lowering of a task that is kernels only.
 func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	return func(_ *lowerer, t *compiler.Task) (step, error) {
 		return func(env *launchEnv) error { return env.ex.Launch(calls(env.bind(t))...) }, nil
 	}
 }
 
-// labelled is launching for kernels that read labels. Those of a batch have been looked at on the
-// host before.
+// labelLowering is kernelLowering for kernels that read labels, which the host has checked.
 func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	make := kernelLowering(calls)
 	return func(l *lowerer, t *compiler.Task) (step, error) {
@@ -138,7 +138,7 @@ func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	}
 }
 
-// scratchOf is the room that the kernels of a task need beside their operands, in bytes.
+// scratchOf returns the scratch that the kernels of a task need, in bytes.
 func scratchOf(t *compiler.Task) int {
 	if t.Work == compiler.AddPenalties {
 		return 8 * kernels.NewPenalties(t.Penalties).PartNumbers()
@@ -151,7 +151,8 @@ func scratchOf(t *compiler.Task) int {
 		return 8 * (d[0] + 1)
 	case device.HalfSquare:
 		return 8 * kernels.DotParts(d[0])
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad, device.BatchNormReLUGrad,
+	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+		device.BatchNormReLUGrad,
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		n := normOf(t, kernels.Plain)
 		return normFactors*compiler.Align(4*d[1]) + 8*n.PartNumbers()

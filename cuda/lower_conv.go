@@ -35,10 +35,10 @@ func avgPoolGrad(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.AvgPoolGrad(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
 }
 
-// mostConvWorkspace is what a convolution may work in, in bytes.
+// maxConvWorkspace is the largest workspace of a convolution, in bytes.
 const maxConvWorkspace = 512 << 20
 
-// convShape is the convolution of a task, with the channels that there is room for.
+// convShape returns the convolution of a task, with padded channels.
 func convShape(t *compiler.Task) cudnn.Shape {
 	d := t.Call.Dims
 	return cudnn.Shape{N: d[0], H: d[1], W: d[2], C: max(d[3], t.Padded), K: d[4], R: d[5], S: d[6], Stride: d[7],
@@ -48,11 +48,12 @@ func convShape(t *compiler.Task) cudnn.Shape {
 var convDirections = map[device.Kernel]cudnn.Direction{device.Conv: cudnn.Forward, device.ConvGradX: cudnn.GradX,
 	device.ConvGradW: cudnn.GradW}
 
-// dnnTypes is what cuDNN calls elements.
+// dnnTypes maps number types to those of cuDNN.
 var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernels.F16: cudnn.Float16,
 	kernels.BF16: cudnn.BFloat16}
 
-// convolution is device.Conv, ConvGradX or ConvGradW. The algorithm is chosen here.
+// convolution is the lowering of device.Conv, ConvGradX and ConvGradW. It chooses the
+// implementation.
 func convolution(l *lowerer, t *compiler.Task) (step, error) {
 	ex := l.exec
 	var conv, kept *cudnn.Conv
@@ -61,7 +62,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 			return l.handles.dnnErr
 		}
 		if conv, err = l.handles.dnn.NewConv(convShape(t), convDirections[t.Call.Kernel], dnnTypes[t.In[0].Element],
-			l.convMath(), l.choosing(t)); err == nil {
+			l.convMath(), l.selection(t)); err == nil {
 			kept = new(*conv)
 			ex.Track(kept)
 		}
@@ -76,21 +77,21 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 		return halfGradW(conv, t), nil
 	}
 	return func(env *launchEnv) error {
-		a, b, c, room := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])), driver.Pointer(
-			env.address(t.Out[0])), driver.Pointer(env.scratch)
+		a, b, c, workspace := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])),
+			driver.Pointer(
+				env.address(t.Out[0])), driver.Pointer(env.scratch)
 		switch t.Call.Kernel {
 		case device.ConvGradX:
-			return conv.Run(c, b, a, room)
+			return conv.Run(c, b, a, workspace)
 		case device.ConvGradW:
-			return conv.Run(a, c, b, room)
+			return conv.Run(a, c, b, workspace)
 		}
-		return conv.Run(a, b, c, room)
+		return conv.Run(a, b, c, workspace)
 	}, nil
 }
 
-// choosing is how what computes a convolution is chosen. The owner's goroutine lends the memory,
-// and its stream the time.
-func (d *Device) choosing(t *compiler.Task) cudnn.Selection {
+// selection is how the implementation of a convolution is chosen.
+func (d *Device) selection(t *compiler.Task) cudnn.Selection {
 	ex := d.exec
 	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignment(t),
 		Deterministic: d.deterministic, Cache: d.handles.choices,
@@ -106,8 +107,8 @@ func (d *Device) measureConv(n, turns int, send func() error) (ms float64, err e
 	return ms, err
 }
 
-// convProduct is a convolution of one pixel as a product of matrices; nil for others. A row is a
-// pixel, or a filter.
+// convProduct returns a 1×1 convolution as a matrix product, whose rows are pixels or filters; nil
+// for other shapes.
 func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) func(x, w, y driver.Pointer) error {
 	if s.R != 1 || s.S != 1 || s.Stride != 1 || s.Pad != 0 {
 		return nil
@@ -131,12 +132,11 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 	}
 }
 
-// widest is the alignment that the fastest convolutions want, in bytes.
+// maxAlignment is the alignment of operands that the fastest convolutions need, in bytes.
 const maxAlignment = 16
 
-// alignment is what the address of every operand of a task is a multiple of, in bytes, 16 at most.
-// Vectors and the arena lie at multiples of more; dW of 16 bits has a place of its own in the
-// scratch.
+// alignment returns the common alignment of a task's operands, in bytes, at most maxAlignment.
+// Vectors and the arena have a larger one; dW in 16 bits lies in the scratch.
 func alignment(t *compiler.Task) int {
 	bits := maxAlignment
 	for _, o := range t.In {
@@ -150,8 +150,8 @@ func alignment(t *compiler.Task) int {
 	return bits & -bits
 }
 
-// narrowGradW is device.ConvGradW of 16 bits: the library writes dW in them, with the channels that
-// there is room for, and it is widened from the scratch to its place.
+// halfGradW is device.ConvGradW of 16 bits: cuDNN writes dW in 16 bits and with padded channels to
+// the scratch, from which it is cast to float32.
 func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
 	e, c := t.In[0].Element, t.Call.Dims[3]
 	return func(env *launchEnv) error {
@@ -166,15 +166,15 @@ func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
 	}
 }
 
-// fromShort makes float32 of rows of 16 bits.
-func widenGradW(e kernels.Element, dst, src kernels.Address, rows, c, room int) kernels.Call {
-	if room == c {
+// widenGradW casts rows of 16 bits to float32, without padding.
+func widenGradW(e kernels.Element, dst, src kernels.Address, rows, c, padded int) kernels.Call {
+	if padded == c {
 		return kernels.Widen(e, dst, src, 0, rows*c)
 	}
-	return kernels.Crop(e, dst, src, rows, c, room)
+	return kernels.Crop(e, dst, src, rows, c, padded)
 }
 
-// shortGradW is the bytes of dW in 16 bits, which lies in the scratch; 0 where it does not.
+// halfGradWBytes returns the bytes of dW in 16 bits, in the scratch; 0 where it is not needed.
 func halfGradWBytes(t *compiler.Task) int {
 	if t.Call.Kernel != device.ConvGradW || t.In[0].Element == kernels.F32 || t.Out[0].Element != kernels.F32 {
 		return 0
@@ -183,11 +183,11 @@ func halfGradWBytes(t *compiler.Task) int {
 	return compiler.Align(t.Out[0].Len / c * max(c, t.Padded) * t.In[0].Element.Size())
 }
 
-// convScratch is the room that a convolution needs.
+// convScratch returns the scratch of a convolution.
 func convScratch(t *compiler.Task) int { return halfGradWBytes(t) + convWorkspace(t) }
 
-// convWorkspace is what the library may work in: as much as the operands take, since an algorithm
-// that wants more is seldom worth it.
+// convWorkspace returns the largest workspace of a convolution: as large as its operands, since
+// implementations that need more are seldom worth it.
 func convWorkspace(t *compiler.Task) int {
 	n := 0
 	for _, o := range append(append([]compiler.Operand{}, t.In...), t.Out...) {

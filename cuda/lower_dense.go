@@ -8,23 +8,24 @@ import (
 	"fspda/device"
 )
 
-// blasTypes is what cuBLAS calls elements.
+// blasTypes maps number types to those of cuBLAS.
 var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.F16: cublas.Float16,
 	kernels.BF16: cublas.BFloat16}
 
-// product sends output 0 = A·B, of m×n, of inputs a and b.
+// product sends output 0 = A·B, m×n, of inputs a and b.
 func (x boundTask) product(m, n, k, a int, transA bool, b int, transB bool) error {
 	return x.blas.Gemm(cublas.Product{M: m, N: n, K: k, TransA: transA, TransB: transB,
 		A: driver.Pointer(x.in[a]), B: driver.Pointer(x.in[b]), C: driver.Pointer(x.out[0]),
 		Type: blasTypes[x.Task.In[a].Element], TypeC: blasTypes[x.Element()], Compute: x.math})
 }
 
-// dense is device.Linear: y = x·Wᵀ + b, and what follows.
+// dense is the lowering of device.Linear, y = x·Wᵀ + b, with an activation.
 func dense(then kernels.Activation) lowering {
 	return func(l *lowerer, t *compiler.Task) (step, error) {
 		n := t.Call.Dims
-		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true}, epilogue: cublas.EpilogueBias,
-			bias: &t.In[2]}
+		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true},
+			epilogue: cublas.EpilogueBias,
+			bias:     &t.In[2]}
 		if then == kernels.ReLUOf {
 			if made := l.denseReLU(t, f); made != nil {
 				return made, nil
@@ -46,7 +47,8 @@ func dense(then kernels.Activation) lowering {
 	}
 }
 
-// denseGradX is device.LinearGradX: dx = dy·W, times the derivative of what came before.
+// denseGradX is the lowering of device.LinearGradX, dx = dy·W, times the derivative of the
+// activation before.
 func denseGradX(before kernels.Activation) lowering {
 	return func(l *lowerer, t *compiler.Task) (step, error) {
 		if by := l.masked[t.Mask]; by != nil {
@@ -63,7 +65,7 @@ func denseGradX(before kernels.Activation) lowering {
 	}
 }
 
-// denseGradW is device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and
+// denseGradW is the lowering of device.LinearGradW: dW = dyᵀ·x, db = column sums of dy; and of
 // device.LinearGradWDecay, which adds c·W to dW.
 func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 	n := t.Call.Dims
@@ -85,7 +87,7 @@ func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 	}, nil
 }
 
-// columnSums is db.
+// columnSums returns the kernel of db.
 func (x boundTask) columnSums(m, n int) kernels.Call {
 	if e := x.Task.In[1].Element; e != kernels.F32 {
 		return kernels.ColumnSumsHalf(e, x.out[1], x.in[1], m, n)
@@ -93,7 +95,7 @@ func (x boundTask) columnSums(m, n int) kernels.Call {
 	return kernels.ColumnSums(x.out[1], x.in[1], m, n)
 }
 
-// decay adds c·W to dW.
+// decay returns the kernel that adds c·W to dW.
 func (x boundTask) decay(n int) kernels.Call {
 	c := float32(x.attr)
 	if x.LacksScale != nil {

@@ -20,7 +20,7 @@ func activateGrad(f kernels.Activation) func(boundTask) []kernels.Call {
 	}
 }
 
-// activateGrad is the gradient of an activation of n numbers as output 0 has them.
+// activateGrad returns the kernel of an activation's gradient, of n numbers of output 0's type.
 func (x boundTask) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
 	if e := x.Element(); e != kernels.F32 {
 		return kernels.ActivateGradHalf(e, dx, y, dy, n, f)
@@ -53,7 +53,7 @@ func scaleBy(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.ScaleBy(x.out[0], x.in[0], x.in[1], float32(x.attr), x.dims[0])}
 }
 
-// sum is device.Add and device.AddScaled.
+// sum is the lowering of device.Add and device.AddScaled.
 func sum(x boundTask) []kernels.Call {
 	c := float32(1)
 	if x.Call.Kernel == device.AddScaled {
@@ -71,7 +71,8 @@ func sum(x boundTask) []kernels.Call {
 	return []kernels.Call{kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: c, V: x.in[1]})}
 }
 
-// mix is output 0 = a + c·b, where the one that lacks the loss scale is multiplied by it.
+// addScaled returns the kernel of output 0 = a + c·b, where the summand that lacks the loss scale
+// is multiplied by it.
 func (x boundTask) addScaled(a, b kernels.Address, c float32, n int) kernels.Call {
 	var by [2]kernels.Address
 	for i, lacks := range x.LacksScale {

@@ -11,31 +11,32 @@ import (
 	"fspda/device"
 )
 
-// epilogues tells whether cuBLASLt adds biases and sums up their gradients. Not in fp32, which
-// keeps the sums of float64 that the contract of a device holds it to.
+// epilogues reports whether cuBLASLt adds biases and sums their gradients. It does not in fp32,
+// where sums have float64 by the contract of device.Device.
 func (d *Device) epilogues() bool { return d.precision != FP32 && d.handles.lt != nil }
 
-// factor is an input of a task, and whether a product takes it turned.
+// productInput is an input of a product, and whether it is transposed.
 type productInput struct {
 	in         int
 	transposed bool
 }
 
-// fused is a product of m×n of a task, with what follows it.
+// productSpec is a matrix product of m×n of a task, with its epilogue.
 type productSpec struct {
 	m, n, k  int
 	a, b     productInput
 	epilogue cublas.Epilogue
-	bias     *compiler.Operand // what that reads or writes beside the matrices; nil: nothing
+	bias     *compiler.Operand // operands of the epilogue, which may be nil
 	mask     *compiler.Operand
 }
 
-// matmul makes it. Nil says that the library has no algorithm for it, and that other kernels do it.
+// matmul returns the product, or nil where cuBLASLt has no algorithm for it: then other kernels
+// compute it.
 func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 	if !d.epilogues() || f.bias != nil && f.bias.Element != t.Element() {
 		return nil
 	}
-	at := func(o *compiler.Operand) driver.Pointer { // as aligned as it will be
+	at := func(o *compiler.Operand) driver.Pointer { // with the alignment of a run
 		if o == nil {
 			return 0
 		}
@@ -44,23 +45,23 @@ func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.transposed, TransB: f.b.transposed, A: at(&t.In[f.a.in]),
 		B: at(&t.In[f.b.in]), C: at(&t.Out[0]),
 		Type: blasTypes[t.In[f.a.in].Element], TypeC: blasTypes[t.Element()], Compute: d.compute()}
-	var made, kept *cublas.Matmul
+	var product, kept *cublas.Matmul
 	err := d.exec.Do(func() (err error) {
-		if made, err = d.handles.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
+		if product, err = d.handles.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
 			Mask: at(f.mask)}); err == nil {
-			kept = new(*made)
+			kept = new(*product)
 			d.exec.Track(kept)
 		}
 		return err
 	})
-	if err != nil { // whatever the library has against it, there is another way
+	if err != nil { // other kernels compute it
 		return nil
 	}
-	runtime.AddCleanup(made, d.exec.DiscardCloser, executor.Closer(kept))
-	return made
+	runtime.AddCleanup(product, d.exec.DiscardCloser, executor.Closer(kept))
+	return product
 }
 
-// bias is that of a dense layer in float32, wherever the task reads it from.
+// bias returns the bias of a dense layer in float32, which the task may read in another format.
 func (x boundTask) bias() kernels.Address {
 	if x.Task.In[2].Element == kernels.F32 {
 		return x.in[2]
@@ -69,23 +70,23 @@ func (x boundTask) bias() kernels.Address {
 	return x.spaces[r.Space] + 4*kernels.Address(r.Off)
 }
 
-// denseBy is a dense layer by cuBLASLt, but for what is left of its activation.
-func ltDense(by *cublas.Matmul, t *compiler.Task, left kernels.Activation) step {
+// ltDense is a dense layer by cuBLASLt, followed by a kernel for the activation.
+func ltDense(product *cublas.Matmul, t *compiler.Task, activation kernels.Activation) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
-			env.epilogueOperands(t)); err != nil || left == kernels.Identity {
+		if err := product.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
+			env.epilogueOperands(t)); err != nil || activation == kernels.Identity {
 			return err
 		}
 		n := x.dims[0] * x.dims[1]
 		if e := x.Element(); e != kernels.F32 {
-			return env.ex.Launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, left))
+			return env.ex.Launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, activation))
 		}
-		return env.ex.Launch(kernels.Activate(x.out[0], x.out[0], n, left))
+		return env.ex.Launch(kernels.Activate(x.out[0], x.out[0], n, activation))
 	}
 }
 
-// beside is where the bias of a dense layer lies, and the mask that goes with it or its gradient.
+// epilogueOperands returns the addresses of a dense layer's bias and mask.
 func (env *launchEnv) epilogueOperands(t *compiler.Task) (b cublas.Operands) {
 	if t.Mask != nil {
 		b.Mask = driver.Pointer(env.address(t.Mask.Operand))
@@ -96,11 +97,11 @@ func (env *launchEnv) epilogueOperands(t *compiler.Task) (b cublas.Operands) {
 	return b
 }
 
-// denseGradWBy is device.LinearGradW, or LinearGradWDecay, by cuBLASLt.
-func ltGradW(by *cublas.Matmul, t *compiler.Task) step {
+// ltGradW is device.LinearGradW, or LinearGradWDecay, by cuBLASLt.
+func ltGradW(product *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		if err := by.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]),
+		if err := product.Run(driver.Pointer(x.in[1]), driver.Pointer(x.in[0]), driver.Pointer(x.out[0]),
 			cublas.Operands{Bias: driver.Pointer(x.out[1])}); err != nil || t.Call.Kernel != device.LinearGradWDecay {
 			return err
 		}

@@ -5,7 +5,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// conversions has a lowering for every work that is no call.
+// internalLowerings lists the kinds of tasks that the compiler adds.
 var internalLowerings = map[compiler.Work]lowering{
 	compiler.CastToHalf:      kernelLowering(castRowsToHalf),
 	compiler.CastToFloat32:   kernelLowering(castRowsToFloat32),
@@ -19,7 +19,7 @@ var internalLowerings = map[compiler.Work]lowering{
 }
 
 func castRowsToHalf(x boundTask) []kernels.Call {
-	if x.in[0] == x.out[0] { // examples that came as bytes: see plan.examples
+	if x.in[0] == x.out[0] { // written from bytes already: see compiler.Examples
 		return nil
 	}
 	if n := x.Task.In[0].Len; x.Columns == x.Padded {

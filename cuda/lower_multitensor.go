@@ -9,7 +9,7 @@ import (
 	"fspda/device"
 )
 
-// list is a list in device memory of what a kernel does.
+// deviceList is a list in device memory, for kernels that serve many parameters.
 type deviceList struct {
 	block executor.Block
 	count int
@@ -26,7 +26,7 @@ func (d *Device) newList(bytes []byte, count int) (*deviceList, error) {
 	return l, nil
 }
 
-// shadows is the task that rounds the parameters.
+// lowerCastParams is the lowering of the task that rounds the parameters.
 func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
 	for _, s := range t.Casts {
@@ -38,12 +38,13 @@ func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
-		return env.ex.Launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params], list.block.Address(),
+		return env.ex.Launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params],
+			list.block.Address(),
 			list.count))
 	}, nil
 }
 
-// moveAll is the task that moves buffers.
+// lowerUpdateBuffers is the lowering of the task that updates buffers.
 func lowerUpdateBuffers(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
 	for i, m := range t.BufferUpdates {
@@ -60,7 +61,7 @@ func lowerUpdateBuffers(l *lowerer, t *compiler.Task) (step, error) {
 	}, nil
 }
 
-// addAll is the task that adds penalties to a loss.
+// lowerPenalties is the lowering of the task that adds penalties to a loss.
 func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
 	p := kernels.NewPenalties(t.Penalties)
 	list, err := l.newList(p.Bytes(), len(t.Penalties))
@@ -68,12 +69,13 @@ func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
 		return nil, err
 	}
 	return func(env *launchEnv) error {
-		return env.ex.Launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params], list.block.Address(),
+		return env.ex.Launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params],
+			list.block.Address(),
 			env.scratch)...)
 	}, nil
 }
 
-// endAll is the task that finishes a gradient.
+// lowerFinishGradient is the lowering of the task that finishes a gradient.
 func lowerFinishGradient(l *lowerer, t *compiler.Task) (step, error) {
 	var bytes []byte
 	count := 0

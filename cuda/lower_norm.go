@@ -5,23 +5,23 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// normFactors is how many vectors of factors, of a number for each column, a normalisation keeps
-// while it works: three of the gradient, and the scale and the shift.
+// normFactors is how many vectors of one number for each column a normalisation needs as scratch:
+// three of the gradient, the scale and the shift.
 const normFactors = 5
 
 func normOf(t *compiler.Task, follows kernels.NormEpilogue) kernels.Norm {
 	return kernels.Norm{Element: t.Element(), M: t.Call.Dims[0], C: t.Call.Dims[1], Eps: t.Call.Attr, Epilogue: follows}
 }
 
-// norm is a normalisation of a call's shape that works in the scratch.
+// norm returns a normalisation of the call's shape, with its scratch.
 func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	n := normOf(x.Task, follows)
-	room := x.scratch
+	at := x.scratch
 	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
-		*factor = room
-		room += kernels.Address(compiler.Align(4 * n.C))
+		*factor = at
+		at += kernels.Address(compiler.Align(4 * n.C))
 	}
-	n.Part = room
+	n.Part = at
 	if k := x.Saved; k != nil && k.ByMask {
 		n.Mask = x.address(k.Operands[0])
 	} else if k != nil {
@@ -30,7 +30,7 @@ func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	return n
 }
 
-// batchNorm is device.BatchNorm and what follows it.
+// batchNorm is the lowering of device.BatchNorm, with an epilogue.
 func batchNorm(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
@@ -43,7 +43,7 @@ func batchNorm(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	}
 }
 
-// normalize is device.Normalize and what follows it.
+// normalize is the lowering of device.Normalize, with an epilogue.
 func normalize(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)
@@ -56,18 +56,20 @@ func normalize(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	}
 }
 
-// mapped is the map of a normalisation that knows its statistics, if it is not left to another one.
+// apply returns the kernel that applies a normalisation with known statistics, unless the next
+// normalisation does.
 func (x boundTask) apply(n kernels.Norm) []kernels.Call {
 	if x.Deferred {
 		return nil
 	}
 	if x.PairSaved != nil {
-		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.PairMean), x.address(x.PairSaved.Operands[0]), x.address(x.PairSaved.Operands[1])
+		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.PairMean), x.address(x.PairSaved.Operands[0]),
+			x.address(x.PairSaved.Operands[1])
 	}
 	return []kernels.Call{n.Apply()}
 }
 
-// batchNormGrad is device.BatchNormGrad, of what followed.
+// batchNormGrad is the lowering of device.BatchNormGrad, with the epilogue of the forward pass.
 func batchNormGrad(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 	return func(x boundTask) []kernels.Call {
 		n := x.norm(follows)

@@ -13,9 +13,9 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// denseReLU is a dense layer, f, with its ReLU: by cuBLASLt where that keeps what is not a number,
-// else by cuBLASLt and a kernel; with a mask, written by either, where the gradient can use one.
-// Nil says that there is no algorithm for any of it.
+// denseReLU is a dense layer f with ReLU: by cuBLASLt alone where that keeps NaN, else by cuBLASLt
+// and a kernel. Either writes a mask where the gradient can use one. It is nil where cuBLASLt has
+// no algorithm.
 func (l *lowerer) denseReLU(t *compiler.Task, f productSpec) step {
 	var gradient *cublas.Matmul
 	if t.Mask != nil {
@@ -44,11 +44,11 @@ func (l *lowerer) denseReLU(t *compiler.Task, f productSpec) step {
 	return ltDense(by, t, kernels.ReLUOf)
 }
 
-// denseWithBits is a dense layer by cuBLASLt whose ReLU, and mask, come from a kernel.
-func ltDenseMaskKernel(by *cublas.Matmul, t *compiler.Task) step {
+// ltDenseMaskKernel is a dense layer by cuBLASLt, followed by a kernel for ReLU and the mask.
+func ltDenseMaskKernel(product *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		if err := by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
+		if err := product.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
 			env.epilogueOperands(t)); err != nil {
 			return err
 		}
@@ -61,39 +61,40 @@ func ltDenseMaskKernel(by *cublas.Matmul, t *compiler.Task) step {
 // maskedGradX is device.LinearGradXReLU by cuBLASLt.
 func (d *Device) maskedGradX(t *compiler.Task) *cublas.Matmul {
 	n := t.Call.Dims
-	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1}, epilogue: cublas.EpilogueReLUGrad,
-		mask: &t.Mask.Operand})
+	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1},
+		epilogue: cublas.EpilogueReLUGrad,
+		mask:     &t.Mask.Operand})
 }
 
-// maskedGradXBy is its step.
-func ltGradX(by *cublas.Matmul, t *compiler.Task) step {
+// ltGradX is the step of maskedGradX.
+func ltGradX(product *cublas.Matmul, t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		return by.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]), env.epilogueOperands(t))
+		return product.Run(driver.Pointer(x.in[0]), driver.Pointer(x.in[1]), driver.Pointer(x.out[0]),
+			env.epilogueOperands(t))
 	}
 }
 
-// keepingNaN is a product with ReLU whose algorithm keeps what is not a number, or nil. Libraries
-// have been seen to make 0 of it, which would hide a network that has diverged: its loss would be a
-// number again.
+// nanSafeMatmul returns a product with ReLU whose algorithm keeps NaN, or nil. Some algorithms make
+// 0 of NaN, which would hide that a network has diverged.
 func (d *Device) nanSafeMatmul(t *compiler.Task, f productSpec) *cublas.Matmul {
-	made := d.matmul(t, f)
-	if made == nil {
+	product := d.matmul(t, f)
+	if product == nil {
 		return nil
 	}
 	kept := false
 	err := d.exec.Do(func() (err error) {
-		kept, err = productKeepsNaN(d.exec, made, t, f)
+		kept, err = productKeepsNaN(d.exec, product, t, f)
 		return err
 	})
-	if err != nil || !kept { // without memory to try it in, the other way is taken
+	if err != nil || !kept { // also without memory to try it
 		return nil
 	}
-	return made
+	return product
 }
 
-// keepsNaN tries a product on zeros, with a bias that is not a number.
-func productKeepsNaN(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task, f productSpec) (bool, error) {
+// productKeepsNaN tries a product of zeros with a bias of NaN.
+func productKeepsNaN(ex *executor.Executor, product *cublas.Matmul, t *compiler.Task, f productSpec) (bool, error) {
 	c := &t.Out[0]
 	sizes := []int{t.In[f.a.in].Bytes(), t.In[f.b.in].Bytes(), c.Bytes(), f.bias.Bytes(), cublas.MaskBytes(f.m, f.n)}
 	at, end, err := ex.Borrow(sizes...)
@@ -106,7 +107,7 @@ func productKeepsNaN(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task,
 			return false, err
 		}
 	}
-	if err := by.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Mask: at[4]}); err != nil {
+	if err := product.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Mask: at[4]}); err != nil {
 		return false, err
 	}
 	first, err := ex.ReadBack(at[2], c.Element.Size())
@@ -116,24 +117,23 @@ func productKeepsNaN(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task,
 	return isNaN(c.Element, first), nil
 }
 
-// trialBits are the bytes that the first two rows of a mask are filled with in a trial: bits 0 and
-// 2 of each, and 4 and 6.
+// probeBits is the bytes of the first two rows of a mask in a trial: bits 0 and 2 set, and bits 4
+// and 6.
 var probeBits = [2]uint8{0x05, 0x50}
 
-// knowsBits tells whether a gradient by mask reads bits as kernels write them. NVIDIA says what a
-// mask is, and not the order of its bits.
-func (d *Device) knowsMaskBits(by *cublas.Matmul, t *compiler.Task) bool {
+// knowsMaskBits reports whether a gradient by mask reads the bits in the order in which kernels
+// write them. NVIDIA does not document the order.
+func (d *Device) knowsMaskBits(gradient *cublas.Matmul, t *compiler.Task) bool {
 	known := false
 	err := d.exec.Do(func() (err error) {
-		known, err = maskBitsKnown(d.exec, by, t)
+		known, err = maskBitsKnown(d.exec, gradient, t)
 		return err
 	})
 	return err == nil && known
 }
 
-// triesBits has a gradient made of factors that are all the same positive number, with a mask that
-// is known.
-func maskBitsKnown(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task) (bool, error) {
+// maskBitsKnown tries a gradient whose factors are all the same positive number, with a known mask.
+func maskBitsKnown(ex *executor.Executor, gradient *cublas.Matmul, t *compiler.Task) (bool, error) {
 	const positive = 0x3c // 0x3c3c is one in float16 and bfloat16, and 0x3c3c3c3c in float32
 	m, k := t.Call.Dims[0], t.Call.Dims[2]
 	row := cublas.MaskBytes(1, k)
@@ -149,7 +149,7 @@ func maskBitsKnown(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task) (
 		err = errors.Join(err, ex.SetBytes(at[3]+driver.Pointer(row), probeBits[1], row))
 	}
 	if err == nil {
-		err = by.Run(at[0], at[1], at[2], cublas.Operands{Mask: at[3]})
+		err = gradient.Run(at[0], at[1], at[2], cublas.Operands{Mask: at[3]})
 	}
 	if err != nil {
 		return false, err
@@ -169,7 +169,7 @@ func maskBitsKnown(ex *executor.Executor, by *cublas.Matmul, t *compiler.Task) (
 	return true, nil
 }
 
-// isNaN says whether the first number of b is none.
+// isNaN reports whether the first number of b is NaN.
 func isNaN(e kernels.Element, b []byte) bool {
 	short := binary.LittleEndian.Uint16(b) & 0x7fff
 	switch e {

@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// ParseName reads the name of one GPU: "cuda", which is the first, or "cuda:N".
+// ParseName parses the name of one GPU: "cuda", which is the first, or "cuda:N".
 func ParseName(name string) (index int, err error) {
 	all, err := ParseNames(name)
 	switch {
@@ -24,8 +24,8 @@ func ParseName(name string) (index int, err error) {
 	return all[0], nil
 }
 
-// ParseNames reads "cuda", which is all GPUs and gives nil, "cuda:N", or a list of different GPUs:
-// "cuda:0,1".
+// ParseNames parses "cuda", which stands for all GPUs and gives nil, "cuda:N", or a list of
+// different GPUs: "cuda:0,1".
 func ParseNames(name string) (indices []int, err error) {
 	kind, numbers, given := strings.Cut(name, ":")
 	if kind == "cuda" && !given {
@@ -42,7 +42,7 @@ func ParseNames(name string) (indices []int, err error) {
 	return indices, nil
 }
 
-// Count is the number of GPUs that the driver finds, of those that CUDA_VISIBLE_DEVICES leaves.
+// Count returns the number of GPUs that the driver finds, of those that CUDA_VISIBLE_DEVICES lists.
 func Count() (int, error) {
 	l, err := driver.Open(dynlib.System())
 	if err != nil {
@@ -55,7 +55,8 @@ func Count() (int, error) {
 	return n, err
 }
 
-// OpenSeveral opens the GPUs of these numbers, or with nil all there are, but no more than most.
+// OpenSeveral opens the GPUs with these numbers, or all where indices is nil, but no more than
+// most.
 func OpenSeveral(indices []int, most int, options ...Option) (all []*Device, err error) {
 	if indices == nil {
 		n, err := Count()
@@ -70,7 +71,7 @@ func OpenSeveral(indices []int, most int, options ...Option) (all []*Device, err
 		d, err := Open(i, options...)
 		if err != nil {
 			for _, d := range all {
-				_ = d.Close() // the error that counts is the other
+				_ = d.Close() // the first error is returned
 			}
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Precision is how networks are computed; vectors are float32 with any of them.
+// Precision is the arithmetic of networks; vectors are float32 in all of them.
 type Precision = compiler.Precision
 
 // The precisions: see [Precision].
@@ -21,7 +21,7 @@ const (
 	BF16 = compiler.BF16
 )
 
-// PrecisionError says that a GPU cannot compute with a precision.
+// PrecisionError says that a GPU does not support a precision.
 type PrecisionError struct {
 	Precision Precision
 	GPU       string
@@ -29,10 +29,11 @@ type PrecisionError struct {
 }
 
 func (e *PrecisionError) Error() string {
-	return fmt.Sprintf("cuda: precision %s: %s has compute capability %d.%d, and bfloat16 needs 8.0 or newer: use precision fp16", e.Precision, e.GPU, e.CC/10, e.CC%10)
+	return fmt.Sprintf("cuda: precision %s: %s has compute capability %d.%d, and bfloat16 needs 8.0 or newer: use "+
+		"precision fp16", e.Precision, e.GPU, e.CC/10, e.CC%10)
 }
 
-// runsOn returns an error where a GPU cannot compute with a precision.
+// checkPrecision returns an error where a GPU does not support a precision.
 func checkPrecision(p Precision, g driver.Properties) error {
 	if p == BF16 && g.CC < 80 {
 		return &PrecisionError{p, g.Name, g.CC}
@@ -40,10 +41,10 @@ func checkPrecision(p Precision, g driver.Properties) error {
 	return nil
 }
 
-// Option is a choice about a Device.
+// Option is a setting of a Device.
 type Option func(*Device) error
 
-// WithPrecision chooses how networks are computed; FP32 is the default.
+// WithPrecision sets the arithmetic of networks. The default is FP32.
 func WithPrecision(p Precision) Option {
 	return func(d *Device) error {
 		if !slices.Contains(compiler.Precisions(), p) {
@@ -54,9 +55,9 @@ func WithPrecision(p Precision) Option {
 	}
 }
 
-// Deterministic takes only algorithms that give the same bits in each run, and chooses them without
-// timing. Without it the fastest convolutions are taken, and the gradients of filters may be summed
-// in another order each time.
+// Deterministic restricts convolutions to implementations that give the same bits in each run,
+// chosen without timing. Otherwise the fastest are chosen, and gradients of filters may be summed
+// in another order in each run.
 func Deterministic(yes bool) Option {
 	return func(d *Device) error {
 		d.deterministic = yes
@@ -64,7 +65,7 @@ func Deterministic(yes bool) Option {
 	}
 }
 
-// compute is what cuBLAS is told.
+// compute returns the precision for cuBLAS.
 func (d *Device) compute() cublas.Compute {
 	if d.precision == TF32 {
 		return cublas.ComputeTF32
@@ -72,7 +73,7 @@ func (d *Device) compute() cublas.Compute {
 	return cublas.ComputeFloat32
 }
 
-// convMath is what cuDNN is told.
+// convMath returns the precision for cuDNN.
 func (d *Device) convMath() cudnn.Math {
 	if d.precision == FP32 {
 		return cudnn.FMA

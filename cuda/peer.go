@@ -9,15 +9,15 @@ import (
 	"fspda/device"
 )
 
-// peers are the GPUs of the process whose memory a GPU reads by itself.
+// peers is the GPUs of the process, and whether a GPU can read their memory.
 type peers struct {
 	mu    sync.Mutex
 	known map[*Device]bool
 }
 
-// Fetch copies src, a vector of another GPU of this process, to dst: from GPU to GPU where there is
-// a way, else through pinned memory of the host. It is false where src is of no GPU. When it
-// returns, what is done next with either vector comes after the copy.
+// Fetch copies src, a vector of another GPU of this process, to dst: from GPU to GPU where the
+// driver can, else through pinned host memory. It is false where src is of no GPU. Later operations
+// on either vector come after the copy.
 func (d *Device) Fetch(dst, src device.Vector) bool {
 	to := d.vector("Fetch", dst)
 	from, ok := src.(*Vector)
@@ -39,8 +39,8 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 	return true
 }
 
-// fetch copies by the copy engines. The copy waits for what was done with src before, and what is
-// done with src later waits for the copy.
+// fetch copies by the copy engines. The copy waits for earlier operations on src, and later ones on
+// src wait for the copy.
 func (d *Device) fetch(to, from *Vector) error {
 	srcExec, dstExec := from.d.exec, d.exec
 	var ready, done driver.Event
@@ -60,8 +60,10 @@ func (d *Device) fetch(to, from *Vector) error {
 		if err := dstExec.WaitEvent(dstExec.Stream, ready); err != nil {
 			return err
 		}
-		r := dstExec.API.MemcpyPeer(to.block.At, dstExec.Context, from.block.At, srcExec.Context, uintptr(to.bytes()), dstExec.Stream)
-		if err := dstExec.API.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU", to.bytes()); err != nil {
+		r := dstExec.API.MemcpyPeer(to.block.At, dstExec.Context, from.block.At, srcExec.Context, uintptr(to.bytes()),
+			dstExec.Stream)
+		if err := dstExec.API.Check(r, "cuMemcpyPeerAsync", "copying %d bytes from GPU to GPU",
+			to.bytes()); err != nil {
 			return err
 		}
 		return dstExec.Record(done, dstExec.Stream)
@@ -83,7 +85,10 @@ func (d *Device) stage(to, from *Vector) {
 	for at := 0; at < 4*to.n; at += executor.ChunkBytes {
 		bytes := min(executor.ChunkBytes, 4*to.n-at)
 		up := func(b *executor.Buffer) {
-			d.upload(to.block.At+driver.Pointer(at), bytes, func(own *executor.Buffer) { copy(own.Bytes[:bytes], b.Bytes) },
+			d.upload(to.block.At+driver.Pointer(at), bytes, func(own *executor.Buffer) {
+				copy(own.Bytes[:bytes],
+					b.Bytes)
+			},
 				&to.dep)
 		}
 		wait := from.d.download(from.block.At+driver.Pointer(at), bytes, up, &from.dep)
@@ -98,7 +103,8 @@ func (d *Device) stage(to, from *Vector) {
 	}
 }
 
-// reaches tells whether the GPU can read the memory of another. The first time it opens the way.
+// reaches reports whether the GPU can read the memory of another, for which it enables access at
+// the first call.
 func (d *Device) reaches(other *Device) bool {
 	d.peers.mu.Lock()
 	defer d.peers.mu.Unlock()
@@ -110,12 +116,12 @@ func (d *Device) reaches(other *Device) bool {
 	err := ex.Do(func() error {
 		var answer int32
 		if err := ex.API.Check(ex.API.DeviceCanAccess(&answer, ex.GPU, other.exec.GPU), "cuDeviceCanAccessPeer",
-			"asking for a way from %s to %s", other.name, d.name); err != nil || answer == 0 {
+			"asking for peer access from %s to %s", other.name, d.name); err != nil || answer == 0 {
 			return err
 		}
 		r := ex.API.CtxEnablePeer(other.exec.Context, 0)
 		can = r == driver.Success || r == driver.PeerAlreadyEnabled
-		return nil // without a way there is the host
+		return nil // without access copies go through the host
 	})
 	if err != nil {
 		can = false

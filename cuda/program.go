@@ -13,13 +13,12 @@ import (
 	"fspda/device/signature"
 )
 
-// Program is Code on a GPU. A run copies the batch to the device, sends all kernels, and waits for
-// the results, or leaves that for later. The first run sends kernel by kernel; later ones with the
-// same vectors send a graph of them, captured once, in one call. It is not safe for concurrent use.
+// Program is code on a GPU. A run copies the batch to the device, sends all kernels, and waits for
+// the results, or leaves that to the caller. The first run sends each kernel; later ones with the
+// same vectors launch a graph of them, captured once. It is not safe for concurrent use.
 //
-// Gradients of small networks go together with those of other agents: see fleet. Else intermediate
-// values lie in an arena that all Programs of the Device share: the stream runs one after the
-// other.
+// Gradients of small networks are computed in a batch group: see group. All other Programs of a
+// device share one arena for intermediate values, since the stream runs them one after the other.
 type Program struct {
 	device *Device
 	code   *device.Code
@@ -28,36 +27,36 @@ type Program struct {
 	routes []convRoute
 	mem    *programMemory
 	layout layout
-	group  *group // nil: it computes by itself
+	group  *group // nil: the program has launches of its own
 
 	batch   batchInfo
-	warm    bool // it has run once, so that libraries have what they need
+	warm    bool // it has run once, so that libraries have allocated their memory
 	results resultRange
 }
 
 var _ device.AsyncProgram = (*Program)(nil)
 
-// step sends a kernel call to the GPU.
+// step sends one task to the GPU.
 type step func(env *launchEnv) error
 
-// running is a run: where everything lies.
+// launchEnv is the addresses of a run, and the handles that send it.
 type launchEnv struct {
 	ex      *executor.Executor
 	blas    *cublas.Handle
 	spaces  [spaces]kernels.Address
-	scratch kernels.Address // for one step: holds anything
+	scratch kernels.Address // of one step, with any content
 	scalars scalars
 	math    cublas.Compute
-	scaler  kernels.Address // of fp16: the state of the loss scale
+	scaler  kernels.Address // of fp16: the loss scale
 }
 
 const spaces = int(device.Momentum) + 1
 
-// operandsAt is what a captured graph depends on: where vectors, arena, batch and loss scale lie.
+// programKey is what a captured graph depends on: the addresses of vectors, arena, batch and loss
+// scale.
 type programKey struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
 
-// Load binds code to this device. The error names the call that makes no sense or cannot be run
-// here.
+// Load prepares code for this device. The error names the call that is invalid or not supported.
 func (d *Device) Load(code *device.Code) (device.Program, error) {
 	p, err := d.load(code)
 	if err != nil {
@@ -88,7 +87,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	return p, nil
 }
 
-// Code is what was loaded.
+// Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
 // Run executes all calls on b: see device.Program. A label that is no class is a *LabelError.
@@ -140,7 +139,7 @@ func (p *Program) failed(err error) error {
 	return fmt.Errorf("cuda: run %s: %w", p.code.Name, withAdvice(p.device, p.code, err))
 }
 
-// advised adds to an error that tells of too little memory what to do.
+// withAdvice adds advice to an out-of-memory error.
 func withAdvice(d *Device, code *device.Code, err error) error {
 	if !driver.IsOutOfMemory(err) {
 		return err
@@ -148,10 +147,10 @@ func withAdvice(d *Device, code *device.Code, err error) error {
 	return fmt.Errorf("%w: %s", err, d.memoryAdvice(code))
 }
 
-// vectors is what Run is given, checked.
+// vectors is the checked vectors of a run.
 type vectors struct {
 	params, grad, buffers *Vector
-	scale                 *lossScale // of the gradient, where the code scales the loss
+	scale                 *lossScale // of the gradient, where the loss is scaled
 }
 
 func (v vectors) key(arena, input, labels kernels.Address) programKey {
@@ -168,7 +167,7 @@ func (v vectors) key(arena, input, labels kernels.Address) programKey {
 	return k
 }
 
-// vectors panics where the caller's vectors do not fit the code.
+// vectors checks the caller's vectors. It panics where they do not fit the code.
 func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64, out []float64) (v vectors) {
 	if !(momentum >= 0 && momentum <= 1) {
 		panic(fmt.Sprintf("cuda: RunBuffered: momentum is %v, want 0 to 1", momentum))
@@ -177,7 +176,7 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 		v.buffers = p.device.vector("RunBuffered", buffers)
 		checkLen("RunBuffered", "buffers", v.buffers.n, p.code.Buffers)
 	} else if buffers != nil {
-		panic("cuda: RunBuffered: buffers are given to code without any, want nil")
+		panic("cuda: RunBuffered: buffers for code without buffers, want nil")
 	}
 	checkLen("Run", "out", len(out), len(p.code.Results))
 	v.params = p.device.vector("Run", params)
@@ -186,12 +185,12 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 		v.grad = p.device.vector("Run", grad)
 		checkLen("Run", "grad", v.grad.n, p.code.Dim)
 	} else if grad != nil {
-		panic("cuda: Run: a gradient is wanted of code without gradient, want nil")
+		panic("cuda: Run: grad for code without gradient, want nil")
 	}
 	return v
 }
 
-// touches is what a run reads and writes.
+// accesses returns what a run reads and writes.
 func (v vectors) accesses() []executor.Access {
 	all := []executor.Access{executor.Reads(&v.params.dep)}
 	if v.grad != nil {
@@ -206,7 +205,7 @@ func (v vectors) accesses() []executor.Access {
 	return all
 }
 
-// execute sends the calls on the batch of a slot. What it returns waits for the results.
+// execute queues the run of a batch in a slot. The result waits for it.
 func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) (wait func() error, err error) {
 	ex := p.device.exec
 	host, err := ex.TakeBuffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
@@ -244,7 +243,7 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 	}, nil
 }
 
-// send is the owner's part of a run.
+// send sends a run, on the executor.
 func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host *executor.Buffer) error {
 	arena, err := p.device.arena.atLeast(ex, p.layout.total())
 	if err != nil {
@@ -268,7 +267,7 @@ func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels 
 	return p.results.fetch(ex, arena, host)
 }
 
-// sendCalls sends the graph that fits the operands, or makes it.
+// sendCalls sends the steps, by a graph from the second run on.
 func (p *Program) sendCalls(ex *executor.Executor, key programKey) error {
 	if _, ok := p.mem.graphs[key]; !ok && (!p.warm || len(p.steps) < 2) {
 		p.warm = true
@@ -278,8 +277,9 @@ func (p *Program) sendCalls(ex *executor.Executor, key programKey) error {
 }
 
 func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
-	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena), scalars: p.mem.scalars(),
-		math: p.device.compute(), scaler: key.scaler}
+	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena),
+		scalars: p.mem.scalars(),
+		math:    p.device.compute(), scaler: key.scaler}
 	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Batch)
 	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
@@ -302,7 +302,7 @@ func (p *Program) sendSteps(env *launchEnv) error {
 	return nil
 }
 
-// resultRange is the part of the arena that holds all results.
+// resultRange is the part of the arena that holds all results, in numbers.
 type resultRange struct{ from, to int }
 
 func rangeOf(results []device.Result) resultRange {
@@ -318,7 +318,7 @@ func rangeOf(results []device.Result) resultRange {
 
 func (r resultRange) bytes() int { return 4 * (r.to - r.from) }
 
-// fetch copies the results to a buffer, behind what computes them.
+// fetch copies the results to a buffer.
 func (r resultRange) fetch(ex *executor.Executor, arena kernels.Address, host *executor.Buffer) error {
 	if r.bytes() == 0 {
 		return nil

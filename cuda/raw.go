@@ -9,24 +9,23 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// Bare is memory and kernels of a Device without vectors and programs around them, for tests and
-// measurements.
+// RawAccess is direct access to the memory and kernels of a Device, for tests and benchmarks.
 type RawAccess struct{ d *Device }
 
-// Bare returns the bare device.
+// Raw returns the raw access.
 func (d *Device) Raw() RawAccess { return RawAccess{d} }
 
-// Alloc returns where so many bytes of the device lie, which hold anything. [Bare.Free] gives them
-// back.
+// Alloc returns the address of so many bytes of device memory with any content. [RawAccess.Free]
+// frees them.
 func (r RawAccess) Alloc(bytes int) (kernels.Address, error) {
 	got, err := r.d.exec.TakeBlock(max(bytes, 1))
 	return got.Address(), err
 }
 
-// Free gives back what Alloc returned. Work that was sent before may still use it.
+// Free frees what Alloc returned. Work that was sent before may still use it.
 func (r RawAccess) Free(at kernels.Address) {
 	ex := r.d.exec
-	_ = ex.Do(func() error { // after a loss there is nothing to give back
+	_ = ex.Do(func() error { // after a loss of the GPU there is nothing to free
 		if b, ok := ex.BlockAt(driver.Pointer(at)); ok {
 			ex.PutBlock(b)
 		}
@@ -35,17 +34,17 @@ func (r RawAccess) Free(at kernels.Address) {
 }
 
 // Run copies every region to the device, runs the calls one after the other, copies all regions
-// back, and waits for all of it.
+// back, and waits.
 func (r RawAccess) Run(regions []kernels.Region, calls ...kernels.Call) error {
 	ex := r.d.exec
 	return ex.DoInOrder(func() error {
-		room, err := ex.AllocBuffer(executor.ChunkBytes) // the largest
+		through, err := ex.AllocBuffer(executor.ChunkBytes)
 		if err != nil {
 			return err
 		}
-		defer ex.PutBuffer(room)
+		defer ex.PutBuffer(through)
 		for _, s := range regions {
-			if err := ex.CopyIn(s, room); err != nil {
+			if err := ex.CopyIn(s, through); err != nil {
 				return err
 			}
 		}
@@ -53,7 +52,7 @@ func (r RawAccess) Run(regions []kernels.Region, calls ...kernels.Call) error {
 			return err
 		}
 		for _, s := range regions {
-			if err := ex.CopyOut(s, room); err != nil {
+			if err := ex.CopyOut(s, through); err != nil {
 				return err
 			}
 		}
@@ -67,7 +66,7 @@ func (r RawAccess) Launch(calls ...kernels.Call) error {
 	return ex.DoInOrder(func() error { return ex.Launch(calls...) })
 }
 
-// Copy sends a copy of bytes within the device: the yardstick of all that goes through its memory.
+// Copy sends a copy of bytes within the device.
 func (r RawAccess) Copy(dst, src kernels.Address, bytes int) error {
 	ex := r.d.exec
 	return ex.DoInOrder(func() error {
@@ -75,8 +74,8 @@ func (r RawAccess) Copy(dst, src kernels.Address, bytes int) error {
 	})
 }
 
-// Time is what the GPU takes from before to after work, on its own clock, the times included in
-// which it has nothing to do. work may use the device in any way.
+// Time returns the GPU's time from before to after work, idle times included. work may use the
+// device in any way.
 func (r RawAccess) Time(work func() error) (time.Duration, error) {
 	from, err := r.recordTime()
 	if err != nil {
@@ -104,7 +103,7 @@ func (r RawAccess) Time(work func() error) (time.Duration, error) {
 	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
-// stamp records the GPU's clock behind all that was sent.
+// recordTime records the GPU's clock after all that was sent.
 func (r RawAccess) recordTime() (e driver.Event, err error) {
 	ex := r.d.exec
 	err = ex.DoInOrder(func() error {
@@ -116,25 +115,21 @@ func (r RawAccess) recordTime() (e driver.Event, err error) {
 	return e, err
 }
 
-// FreeMemory is how many bytes of the GPU nobody has, in this process or another. What the device
-// keeps to use again counts as had, once vectors that nobody reaches have been looked for.
+// FreeMemory returns how many bytes of the GPU are free, by the driver's count, after memory of
+// unreachable vectors has been collected. Memory that the device keeps for reuse is not free.
 func (r RawAccess) FreeMemory() (free int, err error) {
 	runtime.GC()
 	ex := r.d.exec
 	err = ex.Do(func() error {
-		var left, total uintptr
-		if err := ex.API.Check(ex.API.MemGetInfo(&left, &total), "cuMemGetInfo",
-			"asking for the free memory"); err != nil {
-			return err
-		}
+		left, _, err := ex.FreeMemory()
 		free = int(left)
-		return nil
+		return err
 	})
 	return free, err
 }
 
-// CopyRate is the bandwidth of a copy within the memory of the device, GB/s, of so many bytes read
-// and written together, in the fastest of some turns.
+// CopyRate returns the bandwidth of a copy within device memory, in GB/s, of bytes read and written
+// together: the best of some turns.
 func (r RawAccess) CopyRate(bytes int) (best float64, err error) {
 	n := max(bytes/2, 1)
 	from, err := r.Alloc(n)
@@ -147,7 +142,7 @@ func (r RawAccess) CopyRate(bytes int) (best float64, err error) {
 		return 0, err
 	}
 	defer r.Free(to)
-	times := max(5, 1<<24/n) // a copy of little memory is over before the clock notices
+	times := max(5, 1<<24/n) // a small copy is shorter than the clock's resolution
 	for range 4 {
 		took, err := r.Time(func() error {
 			for range times {

@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// Report is what a machine has for computing on GPUs.
+// Report is a machine's GPUs, driver and libraries.
 type Report struct {
 	Driver    string          `json:"driver,omitempty"`  // version of CUDA that it speaks
 	Path      string          `json:"path,omitempty"`    // of its library
@@ -19,7 +19,7 @@ type Report struct {
 	Libraries []LibraryReport `json:"libraries,omitempty"` // found although no GPU can use them
 }
 
-// GPU is one of the machine.
+// GPU is one GPU of a machine.
 type GPU struct {
 	Index      int             `json:"index"`
 	Name       string          `json:"name"`
@@ -31,7 +31,7 @@ type GPU struct {
 	Problem    string          `json:"problem,omitempty"`
 }
 
-// LibraryReport is where a library was found, or how to get it.
+// LibraryReport is the path of a library, or how to install it.
 type LibraryReport struct {
 	Name    string           `json:"name"`
 	Path    string           `json:"path,omitempty"`
@@ -40,10 +40,10 @@ type LibraryReport struct {
 	Tried   []dynlib.Attempt `json:"tried,omitempty"`
 }
 
-// Find looks at this machine.
+// Find reports on this machine.
 func Find() Report { return findOn(dynlib.System(), openDriver) }
 
-// openDriver returns the functions of the driver, where it lies and its version.
+// openDriver returns the functions of the driver, its path and its version.
 func openDriver(f *dynlib.Finder) (*driver.API, string, int, error) {
 	l, err := driver.Open(f)
 	if l == nil {
@@ -76,7 +76,7 @@ func findOn(f *dynlib.Finder, open func(*dynlib.Finder) (*driver.API, string, in
 	return r
 }
 
-// anyLibraries are those of some version of CUDA that are there without a GPU.
+// orphanLibraries returns the libraries of some version of CUDA on a machine without a usable GPU.
 func orphanLibraries(f *dynlib.Finder) []LibraryReport {
 	var best toolkit
 	for i, major := range []int{13, 12} {
@@ -132,7 +132,7 @@ func (l found) report() LibraryReport {
 	return r
 }
 
-// Engine is what `--device auto` takes: "cuda:0" or "cpu", and why.
+// Engine returns the choice of `--device auto`, "cuda:0" or "cpu", and the reason.
 func (r Report) Engine() (name, why string) {
 	for _, g := range r.GPUs {
 		if g.Usable {
@@ -145,7 +145,7 @@ func (r Report) Engine() (name, why string) {
 	return "cpu", r.Problem
 }
 
-// WriteTo writes the report for people.
+// WriteTo writes the report as text.
 func (r Report) WriteTo(w io.Writer) (int64, error) {
 	var s strings.Builder
 	if r.Driver != "" {

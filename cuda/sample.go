@@ -74,7 +74,7 @@ func (m *sampler) ensureBitmaps(ex *executor.Executor, bytes int) (err error) {
 		return nil
 	}
 	if m.bitmaps.Size > 0 {
-		ex.PutBlock(m.bitmaps) // the next owner's work comes later on the stream
+		ex.PutBlock(m.bitmaps) // its next use comes later on the stream
 		m.bitmaps = executor.Block{}
 	}
 	if m.bitmaps, err = ex.Alloc(bytes); err != nil {

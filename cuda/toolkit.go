@@ -9,13 +9,13 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// toolkit is the libraries of one version of CUDA, as far as they are there.
+// toolkit is the libraries of one version of CUDA, some of which may be missing.
 type toolkit struct {
 	major                    int
 	nvrtc, cublas, lt, cudnn found
 }
 
-// found is a library, or why there is none.
+// found is a library, or the reason why it is missing.
 type found struct {
 	library *dynlib.Library
 	handle  *dynlib.Handle
@@ -27,19 +27,19 @@ func find(f *dynlib.Finder, l *dynlib.Library) found {
 	return found{l, h, err}
 }
 
-// findToolkit looks for the libraries of one version of CUDA for GPUs of a compute capability.
+// findToolkit looks for the libraries of one version of CUDA, for GPUs of a compute capability.
 func findToolkit(f *dynlib.Finder, major, cc int) toolkit {
 	return toolkit{major, find(f, dynlib.NVRTC(major)), find(f, dynlib.CUBLAS(major)), find(f, dynlib.CUBLASLt(major)),
 		find(f, dynlib.CUDNN(major, cc))}
 }
 
-// all are the libraries in the order in which people are told of them.
+// all returns the libraries in the order of reports.
 func (t *toolkit) all() []found { return []found{t.nvrtc, t.cublas, t.lt, t.cudnn} }
 
-// usable tells whether networks without convolutions run.
+// usable returns nil where networks without convolutions can run.
 func (t *toolkit) usable() error { return errors.Join(t.nvrtc.err, t.cublas.err, t.lt.err) }
 
-// missing counts libraries that are not there.
+// missing returns the number of missing libraries.
 func (t *toolkit) missing() int {
 	n := 0
 	for _, l := range t.all() {
@@ -50,12 +50,13 @@ func (t *toolkit) missing() int {
 	return n
 }
 
-// bestToolkit looks for the version of CUDA of which most is there, the newest of several. The
-// error says what is missing of it.
+// bestToolkit looks for the version of CUDA with the fewest missing libraries, the newest of
+// several. The error names the missing ones.
 func bestToolkit(f *dynlib.Finder, version, cc int) (toolkit, error) {
 	majors := dynlib.Majors(version, cc)
 	if len(majors) == 0 {
-		return toolkit{}, fmt.Errorf("cuda: a driver of CUDA %s is too old, want %s or newer: update the driver of the GPU",
+		return toolkit{}, fmt.Errorf("cuda: a driver of CUDA %s is too old, want %s or newer: update the driver of "+
+			"the GPU",
 			driver.VersionText(version), driver.VersionText(driver.OldestDriver))
 	}
 	var best toolkit
@@ -84,7 +85,7 @@ func (t *toolkit) errors() []error {
 	return errs
 }
 
-// MissingError says which libraries a GPU lacks.
+// MissingError names the libraries that are missing for a GPU.
 type MissingError struct {
 	Major int // of CUDA
 	Errs  []error

@@ -12,27 +12,27 @@ import (
 	"fspda/device"
 )
 
-// Vector is a vector in the memory of a GPU. Its memory is given back some time after it is no
-// longer reachable.
+// Vector is a vector in the memory of a GPU. Its memory is reused some time after it has become
+// unreachable.
 type Vector struct {
 	d     *Device
 	n     int
-	block executor.Block // none where n is 0
+	block executor.Block // empty where n is 0
 	dep   executor.Dependency
-	scale atomic.Pointer[lossScale] // of gradients, once a Program of fp16 has written one
+	scale atomic.Pointer[lossScale] // of gradients that a Program of fp16 has written; may be nil
 }
 
 var _ device.Vector = (*Vector)(nil)
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v *Vector) Len() int { return v.n }
 
 func (v *Vector) address() kernels.Address { return v.block.Address() }
 
 func (v *Vector) bytes() int { return 4 * v.n }
 
-// NewVector returns a vector of n zeros. Where the GPU has no memory left, [Device.Err] tells of it
-// and Run will.
+// NewVector returns a vector of n zeros. Where the GPU has no memory left, [Device.Err] and later
+// Runs return the error.
 func (d *Device) NewVector(n int) device.Vector {
 	v := &Vector{d: d, n: n}
 	if n == 0 {
@@ -57,17 +57,21 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 	const most = executor.ChunkBytes / 4
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
-		d.upload(v.block.At+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) { copy(b.Float32s(len(part)), part) },
+		d.upload(v.block.At+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) {
+			copy(b.Float32s(len(part)),
+				part)
+		},
 			&v.dep)
 	}
 }
 
-// megakernelCopyBytes is how many bytes a megakernel copies from host memory at most. Copy engines copy
+// megakernelCopyBytes is how many bytes a megakernel copies from host memory at most. Copy engines
+// copy
 // more.
 const megakernelCopyBytes = 128 << 10
 
-// upload copies up to a chunk of bytes to the device: what fill writes to the buffer. on lies in
-// what the memory belongs to.
+// upload copies up to a chunk of bytes to the device, which fill writes to a buffer. on is the
+// dependency of the memory.
 func (d *Device) upload(to driver.Pointer, bytes int, fill func(*executor.Buffer), on *executor.Dependency) {
 	ex := d.exec
 	if bytes == 0 || ex.Err() != nil {
@@ -89,8 +93,8 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*executor.Buffer
 	ex.EnqueueOp(p)
 }
 
-// Read copies src to dst, once all that was sent before is done. It panics if the lengths differ.
-// After a failure dst is not a number.
+// Read copies src to dst, after all earlier operations. It panics if the lengths differ. After a
+// failure dst is NaN.
 func (d *Device) Read(dst []float32, src device.Vector) {
 	v := d.vector("Read", src)
 	checkLen("Read", "dst", len(dst), v.n)
@@ -115,9 +119,10 @@ func (d *Device) Read(dst []float32, src device.Vector) {
 	}
 }
 
-// download begins to copy up to a chunk of bytes from the device. The result waits for them and
-// hands them to take.
-func (d *Device) download(from driver.Pointer, bytes int, take func(*executor.Buffer), on *executor.Dependency) (wait func()) {
+// download starts a copy of up to a chunk of bytes from the device. The result waits for it and
+// calls take.
+func (d *Device) download(from driver.Pointer, bytes int, take func(*executor.Buffer),
+	on *executor.Dependency) (wait func()) {
 	ex := d.exec
 	if ex.Err() != nil {
 		return func() {}
@@ -138,17 +143,17 @@ func (d *Device) download(from driver.Pointer, bytes int, take func(*executor.Bu
 	}
 }
 
-// vector returns v as one of this device, for the operation op.
+// vector returns v as a Vector of this device, for the operation op.
 func (d *Device) vector(op string, v device.Vector) *Vector {
 	if x, ok := v.(*Vector); ok && x.d == d {
 		return x
 	} else if ok {
 		panic(fmt.Sprintf("cuda: %s: the vector is of %s, want one of %s", op, x.d.name, d.name))
 	}
-	panic(fmt.Sprintf("cuda: %s: %T is no vector of this device, want *cuda.Vector", op, v))
+	panic(fmt.Sprintf("cuda: %s: the vector is a %T, want *cuda.Vector", op, v))
 }
 
-// checkLen panics if operand what of the operation op has got elements, not want.
+// checkLen panics if an operand of the operation op does not have want elements.
 func checkLen(op, what string, got, want int) {
 	if got != want {
 		panic(fmt.Sprintf("cuda: %s: %s has length %d, want %d", op, what, got, want))

@@ -73,11 +73,11 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 		"another gamma": {func(_, b, _, _ *device.Call) { b.In[3] = params(8) }, false, true},
 		"another x":     {func(_, b, _, _ *device.Call) { b.In[0] = at(160, 32) }, false, true},
 		"another mean":  {func(_, b, _, _ *device.Call) { b.In[4] = at(40, 8) }, false, true},
-		"no ReLU behind it": {func(f, _, _, _ *device.Call) { f.Kernel, f.In = device.BatchNorm, f.In[:3] }, false,
+		"no ReLU after it": {func(f, _, _, _ *device.Call) { f.Kernel, f.In = device.BatchNorm, f.In[:3] }, false,
 			true},
 		"y is overwritten":     {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(0, 32)} }, false, true},
 		"a summand is too":     {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(160, 32)} }, true, false},
-		"dz takes its place":   {func(_, b, _, _ *device.Call) { b.Out[1] = at(160, 32) }, true, true},
+		"dz overwrites it":     {func(_, b, _, _ *device.Call) { b.Out[1] = at(160, 32) }, true, true},
 		"dz takes half of one": {func(_, b, _, _ *device.Call) { b.Out[1] = at(176, 32) }, true, false},
 		"somebody else reads the sum": {func(_, _, _, o *device.Call) {
 			o.In = []device.Ref{at(64, 32)}

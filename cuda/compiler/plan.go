@@ -413,15 +413,15 @@ func (p *planner) input(c *device.Call, s source, want format, padded int) (Oper
 }
 
 // cast returns a value in another format, which is made where it is first wanted.
-func (p *planner) cast(c *device.Call, s source, want format, columns, room int) int {
-	key := castKey{s, want, columns, room}
+func (p *planner) cast(c *device.Call, s source, want format, columns, padded int) int {
+	key := castKey{s, want, columns, padded}
 	if v, ok := p.casts[key]; ok {
 		return v
 	}
-	v := p.newValue(s.ref.Len/columns*room, want)
+	v := p.newValue(s.ref.Len/columns*padded, want)
 	p.casts[key] = v
 	if s.ref.Space == device.Params && s.value < 0 {
-		p.paramCasts = append(p.paramCasts, paramCast{s.ref, v, columns, room})
+		p.paramCasts = append(p.paramCasts, paramCast{s.ref, v, columns, padded})
 		return v
 	}
 	from := Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}
@@ -434,7 +434,7 @@ func (p *planner) cast(c *device.Call, s source, want format, columns, room int)
 		w = CastToFloat32
 	}
 	p.tasks = append(p.tasks, Task{Work: w, Call: c, In: []Operand{from}, Out: []Operand{p.operand(v)},
-		Columns: columns, Padded: room})
+		Columns: columns, Padded: padded})
 	return v
 }
 

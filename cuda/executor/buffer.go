@@ -13,7 +13,8 @@ import (
 const (
 	smallBytes  = 16 << 10
 	MediumBytes = 256 << 10 // the inputs of a batch group; a command list
-	ChunkBytes  = 4 << 20   // a piece of a vector: large enough for full speed, small enough to keep a few
+	// a piece of a vector: large enough for full speed, small enough to keep a few
+	ChunkBytes = 4 << 20
 )
 
 var bufferSizes = [...]int{smallBytes, MediumBytes, ChunkBytes}
@@ -28,7 +29,8 @@ func bufferClass(n int) int {
 	panic(fmt.Sprintf("cuda: a buffer of %d bytes, want %d at most", n, ChunkBytes))
 }
 
-// buffer is pinned host memory, which the GPU reads and writes at the host's addresses. It belongs to
+// buffer is pinned host memory, which the GPU reads and writes at the host's addresses. It belongs
+// to
 // the goroutine that took it, and to the GPU while work that uses it is pending.
 type Buffer struct {
 	Bytes []byte

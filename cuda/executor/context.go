@@ -96,13 +96,15 @@ func (ex *Executor) Launch(calls ...kernels.Call) error {
 		launch, function := ex.API.LaunchKernel, "cuLaunchKernel"
 		if c.Cooperative {
 			if ex.API.LaunchCooperative == nil {
-				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it", c.Kernel.Name)
+				return fmt.Errorf("cuda: launching %s: the driver has no cooperative launches: update it",
+					c.Kernel.Name)
 			}
 			launch, function = ex.API.LaunchCooperative, "cuLaunchCooperativeKernel"
 		}
 		r := launch(f, c.Grid, c.Block, c.Shared, ex.Stream, args)
 		runtime.KeepAlive(c.Args)
-		if r != driver.Success { // checked here: the arguments of Check would be allocated for every launch
+		// checked here: the arguments of Check would be allocated for every launch
+		if r != driver.Success {
 			return ex.API.Check(r, function, "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
 		}
 	}

@@ -70,7 +70,8 @@ func (ex *Executor) Synchronize() error {
 	return ex.API.Check(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize", "waiting for the GPU")
 }
 
-// syncWithin waits until the GPU has completed all that was sent. Where that takes longer than limit
+// syncWithin waits until the GPU has completed all that was sent. Where that takes longer than
+// limit
 // the GPU counts as hung, since nothing runs after a launch that does not end.
 func (ex *Executor) syncWithin(limit time.Duration) error {
 	e, err := ex.TakeEvent()
@@ -94,7 +95,8 @@ func (ex *Executor) syncWithin(limit time.Duration) error {
 	}
 }
 
-// timeWork times n repetitions of work on the GPU, in ms: the fastest of some turns. The repetitions
+// timeWork times n repetitions of work on the GPU, in ms: the fastest of some turns. The
+// repetitions
 // are one graph, as work is later, since short work is over sooner than the host can send it. With
 // n = 0 the work is sent once, without a graph. [errNoGraph] marks work that cannot be in a graph.
 func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, err error) {

@@ -27,10 +27,12 @@ type Executor struct {
 	onCopyStream []completion // callbacks of copyStream, oldest first
 	freeLists    [][]func()   // empty callback lists, kept for their memory
 
-	inbox    *inbox
-	ended    chan struct{}  // closed when the goroutine has ended
-	inline   *sync.Mutex    // not nil: callers run their work themselves, for tests with very many small tasks
-	OnThread func(now bool) // measurements: called when the goroutine gets and gives up its thread; may be nil
+	inbox *inbox
+	ended chan struct{} // closed when the goroutine has ended
+	// not nil: callers run their work themselves, for tests with very many small tasks
+	inline *sync.Mutex
+	// measurements: called when the goroutine gets and gives up its thread; may be nil
+	OnThread func(now bool)
 	garbage  garbage
 	failure  atomic.Pointer[error] // the first
 	hung     bool                  // a launch has not ended: nothing waits for the GPU any more
@@ -53,7 +55,8 @@ type completion struct {
 
 var ErrClosed = errors.New("cuda: the device is closed")
 
-// newExecutor returns an executor whose goroutine is not started. With inline there is none: callers
+// newExecutor returns an executor whose goroutine is not started. With inline there is none:
+// callers
 // run their work themselves.
 func New(api *driver.API, inline bool) *Executor {
 	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{},
@@ -101,7 +104,8 @@ func (ex *Executor) Stop(last func() error) error {
 	return err
 }
 
-// lockThread binds the goroutine to a thread that has the context, until unlockThread. The goroutine
+// lockThread binds the goroutine to a thread that has the context, until unlockThread. The
+// goroutine
 // sleeps unbound: to sleep on a thread of its own would cost two more thread switches each time,
 // which is more than most work takes.
 func (ex *Executor) lockThread() {
@@ -141,7 +145,8 @@ func (ex *Executor) nap() {
 // pollsPerNap is how often the executor polls the GPU's events before it naps.
 const pollsPerNap = 2000
 
-// loop accepts what is in the inbox, sends queued operations unless the GPU is busy enough, and polls
+// loop accepts what is in the inbox, sends queued operations unless the GPU is busy enough, and
+// polls
 // the GPU's events, until the inbox is closed.
 func (ex *Executor) loop() {
 	var items []item

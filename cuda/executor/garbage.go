@@ -16,7 +16,8 @@ type garbage struct {
 	events  []driver.Event
 }
 
-// closer is an object of NVIDIA's libraries: a handle, or the description of a convolution or product.
+// closer is an object of NVIDIA's libraries: a handle, or the description of a convolution or
+// product.
 type Closer interface{ Close() error }
 
 // track has a library object closed with the executor at the latest.
@@ -42,7 +43,8 @@ func (ex *Executor) CollectGarbage() {
 	g.blocks, g.graphs, g.closers, g.events = g.blocks[:0], g.graphs[:0], g.closers[:0], g.events[:0]
 }
 
-// discard gives up a block, which may be none. As all discards it never waits, so that finalisers may
+// discard gives up a block, which may be none. As all discards it never waits, so that finalisers
+// may
 // call it.
 func (ex *Executor) Discard(b Block) {
 	ex.garbage.Lock()

@@ -7,7 +7,8 @@ import (
 )
 
 // inbox is the queue of the executor's goroutine, in the order of sending. The goroutine takes all
-// items at once, and is woken only where it sleeps: so senders mostly append to a list, and wait only
+// items at once, and is woken only where it sleeps: so senders mostly append to a list, and wait
+// only
 // where the list is full.
 type inbox struct {
 	mu       sync.Mutex
@@ -26,7 +27,8 @@ type item struct {
 	task func()
 }
 
-// deferrable reports whether an item may stay in the inbox of a sleeping executor: an operation that
+// deferrable reports whether an item may stay in the inbox of a sleeping executor: an operation
+// that
 // nobody waits for. Whoever needs its result sends an item that wakes the executor.
 func (it item) deferrable() bool { return it.op != nil && it.op.Then == nil }
 
@@ -36,8 +38,10 @@ const (
 	maxQueued   = 256 // items at which senders wait
 )
 
-// inboxSpins is how often the executor polls an empty inbox before it sleeps, about 20 µs: to wake it
-// costs more. It does so where there are at least minProcsToSpin processors, so that the senders are
+// inboxSpins is how often the executor polls an empty inbox before it sleeps, about 20 µs: to wake
+// it
+// costs more. It does so where there are at least minProcsToSpin processors, so that the senders
+// are
 // not kept from theirs.
 const (
 	inboxSpins     = 20000
@@ -76,7 +80,8 @@ func (in *inbox) push(it item) bool {
 	return true
 }
 
-// takeAll returns all items, and keeps the memory of old, its previous result, for the next ones. The
+// takeAll returns all items, and keeps the memory of old, its previous result, for the next ones.
+// The
 // executor calls it, and wait.
 func (in *inbox) takeAll(old []item) []item {
 	if in.count.Load() == 0 {

@@ -52,7 +52,7 @@ func TestInbox(t *testing.T) {
 	}
 }
 
-// An operation that nobody waits for leaves the owner asleep, up to a number of them; a task wakes
+// An operation that nobody waits for leaves the executor asleep, up to a number of them; a task wakes
 // it.
 func TestInboxWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -67,20 +67,20 @@ func TestInboxWakes(t *testing.T) {
 		sleep()
 		for k := range maxDeferred {
 			if awake {
-				t.Fatalf("%d operations wake the owner, want %d", k, maxDeferred)
+				t.Fatalf("%d operations wake the executor, want %d", k, maxDeferred)
 			}
 			in.push(item{op: &Op{}})
 			synctest.Wait()
 		}
 		if !awake || len(in.takeAll(nil)) != maxDeferred {
-			t.Error("the owner sleeps on, or does not get all")
+			t.Error("the executor sleeps on, or does not get all items")
 		}
 		for _, it := range []item{{task: func() {}}, {op: &Op{Then: func() {}}}} {
 			sleep()
 			in.push(it)
 			synctest.Wait()
 			if !awake || len(in.takeAll(nil)) != 1 {
-				t.Error("what somebody waits for does not wake the owner")
+				t.Error("an item that somebody waits for does not wake the executor")
 			}
 		}
 	})

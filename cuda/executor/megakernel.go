@@ -12,7 +12,8 @@ import (
 )
 
 // megakernel collects the small kernels of several levels and runs them in one cooperative launch:
-// see kernels.CommandList. What it does not accept has a launch of its own, after what was collected of
+// see kernels.CommandList. What it does not accept has a launch of its own, after what was
+// collected of
 // earlier levels. A nil megakernel accepts nothing. It belongs to the executor.
 type Megakernel struct {
 	ex         *Executor
@@ -43,7 +44,8 @@ const megakernelThreads = 1 << 18
 // [SeparateLaunches] does.
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
-// startMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows that
+// startMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
+// that
 // the driver runs it. Without one each kernel has a launch of its own.
 func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
 	m := &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: MediumBytes, MaxThreads: megakernelThreads}
@@ -83,7 +85,8 @@ func (m *Megakernel) probe() (runs bool, err error) {
 	word, at := m.Commands.Data(16)
 	copy(word, text)
 	for phase := range 3 {
-		m.Commands.Add(phase, kernels.Copy(back.Address()+kernels.Address(4*phase), at+kernels.Address(4*phase), 4-phase))
+		m.Commands.Add(phase, kernels.Copy(back.Address()+kernels.Address(4*phase), at+kernels.Address(4*phase),
+			4-phase))
 	}
 	sent := m.launch()
 	m.freeLists, m.list = append(m.freeLists, m.list), nil
@@ -104,7 +107,8 @@ func (m *Megakernel) probe() (runs bool, err error) {
 // probeTimeout is how long the probe may take: others may be using the GPU.
 const probeTimeout = 20 * time.Second
 
-// isRefusal reports whether the driver did not make a cooperative launch, and nothing else is wrong.
+// isRefusal reports whether the driver did not make a cooperative launch, and nothing else is
+// wrong.
 func isRefusal(err error) bool {
 	var e *driver.Error
 	return errors.As(err, &e) && (e.Result == driver.CooperativeLaunchTooLarge || e.Result == driver.NotSupported)
@@ -119,7 +123,8 @@ func (m *Megakernel) accepts(c kernels.Call) bool {
 	return threads <= uint64(m.MaxThreads)
 }
 
-// sortAcceptedLast puts the operations that the megakernel accepts after the others, which would split
+// sortAcceptedLast puts the operations that the megakernel accepts after the others, which would
+// split
 // what is collected.
 func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 	if m == nil {
@@ -137,7 +142,8 @@ func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 }
 
 // reserve makes space in the list for so many phases, steps, arguments and bytes of data, after
-// launching what was collected where there is too little. It is false where an empty list is too short.
+// launching what was collected where there is too little. It is false where an empty list is too
+// short.
 func (m *Megakernel) Reserve(phases, steps, args, data int) (bool, error) {
 	if m.list != nil && !m.Commands.Fits(m.Phase+phases, steps, args, data) {
 		if err := m.Flush(); err != nil {
@@ -218,7 +224,8 @@ func (m *Megakernel) launch() error {
 	return m.ex.Launch(m.Commands.Call(m.list.buffer.Address(), m.counter.Address(), m.blocks))
 }
 
-// launchEach launches each call of the list, which may refer to data in the list's copy on the device.
+// launchEach launches each call of the list, which may refer to data in the list's copy on the
+// device.
 func (m *Megakernel) launchEach() error {
 	b := m.Commands.Bytes()
 	if err := m.ex.CopyToDevice(m.deviceList.At, unsafe.Pointer(&b[0]), len(b)); err != nil {

@@ -7,10 +7,12 @@ import (
 
 // op is an operation for the GPU that waits in an opQueue until it is sent.
 type Op struct {
-	Call  kernels.Call // the operation, where it is one kernel
-	Send  func() error // not nil: sends the operation in a launch of its own; call, if any, is for a megakernel
-	Batch Batchable    // not nil: sends the operation together with others
-	Then  func()       // not nil: called once the GPU has completed the operation, and after a failure too
+	Call kernels.Call // the operation, where it is one kernel
+	// not nil: sends the operation in a launch of its own; call, if any, is for a megakernel
+	Send  func() error
+	Batch Batchable // not nil: sends the operation together with others
+	// not nil: called once the GPU has completed the operation, and after a failure too
+	Then func()
 
 	OnCopyStream bool // the operation goes to copyStream
 	accesses     []Access
@@ -23,12 +25,14 @@ type Batchable interface {
 	SendBatch(ex *Executor, ops []*Op) error
 	// BatchesWith reports whether two operations may go together. It is symmetric and transitive.
 	BatchesWith(other Batchable) bool
-	// LevelStride is the distance of the levels at which such operations go. Agents whose iterations
+	// LevelStride is the distance of the levels at which such operations go. Agents whose
+	// iterations
 	// have different numbers of levels so meet again in the next iteration.
 	LevelStride() int
 }
 
-// dependency is the last levels that write and read a piece of device memory, 0 for none. It belongs
+// dependency is the last levels that write and read a piece of device memory, 0 for none. It
+// belongs
 // to the executor.
 type Dependency struct{ written, read uint64 }
 
@@ -53,11 +57,13 @@ func (p *Op) declare(all ...Access) {
 }
 
 // opQueue holds operations that are not sent yet, by dependency levels. Levels are numbered from 1,
-// and never again. An operation goes to the first unsent level after all levels of operations that it
+// and never again. An operation goes to the first unsent level after all levels of operations that
+// it
 // depends on: it reads what they write, or writes what they read or write. Within a level the order
 // does not matter, so that equal operations of several agents can share a launch.
 //
-// When the executor has nothing else to do and the GPU has few launches before it, the levels of one
+// When the executor has nothing else to do and the GPU has few launches before it, the levels of
+// one
 // iteration are sent. What agents have queued for later iterations waits for that of other agents.
 // Results are bit-identical however operations are grouped.
 //
@@ -174,7 +180,8 @@ func (l *level) add(p *Op) {
 	l.batches[n].ops = append(l.batches[n].ops[:0], p) // in the memory of an earlier batch
 }
 
-// enqueueOp queues an operation with these operands, besides those that it has declared, and returns
+// enqueueOp queues an operation with these operands, besides those that it has declared, and
+// returns
 // at once.
 func (ex *Executor) EnqueueOp(p *Op, accesses ...Access) {
 	p.declare(accesses...)
@@ -199,7 +206,8 @@ func (ex *Executor) EnqueueThen(send func() error, then func(), accesses ...Acce
 	ex.EnqueueOp(&Op{Send: send, Then: then}, accesses...)
 }
 
-// runOp sends an operation after all queued ones and returns its error. It does not wait for the GPU.
+// runOp sends an operation after all queued ones and returns its error. It does not wait for the
+// GPU.
 func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
 	answer := make(chan error, 1)
 	if !ex.post(item{task: func() {
@@ -240,7 +248,8 @@ func (ex *Executor) sendIteration() {
 	ex.callAfter(ex.Stream, &ex.onStream, &q.computed)
 }
 
-// callAfter has a list of callbacks called once a stream has completed what was sent, and empties it.
+// callAfter has a list of callbacks called once a stream has completed what was sent, and empties
+// it.
 func (ex *Executor) callAfter(s driver.Stream, waiting *[]completion, then *[]func()) {
 	all := *then
 	if len(all) == 0 {

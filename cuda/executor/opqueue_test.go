@@ -9,7 +9,7 @@ import (
 func TestLevels(t *testing.T) {
 	var q opQueue
 	var a, b Dependency
-	place := func(accesses ...Access) int {
+	levelOf := func(accesses ...Access) int {
 		q.add(&Op{accesses: accesses, Send: func() error { return nil }})
 		for i := range q.levels {
 			if len(q.levels[i].single) > 0 && slices.ContainsFunc(q.levels[i].single,
@@ -28,7 +28,7 @@ func TestLevels(t *testing.T) {
 			2}, {[]Access{Reads(&a), Writes(&b)}, 2}, {[]Access{Writes(&a)}, 3},
 		{[]Access{Reads(&a), Reads(&b)}, 4}, {[]Access{Reads(&b)}, 3}, {[]Access{Writes(&b)}, 5},
 	} {
-		if got := place(c.accesses...); got != c.want {
+		if got := levelOf(c.accesses...); got != c.want {
 			t.Errorf("op %d goes to level %d, want %d", i, got, c.want)
 		}
 	}
@@ -44,7 +44,8 @@ func (c batchAll) SendBatch(_ *Executor, ops []*Op) error {
 	return nil
 }
 
-// Of an agent that has queued three iterations the first is sent; an agent that comes then shares the
+// Of an agent that has queued three iterations the first is sent; an agent that comes then shares
+// the
 // launch of its second.
 func TestBatchesInLaterIterations(t *testing.T) {
 	var sent [][]*Op

@@ -21,8 +21,10 @@ type Block struct {
 // address returns where the block begins, for kernels.
 func (b Block) Address() kernels.Address { return kernels.Address(b.At) }
 
-// pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation waits
-// for all work of the GPU. A free block may be given out while the GPU still works with it: what the
+// pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation
+// waits
+// for all work of the GPU. A free block may be given out while the GPU still works with it: what
+// the
 // next owner sends comes later on the same stream.
 type pool struct {
 	mu       sync.Mutex // of free
@@ -31,8 +33,10 @@ type pool struct {
 	reserved atomic.Int64           // bytes of these
 }
 
-// sizeClass rounds a size up, so that free blocks fit again: to a sixteenth of the power of two below
-// it, which wastes less than an eighth, but to 512 bytes at least and 2 MiB at most, the unit in which
+// sizeClass rounds a size up, so that free blocks fit again: to a sixteenth of the power of two
+// below
+// it, which wastes less than an eighth, but to 512 bytes at least and 2 MiB at most, the unit in
+// which
 // the driver gives memory.
 func SizeClass(n int) int {
 	step := 512
@@ -115,7 +119,8 @@ func (ex *Executor) Alloc(n int) (Block, error) {
 		ex.trim()
 		b, r = ex.allocDriver(size)
 	}
-	for i := 0; i < 5 && r == driver.OutOfMemory; i++ { // memory that Go has not yet found to be unused
+	// memory that Go has not yet found to be unused
+	for i := 0; i < 5 && r == driver.OutOfMemory; i++ {
 		runtime.GC()
 		time.Sleep(time.Millisecond << i) // cleanups run in the background
 		ex.CollectGarbage()
@@ -124,7 +129,8 @@ func (ex *Executor) Alloc(n int) (Block, error) {
 	}
 	if r != driver.Success {
 		free, _, _ := ex.FreeMemory()
-		return Block{}, ex.API.Check(r, "cuMemAlloc", "taking %s of device memory, of which %s are in use here and %s are free",
+		return Block{}, ex.API.Check(r, "cuMemAlloc",
+			"taking %s of device memory, of which %s are in use here and %s are free",
 			FormatBytes(size), FormatBytes(ex.ReservedBytes()), FormatBytes(int(free)))
 	}
 	return b, nil
@@ -163,7 +169,8 @@ func (ex *Executor) trim() {
 	}
 }
 
-// reservedBytes returns how many bytes the driver has given, those of free blocks too. Any goroutine
+// reservedBytes returns how many bytes the driver has given, those of free blocks too. Any
+// goroutine
 // may call it.
 func (ex *Executor) ReservedBytes() int { return int(ex.pool.reserved.Load()) }
 

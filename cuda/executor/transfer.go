@@ -138,7 +138,7 @@ func (ex *Executor) WithLists(use func([]kernels.List) error, terms ...[]kernels
 	if err != nil {
 		return err
 	}
-	defer ex.PutBlock(on) // the next owner's work comes later on the stream
+	defer ex.PutBlock(on) // its next use comes later on the stream
 	lists := appendLists(host.Bytes[:0:size], on.Address(), terms)
 	if err = ex.CopyToDevice(on.At, host.Pointer(), size); err == nil {
 		err = use(lists)
@@ -147,7 +147,8 @@ func (ex *Executor) WithLists(use func([]kernels.List) error, terms ...[]kernels
 	return err
 }
 
-// appendLists writes lists to b, a copy of what will lie at an address: of each list the addresses of
+// appendLists writes lists to b, a copy of what will lie at an address: of each list the addresses
+// of
 // the vectors, then their coefficients.
 func appendLists(b []byte, at kernels.Address, terms [][]kernels.Term) []kernels.List {
 	lists := make([]kernels.List, len(terms))
