@@ -101,7 +101,7 @@ func TestBadPictureSets(t *testing.T) {
 		"size below": {[]string{"--data", "synthetic-images", "--crop", "64", "--image-size", "32"},
 			"image size of 32 pixels"},
 		"augmentation":   {[]string{"--augment", "imagnet"}, "did you mean imagenet?"},
-		"of digits":      {[]string{"--augment", "imagenet"}, "want squares of red, green and blue"},
+		"of digits":      {[]string{"--augment", "imagenet"}, "want square RGB images"},
 		"decoder":        {[]string{"--jpeg", "trubo"}, "did you mean turbo?"},
 		"bad by mistake": {[]string{"--on-bad", "ignore"}, "expected fail, skip"},
 	} {
