@@ -37,6 +37,7 @@ const (
 )
 
 var resultNames = map[Result]string{
+	Success:                   "success",
 	InvalidValue:              "invalid value",
 	OutOfMemory:               "out of memory",
 	NotInitialized:            "not initialized",
