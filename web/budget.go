@@ -3,45 +3,45 @@ package web
 import (
 	"context"
 	"runtime"
-	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// What things cost besides the work of the handler, in processor time: what the net package and the
-// kernel take, with some to spare.
+// Processor time of the work outside of a handler: what the net package and the kernel take, with a
+// margin.
 const (
-	costOfConnection = 60 * time.Microsecond  // to accept it, and to close it again
-	costOfRequest    = 100 * time.Microsecond // to read it and to answer
-	costOfEvent      = 20 * time.Microsecond  // to write one into a stream
-	costOfBytes      = time.Microsecond       // for each KiB that is sent
+	connectionCost = 60 * time.Microsecond  // to accept and close a connection
+	requestCost    = 100 * time.Microsecond // to read a request and to answer it
+	eventCost      = 20 * time.Microsecond  // to write one event into a stream
+	kibCost        = time.Microsecond       // to send one KiB
 )
 
-// savedUp is how much a budget holds at most: enough for a browser to load the page with a dozen
-// long runs at once.
-const savedUp = 100 * time.Millisecond
+// burst is the most processor time that a budget saves up. It suffices for a browser that loads the
+// page with a dozen long runs.
+const burst = 100 * time.Millisecond
 
-// budget is the processor time that strangers may cost. Whoever wants some waits for their turn and
-// until no debt is left, pays what it came to afterwards, and leaves a debt for the next to wait
-// for: so however many ask for whatever, the program they ask spends no more than its share.
+// budget limits the processor time that clients may use. The cost of work is known only afterwards:
+// a client waits until nothing is owed, works, and is charged, and the next client waits until the
+// charge is paid. The total therefore stays within the rate, whatever clients ask for.
 type budget struct {
-	rate float64       // seconds of processor time a second; 0 is no limit
-	turn chan struct{} // holds one while somebody waits or works; all others wait here, which costs nothing
-
-	mu   sync.Mutex
-	left time.Duration // below 0 it is a debt
-	at   time.Time     // when left was right
+	limiter *rate.Limiter // tokens are nanoseconds of processor time; below 0 they are owed
+	turn    chan struct{} // holds one element while a client waits for the limiter or works
 }
 
-// newBudget returns a budget of a share of all processors that the program uses; 0 is no limit.
+// newBudget returns a budget of a share of all processors of this process; 0 is no limit.
 func newBudget(share float64) *budget {
-	return &budget{rate: share * float64(runtime.GOMAXPROCS(0)), turn: make(chan struct{}, 1), left: savedUp,
-		at: time.Now()}
+	limit := rate.Inf
+	if share > 0 {
+		limit = rate.Limit(share * float64(runtime.GOMAXPROCS(0)) * float64(time.Second))
+	}
+	return &budget{limiter: rate.NewLimiter(limit, int(burst)), turn: make(chan struct{}, 1)}
 }
 
-// do calls work, which must not wait for a reader, and charges the processor time it took and what
-// else it costs. It returns false, without having called it, if ctx ends before it is its turn.
+// do calls work, which must not wait for a client, and charges its processor time plus cost. It
+// returns false, without calling work, if ctx ends before its turn.
 func (b *budget) do(ctx context.Context, cost time.Duration, work func()) bool {
-	if b.rate <= 0 {
+	if b.limiter.Limit() == rate.Inf {
 		work()
 		return true
 	}
@@ -51,58 +51,24 @@ func (b *budget) do(ctx context.Context, cost time.Duration, work func()) bool {
 		return false
 	}
 	defer func() { <-b.turn }()
-	if !b.wait(ctx) {
+	if b.limiter.WaitN(ctx, 0) != nil { // returns when nothing is owed
 		return false
 	}
 	b.charge(cost+processorTime(work), time.Now())
 	return true
 }
 
-// spend is do without work.
-func (b *budget) spend(ctx context.Context, cost time.Duration) bool {
+// wait waits for its turn and charges cost. It returns false if ctx ends before.
+func (b *budget) wait(ctx context.Context, cost time.Duration) bool {
 	return b.do(ctx, cost, func() {})
 }
 
-// wait waits until there is no debt, or returns false if ctx ends before.
-func (b *budget) wait(ctx context.Context) bool {
-	for {
-		debt := b.debt(time.Now())
-		if debt <= 0 {
-			return ctx.Err() == nil
-		}
-		timer := time.NewTimer(debt)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return false
-		}
-	}
-}
-
-// debt is how long it takes until there is none.
-func (b *budget) debt(now time.Time) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.earn(now)
-	return time.Duration(float64(-b.left) / b.rate)
-}
-
+// charge subtracts a cost. A reservation may not exceed the burst, so a larger cost takes several.
 func (b *budget) charge(cost time.Duration, now time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.earn(now)
-	b.left -= cost
-}
-
-// earn adds what came in since.
-func (b *budget) earn(now time.Time) {
-	if now.Before(b.at) {
-		return
+	for ; cost > 0; cost -= burst {
+		b.limiter.ReserveN(now, int(min(cost, burst)))
 	}
-	b.left = min(savedUp, b.left+time.Duration(b.rate*float64(now.Sub(b.at))))
-	b.at = now
 }
 
-// costOf is what it costs to send so many bytes.
-func costOf(bytes int) time.Duration { return time.Duration(bytes) * costOfBytes / 1024 }
+// sendCost is the cost of sending n bytes.
+func sendCost(n int) time.Duration { return time.Duration(n) * kibCost / 1024 }

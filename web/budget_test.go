@@ -5,13 +5,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// A budget spends what it has saved up, then its rate, whoever asks and for how much.
+// A budget grants its burst and then its rate, however many clients ask and for how much.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(1)
-		b.rate = 0.01
+		b.limiter.SetLimit(rate.Limit(0.01 * float64(time.Second)))
 		begin := time.Now()
 		asked := 0
 		ctx, stop := context.WithTimeout(t.Context(), 100*time.Second)
@@ -20,7 +22,7 @@ func TestBudget(t *testing.T) {
 		for k := range 50 {
 			go func() {
 				n := 0
-				for b.spend(ctx, time.Duration(k+1)*time.Millisecond) {
+				for b.wait(ctx, time.Duration(k+1)*time.Millisecond) {
 					n += k + 1
 				}
 				done <- n
@@ -29,30 +31,30 @@ func TestBudget(t *testing.T) {
 		for range 50 {
 			asked += <-done
 		}
-		// A tenth of a second was saved up, a second came in; the last one may leave a debt.
+		// 0.1 s of burst and 1 s of income; the last client may leave a debt of up to 50 ms.
 		if spent := time.Duration(asked) * time.Millisecond; spent < 1050*time.Millisecond ||
 			spent > 1150*time.Millisecond {
-			t.Errorf("%v were spent in %v", spent, time.Since(begin))
+			t.Errorf("%v of processor time were granted in %v, want 1.05 s to 1.15 s", spent, time.Since(begin))
 		}
 		time.Sleep(time.Hour)
-		if b.debt(time.Now()) > 0 || b.left != savedUp {
-			t.Errorf("after an hour %v are left, want %v", b.left, savedUp)
+		if left := b.limiter.Tokens(); left != float64(burst) {
+			t.Errorf("after an hour the budget holds %v, want %v", time.Duration(left), burst)
 		}
 	})
 }
 
-// Who leaves is not waited for, and nothing was done for them.
-func TestBudgetLetsGo(t *testing.T) {
+// A client that disconnects while it waits leaves the queue, and its work is not done.
+func TestBudgetCancelled(t *testing.T) {
 	b := newBudget(1)
-	b.rate = 1e-6
-	b.charge(time.Hour, time.Now())
+	b.charge(time.Second, time.Now())
+	b.limiter.SetLimit(1)
 	ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
 	defer leave()
-	if b.do(ctx, 0, func() { t.Error("it was done in debt") }) {
-		t.Error("it says that it was done")
+	if b.do(ctx, 0, func() { t.Error("work was done although processor time is owed") }) {
+		t.Error("do returned true after its context ended, want false")
 	}
 	ran := false
 	if free := newBudget(0); !free.do(ctx, time.Hour, func() { ran = true }) || !ran {
-		t.Error("a budget without limit refused")
+		t.Error("a budget without limit refused work")
 	}
 }

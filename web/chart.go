@@ -49,23 +49,23 @@ var charts = []chart{
 func fourDigits(v float64) string { return significant(v, 4) }
 
 // against says what a chart is drawn against.
-type against struct {
+type xAxis struct {
 	id, key, title string
 	log            bool
 	label          func(v, step float64) string
 	value          func(v float64) string
-	nothing        string // what to say if the axis can show no point
+	emptyNote      string // shown if the axis can show no point
 }
 
-// axesOf returns the x axes of a run: iterations, and bits in the accounting that bits_total has.
-func axesOf(accounting string) [2]against {
-	return [2]against{
+// xAxesOf returns the x axes of a run: iterations, and bits in the accounting that bits_total has.
+func xAxesOf(accounting string) [2]xAxis {
+	return [2]xAxis{
 		{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
 			value: func(v float64) string { return "iteration " + grouped(v) }},
 		{id: "bits", key: "bits_total", title: "bits sent by all agents, " + accounting + " accounting", log: true,
-			label:   bitLabel,
-			value:   func(v float64) string { return si(v, "bit") },
-			nothing: "no bits were sent at any evaluation"},
+			label:     bitLabel,
+			value:     func(v float64) string { return si(v, "bit") },
+			emptyNote: "no bits were sent at any evaluation"},
 	}
 }
 
@@ -76,7 +76,7 @@ const (
 	plotTop        = 56.0 // below title and legend
 	plotBottom     = chartH - 46
 	plotRight      = chartW - 18
-	dotsUpTo       = 32 // evaluations that are marked one by one
+	maxDots        = 32 // evaluations that are marked one by one
 )
 
 // plot is a chart about to be drawn.
@@ -87,13 +87,13 @@ type plot struct {
 	left  float64 // where the y axis stands
 	xs    []float64
 	m     *metrics
-	by    *against
+	xAxis *xAxis
 }
 
 // draw draws a chart of the metrics.
-func (c *chart) draw(m *metrics, by *against) *drawing {
-	p := &plot{drawing: &drawing{w: chartW, h: chartH}, chart: c, m: m, by: by, xs: m.column[by.key]}
-	p.alt = c.title + " against " + by.title + "."
+func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
+	p := &plot{drawing: &drawing{w: chartW, h: chartH}, chart: c, m: m, xAxis: axis, xs: m.column[axis.key]}
+	p.alt = c.title + " against " + axis.title + "."
 	p.text("v-title", edge, 22, start, c.title)
 	if why := p.scale(); why != "" {
 		p.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
@@ -116,15 +116,15 @@ func (p *plot) scale() (why string) {
 	if len(ys) == 0 {
 		return "not measured in this run"
 	}
-	p.y.log, p.x.log = log, p.by.log
+	p.y.log, p.x.log = log, p.xAxis.log
 	var x, y extent
 	for i := range ys {
 		if p.y.shows(ys[i]) {
 			if p.x.shows(xs[i]) {
 				x.include(xs[i])
 				y.include(ys[i])
-			} else if p.by.nothing != "" {
-				why = p.by.nothing
+			} else if p.xAxis.emptyNote != "" {
+				why = p.xAxis.emptyNote
 			}
 		} else if why == "" {
 			why = "no value above zero for a logarithmic axis"
@@ -139,11 +139,11 @@ func (p *plot) scale() (why string) {
 		}
 	}
 	p.y = newAxis(p.chart.yTitle, log, y, p.chart.label)
-	p.x = newAxis(p.by.title, p.by.log, x, p.by.label)
+	p.x = newAxis(p.xAxis.title, p.xAxis.log, x, p.xAxis.label)
 	if p.chart.id == "test_accuracy" {
 		p.y.keep(fraction)
 	}
-	if !p.by.log {
+	if !p.xAxis.log {
 		p.x.keep(wholeNumber)
 	}
 	return ""
@@ -308,7 +308,7 @@ func (p *plot) curve(i int) {
 	column := p.m.column[c.key]
 	p.alt += fmt.Sprintf(" %s: from %s to %s.", c.name, p.chart.value(column[rows[0]]),
 		p.chart.value(column[rows[len(rows)-1]]))
-	if len(at) > dotsUpTo {
+	if len(at) > maxDots {
 		return
 	}
 	r := 2.4
@@ -316,7 +316,7 @@ func (p *plot) curve(i int) {
 		r = 4
 	}
 	for k, q := range at {
-		tip := fmt.Sprintf("%s, %s: %s", p.by.value(p.xs[rows[k]]), c.name, p.chart.value(column[rows[k]]))
+		tip := fmt.Sprintf("%s, %s: %s", p.xAxis.value(p.xs[rows[k]]), c.name, p.chart.value(column[rows[k]]))
 		p.add(mark{kind: disc, style: fmt.Sprintf("v-dot%d", i+1), at: []point{q}, r: r, tip: tip})
 	}
 }

@@ -16,7 +16,7 @@ func parsed(t testing.TB, text string) *metrics {
 	return m
 }
 
-var axes = axesOf("shared-seed")
+var axes = xAxesOf("shared-seed")
 
 // find returns the marks of a style.
 func find(d *drawing, style string) []mark {

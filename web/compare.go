@@ -178,7 +178,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	pl.alt = title + " against " + xm.title + "."
 	logX := strings.HasPrefix(p.X, "bits")
 	var x, y extent
-	for _, cu := range c.of(p) {
+	for _, cu := range c.curvesOf(p) {
 		eachPoint(cu, p, logX, func(px, py float64) { x.include(px); y.include(py) })
 	}
 	if !x.some {
@@ -211,7 +211,7 @@ func raised(d *drawing, title string) *drawing {
 }
 
 // of lists the curves of a panel.
-func (c *Comparison) of(p *Panel) []*Curve {
+func (c *Comparison) curvesOf(p *Panel) []*Curve {
 	var out []*Curve
 	for i := range c.Curves {
 		if p.Group == "" || c.Curves[i].Group == p.Group {
@@ -234,7 +234,7 @@ func (c *Comparison) DropEmpty() {
 // shows says whether a panel has something to draw.
 func (c *Comparison) shows(p *Panel) bool {
 	some := false
-	for _, cu := range c.of(p) {
+	for _, cu := range c.curvesOf(p) {
 		eachPoint(cu, p, strings.HasPrefix(p.X, "bits"), func(float64, float64) { some = true })
 	}
 	return some

@@ -10,7 +10,7 @@
 // script, and still loads nothing.
 //
 // A [Server] is the live page: it shows the runs of a folder to browsers as their files grow, and
-// one run of this process, a [Live], with its agents and exchanges. It pulls: a reader's goroutine
+// one run of this process, a [LiveRun], with its agents and exchanges. It pulls: a reader's goroutine
 // asks files and run for what is new at its own pace, so nothing queues up, and a frame of the run
 // is made once for all readers. static/ is the page, in the program; it loads nothing from
 // elsewhere. Files are opened through an os.Root, so neither paths nor links lead out of the

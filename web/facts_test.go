@@ -50,7 +50,7 @@ func TestAccounting(t *testing.T) {
 	if a := accounting(settings{"accounting": "<unknown>"}); a != "shared-seed" {
 		t.Error(a)
 	}
-	axes := axesOf("packed")
+	axes := xAxesOf("packed")
 	d := charts[1].draw(m, &axes[1])
 	if titles := find(d, "v-label"); titles[0].text != "bits sent by all agents, packed accounting" {
 		t.Errorf("axis %q", titles[0].text)

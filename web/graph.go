@@ -9,12 +9,12 @@ import (
 
 // Limits of the drawn graph.
 const (
-	mostNames = 50   // agents that still get their number
-	mostEdges = 3000 // more would be a black disc, and a heavy page
+	maxLabelled   = 50   // agents that still get their number
+	maxDrawnEdges = 3000 // more would be a black disc, and a heavy page
 )
 
-// mostOnCircle is for how many agents a circle has room.
-const mostOnCircle = 120
+// maxOnCircle is for how many agents a circle has room.
+const maxOnCircle = 120
 
 // graph draws the agents and the edges of the base graph, whose name it takes, between them: on a
 // circle, agent 0 on top and the others clockwise, and where they are many or the graph is a
@@ -27,14 +27,14 @@ func (s *shards) graph(name string) *drawing {
 	d := &drawing{w: 360, h: 340}
 	d.alt = fmt.Sprintf("Graph of %d agents and %d edges.", n, len(s.Edges))
 	at, rows := circle(n, point{180, 160}, 142), lattice(name)
-	if rows || n > mostOnCircle {
+	if rows || n > maxOnCircle {
 		at = inRows(n, rows, point{16, 12}, point{344, 308})
 	}
 	edgeStyle := "v-edge"
 	if len(s.Edges) > 150 {
 		edgeStyle = "v-thin"
 	}
-	if len(s.Edges) <= mostEdges {
+	if len(s.Edges) <= maxDrawnEdges {
 		for _, e := range s.Edges {
 			d.line(edgeStyle, at[e[0]], at[e[1]])
 		}
@@ -48,11 +48,11 @@ func (s *shards) graph(name string) *drawing {
 		if n > 24 {
 			m.r = 10
 		}
-		if n > mostNames {
+		if n > maxLabelled {
 			m.style, m.r = "v-dot1", math.Max(2, math.Min(4, 400/float64(n)))
 		}
 		d.add(m)
-		if n <= mostNames {
+		if n <= maxLabelled {
 			d.text("v-name", p.x, p.y+4, middle, strconv.Itoa(i))
 		}
 	}

@@ -9,8 +9,8 @@ import (
 // Limits of the heat map: above mostCells a side, neighbours are put together; up to mostCounts
 // classes, counts are written out.
 const (
-	mostCells  = 100
-	mostCounts = 12
+	maxCells  = 100
+	maxCounts = 12
 )
 
 // heatMap draws how many examples of each class each agent holds: one row an agent, one column a
@@ -62,12 +62,12 @@ func (s *shards) binned() *grid {
 			g.most = max(g.most, g.counts[r][c/g.classes])
 		}
 	}
-	g.writeCounts = len(g.counts[0]) <= mostCounts && len(g.counts) <= 30 && g.most < 1e5
+	g.writeCounts = len(g.counts[0]) <= maxCounts && len(g.counts) <= 30 && g.most < 1e5
 	return g
 }
 
 // groups is how many of n neighbours share a cell.
-func groups(n int) int { return (n + mostCells - 1) / mostCells }
+func groups(n int) int { return (n + maxCells - 1) / maxCells }
 
 // sides labels rows and columns, as many as find room.
 func (g *grid) sides(d *drawing, left, top, cellW, cellH float64) {

@@ -66,8 +66,8 @@ func TestHostileClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	l, _ := hold(t, s, 0)
-	begin, before := time.Now(), held()
+	l, _ := serveIdle(t, s, 0)
+	begin, before := time.Now(), heapInUse()
 	var heard answers
 	var all sync.WaitGroup
 	for k := range clients {
@@ -88,11 +88,11 @@ func TestHostileClients(t *testing.T) {
 	}
 	all.Wait()
 	passed := time.Since(begin)
-	allowed := (savedUp + time.Duration(share*float64(runtime.GOMAXPROCS(0))/3*float64(passed))) / costOfRequest
+	allowed := (burst + time.Duration(share*float64(runtime.GOMAXPROCS(0))/3*float64(passed))) / requestCost
 	if got := heard.n.Load(); got > int64(allowed) || got < 1 {
 		t.Errorf("in %v the server gave %d answers, want at most %d", passed, got, allowed)
 	}
-	if more := held() - before; more > 64<<20 {
+	if more := heapInUse() - before; more > 64<<20 {
 		t.Errorf("the server holds %d bytes more", more)
 	}
 	if len(run.did) > 0 {
@@ -117,7 +117,7 @@ func (a *answers) Write(b []byte) (int, error) {
 }
 
 // held is the memory that is in use.
-func held() int64 {
+func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

@@ -27,7 +27,7 @@ func Listen(address string) (l net.Listener, loopback bool, err error) {
 		return nil, false, fmt.Errorf("web: address %q cannot be opened: %w: choose another port, or 0 for one that is free", address, err)
 	}
 	a, ok := l.Addr().(*net.TCPAddr)
-	return &boundedListener{Listener: l, room: mostConnections, idle: list.New()}, ok && a.IP.IsLoopback(), nil
+	return &limitedListener{Listener: l, free: maxConnections, idle: list.New()}, ok && a.IP.IsLoopback(), nil
 }
 
 // URL is where a browser finds a listener.
@@ -54,10 +54,10 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // what strangers send is no news
 		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnContext:       withGuest,
+		ConnContext:       connContext,
 	}
 	if s, ok := h.(*Server); ok {
-		l = &pacedListener{l, ctx, s.arrivals}
+		l = &pacedListener{l, ctx, s.connections}
 	}
 	ended := context.AfterFunc(ctx, func() { _ = srv.Close() })
 	defer ended()
@@ -67,19 +67,19 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// answerWithin is how long a reader may take for an answer. One of many bytes moves its deadline,
+// responseTimeout is how long a reader may take for an answer. One of many bytes moves its deadline,
 // and so does a stream.
-const answerWithin = 30 * time.Second
+const responseTimeout = 30 * time.Second
 
 // deadlines gives each answer its time, and keeps its connection while it is at work.
 func deadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
-			g.served(true)
-			defer g.served(false)
+		if c, ok := r.Context().Value(connKey{}).(*trackedConn); ok {
+			c.setBusy(true)
+			defer c.setBusy(false)
 		}
 		// not every test server has deadlines
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerWithin))
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(responseTimeout))
 		h.ServeHTTP(w, r)
 	})
 }
@@ -95,6 +95,6 @@ type pacedListener struct {
 // Accept returns the next connection. Once ctx ends it waits no longer; the listener is closed
 // then.
 func (l *pacedListener) Accept() (net.Conn, error) {
-	l.budget.spend(l.ctx, costOfConnection)
+	l.budget.wait(l.ctx, connectionCost)
 	return l.Listener.Accept()
 }

@@ -43,7 +43,7 @@ func TestListen(t *testing.T) {
 }
 
 // hold serves h, opens so many connections that say nothing, and returns them.
-func hold(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.Conn) {
+func serveIdle(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.Conn) {
 	t.Helper()
 	l, _, err := Listen(":0")
 	if err != nil {
@@ -92,8 +92,8 @@ func closed(idle []net.Conn, n int) map[int]bool {
 // For connections beyond the limit those go that were silent for longest, so that a newcomer is
 // answered at once, however many hold on. Serve ends with its context.
 func TestServeBounded(t *testing.T) {
-	l, idle := hold(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }),
-		mostConnections+100)
+	l, idle := serveIdle(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }),
+		maxConnections+100)
 	gone := closed(idle, 100)
 	for k := range gone {
 		if k >= 100 {

@@ -14,7 +14,7 @@ func (v *view) markdown() []byte {
 		fmt.Fprintf(&b, "There is no %s in the folder of the run.\n\n", m)
 	}
 	b.WriteString("## Curves\n\n")
-	for _, axis := range axesOf("") {
+	for _, axis := range xAxesOf("") {
 		for i := range charts {
 			fmt.Fprintf(&b, "![%s against %s](plots/%s-%s.svg)\n", charts[i].title, axis.id, charts[i].id, axis.id)
 		}

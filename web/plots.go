@@ -37,7 +37,7 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("web: create folder for plots: %w", err)
 	}
-	axes := axesOf(accounting(config))
+	axes := xAxesOf(accounting(config))
 	for i := range charts {
 		for k := range axes {
 			d := charts[i].draw(m, &axes[k])

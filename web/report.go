@@ -106,7 +106,7 @@ func (r *run) view(missing []string) *view {
 	for _, m := range modes {
 		v.Modes = append(v.Modes, m.name)
 	}
-	axes := axesOf(r.accounting())
+	axes := xAxesOf(r.accounting())
 	for i := range charts {
 		c := &charts[i]
 		v.Charts = append(v.Charts, chartView{c.title, inline(c.draw(r.metrics, &axes[0])),

@@ -18,13 +18,13 @@ import (
 
 // Limits of the search for runs.
 const (
-	searchEvery = 2 * time.Second
+	searchInterval = 2 * time.Second
 	// times as long as a search took, at least, until the next: many runs are looked for less often
-	searchRest  = 100
-	searchDeep  = 4       // folders below that of the server
-	mostRuns    = 1000    // found
-	mostEntries = 50_000  // looked at
-	largestFile = 8 << 20 // bytes of config.yaml, summary.json and shards.json
+	searchPauseFactor = 100
+	maxSearchDepth    = 4       // folders below that of the server
+	maxRuns           = 1000    // found
+	maxEntries        = 50_000  // looked at
+	maxFileSize       = 8 << 20 // bytes of config.yaml, summary.json and shards.json
 )
 
 // RunInfo is a line of the list of runs.
@@ -48,16 +48,16 @@ type RunInfo struct {
 type runList struct {
 	root *os.Root
 	only string // the one run to be seen; empty for all
-	live *Live
+	live *LiveRun
 
 	mu    sync.Mutex
 	next  time.Time // search
 	infos []RunInfo
-	read  map[string]readInfo
+	read  map[string]cachedInfo
 }
 
-// readInfo is what was read of a run, and of which files.
-type readInfo struct {
+// cachedInfo is what was read of a run, and of which files.
+type cachedInfo struct {
 	config, summary time.Time
 	info            RunInfo
 }
@@ -70,8 +70,8 @@ func (l *runList) list(now time.Time) []RunInfo {
 		return l.infos
 	}
 	begin := time.Now()
-	defer func() { l.next = now.Add(max(searchEvery, searchRest*time.Since(begin))) }()
-	read := map[string]readInfo{}
+	defer func() { l.next = now.Add(max(searchInterval, searchPauseFactor*time.Since(begin))) }()
+	read := map[string]cachedInfo{}
 	l.infos = nil
 	for _, run := range l.search() {
 		r := l.info(run, now)
@@ -105,7 +105,7 @@ func (l *runList) search() []string {
 	looked := 0
 	// a folder that cannot be read holds no runs
 	_ = fs.WalkDir(l.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		if looked++; looked > mostEntries || len(found) >= mostRuns {
+		if looked++; looked > maxEntries || len(found) >= maxRuns {
 			return fs.SkipAll
 		}
 		switch {
@@ -113,9 +113,9 @@ func (l *runList) search() []string {
 			return fs.SkipDir
 		case !e.IsDir():
 			return nil
-		case p != "." && (strings.HasPrefix(e.Name(), ".") || strings.Count(p, "/") >= searchDeep):
+		case p != "." && (strings.HasPrefix(e.Name(), ".") || strings.Count(p, "/") >= maxSearchDepth):
 			return fs.SkipDir
-		case l.regular(within(p, "config.yaml")) || l.regular(within(p, "metrics.jsonl")):
+		case l.regular(runFile(p, "config.yaml")) || l.regular(runFile(p, "metrics.jsonl")):
 			found = append(found, p)
 			return fs.SkipDir
 		}
@@ -130,14 +130,14 @@ func (l *runList) regular(name string) bool {
 }
 
 // info reads a run's line, from memory if its files are as they were.
-func (l *runList) info(run string, now time.Time) readInfo {
-	r := readInfo{config: l.modified(within(run, "config.yaml")), summary: l.modified(within(run, "summary.json"))}
+func (l *runList) info(run string, now time.Time) cachedInfo {
+	r := cachedInfo{config: l.modified(runFile(run, "config.yaml")), summary: l.modified(runFile(run, "summary.json"))}
 	if old, ok := l.read[run]; ok && old.config.Equal(r.config) && old.summary.Equal(r.summary) {
 		r.info = old.info
 	} else {
 		r.info = l.load(run)
 	}
-	changed := l.modified(within(run, "metrics.jsonl"))
+	changed := l.modified(runFile(run, "metrics.jsonl"))
 	if changed.IsZero() {
 		changed = r.config
 	}
@@ -147,7 +147,7 @@ func (l *runList) info(run string, now time.Time) readInfo {
 		r.info.Status = "running"
 	} else if r.summary.IsZero() {
 		r.info.Status = "unfinished"
-		if now.Sub(changed) < l.patience(run) {
+		if now.Sub(changed) < l.staleAfter(run) {
 			r.info.Status = "running"
 		}
 	}
@@ -170,10 +170,10 @@ func (l *runList) load(run string) RunInfo {
 		info.Name = path.Base(strings.ReplaceAll(l.root.Name(), "\\", "/"))
 	}
 	var config, summary settings
-	if b, err := readFile(l.root, within(run, "config.yaml")); err == nil {
+	if b, err := readFile(l.root, runFile(run, "config.yaml")); err == nil {
 		_, config, _ = parseConfig("", b)
 	}
-	if b, err := readFile(l.root, within(run, "summary.json")); err == nil {
+	if b, err := readFile(l.root, runFile(run, "summary.json")); err == nil {
 		summary, _ = parseSummary("", b)
 	}
 	info.Algo, info.Data = first("algo", config, summary), first("data", config, summary)
@@ -194,11 +194,11 @@ func pointer(v float64) *float64 {
 	return &v
 }
 
-// patience is how long the metrics of a run that is going on may stand still: three times the time
+// staleAfter is how long the metrics of a run that is going on may stand still: three times the time
 // between its latest evaluations.
-func (l *runList) patience(run string) time.Duration {
+func (l *runList) staleAfter(run string) time.Duration {
 	least := 30 * time.Second
-	name := within(run, "metrics.jsonl")
+	name := runFile(run, "metrics.jsonl")
 	f, _, err := openRegular(l.root, name)
 	if err != nil {
 		return least
@@ -229,7 +229,7 @@ func (l *runList) patience(run string) time.Duration {
 }
 
 // within is a file of a run, below the folder of the server.
-func within(run, name string) string { return path.Join(run, name) }
+func runFile(run, name string) string { return path.Join(run, name) }
 
 // openRegular opens a regular file below root. Anything else might keep its reader waiting.
 func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
@@ -251,14 +251,14 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info.Size() > largestFile {
-		return nil, fmt.Errorf("web: %s has %d bytes, more than the %d that are read", name, info.Size(), largestFile)
+	if info.Size() > maxFileSize {
+		return nil, fmt.Errorf("web: %s has %d bytes, more than the %d that are read", name, info.Size(), maxFileSize)
 	}
-	return io.ReadAll(io.LimitReader(f, largestFile))
+	return io.ReadAll(io.LimitReader(f, maxFileSize))
 }
 
 // readable reads an optional file below root; nil without an error if there is none.
-func readable(root *os.Root, name string) ([]byte, error) {
+func readOptional(root *os.Root, name string) ([]byte, error) {
 	b, err := readFile(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

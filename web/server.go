@@ -14,11 +14,11 @@ import (
 
 // Options say what a [Server] shows.
 type Options struct {
-	Dir      string // the folder of runs; nothing outside it is ever read, not through links either
-	Only     string // the one run below Dir to be shown; empty for all
-	Live     *Live  // a run in this process; nil for none
-	Token    string // that steering it takes; empty: nobody can steer
-	Loopback bool   // only programs of this machine can connect: refuse names that are not its own
+	Dir      string   // the folder of runs; nothing outside it is ever read, not through links either
+	Only     string   // the one run below Dir to be shown; empty for all
+	Live     *LiveRun // a run in this process; nil for none
+	Token    string   // that steering it takes; empty: nobody can steer
+	Loopback bool     // only programs of this machine can connect: refuse names that are not its own
 	// Share is how much of the machine's processor time readers may cost, as a fraction of 1; 0 is
 	// any amount. Beyond it they wait. It holds for connections too where [Serve] serves.
 	Share float64
@@ -28,20 +28,20 @@ type Options struct {
 // It reads when it is asked and keeps nothing waiting, so neither many nor slow readers can hold a
 // run up. Serve it with [Serve].
 type Server struct {
-	opt       Options
-	root      *os.Root
-	runs      *runList
-	followers *followers
-	camera    *camera // nil without a live run
-	streams   chan struct{}
-	arrivals  *budget // a third of the share is for new connections,
-	answers   *budget // one for requests,
-	events    *budget // and one for streams, so that a flood of one does not keep out the others
-	mux       http.Handler
+	opt         Options
+	root        *os.Root
+	runs        *runList
+	tailers     *tailers
+	snapshotter *snapshotter // nil without a live run
+	streams     chan struct{}
+	connections *budget // a third of Share each, so that a flood of one kind does not block the others
+	requests    *budget
+	events      *budget // in streams
+	mux         http.Handler
 }
 
-// mostStreams is how many readers can follow at a time.
-const mostStreams = 64
+// maxStreams is how many readers can follow at a time.
+const maxStreams = 64
 
 // NewServer makes a server. Close it when it is not needed any more.
 func NewServer(opt Options) (*Server, error) {
@@ -50,10 +50,10 @@ func NewServer(opt Options) (*Server, error) {
 		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
 	}
 	s := &Server{opt: opt, root: root, runs: &runList{root: root, only: opt.Only, live: opt.Live},
-		followers: &followers{root: root, of: map[string]*follower{}}, streams: make(chan struct{}, mostStreams),
-		arrivals: newBudget(opt.Share / 3), answers: newBudget(opt.Share / 3), events: newBudget(opt.Share / 3)}
+		tailers: &tailers{root: root, runs: map[string]*tailer{}}, streams: make(chan struct{}, maxStreams),
+		connections: newBudget(opt.Share / 3), requests: newBudget(opt.Share / 3), events: newBudget(opt.Share / 3)}
 	if opt.Live != nil {
-		s.camera = &camera{live: opt.Live}
+		s.snapshotter = &snapshotter{live: opt.Live}
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.page)
@@ -61,7 +61,7 @@ func NewServer(opt Options) (*Server, error) {
 	mux.HandleFunc("GET /api/runs", s.listRuns)
 	mux.HandleFunc("GET /api/run", s.describe)
 	mux.HandleFunc("GET /api/events", s.follow)
-	mux.HandleFunc("POST /api/steer", s.steer)
+	mux.HandleFunc("POST /api/steer", s.control)
 	mux.HandleFunc("GET /files/", s.file)
 	s.mux = http.NewCrossOriginProtection().Handler(mux)
 	return s, nil
@@ -90,23 +90,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server answers to localhost only", http.StatusMisdirectedRequest)
 		return
 	}
-	if ownPace(r.URL.Path) {
-		if s.answers.spend(r.Context(), costOfRequest) {
+	if streamsResponse(r.URL.Path) {
+		if s.requests.wait(r.Context(), requestCost) {
 			s.mux.ServeHTTP(w, r)
 		}
 		return
 	}
-	d := &draft{header: h, status: http.StatusOK}
-	if s.answers.do(r.Context(), costOfRequest, func() { s.mux.ServeHTTP(d, r) }) {
-		s.answers.charge(costOf(d.body.Len()), time.Now())
-		w.WriteHeader(d.status)
-		_, _ = w.Write(d.body.Bytes()) // a reader that is gone needs no answer
+	b := &bufferedResponse{header: h, status: http.StatusOK}
+	if s.requests.do(r.Context(), requestCost, func() { s.mux.ServeHTTP(b, r) }) {
+		s.requests.charge(sendCost(b.body.Len()), time.Now())
+		w.WriteHeader(b.status)
+		_, _ = w.Write(b.body.Bytes()) // a reader that is gone needs no answer
 	}
 }
 
-// ownPace tells of paths whose answers wait for their reader and pay as they go. All others are
+// streamsResponse tells of paths whose answers wait for their reader and pay as they go. All others are
 // made at once, when it is their turn.
-func ownPace(path string) bool {
+func streamsResponse(path string) bool {
 	return path == "/api/events" || path == "/api/steer" || strings.HasPrefix(path, "/files/")
 }
 
@@ -149,8 +149,8 @@ func (s *Server) runOf(w http.ResponseWriter, r *http.Request) (string, bool) {
 	return run, true
 }
 
-// mostEdgesSent bounds the graph that a browser gets.
-const mostEdgesSent = 20_000
+// maxEdgesSent bounds the graph that a browser gets.
+const maxEdgesSent = 20_000
 
 // describe answers with all that stands of a run from its start.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	text := func(file string) []byte {
-		b, err := readable(s.root, within(name, file))
+		b, err := readOptional(s.root, runFile(name, file))
 		damaged(err)
 		return b
 	}
@@ -185,8 +185,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	all := len(sh.Edges)
-	if all > mostEdgesSent {
-		sh.Edges = sh.Edges[:mostEdgesSent]
+	if all > maxEdgesSent {
+		sh.Edges = sh.Edges[:maxEdgesSent]
 	}
 	writeJSON(w, map[string]any{
 		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(
@@ -223,7 +223,7 @@ var shown = map[string]string{
 func (s *Server) filesOf(run string) []string {
 	var names []string
 	for name := range shown {
-		if s.runs.regular(within(run, name)) {
+		if s.runs.regular(runFile(run, name)) {
 			names = append(names, name)
 		}
 	}
@@ -242,7 +242,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	f, info, err := openRegular(s.root, within(run, name))
+	f, info, err := openRegular(s.root, runFile(run, name))
 	if err != nil {
 		http.NotFound(w, r)
 		return
@@ -251,7 +251,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox")
-	http.ServeContent(&paidWriter{ResponseWriter: w, ctx: r.Context(), budget: s.answers, begun: time.Now()}, r, "",
+	http.ServeContent(&meteredWriter{ResponseWriter: w, ctx: r.Context(), budget: s.requests, start: time.Now()}, r, "",
 		info.ModTime(), f)
 }
 

@@ -221,24 +221,24 @@ func TestServerHeaders(t *testing.T) {
 
 // fakeRun is a live run that counts how often it is looked at, and does as it is told.
 type fakeRun struct {
-	mu    sync.Mutex
-	looks int
-	did   []string
+	mu      sync.Mutex
+	queries int
+	did     []string
 }
 
-func (f *fakeRun) live() *Live {
-	return &Live{Run: "one", Iterations: 100, Command: "fspda train", Look: func(since uint64) Sight {
+func (f *fakeRun) live() *LiveRun {
+	return &LiveRun{Run: "one", Iterations: 100, Command: "fspda train", Status: func(since uint64) RunStatus {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.looks++
-		n := uint64(10 * f.looks)
-		s := Sight{State: "running", Memory: 1 << 20, Exchanged: n, Agents: []AgentSight{{5, 0.5, 0.25, 0.9, 1000},
+		f.queries++
+		n := uint64(10 * f.queries)
+		s := RunStatus{State: "running", Memory: 1 << 20, Exchanged: n, Agents: []AgentStatus{{5, 0.5, 0.25, 0.9, 1000},
 			{4, math.NaN(), math.NaN(), math.NaN(), 0}}}
 		for range n - since {
 			s.Exchanges = append(s.Exchanges, [2]int{0, 1})
 		}
 		return s
-	}, Steer: func(action string) error {
+	}, Control: func(action string) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if action == "stop" {
@@ -361,7 +361,7 @@ func TestLastKnownTimes(t *testing.T) {
 	defer root.Close()
 	l := &runList{root: root}
 	// Rows of the test come at intervals of 200/350 s: thirty seconds are patience enough.
-	if d := l.patience("one"); d != 30*time.Second {
+	if d := l.staleAfter("one"); d != 30*time.Second {
 		t.Errorf("patience %v", d)
 	}
 	slow := line(t, map[string]any{"iteration": 0, "wall_s": 100}) + line(t, map[string]any{"iteration": 1,
@@ -369,7 +369,7 @@ func TestLastKnownTimes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "figure 1/storm/metrics.jsonl"), []byte(slow), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if d := l.patience("figure 1/storm"); d != 30*time.Minute {
+	if d := l.staleAfter("figure 1/storm"); d != 30*time.Minute {
 		t.Errorf("patience %v, want three times ten minutes", d)
 	}
 	later := time.Now().Add(29 * time.Minute)

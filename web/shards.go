@@ -17,8 +17,8 @@ type shards struct {
 	Edges   [][]int `json:"edges"`  // of the base graph, two agents each
 }
 
-// mostExamples bounds a count, so that no sum of counts overflows.
-const mostExamples = 1 << 40
+// maxExamples bounds a count, so that no sum of counts overflows.
+const maxExamples = 1 << 40
 
 // readShards reads shards.json; nil if there is none.
 func readShards(path string) (*shards, error) {
@@ -56,8 +56,8 @@ func (s *shards) check() error {
 			return fmt.Errorf("agent %d has counts of %d classes, want %d", i, len(row), s.Classes)
 		}
 		for c, n := range row {
-			if n < 0 || n > mostExamples {
-				return fmt.Errorf("agent %d holds %d examples of class %d, want 0 to %d", i, n, c, int64(mostExamples))
+			if n < 0 || n > maxExamples {
+				return fmt.Errorf("agent %d holds %d examples of class %d, want 0 to %d", i, n, c, int64(maxExamples))
 			}
 		}
 	}

@@ -10,11 +10,11 @@ import (
 
 // Limits of a stream of events.
 const (
-	mostFollowed = 12               // runs in one stream
-	writeWithin  = 5 * time.Second  // a reader that is slower than that is let go
-	aliveEvery   = 15 * time.Second // a comment, so that both ends know
-	tickLive     = frameEvery
-	tickFiles    = 500 * time.Millisecond
+	maxStreamRuns     = 12               // runs in one stream
+	writeTimeout      = 5 * time.Second  // a reader that is slower than that is let go
+	keepAliveInterval = 15 * time.Second // a comment, so that both ends know
+	liveTick          = frameInterval
+	fileTick          = 500 * time.Millisecond
 )
 
 // stream is one reader of events. It asks for what is new and sends that: nothing queues up for a
@@ -25,7 +25,7 @@ type stream struct {
 	w    http.ResponseWriter
 	ctl  *http.ResponseController
 	runs []string
-	at   map[string]place
+	at   map[string]cursor
 	live bool // the live run is among them
 
 	frame, agents int // numbers of the last ones sent
@@ -36,7 +36,7 @@ type stream struct {
 // follow answers with server-sent events about the runs asked for, until the reader goes.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	runs := r.URL.Query()["run"]
-	if len(runs) > mostFollowed {
+	if len(runs) > maxStreamRuns {
 		http.Error(w, "too many runs", http.StatusBadRequest)
 		return
 	}
@@ -54,18 +54,18 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "too many readers", http.StatusServiceUnavailable)
 		return
 	}
-	st := &stream{s: s, ctx: r.Context(), w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]place{},
-		live: s.camera != nil && slices.Contains(runs, s.opt.Live.Run)}
+	st := &stream{s: s, ctx: r.Context(), w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]cursor{},
+		live: s.snapshotter != nil && slices.Contains(runs, s.opt.Live.Run)}
 	// nothing more is to be read; where there are no deadlines there is none to lift
 	_ = st.ctl.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
-	tick := tickFiles
+	tick := fileTick
 	if st.live {
-		tick = tickLive
+		tick = liveTick
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for now := time.Now(); st.tell(now); {
+	for now := time.Now(); st.sendUpdates(now); {
 		timer.Reset(untilTick(time.Now(), tick))
 		select {
 		case now = <-timer.C:
@@ -82,14 +82,14 @@ func untilTick(now time.Time, tick time.Duration) time.Duration {
 }
 
 // tell sends what is new, and reports whether the reader is still there.
-func (st *stream) tell(now time.Time) bool {
+func (st *stream) sendUpdates(now time.Time) bool {
 	if st.sent.IsZero() && !st.send("", nil, now) {
 		return false
 	}
 	for _, run := range st.runs {
 		for more := true; more; { // a long history comes in parts
 			var message []byte
-			if !st.make(func() { message, st.at[run] = st.s.followers.get(run, now).rows(run, st.at[run], now) }) {
+			if !st.do(func() { message, st.at[run] = st.s.tailers.get(run, now).rows(run, st.at[run], now) }) {
 				return false
 			}
 			if more = message != nil; more && !st.send("rows", message, now) {
@@ -97,15 +97,15 @@ func (st *stream) tell(now time.Time) bool {
 			}
 		}
 	}
-	return (!st.live || st.tellLive(now)) && st.tellList(now) && (now.Sub(st.sent) <= aliveEvery ||
+	return (!st.live || st.sendLive(now)) && st.sendRunList(now) && (now.Sub(st.sent) <= keepAliveInterval ||
 		st.send("", nil, now))
 }
 
-// tellLive sends the run of this process.
-func (st *stream) tellLive(now time.Time) bool {
+// sendLive sends the run of this process.
+func (st *stream) sendLive(now time.Time) bool {
 	var frame, agents []byte
 	var n, an int
-	if !st.make(func() { frame, n, agents, an = st.s.camera.look(now) }) {
+	if !st.do(func() { frame, n, agents, an = st.s.snapshotter.latest(now) }) {
 		return false
 	}
 	if an != st.agents && !st.send("agents", agents, now) || n != st.frame && !st.send("frame", frame, now) {
@@ -115,10 +115,10 @@ func (st *stream) tellLive(now time.Time) bool {
 	return true
 }
 
-// tellList says that the list of runs is another.
-func (st *stream) tellList(now time.Time) bool {
+// sendRunList says that the list of runs is another.
+func (st *stream) sendRunList(now time.Time) bool {
 	var list string
-	if !st.make(func() { list = st.s.fingerprint(now) }) {
+	if !st.do(func() { list = st.s.fingerprint(now) }) {
 		return false
 	}
 	if list == st.list {
@@ -130,14 +130,14 @@ func (st *stream) tellList(now time.Time) bool {
 
 // make calls work when the share of the processors that streams have allows it, or returns false if
 // the reader goes before.
-func (st *stream) make(work func()) bool { return st.s.events.do(st.ctx, 0, work) }
+func (st *stream) do(work func()) bool { return st.s.events.do(st.ctx, 0, work) }
 
 // send writes an event, or a comment where it has no name.
 func (st *stream) send(event string, data []byte, now time.Time) bool {
-	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeWithin)); err != nil {
+	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
 		return false // without deadlines a reader could hold the stream for ever
 	}
-	st.s.events.charge(costOfEvent+costOf(len(data)), time.Now())
+	st.s.events.charge(eventCost+sendCost(len(data)), time.Now())
 	text := ":\n\n"
 	if event != "" {
 		text = "event: " + event + "\ndata: " + string(data) + "\n\n" // JSON has no line ends

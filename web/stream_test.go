@@ -99,7 +99,7 @@ func TestStream(t *testing.T) {
 }
 
 // However many look on, the run is looked at ten times a second at most.
-func TestManyReadersOneLook(t *testing.T) {
+func TestManyClientsOneQuery(t *testing.T) {
 	run := &fakeRun{}
 	s, err := NewServer(Options{Dir: twoRuns(t), Live: run.live()})
 	if err != nil {
@@ -108,10 +108,10 @@ func TestManyReadersOneLook(t *testing.T) {
 	defer s.Close()
 	now := time.Now()
 	for k := range 1000 {
-		s.camera.look(now.Add(time.Duration(k) * time.Millisecond))
+		s.snapshotter.latest(now.Add(time.Duration(k) * time.Millisecond))
 	}
-	if run.looks != 10 {
-		t.Errorf("in a second the run was looked at %d times", run.looks)
+	if run.queries != 10 {
+		t.Errorf("in a second the run was looked at %d times", run.queries)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestStreamsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for range mostStreams {
+	for range maxStreams {
 		s.streams <- struct{}{}
 	}
 	l, _, err := Listen("127.0.0.1:0")
@@ -138,7 +138,7 @@ func TestStreamsBounded(t *testing.T) {
 	<-s.streams
 	listenTo(t, URL(l)+"api/events?run=one").next("rows")
 	for path, want := range map[string]int{"api/events?run=none": 404, "api/events?" + strings.Repeat("run=one&",
-		mostFollowed+1): 400} {
+		maxStreamRuns+1): 400} {
 		if status, _ := get(t, URL(l)+path); status != want {
 			t.Errorf("%s: status %d, want %d", path, status, want)
 		}
@@ -156,12 +156,12 @@ func TestSlowReader(t *testing.T) {
 	server, client := net.Pipe() // holds nothing: a write waits for its reader
 	defer client.Close()
 	st := &stream{s: s, ctx: t.Context(), w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}),
-		runs: []string{"one"}, at: map[string]place{}, live: true}
+		runs: []string{"one"}, at: map[string]cursor{}, live: true}
 	begin := time.Now()
-	if st.tell(begin) {
+	if st.sendUpdates(begin) {
 		t.Error("a reader who does not read is told more")
 	}
-	if d := time.Since(begin); d > writeWithin+2*time.Second {
+	if d := time.Since(begin); d > writeTimeout+2*time.Second {
 		t.Errorf("a slow reader was waited for %v", d)
 	}
 }
@@ -174,5 +174,5 @@ func (p pipeWriter) WriteHeader(int)             {}
 func (p pipeWriter) Write(b []byte) (int, error) { return p.c.Write(b) }
 func (p pipeWriter) Flush()                      {}
 func (p pipeWriter) SetWriteDeadline(at time.Time) error {
-	return p.c.SetWriteDeadline(at.Add(-writeWithin + 50*time.Millisecond))
+	return p.c.SetWriteDeadline(at.Add(-writeTimeout + 50*time.Millisecond))
 }

@@ -58,7 +58,7 @@ type pageServer struct {
 	server   *web.Server
 	live     *train.LiveState
 	control  *train.Control
-	agents   []train.AgentStatus // scratch of look, which the server calls one at a time
+	agents   []train.AgentStatus // scratch of status, which the server calls one at a time
 	stop     context.CancelFunc  // ends the run
 	stopping atomic.Bool
 	ended    atomic.Bool
@@ -90,8 +90,8 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 	ctx, p.stop = context.WithCancel(ctx)
 	o := shownRuns(folder)
 	o.Token, o.Loopback, o.Share = p.token, p.loopback, LiveShare
-	o.Live = &web.Live{Run: o.Only, Iterations: c.Iterations, Command: train.CommandLine(os.Args), Look: p.look,
-		Steer: p.steer}
+	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: train.CommandLine(os.Args), Status: p.status,
+		Control: p.handleAction}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}
@@ -128,12 +128,12 @@ func (p *pageServer) announce(d *display) {
 	d.log.Info("live page; its buttons need the token", zap.String("url", url), zap.String("token", p.token))
 }
 
-// look returns the state of the run to the server.
-func (p *pageServer) look(since uint64) web.Sight {
+// status returns the state of the run to the server.
+func (p *pageServer) status(since uint64) web.RunStatus {
 	p.agents = p.live.Agents(p.agents)
-	s := web.Sight{State: p.state(), Memory: processMemory(), Agents: make([]web.AgentSight, len(p.agents))}
+	s := web.RunStatus{State: p.state(), Memory: processMemory(), Agents: make([]web.AgentStatus, len(p.agents))}
 	for i, a := range p.agents {
-		s.Agents[i] = web.AgentSight(a)
+		s.Agents[i] = web.AgentStatus(a)
 	}
 	s.Exchanges, s.Exchanged = p.live.Edges(since)
 	return s
@@ -151,8 +151,8 @@ func (p *pageServer) state() string {
 	return "running"
 }
 
-// steer carries out a button of the page.
-func (p *pageServer) steer(action string) error {
+// handleAction carries out a button of the page.
+func (p *pageServer) handleAction(action string) error {
 	if p.ended.Load() {
 		return fmt.Errorf("the run has ended")
 	}

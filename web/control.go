@@ -21,7 +21,7 @@ var actions = []string{"pause", "resume", "checkpoint", "stop"}
 func NewToken() string { return rand.Text() }
 
 // steer does what a button says, for those who have the token.
-func (s *Server) steer(w http.ResponseWriter, r *http.Request) {
+func (s *Server) control(w http.ResponseWriter, r *http.Request) {
 	if s.opt.Live == nil || s.opt.Token == "" {
 		http.Error(w, "no run of this process can be steered", http.StatusNotFound)
 		return
@@ -48,7 +48,7 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no such run, or no such action: "+clean(order.Action), http.StatusBadRequest)
 		return
 	}
-	if err := s.opt.Live.Steer(order.Action); err != nil {
+	if err := s.opt.Live.Control(order.Action); err != nil {
 		http.Error(w, clean(err.Error()), http.StatusConflict)
 		return
 	}

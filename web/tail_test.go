@@ -24,8 +24,8 @@ type followed struct {
 // last.
 type tail struct {
 	t   *testing.T
-	f   *follower
-	at  place
+	f   *tailer
+	at  cursor
 	now time.Time
 }
 
@@ -35,13 +35,13 @@ func newTail(t *testing.T, dir string) *tail {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	return &tail{t: t, f: &follower{root: root, path: "metrics.jsonl"}, now: time.Now()}
+	return &tail{t: t, f: &tailer{root: root, path: "metrics.jsonl"}, now: time.Now()}
 }
 
 // next returns what is new; nil if nothing is.
 func (l *tail) next() *followed {
 	l.t.Helper()
-	l.now = l.now.Add(pollEvery)
+	l.now = l.now.Add(pollInterval)
 	b, to := l.f.rows("run", l.at, l.now)
 	l.at = to
 	if b == nil {
@@ -135,7 +135,7 @@ func TestFollowPolls(t *testing.T) {
 	l := newTail(t, dir)
 	l.next()
 	appendTo(t, path, line(t, rows[1]))
-	if b, _ := l.f.rows("run", l.at, l.now.Add(pollEvery/2)); b != nil {
+	if b, _ := l.f.rows("run", l.at, l.now.Add(pollInterval/2)); b != nil {
 		t.Error("the file was looked at again at once")
 	}
 	if l.next() == nil {
@@ -147,19 +147,19 @@ func TestFollowPolls(t *testing.T) {
 func TestFollowLong(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
-	for i := range 3*thinAbove + 1 {
+	for i := range 3*maxFullHistory + 1 {
 		b.WriteString(line(t, map[string]any{"iteration": i}))
 	}
 	appendTo(t, filepath.Join(dir, "metrics.jsonl"), b.String())
 	l := newTail(t, dir)
 	var at []float64
 	for m := l.next(); m != nil; m = l.next() {
-		if len(m.Rows) > rowsAtOnce {
+		if len(m.Rows) > maxMessageRows {
 			t.Fatalf("%d rows in a message", len(m.Rows))
 		}
 		at = append(at, m.iterations()...)
 	}
-	if len(at) < thinAbove/2 || len(at) > 2*thinAbove || at[0] != 0 {
+	if len(at) < maxFullHistory/2 || len(at) > 2*maxFullHistory || at[0] != 0 {
 		t.Errorf("%d rows, from %v", len(at), at[0])
 	}
 	for i := 1; i < len(at); i++ {
@@ -182,12 +182,12 @@ func TestFollowFolder(t *testing.T) {
 
 // Followers that nobody uses are let go.
 func TestFollowersBounded(t *testing.T) {
-	fs := &followers{of: map[string]*follower{}}
+	fs := &tailers{runs: map[string]*tailer{}}
 	now := time.Now()
-	for i := range keepReaders + 10 {
+	for i := range maxTailers + 10 {
 		fs.get(string(rune('a'+i)), now.Add(time.Duration(i)*time.Second))
 	}
-	if len(fs.of) != keepReaders || fs.of["a"] != nil {
-		t.Errorf("%d files are kept, the first of them is %v", len(fs.of), fs.of["a"])
+	if len(fs.runs) != maxTailers || fs.runs["a"] != nil {
+		t.Errorf("%d files are kept, the first of them is %v", len(fs.runs), fs.runs["a"])
 	}
 }

@@ -1,0 +1,163 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// LiveRun is a run in this process that a [Server] can show and control.
+type LiveRun struct {
+	Run        string // its folder, relative to that of the server
+	Iterations int    // of the whole run
+	Command    string // that started it
+	// Status returns the current state. Its exchanges are those after the first since; the oldest
+	// may be missing. Status must not wait for the run.
+	Status func(since uint64) RunStatus
+	// Control carries out "pause", "resume", "checkpoint" or "stop". It must not wait for the run.
+	Control func(action string) error
+}
+
+// RunStatus is the state of a run at one moment.
+type RunStatus struct {
+	State     string // "running", "paused", "stopping" or "ended"
+	Agents    []AgentStatus
+	Exchanges [][2]int // pairs of agents that exchanged messages, oldest first
+	Exchanged uint64   // total number of exchanges
+	Memory    uint64   // bytes that the program holds
+}
+
+// AgentStatus is the state of one agent at one moment. Unknown numbers are NaN.
+type AgentStatus struct {
+	Iteration int
+	Loss      float64 // of its latest batch
+	Distance  float64 // squared, from the mean model
+	Accuracy  float64 // on the test set
+	Sent      uint64  // bits
+}
+
+// Intervals between frames, and between those with agents, which are large.
+const (
+	frameInterval     = 100 * time.Millisecond
+	agentsInterval    = 500 * time.Millisecond
+	maxFrameExchanges = 96
+)
+
+// snapshotter encodes frames of a live run. All clients share them, so the run is queried at most
+// ten times a second, however many clients there are.
+type snapshotter struct {
+	live *LiveRun
+
+	mu                    sync.Mutex
+	frameTime, agentsTime time.Time // of the latest frame, and of the latest with agents
+	exchanged             uint64    // exchanges up to the latest frame
+	frameNumber           int
+	frame                 []byte
+	agents                []byte // the latest frame with agents
+	agentsNumber          int
+}
+
+// latest returns the latest frame and the latest with agents, with their numbers. Callers must not
+// change them.
+func (c *snapshotter) latest(now time.Time) (frame []byte, number int, agents []byte, agentsNumber int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Sub(c.frameTime) >= frameInterval {
+		c.refresh(now)
+	}
+	return c.frame, c.frameNumber, c.agents, c.agentsNumber
+}
+
+// refresh queries the run and encodes new frames.
+func (c *snapshotter) refresh(now time.Time) {
+	s := c.live.Status(c.exchanged)
+	c.frameTime, c.exchanged = now, s.Exchanged
+	c.frameNumber++
+	c.frame = s.frame(c.live)
+	if now.Sub(c.agentsTime) >= agentsInterval {
+		c.agentsTime = now
+		c.agentsNumber++
+		c.agents = s.agentsFrame(c.live)
+	}
+}
+
+// frame encodes everything but the agents as JSON.
+func (s *RunStatus) frame(l *LiveRun) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"run":` + quoted(l.Run))
+	b.WriteString(`,"state":` + quoted(s.State))
+	b.WriteString(`,"iteration":` + strconv.Itoa(s.iteration()))
+	b.WriteString(`,"iterations":` + strconv.Itoa(l.Iterations))
+	b.WriteString(`,"memory":` + strconv.FormatUint(s.Memory, 10))
+	b.WriteString(`,"exchanged":` + strconv.FormatUint(s.Exchanged, 10))
+	b.WriteString(`,"exchanges":[`)
+	latest := s.Exchanges[max(0, len(s.Exchanges)-maxFrameExchanges):]
+	for k, e := range latest {
+		if k > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString("[" + strconv.Itoa(e[0]) + "," + strconv.Itoa(e[1]) + "]")
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+// iteration is the least iteration of all agents.
+func (s *RunStatus) iteration() int {
+	if len(s.Agents) == 0 {
+		return 0
+	}
+	t := math.MaxInt
+	for _, a := range s.Agents {
+		t = min(t, a.Iteration)
+	}
+	return t
+}
+
+// agentsFrame encodes the agents as JSON, one list for each quantity.
+func (s *RunStatus) agentsFrame(l *LiveRun) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"run":` + quoted(l.Run))
+	for _, q := range []struct {
+		name string
+		of   func(a *AgentStatus) float64
+	}{
+		{"iteration", func(a *AgentStatus) float64 { return float64(a.Iteration) }},
+		{"loss", func(a *AgentStatus) float64 { return rounded(a.Loss, 5) }},
+		{"distance", func(a *AgentStatus) float64 { return rounded(a.Distance, 5) }},
+		{"accuracy", func(a *AgentStatus) float64 { return rounded(a.Accuracy, 5) }},
+		{"sent", func(a *AgentStatus) float64 { return float64(a.Sent) }},
+	} {
+		b.WriteString(`,"` + q.name + `":[`)
+		for i := range s.Agents {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeNumber(&b, q.of(&s.Agents[i]))
+		}
+		b.WriteByte(']')
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// quoted encodes a string as JSON.
+func quoted(s string) string {
+	b, err := json.Marshal(clean(s))
+	if err != nil {
+		panic(err) // strings can always be encoded
+	}
+	return string(b)
+}
+
+// writeNumber writes v as JSON: null where it is not finite.
+func writeNumber(b *bytes.Buffer, v float64) {
+	if !finite(v) {
+		b.WriteString("null")
+		return
+	}
+	b.Write(strconv.AppendFloat(b.AvailableBuffer(), v, 'g', -1, 64))
+}
