@@ -10,8 +10,8 @@ type registration struct {
 
 var registered []registration
 
-// Register makes [Open] know another data set. Call it from init functions. It panics if
-// the name is taken.
+// Register adds a data set to those that [Open] and [Names] know. Call it from init functions. It
+// panics if the name is taken.
 func Register(name string, open func(OpenOptions) (*Set, error)) {
 	if slices.Contains(Names(), name) {
 		panic("data: Register: a data set is already named " + name)

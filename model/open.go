@@ -43,8 +43,8 @@ func Open(name string, o Options) (*Network, error) {
 	}
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {
-			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no blocks to recompute: remove "+
-				"it", o.Recompute)
+			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no residual blocks: remove it",
+				o.Recompute)
 		}
 		inputs := 1
 		for _, d := range o.Shape {

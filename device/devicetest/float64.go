@@ -152,8 +152,7 @@ func (float64Device) Dot(a, b device.Vector) float64 {
 
 func (float64Device) Load(code *device.Code) (device.Program, error) {
 	return nil, errors.New("devicetest: load " + code.Name +
-		": the float64 device computes no networks: load the code on another device, or evaluate its calls by " +
-		"Interpret")
+		": the float64 device computes no networks: load the code on another device, or use Interpret")
 }
 
 // Footprint is 0: the device loads no code.
