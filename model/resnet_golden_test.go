@@ -229,7 +229,8 @@ func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float6
 		for _, x := range grad[tensor.Offset : tensor.Offset+tensor.Size] {
 			squares += x * x
 		}
-		if got, limit := math.Sqrt(squares), tolerance(g.Grads[tensor.Name]); !(math.Abs(got/g.SmoothNorms[i]-1) <= limit) {
+		got, limit := math.Sqrt(squares), tolerance(g.Grads[tensor.Name])
+		if !(math.Abs(got/g.SmoothNorms[i]-1) <= limit) {
 			t.Errorf("%s has the norm %v with smoothed labels, want %v within %.2g of it", tensor.Name, got,
 				g.SmoothNorms[i], limit)
 		}

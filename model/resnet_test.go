@@ -58,7 +58,8 @@ func TestResNetTensors(t *testing.T) {
 		"layer1.0.conv2.weight[64 3 3 64]OHWI", "layer1.0.bn2.weight[64]", "layer1.0.bn2.bias[64]",
 		"layer1.0.conv3.weight[256 1 1 64]OHWI", "layer1.0.bn3.weight[256]", "layer1.0.bn3.bias[256]",
 
-		"layer1.0.downsample.0.weight[256 1 1 64]OHWI", "layer1.0.downsample.1.weight[256]", "layer1.0.downsample.1.bias[256]",
+		"layer1.0.downsample.0.weight[256 1 1 64]OHWI",
+		"layer1.0.downsample.1.weight[256]", "layer1.0.downsample.1.bias[256]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("tensors are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -141,8 +141,8 @@ func isLocal(err error) bool {
 
 var errTooLong = errors.New("more bytes than the file has")
 
-// resume requests the missing part of a file and appends it. A server that cannot continue sends the
-// file from the start.
+// resume requests the missing part of a file and appends it. A server that cannot continue sends
+// the file from the start.
 func (g *getter) resume(ctx context.Context, f File, path, url string) error {
 	have := sizeOf(path)
 	if have > f.Size {

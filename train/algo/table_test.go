@@ -391,7 +391,8 @@ func TestStaleDualPullsBack(t *testing.T) {
 			want[j] = num / den
 		}
 		best := q.optimum()
-		t.Logf("k %d: %.4f from the optimum, predicted %.4f, distance %.4f", k, distance(sum, best), distance(want, best),
+		t.Logf("k %d: %.4f from the optimum, predicted %.4f, distance %.4f", k, distance(sum, best),
+			distance(want, best),
 			distance(sum, want))
 		if off := distance(sum, best); off < 0.05 || distance(sum, want) > 0.2*off {
 			t.Errorf("k %d: %g from the optimum, %g from the minimiser that should be there", k, off,

@@ -110,8 +110,8 @@ func (b *batch) check(s Settings, classes int) error {
 // name returns a copy, since the mapping may be closed before it is printed.
 func (b *batch) name(i int) string { return string(bytes.Clone([]byte(b.names.Value(i)))) }
 
-// limitedAllocator is an allocator with a limit. Reading a mapping copies nothing, so the reader needs little
-// memory, but a damaged file that claims to be compressed could request any amount.
+// limitedAllocator is an allocator with a limit. Reading a mapping copies nothing, so the reader
+// needs little memory, but a damaged file that claims to be compressed could request any amount.
 type limitedAllocator struct{ memory.Allocator }
 
 func (a limitedAllocator) Allocate(size int) []byte { return a.Allocator.Allocate(a.bounded(size)) }
