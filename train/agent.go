@@ -66,7 +66,8 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		return nil, err
 	}
 	w := r.workerOf(id)
-	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {}, clock: noClock{}}
+	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {},
+		clock: noClock{}}
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
@@ -91,8 +92,8 @@ func (a *agent) release() {
 	a.gradients.release()
 }
 
-// leave copies the agent's state at the head of iteration t into a snapshot and delivers it. step is
-// the agent's position, as the driver counts it.
+// leave copies the agent's state at the head of iteration t into a snapshot and delivers it. step
+// is the agent's position, as the driver counts it.
 func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	if err := a.gradients.drain(0); err != nil {
 		return err

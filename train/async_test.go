@@ -49,7 +49,8 @@ func TestAsync(t *testing.T) {
 		Algo               string
 		Momentum, ClipNorm float64
 	}{
-		{"fspda-sa", 0.5, 0}, {"fspda-storm", 0, 0}, {"dsgd", 0, 0}, {"scaffnew", 0, 0}, {"choco", 0, 0}, {"swarm", 0, 0}, {"fspda-sa", 0, 0.5},
+		{"fspda-sa", 0.5, 0}, {"fspda-storm", 0, 0}, {"dsgd", 0, 0}, {"scaffnew", 0, 0}, {"choco", 0, 0}, {"swarm", 0, 0},
+		{"fspda-sa", 0, 0.5},
 	} {
 		with := small()
 		with.Algo, with.Momentum, with.ClipNorm, with.Iterations = c.Algo, c.Momentum, c.ClipNorm, 40
@@ -163,8 +164,8 @@ func (m privateModel) Score(x device.Vector, b device.Batch) (loss, hits, hits5 
 	return m.Model.Score(m.d.in(x), b)
 }
 
-// Agents that are spread over devices compute the same rows as on one device, and no device is given
-// the vectors of another.
+// Agents that are spread over devices compute the same rows as on one device, and no device is
+// given the vectors of another.
 func TestWorkers(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "fspda-storm", "dsgd", "sgd", "choco", "swarm", "fspda-async", "extra"} {
 		c := small()

@@ -66,8 +66,8 @@ func complete(set []*snapshot.Snapshot) bool {
 	return true
 }
 
-// process makes a row, then a checkpoint, of the snapshots at one iteration, if they ask for it, and
-// returns them to their pools.
+// process makes a row, then a checkpoint, of the snapshots at one iteration, if they ask for it,
+// and returns them to their pools.
 func (c *collector) process(set []*snapshot.Snapshot) error {
 	if c.interrupted {
 		c.run.releaseSnapshots(set)
@@ -106,7 +106,8 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	return nil
 }
 
-// row evaluates the snapshots, writes the row, and reports it to Options.OnRow and the process group.
+// row evaluates the snapshots, writes the row, and reports it to Options.OnRow and the process
+// group.
 func (c *collector) row(set []*snapshot.Snapshot) (evaluation, error) {
 	ev, err := c.eval.row(set)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 )
 
 // Control pauses and resumes a run, and requests checkpoints. It never changes a result. To stop a
-// run, cancel the context of Run. Make one with NewControl; all methods are safe for concurrent use.
+// run, cancel the context of Run. Make one with NewControl; all methods are safe for concurrent
+// use.
 type Control struct {
 	mu    sync.Mutex
 	gate  atomic.Pointer[chan struct{}] // nil: open
@@ -18,8 +19,8 @@ type Control struct {
 // NewControl makes a Control whose run is not paused.
 func NewControl() *Control { return &Control{saves: make(chan struct{}, 1)} }
 
-// Pause makes each agent wait at the head of its next iteration. The wall time of the run goes on. A
-// run that is stopping cannot be paused.
+// Pause makes each agent wait at the head of its next iteration. The wall time of the run goes on.
+// A run that is stopping cannot be paused.
 func (c *Control) Pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

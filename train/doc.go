@@ -5,19 +5,19 @@
 //
 //   - agents (agent.go). An agent has the state of its algorithm, its batches, gradients
 //     (gradients.go), messages with their account (exchange.go, pack.go), and a pool of snapshots;
-//   - one driver (driver.go), which steps the agents through their iterations. There is one for each
-//     way to run: synchronous.go, virtual.go for asynchronous runs in virtual time, and realtime.go
-//     for those in real time;
+//   - one driver (driver.go), which steps the agents through their iterations. There is one for
+//     each way to run: synchronous.go, virtual.go for asynchronous runs in virtual time, and
+//     realtime.go for those in real time;
 //   - one process group (group.go): all agents are in this process, or each has its own
 //     (processes.go, fspda/train/process);
 //   - one collector (collector.go), which turns the snapshots of all agents at one iteration into a
-//     [Row] of metrics, strictly in the order of iterations, and one writer (writer.go), which writes
-//     checkpoints in the background.
+//     [Row] of metrics, strictly in the order of iterations, and one writer (writer.go), which
+//     writes checkpoints in the background.
 //
-// There is no barrier. In a synchronous run each agent runs ahead until an iteration in which it has
-// an edge, and waits there for its partner only. At an evaluation the agent leaves a snapshot
-// (fspda/train/snapshot) and goes on. A checkpoint or a stop is requested at the first iteration that
-// no agent has reached (pace.go).
+// There is no barrier. In a synchronous run each agent runs ahead until an iteration in which it
+// has an edge, and waits there for its partner only. At an evaluation the agent leaves a snapshot
+// (fspda/train/snapshot) and goes on. A checkpoint or a stop is requested at the first iteration
+// that no agent has reached (pace.go).
 //
 // A [Method] describes what an algorithm needs of graph, exchange and schedule; Resolve checks the
 // configuration against it. fspda/train/config has a line for each algorithm of this module;
@@ -25,11 +25,11 @@
 //
 // The package states the interface that it needs of a network ([Model]); the device's is in
 // fspda/device. If a model computes asynchronously ([AsyncModel]), agents read their losses some
-// iterations later, but before any result of theirs is shown or saved; a divergence is attributed to
-// its own iteration. A run may have several devices, among which the agents are divided ([Place]). A
-// network with batch norm is a [Buffered] model: each agent has running statistics of its own, which
-// its training steps update and which never travel. batchnorm.go says how the mean model, which was
-// never trained, gets its statistics.
+// iterations later, but before any result of theirs is shown or saved; a divergence is attributed
+// to its own iteration. A run may have several devices, among which the agents are divided
+// ([Place]). A network with batch norm is a [Buffered] model: each agent has running statistics of
+// its own, which its training steps update and which never travel. batchnorm.go says how the mean
+// model, which was never trained, gets its statistics.
 //
 // Observers read the progress of a run from a [LiveState]; a [Control] pauses a run and requests
 // checkpoints.

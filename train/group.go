@@ -9,8 +9,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// processGroup is how the agents of a run are spread over processes: all in this one, or each in its
-// own. It carries their snapshots, and owns the checkpoints.
+// processGroup is how the agents of a run are spread over processes: all in this one, or each in
+// its own. It carries their snapshots, and owns the checkpoints.
 type processGroup interface {
 	// Local reports whether an agent is in this process.
 	Local(agent int) bool
@@ -27,8 +27,8 @@ type processGroup interface {
 	rowsWritten(n int)
 	// checkpoints returns how to ask for checkpoints.
 	checkpoints() checkpointing
-	// stopping tells that the run is to stop. It may wait for the local agents to get to the head of
-	// an iteration, and halt them.
+	// stopping tells that the run is to stop. It may wait for the local agents to get to the head
+	// of an iteration, and halt them.
 	stopping()
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)

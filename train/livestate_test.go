@@ -103,7 +103,8 @@ func TestLiveStateForgets(t *testing.T) {
 	}
 }
 
-// A paused run stands still, makes a requested checkpoint after Resume, and can be stopped while paused.
+// A paused run stands still, makes a requested checkpoint after Resume, and can be stopped while
+// paused.
 func TestControl(t *testing.T) {
 	c := small()
 	c.Iterations, c.EvalPoints = 100000, 1

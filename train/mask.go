@@ -44,8 +44,9 @@ type mask struct {
 	fill  sync.Once
 }
 
-// A device draws up to memory.MasksDrawnAtOnce masks at a time, of at most mostAhead iterations and with at most
-// drawnTogether coordinates in total: long masks would take memory without being faster.
+// A device draws up to memory.MasksDrawnAtOnce masks at a time, of at most mostAhead iterations and
+// with at most drawnTogether coordinates in total: long masks would take memory without being
+// faster.
 const (
 	mostAhead     = 64
 	drawnTogether = 1 << 20
@@ -60,8 +61,8 @@ func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t 
 	return m
 }
 
-// get returns the mask of a key. Each user of the worker asks for it once, and releases it afterwards.
-// scratch is memory to draw in, which is returned.
+// get returns the mask of a key. Each user of the worker asks for it once, and releases it
+// afterwards. scratch is memory to draw in, which is returned.
 func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
 	x := m.at(key)
 	x.fill.Do(func() {
@@ -97,8 +98,8 @@ func (m *masks) fresh(key comingMask) *mask {
 	return x
 }
 
-// reach has the device draw the masks of the iterations up to t, and some more. The caller holds the
-// lock.
+// reach has the device draw the masks of the iterations up to t, and some more. The caller holds
+// the lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
 	most := min(memory.MasksDrawnAtOnce, drawnTogether/max(1, m.law.Len()))
@@ -141,14 +142,14 @@ func (r *run) drawFrom(first int) {
 	}
 }
 
-// edgeMask returns the coordinates that travel between the agent and a peer in iteration t, until the
-// end of the iteration.
+// edgeMask returns the coordinates that travel between the agent and a peer in iteration t, until
+// the end of the iteration.
 func (x *exchange) edgeMask(t, peer int) device.Index {
 	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.ends(x.worker, x.id, peer)})
 }
 
-// broadcastMask returns the coordinates of an agent's broadcast in iteration t, until the end of the
-// iteration.
+// broadcastMask returns the coordinates of an agent's broadcast in iteration t, until the end of
+// the iteration.
 func (x *exchange) broadcastMask(t, sender int) device.Index {
 	return x.borrowMask(comingMask{maskKey{t, sender, sender}, x.run.holders(x.worker, sender)})
 }

@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// pace knows where the agents of this process are and tells each one, at the head of a step, whether
-// to leave a checkpoint there or to stop. There is no barrier: a request names a step that no agent
-// has reached yet, and each agent meets it in its own time.
+// pace knows where the agents of this process are and tells each one, at the head of a step,
+// whether to leave a checkpoint there or to stop. There is no barrier: a request names a step that
+// no agent has reached yet, and each agent meets it in its own time.
 type pace struct {
 	mu     sync.Mutex
 	at     map[int]int // by agent: the step that it has entered

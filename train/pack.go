@@ -24,8 +24,8 @@ type codec struct {
 	decodes dist.DecodeStats
 }
 
-// broadcast sets the round's links for an algorithm of broadcasts: those on which an end broadcasts.
-// Messages bring their coordinates.
+// broadcast sets the round's links for an algorithm of broadcasts: those on which an end
+// broadcasts. Messages bring their coordinates.
 func (x *exchange) broadcast(t int) {
 	s := x.run.setup
 	broadcasts := x.broadcasters(t)
@@ -64,8 +64,8 @@ func (x *exchange) locate(l *algo.Link, b *dist.Buffer) {
 	l.Mask, l.Len = x.masks[at], len(b.Coords)
 }
 
-// broadcasters tells which agents broadcast at iteration t: those that a broadcast process names, or
-// all agents if another process has edges.
+// broadcasters tells which agents broadcast at iteration t: those that a broadcast process names,
+// or all agents if another process has edges.
 func (x *exchange) broadcasters(t int) func(i int) bool {
 	s := x.run.setup
 	if _, ok := s.Process.(dist.Broadcaster); ok {
@@ -236,9 +236,9 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	return float64(one.SharedSeed)
 }
 
-// publishedBits is what the released program counts for a message: without sign and norm of qsgd; for
-// a broadcast one message more, to the broadcasting agent itself; and without broadcast one message
-// per agent, whatever its degree.
+// publishedBits is what the released program counts for a message: without sign and norm of qsgd;
+// for a broadcast one message more, to the broadcasting agent itself; and without broadcast one
+// message per agent, whatever its degree.
 func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	if m.ExtraBits > 0 {
 		m.ValueBits, m.ExtraBits = m.ValueBits-1, 0

@@ -60,8 +60,8 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	return Run(ctx, s, opt)
 }
 
-// run runs all agents and returns the result of the coordinator. stop, which may be nil, returns the
-// context of an agent.
+// run runs all agents and returns the result of the coordinator. stop, which may be nil, returns
+// the context of an agent.
 func (w *processes) run(stop func(rank int) context.Context) *Result {
 	w.t.Helper()
 	failed, fail := context.WithCancel(context.Background())
@@ -104,8 +104,8 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 	return results[0]
 }
 
-// withoutWireBytes is a trace without the bytes that were sent, which differ between one process and
-// many.
+// withoutWireBytes is a trace without the bytes that were sent, which differ between one process
+// and many.
 func withoutWireBytes(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
@@ -160,8 +160,8 @@ func TestProcessesDiverge(t *testing.T) {
 	}
 }
 
-// Processes that are stopped and started again several times compute the rows of one process that was
-// never stopped. The run folder is the same, too.
+// Processes that are stopped and started again several times compute the rows of one process that
+// was never stopped. The run folder is the same, too.
 func TestProcessesResume(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
@@ -219,8 +219,8 @@ func (r *Result) config(t *testing.T, dir string) Config {
 	return c
 }
 
-// A process whose agent has come to its end stops when it is told to, even if the others have stopped
-// and will never tell it that the run has ended.
+// A process whose agent has come to its end stops when it is told to, even if the others have
+// stopped and will never tell it that the run has ended.
 func TestProcessStopsAfterItsEnd(t *testing.T) {
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(

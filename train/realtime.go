@@ -111,7 +111,8 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 	alpha, eta := s.Schedule.At(0)
 	l.protocol = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.Graph.Neighbours(a.id),
 		Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(), Seed: c.Seed, CallRate: c.Contacts,
+		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(),
+		Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
 			Finish: max(process.Farewell, seconds(c.GiveUp))},
 		Network: sessions, State: a.state, Buffers: l.applied, Trainer: l, Log: a.run.log})
@@ -120,8 +121,8 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Gradient implements [live.Trainer]. If the previous gradient was discarded, it is that of the same
-// batch.
+// Gradient implements [live.Trainer]. If the previous gradient was discarded, it is that of the
+// same batch.
 func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) error {
 	g := &l.gradients
 	begin := time.Now()

@@ -13,12 +13,13 @@ import (
 // realTimeConfig is a small run in real time.
 func realTimeConfig() Config {
 	c := small()
-	c.Agents, c.Iterations, c.EvalPoints, c.Algo, c.Clock, c.GradientTime = 4, 120, 4, "fspda-async", config.ClockReal, 0.004
+	c.Agents, c.Iterations, c.EvalPoints, c.Algo = 4, 120, 4, "fspda-async"
+	c.Clock, c.GradientTime = config.ClockReal, 0.004
 	return c
 }
 
-// checkRealTimeEnd checks the end of a run in real time: all rows, duals that sum to zero, and a better
-// model.
+// checkRealTimeEnd checks the end of a run in real time: all rows, duals that sum to zero, and a
+// better model.
 func checkRealTimeEnd(t *testing.T, r *Result, c Config) {
 	t.Helper()
 	if r.Status != Finished || len(r.Rows) != c.EvalPoints+1 {
@@ -42,8 +43,8 @@ func TestRealTime(t *testing.T) {
 	checkRealTimeEnd(t, r, c)
 }
 
-// Values of half the bits take half the bytes, and the duals still sum to zero, since both ends compare
-// the rounded values.
+// Values of half the bits take half the bytes, and the duals still sum to zero, since both ends
+// compare the rounded values.
 func TestRealTimeWire(t *testing.T) {
 	c := realTimeConfig()
 	bits := func(wire string) float64 {

@@ -55,7 +55,8 @@ type Result struct {
 	// forecast and measured memory of devices with a memory of their own; nil if there are none
 	Memory []memory.Forecast
 
-	// batch norm of the mean model, as used by the last row; nil unless Finished, or without batch norm
+	// batch norm of the mean model, as used by the last row; nil unless Finished, or without batch
+	// norm
 	MeanBuffers []float32
 	Buffers     [][]float32 // of every agent's
 }

@@ -7,9 +7,9 @@ import (
 	"fspda/dist"
 )
 
-// sharedVectors are the vectors that all agents of a worker share in an iteration in which every agent
-// receives from every other. Of each number the newest is kept. An agent that asks for an older one,
-// because it fell behind in iterations without edges, gets one of its own.
+// sharedVectors are the vectors that all agents of a worker share in an iteration in which every
+// agent receives from every other. Of each number the newest is kept. An agent that asks for an
+// older one, because it fell behind in iterations without edges, gets one of its own.
 type sharedVectors struct {
 	pool *dist.Pool
 	dim  int

@@ -19,7 +19,8 @@ type writer struct {
 }
 
 func newWriter(r *run) *writer {
-	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1), Reservation: snapshot.NewReservation()}
+	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1),
+		Reservation: snapshot.NewReservation()}
 }
 
 // save hands a checkpoint over. It waits for one that is still being written.

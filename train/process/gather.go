@@ -28,7 +28,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		t, record, err := n.nextReport(ctx, from, done)
 		if errors.Is(err, errAbsent) {
 			t = n.opt.Schedule.EvalPoint(done)
-			n.opt.Log.Warn("evaluating without an agent that is absent", zap.Int("agent", from), zap.Int("iteration", t))
+			n.opt.Log.Warn("evaluating without an agent that is absent",
+				zap.Int("agent", from), zap.Int("iteration", t))
 			sn.ReplaceAbsent(from, t, latest)
 			n.opt.Run.Collect(sn)
 			if done == last {

@@ -7,9 +7,9 @@ import (
 )
 
 // Network is a Transport between the processes of a run, each with one agent. In addition to the
-// messages of the algorithm it carries reports: numbered records from one agent to another. It keeps
-// messages and reports until their receiver says that a checkpoint of it depends on them no longer,
-// so that they survive the receiver's process. fspda/dist/nats has an implementation.
+// messages of the algorithm it carries reports: numbered records from one agent to another. It
+// keeps messages and reports until their receiver says that a checkpoint of it depends on them no
+// longer, so that they survive the receiver's process. fspda/dist/nats has an implementation.
 type Network interface {
 	dist.Transport
 	// Start connects to the other processes and resumes the streams from the state that Save
@@ -19,8 +19,8 @@ type Network interface {
 	// Save returns the state of the streams for a checkpoint. The agent calls it between two
 	// iterations.
 	Save() []byte
-	// Stable tells that a checkpoint with this state of the streams is on the disk, and that reports
-	// before number reported need not be kept.
+	// Stable tells that a checkpoint with this state of the streams is on the disk, and that
+	// reports before number reported need not be kept.
 	Stable(streams []byte, reported int) error
 	// Report sends a record of iteration t.
 	Report(ctx context.Context, to, t int, record []byte) error

@@ -166,8 +166,8 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 // Deliver takes a snapshot of the local agent: for the coordinator, for a checkpoint, or both. The
-// agent's goroutine calls it, so that the streams are saved where the agent stands; the report of an
-// evaluation at the same iteration belongs to what follows.
+// agent's goroutine calls it, so that the streams are saved where the agent stands; the report of
+// an evaluation at the same iteration belongs to what follows.
 func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	if sn.Eval {
 		n.reported.Add(1)
@@ -221,7 +221,8 @@ func (n *Node) save(ctx context.Context) error {
 	for sn := range n.queue {
 		if sn.Save {
 			switch err := n.write(ctx, sn); {
-			case errors.Is(err, syscall.ENOSPC): // the earlier checkpoint is complete, and the others keep all messages since
+			case errors.Is(err, syscall.ENOSPC):
+				// the earlier checkpoint is complete, and the others keep all messages since
 				n.opt.Log.Warn("no checkpoint, because the disk is full; the next one is tried in its time",
 					zap.Int("iteration", sn.T), zap.Error(err))
 			case err != nil:
@@ -239,7 +240,8 @@ func (n *Node) save(ctx context.Context) error {
 	return nil
 }
 
-// write makes a checkpoint, once all that it depends on is on a disk, and tells the other processes.
+// write makes a checkpoint, once all that it depends on is on a disk, and tells the other
+// processes.
 func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 	defer n.disk.Release()
 	if !n.opt.Store.Keeps() {
@@ -268,8 +270,8 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 }
 
 // Stopping tells that this process is to stop. It gives the agent time to get to the head of an
-// iteration, where it leaves a checkpoint, and then ends its waits: the agents that it waits for may
-// have stopped, too. In that case the earlier checkpoint is kept.
+// iteration, where it leaves a checkpoint, and then ends its waits: the agents that it waits for
+// may have stopped, too. In that case the earlier checkpoint is kept.
 func (n *Node) Stopping() {
 	n.stopped.Store(true)
 	select {
@@ -340,8 +342,8 @@ func (n *Node) End() (end Note, ok bool) {
 // Stopped reports whether this process was told to stop, or has given up waiting for the others.
 func (n *Node) Stopped() bool { return n.stopped.Load() }
 
-// Dismiss tells the other processes how the run ended, and waits a while for them to receive it. It is
-// for the coordinator.
+// Dismiss tells the other processes how the run ended, and waits a while for them to receive it. It
+// is for the coordinator.
 func (n *Node) Dismiss(end Note) {
 	ctx, cancel := context.WithTimeout(context.Background(), Farewell)
 	defer cancel()

@@ -8,8 +8,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// A record is a report of one process to another: a note, or the snapshot of an agent. The first byte
-// says which.
+// A record is a report of one process to another: a note, or the snapshot of an agent. The first
+// byte says which.
 const (
 	recordNote     = 'n' // JSON of a Note
 	recordSnapshot = 's' // an encoded [snapshot.Snapshot]

@@ -10,8 +10,8 @@ import (
 // maxCounters is the longest encoding of counters that is accepted, in bytes.
 const maxCounters = 64 << 10
 
-// Encode returns vectors and counters as bytes: the length of the counters as uint32, the counters in
-// JSON, and all vectors as float32, each little-endian. It fails if the device has failed.
+// Encode returns vectors and counters as bytes: the length of the counters as uint32, the counters
+// in JSON, and all vectors as float32, each little-endian. It fails if the device has failed.
 func (sn *Snapshot) Encode() ([]byte, error) {
 	text, err := json.Marshal(sn.Counters)
 	if err != nil {
@@ -39,7 +39,8 @@ func (sn *Snapshot) Decode(b []byte) error {
 	}
 	size := binary.LittleEndian.Uint32(b)
 	if size > maxCounters || uint64(len(b)) != 4+uint64(size)+uint64(want) {
-		return fmt.Errorf("a snapshot of %d bytes with %d of counters; expected %d bytes of vectors", len(b), size, want)
+		return fmt.Errorf("a snapshot of %d bytes with %d of counters; expected %d bytes of vectors", len(b), size,
+			want)
 	}
 	var c Counters
 	if err := json.Unmarshal(b[4:4+size], &c); err != nil {

@@ -2,8 +2,8 @@ package snapshot
 
 import "context"
 
-// Circulating is the number of snapshots of an agent that a filled Pool holds. When all are on their
-// way to an evaluation or a disk, the agent waits.
+// Circulating is the number of snapshots of an agent that a filled Pool holds. When all are on
+// their way to an evaluation or a disk, the agent waits.
 const Circulating = 2
 
 // Pool holds the free snapshots of an agent.

@@ -101,9 +101,9 @@ func (sn *Snapshot) ReplaceAbsent(agent, t int, latest Counters) {
 	sn.Ledger, sn.Grads, sn.Losses = latest.Ledger, latest.Grads, Losses{}
 }
 
-// FillMissing sets the models of absent agents to the mean of the others, and their duals to zero, as
-// an agent that joins has them. The mean, the distances from it and the sum of the duals are then
-// those of the present agents.
+// FillMissing sets the models of absent agents to the mean of the others, and their duals to zero,
+// as an agent that joins has them. The mean, the distances from it and the sum of the duals are
+// then those of the present agents.
 func FillMissing(set []*Snapshot) {
 	var present, missing []*Snapshot
 	for _, sn := range set {
