@@ -17,7 +17,7 @@ import (
 	"fspda/model"
 )
 
-// autocastTask is a training that PyTorch does too: see bench/peers/autocast.py.
+// autocastTask is a training that bench/peers/autocast.py runs in PyTorch.
 type autocastTask struct {
 	Dtype      string          `json:"dtype"`
 	Activation string          `json:"activation"`
@@ -37,7 +37,7 @@ type autocastBatch struct {
 	Y []int32   `json:"y"`
 }
 
-// autocastResult is what comes of it, iteration by iteration.
+// autocastResult is the result of a training, by iteration.
 type autocastResult struct {
 	Losses  []float64 `json:"losses"`
 	Scales  []float64 `json:"scales"`
@@ -45,9 +45,9 @@ type autocastResult struct {
 	Params  []float32 `json:"params"`
 }
 
-// Twenty steps in 16 bits go as PyTorch's autocast and GradScaler have them, in fleets and without:
-// the same losses and model but for roundings, the same steps skipped, the same loss scales.
-// FSPDA_PEERS names a Python that has PyTorch.
+// Twenty steps in 16 bits match PyTorch's autocast and GradScaler, in batch groups and without:
+// losses and model up to rounding, the same skipped steps, the same loss scales. FSPDA_PEERS names
+// a Python with PyTorch.
 func TestAutocast(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -57,7 +57,7 @@ func TestAutocast(t *testing.T) {
 		name  string
 		task  autocastTask
 		batch int
-		skip  bool // steps are
+		skip  bool // steps are skipped
 		far   float64
 	}{
 		// One example at a time: no gradient of a weight is beyond float16, which PyTorch has it
@@ -92,16 +92,16 @@ func TestAutocast(t *testing.T) {
 			if slices.Contains(want.Skipped, true) != c.skip {
 				t.Fatalf("PyTorch skips %v", want.Skipped)
 			}
-			for name, options := range map[string][]Option{"a fleet": nil, "alone": {withoutGroups}} {
-				comparesTo(t, name, autocastHere(t, net, c.task, options...), want, c.far)
+			for name, options := range map[string][]Option{"in a group": nil, "without groups": {withoutGroups}} {
+				compareTo(t, name, trainHere(t, net, c.task, options...), want, c.far)
 			}
 		})
 	}
 }
 
-// comparesTo holds a training against PyTorch's. The model may be so far, of its length: some
-// roundings of the gradients that moved it.
-func comparesTo(t *testing.T, name string, got, want autocastResult, most float64) {
+// compareTo compares a training with PyTorch's. The models may differ by most, relative to the
+// length: some roundings of the gradients.
+func compareTo(t *testing.T, name string, got, want autocastResult, most float64) {
 	t.Helper()
 	if !slices.Equal(got.Skipped, want.Skipped) || !slices.Equal(got.Scales, want.Scales) {
 		t.Errorf("%s: loss scales %v, PyTorch has %v; skipped %v and %v", name, got.Scales, want.Scales, got.Skipped,
@@ -139,8 +139,8 @@ func byPyTorch(t *testing.T, python string, task autocastTask) (r autocastResult
 	return r
 }
 
-// autocastHere is the training on an imaginary GPU, by the operations that an agent makes steps of.
-func autocastHere(t *testing.T, net *model.Network, task autocastTask, options ...Option) (r autocastResult) {
+// trainHere runs the training on a fake GPU, by the operations of an agent's step.
+func trainHere(t *testing.T, net *model.Network, task autocastTask, options ...Option) (r autocastResult) {
 	t.Helper()
 	p := map[string]Precision{"float16": FP16, "bfloat16": BF16}[task.Dtype]
 	d, _ := openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(p))...)

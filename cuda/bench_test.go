@@ -17,8 +17,7 @@ import (
 	"fspda/train"
 )
 
-// imaginaryCard is an imaginary GPU as the program's benchmarks measure one. Its clock says that
-// everything takes a millisecond.
+// fakeCard is a fake GPU for the program's benchmarks. By its clock everything takes a millisecond.
 func fakeCard(t *testing.T) bench.Card {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	bare := d.Raw()
@@ -26,7 +25,7 @@ func fakeCard(t *testing.T) bench.Card {
 		Copy: func(bytes int) (float64, error) { return bare.CopyRate(min(bytes, 1<<16)) }}
 }
 
-// The numbers of a benchmark fit together: times, rates and shares.
+// The numbers of a benchmark are consistent: times, rates and shares.
 func TestBenchNetworkOnCard(t *testing.T) {
 	card := fakeCard(t)
 	net, err := model.Open("mlp", model.Options{Shape: []int{8, 8, 1}, Classes: 4, Hidden: []int{16}})
@@ -57,7 +56,7 @@ func TestBenchKernelsOnCard(t *testing.T) {
 	card := fakeCard(t)
 	card.Copy = func(int) (float64, error) { return 1, nil }
 	score := &device.Call{Kernel: device.Score, Dims: []int{2, 3}}
-	// labels have a place of their own
+	// labels are a space of their own
 	if bound, err := card.Bind(score, [][]float32{{1, 2, 3, 3, 2, 1}, {2, 1}}, [][]float32{make([]float32, 3)},
 		2); err != nil || bound.Run() != nil {
 		t.Fatal(err, bound.Run())
@@ -84,7 +83,7 @@ func TestBenchKernelsOnCard(t *testing.T) {
 	}
 }
 
-// beginnings counts gradients that are not waited for at once.
+// countingModel counts gradients that are not waited for at once.
 type countingModel struct {
 	*model.Engine
 	n *atomic.Int64
@@ -123,7 +122,7 @@ func TestBenchStepOnCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	if begun.n.Load() == 0 {
-		t.Error("no gradient was begun and left: it is not training that was measured")
+		t.Error("no gradient was started without waiting: training was not measured")
 	}
 	if math.Abs(r.PerSecond*r.Iteration.Seconds()-1) > 1e-9 || r.Gradient != time.Millisecond/5 || r.Exchange <= 0 ||
 		r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {

@@ -10,7 +10,8 @@ import (
 	"fspda/selftest"
 )
 
-// Every way that may be chosen is tried in every precision, and one that computes wrongly is named.
+// Every implementation that may be chosen is tried in every precision, and one that computes
+// wrongly is named.
 func TestEveryConvolutionCandidate(t *testing.T) {
 	for _, precision := range compiler.Precisions() {
 		m, _ := fakeBackend(t, fakegpu.Options{})
@@ -27,7 +28,8 @@ func TestEveryConvolutionCandidate(t *testing.T) {
 				if strings.Contains(r.Name, "grad-x") {
 					idle = "2 cannot run"
 				}
-				if r.Verdict == "ok" && strings.Contains(r.Saw, "implementations within") && strings.Contains(r.Saw, idle) {
+				if r.Verdict == "ok" && strings.Contains(r.Saw, "implementations within") &&
+					strings.Contains(r.Saw, idle) {
 					good++
 				} else if strings.Contains(r.Saw, "graph, engine 25 2=25: the result differs") {
 					bad++
@@ -41,11 +43,11 @@ func TestEveryConvolutionCandidate(t *testing.T) {
 			return good, bad
 		}
 		if good, bad := check(); good != 6 || bad != 0 {
-			t.Errorf("%s: %d are well, %d not; want 6 and 0", precision, good, bad)
+			t.Errorf("%s: %d checks pass, %d fail; want 6 and 0", precision, good, bad)
 		}
 		n.wrongEngine = 25
 		if good, bad := check(); good != 0 || bad != 6 {
-			t.Errorf("%s: %d are well although an engine computes wrongly, %d are not; want 0 and 6", precision, good,
+			t.Errorf("%s: with a wrong engine %d checks pass, %d fail; want 0 and 6", precision, good,
 				bad)
 		}
 		if err := d.Close(); err != nil {

@@ -141,8 +141,7 @@ func (d *Device) Name() string { return d.name }
 func (d *Device) Properties() driver.Properties { return d.properties }
 
 // Memory returns how many bytes of the GPU's memory are free, those of the device's pool too, and
-// how
-// many there are.
+// how many there are.
 func (d *Device) Memory() (free, total uint64, err error) {
 	ex := d.exec
 	err = ex.Do(func() error {
@@ -165,8 +164,7 @@ func (d *Device) Err() error { return d.exec.Err() }
 func Lost(err error) bool { return driver.Lost(err) }
 
 // Close waits for the GPU and gives back all that was taken of it. Vectors and Programs of the
-// device
-// must not be used any more.
+// device must not be used any more.
 func (d *Device) Close() error {
 	var err error
 	d.closeOnce.Do(func() { err = d.exec.Stop(d.shutdown) })

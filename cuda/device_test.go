@@ -10,14 +10,14 @@ import (
 	"fspda/device/devicetest"
 )
 
-// On an imaginary GPU the contract has very many small tasks: they go through the owner's goroutine
-// in long tests only.
+// The contract has very many small tasks, which are slow through the executor's goroutine: only
+// long tests run all of it there.
 func TestContract(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{}, os.Getenv("FSPDA_LONG") == "")
 	devicetest.Contract(t, func() device.Device { return d })
 }
 
-// Parts of the contract by way of the owner's goroutine, where operations wait in windows.
+// Parts of the contract run through the executor's goroutine, where operations are queued.
 func TestContractThroughExecutor(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	parts := []string{"labels", "batches", "batches of bytes", "concurrent programs", "calls in place", "buffers",

@@ -16,9 +16,8 @@ import (
 	"fspda/model"
 )
 
-// Dense layers of 16 bits go through cuBLASLt where it is there, bias and sums included, and
-// through cuBLAS and kernels where it is not; both have the same gradient but for roundings. In
-// fp32 nothing does.
+// Dense layers of 16 bits use cuBLASLt for bias and sums where it exists, and cuBLAS and kernels
+// where it does not; both have the same gradient up to rounding. In fp32 none use cuBLASLt.
 func TestEpilogues(t *testing.T) {
 	net := exampleNetworks(t)["mlp"]
 	b := exampleBatch(net)
@@ -38,9 +37,10 @@ func TestEpilogues(t *testing.T) {
 			multiply := l.lt.Matmul
 			l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
 				lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
-				d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
+				d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
+				s driver.Stream) cublas.Status {
 				ran++
-				return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
+				return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, workspace, n, s)
 			}
 			return l, err
 		}
@@ -65,11 +65,11 @@ func TestEpilogues(t *testing.T) {
 	}
 }
 
-// alone keeps networks out of fleets, however small.
+// withoutGroups gives each gradient launches of its own.
 func withoutGroups(d *Device) error { d.noGroups = true; return nil }
 
 // reluNetwork is a network of three layers with ReLU, of which the second has rows longer than a
-// line of a mask.
+// row of a mask is aligned to.
 func reluNetwork(t *testing.T) *model.Network {
 	t.Helper()
 	net, err := model.MLP(model.MLPOptions{Inputs: 36, Classes: 4, Hidden: []int{9, 131}, Activation: "relu",
@@ -98,9 +98,10 @@ func epilogueCounts(t *testing.T, of ltBehaviour, options ...Option) (*Device, m
 		}
 		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
 			lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
-			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, room driver.Pointer, n uintptr, s driver.Stream) cublas.Status {
+			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
+			s driver.Stream) cublas.Status {
 			counts[epilogues[desc]]++
-			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, room, n, s)
+			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, workspace, n, s)
 		}
 		return l, err
 	}
@@ -117,8 +118,8 @@ func epilogueCounts(t *testing.T, of ltBehaviour, options ...Option) (*Device, m
 	return d, counts
 }
 
-// ReLU goes through cuBLASLt where that keeps what is not a number, and its gradient by a mask
-// where the order of its bits is known; the gradient has the bits that kernels give it.
+// ReLU is computed by cuBLASLt where that keeps NaN, and its gradient by a mask where the order of
+// the mask's bits is known; the gradient has the bits that kernels give it.
 func TestReLUEpilogues(t *testing.T) {
 	net := reluNetwork(t)
 	b := exampleBatch(net)
@@ -153,8 +154,7 @@ func TestReLUEpilogues(t *testing.T) {
 	}
 }
 
-// What is not a number comes through ReLU, whatever the library makes of it: a network that has
-// diverged has no loss.
+// NaN passes ReLU, whatever the library does: the loss of a network that has diverged is NaN.
 func TestReLUKeepsNaN(t *testing.T) {
 	net := reluNetwork(t)
 	for _, of := range []ltBehaviour{{}, {oddBits: true}, {keepsNaN: true}} {
@@ -173,12 +173,12 @@ func TestReLUKeepsNaN(t *testing.T) {
 		d.Write(x, params)
 		out := make([]float64, len(plan.Code().Results))
 		if err := p.Run(x, g, exampleBatch(net), out); err != nil || !math.IsNaN(out[0]) {
-			t.Errorf("%+v: loss %v (%v), want no number", of, out[0], err)
+			t.Errorf("%+v: loss %v (%v), want NaN", of, out[0], err)
 		}
 	}
 }
 
-// Biases are rounded only for what adds them in 16 bits: those of the logits stay float32.
+// Biases are rounded only where they are added in 16 bits: those of the logits stay float32.
 func TestBiasFormat(t *testing.T) {
 	net := exampleNetworks(t)["mlp"]
 	code, err := net.Plan(4, model.Train)
@@ -192,7 +192,8 @@ func TestBiasFormat(t *testing.T) {
 		}
 		var got []kernels.Element
 		for _, task := range p.Tasks {
-			if task.Work == compiler.Compute && (task.Call.Kernel == device.Linear || task.Call.Kernel == device.LinearSigmoid) {
+			if task.Work == compiler.Compute && (task.Call.Kernel == device.Linear ||
+				task.Call.Kernel == device.LinearSigmoid) {
 				got = append(got, task.In[2].Element)
 			}
 		}

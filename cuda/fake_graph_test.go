@@ -6,9 +6,9 @@ import (
 	"fspda/cuda/driver"
 )
 
-// imaginaryEngines are those of the imaginary cuDNN. Some must never compute: rounds for what is
-// not to be rounded, larger than what there is room for, or not to be made. Others refuse to, and
-// one sums in another order each time.
+// fakeEngines is the engines of the fake cuDNN. Some must never be chosen: one rounds too much, one
+// needs too much workspace, one cannot be built. One refuses to run, and one sums in another order
+// each time.
 func fakeEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
 	engine := func(index int64, memory int64, notes ...int32) fakecudnn.Engine {
 		return fakecudnn.Engine{Engine: cudnn.Engine{Index: index, Knobs: []cudnn.Knob{{Type: 2, Value: index}}},
@@ -19,13 +19,13 @@ func fakeEngines(c fakecudnn.Convolution) []fakecudnn.Engine {
 	all := []fakecudnn.Engine{engine(40, 0, cudnn.NoteDownConvert), engine(41, 1<<40), unmade,
 		engine(44, 64, cudnn.NoteReducedReduction),
 		engine(62, 128, cudnn.NoteTensorCore), engine(25, 0, cudnn.NoteNondeterministic), engine(28, 256)}
-	if c.Direction != cudnn.GradX { // its first in deterministic runs is one that has to be given up
+	if c.Direction != cudnn.GradX { // its first engine in deterministic runs refuses to run
 		return all
 	}
 	return append([]fakecudnn.Engine{refuses}, all...)
 }
 
-// imaginaryGraph is cuDNN's graph API, as the same loops as its algorithms.
+// newGraph returns cuDNN's graph API, which computes by the same loops as the algorithms.
 func (n *fakeDNN) newGraph() *fakecudnn.Graph {
 	none := func(fakecudnn.Convolution) []fakecudnn.Engine { return nil }
 	g := &fakecudnn.Graph{Offered: fakeEngines, Fallback: none}

@@ -11,8 +11,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// light is cuBLASLt as loops, which refuses what the real one would. It has no algorithm for
-// results of five columns, so that the kernels that stand in for it are seen too.
+// fakeLt is cuBLASLt as loops, with the argument checks of the real one. It has no algorithm for
+// results of five columns, so that the kernels that replace it are tested too.
 type fakeLt struct {
 	m         *fakegpu.Machine
 	behaviour ltBehaviour
@@ -22,13 +22,13 @@ type fakeLt struct {
 	layouts   map[cublas.Raw]ltLayout
 }
 
-// manners is what NVIDIA does not say of cuBLASLt.
+// ltBehaviour is what NVIDIA does not document of cuBLASLt.
 type ltBehaviour struct {
-	keepsNaN bool // its ReLU does; else it makes 0 of what is not a number, as has been seen of the real one
-	oddBits  bool // its masks have the highest bit of a byte first
+	keepsNaN bool // ReLU keeps NaN; else it makes 0 of it, as some versions do
+	oddBits  bool // masks begin with the highest bit of a byte
 }
 
-// bit is the place of a number of a mask, with the bits of a row counted from its first.
+// bit returns the byte and the bit of number at of a mask.
 func (m ltBehaviour) bit(at int) (at8, mask int) {
 	if m.oddBits {
 		return at / 8, 1 << (7 - at%8)
@@ -47,7 +47,8 @@ var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 
 	7: 4, 8: 4}
 
 func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
-	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Raw]map[int32]uint64{}, prefs: map[cublas.Raw]map[int32]uint64{},
+	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Raw]map[int32]uint64{},
+		prefs:   map[cublas.Raw]map[int32]uint64{},
 		layouts: map[cublas.Raw]ltLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
 	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer,
@@ -96,17 +97,17 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 			case rows == 5:
 				return 15
 			}
-			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7, p[5], p[6], p[7], lowest(d[8]), lowest(d[11])}}
+			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7, p[5], p[6], p[7], lowestBit(d[8]), lowestBit(d[11])}}
 			return 0
 		},
 		Matmul: l.multiply,
 	}
 }
 
-// lowest is the lowest bit of an address: how it is aligned.
-func lowest(at uint64) uint64 { return max(at&-at, 1) }
+// lowestBit returns the lowest bit of an address, its alignment.
+func lowestBit(at uint64) uint64 { return max(at&-at, 1) }
 
-// multiply is D = op(A)·op(B) by columns, with what follows.
+// multiply computes D = op(A)·op(B) by columns, and the epilogue.
 func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer,
 	lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
 	pd driver.Pointer, ld cublas.Raw, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {

@@ -23,12 +23,12 @@ import (
 	"fspda/dist"
 )
 
-// imaginary opens a GPU in host memory, on which kernels run from their own source, and NVIDIA's
-// libraries are loops. It skips where there is no C++ compiler.
-func openFake(t testing.TB, o fakegpu.Options, direct bool, options ...Option) (*Device, *fakegpu.Machine) {
+// openFake opens a fake GPU in host memory, on which kernels run from their own source and NVIDIA's
+// libraries are loops. It skips the test where there is no C++ compiler.
+func openFake(t testing.TB, o fakegpu.Options, inline bool, options ...Option) (*Device, *fakegpu.Machine) {
 	t.Helper()
 	m, p := fakeBackend(t, o)
-	p.inline = direct
+	p.inline = inline
 	d, err := open(p, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -77,11 +77,11 @@ func fakeBackend(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, backend) {
 	return m, backendOn(m)
 }
 
-// imaginaryOn is what a device on a machine is made of.
+// backendOn returns the backend of a device on a machine.
 func backendOn(m *fakegpu.Machine) backend { return backendWith(m, newFakeDNN(m)) }
 
-// imaginaryWith is one on which convolutions are those of n. Engines that are timed later are
-// faster, so that of all that compute them the last is chosen.
+// backendWith is backendOn with a given cuDNN. Engines that are timed later are faster, so that the
+// last of the usable ones is chosen.
 func backendWith(m *fakegpu.Machine, n *fakeDNN) backend {
 	api := m.API()
 	elapsed := api.EventElapsedTime
@@ -99,8 +99,7 @@ func backendWith(m *fakegpu.Machine, n *fakeDNN) backend {
 	}}
 }
 
-// matrix is n numbers of device memory, as float32; put writes them back, rounded as they lie
-// there.
+// matrix is n numbers of device memory, as float32; put writes them back, rounded to their type.
 type matrix struct {
 	v     []float32
 	bytes []byte
@@ -112,7 +111,8 @@ func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (
 	if err != nil {
 		return matrix{}, err
 	}
-	x := matrix{make([]float32, n), b, map[kernels.Element]dist.ValueFormat{kernels.F32: dist.FP32, kernels.F16: dist.FP16,
+	x := matrix{make([]float32, n), b, map[kernels.Element]dist.ValueFormat{kernels.F32: dist.FP32,
+		kernels.F16:  dist.FP16,
 		kernels.BF16: dist.BF16}[e]}
 	x.as.Read(x.v, b)
 	return x, nil
@@ -120,18 +120,19 @@ func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (
 
 func (x matrix) put() { x.as.Append(x.bytes[:0], x.v) }
 
-// imaginaryBLAS is cuBLAS as three loops.
+// fakeBLAS is cuBLAS as three loops.
 func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 	a, stream := &cublas.API{}, driver.Stream(0)
 	a.Create = func(out *cublas.Raw) cublas.Status { *out = 1; return 0 }
 	a.Destroy = func(cublas.Raw) cublas.Status { return 0 }
 	a.SetStream = func(_ cublas.Raw, s driver.Stream) cublas.Status { stream = s; return 0 }
 	a.SetWorkspace = func(cublas.Raw, driver.Pointer, uintptr) cublas.Status { return 0 }
-	a.StatusString = func(s cublas.Status) string { return "imaginary" }
+	a.StatusString = func(s cublas.Status) string { return "fake" }
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}
 	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
-		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32, _ cublas.Compute, _ int32) cublas.Status {
+		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32,
+		_ cublas.Compute, _ int32) cublas.Status {
 		if of != ofB || ofC != of && ofC != cublas.Float32 {
 			return 15 // the library has no such product
 		}
@@ -177,11 +178,11 @@ func newFakeDNN(m *fakegpu.Machine) *fakeDNN {
 	return n
 }
 
-// api is cuDNN's convolutions as loops.
+// api returns cuDNN's convolutions as loops.
 func (n *fakeDNN) api() *cudnn.API {
 	a := &cudnn.API{}
 	a.Version = func() uintptr { return 91002 }
-	a.ErrorString = func(s cudnn.Status) string { return "imaginary" }
+	a.ErrorString = func(s cudnn.Status) string { return "fake" }
 	a.Create = func(out *cudnn.Raw) cudnn.Status { *out = 1; return 0 }
 	a.Destroy = func(cudnn.Raw) cudnn.Status { return n.leaks() }
 	a.SetStream = func(_ cudnn.Raw, s driver.Stream) cudnn.Status { n.stream = s; return 0 }
@@ -205,7 +206,7 @@ func (n *fakeDNN) api() *cudnn.API {
 	}
 	a.SetMath = func(cudnn.Descriptor, cudnn.Math) cudnn.Status { return 0 }
 	a.DestroyConv = func(d cudnn.Descriptor) cudnn.Status { delete(n.windows, d); return 0 }
-	perf := func(got *int32, all *cudnn.Perf) cudnn.Status { // the first is not to be taken
+	perf := func(got *int32, all *cudnn.Perf) cudnn.Status { // the first does not exist
 		list := unsafe.Slice(all, 2)
 		list[0], list[1], *got = cudnn.Perf{Algo: 9}, cudnn.Perf{Algo: 1, Deterministic: 1, Memory: 64,
 			Math: cudnn.FMA}, 2
@@ -223,7 +224,7 @@ func (n *fakeDNN) api() *cudnn.API {
 		all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	// the first is too large, the second does not repeat
+	// the first needs too much workspace, the second is not deterministic
 	timed := func(got *int32, all *cudnn.Perf, n uintptr) cudnn.Status {
 		list := unsafe.Slice(all, 3)
 		list[0], list[1] = cudnn.Perf{Algo: 9, Memory: n + 1, Deterministic: 1}, cudnn.Perf{Algo: 2, Math: cudnn.FMA}
@@ -271,7 +272,7 @@ func wrong(is bool) cudnn.Status {
 	return 0
 }
 
-// nets is what the imaginary cuDNN keeps.
+// fakeDNN is the state of the fake cuDNN.
 type fakeDNN struct {
 	m       *fakegpu.Machine
 	stream  driver.Stream
@@ -283,10 +284,10 @@ type fakeDNN struct {
 
 	graph       *fakecudnn.Graph
 	rounding    bool  // float32 may be rounded to TF32
-	wrongEngine int64 // an engine that shifts its filters
+	wrongEngine int64 // an engine that computes wrongly: it shifts its filters
 }
 
-// dnnElements is what cuDNN's types are here.
+// dnnElements maps cuDNN's types to number types.
 var dnnElements = map[cudnn.Type]kernels.Element{cudnn.Float32: kernels.F32, cudnn.Float16: kernels.F16,
 	cudnn.BFloat16: kernels.BF16}
 
@@ -297,7 +298,7 @@ func (n *fakeDNN) leaks() cudnn.Status { return 0 }
 
 func size(d [4]int32) int { return int(d[0]) * int(d[1]) * int(d[2]) * int(d[3]) }
 
-// convolve goes through all products, each of which adds to the sum of an element of out.
+// convolve adds each product to its sum in out.
 func (n *fakeDNN) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudnn.Descriptor, yd cudnn.Tensor, x, w, y,
 	out driver.Pointer) cudnn.Status {
 	image, filter, window, result := n.images[xd], n.filters[wd], n.windows[cd], n.images[yd]
@@ -309,21 +310,21 @@ func (n *fakeDNN) convolve(algo int32, xd cudnn.Tensor, wd cudnn.Filter, cd cudn
 	return n.products(image, filter, window, result, of, x, w, y, out)
 }
 
-// nothing tells whether operands are memory that nobody has written to, by where they begin and
-// end.
-func nothing(operands map[driver.Pointer]matrix) bool {
+// unwritten reports whether operands are memory that was never written, by their first and last
+// numbers.
+func unwritten(operands map[driver.Pointer]matrix) bool {
 	for _, o := range operands {
 		n := len(o.v)
-		if n < 4 || !slices.ContainsFunc(o.v[:2], noNumber) || !slices.ContainsFunc(o.v[n-2:], noNumber) {
+		if n < 4 || !slices.ContainsFunc(o.v[:2], isNaN32) || !slices.ContainsFunc(o.v[n-2:], isNaN32) {
 			return false
 		}
 	}
 	return true
 }
 
-func noNumber(v float32) bool { return v != v }
+func isNaN32(v float32) bool { return v != v }
 
-// products is convolve for shapes: n h w c of images, k r s c of filters, and the stride and the
+// products is convolve for shapes: n h w c of images, k r s c of filters, the stride and the
 // padding.
 func (n *fakeDNN) products(image, filter [4]int32, window [2]int32, result [4]int32, of cudnn.Type, x, w, y,
 	out driver.Pointer) cudnn.Status {
@@ -337,7 +338,7 @@ func (n *fakeDNN) products(image, filter [4]int32, window [2]int32, result [4]in
 		all := map[driver.Pointer]matrix{x: xs, w: ws, y: ys}
 		to := all[out]
 		delete(all, out)
-		if nothing(all) { // when ways are timed
+		if unwritten(all) { // engines are being timed
 			for i := range to.v {
 				to.v[i] = float32(math.NaN())
 			}
@@ -386,7 +387,7 @@ func (n *fakeDNN) products(image, filter [4]int32, window [2]int32, result [4]in
 	}))
 }
 
-// settle lets the collector find what is not reachable any more.
+// collectAll has the garbage collector find unreachable vectors.
 func collectAll() {
 	for range 3 {
 		runtime.GC()

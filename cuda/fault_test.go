@@ -13,7 +13,8 @@ import (
 	"fspda/device"
 )
 
-// doubling is code that reads the batch and the parameters, and has two calls: a graph is worth it.
+// doubling is code that reads the batch and the parameters. It has two calls, so that its second
+// run is a graph.
 func doubling(n int) *device.Code {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	return &device.Code{Name: "doubling", Batch: 1, Features: n, Dim: n, Arena: 2 * n, Gradient: true,
@@ -27,8 +28,8 @@ func doubling(n int) *device.Code {
 	}
 }
 
-// A program is sent kernel by kernel once, captured for each pair of vectors, and then launched;
-// every run computes with its own batch.
+// A program's first run sends its kernels; later runs launch a graph for each pair of vectors.
+// Every run computes with its own batch.
 func TestGraphs(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{}, false)
 	const n = 5
@@ -59,7 +60,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// A loss of the GPU is an error of every later run, and what is read is not a number.
+// After a loss of the GPU every run returns an error, and Read returns NaN.
 func TestLost(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{}, false)
 	p, err := d.Load(doubling(3))
@@ -88,8 +89,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// Without memory for what a network computes, the error says how much it is and what to do; the
-// device goes on.
+// Without memory for a network the error says how much it takes and what to do; the device goes on.
 func TestOutOfMemory(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{Memory: 64 << 20}, false)
 	const n = 4 << 20
@@ -103,12 +103,12 @@ func TestOutOfMemory(t *testing.T) {
 	}
 	for _, want := range []string{"taking", "in use", "free"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not say %q", err, want)
+			t.Errorf("%q does not contain %q", err, want)
 		}
 	}
 }
 
-// Memory of vectors that nobody has any more is used again.
+// Memory of unreachable vectors is used again.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{Memory: 40 << 20}, true)
 	for range 24 {
@@ -121,7 +121,7 @@ func TestMemoryIsUsedAgain(t *testing.T) {
 	}
 }
 
-// Whatever fails while a GPU is opened is told, and nothing stays behind.
+// Open returns every failure, and leaves nothing allocated.
 func TestOpenFails(t *testing.T) {
 	for _, c := range []struct {
 		call   string
@@ -152,7 +152,7 @@ func TestOpenFails(t *testing.T) {
 	m.CheckLeaks(t)
 }
 
-// What a machine lacks is told: no driver, an old one, no GPU, no libraries for the GPU.
+// The report says what a machine lacks: no driver, an old one, no GPU, no libraries for the GPU.
 func TestReport(t *testing.T) {
 	nothing := dynlib.None()
 	missing := errors.New("the NVIDIA driver is not found")
@@ -183,7 +183,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%+v: engine %s because %q, want it to say %q\n%s", c.o, name, why, c.want, &s)
 		}
 		if c.o.GPUs == 2 && strings.Count(s.String(), "Fake GPU") != 2 {
-			t.Errorf("the report does not tell of both GPUs:\n%s", &s)
+			t.Errorf("the report does not list both GPUs:\n%s", &s)
 		}
 	}
 }

@@ -8,14 +8,14 @@ import (
 	"fspda/model"
 )
 
-// literally runs code as it says, without what gates find.
+// withoutFusion runs the calls of code as they are.
 func withoutFusion(d *Device) error {
 	d.noFusion = true
 	return nil
 }
 
-// stepOf is one run of a network's step, with buffers that move: all that comes out.
-func stepOf(t *testing.T, net *model.Network, d *Device) []float32 {
+// runStep returns all results of one step of a network, with moving buffers.
+func runStep(t *testing.T, net *model.Network, d *Device) []float32 {
 	t.Helper()
 	made, err := net.Plan(4, model.Step)
 	if err != nil {
@@ -42,8 +42,8 @@ func stepOf(t *testing.T, net *model.Network, d *Device) []float32 {
 	return all
 }
 
-// What gates and lists find changes no bit of a step: of the gradient, the buffers and the loss,
-// with and without values that are computed again.
+// Fusions change no bit of a step's gradient, buffers and loss, with and without recomputed
+// activations.
 func TestFusionsKeepBits(t *testing.T) {
 	for _, c := range []struct {
 		precision Precision
@@ -58,7 +58,7 @@ func TestFusionsKeepBits(t *testing.T) {
 		}
 		found, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision))
 		asWritten, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision), withoutFusion)
-		got, want := stepOf(t, net, found), stepOf(t, net, asWritten)
+		got, want := runStep(t, net, found), runStep(t, net, asWritten)
 		if !slices.Equal(got, want) || slices.Max(want) == 0 {
 			t.Errorf("%s, recompute %s, decay %s: the step differs by %.2g of its length", c.precision, c.recompute,
 				c.decay, distance(got, want))

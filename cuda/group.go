@@ -18,9 +18,8 @@ import (
 const maxMembers = 16
 
 // A gradient is computed in a batch group where its arena has at most so many numbers and it takes
-// at
-// most so many operations: larger ones fill a GPU. The choice depends on the code alone, since the
-// kernels of a group round differently from NVIDIA's libraries.
+// at most so many operations: larger ones fill a GPU. The choice depends on the code alone, since
+// the kernels of a group round differently from NVIDIA's libraries.
 const (
 	maxGroupArena = 2 << 20
 	maxGroupFLOPs = 1e9
@@ -169,18 +168,11 @@ func (g *group) scaling() *kernels.Scaling {
 // request is one agent's gradient, which a launch computes.
 type request struct {
 	executor.Op
-	group                *group
-	params, grad         kernels.Address
-	lossScale            *lossScale // of the gradient; nil without loss scaling
-	dataset              *dataset   // that the batch is of; nil: the batch is in slot
-	byteScale, byteShift float32    // of the dataset's bytes
-	rows                 []int32
-	labels               []float32
-
-	program  *Program // that started it, and has slot
-	slot     *inputSlot
-	channels int
-	input    kernels.Address
+	requestBatch
+	group        *group
+	program      *Program // that started it
+	params, grad kernels.Address
+	lossScale    *lossScale // of the gradient; nil without loss scaling
 
 	staging *stagingSlot // of its launch
 	index   int          // among the members of the launch
@@ -191,6 +183,19 @@ type request struct {
 	done   chan struct{} // of capacity one
 	onDone func()        // the method finish, bound once
 	wait   func() error
+}
+
+// requestBatch is the batch of a request: rows of a data set, or numbers in a slot of the program.
+type requestBatch struct {
+	labels []float32
+
+	dataset              *dataset // nil: the batch is in slot
+	byteScale, byteShift float32  // of the dataset's bytes
+	rows                 []int32
+
+	slot     *inputSlot
+	channels int
+	input    kernels.Address
 }
 
 // BatchesWith reports whether two requests may share a launch.
@@ -249,13 +254,12 @@ func (p *Program) useSlot(req *request, b device.Batch) (err error) {
 func (g *group) newRequest() *request {
 	req, ok := g.freeRequests.Get().(*request)
 	if !ok {
-		req = &request{results: make([]float32, g.results.to-g.results.from), labels: make([]float32, 0, g.code.Batch),
-			rows: make([]int32, 0, g.code.Batch),
-			done: make(chan struct{}, 1)}
+		req = &request{results: make([]float32, g.results.to-g.results.from), done: make(chan struct{}, 1)}
+		req.labels, req.rows = make([]float32, 0, g.code.Batch), make([]int32, 0, g.code.Batch)
 		req.onDone, req.wait = req.finish, req.waitResult
 	}
-	*req = request{group: g, results: req.results, labels: req.labels[:0], rows: req.rows[:0], done: req.done,
-		onDone: req.onDone, wait: req.wait}
+	*req = request{requestBatch: requestBatch{labels: req.labels[:0], rows: req.rows[:0]}, group: g,
+		results: req.results, done: req.done, onDone: req.onDone, wait: req.wait}
 	return req
 }
 

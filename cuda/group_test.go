@@ -17,8 +17,8 @@ import (
 	"fspda/model"
 )
 
-// sailor is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g by itself, as a run's
-// agents do between two exchanges.
+// groupAgent is an agent that takes steps x ← x - 0.1·g - 0.01·y, y ← y + g, as agents of a run do
+// between two exchanges.
 type groupAgent struct {
 	d       device.Device
 	p       device.Program
@@ -37,7 +37,7 @@ func newGroupAgent(t *testing.T, d device.Device, net *model.Network, code *devi
 	return a
 }
 
-// step begins an iteration. What it returns waits for the loss.
+// step begins an iteration. The result waits for the loss.
 func (a *groupAgent) step(b device.Batch) (wait func() error) {
 	at, out := len(a.losses), make([]float64, 1)
 	a.losses = append(a.losses, 0)
@@ -57,11 +57,11 @@ func (a *groupAgent) step(b device.Batch) (wait func() error) {
 	}
 }
 
-// sailing is a small network and a data set.
+// groupTask is a small network and a data set.
 type groupTask struct {
 	net  *model.Network
 	code *device.Code
-	set  device.Batch // all of it
+	set  device.Batch // all examples
 }
 
 func newGroupTask(t *testing.T, stored bool) groupTask {
@@ -79,14 +79,14 @@ func newGroupTask(t *testing.T, stored bool) groupTask {
 	if stored {
 		s.set.CacheKey = new(device.CacheKey)
 	}
-	draw := rng.New(1, "sailing")
+	draw := rng.New(1, "group task")
 	for i := range s.set.Bytes {
 		s.set.Bytes[i] = uint8(draw.IntN(256))
 	}
 	return s
 }
 
-// batch is that of an agent in an iteration, in memory that it is lent.
+// batch sets b to the batch of an agent in an iteration, in b's memory.
 func (s groupTask) batch(b *device.Batch, agent, t int, numbers bool) {
 	draw := rng.New(2, "batch", uint64(agent), uint64(t))
 	rows, y := b.Rows[:0], b.Y[:0]
@@ -100,14 +100,14 @@ func (s groupTask) batch(b *device.Batch, agent, t int, numbers bool) {
 	}
 }
 
-// Agents that share a GPU get, to the last bit, what each gets on the CPU, whoever else is under
-// way and however far they run ahead of their losses; and they share launches.
+// Agents that share a GPU and launches get the bits of each on the CPU, however they are grouped
+// and however far they run ahead of their losses.
 func TestGroup(t *testing.T) {
 	const ahead = 3
 	for _, c := range []struct {
 		agents, steps              int
 		stored, numbers, launching bool
-		refused                    bool // the third march, by the driver
+		refused                    bool // the driver refuses the third cooperative launch
 	}{{5, 12, true, false, false, false}, {5, 12, true, false, true, false}, {5, 12, false, false, false, false}, {5,
 		12, false, true, true, false}, {20, 4, true, false, false, false},
 		{5, 12, true, false, false, true}} {
@@ -126,7 +126,7 @@ func TestGroup(t *testing.T) {
 						for k := range steps {
 							s.batch(&b, i, k, c.numbers)
 							waits = append(waits, a.step(b))
-							clear(b.Rows) // the batch was taken over
+							clear(b.Rows) // the batch was copied
 							clear(b.Y)
 							if len(waits) > ahead {
 								if err := waits[0](); err != nil {
@@ -148,8 +148,9 @@ func TestGroup(t *testing.T) {
 				return models, losses
 			}
 			want, wantLosses := train(cpu.New())
-			// while it computes, others come
-			d, m := openFake(t, fakegpu.Options{EventDelay: 200 * time.Microsecond}, false, SeparateLaunches(c.launching))
+			// while it computes, other agents' requests come
+			d, m := openFake(t, fakegpu.Options{EventDelay: 200 * time.Microsecond}, false,
+				SeparateLaunches(c.launching))
 			if c.refused {
 				m.Fail("LaunchCooperative", 2, driver.CooperativeLaunchTooLarge)
 			}
@@ -164,7 +165,7 @@ func TestGroup(t *testing.T) {
 			if c.stored && !c.launching {
 				name = "LaunchCooperative"
 			}
-			n := m.Count(name) // a march may also have no gradient
+			n := m.Count(name) // a cooperative launch may also have no gradient
 			if n < 1 || name == "GraphLaunch" && (n >= agents*steps || n < steps) {
 				t.Errorf("%d launches for %d gradients of %d agents, want fewer", n, agents*steps, agents)
 			}
@@ -172,8 +173,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// In 16 bits agents have the same bits in company as each by itself, loss scales included, close to
-// the CPU's; and they share launches.
+// In 16 bits agents have the same bits in a group as alone, loss scales included, close to the
+// CPU's; and they share launches.
 func TestGroupHalf(t *testing.T) {
 	const agents, steps = 4, 6
 	s := newGroupTask(t, true)
@@ -182,7 +183,8 @@ func TestGroupHalf(t *testing.T) {
 		for i := from; i < to; i++ {
 			a := newGroupAgent(t, d, s.net, s.code, uint64(i))
 			if scaled, ok := d.(device.LossScaler); ok && i == 1 {
-				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3}) // beyond fp16, at first
+				// beyond fp16, at first
+				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3})
 			}
 			all = append(all, a)
 		}
@@ -215,7 +217,7 @@ func TestGroupHalf(t *testing.T) {
 		d, m := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
 		got, losses := train(d, 0, agents)
 		if _, ok := d.groupable(s.code); !ok {
-			t.Errorf("%s: agents do not sail", p)
+			t.Errorf("%s: agents do not share launches", p)
 		}
 		if n := m.Count("GraphLaunch"); n >= agents*steps {
 			t.Errorf("%s: %d launches for %d gradients", p, n, agents*steps)
@@ -224,7 +226,7 @@ func TestGroupHalf(t *testing.T) {
 			one, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
 			mine, myLosses := train(one, i, i+1)
 			if !slices.Equal(mine[0], got[i]) || !slices.Equal(myLosses[0], losses[i]) {
-				t.Errorf("%s, agent %d: losses %v alone, %v in company", p, i, myLosses[0], losses[i])
+				t.Errorf("%s, agent %d: losses %v alone, %v in a group", p, i, myLosses[0], losses[i])
 			}
 			skipped := p == FP16 && i == 1
 			if far := distance(got[i], want[i]); !skipped && far > 0.01 ||
@@ -239,7 +241,7 @@ func TestGroupHalf(t *testing.T) {
 	}
 }
 
-// A set that nobody has any more leaves the GPU.
+// The copy of an unreachable data set is freed.
 func TestDatasetIsDropped(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	s := newGroupTask(t, true)
@@ -250,7 +252,7 @@ func TestDatasetIsDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := d.datasetsHeld(); n != 1 {
-		t.Errorf("%d sets are on the GPU, want 1", n)
+		t.Errorf("%d data sets are on the GPU, want 1", n)
 	}
 	b, s.set = device.Batch{}, device.Batch{}
 	for range 20 {
@@ -258,7 +260,7 @@ func TestDatasetIsDropped(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the set is still on the GPU")
+	t.Error("the data set is still on the GPU")
 }
 
 func (d *Device) datasetsHeld() int {
@@ -267,18 +269,19 @@ func (d *Device) datasetsHeld() int {
 	return len(d.datasets.all)
 }
 
-// Ten agents that meet one by one take few calls of the driver for an iteration: a launch for the
-// gradients of those who are at hand and one for their steps, and what an exchange needs. One by
-// one they would take ten of each.
+// Ten agents that exchange in pairs take few driver calls in an iteration: a launch for their
+// gradients, one for their steps, and those of the exchange. Alone they would take ten of each.
 func TestCallsOfIteration(t *testing.T) {
 	for name, c := range map[string]struct {
 		with  Option
 		bound map[string]float64
 	}{
-		"march": {SeparateLaunches(false), map[string]float64{"LaunchCooperative": 4, "GraphLaunch": 0, "LaunchKernel": 1,
-			"MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
-		"launches": {SeparateLaunches(true), map[string]float64{"LaunchCooperative": 0, "GraphLaunch": 7, "LaunchKernel": 20,
-			"EventRecord": 10, "StreamSynchronize": 0.1}},
+		"megakernel": {SeparateLaunches(false), map[string]float64{"LaunchCooperative": 4, "GraphLaunch": 0,
+			"LaunchKernel": 1,
+			"MemcpyHtoD":   1, "EventRecord": 4, "StreamSynchronize": 0.1}},
+		"launches": {SeparateLaunches(true), map[string]float64{"LaunchCooperative": 0, "GraphLaunch": 7,
+			"LaunchKernel": 20,
+			"EventRecord":  10, "StreamSynchronize": 0.1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := callsOfIteration(t, c.with)
@@ -296,7 +299,8 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	t.Helper()
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
-	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint, r.config.Density = 10, "complete", 60, 1, 0, 0.1
+	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint,
+		r.config.Density = 10, "complete", 60, 1, 0, 0.1
 	d, m := openFake(t, fakegpu.Options{EventDelay: time.Millisecond}, false, with)
 	names := []string{"LaunchCooperative", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}

@@ -18,7 +18,7 @@ import (
 	"fspda/selftest"
 )
 
-// exampleNetworks are networks of all layers with a batch of four, and pictures of three channels.
+// exampleNetworks is networks with all layers, for a batch of four and images of three channels.
 func exampleNetworks(t *testing.T) map[string]*model.Network {
 	t.Helper()
 	all := map[string]*model.Network{}
@@ -45,7 +45,7 @@ func exampleBatch(net *model.Network) device.Batch {
 	return b
 }
 
-// distance is that of two gradients, against the length of the second.
+// distance returns the distance of two gradients, relative to the length of the second.
 func distance(got, want []float32) float64 {
 	far, long := 0.0, 0.0
 	for i, v := range want {
@@ -66,8 +66,8 @@ func (r roundedParameters) Write(dst device.Vector, src []float32) {
 	r.Device.Write(dst, src)
 }
 
-// Networks of 16 bits have the CPU's gradient, as far as rounding the parameters leaves it:
-// activations are rounded as often.
+// Networks of 16 bits have the CPU's gradient up to a multiple of the difference that rounding the
+// parameters makes: activations are rounded as often.
 func TestHalfNetworks(t *testing.T) {
 	for precision, bounds := range map[Precision]struct {
 		round func([]float32)
@@ -82,7 +82,7 @@ func TestHalfNetworks(t *testing.T) {
 			got, loss := gradientOf(t, net, d, b)
 			if name == "mlp" {
 				if by, _ := gradientOf(t, net, apart, b); !(distance(by, want) <= 8*distance(rounded, want)) {
-					t.Errorf("%s, %s without a fleet: the gradient differs by %.2g of its length", precision, name,
+					t.Errorf("%s, %s without groups: the gradient differs by %.2g of its length", precision, name,
 						distance(by, want))
 				}
 				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
@@ -104,14 +104,14 @@ func TestHalfNetworks(t *testing.T) {
 	}
 }
 
-// Bytes become the same numbers of 16 bits as the float32 that they stand for, with and without
-// room for more channels, and take no float32 between.
+// Bytes become the same 16-bit numbers as the float32 that they stand for, with and without padded
+// channels, and without float32 in between.
 func TestHalfBytes(t *testing.T) {
-	t.Run("in fleets", func(t *testing.T) { checkHalfBytes(t, "mlp") })
-	t.Run("alone", func(t *testing.T) { checkHalfBytes(t, "", withoutGroups) })
+	t.Run("in groups", func(t *testing.T) { checkHalfBytes(t, "mlp") })
+	t.Run("without groups", func(t *testing.T) { checkHalfBytes(t, "", withoutGroups) })
 }
 
-// checkShortBytes is for one network, or all.
+// checkHalfBytes tests one network, or all.
 func checkHalfBytes(t *testing.T, only string, options ...Option) {
 	d, _ := openFake(t, fakegpu.Options{}, false, append(options, WithPrecision(FP16))...)
 	for name, net := range exampleNetworks(t) {
@@ -143,8 +143,8 @@ func checkHalfBytes(t *testing.T, only string, options ...Option) {
 	}
 }
 
-// Every kernel of a program of 16 bits is within the bounds of its roundings, whether its operands
-// are converted or lie where they belong: as fspda selftest checks it on a GPU.
+// Every kernel of a 16-bit program is within the bounds of its roundings, with and without casts of
+// its operands, as fspda selftest checks it on a GPU.
 func TestHalfKernels(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
 		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(p))
@@ -161,8 +161,8 @@ func TestHalfKernels(t *testing.T) {
 	}
 }
 
-// steep is code whose loss is so wrong that its gradient, times the first loss scale, is beyond
-// fp16: one row of three logits, with a decay of the weights.
+// steep is code whose gradient, times the first loss scale, exceeds fp16: one row of three logits,
+// with a decay of the weights.
 func steep() (code *device.Code, params []float32, b device.Batch) {
 	at := func(s device.Space, off, n int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
 	x, w, bias := at(device.Input, 0, 2), at(device.Params, 0, 6), at(device.Params, 6, 3)
@@ -179,11 +179,11 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 	}, []float32{1, 2, 0.5, -1, 0, 0.25, 20, 0, 0}, device.Batch{X: []float32{1, 0.5}, Y: []int32{1}}
 }
 
-// A gradient that is beyond fp16 becomes zero and halves the scale, which the gradient keeps for
-// itself; the next one is that of the CPU. bf16 has no scale. It is so in fleets and without.
+// A gradient that exceeds fp16 becomes zero and halves its loss scale; the next one is that of the
+// CPU. bf16 has no loss scale. It is so in batch groups and without.
 func TestLossScale(t *testing.T) {
-	t.Run("in fleets", func(t *testing.T) { checkLossScale(t) })
-	t.Run("alone", func(t *testing.T) { checkLossScale(t, withoutGroups) })
+	t.Run("in groups", func(t *testing.T) { checkLossScale(t) })
+	t.Run("without groups", func(t *testing.T) { checkLossScale(t, withoutGroups) })
 }
 
 func checkLossScale(t *testing.T, options ...Option) {
@@ -252,7 +252,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 	}
 }
 
-// What 16 bits cannot do is an error that says where, and what to do.
+// Code that 16 bits do not support returns an error that says where, and what to do.
 func TestHalfRefusals(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoil func(*device.Code)

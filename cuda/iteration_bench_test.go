@@ -16,15 +16,15 @@ import (
 	"fspda/train"
 )
 
-// toy is an imaginary GPU that computes nothing: what is left is the work of the host. It may keep
+// idleGPU is a fake GPU that computes nothing: what is left is the work of the host. It may keep
 // the host waiting as a real one does.
 type idleGPU struct {
-	callTime  time.Duration // that each call of the driver takes
-	graphTime time.Duration // that the GPU is busy with a graph
+	callTime  time.Duration // of each driver call
+	graphTime time.Duration // that the GPU takes for a graph
 
-	freeAt     time.Time                  // when it has done all that was sent
-	eventTimes map[driver.Event]time.Time // when it comes to an event
-	observed
+	freeAt     time.Time                  // when it has completed all that was sent
+	eventTimes map[driver.Event]time.Time // when it reaches an event
+	observation
 }
 
 func (y *idleGPU) called() driver.Result {
@@ -36,7 +36,7 @@ func (y *idleGPU) called() driver.Result {
 	return driver.Success
 }
 
-// open opens it.
+// open opens a device on it.
 func (y *idleGPU) open(b *testing.B, options ...Option) *Device {
 	b.Helper()
 	_, p := fakeBackend(b, fakegpu.Options{})
@@ -48,16 +48,16 @@ func (y *idleGPU) open(b *testing.B, options ...Option) *Device {
 	if err := d.exec.Do(func() error { y.replace(p.api); return nil }); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { _ = d.Close() }) // its work was never done
+	b.Cleanup(func() { _ = d.Close() }) // its work was never computed
 	y.watch(b, d)
 	return d
 }
 
-// replace has the driver compute nothing from now on.
+// replace replaces the driver's functions by ones that compute nothing.
 func (y *idleGPU) replace(a *driver.API) {
 	context := a.CtxSetCurrent
 	current := map[int]driver.Context{}
-	a.CtxSetCurrent = func(c driver.Context) driver.Result { // the machine under it is slow with it
+	a.CtxSetCurrent = func(c driver.Context) driver.Result { // the fake is slow
 		if id := syscall.Gettid(); current[id] != c {
 			current[id] = c
 			return context(c)
@@ -88,7 +88,11 @@ func (y *idleGPU) replace(a *driver.API) {
 		[]unsafe.Pointer) driver.Result {
 		return busy()
 	}
-	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result { y.eventTimes[e] = y.freeAt; return y.called() }
+	a.EventRecord = func(e driver.Event,
+		_ driver.Stream) driver.Result {
+		y.eventTimes[e] = y.freeAt
+		return y.called()
+	}
 	a.EventQuery = func(e driver.Event) driver.Result {
 		if y.graphTime > 0 && time.Now().Before(y.eventTimes[e]) {
 			return driver.NotReady
@@ -97,15 +101,15 @@ func (y *idleGPU) replace(a *driver.API) {
 	}
 }
 
-// effort is what iterations cost so far: processor time of all threads and of the owner, and calls
-// of the driver.
+// hostCost is the cost of iterations so far: processor time of all threads and of the executor, and
+// driver calls.
 type hostCost struct {
 	at            time.Time
 	all, executor time.Duration
 	calls         int
 }
 
-func hostCostOf(b *testing.B, d *Device, o *observed) hostCost {
+func hostCostOf(b *testing.B, d *Device, o *observation) hostCost {
 	b.Helper()
 	e := hostCost{at: time.Now(), all: processorTime(b)}
 	if err := d.exec.Do(func() error {
@@ -117,15 +121,15 @@ func hostCostOf(b *testing.B, d *Device, o *observed) hostCost {
 	return e
 }
 
-// observed is what is seen of an owner.
-type observed struct {
-	calls  int           // of the driver
-	worked time.Duration // on all threads, until it last rested
-	begun  time.Duration // on its clock, when it began to work on a thread
+// observation is what is measured of an executor.
+type observation struct {
+	calls  int           // driver calls
+	worked time.Duration // processor time until it last slept
+	begun  time.Duration // thread time when it got its thread
 }
 
-// watch has d's owner observed from now on.
-func (o *observed) watch(b *testing.B, d *Device) {
+// watch begins the measurement of d's executor.
+func (o *observation) watch(b *testing.B, d *Device) {
 	if err := d.exec.Do(func() error {
 		o.begun = threadTime(b)
 		d.exec.OnThread = func(now bool) {
@@ -141,11 +145,11 @@ func (o *observed) watch(b *testing.B, d *Device) {
 	}
 }
 
-func (o *observed) sinceBegin(b *testing.B) time.Duration {
+func (o *observation) sinceBegin(b *testing.B) time.Duration {
 	return threadTime(b) - o.begun
 }
 
-// processorTime is what all threads have worked.
+// processorTime returns the processor time of all threads.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -154,7 +158,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// threadTime is what this thread has worked, to the nanosecond.
+// threadTime returns the processor time of this thread, to the nanosecond.
 func threadTime(b *testing.B) time.Duration {
 	const thread = 3 // CLOCK_THREAD_CPUTIME_ID
 	var t syscall.Timespec
@@ -168,11 +172,11 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 	return data.Synthetic(data.SyntheticOptions{Train: 10240, Test: 20, Seed: 3})
 })
 
-// What the host does for an iteration of figure 1: ten agents with batches of 256 digits. The first
-// row is FSPDA-SA with one random edge and a tenth of the coordinates. all is the processor time of
-// all threads, owner that of the goroutine which all agents share. The last row has a GPU that is
-// busy for 20 µs with the gradients of as many agents as came together, and a driver whose calls
-// take 2 µs.
+// BenchmarkHostIteration measures the host's work for an iteration of figure 1: ten agents with
+// batches of 256 digits. The first row is FSPDA-SA with one random edge and a tenth of the
+// coordinates. all-µs is the processor time of all threads, owner-µs that of the executor's
+// goroutine. The last rows have a GPU that takes 20 µs for the gradients of a group, and a driver
+// whose calls take 2 µs.
 func BenchmarkHostIteration(b *testing.B) {
 	for _, row := range []struct {
 		name string
@@ -189,12 +193,13 @@ func BenchmarkHostIteration(b *testing.B) {
 		{"dsgd", idleGPU{}, func(c *train.Config) { c.Algo, c.Edges = "dsgd", "full" }, nil},
 		{"choco", idleGPU{}, func(c *train.Config) { c.Algo = "choco" }, nil},
 		{"sgd", idleGPU{}, func(c *train.Config) { c.Algo = "sgd" }, nil},
-		{"fspda-sa-busy", idleGPU{callTime: 2 * time.Microsecond, graphTime: 20 * time.Microsecond}, func(*train.Config) {}, nil},
+		{"fspda-sa-busy", idleGPU{callTime: 2 * time.Microsecond, graphTime: 20 * time.Microsecond},
+			func(*train.Config) {}, nil},
 		{"fspda-sa-busy-launches", idleGPU{callTime: 2 * time.Microsecond, graphTime: 20 * time.Microsecond},
 			func(*train.Config) {}, []Option{SeparateLaunches(true)}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			gpu := row.gpu // a fresh one for each length
+			gpu := row.gpu // a new one for each b.N
 			hostIterations(b, &gpu, row.set, row.with...)
 		})
 	}
@@ -225,9 +230,9 @@ func hostIterations(b *testing.B, gpu *idleGPU, change func(c *train.Config), op
 		switch t {
 		case 1:
 			b.ResetTimer()
-			begin = hostCostOf(b, d, &gpu.observed)
+			begin = hostCostOf(b, d, &gpu.observation)
 		case c.Iterations - 1:
-			end = hostCostOf(b, d, &gpu.observed)
+			end = hostCostOf(b, d, &gpu.observation)
 			b.StopTimer()
 		}
 	}

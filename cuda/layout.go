@@ -10,8 +10,7 @@ import (
 )
 
 // layout is the memory of a Program's run in the shared arena, in bytes: the intermediate values,
-// then
-// the scratch of the kernels.
+// then the scratch of the kernels.
 type layout struct{ arena, scratch int }
 
 func (l layout) total() int { return l.arena + l.scratch }

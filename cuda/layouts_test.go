@@ -15,7 +15,7 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// realToolkit is the libraries of a version of CUDA that this machine has, or none.
+// realToolkit returns the libraries of a version of CUDA on this machine, or skips the test.
 func realToolkit(t *testing.T, major, cc int) toolkit {
 	t.Helper()
 	found := findToolkit(dynlib.System(), major, cc)
@@ -25,8 +25,8 @@ func realToolkit(t *testing.T, major, cc int) toolkit {
 	return found
 }
 
-// shelve links the files of a toolkit, and what lies beside them, into folders: by wheel says where
-// a library goes.
+// linkLibraries links the files of a toolkit, and those in the same folders, to the folders that
+// folder names.
 func linkLibraries(t *testing.T, from toolkit, folder func(l *dynlib.Library) string) {
 	t.Helper()
 	for _, l := range from.all() {
@@ -55,8 +55,8 @@ func firstError(all ...error) error {
 	return nil
 }
 
-// layouts are the ways in which NVIDIA's libraries lie on machines: where a library goes below a
-// folder, and the environment that leads there.
+// layouts is the ways in which NVIDIA's libraries are installed: the folder of a library below a
+// root, and the environment that names it.
 var layouts = map[string]struct {
 	folder func(root string, l *dynlib.Library) string
 	env    map[string]string
@@ -86,7 +86,7 @@ var layouts = map[string]struct {
 	}, map[string]string{dynlib.PathVariable: "ROOT"}},
 }
 
-// finderIn is one of a machine that has nothing but what lies below root.
+// finderIn returns the finder of a machine that has nothing but the files below root.
 func finderIn(root string, env map[string]string) *dynlib.Finder {
 	f := dynlib.System()
 	f.Root, f.Program = root, ""
@@ -94,8 +94,8 @@ func finderIn(root string, env map[string]string) *dynlib.Finder {
 	return f
 }
 
-// apart runs a test again in a process of its own, for a process has one cuDNN at most, and tells
-// whether this is not that process.
+// inOwnProcess runs a test again in a process of its own, for a process can load only one cuDNN. It
+// is false in that process.
 func inOwnProcess(t *testing.T) bool {
 	t.Helper()
 	const variable = "FSPDA_TEST_APART"
@@ -167,9 +167,9 @@ func bindAll(t *testing.T, found toolkit) {
 	}
 }
 
-// Where both versions lie side by side an H100 takes those of CUDA 13 and a V100 those of CUDA 12,
-// with a cuDNN that has kernels for it, whichever is found first and whatever the driver; a driver
-// of CUDA 12 leaves an H100 no choice.
+// Of two versions side by side an H100 takes the libraries of CUDA 13 and a V100 those of CUDA 12,
+// with a cuDNN that has kernels for it, whichever is found first and whatever the driver; with a
+// driver of CUDA 12 an H100 takes those of CUDA 12.
 func TestVersions(t *testing.T) {
 	for i, c := range []struct {
 		first       string
@@ -199,7 +199,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// withoutOpening is a toolkit of this machine whose cuDNN lies in wheels, and is not opened.
+// withoutOpening returns a toolkit of this machine whose cuDNN is in wheels, and is not opened.
 func withoutOpening(t *testing.T, major int) toolkit {
 	t.Helper()
 	f := dynlib.System()

@@ -12,8 +12,7 @@ import (
 )
 
 // The loss scale of fp16 begins at firstScale. It is halved when a gradient is not finite, and
-// doubled
-// after scaleInterval finite ones, up to largestScale, above which it gains nothing.
+// doubled after scaleInterval finite ones, up to largestScale, above which it gains nothing.
 const (
 	firstScale    = 1 << 16
 	largestScale  = 1 << 24

@@ -13,8 +13,8 @@ import (
 	"fspda/train"
 )
 
-// Eight agents take of a GPU what was forecast, within five percent: every block that the driver
-// gives is counted, and nothing is computed.
+// Eight agents take the forecast memory of a GPU, within five percent. Every block of the driver is
+// counted, and nothing is computed.
 func TestMemoryForecast(t *testing.T) {
 	checkForecast(t, "resnet18", BF16, 64, 8)
 	if os.Getenv("FSPDA_LONG") != "" {
@@ -36,7 +36,8 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatal(err)
 	}
 	m, c := model.NewEngine(net, d), train.Default()
-	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint, c.Precision = 8, "shuffled", batch, 4, 1, 0, string(precision)
+	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint, c.Precision = 8, "shuffled", batch, 4, 1,
+		0, string(precision)
 	s, err := c.Resolve(set, m)
 	if err != nil {
 		t.Fatal(err)
@@ -48,20 +49,21 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 	if len(res.Memory) != 1 || res.Memory[0].Taken == 0 {
 		t.Fatalf("compared: %+v", res.Memory)
 	}
-	room := res.Memory[0]
-	if room.Opened != uint64(executor.SizeClass(blasWorkspace)+executor.SizeClass(executor.MediumBytes)+executor.SizeClass(4)) {
-		t.Errorf("opening took %d bytes, want the room of cuBLAS and of marches", room.Opened)
+	memory := res.Memory[0]
+	class := executor.SizeClass
+	if memory.Opened != uint64(class(blasWorkspace)+class(executor.MediumBytes)+class(4)) {
+		t.Errorf("opening took %d bytes, want the workspace of cuBLAS and the megakernel's list", memory.Opened)
 	}
 	sum := uint64(0)
-	for _, p := range room.Parts {
+	for _, p := range memory.Parts {
 		sum += p.Bytes
 		t.Logf("%-40s %8.1f MB", p.What, float64(p.Bytes)/1e6)
 	}
-	if sum != room.Need {
-		t.Errorf("parts of %d bytes together, want %d", sum, room.Need)
+	if sum != memory.Need {
+		t.Errorf("parts of %d bytes together, want %d", sum, memory.Need)
 	}
-	// the imaginary driver and libraries take nothing for themselves
-	got, want := float64(room.Taken), float64(room.Need-d.Overhead(8*2+2))
+	// the fake driver and libraries take no memory
+	got, want := float64(memory.Taken), float64(memory.Need-d.Overhead(8*2+2))
 	t.Logf("%s in %s: forecast %.1f MB, taken %.1f MB", network, precision, want/1e6, got/1e6)
 	if math.Abs(got/want-1) > 0.05 {
 		t.Errorf("off by %.1f %%", 100*(got/want-1))

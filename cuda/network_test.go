@@ -12,8 +12,8 @@ import (
 	"fspda/model"
 )
 
-// gradientOf is the gradient of a network at its start, by a device: the last of three, which comes
-// from a captured graph.
+// gradientOf returns the gradient of a network's initial parameters on a device: the last of three,
+// which comes from a graph.
 func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batch) (grad []float32, loss float64) {
 	t.Helper()
 	m := model.NewEngine(net, d)
@@ -30,14 +30,13 @@ func gradientOf(t *testing.T, net *model.Network, d device.Device, b device.Batc
 	return grad, loss
 }
 
-// Networks have the CPU's gradient: each kernel is within its roundings, and calls, operands and
-// arena fit together.
+// Networks have the CPU's gradient up to rounding.
 func TestNetworks(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{}, false)
 	for _, c := range []struct {
 		name  string
 		shape []int
-		bound float64 // of the distance, against the length
+		bound float64 // of the distance, relative to the length
 	}{{"mlp", []int{6, 6, 1}, 1e-6}, {"resnet20", []int{8, 8, 3}, 1e-3}} {
 		o := model.Options{Shape: c.shape, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}}
 		if c.name == "mlp" {

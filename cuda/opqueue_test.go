@@ -14,8 +14,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// history plays a random history of operations on a few vectors, each of which reads and writes
-// what others do, and returns all that was read.
+// history runs random operations on a few vectors, each of which depends on others, and returns all
+// that was read.
 func history(d device.Device, seed uint64) []string {
 	const vectors, n, k = 5, 64, 9
 	s := rng.New(seed, "history")
@@ -77,22 +77,29 @@ func history(d device.Device, seed uint64) []string {
 	return seen
 }
 
-// Whatever waits in windows and goes in waves, all is as if it were done one after the other.
+// Queued operations have the results of running them one after the other.
 func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		with    Option
 		prepare func(*executor.Executor, *fakegpu.Machine)
-		want    []string // what is called
+		want    []string // driver functions that are called
 	}{
-		"march": {SeparateLaunches(false), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchCooperative"}},
-		"short lists": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) { ex.Mega.MaxBytes = 700 },
+		"megakernel": {SeparateLaunches(false), func(*executor.Executor, *fakegpu.Machine) {},
+			[]string{"LaunchCooperative"}},
+		"short lists": {SeparateLaunches(false), func(ex *executor.Executor,
+			_ *fakegpu.Machine) {
+			ex.Mega.MaxBytes = 700
+		},
 			[]string{"LaunchCooperative"}},
 		"launches": {SeparateLaunches(true), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
 		"refused at last": {SeparateLaunches(false), func(ex *executor.Executor, m *fakegpu.Machine) {
 			ex.Mega.MaxBytes = 700
 			m.Fail("LaunchCooperative", 20, driver.CooperativeLaunchTooLarge)
 		}, []string{"LaunchCooperative", "LaunchKernel"}},
-		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) { ex.Mega.MaxThreads = 64 },
+		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor,
+			_ *fakegpu.Machine) {
+			ex.Mega.MaxThreads = 64
+		},
 			[]string{"LaunchCooperative", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,9 +122,9 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// Combinations of several agents go in one launch, with coefficients of their own, as those of
-// agents who have other neighbours.
-func TestCombineTogether(t *testing.T) {
+// Combinations of several agents share a launch, with coefficients of their own, as agents with
+// different neighbours have.
+func TestCombineBatched(t *testing.T) {
 	const agents, n = 9, 40
 	d, m := openFake(t, fakegpu.Options{EventDelay: 20 * time.Millisecond}, false)
 	host := cpu.New()

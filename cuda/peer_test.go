@@ -14,8 +14,8 @@ import (
 	"fspda/train"
 )
 
-// two opens both GPUs of a machine.
-func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
+// openTwo opens both GPUs of a machine.
+func openTwo(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 	t.Helper()
 	o.GPUs = 2
 	m, p := fakeBackend(t, o)
@@ -42,11 +42,10 @@ func two(t *testing.T, o fakegpu.Options) ([2]*Device, *fakegpu.Machine) {
 	return all, m
 }
 
-// A vector comes from one GPU to the other as it was at that place among the operations, whatever
-// is done with both before and after.
+// A copy from GPU to GPU is in order with the operations on both vectors before and after.
 func TestFetch(t *testing.T) {
 	for _, noPeers := range []bool{false, true} {
-		d, m := two(t, fakegpu.Options{NoPeers: noPeers})
+		d, m := openTwo(t, fakegpu.Options{NoPeers: noPeers})
 		for _, n := range []int{0, 1, 1000, executor.ChunkBytes/4 + 77} {
 			src, dst := d[0].NewVector(n), d[1].NewVector(n)
 			want, got := make([]float32, n), make([]float32, n)
@@ -59,7 +58,7 @@ func TestFetch(t *testing.T) {
 				if !d[1].Fetch(dst, src) {
 					t.Fatal("no copy")
 				}
-				d[0].Combine(src) // zeros: comes after the copy
+				d[0].Combine(src) // zeros, after the copy
 				d[1].Combine(dst, device.Term{A: 0.5, V: dst})
 				if d[1].Read(got, dst); !slices.Equal(got, want) {
 					t.Errorf("noPeers=%t: %d numbers did not arrive as they were sent", noPeers, n)
@@ -72,7 +71,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// runOn plays a small run with the agents spread over devices, and returns its rows and models.
+// runOn runs a small training with the agents spread over devices, and returns its rows and models.
 func runOn(t *testing.T, algo string, devices ...*Device) string {
 	t.Helper()
 	set, err := data.Synthetic(data.SyntheticOptions{Train: 80, Test: 20, Seed: 3})
@@ -109,19 +108,18 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 	return string(text) + fmt.Sprint(r.Models)
 }
 
-// Agents on two GPUs make, to the last bit, the run that they make on one, whether or not the GPUs
-// reach each other.
+// Agents on two GPUs have the bits of a run on one, with and without peer access.
 func TestAgentsOnTwoGPUs(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "dsgd"} {
 		one, _ := openFake(t, fakegpu.Options{}, false)
 		want := runOn(t, algo, one)
 		for _, noPeers := range []bool{false, true} {
-			d, m := two(t, fakegpu.Options{NoPeers: noPeers})
+			d, m := openTwo(t, fakegpu.Options{NoPeers: noPeers})
 			if runOn(t, algo, d[:]...) != want {
 				t.Errorf("%s, noPeers=%t: another run than on one GPU", algo, noPeers)
 			}
 			if m.Count("MemcpyPeer") == 0 && !noPeers {
-				t.Errorf("%s: nothing went from GPU to GPU", algo)
+				t.Errorf("%s: nothing was copied from GPU to GPU", algo)
 			}
 		}
 	}

@@ -14,27 +14,31 @@ import (
 	"fspda/model"
 )
 
-// threeWays is a convolution and its gradients, of operands in vectors: x and w among the
-// parameters, whose gradient has dx and dw.
+// convAndGradients is a convolution and its gradients of operands in vectors: x and w among the
+// parameters, dx and dw in the gradient.
 func convAndGradients(shift int) (*device.Code, [3]int) {
 	n, h, w, c, k, r := 2, 5, 6, 4, 8, 3
 	dims := []int{n, h, w, c, k, r, r, 1, 1}
 	x, f, y := n*h*w*c, k*r*r*c, n*h*w*k
 	at := func(s device.Space, off, len int) device.Ref { return device.Ref{Space: s, Off: off, Len: len} }
-	code := &device.Code{Name: "three ways", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y, Gradient: true,
+	code := &device.Code{Name: "convolution and gradients", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y,
+		Gradient: true,
 		Calls: []device.Call{
-			{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x, f)},
+			{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x,
+				f)},
 				Out: []device.Ref{at(device.Arena, 0, y)}},
-			{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x, f)},
+			{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x,
+				f)},
 				Out: []device.Ref{at(device.Grads, shift, x)}},
-			{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Arena, 0, y)},
+			{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x),
+				at(device.Arena, 0, y)},
 				Out: []device.Ref{at(device.Grads, shift+x, f)}},
 		}}
 	return code, [3]int{x, f, y}
 }
 
-// routed opens an imaginary GPU with a folder for choices, runs a convolution three times each way,
-// and tells what computed it.
+// runConvolutions opens a fake GPU with a folder for choices, runs convAndGradients three times,
+// and returns the implementations.
 func runConvolutions(t *testing.T, dir string, shift int, options ...Option) (routes []string, n *fakeDNN) {
 	t.Helper()
 	m, _ := fakeBackend(t, fakegpu.Options{})
@@ -75,7 +79,7 @@ func runConvolutions(t *testing.T, dir string, shift int, options ...Option) (ro
 	return program.(*Program).Routes(), n
 }
 
-// endings are what routes end with.
+// algorithmsOf returns the algorithms or engines of routes.
 func algorithmsOf(routes []string) (all []string) {
 	for _, r := range routes {
 		_, how, _ := strings.Cut(r, ": ")
@@ -84,9 +88,9 @@ func algorithmsOf(routes []string) (all []string) {
 	return all
 }
 
-// What computes a convolution is an engine that rounds no more than the precision allows; in
-// deterministic runs the first that repeats, and else the fastest. One that does not run gives way
-// to an algorithm.
+// A convolution runs on an engine that rounds no more than the precision allows: in deterministic
+// runs the first deterministic one, else the fastest. Where an engine does not run, an algorithm
+// replaces it.
 func TestRoutes(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -109,7 +113,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// What was chosen by time is found on disk. Operands that lie badly are another case.
+// Choices by time are read from disk in later runs. Operands with another alignment are chosen for
+// anew.
 func TestRoutesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	first, n := runConvolutions(t, dir, 0)
@@ -132,7 +137,8 @@ func TestRoutesAreKept(t *testing.T) {
 	}
 }
 
-// Operands of every convolution of the residual networks lie where the fastest kernels want them.
+// Operands of every convolution of the residual networks have the alignment that the fastest
+// kernels need.
 func TestAlignment(t *testing.T) {
 	for name, shape := range map[string][]int{"resnet20": {32, 32, 3}, "resnet18": {64, 64, 3},
 		"resnet50": {64, 64, 3}} {
@@ -162,7 +168,8 @@ func TestAlignment(t *testing.T) {
 				}
 				convolutions++
 				if a := alignment(x); a != maxAlignment {
-					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.Title(), a, maxAlignment)
+					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.Title(), a,
+						maxAlignment)
 				}
 			}
 			if convolutions < 50 {

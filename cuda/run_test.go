@@ -33,7 +33,8 @@ func newTraining(t *testing.T) training {
 	}
 	c := train.Default()
 	c.DataTrain, c.DataTest, c.Hidden, c.Metrics = 60, 20, train.Widths{4}, "test"
-	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads, c.Checkpoint = 3, "ring", "shuffled", 4, 30, 30, 1, 1e-3
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads, c.Checkpoint = 3, "ring",
+		"shuffled", 4, 30, 30, 1, 1e-3
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden})
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func newTraining(t *testing.T) training {
 	return training{c, set, net}
 }
 
-// run plays it in a folder, from its start or from where it stands. onStep may be nil.
+// run trains in a folder, from the start or from the last checkpoint. onStep may be nil.
 func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int)) (*train.Result, error) {
 	t.Helper()
 	m := model.NewEngine(r.net, d)
@@ -57,7 +58,7 @@ func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int
 	return train.Run(context.Background(), s, train.Options{Device: d, Model: m, Folder: folder, OnStep: onStep})
 }
 
-// failing is an imaginary GPU that the test breaks.
+// openFaulty opens a fake GPU that the test breaks.
 func openFaulty(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
 	t.Helper()
 	m, p := fakeBackend(t, o)
@@ -65,12 +66,12 @@ func openFaulty(t *testing.T, o fakegpu.Options) (*Device, *fakegpu.Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.Close() }) // what is lost need not close
+	t.Cleanup(func() { _ = d.Close() }) // a lost GPU need not close
 	return d, m
 }
 
-// A GPU that vanishes in the middle of a run ends it with an error that says so; the last
-// checkpoint stays, and the CPU goes on from there.
+// A GPU that is lost in the middle of a run ends it with an error that says so; the last checkpoint
+// stays, and the CPU goes on from there.
 func TestGPUVanishes(t *testing.T) {
 	r, dir := newTraining(t), filepath.Join(t.TempDir(), "run")
 	d, m := openFaulty(t, fakegpu.Options{})
@@ -92,7 +93,7 @@ func TestGPUVanishes(t *testing.T) {
 }
 
 // Whichever allocation fails, from the first vector to the last graph, the run ends with an error
-// that tells of the memory and of what to do, and nothing is saved that means nothing.
+// that says how much memory is lacking and what to do.
 func TestRunOutOfMemory(t *testing.T) {
 	r := newTraining(t)
 	r.config.Iterations, r.config.EvalPoints = 3, 1
@@ -120,8 +121,8 @@ func TestRunOutOfMemory(t *testing.T) {
 	}
 }
 
-// A run that does not fit a GPU is refused with what would fit; one that fits takes no more than
-// its forecast and not much less.
+// A run that does not fit a GPU is refused with advice; one that fits takes no more than its
+// forecast and not much less.
 func TestMemoryCheck(t *testing.T) {
 	r := newTraining(t)
 	r.config.Agents, r.config.Batch = 3, 8
@@ -153,7 +154,7 @@ func TestMemoryCheck(t *testing.T) {
 		}
 		need := forecasts[0].Need
 		for _, p := range forecasts[0].Parts {
-			if strings.Contains(p.What, "libraries") { // an imaginary driver keeps nothing for itself
+			if strings.Contains(p.What, "libraries") { // a fake driver takes no memory
 				need -= p.Bytes
 			}
 		}

@@ -11,14 +11,14 @@ import (
 	"fspda/model"
 )
 
-// Evaluations in 16 bits have the CPU's loss and hits, but for roundings: with the statistics of
-// their batch, and with running ones.
+// Evaluations in 16 bits have the CPU's loss and hits up to rounding, with the statistics of their
+// batch and with running ones.
 func TestHalfScores(t *testing.T) {
 	for _, p := range []Precision{FP16, BF16} {
 		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(p))
 		for name, net := range exampleNetworks(t) {
 			if name != "mlp" && p == BF16 && os.Getenv("FSPDA_LONG") == "" {
-				continue // convolutions in host memory take their time
+				continue // convolutions in host memory are slow
 			}
 			b := exampleBatch(net)
 			want, got := scores(t, net, cpu.New(), b), scores(t, net, d, b)
@@ -34,8 +34,8 @@ func TestHalfScores(t *testing.T) {
 	}
 }
 
-// scores are the loss and the hits of a batch by its own statistics, and by running ones where the
-// network has them.
+// scores returns the loss and the hits of a batch with its own statistics, and with running ones
+// where the network has them.
 func scores(t *testing.T, net *model.Network, d device.Device, b device.Batch) (all [][3]float64) {
 	t.Helper()
 	m := model.NewEngine(net, d)

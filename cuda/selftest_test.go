@@ -11,7 +11,7 @@ import (
 	"fspda/selftest"
 )
 
-// imaginaryTarget is an imaginary GPU as the program checks a real one.
+// fakeTarget is a fake GPU as a target of fspda selftest.
 func fakeTarget(t *testing.T) selftest.Target {
 	d, m := openFake(t, fakegpu.Options{}, false)
 	bare := d.Raw()
@@ -26,10 +26,10 @@ func fakeTarget(t *testing.T) selftest.Target {
 		}}
 }
 
-// What fspda selftest does on a GPU runs on one in host memory, and passes. The contract has tests
-// of its own.
+// fspda selftest passes on a fake GPU. The contract has tests of its own.
 func TestSelftest(t *testing.T) {
-	only := "kernels/megakernel,kernels/masks/block,kernels/masks/bernoulli,kernels/images,kernels/casts,masks,convolutions,networks/mlp,algorithms,memory"
+	only := "kernels/megakernel,kernels/masks/block,kernels/masks/bernoulli," +
+		"kernels/images,kernels/casts,masks,convolutions,networks/mlp,algorithms,memory"
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}
@@ -44,7 +44,7 @@ func TestSelftest(t *testing.T) {
 	}
 }
 
-// A device that computes wrongly, or keeps memory, does not pass.
+// A device that computes wrongly, or leaks memory, does not pass.
 func TestSelftestNotices(t *testing.T) {
 	target := fakeTarget(t)
 	target.Device = wrongDevice{target.Device}
@@ -64,7 +64,7 @@ func TestSelftestNotices(t *testing.T) {
 	}
 }
 
-// tilted is a device whose vectors grow whenever they are written.
+// wrongDevice is a device whose vectors grow when they are written.
 type wrongDevice struct{ device.Device }
 
 func (d wrongDevice) Write(dst device.Vector, src []float32) {

@@ -18,8 +18,8 @@ import (
 	"fspda/model"
 )
 
-// traffic is what the kernels of a run move: how often each is launched, and the bytes that it
-// reads and writes, each operand of each pass once.
+// traffic is the launches of a run by kernel, and the bytes that each reads and writes, each
+// operand of each pass once.
 type traffic struct {
 	launches map[string]int
 	bytes    map[string]float64
@@ -38,8 +38,8 @@ func (c traffic) total() (launches int, bytes float64) {
 	return launches, bytes
 }
 
-// String is a line for each kernel, per image of a batch.
-func (c traffic) per(images int) string {
+// perImage has a line for each kernel, with the bytes of one image of a batch.
+func (c traffic) perImage(images int) string {
 	var s strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(c.launches)) {
 		fmt.Fprintf(&s, "%-28s %5d launches %8.2f MB an image\n", k, c.launches[k], c.bytes[k]/float64(images)/1e6)
@@ -49,8 +49,8 @@ func (c traffic) per(images int) string {
 	return s.String()
 }
 
-// trafficOf counts a run of code without running it: kernels are launched on an imaginary GPU that
-// does nothing, at addresses where nothing is.
+// trafficOf counts a run of code without running it: a fake GPU ignores the launches, and the
+// addresses are not allocated.
 func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	t.Helper()
 	c := traffic{map[string]int{}, map[string]float64{}}
@@ -67,7 +67,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		})
 	machine := backendOn(m)
 	dnn, blas := newFakeDNN(m).api(), fakeBLAS(m)
-	dnn.Backend = nil // the traffic is the same, whoever computes a convolution
+	dnn.Backend = nil // the traffic does not depend on the implementation
 	countConvolutions(dnn, c)
 	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
 		_ driver.Pointer, _ cublas.Type, _ int32,
@@ -92,7 +92,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	}
 	far := func(i int) kernels.Address { return kernels.Address(i) << 40 }
 	err = d.exec.Do(func() error {
-		if err := d.exec.Synchronize(); err != nil { // what loading does is not counted
+		if err := d.exec.Synchronize(); err != nil { // loading is not counted
 			return err
 		}
 		clear(c.launches)
@@ -107,7 +107,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	return c
 }
 
-// countConvolutions lets convolutions count and nothing else.
+// countConvolutions replaces convolutions by functions that only count.
 func countConvolutions(a *cudnn.API, c traffic) {
 	images, filters, size := map[cudnn.Tensor]int{}, map[cudnn.Filter]int{}, map[cudnn.Type]int{cudnn.Float32: 4,
 		cudnn.Float16: 2, cudnn.BFloat16: 2}
@@ -139,8 +139,8 @@ func countConvolutions(a *cudnn.API, c traffic) {
 	}
 }
 
-// movedBy is the bytes that a launch moves: those of matrices; scalars and numbers for each channel
-// are left out. An operand that is null is none.
+// movedBy returns the bytes of matrices that a launch moves, without scalars and vectors of one
+// number for each channel. A null operand does not exist.
 func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	arg := map[string]int{}
 	for i, p := range k.Params {
@@ -210,7 +210,7 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	return 4 * n
 }
 
-// What a step of ResNet-50 launches and moves: docs/performance.md has these numbers, by kernel.
+// docs/performance.md quotes these launches and bytes of a step of ResNet-50.
 func TestTrafficOfResNet50(t *testing.T) {
 	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000,
 		Loss: model.LossOptions{WeightDecay: 1e-4}})
@@ -227,7 +227,7 @@ func TestTrafficOfResNet50(t *testing.T) {
 		megabytes float64 // an image
 	}{FP16: {495, 345.0}, BF16: {492, 344.1}, TF32: {489, 685.5}, FP32: {489, 685.5}} {
 		c := trafficOf(t, plan.Code(), p)
-		t.Logf("%s\n%s", p, c.per(batch))
+		t.Logf("%s\n%s", p, c.perImage(batch))
 		if n, b := c.total(); n != want.launches || math.Abs(b/batch/1e6-want.megabytes) > 0.1 {
 			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date", p,
 				n, b/batch/1e6, want.launches, want.megabytes)

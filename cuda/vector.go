@@ -66,8 +66,7 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 }
 
 // megakernelCopyBytes is how many bytes a megakernel copies from host memory at most. Copy engines
-// copy
-// more.
+// copy more.
 const megakernelCopyBytes = 128 << 10
 
 // upload copies up to a chunk of bytes to the device, which fill writes to a buffer. on is the

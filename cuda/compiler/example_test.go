@@ -8,8 +8,7 @@ import (
 )
 
 // A gradient in bf16 rounds the parameters, the batch and the gradient of the logits for the
-// products that
-// read them.
+// products that read them.
 func ExampleCompile() {
 	net, err := model.MLP(model.MLPOptions{Inputs: 4, Classes: 2})
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"fspda/model"
 )
 
-// Every normalisation of a residual network with a ReLU behind it has its gate kept, every sum of
-// gradients between blocks is taken by the gradient that reads it, and that of a shortcut is joined
-// with the one that adds it.
+// In a residual network every normalisation with ReLU saves for its gradient, every sum of
+// gradients between blocks is fused with the gradient that reads it, and the normalisation of a
+// shortcut is paired with the one that adds it.
 func TestFusionsOfResNets(t *testing.T) {
 	for _, c := range []struct{ depth, side, norms, sums, joins int }{{50, 64, 49, 15, 4}, {20, 8, 19, 8, 2},
 		{18, 64, 17, 7, 3}} {
@@ -41,14 +41,15 @@ func TestFusionsOfResNets(t *testing.T) {
 				}
 			}
 			if norms != c.norms || sums != c.sums || joins != c.joins {
-				t.Errorf("resnet%d, %s: %d gates are kept, want %d; %d sums are taken, want %d; %d normalisations "+
-					"are joined, want %d", c.depth, p, norms, c.norms, sums, c.sums, joins, c.joins)
+				t.Errorf("resnet%d, %s: %d gradients use saved masks, want %d; %d sums are fused, want %d; %d "+
+					"normalisations "+
+					"are paired, want %d", c.depth, p, norms, c.norms, sums, c.sums, joins, c.joins)
 			}
 		}
 	}
 }
 
-// What does not fit together stays as it is.
+// Calls that do not fit together are not fused.
 func TestFusionsThatDoNotApply(t *testing.T) {
 	at := func(off, n int) device.Ref { return device.Ref{Space: device.Arena, Off: off, Len: n} }
 	params := func(off int) device.Ref { return device.Ref{Space: device.Params, Off: off, Len: 8} }
@@ -94,7 +95,7 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 		last := p.Tasks[len(p.Tasks)-1]
 		if kept, sums := last.Saved != nil, last.Addend != nil; kept != c.kept || sums != c.sums ||
 			(len(p.Tasks) == len(code.Calls)) == sums {
-			t.Errorf("%s: gate kept: %v, want %v; sum taken: %v, want %v; %d tasks", what, kept, c.kept, sums, c.sums,
+			t.Errorf("%s: saved: %v, want %v; sum fused: %v, want %v; %d tasks", what, kept, c.kept, sums, c.sums,
 				len(p.Tasks))
 		}
 	}

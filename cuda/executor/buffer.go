@@ -30,8 +30,7 @@ func bufferClass(n int) int {
 }
 
 // buffer is pinned host memory, which the GPU reads and writes at the host's addresses. It belongs
-// to
-// the goroutine that took it, and to the GPU while work that uses it is pending.
+// to the goroutine that took it, and to the GPU while work that uses it is pending.
 type Buffer struct {
 	Bytes []byte
 	class int

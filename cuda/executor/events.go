@@ -71,8 +71,7 @@ func (ex *Executor) Synchronize() error {
 }
 
 // syncWithin waits until the GPU has completed all that was sent. Where that takes longer than
-// limit
-// the GPU counts as hung, since nothing runs after a launch that does not end.
+// limit the GPU counts as hung, since nothing runs after a launch that does not end.
 func (ex *Executor) syncWithin(limit time.Duration) error {
 	e, err := ex.TakeEvent()
 	if err != nil {
@@ -96,9 +95,9 @@ func (ex *Executor) syncWithin(limit time.Duration) error {
 }
 
 // timeWork times n repetitions of work on the GPU, in ms: the fastest of some turns. The
-// repetitions
-// are one graph, as work is later, since short work is over sooner than the host can send it. With
-// n = 0 the work is sent once, without a graph. [errNoGraph] marks work that cannot be in a graph.
+// repetitions are one graph, as work is later, since short work is over sooner than the host can
+// send it. With n = 0 the work is sent once, without a graph. [errNoGraph] marks work that cannot
+// be in a graph.
 func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, err error) {
 	if n == 0 {
 		return ex.elapsed(send)

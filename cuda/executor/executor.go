@@ -56,8 +56,7 @@ type completion struct {
 var ErrClosed = errors.New("cuda: the device is closed")
 
 // newExecutor returns an executor whose goroutine is not started. With inline there is none:
-// callers
-// run their work themselves.
+// callers run their work themselves.
 func New(api *driver.API, inline bool) *Executor {
 	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{},
 		closers: map[Closer]bool{}, inbox: newInbox(), ended: make(chan struct{})}
@@ -105,9 +104,8 @@ func (ex *Executor) Stop(last func() error) error {
 }
 
 // lockThread binds the goroutine to a thread that has the context, until unlockThread. The
-// goroutine
-// sleeps unbound: to sleep on a thread of its own would cost two more thread switches each time,
-// which is more than most work takes.
+// goroutine sleeps unbound: to sleep on a thread of its own would cost two more thread switches
+// each time, which is more than most work takes.
 func (ex *Executor) lockThread() {
 	runtime.LockOSThread()
 	ex.Fail(ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context"))
@@ -146,8 +144,7 @@ func (ex *Executor) nap() {
 const pollsPerNap = 2000
 
 // loop accepts what is in the inbox, sends queued operations unless the GPU is busy enough, and
-// polls
-// the GPU's events, until the inbox is closed.
+// polls the GPU's events, until the inbox is closed.
 func (ex *Executor) loop() {
 	var items []item
 	ex.lockThread()

@@ -44,8 +44,7 @@ func (ex *Executor) CollectGarbage() {
 }
 
 // discard gives up a block, which may be none. As all discards it never waits, so that finalisers
-// may
-// call it.
+// may call it.
 func (ex *Executor) Discard(b Block) {
 	ex.garbage.Lock()
 	defer ex.garbage.Unlock()

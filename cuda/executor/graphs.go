@@ -16,8 +16,7 @@ const MaxGraphs = 256
 type GraphCache[K comparable] map[K]driver.GraphExec
 
 // launch launches the graph of a key, which it captures from what send sends where it does not
-// exist
-// yet. name names the sequence in errors.
+// exist yet. name names the sequence in errors.
 func (c GraphCache[K]) Launch(ex *Executor, key K, name string, send func() error) error {
 	exec, ok := c[key]
 	if !ok {

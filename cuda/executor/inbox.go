@@ -8,8 +8,7 @@ import (
 
 // inbox is the queue of the executor's goroutine, in the order of sending. The goroutine takes all
 // items at once, and is woken only where it sleeps: so senders mostly append to a list, and wait
-// only
-// where the list is full.
+// only where the list is full.
 type inbox struct {
 	mu       sync.Mutex
 	items    []item
@@ -28,8 +27,7 @@ type item struct {
 }
 
 // deferrable reports whether an item may stay in the inbox of a sleeping executor: an operation
-// that
-// nobody waits for. Whoever needs its result sends an item that wakes the executor.
+// that nobody waits for. A caller that needs its result sends an item that wakes the executor.
 func (it item) deferrable() bool { return it.op != nil && it.op.Then == nil }
 
 // Limits of an inbox.
@@ -39,10 +37,8 @@ const (
 )
 
 // inboxSpins is how often the executor polls an empty inbox before it sleeps, about 20 µs: to wake
-// it
-// costs more. It does so where there are at least minProcsToSpin processors, so that the senders
-// are
-// not kept from theirs.
+// it costs more. It does so where there are at least minProcsToSpin processors, so that the senders
+// are not kept from theirs.
 const (
 	inboxSpins     = 20000
 	minProcsToSpin = 4
@@ -81,8 +77,7 @@ func (in *inbox) push(it item) bool {
 }
 
 // takeAll returns all items, and keeps the memory of old, its previous result, for the next ones.
-// The
-// executor calls it, and wait.
+// The executor calls it, and wait.
 func (in *inbox) takeAll(old []item) []item {
 	if in.count.Load() == 0 {
 		return old[:0]

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 )
 
-// Items of each sender come in the order in which it sent them, however many senders there are and
-// however full the queue is; after the close nothing more comes in.
+// Items of each sender arrive in the order of sending, with many senders and a full inbox; after
+// close none arrive.
 func TestInbox(t *testing.T) {
 	const senders, each = 5, 3 * maxQueued
 	in := newInbox()
@@ -17,7 +17,7 @@ func TestInbox(t *testing.T) {
 		sending.Go(func() {
 			for n := range each {
 				if !in.push(item{task: func() { got[s] = append(got[s], n) }}) {
-					t.Error("an open queue takes nothing")
+					t.Error("an open inbox refuses an item")
 				}
 			}
 		})
@@ -48,12 +48,12 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	if in.push(item{task: func() {}}) {
-		t.Error("a closed queue takes items")
+		t.Error("a closed inbox accepts an item")
 	}
 }
 
-// An operation that nobody waits for leaves the executor asleep, up to a number of them; a task wakes
-// it.
+// An operation that nobody waits for leaves the executor asleep, up to maxDeferred of them; a task
+// wakes it.
 func TestInboxWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := newInbox()

@@ -13,8 +13,7 @@ import (
 
 // megakernel collects the small kernels of several levels and runs them in one cooperative launch:
 // see kernels.CommandList. What it does not accept has a launch of its own, after what was
-// collected of
-// earlier levels. A nil megakernel accepts nothing. It belongs to the executor.
+// collected of earlier levels. A nil megakernel accepts nothing. It belongs to the executor.
 type Megakernel struct {
 	ex         *Executor
 	Commands   kernels.CommandList // the list that is collected
@@ -45,8 +44,7 @@ const megakernelThreads = 1 << 18
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
 // startMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
-// that
-// the driver runs it. Without one each kernel has a launch of its own.
+// that the driver runs it. Without one each kernel has a launch of its own.
 func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
 	m := &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: MediumBytes, MaxThreads: megakernelThreads}
 	if m.deviceList, err = ex.Alloc(m.MaxBytes); err != nil {
@@ -124,8 +122,7 @@ func (m *Megakernel) accepts(c kernels.Call) bool {
 }
 
 // sortAcceptedLast puts the operations that the megakernel accepts after the others, which would
-// split
-// what is collected.
+// split what is collected.
 func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 	if m == nil {
 		return

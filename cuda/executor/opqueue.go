@@ -26,14 +26,12 @@ type Batchable interface {
 	// BatchesWith reports whether two operations may go together. It is symmetric and transitive.
 	BatchesWith(other Batchable) bool
 	// LevelStride is the distance of the levels at which such operations go. Agents whose
-	// iterations
-	// have different numbers of levels so meet again in the next iteration.
+	// iterations have different numbers of levels so meet again in the next iteration.
 	LevelStride() int
 }
 
 // dependency is the last levels that write and read a piece of device memory, 0 for none. It
-// belongs
-// to the executor.
+// belongs to the executor.
 type Dependency struct{ written, read uint64 }
 
 // access is an operand of an operation.
@@ -58,14 +56,12 @@ func (p *Op) declare(all ...Access) {
 
 // opQueue holds operations that are not sent yet, by dependency levels. Levels are numbered from 1,
 // and never again. An operation goes to the first unsent level after all levels of operations that
-// it
-// depends on: it reads what they write, or writes what they read or write. Within a level the order
-// does not matter, so that equal operations of several agents can share a launch.
+// it depends on: it reads what they write, or writes what they read or write. Within a level the
+// order does not matter, so that equal operations of several agents can share a launch.
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
-// one
-// iteration are sent. What agents have queued for later iterations waits for that of other agents.
-// Results are bit-identical however operations are grouped.
+// one iteration are sent. What agents have queued for later iterations waits for that of other
+// agents. Results are bit-identical however operations are grouped.
 //
 // Invariant: sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
@@ -181,8 +177,7 @@ func (l *level) add(p *Op) {
 }
 
 // enqueueOp queues an operation with these operands, besides those that it has declared, and
-// returns
-// at once.
+// returns at once.
 func (ex *Executor) EnqueueOp(p *Op, accesses ...Access) {
 	p.declare(accesses...)
 	if !ex.post(item{op: p}) && p.Then != nil {

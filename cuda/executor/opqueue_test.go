@@ -45,8 +45,7 @@ func (c batchAll) SendBatch(_ *Executor, ops []*Op) error {
 }
 
 // Of an agent that has queued three iterations the first is sent; an agent that comes then shares
-// the
-// launch of its second.
+// the launch of its second.
 func TestBatchesInLaterIterations(t *testing.T) {
 	var sent [][]*Op
 	var ahead, late Dependency

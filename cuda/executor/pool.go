@@ -22,10 +22,8 @@ type Block struct {
 func (b Block) Address() kernels.Address { return kernels.Address(b.At) }
 
 // pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation
-// waits
-// for all work of the GPU. A free block may be given out while the GPU still works with it: what
-// the
-// next owner sends comes later on the same stream.
+// waits for all work of the GPU. A free block may be given out while the GPU still works with it:
+// what the next user sends comes later on the same stream.
 type pool struct {
 	mu       sync.Mutex // of free
 	free     map[int][]Block
@@ -34,10 +32,8 @@ type pool struct {
 }
 
 // sizeClass rounds a size up, so that free blocks fit again: to a sixteenth of the power of two
-// below
-// it, which wastes less than an eighth, but to 512 bytes at least and 2 MiB at most, the unit in
-// which
-// the driver gives memory.
+// below it, which wastes less than an eighth, but to 512 bytes at least and 2 MiB at most, the unit
+// in which the driver gives memory.
 func SizeClass(n int) int {
 	step := 512
 	if n > 16*512 {
@@ -170,8 +166,7 @@ func (ex *Executor) trim() {
 }
 
 // reservedBytes returns how many bytes the driver has given, those of free blocks too. Any
-// goroutine
-// may call it.
+// goroutine may call it.
 func (ex *Executor) ReservedBytes() int { return int(ex.pool.reserved.Load()) }
 
 // borrow takes blocks of these sizes until end is called, which returns all free memory to the

@@ -148,8 +148,7 @@ func (ex *Executor) WithLists(use func([]kernels.List) error, terms ...[]kernels
 }
 
 // appendLists writes lists to b, a copy of what will lie at an address: of each list the addresses
-// of
-// the vectors, then their coefficients.
+// of the vectors, then their coefficients.
 func appendLists(b []byte, at kernels.Address, terms [][]kernels.Term) []kernels.List {
 	lists := make([]kernels.List, len(terms))
 	for i, t := range terms {
