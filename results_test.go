@@ -22,7 +22,7 @@ import (
 	"fspda/train"
 )
 
-var updateHashes = flag.Bool("update", false, "rewrite testdata/result-hashes.json")
+var update = flag.Bool("update", false, "rewrite testdata/result-hashes.json and the generated tables of the documentation")
 
 const hashFile = "testdata/result-hashes.json"
 
@@ -88,7 +88,7 @@ func TestResultHashes(t *testing.T) {
 	}
 	want := map[string]string{}
 	text, err := os.ReadFile(hashFile)
-	if err := errors.Join(err, json.Unmarshal(text, &want)); err != nil && !*updateHashes {
+	if err := errors.Join(err, json.Unmarshal(text, &want)); err != nil && !*update {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -104,15 +104,15 @@ func TestResultHashes(t *testing.T) {
 	for name, yaml := range results {
 		t.Run(name, func(t *testing.T) {
 			got[name] = hashOf(t, yaml)
-			if got[name] != want[name] && !*updateHashes {
+			if got[name] != want[name] && !*update {
 				t.Errorf("hash %s, want %s: the results of this configuration have changed", got[name], want[name])
 			}
 		})
 	}
-	if len(want) != len(results) && !*updateHashes {
+	if len(want) != len(results) && !*update {
 		t.Errorf("%s has %d hashes, want %d", hashFile, len(want), len(results))
 	}
-	if *updateHashes {
+	if *update {
 		text, err := json.MarshalIndent(got, "", "\t")
 		if err := errors.Join(err, os.WriteFile(filepath.Join(home, hashFile), append(text, '\n'), 0o644)); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,233 @@
+package fspda_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"fspda/data/images/packed"
+	"fspda/device"
+	"fspda/device/signature"
+	"fspda/dist/nats"
+	"fspda/internal/rng"
+)
+
+const (
+	internalsPage    = "docs/internals.md"
+	architecturePage = "ARCHITECTURE.md"
+)
+
+// TestGeneratedTables compares tables of the documentation with the code. With -update it writes them.
+func TestGeneratedTables(t *testing.T) {
+	for _, table := range []struct{ page, name, want string }{
+		{internalsPage, "kernels", kernelTable()},
+		{internalsPage, "operations", operationTable()},
+		{architecturePage, "imports", importTable()},
+	} {
+		text := readText(t, table.page)
+		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"
+		before, rest, ok := strings.Cut(text, start)
+		got, after, ended := strings.Cut(rest, end)
+		if !ok || !ended {
+			t.Errorf("%s has no lines %q and %q", table.page, strings.TrimSpace(start), end)
+			continue
+		}
+		if got == table.want {
+			continue
+		}
+		if !*update {
+			t.Errorf("%s: the table %q differs from the code: run go test -run TestGeneratedTables -update .", table.page, table.name)
+			continue
+		}
+		if err := os.WriteFile(table.page, []byte(before+start+table.want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func kernelTable() string {
+	var b strings.Builder
+	b.WriteString("\n| kernel | dimensions | inputs | outputs | in place |\n|---|---|---|---|---|\n")
+	for _, k := range device.Kernels() {
+		s := signature.Of(k)
+		inPlace := ""
+		if s.InPlace {
+			inPlace = "yes"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k, s.Dims, strings.Join(s.In, ", "), strings.Join(s.Out, ", "), inPlace)
+	}
+	return b.String() + "\n"
+}
+
+func operationTable() string {
+	var b strings.Builder
+	b.WriteString("\n| operation | arguments | results |\n|---|---|---|\n")
+	kind := reflect.TypeFor[device.Device]()
+	for i := range kind.NumMethod() {
+		m := kind.Method(i)
+		var in, out []string
+		for k := range m.Type.NumIn() {
+			in = append(in, typeName(m.Type.In(k), m.Type.IsVariadic() && k == m.Type.NumIn()-1))
+		}
+		for k := range m.Type.NumOut() {
+			out = append(out, typeName(m.Type.Out(k), false))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Name, strings.Join(in, ", "), strings.Join(out, ", "))
+	}
+	return b.String() + "\n"
+}
+
+func typeName(t reflect.Type, variadic bool) string {
+	name := t.String()
+	if variadic {
+		name = "..." + t.Elem().String()
+	}
+	return strings.ReplaceAll(name, "device.", "")
+}
+
+// importTable draws the table of imports: packages by level, the highest first. A package imports
+// packages of lower levels only.
+func importTable() string {
+	level := map[string]int{}
+	var height func(folder string) int
+	height = func(folder string) int {
+		if n, known := level[folder]; known {
+			return n
+		}
+		n := 0
+		for _, to := range allowed[folder] {
+			n = max(n, height(to)+1)
+		}
+		level[folder] = n
+		return n
+	}
+	for folder := range allowed {
+		height(folder)
+	}
+	var b strings.Builder
+	b.WriteString("\n| level | package | may import |\n|---|---|---|\n")
+	folders := slices.SortedFunc(maps.Keys(allowed), func(x, y string) int {
+		if level[x] != level[y] {
+			return level[y] - level[x]
+		}
+		return strings.Compare(x, y)
+	})
+	for _, folder := range folders {
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", level[folder], folder, strings.Join(slices.Sorted(slices.Values(allowed[folder])), ", "))
+	}
+	return b.String() + "\n"
+}
+
+// TestListedRandomStreams compares the table of random streams with the calls of rng.New in the
+// packages that a result depends on.
+func TestListedRandomStreams(t *testing.T) {
+	streams := map[string]bool{}
+	for _, file := range readableFiles(t) {
+		root, _, _ := strings.Cut(file, "/")
+		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") ||
+			!slices.Contains([]string{"data", "dist", "model", "train"}, root) || strings.HasPrefix(file, "dist/disttest") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 2 {
+				return true
+			}
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || f.Sel.Name != "New" {
+				return true
+			}
+			if p, ok := f.X.(*ast.Ident); !ok || p.Name != "rng" {
+				return true
+			}
+			name, ok := call.Args[1].(*ast.BasicLit)
+			if !ok {
+				t.Errorf("%s: a random stream has no constant name", file)
+				return true
+			}
+			text, err := strconv.Unquote(name.Value)
+			if err != nil {
+				t.Error(err)
+			}
+			streams[text] = true
+			return true
+		})
+	}
+	compareLists(t, "Random streams", slices.Sorted(maps.Keys(streams)))
+}
+
+// TestListedVariables compares the table of environment variables with the names in the code.
+func TestListedVariables(t *testing.T) {
+	variable := regexp.MustCompile(`"FSPDA_[A-Z_]+"`)
+	names := map[string]bool{}
+	for _, file := range readableFiles(t) {
+		if path.Ext(file) != ".go" || file == "lists_test.go" {
+			continue
+		}
+		for _, name := range variable.FindAllString(readText(t, file), -1) {
+			name = strings.Trim(name, `"`)
+			if !strings.HasPrefix(name, "FSPDA_TEST_") { // these pass between a test and its processes
+				names[name] = true
+			}
+		}
+	}
+	compareLists(t, "Environment variables", slices.Sorted(maps.Keys(names)))
+}
+
+// TestListedVersions compares the table of versions with the constants.
+func TestListedVersions(t *testing.T) {
+	for name, version := range map[string]int{"rng.Version": rng.Version, "nats.Version": nats.Version,
+		"packed.Version": packed.Version} {
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| [^|]+ \| %d \| [^|]+ \| .%s. \|$`, version, regexp.QuoteMeta(name)))
+		if !row.MatchString(readText(t, internalsPage)) {
+			t.Errorf("%s does not say that %s is %d", internalsPage, name, version)
+		}
+	}
+}
+
+// compareLists compares the first column of the table under a heading with names, which are sorted.
+func compareLists(t *testing.T, heading string, names []string) {
+	t.Helper()
+	_, section, ok := strings.Cut(readText(t, internalsPage), "## "+heading+"\n")
+	if !ok {
+		t.Fatalf("%s has no section %s", internalsPage, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	var listed []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(section, -1) {
+		listed = append(listed, row[1])
+	}
+	for _, name := range names {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%s, %s: %s is missing", internalsPage, heading, name)
+		}
+	}
+	for _, name := range listed {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s, %s: %s is not in the code", internalsPage, heading, name)
+		}
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
