@@ -16,8 +16,8 @@ import (
 // coinedWords are words that earlier versions of this code used in a sense of their own. They may not
 // return in code, comments, messages or documentation; docs/glossary.md has the terms used instead.
 var coinedWords = []string{
-	"berth", "berths", "camera", "crew", "crews", "desk", "fleet", "fleets", "fallin", "farewell", "flavour",
-	"flavours", "knock", "knocks", "leash", "lookback", "observatory", "owed", "sail", "sails", "signet",
+	"berth", "berths", "camera", "crew", "crews", "desk", "fleet", "fleets", "fallin", "farewell",
+	"knock", "knocks", "leash", "lookback", "observatory", "owed", "sail", "sails", "signet",
 	"signets", "settlein", "standin", "standins", "whoever",
 }
 

@@ -21,7 +21,7 @@ const (
 	lockName     = ".lock"
 
 	kind    = "fspda packed set"
-	version = 1
+	Version = 1
 
 	maxManifest = 1 << 30 // bytes; limits the allocation for a damaged file
 )
@@ -146,8 +146,8 @@ func (m *Manifest) check(path string) error {
 	switch {
 	case m.Kind != kind:
 		return wrong(fmt.Sprintf("kind %q", m.Kind), fmt.Sprintf("%q", kind))
-	case m.Version != version:
-		return wrong(fmt.Sprintf("version %d", m.Version), fmt.Sprint(version))
+	case m.Version != Version:
+		return wrong(fmt.Sprintf("version %d", m.Version), fmt.Sprint(Version))
 	case m.Settings.Format != Raw && m.Settings.Format != JPEG:
 		return wrong(fmt.Sprintf("format %q", m.Settings.Format), Raw+" or "+JPEG)
 	}

@@ -88,7 +88,7 @@ func sealed(t testing.TB, m Manifest) []byte {
 
 func TestManifestRefuses(t *testing.T) {
 	good := func() Manifest {
-		return Manifest{Kind: kind, Version: version, Settings: Settings{Size: 1, Format: Raw},
+		return Manifest{Kind: kind, Version: Version, Settings: Settings{Size: 1, Format: Raw},
 			Train: Part{Pictures: 2, Shards: []Shard{{File: "a.arrow", Rows: 2, Bytes: 9}}}}
 	}
 	if _, err := decodeManifest("m", sealed(t, good())); err != nil {
@@ -157,7 +157,7 @@ func FuzzShard(f *testing.F) {
 
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"sha256": "", "manifest": {"kind": "fspda packed set"}}`))
-	f.Add(sealed(f, Manifest{Kind: kind, Version: version, Settings: Settings{Size: 1, Format: Raw}}))
+	f.Add(sealed(f, Manifest{Kind: kind, Version: Version, Settings: Settings{Size: 1, Format: Raw}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, err := decodeManifest("m", b)
 		if err != nil {

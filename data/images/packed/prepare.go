@@ -102,7 +102,7 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	if err != nil {
 		return nil, err
 	}
-	p := plan{Version: version, Settings: o.Settings, Source: Origin{Path: from.Path, Kind: from.Kind,
+	p := plan{Version: Version, Settings: o.Settings, Source: Origin{Path: from.Path, Kind: from.Kind,
 		Fingerprint: print}, ShardBytes: o.ShardBytes}
 	if m, err := finished(dir, p); m != nil || err != nil {
 		return m, err
@@ -185,7 +185,7 @@ func isDisk(err error) bool {
 
 // conclude writes the files next to the shards, and finally the manifest.
 func (w *work) conclude(p plan) (*Manifest, error) {
-	m := &Manifest{Kind: kind, Version: version, Settings: p.Settings, Source: p.Source, Classes: w.set.Classes}
+	m := &Manifest{Kind: kind, Version: Version, Settings: p.Settings, Source: p.Source, Classes: w.set.Classes}
 	var bad []Bad
 	for _, s := range w.splits() {
 		part := s.part(w.journal.entries, len(m.Classes))

@@ -38,7 +38,7 @@ func schema(s Settings) *arrow.Schema {
 		content = "jpeg"
 	}
 	meta := arrow.NewMetadata([]string{"fspda.kind", "fspda.version", "fspda.format", "fspda.size"},
-		[]string{kind, strconv.Itoa(version), s.Format, strconv.Itoa(s.Size)})
+		[]string{kind, strconv.Itoa(Version), s.Format, strconv.Itoa(s.Size)})
 	return arrow.NewSchema([]arrow.Field{
 		{Name: "label", Type: arrow.PrimitiveTypes.Int32},
 		{Name: "width", Type: arrow.PrimitiveTypes.Int32},
