@@ -29,7 +29,8 @@ var files embed.FS
 
 // order is that in which the pages are to be read. What is not named comes behind.
 var order = []string{"start", "concepts", "training", "data", "networks", "step-sizes", "from-pytorch",
-	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance", "troubleshooting", "reference"}
+	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance", "troubleshooting", "reference",
+	"glossary", "internals"}
 
 // Page is a page of the manual.
 type Page struct {
