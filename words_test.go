@@ -6,20 +6,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 )
-
-// coinedWords are words that earlier versions of this code used in a sense of their own. They may not
-// return in code, comments, messages or documentation; docs/glossary.md has the terms used instead.
-var coinedWords = []string{
-	"berth", "berths", "camera", "crew", "crews", "desk", "fleet", "fleets", "fallin", "farewell",
-	"knock", "knocks", "leash", "lookback", "observatory", "owed", "sail", "sails", "signet",
-	"signets", "settlein", "standin", "standins", "whoever",
-}
 
 // retiredNames are identifiers that a package, with all packages below it, gave up for a standard term.
 // Each is an ordinary word, so that only its use as an identifier is refused.
@@ -31,24 +21,6 @@ var textFiles = []string{".cpp", ".cu", ".cuh", ".css", ".go", ".h", ".html", ".
 
 // historic are folders that keep what was written at its time.
 var historic = []string{"bench/results", "runs"}
-
-func TestCoinedWords(t *testing.T) {
-	word := regexp.MustCompile(`(?i)(^|[^a-z])(` + strings.Join(coinedWords, "|") + `)([^a-z]|$)`)
-	for _, file := range readableFiles(t) {
-		if file == "words_test.go" {
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for n, line := range strings.Split(string(text), "\n") {
-			if found := word.FindStringSubmatch(splitCamelCase(line)); found != nil {
-				t.Errorf("%s:%d: the word %q has a standard term: see docs/glossary.md", file, n+1, found[2])
-			}
-		}
-	}
-}
 
 func TestRetiredNames(t *testing.T) {
 	for _, file := range readableFiles(t) {
@@ -116,18 +88,4 @@ func identifiers(t *testing.T, file string) []string {
 			names = append(names, name)
 		}
 	}
-}
-
-// splitCamelCase puts a space between a lower-case letter and an upper-case one.
-func splitCamelCase(line string) string {
-	var b strings.Builder
-	previous := ' '
-	for _, r := range line {
-		if unicode.IsUpper(r) && unicode.IsLower(previous) {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(r)
-		previous = r
-	}
-	return b.String()
 }
