@@ -13,20 +13,19 @@ import (
 //go:embed static
 var static embed.FS
 
-// assetTypes are the types of files, by the end of the name.
+// assetTypes maps file extensions to media types.
 var assetTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// asset is a file of the page, and a tag that changes with it.
+// asset is a file of the page, with an ETag that is its hash.
 type asset struct {
 	text []byte
 	kind string
 	tag  string
 }
 
-// assets are the files of the page by name. All of it is in the program: nothing is loaded from
-// elsewhere.
+// assets returns the files of the page by name. All are embedded in the program.
 var assets = sync.OnceValue(func() map[string]asset {
 	all := map[string]asset{"palette.css": newAsset([]byte(themesCSS()), ".css")}
 	err := fs.WalkDir(static, "static", func(p string, e fs.DirEntry, err error) error {
@@ -38,7 +37,7 @@ var assets = sync.OnceValue(func() map[string]asset {
 		return err
 	})
 	if err != nil {
-		panic(err) // the files are in the program
+		panic(err) // cannot happen: the files are embedded
 	}
 	return all
 })
@@ -48,12 +47,12 @@ func newAsset(text []byte, ext string) asset {
 	return asset{text, assetTypes[ext], fmt.Sprintf(`"%x"`, sum[:12])}
 }
 
-// page answers with the page itself.
+// page serves the page itself.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) {
 	writeAsset(w, r, assets()["index.html"])
 }
 
-// asset answers with a file of the page.
+// asset serves a file of the page.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	a, ok := assets()[r.PathValue("name")]
 	if !ok {
@@ -63,12 +62,12 @@ func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
 	writeAsset(w, r, a)
 }
 
-// writeAsset answers with a file, or that the browser has it already.
+// writeAsset serves a file, or 304 if the browser has the current version.
 func writeAsset(w http.ResponseWriter, r *http.Request, a asset) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("ETag", a.tag)
-	h.Set("Cache-Control", "no-cache") // keep, but ask whether it is still so
+	h.Set("Cache-Control", "no-cache") // may be stored, but must be revalidated
 	if r.Header.Get("If-None-Match") == a.tag {
 		w.WriteHeader(http.StatusNotModified)
 		return

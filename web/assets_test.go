@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The page is whole: all that it names is there, and nothing is loaded from elsewhere.
-func TestPageIsWhole(t *testing.T) {
+// Every file that the page references exists, and nothing is loaded from other sites.
+func TestPageIsComplete(t *testing.T) {
 	srv := newServer(t, Options{Dir: t.TempDir()})
 	status, page := get(t, srv.URL)
 	if status != http.StatusOK {
@@ -18,7 +18,7 @@ func TestPageIsWhole(t *testing.T) {
 	}
 	named := regexp.MustCompile(`(?:src|href)="(/assets/[^"]+)"`).FindAllStringSubmatch(page, -1)
 	if len(named) < 5 {
-		t.Fatalf("the page names %d files", len(named))
+		t.Fatalf("the page references %d files, want at least 5", len(named))
 	}
 	todo, size := []string{}, len(page)
 	for _, m := range named {
@@ -42,16 +42,16 @@ func TestPageIsWhole(t *testing.T) {
 		}
 		for _, url := range regexp.MustCompile(`https?://[^"' )]+`).FindAllString(text, -1) {
 			if !strings.HasPrefix(url, "http://www.w3.org/") && !strings.Contains(url, "github.com/leeoniya/uPlot") {
-				t.Errorf("%s speaks of %s", path, url)
+				t.Errorf("%s contains the URL %s", path, url)
 			}
 		}
 	}
 	if size > 200_000 {
-		t.Errorf("the page has %d bytes, more than is small", size)
+		t.Errorf("the page has %d bytes, want at most 200000", size)
 	}
 }
 
-// A browser that has a file already is told so.
+// A browser with the current version of a file gets 304.
 func TestAssetTags(t *testing.T) {
 	srv := newServer(t, Options{Dir: t.TempDir()})
 	r, err := http.Get(srv.URL + "/assets/page.js")
@@ -65,14 +65,14 @@ func TestAssetTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Body.Close(); r.StatusCode != http.StatusNotModified {
-		t.Errorf("status %d", r.StatusCode)
+		t.Errorf("status %d, want 304", r.StatusCode)
 	}
 	if r.Header.Get("Content-Security-Policy") == "" {
-		t.Error("no policy")
+		t.Error("no Content-Security-Policy header")
 	}
 }
 
-// The chart library is what its README says.
+// The vendored chart library has the hashes stated in its README.
 func TestVendored(t *testing.T) {
 	readme, err := static.ReadFile("static/uplot/README.md")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestVendored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := fmt.Sprintf("%x  %s", sha256.Sum256(text), name); !strings.Contains(string(readme), want) {
-			t.Errorf("%s is not the file that README.md speaks of: %s", name, want)
+			t.Errorf("%s does not match its hash in README.md: %s", name, want)
 		}
 	}
 	if _, err := static.ReadFile("static/uplot/LICENSE"); err != nil {
@@ -96,7 +96,7 @@ func TestThemes(t *testing.T) {
 	css := themesCSS()
 	for _, tone := range tones {
 		if strings.Count(css, "--"+tone.name+":"+hex(tone.dark)) != 2 && tone.light != tone.dark {
-			t.Errorf("%s is not declared twice for dark surroundings", tone.name)
+			t.Errorf("%s is not declared twice for dark themes", tone.name)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// axis maps values to a length and says where to mark it.
+// axis maps values to positions and holds the tick marks.
 type axis struct {
 	title    string
 	log      bool
@@ -13,13 +13,13 @@ type axis struct {
 	ticks    []tick
 }
 
-// tick is a mark on an axis. Marks without label are minor: they get a fainter grid line.
+// tick is a mark on an axis. Minor ticks have no label and a fainter grid line.
 type tick struct {
 	at    float64
 	label string
 }
 
-// at returns where v lies between 0 (min) and 1 (max).
+// at returns the relative position of v: 0 at min, 1 at max.
 func (a *axis) at(v float64) float64 {
 	if a.log {
 		return (math.Log(v) - math.Log(a.min)) / (math.Log(a.max) - math.Log(a.min))
@@ -27,20 +27,19 @@ func (a *axis) at(v float64) float64 {
 	return (v - a.min) / (a.max - a.min)
 }
 
-// shows tells whether the axis can place v at all.
+// shows reports whether the axis can represent v.
 func (a *axis) shows(v float64) bool { return math.Abs(v) <= largest && (!a.log || v >= smallest) }
 
-// smallest and largest bound what an axis shows, so that its margins cannot leave the range of
-// numbers.
+// smallest and largest bound the values of an axis, so that its margins stay finite.
 const (
 	smallest = 1e-290
 	largest  = 1e290
 )
 
-// linearAxis covers lo to hi, which may be equal and at most largest in size, with a margin of 4 %
-// at each end that is not a round number (0, or the whole).
+// linearAxis covers lo to hi with a margin of 4 % at each end, except at a bound of 0. It requires
+// lo ≤ hi and |lo|, |hi| ≤ largest.
 func linearAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
-	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // a curve that never moves runs through the middle
+	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // centre a constant curve
 		d := math.Abs(lo) / 10
 		if d == 0 {
 			d = 1
@@ -65,7 +64,7 @@ func linearAxis(title string, lo, hi float64, label func(v, step float64) string
 	return a
 }
 
-// niceStep returns the power of ten times 1, 2 or 5 that is nearest above s.
+// niceStep returns the least m·10^k ≥ s with m in {1, 2, 5}.
 func niceStep(s float64) float64 {
 	p := math.Pow(10, math.Floor(math.Log10(s)))
 	for _, m := range []float64{1, 2, 5} {
@@ -76,12 +75,12 @@ func niceStep(s float64) float64 {
 	return 10 * p
 }
 
-// logAxis covers lo to hi, which it must be able to show, with a margin of 4 %. It marks decades;
-// where fewer than two lie inside, also 2 and 5 of each; and if that is not enough either, round
-// numbers as on a linear axis.
+// logAxis covers lo to hi, both of which it must be able to show, with a margin of 4 %. It labels
+// decades; if fewer than three lie inside, also 2 and 5 of each decade; and if that gives fewer
+// than three ticks, round numbers as on a linear axis.
 func logAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
 	span := math.Log10(hi) - math.Log10(lo)
-	if span < 0.02 { // a curve that never moves runs through the middle
+	if span < 0.02 { // centre a constant curve
 		lo, hi = lo/2, hi*2
 	} else {
 		margin := math.Pow(10, 0.04*span)
@@ -105,8 +104,7 @@ func logAxis(title string, lo, hi float64, label func(v, step float64) string) a
 	return a
 }
 
-// decades marks every step-th power of ten with a label and, while there is room, the numbers
-// between them without.
+// decades labels every step-th power of ten and, on short axes, adds minor ticks between them.
 func (a *axis) decades(first, last, step int, label func(v, step float64) string) {
 	for e := first - 1; e <= last; e++ {
 		p := math.Pow(10, float64(e))
@@ -121,7 +119,7 @@ func (a *axis) decades(first, last, step int, label func(v, step float64) string
 	}
 }
 
-// mark adds a tick if it lies on the axis; without a label function it is minor.
+// mark adds a tick if it lies on the axis. A nil label makes it minor.
 func (a *axis) mark(v float64, label func(v, step float64) string) {
 	if v < a.min || v > a.max {
 		return
@@ -133,11 +131,11 @@ func (a *axis) mark(v float64, label func(v, step float64) string) {
 	a.ticks = append(a.ticks, t)
 }
 
-// keep drops the ticks that make no sense for what the axis measures.
-func (a *axis) keep(sensible func(v float64) bool) {
+// keep drops the ticks that do not satisfy valid, such as fractional iterations.
+func (a *axis) keep(valid func(v float64) bool) {
 	kept := a.ticks[:0]
 	for _, t := range a.ticks {
-		if sensible(t.at) {
+		if valid(t.at) {
 			kept = append(kept, t)
 		}
 	}
@@ -148,12 +146,12 @@ func wholeNumber(v float64) bool { return v >= 0 && v == math.Floor(v) }
 
 func fraction(v float64) bool { return v >= 0 && v <= 1 }
 
-// decimals is how many digits behind the point a multiple of step needs.
+// decimals is the number of decimal places that multiples of step need.
 func decimals(step float64) int {
 	return int(math.Min(9, math.Max(0, math.Ceil(-math.Log10(step)-1e-9))))
 }
 
-// Labels of ticks. step is the distance of ticks on a linear axis, 0 on a log axis.
+// Tick labels. step is the distance between ticks on a linear axis, and 0 on a log axis.
 
 func plainLabel(v, step float64) string {
 	a := math.Abs(v)
@@ -187,7 +185,7 @@ func countLabel(v, step float64) string {
 
 func bitLabel(v, step float64) string { return digits(v, step, "bit") }
 
-// digits is si with as many significant digits as neighbouring ticks need to differ.
+// digits is si with enough significant digits to tell neighbouring ticks apart.
 func digits(v, step float64, unit string) string {
 	if v == 0 || step == 0 {
 		return si(v, unit)

@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// chart says what a chart shows of the metrics.
+// chart describes one chart of a run.
 type chart struct {
-	id     string // of files and of the page
+	id     string // in file names and HTML
 	title  string
 	yTitle string
 	curves []curve
@@ -17,7 +17,7 @@ type chart struct {
 	value  func(v float64) string       // of single values
 }
 
-// curve is one line of a chart: a key of metrics.jsonl and the name in the legend.
+// curve is one line of a chart: a key of metrics.jsonl and its name in the legend.
 type curve struct{ key, name string }
 
 type scale uint8
@@ -28,7 +28,7 @@ const (
 	automatic // logarithmic if all values are positive and span more than a factor of ten
 )
 
-// charts are the pictures of a run.
+// charts lists the charts of a run.
 var charts = []chart{
 	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic,
 		label: plainLabel, value: fourDigits,
@@ -48,7 +48,7 @@ var charts = []chart{
 
 func fourDigits(v float64) string { return significant(v, 4) }
 
-// against says what a chart is drawn against.
+// xAxis describes the quantity on the x axis of a chart.
 type xAxis struct {
 	id, key, title string
 	log            bool
@@ -57,7 +57,7 @@ type xAxis struct {
 	emptyNote      string // shown if the axis can show no point
 }
 
-// xAxesOf returns the x axes of a run: iterations, and bits in the accounting that bits_total has.
+// xAxesOf returns the x axes of a run: iterations, and bits in the accounting of bits_total.
 func xAxesOf(accounting string) [2]xAxis {
 	return [2]xAxis{
 		{id: "iteration", key: "iteration", title: "iteration", label: countLabel,
@@ -69,28 +69,28 @@ func xAxesOf(accounting string) [2]xAxis {
 	}
 }
 
-// Sizes of a chart, in units of the drawing. On a phone it is shown at about 0.7 of them.
+// Sizes of a chart in drawing units. Phones show it at a scale of about 0.7.
 const (
 	chartW, chartH = 480.0, 320.0
-	edge           = 12.0 // empty rim
-	plotTop        = 56.0 // below title and legend
+	edge           = 12.0 // margin
+	plotTop        = 56.0 // below the title and the legend
 	plotBottom     = chartH - 46
 	plotRight      = chartW - 18
-	maxDots        = 32 // evaluations that are marked one by one
+	maxDots        = 32 // up to so many evaluations are marked with dots
 )
 
-// plot is a chart about to be drawn.
+// plot is a chart that is being drawn.
 type plot struct {
 	*drawing
 	chart *chart
 	x, y  axis
-	left  float64 // where the y axis stands
+	left  float64 // x position of the y axis
 	xs    []float64
 	m     *metrics
 	xAxis *xAxis
 }
 
-// draw draws a chart of the metrics.
+// draw draws a chart of the metrics against an x axis.
 func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
 	p := &plot{drawing: &drawing{w: chartW, h: chartH}, chart: c, m: m, xAxis: axis, xs: m.column[axis.key]}
 	p.alt = c.title + " against " + axis.title + "."
@@ -104,13 +104,13 @@ func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
 	p.legend()
 	p.axes()
 	p.bandArea()
-	for i := len(c.curves) - 1; i >= 0; i-- { // the first one lies on top
+	for i := len(c.curves) - 1; i >= 0; i-- { // the first is drawn last, on top
 		p.curve(i)
 	}
 	return p.drawing
 }
 
-// scale chooses both axes, or says why there is nothing to draw.
+// scale chooses both axes. If there is nothing to draw it returns the reason.
 func (p *plot) scale() (why string) {
 	ys, xs, log := p.values()
 	if len(ys) == 0 {
@@ -133,7 +133,7 @@ func (p *plot) scale() (why string) {
 	if !x.some {
 		return why
 	}
-	for _, v := range p.xs { // the same range for all charts of a run
+	for _, v := range p.xs { // all charts of a run share the x range
 		if p.x.shows(v) {
 			x.include(v)
 		}
@@ -149,8 +149,8 @@ func (p *plot) scale() (why string) {
 	return ""
 }
 
-// values returns all finite values of the chart with their places, and whether the y axis should be
-// logarithmic.
+// values returns the finite values of the chart with their x positions, and whether the y axis
+// should be logarithmic.
 func (p *plot) values() (ys, xs []float64, log bool) {
 	var y extent
 	for _, k := range p.chart.keys() {
@@ -165,7 +165,7 @@ func (p *plot) values() (ys, xs []float64, log bool) {
 	return ys, xs, log
 }
 
-// keys are the columns that the chart shows.
+// keys returns the columns that the chart shows.
 func (c *chart) keys() []string {
 	var keys []string
 	for _, s := range c.curves {
@@ -197,7 +197,7 @@ func newAxis(title string, log bool, e extent, label func(v, step float64) strin
 	return linearAxis(title, e.lo, e.hi, label)
 }
 
-// legend writes the names of the curves between title and plot, where no curve can be.
+// legend draws the names of the curves between the title and the plot.
 func (p *plot) legend() {
 	x, y := edge, 42.0
 	for i, c := range p.chart.curves {
@@ -210,7 +210,7 @@ func (p *plot) legend() {
 	}
 }
 
-// key writes a name of the legend and returns where the next entry starts.
+// key draws a legend entry and returns the x position of the next one.
 func (p *plot) key(x, y float64, name string) float64 {
 	p.text("v-key", x, y, start, name)
 	return x + textWidth("v-key", name) + 13
@@ -224,7 +224,7 @@ func (p *plot) axes() {
 	}
 	p.left = edge + 18 + wide + 6
 	for _, t := range p.y.ticks {
-		_, y := p.place(p.x.min, t.at)
+		_, y := p.project(p.x.min, t.at)
 		p.line(gridStyle(t), point{p.left, y}, point{plotRight, y})
 		if t.label != "" {
 			p.text("v-tick", p.left-6, y+4, end, t.label)
@@ -237,11 +237,11 @@ func (p *plot) axes() {
 		text: p.y.title})
 }
 
-// xTicks draws the marks of the x axis. A label that would touch the one before is left out.
+// xTicks draws the ticks of the x axis. Labels that would overlap the previous one are omitted.
 func (p *plot) xTicks() {
 	taken := 0.0
 	for _, t := range p.x.ticks {
-		x, _ := p.place(t.at, p.y.min)
+		x, _ := p.project(t.at, p.y.min)
 		p.line(gridStyle(t), point{x, plotTop}, point{x, plotBottom})
 		half := textWidth("v-tick", t.label) / 2
 		at := math.Min(x, chartW-4-half)
@@ -260,12 +260,12 @@ func gridStyle(t tick) string {
 	return "v-grid"
 }
 
-// place returns where a value lies in the drawing.
-func (p *plot) place(x, y float64) (px, py float64) {
+// project returns the position of a data point in the drawing.
+func (p *plot) project(x, y float64) (px, py float64) {
 	return p.left + p.x.at(x)*(plotRight-p.left), plotBottom - p.y.at(y)*(plotBottom-plotTop)
 }
 
-// bandArea shades the range between two columns.
+// bandArea shades the area between two columns.
 func (p *plot) bandArea() {
 	if p.chart.band[0] == "" {
 		return
@@ -274,8 +274,8 @@ func (p *plot) bandArea() {
 	lo, hi := p.m.column[p.chart.band[0]], p.m.column[p.chart.band[1]]
 	for r, x := range p.xs {
 		if p.x.shows(x) && p.y.shows(lo[r]) && p.y.shows(hi[r]) {
-			px, bottom := p.place(x, lo[r])
-			_, top := p.place(x, hi[r])
+			px, bottom := p.project(x, lo[r])
+			_, top := p.project(x, hi[r])
 			lower, upper = append(lower, point{px, bottom}), append(upper, point{px, top})
 		}
 	}
@@ -288,14 +288,14 @@ func (p *plot) bandArea() {
 	p.add(mark{kind: polygon, style: "v-band1", at: lower})
 }
 
-// curve draws the i-th curve through all values that the axes can show.
+// curve draws the i-th curve through the values that the axes can show.
 func (p *plot) curve(i int) {
 	c := p.chart.curves[i]
 	var at []point
 	var rows []int
 	for r, v := range p.m.column[c.key] {
 		if p.x.shows(p.xs[r]) && p.y.shows(v) {
-			x, y := p.place(p.xs[r], v)
+			x, y := p.project(p.xs[r], v)
 			at, rows = append(at, point{x, y}), append(rows, r)
 		}
 	}

@@ -18,7 +18,7 @@ func parsed(t testing.TB, text string) *metrics {
 
 var axes = xAxesOf("shared-seed")
 
-// find returns the marks of a style.
+// find returns the marks with a style.
 func find(d *drawing, style string) []mark {
 	var found []mark
 	for _, m := range d.marks {
@@ -29,9 +29,9 @@ func find(d *drawing, style string) []mark {
 	return found
 }
 
-// The curve of a chart must lie where its values are: this one falls by the same factor each time,
-// so that it is straight on a logarithmic axis, from the top left to the bottom right.
-func TestChartPlaces(t *testing.T) {
+// The points of a curve lie where their values are: this one falls by a constant factor, so it is a
+// straight line on a logarithmic axis, from the top left to the bottom right.
+func TestChartPositions(t *testing.T) {
 	m := parsed(t, `{"iteration":0,"consensus":100}
 {"iteration":10,"consensus":10}
 {"iteration":20,"consensus":null}
@@ -82,9 +82,8 @@ func TestChartEmpty(t *testing.T) {
 	}
 }
 
-// No text of any chart of any run leaves the picture or touches another: legend, ticks and titles
-// keep apart.
-func TestChartTextsApart(t *testing.T) {
+// No text of any chart leaves the drawing or overlaps another.
+func TestChartTextsDisjoint(t *testing.T) {
 	for name, make := range runs {
 		m, err := readMetrics(filepath.Join(make(t), "metrics.jsonl"))
 		if err != nil {
@@ -116,7 +115,7 @@ func checkTexts(t *testing.T, name string, d *drawing) {
 			b = box{p.x - h, p.y - w*(1-float64(m.align)/2), p.x, p.y + w*float64(m.align)/2, m.text}
 		}
 		if b.x0 < 0 || b.y0 < 0 || b.x1 > d.w || b.y1 > d.h {
-			t.Errorf("%s: text %q leaves the picture: %v", name, m.text, b)
+			t.Errorf("%s: text %q leaves the drawing: %v", name, m.text, b)
 		}
 		for _, o := range boxes {
 			if b.x0 < o.x1 && o.x0 < b.x1 && b.y0 < o.y1 && o.y0 < b.y1 {

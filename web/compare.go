@@ -8,33 +8,33 @@ import (
 	"strings"
 )
 
-// Curve is one line of pictures that compare: columns of numbers by name, as in metrics.jsonl.
+// Curve is one line of a [Comparison]: columns of numbers by name, as in metrics.jsonl.
 type Curve struct {
 	Name    string
-	Group   string // a panel of a group shows its curves only
-	Style   int    // from 1 on; 0 goes by the curve's place
+	Group   string // a panel with a group shows only curves of that group
+	Style   int    // from 1; 0 chooses by the curve's index
 	Columns map[string][]float64
 }
 
 // Panel is one picture of a comparison.
 type Panel struct {
-	Title  string // empty: named for what it shows
+	Title  string // empty: the name of the column
 	Group  string // empty: all curves
 	Column string // on the y axis
 	X      string // iteration, epoch, or a column of bits
 	Log    bool   // the y axis
 }
 
-// Comparison is several runs in the same pictures.
+// Comparison shows several runs in the same charts.
 type Comparison struct {
 	Title   string
-	Caption []string // what a reader must know, a line each
+	Caption []string // lines below the panels
 	Panels  []Panel
 	Across  int // panels in a row
 	Curves  []Curve
 }
 
-// ReadCurve reads the metrics of dir, the folder of a run.
+// ReadCurve reads the metrics of the run in folder dir.
 func ReadCurve(dir, name, group string) (Curve, error) {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
@@ -43,14 +43,14 @@ func ReadCurve(dir, name, group string) (Curve, error) {
 	return Curve{Name: name, Group: group, Columns: m.column}, nil
 }
 
-// measure is how a column is shown.
+// measure describes how a column is shown.
 type measure struct {
 	column, title string
 	label         func(v, step float64) string
 	value         func(v float64) string
 }
 
-// measures are the columns that comparisons know; others are shown by their name.
+// measures lists the known columns. Others are shown by their name.
 var measures = []measure{
 	{"iteration", "iteration", countLabel, grouped},
 	{"epoch", "epoch", countLabel, fourDigits},
@@ -81,7 +81,7 @@ func measureOf(column string) measure {
 	return measure{column, column, plainLabel, fourDigits}
 }
 
-// style is the name of the style of the i-th curve: after the last one they begin anew.
+// style returns the style name of the i-th curve. Styles repeat after the last one.
 func (c *Comparison) style(i int) string {
 	if s := c.Curves[i].Style; s > 0 {
 		i = s - 1
@@ -89,8 +89,8 @@ func (c *Comparison) style(i int) string {
 	return fmt.Sprintf("v-c%d", i%curveStyles+1)
 }
 
-// WritePictures writes the panels, side by side below a common legend and above the caption, as
-// base.svg and base.png, or in the formats given.
+// WritePictures writes the panels, with a common legend above and the caption below, as base.svg
+// and base.png, or in the given formats.
 func (c *Comparison) WritePictures(base string, formats ...string) error {
 	if len(formats) == 0 {
 		formats = []string{"svg", "png"}
@@ -98,7 +98,7 @@ func (c *Comparison) WritePictures(base string, formats ...string) error {
 	return writePlot(c.draw(), base, formats...)
 }
 
-// draw puts the panels on one sheet.
+// draw draws all panels into one drawing.
 func (c *Comparison) draw() *drawing {
 	across := max(1, min(c.Across, len(c.Panels)))
 	d := &drawing{w: chartW * float64(across)}
@@ -121,7 +121,7 @@ func (c *Comparison) draw() *drawing {
 	return d
 }
 
-// put adds the marks of another drawing, moved.
+// put adds the marks of another drawing, shifted by (dx, dy).
 func (d *drawing) put(o *drawing, dx, dy float64) {
 	for _, m := range o.marks {
 		m.at = slices.Clone(m.at)
@@ -133,7 +133,8 @@ func (d *drawing) put(o *drawing, dx, dy float64) {
 	}
 }
 
-// wrapped breaks a line between words where it is longer than width.
+// wrapped breaks a line between words so that each part is at most width wide, single words
+// excepted.
 func wrapped(style, line string, width float64) []string {
 	var lines []string
 	now := ""
@@ -147,7 +148,7 @@ func wrapped(style, line string, width float64) []string {
 	return append(lines, now)
 }
 
-// legend names the curves and returns where it ends.
+// legend draws the names of the curves and returns the y position of its last line.
 func (c *Comparison) legend(d *drawing) float64 {
 	x, y := edge, 42.0
 	for i := range c.Curves {
@@ -162,11 +163,10 @@ func (c *Comparison) legend(d *drawing) float64 {
 	return y
 }
 
-// panelH is the height of a panel: that of a chart without its title.
+// panelH is the height of a panel: that of a chart without the legend.
 const panelH = chartH - 34
 
-// panel draws one picture. Its plot stands where that of a chart of a single run does, without the
-// room for a legend.
+// panel draws one panel. Its plot area has the size of that of a single run's chart.
 func (c *Comparison) panel(p *Panel) *drawing {
 	xm, ym := measureOf(p.X), measureOf(p.Column)
 	pl := &plot{drawing: &drawing{w: chartW, h: chartH}}
@@ -194,7 +194,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 		pl.x.keep(wholeNumber)
 	}
 	pl.axes()
-	for i := len(c.Curves) - 1; i >= 0; i-- { // the first one lies on top
+	for i := len(c.Curves) - 1; i >= 0; i-- { // the first is drawn last, on top
 		if cu := &c.Curves[i]; p.Group == "" || cu.Group == p.Group {
 			pl.overlay(cu, p, logX, c.style(i), ym)
 		}
@@ -202,7 +202,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	return raised(pl.drawing, title)
 }
 
-// raised moves a chart up by the room of its legend, and sets a title above it.
+// raised moves a chart up by the height of the legend and adds a title.
 func raised(d *drawing, title string) *drawing {
 	out := &drawing{w: d.w, h: panelH, alt: d.alt}
 	out.put(d, 0, panelH-chartH)
@@ -210,7 +210,7 @@ func raised(d *drawing, title string) *drawing {
 	return out
 }
 
-// of lists the curves of a panel.
+// curvesOf returns the curves of a panel.
 func (c *Comparison) curvesOf(p *Panel) []*Curve {
 	var out []*Curve
 	for i := range c.Curves {
@@ -221,8 +221,8 @@ func (c *Comparison) curvesOf(p *Panel) []*Curve {
 	return out
 }
 
-// DropEmpty takes away the panels that would show no curve, as those of a metric that none of the
-// runs measured; one panel stays.
+// DropEmpty removes the panels without data, such as those of a metric that no run measured. It
+// keeps at least one panel.
 func (c *Comparison) DropEmpty() {
 	all := c.Panels
 	c.Panels = slices.DeleteFunc(slices.Clone(all), func(p Panel) bool { return !c.shows(&p) })
@@ -231,7 +231,7 @@ func (c *Comparison) DropEmpty() {
 	}
 }
 
-// shows says whether a panel has something to draw.
+// shows reports whether a panel has data to draw.
 func (c *Comparison) shows(p *Panel) bool {
 	some := false
 	for _, cu := range c.curvesOf(p) {
@@ -240,7 +240,7 @@ func (c *Comparison) shows(p *Panel) bool {
 	return some
 }
 
-// eachPoint visits what the axes can show of a curve.
+// eachPoint calls visit for each point of a curve that the axes can show.
 func eachPoint(cu *Curve, p *Panel, logX bool, visit func(x, y float64)) {
 	ax, ay := axis{log: logX}, axis{log: p.Log}
 	xs, ys := cu.Columns[p.X], cu.Columns[p.Column]
@@ -256,7 +256,7 @@ func (p *plot) overlay(cu *Curve, panel *Panel, logX bool, style string, m measu
 	var at []point
 	last := math.NaN()
 	eachPoint(cu, panel, logX, func(x, y float64) {
-		px, py := p.place(x, y)
+		px, py := p.project(x, y)
 		at, last = append(at, point{px, py}), y
 	})
 	switch len(at) {

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// comparison has two groups of curves, one with a hole and a zero that a logarithmic axis cannot
-// show.
+// comparison has two groups of curves. One curve has a NaN, and one a zero, which a logarithmic
+// axis cannot show.
 func comparison() *Comparison {
 	curve := func(name, group string, loss ...float64) Curve {
 		c := Curve{Name: name, Group: group, Columns: map[string][]float64{"train_loss_worst": loss}}
@@ -39,12 +39,12 @@ func TestDropEmpty(t *testing.T) {
 	c := comparison()
 	c.DropEmpty()
 	if len(c.Panels) != 2 || c.Panels[1].Group != "ii" {
-		t.Errorf("left are %+v, want the two panels of the loss: nothing has a consensus", c.Panels)
+		t.Errorf("panels %+v remain, want the two of the loss: no curve has a consensus error", c.Panels)
 	}
 	c.Panels = []Panel{{Column: "grad_sq_worst", X: "iteration"}, {Column: "consensus", X: "epoch"}}
 	c.DropEmpty()
 	if len(c.Panels) != 1 || c.Panels[0].Column != "grad_sq_worst" {
-		t.Errorf("left are %+v, want the first: a picture shows that there is nothing", c.Panels)
+		t.Errorf("panels %+v remain, want the first: one panel must stay", c.Panels)
 	}
 }
 
@@ -62,10 +62,10 @@ func TestComparisonPictures(t *testing.T) {
 		"packed accounting", "nothing measured yet", "Scale 0.01.",
 		">two<", "three ends at 3", "v-c1", "v-c2", "v-c3"} {
 		if !bytes.Contains(svg, []byte(want)) {
-			t.Errorf("the picture does not have %q", want)
+			t.Errorf("the picture lacks %q", want)
 		}
 	}
-	// zero on a log axis, NaN, and zero bits are left out
+	// zero on a log axis, NaN, and zero bits are omitted
 	for style, points := range map[string]int{"v-c1": 3, "v-c2": 2, "v-c3": 2} {
 		paths := regexp.MustCompile(`<path class="`+style+`" d="([^"]*)"`).FindAllSubmatch(svg, -1)
 		if len(paths) != 2 { // the legend and the curve
@@ -87,7 +87,7 @@ func TestComparisonPictures(t *testing.T) {
 	}
 }
 
-// A curve keeps its colour where others are missing.
+// A curve keeps its colour if other curves are missing.
 func TestCurveStyles(t *testing.T) {
 	c := &Comparison{Curves: []Curve{{}, {Style: 8}, {Style: 12}}}
 	for i, want := range []string{"v-c1", "v-c8", "v-c2"} {
@@ -98,7 +98,7 @@ func TestCurveStyles(t *testing.T) {
 	}
 }
 
-// The page loads nothing, cannot be broken by a name, and holds the numbers.
+// The page is self-contained, escapes names, and holds the numbers.
 func TestComparisonPage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "figure.html")
 	if err := comparison().WritePage(path); err != nil {
@@ -113,7 +113,7 @@ func TestComparisonPage(t *testing.T) {
 		t.Errorf("the page loads something: %s", urls)
 	}
 	if strings.Count(text, "</script>") != 2 {
-		t.Errorf("%d ends of scripts, want 2: a text closed one", strings.Count(text, "</script>"))
+		t.Errorf("%d closing script tags, want 2: a text was not escaped", strings.Count(text, "</script>"))
 	}
 	if strings.Contains(text, "<b>not a tag") {
 		t.Error("a caption became markup")

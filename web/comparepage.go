@@ -19,7 +19,7 @@ var comparisonScript string
 
 var comparisonPage = template.Must(template.New("comparison").Parse(comparisonText))
 
-// comparisonData is what the script of the page draws.
+// comparisonData is the input of the script of the page.
 type comparisonData struct {
 	Names  map[string]string `json:"names"` // of columns
 	Xs     []string          `json:"xs"`    // columns that can be the x axis
@@ -43,12 +43,12 @@ type curveData struct {
 	Columns map[string][]*float64 `json:"columns"` // null where a number is not finite
 }
 
-// WritePage writes the comparison as one page that needs nothing else: curves can be switched on
-// and off, axes chosen, values read off.
+// WritePage writes the comparison as one self-contained HTML page on which curves can be switched
+// on and off, axes chosen and values read.
 func (c *Comparison) WritePage(path string) error {
 	text, err := json.Marshal(c.data()) // escapes <, > and &, so that no text can end the element that holds it
 	if err != nil {
-		return fmt.Errorf("web: comparison %s: %w", path, err)
+		return fmt.Errorf("web: encode comparison %s: %w", path, err)
 	}
 	view := struct {
 		Title   string
@@ -60,7 +60,7 @@ func (c *Comparison) WritePage(path string) error {
 		comparisonScript)}
 	var b bytes.Buffer
 	if err := comparisonPage.Execute(&b, view); err != nil {
-		return fmt.Errorf("web: comparison %s: %w", path, err)
+		return fmt.Errorf("web: encode comparison %s: %w", path, err)
 	}
 	if err := wholefile.Publish(path, b.Bytes()); err != nil {
 		return fmt.Errorf("web: write comparison: %w", err)
@@ -68,7 +68,7 @@ func (c *Comparison) WritePage(path string) error {
 	return nil
 }
 
-// data keeps the columns that comparisons know and that some curve has.
+// data returns the known columns that some curve has.
 func (c *Comparison) data() *comparisonData {
 	d := &comparisonData{Names: map[string]string{}}
 	for _, m := range measures {
@@ -104,7 +104,7 @@ func (c *Comparison) data() *comparisonData {
 	return d
 }
 
-// has tells whether some curve has a number in a column.
+// has reports whether some curve has a number in a column.
 func (c *Comparison) has(column string) bool {
 	for _, cu := range c.Curves {
 		for _, v := range cu.Columns[column] {

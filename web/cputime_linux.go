@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processorTime calls work and returns the processor time it took: where all processors are busy
-// with training, a clock on the wall would charge the wait for one.
+// processorTime calls work and returns the processor time that it took. Wall time would include the
+// wait for a processor while training uses all of them.
 func processorTime(work func()) time.Duration {
-	runtime.LockOSThread() // the clock is the thread's
+	runtime.LockOSThread() // the clock counts the time of one thread
 	defer runtime.UnlockOSThread()
 	var begin, end unix.Timespec
 	errBegin := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &begin)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// What is charged is processor time, not time that passed.
+// processorTime measures processor time, not wall time.
 func TestProcessorTime(t *testing.T) {
 	if slept := processorTime(func() { time.Sleep(30 * time.Millisecond) }); slept > 20*time.Millisecond {
-		t.Errorf("sleep took %v of a processor", slept)
+		t.Errorf("sleep took %v of processor time, want less than 20 ms", slept)
 	}
 	sum := 0
 	if worked := processorTime(func() {
@@ -16,6 +16,6 @@ func TestProcessorTime(t *testing.T) {
 			sum += k
 		}
 	}); worked < time.Millisecond || sum == 0 {
-		t.Errorf("work took %v", worked)
+		t.Errorf("work took %v, want at least 1 ms", worked)
 	}
 }

@@ -4,7 +4,7 @@ package web
 
 import "time"
 
-// processorTime calls work and returns the time it took, which is never less than its processor
+// processorTime calls work and returns the wall time that it took, an upper bound of its processor
 // time.
 func processorTime(work func()) time.Duration {
 	begin := time.Now()

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// drawing is a picture of lines, areas and texts in a box of w by h units, from the top left corner
-// down, painted in order.
+// drawing is a list of lines, areas and texts in a box of w by h units. The origin is the top left
+// corner. Marks are painted in order.
 type drawing struct {
 	w, h  float64
-	alt   string // what the picture shows, for readers who cannot see it
+	alt   string // text alternative for screen readers
 	marks []mark
 }
 
@@ -20,12 +20,12 @@ type drawing struct {
 type mark struct {
 	kind  kind
 	style string
-	at    []point // corners; the centre of a disc; where a text starts, ends or has its middle, on its base line
+	at    []point // corners; the centre of a disc; the anchor of a text on its baseline
 	r     float64 // of a disc
 	text  string
 	align align
-	tip   string  // shown when a pointer rests on the mark
-	level float64 // strength of the fill in (0,1]; 0 is full
+	tip   string  // tooltip
+	level float64 // opacity of the fill in (0,1]; 0 means opaque
 }
 
 type point struct{ x, y float64 }
@@ -37,7 +37,7 @@ const (
 	polygon
 	disc
 	text
-	upright // text that runs from bottom to top
+	upright // text rotated to run from bottom to top
 )
 
 type align uint8
@@ -61,7 +61,7 @@ func (d *drawing) text(style string, x, y float64, a align, s string) {
 // rect returns the corners of a rectangle.
 func rect(x, y, w, h float64) []point { return []point{{x, y}, {x + w, y}, {x + w, y + h}, {x, y + h}} }
 
-// svgFile returns a drawing as a file of its own, on white.
+// svgFile returns a drawing as an SVG file on a white background.
 func (d *drawing) svgFile() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" role="img" %s>`+"\n",
@@ -72,7 +72,7 @@ func (d *drawing) svgFile() []byte {
 	return b.Bytes()
 }
 
-// svgInline returns a drawing for a page that declares the styles.
+// svgInline returns a drawing as an SVG element for an HTML page that declares the styles.
 func (d *drawing) svgInline() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" %s>`+"\n", d.w, d.h,
@@ -81,10 +81,10 @@ func (d *drawing) svgInline() string {
 	return b.String()
 }
 
-// svgFont names fonts of the same widths as the one that texts are measured with.
+// svgFont lists fonts that have the same widths as the font used for measuring texts.
 const svgFont = `font-family="Liberation Sans,Arial,Helvetica,sans-serif"`
 
-// writeMarks writes the marks and closes the picture.
+// writeMarks writes the marks and the closing tag.
 func (d *drawing) writeMarks(b *bytes.Buffer) {
 	for _, m := range d.marks {
 		m.svg(b)
@@ -126,8 +126,8 @@ func (m *mark) svg(b *bytes.Buffer) {
 	fmt.Fprintf(b, "%s</%s>\n", html.EscapeString(clean(m.text)), name)
 }
 
-// pathData writes corners as path commands. Corners that fall on the one before, as printed, are
-// left out: a curve has no more points than its picture.
+// pathData returns corners as SVG path commands. Corners that round to the previous one are
+// omitted.
 func pathData(at []point, closed bool) string {
 	var b strings.Builder
 	last := ""
@@ -151,7 +151,7 @@ func pathData(at []point, closed bool) string {
 	return b.String()
 }
 
-// coord writes a coordinate to a tenth of a unit, which no eye sees.
+// coord formats a coordinate with one decimal place at most.
 func coord(v float64) string {
 	s := strconv.FormatFloat(v, 'f', 1, 64)
 	s = strings.TrimSuffix(s, ".0")
@@ -161,7 +161,7 @@ func coord(v float64) string {
 	return s
 }
 
-// clean replaces what XML does not allow in a text: control characters and invalid UTF-8.
+// clean replaces characters that XML does not allow: control characters and invalid UTF-8.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 && r != '\n' && r != '\t' || r == 0x7f || r == 0xfffe || r == 0xffff {

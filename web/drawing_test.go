@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// everything is a drawing with a mark of each kind, some with hostile texts.
+// everything returns a drawing with a mark of each kind, some with texts that need escaping.
 func everything() *drawing {
 	d := &drawing{w: 100, h: 50, alt: "<all> & \x00\xff"}
 	d.line("v-line1", point{0, 0}, point{0.01, 0.01}, point{10, 20})

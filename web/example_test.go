@@ -9,7 +9,7 @@ import (
 	"fspda/web"
 )
 
-// A run that evaluated twice gets its curves and its page.
+// A run with two evaluations gets its plots and its report.
 func Example() {
 	dir, err := os.MkdirTemp("", "run")
 	if err != nil {

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// run is all that is known of a run.
+// run holds the files of a run.
 type run struct {
 	name    string // of its folder
 	metrics *metrics
 	summary settings // nil if the run has not written it
 	config  settings // nil if there is none
-	yaml    string   // config.yaml as it stands
+	yaml    string   // text of config.yaml
 	shards  *shards  // nil if there is none
 }
 
-// final returns a number as it stood at the end: from the summary, else from the last evaluation.
+// final returns a number at the end of the run: from the summary, else from the last evaluation.
 func (r *run) final(key string) float64 {
-	if _, ok := r.summary[key]; ok { // null means that it is not defined, which an older number must not hide
+	if _, ok := r.summary[key]; ok { // null means undefined: do not fall back to an older number
 		return r.summary.number(key)
 	}
 	return r.metrics.last(key)
 }
 
-// setting returns a setting as text: from the config, else from the summary.
+// setting returns a setting as text: from the configuration, else from the summary.
 func (r *run) setting(key string) string { return first(key, r.config, r.summary) }
 
-// accounting is how bits_total and bits_agent_max count.
+// accounting returns how bits_total and bits_agent_max are counted.
 func (r *run) accounting() string { return accounting(r.config, r.summary) }
 
-// fact is a value with its name and, where it needs one, an explanation.
+// fact is a named value with an optional explanation.
 type fact struct{ Name, Value, Note string }
 
-// status returns how the run ended, and whether that is good, bad or neither.
+// status returns how the run ended, and the CSS class of that: good, bad or empty.
 func (r *run) status() (text, class string) {
 	switch s := r.summary.text("status"); s {
 	case "":
@@ -47,7 +47,7 @@ func (r *run) status() (text, class string) {
 	}
 }
 
-// sentence says what was run. Settings that are not known are left out.
+// sentence describes the run. It omits unknown settings.
 func (r *run) sentence() string {
 	var b strings.Builder
 	part := func(format, key string) {
@@ -82,7 +82,7 @@ func (r *run) sentence() string {
 	return b.String()
 }
 
-// headline is the handful of numbers on top of the page.
+// headline returns the main numbers for the top of the page.
 func (r *run) headline() []fact {
 	return []fact{
 		{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"},
@@ -101,7 +101,7 @@ func speed(v float64) string {
 	return significant(v, 3) + " iterations/s"
 }
 
-// results is the table of everything measured at the end.
+// results returns the table of all measurements at the end.
 func (r *run) results() []fact {
 	m := r.metrics
 	best := m.best("test_acc_avg")
@@ -134,7 +134,7 @@ func (r *run) results() []fact {
 	return append(facts, r.virtual()...)
 }
 
-// virtual is what the run took in virtual time, where it has any: seconds under simulated links,
+// virtual returns the virtual times of the run, if it has any: seconds over simulated links, or
 // else gradients of an asynchronous run.
 func (r *run) virtual() []fact {
 	total := r.final("virtual_time")
@@ -155,7 +155,7 @@ func (r *run) virtual() []fact {
 	return facts
 }
 
-// iterations is how many the run did.
+// iterations returns how many iterations the run made.
 func (r *run) iterations() float64 {
 	if v := r.summary.number("iterations"); finite(v) {
 		return v
@@ -170,7 +170,7 @@ func epochs(v float64) string {
 	return "epoch " + significant(v, 4)
 }
 
-// mode is one way to count the bits that were sent.
+// mode is one accounting of the sent bits.
 type mode struct{ own, accounting, name, note string }
 
 var modes = []mode{
@@ -182,8 +182,8 @@ var modes = []mode{
 		"values, and 64-bit indices, as in published curves: the figure to compare with those"},
 }
 
-// key returns where the bits of a mode stand: bits_total holds them too if it counts so, and older
-// runs have no other key.
+// key returns the column with the bits of a mode. If bits_total is counted this way it is that
+// column, which is the only one in old runs.
 func (m mode) key(r *run) string {
 	if m.accounting == r.accounting() {
 		return "bits_total"
@@ -191,7 +191,7 @@ func (m mode) key(r *run) string {
 	return m.own
 }
 
-// bits is the table of what was sent.
+// bits returns the table of the sent data.
 func (r *run) bits() []fact {
 	var facts []fact
 	for _, m := range modes {
@@ -202,23 +202,23 @@ func (r *run) bits() []fact {
 		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"),
 			"handshakes, seeds and counters; in none of the figures above"},
 		fact{"On the wire", si(r.final("wire_bytes"), "B"),
-			"bytes that the transport really carried, with its framing"})
+			"bytes that the transport carried, with its framing"})
 }
 
-// milestone is when the mean model reached a share of its best test accuracy.
+// milestone is the evaluation at which the mean model reached a share of its best test accuracy.
 type milestone struct {
 	Share, Level, Iteration, Wall string
-	Bits                          []string // one for each of modes
+	Bits                          []string // one for each mode
 }
 
-// milestones says what 80, 90 and 95 % of the best accuracy cost. It is empty if no accuracy was
-// measured, or never above zero.
+// milestones returns when 80, 90 and 95 % of the best accuracy were reached. It is empty if no
+// accuracy above zero was measured.
 func (r *run) milestones() []milestone {
 	m := r.metrics
 	best := m.best("test_acc_avg")
 	var all []milestone
 	for _, share := range []float64{0.80, 0.90, 0.95} {
-		row := m.reach("test_acc_avg", share*best*(1-1e-12)) // 0.72 is 80 % of 0.9, though not in binary
+		row := m.reach("test_acc_avg", share*best*(1-1e-12)) // tolerance: 0.8*0.9 > 0.72 in binary
 		if row < 0 || best <= 0 {
 			continue
 		}
@@ -232,7 +232,7 @@ func (r *run) milestones() []milestone {
 	return all
 }
 
-// environment is where and with what the run was made.
+// environment returns the program version, the machine and the device of the run.
 func (r *run) environment() []fact {
 	var facts []fact
 	for _, k := range []fact{{"Version", "version", ""}, {"Machine", "machine", ""}, {"Device", "device", ""},
@@ -246,8 +246,7 @@ func (r *run) environment() []fact {
 	return facts
 }
 
-// splitNote describes the data split in numbers: how many examples there are and how unequal the
-// agents' shares are.
+// splitNote summarizes the data split: the number of examples and the range of the agents' shares.
 func (s *shards) splitNote() string {
 	total, least, largest := 0, math.MaxInt, 0
 	for _, row := range s.Agents {
@@ -262,7 +261,7 @@ func (s *shards) splitNote() string {
 		grouped(float64(total)), len(s.Agents), between(least, largest))
 }
 
-// graphNote describes the graph in numbers.
+// graphNote summarizes the graph.
 func (s *shards) graphNote() string {
 	least, largest := math.MaxInt, 0
 	for _, d := range s.degrees() {
@@ -272,7 +271,7 @@ func (s *shards) graphNote() string {
 		between(least, largest))
 }
 
-// between writes a range of counts, or the count if all are equal.
+// between formats a range of counts, or the count if all are equal.
 func between(least, largest int) string {
 	if least == largest {
 		return grouped(float64(least))

@@ -31,7 +31,8 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
-// bits_total counts as the config says; each mode has its own column beside it, but for old runs.
+// bits_total has the accounting of the configuration. Each mode has its own column too, except in
+// old runs.
 func TestAccounting(t *testing.T) {
 	m := parsed(t, `{"iteration":1,"test_acc_avg":1,"bits_total":2e6,"bits_shared_seed":1e6,"bits_packed":2e6,"bits_reference":3e6}`)
 	r := &run{metrics: m, config: settings{"accounting": "packed"}}
@@ -57,7 +58,7 @@ func TestAccounting(t *testing.T) {
 	}
 }
 
-// The summary has the last word, even if that is null.
+// The summary takes precedence over the metrics, even if its value is null.
 func TestFinal(t *testing.T) {
 	r := &run{metrics: parsed(t, `{"iteration":7,"consensus":1,"test_acc_avg":0.5,"wall_s":3}`),
 		summary: settings{"consensus": nil, "test_acc_avg": 0.75}}
@@ -65,7 +66,7 @@ func TestFinal(t *testing.T) {
 		t.Errorf("accuracy %g", v)
 	}
 	if finite(r.final("consensus")) || r.final("wall_s") != 3 || r.iterations() != 7 {
-		t.Error("a final number is wrong")
+		t.Error("final or iterations is wrong")
 	}
 }
 
@@ -79,7 +80,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A run in virtual time says so; one without does not.
+// virtual is empty for a run without virtual time.
 func TestVirtualTime(t *testing.T) {
 	row := `{"iteration":7,"test_acc_avg":0.5,"virtual_time":12.5}`
 	r := &run{metrics: parsed(t, row), summary: settings{"links": "50 ms", "time_to_50": 3.25, "time_to_90": 9.5}}
@@ -97,7 +98,7 @@ func TestVirtualTime(t *testing.T) {
 	}
 	timed := &Comparison{Curves: []Curve{{Name: "a", Columns: zero.column}}}
 	if timed.has("virtual_time") {
-		t.Error("zeros are taken for virtual times")
+		t.Error("zeros count as virtual times")
 	}
 	timed.Curves = append(timed.Curves, Curve{Name: "b", Columns: parsed(t, row).column})
 	if !strings.Contains(strings.Join(timed.data().Xs, " "), "virtual_time") {

@@ -9,16 +9,16 @@ import (
 
 // Limits of the drawn graph.
 const (
-	maxLabelled   = 50   // agents that still get their number
-	maxDrawnEdges = 3000 // more would be a black disc, and a heavy page
+	maxLabelled   = 50   // agents up to which their numbers are drawn
+	maxDrawnEdges = 3000 // beyond that edges are not drawn
 )
 
-// maxOnCircle is for how many agents a circle has room.
+// maxOnCircle is the number of agents up to which they are placed on a circle.
 const maxOnCircle = 120
 
-// graph draws the agents and the edges of the base graph, whose name it takes, between them: on a
-// circle, agent 0 on top and the others clockwise, and where they are many or the graph is a
-// lattice, in rows. It is nil if there are no agents.
+// graph draws the agents and the edges of the base graph of that name. Agents are placed on a
+// circle, agent 0 at the top and the others clockwise; lattices and large graphs are placed in
+// rows. The result is nil if there are no agents.
 func (s *shards) graph(name string) *drawing {
 	n := len(s.Agents)
 	if n == 0 {
@@ -59,8 +59,7 @@ func (s *shards) graph(name string) *drawing {
 	return d
 }
 
-// circle returns n points on a circle, the first on top, clockwise; a single one stands in the
-// centre.
+// circle returns n points on a circle, clockwise from the top. A single point is the centre.
 func circle(n int, centre point, r float64) []point {
 	if n == 1 {
 		return []point{centre}
@@ -73,14 +72,14 @@ func circle(n int, centre point, r float64) []point {
 	return at
 }
 
-// lattice reports whether agents of the graph stand in rows and columns.
+// lattice reports whether the graph of that name is a grid or a torus.
 func lattice(name string) bool {
 	return strings.HasPrefix(name, "grid") || strings.HasPrefix(name, "torus")
 }
 
-// inRows returns n points in rows between two corners: those of a lattice as it is built, in as
-// many rows as the divisor nearest to the root of n; others in rows that turn like a snake, so that
-// neighbours by number stay neighbours.
+// inRows returns n points in rows between two corners. A lattice has as many rows as the largest
+// divisor of n up to √n, as the graph itself. Otherwise every other row runs backwards, so that
+// consecutive agents are adjacent.
 func inRows(n int, lattice bool, from, to point) []point {
 	w, h := to.x-from.x, to.y-from.y
 	rows := max(1, int(math.Round(math.Sqrt(float64(n)*h/w))))

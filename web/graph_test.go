@@ -17,7 +17,7 @@ func TestGraph(t *testing.T) {
 	}
 	checkTexts(t, "graph", d)
 	if (&shards{}).graph("") != nil {
-		t.Error("drew a graph of nobody")
+		t.Error("the graph of no agents is not nil")
 	}
 }
 
@@ -45,15 +45,15 @@ func TestCircle(t *testing.T) {
 		t.Errorf("one point at %v", at[0])
 	}
 	at := circle(4, point{0, 0}, 2)
-	for i, want := range []point{{0, -2}, {2, 0}, {0, 2}, {-2, 0}} { // on top, then clockwise
+	for i, want := range []point{{0, -2}, {2, 0}, {0, 2}, {-2, 0}} { // from the top, clockwise
 		if math.Hypot(at[i].x-want.x, at[i].y-want.y) > 1e-12 {
 			t.Errorf("point %d at %v, want %v", i, at[i], want)
 		}
 	}
 }
 
-// Many agents and those of a lattice stand in rows, each at a place of its own, neighbours beside
-// each other.
+// Lattices and large graphs are placed in rows, at distinct points, with consecutive agents
+// adjacent.
 func TestInRows(t *testing.T) {
 	for _, c := range []struct {
 		n, across int

@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// Limits of the heat map: above mostCells a side, neighbours are put together; up to mostCounts
-// classes, counts are written out.
+// Limits of the heat map. Above maxCells rows or columns, neighbouring ones are merged. Up to
+// maxCounts classes, counts are printed in the cells.
 const (
 	maxCells  = 100
 	maxCounts = 12
 )
 
-// heatMap draws how many examples of each class each agent holds: one row an agent, one column a
-// class, the stronger the more. It is nil if there is nothing to draw.
+// heatMap draws how many examples of each class each agent holds: a row for each agent, a column
+// for each class. It returns nil if there is nothing to draw.
 func (s *shards) heatMap() *drawing {
 	if len(s.Agents) == 0 || s.Classes == 0 {
 		return nil
@@ -38,16 +38,16 @@ func (s *shards) heatMap() *drawing {
 	return d
 }
 
-// grid is shards with neighbours put together so that it can be drawn.
+// grid is the counts of shards, with neighbouring rows and columns merged.
 type grid struct {
 	counts            [][]int
-	agents, classes   int // in one row, in one column
-	nAgents, nClasses int // in all
+	agents, classes   int // merged into one row, into one column
+	nAgents, nClasses int // total
 	most              int
 	writeCounts       bool
 }
 
-// binned sums neighbouring agents and classes where there are more than can be drawn.
+// binned merges neighbouring agents and classes if there are more than can be drawn.
 func (s *shards) binned() *grid {
 	g := &grid{nAgents: len(s.Agents), nClasses: s.Classes}
 	g.agents, g.classes = groups(g.nAgents), groups(g.nClasses)
@@ -66,10 +66,10 @@ func (s *shards) binned() *grid {
 	return g
 }
 
-// groups is how many of n neighbours share a cell.
+// groups returns how many of n neighbours are merged into one cell.
 func groups(n int) int { return (n + maxCells - 1) / maxCells }
 
-// sides labels rows and columns, as many as find room.
+// sides labels rows and columns, at distances that keep labels apart.
 func (g *grid) sides(d *drawing, left, top, cellW, cellH float64) {
 	every := int(math.Ceil(16 / cellH))
 	for r := 0; r < len(g.counts); r += every {
@@ -99,7 +99,7 @@ func (g *grid) cell(d *drawing, r, c int, at []point, n int) {
 	}
 }
 
-// span names the first one, or the first to the last where several share a cell.
+// span names the range of agents or classes in a cell.
 func span(one, several string, first, width, n int) string {
 	last := min(first+width, n) - 1
 	if last == first {

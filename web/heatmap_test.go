@@ -21,12 +21,12 @@ func TestHeatMap(t *testing.T) {
 	checkTexts(t, "heat map", d)
 	for _, none := range []*shards{{}, {Classes: 3}, {Agents: [][]int{{}}}} {
 		if none.heatMap() != nil {
-			t.Errorf("%+v: drew nothing", none)
+			t.Errorf("%+v: the heat map is not nil", none)
 		}
 	}
 }
 
-// Put together or not, the map shows every example once.
+// With and without merging, the cells sum up to all examples.
 func TestHeatMapBinned(t *testing.T) {
 	s := &shards{Classes: 250, Agents: make([][]int, 101)}
 	total := 0
@@ -47,7 +47,7 @@ func TestHeatMapBinned(t *testing.T) {
 		}
 	}
 	if total != 0 {
-		t.Errorf("%d examples got lost", total)
+		t.Errorf("%d examples are missing from the cells", total)
 	}
 	d := s.heatMap()
 	checkTexts(t, "binned", d)

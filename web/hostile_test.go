@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// attack is what a client does with a connection that it opened.
-type attack func(c net.Conn, heard io.Writer, k int)
+// attack is the behaviour of a hostile client on one connection.
+type attack func(c net.Conn, replies io.Writer, k int)
 
-// attacks are the ways of bad clients.
+// attacks lists the kinds of hostile clients.
 var attacks = []attack{
-	func(c net.Conn, heard io.Writer, _ int) { _, _ = io.Copy(heard, c) }, // says nothing until it is put out
-	func(c net.Conn, _ io.Writer, _ int) { // a header, a byte at a time
+	func(c net.Conn, replies io.Writer, _ int) { _, _ = io.Copy(replies, c) }, // is silent until it is disconnected
+	func(c net.Conn, _ io.Writer, _ int) { // sends a header byte by byte
 		for _, b := range []byte("GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy") {
 			if _, err := c.Write([]byte{b}); err != nil {
 				return
@@ -28,23 +28,23 @@ var attacks = []attack{
 			time.Sleep(20 * time.Millisecond)
 		}
 	},
-	func(c net.Conn, _ io.Writer, _ int) { // wants all there is to be followed, and never reads
+	func(c net.Conn, _ io.Writer, _ int) { // follows all runs and never reads
 		fmt.Fprint(c, "GET /api/events?run=one&run=figure+1/storm HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		time.Sleep(time.Second)
 	},
-	func(c net.Conn, heard io.Writer, _ int) { // asks for the dearest answer as fast as it can
-		go func() { _, _ = io.Copy(heard, c) }()
+	func(c net.Conn, replies io.Writer, _ int) { // repeats the most expensive request
+		go func() { _, _ = io.Copy(replies, c) }()
 		for {
 			if _, err := fmt.Fprint(c, "GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 				return
 			}
 		}
 	},
-	func(c net.Conn, heard io.Writer, _ int) { // another site's page would stop the run
+	func(c net.Conn, replies io.Writer, _ int) { // forges a cross-site request
 		fmt.Fprint(c, "POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 29\r\n\r\n"+`{"run":"one","action":"stop"}`)
-		_, _ = io.Copy(heard, c)
+		_, _ = io.Copy(replies, c)
 	},
-	func(c net.Conn, _ io.Writer, k int) { // noise
+	func(c net.Conn, _ io.Writer, k int) { // sends random bytes
 		r := rand.New(rand.NewPCG(1, uint64(k)))
 		noise := make([]byte, 4096)
 		for i := range noise {
@@ -55,9 +55,9 @@ var attacks = []attack{
 	},
 }
 
-// Two hundred bad clients of every kind come again as soon as they are put out. The run is told
-// nothing, the server takes no more than its share of the processors and little memory, and when
-// they have left it answers at once.
+// A hundred hostile clients reconnect as soon as they are disconnected. No action reaches the run,
+// the server stays within its share of the processors and allocates little memory, and it answers a
+// normal client at once afterwards.
 func TestHostileClients(t *testing.T) {
 	const clients, seconds, share = 100, 2, 0.015
 	run := &fakeRun{}
@@ -68,7 +68,7 @@ func TestHostileClients(t *testing.T) {
 	defer s.Close()
 	l, _ := serveIdle(t, s, 0)
 	begin, before := time.Now(), heapInUse()
-	var heard answers
+	var replies answers
 	var all sync.WaitGroup
 	for k := range clients {
 		all.Go(func() {
@@ -78,10 +78,10 @@ func TestHostileClients(t *testing.T) {
 					continue
 				}
 				_ = c.SetDeadline(begin.Add(seconds * time.Second))
-				attacks[k%len(attacks)](c, &heard, k+clients*again)
+				attacks[k%len(attacks)](c, &replies, k+clients*again)
 				c.Close()
-				// else the kernel's queue is full of connections, which takes half a minute to go
-				// through afterwards
+				// without a pause the kernel's listen queue fills up, and takes half a minute to
+				// drain
 				time.Sleep(50 * time.Millisecond)
 			}
 		})
@@ -89,14 +89,14 @@ func TestHostileClients(t *testing.T) {
 	all.Wait()
 	passed := time.Since(begin)
 	allowed := (burst + time.Duration(share*float64(runtime.GOMAXPROCS(0))/3*float64(passed))) / requestCost
-	if got := heard.n.Load(); got > int64(allowed) || got < 1 {
-		t.Errorf("in %v the server gave %d answers, want at most %d", passed, got, allowed)
+	if got := replies.n.Load(); got > int64(allowed) || got < 1 {
+		t.Errorf("in %v the server gave %d responses, want 1 to %d", passed, got, allowed)
 	}
 	if more := heapInUse() - before; more > 64<<20 {
-		t.Errorf("the server holds %d bytes more", more)
+		t.Errorf("the server allocated %d bytes, want at most 64 MiB", more)
 	}
 	if len(run.did) > 0 {
-		t.Errorf("the run was told to %v", run.did)
+		t.Errorf("the run received the actions %v", run.did)
 	}
 	client := http.Client{Timeout: 10 * time.Second}
 	r, err := client.Get(URL(l) + "api/runs")
@@ -108,7 +108,7 @@ func TestHostileClients(t *testing.T) {
 	}
 }
 
-// answers counts answers.
+// answers counts HTTP responses.
 type answers struct{ n atomic.Int64 }
 
 func (a *answers) Write(b []byte) (int, error) {
@@ -116,7 +116,7 @@ func (a *answers) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// held is the memory that is in use.
+// heapInUse returns the bytes of heap and stacks in use.
 func heapInUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats

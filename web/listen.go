@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Listen opens an address such as ":8080" for a [Server]. Without a host it is that of this
-// machine's own programs, 127.0.0.1; loopback tells whether only they can connect.
+// Listen opens an address such as ":8080" for a [Server]. Without a host it listens on 127.0.0.1
+// only. The result loopback reports whether only programs of this machine can connect.
 func Listen(address string) (l net.Listener, loopback bool, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, false, fmt.Errorf("web: address %q: want HOST:PORT, or :PORT for this machine alone: %w", address,
+		return nil, false, fmt.Errorf("web: address %q: want HOST:PORT, or :PORT for this machine only: %w", address,
 			err)
 	}
 	if host == "" {
@@ -24,13 +24,13 @@ func Listen(address string) (l net.Listener, loopback bool, err error) {
 	}
 	l, err = net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, false, fmt.Errorf("web: address %q cannot be opened: %w: choose another port, or 0 for one that is free", address, err)
+		return nil, false, fmt.Errorf("web: listen on %q: %w: choose another port, or 0 for any free one", address, err)
 	}
 	a, ok := l.Addr().(*net.TCPAddr)
 	return &limitedListener{Listener: l, free: maxConnections, idle: list.New()}, ok && a.IP.IsLoopback(), nil
 }
 
-// URL is where a browser finds a listener.
+// URL returns the URL of a listener for a browser.
 func URL(l net.Listener) string {
 	a, ok := l.Addr().(*net.TCPAddr)
 	if !ok {
@@ -43,8 +43,8 @@ func URL(l net.Listener) string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(a.Port)) + "/"
 }
 
-// Serve answers requests until ctx ends, and then ends all connections. Clients that dawdle are let
-// go. A [Server] that has a share of the processors accepts connections within it.
+// Serve answers requests until ctx ends, and then closes all connections. It disconnects slow
+// clients. For a [Server] with a Share it also limits the rate of new connections.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler:           deadlines(h),
@@ -52,7 +52,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // what strangers send is no news
+		ErrorLog:          log.New(io.Discard, "", 0), // do not log malformed requests of clients
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       connContext,
 	}
@@ -67,33 +67,33 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// responseTimeout is how long a reader may take for an answer. One of many bytes moves its deadline,
-// and so does a stream.
+// responseTimeout is the time in which a client must read a response. Files and streams extend it
+// as they are read.
 const responseTimeout = 30 * time.Second
 
-// deadlines gives each answer its time, and keeps its connection while it is at work.
+// deadlines sets the write deadline of each response, and marks its connection as busy.
 func deadlines(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connKey{}).(*trackedConn); ok {
 			c.setBusy(true)
 			defer c.setBusy(false)
 		}
-		// not every test server has deadlines
+		// the writers of some tests have no deadlines
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(responseTimeout))
 		h.ServeHTTP(w, r)
 	})
 }
 
-// pacedListener accepts no more connections than the budget has room for. The kernel keeps some
-// waiting, and turns the others away at no cost to this program.
+// pacedListener accepts connections within a budget. The others wait in the queue of the kernel, or
+// are refused by it, at no cost to this process.
 type pacedListener struct {
 	net.Listener
 	ctx    context.Context
 	budget *budget
 }
 
-// Accept returns the next connection. Once ctx ends it waits no longer; the listener is closed
-// then.
+// Accept returns the next connection. After ctx ends it does not wait for the budget; the listener
+// is closed then.
 func (l *pacedListener) Accept() (net.Conn, error) {
 	l.budget.wait(l.ctx, connectionCost)
 	return l.Listener.Accept()

@@ -42,7 +42,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// hold serves h, opens so many connections that say nothing, and returns them.
+// serveIdle serves h and opens n connections that send nothing.
 func serveIdle(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.Conn) {
 	t.Helper()
 	l, _, err := Listen(":0")
@@ -71,8 +71,8 @@ func serveIdle(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.
 	return l, idle
 }
 
-// closed waits until n connections were closed from the other side, and returns which, or how many
-// there were when patience ended.
+// closed waits until the server has closed n connections, and returns which. It gives up after four
+// seconds.
 func closed(idle []net.Conn, n int) map[int]bool {
 	gone := map[int]bool{}
 	for end := time.Now().Add(4 * time.Second); len(gone) < n && time.Now().Before(end); {
@@ -89,21 +89,21 @@ func closed(idle []net.Conn, n int) map[int]bool {
 	return gone
 }
 
-// For connections beyond the limit those go that were silent for longest, so that a newcomer is
-// answered at once, however many hold on. Serve ends with its context.
+// Beyond the limit the connections that were idle for longest are evicted, so that a new client is
+// served at once. Serve ends with its context.
 func TestServeBounded(t *testing.T) {
 	l, idle := serveIdle(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "here") }),
 		maxConnections+100)
 	gone := closed(idle, 100)
 	for k := range gone {
 		if k >= 100 {
-			t.Errorf("connection %d went, of 100 too many", k)
+			t.Errorf("connection %d was closed, want only the first 100", k)
 		}
 	}
 	if len(gone) != 100 {
 		t.Errorf("%d of %d connections were closed, want 100", len(gone), len(idle))
 	}
 	if _, body := get(t, URL(l)); body != "here" {
-		t.Errorf("a newcomer was told %q", body)
+		t.Errorf("a new client got %q, want here", body)
 	}
 }

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// markdown is the report as a page for papers and notes: the same numbers, with the pictures of the
-// folder plots.
+// markdown returns the report as Markdown: the same numbers, with the pictures of the folder plots.
 func (v *view) markdown() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s Status: %s.\n\n", v.Name, v.Sentence, v.Status)
@@ -25,7 +24,7 @@ func (v *view) markdown() []byte {
 	factTable(&b, v.Bits)
 	v.milestoneTable(&b)
 	if v.SplitNote != "" || v.GraphNote != "" {
-		split, _, _ := strings.Cut(v.SplitNote, " A cell's") // what follows explains a picture
+		split, _, _ := strings.Cut(v.SplitNote, " A cell's") // the rest explains the heat map
 		fmt.Fprintf(&b, "## Data and graph\n\n%s %s\n\n", split, v.GraphNote)
 	}
 	b.WriteString("## Run it again\n\n")
@@ -40,7 +39,7 @@ func (v *view) markdown() []byte {
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
 
-// milestoneTable says what shares of the best accuracy cost.
+// milestoneTable writes the cost of reaching shares of the best accuracy.
 func (v *view) milestoneTable(b *strings.Builder) {
 	b.WriteString("## What an accuracy cost\n\n")
 	if len(v.Milestones) == 0 {
@@ -59,7 +58,7 @@ func (v *view) milestoneTable(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// factTable writes facts as a table, with a column of notes where there are any.
+// factTable writes facts as a table, with a column for notes if any fact has one.
 func factTable(b *strings.Builder, facts []fact) {
 	noted := false
 	for _, f := range facts {
@@ -80,12 +79,12 @@ func factTable(b *strings.Builder, facts []fact) {
 	b.WriteString("\n")
 }
 
-// cellText keeps a text in its cell.
+// cellText escapes a text for a table cell.
 func cellText(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(clean(s))
 }
 
-// fenced writes a text as a block of code, whatever it holds.
+// fenced writes a text as a code block, with a fence that the text does not contain.
 func fenced(b *strings.Builder, kind, text string) {
 	fence := "```"
 	for strings.Contains(text, fence) {

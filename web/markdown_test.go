@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The report as Markdown has the numbers of the page, whole tables, and pictures that are there.
+// report.md has the numbers of the page, well-formed tables, and links to existing pictures.
 func TestMarkdownReport(t *testing.T) {
 	for name, make := range runs {
 		dir := make(t)
@@ -44,7 +44,7 @@ func TestMarkdownReport(t *testing.T) {
 	}
 }
 
-// checkTables counts the cells of each table.
+// checkTables checks that all rows of a table have the same number of cells.
 func checkTables(t *testing.T, name, text string) {
 	t.Helper()
 	cells := 0
@@ -55,13 +55,13 @@ func checkTables(t *testing.T, name, text string) {
 		}
 		n := strings.Count(strings.ReplaceAll(line, `\|`, ""), "|")
 		if cells > 0 && n != cells {
-			t.Errorf("%s: %d bars in a table of %d: %s", name, n, cells, line)
+			t.Errorf("%s: a row with %d separators in a table with %d: %s", name, n, cells, line)
 		}
 		cells = n
 	}
 }
 
-// A text that looks like Markdown or HTML stays a text.
+// Markdown and HTML in texts are escaped.
 func TestMarkdownIsText(t *testing.T) {
 	dir := folder(t, "metrics.jsonl", "", "summary.json", `{"command":"a|b`+"```"+`","version":"<b>|x"}`)
 	if err := WriteReport(dir); err != nil {

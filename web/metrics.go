@@ -11,22 +11,23 @@ import (
 	"os"
 )
 
-// metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at the r-th
-// evaluation, NaN where it is null or missing. Every known key has a column; iteration has no NaN
-// and grows.
+// metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at evaluation r, NaN
+// if it is null or missing. Every known key has a column. Invariant: column["iteration"] increases
+// strictly.
 type metrics struct {
 	rows   int
 	column map[string][]float64
 }
 
-// metricKeys are the keys that the page knows. Others are let pass.
+// metricKeys lists the known keys. Others are ignored.
 var metricKeys = []string{
 	"iteration", "epoch", "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus", "consensus_max",
 	"test_loss_avg", "test_loss_mean", "test_acc_min", "test_acc_mean", "test_acc_max", "test_acc_avg", "dual_sum", "dual_track",
 	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes", "grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
 }
 
-// maxLine bounds a line of metrics.jsonl, in bytes. A real one has under a thousand.
+// maxLine is the maximum length of a line of metrics.jsonl in bytes. Real lines have under a
+// thousand.
 const maxLine = 1 << 20
 
 // readMetrics reads metrics.jsonl.
@@ -42,7 +43,7 @@ func readMetrics(path string) (*metrics, error) {
 	return parseMetrics(path, f)
 }
 
-// parseMetrics reads the lines of a metrics file; name is for errors.
+// parseMetrics parses a metrics file; name is used in errors.
 func parseMetrics(name string, r io.Reader) (*metrics, error) {
 	m := &metrics{column: make(map[string][]float64, len(metricKeys))}
 	lines := bufio.NewScanner(r)
@@ -63,8 +64,8 @@ func parseMetrics(name string, r io.Reader) (*metrics, error) {
 	return m, nil
 }
 
-// add appends one line. Rows of the same or a later iteration were written before the run was
-// resumed: they go.
+// add appends one line. Earlier rows of the same or a later iteration are removed: the run was
+// resumed from a checkpoint before them.
 func (m *metrics) add(line []byte) error {
 	var fields map[string]any
 	if err := json.Unmarshal(line, &fields); err != nil {
@@ -81,7 +82,7 @@ func (m *metrics) add(line []byte) error {
 	}
 	it := row["iteration"]
 	if math.IsNaN(it) || it < 0 {
-		return fmt.Errorf("iteration is %v, want a number from 0 on", fields["iteration"])
+		return fmt.Errorf("iteration is %v, want a number of at least 0", fields["iteration"])
 	}
 	for m.rows > 0 && m.column["iteration"][m.rows-1] >= it {
 		m.rows--
@@ -107,15 +108,14 @@ func number(fields map[string]any, key string) (float64, error) {
 
 // excerpt quotes the start of a damaged text.
 func excerpt(b []byte) string {
-	const most = 40
-	if len(b) > most {
-		return fmt.Sprintf("%q...", b[:most])
+	const limit = 40
+	if len(b) > limit {
+		return fmt.Sprintf("%q...", b[:limit])
 	}
 	return fmt.Sprintf("%q", b)
 }
 
-// last returns the value of key at the last evaluation, NaN if there is none or metrics.jsonl has
-// no such key.
+// last returns the value of key at the last evaluation, NaN if there is none.
 func (m *metrics) last(key string) float64 {
 	c := m.column[key]
 	if len(c) == 0 {
@@ -135,7 +135,7 @@ func (m *metrics) best(key string) float64 {
 	return best
 }
 
-// reach returns the first row at which key is at least level, or -1.
+// reach returns the first row with key ≥ level, or -1.
 func (m *metrics) reach(key string, level float64) int {
 	for r, v := range m.column[key] {
 		if v >= level {

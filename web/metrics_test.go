@@ -31,11 +31,11 @@ func TestParseMetrics(t *testing.T) {
 		t.Error("best, last or reach is wrong")
 	}
 	if !math.IsNaN(m.best("eta")) || !math.IsNaN(m.last("eta")) || !math.IsNaN(m.last("no such key")) {
-		t.Error("what was never measured is not NaN")
+		t.Error("an unmeasured value is not NaN")
 	}
 }
 
-// A run that went back to iteration 20 evaluates 20 and 30 again: the later lines count.
+// A run that resumes from iteration 20 evaluates 20 and 30 again; the later lines count.
 func TestParseMetricsResumed(t *testing.T) {
 	m, err := parseMetrics("m", strings.NewReader(`{"iteration":10,"lr":1}
 {"iteration":20,"lr":2}

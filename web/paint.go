@@ -12,28 +12,27 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// pngDPI makes a PNG 2.5 pixels per unit of its drawing (a unit is a point, of which an inch has
-// 72).
+// pngDPI is the resolution of PNG files: 2.5 pixels per drawing unit, as a unit is 1/72 inch.
 const pngDPI = 180
 
 var fonts = font.NewCache(liberation.Collection())
 
-// face returns the font of texts of a style.
+// face returns the font of a text style.
 func face(s *style) font.Face {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	if s.bold {
-		f.Weight = 3 // bold, as golang.org/x/image/font counts
+		f.Weight = 3 // bold in golang.org/x/image/font
 	}
 	return fonts.Lookup(f, font.Length(s.size))
 }
 
-// textWidth returns the width of a text in a style, in units of a drawing.
+// textWidth returns the width of a text in drawing units.
 func textWidth(style, s string) float64 {
 	f := face(styleOf(style))
 	return f.Width(s).Points()
 }
 
-// png paints a drawing on white and returns it as a PNG file.
+// png returns the drawing as a PNG file with a white background.
 func (d *drawing) png() ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(pngDPI),
 		vgimg.UseBackgroundColor(color.White))
@@ -41,14 +40,14 @@ func (d *drawing) png() ([]byte, error) {
 		d.paint(c, &d.marks[i])
 	}
 	var b bytes.Buffer
-	enc := png.Encoder{CompressionLevel: png.BestSpeed} // twice as fast, for files some per cent larger
+	enc := png.Encoder{CompressionLevel: png.BestSpeed} // half the time, files a few percent larger
 	if err := enc.Encode(&b, c.Image()); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// paint draws one mark on a canvas, whose origin is at the bottom left.
+// paint draws one mark on a canvas whose origin is at the bottom left.
 func (d *drawing) paint(c vg.Canvas, m *mark) {
 	s := styleOf(m.style)
 	if m.kind == text || m.kind == upright {
@@ -89,7 +88,7 @@ func (d *drawing) paint(c vg.Canvas, m *mark) {
 	}
 }
 
-// faded returns a colour with the opacity of its style and of its mark, of which 0 means full.
+// faded returns a colour with the opacities of its style and of its mark; 0 means opaque.
 func faded(c color.RGBA, opacity, level float64) color.Color {
 	a := 255.0
 	if opacity > 0 {

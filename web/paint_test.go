@@ -32,7 +32,7 @@ func TestPNG(t *testing.T) {
 	if got := at(60, 25); !near(got, toneOf("blue").light) {
 		t.Errorf("rim of the disc %v", got)
 	}
-	// Right-aligned text ends where it should, and upright text is higher than wide.
+	// Right-aligned text ends at its anchor, and upright text is higher than wide.
 	if r := dark(img, image.Rect(62*5/2, 0, 80*5/2, 50*5/2)); !r.Empty() {
 		t.Errorf("text right of its end, in %v", r)
 	}
@@ -42,12 +42,12 @@ func TestPNG(t *testing.T) {
 }
 
 func near(a, b color.RGBA) bool {
-	const most = 8 // edges are smoothed
+	const tolerance = 8 // for antialiasing
 	d := func(x, y uint8) int { return max(int(x)-int(y), int(y)-int(x)) }
-	return d(a.R, b.R) <= most && d(a.G, b.G) <= most && d(a.B, b.B) <= most
+	return d(a.R, b.R) <= tolerance && d(a.G, b.G) <= tolerance && d(a.B, b.B) <= tolerance
 }
 
-// dark returns the box around what is not white in a part of a picture.
+// dark returns the bounding box of the non-white pixels in a part of a picture.
 func dark(img image.Image, part image.Rectangle) (box image.Rectangle) {
 	for y := part.Min.Y; y < part.Max.Y; y++ {
 		for x := part.Min.X; x < part.Max.X; x++ {
@@ -65,6 +65,6 @@ func TestTextWidth(t *testing.T) {
 		t.Errorf("width %.2f, want %.2f", got, want)
 	}
 	if textWidth("v-title", "m") <= textWidth("v-key", "m") {
-		t.Error("bold and larger is not wider")
+		t.Error("bold, larger text is not wider")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// tone is a named colour of pictures and of the page, for light and for dark surroundings.
+// tone is a named colour with a variant for light and one for dark themes.
 type tone struct {
 	name        string
 	light, dark color.RGBA
@@ -17,8 +17,8 @@ func rgb(v uint32) color.RGBA {
 }
 
 // tones is the palette. The data colours are those of Okabe and Ito ("Color universal design",
-// 2008), which stay apart for colour-blind readers, darkened or lightened for contrast; curves
-// differ in their dashes as well.
+// 2008), which colour-blind readers can tell apart, with lightness adjusted for contrast. Curves
+// also differ in their dashes.
 var tones = []tone{
 	{"paper", rgb(0xffffff), rgb(0x14171a)},
 	{"card", rgb(0xf6f7f8), rgb(0x1d2125)},
@@ -37,7 +37,7 @@ var tones = []tone{
 	{"bad", rgb(0xb3261e), rgb(0xff8a80)},
 }
 
-// toneOf returns the tone of that name. Names come from the tables of this package only.
+// toneOf returns the tone of a name, which must exist.
 func toneOf(name string) tone {
 	for _, t := range tones {
 		if t.name == name {
@@ -47,11 +47,11 @@ func toneOf(name string) tone {
 	panic("web: no tone named " + name)
 }
 
-// hex writes a colour for CSS and SVG.
+// hex formats a colour for CSS and SVG.
 func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
-// paletteCSS declares the tones as variables of the page, dark ones where the reader prefers dark,
-// light ones on paper.
+// paletteCSS declares the tones as CSS variables: dark ones if the reader prefers dark on a screen,
+// else light ones.
 func paletteCSS() string {
 	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
 		func(t tone) color.RGBA { return t.dark })
@@ -59,7 +59,7 @@ func paletteCSS() string {
 		"}}\n"
 }
 
-// style is how a mark of a drawing looks. Widths, sizes and dashes are in the drawing's units.
+// style is the appearance of a mark. Widths, sizes and dashes are in drawing units.
 type style struct {
 	name         string
 	fill, stroke string // tones; empty for none
@@ -70,7 +70,7 @@ type style struct {
 	opacity      float64 // of the fill; 0 is opaque
 }
 
-// styles are all styles of drawings. Their names are CSS classes too.
+// styles lists all styles. Their names are also CSS classes.
 var styles = []style{
 	{name: "v-grid", stroke: "line", width: 0.8},
 	{name: "v-minor", stroke: "faint", width: 0.8},
@@ -107,10 +107,10 @@ var styles = []style{
 	{name: "v-name", fill: "ink", size: 12},
 }
 
-// curveStyles is the number of styles of curves in a comparison, v-c1 and so on.
+// curveStyles is the number of curve styles of a comparison, v-c1 and so on.
 const curveStyles = 10
 
-// styleOf returns the style of that name. Names come from the code of this package only.
+// styleOf returns the style of a name, which must exist.
 func styleOf(name string) *style {
 	for i := range styles {
 		if styles[i].name == name {
@@ -120,7 +120,7 @@ func styleOf(name string) *style {
 	panic("web: no style named " + name)
 }
 
-// stylesCSS writes the styles as CSS rules; colour turns a tone into a CSS colour.
+// stylesCSS returns the styles as CSS rules; colour maps a tone to a CSS colour.
 func stylesCSS(colour func(tone string) string) string {
 	var b strings.Builder
 	for _, s := range styles {
@@ -151,14 +151,14 @@ func stylesCSS(colour func(tone string) string) string {
 	return b.String()
 }
 
-// pageColour takes colours from the variables of [paletteCSS].
+// pageColour returns a reference to a variable of [paletteCSS].
 func pageColour(name string) string { return "var(--" + toneOf(name).name + ")" }
 
-// printColour takes the light colours.
+// printColour returns the light variant of a tone.
 func printColour(name string) string { return hex(toneOf(name).light) }
 
-// themesCSS declares the tones as variables of the live page: as the reader's system says, unless
-// the page was told light or dark.
+// themesCSS declares the tones as CSS variables of the live page: the theme of the system, unless
+// the attribute data-theme overrides it.
 func themesCSS() string {
 	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
 		func(t tone) color.RGBA { return t.dark })

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// luminance is the relative luminance of WCAG 2.
+// luminance returns the relative luminance of WCAG 2.
 func luminance(c color.RGBA) float64 {
 	lin := func(v uint8) float64 {
 		s := float64(v) / 255
@@ -24,7 +24,7 @@ func contrast(a, b color.RGBA) float64 {
 	return (math.Max(x, y) + 0.05) / (math.Min(x, y) + 0.05)
 }
 
-// WCAG 2 asks for a contrast of 4.5 for texts and of 3 for graphics.
+// WCAG 2 requires a contrast of 4.5 for texts and of 3 for graphics.
 func TestContrast(t *testing.T) {
 	for name, least := range map[string]float64{"ink": 7, "soft": 4.5, "good": 4.5, "bad": 4.5, "blue": 3, "orange": 3,
 		"green": 3, "purple": 3, "wine": 3, "olive": 3, "slate": 3} {
@@ -51,11 +51,11 @@ func TestStyles(t *testing.T) {
 	}
 	if css := stylesCSS(pageColour); !strings.Contains(css, ".v-line1{fill:none;stroke:var(--blue);stroke-width:2;") ||
 		strings.Contains(css, "#") {
-		t.Error("the page's styles are wrong:\n" + css)
+		t.Error("stylesCSS is wrong:\n" + css)
 	}
 	if css := paletteCSS(); !strings.Contains(css, "--blue:#0072b2") ||
 		!strings.Contains(css, "prefers-color-scheme:dark") {
-		t.Error("the palette is wrong:\n" + css)
+		t.Error("paletteCSS is wrong:\n" + css)
 	}
 	for _, f := range []func(){func() { toneOf("mauve") }, func() { styleOf("v-mauve") }} {
 		func() {

@@ -10,9 +10,9 @@ import (
 	"codeberg.org/go-pdf/fpdf"
 )
 
-// pdf paints a drawing as a page of its size, with the letters it needs inside. The file has a
-// fixed date, so that the same drawing makes the same bytes. gonum's canvas for PDF cannot write
-// letters outside of one code page, such as a minus sign.
+// pdf returns the drawing as a one-page PDF file with embedded fonts. The file has a fixed date, so
+// that equal drawings give equal bytes. (gonum's PDF canvas supports only characters of one code
+// page, without the minus sign.)
 func (d *drawing) pdf() ([]byte, error) {
 	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: d.w, Ht: d.h}})
 	p.SetCreationDate(time.Unix(0, 0).UTC())
@@ -97,5 +97,5 @@ func (m *mark) pdfText(p *fpdf.Fpdf, s *style) {
 	p.Text(x-p.GetStringWidth(t)*float64(m.align)/2, y, t)
 }
 
-// setColour gives a colour to one of the setters of a page.
+// setColour passes a colour to a setter.
 func setColour(to func(r, g, b int), c color.RGBA) { to(int(c.R), int(c.G), int(c.B)) }

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Pictures as PDF are PDF, with their letters inside, and the same each time; the minus sign and
-// others beyond one code page are there.
+// PDF files embed their fonts, are reproducible, and support characters such as the minus sign.
 func TestPDF(t *testing.T) {
 	dir := runs["good"](t)
 	for range 2 {
@@ -29,7 +28,7 @@ func TestPDF(t *testing.T) {
 		t.Errorf("not a page of 480 by 320 with its font: %.200s", text)
 	}
 	if other, _ := filepath.Glob(filepath.Join(dir, "pdf", "*.svg")); len(other) > 0 {
-		t.Errorf("pictures that nobody asked for: %v", other)
+		t.Errorf("unrequested files: %v", other)
 	}
 	d := &drawing{w: 100, h: 100, alt: "a − λ"}
 	d.text("v-title", 10, 50, start, "a − λ₂")
@@ -38,9 +37,9 @@ func TestPDF(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := d.pdf(); !bytes.Equal(first, again) {
-		t.Error("the same drawing makes other bytes")
+		t.Error("the same drawing gave different bytes")
 	}
 	if err := WritePlotsTo(dir, t.TempDir(), "gif"); err == nil {
-		t.Error("a picture was written in a format that there is not")
+		t.Error("no error for the unknown format gif")
 	}
 }

@@ -10,21 +10,21 @@ import (
 
 // WritePlots reads metrics.jsonl in dir, the folder of a run, and writes its curves into dir/plots:
 // training loss, test accuracy, consensus error and squared gradient norm, each against the
-// iteration and against the bits sent, as NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and
-// NAME-bits.png. Values that are null, and those that are not positive on a logarithmic axis, are
-// skipped; a picture without any value says so. How bits_total counts is taken from config.yaml, if
-// there is one, and printed at the axis.
+// iteration and against the sent bits, as NAME-iteration.svg, NAME-iteration.png, NAME-bits.svg and
+// NAME-bits.png. Null values, and non-positive ones on a logarithmic axis, are skipped; a chart
+// without values says so. The accounting of bits_total is read from config.yaml, if it exists, and
+// named on the axis.
 //
-// A damaged line of metrics.jsonl is an error that names it; the pictures of an earlier call then
-// stay as they are.
+// A damaged line of metrics.jsonl is an error that names it. Existing charts are then left
+// unchanged.
 func WritePlots(dir string) error {
 	return WritePlotsTo(dir, filepath.Join(dir, "plots"), "svg", "png")
 }
 
-// Formats are those in which pictures can be written. PDF has its fonts inside.
+// Formats lists the supported image formats. PDF files embed their fonts.
 var Formats = []string{"svg", "png", "pdf"}
 
-// WritePlotsTo is [WritePlots] into another folder, in the formats given.
+// WritePlotsTo is [WritePlots] with a destination folder and formats.
 func WritePlotsTo(dir, folder string, formats ...string) error {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
@@ -63,7 +63,7 @@ func writePlot(d *drawing, base string, formats ...string) error {
 	return nil
 }
 
-// as returns a drawing in one of Formats.
+// as returns the drawing in one of Formats.
 func (d *drawing) as(format string) ([]byte, error) {
 	switch format {
 	case "svg":
@@ -73,5 +73,5 @@ func (d *drawing) as(format string) ([]byte, error) {
 	case "pdf":
 		return d.pdf()
 	}
-	return nil, fmt.Errorf("no format %q, expected svg, png or pdf", format)
+	return nil, fmt.Errorf("unknown format %q, want svg, png or pdf", format)
 }

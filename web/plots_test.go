@@ -13,7 +13,7 @@ import (
 )
 
 func TestWritePlots(t *testing.T) {
-	for _, name := range []string{"good", "single", "wide"} { // TestChartTextsApart draws the charts of all runs
+	for _, name := range []string{"good", "single", "wide"} { // TestChartTextsDisjoint draws the charts of all runs
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := runs[name](t)
@@ -24,7 +24,7 @@ func TestWritePlots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(files) != 2*len(charts)*len(axes) { // also: no temporary file is left
+			if len(files) != 2*len(charts)*len(axes) { // also fails if a temporary file remains
 				t.Errorf("%d files, want %d", len(files), 2*len(charts)*len(axes))
 			}
 			for _, f := range files {
@@ -35,8 +35,8 @@ func TestWritePlots(t *testing.T) {
 	}
 }
 
-// checkPicture makes sure that a file is a whole PNG of the right size or a well-formed SVG without
-// broken numbers.
+// checkPicture checks that a file is a PNG of the right size, or a well-formed SVG without NaN and
+// Inf.
 func checkPicture(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -77,7 +77,7 @@ func checkSVG(t *testing.T, name string, b []byte) {
 	}
 }
 
-// Damaged metrics leave the earlier pictures as they are.
+// Damaged metrics leave existing pictures unchanged.
 func TestWritePlotsDamaged(t *testing.T) {
 	dir := folder(t, "metrics.jsonl", jsonl(t, evaluations(30)))
 	path := filepath.Join(dir, "plots", "training_loss-bits.svg")

@@ -15,12 +15,12 @@ var pageText string
 
 var page = template.Must(template.New("report").Parse(pageText))
 
-// view is what the template shows. Every text in it is escaped there; only pictures and style
-// sheets, which this package writes, are not.
+// view is the input of the template, which escapes every text. Only drawings and style sheets, made
+// by this package, are inserted verbatim.
 type view struct {
 	Name, Status, StatusClass, Sentence string
 	Evaluations                         int
-	Missing                             []string // files that are not there
+	Missing                             []string // files that do not exist
 	CSS                                 template.CSS
 	Headline, Results, Bits             []fact
 	Charts                              []chartView
@@ -32,19 +32,20 @@ type view struct {
 	Environment                         []fact
 }
 
-// chartView is one chart against each of axes.
+// chartView is one chart with each x axis.
 type chartView struct {
 	Title           string
 	Iteration, Bits template.HTML
 }
 
-// WriteReport reads dir, the folder of a run, and writes dir/report.html: one page that tells what
-// was run, how it went, what it sent, how the data were split, and how to run it again. The page
-// loads nothing from elsewhere, follows the reader's choice of light or dark, and fits a phone and
-// a sheet of paper. Beside it stands report.md, the same as Markdown with the pictures of plots.
+// WriteReport reads dir, the folder of a run, and writes dir/report.html: one page with the
+// settings, the results, the sent data, the data split, and the command to repeat the run. The page
+// is self-contained, supports light and dark themes, phones and printing. It also writes report.md,
+// the same report as Markdown with the pictures of plots.
 //
-// metrics.jsonl must be there; config.yaml, summary.json and shards.json may be missing, which the
-// page says. A damaged file is an error that names it; an earlier page then stays as it is.
+// metrics.jsonl is required. config.yaml, summary.json and shards.json are optional; the page says
+// which are missing. A damaged file is an error that names it. An existing page is then left
+// unchanged.
 func WriteReport(dir string) error {
 	r, missing, err := readRun(dir)
 	if err != nil {
@@ -53,7 +54,7 @@ func WriteReport(dir string) error {
 	var b bytes.Buffer
 	v := r.view(missing)
 	if err := page.Execute(&b, v); err != nil {
-		return fmt.Errorf("web: report of %s: %w", dir, err)
+		return fmt.Errorf("web: render report of %s: %w", dir, err)
 	}
 	if err := wholefile.Publish(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
 		return fmt.Errorf("web: write report: %w", err)
@@ -64,7 +65,7 @@ func WriteReport(dir string) error {
 	return nil
 }
 
-// readRun reads all files of a run and lists those that are not there.
+// readRun reads all files of a run and lists the missing ones.
 func readRun(dir string) (r *run, missing []string, err error) {
 	r = &run{name: dir}
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -94,7 +95,7 @@ func readRun(dir string) (r *run, missing []string, err error) {
 	return r, missing, nil
 }
 
-// view prepares all texts and pictures of the page.
+// view computes all texts and drawings of the page.
 func (r *run) view(missing []string) *view {
 	v := &view{
 		Name: clean(r.name), Sentence: r.sentence(), Evaluations: r.metrics.rows, Missing: missing,
@@ -124,5 +125,5 @@ func (r *run) view(missing []string) *view {
 	return v
 }
 
-// inline marks a drawing as safe: its writer has escaped all texts.
+// inline returns a drawing as trusted HTML: its texts are escaped.
 func inline(d *drawing) template.HTML { return template.HTML(d.svgInline()) }

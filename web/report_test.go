@@ -30,10 +30,10 @@ func TestWriteReport(t *testing.T) {
 			page := report(t, dir)
 			keep(t, dir, name)
 			if !strings.HasSuffix(page, "</html>\n") {
-				t.Error("the page is cut short")
+				t.Error("the page is truncated")
 			}
 			if strings.Contains(page, "NaN") || strings.Contains(page, "Inf") {
-				t.Error("a number that is not finite got into the page")
+				t.Error("the page contains NaN or Inf")
 			}
 			pictures := regexp.MustCompile(`(?s)<svg .*?</svg>`).FindAllString(page, -1)
 			if len(pictures) < len(charts)*len(axes) {
@@ -57,20 +57,20 @@ func TestWriteReportSays(t *testing.T) {
 		"Examples of each of 10 classes at each of 10 agents.", "Graph of 10 agents",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(page, "There is no ") {
-		t.Error("the page misses a file that is there")
+		t.Error("the page reports an existing file as missing")
 	}
 	again := report(t, dir)
 	if again != page {
-		t.Error("the same run gave another page")
+		t.Error("a second report of the same run differs")
 	}
 }
 
-// The page must load nothing: no address but the name of the SVG format, no script, no import.
-func TestWriteReportIsAlone(t *testing.T) {
+// The page is self-contained: no URL except the XML namespace of SVG, no script, no import.
+func TestWriteReportSelfContained(t *testing.T) {
 	page := strings.ReplaceAll(report(t, runs["good"](t)), `href="data:,"`, "")
 	for _, no := range []string{"http:", "https:", "//", "<script", "src=", "href=", "@import", "url("} {
 		if strings.Contains(page, no) {
@@ -86,7 +86,7 @@ func TestWriteReportMissing(t *testing.T) {
 		"An unnamed algorithm trained a model.", "The command was not recorded.",
 	} {
 		if !strings.Contains(page, want) {
-			t.Errorf("the page does not say %q", want)
+			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if page := report(t, runs["empty"](t)); !strings.Contains(page, "has not evaluated yet") ||
@@ -99,7 +99,7 @@ func TestWriteReportMissing(t *testing.T) {
 	}
 }
 
-// Whatever the files hold, it stays text.
+// Texts from files are escaped.
 func TestWriteReportHostile(t *testing.T) {
 	const evil = `</pre></script><script>alert(1)</script><img src=x onerror="alert('2')">` + "\x01\xff" +
 		`{{.Name}}]]>&amp;`
@@ -121,7 +121,7 @@ func TestWriteReportHostile(t *testing.T) {
 		}
 	}
 	if n := strings.Count(page, "&lt;script&gt;alert(1)"); n < 6 {
-		t.Errorf("hostile text appears %d times, want it shown as text in at least 6 places", n)
+		t.Errorf("the escaped text appears %d times, want at least 6", n)
 	}
 	keep(t, dir, "hostile")
 }
@@ -182,7 +182,7 @@ func TestWriteReportErrors(t *testing.T) {
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	if len(left) != 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("temporary files remain: %v", left)
 	}
 }
 

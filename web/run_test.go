@@ -12,9 +12,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// evaluations returns the lines of a metrics.jsonl as a run of n evaluations would write them:
-// losses fall exponentially to a floor with some noise, accuracies rise, bits grow with the
-// iteration. The first row has no bits, as nothing was sent.
+// evaluations returns the rows of a metrics.jsonl with n evaluations: losses fall exponentially to
+// a floor with some noise, accuracies rise, bits grow with the iteration. The first row has 0 bits.
 func evaluations(n int) []map[string]any {
 	s := rng.New(7, "web-test")
 	var rows []map[string]any
@@ -41,7 +40,7 @@ func evaluations(n int) []map[string]any {
 	return rows
 }
 
-// line writes one evaluation as JSON.
+// line encodes one evaluation as a line of JSON.
 func line(t testing.TB, row map[string]any) string {
 	t.Helper()
 	b, err := json.Marshal(row)
@@ -51,7 +50,7 @@ func line(t testing.TB, row map[string]any) string {
 	return string(b) + "\n"
 }
 
-// jsonl writes evaluations as a metrics file.
+// jsonl encodes evaluations as a metrics file.
 func jsonl(t testing.TB, rows []map[string]any) string {
 	t.Helper()
 	var b strings.Builder
@@ -121,7 +120,7 @@ func testShards(t testing.TB, n, classes int) string {
 	return string(b)
 }
 
-// folder makes the folder of a run with the files given: names and contents in turn.
+// folder makes the folder of a run with the given files: names and contents alternate.
 func folder(t testing.TB, files ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "mnist-sa")
@@ -136,7 +135,7 @@ func folder(t testing.TB, files ...string) string {
 	return dir
 }
 
-// runs make folders of all kinds, from a good run to the edge of what can happen.
+// runs maps names to functions that make run folders, from a normal run to edge cases.
 var runs = map[string]func(t testing.TB) string{
 	"good": func(t testing.TB) string {
 		return folder(t, "metrics.jsonl", jsonl(t, evaluations(101)), "config.yaml", testConfig, "summary.json",
@@ -144,7 +143,7 @@ var runs = map[string]func(t testing.TB) string{
 	},
 	"diverged": func(t testing.TB) string {
 		rows := evaluations(26)
-		for _, r := range rows[20:] { // the run blows up; what is not finite is null
+		for _, r := range rows[20:] { // the run diverges; non-finite numbers are null
 			set(r, nil, "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus",
 				"consensus_max")
 		}
@@ -178,14 +177,14 @@ var runs = map[string]func(t testing.TB) string{
 	},
 }
 
-// set gives keys of an evaluation one value.
+// set assigns a value to several keys of an evaluation.
 func set(row map[string]any, v any, keys ...string) {
 	for _, k := range keys {
 		row[k] = v
 	}
 }
 
-// constant returns n evaluations in which everything but the iteration is v.
+// constant returns n evaluations in which every key except iteration is v.
 func constant(n int, v float64) []map[string]any {
 	rows := evaluations(n)
 	for _, r := range rows {
@@ -198,7 +197,7 @@ func constant(n int, v float64) []map[string]any {
 	return rows
 }
 
-// keep copies what a test made to the folder named by FSPDA_KEEP, for looking at it.
+// keep copies the output of a test to the folder $FSPDA_KEEP, for inspection.
 func keep(t testing.TB, dir, name string) {
 	t.Helper()
 	to := os.Getenv("FSPDA_KEEP")
@@ -206,6 +205,6 @@ func keep(t testing.TB, dir, name string) {
 		return
 	}
 	if err := os.CopyFS(filepath.Join(to, name), os.DirFS(dir)); err != nil {
-		t.Fatal(fmt.Errorf("keep what was made: %w", err))
+		t.Fatal(fmt.Errorf("copy the output: %w", err))
 	}
 }

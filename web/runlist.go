@@ -19,20 +19,20 @@ import (
 // Limits of the search for runs.
 const (
 	searchInterval = 2 * time.Second
-	// times as long as a search took, at least, until the next: many runs are looked for less often
+	// the pause between searches, as a multiple of the time of one: a search over many runs is rarer
 	searchPauseFactor = 100
-	maxSearchDepth    = 4       // folders below that of the server
-	maxRuns           = 1000    // found
-	maxEntries        = 50_000  // looked at
+	maxSearchDepth    = 4       // levels below the folder of the server
+	maxRuns           = 1000    // in the list
+	maxEntries        = 50_000  // directory entries visited
 	maxFileSize       = 8 << 20 // bytes of config.yaml, summary.json and shards.json
 )
 
-// RunInfo is a line of the list of runs.
+// RunInfo is an entry of the list of runs.
 type RunInfo struct {
-	Run        string   `json:"run"`    // its folder, within that of the server; "." is the latter itself
-	Name       string   `json:"name"`   // for people
+	Run        string   `json:"run"`    // its folder, relative to that of the server; "." is the latter itself
+	Name       string   `json:"name"`   // for display
 	Status     string   `json:"status"` // finished, stopped, diverged, running or unfinished
-	Live       bool     `json:"live"`   // it is in the process that serves the page
+	Live       bool     `json:"live"`   // it runs in this process
 	Algo       string   `json:"algo"`
 	Data       string   `json:"data"`
 	Agents     string   `json:"agents"`
@@ -43,26 +43,26 @@ type RunInfo struct {
 	Changed    int64    `json:"changed"`    // when its metrics last grew, in seconds since 1970
 }
 
-// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and remembers what it
-// read.
+// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches what it reads.
 type runList struct {
 	root *os.Root
-	only string // the one run to be seen; empty for all
+	only string // the only run to show; empty for all
 	live *LiveRun
 
 	mu    sync.Mutex
-	next  time.Time // search
+	next  time.Time // of the next search
 	infos []RunInfo
-	read  map[string]cachedInfo
+	cache map[string]cachedInfo
 }
 
-// cachedInfo is what was read of a run, and of which files.
+// cachedInfo is the information about a run, with the modification times of the files that it came
+// from.
 type cachedInfo struct {
 	config, summary time.Time
 	info            RunInfo
 }
 
-// list returns the runs, the youngest first.
+// list returns the runs, the latest first.
 func (l *runList) list(now time.Time) []RunInfo {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *runList) list(now time.Time) []RunInfo {
 		read[run] = r
 		l.infos = append(l.infos, r.info)
 	}
-	l.read = read
+	l.cache = read
 	slices.SortStableFunc(l.infos, func(a, b RunInfo) int {
 		if a.Live != b.Live {
 			if a.Live {
@@ -91,7 +91,7 @@ func (l *runList) list(now time.Time) []RunInfo {
 	return l.infos
 }
 
-// has tells whether there is a run of that name.
+// has reports whether there is a run of that name.
 func (l *runList) has(run string, now time.Time) bool {
 	return slices.ContainsFunc(l.list(now), func(i RunInfo) bool { return i.Run == run })
 }
@@ -129,10 +129,10 @@ func (l *runList) regular(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// info reads a run's line, from memory if its files are as they were.
+// info returns the entry of a run, from the cache if its files are unchanged.
 func (l *runList) info(run string, now time.Time) cachedInfo {
 	r := cachedInfo{config: l.modified(runFile(run, "config.yaml")), summary: l.modified(runFile(run, "summary.json"))}
-	if old, ok := l.read[run]; ok && old.config.Equal(r.config) && old.summary.Equal(r.summary) {
+	if old, ok := l.cache[run]; ok && old.config.Equal(r.config) && old.summary.Equal(r.summary) {
 		r.info = old.info
 	} else {
 		r.info = l.load(run)
@@ -162,8 +162,7 @@ func (l *runList) modified(name string) time.Time {
 	return info.ModTime()
 }
 
-// load reads configuration and summary. What is damaged is left out here, and told of where the run
-// is shown.
+// load reads the configuration and the summary. It ignores damaged files; describe reports them.
 func (l *runList) load(run string) RunInfo {
 	info := RunInfo{Run: run, Name: run}
 	if run == "." {
@@ -186,7 +185,7 @@ func (l *runList) load(run string) RunInfo {
 	return info
 }
 
-// pointer is nil where v is not finite.
+// pointer returns a pointer to v, or nil if v is not finite.
 func pointer(v float64) *float64 {
 	if !finite(v) {
 		return nil
@@ -194,8 +193,8 @@ func pointer(v float64) *float64 {
 	return &v
 }
 
-// staleAfter is how long the metrics of a run that is going on may stand still: three times the time
-// between its latest evaluations.
+// staleAfter returns how long the metrics of an active run may stay unchanged: three times the
+// interval between its latest two evaluations, at least 30 s.
 func (l *runList) staleAfter(run string) time.Duration {
 	least := 30 * time.Second
 	name := runFile(run, "metrics.jsonl")
@@ -228,23 +227,23 @@ func (l *runList) staleAfter(run string) time.Duration {
 	return least
 }
 
-// within is a file of a run, below the folder of the server.
+// runFile returns the path of a file of a run, relative to the folder of the server.
 func runFile(run, name string) string { return path.Join(run, name) }
 
-// openRegular opens a regular file below root. Anything else might keep its reader waiting.
+// openRegular opens a regular file below root. Opening a named pipe would block.
 func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, fmt.Errorf("web: %s is not a file", name)
+		return nil, nil, fmt.Errorf("web: %s is not a regular file", name)
 	}
 	f, err := root.Open(name)
 	return f, info, err
 }
 
-// readFile reads a regular file below root, or fails on one that is larger than any run writes.
+// readFile reads a regular file of at most maxFileSize bytes below root.
 func readFile(root *os.Root, name string) ([]byte, error) {
 	f, info, err := openRegular(root, name)
 	if err != nil {
@@ -252,12 +251,12 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info.Size() > maxFileSize {
-		return nil, fmt.Errorf("web: %s has %d bytes, more than the %d that are read", name, info.Size(), maxFileSize)
+		return nil, fmt.Errorf("web: %s has %d bytes, want at most %d", name, info.Size(), maxFileSize)
 	}
 	return io.ReadAll(io.LimitReader(f, maxFileSize))
 }
 
-// readable reads an optional file below root; nil without an error if there is none.
+// readOptional reads a file below root. It returns nil without an error if the file does not exist.
 func readOptional(root *os.Root, name string) ([]byte, error) {
 	b, err := readFile(root, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// Options say what a [Server] shows.
+// Options configures a [Server].
 type Options struct {
-	Dir      string   // the folder of runs; nothing outside it is ever read, not through links either
-	Only     string   // the one run below Dir to be shown; empty for all
+	Dir      string   // the folder of runs; nothing outside it is read, not even through links
+	Only     string   // the only run to show; empty for all
 	Live     *LiveRun // a run in this process; nil for none
-	Token    string   // that steering it takes; empty: nobody can steer
-	Loopback bool     // only programs of this machine can connect: refuse names that are not its own
-	// Share is how much of the machine's processor time readers may cost, as a fraction of 1; 0 is
-	// any amount. Beyond it they wait. It holds for connections too where [Serve] serves.
+	Token    string   // required to control the live run; empty disables control
+	Loopback bool     // only this machine can connect: refuse requests for other host names
+	// Share limits the processor time of requests, as a fraction of all processors; 0 is no limit.
+	// Requests beyond it wait. With [Serve] it covers connections too.
 	Share float64
 }
 
 // Server shows runs to browsers: those in a folder, as their files grow, and one in this process.
-// It reads when it is asked and keeps nothing waiting, so neither many nor slow readers can hold a
-// run up. Serve it with [Serve].
+// It reads only on request and blocks nothing, so neither many nor slow clients can delay a run.
+// Serve it with [Serve].
 type Server struct {
 	opt         Options
 	root        *os.Root
@@ -40,10 +40,10 @@ type Server struct {
 	mux         http.Handler
 }
 
-// maxStreams is how many readers can follow at a time.
+// maxStreams is the number of clients that can follow runs at a time.
 const maxStreams = 64
 
-// NewServer makes a server. Close it when it is not needed any more.
+// NewServer returns a server. The caller must close it.
 func NewServer(opt Options) (*Server, error) {
 	root, err := os.OpenRoot(opt.Dir)
 	if err != nil {
@@ -67,13 +67,13 @@ func NewServer(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (s *Server) Close() error { return s.root.Close() }
 
-// Readers is how many follow runs at the moment.
+// Readers returns the number of clients that follow runs.
 func (s *Server) Readers() int { return len(s.streams) }
 
-// contentPolicy lets the page load what this server has, and nothing else.
+// contentPolicy restricts the page to resources of this server.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // ServeHTTP answers one request.
@@ -87,7 +87,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	if s.opt.Loopback && !localName(r.Host) {
-		http.Error(w, "this server answers to localhost only", http.StatusMisdirectedRequest)
+		http.Error(w, "this server accepts requests for localhost only", http.StatusMisdirectedRequest)
 		return
 	}
 	if streamsResponse(r.URL.Path) {
@@ -100,18 +100,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.requests.do(r.Context(), requestCost, func() { s.mux.ServeHTTP(b, r) }) {
 		s.requests.charge(sendCost(b.body.Len()), time.Now())
 		w.WriteHeader(b.status)
-		_, _ = w.Write(b.body.Bytes()) // a reader that is gone needs no answer
+		_, _ = w.Write(b.body.Bytes()) // the client may have disconnected
 	}
 }
 
-// streamsResponse tells of paths whose answers wait for their reader and pay as they go. All others are
-// made at once, when it is their turn.
+// streamsResponse reports whether the handler of a path writes directly to the client and charges
+// the budget itself. The responses of all others are built in memory.
 func streamsResponse(path string) bool {
 	return path == "/api/events" || path == "/api/steer" || strings.HasPrefix(path, "/files/")
 }
 
-// localName tells whether a request was made to a name of this machine. A page from elsewhere that
-// has its own name resolve to 127.0.0.1 would otherwise be of our origin.
+// localName reports whether a host name is one of this machine. The check stops DNS rebinding:
+// another site's name that resolves to 127.0.0.1 would share our origin.
 func localName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -123,7 +123,7 @@ func localName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// listRuns answers with the list of runs.
+// listRuns serves the list of runs.
 func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, struct {
 		Runs  []RunInfo `json:"runs"`
@@ -139,20 +139,20 @@ func (s *Server) liveRun() string {
 	return s.opt.Live.Run
 }
 
-// runOf returns the run that a request is about, or answers that there is none.
+// runOf returns the run that a request names, or responds with an error.
 func (s *Server) runOf(w http.ResponseWriter, r *http.Request) (string, bool) {
 	run := r.URL.Query().Get("run")
 	if !s.runs.has(run, time.Now()) {
-		http.Error(w, "no such run", http.StatusNotFound)
+		http.Error(w, "unknown run", http.StatusNotFound)
 		return "", false
 	}
 	return run, true
 }
 
-// maxEdgesSent bounds the graph that a browser gets.
+// maxEdgesSent is the number of edges of a graph that are sent to a browser.
 const maxEdgesSent = 20_000
 
-// describe answers with all that stands of a run from its start.
+// describe serves the static description of a run.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	name, ok := s.runOf(w, r)
 	if !ok {
@@ -196,7 +196,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// command is how to make the run again: as it was typed, or from its configuration.
+// command returns the command that repeats the run: the recorded one, or one with its
+// configuration.
 func (s *Server) command(r *run) string {
 	if c := r.summary.text("command"); c != "" {
 		return c
@@ -211,15 +212,14 @@ func (s *Server) command(r *run) string {
 		" --out ANOTHER")
 }
 
-// shown are the files of a run that browsers can have, with their types. Pages have scripts and
-// styles of their own, and nothing from elsewhere.
+// shown maps the files of a run that browsers may read to their media types.
 var shown = map[string]string{
 	"report.html": "text/html; charset=utf-8", "report.md": "text/markdown; charset=utf-8", "config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
 	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json", "shards.json": "application/json",
 	"links.yaml": "text/plain; charset=utf-8",
 }
 
-// filesOf lists the files of a run that browsers can have.
+// filesOf lists the files of a run that browsers may read.
 func (s *Server) filesOf(run string) []string {
 	var names []string
 	for name := range shown {
@@ -231,7 +231,7 @@ func (s *Server) filesOf(run string) []string {
 	return names
 }
 
-// file answers with a file of a run: /files/RUN/NAME.
+// file serves a file of a run: /files/RUN/NAME.
 func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 	run, name := ".", strings.TrimPrefix(r.URL.Path, "/files/")
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
@@ -255,13 +255,13 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 		info.ModTime(), f)
 }
 
-// writeJSON answers with v.
+// writeJSON responds with v.
 func writeJSON(w http.ResponseWriter, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		http.Error(w, "the answer cannot be written: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "encode the response: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(b) // a reader that is gone needs no answer
+	_, _ = w.Write(b) // the client may have disconnected
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// twoRuns makes a folder that holds a finished run and one below a figure, beside what must not be
-// seen: a secret above it, a link to that, and a folder that is no run.
+// twoRuns makes a folder with a finished run and one in a subfolder, and with files that must not
+// be served: a secret in the parent folder, a link to it, and a folder that is no run.
 func twoRuns(t testing.TB) (dir string) {
 	t.Helper()
 	above := t.TempDir()
@@ -58,7 +58,7 @@ func newServer(t testing.TB, opt Options) *httptest.Server {
 	return srv
 }
 
-// get returns status and body of an answer.
+// get returns the status and the body of a response.
 func get(t testing.TB, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url)
@@ -98,7 +98,7 @@ func TestServerListsRuns(t *testing.T) {
 	}
 }
 
-// A folder that is a run itself is shown as one, and Only shows no other.
+// A folder that is a run itself is listed as ".", and Only hides all other runs.
 func TestServerOfOneRun(t *testing.T) {
 	dir := twoRuns(t)
 	_, body := get(t, newServer(t, Options{Dir: filepath.Join(dir, "one")}).URL+"/api/runs")
@@ -142,19 +142,18 @@ func TestServerDescribes(t *testing.T) {
 	}
 	if _, body := get(t, srv.URL+"/api/run?run=figure+1/storm"); !strings.Contains(body,
 		"fspda train -c "+filepath.Join(dir, "figure 1", "storm", "config.yaml")) {
-		t.Errorf("the command is not made from the configuration: %s", body)
+		t.Errorf("the command does not use the configuration: %s", body)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "one", "shards.json"),
 		[]byte(`{"classes":1,"agents":[[1]],"edges":[[0,9]]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, body := get(t, srv.URL+"/api/run?run=one"); !strings.Contains(body, "want agents from 0 to 0") {
-		t.Errorf("a damaged file is not told of: %s", body)
+		t.Errorf("a damaged file is not reported: %s", body)
 	}
 }
 
-// Nothing but the files that browsers are meant to have, of runs below the folder, is served,
-// however it is asked for.
+// Only the public files of runs below the folder are served, for any spelling of the path.
 func TestServerServesNothingElse(t *testing.T) {
 	dir := twoRuns(t)
 	srv := newServer(t, Options{Dir: dir})
@@ -175,7 +174,7 @@ func TestServerServesNothingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.URL.Opaque = "//" + r.URL.Host + path // as it stands, not tidied up
+		r.URL.Opaque = "//" + r.URL.Host + path // verbatim, without normalization
 		answer, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)
@@ -188,8 +187,8 @@ func TestServerServesNothingElse(t *testing.T) {
 	}
 }
 
-// Every answer forbids the page to load from elsewhere, to be framed, and to be kept; a report may
-// have its own styles, and no script.
+// Every response forbids loading from other sites, framing and caching. A report may have its own
+// styles, and no script.
 func TestServerHeaders(t *testing.T) {
 	srv := newServer(t, Options{Dir: twoRuns(t), Loopback: true})
 	for path, want := range map[string]string{"/": "script-src 'self'", "/api/runs": "default-src 'none'",
@@ -219,7 +218,7 @@ func TestServerHeaders(t *testing.T) {
 	}
 }
 
-// fakeRun is a live run that counts how often it is looked at, and does as it is told.
+// fakeRun is a live run that counts queries and records actions.
 type fakeRun struct {
 	mu      sync.Mutex
 	queries int
@@ -249,8 +248,8 @@ func (f *fakeRun) live() *LiveRun {
 	}}
 }
 
-// Steering takes the token, the type, and the same origin; anything else does nothing.
-func TestSteer(t *testing.T) {
+// Controlling a run requires the token, the content type and the same origin.
+func TestControl(t *testing.T) {
 	run := &fakeRun{}
 	srv := newServer(t, Options{Dir: twoRuns(t), Live: run.live(), Token: "sesame"})
 	steer := func(method, token, kind, body string, more ...string) int {
@@ -293,7 +292,7 @@ func TestSteer(t *testing.T) {
 		}
 	}
 	if got := strings.Join(run.did, " "); got != "checkpoint" {
-		t.Errorf("the run was told to %s", got)
+		t.Errorf("the run received the actions %s", got)
 	}
 	for name, opt := range map[string]Options{"no run": {Dir: t.TempDir(), Token: "sesame"},
 		"no token": {Dir: t.TempDir(), Live: run.live()}} {
@@ -309,11 +308,12 @@ func TestSteer(t *testing.T) {
 
 func TestNewServerWithoutFolder(t *testing.T) {
 	if _, err := NewServer(Options{Dir: filepath.Join(t.TempDir(), "none")}); err == nil {
-		t.Error("a folder that does not exist was opened")
+		t.Error("no error for a folder that does not exist")
 	}
 }
 
-// Whatever is asked, the server answers, keeps the secret, and does nothing.
+// For any request the server responds without a server error, without the secret, and without an
+// action.
 func FuzzServer(f *testing.F) {
 	dir := twoRuns(f)
 	run := &fakeRun{}
@@ -337,7 +337,7 @@ func FuzzServer(f *testing.F) {
 			return
 		}
 		if strings.HasPrefix(u.Path, "/api/events") {
-			return // streams go on until their reader leaves
+			return // event streams do not end
 		}
 		r.URL, r.Host = u, host
 		r.Header.Set("Content-Type", "application/json")
@@ -347,12 +347,12 @@ func FuzzServer(f *testing.F) {
 			t.Errorf("%s %q: status %d, %q", method, target, w.Code, w.Body)
 		}
 		if len(run.did) > 0 {
-			t.Errorf("%s %q: the run was told to %v", method, target, run.did)
+			t.Errorf("%s %q: the run received the actions %v", method, target, run.did)
 		}
 	})
 }
 
-func TestLastKnownTimes(t *testing.T) {
+func TestStaleAfter(t *testing.T) {
 	dir := twoRuns(t)
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -360,9 +360,9 @@ func TestLastKnownTimes(t *testing.T) {
 	}
 	defer root.Close()
 	l := &runList{root: root}
-	// Rows of the test come at intervals of 200/350 s: thirty seconds are patience enough.
+	// The rows of the test are 200/350 s apart, so the minimum of 30 s applies.
 	if d := l.staleAfter("one"); d != 30*time.Second {
-		t.Errorf("patience %v", d)
+		t.Errorf("staleAfter is %v, want 30s", d)
 	}
 	slow := line(t, map[string]any{"iteration": 0, "wall_s": 100}) + line(t, map[string]any{"iteration": 1,
 		"wall_s": 700})
@@ -370,7 +370,7 @@ func TestLastKnownTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if d := l.staleAfter("figure 1/storm"); d != 30*time.Minute {
-		t.Errorf("patience %v, want three times ten minutes", d)
+		t.Errorf("staleAfter is %v, want 3 × 10 min", d)
 	}
 	later := time.Now().Add(29 * time.Minute)
 	if s := l.info("figure 1/storm", later).info.Status; s != "running" {

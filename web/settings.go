@@ -10,10 +10,11 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// settings are the top-level keys of config.yaml or summary.json. A nil map has no key.
+// settings holds the top-level keys of config.yaml or summary.json. A nil map has no keys.
 type settings map[string]any
 
-// readConfig reads config.yaml, as it stands and by key; text is empty if there is none.
+// readConfig reads config.yaml and returns its text and its keys; text is empty if the file does
+// not exist.
 func readConfig(path string) (text string, s settings, err error) {
 	b, err := optional(path)
 	if err != nil {
@@ -22,18 +23,18 @@ func readConfig(path string) (text string, s settings, err error) {
 	return parseConfig(path, b)
 }
 
-// parseConfig reads the text of a config.yaml; name is for errors.
+// parseConfig parses a config.yaml; name is used in errors.
 func parseConfig(name string, b []byte) (text string, s settings, err error) {
 	if len(b) == 0 {
 		return "", nil, nil
 	}
 	if err := yaml.Unmarshal(b, &s); err != nil {
-		return "", nil, fmt.Errorf("web: %s: want YAML with one setting a line: %w", name, err)
+		return "", nil, fmt.Errorf("web: %s: want YAML with one setting per line: %w", name, err)
 	}
 	return string(b), s, nil
 }
 
-// readSummary reads summary.json; nil if there is none.
+// readSummary reads summary.json; nil if it does not exist.
 func readSummary(path string) (settings, error) {
 	b, err := optional(path)
 	if b == nil {
@@ -42,7 +43,7 @@ func readSummary(path string) (settings, error) {
 	return parseSummary(path, b)
 }
 
-// parseSummary reads the text of a summary.json; name is for errors.
+// parseSummary parses a summary.json; name is used in errors.
 func parseSummary(name string, b []byte) (settings, error) {
 	var s settings
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -56,13 +57,13 @@ func parseSummary(name string, b []byte) (settings, error) {
 	return s, nil
 }
 
-// summaryNumbers are the keys of summary.json that must be numbers or null.
+// summaryNumbers lists the keys of summary.json that must be numbers or null.
 var summaryNumbers = []string{
 	"agents", "iterations", "wall_s", "iterations_per_s", "test_acc_avg", "test_acc_min", "test_acc_mean", "train_loss_avg",
 	"train_loss_worst", "grad_sq_worst", "consensus", "dual_sum", "bits_total", "bits_packed", "bits_reference", "wire_bytes", "dim",
 }
 
-// number returns the value of a key that is known to be a number, NaN if it is null or missing.
+// number returns the value of a numeric key, NaN if it is null or missing.
 func (s settings) number(key string) float64 {
 	if v, ok := s[key].(float64); ok {
 		return v
@@ -70,8 +71,8 @@ func (s settings) number(key string) float64 {
 	return math.NaN()
 }
 
-// text returns the value of a key as a text on one line: strings as they are, lists and maps as
-// JSON; empty if it is null or missing.
+// text returns the value of a key as one line of text: strings verbatim, lists and maps as JSON;
+// empty if it is null or missing.
 func (s settings) text(key string) string {
 	switch v := s[key].(type) {
 	case nil:
@@ -85,18 +86,18 @@ func (s settings) text(key string) string {
 		return fmt.Sprint(v)
 	default:
 		b, err := json.Marshal(v)
-		if err != nil { // YAML can hold what JSON cannot, such as .nan
+		if err != nil { // YAML has values that JSON lacks, such as .nan
 			return clean(fmt.Sprint(v))
 		}
 		return clean(string(b))
 	}
 }
 
-// accountings are the names of the ways to count bits.
+// accountings lists the accountings of bits.
 var accountings = []string{"shared-seed", "packed", "reference"}
 
-// accounting returns how bits_total counts, from the first settings that say so. Without a known
-// name it is shared-seed, the default.
+// accounting returns the accounting of bits_total, from the first settings that name it. The
+// default is shared-seed.
 func accounting(from ...settings) string {
 	if a := first("accounting", from...); slices.Contains(accountings, a) {
 		return a
@@ -104,7 +105,7 @@ func accounting(from ...settings) string {
 	return accountings[0]
 }
 
-// first returns the text of key in the first settings that have one.
+// first returns the text of key from the first settings that have it.
 func first(key string, from ...settings) string {
 	for _, s := range from {
 		if t := s.text(key); t != "" {

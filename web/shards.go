@@ -10,17 +10,17 @@ import (
 	"os"
 )
 
-// shards is shards.json: which examples each agent holds, and the graph.
+// shards holds shards.json: how many examples of each class each agent holds, and the graph.
 type shards struct {
 	Classes int     `json:"classes"`
-	Agents  [][]int `json:"agents"` // examples of each class at each agent
-	Edges   [][]int `json:"edges"`  // of the base graph, two agents each
+	Agents  [][]int `json:"agents"` // [agent][class]: number of examples
+	Edges   [][]int `json:"edges"`  // of the base graph, pairs of agents
 }
 
-// maxExamples bounds a count, so that no sum of counts overflows.
+// maxExamples is the largest valid count, so that sums cannot overflow.
 const maxExamples = 1 << 40
 
-// readShards reads shards.json; nil if there is none.
+// readShards reads shards.json; nil if it does not exist.
 func readShards(path string) (*shards, error) {
 	b, err := optional(path)
 	if b == nil {
@@ -29,7 +29,7 @@ func readShards(path string) (*shards, error) {
 	return parseShards(path, b)
 }
 
-// parseShards reads the text of a shards.json; name is for errors.
+// parseShards parses a shards.json; name is used in errors.
 func parseShards(name string, b []byte) (*shards, error) {
 	s := &shards{}
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -46,7 +46,7 @@ func parseShards(name string, b []byte) (*shards, error) {
 	return s, nil
 }
 
-// check makes sure that all counts and indices can be drawn.
+// check validates counts and indices.
 func (s *shards) check() error {
 	if s.Classes < 0 {
 		return fmt.Errorf("classes is %d, want at least 0", s.Classes)
@@ -74,7 +74,7 @@ func (s *shards) check() error {
 	return nil
 }
 
-// optional reads a file; nil without an error if there is none.
+// optional reads a file. It returns nil without an error if the file does not exist.
 func optional(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What damaged files bring is in TestWriteReportErrors.
+// TestWriteReportErrors covers damaged files.
 func TestReadShards(t *testing.T) {
 	dir := folder(t, "shards.json", `{"classes":2,"agents":[[1,2],[3,4]],"edges":[[0,1]]}`+"\n", "empty.json", "")
 	s, err := readShards(filepath.Join(dir, "shards.json"))

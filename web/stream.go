@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,15 +11,15 @@ import (
 
 // Limits of a stream of events.
 const (
-	maxStreamRuns     = 12               // runs in one stream
-	writeTimeout      = 5 * time.Second  // a reader that is slower than that is let go
-	keepAliveInterval = 15 * time.Second // a comment, so that both ends know
+	maxStreamRuns     = 12               // in one stream
+	writeTimeout      = 5 * time.Second  // a client that takes longer is disconnected
+	keepAliveInterval = 15 * time.Second // interval of comments that keep the connection open
 	liveTick          = frameInterval
 	fileTick          = 500 * time.Millisecond
 )
 
-// stream is one reader of events. It asks for what is new and sends that: nothing queues up for a
-// reader who is slow, who just gets fewer frames and longer messages.
+// stream is the event stream of one client. It polls for news and sends them. Nothing is queued: a
+// slow client receives fewer frames and longer messages.
 type stream struct {
 	s    *Server
 	ctx  context.Context
@@ -26,23 +27,23 @@ type stream struct {
 	ctl  *http.ResponseController
 	runs []string
 	at   map[string]cursor
-	live bool // the live run is among them
+	live bool // runs includes the live run
 
 	frame, agents int // numbers of the last ones sent
 	list          string
 	sent          time.Time
 }
 
-// follow answers with server-sent events about the runs asked for, until the reader goes.
+// follow serves server-sent events about the requested runs until the client disconnects.
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	runs := r.URL.Query()["run"]
 	if len(runs) > maxStreamRuns {
-		http.Error(w, "too many runs", http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("%d runs requested, want at most %d", len(runs), maxStreamRuns), http.StatusBadRequest)
 		return
 	}
 	for _, run := range runs {
 		if !s.runs.has(run, time.Now()) {
-			http.Error(w, "no such run", http.StatusNotFound)
+			http.Error(w, "unknown run", http.StatusNotFound)
 			return
 		}
 	}
@@ -51,12 +52,12 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-s.streams }()
 	default:
 		w.Header().Set("Retry-After", "10")
-		http.Error(w, "too many readers", http.StatusServiceUnavailable)
+		http.Error(w, "too many clients follow runs: try again later", http.StatusServiceUnavailable)
 		return
 	}
 	st := &stream{s: s, ctx: r.Context(), w: w, ctl: http.NewResponseController(w), runs: runs, at: map[string]cursor{},
 		live: s.snapshotter != nil && slices.Contains(runs, s.opt.Live.Run)}
-	// nothing more is to be read; where there are no deadlines there is none to lift
+	// the request is complete; the writers of some tests have no deadlines
 	_ = st.ctl.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	tick := fileTick
@@ -75,19 +76,19 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// untilTick is the time to the next whole multiple of a tick: all readers are told at the same
-// moments, so that many wake a training program no more often than one does.
+// untilTick returns the time to the next multiple of tick. All clients wake at the same moments, so
+// that many disturb training no more often than one.
 func untilTick(now time.Time, tick time.Duration) time.Duration {
 	return tick - time.Duration(now.UnixNano())%tick
 }
 
-// tell sends what is new, and reports whether the reader is still there.
+// sendUpdates sends what is new, and reports whether the client is still connected.
 func (st *stream) sendUpdates(now time.Time) bool {
 	if st.sent.IsZero() && !st.send("", nil, now) {
 		return false
 	}
 	for _, run := range st.runs {
-		for more := true; more; { // a long history comes in parts
+		for more := true; more; { // a long history takes several messages
 			var message []byte
 			if !st.do(func() { message, st.at[run] = st.s.tailers.get(run, now).rows(run, st.at[run], now) }) {
 				return false
@@ -101,7 +102,7 @@ func (st *stream) sendUpdates(now time.Time) bool {
 		st.send("", nil, now))
 }
 
-// sendLive sends the run of this process.
+// sendLive sends the live run.
 func (st *stream) sendLive(now time.Time) bool {
 	var frame, agents []byte
 	var n, an int
@@ -115,7 +116,7 @@ func (st *stream) sendLive(now time.Time) bool {
 	return true
 }
 
-// sendRunList says that the list of runs is another.
+// sendRunList notifies the client if the list of runs has changed.
 func (st *stream) sendRunList(now time.Time) bool {
 	var list string
 	if !st.do(func() { list = st.s.fingerprint(now) }) {
@@ -128,19 +129,18 @@ func (st *stream) sendRunList(now time.Time) bool {
 	return st.send("runs", []byte("{}"), now)
 }
 
-// make calls work when the share of the processors that streams have allows it, or returns false if
-// the reader goes before.
+// do calls work within the budget of streams. It returns false if the client disconnects before.
 func (st *stream) do(work func()) bool { return st.s.events.do(st.ctx, 0, work) }
 
-// send writes an event, or a comment where it has no name.
+// send writes an event, or a comment if the name is empty.
 func (st *stream) send(event string, data []byte, now time.Time) bool {
 	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return false // without deadlines a reader could hold the stream for ever
+		return false // without a deadline a client could block the stream
 	}
 	st.s.events.charge(eventCost+sendCost(len(data)), time.Now())
 	text := ":\n\n"
 	if event != "" {
-		text = "event: " + event + "\ndata: " + string(data) + "\n\n" // JSON has no line ends
+		text = "event: " + event + "\ndata: " + string(data) + "\n\n" // encoded JSON has no newlines
 	}
 	if _, err := st.w.Write([]byte(text)); err != nil {
 		return false
@@ -149,7 +149,7 @@ func (st *stream) send(event string, data []byte, now time.Time) bool {
 	return st.ctl.Flush() == nil
 }
 
-// fingerprint changes when the list of runs does.
+// fingerprint returns a string that changes with the list of runs.
 func (s *Server) fingerprint(now time.Time) string {
 	var b strings.Builder
 	for _, i := range s.runs.list(now) {

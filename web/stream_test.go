@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// listener reads server-sent events.
+// eventReader reads server-sent events.
 type eventReader struct {
 	t    *testing.T
 	body io.ReadCloser
@@ -42,7 +42,7 @@ func listenTo(t *testing.T, url string) *eventReader {
 	return &eventReader{t, a.Body, in}
 }
 
-// next returns the data of the next event of a name.
+// next returns the data of the next event of that name.
 func (e *eventReader) next(name string) map[string]any {
 	e.t.Helper()
 	for e.in.Scan() {
@@ -59,8 +59,7 @@ func (e *eventReader) next(name string) map[string]any {
 	return nil
 }
 
-// A reader hears of the rows there are, of those that come, of the run in motion, and of runs that
-// appear.
+// A client receives the existing rows, new rows, frames of the live run, and a notice of new runs.
 func TestStream(t *testing.T) {
 	dir := twoRuns(t)
 	run := &fakeRun{}
@@ -98,7 +97,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// However many look on, the run is looked at ten times a second at most.
+// The run is queried at most ten times a second, however many clients there are.
 func TestManyClientsOneQuery(t *testing.T) {
 	run := &fakeRun{}
 	s, err := NewServer(Options{Dir: twoRuns(t), Live: run.live()})
@@ -111,11 +110,11 @@ func TestManyClientsOneQuery(t *testing.T) {
 		s.snapshotter.latest(now.Add(time.Duration(k) * time.Millisecond))
 	}
 	if run.queries != 10 {
-		t.Errorf("in a second the run was looked at %d times", run.queries)
+		t.Errorf("the run was queried %d times in a second, want 10", run.queries)
 	}
 }
 
-// There is room for so many readers, and for as many again when they leave.
+// The number of streams is limited, and a slot is free again when a client leaves.
 func TestStreamsBounded(t *testing.T) {
 	s, err := NewServer(Options{Dir: twoRuns(t)})
 	if err != nil {
@@ -145,7 +144,7 @@ func TestStreamsBounded(t *testing.T) {
 	}
 }
 
-// A reader who does not read is let go, and holds nobody up.
+// A client that does not read is disconnected and delays nobody.
 func TestSlowReader(t *testing.T) {
 	run := &fakeRun{}
 	s, err := NewServer(Options{Dir: twoRuns(t), Live: run.live()})
@@ -153,20 +152,20 @@ func TestSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	server, client := net.Pipe() // holds nothing: a write waits for its reader
+	server, client := net.Pipe() // unbuffered: a write waits for its reader
 	defer client.Close()
 	st := &stream{s: s, ctx: t.Context(), w: pipeWriter{server}, ctl: http.NewResponseController(pipeWriter{server}),
 		runs: []string{"one"}, at: map[string]cursor{}, live: true}
 	begin := time.Now()
 	if st.sendUpdates(begin) {
-		t.Error("a reader who does not read is told more")
+		t.Error("the stream continues for a client that does not read")
 	}
 	if d := time.Since(begin); d > writeTimeout+2*time.Second {
-		t.Errorf("a slow reader was waited for %v", d)
+		t.Errorf("a slow client delayed the stream by %v", d)
 	}
 }
 
-// pipeWriter answers into a connection.
+// pipeWriter writes a response into a connection.
 type pipeWriter struct{ c net.Conn }
 
 func (p pipeWriter) Header() http.Header         { return http.Header{} }

@@ -11,8 +11,8 @@ import (
 	"fspda/internal/wholefile"
 )
 
-// followed is what a message tells.
-type followed struct {
+// tailMessage is a decoded message.
+type tailMessage struct {
 	Run            string
 	Fresh          bool
 	Damaged, Every int
@@ -20,26 +20,25 @@ type followed struct {
 	Rows           [][]*float64
 }
 
-// tail follows a file from the outside: it asks again and again, each time far enough from the
-// last.
-type tail struct {
+// tailClient polls a tailer, each time after the poll interval.
+type tailClient struct {
 	t   *testing.T
 	f   *tailer
 	at  cursor
 	now time.Time
 }
 
-func newTail(t *testing.T, dir string) *tail {
+func newTail(t *testing.T, dir string) *tailClient {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { root.Close() })
-	return &tail{t: t, f: &tailer{root: root, path: "metrics.jsonl"}, now: time.Now()}
+	return &tailClient{t: t, f: &tailer{root: root, path: "metrics.jsonl"}, now: time.Now()}
 }
 
-// next returns what is new; nil if nothing is.
-func (l *tail) next() *followed {
+// next returns the next message; nil if there is none.
+func (l *tailClient) next() *tailMessage {
 	l.t.Helper()
 	l.now = l.now.Add(pollInterval)
 	b, to := l.f.rows("run", l.at, l.now)
@@ -47,7 +46,7 @@ func (l *tail) next() *followed {
 	if b == nil {
 		return nil
 	}
-	m := &followed{}
+	m := &tailMessage{}
 	if err := json.Unmarshal(b, m); err != nil {
 		l.t.Fatalf("%v: %s", err, b)
 	}
@@ -59,8 +58,8 @@ func (l *tail) next() *followed {
 	return m
 }
 
-// iterations are those of the rows of a message.
-func (m *followed) iterations() []float64 {
+// iterations returns the iterations of the rows of a message.
+func (m *tailMessage) iterations() []float64 {
 	var at []float64
 	for _, r := range m.Rows {
 		at = append(at, *r[0])
@@ -82,9 +81,9 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// A file is followed as it grows, line by line, through rows that a resumed run makes again and
+// A file is tailMessage as it grows, line by line, through rows that a resumed run makes again and
 // through its replacement.
-func TestFollow(t *testing.T) {
+func TestTail(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "metrics.jsonl")
 	l := newTail(t, dir)
@@ -97,18 +96,18 @@ func TestFollow(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	if m := l.next(); m != nil {
-		t.Errorf("nothing was added: %+v", m)
+		t.Errorf("message %+v although nothing was appended", m)
 	}
 	text := line(t, rows[3])
 	appendTo(t, path, text[:20])
 	if m := l.next(); m != nil {
-		t.Errorf("a line that is being written was read: %+v", m)
+		t.Errorf("message %+v with an incomplete line", m)
 	}
 	appendTo(t, path, text[20:]+"damaged\n\n"+line(t, rows[4]))
 	if m := l.next(); m == nil || m.Fresh || len(m.Rows) != 2 || m.Damaged != 1 {
 		t.Fatalf("%+v", m)
 	}
-	appendTo(t, path, line(t, rows[2])) // the run went back
+	appendTo(t, path, line(t, rows[2])) // the run resumed from a checkpoint
 	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 3 || m.iterations()[2] != 400 {
 		t.Fatalf("%+v", m)
 	}
@@ -122,12 +121,12 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := l.next(); m == nil || !m.Fresh || len(m.Rows) != 0 {
-		t.Fatalf("an emptied file: %+v", m)
+		t.Fatalf("after truncation: %+v", m)
 	}
 }
 
-// However many ask, the file is looked at once in a while.
-func TestFollowPolls(t *testing.T) {
+// A file is read at most once per poll interval.
+func TestTailPolls(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "metrics.jsonl")
 	rows := evaluations(2)
@@ -136,15 +135,15 @@ func TestFollowPolls(t *testing.T) {
 	l.next()
 	appendTo(t, path, line(t, rows[1]))
 	if b, _ := l.f.rows("run", l.at, l.now.Add(pollInterval/2)); b != nil {
-		t.Error("the file was looked at again at once")
+		t.Error("the file was read again within the poll interval")
 	}
 	if l.next() == nil {
-		t.Error("the file was not looked at again")
+		t.Error("the file was not read again")
 	}
 }
 
-// A long history comes in parts and with gaps, first row and order kept.
-func TestFollowLong(t *testing.T) {
+// A long history is split into messages and thinned out. The first row and the order are kept.
+func TestTailLong(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
 	for i := range 3*maxFullHistory + 1 {
@@ -169,8 +168,8 @@ func TestFollowLong(t *testing.T) {
 	}
 }
 
-// Where a named pipe or a folder stands in place of a file, nobody waits for it.
-func TestFollowFolder(t *testing.T) {
+// A folder named metrics.jsonl is ignored.
+func TestTailFolder(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "metrics.jsonl"), 0o755); err != nil {
 		t.Fatal(err)
@@ -180,8 +179,8 @@ func TestFollowFolder(t *testing.T) {
 	}
 }
 
-// Followers that nobody uses are let go.
-func TestFollowersBounded(t *testing.T) {
+// The least recently used tailers are dropped.
+func TestTailersBounded(t *testing.T) {
 	fs := &tailers{runs: map[string]*tailer{}}
 	now := time.Now()
 	for i := range maxTailers + 10 {

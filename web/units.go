@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// dash stands for a number that was not measured or is not finite.
+// dash is shown for a number that is missing or not finite.
 const dash = "–"
 
-// prefixes are the SI prefixes from 1 on, each a thousand times the one before.
+// prefixes lists the SI prefixes of 1000^0, 1000^1 and so on.
 var prefixes = []string{"", "k", "M", "G", "T", "P", "E"}
 
-// si writes v with a unit and an SI prefix in three significant digits: si(1.234e6, "bit") is "1.23
-// Mbit".
+// si formats v with a unit and an SI prefix in three significant digits: si(1.234e6, "bit") is
+// "1.23 Mbit".
 func si(v float64, unit string) string {
 	if !finite(v) {
 		return dash
@@ -31,8 +31,8 @@ func si(v float64, unit string) string {
 	return s + " " + prefixes[p] + unit
 }
 
-// significant writes v with n significant digits and no trailing zeros behind the point; tiny and
-// huge numbers get an exponent.
+// significant formats v with n significant digits and without trailing zeros; tiny and huge numbers
+// have an exponent.
 func significant(v float64, n int) string {
 	if !finite(v) {
 		return dash
@@ -45,12 +45,11 @@ func significant(v float64, n int) string {
 
 // rounded rounds v to n significant digits.
 func rounded(v float64, n int) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64) // cannot fail: it was just written
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64) // cannot fail: formatted above
 	return r
 }
 
-// scientific writes v as 1.23e−7. Superscripts would be prettier, but the font of the PNG files has
-// no raised minus.
+// scientific formats v as 1.23e−7. The font of the PNG files lacks a superscript minus.
 func scientific(v float64, n int) string {
 	mant, exp, _ := strings.Cut(strconv.FormatFloat(v, 'e', n-1, 64), "e")
 	if strings.Contains(mant, ".") {
@@ -60,7 +59,7 @@ func scientific(v float64, n int) string {
 	return minus(mant) + "e" + minus(strconv.Itoa(e))
 }
 
-// percent writes the fraction v as a percentage with two decimals.
+// percent formats the fraction v as a percentage with two decimals.
 func percent(v float64) string {
 	if !finite(v) {
 		return dash
@@ -68,7 +67,7 @@ func percent(v float64) string {
 	return minus(strconv.FormatFloat(100*v, 'f', 2, 64)) + " %"
 }
 
-// grouped writes a whole number with thin spaces between groups of three digits: 1 234 567.
+// grouped formats an integer with thin spaces between groups of three digits: 1 234 567.
 func grouped(v float64) string {
 	if !finite(v) {
 		return dash
@@ -87,7 +86,7 @@ func grouped(v float64) string {
 	return b.String()
 }
 
-// duration writes seconds as 1 h 02 min, 3 min 04 s or 5.67 s.
+// duration formats seconds as 1 h 02 min, 3 min 04 s or 5.67 s.
 func duration(s float64) string {
 	switch {
 	case !finite(s) || s < 0:
@@ -97,7 +96,7 @@ func duration(s float64) string {
 	case s < 3599.5:
 		n := int(math.Round(s))
 		return fmt.Sprintf("%d min %02d s", n/60, n%60)
-	case s > 1e9: // no run takes thirty years
+	case s > 1e9: // not a plausible duration
 		return significant(s, 3) + " s"
 	}
 	n := int(math.Round(s / 60))

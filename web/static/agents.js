@@ -1,17 +1,17 @@
-// The agents one by one: the table, the details of the one that is picked, and what their colours mean.
+// The section of agents: their table, the details of the selected one, and the colour scale.
 import { significant, percent, bits, grouped } from "./format.js";
 import { Graph } from "./graph.js";
 
 const perPage = 12;
 
-// Shares and counts of a row of shards.json.
+// Number of examples, and share of the most frequent class, of a row of shards.json.
 const total = row => row?.reduce((a, b) => a + b, 0) ?? 0;
-const commonest = row => { const t = total(row); return t ? Math.max(...row) / t : null; };
+const topShare = row => { const t = total(row); return t ? Math.max(...row) / t : null; };
 
 // histogram draws how many examples of each class an agent holds.
 function histogram(row) {
-  const most = Math.max(1, ...row), w = 170 / row.length;
-  const bars = row.map((n, c) => `<rect x="${(c * w + w * 0.1).toFixed(1)}" y="${(44 - 40 * n / most).toFixed(1)}" width="${(w * 0.8).toFixed(1)}" height="${(40 * n / most).toFixed(1)}" fill="var(--blue)"/>`);
+  const max = Math.max(1, ...row), w = 170 / row.length;
+  const bars = row.map((n, c) => `<rect x="${(c * w + w * 0.1).toFixed(1)}" y="${(44 - 40 * n / max).toFixed(1)}" width="${(w * 0.8).toFixed(1)}" height="${(40 * n / max).toFixed(1)}" fill="var(--blue)"/>`);
   const names = row.length <= 20 ? row.map((_, c) => `<text x="${((c + 0.5) * w).toFixed(1)}" y="54" text-anchor="middle" font-size="9" fill="var(--soft)">${c}</text>`) : [];
   return `<svg viewBox="0 0 170 56" role="img" aria-label="examples of each class: ${row.join(", ")}"><path d="M0 44.5H170" stroke="var(--line)"/>${bars.join("")}${names.join("")}</svg>`;
 }
@@ -33,15 +33,15 @@ export class Agents {
     this.by.onchange = () => this.update();
     this.sort = ["agent", 1];
     this.page = 0;
-    this.calm = null; // the loss, smoothed, for its colours
+    this.smoothLoss = null; // the smoothed loss, for colours
   }
 
-  // set shows another run.
+  // set selects the run to show.
   set(run) {
     const about = run.about, rows = about?.agents ?? [];
     this.run = run;
     this.rows = rows;
-    this.calm = null;
+    this.smoothLoss = null;
     this.degree = new Array(rows.length).fill(0);
     for (const [i, j] of about?.edges ?? []) { this.degree[i]++; this.degree[j]++; }
     this.section.hidden = !rows.length;
@@ -52,7 +52,7 @@ export class Agents {
     this.update();
   }
 
-  // choose fills the list of what colours can mean.
+  // choose fills the list of quantities that colours can show.
   choose() {
     const live = this.run.agents, options = [["share", "share of the commonest class"]];
     if (live) options.unshift(["loss", "loss of the batch"], ["distance", "distance from the mean model"], ["accuracy", "test accuracy"]);
@@ -63,17 +63,17 @@ export class Agents {
     this.by.value = live ? "loss" : "share";
   }
 
-  // heard takes in new numbers of the agents.
-  heard() {
+  // receive handles a message with the state of the agents.
+  receive() {
     const now = this.run.agents?.loss;
-    if (now) this.calm = this.calm?.length === now.length ? this.calm.map((v, i) => now[i] === null ? v : v === null ? now[i] : 0.6 * v + 0.4 * now[i]) : [...now];
+    if (now) this.smoothLoss = this.smoothLoss?.length === now.length ? this.smoothLoss.map((v, i) => now[i] === null ? v : v === null ? now[i] : 0.6 * v + 0.4 * now[i]) : [...now];
     this.choose();
     this.update();
   }
 
   values(what) {
-    if (what === "share") return this.rows.map(commonest);
-    if (what === "loss") return this.calm ?? [];
+    if (what === "share") return this.rows.map(topShare);
+    if (what === "loss") return this.smoothLoss ?? [];
     const v = this.run.agents?.[what] ?? [];
     return what === "distance" ? v.map(d => d === null ? null : Math.sqrt(d)) : v;
   }
@@ -94,8 +94,8 @@ export class Agents {
     }
     const many = this.graph.edges.length > 6000 || (this.run.about?.edge_count ?? 0) > this.graph.edges.length;
     const notes = [];
-    if (this.run.frame) notes.push(`${grouped(this.run.frame.exchanged)} exchanges so far; an edge glows when its ends have spoken`);
-    else notes.push("Losses, distances and exchanges are seen where the run is in the program that serves this page.");
+    if (this.run.frame) notes.push(`${grouped(this.run.frame.exchanged)} exchanges so far; an edge lights up when its ends exchange`);
+    else notes.push("Losses, distances and exchanges are shown only for a run in the program that serves this page.");
     if (many) notes.push("more edges than can be drawn");
     this.note.textContent = notes.join(" · ");
     this.graph.canvas.setAttribute("aria-label", `Graph of ${this.rows.length} agents. Arrow keys go from agent to agent.`);
@@ -103,13 +103,13 @@ export class Agents {
     this.fill();
   }
 
-  // describe tells of an agent: numbers only, nothing that came from a file as text.
+  // describe returns the HTML of an agent's details. It contains numbers only, so nothing needs escaping.
   describe(i, plain, long) {
     const a = this.run.agents, row = this.rows[i], facts = [];
     if (!row) return "";
     if (a) facts.push(["loss of its batch", significant(a.loss[i], 4)], ["distance from the mean", significant(a.distance[i] === null ? null : Math.sqrt(a.distance[i]), 4)],
       ["test accuracy", percent(a.accuracy[i])], ["sent", bits(a.sent[i])], ["iteration", grouped(a.iteration[i])]);
-    facts.push(["examples", grouped(total(row))], ["commonest class", percent(commonest(row), 0)], ["neighbours", grouped(this.degree[i])]);
+    facts.push(["examples", grouped(total(row))], ["commonest class", percent(topShare(row), 0)], ["neighbours", grouped(this.degree[i])]);
     if (plain) return `agent ${i}: ` + facts.map(f => f.join(" ")).join(", ");
     const shown = long ? facts : facts.filter((f, k) => k < 2 || f[0] === "examples");
     const list = shown.map(([k, v]) => long ? `<dt>${k}</dt><dd>${v}</dd>` : `<div><span class="soft">${k}</span> ${v}</div>`).join("");
@@ -121,7 +121,7 @@ export class Agents {
     const cols = [["agent", "agent", i => i, v => v]];
     if (a) cols.push(["loss", "loss", i => a.loss[i], v => significant(v, 3)], ["distance", "distance", i => a.distance[i] === null ? null : Math.sqrt(a.distance[i]), v => significant(v, 3)],
       ["accuracy", "accuracy", i => a.accuracy[i], v => percent(v, 1)], ["sent", "sent", i => a.sent[i], bits], ["iteration", "iteration", i => a.iteration[i], grouped]);
-    cols.push(["examples", "examples", i => total(rows[i]), grouped], ["share", "top class", i => commonest(rows[i]), v => percent(v, 0)]);
+    cols.push(["examples", "examples", i => total(rows[i]), grouped], ["share", "top class", i => topShare(rows[i]), v => percent(v, 0)]);
     if (!a) cols.push(["degree", "neighbours", i => this.degree[i], grouped]);
     return cols;
   }
@@ -187,11 +187,11 @@ export class Agents {
     if (pages < 2) return;
     if (!this.pager.firstChild) {
       const b = (text, step) => Object.assign(document.createElement("button"), { type: "button", textContent: text, onclick: () => { this.page += step; this.fill(); } });
-      this.pager.append(b("Back", -1), document.createElement("span"), b("On", 1));
+      this.pager.append(b("Back", -1), document.createElement("span"), b("Next", 1));
     }
-    const [back, text, on] = this.pager.children;
+    const [back, text, next] = this.pager.children;
     text.textContent = `${grouped(this.page * perPage + 1)} to ${grouped(Math.min(n, (this.page + 1) * perPage))} of ${grouped(n)}`;
     back.disabled = this.page === 0;
-    on.disabled = this.page === pages - 1;
+    next.disabled = this.page === pages - 1;
   }
 }

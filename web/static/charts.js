@@ -1,4 +1,4 @@
-// The four charts: curves of the runs that are ticked, against iterations, time or bits.
+// The four charts: curves of the selected runs against iterations, time or bits.
 import { significant, percent, bits, grouped, duration, si, short, tickPlain, tickPercent, tickTime, dash } from "./format.js";
 import { smoothed } from "./runs.js";
 import { asSVG, asPNG, asCSV, download } from "./export.js";
@@ -31,7 +31,7 @@ const dashes = [[], [7, 3], [2, 2.5]];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const translucent = (hex, a) => hex + Math.round(255 * a).toString(16).padStart(2, "0");
 
-// logTicks marks all digits of all decades, and says which marks get a label: as many as there is room for.
+// logTicks returns a tick for each digit of each decade; logLabels returns those that fit with a label.
 function logTicks(u, axis, min, max) {
   const ticks = [];
   for (let e = Math.floor(Math.log10(min)) - 1; e <= Math.log10(max); e++) for (let m = 1; m < 10; m++) {
@@ -61,9 +61,9 @@ class Chart {
   constructor(def, view) {
     this.def = def;
     this.view = view;
-    this.log = null; // null: as the definition says
-    this.off = new Set(def.kinds.slice(1).map(k => k[0])); // of several runs, the first kind alone is shown
-    this.offAlone = new Set();
+    this.log = null; // null: use the definition
+    this.off = new Set(def.kinds.slice(1).map(k => k[0])); // for several runs only the first kind is shown
+    this.offSingle = new Set();
     this.shape = "";
     this.legend = make("div", { className: "legend" });
     this.readout = make("div", { className: "readout" });
@@ -81,10 +81,10 @@ class Chart {
   }
 
   several() { return this.view.shown().length > 1; }
-  hidden() { return this.several() ? this.off : this.offAlone; }
+  hidden() { return this.several() ? this.off : this.offSingle; }
   columns() { return [...new Set([...this.def.kinds.map(k => k[0]), ...(this.def.band ?? [])])]; }
 
-  // lines says what is to be drawn: a line for each run and kind.
+  // lines returns the curves to draw: one for each run and kind.
   lines() {
     const runs = this.view.shown(), several = runs.length > 1, lines = [];
     for (const run of runs) {
@@ -97,7 +97,7 @@ class Chart {
     return lines;
   }
 
-  // points returns the places and values of a column that the axes can show.
+  // points returns the points of a column that the axes can show.
   points(run, columns, log) {
     const xs = run.columns[this.view.x] ?? [], logx = this.view.logx, at = [], rows = [];
     let last = -Infinity;
@@ -135,7 +135,7 @@ class Chart {
     this.show(this.u?.cursor.idx);
   }
 
-  // assemble puts the points of all lines on common places.
+  // assemble merges the x values of all lines, as uPlot requires.
   assemble(lines) {
     const tables = [], series = [], smooth = this.view.smooth;
     const alone = !this.several() && lines.length && this.def.band && !smooth;
@@ -231,7 +231,7 @@ class Chart {
     }));
   }
 
-  // show writes the values at the cursor, or the latest. Of several runs it is their legend too.
+  // show writes the values at the cursor, or the latest. For several runs it is also the legend.
   show(idx) {
     const lines = this.lines_ ?? [], u = this.u;
     if (!u) { this.readout.replaceChildren(); return; }
@@ -250,7 +250,7 @@ class Chart {
     this.plot.setAttribute("aria-label", `${this.def.title} against ${axes[this.view.x].label(this.view)}, ${lines.length} curves. ${this.words}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
   }
 
-  // table lists the values of several runs. What kind they are stands above where it is the same for all.
+  // table lists the values of several runs. If all are of the same kind, a heading names it.
   table(where, values) {
     const kinds = this.def.kinds.filter(([column]) => !this.hidden().has(column)), alone = kinds.length === 1 ? `, ${kinds[0][1]}` : "";
     return [make("div", { textContent: where + alone }), make("ul", {}, ...values.map(v => {
@@ -289,13 +289,13 @@ class Chart {
     this.view.setZoom(lo <= all.min && hi >= all.max ? null : [Math.max(lo, all.min), Math.min(hi, all.max)]);
   }
 
-  // xRange_ is the whole range, whatever is zoomed.
+  // xRange_ is the full x range, independent of the zoom.
   xRange_() {
     const xs = this.u.data[0];
     return { min: xs[0], max: xs.at(-1) };
   }
 
-  // picture is all that is needed to draw the chart elsewhere.
+  // picture returns the data for exporting the chart.
   picture() {
     const u = this.u;
     const { data, series } = this.assemble(this.lines_ ?? []);
@@ -309,7 +309,7 @@ class Chart {
   }
 }
 
-// makeCharts puts the charts into a node. view says what they show.
+// makeCharts creates the charts in a node; view holds their settings.
 export function makeCharts(node, view) {
   const charts = definitions.map(d => new Chart(d, view));
   node.append(...charts.map(c => c.node));

@@ -1,4 +1,4 @@
-// A chart as a file: SVG drawn anew, PNG from the canvas with title and legend, CSV of the numbers themselves.
+// Export of a chart: SVG drawn from the data, PNG from the canvas with title and legend, CSV of the numbers.
 export function download(name, type, content) {
   const a = document.createElement("a");
   a.href = URL.createObjectURL(new Blob([content], { type }));
@@ -9,7 +9,7 @@ export function download(name, type, content) {
 
 const escaped = s => String(s).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
-// asSVG draws a picture in 640 by 420 units.
+// asSVG returns a picture of 640 by 420 units.
 export function asSVG(p) {
   const W = 640, H = 420, L = 76, R = 16, T = 62, B = 52;
   const place = (v, s, log) => log ? (Math.log(v) - Math.log(s.min)) / (Math.log(s.max) - Math.log(s.min)) : (v - s.min) / (s.max - s.min);
@@ -44,7 +44,7 @@ export function asSVG(p) {
   return out.join("\n") + "\n</svg>\n";
 }
 
-// asPNG paints the same picture at twice its size.
+// asPNG returns the same picture at twice the resolution.
 export function asPNG(p) {
   return new Promise((done, failed) => {
     const image = new Image();
@@ -60,7 +60,7 @@ export function asPNG(p) {
   });
 }
 
-// asCSV writes the numbers as they were measured, a line for each evaluation.
+// asCSV returns the unsmoothed numbers, a line for each evaluation.
 export function asCSV(runs, x, columns) {
   const head = ["run", ...new Set(["iteration", x, ...columns])];
   const cell = v => v === null || v === undefined ? "" : /[",\n]/.test(v) ? `"${String(v).replaceAll('"', '""')}"` : v;

@@ -1,4 +1,4 @@
-// Numbers as people read them. The same rules as in units.go: three or four digits that count, SI prefixes, a dash for what is not known.
+// Formats of numbers, with the rules of units.go: three or four significant digits, SI prefixes, a dash for unknown numbers.
 export const dash = "–";
 const prefixes = ["", "k", "M", "G", "T", "P", "E"];
 const known = v => v !== null && v !== undefined && Number.isFinite(v);
@@ -34,7 +34,7 @@ export function duration(s) {
   return m < 2880 ? `${Math.floor(m / 60)} h ${String(m % 60).padStart(2, "0")} min` : `${(m / 1440).toFixed(1)} days`;
 }
 
-// short leaves out the middle of a long name: what tells names apart stands at their ends more often.
+// short omits the middle of a long name, as names usually differ at their ends.
 export const short = (name, n) => name.length <= n ? name : `${name.slice(0, Math.ceil(n / 2) - 1)}…${name.slice(-Math.floor(n / 2))}`;
 
 export function bytes(v) {
@@ -44,7 +44,7 @@ export function bytes(v) {
   return `${+v.toPrecision(3)} ${["B", "KiB", "MiB", "GiB", "TiB"][p]}`;
 }
 
-// tick labels: as few digits as neighbours need to differ.
+// Tick labels, with as few digits as distinguish neighbouring ticks.
 export function tickPlain(v, step) {
   const a = Math.abs(v);
   if (a === 0) return "0";

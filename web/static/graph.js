@@ -1,7 +1,7 @@
-// The graph of agents on a canvas: who is who by colour, and the edges that just spoke, alight. A thousand agents are drawn at the screen's pace.
-const [shortLife, longLife] = [220, 650]; // milliseconds for which an edge glows: the shorter the more of them
+// The graph of agents on a canvas: agents coloured by a quantity, recently active edges highlighted. Fast enough for a thousand agents at 60 frames a second.
+const [shortGlow, longGlow] = [220, 650]; // milliseconds for which an active edge is highlighted: short if there are many
 const shades = 24;
-const mostLines = 6000;
+const maxLines = 6000;
 
 const hexes = h => [1, 3, 5].map(k => parseInt(h.slice(k, k + 2), 16));
 function ramp(stops) {
@@ -14,8 +14,8 @@ function ramp(stops) {
 }
 const ramps = { light: ramp(["#d9ebf7", "#3d9bd1", "#00507f", "#06263f"]), dark: ramp(["#15364a", "#2b7cab", "#7cc8f2", "#f0f9ff"]) };
 
-// layout places n agents in the unit square: few on a circle, a grid as a grid, many in rows that turn like a snake, so that neighbours by
-// number stay neighbours.
+// layout places n agents in the unit square, as graph.go does: a few on a circle, lattices and large graphs in rows. Without a lattice
+// every other row runs backwards, so that consecutive agents are adjacent.
 export function layout(n, graph, aspect) {
   const at = [];
   const lattice = /^(grid|torus)/.test(graph);
@@ -27,7 +27,7 @@ export function layout(n, graph, aspect) {
     return at;
   }
   let rows = Math.max(1, Math.round(Math.sqrt(n / aspect)));
-  if (lattice) for (rows = Math.floor(Math.sqrt(n)); n % rows; rows--); // as the graph is built: the divisor nearest to the root
+  if (lattice) for (rows = Math.floor(Math.sqrt(n)); n % rows; rows--); // the largest divisor up to √n, as the graph itself
   const across = Math.ceil(n / rows);
   for (let i = 0; i < n; i++) {
     const r = Math.floor(i / across), k = i % across;
@@ -44,11 +44,11 @@ export class Graph {
     this.ctx = canvas.getContext("2d");
     this.n = 0;
     this.edges = [];
-    this.sparks = [];
+    this.active = [];
     this.picked = 0;
     this.hover = -1;
     this.drawn = 0;
-    this.life = longLife;
+    this.glowTime = longGlow;
     this.waiting = false;
     this.describe = () => "";
     this.onpick = () => {};
@@ -66,7 +66,7 @@ export class Graph {
   }
 
   set(n, edges, graph) {
-    Object.assign(this, { n, edges, name: graph, sparks: [], hover: -1, values: null });
+    Object.assign(this, { n, edges, name: graph, active: [], hover: -1, values: null });
     this.picked = Math.min(this.picked, Math.max(0, n - 1));
     this.resize();
   }
@@ -77,18 +77,18 @@ export class Graph {
     this.ask();
   }
 
-  // paint gives each agent a level from 0 to 1, or null for none.
+  // paint sets the colour level of each agent, from 0 to 1, or null for none.
   paint(levels) {
     this.levels = levels;
     this.ask();
   }
 
-  // spoke lights edges up, spread over the time that the message is about.
-  spoke(pairs, over = 100) {
+  // exchanged highlights edges, spread over the interval that the message covers.
+  exchanged(pairs, over = 100) {
     const now = performance.now();
-    this.life = pairs.length > Math.max(4, this.n / 10) ? shortLife : longLife;
-    pairs.forEach(([i, j], k) => { if (i < this.n && j < this.n) this.sparks.push([i, j, now + over * k / pairs.length]); });
-    if (this.sparks.length > 1500) this.sparks.splice(0, this.sparks.length - 1500);
+    this.glowTime = pairs.length > Math.max(4, this.n / 10) ? shortGlow : longGlow;
+    pairs.forEach(([i, j], k) => { if (i < this.n && j < this.n) this.active.push([i, j, now + over * k / pairs.length]); });
+    if (this.active.length > 1500) this.active.splice(0, this.active.length - 1500);
     this.ask();
   }
 
@@ -116,14 +116,14 @@ export class Graph {
     requestAnimationFrame(t => { this.waiting = false; this.draw(t); });
   }
 
-  // lines paints the graph itself, once.
+  // lines draws the edges into an offscreen canvas, which is reused.
   lines(css) {
     const b = document.createElement("canvas");
     b.width = this.canvas.width;
     b.height = this.canvas.height;
     const g = b.getContext("2d");
     g.scale(this.ratio, this.ratio);
-    if (this.edges.length <= mostLines) {
+    if (this.edges.length <= maxLines) {
       g.strokeStyle = css("soft");
       g.globalAlpha = this.edges.length > 1500 ? 0.1 : this.edges.length > 200 ? 0.2 : 0.42;
       g.lineWidth = this.edges.length > 1500 ? 0.6 : 1;
@@ -146,16 +146,16 @@ export class Graph {
     this.glow(g, css("orange"));
     this.dots(g, css);
     this.drawn++;
-    if (this.sparks.length) this.ask();
+    if (this.active.length) this.ask();
   }
 
-  // glow draws the edges that spoke, in a few groups of equal strength.
+  // glow draws the highlighted edges, in a few groups of equal opacity.
   glow(g, colour) {
     const now = performance.now(), groups = Array.from({ length: 6 }, () => []);
-    this.sparks = this.sparks.filter(s => now - s[2] < this.life);
+    this.active = this.active.filter(s => now - s[2] < this.glowTime);
     this.lit = new Map();
-    for (const s of this.sparks) {
-      const left = 1 - (now - s[2]) / this.life;
+    for (const s of this.active) {
+      const left = 1 - (now - s[2]) / this.glowTime;
       if (left > 1) continue;
       groups[Math.min(5, Math.floor(left * 6))].push(s);
       for (const i of [s[0], s[1]]) this.lit.set(i, Math.max(left, this.lit.get(i) ?? 0));
@@ -173,7 +173,7 @@ export class Graph {
     g.globalAlpha = 1;
   }
 
-  // dots draws the agents, those of one shade together.
+  // dots draws the agents, grouped by colour.
   dots(g, css) {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark", shade = ramps[dark ? "dark" : "light"];
     const groups = new Map();
@@ -237,7 +237,7 @@ export class Graph {
     this.ask();
   }
 
-  // scale paints the colours from low to high into a small canvas.
+  // scale draws the colour scale into a small canvas.
   static scale(canvas) {
     const dark = getComputedStyle(document.documentElement).colorScheme === "dark", shade = ramps[dark ? "dark" : "light"];
     canvas.width = shades;

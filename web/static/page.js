@@ -1,20 +1,20 @@
-// The live page: which runs it shows, what it hears of them, and the buttons that steer one.
+// The live page: the selected runs, their events, and the buttons that control the live run.
 import { significant, percent, bits, grouped, duration, bytes, si, short, dash } from "./format.js";
 import { Run } from "./runs.js";
 import { makeCharts, axes, runColours } from "./charts.js";
 import { Agents } from "./agents.js";
 
 const id = name => document.getElementById(name);
-const runs = new Map(); // by name, those of which something is known
+const runs = new Map(); // by name, those with data
 let list = [], picked = [], live = "", canSteer = false, source = null, lost = false;
 
 const say = text => { id("said").textContent = text; };
-const store = (key, value) => { try { sessionStorage.setItem(key, value); } catch { /* a browser that keeps nothing asks again */ } };
+const store = (key, value) => { try { sessionStorage.setItem(key, value); } catch { /* without storage the page asks again */ } };
 const stored = key => { try { return sessionStorage.getItem(key); } catch { return null; } };
 const run = name => { if (!runs.has(name)) runs.set(name, new Run(name)); return runs.get(name); };
 const first = () => run(picked[0] ?? "");
 
-// What the charts show, and how they ask for another view.
+// Settings of the charts, and functions that they call.
 const view = {
   x: "iteration", logx: false, smooth: 0, zoom: null,
   shown: () => picked.map(run),
@@ -51,7 +51,7 @@ id("unzoom").onclick = () => view.setZoom(null);
 
 // ---- colours
 
-const themes = { "": ["◐", "as the system says"], light: ["○", "light"], dark: ["●", "dark"] };
+const themes = { "": ["◐", "system theme"], light: ["○", "light"], dark: ["●", "dark"] };
 function setTheme(t) {
   t ? document.documentElement.setAttribute("data-theme", t) : document.documentElement.removeAttribute("data-theme");
   id("theme").textContent = themes[t][0];
@@ -110,7 +110,7 @@ function drawList() {
 }
 id("runs-filter").oninput = drawList;
 
-// pick shows other runs; the first of them fills what is about one run.
+// pick selects the runs to show. The sections about a single run show the first.
 function pick(names) {
   picked = names.slice(0, 8);
   view.zoom = null;
@@ -139,7 +139,7 @@ function notice(text) {
   id("notice").textContent = text;
 }
 
-// ---- what is heard
+// ---- events
 
 function listen(query) {
   source?.close();
@@ -149,7 +149,7 @@ function listen(query) {
   source.addEventListener("error", () => {
     lost = true;
     const over = ["ended", "stopping"].includes(run(live).frame?.state);
-    notice((over ? "The run has ended, and the program that served this page with it." : "The program that serves this page is gone, or out of reach.") + " What was heard so far stays; fspda web shows the run from its folder.");
+    notice((over ? "The run and the program that served this page have ended." : "The program that serves this page cannot be reached.") + " The data received so far remain; fspda web shows the run from its folder.");
     drawHead();
   });
   source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); } });
@@ -157,19 +157,19 @@ function listen(query) {
   source.addEventListener("agents", e => {
     const m = JSON.parse(e.data), r = run(m.run);
     r.agents = m;
-    if (m.run === picked[0]) agents.heard();
+    if (m.run === picked[0]) agents.receive();
   });
   source.addEventListener("frame", e => {
     const m = JSON.parse(e.data), r = run(m.run), before = r.frame?.state;
-    r.saw(m);
+    r.update(m);
     if (m.run !== picked[0]) return;
-    if (m.exchanges.length) agents.graph.spoke(m.exchanges);
+    if (m.exchanges.length) agents.graph.exchanged(m.exchanges);
     drawTiles();
     if (before !== m.state) drawHead();
   });
 }
 
-// ---- what is about one run
+// ---- sections about a single run
 
 function showFirst() {
   const r = first(), a = r.about;
@@ -189,7 +189,7 @@ function showFirst() {
 
 function drawHead() {
   const info = list.find(i => i.run === picked[0]), r = first();
-  const name = info?.name ?? (list.length ? "no run is ticked" : "no runs yet");
+  const name = info?.name ?? (list.length ? "no run is selected" : "no runs yet");
   id("title").textContent = picked.length > 1 ? `${name} and ${picked.length - 1} more` : name;
   document.title = `${name} · fspda`;
   const state = lost ? "lost" : r.frame && r.frame.state !== "ended" ? r.frame.state : info?.status ?? "";
@@ -198,7 +198,7 @@ function drawHead() {
   id("actions").hidden = !(canSteer && picked[0] === live && !lost && r.frame?.state !== "ended");
   const pause = id("actions").querySelector("[data-action=pause],[data-action=resume]"), paused = r.frame?.state === "paused";
   pause.dataset.action = paused ? "resume" : "pause";
-  pause.textContent = paused ? "Go on" : "Pause";
+  pause.textContent = paused ? "Resume" : "Pause";
   for (const b of id("actions").children) b.disabled = r.frame?.state === "stopping";
 }
 
@@ -237,7 +237,7 @@ function drawTiles() {
   id("tiles").replaceChildren(...tiles);
 }
 
-// drawLedger splits the bits by kind.
+// drawLedger lists the sent bits by kind.
 function drawLedger() {
   const r = first(), v = k => r.last(k), table = id("ledger-table");
   id("ledger").hidden = !r.length;
@@ -251,11 +251,11 @@ function drawLedger() {
     ["moved by the transport", 8 * v("wire_bytes"), "in one process the vectors that changed hands"],
     ["busiest agent", v("bits_agent_max"), `most by one agent, ${view.accounting()} accounting`],
   ].filter(k => Number.isFinite(k[1]));
-  const most = Math.max(1, ...kinds.map(k => k[1]));
+  const max = Math.max(1, ...kinds.map(k => k[1]));
   const per = v("grads_total") > 0 ? values / v("grads_total") : null;
   const cell = (tag, text, name = "") => Object.assign(document.createElement(tag), { textContent: text, className: name });
   const rows = kinds.map(([name, n, why]) => {
-    const tr = document.createElement("tr"), m = Object.assign(document.createElement("meter"), { max: most, value: n });
+    const tr = document.createElement("tr"), m = Object.assign(document.createElement("meter"), { max, value: n });
     m.setAttribute("aria-label", `${name}: ${bits(n)}`);
     const td = cell("td", "", "bar-cell");
     td.append(m);
@@ -275,13 +275,13 @@ for (const b of document.querySelectorAll("[data-copy]")) b.onclick = async () =
     await navigator.clipboard.writeText(id(b.dataset.copy).textContent);
     b.textContent = "Copied";
   } catch {
-    getSelection().selectAllChildren(id(b.dataset.copy)); // without leave to write, the text is at least marked
-    b.textContent = "Marked";
+    getSelection().selectAllChildren(id(b.dataset.copy)); // without clipboard permission, select the text instead
+    b.textContent = "Selected";
   }
   setTimeout(() => { b.textContent = "Copy"; }, 1500);
 };
 
-// ---- steering
+// ---- control of the live run
 
 function ask(box) {
   return new Promise(done => {
@@ -304,7 +304,7 @@ async function steer(action) {
   if (!t) return;
   const r = await fetch("/api/steer", { method: "POST", headers: { "Content-Type": "application/json", "X-Fspda-Token": t }, body: JSON.stringify({ run: live, action }) });
   if (r.status === 403) store("token", ""); else store("token", t);
-  const words = { pause: "paused", resume: "going on", checkpoint: "a checkpoint is on its way", stop: "stopping; a checkpoint will be left" };
+  const words = { pause: "paused", resume: "resumed", checkpoint: "writing a checkpoint", stop: "stopping; a checkpoint will be written" };
   const text = r.ok ? words[action] : (await r.text()).trim();
   say(text);
   notice(r.ok && action === "pause" ? "" : text);
@@ -312,7 +312,7 @@ async function steer(action) {
 }
 id("actions").onclick = e => { const action = e.target.dataset?.action; if (action) steer(action).catch(err => notice(String(err.message))); };
 
-// The address may carry the token behind a #, where no server sees it.
+// The URL may carry the token in its fragment, which is not sent to servers.
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) { store("token", given); history.replaceState(null, "", location.pathname + location.search); }
 if (matchMedia("(max-width: 1080px)").matches) id("runs-box").open = false;
@@ -320,5 +320,5 @@ setTheme(stored("theme") ?? "");
 loadList().catch(e => notice(String(e.message)));
 setInterval(() => { if (!picked.length) loadList().catch(() => {}); }, 3000);
 
-// For tests, and for the curious.
+// For tests and debugging.
 globalThis.fspda = { view, charts, agents, runs, pick };

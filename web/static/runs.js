@@ -1,4 +1,4 @@
-// The data of the runs on the page: columns of numbers that grow, and what stands of a run from its start.
+// The data of the runs on the page: their growing columns of metrics, and their static description.
 export class Run {
   constructor(name) {
     this.name = name;
@@ -7,12 +7,12 @@ export class Run {
     this.damaged = 0;
     this.every = 1;
     this.about = null; // the answer of /api/run
-    this.frame = null; // the latest of a live run
+    this.frame = null; // the latest frame of a live run
     this.agents = null;
     this.pace = []; // [time, iteration] of the last seconds
   }
 
-  // add takes in a message with rows.
+  // add appends the rows of a message.
   add(message) {
     if (message.fresh) { this.columns = {}; this.length = 0; this.every = 1; }
     for (const c of message.columns) this.columns[c] ??= [];
@@ -22,8 +22,8 @@ export class Run {
     this.every = Math.max(this.every, message.every);
   }
 
-  // saw takes in a frame of a live run.
-  saw(frame) {
+  // update stores a frame of a live run.
+  update(frame) {
     this.frame = frame;
     const now = performance.now() / 1000;
     this.pace.push([now, frame.iteration]);
@@ -32,7 +32,7 @@ export class Run {
 
   last(column) { return this.columns[column]?.[this.length - 1] ?? null; }
 
-  // rate is in iterations a second: over the last seconds of a live run, else over the last quarter of the rows.
+  // rate returns iterations per second: over the last seconds of a live run, else over the last quarter of the rows.
   rate() {
     if (this.frame && this.frame.state !== "ended") {
       if (this.pace.length < 2) return null;
@@ -49,7 +49,7 @@ export class Run {
   has(column) { return this.columns[column]?.some(v => v !== null && v !== 0) ?? false; }
 }
 
-// smoothed is an exponential moving average without bias towards the start; gaps stay gaps.
+// smoothed returns the bias-corrected exponential moving average; gaps remain gaps.
 export function smoothed(values, share) {
   if (!share) return values;
   let sum = 0, weight = 0;
