@@ -47,7 +47,7 @@ type backend struct {
 	version   int
 	index     int // of the GPU
 	libraries func(p driver.Properties) (libraries, error)
-	inline    bool // see newExecutor
+	inline    bool // see executor.New
 }
 
 // Open opens GPU number index. Where there is no driver or a library is missing, the error says

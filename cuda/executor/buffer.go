@@ -29,21 +29,22 @@ func bufferClass(n int) int {
 	panic(fmt.Sprintf("cuda: a buffer of %d bytes, want %d at most", n, ChunkBytes))
 }
 
-// buffer is pinned host memory, which the GPU reads and writes at the host's addresses. It belongs
+// Buffer is pinned host memory, which the GPU reads and writes at the host's addresses. It belongs
 // to the goroutine that took it, and to the GPU while work that uses it is pending.
 type Buffer struct {
 	Bytes []byte
 	class int
 }
 
-// float32s returns the first n numbers of the buffer.
+// Float32s returns the first n numbers of the buffer.
 func (b *Buffer) Float32s(n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b.Bytes[0])), n)
 }
 
+// Pointer returns the address of the buffer.
 func (b *Buffer) Pointer() unsafe.Pointer { return unsafe.Pointer(&b.Bytes[0]) }
 
-// address returns the buffer's address for kernels, which is the host's.
+// Address returns the buffer's address for kernels, which is the host's.
 func (b *Buffer) Address() kernels.Address { return kernels.Address(uintptr(b.Pointer())) }
 
 // pinnedPool keeps buffers for reuse.
@@ -65,7 +66,7 @@ func (p *pinnedPool) get(class int) *Buffer {
 	return b
 }
 
-// putBuffer gives a buffer back. Any goroutine may call it.
+// PutBuffer gives a buffer back. Any goroutine may call it.
 func (ex *Executor) PutBuffer(b *Buffer) {
 	p := &ex.pinned
 	p.mu.Lock()
@@ -73,7 +74,7 @@ func (ex *Executor) PutBuffer(b *Buffer) {
 	p.free[b.class] = append(p.free[b.class], b)
 }
 
-// takeBuffer takes a buffer of at least n bytes, n ≤ chunkBytes. Any goroutine but the executor may
+// TakeBuffer takes a buffer of at least n bytes, n ≤ ChunkBytes. Any goroutine but the executor may
 // call it.
 func (ex *Executor) TakeBuffer(n int) (*Buffer, error) {
 	if b := ex.pinned.get(bufferClass(n)); b != nil {
@@ -87,7 +88,7 @@ func (ex *Executor) TakeBuffer(n int) (*Buffer, error) {
 	return made, err
 }
 
-// buffer is takeBuffer for the executor.
+// AllocBuffer is TakeBuffer for the executor.
 func (ex *Executor) AllocBuffer(n int) (*Buffer, error) {
 	class := bufferClass(n)
 	if b := ex.pinned.get(class); b != nil {

@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/nvrtc"
 )
 
-// findGPU opens GPU number index of the driver, without a context.
+// FindGPU opens GPU number index of the driver, without a context.
 func (ex *Executor) FindGPU(index int) error {
 	n, err := ex.API.Count()
 	if err != nil {
@@ -22,7 +22,7 @@ func (ex *Executor) FindGPU(index int) error {
 	return ex.API.Check(ex.API.DeviceGet(&ex.GPU, int32(index)), "cuDeviceGet", "opening GPU %d", index)
 }
 
-// enterContext takes the primary context of the GPU, which has number index.
+// EnterContext takes the primary context of the GPU, which has number index.
 func (ex *Executor) EnterContext(index int) error {
 	if err := ex.API.Check(ex.API.PrimaryCtxRetain(&ex.Context, ex.GPU), "cuDevicePrimaryCtxRetain",
 		"taking the context of GPU %d", index); err != nil {
@@ -31,6 +31,7 @@ func (ex *Executor) EnterContext(index int) error {
 	return ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context of GPU %d", index)
 }
 
+// CreateStreams creates the two streams.
 func (ex *Executor) CreateStreams() error {
 	for _, s := range []*driver.Stream{&ex.Stream, &ex.CopyStream} {
 		if err := ex.API.Check(ex.API.StreamCreate(s, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
@@ -48,7 +49,7 @@ type loadedKernels struct {
 	args      []unsafe.Pointer // of one launch: kept for its memory
 }
 
-// loadModules loads the kernels, compiled unit by unit.
+// LoadModules loads the kernels, compiled unit by unit.
 func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary) error {
 	modules := map[string]driver.Module{}
 	for unit, b := range cubins {
@@ -77,7 +78,7 @@ func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary) error {
 	return nil
 }
 
-// launch sends kernels to the stream, one after the other.
+// Launch sends kernels to the stream, one after the other.
 func (ex *Executor) Launch(calls ...kernels.Call) error {
 	for i := range calls {
 		c := &calls[i]

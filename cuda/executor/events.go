@@ -14,7 +14,7 @@ type eventPool struct {
 	all  []driver.Event
 }
 
-// takeEvent takes an idle event, or makes one.
+// TakeEvent takes an idle event, or makes one.
 func (ex *Executor) TakeEvent() (driver.Event, error) {
 	if len(ex.events.idle) == 0 {
 		ex.CollectGarbage()
@@ -33,14 +33,15 @@ func (ex *Executor) TakeEvent() (driver.Event, error) {
 	return e, nil
 }
 
-// putEvent gives an event back to the pool.
+// PutEvent gives an event back to the pool.
 func (ex *Executor) PutEvent(e driver.Event) { ex.events.idle = append(ex.events.idle, e) }
 
+// Record records an event after the work on a stream.
 func (ex *Executor) Record(e driver.Event, s driver.Stream) error {
 	return ex.API.Check(ex.API.EventRecord(e, s), "cuEventRecord", "recording an event")
 }
 
-// waitEvent has a stream wait for an event.
+// WaitEvent has a stream wait for an event.
 func (ex *Executor) WaitEvent(s driver.Stream, e driver.Event) error {
 	return ex.API.Check(ex.API.StreamWaitEvent(s, e, 0), "cuStreamWaitEvent", "having a stream wait")
 }
@@ -66,6 +67,7 @@ func (ex *Executor) recordCompletion(s driver.Stream, all *[]completion, then []
 	return true
 }
 
+// Synchronize waits until the GPU has completed the work on the stream.
 func (ex *Executor) Synchronize() error {
 	return ex.API.Check(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize", "waiting for the GPU")
 }
@@ -94,10 +96,10 @@ func (ex *Executor) syncWithin(limit time.Duration) error {
 	}
 }
 
-// timeWork times n repetitions of work on the GPU, in ms: the fastest of some turns. The
+// TimeWork times n repetitions of work on the GPU, in ms: the fastest of some turns. The
 // repetitions are one graph, as work is later, since short work is over sooner than the host can
-// send it. With n = 0 the work is sent once, without a graph. [errNoGraph] marks work that cannot
-// be in a graph.
+// send it. With n = 0 the work is sent once, without a graph. [ErrNotCapturable] marks work that
+// cannot be in a graph.
 func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, err error) {
 	if n == 0 {
 		return ex.elapsed(send)
@@ -127,7 +129,7 @@ func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, 
 	return fastest, ex.destroyGraph(exec)
 }
 
-// errNoGraph says that work cannot be captured in a graph.
+// ErrNotCapturable says that work cannot be captured in a graph.
 var ErrNotCapturable = errors.New("not in a graph")
 
 // elapsed returns the GPU's time from before to after work that send sends to the stream, in ms.
@@ -173,7 +175,7 @@ func (ex *Executor) between(from, to driver.Event) (float64, error) {
 	return float64(ms), err
 }
 
-// destroyEvents destroys events with timing, of which 0 is none.
+// DestroyEvents destroys events with timing, of which 0 is none.
 func (ex *Executor) DestroyEvents(all ...driver.Event) error {
 	for _, e := range all {
 		if e == 0 {

@@ -10,8 +10,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// executor is the goroutine that owns a GPU's context, and the state that only it may touch. Other
-// goroutines hand it work through [executor.do], [executor.enqueue] and [executor.allocFrom].
+// Executor is the goroutine that owns a GPU's context, and the state that only it may touch. Other
+// goroutines hand it work through [Executor.Do], [Executor.Enqueue] and [Executor.TakeBlock].
 type Executor struct {
 	gpuContext
 	loaded  loadedKernels
@@ -55,8 +55,8 @@ type completion struct {
 
 var ErrClosed = errors.New("cuda: the device is closed")
 
-// newExecutor returns an executor whose goroutine is not started. With inline there is none:
-// callers run their work themselves.
+// New returns an executor whose goroutine is not started. With inline there is none: callers run
+// their work themselves.
 func New(api *driver.API, inline bool) *Executor {
 	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{},
 		closers: map[Closer]bool{}, inbox: newInbox(), ended: make(chan struct{})}
@@ -66,7 +66,7 @@ func New(api *driver.API, inline bool) *Executor {
 	return ex
 }
 
-// start begins the goroutine with a first task. Where that fails the goroutine ends.
+// Start begins the goroutine with a first task. Where that fails the goroutine ends.
 func (ex *Executor) Start(first func() error) error {
 	started := make(chan error)
 	go ex.run(first, started)
@@ -90,7 +90,7 @@ func (ex *Executor) run(first func() error, started chan<- error) {
 	ex.loop()
 }
 
-// stop sends what waits, runs last, and ends the goroutine. The executor must not be used any more.
+// Stop sends what waits, runs last, and ends the goroutine. The executor must not be used any more.
 func (ex *Executor) Stop(last func() error) error {
 	end := make(chan error, 1)
 	ex.post(item{task: func() {
@@ -237,7 +237,7 @@ func (ex *Executor) post(it item) bool {
 	return true
 }
 
-// err returns the first failure, or nil.
+// Err returns the first failure, or nil.
 func (ex *Executor) Err() error {
 	if e := ex.failure.Load(); e != nil {
 		return *e
@@ -245,14 +245,14 @@ func (ex *Executor) Err() error {
 	return nil
 }
 
-// fail records the first failure. After it the executor sends nothing to the GPU.
+// Fail records the first failure. After it the executor sends nothing to the GPU.
 func (ex *Executor) Fail(err error) {
 	if err != nil {
 		ex.failure.CompareAndSwap(nil, &err)
 	}
 }
 
-// do runs a task on the executor and returns its error, which is not recorded as a failure. It does
+// Do runs a task on the executor and returns its error, which is not recorded as a failure. It does
 // not wait for the GPU nor for queued operations.
 func (ex *Executor) Do(task func() error) error {
 	answer := make(chan error, 1)
@@ -268,7 +268,7 @@ func (ex *Executor) Do(task func() error) error {
 	return <-answer
 }
 
-// doInOrder is do after all queued operations have been sent.
+// DoInOrder is do after all queued operations have been sent.
 func (ex *Executor) DoInOrder(task func() error) error {
 	return ex.Do(func() error {
 		ex.flush()
@@ -276,14 +276,14 @@ func (ex *Executor) DoInOrder(task func() error) error {
 	})
 }
 
-// freeMemory returns how many bytes of the GPU are free, by the driver's count, and how many there
+// FreeMemory returns how many bytes of the GPU are free, by the driver's count, and how many there
 // are. The executor calls it.
 func (ex *Executor) FreeMemory() (free, total uintptr, err error) {
 	err = ex.API.Check(ex.API.MemGetInfo(&free, &total), "cuMemGetInfo", "asking for the free memory")
 	return free, total, err
 }
 
-// shutdown destroys all that was made in the context, the handles of libraries after their objects.
+// Shutdown destroys all that was made in the context, the handles of libraries after their objects.
 // After a loss of the GPU everything is gone already, and the driver's errors are left out.
 func (ex *Executor) Shutdown(handles ...Closer) error {
 	if ex.hung { // the end of the process gives everything back

@@ -16,14 +16,14 @@ type garbage struct {
 	events  []driver.Event
 }
 
-// closer is an object of NVIDIA's libraries: a handle, or the description of a convolution or
+// Closer is an object of NVIDIA's libraries: a handle, or the description of a convolution or
 // product.
 type Closer interface{ Close() error }
 
-// track has a library object closed with the executor at the latest.
+// Track has a library object closed with the executor at the latest.
 func (ex *Executor) Track(x Closer) { ex.closers[x] = true }
 
-// collectGarbage takes over what finalisers have given up.
+// CollectGarbage takes over what finalisers have given up.
 func (ex *Executor) CollectGarbage() {
 	g := &ex.garbage
 	g.Lock()
@@ -43,7 +43,7 @@ func (ex *Executor) CollectGarbage() {
 	g.blocks, g.graphs, g.closers, g.events = g.blocks[:0], g.graphs[:0], g.closers[:0], g.events[:0]
 }
 
-// discard gives up a block, which may be none. As all discards it never waits, so that finalisers
+// Discard gives up a block, which may be none. As all discards it never waits, so that finalisers
 // may call it.
 func (ex *Executor) Discard(b Block) {
 	ex.garbage.Lock()
@@ -53,14 +53,14 @@ func (ex *Executor) Discard(b Block) {
 	}
 }
 
-// discardCloser gives up a library object.
+// DiscardCloser gives up a library object.
 func (ex *Executor) DiscardCloser(x Closer) {
 	ex.garbage.Lock()
 	defer ex.garbage.Unlock()
 	ex.garbage.closers = append(ex.garbage.closers, x)
 }
 
-// discardEvents gives up events, of which 0 is none.
+// DiscardEvents gives up events, of which 0 is none.
 func (ex *Executor) DiscardEvents(events ...driver.Event) {
 	ex.garbage.Lock()
 	defer ex.garbage.Unlock()

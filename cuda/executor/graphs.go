@@ -8,14 +8,14 @@ import (
 	"fspda/cuda/driver"
 )
 
-// maxGraphs is how many graphs a cache keeps: agents take turns with a program, each with its own
+// MaxGraphs is how many graphs a cache keeps: agents take turns with a program, each with its own
 // vectors.
 const MaxGraphs = 256
 
-// graphCache is the captured graphs of one sequence of launches, by what the launches depend on.
+// GraphCache is the captured graphs of one sequence of launches, by what the launches depend on.
 type GraphCache[K comparable] map[K]driver.GraphExec
 
-// launch launches the graph of a key, which it captures from what send sends where it does not
+// Launch launches the graph of a key, which it captures from what send sends where it does not
 // exist yet. name names the sequence in errors.
 func (c GraphCache[K]) Launch(ex *Executor, key K, name string, send func() error) error {
 	exec, ok := c[key]
@@ -49,7 +49,7 @@ func (c GraphCache[K]) clear(ex *Executor) error {
 	return err
 }
 
-// discard gives up the graphs of a cache that nothing refers to. Finalisers may call it.
+// Discard gives up the graphs of a cache that nothing refers to. Finalisers may call it.
 func (c GraphCache[K]) Discard(ex *Executor) {
 	ex.garbage.Lock()
 	defer ex.garbage.Unlock()

@@ -11,7 +11,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// megakernel collects the small kernels of several levels and runs them in one cooperative launch:
+// Megakernel collects the small kernels of several levels and runs them in one cooperative launch:
 // see kernels.CommandList. What it does not accept has a launch of its own, after what was
 // collected of earlier levels. A nil megakernel accepts nothing. It belongs to the executor.
 type Megakernel struct {
@@ -43,7 +43,7 @@ const megakernelThreads = 1 << 18
 // [SeparateLaunches] does.
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
-// startMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
+// StartMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
 // that the driver runs it. Without one each kernel has a launch of its own.
 func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
 	m := &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: MediumBytes, MaxThreads: megakernelThreads}
@@ -138,7 +138,7 @@ func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 	})
 }
 
-// reserve makes space in the list for so many phases, steps, arguments and bytes of data, after
+// Reserve makes space in the list for so many phases, steps, arguments and bytes of data, after
 // launching what was collected where there is too little. It is false where an empty list is too
 // short.
 func (m *Megakernel) Reserve(phases, steps, args, data int) (bool, error) {
@@ -173,7 +173,7 @@ func (m *Megakernel) begin() error {
 	return nil
 }
 
-// append adds a call to the list.
+// Append adds a call to the list.
 func (m *Megakernel) Append(c kernels.Call) error {
 	fits, err := m.Reserve(1, 1, len(c.Args), 0)
 	if err != nil {
@@ -193,7 +193,7 @@ func (m *Megakernel) nextLevel() {
 	}
 }
 
-// flush launches what was collected.
+// Flush launches what was collected.
 func (m *Megakernel) Flush() error {
 	if m == nil || m.list == nil {
 		return nil

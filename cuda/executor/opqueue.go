@@ -5,7 +5,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// op is an operation for the GPU that waits in an opQueue until it is sent.
+// Op is an operation for the GPU that waits in a queue until it is sent.
 type Op struct {
 	Call kernels.Call // the operation, where it is one kernel
 	// not nil: sends the operation in a launch of its own; call, if any, is for a megakernel
@@ -19,7 +19,7 @@ type Op struct {
 	accessArray  [5]Access // memory for accesses
 }
 
-// batchable is an operation that can share launches with equal operations of other agents.
+// Batchable is an operation that can share launches with equal operations of other agents.
 type Batchable interface {
 	// SendBatch sends operations that batch with each other, in any order.
 	SendBatch(ex *Executor, ops []*Op) error
@@ -30,21 +30,26 @@ type Batchable interface {
 	LevelStride() int
 }
 
-// dependency is the last levels that write and read a piece of device memory, 0 for none. It
+// Dependency is the last levels that write and read a piece of device memory, 0 for none. It
 // belongs to the executor.
 type Dependency struct{ written, read uint64 }
 
-// access is an operand of an operation.
+// Access is an operand of an operation.
 type Access struct {
 	On    *Dependency
 	write bool
 }
 
-func Reads(on *Dependency) Access  { return Access{On: on} }
+// Reads is the access of an operation that reads.
+func Reads(on *Dependency) Access { return Access{On: on} }
+
+// Writes is the access of an operation that writes.
 func Writes(on *Dependency) Access { return Access{On: on, write: true} }
 
-// reads and writes declare operands.
-func (p *Op) Reads(on *Dependency)  { p.declare(Reads(on)) }
+// Reads declares an operand that is read.
+func (p *Op) Reads(on *Dependency) { p.declare(Reads(on)) }
+
+// Writes declares an operand that is written.
 func (p *Op) Writes(on *Dependency) { p.declare(Writes(on)) }
 
 func (p *Op) declare(all ...Access) {
@@ -176,7 +181,7 @@ func (l *level) add(p *Op) {
 	l.batches[n].ops = append(l.batches[n].ops[:0], p) // in the memory of an earlier batch
 }
 
-// enqueueOp queues an operation with these operands, besides those that it has declared, and
+// EnqueueOp queues an operation with these operands, besides those that it has declared, and
 // returns at once.
 func (ex *Executor) EnqueueOp(p *Op, accesses ...Access) {
 	p.declare(accesses...)
@@ -185,23 +190,23 @@ func (ex *Executor) EnqueueOp(p *Op, accesses ...Access) {
 	}
 }
 
-// enqueue queues an operation that send sends. It is left out after a failure.
+// Enqueue queues an operation that send sends. It is left out after a failure.
 func (ex *Executor) Enqueue(send func() error, accesses ...Access) {
 	ex.EnqueueOp(&Op{Send: send}, accesses...)
 }
 
-// enqueueCall queues a kernel.
+// EnqueueCall queues a kernel.
 func (ex *Executor) EnqueueCall(c kernels.Call, accesses ...Access) {
 	ex.EnqueueOp(&Op{Call: c}, accesses...)
 }
 
-// enqueueThen is enqueue with a callback for when the GPU has completed the operation. It is called
+// EnqueueThen is Enqueue with a callback for when the GPU has completed the operation. It is called
 // after a failure too.
 func (ex *Executor) EnqueueThen(send func() error, then func(), accesses ...Access) {
 	ex.EnqueueOp(&Op{Send: send, Then: then}, accesses...)
 }
 
-// runOp sends an operation after all queued ones and returns its error. It does not wait for the
+// RunOp sends an operation after all queued ones and returns its error. It does not wait for the
 // GPU.
 func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
 	answer := make(chan error, 1)

@@ -12,13 +12,13 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// block is a piece of device memory.
+// Block is a piece of device memory.
 type Block struct {
 	At   driver.Pointer
 	Size int // bytes; 0: there is none
 }
 
-// address returns where the block begins, for kernels.
+// Address returns where the block begins, for kernels.
 func (b Block) Address() kernels.Address { return kernels.Address(b.At) }
 
 // pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation
@@ -31,7 +31,7 @@ type pool struct {
 	reserved atomic.Int64           // bytes of these
 }
 
-// sizeClass rounds a size up, so that free blocks fit again: to a sixteenth of the power of two
+// SizeClass rounds a size up, so that free blocks fit again: to a sixteenth of the power of two
 // below it, which wastes less than an eighth, but to 512 bytes at least and 2 MiB at most, the unit
 // in which the driver gives memory.
 func SizeClass(n int) int {
@@ -54,7 +54,7 @@ func (p *pool) get(size int) (Block, bool) {
 	return b, true
 }
 
-// putBlock gives a block back to the pool. Any goroutine may call it.
+// PutBlock gives a block back to the pool. Any goroutine may call it.
 func (ex *Executor) PutBlock(b Block) {
 	p := &ex.pool
 	p.mu.Lock()
@@ -65,7 +65,7 @@ func (ex *Executor) PutBlock(b Block) {
 	p.free[b.Size] = append(p.free[b.Size], b)
 }
 
-// freeBlockBytes returns the bytes of the free blocks.
+// FreeBlockBytes returns the bytes of the free blocks.
 func (ex *Executor) FreeBlockBytes() int {
 	p := &ex.pool
 	p.mu.Lock()
@@ -87,7 +87,7 @@ func (p *pool) takeAll() []driver.Pointer {
 	return all
 }
 
-// allocFrom returns a block of at least n bytes, n > 0, which hold anything. Any goroutine but the
+// TakeBlock returns a block of at least n bytes, n > 0, which hold anything. Any goroutine but the
 // executor may call it.
 func (ex *Executor) TakeBlock(n int) (b Block, err error) {
 	if err := ex.Err(); err != nil {
@@ -103,7 +103,7 @@ func (ex *Executor) TakeBlock(n int) (b Block, err error) {
 	return b, err
 }
 
-// alloc is allocFrom for the executor.
+// Alloc is TakeBlock for the executor.
 func (ex *Executor) Alloc(n int) (Block, error) {
 	size := SizeClass(n)
 	ex.CollectGarbage()
@@ -145,7 +145,7 @@ func (ex *Executor) allocDriver(size int) (Block, driver.Result) {
 	return b, r
 }
 
-// blockAt returns the block that begins at an address. The executor calls it.
+// BlockAt returns the block that begins at an address. The executor calls it.
 func (ex *Executor) BlockAt(at driver.Pointer) (b Block, ok bool) {
 	size, ok := ex.pool.sizes[at]
 	return Block{at, size}, ok
@@ -165,11 +165,11 @@ func (ex *Executor) trim() {
 	}
 }
 
-// reservedBytes returns how many bytes the driver has given, those of free blocks too. Any
+// ReservedBytes returns how many bytes the driver has given, those of free blocks too. Any
 // goroutine may call it.
 func (ex *Executor) ReservedBytes() int { return int(ex.pool.reserved.Load()) }
 
-// borrow takes blocks of these sizes until end is called, which returns all free memory to the
+// Borrow takes blocks of these sizes until end is called, which returns all free memory to the
 // driver: such blocks are larger than most others. The executor calls both.
 func (ex *Executor) Borrow(bytes ...int) (at []driver.Pointer, end func(), err error) {
 	var blocks []Block
@@ -190,7 +190,7 @@ func (ex *Executor) Borrow(bytes ...int) (at []driver.Pointer, end func(), err e
 	return at, end, nil
 }
 
-// formatBytes writes a number of bytes in a unit that fits.
+// FormatBytes writes a number of bytes in a unit that fits.
 func FormatBytes(n int) string {
 	v, unit := float64(n), 0
 	for v >= 1000 && unit < 3 {

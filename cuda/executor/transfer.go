@@ -10,7 +10,7 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// copyToDevice sends a copy of pinned memory to the device.
+// CopyToDevice sends a copy of pinned memory to the device.
 func (ex *Executor) CopyToDevice(to driver.Pointer, from unsafe.Pointer, bytes int) error {
 	if r := ex.API.MemcpyHtoD(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
 		return ex.API.Check(r, "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
@@ -18,7 +18,7 @@ func (ex *Executor) CopyToDevice(to driver.Pointer, from unsafe.Pointer, bytes i
 	return nil
 }
 
-// copyFromDevice sends a copy of device memory to pinned memory.
+// CopyFromDevice sends a copy of device memory to pinned memory.
 func (ex *Executor) CopyFromDevice(to unsafe.Pointer, from driver.Pointer, bytes int) error {
 	if r := ex.API.MemcpyDtoH(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
 		return ex.API.Check(r, "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
@@ -26,7 +26,7 @@ func (ex *Executor) CopyFromDevice(to unsafe.Pointer, from driver.Pointer, bytes
 	return nil
 }
 
-// copyWithin sends a copy of device memory to other device memory.
+// CopyWithin sends a copy of device memory to other device memory.
 func (ex *Executor) CopyWithin(to, from driver.Pointer, bytes int) error {
 	if r := ex.API.MemcpyDtoD(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
 		return ex.API.Check(r, "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
@@ -34,7 +34,7 @@ func (ex *Executor) CopyWithin(to, from driver.Pointer, bytes int) error {
 	return nil
 }
 
-// setBytes has bytes of the device set to a value.
+// SetBytes has bytes of the device set to a value.
 func (ex *Executor) SetBytes(at driver.Pointer, value uint8, bytes int) error {
 	if r := ex.API.MemsetD8(at, value, uintptr(bytes), ex.Stream); r != driver.Success {
 		return ex.API.Check(r, "cuMemsetD8Async", "setting %d bytes of the GPU", bytes)
@@ -42,7 +42,7 @@ func (ex *Executor) SetBytes(at driver.Pointer, value uint8, bytes int) error {
 	return nil
 }
 
-// copyNow sends a copy of up to chunkBytes of any memory, which may be changed at once.
+// copyNow sends a copy of up to ChunkBytes of any memory, which may be changed at once.
 func (ex *Executor) copyNow(to driver.Pointer, bytes []byte) error {
 	host, err := ex.AllocBuffer(len(bytes))
 	if err != nil {
@@ -61,7 +61,7 @@ func (ex *Executor) putWhenReached(host *Buffer) {
 	}
 }
 
-// newBlock returns a block with a copy of bytes, for work that is sent later. Any goroutine but the
+// NewBlock returns a block with a copy of bytes, for work that is sent later. Any goroutine but the
 // executor may call it.
 func (ex *Executor) NewBlock(bytes []byte) (b Block, err error) {
 	err = ex.Do(func() (err error) {
@@ -79,7 +79,7 @@ func (ex *Executor) NewBlock(bytes []byte) (b Block, err error) {
 	return b, err
 }
 
-// readBack returns a copy of up to chunkBytes of device memory, for which it waits.
+// ReadBack returns a copy of up to ChunkBytes of device memory, for which it waits.
 func (ex *Executor) ReadBack(at driver.Pointer, n int) ([]byte, error) {
 	host, err := ex.AllocBuffer(n)
 	if err != nil {
@@ -95,7 +95,7 @@ func (ex *Executor) ReadBack(at driver.Pointer, n int) ([]byte, error) {
 	return slices.Clone(host.Bytes[:n]), nil
 }
 
-// copyIn copies a region to the device through a buffer, and waits.
+// CopyIn copies a region to the device through a buffer, and waits.
 func (ex *Executor) CopyIn(s kernels.Region, through *Buffer) error {
 	for at := 0; at < len(s.Bytes); at += len(through.Bytes) {
 		n := copy(through.Bytes, s.Bytes[at:])
@@ -109,7 +109,7 @@ func (ex *Executor) CopyIn(s kernels.Region, through *Buffer) error {
 	return nil
 }
 
-// copyOut copies a region from the device through a buffer, and waits.
+// CopyOut copies a region from the device through a buffer, and waits.
 func (ex *Executor) CopyOut(s kernels.Region, through *Buffer) error {
 	for at := 0; at < len(s.Bytes); at += len(through.Bytes) {
 		n := min(len(through.Bytes), len(s.Bytes)-at)
@@ -124,7 +124,7 @@ func (ex *Executor) CopyOut(s kernels.Region, through *Buffer) error {
 	return nil
 }
 
-// withLists copies terms to device memory, as lists, for the work that use sends.
+// WithLists copies terms to device memory, as lists, for the work that use sends.
 func (ex *Executor) WithLists(use func([]kernels.List) error, terms ...[]kernels.Term) error {
 	size := 0
 	for _, t := range terms {
