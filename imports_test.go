@@ -53,6 +53,7 @@ var allowed = map[string][]string{
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config":          {"data", "dist", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
+	"train/evaluate":        {"device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot"},
 	"train/memory":          {"device", "dist", "train/algo", "train/config"},
 	"train/simnet":          {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":        {"device", "dist", "train/algo", "train/simnet"},
@@ -61,7 +62,7 @@ var allowed = map[string][]string{
 	"train/safetensors":     {},
 	"train/tensorboard":     {},
 	"train": {
-		"train/algo", "train/config", "train/live", "train/memory", "train/process", "train/simnet", "train/snapshot",
+		"train/algo", "train/config", "train/evaluate", "train/live", "train/memory", "train/process", "train/simnet", "train/snapshot",
 		"train/safetensors", "train/tensorboard", "dist", "data",
 		"device", "internal/rng", "internal/spelling"},
 	"web":             {"internal/wholefile"},

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"fspda/train"
+	"fspda/train/evaluate"
 )
 
 // Where runs have a simulated network, a table says what an accuracy cost in its seconds; else it
@@ -12,8 +13,8 @@ import (
 func TestTableOfTimes(t *testing.T) {
 	plain, timed := train.Default(), train.Default()
 	timed.Links = "wan.yaml"
-	rows := []train.Row{{TestAccAvg: 0.1}, {Iteration: 10, TestAccAvg: 0.62, Time: 3.5},
-		{Iteration: 20, TestAccAvg: 0.7, Time: 9}}
+	rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}}, {Position: evaluate.Position{Iteration: 10}, TestScores: evaluate.TestScores{TestAccAvg: 0.62}, Times: evaluate.Times{Time: 3.5}},
+		{Position: evaluate.Position{Iteration: 20}, TestScores: evaluate.TestScores{TestAccAvg: 0.7}, Times: evaluate.Times{Time: 9}}}
 	a := &Outcome{Job: Job{Title: "near", Config: plain}, Status: train.Finished, Rows: rows}
 	b := &Outcome{Job: Job{Title: "far", Config: timed}, Status: train.Finished, Rows: rows}
 	write := func(outcomes ...*Outcome) (markdown, csv string) {

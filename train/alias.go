@@ -1,6 +1,9 @@
 package train
 
-import "fspda/train/config"
+import (
+	"fspda/train/config"
+	"fspda/train/evaluate"
+)
 
 // The names of fspda/train/config that users of this package need most.
 type (
@@ -41,3 +44,12 @@ func Algorithms() []string { return config.Algorithms() }
 
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
+
+// The names of fspda/train/evaluate that users of this package need most.
+type (
+	Row = evaluate.Row
+	Num = evaluate.Num
+)
+
+// Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
+func Columns() []string { return evaluate.Columns() }

@@ -9,6 +9,7 @@ import (
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/train/config"
+	"fspda/train/evaluate"
 )
 
 // withNorm is a configuration for [normed].
@@ -155,11 +156,11 @@ func TestRecalibrations(t *testing.T) {
 	c := withNorm()
 	c.BNBatches = 5
 	s, _ := playNormed(t, c, newNormed(c.Decay), Options{})
-	if got := recalibrations(s); got != 5 {
+	if got := evaluate.Recalibrations(s); got != 5 {
 		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
 	}
 	s.Config.BNBatches = 1 << 20
-	if got, n := recalibrations(s)*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
+	if got, n := evaluate.Recalibrations(s)*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
 		t.Errorf("%d examples of %d, want two passes", got, n)
 	}
 }
@@ -168,14 +169,14 @@ func TestRecalibrations(t *testing.T) {
 func measured(t *testing.T, s *Setup, m normed) []float32 {
 	t.Helper()
 	sum := make([]float64, 2*m.features)
-	for k := range recalibrations(s) {
+	for k := range evaluate.Recalibrations(s) {
 		var b device.Batch
-		s.Set.Train.GatherAugmented(&b, recalibration(s, nil, k), s.Config.Seed, nobody, k)
+		s.Set.Train.GatherAugmented(&b, evaluate.RecalibrationBatch(s, nil, k), s.Config.Seed, -1, k)
 		mean, variance := m.moments(b)
 		n := float64(b.N())
 		for j := range mean {
-			sum[j] += mean[j] / float64(recalibrations(s))
-			sum[m.features+j] += variance[j] * n / (n - 1) / float64(recalibrations(s))
+			sum[j] += mean[j] / float64(evaluate.Recalibrations(s))
+			sum[m.features+j] += variance[j] * n / (n - 1) / float64(evaluate.Recalibrations(s))
 		}
 	}
 	out := make([]float32, len(sum))
@@ -218,14 +219,14 @@ func TestPool(t *testing.T) {
 		}
 		buffers = append(buffers, b)
 	}
-	got := pool([]int{1, 1, 1, 1}, buffers)
+	got := evaluate.PoolBuffers([]int{1, 1, 1, 1}, buffers)
 	for l := range all {
 		mean, variance := moments(all[l])
 		if math.Abs(float64(got[2*l])-mean) > 1e-5 || math.Abs(float64(got[2*l+1])-variance) > 1e-5*variance {
 			t.Errorf("layer %d: mean %v and variance %v, want %v and %v", l, got[2*l], got[2*l+1], mean, variance)
 		}
 	}
-	wide := pool([]int{2, 2}, [][]float32{{1, 2, 3, 4}, {3, 2, 5, 4}})
+	wide := evaluate.PoolBuffers([]int{2, 2}, [][]float32{{1, 2, 3, 4}, {3, 2, 5, 4}})
 	if want := []float32{2, 2, 5, 4}; !slices.Equal(wide, want) {
 		t.Errorf("%v, want %v", wide, want)
 	}
@@ -260,8 +261,8 @@ func TestRecalibrationBatches(t *testing.T) {
 		seen := make([]float64, c.Agents)
 		const batches = 1000
 		for k := range batches {
-			got := recalibration(s, nil, k)
-			if len(got) != c.Batch || !slices.Equal(got, recalibration(s, nil, k)) {
+			got := evaluate.RecalibrationBatch(s, nil, k)
+			if len(got) != c.Batch || !slices.Equal(got, evaluate.RecalibrationBatch(s, nil, k)) {
 				t.Fatalf("batch %d: %v", k, got)
 			}
 			for _, e := range got {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fspda/train/evaluate"
 	"fspda/train/safetensors"
 )
 
@@ -30,20 +31,9 @@ type BestModel struct {
 	Buffers []float32 // of batch norm, with which it was measured; nil without
 }
 
-// bestOf is the largest accuracy of the mean model after the start, below all where there is none.
-func bestOf(rows []Row) Num {
-	best := Num(math.Inf(-1))
-	for _, r := range rows {
-		if r.Iteration > 0 && r.TestAccAvg > best {
-			best = r.TestAccAvg
-		}
-	}
-	return best
-}
-
 // writeBest puts the mean model of an evaluation in the place of the best one so far, at one
 // stroke.
-func (f *Folder) writeBest(s *Setup, ev evaluation) error {
+func (f *Folder) writeBest(s *Setup, ev evaluate.Evaluation) error {
 	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
 	failed := func(err error) error {
 		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err,
@@ -56,12 +46,12 @@ func (f *Folder) writeBest(s *Setup, ev evaluation) error {
 	if err != nil {
 		return err
 	}
-	ts := []safetensors.Tensor{{Name: "mean/x", Shape: []int{len(ev.mean)}, Values: ev.mean}}
-	if ev.buffers != nil {
-		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(ev.buffers)}, Values: ev.buffers})
+	ts := []safetensors.Tensor{{Name: "mean/x", Shape: []int{len(ev.Mean)}, Values: ev.Mean}}
+	if ev.Buffers != nil {
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(ev.Buffers)}, Values: ev.Buffers})
 	}
 	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(),
-		"sha256": sum(ev.mean, ev.buffers)}
+		"sha256": sum(ev.Mean, ev.Buffers)}
 	tmp, final := filepath.Join(dir, writing(bestFile)), filepath.Join(dir, bestFile)
 	if _, err := f.fs.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
 		os.Remove(tmp)

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/device"
+	"fspda/train/evaluate"
 	"fspda/train/snapshot"
 )
 
@@ -16,7 +17,7 @@ import (
 type collector struct {
 	run     *run
 	res     *Result
-	eval    *evaluator
+	eval    *evaluate.Evaluator
 	begin   time.Time
 	before  float64 // seconds of earlier parts of the run
 	pending map[int][]*snapshot.Snapshot
@@ -29,10 +30,9 @@ type collector struct {
 
 func newCollector(r *run, res *Result) *collector {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
-		eval: newEvaluator(r.setup, r.evaluators()), best: bestOf(res.Rows)}
-	c.eval.watch = r.live
+		eval: evaluate.New(r.setup, r.evaluators()), best: evaluate.BestAccuracy(res.Rows)}
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
-		c.eval.stop = r.hurry
+		c.eval.Stop = r.hurry
 	}
 	return c
 }
@@ -80,10 +80,10 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 		c.compared = true
 		c.run.compareMemory()
 	}
-	var ev evaluation
+	var ev evaluate.Evaluation
 	if set[0].Eval {
 		var err error
-		if ev, err = c.row(set); errors.Is(err, errInterrupted) {
+		if ev, err = c.row(set); errors.Is(err, evaluate.ErrInterrupted) {
 			c.interrupted = true
 			c.run.log.Info("evaluation abandoned: a resumed run repeats it", zap.Int("iteration", t))
 		} else if err != nil {
@@ -100,7 +100,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	}
 	sv := saving{set: set, wall: c.wall()}
 	if t == c.run.setup.Config.Iterations {
-		sv.meanBuffers = ev.buffers
+		sv.meanBuffers = ev.Buffers
 	}
 	c.run.writer.save(sv)
 	return nil
@@ -108,11 +108,12 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 
 // row evaluates the snapshots, writes the row, and reports it to Options.OnRow and the process
 // group.
-func (c *collector) row(set []*snapshot.Snapshot) (evaluation, error) {
-	ev, err := c.eval.row(set)
+func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
+	ev, err := c.eval.Evaluate(set)
 	if err != nil {
 		return ev, err
 	}
+	c.run.live.evaluated(ev.Agents)
 	ev.WallS = Num(c.wall())
 	c.res.Rows = append(c.res.Rows, ev.Row)
 	if f := c.run.opt.Folder; f != nil {
@@ -135,12 +136,12 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluation, error) {
 }
 
 // keep copies the final models into the result.
-func (c *collector) keep(set []*snapshot.Snapshot, ev evaluation) {
-	c.res.Models = c.eval.read(set, func(s *snapshot.Snapshot) device.Vector { return s.X })
+func (c *collector) keep(set []*snapshot.Snapshot, ev evaluate.Evaluation) {
+	c.res.Models = evaluate.Read(set, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	if set[0].Buffers != nil {
-		c.res.Buffers = c.eval.read(set, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
+		c.res.Buffers = evaluate.Read(set, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	}
-	c.res.Mean, c.res.MeanBuffers = ev.mean, ev.buffers
+	c.res.Mean, c.res.MeanBuffers = ev.Mean, ev.Buffers
 }
 
 func (c *collector) wall() float64 { return c.before + time.Since(c.begin).Seconds() }

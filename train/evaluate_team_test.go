@@ -12,17 +12,19 @@ import (
 	"fspda/train/memory"
 )
 
-// gpuLike is a device that says of itself that it has a memory of its own.
+// gpuLike is a device with a memory of its own, which is never full.
 type gpuLike struct{ *privateDevice }
+
+var _ memory.Device = gpuLike{}
 
 func (gpuLike) Memory() (free, total uint64, err error) { return 1 << 40, 1 << 40, nil }
 func (gpuLike) Opened() uint64                          { return 0 }
 func (gpuLike) Taken() (uint64, error)                  { return 1 << 20, nil }
 func (gpuLike) Block(n int) uint64                      { return 4 * uint64(n) }
-func (gpuLike) Room(most uint64, programs, batch int) uint64 {
+func (gpuLike) ProgramBytes(most uint64, programs, batch int) uint64 {
 	return most + uint64(4*programs*batch)
 }
-func (gpuLike) Beside(int) uint64       { return 0 }
+func (gpuLike) Overhead(int) uint64     { return 0 }
 func (gpuLike) Staging(int, int) uint64 { return 0 }
 
 // scored counts the batches that a model is scored on.

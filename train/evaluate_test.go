@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -46,7 +45,7 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 			return f, sq, append(grad, full)
 		}
 		worstF, worstSq, consensus, largest := 0.0, 0.0, 0.0, 0.0
-		mean := meanModel(r.Models)
+		mean := meanOf(r.Models)
 		for _, x := range r.Models {
 			f, sq, _ := at(x)
 			worstF, worstSq = math.Max(worstF, f), math.Max(worstSq, sq)
@@ -149,18 +148,13 @@ func TestRingShare(t *testing.T) {
 	}
 }
 
-// A picture that cannot be read is told of although a stop ends the other evaluations at that
-// moment.
-func TestJoinedTellsOfFaults(t *testing.T) {
-	fault := errors.New("a picture cannot be read")
-	if err := joined([]error{errInterrupted, nil, fault, errInterrupted}); !errors.Is(err, fault) ||
-		errors.Is(err, errInterrupted) {
-		t.Errorf("with a fault: %v", err)
+// meanOf returns the mean of models.
+func meanOf(models [][]float32) []float64 {
+	mean := make([]float64, len(models[0]))
+	for k := range mean {
+		for _, m := range models {
+			mean[k] += float64(m[k]) / float64(len(models))
+		}
 	}
-	if err := joined([]error{nil, errInterrupted}); !errors.Is(err, errInterrupted) {
-		t.Errorf("interrupted: %v", err)
-	}
-	if err := joined([]error{nil, nil}); err != nil {
-		t.Errorf("nothing went wrong: %v", err)
-	}
+	return mean
 }

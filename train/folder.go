@@ -181,7 +181,7 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 			return err
 		}
 		j.Write(append(line, '\n'))
-		c.WriteString(r.csv() + "\n")
+		c.WriteString(r.CSV() + "\n")
 	}
 	if err := errors.Join(replace(f.fs, jsonl, j.Bytes()), replace(f.fs, csv, c.Bytes())); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
@@ -260,7 +260,7 @@ func (f *Folder) append(r Row) error {
 	if _, err := f.jsonl.Write(append(line, '\n')); err != nil {
 		return f.full(err)
 	}
-	if _, err := f.csv.WriteString(r.csv() + "\n"); err != nil {
+	if _, err := f.csv.WriteString(r.CSV() + "\n"); err != nil {
 		return f.full(err)
 	}
 	now := float64(time.Now().UnixMicro()) / 1e6

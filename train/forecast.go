@@ -2,12 +2,11 @@ package train
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/config"
+	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
 
@@ -49,7 +48,7 @@ func ForecastRun(ctx context.Context, s *Setup, dev device.Device, m Model, from
 	if err != nil {
 		return f, err
 	}
-	rows, err := newEvaluator(s, places).timeRows(from)
+	rows, err := evaluate.New(s, evaluatorsOf(places)).TimeRows(from)
 	if err != nil {
 		return f, err
 	}
@@ -86,101 +85,6 @@ func trial(ctx context.Context, s *Setup, on Options, k int) (time.Duration, err
 	begin := time.Now()
 	_, err := Run(ctx, s.WithoutEvaluations(k), on)
 	return time.Since(begin), err
-}
-
-// timeRows estimates all evaluations from iteration from on, by a chunk of each of their parts.
-func (e *evaluator) timeRows(from int) (time.Duration, error) {
-	s := e.setup
-	pr := e.take(0)
-	defer e.give(pr)
-	pr.Device.Write(pr.x, pr.Model.Init(s.Config.Seed))
-	if pr.buffered != nil {
-		pr.Device.Write(pr.buffers, pr.buffered.InitBuffers())
-	}
-	score, err := e.timeChunk(func(b *device.Batch, n int) error {
-		if err := s.Set.Test.Batch(b, 0, min(n, s.Set.Test.Len())); err != nil {
-			return err
-		}
-		_, _, _, err := pr.score(*b)
-		return err
-	})
-	if err != nil {
-		return 0, err
-	}
-	gradient := 0.0 // seconds an example
-	if e.full() {
-		shard := s.Shards[0]
-		gradient, err = e.timeChunk(func(b *device.Batch, n int) error {
-			if err := s.Set.Train.Gather(b, shard[:min(n, len(shard))]); err != nil {
-				return err
-			}
-			_, err := pr.Model.Grad(pr.g, pr.x, *b)
-			return err
-		})
-		if err != nil {
-			return 0, err
-		}
-	}
-	seconds := 0.0
-	for k := s.EvalsBefore(from); k <= s.EvalCount(); k++ {
-		if t := s.EvalPoint(k); t <= s.Config.Iterations {
-			seconds += e.rowSeconds(t, score, gradient)
-		}
-		if k-s.EvalsBefore(from) == manyRows { // a run of millions of rows: the others are like these
-			seconds *= float64(s.EvalCount()-s.EvalsBefore(from)+1) / (manyRows + 1)
-			break
-		}
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
-}
-
-// manyRows is how many evaluations are added up one by one.
-const manyRows = 10000
-
-// rowSeconds is the time of an evaluation, if scoring and differentiating an example take so many
-// seconds of one core.
-func (e *evaluator) rowSeconds(t int, score, gradient float64) float64 {
-	s := e.setup
-	models := s.EvaluatedAgents() + 1
-	if t == 0 {
-		models = 1
-	}
-	tests := s.Set.Test.Len()
-	if some := testExamples(s, t); some != nil {
-		tests = len(some)
-	}
-	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
-	seconds := work / float64(max(1, e.atOnce(models)))
-	if bnMode(s, t) == config.BNRecalibrate { // one batch after the other; forward passes, as scores are
-		seconds += float64(recalibrations(s)*s.MicroBatch()) * score
-	}
-	return seconds
-}
-
-// atOnce is how many of so many models are evaluated in the time of one: on a device that works by
-// itself workers take turns.
-func (e *evaluator) atOnce(models int) int {
-	if _, ok := e.places[0].Device.(memory.Device); ok {
-		return len(e.places)
-	}
-	return min(e.workers, models)
-}
-
-// timeChunk runs do on a chunk of n examples, at least twice, and returns the seconds of an example
-// in the fastest.
-func (e *evaluator) timeChunk(do func(b *device.Batch, n int) error) (float64, error) {
-	b := e.batches.Get().(*device.Batch)
-	defer e.batches.Put(b)
-	n := e.setup.EvalChunk()
-	best := math.Inf(1)
-	for k, begin := 0, time.Now(); k < 2 || k < 5 && time.Since(begin) < shortTrial/4; k++ {
-		from := time.Now()
-		if err := do(b, n); err != nil {
-			return 0, err
-		}
-		best = math.Min(best, time.Since(from).Seconds()/float64(b.N()))
-	}
-	return best, nil
 }
 
 // expectedBits is the mean number of bits that all agents together send in an iteration, in the
@@ -222,4 +126,11 @@ func expectedBits(s *Setup) float64 {
 func messageLedger(s *Setup) (l dist.Ledger) {
 	l.Send(s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len()))
 	return l
+}
+
+func evaluatorsOf(places []Place) (all []evaluate.Worker) {
+	for _, p := range places {
+		all = append(all, evaluate.Worker{Device: p.Device, Model: p.Model})
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/train/evaluate"
 )
 
 // A batch in parts gives the gradient of the whole one up to rounding, the short batch at the end
@@ -65,7 +66,7 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	if !slices.Equal(onHost(v), r.Buffers[0]) {
 		t.Error("the buffers are not those of the parts")
 	}
-	if n := len(recalibration(s, nil, 0)); n != 6 {
+	if n := len(evaluate.RecalibrationBatch(s, nil, 0)); n != 6 {
 		t.Errorf("recalibration by %d examples at a time, want those of a part", n)
 	}
 }

@@ -197,8 +197,11 @@ func TestEvalAgents(t *testing.T) {
 
 // The time to a share of the best accuracy is the time of the first row that reaches it.
 func TestTimeTo(t *testing.T) {
-	rows := []Row{{TestAccAvg: 0.1}, {TestAccAvg: 0.72, Time: 2}, {TestAccAvg: Num(math.NaN()), Time: 3},
-		{TestAccAvg: 0.9, Time: 4}, {TestAccAvg: 0.8, Time: 5}}
+	row := func(accuracy, time Num) (r Row) {
+		r.TestAccAvg, r.Time = accuracy, time
+		return r
+	}
+	rows := []Row{row(0.1, 0), row(0.72, 2), row(Num(math.NaN()), 3), row(0.9, 4), row(0.8, 5)}
 	for share, want := range map[float64]Num{0.1: 0, 0.5: 2, 0.8: 2, 0.81: 4, 1: 4} {
 		if got := timeTo(rows, share); got != want {
 			t.Errorf("%v of the best at %v, want %v", share, got, want)

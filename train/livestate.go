@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"fspda/train/evaluate"
 )
 
 // observer receives the progress of a run.
@@ -18,18 +20,18 @@ type observer interface {
 	exchanged(a *agent)
 	// met tells of one exchange of an agent in real time.
 	met(a *agent, peer int)
-	// evaluated tells of an evaluation of all models and their mean.
-	evaluated(models [][]float32, mean []float64, points []*point)
+	// evaluated tells of an evaluation of all agents.
+	evaluated(agents []evaluate.AgentScore)
 }
 
 // noObserver ignores the progress of a run.
 type noObserver struct{}
 
-func (noObserver) enter(int, int)                             {}
-func (noObserver) gradient(int, float64)                      {}
-func (noObserver) exchanged(*agent)                           {}
-func (noObserver) met(*agent, int)                            {}
-func (noObserver) evaluated([][]float32, []float64, []*point) {}
+func (noObserver) enter(int, int)                  {}
+func (noObserver) gradient(int, float64)           {}
+func (noObserver) exchanged(*agent)                {}
+func (noObserver) met(*agent, int)                 {}
+func (noObserver) evaluated([]evaluate.AgentScore) {}
 
 // LiveState is the current state of a run for observers: the iteration of each agent, its latest
 // loss, and the most recent exchanges. Agents store single numbers in it and wait for nobody, so an
@@ -40,7 +42,7 @@ type LiveState struct {
 	recent    [recentEdges]atomic.Uint64
 
 	mu     sync.Mutex
-	models []modelStatus // by agent, of the latest evaluation
+	models []evaluate.AgentScore // by agent, of the latest evaluation
 }
 
 // recentEdges is how many exchanges a LiveState remembers. A power of two.
@@ -55,9 +57,6 @@ type agentCounters struct {
 	_         [40]byte
 }
 
-// modelStatus is the result of an evaluation for an agent's model; NaN if it was not evaluated.
-type modelStatus struct{ distance, accuracy float64 }
-
 // AgentStatus is the current state of an agent.
 type AgentStatus struct {
 	Iteration int     // the agent has entered
@@ -69,10 +68,10 @@ type AgentStatus struct {
 
 // NewLiveState makes the LiveState of a run with n agents.
 func NewLiveState(n int) *LiveState {
-	l := &LiveState{agents: make([]agentCounters, n), models: make([]modelStatus, n)}
+	l := &LiveState{agents: make([]agentCounters, n), models: make([]evaluate.AgentScore, n)}
 	for i := range l.agents {
 		l.agents[i].loss.Store(math.Float64bits(math.NaN()))
-		l.models[i] = modelStatus{math.NaN(), math.NaN()}
+		l.models[i] = evaluate.AgentScore{Distance: math.NaN(), Accuracy: math.NaN()}
 	}
 	return l
 }
@@ -85,7 +84,7 @@ func (l *LiveState) Agents(dst []AgentStatus) []AgentStatus {
 	for i := range l.agents {
 		a, m := &l.agents[i], l.models[i]
 		dst = append(dst, AgentStatus{Iteration: int(a.iteration.Load()), Loss: math.Float64frombits(a.loss.Load()),
-			Distance: m.distance, Accuracy: m.accuracy, Sent: a.sent.Load()})
+			Distance: m.Distance, Accuracy: m.Accuracy, Sent: a.sent.Load()})
 	}
 	return dst
 }
@@ -137,27 +136,8 @@ func (l *LiveState) met(a *agent, peer int) {
 	}
 }
 
-// evaluated stores distances from the mean for all models, and the test accuracy of those that were
-// evaluated one by one.
-func (l *LiveState) evaluated(models [][]float32, mean []float64, points []*point) {
-	status := make([]modelStatus, len(models))
-	for i, m := range models {
-		status[i] = modelStatus{squaredDistance(m, mean), math.NaN()}
-	}
-	for k, p := range points {
-		status[k*len(models)/len(points)].accuracy, _ = p.test.rates()
-	}
+func (l *LiveState) evaluated(agents []evaluate.AgentScore) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.models = status
-}
-
-// squaredDistance is |x - mean|².
-func squaredDistance(x []float32, mean []float64) float64 {
-	sq := 0.0
-	for k, v := range x {
-		d := float64(v) - mean[k]
-		sq += float64(d * d)
-	}
-	return sq
+	l.models = agents
 }

@@ -64,12 +64,6 @@ func TestEvalTest(t *testing.T) {
 	c.Metrics = "test"
 	all := play(t, c, Options{}).Rows
 	c.EvalTest = 30
-	s, _ := resolve(t, c)
-	got := testExamples(s, 0)
-	if len(got) != 30 || got[0] != 0 || got[29] < 90 || !slices.IsSorted(got) ||
-		len(slices.Compact(slices.Clone(got))) != 30 {
-		t.Errorf("examples %v of %d", got, labSet.Test.Len())
-	}
 	some := play(t, c, Options{}).Rows
 	if some[2].TestLossAvg == all[2].TestLossAvg {
 		t.Error("a row before the last looked at all examples")

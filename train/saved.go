@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"fspda/train/config"
+	"fspda/train/evaluate"
 	"fspda/train/safetensors"
 )
 
@@ -96,7 +97,7 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 			Err: err}
 	}
 	if buffers == nil {
-		buffers = pool(sizes, all)
+		buffers = evaluate.PoolBuffers(sizes, all)
 	}
 	return x, buffers, nil
 }

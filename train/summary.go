@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
 
@@ -80,7 +81,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		return sum
 	}
 	l := r.Rows[len(r.Rows)-1]
-	sum.BN, sum.TestTop5Avg = bnMode(s, l.Iteration), l.TestTop5Avg
+	sum.BN, sum.TestTop5Avg = evaluate.BatchNormMode(s, l.Iteration), l.TestTop5Avg
 	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean, l.TestAccMax
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum

@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
 
@@ -42,9 +43,9 @@ func (r *run) makeWorkers(all []Place) {
 func (r *run) workerOf(agent int) *worker { return r.workers[agent%len(r.workers)] }
 
 // evaluators lists the devices and models of all workers.
-func (r *run) evaluators() (all []Place) {
+func (r *run) evaluators() (all []evaluate.Worker) {
 	for _, w := range r.workers {
-		all = append(all, w.Place)
+		all = append(all, evaluate.Worker{Device: w.Device, Model: w.Model})
 	}
 	return all
 }

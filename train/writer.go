@@ -3,6 +3,7 @@ package train
 import (
 	"go.uber.org/zap"
 
+	"fspda/train/evaluate"
 	"fspda/train/snapshot"
 )
 
@@ -14,12 +15,12 @@ import (
 type writer struct {
 	run   *run
 	saves chan saving
-	bests chan evaluation // room for the newest
+	bests chan evaluate.Evaluation // room for the newest
 	*snapshot.Reservation
 }
 
 func newWriter(r *run) *writer {
-	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluation, 1),
+	return &writer{run: r, saves: make(chan saving), bests: make(chan evaluate.Evaluation, 1),
 		Reservation: snapshot.NewReservation()}
 }
 
@@ -29,7 +30,7 @@ func (w *writer) save(sv saving) {
 }
 
 // keepBest hands a mean model over that is better than all before. Only one goroutine may call it.
-func (w *writer) keepBest(ev evaluation) {
+func (w *writer) keepBest(ev evaluate.Evaluation) {
 	select {
 	case <-w.bests:
 	default:
@@ -83,6 +84,6 @@ func (w *writer) writeSave(sv saving) error {
 	return nil
 }
 
-func (w *writer) writeBest(ev evaluation) error {
+func (w *writer) writeBest(ev evaluate.Evaluation) error {
 	return w.run.opt.Folder.writeBest(w.run.setup, ev)
 }

@@ -1,9 +1,10 @@
-package train
+package evaluate
 
 import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,18 +32,38 @@ func (n *Num) UnmarshalJSON(b []byte) error {
 
 // Row is one evaluation: the state at the head of an iteration, before its update. x_i are the
 // models of the agents, xbar their mean, F the objective over all training data with the L2 term,
-// λ_i the duals. Losses and accuracies are plain numbers, accuracies in [0,1].
+// λ_i the duals. Losses and accuracies are plain numbers, accuracies in [0,1]. The sections only
+// group the columns; their order is the order of the columns.
 type Row struct {
+	Position
+	TrainScores
+	TestScores
+	DualScores
+	Traffic
+	DecodeScores
+	LossScaling
+	Steps
+	Times
+}
+
+// Position is where the run stands.
+type Position struct {
 	Iteration int `json:"iteration"`
 	Epoch     Num `json:"epoch"` // local epochs of the mean agent
+}
 
+// TrainScores are objective and gradient over all training data, and the distances between models.
+type TrainScores struct {
 	TrainLossWorst Num `json:"train_loss_worst"` // max_i F(x_i)
 	TrainLossAvg   Num `json:"train_loss_avg"`   // F(xbar)
 	GradSqWorst    Num `json:"grad_sq_worst"`    // max_i |∇F(x_i)|²
 	GradSqAvg      Num `json:"grad_sq_avg"`      // |∇F(xbar)|²
 	Consensus      Num `json:"consensus"`        // Σ_i |x_i - xbar|²
 	ConsensusMax   Num `json:"consensus_max"`    // max_i |x_i - xbar|²
+}
 
+// TestScores are the results on the test set.
+type TestScores struct {
 	TestLossAvg  Num `json:"test_loss_avg"`  // cross entropy at xbar
 	TestLossMean Num `json:"test_loss_mean"` // mean over the agents
 	TestAccMin   Num `json:"test_acc_min"`
@@ -50,10 +71,16 @@ type Row struct {
 	TestAccMax   Num `json:"test_acc_max"`
 	TestAccAvg   Num `json:"test_acc_avg"`  // at xbar
 	TestTop5Avg  Num `json:"test_top5_avg"` // at xbar
+}
 
+// DualScores describe the duals.
+type DualScores struct {
 	DualSum   Num `json:"dual_sum"`   // |Σ_i λ_i|: zero but for rounding
 	DualTrack Num `json:"dual_track"` // Σ_i |λ_i - (alpha/((1-mu)·eta))·(∇F - ∇f_i)(xbar)|²
+}
 
+// Traffic counts bits over all agents, so far.
+type Traffic struct {
 	BitsTotal      uint64 `json:"bits_total"` // over all agents, in the accounting asked for
 	BitsAgentMax   uint64 `json:"bits_agent_max"`
 	BitsSharedSeed uint64 `json:"bits_shared_seed"`
@@ -61,17 +88,30 @@ type Row struct {
 	BitsReference  uint64 `json:"bits_reference"`
 	OverheadBits   uint64 `json:"overhead_bits"`
 	WireBytes      uint64 `json:"wire_bytes"`
+}
 
+// DecodeScores describe the decoding of a lattice, so far.
+type DecodeScores struct {
 	// lattice points beyond 0.9 of the radius from their reference: the next may be wrong
 	FarDecodes    uint64 `json:"far_decodes"`
 	LargestDecode Num    `json:"largest_decode"` // largest distance of a lattice point from its reference
+}
 
+// LossScaling describes the loss scale of fp16.
+type LossScaling struct {
 	Skipped   uint64 `json:"skipped_grads"` // gradients of fp16 that were not finite and became 0, so far
 	LossScale Num    `json:"loss_scale"`    // of fp16, the smallest of the agents; 0: none
+}
 
+// Steps counts gradients and holds the step sizes.
+type Steps struct {
 	GradsTotal int `json:"grads_total"`
 	LR         Num `json:"lr"`
 	Eta        Num `json:"eta"`
+}
+
+// Times are the times of the row.
+type Times struct {
 	// when the last agent was here, in seconds of the simulated network; without one 0, or of
 	// fspda-async in mean gradients
 	Time     Num `json:"virtual_time"`
@@ -79,48 +119,66 @@ type Row struct {
 	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
 }
 
-// Columns names the columns of metrics.csv, which are the keys of metrics.jsonl.
+// Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
 func Columns() []string {
-	t := reflect.TypeFor[Row]()
-	names := make([]string, t.NumField())
-	for i := range names {
-		names[i] = t.Field(i).Tag.Get("json")
+	var names []string
+	for _, f := range columns() {
+		names = append(names, f.Tag.Get("json"))
 	}
 	return names
 }
 
+// columns lists the fields of a Row in order.
+func columns() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Row]()),
+		func(f reflect.StructField) bool { return f.Anonymous })
+}
+
 // Values returns the row as numbers in the order of Columns.
-func (r Row) Values() []float64 {
+func (r Row) Values() (out []float64) {
 	v := reflect.ValueOf(r)
-	out := make([]float64, v.NumField())
-	for i := range out {
-		switch f := v.Field(i); f.Kind() {
+	for _, c := range columns() {
+		switch f := v.FieldByIndex(c.Index); f.Kind() {
 		case reflect.Float64:
-			out[i] = f.Float()
+			out = append(out, f.Float())
 		case reflect.Int:
-			out[i] = float64(f.Int())
+			out = append(out, float64(f.Int()))
 		default:
-			out[i] = float64(f.Uint())
+			out = append(out, float64(f.Uint()))
 		}
 	}
 	return out
 }
 
-// csv is the row as a line of metrics.csv. Integers stay integers.
-func (r Row) csv() string {
+// CSV returns the row as a line of metrics.csv. Integers stay integers.
+func (r Row) CSV() string {
 	v := reflect.ValueOf(r)
-	cells := make([]string, v.NumField())
-	for i := range cells {
-		switch f := v.Field(i); f.Kind() {
+	var cells []string
+	for _, c := range columns() {
+		cell := ""
+		switch f := v.FieldByIndex(c.Index); f.Kind() {
 		case reflect.Float64:
 			if x := f.Float(); !math.IsNaN(x) && !math.IsInf(x, 0) {
-				cells[i] = strconv.FormatFloat(x, 'g', -1, 64)
+				cell = strconv.FormatFloat(x, 'g', -1, 64)
 			}
 		case reflect.Int:
-			cells[i] = strconv.FormatInt(f.Int(), 10)
+			cell = strconv.FormatInt(f.Int(), 10)
 		default:
-			cells[i] = strconv.FormatUint(f.Uint(), 10)
+			cell = strconv.FormatUint(f.Uint(), 10)
 		}
+		cells = append(cells, cell)
 	}
 	return strings.Join(cells, ",")
+}
+
+// BestAccuracy returns the largest test accuracy of the mean model after the start; -Inf if there
+// is no row.
+func BestAccuracy(rows []Row) Num {
+	best := Num(math.Inf(-1))
+	for _, r := range rows {
+		if r.Iteration > 0 && r.TestAccAvg > best {
+			best = r.TestAccAvg
+		}
+	}
+	return best
 }

@@ -1,0 +1,450 @@
+package evaluate
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"sync"
+
+	"fspda/device"
+	"fspda/train/config"
+	"fspda/train/memory"
+	"fspda/train/snapshot"
+)
+
+// Evaluator turns the snapshots of all agents at one iteration into a [Row]. It only reads: no
+// metric changes a trajectory. Sums are accumulated in float64 in a fixed order, and each product
+// is rounded by itself (the conversions forbid fusing), so that no bit depends on the number of
+// workers or devices or on the processor's architecture.
+type Evaluator struct {
+	// Stop ends evaluations with ErrInterrupted when it is closed; nil: never.
+	Stop <-chan struct{}
+
+	setup   *config.Setup
+	workers []Worker
+	atOnce  int // models that are evaluated at once, over all workers
+
+	batches sync.Pool   // *device.Batch of EvalChunk examples
+	free    []sync.Pool // *workspace, by worker
+}
+
+// Worker is a device and the network on it.
+type Worker struct {
+	Device device.Device
+	Model  Model
+}
+
+// Model is what an evaluation needs of a network. All methods are safe for concurrent use. If
+// the network has batch norm, the model must be a [Buffered].
+type Model interface {
+	// Init returns the initial model of a seed.
+	Init(seed uint64) []float32
+	// Grad writes the gradient of the mean loss over the batch at x, including the L2 term, to dst
+	// and returns that loss.
+	Grad(dst, x device.Vector, b device.Batch) (loss float64, err error)
+	// Score sums over the batch at x: cross entropy without the L2 term, correct predictions, and
+	// targets among the five largest outputs.
+	Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error)
+}
+
+// Buffered is a Model with batch norm, whose running means and variances are its buffers.
+type Buffered interface {
+	Model
+	// InitBuffers returns the buffers of a fresh network: means 0, variances 1.
+	InitBuffers() []float32
+	// ScoreWith is Score with the statistics of the buffers.
+	ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, hits5 float64, err error)
+	// Observe updates the buffers by a forward pass over the batch at x: each becomes (1-momentum)
+	// of itself plus momentum times the mean, or the unbiased variance, of the batch.
+	Observe(x, buffers device.Vector, b device.Batch, momentum float64) error
+}
+
+// workspace is the memory of one evaluation on a worker. g, host, shard and full are used by full
+// metrics only.
+type workspace struct {
+	Worker
+	buffered      Buffered // the model; nil: no batch norm
+	at            int      // index of the worker
+	x, buffers, g device.Vector
+	host          []float32
+	shard         []float64 // gradient of one f_i
+	full          []float64 // gradient of F
+}
+
+// subject is a model to be evaluated.
+type subject struct {
+	x           []float32
+	buffers     [][]float32 // of its batch norm; several are scored in turn; empty without batch norm
+	recalibrate bool        // its buffers are to be measured
+}
+
+func (s subject) equal(o subject) bool {
+	return s.recalibrate == o.recalibrate && slices.Equal(s.x, o.x) &&
+		slices.EqualFunc(s.buffers, o.buffers, slices.Equal)
+}
+
+// point is the evaluation of one model: objective, its gradient, and the test set.
+type point struct {
+	loss, gradSq float64 // NaN if only the test set is evaluated
+	test         score
+	buffers      []float32   // with which it was scored
+	shards       [][]float32 // gradient of each f_i, if asked for
+	full         []float64   // gradient of F, if asked for
+	err          error
+}
+
+// Evaluation is a Row, the mean model that it describes, and the agents.
+type Evaluation struct {
+	Row
+	Mean    []float32
+	Buffers []float32 // with which the mean model was scored; nil without batch norm
+	Agents  []AgentScore
+}
+
+// AgentScore is the evaluation of an agent's model.
+type AgentScore struct {
+	Distance float64 // squared, from the mean model
+	Accuracy float64 // on the test set; NaN: its model was not evaluated
+}
+
+// New makes an Evaluator on devices of one kind.
+func New(s *config.Setup, workers []Worker) *Evaluator {
+	e := &Evaluator{setup: s, workers: workers, atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
+	if e.ownMemory() {
+		e.atOnce = len(workers) * memory.Evaluators(s, len(workers))
+	}
+	e.batches.New = func() any { return new(device.Batch) }
+	for at, d := range workers {
+		e.free[at].New = func() any { return e.newWorkspace(at, d) }
+	}
+	return e
+}
+
+// ownMemory reports whether the devices have memories of their own.
+func (e *Evaluator) ownMemory() bool {
+	_, ok := e.workers[0].Device.(memory.Device)
+	return ok
+}
+
+func (e *Evaluator) newWorkspace(at int, d Worker) *workspace {
+	s := e.setup
+	w := &workspace{Worker: d, at: at, x: d.Device.NewVector(s.Dim), buffers: d.Device.NewVector(s.BufferLen())}
+	if len(s.Buffers) > 0 {
+		w.buffered = d.Model.(Buffered)
+	}
+	if e.full() {
+		w.g, w.host = d.Device.NewVector(s.Dim), make([]float32, s.Dim)
+		w.shard, w.full = make([]float64, s.Dim), make([]float64, s.Dim)
+	}
+	return w
+}
+
+func (e *Evaluator) acquire(at int) *workspace { return e.free[at].Get().(*workspace) }
+
+func (e *Evaluator) release(w *workspace) { e.free[w.at].Put(w) }
+
+// ErrInterrupted is the error of an evaluation that was ended by Stop.
+var ErrInterrupted = errors.New("evaluate: interrupted")
+
+func (e *Evaluator) interrupted() bool {
+	select {
+	case <-e.Stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// full reports whether an evaluation includes the objective over the training data.
+func (e *Evaluator) full() bool { return e.setup.Config.Metrics == config.MetricsFull }
+
+// Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent.
+func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
+	models := Read(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
+	mean := meanModel(models)
+	mean32 := make([]float32, e.setup.Dim)
+	for k, v := range mean {
+		mean32[k] = float32(v)
+	}
+	agents, at := e.subjects(sn, models, mean32)
+	duals := e.duals(sn)
+	points, err := e.points(append(agents, at), sn[0].T, duals != nil && e.full())
+	if err != nil {
+		return Evaluation{}, err
+	}
+	best := points[len(agents)]
+	r := Evaluation{Row: e.bookkeeping(sn), Mean: mean32, Buffers: best.buffers}
+	r.Consensus, r.ConsensusMax = consensus(models, mean)
+	r.Agents = agentScores(models, mean, points[:len(agents)])
+	fillScores(&r.Row, points[:len(agents)], best)
+	if !e.full() {
+		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
+	}
+	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
+	if duals != nil {
+		r.DualSum = dualSum(duals)
+	}
+	if duals != nil && e.full() {
+		r.DualTrack = e.dualTrack(duals, best)
+	}
+	return r, nil
+}
+
+// Read copies one vector of every snapshot to the host.
+func Read(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) [][]float32 {
+	out := make([][]float32, len(sn))
+	for i, s := range sn {
+		v := of(s)
+		out[i] = make([]float32, v.Len())
+		s.Device.Read(out[i], v)
+	}
+	return out
+}
+
+// subjects returns the models of the evaluated agents, each with its own buffers, and the mean
+// model, with the buffers of the mode.
+func (e *Evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
+	evaluated := e.evaluatedAgents(len(sn))
+	for _, i := range evaluated {
+		agents = append(agents, subject{x: models[i]})
+	}
+	at = subject{x: mean}
+	mode := BatchNormMode(e.setup, sn[0].T)
+	if mode == "" {
+		return agents, at
+	}
+	buffers := Read(sn, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
+	for k, i := range evaluated {
+		agents[k].buffers = [][]float32{buffers[i]}
+		if mode == config.BNLocal {
+			at.buffers = append(at.buffers, buffers[i])
+		}
+	}
+	switch mode {
+	case config.BNPooled:
+		at.buffers = [][]float32{PoolBuffers(e.setup.Buffers, buffers)}
+	case config.BNRecalibrate:
+		at.recalibrate = true
+	}
+	return agents, at
+}
+
+// evaluatedAgents lists the agents whose models are evaluated: all, or eval_agents of them, evenly
+// spaced. With full metrics each costs a pass over all training data, whose size grows with the
+// number of agents.
+func (e *Evaluator) evaluatedAgents(n int) []int {
+	k := e.setup.EvaluatedAgents()
+	at := make([]int, k)
+	for i := range at {
+		at[i] = i * n / k
+	}
+	return at
+}
+
+// bookkeeping fills the columns that need no model: counters and step sizes.
+func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
+	t := sn[0].T
+	r := Row{Position: Position{Iteration: t, Epoch: Num(e.setup.Epochs(t))}}
+	for _, s := range sn {
+		l := s.Ledger
+		r.BitsSharedSeed += l.SharedSeed
+		r.BitsPacked += l.Packed
+		r.BitsReference += l.Reference
+		r.OverheadBits += l.Overhead
+		r.WireBytes += l.WireBytes
+		r.BitsTotal += e.setup.Bits(l)
+		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.Bits(l))
+		r.GradsTotal += s.Grads
+		r.FarDecodes += s.Decodes.Far
+		r.LargestDecode = max(r.LargestDecode, Num(s.Decodes.Largest))
+		r.Skipped += uint64(s.Scale.Skipped)
+		if r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale) {
+			r.LossScale = Num(s.Scale.Scale)
+		}
+		r.Time = max(r.Time, Num(s.Time))
+		r.TimeMean += Num(s.Time)
+	}
+	r.TimeMean /= Num(len(sn))
+	if e.setup.BatchPerGradient() {
+		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.PerEpoch())
+	}
+	alpha, eta := e.setup.Schedule.At(t)
+	r.LR, r.Eta = Num(alpha), Num(eta)
+	return r
+}
+
+// points evaluates the subjects at iteration t. Equal ones, as all are at the start, are evaluated
+// once.
+func (e *Evaluator) points(subjects []subject, t int, shards bool) ([]*point, error) {
+	out := make([]*point, len(subjects))
+	var todo []int
+	for i := len(subjects) - 1; i >= 0; i-- { // the mean first, so that it keeps the shards' gradients
+		for _, j := range todo {
+			if subjects[i].equal(subjects[j]) {
+				out[i] = out[j]
+				break
+			}
+		}
+		if out[i] == nil {
+			out[i] = &point{}
+			todo = append(todo, i)
+		}
+	}
+	var wg sync.WaitGroup
+	work := make(chan int)
+	for _, team := range e.teams(len(todo)) {
+		wg.Go(func() {
+			for i := range work {
+				out[i].err = e.measure(out[i], subjects[i], t, shards && i == len(subjects)-1, team)
+			}
+		})
+	}
+	for _, i := range todo {
+		work <- i
+	}
+	close(work)
+	wg.Wait()
+	var errs []error
+	for _, i := range todo {
+		errs = append(errs, out[i].err)
+	}
+	return out, joined(errs)
+}
+
+// joined is errors.Join for concurrent evaluations. It drops ErrInterrupted if there is another
+// error.
+func joined(errs []error) error {
+	wrong := slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
+		return err == nil ||
+			errors.Is(err, ErrInterrupted)
+	})
+	if len(wrong) > 0 {
+		return errors.Join(wrong...)
+	}
+	return errors.Join(errs...)
+}
+
+// measure evaluates one model: the objective, with full metrics, on the first worker of the team,
+// and the test set on all of them.
+func (e *Evaluator) measure(p *point, s subject, t int, keep bool, team []int) error {
+	var all []*workspace
+	for _, at := range team {
+		w := e.acquire(at)
+		defer e.release(w)
+		w.Device.Write(w.x, s.x)
+		all = append(all, w)
+	}
+	w := all[0]
+	p.loss, p.gradSq = math.NaN(), math.NaN()
+	if e.full() {
+		if err := e.objective(p, w, keep); err != nil {
+			return err
+		}
+	}
+	if s.recalibrate {
+		b, err := e.recalibrate(w)
+		if err != nil {
+			return err
+		}
+		s.buffers = [][]float32{b}
+	}
+	if w.buffered == nil {
+		return e.test(p, all, t)
+	}
+	p.buffers = s.buffers[0]
+	if len(s.buffers) > 1 {
+		p.buffers = PoolBuffers(e.setup.Buffers, s.buffers)
+	}
+	for _, b := range s.buffers {
+		for _, w := range all {
+			w.Device.Write(w.buffers, b)
+		}
+		if err := e.test(p, all, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func meanModel(models [][]float32) []float64 {
+	mean := make([]float64, len(models[0]))
+	for _, m := range models {
+		for k, v := range m {
+			mean[k] += float64(v)
+		}
+	}
+	for k := range mean {
+		mean[k] /= float64(len(models))
+	}
+	return mean
+}
+
+func consensus(models [][]float32, mean []float64) (sum, largest Num) {
+	for _, m := range models {
+		sq := squaredDistance(m, mean)
+		sum += Num(sq)
+		largest = max(largest, Num(sq))
+	}
+	return sum, largest
+}
+
+// fillScores fills objective, gradient and test columns.
+func fillScores(r *Row, agents []*point, mean *point) {
+	r.TrainLossAvg, r.GradSqAvg = Num(mean.loss), Num(mean.gradSq)
+	r.TrainLossWorst, r.GradSqWorst = Num(math.Inf(-1)), Num(math.Inf(-1))
+	r.TestAccMin = Num(math.Inf(1))
+	n := float64(len(agents))
+	for _, p := range agents {
+		r.TrainLossWorst = max(r.TrainLossWorst, Num(p.loss)) // max keeps a NaN
+		r.GradSqWorst = max(r.GradSqWorst, Num(p.gradSq))
+		acc, loss := p.test.rates()
+		r.TestLossMean += Num(loss / n)
+		r.TestAccMean += Num(acc / n)
+		r.TestAccMin, r.TestAccMax = min(r.TestAccMin, Num(acc)), max(r.TestAccMax, Num(acc))
+	}
+	acc, loss := mean.test.rates()
+	r.TestAccAvg, r.TestLossAvg = Num(acc), Num(loss)
+	r.TestTop5Avg = Num(mean.test.hits5 / float64(mean.test.examples))
+}
+
+// squaredDistance returns |x - mean|².
+func squaredDistance(x []float32, mean []float64) float64 {
+	sq := 0.0
+	for k, v := range x {
+		d := float64(v) - mean[k]
+		sq += float64(d * d)
+	}
+	return sq
+}
+
+// batchLoss returns the mean loss of the agents' batches since the last row, weighted as in F, and
+// that of the worst agent. Agents without a batch do not count; NaN if none had a batch.
+func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
+	total, worst := 0.0, Num(math.Inf(-1))
+	for i, s := range sn {
+		if s.Losses.Grads == 0 {
+			continue
+		}
+		loss := s.Losses.Loss / float64(s.Losses.Grads)
+		mean += Num(weight[i] * loss)
+		total += weight[i]
+		worst = max(worst, Num(loss))
+	}
+	if total == 0 {
+		return Num(math.NaN()), Num(math.NaN())
+	}
+	return mean / Num(total), worst
+}
+
+// agentScores returns the distances of all models from the mean, and the accuracies of the
+// evaluated ones.
+func agentScores(models [][]float32, mean []float64, evaluated []*point) []AgentScore {
+	all := make([]AgentScore, len(models))
+	for i, m := range models {
+		all[i] = AgentScore{squaredDistance(m, mean), math.NaN()}
+	}
+	for k, p := range evaluated {
+		all[k*len(models)/len(evaluated)].Accuracy, _ = p.test.rates()
+	}
+	return all
+}

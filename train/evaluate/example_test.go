@@ -1,0 +1,20 @@
+package evaluate_test
+
+import (
+	"fmt"
+	"math"
+
+	"fspda/train/evaluate"
+)
+
+// A row writes numbers that are undefined as empty cells.
+func Example() {
+	var r evaluate.Row
+	r.Iteration, r.TestAccAvg, r.TestLossAvg = 100, 0.5, evaluate.Num(math.NaN())
+	cells, columns := r.CSV(), evaluate.Columns()
+	fmt.Println(columns[:3])
+	fmt.Println(cells[:4], len(columns) == len(r.Values()))
+	// Output:
+	// [iteration epoch train_loss_worst]
+	// 100, true
+}

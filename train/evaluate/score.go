@@ -1,0 +1,204 @@
+package evaluate
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"fspda/device"
+	"fspda/train/config"
+)
+
+// teams divides the evaluator's capacity among so many models. A team is a list of worker indices
+// and evaluates one model at a time. On the host there are no more of them than models, because a
+// program there has cores of its own; on other devices the remaining ones join the teams.
+func (e *Evaluator) teams(models int) [][]int {
+	workers := e.atOnce
+	if !e.ownMemory() {
+		workers = min(workers, models)
+	}
+	all := make([][]int, min(workers, models))
+	for k := range workers {
+		team := &all[k%len(all)]
+		*team = append(*team, k%len(e.workers))
+	}
+	return all
+}
+
+// test scores the model in the workspaces of a team on the test set, or before the last row on
+// eval_test examples of it. The team shares the batches; scores are added in the order of the
+// batches.
+func (e *Evaluator) test(p *point, team []*workspace, t int) error {
+	examples := testExamples(e.setup, t)
+	n := len(examples)
+	if n == 0 {
+		n = e.setup.Set.Test.Len()
+	}
+	chunk := e.setup.EvalChunk()
+	found, errs := make([]score, (n+chunk-1)/chunk), make([]error, len(team))
+	var failed atomic.Bool
+	work := func(k int) {
+		for i := k; i < len(found) && !failed.Load(); i += len(team) { // devices of one kind are equally fast
+			if found[i], errs[k] = e.scoreChunk(team[k], examples, i*chunk, min((i+1)*chunk, n)); errs[k] != nil {
+				failed.Store(true)
+			}
+		}
+	}
+	var rest sync.WaitGroup
+	for k := 1; k < len(team); k++ {
+		rest.Go(func() { work(k) })
+	}
+	work(0)
+	rest.Wait()
+	if failed.Load() {
+		return joined(errs)
+	}
+	for _, f := range found {
+		p.test.add(f)
+	}
+	return nil
+}
+
+// scoreChunk scores examples from to to-1.
+func (e *Evaluator) scoreChunk(w *workspace, examples []int32, from, to int) (found score, err error) {
+	if e.interrupted() {
+		return found, ErrInterrupted
+	}
+	b := e.batches.Get().(*device.Batch)
+	defer e.batches.Put(b)
+	if err := readTest(e.setup, b, examples, from, to); err != nil {
+		return found, err
+	}
+	found.loss, found.hits, found.hits5, err = w.score(*b)
+	found.examples = b.N()
+	return found, err
+}
+
+// add adds the score of more examples.
+func (s *score) add(o score) {
+	s.loss += o.loss
+	s.hits += o.hits
+	s.hits5 += o.hits5
+	s.examples += o.examples
+}
+
+// score sums the predictions of a model over examples.
+type score struct {
+	loss, hits, hits5 float64
+	examples          int
+}
+
+// objective computes F and its gradient at w.x. With keep it keeps the gradient of each f_i.
+func (e *Evaluator) objective(p *point, w *workspace, keep bool) error {
+	p.loss, p.gradSq = 0, 0
+	clear(w.full)
+	for i, shard := range e.setup.Shards {
+		loss, err := e.shard(w, shard)
+		if err != nil {
+			return err
+		}
+		weight := e.setup.Weight[i]
+		p.loss += float64(weight * loss)
+		for k, v := range w.shard {
+			w.full[k] += float64(weight * v)
+		}
+		if keep {
+			g := make([]float32, len(w.shard))
+			for k, v := range w.shard {
+				g[k] = float32(v)
+			}
+			p.shards = append(p.shards, g)
+		}
+	}
+	for _, v := range w.full {
+		p.gradSq += float64(v * v)
+	}
+	if keep {
+		p.full = slices.Clone(w.full)
+	}
+	return nil
+}
+
+// shard computes f_i over a whole shard at w.x, and its gradient in w.shard.
+func (e *Evaluator) shard(w *workspace, shard []int32) (float64, error) {
+	b := e.batches.Get().(*device.Batch)
+	defer e.batches.Put(b)
+	clear(w.shard)
+	total := 0.0
+	chunk := e.setup.EvalChunk()
+	for from := 0; from < len(shard); from += chunk {
+		if e.interrupted() {
+			return 0, ErrInterrupted
+		}
+		part := shard[from:min(from+chunk, len(shard))]
+		if err := e.setup.Set.Train.Gather(b, part); err != nil {
+			return 0, err
+		}
+		loss, err := w.grad(*b)
+		if err != nil {
+			return 0, err
+		}
+		weight := float64(len(part)) / float64(len(shard))
+		total += float64(weight * loss)
+		w.Device.Read(w.host, w.g)
+		for k, v := range w.host {
+			w.shard[k] += float64(weight * float64(v))
+		}
+	}
+	return total, nil
+}
+
+// readTest fills dst with examples from to to-1 of the given ones, or of the whole test set if none
+// are given.
+func readTest(s *config.Setup, dst *device.Batch, examples []int32, from, to int) error {
+	if len(examples) > 0 {
+		return s.Set.Test.Gather(dst, examples[from:to])
+	}
+	return s.Set.Test.Batch(dst, from, to)
+}
+
+// score is Model.Score, with the buffers if there are any.
+func (w *workspace) score(b device.Batch) (loss, hits, hits5 float64, err error) {
+	if w.buffered != nil {
+		return w.buffered.ScoreWith(w.x, w.buffers, b)
+	}
+	return w.Model.Score(w.x, b)
+}
+
+// grad is Model.Grad for an evaluation, which must not skip a gradient: one that fp16 skips is
+// computed again with the smaller loss scale.
+func (w *workspace) grad(b device.Batch) (loss float64, err error) {
+	dst := w.g
+	dev, scaled := w.Device.(device.LossScaler)
+	for {
+		var before device.LossScale
+		if scaled {
+			before, _ = dev.LossScale(dst)
+		}
+		if loss, err = w.Model.Grad(dst, w.x, b); err != nil || !scaled {
+			return loss, err
+		}
+		if after, ok := dev.LossScale(dst); !ok || after.Skipped == before.Skipped || after.Scale == before.Scale {
+			return loss, nil
+		}
+	}
+}
+
+// rates returns accuracy and mean cross entropy.
+func (s score) rates() (acc, loss float64) {
+	return s.hits / float64(s.examples), s.loss / float64(s.examples)
+}
+
+// testExamples lists the test examples of the row of iteration t, evenly spaced in the set, which
+// may be sorted; none: all examples.
+func testExamples(s *config.Setup, t int) []int32 {
+	k, n := s.Config.EvalTest, s.Set.Test.Len()
+	if k == 0 || k >= n || t == s.Config.Iterations {
+		return nil
+	}
+	out := make([]int32, k)
+	for i := range out {
+		out[i] = int32(i * n / k)
+	}
+	return out
+}
