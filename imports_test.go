@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"internal/spelling":  {},
 	"internal/wholefile": {},
 	"device":             {},
+	"device/plan":        {"device"}, // the compilers of networks and of devices share it
 	"device/devicetest": {
 		"device", "internal/rng",
 	},
@@ -37,7 +38,7 @@ var allowed = map[string][]string{
 	"cpu/internal/normgen":    {"cpu/internal/asmgen"},
 	"cpu/internal/tilegen":    {"cpu/internal/asmgen"},
 	"cpu/internal/vecgen":     {"cpu/internal/asmgen"},
-	"model":                   {"device", "internal/rng"},
+	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data": {"data/images", "data/turbojpeg", "device", "internal/pages", "internal/rng",
 		"internal/spelling"},
@@ -115,7 +116,7 @@ var allowed = map[string][]string{
 	"cuda/cublas":          {"cuda/dynlib", "cuda/driver"},
 	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
 	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
-	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/signature"},
+	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
 		"device", "device/signature"},

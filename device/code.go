@@ -1,6 +1,9 @@
 package device
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Space is one of the memories that hold the operands of Code.
 type Space uint8
@@ -27,6 +30,14 @@ type Ref struct {
 }
 
 func (r Ref) String() string { return fmt.Sprintf("%s[%d:%d]", r.Space, r.Off, r.Off+r.Len) }
+
+// Overlaps reports whether two operands share numbers.
+func (r Ref) Overlaps(o Ref) bool {
+	return r.Space == o.Space && r.Off < o.Off+o.Len && o.Off < r.Off+r.Len
+}
+
+// OverlapsAny reports whether an operand shares numbers with one of the others.
+func (r Ref) OverlapsAny(others []Ref) bool { return slices.ContainsFunc(others, r.Overlaps) }
 
 // Call is one kernel call. The documentation of the Kernel defines In, Out, Dims and Attr.
 type Call struct {

@@ -25,6 +25,26 @@ func TestRefString(t *testing.T) {
 	}
 }
 
+// Operands of one space overlap where they share at least one number.
+func TestRefOverlaps(t *testing.T) {
+	r := device.Ref{Space: device.Arena, Off: 4, Len: 4}
+	for _, c := range []struct {
+		other device.Ref
+		want  bool
+	}{
+		{device.Ref{Space: device.Arena, Off: 4, Len: 4}, true},
+		{device.Ref{Space: device.Arena, Off: 5, Len: 1}, true},
+		{device.Ref{Space: device.Arena, Off: 0, Len: 5}, true},
+		{device.Ref{Space: device.Arena, Off: 0, Len: 4}, false},
+		{device.Ref{Space: device.Arena, Off: 8, Len: 4}, false},
+		{device.Ref{Space: device.Grads, Off: 4, Len: 4}, false},
+	} {
+		if r.Overlaps(c.other) != c.want || c.other.Overlaps(r) != c.want || r.OverlapsAny([]device.Ref{c.other}) != c.want {
+			t.Errorf("%s overlaps %s: %v, want %v", r, c.other, !c.want, c.want)
+		}
+	}
+}
+
 // Kernels lists every kernel once; tests and devices iterate over it.
 func TestKernelsAreDistinct(t *testing.T) {
 	seen := map[device.Kernel]bool{}

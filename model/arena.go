@@ -1,10 +1,10 @@
 package model
 
 import (
-	"cmp"
 	"slices"
 
 	"fspda/device"
+	"fspda/device/plan"
 )
 
 // arenaAlign is the alignment of arena buffers in float32 elements: 16 of them are 64 bytes, a
@@ -14,14 +14,11 @@ const arenaAlign = 16
 // buffer is memory that holds one or several values in sequence, where each addition updates the
 // previous value in place.
 type buffer struct {
-	size        int
-	first, last int  // first and last step that use it
-	gradientOf  int  // the parameter whose gradient it holds, or -1
-	fixed       bool // its address is ref, in the buffer vector
-	ref         device.Ref
-	isResult    bool // holds a result, which must outlive the last step
-	used        bool
-	off         int
+	plan.Block      // its size in float32 elements, its lifetime in steps
+	gradientOf int  // the parameter whose gradient it holds, or -1
+	fixed      bool // its address is ref, in the buffer vector
+	ref        device.Ref
+	isResult   bool // holds a result, which must outlive the last step
 }
 
 // allocation assigns a buffer to every value that is not a leaf, and an address to every buffer.
@@ -45,7 +42,7 @@ func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
 		p.buffers[u.value].fixed, p.buffers[u.value].ref = true, u.ref
 	}
 	p.reuseSummands()
-	p.spans()
+	p.lifetimes()
 	p.pack()
 	for v := range p.values {
 		if p.values[v].leaf {
@@ -57,7 +54,7 @@ func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
 		case b.gradientOf >= 0:
 			p.values[v].ref.Space, p.values[v].ref.Off = device.Grads, dim(b.gradientOf)
 		default:
-			p.values[v].ref.Space, p.values[v].ref.Off = device.Arena, b.off
+			p.values[v].ref.Space, p.values[v].ref.Off = device.Arena, b.Off
 		}
 	}
 	return p
@@ -73,7 +70,7 @@ func (p *allocation) openBuffers() {
 // open adds buffers until there is one for each of n values.
 func (p *allocation) open(n int) {
 	for v := len(p.buffers); v < n; v++ {
-		p.buffers = append(p.buffers, buffer{size: p.values[v].ref.Len, gradientOf: -1})
+		p.buffers = append(p.buffers, buffer{Block: plan.Block{Size: p.values[v].ref.Len}, gradientOf: -1})
 		p.of = append(p.of, v)
 	}
 }
@@ -140,57 +137,34 @@ func (p *allocation) merge(x, y int) {
 	p.of[y] = p.of[x]
 }
 
-// spans computes the first and the last step of each buffer.
-func (p *allocation) spans() {
-	touch := func(v, at int) {
-		if p.values[v].leaf {
-			return
+// lifetimes computes the first and the last step of each buffer.
+func (p *allocation) lifetimes() {
+	use := func(v, at int) {
+		if !p.values[v].leaf {
+			p.buffers[p.of[v]].Use(at)
 		}
-		b := &p.buffers[p.of[v]]
-		if !b.used {
-			b.used, b.first = true, at
-		}
-		b.last = max(b.last, at)
 	}
 	for i, s := range p.steps {
 		for _, v := range s.in {
-			touch(v, i)
+			use(v, i)
 		}
 		for _, v := range s.out {
-			touch(v, i)
+			use(v, i)
 		}
 	}
 	for _, v := range p.results {
-		touch(v, len(p.steps))
+		use(v, len(p.steps))
 	}
 }
 
-// pack assigns arena offsets, largest buffer first, each at the lowest offset that is free during
-// its whole span. Small buffers placed first would fragment the space that large buffers need.
+// pack assigns arena offsets to the blocks that have no fixed address.
 func (p *allocation) pack() {
-	var order []*buffer
+	var blocks []*plan.Block
 	for i := range p.buffers {
-		if b := &p.buffers[i]; b.used && b.gradientOf < 0 && !b.fixed {
-			order = append(order, b)
-			p.unsharedSize += roundUp(b.size)
+		if b := &p.buffers[i]; b.Used() && b.gradientOf < 0 && !b.fixed {
+			blocks = append(blocks, &b.Block)
+			p.unsharedSize += plan.Align(b.Size, arenaAlign)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b *buffer) int { return cmp.Compare(b.size, a.size) })
-	var placed []*buffer // by offset
-	for _, b := range order {
-		for _, other := range placed {
-			if other.first > b.last || b.first > other.last {
-				continue
-			}
-			if other.off >= b.off+roundUp(b.size) {
-				break // b fits before it, and all others follow
-			}
-			b.off = max(b.off, other.off+roundUp(other.size))
-		}
-		p.arena = max(p.arena, b.off+roundUp(b.size))
-		at, _ := slices.BinarySearchFunc(placed, b.off, func(o *buffer, off int) int { return cmp.Compare(o.off, off) })
-		placed = slices.Insert(placed, at, b)
-	}
+	p.arena = plan.Pack(blocks, arenaAlign)
 }
-
-func roundUp(n int) int { return (n + arenaAlign - 1) / arenaAlign * arenaAlign }

@@ -7,6 +7,7 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"fspda/device"
+	"fspda/device/plan"
 )
 
 // replay executes a plan on memory that records, for every element, the value stored there. It
@@ -77,12 +78,12 @@ func (r replay) write(call device.Call, k, v int) {
 	}
 	inPlace := call.Kernel == device.Add || call.Kernel == device.AddScaled || call.Kernel == device.MoveAverage
 	for _, in := range call.In {
-		if overlap(in, out) && !(inPlace && in == out) {
+		if in.Overlaps(out) && !(inPlace && in == out) {
 			r.t.Errorf("%s: %s reads %v and writes %v", r.what, call.Kernel, in, out)
 		}
 	}
 	for other, o := range call.Out {
-		if other != k && overlap(o, out) {
+		if other != k && o.Overlaps(out) {
 			r.t.Errorf("%s: %s writes %v and %v", r.what, call.Kernel, o, out)
 		}
 	}
@@ -106,10 +107,6 @@ func (r replay) expectAllGradients(p *Plan) {
 			return
 		}
 	}
-}
-
-func overlap(a, b device.Ref) bool {
-	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }
 
 func TestNoTwoLiveValuesShareMemory(t *testing.T) {
@@ -239,7 +236,7 @@ func mostAlive(p *Plan) int {
 		for v, val := range p.lowered.values {
 			if val.ref.Space == device.Arena && first[v] >= 0 && first[v] <= i && i <= last[v] && !seen[val.ref] {
 				seen[val.ref] = true
-				alive += roundUp(val.ref.Len)
+				alive += plan.Align(val.ref.Len, arenaAlign)
 			}
 		}
 		most = max(most, alive)

@@ -1,12 +1,11 @@
 package compiler
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"fspda/cuda/kernels"
 	"fspda/device"
+	"fspda/device/plan"
 )
 
 // allocate gives every value an offset in the arena, and every operand that of its value. Values
@@ -20,11 +19,11 @@ func (p *planner) allocate() (*Plan, error) {
 	for i := range made.Tasks {
 		t := &made.Tasks[i]
 		if t.Mask != nil {
-			t.Mask.Offset = p.values[t.Mask.value].offset
+			t.Mask.Offset = p.values[t.Mask.value].Off
 		}
 		for _, o := range t.operandPtrs() {
 			if o.value >= 0 {
-				o.Offset = p.values[o.value].offset
+				o.Offset = p.values[o.value].Off
 			}
 		}
 	}
@@ -37,7 +36,7 @@ func (p *planner) allocate() (*Plan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("result %s: %w", r.Name, err)
 		}
-		r.Ref.Off += p.values[s.value].offset/4 - s.ref.Off
+		r.Ref.Off += p.values[s.value].Off/4 - s.ref.Off
 		made.Results = append(made.Results, r)
 	}
 	return made, nil
@@ -65,7 +64,7 @@ func (p *planner) findExamples(tasks []Task) *Examples {
 func (p *planner) paramSegments() []kernels.Segment {
 	var all []kernels.Segment
 	for _, s := range p.paramCasts {
-		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].offset / p.element.Size(), N: s.ref.Len,
+		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].Off / p.element.Size(), N: s.ref.Len,
 			C:      s.columns,
 			Padded: s.padded}
 		if s.columns == s.padded { // no padding: one long row
@@ -76,36 +75,33 @@ func (p *planner) paramSegments() []kernels.Segment {
 	return all
 }
 
-// lifetimes sets the first and the last task that need each value.
+// lifetimes sets the lifetime of each value, in tasks.
 func (p *planner) lifetimes() {
-	for v := range p.values {
-		p.values[v].first, p.values[v].last = len(p.tasks), -1
-	}
-	touch := func(v, at int) {
+	use := func(v, at int) {
 		if v >= 0 {
-			p.values[v].first, p.values[v].last = min(p.values[v].first, at), max(p.values[v].last, at)
+			p.values[v].Use(at)
 		}
 	}
 	for i := range p.tasks {
 		if m := p.tasks[i].Mask; m != nil {
-			touch(m.value, i)
+			use(m.value, i)
 		}
 		for _, o := range p.tasks[i].operandPtrs() {
-			touch(o.value, i)
+			use(o.value, i)
 		}
 	}
 	for _, s := range p.paramCasts {
-		touch(s.value, 0)
+		use(s.value, 0)
 	}
 	// the examples may be in 16 bits before the first task: see Plan.Examples
 	for i := range p.tasks {
 		if t := &p.tasks[i]; t.Work == CastToHalf && t.In[0].Space == device.Input {
-			touch(t.Out[0].value, 0)
+			use(t.Out[0].value, 0)
 		}
 	}
 	for v := range p.values {
 		if p.values[v].result {
-			touch(v, len(p.tasks))
+			use(v, len(p.tasks))
 		}
 	}
 }
@@ -130,48 +126,26 @@ func (p *planner) bytes(v int) int {
 	return Align(4 * p.values[v].n)
 }
 
-// pack allocates the values in the arena, the largest first, each at the lowest offset that is free
-// during its lifetime. It returns the size of the arena in bytes.
+// pack allocates the values in the arena and returns its size in bytes.
 func (p *planner) pack() int {
-	var order []int
+	blocks := make([]*plan.Block, len(p.values))
 	for v := range p.values {
+		p.values[v].Size = p.bytes(v)
+		blocks[v] = &p.values[v].Block
 		if o := p.storage(v); o != v {
-			p.values[o].first, p.values[o].last = min(p.values[o].first, p.values[v].first), max(p.values[o].last,
-				p.values[v].last)
-		} else {
-			order = append(order, v)
+			p.values[o].Extend(p.values[v].Lifetime)
+			p.values[v].Lifetime = plan.Lifetime{}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.bytes(b), p.bytes(a)) })
-	var allocated []int // by offset
-	length := 0
-	for _, v := range order {
-		at, size := 0, p.bytes(v)
-		for _, o := range allocated {
-			other := &p.values[o]
-			if other.first > p.values[v].last || p.values[v].first > other.last {
-				continue
-			}
-			if other.offset >= at+size {
-				break // it fits before this one, and the rest have larger offsets
-			}
-			at = max(at, other.offset+p.bytes(o))
-		}
-		p.values[v].offset = at
-		length = max(length, at+size)
-		i, _ := slices.BinarySearchFunc(allocated, at, func(o, at int) int {
-			return cmp.Compare(p.values[o].offset,
-				at)
-		})
-		allocated = slices.Insert(allocated, i, v)
-	}
+	size := plan.Pack(blocks, AlignBytes)
 	for v := range p.values {
-		p.values[v].offset = p.values[p.storage(v)].offset
+		p.values[v].Off = p.values[p.storage(v)].Off
 	}
-	return length
+	return size
 }
 
 // AlignBytes is the alignment of values in the arena, enough for the widest loads.
 const AlignBytes = 256
 
-func Align(n int) int { return (n + AlignBytes - 1) / AlignBytes * AlignBytes }
+// Align rounds a number of bytes up to a multiple of AlignBytes.
+func Align(n int) int { return plan.Align(n, AlignBytes) }

@@ -106,7 +106,7 @@ func (t *trace) canFusePair(j *normPair, g *fusions) bool {
 		c := &t.calls[i]
 		if after {
 			for _, out := range c.call.Out {
-				if slices.ContainsFunc(needed, func(r device.Ref) bool { return overlaps(out, r) }) {
+				if out.OverlapsAny(needed) {
 					return false
 				}
 			}
@@ -202,7 +202,7 @@ func (c *tracedCall) makesHalf(s source) bool {
 // of the summands, number by number, or does not overlap them.
 func (t *trace) canFuseSum(sum *tracedCall, g *fusions) bool {
 	over := func(out device.Ref) bool {
-		return slices.ContainsFunc(sum.call.In, func(in device.Ref) bool { return overlaps(out, in) })
+		return out.OverlapsAny(sum.call.In)
 	}
 	waiting := false
 	for i := range t.calls {

@@ -82,7 +82,7 @@ func (t *trace) deferrable(calls []*tracedCall, fixed bool) []*tracedCall {
 func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, fixed bool) bool {
 	counts := func(r device.Ref) bool { return fixed || r.Space != device.Arena }
 	meets := func(all []device.Ref, r device.Ref) bool {
-		return counts(r) && slices.ContainsFunc(all, func(o device.Ref) bool { return overlaps(o, r) })
+		return counts(r) && r.OverlapsAny(all)
 	}
 	passed := false
 	for i := range t.calls {
@@ -133,8 +133,7 @@ func (t *trace) findPenalties(maker []*tracedCall, uses []int, fixed bool) []*tr
 			if c == all[len(all)-1] {
 				break
 			}
-			if found && !slices.Contains(all, c) && slices.ContainsFunc(c.call.Out,
-				func(r device.Ref) bool { return overlaps(r, start) }) {
+			if found && !slices.Contains(all, c) && start.OverlapsAny(c.call.Out) {
 				return nil
 			}
 			found = found || c == maker[all[1].in[0].value]
@@ -171,7 +170,7 @@ func (l *multiTensor) findDecays(t *trace) {
 				continue
 			}
 			for other := range parts {
-				if overlaps(other, r) {
+				if other.Overlaps(r) {
 					return
 				}
 			}

@@ -484,13 +484,8 @@ func (p *planner) output(c *device.Call, s source, made format) (o Operand, afte
 // dropCasts drops the casts of memory outside of the arena that is overwritten.
 func (p *planner) dropCasts(r device.Ref) {
 	for k := range p.casts {
-		if k.value < 0 && k.ref.Space == r.Space && overlaps(k.ref, r) {
+		if k.value < 0 && k.ref.Overlaps(r) {
 			delete(p.casts, k)
 		}
 	}
-}
-
-// overlaps reports whether two references have numbers in common.
-func overlaps(a, b device.Ref) bool {
-	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }

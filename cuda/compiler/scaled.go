@@ -15,7 +15,7 @@ func (p *planner) isScaled(s source) bool {
 		return p.values[s.value].scaled
 	}
 	for _, r := range p.scaledGrads {
-		if overlaps(r, s.ref) {
+		if r.Overlaps(s.ref) {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func (p *planner) markScaled(s source, scaled bool) error {
 	}
 	kept := p.scaledGrads[:0]
 	for _, r := range p.scaledGrads {
-		if !overlaps(r, s.ref) {
+		if !r.Overlaps(s.ref) {
 			kept = append(kept, r)
 		} else if r != s.ref {
 			return fmt.Errorf("%s overwrites a part of %s: load it with precision bf16 or fp32", s.ref, r)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/device/plan"
 	"fspda/device/signature"
 )
 
@@ -15,9 +16,8 @@ type value struct {
 	scaled bool   // has the loss scale
 	wanted []byte // the formats that its readers want, as letters of operandFormats
 
-	inPlaceOf   int // the value that its call overwrites in place; -1: none
-	first, last int // the tasks of its lifetime
-	offset      int // in the arena, in bytes
+	inPlaceOf  int // the value that its call overwrites in place; -1: none
+	plan.Block     // in the arena, in bytes
 }
 
 // source is where an operand comes from: a value of the arena, or a part of a vector.

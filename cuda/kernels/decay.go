@@ -30,7 +30,7 @@ func countDecays(code *device.Code, i int) int {
 			break
 		}
 		if square.Attr != code.Calls[i].Attr || add.Out[0] != code.Calls[i+1].Out[0] ||
-			overlaps(square.Out[0], add.Out) || isRead(code, i+2*n+2, square.Out[0]) {
+			square.Out[0].OverlapsAny(add.Out) || isRead(code, i+2*n+2, square.Out[0]) {
 			break
 		}
 	}
@@ -40,7 +40,7 @@ func countDecays(code *device.Code, i int) int {
 // isRead reports whether a call starting at i, or a result, reads the current value of an operand.
 func isRead(code *device.Code, i int, r device.Ref) bool {
 	for _, c := range code.Calls[i:] {
-		if overlaps(r, c.In) {
+		if r.OverlapsAny(c.In) {
 			return true
 		}
 		for _, o := range c.Out {
@@ -50,7 +50,7 @@ func isRead(code *device.Code, i int, r device.Ref) bool {
 		}
 	}
 	for _, x := range code.Results {
-		if overlaps(r, []device.Ref{x.Ref}) {
+		if r.Overlaps(x.Ref) {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ type access struct {
 func (p *phasePlanner) earliest(reads, writes []device.Ref) int {
 	at := 0
 	for _, u := range p.uses {
-		if at <= u.phase && (overlaps(u.of, writes) || u.writes && overlaps(u.of, reads)) {
+		if at <= u.phase && (u.of.OverlapsAny(writes) || u.writes && u.of.OverlapsAny(reads)) {
 			at = u.phase + 1
 		}
 	}
@@ -57,14 +57,4 @@ func (p *phasePlanner) add(t task) {
 		p.phases = append(p.phases, nil)
 	}
 	p.phases[at] = append(p.phases[at], t.Call)
-}
-
-// overlaps reports whether an operand shares numbers with others.
-func overlaps(r device.Ref, others []device.Ref) bool {
-	for _, o := range others {
-		if r.Space == o.Space && r.Off < o.Off+o.Len && o.Off < r.Off+r.Len {
-			return true
-		}
-	}
-	return false
 }

@@ -100,21 +100,17 @@ func checkRef(code *device.Code, r device.Ref) error {
 func checkOverlap(e *Signature, c *device.Call) error {
 	for i, o := range c.Out {
 		for j, r := range c.In {
-			if overlap(o, r) && !(e.InPlace && o == r) {
+			if o.Overlaps(r) && !(e.InPlace && o == r) {
 				return fmt.Errorf("output %d at %s overlaps input %d at %s", i, o, j, r)
 			}
 		}
 		for j, r := range c.Out[:i] {
-			if overlap(o, r) {
+			if o.Overlaps(r) {
 				return fmt.Errorf("output %d at %s overlaps output %d at %s", i, o, j, r)
 			}
 		}
 	}
 	return nil
-}
-
-func overlap(a, b device.Ref) bool {
-	return a.Space == b.Space && a.Off < b.Off+b.Len && b.Off < a.Off+a.Len
 }
 
 // refString formats a Ref whose Space may be unknown.

@@ -1,0 +1,10 @@
+// Package plan assigns memory to the intermediate values of a network.
+//
+// A [Block] is the memory of one value, or of several that overwrite each other in place. Its
+// [Lifetime] is the range of steps that read or write it. [Pack] gives every block an offset, such
+// that blocks that are in use at the same step do not overlap.
+//
+// The compiler of networks, fspda/model, packs the float32 values of a device.Code. A device that
+// changes formats, or fuses calls, packs its own blocks again: see fspda/cuda/compiler. Sizes are in
+// any unit, as long as the alignment has the same one.
+package plan
