@@ -11,8 +11,8 @@ import (
 )
 
 // allowed says which packages of this module each room may import. A room is a folder with all
-// below it; what is not listed is forbidden. Imports go one way: cmd → cli → bench → train → {train/algo,
-// dist, data} → device ← {cpu, model}.
+// below it; what is not listed is forbidden. Imports go one way: cmd → cli → bench → train →
+// {train/algo, dist, data} → device ← {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
@@ -118,7 +118,8 @@ var allowed = map[string][]string{
 	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
-	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn",
+	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver",
+		"cuda/cublas", "cuda/cudnn",
 		"device", "device/signature"},
 }
 
@@ -146,7 +147,8 @@ func TestImports(t *testing.T) {
 		room := strings.TrimPrefix(p.ImportPath, "fspda/")
 		may, ok := allowed[room]
 		if !ok && p.ImportPath != "fspda" {
-			t.Errorf("package %s has no line in the table of imports: add one, and say in its doc.go why it is a room of its own", room)
+			t.Errorf("package %s has no line in the table of imports: add one, and say in its doc.go why it is a "+
+				"room of its own", room)
 		}
 		for _, i := range p.Imports {
 			if to, ours := strings.CutPrefix(i, "fspda/"); ours && !slices.Contains(may, to) {

@@ -27,7 +27,8 @@ const (
 	architecturePage = "ARCHITECTURE.md"
 )
 
-// TestGeneratedTables compares tables of the documentation with the code. With -update it writes them.
+// TestGeneratedTables compares tables of the documentation with the code. With -update it writes
+// them.
 func TestGeneratedTables(t *testing.T) {
 	for _, table := range []struct{ page, name, want string }{
 		{internalsPage, "kernels", kernelTable()},
@@ -46,7 +47,8 @@ func TestGeneratedTables(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("%s: the table %q differs from the code: run go test -run TestGeneratedTables -update .", table.page, table.name)
+			t.Errorf("%s: the table %q differs from the code: run go test -run TestGeneratedTables -update .",
+				table.page, table.name)
 			continue
 		}
 		if err := os.WriteFile(table.page, []byte(before+start+table.want+end+after), 0o644); err != nil {
@@ -64,7 +66,8 @@ func kernelTable() string {
 		if s.InPlace {
 			inPlace = "yes"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k, s.Dims, strings.Join(s.In, ", "), strings.Join(s.Out, ", "), inPlace)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k, s.Dims, strings.Join(s.In, ", "),
+			strings.Join(s.Out, ", "), inPlace)
 	}
 	return b.String() + "\n"
 }
@@ -123,7 +126,8 @@ func importTable() string {
 		return strings.Compare(x, y)
 	})
 	for _, folder := range folders {
-		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", level[folder], folder, strings.Join(slices.Sorted(slices.Values(allowed[folder])), ", "))
+		fmt.Fprintf(&b, "| %d | `%s` | %s |\n", level[folder], folder,
+			strings.Join(slices.Sorted(slices.Values(allowed[folder])), ", "))
 	}
 	return b.String() + "\n"
 }
@@ -135,7 +139,8 @@ func TestListedRandomStreams(t *testing.T) {
 	for _, file := range readableFiles(t) {
 		root, _, _ := strings.Cut(file, "/")
 		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") ||
-			!slices.Contains([]string{"data", "dist", "model", "train"}, root) || strings.HasPrefix(file, "dist/disttest") {
+			!slices.Contains([]string{"data", "dist", "model", "train"}, root) ||
+			strings.HasPrefix(file, "dist/disttest") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -192,7 +197,8 @@ func TestListedVariables(t *testing.T) {
 func TestListedVersions(t *testing.T) {
 	for name, version := range map[string]int{"rng.Version": rng.Version, "nats.Version": nats.Version,
 		"packed.Version": packed.Version} {
-		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| [^|]+ \| %d \| [^|]+ \| .%s. \|$`, version, regexp.QuoteMeta(name)))
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| [^|]+ \| %d \| [^|]+ \| .%s. \|$`, version,
+			regexp.QuoteMeta(name)))
 		if !row.MatchString(readText(t, internalsPage)) {
 			t.Errorf("%s does not say that %s is %d", internalsPage, name, version)
 		}

@@ -22,7 +22,8 @@ import (
 	"fspda/train"
 )
 
-var update = flag.Bool("update", false, "rewrite testdata/result-hashes.json and the generated tables of the documentation")
+var update = flag.Bool("update", false,
+	"rewrite testdata/result-hashes.json and the generated tables of the documentation")
 
 const hashFile = "testdata/result-hashes.json"
 
@@ -32,46 +33,53 @@ const hashFile = "testdata/result-hashes.json"
 // metrics, models and identity. Rewrite it with go test -run TestResultHashes -update ., and only
 // on purpose.
 var results = map[string]string{
-	"sa":                  "algo: fspda-sa",
-	"sa momentum cosine":  "{algo: fspda-sa, momentum: 0.9, alpha: 0.05, schedule: cosine, warmup: 1}",
-	"sa stale neighbour":  "{algo: fspda-sa, dual: stale-neighbour, edges: matching, graph: complete}",
-	"sa periodic":         "{algo: fspda-sa, edges: periodic(5), gamma: 0.3, graph: grid}",
-	"sa torus k-edges":    "{algo: fspda-sa, agents: 9, graph: torus, edges: k-edges(2), mask: stratified}",
-	"sa er bernoulli":     "{algo: fspda-sa, graph: er(0.6), edges: bernoulli(0.3), mask: bernoulli}",
-	"sa star block":       "{algo: fspda-sa, graph: star, mask: block, weight_decay: 0.01, decay: weights}",
-	"sa exponential":      "{algo: fspda-sa, agents: 8, graph: exponential, mask: randk-per-layer, clip_norm: 0.5}",
-	"sa hypercube coin":   "{algo: fspda-sa, agents: 8, graph: hypercube, edges: coin(0.4), mask: all, gamma: 0.2, objective: samples, partition: dirichlet(0.3), batch: 4}",
-	"sa regular fp16":     "{algo: fspda-sa, agents: 6, graph: regular(3), wire: fp16}",
-	"sa path bf16 parts":  "{algo: fspda-sa, graph: path, wire: bf16, accumulate: 3, activation: relu}",
-	"sa full sampling":    "{algo: fspda-sa, sampling: full, metrics: test, eval_test: 40, eval_agents: 2, iterations: 20}",
-	"sa links":            "{algo: fspda-sa, links: wan.yaml, edges: k-edges(2)}",
-	"storm":               "{algo: fspda-storm, sampling: iid}",
-	"storm lagged":        "{algo: fspda-storm, a_x: 0.2, a_lambda: 0.05, storm_start: zero, storm_lambda: lagged, mask: randk-per-layer, label_smoothing: 0.1}",
-	"dsgd metropolis":     "{algo: dsgd, weights: metropolis, order: atc, edges: bernoulli(0.5)}",
-	"dsgd links":          "{algo: dsgd, links: wan.yaml}",
-	"scaffnew":            "{algo: scaffnew, momentum: 0.5, alpha: 0.1, share: 0.9}",
-	"led":                 "{algo: led, local_steps: 5, momentum: 0.5, alpha: 0.1}",
-	"kgt":                 "{algo: kgt, local_steps: 5, outer_step: 0.8, mixing: lazy-metropolis}",
-	"diging":              "{algo: diging, edges: bernoulli(0.5)}",
-	"extra":               "algo: extra",
-	"prox-gpda":           "algo: prox-gpda",
-	"next":                "{algo: next, kappa: 0.001, sampling: full, iterations: 20}",
-	"choco randk":         "{algo: choco, density: 0.5}",
-	"choco topk":          "{algo: choco, compress: topk, edges: broadcast(0.6), density: 0.5}",
-	"choco qsgd":          "{algo: choco, compress: qsgd(255)}",
-	"choco links":         "{algo: choco, compress: qsgd-scaled(7), norms: flat, links: wan.yaml}",
-	"swarm":               "algo: swarm",
-	"swarm lattice":       "{algo: swarm, compress: 'lattice(0.01,1024)', edges: matching}",
-	"swarm blocking":      "{algo: swarm, compress: 'lattice(0.01,1024,stochastic)', swarm: blocking, local_steps: 2, initiator: degree}",
-	"async":               "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
-	"async links":         "{algo: fspda-async, links: wan.yaml}",
-	"sgd":                 "algo: sgd",
-	"resnet20":            "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
-	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, agents: 2, batch: 8, iterations: 4, alpha: 0.05, bn: local, recompute: blocks, accumulate: 2}",
+	"sa":                 "algo: fspda-sa",
+	"sa momentum cosine": "{algo: fspda-sa, momentum: 0.9, alpha: 0.05, schedule: cosine, warmup: 1}",
+	"sa stale neighbour": "{algo: fspda-sa, dual: stale-neighbour, edges: matching, graph: complete}",
+	"sa periodic":        "{algo: fspda-sa, edges: periodic(5), gamma: 0.3, graph: grid}",
+	"sa torus k-edges":   "{algo: fspda-sa, agents: 9, graph: torus, edges: k-edges(2), mask: stratified}",
+	"sa er bernoulli":    "{algo: fspda-sa, graph: er(0.6), edges: bernoulli(0.3), mask: bernoulli}",
+	"sa star block":      "{algo: fspda-sa, graph: star, mask: block, weight_decay: 0.01, decay: weights}",
+	"sa exponential":     "{algo: fspda-sa, agents: 8, graph: exponential, mask: randk-per-layer, clip_norm: 0.5}",
+	"sa hypercube coin": "{algo: fspda-sa, agents: 8, graph: hypercube, edges: coin(0.4), mask: all, gamma: 0.2, " +
+		"objective: samples, partition: dirichlet(0.3), batch: 4}",
+	"sa regular fp16":    "{algo: fspda-sa, agents: 6, graph: regular(3), wire: fp16}",
+	"sa path bf16 parts": "{algo: fspda-sa, graph: path, wire: bf16, accumulate: 3, activation: relu}",
+	"sa full sampling": "{algo: fspda-sa, sampling: full, metrics: test, eval_test: 40, eval_agents: 2, " +
+		"iterations: 20}",
+	"sa links": "{algo: fspda-sa, links: wan.yaml, edges: k-edges(2)}",
+	"storm":    "{algo: fspda-storm, sampling: iid}",
+	"storm lagged": "{algo: fspda-storm, a_x: 0.2, a_lambda: 0.05, storm_start: zero, storm_lambda: lagged, " +
+		"mask: randk-per-layer, label_smoothing: 0.1}",
+	"dsgd metropolis": "{algo: dsgd, weights: metropolis, order: atc, edges: bernoulli(0.5)}",
+	"dsgd links":      "{algo: dsgd, links: wan.yaml}",
+	"scaffnew":        "{algo: scaffnew, momentum: 0.5, alpha: 0.1, share: 0.9}",
+	"led":             "{algo: led, local_steps: 5, momentum: 0.5, alpha: 0.1}",
+	"kgt":             "{algo: kgt, local_steps: 5, outer_step: 0.8, mixing: lazy-metropolis}",
+	"diging":          "{algo: diging, edges: bernoulli(0.5)}",
+	"extra":           "algo: extra",
+	"prox-gpda":       "algo: prox-gpda",
+	"next":            "{algo: next, kappa: 0.001, sampling: full, iterations: 20}",
+	"choco randk":     "{algo: choco, density: 0.5}",
+	"choco topk":      "{algo: choco, compress: topk, edges: broadcast(0.6), density: 0.5}",
+	"choco qsgd":      "{algo: choco, compress: qsgd(255)}",
+	"choco links":     "{algo: choco, compress: qsgd-scaled(7), norms: flat, links: wan.yaml}",
+	"swarm":           "algo: swarm",
+	"swarm lattice":   "{algo: swarm, compress: 'lattice(0.01,1024)', edges: matching}",
+	"swarm blocking": "{algo: swarm, compress: 'lattice(0.01,1024,stochastic)', swarm: blocking, local_steps: " +
+		"2, initiator: degree}",
+	"async":       "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
+	"async links": "{algo: fspda-async, links: wan.yaml}",
+	"sgd":         "algo: sgd",
+	"resnet20": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
+		"agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
+	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
+		"agents: 2, batch: 8, iterations: 4, alpha: 0.05, bn: local, recompute: blocks, accumulate: 2}",
 }
 
 // simulatedLinks is wan.yaml of the configurations above.
-const simulatedLinks = "{gradient_ms: 10, gradient_law: exp, slowness: 'straggler(3)', uplink_mbit: 2, default: {latency_ms: 50, bandwidth_mbit: 1, loss: 0.2}}"
+const simulatedLinks = "{gradient_ms: 10, gradient_law: exp, slowness: 'straggler(3)', uplink_mbit: 2, default: " +
+	"{latency_ms: 50, bandwidth_mbit: 1, loss: 0.2}}"
 
 // smallConfig trains in milliseconds.
 func smallConfig() train.Config {
@@ -84,7 +92,8 @@ func smallConfig() train.Config {
 
 func TestResultHashes(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
-		t.Skip("the metrics use math.Exp and math.Log, whose last bit differs between processors: the hashes are those of amd64")
+		t.Skip("the metrics use math.Exp and math.Log, whose last bit differs between processors: the hashes are " +
+			"those of amd64")
 	}
 	want := map[string]string{}
 	text, err := os.ReadFile(hashFile)

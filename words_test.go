@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// retiredNames are identifiers that a package, with all packages below it, gave up for a standard term.
-// Each is an ordinary word, so that only its use as an identifier is refused.
+// retiredNames are identifiers that a package, with all packages below it, gave up for a standard
+// term. Each is an ordinary word, so that only its use as an identifier is refused.
 var retiredNames = map[string][]string{}
 
 // textFiles are the kinds of files that people read.

@@ -167,7 +167,8 @@ func TestFakeCUDASelftest(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	precisions, seeds, only := []string{"fp32",
 		"fp16"}, []int{2},
-		"contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
+		"contract/dot,contract/concurrent,contract/kernel/conv,contract/kernel/linear-grad-w,loss "+
+			"scale,convolutions/conv-grad-w 3×3,algorithms/fspda"
 	if os.Getenv("FSPDA_LONG") != "" {
 		precisions, seeds, only = []string{"fp32", "tf32", "fp16", "bf16"}, []int{0, 1, 2}, ""
 	}

@@ -287,7 +287,8 @@ func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 		t.Errorf("the run was over after %d events of %d", w.total(), events)
 	}
 	want, got := endOf(t, calm), endOf(t, rough)
-	t.Logf("accuracy %.4f undisturbed, %.4f; of the worst agent %.4f and %.4f; sum of duals %.3g and %.3g; %.0f and %.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg),
+	t.Logf("accuracy %.4f undisturbed, %.4f; of the worst agent %.4f and %.4f; sum of duals %.3g and %.3g; %.0f and "+
+		"%.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg),
 		float64(want.TestAccMin), float64(got.TestAccMin), float64(want.DualSum), float64(got.DualSum), float64(
 			want.WallS), float64(got.WallS))
 	if got.TestAccAvg < want.TestAccAvg-0.01 {

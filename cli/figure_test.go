@@ -185,7 +185,8 @@ func TestFigureMistakes(t *testing.T) {
 // A sweep ranks its runs, resumes after a stop, and its runs can be compared.
 func TestSweepAndCompare(t *testing.T) {
 	t.Chdir(t.TempDir())
-	grid := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: 3}\ngrid: {algo: [dsgd, fspda-sa], alpha: [0.000001, 0.3]}\nmetric: train_loss_worst\n"
+	grid := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: " +
+		"3}\ngrid: {algo: [dsgd, fspda-sa], alpha: [0.000001, 0.3]}\nmetric: train_loss_worst\n"
 	if err := os.WriteFile("grid.yaml", []byte(grid), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,8 @@ func crowd(host string, idle int, stop chan struct{}) (opened func() int, left f
 		"GET /api/events?run=run HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"GET /api/run?run=run HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"GET /files/run/metrics.jsonl HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"run\":\"run\",\"action\":\"stop\"}\n",
+		"POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 30\r\n\r\n{\"run\":\"run\",\"action\":\"stop\"}\n",
 		"GET /files/run/..%2f..%2f..%2fetc%2fpasswd HTTP/1.1\r\nHost: localhost\r\n\r\n",
 		"\x16\x03\x01 \x00\xff noise\r\n\r\n",
 	} {

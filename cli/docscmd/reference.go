@@ -15,7 +15,8 @@ import (
 // exit status.
 func reference(root *cobra.Command) string {
 	var b strings.Builder
-	b.WriteString("# Reference: every command, key and exit status\n\nMade from the code by `make generate`. `fspda COMMAND --help` says the same.\n\n")
+	b.WriteString("# Reference: every command, key and exit status\n\nMade from the code by `make generate`. `fspda " +
+		"COMMAND --help` says the same.\n\n")
 	var commands []*cobra.Command
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -103,7 +104,8 @@ func writeFlag(b *strings.Builder, f *pflag.Flag) {
 
 // writeKeys lists the keys of a configuration.
 func writeKeys(b *strings.Builder) {
-	b.WriteString("## Keys\n\nKeys of the YAML file of `fspda train -c`, and its flags, with dashes in place of underscores. Those marked · never change a trajectory.\n\n| key | default | |\n|---|---|---|\n")
+	b.WriteString("## Keys\n\nKeys of the YAML file of `fspda train -c`, and its flags, with dashes in place of " +
+		"underscores. Those marked · never change a trajectory.\n\n| key | default | |\n|---|---|---|\n")
 	c := train.Default()
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	setup.ConfigFlags(fs, &c)

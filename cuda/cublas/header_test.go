@@ -34,7 +34,8 @@ func TestHeader(t *testing.T) {
 			headertest.Check(t, folders, "cublasLt.h", withoutOverloads(API{}), LtAPI{}, attributes{})
 			headertest.Values(t, folders, "cublasLt.h", map[string]int{
 				// Calls of the functions that C++ overloads.
-				"sizeof(cublasGemmEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, CUDA_R_32F, " +
+				"sizeof(cublasGemmEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, (void *)0, " +
+					"CUDA_R_32F, " +
 					"4, (void *)0, CUDA_R_32F, 5, (void *)0, (void *)0, CUDA_R_32F, 6, " +
 					"CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT))": 4,
 				"sizeof(cublasGemmStridedBatchedEx(cublasHandle_t(), CUBLAS_OP_N, CUBLAS_OP_N, 1, 2, 3, (void *)0, " +

@@ -8,9 +8,9 @@ import (
 )
 
 // Bind sets every function variable of the struct that table points to, embedded structs included,
-// whose tag `sym:"name"` names a function of h. A uintptr field gets the address, for [Call]. If the
-// tag ends in ",optional" and the library lacks the function, the field stays zero. The error names
-// all missing functions; then the table must not be used.
+// whose tag `sym:"name"` names a function of h. A uintptr field gets the address, for [Call]. If
+// the tag ends in ",optional" and the library lacks the function, the field stays zero. The error
+// names all missing functions; then the table must not be used.
 func Bind(table any, h *Handle) error {
 	v := reflect.ValueOf(table).Elem()
 	var missing []string
@@ -42,7 +42,8 @@ func Bind(table any, h *Handle) error {
 // cannot see through the variable.
 var escape = func(any) {}
 
-// At returns the address of a value, for [Call]. It is valid while the caller keeps the value alive.
+// At returns the address of a value, for [Call]. It is valid while the caller keeps the value
+// alive.
 func At[T any](p *T) uintptr {
 	escape(p)
 	return uintptr(unsafe.Pointer(p))

@@ -9,12 +9,12 @@
 //
 // The fakes are stricter than a GPU. Work runs only when something waits for it, streams overtake
 // each other in an order given by a seed, new memory holds NaN, freed memory cannot be read, and
-// memory beyond an allocation cannot be accessed. A [Machine] describes the GPUs and says which calls
-// fail. A [Report] lists every misuse, even where a GPU might tolerate it, and everything that was
-// not freed.
+// memory beyond an allocation cannot be accessed. A [Machine] describes the GPUs and says which
+// calls fail. A [Report] lists every misuse, even where a GPU might tolerate it, and everything
+// that was not freed.
 //
-// If NVIDIA's headers are installed, a test compiles the same sources against them, which checks the
-// declaration of every function.
+// If NVIDIA's headers are installed, a test compiles the same sources against them, which checks
+// the declaration of every function.
 //
 // Package fspda/cuda/driver/fakegpu fakes a GPU one level higher, behind the table of Go functions,
 // and needs no compiler.

@@ -15,7 +15,8 @@ func (e *edge) handleCall(ctx context.Context, msg *message) error {
 		a.opt.Trainer.Called()
 	}
 	fits := e.inSync && msg.epoch == e.dual.Epoch && msg.n == e.dual.N
-	if !fits || a.reservedBy != nil || a.clock.Full || a.joining || a.stopped || a.frozen || a.atEnd() || e.phase != idle {
+	if !fits || a.reservedBy != nil || a.clock.Full || a.joining || a.stopped || a.frozen || a.atEnd() ||
+		e.phase != idle {
 		a.mu.Unlock()
 		if err := e.send(ctx, &message{kind: decline, call: msg.call}); err != nil || fits {
 			return err
@@ -73,7 +74,8 @@ func (e *edge) handleOffer(ctx context.Context, msg *message) error {
 	a.mu.Lock()
 	e.recordPeerTime(msg)
 	current := e.phase == calling && msg.call == e.callID
-	if !current || e.abandoned || a.reservedBy != e || a.frozen || a.stopped || msg.epoch != e.dual.Epoch || msg.n != e.dual.N {
+	if !current || e.abandoned || a.reservedBy != e || a.frozen || a.stopped || msg.epoch != e.dual.Epoch ||
+		msg.n != e.dual.N {
 		if current {
 			e.release()
 		}

@@ -78,8 +78,8 @@ func (c *Clock) Gradient(k int) {
 	}
 }
 
-// Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns when
-// the sender is ready for the all-reduce.
+// Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns
+// when the sender is ready for the all-reduce.
 func (c *Clock) Post(t, peer int, bits float64) float64 {
 	if c.allReduce > 0 {
 		return c.now

@@ -12,7 +12,8 @@ type eventQueue struct {
 }
 
 func newEventQueue(n int) eventQueue {
-	q := eventQueue{at: make([]float64, n), streams: make([]rng.Stream, n), heap: make([]int, n), position: make([]int, n)}
+	q := eventQueue{at: make([]float64, n), streams: make([]rng.Stream, n), heap: make([]int, n),
+		position: make([]int, n)}
 	for i := range n {
 		q.heap[i], q.position[i] = i, i
 	}

@@ -6,7 +6,8 @@ import (
 	"fspda/train/simnet"
 )
 
-// Two agents compute for 10 ms and are 50 ms apart. A message of 1 Mbit over 10 Mbit/s takes 100 ms.
+// Two agents compute for 10 ms and are 50 ms apart. A message of 1 Mbit over 10 Mbit/s takes 100
+// ms.
 func Example() {
 	links, err := simnet.Parse([]byte("{gradient_ms: 10, default: {latency_ms: 50, bandwidth_mbit: 10}}"), 2, 1)
 	if err != nil {

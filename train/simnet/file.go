@@ -171,7 +171,8 @@ func (r *linksReader) link(where string, s linkSpec) {
 	r.number(where, "timeout_ms", s.Timeout, isTime, wantTime)
 	r.number(where, "bandwidth_mbit", s.Bandwidth, isRate, wantRate)
 	r.number(where, "loss", s.Loss, func(v float64) bool { return v >= 0 && v <= maxLoss },
-		fmt.Sprintf("the share of messages that are lost, from 0 to %v: with more, nothing would arrive; a link that never works is no edge of the graph", maxLoss))
+		fmt.Sprintf("the share of messages that are lost, from 0 to %v: with more, nothing would arrive; a link "+
+			"that never works is no edge of the graph", maxLoss))
 }
 
 // agents checks a list of agents.

@@ -7,9 +7,9 @@ import (
 )
 
 // inFlight tracks the exchanges of an asynchronous run that are on their way over simulated links.
-// Their values are those of the moment at which the edge fired. An agent whose exchange is in flight
-// declines others, and its next step waits for the values that it was sent. The methods of a nil
-// inFlight describe links without delay.
+// Their values are those of the moment at which the edge fired. An agent whose exchange is in
+// flight declines others, and its next step waits for the values that it was sent. The methods of a
+// nil inFlight describe links without delay.
 type inFlight struct {
 	ports []port
 	bits  float64   // of an exchange, in each direction

@@ -18,9 +18,9 @@ import (
 //	and sends the whole message again
 //
 // A loss therefore costs time but never the exchange. If an agent has an uplink, all its messages
-// pass the uplink one after the other and stream from there into their links. Repeated copies travel
-// at the slower of both rates and do not occupy the uplink. Bits are those of the shared-seed
-// accounting, which are the bits that a network would carry.
+// pass the uplink one after the other and stream from there into their links. Repeated copies
+// travel at the slower of both rates and do not occupy the uplink. Bits are those of the
+// shared-seed accounting, which are the bits that a network would carry.
 type Links struct {
 	text []byte
 	n    int
@@ -81,9 +81,9 @@ func (n route) losses(seed uint64, t, from, to int) float64 {
 }
 
 // AllReduce returns the seconds of a ring all-reduce of d values of the given width in bits, in the
-// order of the agents' numbers: 2(n-1) steps, in each of which every agent sends a chunk of ceil(d/n)
-// values to the next one, and which end when the slowest link of the ring is done. Losses cost their
-// mean.
+// order of the agents' numbers: 2(n-1) steps, in each of which every agent sends a chunk of
+// ceil(d/n) values to the next one, and which end when the slowest link of the ring is done. Losses
+// cost their mean.
 func (l *Links) AllReduce(d, width int) float64 {
 	if l.n == 1 {
 		return 0

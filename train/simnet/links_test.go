@@ -64,7 +64,8 @@ pairs:
 // Compares a port with times computed by hand: 1 Mbit over 2 Mbit/s takes half a second; a second
 // message waits for the first in the same direction only; all links share the uplink.
 func TestPort(t *testing.T) {
-	l := mustParse(t, "{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], bandwidth_mbit: 0.5}]}", 3)
+	l := mustParse(t, "{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], "+
+		"bandwidth_mbit: 0.5}]}", 3)
 	p, back := port{id: 0, net: l}, port{id: 1, net: l}
 	for k, c := range []struct {
 		p    *port
@@ -82,7 +83,8 @@ func TestPort(t *testing.T) {
 			t.Errorf("message %d arrives at %v, want %v", k, got, c.want)
 		}
 	}
-	l = mustParse(t, "{gradient_ms: 0, uplink_mbit: 1, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], bandwidth_mbit: 0.5}]}", 3)
+	l = mustParse(t, "{gradient_ms: 0, uplink_mbit: 1, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: "+
+		"[{pair: [0, 2], bandwidth_mbit: 0.5}]}", 3)
 	p = port{id: 0, net: l}
 	// the uplink is the slower; then 1 + 2 over the slow link; then the uplink from 2 to 3
 	for k, want := range []float64{1.1, 3.1, 3.1} {
@@ -154,8 +156,10 @@ func TestBadLinks(t *testing.T) {
 	}{
 		"unknown key": {"{gradient_ms: 1, defualt: {}}", []string{`key "defualt" does not exist`,
 			`did you mean "default"`}},
-		"unknown inner key": {"{gradient_ms: 1, zones: [{name: a, agents: 0, latncy_ms: 3}], default: {bandwith_mbit: 1}}", []string{`"zones[0].latncy_ms"`, `"latency_ms"`, `"default.bandwith_mbit"`, `"bandwidth_mbit"`}},
-		"no gradient":       {"default: {latency_ms: 1}", []string{"gradient_ms: is missing"}},
+		"unknown inner key": {"{gradient_ms: 1, zones: [{name: a, agents: 0, latncy_ms: 3}], default: " +
+			"{bandwith_mbit: 1}}", []string{`"zones[0].latncy_ms"`, `"latency_ms"`, `"default.bandwith_mbit"`,
+			`"bandwidth_mbit"`}},
+		"no gradient": {"default: {latency_ms: 1}", []string{"gradient_ms: is missing"}},
 		"negative": {"{gradient_ms: -1, default: {latency_ms: -5, bandwidth_mbit: 0, timeout_ms: .nan}}",
 			[]string{"gradient_ms: is -1", "default.latency_ms: is -5", "default.bandwidth_mbit: is 0", "leave it out",
 				"default.timeout_ms: is NaN"}},
@@ -170,7 +174,8 @@ func TestBadLinks(t *testing.T) {
 		"one agent pair":   {"{gradient_ms: 1, pairs: [{pair: [1, 1]}]}", []string{"pairs[0]: pair is [1 1]"}},
 		"two zones": {"{gradient_ms: 1, zones: [{name: a, agents: 0-2}, {name: a, agents: 2-3}]}",
 			[]string{"empty or taken", "agent 2 is in zone"}},
-		"unknown zone": {"{gradient_ms: 1, zones: [{name: europe, agents: 0-2}, {name: us, agents: 3}], between: [{zones: [europ, us]}]}", []string{`no zone is named "europ"`, `did you mean "europe"`}},
+		"unknown zone": {"{gradient_ms: 1, zones: [{name: europe, agents: 0-2}, {name: us, agents: 3}], between: " +
+			"[{zones: [europ, us]}]}", []string{`no zone is named "europ"`, `did you mean "europe"`}},
 		"law": {"{gradient_ms: 1, gradient_law: gamma(2), slowness: 'linear(0.5)'}",
 			[]string{`gradient_law: is "gamma(2)"`, "lognormal", `slowness: is "linear(0.5)"`}},
 		"no map":          {"- 3", []string{"key: value"}},

@@ -13,8 +13,9 @@ import (
 // of the seed. The agents do what it says, in parallel; a resumed run replays it without them, from
 // the start to its checkpoint.
 //
-// A gradient of agent i takes a time of [ComputeTimes]. All edges fire at the same rate, so together
-// they are one Poisson process of which each event falls on any edge with equal probability.
+// A gradient of agent i takes a time of [ComputeTimes]. All edges fire at the same rate, so
+// together they are one Poisson process of which each event falls on any edge with equal
+// probability.
 //
 // The exported fields are for reading.
 type Timeline struct {

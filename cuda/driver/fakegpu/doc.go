@@ -1,5 +1,5 @@
-// Package fakegpu implements fspda/cuda/driver's table of driver functions with GPUs in host memory,
-// for tests without a GPU.
+// Package fakegpu implements fspda/cuda/driver's table of driver functions with GPUs in host
+// memory, for tests without a GPU.
 //
 // It allocates and copies memory, runs streams in order, records and waits for events, and captures
 // and launches graphs, as the driver does. Kernels are run by a function of the test
@@ -11,6 +11,6 @@
 // context fails. A Machine records all calls ([Machine.Calls]), lists what was not freed
 // ([Machine.Leaks]), and fails calls on request ([Machine.Fail], [Machine.Lose]).
 //
-// Package fspda/cuda/fakecuda fakes the same driver and NVIDIA's other libraries one level lower, as
-// shared libraries.
+// Package fspda/cuda/fakecuda fakes the same driver and NVIDIA's other libraries one level lower,
+// as shared libraries.
 package fakegpu

@@ -8,7 +8,8 @@ import (
 	"fspda/cuda/driver/fakegpu"
 )
 
-// A test allocates device memory through the driver's functions; the machine counts what is not freed.
+// A test allocates device memory through the driver's functions; the machine counts what is not
+// freed.
 func Example() {
 	runtime.LockOSThread() // a context is current on one thread
 	defer runtime.UnlockOSThread()

@@ -22,11 +22,11 @@ type Options struct {
 	NoPeers       bool    // GPUs cannot access each other's memory
 	NoCooperative bool    // no cooperative launches
 
-	// CountOnly counts device memory without backing it: nothing is computed, and copies from it read
-	// zeros.
+	// CountOnly counts device memory without backing it: nothing is computed, and copies from it
+	// read zeros.
 	CountOnly bool
-	// EventDelay is the time from recording an event until it can complete, as if the work before it
-	// took that long.
+	// EventDelay is the time from recording an event until it can complete, as if the work before
+	// it took that long.
 	EventDelay time.Duration
 }
 
@@ -169,8 +169,8 @@ func (m *Machine) enter(name string) driver.Result {
 	return driver.Success
 }
 
-// Fail lets the next n calls of a function succeed and makes the one after return r. A sticky result
-// loses the device.
+// Fail lets the next n calls of a function succeed and makes the one after return r. A sticky
+// result loses the device.
 func (m *Machine) Fail(name string, n int, r driver.Result) {
 	m.setFault(name, fault{after: n, result: r})
 }

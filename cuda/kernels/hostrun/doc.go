@@ -10,6 +10,6 @@
 // Between two barriers, threads run in a random order, and so do blocks ([OrderVariable]): a kernel
 // that lacks a barrier, or relies on the order of blocks, gives different results in different
 // orders. Shared memory holds NaN when a block begins. With [CheckedVariable] the compiler's
-// sanitizers find misaligned accesses. Races that no order of whole intervals between barriers shows
-// are not found.
+// sanitizers find misaligned accesses. Races that no order of whole intervals between barriers
+// shows are not found.
 package hostrun

@@ -2,6 +2,6 @@
 //
 // [Checks] covers the kernels that the device contract of package devicetest does not reach: masks,
 // which must have the bits of fspda/dist, conversion of images to numbers, 16-bit numbers, the loss
-// scale, and the megakernel. A check runs on a [Runner] and reports to a testing.TB, as the contract
-// does.
+// scale, and the megakernel. A check runs on a [Runner] and reports to a testing.TB, as the
+// contract does.
 package kerneltest
