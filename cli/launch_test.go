@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -115,7 +116,7 @@ func TestKubernetesManifests(t *testing.T) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var m manifest
-		if err := dec.Decode(&m); err == io.EOF {
+		if err := dec.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)

@@ -253,7 +253,7 @@ func TestConvOfFewRows(t *testing.T) {
 			serial := runCode(t, New(), codeOf(k, dims))
 			d := New(Threads(5))
 			if got := runCode(t, d, codeOf(k, dims)); !slices.Equal(got, serial) {
-				t.Error(fmt.Sprint(device.Kernel(k), dims), "gives other bits on five threads")
+				t.Error(fmt.Sprint(k, dims), "gives other bits on five threads")
 			}
 			if err := d.Close(); err != nil {
 				t.Error(err)

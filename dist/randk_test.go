@@ -34,7 +34,7 @@ func TestRandKIsUniformOverSets(t *testing.T) {
 // drawPlain is a reference implementation of drawSubset that uses a map and sorts.
 func drawPlain(k, d int, s *rng.Stream) []uint32 {
 	taken := map[uint32]bool{}
-	least := uint32(-uint32(d)) % uint32(d)
+	least := -uint32(d) % uint32(d)
 	for throws := min(k, d-k); len(taken) < throws; {
 		u := s.Uint64()
 		for _, half := range []uint32{uint32(u), uint32(u >> 32)} {

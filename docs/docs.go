@@ -27,9 +27,10 @@ import (
 //go:embed *.md images
 var files embed.FS
 
-// order is that in which the pages are to be read. What is not named comes behind.
+// order is the reading order of the pages. Pages that it does not name follow.
 var order = []string{"start", "concepts", "training", "data", "networks", "step-sizes", "from-pytorch",
-	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance", "troubleshooting", "reference",
+	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines",
+	"gpus", "performance", "troubleshooting", "reference",
 	"glossary", "internals"}
 
 // Page is a page of the manual.

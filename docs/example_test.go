@@ -48,7 +48,8 @@ func Example() {
 	train.Register(train.Method{Name: "late-gossip", Masks: true,
 		New: func(*train.Setup) algo.Algorithm { return lateGossip{} }})
 	c := train.Default()
-	c.Algo, c.Agents, c.Graph, c.Edges, c.Batch, c.Iterations, c.EvalPoints, c.Alpha = "late-gossip", 4, "ring", "matching", 32, 60, 2, 0.1
+	c.Algo, c.Agents, c.Graph, c.Edges = "late-gossip", 4, "ring", "matching"
+	c.Batch, c.Iterations, c.EvalPoints, c.Alpha = 32, 60, 2, 0.1
 	setup, err := c.Resolve(set, net)
 	check(err)
 	result, err := train.Run(context.Background(), setup, train.Options{Device: cpu.New(), Model: net})

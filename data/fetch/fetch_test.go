@@ -179,7 +179,10 @@ func TestFetchRefuses(t *testing.T) {
 			false},
 		"too long": {append(bytes.Clone(b), 1), nil, "more bytes than the file has", false},
 		"short":    {b[:70000], nil, "its file is shorter than it should be", false},
-		"500": {nil, func(w http.ResponseWriter, _ *http.Request) bool { http.Error(w, "x", 500); return true },
+		"500": {nil, func(w http.ResponseWriter, _ *http.Request) bool {
+			http.Error(w, "x", http.StatusInternalServerError)
+			return true
+		},
 			"500 Internal", false},
 	} {
 		dir := t.TempDir()

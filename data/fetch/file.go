@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -58,7 +57,7 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 		return &ChecksumError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()), Want: fmt.Sprint(f.Size),
 			Hint: "it is cut off, or another file; remove it and call again"}
 	}
-	sum, want := hash.Hash(sha256.New()), f.SHA256
+	sum, want := sha256.New(), f.SHA256
 	if want == "" {
 		sum, want = md5.New(), f.MD5
 	}

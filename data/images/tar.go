@@ -45,7 +45,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		case h.Size > size-at:
 			return tarError(where, n, at, io.ErrUnexpectedEOF)
 		}
-		if err := visit(m); err == errEnough {
+		if err := visit(m); errors.Is(err, errEnough) {
 			return nil
 		} else if err != nil {
 			return err

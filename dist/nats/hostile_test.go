@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"net"
 	"path/filepath"
 	"runtime"
@@ -97,7 +98,8 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 		for ; err == nil && sent < 256<<20; sent += len(noise) {
 			_, err = conn.Write(noise)
 		}
-		if e, ok := err.(net.Error); err == nil || ok && e.Timeout() {
+		var failure net.Error
+		if err == nil || errors.As(err, &failure) && failure.Timeout() {
 			t.Errorf("%s: accepted %d bytes of garbage: %v", name, sent, err)
 		}
 		_ = conn.Close()

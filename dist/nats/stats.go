@@ -32,7 +32,8 @@ func (n *Node) Stats() Stats {
 	return Stats{Messages: s.messages.Load(), Requested: s.requested.Load(), Retransmitted: s.retransmitted.Load(),
 		Refused: s.refused.Load(), Dropped: s.dropped.Load(),
 		ConnErrors: s.connErrors.Load(), SentFrames: s.sentFrames.Load(),
-		GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(), Direct: s.direct.Load()}
+		GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(),
+		Direct: s.direct.Load()}
 }
 
 // PeerStatus describes the connection to another agent.

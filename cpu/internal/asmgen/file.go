@@ -73,7 +73,7 @@ func (f File) Check(dir string) error {
 			return fmt.Errorf("%s: check: %w", f.Generator, err)
 		}
 		if !bytes.Equal(got, want) {
-			return fmt.Errorf("%s: %s differs from the output of the generator: run go generate ./cpu/...",
+			return fmt.Errorf("%s: %s differs from the output of the generator: run go generate ./cpu/... again",
 				f.Generator, name)
 		}
 	}

@@ -20,7 +20,9 @@ const (
 	badName      = "bad.jsonl"
 	lockName     = ".lock"
 
-	kind    = "fspda packed set"
+	kind = "fspda packed set"
+
+	// Version is the version of the format that this package writes.
 	Version = 1
 
 	maxManifest = 1 << 30 // bytes; limits the allocation for a damaged file

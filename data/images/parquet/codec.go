@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -87,7 +88,7 @@ func gunzip(dst, src []byte) (int, error) {
 		return n, err
 	}
 	var more [1]byte
-	if k, err := r.Read(more[:]); k > 0 || err != io.EOF {
+	if k, err := r.Read(more[:]); k > 0 || !errors.Is(err, io.EOF) {
 		return n, fmt.Errorf("it goes on: %w", err)
 	}
 	return n, nil

@@ -3,6 +3,7 @@ package parquet
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -123,7 +124,7 @@ func (c *column) readDictionary(h pageHead, b []byte) error {
 
 // unended replaces io.EOF by io.ErrUnexpectedEOF, if more data is expected.
 func unended(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

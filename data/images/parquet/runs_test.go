@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -22,7 +23,7 @@ func TestRuns(t *testing.T) {
 			t.Fatalf("number %d: %d, error %v; want %d", i, got, err, want)
 		}
 	}
-	if _, err := r.next(); err != io.ErrUnexpectedEOF {
+	if _, err := r.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v at the end", err)
 	}
 	if _, err := newRuns(nil, 33); err == nil {
@@ -69,7 +70,7 @@ func TestDeltas(t *testing.T) {
 	if rest, err := again.rest(); string(rest) != "x" || err != nil {
 		t.Errorf("what follows is %q, error %v", rest, err)
 	}
-	if _, err := d.next(); err != io.ErrUnexpectedEOF {
+	if _, err := d.next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("error %v at the end", err)
 	}
 	for _, b := range [][]byte{{}, {0, 1, 8, 14}, {8, 0, 8, 14}, {8, 3, 8, 14}, {8, 1, 0xff, 0xff, 0xff, 0xff, 0x7f,
