@@ -60,7 +60,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 				return cmd.Help()
 			}
 			return command.UsageErrorf("unknown command %q%s", args[0], command.DidYouMean(args[0],
-				command.CommandNames(cmd), ""))
+				command.Names(cmd), ""))
 		},
 	}
 	root.SetOut(stdout)

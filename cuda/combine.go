@@ -207,7 +207,7 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 		if err := ex.Launch(calls[:]...); err != nil {
 			return err
 		}
-		return ex.CopyFromDevice(host.Pointer(), driver.Pointer(scratch.At), 8)
+		return ex.CopyFromDevice(host.Pointer(), scratch.At, 8)
 	}, func() { close(arrived) }, executor.Reads(&x.dep), executor.Reads(&y.dep))
 	<-arrived
 	if ex.Err() == nil {

@@ -39,7 +39,7 @@ func openFake(t testing.TB, o fakegpu.Options, inline bool, options ...Option) (
 		}
 		if m.LossCause() != nil {
 			t.Errorf("the GPU was lost: %v", m.LossCause())
-		} else if d.Err() == executor.ErrClosed {
+		} else if errors.Is(d.Err(), executor.ErrClosed) {
 			m.CheckLeaks(t)
 		}
 	})

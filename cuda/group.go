@@ -199,14 +199,14 @@ type requestBatch struct {
 }
 
 // BatchesWith reports whether two requests may share a launch.
-func (p *request) BatchesWith(other executor.Batchable) bool {
+func (req *request) BatchesWith(other executor.Batchable) bool {
 	x, ok := other.(*request)
-	return ok && x.group == p.group && x.dataset == p.dataset &&
-		math.Float32bits(x.byteScale) == math.Float32bits(p.byteScale) &&
-		math.Float32bits(x.byteShift) == math.Float32bits(p.byteShift)
+	return ok && x.group == req.group && x.dataset == req.dataset &&
+		math.Float32bits(x.byteScale) == math.Float32bits(req.byteScale) &&
+		math.Float32bits(x.byteShift) == math.Float32bits(req.byteShift)
 }
 
-func (p *request) LevelStride() int { return executor.LevelsPerIteration }
+func (req *request) LevelStride() int { return executor.LevelsPerIteration }
 
 // startInGroup queues a request.
 func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait func() error, err error) {

@@ -39,7 +39,8 @@ func TestRefOverlaps(t *testing.T) {
 		{device.Ref{Space: device.Arena, Off: 8, Len: 4}, false},
 		{device.Ref{Space: device.Grads, Off: 4, Len: 4}, false},
 	} {
-		if r.Overlaps(c.other) != c.want || c.other.Overlaps(r) != c.want || r.OverlapsAny([]device.Ref{c.other}) != c.want {
+		if r.Overlaps(c.other) != c.want || c.other.Overlaps(r) != c.want ||
+			r.OverlapsAny([]device.Ref{c.other}) != c.want {
 			t.Errorf("%s overlaps %s: %v, want %v", r, c.other, !c.want, c.want)
 		}
 	}

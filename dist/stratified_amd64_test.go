@@ -40,8 +40,8 @@ func TestStrataTwins(t *testing.T) {
 						fast, a,
 						slow)
 				}
-				if uint64(a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),
-					uint64(turn)).Counter()) != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {
+				if a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),
+					uint64(turn)).Counter() != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {
 					again++
 				}
 			}

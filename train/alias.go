@@ -5,7 +5,7 @@ import (
 	"fspda/train/evaluate"
 )
 
-// The names of fspda/train/config that users of this package need most.
+// Config and the other names are those of fspda/train/config that users of this package need most.
 type (
 	Config      = config.Config
 	Setup       = config.Setup
@@ -45,7 +45,7 @@ func Algorithms() []string { return config.Algorithms() }
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
-// The names of fspda/train/evaluate that users of this package need most.
+// Row and the other names are those of fspda/train/evaluate that users of this package need most.
 type (
 	Row = evaluate.Row
 	Num = evaluate.Num

@@ -49,7 +49,8 @@ func TestAsync(t *testing.T) {
 		Algo               string
 		Momentum, ClipNorm float64
 	}{
-		{"fspda-sa", 0.5, 0}, {"fspda-storm", 0, 0}, {"dsgd", 0, 0}, {"scaffnew", 0, 0}, {"choco", 0, 0}, {"swarm", 0, 0},
+		{"fspda-sa", 0.5, 0}, {"fspda-storm", 0, 0}, {"dsgd", 0, 0}, {"scaffnew", 0, 0}, {"choco", 0, 0}, {"swarm", 0,
+			0},
 		{"fspda-sa", 0, 0.5},
 	} {
 		with := small()

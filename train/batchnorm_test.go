@@ -160,7 +160,8 @@ func TestRecalibrations(t *testing.T) {
 		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
 	}
 	s.Config.BNBatches = 1 << 20
-	if got, n := evaluate.Recalibrations(s)*s.MicroBatch(), s.Set.Train.Len(); got < 2*n || got >= 2*(n+s.MicroBatch()) {
+	if got, n := evaluate.Recalibrations(s)*s.MicroBatch(), s.Set.Train.Len(); got < 2*n ||
+		got >= 2*(n+s.MicroBatch()) {
 		t.Errorf("%d examples of %d, want two passes", got, n)
 	}
 }

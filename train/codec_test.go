@@ -117,7 +117,8 @@ func (p *plainServices) broadcast(r *algo.Round) {
 	}
 	r.Active, r.Links = p.speaks[r.Self], nil
 	for _, peer := range s.Graph.Neighbours(r.Self) {
-		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: s.Mixing.At(r.Self, peer), PeerInactive: !p.speaks[peer]})
+		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: s.Mixing.At(r.Self, peer),
+			PeerInactive: !p.speaks[peer]})
 	}
 	if len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
 		r.Shared = plainCommon(p.dev, s.Dim)

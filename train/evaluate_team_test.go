@@ -54,7 +54,8 @@ func TestEvaluationOverDevices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Programs.Gradient = memory.LargeProgram // two workers for each device, who share a model where there are too few
+			// two workers for each device, who share a model where there are too few
+			s.Programs.Gradient = memory.LargeProgram
 			places, counts := []Place{}, make([]atomic.Int64, n)
 			for i := range n {
 				d := &privateDevice{cpu.New()}

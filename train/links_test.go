@@ -24,7 +24,8 @@ func withLinks(t *testing.T, text string) string {
 	return name
 }
 
-const wan = "{gradient_ms: 10, gradient_law: exp, slowness: 'straggler(3)', uplink_mbit: 2, default: {latency_ms: 50, bandwidth_mbit: 1, loss: 0.2}}"
+const wan = "{gradient_ms: 10, gradient_law: exp, slowness: 'straggler(3)', uplink_mbit: 2, default: {latency_ms: " +
+	"50, bandwidth_mbit: 1, loss: 0.2}}"
 
 // Compares the clocks of three agents on a path, each with another compute time, with times
 // computed by hand. At t = 0 the messages leave at 0 and arrive at 1.1; agent 0 is done after 5 s,
@@ -37,7 +38,8 @@ func TestTimelineByHand(t *testing.T) {
 	s, _ := resolve(t, c)
 	bandwidth := 32 * float64(s.Dim) / 1e6 // a message takes a second
 	c.Links = withLinks(t, fmt.Sprintf(
-		"{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, agents: [{agents: 0, gradient_ms: 5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
+		"{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, agents: [{agents: 0, gradient_ms: "+
+			"5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
 	want := [][3]float64{{0, 0, 0}}
 	for range 3 {
 		b := want[len(want)-1]
@@ -68,7 +70,8 @@ func TestTimelineOfAllReduce(t *testing.T) {
 	c.Agents, c.Algo, c.Iterations, c.EvalPoints = 4, "sgd", 2, 2
 	s, _ := resolve(t, c)
 	chunk := math.Ceil(float64(s.Dim)/4) * 32
-	c.Links = withLinks(t, "{gradient_ms: 100, slowness: straggler(3), default: {latency_ms: 20, bandwidth_mbit: 1}, pairs: [{pair: [3, 0], bandwidth_mbit: 0.25, loss: 0.2}, {pair: [0, 2], latency_ms: 9000}]}")
+	c.Links = withLinks(t, "{gradient_ms: 100, slowness: straggler(3), default: {latency_ms: 20, bandwidth_mbit: "+
+		"1}, pairs: [{pair: [3, 0], bandwidth_mbit: 0.25, loss: 0.2}, {pair: [0, 2], latency_ms: 9000}]}")
 	tx := chunk / 0.25e6
 	one := 0.3 + 6*(tx+0.25*(0.04+tx)+0.02)
 	for k, r := range play(t, c, Options{}).Rows {

@@ -16,12 +16,12 @@ import (
 	"fspda/train/live"
 )
 
-// TestRealTimeTranscripts replays the scripts in testdata/realtime against the driver of runs in real
-// time and compares what it does with the transcripts there. After an intended change, run it with
-// -rewrite and review the diff.
+// TestRealTimeTranscripts replays the scripts in testdata/realtime against the driver of runs in
+// real time and compares what it does with the transcripts there. After an intended change, run it
+// with -rewrite and review the diff.
 //
-// The script plays the protocol (fspda/train/live) of agent 0, without a network. Commands print the
-// snapshots that the agent leaves.
+// The script plays the protocol (fspda/train/live) of agent 0, without a network. Commands print
+// the snapshots that the agent leaves.
 //
 //	run [iterations=T] [evals=P]  start a run; agent 0 stands at logical time 0
 //	gradient                      compute a gradient

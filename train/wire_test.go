@@ -16,7 +16,8 @@ func TestWire(t *testing.T) {
 		for _, wire := range wires {
 			c.Wire = wire
 			one := play(t, c, Options{})
-			if got := withoutWireBytes(t, (&processes{t: t, c: c, name: "wire"}).run(nil)); got != withoutWireBytes(t, one) {
+			if got := withoutWireBytes(t, (&processes{t: t, c: c, name: "wire"}).run(nil)); got != withoutWireBytes(t,
+				one) {
 				t.Errorf("%s %s: other rows or models over NATS", name, wire)
 			}
 			if slices.Equal(one.Mean, full.Mean) {

@@ -29,7 +29,7 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return UsageErrorf("unknown command %q%s", use+" "+args[0], DidYouMean(args[0], CommandNames(cmd), ""))
+			return UsageErrorf("unknown command %q%s", use+" "+args[0], DidYouMean(args[0], Names(cmd), ""))
 		},
 	}
 	cmd.AddCommand(commands...)

@@ -75,8 +75,8 @@ func DidYouMean(wrong string, names []string, prefix string) string {
 	return "; --help lists all"
 }
 
-// CommandNames returns the names of the commands below cmd.
-func CommandNames(cmd *cobra.Command) []string {
+// Names returns the names of the commands below cmd.
+func Names(cmd *cobra.Command) []string {
 	var names []string
 	for _, c := range cmd.Commands() {
 		names = append(names, c.Name())

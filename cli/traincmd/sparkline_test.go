@@ -72,7 +72,8 @@ func TestTerminal(t *testing.T) {
 	s.bar = newBar(&out, 100)
 	var c curves
 	for k := range 30 {
-		c.add(train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: train.Num(3 - 0.1*float64(k)), Consensus: 1}, TestScores: evaluate.TestScores{TestAccAvg: train.Num(0.03 * float64(k))}})
+		c.add(train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: train.Num(3 - 0.1*float64(k)), Consensus: 1},
+			TestScores: evaluate.TestScores{TestAccAvg: train.Num(0.03 * float64(k))}})
 		s.set(c.lines(60), "loss")
 		s.move(int64(3 * k))
 		if k == 10 {

@@ -157,14 +157,6 @@ func (ex *Executor) timedEvent(e *driver.Event) error {
 	return ex.API.Check(ex.API.EventCreate(e, 0), "cuEventCreate", "making an event")
 }
 
-// timestamp records a new event with timing.
-func (ex *Executor) timestamp() (e driver.Event, err error) {
-	if err := ex.timedEvent(&e); err != nil {
-		return 0, err
-	}
-	return e, ex.Record(e, ex.Stream)
-}
-
 // between waits for the later of two timestamps and returns the time between them, in ms.
 func (ex *Executor) between(from, to driver.Event) (float64, error) {
 	if err := ex.API.Check(ex.API.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {

@@ -53,6 +53,7 @@ type completion struct {
 	then  []func()
 }
 
+// ErrClosed is returned by operations after the device was closed.
 var ErrClosed = errors.New("cuda: the device is closed")
 
 // New returns an executor whose goroutine is not started. With inline there is none: callers run

@@ -5,6 +5,6 @@
 // that blocks that are in use at the same step do not overlap.
 //
 // The compiler of networks, fspda/model, packs the float32 values of a device.Code. A device that
-// changes formats, or fuses calls, packs its own blocks again: see fspda/cuda/compiler. Sizes are in
-// any unit, as long as the alignment has the same one.
+// changes formats, or fuses calls, packs its own blocks again: see fspda/cuda/compiler. Sizes are
+// in any unit, as long as the alignment has the same one.
 package plan

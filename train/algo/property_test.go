@@ -365,11 +365,11 @@ func TestPrintedSignDiverges(t *testing.T) {
 func TestStabilityPredicate(t *testing.T) {
 	radius := func(gamma, dual, l float64) float64 {
 		b, c := -(2 - gamma*l), 1-gamma*l+dual*l
-		if disc := b*b - 4*c; disc < 0 {
+		disc := b*b - 4*c
+		if disc < 0 {
 			return math.Sqrt(c)
-		} else {
-			return math.Max(math.Abs(-b+math.Sqrt(disc)), math.Abs(-b-math.Sqrt(disc))) / 2
 		}
+		return math.Max(math.Abs(-b+math.Sqrt(disc)), math.Abs(-b-math.Sqrt(disc))) / 2
 	}
 	q := quadratics{h: [][]float64{{0}, {0}}, b: [][]float64{{0}, {0}}}
 	for gi := 1; gi < 60; gi++ {

@@ -159,7 +159,7 @@ func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, 
 
 // The tracked vector sums to zero at all times, also if exchanges fail.
 func TestAllTrackedSumToZero(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != Algorithm(table[5].algo) },
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != table[5].algo },
 		func(t *testing.T, e entry) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
 				g := failing(e.play(w, q, 0.02, 0.01), w)

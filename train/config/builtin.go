@@ -90,7 +90,8 @@ func mixingStable(s *Setup) ([]string, error) {
 // proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.
 func proxStable(s *Setup) ([]string, error) {
 	if s.Graph.N == 1 {
-		return nil, Invalid("agents", 1, "prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
+		return nil, Invalid("agents", 1,
+			"prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
 	}
 	return nil, nil
 }

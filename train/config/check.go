@@ -14,16 +14,16 @@ import (
 
 // The values of the key metrics.
 const (
-	// MetricsFull evaluates objective and gradient over all training data, at each agent's model and at
-	// the mean model, and the test set.
+	// MetricsFull evaluates objective and gradient over all training data, at each agent's model
+	// and at the mean model, and the test set.
 	MetricsFull = "full"
-	// MetricsTest evaluates the test set. The training loss is that of the agents' batches since the row
-	// before.
+	// MetricsTest evaluates the test set. The training loss is that of the agents' batches since
+	// the row before.
 	MetricsTest = "test"
 )
 
-// The values of the key bn: where the mean model, which is never trained, gets the statistics of its
-// batch norm.
+// The values of the key bn: where the mean model, which is never trained, gets the statistics of
+// its batch norm.
 const (
 	BNPooled      = "pooled"      // from the agents' buffers
 	BNRecalibrate = "recalibrate" // from forward passes of the mean model over training batches

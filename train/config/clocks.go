@@ -53,7 +53,8 @@ func (s *Setup) settleClocks() (err error) {
 
 func (s *Setup) warnNoContacts() {
 	if s.Config.Contacts == 0 && s.Graph.N > 1 {
-		s.Warnings = append(s.Warnings, "contacts is 0: the agents never exchange anything, and each trains its own model")
+		s.Warnings = append(s.Warnings,
+			"contacts is 0: the agents never exchange anything, and each trains its own model")
 	}
 }
 
@@ -65,17 +66,20 @@ func (s *Setup) settleClocksByLinks() error {
 			"the file of links says how long a gradient takes: leave one of the two out")
 	}
 	if c.Slowness != base.Slowness {
-		return Invalid("slowness", c.Slowness, "the file of links says how fast the agents are: leave one of the two out")
+		return Invalid("slowness", c.Slowness,
+			"the file of links says how fast the agents are: leave one of the two out")
 	}
 	s.ComputeTimes = s.Links.ComputeTimes()
 	for i, g := range s.ComputeTimes.Mean {
 		if g == 0 {
 			return Invalid("links", c.Links,
-				"a gradient of agent %d takes no time, so that virtual time would stand still: give a gradient_ms above 0", i)
+				"a gradient of agent %d takes no time, so that virtual time would stand still: give a gradient_ms "+
+					"above 0", i)
 		}
 	}
 	if s.Links.Unit() == 0 {
-		return Invalid("links", c.Links, "contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
+		return Invalid("links", c.Links,
+			"contacts counts exchanges in the time of a gradient: give a gradient_ms above 0")
 	}
 	s.warnNoContacts()
 	return nil
@@ -121,7 +125,8 @@ func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Async()) 
 
 func (s *Setup) timelineOf(a algo.Async) *simnet.Timeline {
 	c := s.Config
-	return simnet.NewTimeline(simnet.TimelineOptions{Algo: a, Agents: s.Graph.N, Edges: s.Graph.Edges, Calls: c.Contacts,
+	return simnet.NewTimeline(simnet.TimelineOptions{Algo: a, Agents: s.Graph.N, Edges: s.Graph.Edges,
+		Calls: c.Contacts,
 		Times: s.ComputeTimes, Seed: c.Seed, Links: s.Links, Bits: 32 * float64(s.Mask.Len())})
 }
 

@@ -1,8 +1,8 @@
 package config
 
-// Config holds every setting of a run. The yaml tag of a field is its key in a file and, with dashes,
-// the name of its flag; help is its one line of explanation; same:"y" marks keys that never change a
-// trajectory, and same:"move" keys that a resumed run may change.
+// Config holds every setting of a run. The yaml tag of a field is its key in a file and, with
+// dashes, the name of its flag; help is its one line of explanation; same:"y" marks keys that never
+// change a trajectory, and same:"move" keys that a resumed run may change.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys.
@@ -173,20 +173,27 @@ type ExecutionKeys struct {
 // over ten agents that hold different classes.
 func Default() Config {
 	return Config{
-		DataKeys:        DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto", OnBad: "fail"},
-		NetworkKeys:     NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid"},
-		LengthKeys:      LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
-		DualKeys:        DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
-		AveragingKeys:   AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1, Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: "constant", Order: "cta"},
-		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global", PaperBits: "honest"},
-		AsyncKeys:       AsyncKeys{Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1, Clock: ClockVirtual, GiveUp: 5},
-		VariantKeys:     VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
-		StepKeys:        StepKeys{EtaSchedule: "coupled", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5},
-		ExchangeKeys:    ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1, Wire: "fp32"},
-		BatchKeys:       BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1, Sampling: "epochs", Seed: 1},
-		ComputeKeys:     ComputeKeys{Device: "auto", Precision: "fp32"},
-		EvaluationKeys:  EvaluationKeys{EvalPoints: 20, Metrics: "auto", BN: BNPooled, BNBatches: 200, Accounting: "shared-seed"},
-		OutputKeys:      OutputKeys{Checkpoint: 60, Keep: 2},
-		ExecutionKeys:   ExecutionKeys{Recompute: "none"},
+		DataKeys: DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto",
+			OnBad: "fail"},
+		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid"},
+		LengthKeys:  LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
+		DualKeys:    DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
+		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
+			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: "constant", Order: "cta"},
+		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
+			PaperBits: "honest"},
+		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
+			Clock: ClockVirtual, GiveUp: 5},
+		VariantKeys: VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
+		StepKeys:    StepKeys{EtaSchedule: "coupled", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5},
+		ExchangeKeys: ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
+			Wire: "fp32"},
+		BatchKeys: BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1,
+			Sampling: "epochs", Seed: 1},
+		ComputeKeys: ComputeKeys{Device: "auto", Precision: "fp32"},
+		EvaluationKeys: EvaluationKeys{EvalPoints: 20, Metrics: "auto", BN: BNPooled, BNBatches: 200,
+			Accounting: "shared-seed"},
+		OutputKeys:    OutputKeys{Checkpoint: 60, Keep: 2},
+		ExecutionKeys: ExecutionKeys{Recompute: "none"},
 	}
 }

@@ -1,17 +1,18 @@
 // Package config turns the settings of a run into a Setup.
 //
-// A [Config] holds what a user wrote, in flags or YAML: one field for each key, grouped into sections
-// that files and flags do not show. [Config.Check] refuses values that are wrong whatever the data
-// is. [Config.Resolve] checks everything else: it parses all names, builds graph, edge process, mask,
-// data split and algorithm, refuses step sizes outside the stable region, and returns a [Setup], in
-// which nothing is left to choose. No other package checks a key.
+// A [Config] holds what a user wrote, in flags or YAML: one field for each key, grouped into
+// sections that files and flags do not show. [Config.Check] refuses values that are wrong whatever
+// the data is. [Config.Resolve] checks everything else: it parses all names, builds graph, edge
+// process, mask, data split and algorithm, refuses step sizes outside the stable region, and
+// returns a [Setup], in which nothing is left to choose. No other package checks a key.
 //
 // A [Method] describes an algorithm to Resolve: what it needs of graph, exchange and schedule.
-// builtin.go has one line for each algorithm of this module; [Register] adds those of other programs.
-// The names of networks come from the program ([RegisterModel]), because this package imports none.
+// builtin.go has one line for each algorithm of this module; [Register] adds those of other
+// programs. The names of networks come from the program ([RegisterModel]), because this package
+// imports none.
 //
-// The keys are public: files written by older versions must parse and keep their [Config.Fingerprint],
-// which covers every key that can change the trajectory of a run.
+// The keys are public: files written by older versions must parse and keep their
+// [Config.Fingerprint], which covers every key that can change the trajectory of a run.
 //
 // Start reading at config.go (the keys), then check.go and setup.go.
 package config

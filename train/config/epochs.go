@@ -34,7 +34,8 @@ func (s *Setup) settleEpochs() error {
 			return Invalid("epochs", c.Epochs,
 				"an epoch has %.4g iterations (batch %d), which makes %.4g of them: expected 1 to %d", s.PerEpoch(), c.Batch, t, math.MaxInt32)
 		case c.Iterations != base.Iterations && c.Iterations != int(t):
-			return Invalid("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs, t)
+			return Invalid("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs,
+				t)
 		}
 		c.Iterations = int(t)
 	}

@@ -116,7 +116,8 @@ func TestAutoMetrics(t *testing.T) {
 		t.Errorf("a large network has metrics %s", s.Config.Metrics)
 	}
 	c.Metrics = "fast"
-	if _, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)}); err == nil || !strings.Contains(err.Error(), "metrics") ||
+	if _, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)}); err == nil || !strings.Contains(err.Error(),
+		"metrics") ||
 		!strings.Contains(err.Error(), "auto, full, test") {
 		t.Errorf("error %v", err)
 	}

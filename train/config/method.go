@@ -98,7 +98,8 @@ func (s *Setup) admit() error {
 				func(m Method) bool { return m.Momentum }))
 	}
 	if c.Schedule != "constant" && m.Constant {
-		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant", m.Name)
+		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
+			m.Name)
 	}
 	if c.Dual != "same-time" && m.Name != "fspda-sa" {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
@@ -138,7 +139,8 @@ func (s *Setup) admitMask() error {
 	}
 	masked := func() string { return withFeature(func(m Method) bool { return m.Masks }) }
 	if c.Mask != "auto" && c.Mask != "all" {
-		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use mask all, or an algorithm that admits masks (%s)", m.Name, masked())
+		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use "+
+			"mask all, or an algorithm that admits masks (%s)", m.Name, masked())
 	}
 	if c.Density != 1 && c.Density != Default().Density {
 		return Invalid("density", c.Density,
@@ -181,9 +183,11 @@ var edgeReason = map[EdgeNeed]string{
 	WholeGraph: "is stated for a static graph, all of whose edges are active in every iteration (full)",
 	Rounds:     "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)",
 	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
-	Pairs:      "averages in pairs, and an agent with several edges at once could not (one-edge, one-edge-round-robin, matching, or a trace of pairs)",
-	Speakers:   "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), broadcast-one, broadcast-rr)",
-	Clocks:     "has a clock on every edge, which rings as often as contacts says",
+	Pairs: "averages in pairs, and an agent with several edges at once could not (one-edge, " +
+		"one-edge-round-robin, matching, or a trace of pairs)",
+	Speakers: "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
+		"broadcast-one, broadcast-rr)",
+	Clocks: "has a clock on every edge, which rings as often as contacts says",
 }
 
 // settleRounds checks that local_steps agrees with the edge process, if both are given.
@@ -227,7 +231,8 @@ func (s *Setup) checkRounds() error {
 	}
 	if c.Iterations%tau != 0 {
 		return Invalid("iterations", c.Iterations,
-			"%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d iterations",
+			"%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d "+
+				"iterations",
 			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
 	}
 	if s.evals.every > 0 {
@@ -235,7 +240,8 @@ func (s *Setup) checkRounds() error {
 	}
 	if rounds := c.Iterations / tau; rounds%s.EvalCount() != 0 {
 		return Invalid("eval_points", c.EvalPoints,
-			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
+			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of "+
+				"evaluations that divides that, such as %d, or other iterations",
 			c.Algo, tau, rounds, largestDivisor(rounds, s.EvalCount()))
 	}
 	return nil
@@ -246,7 +252,8 @@ func (s *Setup) checkEvalRounds(tau int) error {
 	for k := range s.EvalCount() {
 		if t := s.EvalPoint(k); t%tau != 0 {
 			return Invalid("eval_epochs", s.Config.EvalEpochs,
-				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
+				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: "+
+					"make an epoch's %.4g iterations a whole number of rounds",
 				s.Config.Algo, tau, t, s.PerEpoch())
 		}
 	}

@@ -89,7 +89,8 @@ func checkDevice(key string, value any) error {
 		}
 	}
 	if !ok {
-		return Invalid(key, fmt.Sprintf("%q", got), "expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
+		return Invalid(key, fmt.Sprintf("%q", got),
+			"expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
 	}
 	return nil
 }

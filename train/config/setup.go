@@ -174,7 +174,8 @@ func (s *Setup) mix() (err error) {
 	}
 	if s.Graph.N > maxSpectrum {
 		return Invalid("agents", c.Agents,
-			"%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or an algorithm without one (%s)",
+			"%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or "+
+				"an algorithm without one (%s)",
 			c.Algo, maxSpectrum, withFeature(func(m Method) bool { return !m.Mixing }))
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
@@ -201,7 +202,8 @@ func (s *Setup) steps() error {
 	s.Warnings = append(s.Warnings, warnings...)
 	if s.method.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
+			fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling "+
+				"full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
 	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
 		Uncoupled: c.EtaSchedule == "constant",
@@ -248,10 +250,12 @@ func (s *Setup) admitWire() error {
 	}
 	switch s.method.Edges {
 	case Speakers, Pairs:
-		return Invalid("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits", c.Algo)
+		return Invalid("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits",
+			c.Algo)
 	case Clocks:
 		if c.Clock != ClockReal {
-			return Invalid("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock real, or a synchronous algorithm", c.Algo)
+			return Invalid("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock "+
+				"real, or a synchronous algorithm", c.Algo)
 		}
 	}
 	return nil

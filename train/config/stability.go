@@ -33,24 +33,30 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if s.method.Dual {
 		if dual >= gain {
 			return nil, Invalid("eta", c.Eta,
-				"times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
+				"times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use "+
+					"eta auto", c.Beta, dual, gain)
 		}
 		if dual == 0 {
-			warnings = append(warnings, "eta·beta is 0: the duals do nothing, and agents with different data keep a bias as in DSGD")
+			warnings = append(warnings, "eta·beta is 0: the duals do nothing, and agents with different data keep a "+
+				"bias as in DSGD")
 		}
 	}
 	if unstable(gain, dual, 2) {
-		return nil, Invalid(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
+		return nil, Invalid(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange "+
+			"would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
 	if s.simultaneous() && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
-			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
+			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
+				"coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
 		}
 	}
-	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(s.Graph.MaxDegree()) >= 1 &&
+	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(
+		s.Graph.MaxDegree()) >= 1 &&
 		load > 1 {
 		warnings = append(warnings, fmt.Sprintf(
-			"%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip may diverge; a safe value is below %.3g",
+			"%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip "+
+				"may diverge; a safe value is below %.3g",
 			key, s.Graph.MaxDegree(), gain*float64(s.Graph.MaxDegree()), load, 1/float64(s.Graph.MaxDegree())))
 	}
 	return warnings, nil

@@ -203,7 +203,8 @@ func Read(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) []
 
 // subjects returns the models of the evaluated agents, each with its own buffers, and the mean
 // model, with the buffers of the mode.
-func (e *Evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean []float32) (agents []subject, at subject) {
+func (e *Evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean []float32) (agents []subject,
+	at subject) {
 	evaluated := e.evaluatedAgents(len(sn))
 	for _, i := range evaluated {
 		agents = append(agents, subject{x: models[i]})

@@ -85,7 +85,8 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 	f := Forecast{Name: d.Name(), Agents: agents, Opened: d.Opened()}
 	programs := GradientsAtOnce(s, d, agents)
 	f.add("vectors of agents", uint64(agents)*agentVectors(s).on(d))
-	f.add("messages and masks", uint64(agents)*messageVectors(s).on(d)+uint64(masksOn(s, d, agents))*d.Block(s.Mask.Len()))
+	f.add("messages and masks", uint64(agents)*messageVectors(s).on(d)+uint64(masksOn(s, d,
+		agents))*d.Block(s.Mask.Len()))
 	f.add("vectors of evaluations", uint64(workers)*workerVectors(s).on(d))
 	f.add("activations and workspaces", d.ProgramBytes(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
 	f.add("batches", d.ProgramBytes(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+

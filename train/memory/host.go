@@ -20,8 +20,8 @@ func Footprint(s *config.Setup, devices ...device.Device) uint64 {
 	return ownProgram + host(s, devices) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
 }
 
-// host forecasts the bytes of a run on the host. Without devices, or with devices that use the memory
-// of the host, that is everything.
+// host forecasts the bytes of a run on the host. Without devices, or with devices that use the
+// memory of the host, that is everything.
 func host(s *config.Setup, devices []device.Device) uint64 {
 	need := batchMemory(s) + evaluationMemory(s) + writerMemory(s)
 	if len(devices) == 0 || !ownsMemory(devices[0]) {
@@ -74,7 +74,8 @@ func messageMemory(s *config.Setup) uint64 {
 	return 4 * uint64(messageNumbers(s)) * uint64(s.Graph.N)
 }
 
-// messageNumbers returns how many values an agent has in flight. Links without a mask share one copy.
+// messageNumbers returns how many values an agent has in flight. Links without a mask share one
+// copy.
 func messageNumbers(s *config.Setup) int {
 	n := s.VectorsPerLink()
 	if s.Mask.Dense() {
@@ -88,8 +89,8 @@ func linksAtOnce(s *config.Setup) int {
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
-// evaluationMemory returns the bytes of an evaluation on the host: a copy of every model and dual, the
-// mean model in both precisions, and the vectors of its workers, one for each thread.
+// evaluationMemory returns the bytes of an evaluation on the host: a copy of every model and dual,
+// the mean model in both precisions, and the vectors of its workers, one for each thread.
 func evaluationMemory(s *config.Setup) uint64 {
 	copies := 4*(2*s.Dim+s.BufferLen())*s.Graph.N + 12*s.Dim
 	worker := 4 * (s.Dim + s.BufferLen())
@@ -99,12 +100,12 @@ func evaluationMemory(s *config.Setup) uint64 {
 	return uint64(copies + worker*min(s.Threads, s.EvaluatedAgents()+1))
 }
 
-// writerMemory returns the bytes of what is on its way to the disk: one vector of a checkpoint, whose
-// others stay in the snapshots; a best model that is written; and one that waits.
+// writerMemory returns the bytes of what is on its way to the disk: one vector of a checkpoint,
+// whose others stay in the snapshots; a best model that is written; and one that waits.
 func writerMemory(s *config.Setup) uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
 
-// ProgramBytes returns the bytes of the programs on the host: one for each gradient that is computed
-// at once, and one for each thread that scores.
+// ProgramBytes returns the bytes of the programs on the host: one for each gradient that is
+// computed at once, and one for each thread that scores.
 func ProgramBytes(s *config.Setup) uint64 {
 	gradients := GradientsAtOnce(s, nil, s.Graph.N)
 	return s.Programs.Gradient*uint64(gradients) + s.Programs.Score*uint64(min(s.Threads, s.EvaluatedAgents()+1))

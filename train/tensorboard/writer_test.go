@@ -1,6 +1,7 @@
 package tensorboard
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -132,7 +133,8 @@ func TestDiskFails(t *testing.T) {
 	check(t, w.file.Close()) // as if the file system went away
 	check(t, w.Scalar("x", 1, 0, 0))
 	first := w.Flush()
-	if first == nil || w.Scalar("x", 2, 0, 0) != first || w.Flush() != first || w.Close() != first {
+	if first == nil || !errors.Is(w.Scalar("x", 2, 0, 0), first) ||
+		!errors.Is(w.Flush(), first) || !errors.Is(w.Close(), first) {
 		t.Errorf("error %v, then others", first)
 	}
 	w = create(t, t.TempDir())
