@@ -55,6 +55,19 @@ type Result struct {
 	Ref  Ref
 }
 
+// Value is an output that a call writes to the arena. It exists until its memory is overwritten.
+type Value struct {
+	Ref       Ref // its address
+	InPlaceOf int // the input of the same call whose memory it overwrites; -1: none
+}
+
+// Dataflow lists the values of Code and their uses, so that a device can give them other addresses.
+type Dataflow struct {
+	Values  []Value
+	In, Out [][]int // of each call, the values of its operands; -1: an operand outside of the arena
+	Results []int   // the value that holds each result
+}
+
 // Code is a network at one batch size, compiled to a flat list of kernel calls. It is immutable and
 // may be loaded any number of times, on any number of devices. The compiler is fspda/model.
 type Code struct {
@@ -67,5 +80,6 @@ type Code struct {
 	Gradient bool
 	Calls    []Call
 	Results  []Result
-	FLOPs    float64 // floating-point operations of the matrix kernels in one Run
+	Dataflow Dataflow // empty in code written by hand: see fspda/device/plan
+	FLOPs    float64  // floating-point operations of the matrix kernels in one Run
 }

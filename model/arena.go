@@ -168,3 +168,34 @@ func (p *allocation) pack() {
 	}
 	p.arena = plan.Pack(blocks, arenaAlign)
 }
+
+// dataflow returns the values in the arena, numbered in the order of the steps that write them.
+func (p *allocation) dataflow() (flow device.Dataflow) {
+	index := slices.Repeat([]int{-1}, len(p.values))
+	indices := func(values []int) []int {
+		all := make([]int, len(values))
+		for i, v := range values {
+			all[i] = index[v]
+		}
+		return all
+	}
+	for _, s := range p.steps {
+		flow.In = append(flow.In, indices(s.in))
+		for _, y := range s.out {
+			if p.values[y].ref.Space != device.Arena {
+				continue
+			}
+			made := device.Value{Ref: p.values[y].ref, InPlaceOf: -1}
+			for _, x := range s.in {
+				if !p.values[x].leaf && p.of[x] == p.of[y] {
+					made.InPlaceOf = index[x]
+				}
+			}
+			index[y] = len(flow.Values)
+			flow.Values = append(flow.Values, made)
+		}
+		flow.Out = append(flow.Out, indices(s.out))
+	}
+	flow.Results = indices(p.results)
+	return flow
+}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -20,6 +21,7 @@ type replay struct {
 
 func checkPlaces(t *testing.T, what string, p *Plan) {
 	t.Helper()
+	checkDataflow(t, what, p)
 	c := p.Code()
 	r := replay{t, what, map[device.Space][]int{device.Arena: make([]int, c.Arena), device.Grads: make([]int, c.Dim),
 		device.Buffers: make([]int, c.Buffers)}}
@@ -41,6 +43,19 @@ func checkPlaces(t *testing.T, what string, p *Plan) {
 	}
 	if c.Gradient {
 		r.expectAllGradients(p)
+	}
+}
+
+// checkDataflow checks that the values of a plan and their uses are those that follow from its
+// addresses.
+func checkDataflow(t *testing.T, what string, p *Plan) {
+	t.Helper()
+	code := *p.Code()
+	want := code.Dataflow
+	code.Dataflow = device.Dataflow{}
+	got, err := plan.Dataflow(&code)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: values %v (%v) by addresses, want %v", what, got, err, want)
 	}
 }
 

@@ -65,6 +65,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 		code.Results = append(code.Results, device.Result{Name: r.name, Ref: device.Ref{Space: ref.Space,
 			Off: ref.Off + r.off, Len: 1}})
 	}
+	code.Dataflow = p.dataflow()
 	return &Plan{code: code, kind: g.kind, lowered: l, unsharedSize: p.unsharedSize}, nil
 }
 

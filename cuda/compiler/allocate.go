@@ -1,8 +1,6 @@
 package compiler
 
 import (
-	"fmt"
-
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/device/plan"
@@ -10,7 +8,7 @@ import (
 
 // allocate gives every value an offset in the arena, and every operand that of its value. Values
 // with disjoint lifetimes share memory.
-func (p *planner) allocate() (*Plan, error) {
+func (p *planner) allocate() *Plan {
 	if len(p.paramCasts) == 0 {
 		p.tasks = p.tasks[1:]
 	}
@@ -31,15 +29,12 @@ func (p *planner) allocate() (*Plan, error) {
 		made.Tasks[0].Casts = p.paramSegments()
 	}
 	made.Examples = p.findExamples(made.Tasks)
-	for _, r := range p.code.Results {
-		s, err := p.valueAt(r.Ref)
-		if err != nil {
-			return nil, fmt.Errorf("result %s: %w", r.Name, err)
-		}
-		r.Ref.Off += p.values[s.value].Off/4 - s.ref.Off
+	for i, r := range p.code.Results {
+		v := p.flow.Results[i]
+		r.Ref.Off += p.values[v].Off/4 - p.flow.Values[v].Ref.Off
 		made.Results = append(made.Results, r)
 	}
-	return made, nil
+	return made
 }
 
 // findExamples returns the operand of the only cast that reads the examples, or nil.

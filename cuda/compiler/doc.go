@@ -7,10 +7,9 @@
 // In fp32 and tf32 the calls stay as they are, at the addresses that the code gives
 // (plan_float32.go). In fp16 and bf16 the code is planned anew (plan.go): activations, their
 // gradients and the copies of weights that products read take 16 bits; vectors, losses, statistics
-// and gradients of parameters take 32 (format.go). The values are found from the code's addresses
-// (trace.go) and get new addresses in an arena about half as large (allocate.go). In fp16 the
-// gradient of the loss is multiplied by a loss scale, and the gradients of parameters are divided
-// by it (scaled.go).
+// and gradients of parameters take 32 (format.go). The values of the code (trace.go) get new
+// addresses in an arena about half as large (allocate.go). In fp16 the gradient of the loss is
+// multiplied by a loss scale, and the gradients of parameters are divided by it (scaled.go).
 //
 // In every precision three transformations move less memory or launch fewer kernels, and keep every
 // bit of the results: fused ReLU masks, sums and residual additions of batch normalisations

@@ -164,7 +164,7 @@ func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, no
 		addMasks(p.tasks, t.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
 	}
-	return p.allocate()
+	return p.allocate(), nil
 }
 
 // planner makes the tasks of traced calls.
