@@ -15,58 +15,58 @@ import (
 // BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1
 // MB with windows of 32 MB: what gRPC alone does. Each end sends from memory that does not change,
 // and copies what arrives to memory that it has.
-func BareGRPC() Wire { return bareGRPC("bare gRPC stream", bareWay{}) }
+func BareGRPC() Wire { return bareGRPC("bare gRPC stream", streamConfig{}) }
 
 // TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the
 // agents' direct way are.
 func TunedGRPC() Wire {
-	return bareGRPC("bare gRPC stream, large buffers", bareWay{buffer: 256 << 10})
+	return bareGRPC("bare gRPC stream, large buffers", streamConfig{buffer: 256 << 10})
 }
 
 // SecureGRPC is BareGRPC over TLS, with the credentials of both ends.
 func SecureGRPC(server, client *tls.Config) Wire {
-	return bareGRPC("bare gRPC stream, TLS", bareWay{server: server, client: client})
+	return bareGRPC("bare gRPC stream, TLS", streamConfig{server: server, client: client})
 }
 
-// FarGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it
+// RemoteGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it
 // returns the address.
-func FarGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
+func RemoteGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
 	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error,
 		func(), error) {
 		address, end, err := open(ctx, size)
 		if err != nil {
 			return nil, nil, err
 		}
-		swap, hangUp, err := bareWay{}.dial(ctx, address, size)
+		swap, closeConn, err := streamConfig{}.dial(ctx, address, size)
 		if err != nil {
 			end()
 			return nil, nil, err
 		}
-		return swap, func() { hangUp(); end() }, nil
+		return swap, func() { closeConn(); end() }, nil
 	}}
 }
 
 // ServeGRPC is the other end of FarGRPC, until stop is called.
-func ServeGRPC(size int) (address string, stop func(), err error) { return bareWay{}.serve(size) }
+func ServeGRPC(size int) (address string, stop func(), err error) { return streamConfig{}.serve(size) }
 
-// bareWay says how a stream is carried.
-type bareWay struct {
+// streamConfig says how a stream is carried.
+type streamConfig struct {
 	buffer         int         // of a connection, for reading and writing; 0 is what gRPC does by itself
 	server, client *tls.Config // nil: as it is
 }
 
-func bareGRPC(name string, b bareWay) Wire {
+func bareGRPC(name string, b streamConfig) Wire {
 	return Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
 		address, stop, err := b.serve(size)
 		if err != nil {
 			return nil, nil, err
 		}
-		swap, hangUp, err := b.dial(ctx, address, size)
+		swap, closeConn, err := b.dial(ctx, address, size)
 		if err != nil {
 			stop()
 			return nil, nil, err
 		}
-		return swap, func() { hangUp(); stop() }, nil
+		return swap, func() { closeConn(); stop() }, nil
 	}}
 }
 
@@ -96,7 +96,7 @@ func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 var bareStream = grpc.StreamDesc{StreamName: "Swap", ClientStreams: true, ServerStreams: true}
 
 // serve answers each stream with as many bytes as come.
-func (b bareWay) serve(size int) (address string, stop func(), err error) {
+func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
@@ -112,7 +112,7 @@ func (b bareWay) serve(size int) (address string, stop func(), err error) {
 	s := grpc.NewServer(o...)
 	desc := bareStream
 	desc.Handler = func(_ any, s grpc.ServerStream) error {
-		for e := newBareEnd(s, size); ; {
+		for e := newStreamEnd(s, size); ; {
 			if err := e.swap(); err != nil {
 				return nil // the other end has left
 			}
@@ -125,7 +125,7 @@ func (b bareWay) serve(size int) (address string, stop func(), err error) {
 }
 
 // dial opens a stream.
-func (b bareWay) dial(ctx context.Context, address string, size int) (swap func() error, hangUp func(), err error) {
+func (b streamConfig) dial(ctx context.Context, address string, size int) (swap func() error, closeConn func(), err error) {
 	by := insecure.NewCredentials()
 	if b.client != nil {
 		by = credentials.NewTLS(b.client.Clone())
@@ -145,30 +145,30 @@ func (b bareWay) dial(ctx context.Context, address string, size int) (swap func(
 		_ = c.Close()
 		return nil, nil, err
 	}
-	return newBareEnd(stream, size).swap, func() { _ = c.Close() }, nil
+	return newStreamEnd(stream, size).swap, func() { _ = c.Close() }, nil
 }
 
-// bareEnd is one end of the stream.
-type bareEnd struct {
+// streamEnd is one end of the stream.
+type streamEnd struct {
 	stream interface {
 		SendMsg(any) error
 		RecvMsg(any) error
 	}
-	own, heard []byte
-	sent       chan error
+	own, received []byte
+	sent          chan error
 }
 
-func newBareEnd(s interface {
+func newStreamEnd(s interface {
 	SendMsg(any) error
 	RecvMsg(any) error
-}, size int) *bareEnd {
-	return &bareEnd{stream: s, own: make([]byte, size), heard: make([]byte, size), sent: make(chan error, 1)}
+}, size int) *streamEnd {
+	return &streamEnd{stream: s, own: make([]byte, size), received: make([]byte, size), sent: make(chan error, 1)}
 }
 
 // swap sends and receives at once.
-func (e *bareEnd) swap() error {
+func (e *streamEnd) swap() error {
 	go func() { e.sent <- e.send() }()
-	for to := e.heard; len(to) > 0; {
+	for to := e.received; len(to) > 0; {
 		if err := e.stream.RecvMsg(&to); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (e *bareEnd) swap() error {
 	return <-e.sent
 }
 
-func (e *bareEnd) send() error {
+func (e *streamEnd) send() error {
 	for own := e.own; len(own) > 0; {
 		n := min(barePiece, len(own))
 		if err := e.stream.SendMsg(own[:n]); err != nil {

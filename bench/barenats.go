@@ -20,7 +20,7 @@ func BareNATS() Wire { return bareNATS("bare NATS, request and reply", [2]*tls.C
 func SecureNATS(servers [2]*tls.Config) Wire { return bareNATS("bare NATS, TLS", servers) }
 
 func bareNATS(name string, by [2]*tls.Config) Wire {
-	return Wire{Name: name, Most: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(),
+	return Wire{Name: name, MaxSize: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(),
 		error) {
 		return openBareNATS(size, by)
 	}}
@@ -60,11 +60,11 @@ func openBareNATS(size int, by [2]*tls.Config) (swap func() error, end func(), e
 		_, err := conns[0].Request("bare", text, 10*time.Second)
 		return err
 	}
-	return swap, end, untilHeard(swap)
+	return swap, end, waitForRoute(swap)
 }
 
-// untilHeard waits until the first server knows of the listener at the second.
-func untilHeard(swap func() error) error {
+// waitForRoute waits until the first server knows of the listener at the second.
+func waitForRoute(swap func() error) error {
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if err := swap(); err == nil || !errors.Is(err, client.ErrNoResponders) || time.Since(begin) > 10*time.Second {
 			return err

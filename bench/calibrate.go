@@ -55,7 +55,7 @@ func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error)
 	}
 	total := 0.0
 	for _, j := range jobs {
-		c := k.kind(j.Config, threads)
+		c := k.measuredConfig(j.Config, threads)
 		key := train.Machine() + " " + k.Version + " " + c.Fingerprint()
 		got, ok := known[key]
 		if !ok {
@@ -72,9 +72,9 @@ func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error)
 	return total, nil
 }
 
-// kind is the run that is measured for a configuration. Its shards are shuffled, which changes no
+// measuredConfig is the run that is measured for a configuration. Its shards are shuffled, which changes no
 // time.
-func (k *Calibration) kind(c train.Config, threads int) train.Config {
+func (k *Calibration) measuredConfig(c train.Config, threads int) train.Config {
 	shard := max(c.Batch, calibrationShard)
 	c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Partition = "synthetic", "", shard*c.Agents, 100, "shuffled"
 	c.EvalPoints, c.Checkpoint, c.Threads, c.Seed = 1, 0, threads, 1
@@ -94,7 +94,7 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 		return cost{}, err
 	}
 	if c.Model != "mlp" {
-		return large(s, m, dev)
+		return largeCost(s, m, dev)
 	}
 	all, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
@@ -107,19 +107,19 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if c.Sampling == string(data.Full) {
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}
-	got.Example, err = example(s, m, dev, 250, 3)
+	got.Example, err = exampleTime(s, m, dev, 250, 3)
 	return got, err
 }
 
-// large is the cost with a network whose iterations are too long to try some: that of its
+// largeCost is the cost with a network whose iterations are too long to try some: that of its
 // gradients, which is nearly all.
-func large(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
-	got.Example, err = example(s, m, dev, s.Config.Batch, 1)
+func largeCost(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
+	got.Example, err = exampleTime(s, m, dev, s.Config.Batch, 1)
 	return got, err
 }
 
-// example times a gradient as evaluations take them, per example, after so many to warm up.
-func example(s *train.Setup, m train.Model, dev device.Device, chunk, warm int) (float64, error) {
+// exampleTime times a gradient as evaluations take them, per example, after so many to warm up.
+func exampleTime(s *train.Setup, m train.Model, dev device.Device, chunk, warm int) (float64, error) {
 	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
 	var b device.Batch
 	if err := s.Set.Train.Gather(&b, s.Shards[0][:min(chunk, len(s.Shards[0]))]); err != nil {

@@ -22,7 +22,7 @@ type Campaign struct {
 	Threads  int // cores of all runs together
 	Open     func(train.Config) (*train.Setup, train.Model, device.Device, error)
 	Finish   func(folder string) error // makes what shows a finished run; may be nil
-	On       func(Event)               // is told what happens, by one goroutine at a time; may be nil
+	OnEvent  func(Event)               // is told what happens, by one goroutine at a time; may be nil
 	Version  string
 }
 
@@ -39,10 +39,10 @@ type Event struct {
 type EventKind int
 
 const (
-	Kept      EventKind = iota // the run was done before
-	Began                      // from the start or, where Iteration is above 0, from there
-	Stepped                    // it is at Iteration
-	Evaluated                  // there is a new Row
+	AlreadyDone EventKind = iota // the run was done before
+	Started                      // from the start or, where Iteration is above 0, from there
+	Stepped                      // it is at Iteration
+	Evaluated                    // there is a new Row
 	Ended
 )
 
@@ -62,10 +62,10 @@ type planned struct {
 	done   bool
 }
 
-// Play plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under
+// Run plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under
 // way leave checkpoints; the outcomes of those and of what did not begin are nil, and the error is
 // ctx's. A run that diverges is an outcome, not an error.
-func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
+func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
 	if err := os.MkdirAll(c.Folder, 0o777); err != nil {
 		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err}
 	}
-	p := &player{Campaign: c, outcomes: make([]*Outcome, len(plans)), errs: make([]error, len(plans))}
+	p := &campaignRun{Campaign: c, outcomes: make([]*Outcome, len(plans)), errs: make([]error, len(plans))}
 	ctx, p.cancel = context.WithCancelCause(ctx)
 	defer p.cancel(nil)
 	next := make(chan int)
@@ -81,7 +81,7 @@ func (c *Campaign) Play(ctx context.Context) ([]*Outcome, error) {
 	for range max(1, min(c.Parallel, len(plans))) {
 		wg.Go(func() {
 			for i := range next {
-				if p.errs[i] = p.play(ctx, i, plans[i]); p.errs[i] != nil {
+				if p.errs[i] = p.runJob(ctx, i, plans[i]); p.errs[i] != nil {
 					p.cancel(p.errs[i]) // the others stop in order
 				}
 			}
@@ -145,8 +145,8 @@ func finished(folder string, c train.Config) (bool, error) {
 	return err == nil, nil
 }
 
-// player is a campaign under way.
-type player struct {
+// campaignRun is a campaign under way.
+type campaignRun struct {
 	*Campaign
 	cancel   context.CancelCauseFunc
 	outcomes []*Outcome
@@ -154,17 +154,17 @@ type player struct {
 	mu       sync.Mutex
 }
 
-func (p *player) tell(e Event) {
-	if p.On == nil {
+func (p *campaignRun) notify(e Event) {
+	if p.OnEvent == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.On(e)
+	p.OnEvent(e)
 }
 
 // play plays one job, or reads it where it is done.
-func (p *player) play(ctx context.Context, i int, plan planned) error {
+func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
 	if plan.done {
 		out, err := ReadOutcome(plan.folder)
 		if err != nil {
@@ -172,7 +172,7 @@ func (p *player) play(ctx context.Context, i int, plan planned) error {
 		}
 		out.Job = plan.job
 		p.outcomes[i] = out
-		p.tell(Event{Job: i, Kind: Kept, Iteration: plan.job.Config.Iterations, Outcome: out, Row: out.Last()})
+		p.notify(Event{Job: i, Kind: AlreadyDone, Iteration: plan.job.Config.Iterations, Outcome: out, Row: out.Last()})
 		return nil
 	}
 	out, err := p.train(ctx, i, plan)
@@ -180,12 +180,12 @@ func (p *player) play(ctx context.Context, i int, plan planned) error {
 		return err
 	}
 	p.outcomes[i] = out
-	p.tell(Event{Job: i, Kind: Ended, Iteration: out.Last().Iteration, Row: out.Last(), Outcome: out})
+	p.notify(Event{Job: i, Kind: Ended, Iteration: out.Last().Iteration, Row: out.Last(), Outcome: out})
 	return nil
 }
 
 // train runs a job to its end. It returns nil where it was stopped before.
-func (p *player) train(ctx context.Context, i int, plan planned) (*Outcome, error) {
+func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome, error) {
 	named := func(err error) error { return fmt.Errorf("run %s: %w", plan.job.Name, err) }
 	s, m, dev, err := p.Open(plan.job.Config)
 	if err != nil {
@@ -198,13 +198,13 @@ func (p *player) train(ctx context.Context, i int, plan planned) (*Outcome, erro
 	}
 	began := false
 	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder,
-		OnRow: func(r train.Row) { p.tell(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r}) },
+		OnRow: func(r train.Row) { p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r}) },
 		OnStep: func(t int) {
 			kind := Stepped
 			if !began {
-				kind, began = Began, true
+				kind, began = Started, true
 			}
-			p.tell(Event{Job: i, Kind: kind, Iteration: t})
+			p.notify(Event{Job: i, Kind: kind, Iteration: t})
 		}})
 	if err != nil {
 		return nil, named(err)

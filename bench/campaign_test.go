@@ -19,7 +19,7 @@ func tiny(t *testing.T, only ...string) []Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5,
+	jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5,
 		Only: only, Adjust: func(c *train.Config) {
 			synthetic(300, 50)(c)
 			c.Hidden, c.Batch = train.Widths{4}, 8
@@ -56,11 +56,11 @@ func TestCampaign(t *testing.T) {
 	l := &lab{}
 	one := &Campaign{Folder: filepath.Join(t.TempDir(), "one"), Jobs: tiny(t), Parallel: 1, Threads: 2, Open: l.open}
 	two := &Campaign{Folder: filepath.Join(t.TempDir(), "two"), Jobs: tiny(t), Parallel: 2, Threads: 2, Open: l.open}
-	first, err := one.Play(context.Background())
+	first, err := one.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := two.Play(context.Background()); err != nil {
+	if _, err := two.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if len(first) != 8 {
@@ -78,14 +78,14 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 	kept := 0
-	one.On = func(e Event) {
-		if e.Kind == Kept {
+	one.OnEvent = func(e Event) {
+		if e.Kind == AlreadyDone {
 			kept++
 		} else {
 			t.Errorf("event %+v for a run that was done", e)
 		}
 	}
-	if again, err := one.Play(context.Background()); err != nil || kept != 8 ||
+	if again, err := one.Run(context.Background()); err != nil || kept != 8 ||
 		len(again[3].Rows) != len(first[3].Rows) {
 		t.Errorf("the second call: %v, kept %d", err, kept)
 	}
@@ -96,7 +96,7 @@ func TestCampaignResumes(t *testing.T) {
 	l := &lab{}
 	whole := &Campaign{Folder: filepath.Join(t.TempDir(), "whole"), Jobs: tiny(t, "sa", "storm", "led"), Parallel: 1,
 		Open: l.open}
-	if _, err := whole.Play(context.Background()); err != nil {
+	if _, err := whole.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	broken := &Campaign{Folder: filepath.Join(t.TempDir(), "broken"), Jobs: whole.Jobs, Parallel: 2, Open: l.open}
@@ -104,8 +104,8 @@ func TestCampaignResumes(t *testing.T) {
 	for round := 0; ; round++ {
 		ctx, cancel := context.WithCancel(context.Background())
 		began := map[int]bool{}
-		broken.On = func(e Event) {
-			if e.Kind == Began && e.Iteration > 0 {
+		broken.OnEvent = func(e Event) {
+			if e.Kind == Started && e.Iteration > 0 {
 				resumed = true
 			}
 			began[e.Job] = true
@@ -113,7 +113,7 @@ func TestCampaignResumes(t *testing.T) {
 				cancel()
 			}
 		}
-		outcomes, err := broken.Play(ctx)
+		outcomes, err := broken.Run(ctx)
 		cancel()
 		if err == nil {
 			break
@@ -140,18 +140,18 @@ func TestCampaignResumes(t *testing.T) {
 func TestCampaignRefuses(t *testing.T) {
 	l := &lab{}
 	c := &Campaign{Folder: filepath.Join(t.TempDir(), "fig"), Jobs: tiny(t, "sa", "dsgd"), Open: l.open}
-	if _, err := c.Play(context.Background()); err != nil {
+	if _, err := c.Run(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	c.Jobs[1].Config.Alpha *= 2
 	c.Jobs = append(c.Jobs, Job{Name: "new", Config: c.Jobs[0].Config})
 	var folder *train.FolderError
-	if _, err := c.Play(context.Background()); !errors.As(err, &folder) || !strings.Contains(err.Error(), "alpha") {
+	if _, err := c.Run(context.Background()); !errors.As(err, &folder) || !strings.Contains(err.Error(), "alpha") {
 		t.Errorf("another configuration in the same folder: %v", err)
 	}
 	c.Jobs[1].Config.Gamma, c.Jobs[2].Config.Gamma = 0.5, 7
 	var config *train.ConfigError
-	if _, err := c.Play(context.Background()); !errors.As(err, &config) || !strings.Contains(err.Error(), "run new") {
+	if _, err := c.Run(context.Background()); !errors.As(err, &config) || !strings.Contains(err.Error(), "run new") {
 		t.Errorf("an unstable step: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(c.Folder, "new")); err == nil {
@@ -165,7 +165,7 @@ func TestCampaignDiverges(t *testing.T) {
 	c := &Campaign{Folder: filepath.Join(t.TempDir(), "fig"), Jobs: tiny(t, "dsgd", "sa"), Open: l.open}
 	at := slices.IndexFunc(c.Jobs, func(j Job) bool { return j.Name == "sa" })
 	c.Jobs[at].Config.Alpha, c.Jobs[at].Config.Activation = 1e9, "relu"
-	outcomes, err := c.Play(context.Background())
+	outcomes, err := c.Run(context.Background())
 	if err != nil || outcomes[at].Status != train.Diverged || outcomes[1-at].Status != train.Finished {
 		t.Errorf("%v, %+v", err, outcomes)
 	}

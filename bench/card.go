@@ -24,13 +24,13 @@ type Card struct {
 	Element int
 }
 
-// copied is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every
+// copyBytes is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every
 // cache.
-const copied = 1 << 30
+const copyBytes = 1 << 30
 
-// traffic is the bytes that code moves if every operand of every call is read or written once,
+// bytesMoved is the bytes that code moves if every operand of every call is read or written once,
 // parameters and their gradients in float32.
-func traffic(c *device.Code, element int) float64 {
+func bytesMoved(c *device.Code, element int) float64 {
 	bytes := 0.0
 	add := func(refs []device.Ref) {
 		for _, r := range refs {
@@ -77,14 +77,14 @@ type CardNetworkReport struct {
 	Forecast  int           `json:"memory_forecast"`
 }
 
-// turnsOnCard is how many runs are timed together.
-const turnsOnCard = 5
+// runsPerTurn is how many runs are timed together.
+const runsPerTurn = 5
 
 // CardNetwork measures the gradient of a network over one batch on a card.
 func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, error) {
 	c := o.Code
 	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim,
-		FLOPs: c.FLOPs, Bytes: traffic(c, o.Element), Forecast: o.Forecast}
+		FLOPs: c.FLOPs, Bytes: bytesMoved(c, o.Element), Forecast: o.Forecast}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
@@ -97,7 +97,7 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 			return r, err
 		}
 	}
-	if r.CopyRate, err = o.Copy(copied); err != nil {
+	if r.CopyRate, err = o.Copy(copyBytes); err != nil {
 		return r, fmt.Errorf("bench: copying within %s: %w", o.What, err)
 	}
 	begin := time.Now()
@@ -109,12 +109,12 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 		if err != nil {
 			return r, err
 		}
-		each := took / turnsOnCard
+		each := took / runsPerTurn
 		if r.Runs == 0 || each < r.Fastest {
 			r.Fastest = each
 		}
 		r.Mean += took
-		r.Runs += turnsOnCard
+		r.Runs += runsPerTurn
 	}
 	r.finish(time.Since(begin))
 	return r, nil
@@ -126,7 +126,7 @@ func (c *Card) turn(run func() error) (time.Duration, error) {
 	if err := run(); err != nil {
 		return 0, err
 	}
-	return c.Time(func() error { return repeat(run, turnsOnCard) })
+	return c.Time(func() error { return repeat(run, runsPerTurn) })
 }
 
 func repeat(run func() error, n int) error {

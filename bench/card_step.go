@@ -54,7 +54,7 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
 	bare := *o.Setup
 	bare.Config.Batch = 1 // what makes batches keeps the card waiting, or nobody
-	if m, err = o.iterate(ctx, &bare, o.Card.Device, emptyModel{buffered(o.Model)}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, o.Card.Device, noopModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
 	r.Exchange = m.fastest.at * agents
@@ -62,24 +62,24 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Gradient, err = o.alone(run); err != nil {
+	if r.Gradient, err = o.gradientTime(run); err != nil {
 		return r, err
 	}
 	r.Idle = max(0, 1-float64(agents*r.Gradient+r.Exchange)/float64(r.Iteration))
 	return r, nil
 }
 
-// alone is the time of a gradient that is computed over and over, in the fastest of some turns.
-func (o CardStepOptions) alone(run func() error) (best time.Duration, err error) {
+// gradientTime is the time of a gradient that is computed over and over, in the fastest of some turns.
+func (o CardStepOptions) gradientTime(run func() error) (best time.Duration, err error) {
 	if err := repeat(run, 3); err != nil {
 		return 0, err
 	}
-	for turn := range stretches {
+	for turn := range windows {
 		took, err := o.turn(run)
 		if err != nil {
 			return 0, err
 		}
-		if each := took / turnsOnCard; turn == 0 || each < best {
+		if each := took / runsPerTurn; turn == 0 || each < best {
 			best = each
 		}
 	}

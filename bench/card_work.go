@@ -61,8 +61,8 @@ type Bound struct {
 func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound, err error) {
 	code := &device.Code{Name: string(call.Kernel), Batch: 1, Features: 1}
 	placed := *call
-	placed.In, code.Dim = places(device.Params, in)
-	placed.Out, code.Arena = places(device.Arena, out)
+	placed.In, code.Dim = layout(device.Params, in)
+	placed.Out, code.Arena = layout(device.Arena, out)
 	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
 	if call.Kernel == device.SoftmaxCrossEntropy || call.Kernel == device.Score {
 		placed.In[1] = device.Ref{Space: device.Labels, Len: len(in[1])}
@@ -103,8 +103,8 @@ func routeOf(p device.Program) string {
 	return ""
 }
 
-// places puts operands one after the other, each where the widest loads want it.
-func places(space device.Space, operands [][]float32) (refs []device.Ref, length int) {
+// layout puts operands one after the other, each where the widest loads want it.
+func layout(space device.Space, operands [][]float32) (refs []device.Ref, length int) {
 	const line = 64 // numbers
 	for _, v := range operands {
 		refs = append(refs, device.Ref{Space: space, Off: length, Len: len(v)})

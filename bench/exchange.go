@@ -10,8 +10,8 @@ import (
 
 // Wire is one way for two ends on this machine to exchange bytes.
 type Wire struct {
-	Name string
-	Most int // bytes of a message that it carries; 0: any
+	Name    string
+	MaxSize int // bytes of a message that it carries; 0: any
 	// Open prepares exchanges of so many bytes each way. swap does one: both ends say theirs and
 	// have heard the other's. It is called by one goroutine.
 	Open func(ctx context.Context, size int) (swap func() error, end func(), err error)
@@ -40,7 +40,7 @@ type ExchangeRow struct {
 	Count  int     `json:"exchanges"`
 }
 
-const exchangeRounds = 5
+const rounds = 5
 
 // Exchange measures. All wires of a size take turns, so that what else goes on strikes them alike.
 func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err error) {
@@ -54,8 +54,8 @@ func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err err
 	return r, nil
 }
 
-// opened is a wire in use.
-type opened struct {
+// wireRun is a wire in use.
+type wireRun struct {
 	name    string
 	swap    func() error
 	end     func()
@@ -65,25 +65,25 @@ type opened struct {
 
 // size measures one size over all wires that carry it.
 func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow, err error) {
-	var all []*opened
+	var all []*wireRun
 	defer func() {
 		for _, w := range all {
 			w.end()
 		}
 	}()
 	for _, w := range o.Wires {
-		if w.Most > 0 && size > w.Most {
+		if w.MaxSize > 0 && size > w.MaxSize {
 			continue
 		}
 		swap, end, err := w.Open(ctx, size)
 		if err != nil {
 			return nil, fmt.Errorf("bench: %s: %w", w.Name, err)
 		}
-		all = append(all, &opened{name: w.Name, swap: swap, end: end})
+		all = append(all, &wireRun{name: w.Name, swap: swap, end: end})
 	}
-	for range exchangeRounds {
+	for range rounds {
 		for _, w := range all {
-			if err := w.round(ctx, o.Each/exchangeRounds); err != nil {
+			if err := w.round(ctx, o.Each/rounds); err != nil {
 				return nil, fmt.Errorf("bench: %s: %w", w.name, err)
 			}
 		}
@@ -95,7 +95,7 @@ func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow
 }
 
 // round exchanges for a while. The first few are not counted.
-func (w *opened) round(ctx context.Context, d time.Duration) error {
+func (w *wireRun) round(ctx context.Context, d time.Duration) error {
 	const warm = 2
 	var times []float64
 	for begin, k := time.Now(), 0; k < warm+1 || time.Since(begin) < d; k++ {
@@ -115,7 +115,7 @@ func (w *opened) round(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-func (w *opened) row(size int) ExchangeRow {
+func (w *wireRun) row(size int) ExchangeRow {
 	m := median(w.times)
 	return ExchangeRow{Bytes: size, Wire: w.name, Median: m, Low: slices.Min(w.medians), High: slices.Max(w.medians),
 		Rate: 2 * float64(size) / m, Count: len(w.times)}

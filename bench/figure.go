@@ -26,7 +26,7 @@ type Figure struct {
 	About    string                   `yaml:"about"` // the expected outcome
 	Schedule *ScheduleFigure          `yaml:"schedule"`
 	Common   yaml.MapSlice            `yaml:"common"`   // configuration of all runs
-	Flavours map[string]yaml.MapSlice `yaml:"flavours"` // what each changes in it
+	Variants map[string]yaml.MapSlice `yaml:"flavours"` // what each changes in it
 	Runs     []FigureRun              `yaml:"runs"`
 	Panels   []Panel                  `yaml:"panels"`
 }
@@ -37,7 +37,7 @@ type FigureRun struct {
 	Title    string                   `yaml:"title"` // in the legend, where what it exchanges is added
 	Group    string                   `yaml:"group"` // panels of a group show its runs only
 	Config   yaml.MapSlice            `yaml:"config"`
-	Flavours map[string]yaml.MapSlice `yaml:"flavours"`
+	Variants map[string]yaml.MapSlice `yaml:"flavours"`
 }
 
 // Panel says what one picture shows. Metric, with Model where a metric is of a model, is a column
@@ -56,10 +56,10 @@ type ScheduleFigure struct {
 	PerEpoch float64 `yaml:"per_epoch"` // iterations
 }
 
-// FlavourNames are the forms of a figure. Printed is what the paper's tables say; released what the
+// VariantNames are the forms of a figure. Printed is what the paper's tables say; released what the
 // released scripts run, with the correct recursions; bug-compat the same with the released
 // program's departures from them.
-var FlavourNames = []string{"printed", "released", "bug-compat"}
+var VariantNames = []string{"printed", "released", "bug-compat"}
 
 // Figures returns all figures of the paper that are made of runs, in order.
 func Figures() ([]*Figure, error) {
@@ -117,8 +117,8 @@ func unknownName(kind, got string, names []string) error {
 
 // check refuses a file that says something impossible.
 func (f *Figure) check() error {
-	for _, name := range FlavourNames {
-		if _, ok := f.Flavours[name]; !ok {
+	for _, name := range VariantNames {
+		if _, ok := f.Variants[name]; !ok {
 			return fmt.Errorf("flavour %s is missing", name)
 		}
 	}
@@ -165,7 +165,7 @@ func (f *Figure) RunNames() []string {
 
 // FigureOptions say how to play a figure.
 type FigureOptions struct {
-	Flavour string
+	Variant string
 	Scale   Scale
 	Only    []string            // names, or parts of names between dashes; empty is all
 	Adjust  func(*train.Config) // has the last word over every run: data, seed, threads
@@ -182,8 +182,8 @@ type Job struct {
 
 // Jobs makes the configurations of a figure's runs.
 func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
-	if !slices.Contains(FlavourNames, o.Flavour) {
-		return nil, unknownName("flavour", o.Flavour, FlavourNames)
+	if !slices.Contains(VariantNames, o.Variant) {
+		return nil, unknownName("flavour", o.Variant, VariantNames)
 	}
 	if err := o.Scale.check(); err != nil {
 		return nil, err
@@ -192,17 +192,17 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	space, err := f.room(o.Flavour)
+	limit, err := f.maxFactor(o.Variant)
 	if err != nil {
 		return nil, err
 	}
 	var jobs []Job
 	for _, r := range runs {
-		c, err := f.config(r, o.Flavour)
+		c, err := f.config(r, o.Variant)
 		if err != nil {
 			return nil, err
 		}
-		if c, err = o.Scale.apply(c, o.Points, space); err != nil {
+		if c, err = o.Scale.apply(c, o.Points, limit); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
 		if o.Adjust != nil {
@@ -217,16 +217,16 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	return jobs, nil
 }
 
-// room is how many times as many bits all of the figure's runs can exchange, whether they are
+// maxFactor is how many times as many bits all of the figure's runs can exchange, whether they are
 // chosen or not.
-func (f *Figure) room(flavour string) (float64, error) {
+func (f *Figure) maxFactor(variant string) (float64, error) {
 	least := math.Inf(1)
 	for _, r := range f.Runs {
-		c, err := f.config(r, flavour)
+		c, err := f.config(r, variant)
 		if err != nil {
 			return 0, err
 		}
-		least = min(least, room(c))
+		least = min(least, maxFactor(c))
 	}
 	return least, nil
 }
@@ -255,10 +255,10 @@ func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 }
 
 // config puts a run's configuration together, at full length.
-func (f *Figure) config(r FigureRun, flavour string) (train.Config, error) {
+func (f *Figure) config(r FigureRun, variant string) (train.Config, error) {
 	c := train.Default()
 	var errs []error
-	for _, part := range []yaml.MapSlice{f.Common, f.Flavours[flavour], r.Config, r.Flavours[flavour]} {
+	for _, part := range []yaml.MapSlice{f.Common, f.Variants[variant], r.Config, r.Variants[variant]} {
 		if len(part) == 0 {
 			continue
 		}

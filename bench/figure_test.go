@@ -60,23 +60,23 @@ func TestPresets(t *testing.T) {
 	l := &lab{}
 	for _, f := range all {
 		numbers = append(numbers, f.Number)
-		for _, flavour := range FlavourNames {
+		for _, variant := range VariantNames {
 			for _, s := range []Scale{{Share: 1}, {Share: 0.02, Retune: true}, {Share: 0.0005, Retune: true},
 				{Share: 0.01}} {
 				if f.Number == 2 { // ImageNet
-					checks(t, f, flavour, s)
+					checks(t, f, variant, s)
 					continue
 				}
-				jobs, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: s, Adjust: synthetic(2560, 20)})
+				jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: s, Adjust: synthetic(2560, 20)})
 				if err != nil {
-					t.Fatalf("figure %d, %s: %v", f.Number, flavour, err)
+					t.Fatalf("figure %d, %s: %v", f.Number, variant, err)
 				}
 				if f.Schedule != nil {
 					continue
 				}
 				for _, j := range jobs {
 					if _, _, _, err := l.open(j.Config); err != nil {
-						t.Errorf("figure %d, %s, scale %+v, %s: %v", f.Number, flavour, s, j.Name, err)
+						t.Errorf("figure %d, %s, scale %+v, %s: %v", f.Number, variant, s, j.Name, err)
 					}
 				}
 			}
@@ -88,14 +88,14 @@ func TestPresets(t *testing.T) {
 }
 
 // checks wants the runs of a figure to pass every check that comes before data are read.
-func checks(t *testing.T, f *Figure, flavour string, s Scale) {
-	jobs, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: s})
+func checks(t *testing.T, f *Figure, variant string, s Scale) {
+	jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: s})
 	if err != nil {
-		t.Fatalf("figure %d, %s: %v", f.Number, flavour, err)
+		t.Fatalf("figure %d, %s: %v", f.Number, variant, err)
 	}
 	for _, j := range jobs {
 		if err := j.Config.Check(); err != nil {
-			t.Errorf("figure %d, %s, scale %+v, %s: %v", f.Number, flavour, s, j.Name, err)
+			t.Errorf("figure %d, %s, scale %+v, %s: %v", f.Number, variant, s, j.Name, err)
 		}
 	}
 }
@@ -106,10 +106,10 @@ func TestFigureOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := func(flavour, run string) train.Config {
-		jobs, err := f.Jobs(FigureOptions{Flavour: flavour, Scale: Scale{Share: 1}, Only: []string{run}})
+	get := func(variant, run string) train.Config {
+		jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: Scale{Share: 1}, Only: []string{run}})
 		if err != nil || len(jobs) != 1 {
-			t.Fatalf("%s %s: %v, %d jobs", flavour, run, err, len(jobs))
+			t.Fatalf("%s %s: %v, %d jobs", variant, run, err, len(jobs))
 		}
 		return jobs[0].Config
 	}
@@ -144,16 +144,16 @@ func TestFigureMistakes(t *testing.T) {
 	}
 	_, unknown := FindFigure("mnist-mian")
 	_, sketch := FindFigure("3")
-	_, flavour := f.Jobs(FigureOptions{Flavour: "release", Scale: Scale{Share: 1}})
-	_, run := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
-	_, scale := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 2}})
+	_, variant := f.Jobs(FigureOptions{Variant: "release", Scale: Scale{Share: 1}})
+	_, run := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
+	_, scale := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 2}})
 	for _, c := range []struct {
 		err   error
 		words []string
 	}{
 		{unknown, []string{"mnist-main", "mnist-hetero"}},
 		{sketch, []string{"nothing to run"}},
-		{flavour, []string{"did you mean released", "bug-compat"}},
+		{variant, []string{"did you mean released", "bug-compat"}},
 		{run, []string{"did you mean choco-sorted", "storm-shuffled"}},
 		{scale, []string{"scale 2", "at most 1"}},
 	} {
@@ -168,7 +168,7 @@ func TestFigureMistakes(t *testing.T) {
 			}
 		}
 	}
-	jobs, err := f.Jobs(FigureOptions{Flavour: "released", Scale: Scale{Share: 1},
+	jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1},
 		Only: []string{"sa", "storm-sorted"}})
 	var names []string
 	for _, j := range jobs {

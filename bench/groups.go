@@ -34,13 +34,13 @@ func (f *Figure) Groups() []string {
 	return groups
 }
 
-// Place is the position of a run within its group, from 1 on: what its colour goes by.
-func (f *Figure) Place(name string) int {
-	place := map[string]int{}
+// IndexInGroup is the position of a run within its group, from 1 on: what its colour goes by.
+func (f *Figure) IndexInGroup(name string) int {
+	index := map[string]int{}
 	for _, r := range f.Runs {
-		place[r.Group]++
+		index[r.Group]++
 		if r.Name == name {
-			return place[r.Group]
+			return index[r.Group]
 		}
 	}
 	return 0

@@ -99,7 +99,7 @@ func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Ve
 // maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an
 // exchange over an edge.
 func maskedJobs(d int, density float64, line int) []job {
-	k, lines := density*float64(d), touched(d, density, line)
+	k, lines := density*float64(d), touchedBytes(d, density, line)
 	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
 	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
 		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes,
@@ -131,8 +131,8 @@ const (
 	sector    = 8
 )
 
-// touched is how many bytes lie in the lines that hold a coordinate, on average.
-func touched(d int, density float64, line int) float64 {
+// touchedBytes is how many bytes lie in the lines that hold a coordinate, on average.
+func touchedBytes(d int, density float64, line int) float64 {
 	return 4 * float64(d) * (1 - math.Pow(1-density, float64(line)))
 }
 

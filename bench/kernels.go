@@ -24,8 +24,8 @@ type KernelsOptions struct {
 	Peak func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
 	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where
 	// it is nil that limit is not of interest.
-	Traffic func(v [][]float32, reads int) float64
-	Floats  func(n int) []float32 // memory as the device's vectors have it
+	Bandwidth func(v [][]float32, reads int) float64
+	Floats    func(n int) []float32 // memory as the device's vectors have it
 	// Card is what work is measured on where that is not the calling goroutine. Operands come from
 	// the host, Peak is the card's, and of Gemm, Traffic and draws of masks nothing is measured.
 	Card   *Card
@@ -123,10 +123,10 @@ type meter struct {
 }
 
 const (
-	leastRounds = 3
+	minRounds = 3
 	// what is faster is repeated for as long, so that the clock's own cost is small
-	turn        = 100 * time.Microsecond
-	longestCopy = 25_557_032 // numbers: far beyond every cache
+	turn       = 100 * time.Microsecond
+	maxCopyLen = 25_557_032 // numbers: far beyond every cache
 )
 
 // measure runs a job and its limit in turns.
@@ -140,10 +140,10 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	if err != nil {
 		return row, err
 	}
-	limit, mix, best, most := m.limit(j), m.mix(j), 0.0, 0.0
+	limit, mix, best, most := m.limit(j), m.bandwidth(j), 0.0, 0.0
 	fastest := time.Duration(math.MaxInt64)
 	stretch := turn
-	for begin, rounds := time.Now(), 0; rounds < leastRounds || time.Since(begin) < m.o.Each; rounds++ {
+	for begin, rounds := time.Now(), 0; rounds < minRounds || time.Since(begin) < m.o.Each; rounds++ {
 		if err := ctx.Err(); err != nil {
 			return row, err
 		}
@@ -160,7 +160,7 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	row.Route = m.route
 	row.finish(fastest, best)
 	if most > 0 {
-		row.Mix, row.MixShare = most, row.Rate/most
+		row.Bandwidth, row.BandwidthShare = most, row.Rate/most
 	}
 	return row, nil
 }
@@ -202,7 +202,7 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	if m.o.Card != nil {
 		return m.copyOnCard(int(j.bytes))
 	}
-	n := min(int(j.bytes/8), longestCopy)
+	n := min(int(j.bytes/8), maxCopyLen)
 	m.copies.reset()
 	dst, src := m.copies.take(n), m.copies.take(n)
 	return func(time.Duration) float64 {
@@ -211,19 +211,19 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	}
 }
 
-// longestMix is how many numbers of each vector a mix has at most: several of them are beyond every
+// maxBandwidthLen is how many numbers of each vector a mix has at most: several of them are beyond every
 // cache.
-const longestMix = 1 << 23
+const maxBandwidthLen = 1 << 23
 
-// mix returns what measures the traffic of a job alone, with vectors as long as its own.
-func (m *meter) mix(j job) func() float64 {
+// bandwidth returns what measures the traffic of a job alone, with vectors as long as its own.
+func (m *meter) bandwidth(j job) func() float64 {
 	all := j.reads + j.writes
-	if m.o.Traffic == nil || all == 0 {
+	if m.o.Bandwidth == nil || all == 0 {
 		return func() float64 { return 0 }
 	}
 	v := make([][]float32, all)
 	for k := range v {
-		v[k] = m.copies.take(min(int(j.bytes/4)/all, longestMix))
+		v[k] = m.copies.take(min(int(j.bytes/4)/all, maxBandwidthLen))
 	}
-	return func() float64 { return m.o.Traffic(v, j.reads) }
+	return func() float64 { return m.o.Bandwidth(v, j.reads) }
 }

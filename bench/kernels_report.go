@@ -38,9 +38,9 @@ type KernelRow struct {
 	Limit    float64       `json:"limit,omitempty"` // multiply-adds, or a copy of as many bytes
 	Share    float64       `json:"share,omitempty"` // rate over limit
 	// GB/s of as many vectors read and written side by side, and nothing done with them
-	Mix      float64 `json:"mix,omitempty"`
-	MixShare float64 `json:"mix_share,omitempty"`
-	Route    string  `json:"route,omitempty"` // what computes it, where the device has a choice
+	Bandwidth      float64 `json:"mix,omitempty"`
+	BandwidthShare float64 `json:"mix_share,omitempty"`
+	Route          string  `json:"route,omitempty"` // what computes it, where the device has a choice
 }
 
 // GroupRow is the work of a group over its time: an average by work, in which every row of
@@ -241,7 +241,7 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 			if row.Count > 0 {
 				times = fmt.Sprint(row.Count)
 			}
-			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.MixShare, row.Route)
+			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.BandwidthShare, row.Route)
 		}
 	}
 	for _, g := range r.Groups {

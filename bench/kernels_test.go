@@ -20,7 +20,7 @@ func kernelsOptions(filter string) KernelsOptions {
 	dev := cpu.New()
 	return KernelsOptions{
 		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak, Batch: 1, Filter: filter, Each: time.Microsecond,
-		Gemm: cpu.Gemm, Traffic: cpu.Traffic,
+		Gemm: cpu.Gemm, Bandwidth: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
 }
@@ -61,7 +61,7 @@ func TestKernelsOfMemory(t *testing.T) {
 		}
 		side := strings.Contains(row.Name, "combine") || strings.Contains(row.Name, "dot") ||
 			strings.HasPrefix(row.Name, "add-diff to 2, d")
-		if side != (row.Mix > 0) || side && math.Abs(row.MixShare-row.Rate/row.Mix) > 1e-12 {
+		if side != (row.Bandwidth > 0) || side && math.Abs(row.BandwidthShare-row.Rate/row.Bandwidth) > 1e-12 {
 			t.Errorf("vectors are read side by side: %t, which is measured: %+v", side, row)
 		}
 	}

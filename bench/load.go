@@ -47,8 +47,8 @@ const (
 	loadRounds     = 5
 )
 
-// feed is one way to be measured.
-type feed struct {
+// source is one way to be measured.
+type source struct {
 	from   string
 	loader *data.Loader
 	best   float64 // pictures a second
@@ -60,35 +60,35 @@ type feed struct {
 func Load(ctx context.Context, o LoadOptions) (LoadReport, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Jobs))
 	r := LoadReport{Jobs: o.Jobs, Crop: o.Crop}
-	feeds, err := o.feeds(&r)
+	sources, err := o.sources(&r)
 	if err != nil {
 		return r, err
 	}
 	defer func() {
-		for _, f := range feeds {
+		for _, f := range sources {
 			f.loader.Close()
 		}
 	}()
 	copies := newCopies(o.Crop, o.Jobs)
 	for range loadRounds {
-		for _, f := range feeds {
+		for _, f := range sources {
 			if err := f.round(ctx, o.Each/loadRounds); err != nil {
 				return r, err
 			}
 		}
 		r.Copies = max(r.Copies, copies.round(o.Each/loadRounds)/float64(o.Jobs))
 	}
-	for _, f := range feeds {
+	for _, f := range sources {
 		r.Rows = append(r.Rows, LoadRow{From: f.from, PerCore: f.best / float64(o.Jobs)})
 	}
 	r.PackedBar = min(packedBar, packedShare*r.Copies)
-	r.PackedRate = feeds[len(feeds)-1].best / float64(o.Jobs) / r.PackedBar
+	r.PackedRate = sources[len(sources)-1].best / float64(o.Jobs) / r.PackedBar
 	return r, nil
 }
 
-// feeds opens what is to be measured; the packed set is the last one.
-func (o LoadOptions) feeds(r *LoadReport) ([]*feed, error) {
-	var feeds []*feed
+// sources opens what is to be measured; the packed set is the last one.
+func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
+	var sources []*source
 	var files *data.Set
 	for _, jpeg := range []data.Decoder{data.Turbo, data.GoJPEG} {
 		set, err := o.Open(jpeg, o.Jobs)
@@ -103,7 +103,7 @@ func (o LoadOptions) feeds(r *LoadReport) ([]*feed, error) {
 		if set.Train.Packed() {
 			return o.add(nil, "packed", set)
 		}
-		if feeds, err = o.add(feeds, "JPEG, "+string(jpeg), set); err != nil {
+		if sources, err = o.add(sources, "JPEG, "+string(jpeg), set); err != nil {
 			return nil, err
 		}
 		files = set
@@ -112,11 +112,11 @@ func (o LoadOptions) feeds(r *LoadReport) ([]*feed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.add(feeds, "packed", packed)
+	return o.add(sources, "packed", packed)
 }
 
 // add opens a loader over all training pictures of a set, with every one read once before.
-func (o LoadOptions) add(feeds []*feed, from string, set *data.Set) ([]*feed, error) {
+func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*source, error) {
 	all := make([]int32, set.Train.Len())
 	for i := range all {
 		all[i] = int32(i)
@@ -131,11 +131,11 @@ func (o LoadOptions) add(feeds []*feed, from string, set *data.Set) ([]*feed, er
 	if err != nil {
 		return nil, err
 	}
-	return append(feeds, &feed{from: from, loader: l}), nil
+	return append(sources, &source{from: from, loader: l}), nil
 }
 
 // round takes batches for a while.
-func (f *feed) round(ctx context.Context, d time.Duration) error {
+func (f *source) round(ctx context.Context, d time.Duration) error {
 	pictures, begin := 0, time.Now()
 	for ctx.Err() == nil && time.Since(begin) < d {
 		b, err := f.loader.Next()

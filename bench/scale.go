@@ -50,11 +50,11 @@ type Scale struct {
 	Retune bool
 }
 
-// safeStep is the effective step size up to which Retune goes.
-const safeStep = 0.05
+// maxEffectiveStep is the effective step size up to which Retune goes.
+const maxEffectiveStep = 0.05
 
-// closest is the least number of iterations between evaluations of a shortened run.
-const closest = 400
+// minEvalInterval is the least number of iterations between evaluations of a shortened run.
+const minEvalInterval = 400
 
 func (s Scale) check() error {
 	if !(s.Share > 0 && s.Share <= 1) {
@@ -74,16 +74,16 @@ func (s Scale) Caption() []string {
 		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
 	}
 	return append(lines, fmt.Sprintf(
-		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, safeStep),
+		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, maxEffectiveStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
 // apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as
 // much all runs of the figure can exchange.
-func (s Scale) apply(c train.Config, points int, room float64) (train.Config, error) {
+func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, error) {
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
-		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/closest)))
+		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/minEvalInterval)))
 	}
 	if points > 0 {
 		c.EvalPoints = points
@@ -91,7 +91,7 @@ func (s Scale) apply(c train.Config, points int, room float64) (train.Config, er
 	c.EvalPoints = min(c.EvalPoints, c.Iterations)
 	var err error
 	if s.Share < 1 && s.Retune {
-		exchangeMore(&c, math.Min(math.Sqrt(1/s.Share), room))
+		scaleExchange(&c, math.Min(math.Sqrt(1/s.Share), limit))
 		err = retune(&c, 1/s.Share)
 	}
 	if c.Algo == "led" || c.Algo == "kgt" {
@@ -100,8 +100,8 @@ func (s Scale) apply(c train.Config, points int, room float64) (train.Config, er
 	return c, err
 }
 
-// room is how many times as many bits a run can exchange.
-func room(c train.Config) float64 {
+// maxFactor is how many times as many bits a run can exchange.
+func maxFactor(c train.Config) float64 {
 	name, p := probability(c.Edges)
 	switch {
 	case c.Algo == "swarm":
@@ -116,8 +116,8 @@ func room(c train.Config) float64 {
 	return 1
 }
 
-// exchangeMore makes a run exchange times as many bits in an iteration.
-func exchangeMore(c *train.Config, times float64) {
+// scaleExchange makes a run exchange times as many bits in an iteration.
+func scaleExchange(c *train.Config, times float64) {
 	name, p := probability(c.Edges)
 	switch {
 	case c.Algo == "swarm":
@@ -166,7 +166,7 @@ func wholeRounds(iterations, points, steps int) (int, int) {
 
 // retune scales the step sizes of a run whose iterations count for stretch each.
 func retune(c *train.Config, stretch float64) error {
-	m := math.Max(1, math.Min(stretch, safeStep*(1-c.Momentum)/c.Alpha))
+	m := math.Max(1, math.Min(stretch, maxEffectiveStep*(1-c.Momentum)/c.Alpha))
 	c.Alpha = digits(m * c.Alpha)
 	if c.Algo == "fspda-storm" {
 		c.AX = digits(math.Min(1, c.AX*math.Pow(m, 2./3)))

@@ -34,7 +34,7 @@ func TestRetune(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := func(s Scale) map[string]Job {
-		all, err := f.Jobs(FigureOptions{Flavour: "released", Scale: s})
+		all, err := f.Jobs(FigureOptions{Variant: "released", Scale: s})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,7 +74,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // preparing batches is a kernel, too
-	if m, err = o.iterate(ctx, &bare, emptyDevice{o.Device}, emptyModel{buffered(o.Model)}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, noopModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
 	r.Rest = m.fastest.at
@@ -106,8 +106,8 @@ type mark struct{ at, gradient, vectors time.Duration }
 // noKernels is the time in kernels where none are clocked.
 func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
 
-// measured is what came of a measurement, in steps of single agents.
-type measured struct {
+// measurement is what came of a measurement, in steps of single agents.
+type measurement struct {
 	took      time.Duration // all of it
 	steps     float64       // in all of it
 	gradients float64       // of a step
@@ -118,10 +118,10 @@ type measured struct {
 // says. Agents run ahead of each other, by more iterations than there are in a short stretch, so it
 // is the gradients of all that are counted.
 func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model,
-	kernels func() (gradient, vectors time.Duration)) (measured, error) {
+	kernels func() (gradient, vectors time.Duration)) (measurement, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	all, reached := &tally{kernels: kernels}, 0
+	all, reached := &gradientCounter{kernels: kernels}, 0
 	res, err := train.Run(running, s, train.Options{Device: dev, Model: counted(m, all), OnStep: func(t int) {
 		if reached = t; t >= warmUp && all.measure(o.Each) {
 			stop()
@@ -129,20 +129,20 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	}})
 	switch {
 	case err != nil:
-		return measured{}, err
+		return measurement{}, err
 	case res.Diverged != nil:
-		return measured{}, res.Diverged
+		return measurement{}, res.Diverged
 	case ctx.Err() != nil:
-		return measured{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+		return measurement{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
 	case !all.closed:
-		return measured{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
+		return measurement{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
 	// All agents end at the same iteration. The result's may be an earlier one, where an evaluation
 	// was given up.
 	gradients := float64(all.total) / float64(reached*s.Config.Agents)
 	last := len(all.marks) - 1
-	return measured{all.marks[last].at, float64(last) / gradients, gradients,
-		fastestStretch(all.marks, o.Each/stretches).times(gradients)}, nil
+	return measurement{all.marks[last].at, float64(last) / gradients, gradients,
+		fastestWindow(all.marks, o.Each/windows).times(gradients)}, nil
 }
 
 // times is a multiple of a stretch.
@@ -151,8 +151,8 @@ func (m mark) times(n float64) mark {
 	return mark{by(m.at), by(m.gradient), by(m.vectors)}
 }
 
-// tally counts the gradients of all agents, and marks the end of each while it measures.
-type tally struct {
+// gradientCounter counts the gradients of all agents, and marks the end of each while it measures.
+type gradientCounter struct {
 	kernels func() (gradient, vectors time.Duration)
 
 	mu     sync.Mutex
@@ -164,7 +164,7 @@ type tally struct {
 
 // measure begins to measure, if it has not begun, and says whether it has now measured so long and
 // something.
-func (a *tally) measure(each time.Duration) bool {
+func (a *gradientCounter) measure(each time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.begin.IsZero() {
@@ -177,13 +177,13 @@ func (a *tally) measure(each time.Duration) bool {
 	return a.closed
 }
 
-func (a *tally) mark() {
+func (a *gradientCounter) mark() {
 	m := mark{at: time.Since(a.begin)}
 	m.gradient, m.vectors = a.kernels()
 	a.marks = append(a.marks, m)
 }
 
-func (a *tally) count() {
+func (a *gradientCounter) count() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.total++
@@ -195,7 +195,7 @@ func (a *tally) count() {
 // countedModel is a model whose gradients are counted.
 type countedModel struct {
 	train.Buffered
-	all *tally
+	all *gradientCounter
 }
 
 func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
@@ -227,7 +227,7 @@ func (m countedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Bat
 }
 
 // counted is a model whose gradients are counted, and which is asynchronous if m is.
-func counted(m train.Model, all *tally) train.Model {
+func counted(m train.Model, all *gradientCounter) train.Model {
 	c := countedModel{buffered(m), all}
 	if e, ok := m.(train.AsyncModel); ok {
 		return countedAsyncModel{c, e}
@@ -235,12 +235,12 @@ func counted(m train.Model, all *tally) train.Model {
 	return c
 }
 
-// stretches is how many the time of a measurement is divided into, of which the fastest counts.
-const stretches = 5
+// windows is how many the time of a measurement is divided into, of which the fastest counts.
+const windows = 5
 
-// fastestStretch is the way from one mark to the next in the fastest stretch of at least that
+// fastestWindow is the way from one mark to the next in the fastest stretch of at least that
 // length.
-func fastestStretch(marks []mark, length time.Duration) mark {
+func fastestWindow(marks []mark, length time.Duration) mark {
 	per := func(i, j int) mark {
 		a, b, n := marks[i], marks[j], time.Duration(j-i)
 		return mark{(b.at - a.at) / n, (b.gradient - a.gradient) / n, (b.vectors - a.vectors) / n}
@@ -267,11 +267,11 @@ func (o StepOptions) limit(cores int) (best float64) {
 	for i := range runs {
 		runs[i] = o.Products()
 	}
-	for range stretches {
+	for range windows {
 		rates := make([]float64, cores)
 		var all sync.WaitGroup
 		for i, run := range runs {
-			all.Go(func() { rates[i] = o.FLOPs / repeated(run, o.Each/stretches).Seconds() / 1e9 })
+			all.Go(func() { rates[i] = o.FLOPs / repeated(run, o.Each/windows).Seconds() / 1e9 })
 		}
 		all.Wait()
 		sum := 0.0
@@ -390,40 +390,40 @@ func (m timedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64
 	return m.clocked(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
 }
 
-// emptyDevice is a device whose vector kernels do nothing.
-type emptyDevice struct{ device.Device }
+// noopDevice is a device whose vector kernels do nothing.
+type noopDevice struct{ device.Device }
 
-func (emptyDevice) Combine(device.Vector, ...device.Term)                              {}
-func (emptyDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
-func (emptyDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
-func (emptyDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
-func (emptyDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
+func (noopDevice) Combine(device.Vector, ...device.Term)                              {}
+func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
+func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
+func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
-func (emptyDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
+func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
 
-// emptyModel is a model whose gradient costs nothing.
-type emptyModel struct{ train.Buffered }
+// noopModel is a model whose gradient costs nothing.
+type noopModel struct{ train.Buffered }
 
-func (emptyModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error)    { return 0, nil }
-func (emptyModel) Step(_, _, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
+func (noopModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error)    { return 0, nil }
+func (noopModel) Step(_, _, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
 
-// unbuffered is a model without batch norm as one with.
-type unbuffered struct{ train.Model }
+// withoutBuffers is a model without batch norm as one with.
+type withoutBuffers struct{ train.Model }
 
-func (unbuffered) BufferSizes() []int     { return nil }
-func (unbuffered) InitBuffers() []float32 { return nil }
-func (m unbuffered) Step(dst, x, _ device.Vector, b device.Batch) (float64, error) {
+func (withoutBuffers) BufferSizes() []int     { return nil }
+func (withoutBuffers) InitBuffers() []float32 { return nil }
+func (m withoutBuffers) Step(dst, x, _ device.Vector, b device.Batch) (float64, error) {
 	return m.Grad(dst, x, b)
 }
-func (m unbuffered) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+func (m withoutBuffers) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	return m.Score(x, b)
 }
-func (unbuffered) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
+func (withoutBuffers) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
 
 // buffered is the model as one that may have batch norm: what stands before it must not hide that.
 func buffered(m train.Model) train.Buffered {
 	if b, ok := m.(train.Buffered); ok {
 		return b
 	}
-	return unbuffered{m}
+	return withoutBuffers{m}
 }

@@ -73,12 +73,12 @@ func TestStepWithBuffers(t *testing.T) {
 	if o.Setup, err = c.Resolve(o.Setup.Set, m); err != nil {
 		t.Fatal(err)
 	}
-	all := &tally{kernels: noKernels}
+	all := &gradientCounter{kernels: noKernels}
 	if _, ok := train.Model(countedModel{buffered(m), all}).(train.Buffered); !ok ||
 		len(buffered(m).BufferSizes()) == 0 {
 		t.Fatal("the buffers are hidden")
 	}
-	if got := buffered(unbuffered{m}.Model).BufferSizes(); len(got) == 0 {
+	if got := buffered(withoutBuffers{m}.Model).BufferSizes(); len(got) == 0 {
 		t.Error("a model with batch norm lost it")
 	}
 	o.Model, o.Products, o.Each = m, nil, 5*time.Millisecond
@@ -145,7 +145,7 @@ func TestFastestStretch(t *testing.T) {
 		for _, at := range at {
 			marks = append(marks, mark{at, 2 * at, 3 * at})
 		}
-		if got := fastestStretch(marks, c.length); got.at != c.want || got.gradient/2 != got.at ||
+		if got := fastestWindow(marks, c.length); got.at != c.want || got.gradient/2 != got.at ||
 			got.vectors/3 != got.at {
 			t.Errorf("stretches of %d: %d an iteration, want %d", c.length, got, c.want)
 		}

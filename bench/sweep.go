@@ -33,8 +33,8 @@ type Sweep struct {
 	Accounting string  `yaml:"accounting"` // of the budget
 }
 
-// mostRuns guards against a grid that nobody means.
-const mostRuns = 10000
+// maxRuns guards against a grid that nobody means.
+const maxRuns = 10000
 
 // ReadSweep reads a file of the form of Sweep.
 func ReadSweep(path string) (*Sweep, error) {
@@ -151,8 +151,8 @@ func (s *Sweep) points() ([][]setting, error) {
 				longer = append(longer, append(slices.Clone(p), setting{fmt.Sprint(item.Key), text}))
 			}
 		}
-		if all = longer; len(all)*max(1, s.Samples) > mostRuns {
-			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", mostRuns),
+		if all = longer; len(all)*max(1, s.Samples) > maxRuns {
+			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", maxRuns),
 				Want: "use fewer values, or random"}
 		}
 	}
@@ -183,13 +183,13 @@ func value(v any) (string, error) {
 }
 
 // draw is the k-th draw of a key.
-func (s *Sweep) draw(key string, law any, k int) (string, error) {
+func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 	stream := rng.New(s.Seed, "sweep", hash(key), uint64(k))
-	if list, ok := law.([]any); ok && len(list) > 0 {
+	if list, ok := distribution.([]any); ok && len(list) > 0 {
 		return value(list[stream.IntN(len(list))])
 	}
 	var a, b float64
-	name, arg, _ := strings.Cut(strings.ReplaceAll(fmt.Sprint(law), " ", ""), "(")
+	name, arg, _ := strings.Cut(strings.ReplaceAll(fmt.Sprint(distribution), " ", ""), "(")
 	n, err := fmt.Sscanf(arg, "%g,%g)", &a, &b)
 	bad := err != nil || n != 2 || !(a < b)
 	u := stream.Float64()
@@ -201,7 +201,7 @@ func (s *Sweep) draw(key string, law any, k int) (string, error) {
 	case !bad && name == "int" && a == math.Trunc(a) && b == math.Trunc(b):
 		return strconv.Itoa(int(a) + stream.IntN(int(b-a)+1)), nil
 	}
-	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(law),
+	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(distribution),
 		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
 }
 

@@ -41,8 +41,8 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, o := range r.Outcomes {
-		if o.Status != acceptance.Failed || !strings.Contains(o.Why, "taking ") ||
-			!strings.Contains(o.Why, "of device memory") {
+		if o.Status != acceptance.Failed || !strings.Contains(o.Reason, "taking ") ||
+			!strings.Contains(o.Reason, "of device memory") {
 			t.Errorf("%+v", o)
 		}
 	}

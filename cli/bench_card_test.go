@@ -37,7 +37,7 @@ func TestBenchCard(t *testing.T) {
 		t.Fatalf("%v, %d parts\n%s", err, len(r.Outcomes), stderr)
 	}
 	for _, o := range r.Outcomes {
-		if o.Status != acceptance.Done || o.Saw == "" {
+		if o.Status != acceptance.Done || o.Summary == "" {
 			t.Errorf("%+v", o)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// here is a folder with nothing in it, and options to play in it.
-func here(t *testing.T) *Options {
+// newOptions is a folder with nothing in it, and options to play in it.
+func newOptions(t *testing.T) *Options {
 	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0",
 		Progress: io.Discard}
 }
@@ -30,25 +30,25 @@ func opened(t *testing.T, o *Options) *Results {
 // A part that fails, one that takes too long and one that is well each leave what they found, in
 // the folder too.
 func TestPartsAreApart(t *testing.T) {
-	o := here(t)
+	o := newOptions(t)
 	r := opened(t, o)
 	parts := []struct {
 		Part
 		status Status
 		why    string
 	}{
-		{Part{"a/fails", time.Minute, func(_ context.Context, k *kit) error {
+		{Part{"a/fails", time.Minute, func(_ context.Context, k *job) error {
 			k.out.set("x",
 				1)
 			return errors.New("no luck")
 		}}, Failed, "no luck"},
-		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *kit) error {
+		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *job) error {
 			k.out.set("x", 2)
 			k.Program = "sleep"
 			_, err := k.program(ctx, "60")
 			return err
 		}}, TimeOut, "it had 0s"},
-		{Part{"a/works", time.Minute, func(_ context.Context, k *kit) error {
+		{Part{"a/works", time.Minute, func(_ context.Context, k *job) error {
 			k.out.set("x", 3)
 			k.out.set("nothing",
 				math.NaN())
@@ -61,7 +61,7 @@ func TestPartsAreApart(t *testing.T) {
 			limit = 100 * time.Millisecond
 		}
 		out, err := r.play(t.Context(), p.Part, limit)
-		if err != nil || out.Status != p.status || out.Why != p.why || out.Values["x"] != float64(i+1) ||
+		if err != nil || out.Status != p.status || out.Reason != p.why || out.Values["x"] != float64(i+1) ||
 			len(out.Values) != 1 {
 			t.Errorf("%s: %+v, %v", p.Name, out, err)
 		}
@@ -86,9 +86,9 @@ func TestPartsAreApart(t *testing.T) {
 
 // What a process started ends with it, though it holds on to the output.
 func TestProcessesEnd(t *testing.T) {
-	r := opened(t, here(t))
+	r := opened(t, newOptions(t))
 	began := time.Now()
-	out, err := r.play(t.Context(), Part{"a/children", time.Minute, func(ctx context.Context, k *kit) error {
+	out, err := r.play(t.Context(), Part{"a/children", time.Minute, func(ctx context.Context, k *job) error {
 		k.Program = "sh"
 		_, err := k.program(ctx, "-c", "trap '' INT; sleep 60 & wait; sleep 60")
 		return err
@@ -100,20 +100,20 @@ func TestProcessesEnd(t *testing.T) {
 
 // What a program says of its failure is what the part says.
 func TestFailureSaysWhy(t *testing.T) {
-	r := opened(t, here(t))
-	out, err := r.play(t.Context(), Part{"a/part", time.Minute, func(ctx context.Context, k *kit) error {
+	r := opened(t, newOptions(t))
+	out, err := r.play(t.Context(), Part{"a/part", time.Minute, func(ctx context.Context, k *job) error {
 		k.Program = "sh"
 		_, err := k.program(ctx, "-c", "echo starting >&2; echo 'fspda: taking 3 GB: too\n       much' >&2; exit 1")
 		return err
 	}}, time.Minute)
-	if err != nil || out.Status != Failed || !strings.HasSuffix(out.Why, "exit status 1: taking 3 GB: too much") {
+	if err != nil || out.Status != Failed || !strings.HasSuffix(out.Reason, "exit status 1: taking 3 GB: too much") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
 
 // The lines of a self-test are counted as it prints them, also those before its end.
 func TestChecks(t *testing.T) {
-	k := &kit{out: &Outcome{}}
+	k := &job{out: &Outcome{}}
 	seen := k.readChecks("Stand-in GPU, fp32\n" +
 		"contract/dot                             ok          0.1 s\n" +
 		"networks/resnet50 differences            left out    0.0 s  a step as small as this is lost\n" +
@@ -127,13 +127,13 @@ func TestChecks(t *testing.T) {
 
 // Only what is not done is run again, unless it is asked for.
 func TestChosen(t *testing.T) {
-	o := here(t)
+	o := newOptions(t)
 	r := opened(t, o)
 	all := o.Parts()
 	for _, p := range all[1:] {
-		r.fresh(p.Name).Status = Done
+		r.newOutcome(p.Name).Status = Done
 	}
-	r.fresh(all[2].Name).Status = Failed
+	r.newOutcome(all[2].Name).Status = Failed
 	if got := o.chosen(r); len(got) != 2 || got[0].Name != all[0].Name || got[1].Name != all[2].Name {
 		t.Errorf("%d parts are left, want the one that never ran and the one that failed", len(got))
 	}
@@ -148,7 +148,7 @@ func TestChosen(t *testing.T) {
 
 // Results of another program, device or size are not mixed.
 func TestStrangeFolder(t *testing.T) {
-	o := here(t)
+	o := newOptions(t)
 	opened(t, o)
 	for name, change := range map[string]func(o *Options){
 		"version": func(o *Options) { o.Version = "1" },
@@ -176,7 +176,7 @@ func TestOptions(t *testing.T) {
 		"device": func(o *Options) { o.Device = "cuda:0,1" },
 		"only":   func(o *Options) { o.Only = "nothing" },
 	} {
-		o := *here(t)
+		o := *newOptions(t)
 		change(&o)
 		if _, err := Run(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "config: "+key) {
 			t.Errorf("%s: %v", key, err)
@@ -186,14 +186,14 @@ func TestOptions(t *testing.T) {
 
 // The verdict follows from what was measured, and says what is missing.
 func TestLines(t *testing.T) {
-	o := here(t)
+	o := newOptions(t)
 	r := opened(t, o)
 	for _, l := range r.Lines() {
 		if !strings.HasPrefix(l.Verdict, "could not run") || l.Measured != "–" {
 			t.Errorf("nothing was run: %+v", l)
 		}
 	}
-	set := func(part string, values map[string]float64) { r.fresh(part).Values = values }
+	set := func(part string, values map[string]float64) { r.newOutcome(part).Values = values }
 	set("selftest/fp32", map[string]float64{"checks": 100, "failed": 0})
 	set("selftest/fp16", map[string]float64{"checks": 100, "failed": 2})
 	set("figure1/step-fp32", map[string]float64{"iteration_us": 34})
@@ -203,7 +203,7 @@ func TestLines(t *testing.T) {
 	set("training/repeat", map[string]float64{"runs": 5, "same": 4})
 	set(gradientName("resnet18", "bf16", 2, 32), map[string]float64{"ours": 10, "eager_ratio": 1.1,
 		"compiled_ratio": 1.1})
-	r.fresh("memory/agents").Why = "taking 3 GB"
+	r.newOutcome("memory/agents").Reason = "taking 3 GB"
 	got := map[string]Line{}
 	for _, l := range r.Lines() {
 		got[l.What] = l

@@ -49,8 +49,8 @@ type shapes struct {
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
 
-// ways are how PyTorch runs in a precision: as it is, and compiled.
-func (s shapes) ways(precision string) []bool {
+// modes are how PyTorch runs in a precision: as it is, and compiled.
+func (s shapes) modes(precision string) []bool {
 	if s.compiled != nil && !slices.Contains(s.compiled, precision) {
 		return []bool{false}
 	}

@@ -11,7 +11,7 @@ import (
 type Part struct {
 	Name  string // group/what
 	Limit time.Duration
-	Run   func(ctx context.Context, b *kit) error
+	Run   func(ctx context.Context, b *job) error
 }
 
 // Status is how a part ended.
@@ -27,9 +27,9 @@ const (
 type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
-	Why     string                     `json:"why,omitempty"`    // it is not done
-	Saw     string                     `json:"saw,omitempty"`    // in a few words
-	Beside  string                     `json:"beside,omitempty"` // what PyTorch it was measured beside
+	Reason  string                     `json:"why,omitempty"`    // it is not done
+	Summary string                     `json:"saw,omitempty"`    // in a few words
+	Peer    string                     `json:"beside,omitempty"` // what PyTorch it was measured beside
 	Seconds float64                    `json:"seconds"`
 	Values  map[string]float64         `json:"values,omitempty"`
 	Notes   []string                   `json:"notes,omitempty"`

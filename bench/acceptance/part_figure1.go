@@ -26,7 +26,7 @@ func with(base []string, more ...string) []string {
 
 // step is the time of an iteration of figure 1, and PyTorch's.
 func (o *Options) step(precision string) Part {
-	return Part{"figure1/step-" + precision, o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
+	return Part{"figure1/step-" + precision, o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err
@@ -38,7 +38,7 @@ func (o *Options) step(precision string) Part {
 				return err
 			}
 			b.out.set("idle", r.Idle)
-			for _, compiled := range b.shapes().ways(precision) {
+			for _, compiled := range b.shapes().modes(precision) {
 				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256,
 					"precision": precision})
 				if err != nil {
@@ -46,7 +46,7 @@ func (o *Options) step(precision string) Part {
 				}
 			}
 		}
-		b.out.Saw = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Saw)
+		b.out.Summary = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Summary)
 		return nil
 	}}
 }
@@ -60,7 +60,7 @@ type stepReport struct {
 }
 
 // figure1Step measures an iteration of figure 1 once more, and keeps the best.
-func (b *kit) figure1Step(ctx context.Context, precision string) (r stepReport, err error) {
+func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, err error) {
 	args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
 	if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
 		return r, err
@@ -73,19 +73,19 @@ func (b *kit) figure1Step(ctx context.Context, precision string) (r stepReport, 
 // launches is an iteration of figure 1 whose kernels a GPU is told to launch one by one or as
 // graphs, and not as one cooperative launch: which is faster is for the GPU to say.
 func (o *Options) launches() Part {
-	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *kit) error {
+	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *job) error {
 		b.env = []string{"FSPDA_CUDA_LAUNCHES=1"} // see docs/gpus.md
 		if _, err := b.figure1Step(ctx, "fp32"); err != nil {
 			return err
 		}
-		b.out.Saw = fmt.Sprintf("%.1f µs an iteration without cooperative launches", b.out.Values["iteration_us"])
+		b.out.Summary = fmt.Sprintf("%.1f µs an iteration without cooperative launches", b.out.Values["iteration_us"])
 		return nil
 	}}
 }
 
 // million plays figure 1 to its end, unless its rate says that this would take far too long.
 func (o *Options) million(s shapes) Part {
-	return Part{"figure1/million", o.limit(s.longest + 15*time.Second), func(ctx context.Context, b *kit) error {
+	return Part{"figure1/million", o.limit(s.longest + 15*time.Second), func(ctx context.Context, b *job) error {
 		out, err := b.folder("million")
 		if err != nil {
 			return err
@@ -103,13 +103,13 @@ func (o *Options) million(s shapes) Part {
 		b.out.set("iterations", float64(iterations))
 		b.out.set("seconds", wall)
 		b.out.set("seconds_of_million", wall*1e6/float64(iterations))
-		b.out.Saw = fmt.Sprintf("%d iterations in %.1f s", iterations, wall)
+		b.out.Summary = fmt.Sprintf("%d iterations in %.1f s", iterations, wall)
 		return nil
 	}}
 }
 
 // train plays a run in a folder of its own, keeps its summary, and returns its seconds.
-func (b *kit) train(ctx context.Context, name, out string, args []string) (wall float64, err error) {
+func (b *job) train(ctx context.Context, name, out string, args []string) (wall float64, err error) {
 	_, err = b.program(ctx, with(with([]string{"train"}, args...), "--out", out, "--quiet", "--checkpoint-every",
 		"0")...)
 	if err != nil {
@@ -129,7 +129,7 @@ func (b *kit) train(ctx context.Context, name, out string, args []string) (wall 
 
 // curve trains on the device and on the CPU, and compares the losses row by row.
 func (o *Options) curve() Part {
-	return Part{"figure1/curve", o.limit(90 * time.Second), func(ctx context.Context, b *kit) error {
+	return Part{"figure1/curve", o.limit(90 * time.Second), func(ctx context.Context, b *job) error {
 		var curves [2][]train.Row
 		for i, device := range []string{b.Device, "cpu"} {
 			out, err := b.folder("curve-" + strconv.Itoa(i))
@@ -145,13 +145,13 @@ func (o *Options) curve() Part {
 				return err
 			}
 		}
-		far, at, err := apart(curves[0], curves[1])
+		far, at, err := maxDifference(curves[0], curves[1])
 		if err != nil {
 			return err
 		}
 		b.out.set("far", far)
 		last := curves[0][len(curves[0])-1]
-		b.out.Saw = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g",
+		b.out.Summary = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g",
 			len(curves[0]), far, at, float64(last.TrainLossAvg))
 		return nil
 	}}
@@ -175,8 +175,8 @@ func rowsOf(folder string) ([]train.Row, error) {
 	return rows, nil
 }
 
-// apart is the largest relative distance of the losses of two curves, and where it is.
-func apart(a, b []train.Row) (far float64, at int, err error) {
+// maxDifference is the largest relative distance of the losses of two curves, and where it is.
+func maxDifference(a, b []train.Row) (far float64, at int, err error) {
 	if len(a) != len(b) || len(a) < 2 {
 		return 0, 0, fmt.Errorf("curves of %d and %d rows, want the same two or more", len(a), len(b))
 	}

@@ -11,7 +11,7 @@ import (
 // gradient is that of the large network in a precision, ours and PyTorch's in turns.
 func (o *Options) gradient(network, precision string, batch, pixels int) Part {
 	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second),
-		func(ctx context.Context, b *kit) error {
+		func(ctx context.Context, b *job) error {
 			p, err := b.startPeer(ctx)
 			if err != nil {
 				return err
@@ -22,7 +22,7 @@ func (o *Options) gradient(network, precision string, batch, pixels int) Part {
 				if err := b.ourGradient(ctx, network, precision, batch, pixels); err != nil {
 					return err
 				}
-				for _, compiled := range s.ways(precision) {
+				for _, compiled := range s.modes(precision) {
 					err := b.peers(ctx, p, compiled, float64(batch), map[string]any{"kind": "network", "model": network,
 						"batch": batch, "size": pixels, "precision": precision})
 					if err != nil {
@@ -35,7 +35,7 @@ func (o *Options) gradient(network, precision string, batch, pixels int) Part {
 }
 
 // ourGradient measures ours once.
-func (b *kit) ourGradient(ctx context.Context, network, precision string, batch, pixels int) error {
+func (b *job) ourGradient(ctx context.Context, network, precision string, batch, pixels int) error {
 	var r struct {
 		Images   float64 `json:"images_s"`
 		Roofline float64 `json:"roofline"`
@@ -54,12 +54,12 @@ func (b *kit) ourGradient(ctx context.Context, network, precision string, batch,
 		b.out.best("roofline", r.Roofline)
 		b.out.best("copy", r.CopyRate)
 	}
-	b.tellGradient()
+	b.summarizeGradient()
 	return nil
 }
 
 // peers measures PyTorch once, eager or compiled. items are what one run is worth.
-func (b *kit) peers(ctx context.Context, p *peer, compiled bool, items float64, request map[string]any) error {
+func (b *job) peers(ctx context.Context, p *peer, compiled bool, items float64, request map[string]any) error {
 	name := [2]string{"eager", "compiled"}[number(compiled)]
 	request["compiled"], request["seconds"] = compiled, b.shapes().turns
 	ns, why, err := p.time(ctx, request)
@@ -75,12 +75,12 @@ func (b *kit) peers(ctx context.Context, p *peer, compiled bool, items float64, 
 	}
 	b.out.best(name, 1e9*items/ns)
 	b.out.set(name+"_ratio", b.out.Values["ours"]/b.out.Values[name])
-	b.tellGradient()
+	b.summarizeGradient()
 	return b.save()
 }
 
-// tellGradient says what was seen so far.
-func (b *kit) tellGradient() {
+// summarizeGradient says what was seen so far.
+func (b *job) summarizeGradient() {
 	v := b.out.Values
 	words := []string{fmt.Sprintf("%.4g a second", v["ours"])}
 	if r, ok := v["roofline"]; ok {
@@ -91,7 +91,7 @@ func (b *kit) tellGradient() {
 			words = append(words, fmt.Sprintf("%.2f × PyTorch %s", r, name))
 		}
 	}
-	b.out.Saw = strings.Join(words, ", ")
+	b.out.Summary = strings.Join(words, ", ")
 }
 
 func number(b bool) int {

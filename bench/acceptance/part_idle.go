@@ -11,7 +11,7 @@ import (
 // idle is the share of an iteration of the large network in which the device waits, while the
 // loader feeds it from a packed set of pictures, and from the files that these came from.
 func (o *Options) idle() Part {
-	return Part{"loader/idle", o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
+	return Part{"loader/idle", o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
 		files := b.Data
 		if files == "" {
 			files = filepath.Join(b.dir, "pictures")
@@ -26,26 +26,26 @@ func (o *Options) idle() Part {
 			b.out.note(fmt.Sprintf("not packed, as it may be already: %v", err))
 			packed = files
 		}
-		if err := b.fed(ctx, "packed", packed); err != nil {
+		if err := b.measureFed(ctx, "packed", packed); err != nil {
 			return err
 		}
 		b.out.set("idle", b.out.Values["idle packed"])
-		b.out.Saw = fmt.Sprintf("idle %.1f %% from a packed set, %.4g images/s", 100*b.out.Values["idle packed"],
+		b.out.Summary = fmt.Sprintf("idle %.1f %% from a packed set, %.4g images/s", 100*b.out.Values["idle packed"],
 			b.out.Values["images packed"])
 		if files == packed {
 			return nil
 		}
-		if err := b.fed(ctx, "files", files); err != nil {
+		if err := b.measureFed(ctx, "files", files); err != nil {
 			return err
 		}
-		b.out.Saw += fmt.Sprintf("; %.1f %% from JPEG files, %.4g images/s", 100*b.out.Values["idle files"],
+		b.out.Summary += fmt.Sprintf("; %.1f %% from JPEG files, %.4g images/s", 100*b.out.Values["idle files"],
 			b.out.Values["images files"])
 		return nil
 	}}
 }
 
-// fed measures steps on a set of pictures.
-func (b *kit) fed(ctx context.Context, name, folder string) error {
+// measureFed measures steps on a set of pictures.
+func (b *job) measureFed(ctx context.Context, name, folder string) error {
 	s := b.shapes()
 	var r struct {
 		Iteration float64 `json:"iteration_ns"`

@@ -13,7 +13,7 @@ import (
 // memory is a run of several agents of the large network on the device: what was forecast of its
 // memory, and what it took.
 func (o *Options) memory() Part {
-	return Part{"memory/agents", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
+	return Part{"memory/agents", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		out, err := b.folder("memory")
 		if err != nil {
 			return err
@@ -46,14 +46,14 @@ func (o *Options) memory() Part {
 			return err
 		}
 		if len(sum.Memory) == 0 {
-			b.out.Saw = "the device has no memory of its own"
+			b.out.Summary = "the device has no memory of its own"
 			return nil
 		}
 		m := sum.Memory[0]
 		b.out.set("forecast", m.Need)
 		b.out.set("taken", m.Taken)
 		b.out.set("far", math.Abs(m.Taken/m.Need-1))
-		b.out.Saw = fmt.Sprintf("%d agents of %s: forecast %.2f GB, taken %.2f GB", m.Agents, s.trained, m.Need/1e9,
+		b.out.Summary = fmt.Sprintf("%d agents of %s: forecast %.2f GB, taken %.2f GB", m.Agents, s.trained, m.Need/1e9,
 			m.Taken/1e9)
 		return nil
 	}}

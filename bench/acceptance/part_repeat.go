@@ -14,7 +14,7 @@ import (
 
 // repeat plays trainings twice, which must leave the same models to the last bit.
 func (o *Options) repeat() Part {
-	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *kit) error {
+	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		s := b.shapes()
 		pictures := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
 			"--batch", "32", "--data-train", "200", "--data-test", "20",
@@ -33,7 +33,7 @@ func (o *Options) repeat() Part {
 		same := 0
 		names := sorted(runs)
 		for _, name := range names {
-			ok, err := b.twice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points",
+			ok, err := b.runTwice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points",
 				"1"))
 			if err != nil {
 				return err
@@ -46,14 +46,14 @@ func (o *Options) repeat() Part {
 		}
 		b.out.set("runs", float64(len(names)))
 		b.out.set("same", float64(same))
-		b.out.Saw = fmt.Sprintf("%d of %d trainings repeat to the last bit (%s)", same, len(names),
+		b.out.Summary = fmt.Sprintf("%d of %d trainings repeat to the last bit (%s)", same, len(names),
 			strings.Join(names, ", "))
 		return nil
 	}}
 }
 
-// twice plays a run two times and compares the models.
-func (b *kit) twice(ctx context.Context, name string, args []string) (same bool, err error) {
+// runTwice plays a run two times and compares the models.
+func (b *job) runTwice(ctx context.Context, name string, args []string) (same bool, err error) {
 	var sums [2]string
 	for i := range sums {
 		out, err := b.folder(fmt.Sprintf("%s-%d", name, i))

@@ -11,7 +11,7 @@ import (
 // selftest is fspda selftest in a precision. Its lines come one by one, so that those until its
 // time is over count.
 func (o *Options) selftest(precision string) Part {
-	return Part{"selftest/" + precision, o.limit(150 * time.Second), func(ctx context.Context, b *kit) error {
+	return Part{"selftest/" + precision, o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
 		args := []string{"selftest", "--device", b.Device, "--precision", precision}
 		if only := b.shapes().checks; only != "" {
 			args = append(args, "--only", only)
@@ -23,12 +23,12 @@ func (o *Options) selftest(precision string) Part {
 			return err
 		case seen.failed > 0: // that is what it found, and no failure to find it
 		case err != nil:
-			b.out.Saw = "none of " + seen.String() + " failed until then"
+			b.out.Summary = "none of " + seen.String() + " failed until then"
 			return err
 		}
 		b.out.set("checks", float64(seen.all))
 		b.out.set("failed", float64(seen.failed))
-		b.out.Saw = fmt.Sprintf("%d of %s failed", seen.failed, seen)
+		b.out.Summary = fmt.Sprintf("%d of %s failed", seen.failed, seen)
 		return nil
 	}}
 }
@@ -42,7 +42,7 @@ func (c checks) String() string { return fmt.Sprintf("%d checks (%d do not apply
 var checkLine = regexp.MustCompile(`^(\S.*?) +(ok|left out|FAILED) +[0-9.]+ s(?:  (.*))?$`)
 
 // readChecks counts the checks that were made, and notes those that failed.
-func (b *kit) readChecks(text string) (seen checks) {
+func (b *job) readChecks(text string) (seen checks) {
 	for line := range strings.Lines(text) {
 		m := checkLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
 		if m == nil { // the head, or more of what is wrong

@@ -11,7 +11,7 @@ import (
 // of as many bytes. The 0.1 % are shown too, but not judged: their few megabytes are there before a
 // kernel has begun.
 func (o *Options) sparse() Part {
-	return Part{"vectors/sparse", o.limit(time.Minute), func(ctx context.Context, b *kit) error {
+	return Part{"vectors/sparse", o.limit(time.Minute), func(ctx context.Context, b *job) error {
 		var r struct {
 			Rows []struct {
 				Name  string
@@ -47,7 +47,7 @@ func (o *Options) sparse() Part {
 		if len(words) == 0 {
 			return fmt.Errorf("bench kernels has no row of a masked update: it has %d", len(r.Rows))
 		}
-		b.out.Saw = strings.Join(words, ", ")
+		b.out.Summary = strings.Join(words, ", ")
 		return nil
 	}}
 }

@@ -36,7 +36,7 @@ type answer struct {
 
 // startPeer starts it on the device. That there is no Python, or no PyTorch, is no error: the peer
 // then says so.
-func (b *kit) startPeer(ctx context.Context) (*peer, error) {
+func (b *job) startPeer(ctx context.Context) (*peer, error) {
 	if b.Python == "" {
 		return &peer{none: "PyTorch was not asked for"}, nil
 	}
@@ -70,7 +70,7 @@ func (b *kit) startPeer(ctx context.Context) (*peer, error) {
 		p.close()
 		return &peer{none: "no PyTorch: " + first.Error}, nil
 	}
-	b.out.Beside = fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device)
+	b.out.Peer = fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device)
 	return p, nil
 }
 
@@ -148,7 +148,7 @@ func decode(text []byte, into any) error {
 }
 
 // keep puts what a command printed into the outcome.
-func (b *kit) keep(name string, text []byte) {
+func (b *job) keep(name string, text []byte) {
 	if b.out.Reports == nil {
 		b.out.Reports = map[string]json.RawMessage{}
 	}

@@ -62,12 +62,12 @@ func makePicture(folder string, i, width, height int) (err error) {
 		return err
 	}
 	w := bufio.NewWriter(f)
-	err = jpeg.Encode(w, drawn(i, width, height), &jpeg.Options{Quality: 90})
+	err = jpeg.Encode(w, picture(i, width, height), &jpeg.Options{Quality: 90})
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// drawn is the i-th picture.
-func drawn(i, width, height int) image.Image {
+// picture is the i-th picture.
+func picture(i, width, height int) image.Image {
 	s := rng.New(1, "acceptance", uint64(i))
 	m := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio420)
 	across, down := 1+s.IntN(3), 1+s.IntN(3)

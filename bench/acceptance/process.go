@@ -23,8 +23,8 @@ const (
 // errStuck is a process that does not end even when it is killed, as may be when the driver hangs.
 var errStuck = errors.New("the process does not end, though it was killed: the driver may hang, see dmesg")
 
-// kit is what a part works with.
-type kit struct {
+// job is what a part works with.
+type job struct {
 	*Options
 	out  *Outcome
 	dir  string       // for files of the part, gone when it is over
@@ -35,7 +35,7 @@ type kit struct {
 }
 
 // program runs the program and returns what it prints.
-func (b *kit) program(ctx context.Context, args ...string) ([]byte, error) {
+func (b *job) program(ctx context.Context, args ...string) ([]byte, error) {
 	fmt.Fprintf(b.log, "\n$ %s\n", strings.Join(append(append(slices.Clone(b.env), "fspda"), args...), " "))
 	var out bytes.Buffer
 	tail := &tail{}
@@ -50,7 +50,7 @@ func (b *kit) program(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // report runs the program, and keeps the JSON that it prints under a name.
-func (b *kit) report(ctx context.Context, name string, into any, args ...string) error {
+func (b *job) report(ctx context.Context, name string, into any, args ...string) error {
 	text, err := b.program(ctx, args...)
 	if err != nil && len(text) == 0 {
 		return err
@@ -137,7 +137,7 @@ func (t *tail) last() string {
 }
 
 // folder makes a folder for the files of a part.
-func (b *kit) folder(name string) (string, error) {
+func (b *job) folder(name string) (string, error) {
 	path := filepath.Join(b.dir, name)
 	return path, os.MkdirAll(path, 0o755)
 }

@@ -60,7 +60,7 @@ func (r *Results) writeParts(b *strings.Builder) {
 	var rows [][]string
 	for _, o := range r.Outcomes {
 		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds),
-			strings.Join(words(o.Why, o.Saw, o.Beside), "; ")})
+			strings.Join(words(o.Reason, o.Summary, o.Peer), "; ")})
 	}
 	table(b, []string{"part", "", "s", "what came of it"}, rows)
 	for _, o := range r.Outcomes {

@@ -70,9 +70,9 @@ func (r *Results) outcome(part string) *Outcome {
 	return nil
 }
 
-// fresh is a new outcome of a part, in place of an old one.
-func (r *Results) fresh(part string) *Outcome {
-	out := &Outcome{Part: part, Status: TimeOut, Why: "it was not finished"} // unless somebody says otherwise
+// newOutcome is a new outcome of a part, in place of an old one.
+func (r *Results) newOutcome(part string) *Outcome {
+	out := &Outcome{Part: part, Status: TimeOut, Reason: "it was not finished"} // unless somebody says otherwise
 	for i, o := range r.Outcomes {
 		if o.Part == part {
 			r.Outcomes[i] = out

@@ -12,8 +12,8 @@ import (
 	"fspda/train"
 )
 
-// leastTime is what must be left of the budget for a part to be begun.
-const leastTime = 5 * time.Second
+// minTime is what must be left of the budget for a part to be begun.
+const minTime = 5 * time.Second
 
 // Run plays the parts that were asked for, or all that are not done in the folder, and keeps the
 // results there after each call of the program. A part that fails or takes too long is noted, and
@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	parts := o.chosen(r)
 	for i, p := range parts {
 		left := o.Budget - time.Since(began)
-		if left < leastTime {
+		if left < minTime {
 			o.say("%d parts are left: their time is over; the same command goes on with them", len(parts)-i)
 			break
 		}
@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		if err != nil {
 			return r, err
 		}
-		o.say("    %s in %.0f s%s", out.Status, out.Seconds, after(": ", firstOf(out.Why, out.Saw)))
+		o.say("    %s in %.0f s%s", out.Status, out.Seconds, after(": ", firstOf(out.Reason, out.Summary)))
 	}
 	return r, nil
 }
@@ -68,7 +68,7 @@ func (o *Options) say(format string, args ...any) { fmt.Fprintf(o.Progress, form
 // play runs one part. What goes wrong in it is its outcome; the error is that nothing can be kept,
 // or that all shall end.
 func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outcome, error) {
-	out := r.fresh(p.Name)
+	out := r.newOutcome(p.Name)
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -76,16 +76,16 @@ func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outco
 	out.Seconds = time.Since(began).Seconds()
 	switch {
 	case ctx.Err() != nil:
-		out.Status, out.Why = TimeOut, "it was stopped"
+		out.Status, out.Reason = TimeOut, "it was stopped"
 	case limited.Err() != nil:
-		out.Status, out.Why = TimeOut, fmt.Sprintf("it had %s", limit.Round(time.Second))
+		out.Status, out.Reason = TimeOut, fmt.Sprintf("it had %s", limit.Round(time.Second))
 		if errors.Is(failed, errStuck) {
-			out.Why += "; " + errStuck.Error()
+			out.Reason += "; " + errStuck.Error()
 		}
 	case failed != nil:
-		out.Status, out.Why = Failed, strings.Join(strings.Fields(failed.Error()), " ")
+		out.Status, out.Reason = Failed, strings.Join(strings.Fields(failed.Error()), " ")
 	default:
-		out.Status, out.Why = Done, ""
+		out.Status, out.Reason = Done, ""
 	}
 	return out, errors.Join(ctx.Err(), r.save())
 }
@@ -102,7 +102,7 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 		return err
 	}
 	defer log.Close()
-	k := &kit{Options: r.options, out: out, dir: dir, log: log, save: r.save}
+	k := &job{Options: r.options, out: out, dir: dir, log: log, save: r.save}
 	if step := r.outcome("figure1/step-fp32"); step != nil {
 		k.rate = step.Values["ours"]
 	}

@@ -118,14 +118,14 @@ func (f exchangeFlags) measureTransports(ctx context.Context) (r bench.ExchangeR
 	return bench.Exchange(ctx, bench.ExchangeOptions{Sizes: f.bytes, Each: f.each, Wires: []bench.Wire{
 		local("agents", door, noTLS), local("agents, all over NATS", nats.DirectServer{}, noTLS),
 		bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
-		{Name: "agents, two processes", Open: openRemotePair}, bench.FarGRPC(startGRPC),
+		{Name: "agents, two processes", Open: openRemotePair}, bench.RemoteGRPC(startGRPC),
 		local("agents, TLS", door, withTLS), bench.SecureNATS([2]*tls.Config{withTLS[0].Routes,
 			withTLS[1].Routes}), bench.SecureGRPC(withTLS[0].Routes, withTLS[1].Routes),
 	}})
 }
 
 // measureSlowdown measures how much exchanges slow the gradient of ResNet-50 down.
-func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.BesideReport, err error) {
+func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.OverheadReport, err error) {
 	c := train.Default()
 	c.Model = "resnet50"
 	net, err := setup.OpenModel(c, []int{224, 224, 3}, 1000)
@@ -151,8 +151,8 @@ func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.BesideRepor
 		return r, err
 	}
 	defer end()
-	return bench.Beside(ctx, bench.BesideOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
-		f.batch), Bytes: size, Each: f.each, Swap: exchangeOnce,
+	return bench.MeasureOverhead(ctx, bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
+		f.batch), Bytes: size, Each: f.each, Exchange: exchangeOnce,
 		Gradient: func() error { _, err := gradient(); return err }})
 }
 

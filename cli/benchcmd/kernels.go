@@ -18,7 +18,7 @@ func newBenchKernels() *cobra.Command {
 	dev := cpu.New()
 	o := bench.KernelsOptions{
 		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak,
-		Gemm: cpu.Gemm, Traffic: cpu.Traffic,
+		Gemm: cpu.Gemm, Bandwidth: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
 	var asJSON bool
@@ -42,7 +42,7 @@ a large product is the measure of multiply-adds.`,
 			}
 			defer e.Close()
 			if card := cardOf(e.Device, c.Precision); card != nil {
-				o.Card, o.Device, o.Peak, o.Traffic = card, e.Device, card.Peak(largeSide), nil
+				o.Card, o.Device, o.Peak, o.Bandwidth = card, e.Device, card.Peak(largeSide), nil
 				o.Floats = func(n int) []float32 { return make([]float32, n) }
 			}
 			r, err := bench.Kernels(cmd.Context(), o)

@@ -76,9 +76,9 @@ func runCampaign(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.W
 	c.Version = command.Version()
 	c.Finish = func(folder string) error { return errors.Join(web.WritePlots(folder), web.WriteReport(folder)) }
 	if !quiet {
-		c.On = newStatusLines(stderr, c.Jobs).on
+		c.OnEvent = newStatusLines(stderr, c.Jobs).on
 	}
-	outcomes, err := c.Play(ctx)
+	outcomes, err := c.Run(ctx)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "stopped; the same command resumes the runs in %s\n", c.Folder)
 		return outcomes, command.ErrStopped
@@ -122,7 +122,7 @@ func newStatusLines(w io.Writer, jobs []bench.Job) *statusLines {
 func (b *statusLines) on(e bench.Event) {
 	s, job := &b.state[e.Job], b.jobs[e.Job]
 	switch e.Kind {
-	case bench.Kept:
+	case bench.AlreadyDone:
 		b.say(fmt.Sprintf("%-*s  already done  %s", b.width, job.Name, b.numbers(e.Row)))
 		return
 	case bench.Ended:
@@ -130,7 +130,7 @@ func (b *statusLines) on(e bench.Event) {
 		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, command.Seconds(e.Outcome.WallS),
 			b.numbers(e.Row)))
 		return
-	case bench.Began:
+	case bench.Started:
 		*s = runState{running: true, began: time.Now(), first: e.Iteration, row: s.row}
 	case bench.Evaluated:
 		s.row = e.Row

@@ -108,7 +108,7 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 		c.DataDir, c.Seed, c.Accounting = f.dataDir, f.seed, f.accounting
 		_ = setKeys(c, f.set) // checked above
 	}
-	return bench.FigureOptions{Flavour: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil
+	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil
 }
 
 // folder returns the folder of the figure.
@@ -192,7 +192,7 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 		if err != nil {
 			return err
 		}
-		c.Style = fig.Place(o.Job.Name)
+		c.Style = fig.IndexInGroup(o.Job.Name)
 		curves = append(curves, c)
 	}
 	var panels []web.Panel
@@ -324,7 +324,7 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 	if f.json {
 		return command.PrintJSON(stdout, lines)
 	}
-	_, err = fmt.Fprintf(stdout, "\nflavours: %s; 3 is a sketch\n", strings.Join(bench.FlavourNames, ", "))
+	_, err = fmt.Fprintf(stdout, "\nflavours: %s; 3 is a sketch\n", strings.Join(bench.VariantNames, ", "))
 	return err
 }
 

@@ -18,7 +18,7 @@ func TestBeside(t *testing.T) {
 	defer end()
 	gradients, swaps := 0, 0
 	sum := 0.0
-	r, err := Beside(t.Context(), BesideOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
+	r, err := MeasureOverhead(t.Context(), OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
 		Gradient: func() error {
 			gradients++
 			for i := range 100_000 {
@@ -26,7 +26,7 @@ func TestBeside(t *testing.T) {
 			}
 			return nil
 		},
-		Swap: func() error { swaps++; return swap() }})
+		Exchange: func() error { swaps++; return swap() }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +36,8 @@ func TestBeside(t *testing.T) {
 	if want := float64(swaps-r.Gradients) / float64(r.Gradients); math.Abs(r.Exchanges-want) > 1e-9 {
 		t.Errorf("%g exchanges in the time of a gradient, there were %g", r.Exchanges, want)
 	}
-	if r.Alone <= 0 || r.Exchange <= 0 || math.Abs(r.One/r.Alone-1-r.OneSlower) > 1e-9 ||
-		math.Abs(r.Always/r.Alone-1-r.AllSlower) > 1e-9 {
+	if r.Baseline <= 0 || r.Exchange <= 0 || math.Abs(r.One/r.Baseline-1-r.OneSlower) > 1e-9 ||
+		math.Abs(r.Continuous/r.Baseline-1-r.ContinuousSlower) > 1e-9 {
 		t.Errorf("%+v", r)
 	}
 	var table strings.Builder
@@ -46,11 +46,11 @@ func TestBeside(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Beside(stopped, BesideOptions{Each: time.Second, Gradient: func() error { return nil },
-		Swap: swap}); err == nil {
+	if _, err := MeasureOverhead(stopped, OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
+		Exchange: swap}); err == nil {
 		t.Error("a measurement that was stopped is complete")
 	}
-	if _, err := Beside(t.Context(), BesideOptions{}); err == nil {
+	if _, err := MeasureOverhead(t.Context(), OverheadOptions{}); err == nil {
 		t.Error("no time is enough")
 	}
 }

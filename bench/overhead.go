@@ -10,24 +10,24 @@ import (
 	"fspda/train"
 )
 
-// BesideOptions say what [Beside] measures.
-type BesideOptions struct {
+// OverheadOptions say what [Beside] measures.
+type OverheadOptions struct {
 	What     string       // the gradient
 	Bytes    int          // of an exchange, each way
 	Gradient func() error // takes one gradient
-	Swap     func() error // makes one exchange
+	Exchange func() error // makes one exchange
 	Each     time.Duration
 }
 
-// BesideReport is what exchanges cost the gradient that is computed beside them.
-type BesideReport struct {
-	What      string  `json:"what"`
-	Bytes     int     `json:"bytes"`
-	Alone     float64 `json:"alone_ms"`  // median of a gradient
-	One       float64 `json:"one_ms"`    // with one exchange that begins with it
-	Always    float64 `json:"always_ms"` // with one after the other, without a pause
-	OneSlower float64 `json:"one_slower"`
-	AllSlower float64 `json:"always_slower"`
+// OverheadReport is what exchanges cost the gradient that is computed beside them.
+type OverheadReport struct {
+	What             string  `json:"what"`
+	Bytes            int     `json:"bytes"`
+	Baseline         float64 `json:"alone_ms"`  // median of a gradient
+	One              float64 `json:"one_ms"`    // with one exchange that begins with it
+	Continuous       float64 `json:"always_ms"` // with one after the other, without a pause
+	OneSlower        float64 `json:"one_slower"`
+	ContinuousSlower float64 `json:"always_slower"`
 	// of a gradient alone: half of what lies between its quartiles, over the median
 	Noise     float64 `json:"noise"`
 	Gradients int     `json:"gradients"` // of each kind
@@ -37,8 +37,8 @@ type BesideReport struct {
 
 // Beside measures. Gradients alone, with one exchange and with many take turns, so that what else
 // goes on strikes them alike.
-func Beside(ctx context.Context, o BesideOptions) (r BesideReport, err error) {
-	r = BesideReport{What: o.What, Bytes: o.Bytes}
+func MeasureOverhead(ctx context.Context, o OverheadOptions) (r OverheadReport, err error) {
+	r = OverheadReport{What: o.What, Bytes: o.Bytes}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 10s"}
 	}
@@ -63,16 +63,16 @@ func Beside(ctx context.Context, o BesideOptions) (r BesideReport, err error) {
 		}
 		swaps += n
 	}
-	r.Alone, r.One, r.Always, r.Exchange, r.Gradients = median(alone), median(one), median(always), median(
+	r.Baseline, r.One, r.Continuous, r.Exchange, r.Gradients = median(alone), median(one), median(always), median(
 		exchanges), len(alone)
-	r.OneSlower, r.AllSlower = r.One/r.Alone-1, r.Always/r.Alone-1
-	r.Noise = (quantile(alone, 0.75) - quantile(alone, 0.25)) / 2 / r.Alone
+	r.OneSlower, r.ContinuousSlower = r.One/r.Baseline-1, r.Continuous/r.Baseline-1
+	r.Noise = (quantile(alone, 0.75) - quantile(alone, 0.25)) / 2 / r.Baseline
 	r.Exchanges = float64(swaps) / float64(len(always))
 	return r, nil
 }
 
 // gradient takes one and notes its time in ms.
-func (o BesideOptions) gradient(times *[]float64) error {
+func (o OverheadOptions) gradient(times *[]float64) error {
 	at := time.Now()
 	if err := o.Gradient(); err != nil {
 		return err
@@ -83,12 +83,12 @@ func (o BesideOptions) gradient(times *[]float64) error {
 
 // with takes a gradient while so many exchanges are made beside it, 0 being as many as there is
 // time for, and returns how many were. All are over when it returns.
-func (o BesideOptions) with(times, exchanges *[]float64, most int) (n int, err error) {
+func (o OverheadOptions) with(times, exchanges *[]float64, most int) (n int, err error) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		for most == 0 || n < most {
 			at := time.Now()
-			if err := o.Swap(); err != nil {
+			if err := o.Exchange(); err != nil {
 				done <- err
 				return
 			}
@@ -118,11 +118,11 @@ func quantile(v []float64, part float64) float64 {
 }
 
 // WriteTo writes the report for people.
-func (r BesideReport) WriteTo(w io.Writer) (int64, error) {
+func (r OverheadReport) WriteTo(w io.Writer) (int64, error) {
 	n, err := fmt.Fprintf(w, `%s on one core, beside exchanges of %d bytes each way; %d gradients of each kind
   alone                        %9.1f ms    noise %.1f %%
   one exchange with each       %9.1f ms    %+.1f %%    %.1f ms an exchange
   exchanges without a pause    %9.1f ms    %+.1f %%    %.1f of them in the time of a gradient
-`, r.What, r.Bytes, r.Gradients, r.Alone, 100*r.Noise, r.One, 100*r.OneSlower, r.Exchange, r.Always, 100*r.AllSlower, r.Exchanges)
+`, r.What, r.Bytes, r.Gradients, r.Baseline, 100*r.Noise, r.One, 100*r.OneSlower, r.Exchange, r.Continuous, 100*r.ContinuousSlower, r.Exchanges)
 	return int64(n), err
 }
