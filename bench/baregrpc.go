@@ -12,24 +12,22 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// BareGRPC is a stream in both directions whose messages are bytes and nothing else, in pieces of 1
-// MB with windows of 32 MB: what gRPC alone does. Each end sends from memory that does not change,
-// and copies what arrives to memory that it has.
+// BareGRPC measures gRPC itself: a bidirectional stream of raw bytes in messages of 1 MB with
+// windows of 32 MB. Each end sends from and receives into preallocated memory.
 func BareGRPC() Wire { return bareGRPC("bare gRPC stream", streamConfig{}) }
 
-// TunedGRPC is BareGRPC with connections that are read and written in larger parts, as those of the
-// agents' direct way are.
+// TunedGRPC is BareGRPC with larger read and write buffers, as in the direct links of the agents.
 func TunedGRPC() Wire {
 	return bareGRPC("bare gRPC stream, large buffers", streamConfig{buffer: 256 << 10})
 }
 
-// SecureGRPC is BareGRPC over TLS, with the credentials of both ends.
+// SecureGRPC is BareGRPC over mutual TLS.
 func SecureGRPC(server, client *tls.Config) Wire {
 	return bareGRPC("bare gRPC stream, TLS", streamConfig{server: server, client: client})
 }
 
-// RemoteGRPC is BareGRPC to an end in another process, which [ServeGRPC] is and open starts: it
-// returns the address.
+// RemoteGRPC is BareGRPC to another process. open starts a process that calls [ServeGRPC], and
+// returns its address.
 func RemoteGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
 	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error,
 		func(), error) {
@@ -46,13 +44,13 @@ func RemoteGRPC(open func(ctx context.Context, size int) (address string, end fu
 	}}
 }
 
-// ServeGRPC is the other end of FarGRPC, until stop is called.
+// ServeGRPC serves the remote end of RemoteGRPC until stop is called.
 func ServeGRPC(size int) (address string, stop func(), err error) { return streamConfig{}.serve(size) }
 
-// streamConfig says how a stream is carried.
+// streamConfig configures a stream.
 type streamConfig struct {
-	buffer         int         // of a connection, for reading and writing; 0 is what gRPC does by itself
-	server, client *tls.Config // nil: as it is
+	buffer         int         // read and write buffer in bytes; 0 is the default of gRPC
+	server, client *tls.Config // nil: no TLS
 }
 
 func bareGRPC(name string, b streamConfig) Wire {
@@ -75,7 +73,7 @@ const (
 	bareWindow = 32 << 20
 )
 
-// rawBytes is the codec.
+// rawBytes is a gRPC codec that passes bytes through.
 type rawBytes struct{}
 
 func (rawBytes) Name() string { return "raw" }
@@ -87,7 +85,7 @@ func (rawBytes) Marshal(v any) (mem.BufferSlice, error) {
 func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 	to := v.(*[]byte)
 	if data.Len() > len(*to) {
-		return fmt.Errorf("bench: %d bytes for %d", data.Len(), len(*to))
+		return fmt.Errorf("bench: received %d bytes, want at most %d", data.Len(), len(*to))
 	}
 	*to = (*to)[data.CopyTo(*to):]
 	return nil
@@ -95,7 +93,7 @@ func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 
 var bareStream = grpc.StreamDesc{StreamName: "Swap", ClientStreams: true, ServerStreams: true}
 
-// serve answers each stream with as many bytes as come.
+// serve accepts streams and sends as many bytes as it receives.
 func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -114,7 +112,7 @@ func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 	desc.Handler = func(_ any, s grpc.ServerStream) error {
 		for e := newStreamEnd(s, size); ; {
 			if err := e.swap(); err != nil {
-				return nil // the other end has left
+				return nil // the client has closed the stream
 			}
 		}
 	}
@@ -124,7 +122,7 @@ func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 	return l.Addr().String(), s.Stop, nil
 }
 
-// dial opens a stream.
+// dial opens a stream to an address.
 func (b streamConfig) dial(ctx context.Context, address string, size int) (swap func() error, closeConn func(), err error) {
 	by := insecure.NewCredentials()
 	if b.client != nil {
@@ -148,7 +146,7 @@ func (b streamConfig) dial(ctx context.Context, address string, size int) (swap 
 	return newStreamEnd(stream, size).swap, func() { _ = c.Close() }, nil
 }
 
-// streamEnd is one end of the stream.
+// streamEnd is one end of a stream.
 type streamEnd struct {
 	stream interface {
 		SendMsg(any) error
@@ -165,7 +163,7 @@ func newStreamEnd(s interface {
 	return &streamEnd{stream: s, own: make([]byte, size), received: make([]byte, size), sent: make(chan error, 1)}
 }
 
-// swap sends and receives at once.
+// swap sends and receives concurrently.
 func (e *streamEnd) swap() error {
 	go func() { e.sent <- e.send() }()
 	for to := e.received; len(to) > 0; {

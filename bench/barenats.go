@@ -12,11 +12,11 @@ import (
 	client "github.com/nats-io/nats.go"
 )
 
-// BareNATS is a request and its reply of as many bytes, over two servers in this process that are
-// joined by a route: what NATS alone does.
+// BareNATS measures NATS itself: a request and a reply of equal size between two servers in this
+// process that are joined by a route.
 func BareNATS() Wire { return bareNATS("bare NATS, request and reply", [2]*tls.Config{}) }
 
-// SecureNATS is BareNATS with a route over TLS, with the credentials of the two servers.
+// SecureNATS is BareNATS with a TLS route; servers holds the credentials of both.
 func SecureNATS(servers [2]*tls.Config) Wire { return bareNATS("bare NATS, TLS", servers) }
 
 func bareNATS(name string, by [2]*tls.Config) Wire {
@@ -63,7 +63,7 @@ func openBareNATS(size int, by [2]*tls.Config) (swap func() error, end func(), e
 	return swap, end, waitForRoute(swap)
 }
 
-// waitForRoute waits until the first server knows of the listener at the second.
+// waitForRoute waits until the first server knows the subscription at the second.
 func waitForRoute(swap func() error) error {
 	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if err := swap(); err == nil || !errors.Is(err, client.ErrNoResponders) || time.Since(begin) > 10*time.Second {
@@ -83,7 +83,7 @@ func bareServer(i int, routes []*url.URL, by *tls.Config) (*server.Server, error
 	go s.Start()
 	if !s.ReadyForConnections(10 * time.Second) {
 		s.Shutdown()
-		return nil, errors.New("a NATS server does not start")
+		return nil, errors.New("the NATS server did not start within 10 s")
 	}
 	return s, nil
 }

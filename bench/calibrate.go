@@ -15,34 +15,35 @@ import (
 	"fspda/train"
 )
 
-// Calibration measures what runs take on this machine: a moment of real training for each kind of
-// run, on built-in data of the same shape. What was measured is kept in a file, by machine, program
-// and kind.
+// Calibration measures the speed of training on this machine: a fraction of a second for each kind
+// of run, on synthetic data of the same shape. Measurements are cached in a file, by machine,
+// program version and kind of run.
 type Calibration struct {
-	Path    string // of the file
+	Path    string // of the cache file
 	Open    func(train.Config) (*train.Setup, train.Model, device.Device, error)
 	Threads int
 	Version string
 }
 
-// cost is what was measured, in seconds.
+// cost is a measurement, in seconds.
 type cost struct {
 	Iteration float64 `json:"iteration_s"`
 	Example   float64 `json:"example_s"` // of an evaluation, one model at one example
 }
 
-// Sizes of a calibration. The shards of a run with exact gradients are cut to calibrationShard
-// examples, and its time scaled up.
+// Sizes of a calibration. The shards of a run with full gradients are cut to calibrationShard
+// examples, and the measured time is scaled up.
 const (
 	calibrationTime  = 400 * time.Millisecond
 	calibrationShard = 600
-	calibrationBatch = 8 // of pictures, for a network that takes a second for them
+	calibrationBatch = 8 // for image networks, which take a second per batch
 	mnistTrain       = 60000
 	mnistTest        = 10000
 	imagenetTest     = 50000
 )
 
-// Forecast is the time of all jobs, one after the other, in seconds: iterations and evaluations.
+// Forecast returns the time of all jobs, run one after the other, in seconds: iterations and
+// evaluations.
 func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error) {
 	threads := k.Threads
 	if threads == 0 {
@@ -72,8 +73,8 @@ func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error)
 	return total, nil
 }
 
-// measuredConfig is the run that is measured for a configuration. Its shards are shuffled, which changes no
-// time.
+// measuredConfig returns the configuration that is measured for c. It shuffles the shards, which
+// changes no time.
 func (k *Calibration) measuredConfig(c train.Config, threads int) train.Config {
 	shard := max(c.Batch, calibrationShard)
 	c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Partition = "synthetic", "", shard*c.Agents, 100, "shuffled"
@@ -111,14 +112,14 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	return got, err
 }
 
-// largeCost is the cost with a network whose iterations are too long to try some: that of its
-// gradients, which is nearly all.
+// largeCost returns the cost of a network that is too slow for measuring iterations. It counts
+// gradients only, which dominate.
 func largeCost(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
 	got.Example, err = exampleTime(s, m, dev, s.Config.Batch, 1)
 	return got, err
 }
 
-// exampleTime times a gradient as evaluations take them, per example, after so many to warm up.
+// exampleTime returns the time of an evaluation per example, after warm gradients to warm up.
 func exampleTime(s *train.Setup, m train.Model, dev device.Device, chunk, warm int) (float64, error) {
 	x, g := dev.NewVector(s.Dim), dev.NewVector(s.Dim)
 	var b device.Batch
@@ -139,10 +140,10 @@ func exampleTime(s *train.Setup, m train.Model, dev device.Device, chunk, warm i
 	}
 }
 
-// total is the time of a run: an evaluation is a pass of every model and their mean over all
-// examples, on all threads. A test example is only looked at forward, a third of the work.
+// total returns the time of a run. An evaluation passes all examples through every model and the
+// mean, on all threads. Test examples take a forward pass only, a third of the work.
 func (k cost) total(c train.Config, threads int) float64 {
-	if c.Model != "mlp" { // an evaluation looks at the test set alone
+	if c.Model != "mlp" { // evaluations use the test set only
 		once := k.Example / float64(min(threads, c.Agents))
 		iterations := float64(c.Iterations) * float64(c.Agents*c.Batch) * once
 		return iterations + float64(c.EvalPoints+1)*float64(c.Agents+1)*imagenetTest/3*once
@@ -166,7 +167,7 @@ func (k *Calibration) read() (map[string]cost, error) {
 	}
 	if err != nil {
 		return nil, &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be read",
-			Err: err, Hint: "remove it: it will be measured again"}
+			Err: err, Hint: "remove the file: the times will be measured again"}
 	}
 	return known, nil
 }
@@ -181,7 +182,7 @@ func (k *Calibration) write(known map[string]cost) error {
 	}
 	if err != nil {
 		return &train.FolderError{Path: filepath.Dir(k.Path), Got: filepath.Base(k.Path) + " cannot be written",
-			Err: err, Hint: "make room, or leave times out with --no-time"}
+			Err: err, Hint: "free disk space, or skip the forecast with --no-time"}
 	}
 	return nil
 }

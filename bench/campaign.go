@@ -12,21 +12,21 @@ import (
 	"fspda/train"
 )
 
-// Campaign is a list of runs, each in a folder below one. It can be stopped at any time and played
-// again: what is done is kept, what is unfinished goes on, and a folder that holds another
-// configuration is refused before anything runs.
+// Campaign is a list of runs, each in a subfolder of Folder. It can be stopped and run again:
+// finished runs are kept, unfinished ones are resumed, and a subfolder with another configuration
+// is an error before anything runs.
 type Campaign struct {
 	Folder   string
 	Jobs     []Job
 	Parallel int // runs at a time; they share the cores
 	Threads  int // cores of all runs together
 	Open     func(train.Config) (*train.Setup, train.Model, device.Device, error)
-	Finish   func(folder string) error // makes what shows a finished run; may be nil
-	OnEvent  func(Event)               // is told what happens, by one goroutine at a time; may be nil
+	Finish   func(folder string) error // writes plots and reports of a finished run; may be nil
+	OnEvent  func(Event)               // called by one goroutine at a time; may be nil
 	Version  string
 }
 
-// Event is something that happened to a run.
+// Event is a progress report of a run.
 type Event struct {
 	Job       int
 	Kind      EventKind
@@ -35,36 +35,36 @@ type Event struct {
 	Outcome   *Outcome  // of Ended and Kept
 }
 
-// EventKind says what happened.
+// EventKind is the kind of an Event.
 type EventKind int
 
 const (
-	AlreadyDone EventKind = iota // the run was done before
-	Started                      // from the start or, where Iteration is above 0, from there
-	Stepped                      // it is at Iteration
+	AlreadyDone EventKind = iota // the run was finished before
+	Started                      // or resumed, if Iteration > 0
+	Stepped                      // reached Iteration
 	Evaluated                    // there is a new Row
 	Ended
 )
 
-// Outcome is what became of a run.
+// Outcome is the result of a run.
 type Outcome struct {
-	Job    Job // its configuration resolved
+	Job    Job // with the resolved configuration
 	Folder string
 	Status train.Status
 	Rows   []train.Row
 	WallS  float64
 }
 
-// planned is a job that was found good.
+// planned is a validated job.
 type planned struct {
 	job    Job
 	folder string
 	done   bool
 }
 
-// Run plays all jobs and returns their outcomes in order. When ctx ends, the runs that are under
-// way leave checkpoints; the outcomes of those and of what did not begin are nil, and the error is
-// ctx's. A run that diverges is an outcome, not an error.
+// Run runs all jobs and returns their outcomes in order. When ctx ends, the active runs write
+// checkpoints; the outcomes of unfinished runs are nil, and the error is that of ctx. A run that
+// diverges is an outcome, not an error.
 func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 		wg.Go(func() {
 			for i := range next {
 				if p.errs[i] = p.runJob(ctx, i, plans[i]); p.errs[i] != nil {
-					p.cancel(p.errs[i]) // the others stop in order
+					p.cancel(p.errs[i]) // the others stop with checkpoints
 				}
 			}
 		})
@@ -104,8 +104,8 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	return p.outcomes, ctx.Err()
 }
 
-// plan resolves all jobs and looks into their folders, so that what is wrong with the last is known
-// before the first begins.
+// plan resolves all jobs and inspects their folders, so that every error is reported before the
+// first run starts.
 func (c *Campaign) plan() ([]planned, error) {
 	var errs []error
 	var plans []planned
@@ -127,7 +127,7 @@ func (c *Campaign) plan() ([]planned, error) {
 	return plans, errors.Join(errs...)
 }
 
-// finished tells whether a folder holds a run of this configuration that has ended. One of another
+// finished reports whether a folder holds a finished run of this configuration. A run of another
 // configuration is an error.
 func finished(folder string, c train.Config) (bool, error) {
 	old, err := train.ReadConfig(folder)
@@ -145,7 +145,7 @@ func finished(folder string, c train.Config) (bool, error) {
 	return err == nil, nil
 }
 
-// campaignRun is a campaign under way.
+// campaignRun is the state of Campaign.Run.
 type campaignRun struct {
 	*Campaign
 	cancel   context.CancelCauseFunc
@@ -163,7 +163,7 @@ func (p *campaignRun) notify(e Event) {
 	p.OnEvent(e)
 }
 
-// play plays one job, or reads it where it is done.
+// runJob runs one job, or reads its outcome if it was finished before.
 func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
 	if plan.done {
 		out, err := ReadOutcome(plan.folder)
@@ -184,7 +184,7 @@ func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
 	return nil
 }
 
-// train runs a job to its end. It returns nil where it was stopped before.
+// train runs a job to its end. It returns nil if the run was stopped.
 func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome, error) {
 	named := func(err error) error { return fmt.Errorf("run %s: %w", plan.job.Name, err) }
 	s, m, dev, err := p.Open(plan.job.Config)
@@ -218,13 +218,13 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	if p.Finish != nil {
 		if err := p.Finish(plan.folder); err != nil {
 			return nil, &train.FolderError{Path: plan.folder, Got: "plots or report cannot be written", Err: err,
-				Hint: "make room, then run the same command again: the training is done and kept"}
+				Hint: "free disk space, then run the same command again: the finished training is kept"}
 		}
 	}
 	return &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}, nil
 }
 
-// Last is the last evaluation.
+// Last returns the last evaluation.
 func (o *Outcome) Last() train.Row {
 	if len(o.Rows) == 0 {
 		return train.Row{}

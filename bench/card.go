@@ -10,26 +10,26 @@ import (
 	"fspda/train"
 )
 
-// Card is a device that works by itself, such as a GPU: it returns before it is done, and has a
-// clock of its own.
+// Card is an asynchronous device such as a GPU: calls return before the work is done, and the
+// device has a clock of its own.
 type Card struct {
-	What      string // for people: its name
+	What      string // its name
 	Device    device.Device
 	Precision string
-	// Time is what the card takes from before to after work, on its own clock.
+	// Time returns the time that the device takes for work, on its own clock.
 	Time func(work func() error) (time.Duration, error)
-	// Copy is the bandwidth of a copy of so many bytes within its memory, read and written, GB/s.
+	// Copy returns the bandwidth of a copy of so many bytes in device memory, reads plus writes, in
+	// GB/s.
 	Copy func(bytes int) (float64, error)
-	// Element is the size in bytes of the numbers that layers hand on.
+	// Element is the size in bytes of activations.
 	Element int
 }
 
-// copyBytes is how many bytes a copy moves that stands for the memory's bandwidth: far beyond every
-// cache.
+// copyBytes is the size of the copy that measures memory bandwidth: far larger than any cache.
 const copyBytes = 1 << 30
 
-// bytesMoved is the bytes that code moves if every operand of every call is read or written once,
-// parameters and their gradients in float32.
+// bytesMoved returns the bytes that code moves if every operand of every call is read or written
+// once. Parameters and their gradients are float32.
 func bytesMoved(c *device.Code, element int) float64 {
 	bytes := 0.0
 	add := func(refs []device.Ref) {
@@ -48,16 +48,16 @@ func bytesMoved(c *device.Code, element int) float64 {
 	return bytes
 }
 
-// CardNetworkOptions say which network's gradient to measure on a card.
+// CardNetworkOptions configures [CardNetwork].
 type CardNetworkOptions struct {
 	Card
 	Code     *device.Code
-	Forecast int                                // bytes that a run of Code should compute in
-	Load     func() (run func() error, _ error) // makes ready what runs Code once
-	Each     time.Duration                      // how long to measure
+	Forecast int                                // forecast of the memory of a run in bytes
+	Load     func() (run func() error, _ error) // returns a function that runs Code once
+	Each     time.Duration                      // duration of the measurement
 }
 
-// CardNetworkReport is what a gradient of a network costs on a card, forward and backward.
+// CardNetworkReport is the cost of a gradient of a network on a device, forward and backward.
 type CardNetworkReport struct {
 	What      string        `json:"what"`
 	Card      string        `json:"card"`
@@ -65,22 +65,22 @@ type CardNetworkReport struct {
 	Batch     int           `json:"batch"`
 	Dim       int           `json:"dim"`
 	Runs      int           `json:"runs"`
-	Fastest   time.Duration `json:"time_ns"` // of the fastest turn, on the card's clock
+	Fastest   time.Duration `json:"time_ns"` // of the fastest turn, on the device's clock
 	Mean      time.Duration `json:"mean_ns"`
-	Wall      time.Duration `json:"wall_ns"`  // in the mean, on the host's clock
-	Images    float64       `json:"images_s"` // of the fastest turn, as all rates
+	Wall      time.Duration `json:"wall_ns"`  // mean, on the host's clock
+	Images    float64       `json:"images_s"` // like all rates, of the fastest turn
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`
-	Bytes     float64       `json:"bytes"`     // if every operand of every kernel is moved once
-	CopyRate  float64       `json:"copy_gb_s"` // of a copy, in this run
-	Roofline  float64       `json:"roofline"`  // the time that the bytes alone take at that rate, over the time
+	Bytes     float64       `json:"bytes"`     // see bytesMoved
+	CopyRate  float64       `json:"copy_gb_s"` // of a copy, measured in this run
+	Roofline  float64       `json:"roofline"`  // time of moving Bytes at CopyRate, over Fastest
 	Forecast  int           `json:"memory_forecast"`
 }
 
-// runsPerTurn is how many runs are timed together.
+// runsPerTurn is the number of runs that are timed together.
 const runsPerTurn = 5
 
-// CardNetwork measures the gradient of a network over one batch on a card.
+// CardNetwork measures the gradient of a network over one batch.
 func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, error) {
 	c := o.Code
 	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim,
@@ -92,13 +92,13 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 	if err != nil {
 		return r, err
 	}
-	for range 3 { // the first makes memory and chooses algorithms, the second records
+	for range 3 { // the first allocates memory and chooses algorithms, the second captures a graph
 		if err := run(); err != nil {
 			return r, err
 		}
 	}
 	if r.CopyRate, err = o.Copy(copyBytes); err != nil {
-		return r, fmt.Errorf("bench: copying within %s: %w", o.What, err)
+		return r, fmt.Errorf("bench: measure a copy in the memory of %s: %w", o.What, err)
 	}
 	begin := time.Now()
 	for r.Runs == 0 || time.Since(begin) < o.Each {
@@ -120,8 +120,8 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 	return r, nil
 }
 
-// turn is the time of some runs in a row. One more goes before them, so that the examples of the
-// first have come when the clock starts.
+// turn returns the time of runsPerTurn runs. One more run precedes them, so that the first timed
+// one need not wait for its inputs.
 func (c *Card) turn(run func() error) (time.Duration, error) {
 	if err := run(); err != nil {
 		return 0, err
@@ -145,7 +145,7 @@ func (r *CardNetworkReport) finish(wall time.Duration) {
 	r.Images, r.Rate, r.Roofline = float64(r.Batch)/s, r.FLOPs/s/1e9, r.Bytes/r.CopyRate/1e9/s
 }
 
-// WriteTo prints the report for people.
+// WriteTo prints the report as text.
 func (r CardNetworkReport) WriteTo(w io.Writer) (int64, error) {
 	n, err := fmt.Fprintf(w, `%s: d = %d, batch %d on %s, %s, %d gradients measured
   gradient   %10.3f ms fastest, %.3f ms mean, %.3f ms on the host's clock

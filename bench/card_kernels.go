@@ -7,11 +7,10 @@ import (
 	"fspda/device"
 )
 
-// kernelRepeats is how often a run on a card runs a kernel, so that what the host does for a run is
-// small beside it.
+// kernelRepeats is how often one run repeats a kernel, so that the overhead of the host is small.
 const kernelRepeats = 20
 
-// onCard is what runs a kernel on the card, made ready when it first runs.
+// onCard returns a function that runs a kernel on the device. Its first call prepares the kernel.
 func (m *meter) onCard(c *device.Call, in, out [][]float32) func() error {
 	m.times = kernelRepeats
 	var run func() error
@@ -27,20 +26,20 @@ func (m *meter) onCard(c *device.Call, in, out [][]float32) func() error {
 	}
 }
 
-// timed is the time of one run of a kernel.
+// timed returns the time of one run of a kernel.
 func (m *meter) timed(run func() error) (time.Duration, error) {
 	if m.o.Card == nil {
 		return timed(run)
 	}
-	if err := repeat(run, 2); err != nil { // the second records what later ones play
+	if err := repeat(run, 2); err != nil { // the second run captures the graph that later ones replay
 		return 0, err
 	}
 	took, err := m.o.Card.Time(func() error { return repeat(run, runsPerTurn) })
 	return max(1, took/time.Duration(runsPerTurn*m.times)), err
 }
 
-// copyOnCard returns what measures a copy within the card's memory of as many bytes, read and
-// written together. What it cannot measure is no limit.
+// copyOnCard returns a function that measures the bandwidth of a copy in device memory that moves
+// as many bytes, reads plus writes. It returns 0, no limit, if the measurement fails.
 func (m *meter) copyOnCard(bytes int) func(time.Duration) float64 {
 	return func(time.Duration) float64 {
 		rate, err := m.o.Card.Copy(max(1<<16, min(bytes, copyBytes)))

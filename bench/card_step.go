@@ -9,14 +9,14 @@ import (
 	"fspda/train"
 )
 
-// CardStepOptions say which training to measure on a card. Of StepOptions, Products is not used.
+// CardStepOptions configures [CardStep]. StepOptions.Products is ignored.
 type CardStepOptions struct {
 	Card
 	StepOptions
-	Load func() (run func() error, _ error) // makes ready what computes the gradient of one agent once
+	Load func() (run func() error, _ error) // returns a function that computes one gradient of one agent
 }
 
-// CardStepReport is what an iteration of training costs on a card.
+// CardStepReport is the cost of an iteration of training on a device.
 type CardStepReport struct {
 	What       string        `json:"what"`
 	Card       string        `json:"card"`
@@ -25,18 +25,19 @@ type CardStepReport struct {
 	Batch      int           `json:"batch"`
 	Dim        int           `json:"dim"`
 	Iterations int           `json:"iterations"`   // measured
-	Iteration  time.Duration `json:"iteration_ns"` // of all agents, in the fastest stretch, on the host's clock
+	Iteration  time.Duration `json:"iteration_ns"` // of all agents, in the fastest window, on the host's clock
 	PerSecond  float64       `json:"iterations_s"`
 	Images     float64       `json:"images_s"`
-	// of one agent by itself, over and over with the same batch, on the card's clock
+	// of one agent, repeated with the same batch, on the device's clock
 	Gradient time.Duration `json:"gradient_ns"`
-	// an iteration of all agents whose gradients cost nothing: vectors, masks, messages
+	// of all agents with no-op gradients: vectors, masks, messages
 	Exchange time.Duration `json:"exchange_ns"`
-	// share of an iteration in which the card computes no gradient and would not be exchanging
+	// share of an iteration in which the device is idle: 1 - (Agents·Gradient + Exchange) /
+	// Iteration, at least 0
 	Idle float64 `json:"idle"`
 }
 
-// CardStep trains on a card as it is, and once with gradients that cost nothing.
+// CardStep measures training as it is, and training with no-op gradients.
 func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	c := o.Setup.Config
 	r := CardStepReport{What: fmt.Sprintf("%s, %s", c.Algo, c.Model), Card: o.What, Precision: o.Precision,
@@ -53,7 +54,7 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.PerSecond = 1 / r.Iteration.Seconds()
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
 	bare := *o.Setup
-	bare.Config.Batch = 1 // what makes batches keeps the card waiting, or nobody
+	bare.Config.Batch = 1 // batch preparation is not part of the exchange
 	if m, err = o.iterate(ctx, &bare, o.Card.Device, noopModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
@@ -69,7 +70,7 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	return r, nil
 }
 
-// gradientTime is the time of a gradient that is computed over and over, in the fastest of some turns.
+// gradientTime returns the time of a gradient, in the fastest of several turns.
 func (o CardStepOptions) gradientTime(run func() error) (best time.Duration, err error) {
 	if err := repeat(run, 3); err != nil {
 		return 0, err
@@ -86,7 +87,7 @@ func (o CardStepOptions) gradientTime(run func() error) (best time.Duration, err
 	return best, nil
 }
 
-// WriteTo prints the report for people.
+// WriteTo prints the report as text.
 func (r CardStepReport) WriteTo(w io.Writer) (int64, error) {
 	n, err := fmt.Fprintf(w, `%s: d = %d, %d agents × %d on %s, %s, %d iterations measured
   iteration        %10.1f µs   of all agents, %.0f a second, %.0f images a second

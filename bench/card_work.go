@@ -8,10 +8,10 @@ import (
 	"fspda/internal/rng"
 )
 
-// Gradient returns what makes ready what runs code once on the card, with these parameters and
-// random examples of so many classes. The examples come as bytes, as pictures do, and a run is
-// begun before the one before it is over, as in training: so the card does not wait for them. What
-// a run returns is how the one before it went.
+// Gradient returns a function that prepares repeated runs of code on the device, with the given
+// parameters and random examples. Examples are bytes, as pixels are, and each run is started before
+// the previous one has ended, as in training, so the device does not wait for inputs. A call
+// returns the error of the previous run.
 func (c *Card) Gradient(code *device.Code, params []float32, classes int) func() (func() error, error) {
 	return func() (func() error, error) {
 		p, err := c.Device.Load(code)
@@ -33,8 +33,8 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 	}
 }
 
-// ahead runs a program on a batch. Where the device can do so it returns while the run is under
-// way, and waits for the one before.
+// ahead returns a function that runs a program on a batch. On an asynchronous device it starts a
+// run and then waits for the previous one.
 func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
 	out := make([]float64, len(p.Code().Results))
 	s, ok := p.(device.AsyncProgram)
@@ -50,14 +50,14 @@ func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error
 	}
 }
 
-// Bound is a kernel that is ready to run on a card.
+// Bound is a kernel prepared for running on a device.
 type Bound struct {
 	Run   func() error
-	Route string // what computes it, where there is a choice
+	Route string // the chosen implementation, if there are several
 }
 
-// Bind makes ready what runs a kernel so many times on the card, in code that has nothing else: its
-// inputs lie among the parameters, and labels where they belong.
+// Bind prepares running a kernel times times. The program contains nothing else: inputs are
+// parameters, outputs are in the arena, and labels are labels.
 func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound, err error) {
 	code := &device.Code{Name: string(call.Kernel), Batch: 1, Features: 1}
 	placed := *call
@@ -89,7 +89,8 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound,
 	return Bound{func() error { return p.Run(x, nil, batch, nil) }, routeOf(p)}, nil
 }
 
-// routeOf is what computes a program of one kernel, empty where the device does not tell.
+// routeOf returns the implementation that a program of one kernel uses, empty if the device does
+// not report it.
 func routeOf(p device.Program) string {
 	r, ok := p.(interface{ Routes() []string })
 	if !ok {
@@ -103,9 +104,9 @@ func routeOf(p device.Program) string {
 	return ""
 }
 
-// layout puts operands one after the other, each where the widest loads want it.
+// layout assigns consecutive offsets to operands, aligned for the widest loads.
 func layout(space device.Space, operands [][]float32) (refs []device.Ref, length int) {
-	const line = 64 // numbers
+	const line = 64 // elements
 	for _, v := range operands {
 		refs = append(refs, device.Ref{Space: space, Off: length, Len: len(v)})
 		length += (len(v) + line - 1) / line * line
@@ -113,8 +114,8 @@ func layout(space device.Space, operands [][]float32) (refs []device.Ref, length
 	return refs, length
 }
 
-// Peak returns what measures how fast the card's multiply-adds are, GFLOP/s: in the product of two
-// square matrices. It is 0 where that fails.
+// Peak returns a function that measures the rate of a product of two square matrices in GFLOP/s, 0
+// if that fails.
 func (c *Card) Peak(side int) func(time.Duration) float64 {
 	const times = 5
 	var run func() error

@@ -1,20 +1,21 @@
-// Package bench measures what training costs and plays the comparisons of the paper. Each workload
-// is a struct of options, a function that runs it and a report that prints itself; cmd/fspda binds
-// flags to them. A measurement is always compared with a limit taken in the same run, because
-// machines and hours differ: read the ratios.
+// Package bench measures the cost of training and runs the experiments of the paper. Each workload
+// is a struct of options, a function that runs it, and a report that prints itself; the command
+// binds flags to the options. Every measurement is compared with a limit that is measured in the
+// same run, because machines and load differ: compare ratios, not absolute numbers.
 //
-// [Step] is an iteration of training against this machine's matrix product. [Kernels] is each
-// kernel against multiply-adds or a copy of as many bytes. [Network] is a gradient of any network,
-// by kernels. [Load] is the pictures that the loader feeds, against a copy of as many numbers. The
+// [Step] measures an iteration of training against the matrix products of this machine. [Kernels]
+// measures each kernel against multiply-adds or a copy of as many bytes. [Network] measures a
+// gradient of any network, kernel by kernel. [Load] measures the data loader against a copy of as
+// many numbers. [MeasureOverhead] measures how much concurrent exchanges slow a gradient down. The
 // scripts in peers measure the same work in NumPy, PyTorch, JAX and torchvision.
 //
-// On a GPU ([Card]) work is timed by its own clock: [CardNetwork] and [CardStep], and Kernels with
-// a Card.
+// On a GPU ([Card]) work is timed by the clock of the device: [CardNetwork], [CardStep], and
+// Kernels with a Card.
 //
-// A [Figure] is one of figures/*.yaml: the runs of a figure of the paper. [Figure.Jobs] makes their
-// configurations, in a flavour and at a [Scale]; a [Sweep] makes those of a search over settings. A
-// [Campaign] plays such a list of jobs, each in a folder of its own, and can be stopped and played
-// again: what is done is kept, what is unfinished goes on. A [Table] puts the outcomes into
-// numbers. Pictures are made elsewhere, from the run folders. [Calibration] forecasts what jobs
-// take on this machine.
+// A [Figure] is read from one of figures/*.yaml and describes the runs of a figure of the paper.
+// [Figure.Jobs] returns their configurations for a variant and a [Scale]; a [Sweep] returns those
+// of a hyperparameter search. A [Campaign] runs such a list of jobs, each in its own folder. It can
+// be interrupted and run again: finished runs are kept and unfinished ones resumed. A [Table]
+// summarizes the outcomes. Plots are made by package web from the run folders. [Calibration]
+// forecasts the time of jobs on this machine.
 package bench

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Wire is one way for two ends on this machine to exchange bytes.
+// Wire is a way for two endpoints on this machine to exchange bytes.
 type Wire struct {
 	Name    string
-	MaxSize int // bytes of a message that it carries; 0: any
-	// Open prepares exchanges of so many bytes each way. swap does one: both ends say theirs and
-	// have heard the other's. It is called by one goroutine.
+	MaxSize int // limit of a message in bytes; 0 is none
+	// Open prepares exchanges of size bytes each way. Each call of swap makes one: both ends send
+	// and receive. swap is called by one goroutine.
 	Open func(ctx context.Context, size int) (swap func() error, end func(), err error)
 }
 
-// ExchangeOptions say what [Exchange] measures.
+// ExchangeOptions configures [Exchange].
 type ExchangeOptions struct {
-	Wires []Wire // the first is measured against all others
+	Wires []Wire // all are compared with the first
 	Sizes []int  // bytes, each way
 	Each  time.Duration
 }
 
-// ExchangeReport is how fast two ends on this machine exchange bytes.
+// ExchangeReport is the speed of exchanges on this machine.
 type ExchangeReport struct {
 	Rows []ExchangeRow `json:"rows"`
 }
 
-// ExchangeRow is one size over one wire.
+// ExchangeRow is the result of one size over one wire.
 type ExchangeRow struct {
 	Bytes  int     `json:"bytes"` // each way
 	Wire   string  `json:"wire"`
 	Median float64 `json:"median_us"` // of an exchange, over all rounds
-	Low    float64 `json:"low_us"`    // medians of the fastest and the slowest round: what noise there is
+	Low    float64 `json:"low_us"`    // medians of the fastest and the slowest round
 	High   float64 `json:"high_us"`
 	Rate   float64 `json:"mb_per_s"` // both ways together, by the median
 	Count  int     `json:"exchanges"`
@@ -42,7 +42,8 @@ type ExchangeRow struct {
 
 const rounds = 5
 
-// Exchange measures. All wires of a size take turns, so that what else goes on strikes them alike.
+// Exchange measures each size over all wires in turns, so that other load on the machine affects
+// all alike.
 func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err error) {
 	for _, size := range o.Sizes {
 		rows, err := o.size(ctx, size)
@@ -54,7 +55,7 @@ func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err err
 	return r, nil
 }
 
-// wireRun is a wire in use.
+// wireRun is an open wire with its measurements.
 type wireRun struct {
 	name    string
 	swap    func() error
@@ -63,7 +64,7 @@ type wireRun struct {
 	medians []float64 // of the rounds
 }
 
-// size measures one size over all wires that carry it.
+// size measures one size over all wires that support it.
 func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow, err error) {
 	var all []*wireRun
 	defer func() {
@@ -77,14 +78,14 @@ func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow
 		}
 		swap, end, err := w.Open(ctx, size)
 		if err != nil {
-			return nil, fmt.Errorf("bench: %s: %w", w.Name, err)
+			return nil, fmt.Errorf("bench: measure %s: %w", w.Name, err)
 		}
 		all = append(all, &wireRun{name: w.Name, swap: swap, end: end})
 	}
 	for range rounds {
 		for _, w := range all {
 			if err := w.round(ctx, o.Each/rounds); err != nil {
-				return nil, fmt.Errorf("bench: %s: %w", w.name, err)
+				return nil, fmt.Errorf("bench: measure %s: %w", w.name, err)
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow
 	return rows, nil
 }
 
-// round exchanges for a while. The first few are not counted.
+// round exchanges for a duration. The first exchanges are not counted.
 func (w *wireRun) round(ctx context.Context, d time.Duration) error {
 	const warm = 2
 	var times []float64
@@ -121,10 +122,10 @@ func (w *wireRun) row(size int) ExchangeRow {
 		Rate: 2 * float64(size) / m, Count: len(w.times)}
 }
 
-// WriteTo writes the report for people: each wire beside the first one.
+// WriteTo prints the report as text, each wire relative to the first.
 func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, "an exchange of two ends on this machine: each says so many bytes and hears as many\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
-		"bytes", "over", "µs", "rounds", "MB/s", "its time over the first one's")
+	n, err := fmt.Fprintf(w, "exchanges between two endpoints on this machine, each of which sends and receives so many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
+		"bytes", "over", "µs", "rounds", "MB/s", "time / first")
 	var first ExchangeRow
 	for _, row := range r.Rows {
 		if err != nil {
@@ -142,7 +143,7 @@ func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// median is the middle one.
+// median returns the upper median.
 func median(v []float64) float64 {
 	s := slices.Clone(v)
 	slices.Sort(s)

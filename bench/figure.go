@@ -17,8 +17,8 @@ import (
 //go:embed figures/*.yaml
 var figureFiles embed.FS
 
-// Figure is one figure of the paper: runs on the same data, split and initial model, and what is
-// drawn of them.
+// Figure is one figure of the paper: runs on the same data, split and initial model, and the panels
+// that show them.
 type Figure struct {
 	Number   int                      `yaml:"figure"`
 	ID       string                   `yaml:"id"`
@@ -26,22 +26,22 @@ type Figure struct {
 	About    string                   `yaml:"about"` // the expected outcome
 	Schedule *ScheduleFigure          `yaml:"schedule"`
 	Common   yaml.MapSlice            `yaml:"common"`   // configuration of all runs
-	Variants map[string]yaml.MapSlice `yaml:"flavours"` // what each changes in it
+	Variants map[string]yaml.MapSlice `yaml:"flavours"` // changes to common by variant
 	Runs     []FigureRun              `yaml:"runs"`
 	Panels   []Panel                  `yaml:"panels"`
 }
 
-// FigureRun is one curve. The later wins: common, flavour, Config, Flavours.
+// FigureRun is one curve. Its configuration merges common, the variant, Config and Variants; later
+// ones take precedence.
 type FigureRun struct {
 	Name     string                   `yaml:"name"`  // of its folder
-	Title    string                   `yaml:"title"` // in the legend, where what it exchanges is added
-	Group    string                   `yaml:"group"` // panels of a group show its runs only
+	Title    string                   `yaml:"title"` // in the legend, which appends what it exchanges
+	Group    string                   `yaml:"group"` // a panel with a group shows only its runs
 	Config   yaml.MapSlice            `yaml:"config"`
 	Variants map[string]yaml.MapSlice `yaml:"flavours"`
 }
 
-// Panel says what one picture shows. Metric, with Model where a metric is of a model, is a column
-// of the metrics.
+// Panel describes one panel. Metric and Model together name a column of the metrics.
 type Panel struct {
 	Title  string `yaml:"title"`
 	Group  string `yaml:"group"`
@@ -51,17 +51,17 @@ type Panel struct {
 	Y      string `yaml:"y"`     // log or linear
 }
 
-// ScheduleFigure draws step sizes and runs nothing.
+// ScheduleFigure plots step sizes and needs no runs.
 type ScheduleFigure struct {
-	PerEpoch float64 `yaml:"per_epoch"` // iterations
+	PerEpoch float64 `yaml:"per_epoch"` // iterations per epoch
 }
 
-// VariantNames are the forms of a figure. Printed is what the paper's tables say; released what the
-// released scripts run, with the correct recursions; bug-compat the same with the released
-// program's departures from them.
+// VariantNames lists the variants of a figure (the flag --flavour). printed has the values of the
+// paper's tables; released has those of the released scripts, with correct recursions; bug-compat
+// also reproduces the deviations of the released program.
 var VariantNames = []string{"printed", "released", "bug-compat"}
 
-// Figures returns all figures of the paper that are made of runs, in order.
+// Figures returns all figures of the paper with runs or schedules, by number.
 func Figures() ([]*Figure, error) {
 	files, err := figureFiles.ReadDir("figures")
 	if err != nil {
@@ -86,7 +86,7 @@ func Figures() ([]*Figure, error) {
 	return all, nil
 }
 
-// FindFigure returns the figure of a number or id.
+// FindFigure returns the figure with a number or id.
 func FindFigure(name string) (*Figure, error) {
 	all, err := Figures()
 	if err != nil {
@@ -101,12 +101,12 @@ func FindFigure(name string) (*Figure, error) {
 	}
 	if name == "3" {
 		return nil, &train.ConfigError{Key: "figure", Got: name,
-			Want: "it is a sketch of a random graph, with nothing to run"}
+			Want: "it is a sketch of a random graph and has no runs"}
 	}
 	return nil, unknownName("figure", name, names)
 }
 
-// unknownName says what there is, and which of it is nearest.
+// unknownName returns an error that lists the valid names and suggests the nearest.
 func unknownName(kind, got string, names []string) error {
 	want := "there are " + strings.Join(names, ", ")
 	if near := train.Nearest(got, names); near != "" {
@@ -115,7 +115,7 @@ func unknownName(kind, got string, names []string) error {
 	return &train.ConfigError{Key: kind, Got: fmt.Sprintf("%q", got), Want: want}
 }
 
-// check refuses a file that says something impossible.
+// check validates the file.
 func (f *Figure) check() error {
 	for _, name := range VariantNames {
 		if _, ok := f.Variants[name]; !ok {
@@ -125,7 +125,7 @@ func (f *Figure) check() error {
 	var names []string
 	for _, r := range f.Runs {
 		if r.Name == "" || slices.Contains(names, r.Name) {
-			return fmt.Errorf("run %q has no name of its own", r.Name)
+			return fmt.Errorf("run name %q is empty or occurs twice", r.Name)
 		}
 		names = append(names, r.Name)
 	}
@@ -137,7 +137,7 @@ func (f *Figure) check() error {
 	return nil
 }
 
-// Column is the column of metrics.jsonl that a panel shows.
+// Column returns the column of metrics.jsonl that a panel shows.
 func (p *Panel) Column() (string, error) {
 	name := p.Metric
 	switch {
@@ -163,24 +163,24 @@ func (f *Figure) RunNames() []string {
 	return names
 }
 
-// FigureOptions say how to play a figure.
+// FigureOptions configures the runs of a figure.
 type FigureOptions struct {
 	Variant string
 	Scale   Scale
 	Only    []string            // names, or parts of names between dashes; empty is all
-	Adjust  func(*train.Config) // has the last word over every run: data, seed, threads
-	Points  int                 // evaluations; 0 leaves them to the scale
+	Adjust  func(*train.Config) // changes every configuration last: data, seed, threads
+	Points  int                 // number of evaluations; 0 is that of the scale
 }
 
 // Job is one run of a campaign.
 type Job struct {
 	Name   string // of its folder
-	Title  string // for people, with what it exchanges
+	Title  string // for legends, with what it exchanges
 	Group  string
 	Config train.Config
 }
 
-// Jobs makes the configurations of a figure's runs.
+// Jobs returns the configurations of a figure's runs.
 func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	if !slices.Contains(VariantNames, o.Variant) {
 		return nil, unknownName("flavour", o.Variant, VariantNames)
@@ -217,8 +217,8 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 	return jobs, nil
 }
 
-// maxFactor is how many times as many bits all of the figure's runs can exchange, whether they are
-// chosen or not.
+// maxFactor returns the factor by which all runs of the figure, selected or not, can increase the
+// bits that they exchange.
 func (f *Figure) maxFactor(variant string) (float64, error) {
 	least := math.Inf(1)
 	for _, r := range f.Runs {
@@ -231,8 +231,8 @@ func (f *Figure) maxFactor(variant string) (float64, error) {
 	return least, nil
 }
 
-// chosen returns the runs that are named: by a whole name, or a part of it between dashes, such as
-// sa for sa-sorted.
+// chosen returns the selected runs. A run is selected by its name or by a part between dashes, such
+// as sa for sa-sorted.
 func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 	if len(only) == 0 {
 		return f.Runs, nil
@@ -254,7 +254,7 @@ func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 	return runs, nil
 }
 
-// config puts a run's configuration together, at full length.
+// config returns the configuration of a run at full length.
 func (f *Figure) config(r FigureRun, variant string) (train.Config, error) {
 	c := train.Default()
 	var errs []error

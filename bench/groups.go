@@ -6,7 +6,8 @@ import (
 	"fspda/train"
 )
 
-// Columns are the step sizes of a configuration over its run: epoch, lr and eta.
+// Columns returns the step sizes of a configuration over its run as the columns iteration, epoch,
+// lr and eta.
 func (f *ScheduleFigure) Columns(c train.Config) map[string][]float64 {
 	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
 		PerEpoch: f.PerEpoch, Epochs: float64(c.Iterations) / f.PerEpoch}
@@ -23,7 +24,7 @@ func (f *ScheduleFigure) Columns(c train.Config) map[string][]float64 {
 	return columns
 }
 
-// Groups lists the groups of the figure's runs; one that is empty where it has none.
+// Groups lists the groups of the figure's runs; it is a single empty name if they have none.
 func (f *Figure) Groups() []string {
 	var groups []string
 	for _, r := range f.Runs {
@@ -34,7 +35,8 @@ func (f *Figure) Groups() []string {
 	return groups
 }
 
-// IndexInGroup is the position of a run within its group, from 1 on: what its colour goes by.
+// IndexInGroup returns the position of a run in its group, from 1. It determines the colour of the
+// curve.
 func (f *Figure) IndexInGroup(name string) int {
 	index := map[string]int{}
 	for _, r := range f.Runs {
@@ -46,7 +48,7 @@ func (f *Figure) IndexInGroup(name string) int {
 	return 0
 }
 
-// exchanged says what a run exchanges, for a legend: scaling may have changed it.
+// exchanged describes how much a run exchanges, for the legend; scaling may have changed it.
 func exchanged(c train.Config) string {
 	name, p := probability(c.Edges)
 	switch {

@@ -12,36 +12,36 @@ import (
 	"fspda/train"
 )
 
-// KernelsOptions say which kernels to measure, and with what.
+// KernelsOptions configures [Kernels].
 type KernelsOptions struct {
 	Device  device.Device
-	Kernels []device.Kernel                                 // those to be had; work that needs another is skipped
+	Kernels []device.Kernel                                 // supported ones; jobs that need another are skipped
 	Call    func(c *device.Call, in, out [][]float32) error // runs one kernel
-	// Gemm is C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, as the BLAS has it for
-	// row-major matrices.
+	// Gemm computes C = alpha·op(A)·op(B) + beta·C, op(A) m×k and op(B) k×n, with the arguments of
+	// BLAS for row-major matrices.
 	Gemm func(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int, beta float32,
 		c []float32, ldc int)
-	Peak func(d time.Duration) float64 // measures the multiply-adds of one core over a stretch of d, GFLOP/s
-	// Traffic measures reading the first vectors and writing the others, side by side, GB/s. Where
-	// it is nil that limit is not of interest.
+	Peak func(d time.Duration) float64 // measures the multiply-adds of one core for a duration, GFLOP/s
+	// Bandwidth measures reading the first vectors and writing the others, element by element, in
+	// GB/s. nil omits that limit.
 	Bandwidth func(v [][]float32, reads int) float64
-	Floats    func(n int) []float32 // memory as the device's vectors have it
-	// Card is what work is measured on where that is not the calling goroutine. Operands come from
-	// the host, Peak is the card's, and of Gemm, Traffic and draws of masks nothing is measured.
+	Floats    func(n int) []float32 // allocates memory like that of device vectors
+	// Card is the asynchronous device to measure; nil measures the calling goroutine. With a Card,
+	// operands come from the host, Peak is that of the Card, and Gemm, Bandwidth and mask draws are
+	// not measured.
 	Card   *Card
 	Batch  int           // images of the layers of ResNet-50
-	Filter string        // parts of "group/name", by commas: any of them; "" is all
-	Each   time.Duration // how long to measure each kernel and shape
+	Filter string        // substrings of "group/name", separated by commas; "" is all
+	Each   time.Duration // duration for each kernel and shape
 }
 
-// Groups lists the groups of work, in their order.
+// Groups lists the groups of jobs in order.
 func Groups() []string {
 	return []string{"sgemm", "conv", "norm", "pool", "elementwise", "vector", "masks"}
 }
 
-// Kernels times kernels on the calling goroutine. Each is measured in turns with the limit that its
-// work has, so that a slow moment of the machine meets both, and the fastest turn counts for both.
-// Operands are random.
+// Kernels times kernels on the calling goroutine. Each job alternates with its limit, so that other
+// load on the machine affects both, and the fastest turn of each counts. Operands are random.
 func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	if o.Each <= 0 {
 		return KernelsReport{}, &train.ConfigError{Key: "each", Got: o.Each.String(),
@@ -58,7 +58,7 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
 	if len(wanted) == 0 {
 		return r, &train.ConfigError{Key: "filter", Got: o.Filter,
-			Want: "expected a part of group/name, or several by commas; the groups are " + strings.Join(Groups(), ", ")}
+			Want: "expected substrings of group/name, separated by commas; the groups are " + strings.Join(Groups(), ", ")}
 	}
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
 	for _, j := range wanted {
@@ -68,7 +68,7 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 		}
 		row, err := m.measure(ctx, j)
 		if err != nil {
-			return r, fmt.Errorf("bench: %s/%s: %w", j.group, j.name, err)
+			return r, fmt.Errorf("bench: measure %s/%s: %w", j.group, j.name, err)
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -82,14 +82,14 @@ type job struct {
 	group, name string
 	needs       []device.Kernel
 	dims        []int
-	flops       float64 // of one run; where it is not 0 the limit is the multiply-add
-	// of one run, every operand read or written once; where there are no flops the limit is a copy
-	// of as many
+	flops       float64 // of one run; if not 0, the limit is the multiply-add rate
+	// of one run, if every operand is read or written once; if flops is 0, the limit is a copy of
+	// as many bytes
 	bytes    float64
-	reads    int     // vectors or matrices that one run reads, as often as it does
-	writes   int     // those it writes; both 0: no mix is measured
-	items    float64 // of one run, where what counts is the time for each
-	count    int     // how often one step of ResNet-50 runs it; 0 outside of that
+	reads    int     // operands that one run reads, counted with repetition
+	writes   int     // operands that it writes; if both are 0, no bandwidth bound is measured
+	items    float64 // of one run; if not 0, the rate is the time per item
+	count    int     // occurrences in a step of ResNet-50
 	backward bool    // in the backward pass
 	make     func(m *meter) (run func() error, err error)
 }
@@ -118,18 +118,18 @@ type meter struct {
 	operands, copies *pool
 	vectors          *vectors
 	peak             float64
-	times            int    // a run of the job is as many runs of its kernel
-	route            string // what computes the job, where there is a choice
+	times            int    // kernel executions per run of the job
+	route            string // the implementation of the job, if there are several
 }
 
 const (
 	minRounds = 3
-	// what is faster is repeated for as long, so that the clock's own cost is small
+	// shorter jobs are repeated for this long, so that the cost of the clock is small
 	turn       = 100 * time.Microsecond
-	maxCopyLen = 25_557_032 // numbers: far beyond every cache
+	maxCopyLen = 25_557_032 // elements; far beyond any cache
 )
 
-// measure runs a job and its limit in turns.
+// measure alternates between a job and its limits.
 func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops,
 		Bytes: j.bytes, Items: j.items}
@@ -140,15 +140,15 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	if err != nil {
 		return row, err
 	}
-	limit, mix, best, most := m.limit(j), m.bandwidth(j), 0.0, 0.0
+	limit, bound, best, bandwidth := m.limit(j), m.bandwidth(j), 0.0, 0.0
 	fastest := time.Duration(math.MaxInt64)
 	stretch := turn
 	for begin, rounds := time.Now(), 0; rounds < minRounds || time.Since(begin) < m.o.Each; rounds++ {
 		if err := ctx.Err(); err != nil {
 			return row, err
 		}
-		if rounds > 0 { // the length of a run is not known before
-			best, most = max(best, limit(stretch)), max(most, mix())
+		if rounds > 0 { // the first round determines the time of a run
+			best, bandwidth = max(best, limit(stretch)), max(bandwidth, bound())
 		}
 		took, err := m.timed(run)
 		if err != nil {
@@ -159,14 +159,13 @@ func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	}
 	row.Route = m.route
 	row.finish(fastest, best)
-	if most > 0 {
-		row.Bandwidth, row.BandwidthShare = most, row.Rate/most
+	if bandwidth > 0 {
+		row.Bandwidth, row.BandwidthShare = bandwidth, row.Rate/bandwidth
 	}
 	return row, nil
 }
 
-// timed returns the time of one run. What is short runs once before, so that caches are warm as far
-// as they can be, and then often.
+// timed returns the time of one run. Short runs are repeated, after one that warms the caches.
 func timed(run func() error) (time.Duration, error) {
 	begin := time.Now()
 	if err := run(); err != nil {
@@ -186,8 +185,8 @@ func timed(run func() error) (time.Duration, error) {
 	return max(1, time.Since(begin)/time.Duration(repeat)), nil
 }
 
-// limit returns what measures the limit of a job, in the unit of its rate: over a stretch as long
-// as the work takes.
+// limit returns a function that measures the limit of a job in the unit of its rate, for about the
+// duration of a run.
 func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	switch {
 	case j.items > 0:
@@ -211,11 +210,12 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	}
 }
 
-// maxBandwidthLen is how many numbers of each vector a mix has at most: several of them are beyond every
-// cache.
+// maxBandwidthLen is the maximum vector length of a bandwidth bound: several such vectors exceed
+// any cache.
 const maxBandwidthLen = 1 << 23
 
-// bandwidth returns what measures the traffic of a job alone, with vectors as long as its own.
+// bandwidth returns a function that measures the bandwidth bound of a job: its reads and writes
+// without arithmetic.
 func (m *meter) bandwidth(j job) func() float64 {
 	all := j.reads + j.writes
 	if m.o.Bandwidth == nil || all == 0 {

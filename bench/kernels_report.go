@@ -10,24 +10,24 @@ import (
 	"fspda/device"
 )
 
-// KernelsReport is what kernels reach, on one core. Rates of different rows were measured at
-// different moments: compare shares.
+// KernelsReport holds the rates of kernels, on one core or a Card. Rows were measured at different
+// moments: compare shares of limits, not rates.
 type KernelsReport struct {
-	Card       string          `json:"card,omitempty"` // where it was measured, if not on a core
+	Card       string          `json:"card,omitempty"` // empty: one core
 	Batch      int             `json:"batch"`          // images of the layers of ResNet-50
 	PeakGFLOPs float64         `json:"peak_gflops"`    // the fastest multiply-adds seen
 	Rows       []KernelRow     `json:"rows"`
 	Groups     []GroupRow      `json:"groups"`
 	ResNet50   *NetworkRow     `json:"resnet50,omitempty"`
-	Skipped    []device.Kernel `json:"skipped,omitempty"` // kernels that the device has not
+	Skipped    []device.Kernel `json:"skipped,omitempty"` // kernels that the device lacks
 }
 
-// KernelRow is one kernel at one shape.
+// KernelRow is the result of one kernel at one shape.
 type KernelRow struct {
 	Group    string        `json:"group"`
 	Name     string        `json:"name"`
 	Dims     []int         `json:"dims,omitempty"`
-	Count    int           `json:"count,omitempty"` // how often one step of ResNet-50 runs it
+	Count    int           `json:"count,omitempty"` // occurrences in a step of ResNet-50
 	Backward bool          `json:"backward,omitempty"`
 	FLOPs    float64       `json:"flops,omitempty"`
 	Bytes    float64       `json:"bytes,omitempty"`
@@ -35,16 +35,16 @@ type KernelRow struct {
 	Time     time.Duration `json:"time_ns"` // of one run, the fastest
 	Rate     float64       `json:"rate"`
 	Unit     string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
-	Limit    float64       `json:"limit,omitempty"` // multiply-adds, or a copy of as many bytes
+	Limit    float64       `json:"limit,omitempty"` // rate of multiply-adds, or of a copy of as many bytes
 	Share    float64       `json:"share,omitempty"` // rate over limit
-	// GB/s of as many vectors read and written side by side, and nothing done with them
+	// GB/s of reading and writing the same vectors without arithmetic
 	Bandwidth      float64 `json:"mix,omitempty"`
 	BandwidthShare float64 `json:"mix_share,omitempty"`
-	Route          string  `json:"route,omitempty"` // what computes it, where the device has a choice
+	Route          string  `json:"route,omitempty"` // the implementation, if the device has several
 }
 
-// GroupRow is the work of a group over its time: an average by work, in which every row of
-// ResNet-50 counts as often as the network runs it.
+// GroupRow is the total work of a group over its total time. Rows of ResNet-50 count as often as
+// they occur in the network.
 type GroupRow struct {
 	Group string        `json:"group"`
 	Time  time.Duration `json:"time_ns"`
@@ -54,18 +54,18 @@ type GroupRow struct {
 	Share float64       `json:"share,omitempty"`
 }
 
-// NetworkRow is the sum over all convolutions and batch norms of ResNet-50, with their activations
-// and sums.
+// NetworkRow is the sum over all convolutions and batch norms of ResNet-50, including fused
+// activations and additions.
 type NetworkRow struct {
 	Batch    int           `json:"batch"`
 	Forward  time.Duration `json:"forward_ns"`
 	Backward time.Duration `json:"backward_ns"`
 	Images   float64       `json:"images_s"` // forward and backward
 	Rate     float64       `json:"gflop_s"`  // the convolutions' operations over all the time
-	Share    float64       `json:"share"`    // of the multiply-adds
+	Share    float64       `json:"share"`    // of the rate of multiply-adds
 }
 
-// finish fills in what was measured.
+// finish computes rate and share.
 func (r *KernelRow) finish(took time.Duration, limit float64) {
 	r.Time = took
 	switch ns := float64(took.Nanoseconds()); {
@@ -81,7 +81,7 @@ func (r *KernelRow) finish(took time.Duration, limit float64) {
 	}
 }
 
-// work is what the rate counts.
+// work returns the quantity that the rate counts.
 func (r *KernelRow) work() float64 {
 	switch {
 	case r.Items > 0:
@@ -100,7 +100,7 @@ func (r *KernelsReport) skip(missing []device.Kernel) {
 	}
 }
 
-// sum adds the groups, and the network if all of its jobs were wanted and none was skipped.
+// sum computes the groups, and the network if all of its jobs were selected and none was skipped.
 func (r *KernelsReport) sum(wanted []job) {
 	for _, group := range Groups() {
 		for _, unit := range []string{"GFLOP/s", "GB/s", "ns"} {
@@ -145,7 +145,7 @@ func (r *KernelsReport) sumGroup(group, unit string) {
 	r.Groups = append(r.Groups, g)
 }
 
-// ofNetwork is 1 for what the sum over ResNet-50 adds.
+// ofNetwork returns 1 for a row that is part of the sum over ResNet-50, else 0.
 func (j job) ofNetwork() int        { return ofNetwork(j.group, j.count) }
 func (r *KernelRow) ofNetwork() int { return ofNetwork(r.Group, r.Count) }
 func ofNetwork(group string, count int) int {
@@ -186,7 +186,7 @@ func (r *KernelsReport) sumNetwork() {
 	r.ResNet50 = s
 }
 
-// WriteTo prints the report for people.
+// WriteTo prints the report as text.
 func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	var b strings.Builder
 	if r.PeakGFLOPs > 0 && r.Card != "" {
@@ -194,7 +194,7 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	} else if r.PeakGFLOPs > 0 {
 		fmt.Fprintf(&b, "one core: %.1f GFLOP/s of multiply-adds at best\n", r.PeakGFLOPs)
 	}
-	b.WriteString("limit: of GFLOP/s the multiply-adds alone, of GB/s a copy, measured in turns with the row; mix: as many vectors read and written, and nothing else\n")
+	b.WriteString("limit: for GFLOP/s multiply-adds, for GB/s a copy, measured in turns with the row; bw: reading and writing the same vectors without arithmetic\n")
 	width := 0
 	for _, row := range r.Rows {
 		width = max(width, len([]rune(row.Name)))
@@ -218,7 +218,7 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64,
 		route string) {
 		if head {
-			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share  of mix\n", group,
+			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share   of bw\n", group,
 				strings.Repeat(" ", max(0, width+2-len(group))))
 			head = false
 		}
@@ -251,7 +251,7 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 	}
 }
 
-// pad fills up to width, in runes.
+// pad appends spaces up to width, in runes.
 func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len([]rune(s)))) }
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

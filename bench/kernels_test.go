@@ -25,8 +25,8 @@ func kernelsOptions(filter string) KernelsOptions {
 	}
 }
 
-// What is measured is what was asked for, its share is rate over limit, and the group is the work
-// over the time.
+// Only the selected kernel is measured, share = rate / limit, and the group is its work over its
+// time.
 func TestKernels(t *testing.T) {
 	r, err := Kernels(context.Background(), kernelsOptions("sgemm/256×10×100"))
 	if err != nil {
@@ -43,11 +43,11 @@ func TestKernels(t *testing.T) {
 		t.Errorf("group %+v of row %+v", g, row)
 	}
 	if r.ResNet50 != nil {
-		t.Error("one product is no network")
+		t.Error("a single product was summed as a network")
 	}
 }
 
-// Work that goes through memory is held against a copy, and a draw against nothing.
+// Jobs bound by memory are compared with a copy; mask draws have no limit.
 func TestKernelsOfMemory(t *testing.T) {
 	r, err := Kernels(context.Background(), kernelsOptions("d=79510"))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestKernelsOfMemory(t *testing.T) {
 		side := strings.Contains(row.Name, "combine") || strings.Contains(row.Name, "dot") ||
 			strings.HasPrefix(row.Name, "add-diff to 2, d")
 		if side != (row.Bandwidth > 0) || side && math.Abs(row.BandwidthShare-row.Rate/row.Bandwidth) > 1e-12 {
-			t.Errorf("vectors are read side by side: %t, which is measured: %+v", side, row)
+			t.Errorf("want a bandwidth bound: %t; row %+v", side, row)
 		}
 	}
 	if units["GB/s"] != 6+2+9 || units["ns"] != 9 {
@@ -75,12 +75,12 @@ func TestKernelsOfMemory(t *testing.T) {
 	for _, want := range []string{"combine of 6", "exchange at 0.1 %", "stratified", "all, by work", " ns\n",
 		" GB/s\n"} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}
 	}
 }
 
-// lengthsOf is what device/kernel.go says of the operands of kernels of images.
+// lengthsOf returns the operand lengths of image kernels as documented in device/kernel.go.
 func lengthsOf(c *device.Call) (in, out []int) {
 	d := c.Dims
 	switch c.Kernel {
@@ -127,8 +127,8 @@ var imageKernels = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGra
 	device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
 	device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
-// Every kernel of images is called, with operands as its meaning has them, variances are positive,
-// and ResNet-50 is summed.
+// Every image kernel is called with operands of the documented lengths, variances are positive, and
+// ResNet-50 is summed.
 func TestKernelsOfImages(t *testing.T) {
 	seen := map[device.Kernel]int{}
 	for _, group := range []string{"conv", "norm", "pool"} {
@@ -177,8 +177,8 @@ func checkCall(c *device.Call, in, out [][]float32, seen map[device.Kernel]int) 
 	return nil
 }
 
-// The 53 convolutions and the 53 batch norms of ResNet-50 fit each other: as many numbers in each
-// size, and as many of them forward as backward, save for the first convolution.
+// The 53 convolutions and the 53 batch norms of ResNet-50 match: equal numbers for each output
+// size, forward and backward, except for the first convolution.
 func TestNormsFollowConvolutions(t *testing.T) {
 	out, normed := map[[2]int]int{}, map[[2]int]int{}
 	for _, s := range ResNet50(1) {
@@ -199,7 +199,7 @@ func TestNormsFollowConvolutions(t *testing.T) {
 	}
 }
 
-// A network is the sum of its rows by their counts, and is not summed where one is missing.
+// The sum of a network weights its rows by their counts, and is omitted if a row is missing.
 func TestNetworkSum(t *testing.T) {
 	jobs := slices.Concat(convJobs(2), normJobs(2))
 	r := KernelsReport{Batch: 2}
@@ -238,7 +238,7 @@ func TestNetworkSum(t *testing.T) {
 	}
 }
 
-// What the device has runs on the operands that the jobs make; large ones are left to who measures.
+// The jobs run with the device's kernels on their operands; large ones are skipped here.
 func TestJobsRun(t *testing.T) {
 	o := kernelsOptions("")
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
@@ -263,13 +263,13 @@ func TestJobsRun(t *testing.T) {
 	}
 }
 
-// Names are unique: scripts find rows by them.
+// Names are unique, as scripts look rows up by them.
 func TestJobNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, j := range kernelsOptions("").jobs() {
 		name := j.group + "/" + j.name
 		if seen[name] || !slices.Contains(Groups(), j.group) {
-			t.Errorf("%s is there twice, or of no group", name)
+			t.Errorf("%s occurs twice or has an unknown group", name)
 		}
 		seen[name] = true
 	}
@@ -300,7 +300,7 @@ func TestKernelsRefusals(t *testing.T) {
 	}
 }
 
-// What a device has not is named and left out.
+// Kernels that the device lacks are reported and skipped.
 func TestKernelsSkip(t *testing.T) {
 	o := kernelsOptions("NN and more,sgemm/linear 256×10×100,linear-grad-x 256×10×100,sgemm/256×10×100")
 	o.Kernels = []device.Kernel{device.Linear}

@@ -11,52 +11,52 @@ import (
 	"fspda/device"
 )
 
-// LoadOptions say which pictures [Load] feeds, and how it measures.
+// LoadOptions configures [Load].
 type LoadOptions struct {
-	Open  func(jpeg data.Decoder, workers int) (*data.Set, error) // the set of pictures
-	Crop  int                                                     // side of what a network sees, in pixels
+	Open  func(jpeg data.Decoder, workers int) (*data.Set, error) // opens the set of images
+	Crop  int                                                     // side of the crops in pixels
 	Jobs  int                                                     // cores to use
-	Batch int                                                     // pictures of a batch
-	Each  time.Duration                                           // how long to measure each thing
+	Batch int                                                     // images in a batch
+	Each  time.Duration                                           // duration of each measurement
 }
 
-// LoadReport is how fast the loader feeds training: pictures a second and core, cropped, mirrored
+// LoadReport is the throughput of the data loader: images per second and core, cropped, mirrored
 // and normalised.
 type LoadReport struct {
 	Jobs     int       `json:"jobs"`
 	Pictures int       `json:"pictures"`
 	Crop     int       `json:"crop"`
 	Rows     []LoadRow `json:"rows"`
-	Copies   float64   `json:"copies"` // of as many bytes as a crop has, a second and core
-	// what is asked of the packed set: 70 % of Copies, or 10,000 where that is less
+	Copies   float64   `json:"copies"` // copies of a crop per second and core
+	// target for the packed set: 70 % of Copies, at most 10,000
 	PackedBar  float64 `json:"packed_bar"`
-	PackedRate float64 `json:"packed_rate"` // over the bar
+	PackedRate float64 `json:"packed_rate"` // over PackedBar
 }
 
-// LoadRow is one way for pictures to come.
+// LoadRow is the result of one source.
 type LoadRow struct {
 	From    string  `json:"from"`
-	PerCore float64 `json:"per_core"` // pictures a second
+	PerCore float64 `json:"per_core"` // images per second
 	Err     string  `json:"error,omitempty"`
 }
 
 const (
-	packedPictures = 400 // enough not to fit into a cache
+	packedPictures = 400 // too many for the caches
 	packedBar      = 10000
 	packedShare    = 0.7
 	loadRounds     = 5
 )
 
-// source is one way to be measured.
+// source is a source of images to measure.
 type source struct {
 	from   string
 	loader *data.Loader
-	best   float64 // pictures a second
+	best   float64 // images per second
 }
 
-// Load measures the loader on files, by each JPEG decoder that the machine has, and on packed
-// pictures, of which it makes some in memory where the set is not packed itself. All take turns,
-// and the fastest turn counts.
+// Load measures the loader on JPEG files, with each available decoder, and on packed images, which
+// it creates in memory unless the set is packed. All sources take turns, and the fastest turn
+// counts.
 func Load(ctx context.Context, o LoadOptions) (LoadReport, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(o.Jobs))
 	r := LoadReport{Jobs: o.Jobs, Crop: o.Crop}
@@ -86,7 +86,7 @@ func Load(ctx context.Context, o LoadOptions) (LoadReport, error) {
 	return r, nil
 }
 
-// sources opens what is to be measured; the packed set is the last one.
+// sources opens the sources to measure; the packed set is the last.
 func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 	var sources []*source
 	var files *data.Set
@@ -115,7 +115,7 @@ func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 	return o.add(sources, "packed", packed)
 }
 
-// add opens a loader over all training pictures of a set, with every one read once before.
+// add opens a loader over all training images of a set, after reading each once.
 func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*source, error) {
 	all := make([]int32, set.Train.Len())
 	for i := range all {
@@ -134,7 +134,7 @@ func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*sour
 	return append(sources, &source{from: from, loader: l}), nil
 }
 
-// round takes batches for a while.
+// round takes batches for a duration.
 func (f *source) round(ctx context.Context, d time.Duration) error {
 	pictures, begin := 0, time.Now()
 	for ctx.Err() == nil && time.Since(begin) < d {
@@ -149,7 +149,7 @@ func (f *source) round(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// copies is memory to copy crops from and to, for each core, more than the caches hold.
+// copies is memory for copying crops, for each core more than the caches hold.
 type copies struct {
 	crop     int // floats
 	from, to [][]float32
@@ -166,7 +166,7 @@ func newCopies(side, jobs int) *copies {
 	return c
 }
 
-// round returns how many crops were copied in a second, by all cores.
+// round returns how many crops all cores copy per second.
 func (c *copies) round(d time.Duration) float64 {
 	rates := make(chan float64)
 	for i := range c.from {
@@ -189,11 +189,11 @@ func (c *copies) round(d time.Duration) float64 {
 	return sum
 }
 
-// WriteTo writes the report for people.
+// WriteTo prints the report as text.
 func (r LoadReport) WriteTo(w io.Writer) (int64, error) {
 	n := 0
 	say := func(format string, args ...any) {
-		k, _ := fmt.Fprintf(w, format, args...) // w is a terminal or a buffer: there is nobody to tell
+		k, _ := fmt.Fprintf(w, format, args...) // write errors are ignored: w is a terminal or a buffer
 		n += k
 	}
 	say("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, mirrored, normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
@@ -205,6 +205,6 @@ func (r LoadReport) WriteTo(w io.Writer) (int64, error) {
 		say("%-14s %9.0f\n", row.From, row.PerCore)
 	}
 	say("%-14s %9.0f\n\n", "copy", r.Copies)
-	say("The packed set reaches %.2f of what is asked of it: %.0f, the less of 10,000 and 70 %% of a copy of the crop's numbers.\n", r.PackedRate, r.PackedBar)
+	say("The packed set reaches %.2f of its target: %.0f, the lesser of 10,000 and 70 %% of the copies.\n", r.PackedRate, r.PackedBar)
 	return int64(n), nil
 }

@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 		r.Pictures != 20 {
 		t.Fatalf("%+v", r)
 	}
-	// Packed pictures need no decoding, and a copy no scaling.
+	// Packed images need no decoding, and a copy needs no scaling.
 	if files, packed := r.Rows[1].PerCore, r.Rows[2].PerCore; files <= 0 || packed <= files || r.Copies <= packed ||
 		r.PackedBar <= 0 {
 		t.Errorf("files %.0f, packed %.0f, copies %.0f, bar %.0f a second", files, packed, r.Copies, r.PackedBar)

@@ -12,17 +12,17 @@ import (
 	"fspda/train"
 )
 
-// NetworkOptions say which network's gradient to measure.
+// NetworkOptions configures [Network].
 type NetworkOptions struct {
 	Code     *device.Code
 	Threads  int
-	Forecast int // bytes that a run of Code should compute in
-	// Load makes ready what returns, at each call, the time of each of Code's calls in one run.
+	Forecast int // forecast of the memory of a run in bytes
+	// Load returns a function that runs Code once and returns the time of each of its calls.
 	Load func() (run func() ([]time.Duration, error), err error)
-	Each time.Duration // how long to measure
+	Each time.Duration // duration of the measurement
 }
 
-// GradientReport is what a gradient of a network costs, forward and backward.
+// GradientReport is the cost of a gradient of a network, forward and backward.
 type GradientReport struct {
 	What      string        `json:"what"`
 	Batch     int           `json:"batch"`
@@ -31,19 +31,19 @@ type GradientReport struct {
 	Runs      int           `json:"runs"`
 	Fastest   time.Duration `json:"time_ns"`
 	Mean      time.Duration `json:"mean_ns"`
-	Images    float64       `json:"images_s"` // of the fastest run, as all rates
+	Images    float64       `json:"images_s"` // like all rates, of the fastest run
 	FLOPs     float64       `json:"flops"`    // of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
 	Forecast  int           `json:"memory_forecast"`  // bytes
-	Allocated uint64        `json:"memory_allocated"` // bytes that loading the code and the first run took
+	Allocated uint64        `json:"memory_allocated"` // bytes allocated by loading the code and the first run
 	Kernels   []KernelShare `json:"kernels"`          // the longest first
 }
 
-// KernelShare is the part that a kernel has in the time of a gradient.
+// KernelShare is the share of a kernel in the time of a gradient.
 type KernelShare struct {
 	Kernel device.Kernel `json:"kernel"`
 	Calls  int           `json:"calls"`
-	Time   time.Duration `json:"time_ns"` // of all calls together, in the mean
+	Time   time.Duration `json:"time_ns"` // mean, of all calls together
 	Share  float64       `json:"share"`
 }
 
@@ -60,7 +60,7 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	if err != nil {
 		return r, err
 	}
-	if _, err := run(); err != nil { // the first run touches the memory
+	if _, err := run(); err != nil { // the first run allocates memory
 		return r, err
 	}
 	r.Allocated = allocated() - before
@@ -87,14 +87,14 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	return r, nil
 }
 
-// allocated is how many bytes the process has ever asked for.
+// allocated returns the total bytes that the process has allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// finish works out what follows from the times, those of each call added up over all runs.
+// finish computes the report from the times of each call, summed over all runs.
 func (r *GradientReport) finish(c *device.Code, perCall []time.Duration) {
 	n := time.Duration(r.Runs)
 	r.Mean /= n
@@ -116,7 +116,7 @@ func (r *GradientReport) finish(c *device.Code, perCall []time.Duration) {
 	slices.SortStableFunc(r.Kernels, func(a, b KernelShare) int { return int(b.Time - a.Time) })
 }
 
-// WriteTo prints the report for people.
+// WriteTo prints the report as text.
 func (r GradientReport) WriteTo(w io.Writer) (int64, error) {
 	const mib = 1 << 20
 	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured

@@ -5,18 +5,18 @@ import (
 	"fspda/internal/rng"
 )
 
-// pool hands out random numbers for operands, from the same memory for one job after the other.
+// pool provides random operands. All jobs share its memory.
 type pool struct {
 	floats func(n int) []float32
 	chunks [][]float32
 	used   int // chunks
 }
 
-// reset takes back all that was handed out.
+// reset makes all memory available again.
 func (p *pool) reset() { p.used = 0 }
 
-// take returns n numbers uniform in [-1,1), none of them zero where they are new: processors may
-// spend less power on zeros and run faster.
+// take returns n random numbers, uniform in [-1,1) and not 0 when allocated: processors may run
+// faster on zeros.
 func (p *pool) take(n int) []float32 {
 	best := -1
 	for c := p.used; c < len(p.chunks); c++ {
@@ -35,7 +35,7 @@ func (p *pool) take(n int) []float32 {
 	return v
 }
 
-// fill writes numbers uniform in [-1,1) and not 0. Two of them come from each draw.
+// fill writes random numbers, uniform in [-1,1) and not 0, two from each draw.
 func fill(v []float32, key uint64) {
 	s := rng.New(0, "bench", key)
 	for i := 0; i < len(v); i += 2 {
@@ -47,10 +47,10 @@ func fill(v []float32, key uint64) {
 	}
 }
 
-// unit makes an odd multiple of 2^-24 in (-1,1) of 32 random bits.
+// unit converts 32 random bits to an odd multiple of 2^-24 in (-1,1).
 func unit(u uint32) float32 { return float32(int32(u)>>7|1) * 0x1p-24 }
 
-// positive makes what a variance is of random numbers.
+// positive turns random numbers into valid variances.
 func positive(v []float32) []float32 {
 	for i, x := range v {
 		v[i] = 0.5 + x*x
@@ -58,7 +58,7 @@ func positive(v []float32) []float32 {
 	return v
 }
 
-// labels overwrites v with classes below n.
+// labels overwrites v with random classes below n.
 func labels(v []float32, n int) []float32 {
 	s := rng.New(0, "bench labels")
 	for i := range v {
@@ -75,7 +75,7 @@ func (p *pool) all(lengths []int) [][]float32 {
 	return v
 }
 
-// vectors hands out random vectors of a device, as pool does numbers.
+// vectors provides random device vectors.
 type vectors struct {
 	dev  device.Device
 	have map[int][]device.Vector // by length
@@ -88,7 +88,7 @@ func newVectors(dev device.Device) *vectors {
 
 func (p *vectors) reset() { clear(p.used) }
 
-// take returns a vector of length n that is random where it is new.
+// take returns a vector of length n, random when allocated.
 func (p *vectors) take(n int) device.Vector {
 	at := p.used[n]
 	p.used[n]++

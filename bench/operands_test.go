@@ -6,7 +6,7 @@ import (
 	"fspda/cpu"
 )
 
-// A pool hands out different memory until it is reset, and then the same again.
+// A pool returns distinct memory until it is reset, and then the same memory again.
 func TestPool(t *testing.T) {
 	made := 0
 	p := &pool{floats: func(n int) []float32 { made++; return make([]float32, n) }}
@@ -14,7 +14,7 @@ func TestPool(t *testing.T) {
 		p.reset()
 		a, b := p.take(1000), p.take(10)
 		if &a[0] == &b[0] || len(a) != 1000 || len(b) != 10 || cap(b) != 10 {
-			t.Fatal("two operands share memory, or have other lengths")
+			t.Fatal("two operands share memory or have wrong lengths")
 		}
 		for i, v := range a {
 			if v == 0 || v < -1 || v >= 1 || i > 2 && v == a[i-1] {
@@ -23,7 +23,7 @@ func TestPool(t *testing.T) {
 		}
 	}
 	if made != 2 {
-		t.Errorf("memory was made %d times", made)
+		t.Errorf("memory was allocated %d times", made)
 	}
 }
 
@@ -51,6 +51,6 @@ func TestVectors(t *testing.T) {
 	a, b, c := p.take(5), p.take(5), p.take(6)
 	p.reset()
 	if p.take(5) != a || p.take(6) != c || p.take(5) != b || a == b || c.Len() != 6 {
-		t.Error("vectors are not handed out in turn")
+		t.Error("take does not return the vectors in order after a reset")
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"fspda/train"
 )
 
-// ReadOutcome reads a run folder: what a run that has ended came to, or how far one has come that
-// has not.
+// ReadOutcome reads the outcome of a run from its folder. Of an unfinished run it returns the rows
+// so far.
 func ReadOutcome(folder string) (*Outcome, error) {
 	c, err := train.ReadConfig(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -25,7 +25,7 @@ func ReadOutcome(folder string) (*Outcome, error) {
 	o := &Outcome{Job: Job{Name: name(folder), Title: name(folder), Config: c}, Folder: folder}
 	if o.Rows, err = train.ReadMetrics(filepath.Join(folder, "metrics.jsonl"), math.MaxInt); err != nil {
 		return nil, &train.FolderError{Path: folder, Got: "its metrics cannot be read", Err: err,
-			Hint: "let the run evaluate once, or mend the file"}
+			Hint: "wait for the first evaluation of the run, or repair the file"}
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "summary.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func ReadOutcome(folder string) (*Outcome, error) {
 	return o, nil
 }
 
-// name is the folder's own name.
+// name returns the base name of a folder.
 func name(folder string) string {
 	if abs, err := filepath.Abs(folder); err == nil {
 		return filepath.Base(abs)

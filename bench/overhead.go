@@ -10,39 +10,39 @@ import (
 	"fspda/train"
 )
 
-// OverheadOptions say what [Beside] measures.
+// OverheadOptions configures [MeasureOverhead].
 type OverheadOptions struct {
-	What     string       // the gradient
+	What     string       // name of the gradient
 	Bytes    int          // of an exchange, each way
-	Gradient func() error // takes one gradient
+	Gradient func() error // computes one gradient
 	Exchange func() error // makes one exchange
 	Each     time.Duration
 }
 
-// OverheadReport is what exchanges cost the gradient that is computed beside them.
+// OverheadReport is how much concurrent exchanges slow a gradient down.
 type OverheadReport struct {
 	What             string  `json:"what"`
 	Bytes            int     `json:"bytes"`
 	Baseline         float64 `json:"alone_ms"`  // median of a gradient
-	One              float64 `json:"one_ms"`    // with one exchange that begins with it
-	Continuous       float64 `json:"always_ms"` // with one after the other, without a pause
+	One              float64 `json:"one_ms"`    // with one exchange that starts with the gradient
+	Continuous       float64 `json:"always_ms"` // with continuous exchanges
 	OneSlower        float64 `json:"one_slower"`
 	ContinuousSlower float64 `json:"always_slower"`
-	// of a gradient alone: half of what lies between its quartiles, over the median
+	// of a gradient without exchanges: half the interquartile range over the median
 	Noise     float64 `json:"noise"`
-	Gradients int     `json:"gradients"` // of each kind
+	Gradients int     `json:"gradients"` // of each kind of measurement
 	Exchange  float64 `json:"exchange_ms"`
-	Exchanges float64 `json:"exchanges_per_gradient"` // without a pause
+	Exchanges float64 `json:"exchanges_per_gradient"` // continuous exchanges
 }
 
-// Beside measures. Gradients alone, with one exchange and with many take turns, so that what else
-// goes on strikes them alike.
+// MeasureOverhead times gradients without exchanges, with one, and with continuous ones, in turns,
+// so that other load on the machine affects all three alike.
 func MeasureOverhead(ctx context.Context, o OverheadOptions) (r OverheadReport, err error) {
 	r = OverheadReport{What: o.What, Bytes: o.Bytes}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 10s"}
 	}
-	if err := o.gradient(new([]float64)); err != nil { // the first touches the memory
+	if err := o.gradient(new([]float64)); err != nil { // the first run allocates memory
 		return r, err
 	}
 	var alone, one, always, exchanges []float64
@@ -71,7 +71,7 @@ func MeasureOverhead(ctx context.Context, o OverheadOptions) (r OverheadReport, 
 	return r, nil
 }
 
-// gradient takes one and notes its time in ms.
+// gradient computes one gradient and appends its time in ms.
 func (o OverheadOptions) gradient(times *[]float64) error {
 	at := time.Now()
 	if err := o.Gradient(); err != nil {
@@ -81,12 +81,12 @@ func (o OverheadOptions) gradient(times *[]float64) error {
 	return nil
 }
 
-// with takes a gradient while so many exchanges are made beside it, 0 being as many as there is
-// time for, and returns how many were. All are over when it returns.
-func (o OverheadOptions) with(times, exchanges *[]float64, most int) (n int, err error) {
+// with computes a gradient concurrently with up to limit exchanges, 0 being as many as fit, and
+// returns their number. All have ended when it returns.
+func (o OverheadOptions) with(times, exchanges *[]float64, limit int) (n int, err error) {
 	stop, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		for most == 0 || n < most {
+		for limit == 0 || n < limit {
 			at := time.Now()
 			if err := o.Exchange(); err != nil {
 				done <- err
@@ -111,13 +111,13 @@ func (o OverheadOptions) with(times, exchanges *[]float64, most int) (n int, err
 	return n, err
 }
 
-// quantile is the number below which that part of v is.
+// quantile returns the part-quantile of v.
 func quantile(v []float64, part float64) float64 {
 	s := slices.Sorted(slices.Values(v))
 	return s[int(part*float64(len(s)-1))]
 }
 
-// WriteTo writes the report for people.
+// WriteTo prints the report as text.
 func (r OverheadReport) WriteTo(w io.Writer) (int64, error) {
 	n, err := fmt.Fprintf(w, `%s on one core, beside exchanges of %d bytes each way; %d gradients of each kind
   alone                        %9.1f ms    noise %.1f %%

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Exchanges over a real stream beside a computation: each kind is measured as often, and the parts
-// fit together.
+// With exchanges over a real stream, each kind is measured equally often and the numbers are
+// consistent.
 func TestBeside(t *testing.T) {
 	swap, end, err := BareGRPC().Open(t.Context(), 100_000)
 	if err != nil {
@@ -31,10 +31,10 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gradients != 1+3*r.Gradients || r.Gradients < 3 {
-		t.Errorf("%d gradients, of which %d of each kind were counted", gradients, r.Gradients)
+		t.Errorf("%d gradients were computed, the report counts %d of each kind", gradients, r.Gradients)
 	}
 	if want := float64(swaps-r.Gradients) / float64(r.Gradients); math.Abs(r.Exchanges-want) > 1e-9 {
-		t.Errorf("%g exchanges in the time of a gradient, there were %g", r.Exchanges, want)
+		t.Errorf("%g exchanges per gradient, want %g", r.Exchanges, want)
 	}
 	if r.Baseline <= 0 || r.Exchange <= 0 || math.Abs(r.One/r.Baseline-1-r.OneSlower) > 1e-9 ||
 		math.Abs(r.Continuous/r.Baseline-1-r.ContinuousSlower) > 1e-9 {
@@ -48,9 +48,9 @@ func TestBeside(t *testing.T) {
 	cancel()
 	if _, err := MeasureOverhead(stopped, OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
 		Exchange: swap}); err == nil {
-		t.Error("a measurement that was stopped is complete")
+		t.Error("no error for a cancelled measurement")
 	}
 	if _, err := MeasureOverhead(t.Context(), OverheadOptions{}); err == nil {
-		t.Error("no time is enough")
+		t.Error("no error for a measurement of zero time")
 	}
 }

@@ -2,8 +2,8 @@ package bench
 
 import _ "embed"
 
-// CardPeer is peers/card.py, which measures PyTorch on a card: the program carries it, so that one
-// copied file is enough.
+// CardPeer is the text of peers/card.py, which measures PyTorch on a GPU. It is embedded so that
+// the program can be copied as one file.
 //
 //go:embed peers/card.py
 var CardPeer string

@@ -4,33 +4,33 @@ package bench
 // and C channels, K filters of R×S pixels. Count says how often the network has it.
 type ConvShape struct{ N, H, W, C, K, R, S, Stride, Pad, Count int }
 
-// Dims are the dimensions of the kernels device.Conv, ConvGradX and ConvGradW.
+// Dims returns the dimensions of the kernels device.Conv, ConvGradX and ConvGradW.
 func (s ConvShape) Dims() []int {
 	return []int{s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, s.Pad}
 }
 
-// Out is the height and the width of the output.
+// Out returns the height and the width of the output.
 func (s ConvShape) Out() (p, q int) {
 	return (s.H+2*s.Pad-s.R)/s.Stride + 1, (s.W+2*s.Pad-s.S)/s.Stride + 1
 }
 
-// FLOPs is the work of one such convolution, in one of its three directions: two operations for
-// each product, those with a zero of the padding included, as is usual.
+// FLOPs returns the work of one such convolution in one of its three directions: two operations per
+// product, including products with padding, as is usual.
 func (s ConvShape) FLOPs() float64 {
 	p, q := s.Out()
 	return 2 * float64(s.N) * float64(p*q) * float64(s.K) * float64(s.R*s.S*s.C)
 }
 
-// ResNet50 lists the 53 convolutions of ResNet-50 at 224×224 pixels and batch size n, alike ones
-// once. Where a block halves the image, its 3×3 convolution does (the variant called 1.5). The
-// first convolution needs no data gradient.
+// ResNet50 lists the 53 convolutions of ResNet-50 for 224×224 pixels and batch size n, each
+// distinct shape once. Blocks that halve the image do so in their 3×3 convolution (variant 1.5).
+// The first convolution needs no data gradient.
 func ResNet50(n int) []ConvShape {
 	return []ConvShape{
 		{n, 224, 224, 3, 64, 7, 7, 2, 3, 1},
 
 		{n, 56, 56, 64, 64, 1, 1, 1, 0, 1},
 		{n, 56, 56, 64, 64, 3, 3, 1, 1, 3},
-		{n, 56, 56, 64, 256, 1, 1, 1, 0, 4}, // one of them beside the first block
+		{n, 56, 56, 64, 256, 1, 1, 1, 0, 4}, // including the shortcut of the first block
 		{n, 56, 56, 256, 64, 1, 1, 1, 0, 2},
 
 		{n, 56, 56, 256, 128, 1, 1, 1, 0, 1},

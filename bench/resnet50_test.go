@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The table has the convolutions, the parameters and the operations that are known of ResNet-50.
+// The table has the known numbers of convolutions, parameters and operations of ResNet-50.
 func TestResNet50(t *testing.T) {
 	count, parameters, flops := 0, 0, 0.0
 	for _, s := range ResNet50(2) {

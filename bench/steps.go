@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// StepTable compares the steps of several algorithms on one machine, in one run.
+// StepTable compares the steps of several algorithms, measured in one run.
 type StepTable []StepReport
 
 // Steps measures one setup after the other.
@@ -16,14 +16,14 @@ func Steps(ctx context.Context, options []StepOptions) (StepTable, error) {
 	for _, o := range options {
 		r, err := Step(ctx, o)
 		if err != nil {
-			return table, fmt.Errorf("bench: a step of %s: %w", o.Setup.Config.Algo, err)
+			return table, fmt.Errorf("bench: measure a step of %s: %w", o.Setup.Config.Algo, err)
 		}
 		table = append(table, r)
 	}
 	return table, nil
 }
 
-// WriteTo prints the table for people: a line per algorithm, compared with the first one.
+// WriteTo prints the table as text: a line per algorithm, relative to the first.
 func (t StepTable) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	if len(t) == 0 {
@@ -43,10 +43,10 @@ func (t StepTable) WriteTo(w io.Writer) (int64, error) {
 	return c.n, c.err
 }
 
-// VectorShare is the part of a step that the algorithm's vector kernels take.
+// VectorShare returns the share of the vector kernels in a step.
 func (r StepReport) VectorShare() float64 { return float64(r.Vectors) / float64(r.Step) }
 
-// counter counts what is written and keeps the first error.
+// counter counts written bytes and keeps the first error.
 type counter struct {
 	w   io.Writer
 	n   int64

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The table has a line for each algorithm; STORM's two gradients are seen.
+// The table has a line for each algorithm, and STORM's second gradient is visible in it.
 func TestSteps(t *testing.T) {
 	var all []StepOptions
 	for _, name := range []string{"fspda-sa", "fspda-storm"} {
