@@ -101,7 +101,7 @@ func FindFigure(name string) (*Figure, error) {
 	}
 	if name == "3" {
 		return nil, &train.ConfigError{Key: "figure", Got: name,
-			Want: "it is a sketch of a random graph and has no runs"}
+			Want: "it is a sketch of a random graph: there is nothing to run"}
 	}
 	return nil, unknownName("figure", name, names)
 }

@@ -6,14 +6,14 @@ import (
 	"fspda/device"
 )
 
-// product is a product of matrices: m×n with the inner length k.
+// product is a matrix product: m×n with inner length k.
 type product struct {
 	m, n, k        int
 	transA, transB bool
 }
 
-// products are those of an MLP 784-100-10 at batch 256, a large one in its three layouts, and two
-// that convolutions become.
+// products lists those of an MLP 784-100-10 at batch 256, a large one in three layouts, and two of
+// convolutions.
 var products = []product{
 	{256, 100, 784, false, false}, {784, 100, 256, true, false}, {256, 10, 100, false, false}, {256, 100, 10, false,
 		true}, {100, 10, 256, true, false},
@@ -28,8 +28,7 @@ func (p product) name() string {
 
 func (p product) flops() float64 { return 2 * float64(p.m) * float64(p.n) * float64(p.k) }
 
-// sgemmJobs are plain products, then the matrix kernels at the layers of that MLP and at the last
-// one of ResNet-50.
+// sgemmJobs returns plain products and linearJobs.
 func sgemmJobs() (jobs []job) {
 	for _, p := range products {
 		jobs = append(jobs, job{group: "sgemm", name: p.name(), dims: []int{p.m, p.n, p.k}, flops: p.flops(),
@@ -52,7 +51,7 @@ func sgemmJobs() (jobs []job) {
 	return append(jobs, linearJobs()...)
 }
 
-// linearJobs are the matrix kernels at the layers of that MLP and at the last one of ResNet-50.
+// linearJobs returns the matrix kernels for the layers of that MLP and the last layer of ResNet-50.
 func linearJobs() (jobs []job) {
 	for _, d := range [][]int{{256, 100, 784}, {256, 10, 100}, {8, 1000, 2048}} {
 		for _, k := range []device.Kernel{device.Linear, device.LinearSigmoid, device.LinearReLU, device.LinearGradX,
@@ -83,7 +82,8 @@ func linearJob(k device.Kernel, dims []int) job {
 	return j
 }
 
-// kernelJob is a job of one kernel on random operands of the given lengths, bounded by their bytes.
+// kernelJob returns a job of one kernel on random operands of the given lengths, bounded by their
+// bytes.
 func kernelJob(group, name string, k device.Kernel, dims []int, attr float64, ins, outs []int) job {
 	numbers := 0
 	for _, n := range ins {

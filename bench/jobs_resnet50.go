@@ -9,7 +9,7 @@ import (
 // epsilon is that of the batch norms of ResNet-50.
 const epsilon = 1e-5
 
-// convJobs are the convolutions of ResNet-50 in three directions. The first layer needs no data
+// convJobs returns the convolutions of ResNet-50 in three directions. The first layer needs no data
 // gradient.
 func convJobs(batch int) (jobs []job) {
 	for _, s := range ResNet50(batch) {
@@ -30,15 +30,16 @@ func convJobs(batch int) (jobs []job) {
 	return jobs
 }
 
-// norm is a batch norm of ResNet-50 with what follows it, over images of side×side pixels, count
-// times in the network.
+// norm is a batch norm of ResNet-50 with its fused operations, over images of side×side pixels;
+// count is its occurrences in the network.
 type norm struct {
 	side, columns, count int
 	kind                 string // "", "-relu", "-add-relu"
 }
 
 // norms lists the 53 batch norms of ResNet-50, one after each convolution: with ReLU inside a
-// block, with sum and ReLU at its end, and bare beside the first block of each stage.
+// block, with addition and ReLU at its end, and plain in the shortcut of the first block of each
+// stage.
 var norms = []norm{
 	{112, 64, 1, "-relu"},
 	{56, 64, 6, "-relu"}, {56, 256, 3, "-add-relu"}, {56, 256, 1, ""},
@@ -47,8 +48,8 @@ var norms = []norm{
 	{14, 512, 1, "-relu"}, {7, 512, 5, "-relu"}, {7, 2048, 3, "-add-relu"}, {7, 2048, 1, ""},
 }
 
-// normJobs are the batch norms of ResNet-50, forward, backward and, outside of the step, with given
-// statistics.
+// normJobs returns the batch norms of ResNet-50: forward, backward and, outside of a training step,
+// with given statistics.
 func normJobs(batch int) (jobs []job) {
 	for _, n := range norms {
 		rows := batch * n.side * n.side
@@ -70,9 +71,9 @@ func normJobs(batch int) (jobs []job) {
 			backward, variance = []int{x, x, x, c, c, c}, 5
 			grads = []int{x, x, c, c}
 		}
-		// The statistics are complete only when all of x is read, and what they are for needs x
-		// again; the gradient needs x and dy again, and y where a ReLU follows. With a sum dy·[y >
-		// 0] is an output, which then stands for dy and y.
+		// The statistics require a first pass over x, and the normalization a second one. The
+		// gradient also reads x and dy twice, and y if a ReLU follows. With an addition, dy·[y > 0]
+		// is an output, which the second pass reads instead of dy and y.
 		again := map[string]int{"": 2, "-relu": 3, "-add-relu": 2}[n.kind]
 		train := add("batch-norm"+n.kind, forward, []int{x, c, c})
 		train.count, train.bytes = n.count, train.bytes+4*float64(x)
@@ -87,36 +88,36 @@ func normJobs(batch int) (jobs []job) {
 	return jobs
 }
 
-// withVariance makes the operands of a batch norm that has a variance at a place of its inputs.
-func (j *job) withVariance(place int, ins, outs []int) func(*meter) (func() error, error) {
+// withVariance returns a make function that stores a valid variance in input number index.
+func (j *job) withVariance(index int, ins, outs []int) func(*meter) (func() error, error) {
 	c := &device.Call{Kernel: j.needs[0], Dims: j.dims, Attr: epsilon}
 	return func(m *meter) (func() error, error) {
 		in, out := m.operands.all(ins), m.operands.all(outs)
-		positive(in[place])
+		positive(in[index])
 		return m.call(c, in, out), nil
 	}
 }
 
-// poolJobs are the two poolings of ResNet-50.
+// poolJobs returns the two poolings of ResNet-50.
 func poolJobs(batch int) []job {
 	x, y, c := batch*112*112*64, batch*56*56*64, 2048
-	most, mean := []int{batch, 112, 112, 64, 3, 2, 1}, []int{batch, 49, c}
+	dims, mean := []int{batch, 112, 112, 64, 3, 2, 1}, []int{batch, 49, c}
 	jobs := []job{
-		kernelJob("pool", "max-pool 112² 64 3×3/2", device.MaxPool, most, 0, []int{x}, []int{y, y}),
-		kernelJob("pool", "max-pool-grad 112² 64 3×3/2", device.MaxPoolGrad, most, 0, []int{y, y}, []int{x}),
+		kernelJob("pool", "max-pool 112² 64 3×3/2", device.MaxPool, dims, 0, []int{x}, []int{y, y}),
+		kernelJob("pool", "max-pool-grad 112² 64 3×3/2", device.MaxPoolGrad, dims, 0, []int{y, y}, []int{x}),
 		kernelJob("pool", "avg-pool 7² 2048", device.AvgPool, mean, 0, []int{batch * 49 * c}, []int{batch * c}),
 		kernelJob("pool", "avg-pool-grad 7² 2048", device.AvgPoolGrad, mean, 0, []int{batch * c},
 			[]int{batch * 49 * c}),
 	}
 	jobs[1].needs = append(jobs[1].needs, device.MaxPool)
-	jobs[1].make = func(m *meter) (func() error, error) { // the places have to be true ones
+	jobs[1].make = func(m *meter) (func() error, error) { // the indices must come from a forward pass
 		in, dy, value, at, dx := m.operands.take(x), m.operands.take(y), m.operands.take(y), m.operands.take(
 			y), m.operands.take(x)
-		if err := m.o.Call(&device.Call{Kernel: device.MaxPool, Dims: most}, [][]float32{in},
+		if err := m.o.Call(&device.Call{Kernel: device.MaxPool, Dims: dims}, [][]float32{in},
 			[][]float32{value, at}); err != nil {
 			return nil, err
 		}
-		return m.call(&device.Call{Kernel: device.MaxPoolGrad, Dims: most}, [][]float32{dy, at}, [][]float32{dx}), nil
+		return m.call(&device.Call{Kernel: device.MaxPoolGrad, Dims: dims}, [][]float32{dy, at}, [][]float32{dx}), nil
 	}
 	for i := range jobs {
 		jobs[i].count, jobs[i].backward = 1, i%2 == 1

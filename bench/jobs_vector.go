@@ -8,11 +8,11 @@ import (
 	"fspda/dist"
 )
 
-// elementLengths are the activations of the MLP at batch 256, and what the first layer of ResNet-50
-// gives at batch 8.
+// elementLengths lists the activations of the MLP at batch 256 and of the first layer of ResNet-50
+// at batch 8.
 var elementLengths = []int{25_600, 6_422_528}
 
-// elementJobs are the kernels that go element by element, and the losses.
+// elementJobs returns the elementwise kernels and the losses.
 func elementJobs() (jobs []job) {
 	for _, n := range elementLengths {
 		one, dims := []int{n}, []int{n}
@@ -46,12 +46,12 @@ func lossJob(k device.Kernel, d, outs []int) job {
 	return j
 }
 
-// vectorLengths are the parameters of the MLP and of ResNet-50.
+// vectorLengths lists the numbers of parameters of the MLP and of ResNet-50.
 var vectorLengths = []int{79_510, 25_557_032}
 
 var densities = []float64{0.1, 0.01, 0.001}
 
-// vectorJobs are what the algorithms do with parameters.
+// vectorJobs returns the vector operations of the algorithms.
 func vectorJobs(dev device.Device, line int) (jobs []job) {
 	for _, d := range vectorLengths {
 		for terms := 1; terms <= 6; terms++ {
@@ -62,7 +62,7 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 						t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
 					}
 					if terms == 1 {
-						t[0].A = 0.75 // and not a copy
+						t[0].A = 0.75 // 1 would be a copy
 					}
 					return func() { dev.Combine(v[0], t...) }
 				}))
@@ -83,7 +83,7 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 	return jobs
 }
 
-// vectorJob is a job on so many vectors of length d, so many of which it reads and writes.
+// vectorJob returns a job on vectors of length d.
 func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Vector) func()) job {
 	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64((reads+writes)*d), reads: reads,
 		writes: writes, make: func(m *meter) (func() error, error) {
@@ -96,7 +96,7 @@ func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Ve
 		}}
 }
 
-// maskedJobs are gather, add-diff to two vectors and both of them after the draw: one end of an
+// maskedJobs returns gather, add-diff to two vectors, and both after a mask draw: one end of an
 // exchange over an edge.
 func maskedJobs(d int, density float64, line int) []job {
 	k, lines := density*float64(d), touchedBytes(d, density, line)
@@ -124,14 +124,13 @@ func maskedJobs(d int, density float64, line int) []job {
 	}
 }
 
-// Numbers that travel together: in a line of a processor's cache, and in what a GPU fetches from
-// its memory.
+// Elements per memory transaction: a cache line of a CPU, and a memory sector of a GPU.
 const (
 	cacheLine = 16
 	sector    = 8
 )
 
-// touchedBytes is how many bytes lie in the lines that hold a coordinate, on average.
+// touchedBytes returns the expected bytes in the lines that hold a masked coordinate.
 func touchedBytes(d int, density float64, line int) float64 {
 	return 4 * float64(d) * (1 - math.Pow(1-density, float64(line)))
 }
@@ -162,7 +161,7 @@ func (e *exchange) add(m *meter) {
 	m.o.Device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x}, device.Term{A: -0.5, V: e.dual})
 }
 
-// maskJobs are draws, whose measure is the time for a coordinate.
+// maskJobs returns mask draws, measured in time per coordinate.
 func maskJobs() (jobs []job) {
 	for _, d := range vectorLengths {
 		for _, density := range densities {

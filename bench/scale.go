@@ -12,17 +12,16 @@ import (
 
 // Scale shortens the runs of a figure.
 //
-// Share s makes s·T iterations of T. Algorithms with rounds, which can be evaluated between them
-// only, make the number of rounds nearest to that which their evaluations divide. Evaluations are
-// as many as in the figure, but not closer than 400 iterations (at least ten). Nothing else
-// changes: local steps, coins, broadcast probabilities, masks, and so the bits of an iteration.
+// Share s runs s·T of T iterations. Algorithms with rounds can only be evaluated between rounds;
+// their number of rounds is the nearest that their evaluations divide. The number of evaluations is
+// that of the figure, but at most one per 400 iterations (and at least ten). Local steps, coins,
+// broadcast probabilities and masks, and so the bits of an iteration, are unchanged.
 //
-// Retune keeps the shape of the figure. Two things decide it, and both need more than fewer
-// iterations of the same kind.
+// Retune preserves the shape of the figure by scaling two further quantities.
 //
-// How far the models move: the sum of all steps, alpha·T. With m = min(1/s, 0.05·(1-mu)/alpha), at
-// least 1, so that the effective step alpha/(1-mu) ends at 0.05 at most, below which the network of
-// the MNIST figures trains safely:
+// 1. The distance that the models move, which is the sum of all steps, alpha·T. Let m = min(1/s,
+// 0.05·(1-mu)/alpha), at least 1. The effective step alpha/(1-mu) is then at most 0.05, below which
+// the network of the MNIST figures trains stably:
 //
 //	alpha → m·alpha
 //	eta   → m·eta                        alpha/eta stays, and so the limit of the duals; where that takes eta·beta above ten times
@@ -31,26 +30,26 @@ import (
 //	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
 //	lattice(s,q) → lattice(√m·s,q)       rounding errors add up like the steps of a random walk; the bits stay
 //
-// Whether the agents have time to agree in spite of their data: methods that correct for it, which
-// at a probability p of an exchange take 1/p² iterations (Mishchenko et al., ProxSkip, 2022), see
-// p²·T of these times. So that this number stays, all exchange c = √(1/s) times as many bits an
-// iteration, and every algorithm keeps its share of the figure's budget:
+// 2. The time that the agents have to reach consensus. Methods with a correction need 1/p²
+// iterations at an exchange probability p (Mishchenko et al., ProxSkip, 2022), so a run has p²·T
+// such periods. To preserve that number, all runs exchange c = √(1/s) times as many bits per
+// iteration, and each algorithm keeps its share of the bits of the figure:
 //
 //	density → c·density                  of masks and of compressors
 //	local_steps → local_steps/c          rounded
 //	coin(p), bernoulli(p) → c·p          of what sends all coordinates
 //	one pair → a random maximal matching swarm, if c is at least 2: pairs are all it can have more of
 //
-// where c stops as soon as one of the figure's runs has no more to give. The bits of the whole
-// figure are so √s of what they were.
+// c is limited by the run of the figure with the least headroom. The bits of the whole figure
+// become √s of the original.
 //
-// Rho is the smallest non-zero eigenvalue of the expected random Laplacian, of the new density.
+// Rho is the smallest non-zero eigenvalue of the expected random Laplacian at the new density.
 type Scale struct {
 	Share  float64
 	Retune bool
 }
 
-// maxEffectiveStep is the effective step size up to which Retune goes.
+// maxEffectiveStep is the effective step size up to which Retune scales.
 const maxEffectiveStep = 0.05
 
 // minEvalInterval is the least number of iterations between evaluations of a shortened run.
@@ -64,7 +63,7 @@ func (s Scale) check() error {
 	return nil
 }
 
-// Caption says in a picture what was done.
+// Caption describes the scaling for a figure.
 func (s Scale) Caption() []string {
 	if s.Share == 1 {
 		return []string{"All iterations of the figure, its own step sizes."}
@@ -78,8 +77,8 @@ func (s Scale) Caption() []string {
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
-// apply shortens a run. Points, if above 0, is the number of evaluations; room is how many times as
-// much all runs of the figure can exchange.
+// apply shortens a run. points, if above 0, is the number of evaluations; limit is the largest
+// factor by which all runs of the figure can increase their exchanges.
 func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, error) {
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
@@ -100,7 +99,7 @@ func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, e
 	return c, err
 }
 
-// maxFactor is how many times as many bits a run can exchange.
+// maxFactor returns the factor by which a run can increase the bits that it exchanges.
 func maxFactor(c train.Config) float64 {
 	name, p := probability(c.Edges)
 	switch {
@@ -116,7 +115,7 @@ func maxFactor(c train.Config) float64 {
 	return 1
 }
 
-// scaleExchange makes a run exchange times as many bits in an iteration.
+// scaleExchange multiplies the bits that a run exchanges per iteration.
 func scaleExchange(c *train.Config, times float64) {
 	name, p := probability(c.Edges)
 	switch {
@@ -133,7 +132,7 @@ func scaleExchange(c *train.Config, times float64) {
 	}
 }
 
-// probability takes coin(p) and bernoulli(p) apart; the name is empty for other edge processes.
+// probability parses coin(p) and bernoulli(p); the name is empty for other edge processes.
 func probability(edges string) (name string, p float64) {
 	for _, name := range []string{"coin", "bernoulli"} {
 		if arg, ok := strings.CutPrefix(edges, name+"("); ok {
@@ -145,9 +144,8 @@ func probability(edges string) (name string, p float64) {
 	return "", 0
 }
 
-// wholeRounds finds a number of rounds near iterations/steps that has a divisor near points: a
-// share by which the iterations are off counts five times as much as one by which the evaluations
-// are.
+// wholeRounds returns a number of rounds near iterations/steps with a divisor near points. A
+// relative error of the iterations counts five times as much as one of the evaluations.
 func wholeRounds(iterations, points, steps int) (int, int) {
 	want := float64(iterations) / float64(steps)
 	best, rounds, divisor := math.Inf(1), 1, 1
@@ -164,7 +162,7 @@ func wholeRounds(iterations, points, steps int) (int, int) {
 	return rounds * steps, divisor
 }
 
-// retune scales the step sizes of a run whose iterations count for stretch each.
+// retune scales the step sizes of a run whose iterations represent stretch iterations each.
 func retune(c *train.Config, stretch float64) error {
 	m := math.Max(1, math.Min(stretch, maxEffectiveStep*(1-c.Momentum)/c.Alpha))
 	c.Alpha = digits(m * c.Alpha)
@@ -191,7 +189,7 @@ func retune(c *train.Config, stretch float64) error {
 	return nil
 }
 
-// retuneEta keeps alpha/eta, up to ten times critical damping.
+// retuneEta keeps alpha/eta constant, up to ten times critical damping.
 func retuneEta(c *train.Config, m float64) error {
 	g, p, err := graphOf(c)
 	if err != nil || c.Eta.Auto {
@@ -202,13 +200,13 @@ func retuneEta(c *train.Config, m float64) error {
 		rate = math.Min(rate, p.Rate(e))
 	}
 	critical := c.Gamma * c.Gamma * g.Spectrum()[1] * rate * c.Density / 4
-	most := math.Max(c.Eta.V, 10*critical/c.Beta)
-	c.Eta = train.AutoFloat{V: digits(math.Min(m*c.Eta.V, most))}
+	limit := math.Max(c.Eta.V, 10*critical/c.Beta)
+	c.Eta = train.AutoFloat{V: digits(math.Min(m*c.Eta.V, limit))}
 	return nil
 }
 
-// retuneTheta goes up to half of the limit 2·delta/(2-delta)/(1-lambda_min(W)), delta the share of
-// an agent's coordinates that its neighbours hear in an iteration.
+// retuneTheta scales theta up to half of the limit 2·delta/(2-delta)/(1-lambda_min(W)), where delta
+// is the share of an agent's coordinates that its neighbours receive per iteration.
 func retuneTheta(c *train.Config, m float64) error {
 	g, p, err := graphOf(c)
 	if err != nil {
@@ -218,7 +216,7 @@ func retuneTheta(c *train.Config, m float64) error {
 	if err != nil {
 		return err
 	}
-	delta := c.Density * (1 - math.Sqrt(1-p.Rate(0))) // an edge is active where one of its ends speaks
+	delta := c.Density * (1 - math.Sqrt(1-p.Rate(0))) // an edge is active if one of its ends broadcasts
 	limit := 2 * delta / (2 - delta) / (1 - w.Spectrum()[0])
 	c.Theta = train.AutoFloat{V: digits(math.Max(c.Theta.V, math.Min(m*c.Theta.V, limit/2)))}
 	return nil
@@ -230,15 +228,15 @@ func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
 		return nil, nil, err
 	}
 	edges := c.Edges
-	if edges == "auto" { // of those that come here, all mean one edge by it
+	if edges == "auto" { // for the algorithms that are retuned
 		edges = "one-edge"
 	}
 	p, err := dist.ParseProcess(edges, g, c.Seed)
 	return g, p, err
 }
 
-// digits rounds to four significant digits: a configuration is to be read, and must not hang on the
-// last bits of an eigenvalue.
+// digits rounds to four significant digits, so that configurations are readable and do not depend
+// on the last bits of an eigenvalue.
 func digits(v float64) float64 {
 	if v == 0 {
 		return 0

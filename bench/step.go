@@ -12,20 +12,19 @@ import (
 	"fspda/train"
 )
 
-// StepOptions say what to measure.
+// StepOptions configures [Step].
 type StepOptions struct {
 	Setup  *train.Setup
 	Device device.Device
 	Model  train.Model
 	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
-	// Products makes factors of its own and returns what does all matrix products of one gradient
-	// once, on the calling goroutine, and nothing else: the limit. Where it is nil the limit is not
-	// of interest.
+	// Products allocates operands and returns a function that computes all matrix products of one
+	// gradient on the calling goroutine: the limit. nil omits the limit.
 	Products func() (run func())
-	Each     time.Duration // how long to measure each thing
+	Each     time.Duration // duration of each measurement
 }
 
-// StepReport is what a step costs. Times are per agent and iteration, on one core.
+// StepReport is the cost of a step. Times are per agent and iteration, on one core.
 type StepReport struct {
 	What       string        `json:"what"`
 	Algo       string        `json:"algo"`
@@ -33,33 +32,33 @@ type StepReport struct {
 	Dim        int           `json:"dim"`
 	Iterations int           `json:"iterations"` // measured
 	Agents     int           `json:"agents"`
-	Step       time.Duration `json:"step_ns"`     // all of it
+	Step       time.Duration `json:"step_ns"`     // total
 	Gradient   time.Duration `json:"gradient_ns"` // forward and backward
 	Vectors    time.Duration `json:"vectors_ns"`  // the algorithm's vector kernels
-	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers; what the others leave of the step
-	// what is no kernel: masks, exchange, scheduling; measured with empty kernels
+	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers: Step minus the other parts
+	// outside of kernels: masks, exchange, scheduling; measured with no-op kernels
 	Rest      time.Duration `json:"rest_ns"`
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`      // FLOPs over Gradient
-	GEMM      float64       `json:"gemm_gflop_s"` // of the matrix products alone, one after the other, in this run
+	GEMM      float64       `json:"gemm_gflop_s"` // of the matrix products without other work, in this run
 	Fraction  float64       `json:"fraction_of_gemm"`
 	RestShare float64       `json:"rest_share"`
 
 	Cores     int           `json:"cores"`
-	Iteration time.Duration `json:"iteration_ns"` // of all agents, on all cores, in the fastest stretch
-	// as GEMM, on all cores at once, in the fastest stretch of the same length
+	Iteration time.Duration `json:"iteration_ns"` // of all agents, on all cores, in the fastest window
+	// as GEMM, on all cores at once, in the fastest window of the same length
 	AllGEMM   float64 `json:"all_gemm_gflop_s"`
 	OverLimit float64 `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
 }
 
-// Step runs real training iterations on one core, once as they are and once with empty kernels:
-// what the second run takes is what is no kernel.
+// Step measures training on one core twice: as it is, and with no-op kernels, which gives the time
+// outside of kernels.
 func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	if o.Each <= 0 {
 		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(),
 			Want: "expected a time above 0, such as 3s"}
 	}
-	cores := runtime.GOMAXPROCS(1) // one core: what is not in a kernel has nothing to hide behind
+	cores := runtime.GOMAXPROCS(1) // on one core, work outside of kernels cannot overlap with kernels
 	defer runtime.GOMAXPROCS(cores)
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
@@ -73,14 +72,14 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 		m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
 
 	bare := *o.Setup
-	bare.Config.Batch = 1 // preparing batches is a kernel, too
+	bare.Config.Batch = 1 // batch preparation is measured separately
 	if m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, noopModel{buffered(o.Model)}, noKernels); err != nil {
 		return r, err
 	}
 	r.Rest = m.fastest.at
 	r.Batches = max(0, r.Step-r.Gradient-r.Vectors-r.Rest)
 	r.RestShare = float64(r.Rest) / float64(r.Step)
-	if r.Gradient > 0 { // else a step takes longer than a stretch, and none ended in it
+	if r.Gradient > 0 { // 0 if a step takes longer than a window
 		r.Rate = r.FLOPs / r.Gradient.Seconds() / 1e9
 	}
 	if o.Products == nil {
@@ -99,24 +98,24 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	return r, nil
 }
 
-// mark is a moment of a measurement: when it was, and what time kernels had taken before it. As a
-// difference it is a stretch.
+// mark is a sample: the time, and the time spent in kernels so far. Differences of marks are
+// intervals.
 type mark struct{ at, gradient, vectors time.Duration }
 
-// noKernels is the time in kernels where none are clocked.
+// noKernels reports zero kernel time, for measurements without a clock.
 func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
 
-// measurement is what came of a measurement, in steps of single agents.
+// measurement is a result in steps of single agents.
 type measurement struct {
-	took      time.Duration // all of it
-	steps     float64       // in all of it
-	gradients float64       // of a step
-	fastest   mark          // what a step took in the fastest stretch
+	took      time.Duration // total time
+	steps     float64       // total
+	gradients float64       // per step
+	fastest   mark          // a step in the fastest window
 }
 
-// iterate trains for o.Each after some iterations to warm up. The time in kernels is what kernels
-// says. Agents run ahead of each other, by more iterations than there are in a short stretch, so it
-// is the gradients of all that are counted.
+// iterate trains for o.Each after warm-up iterations. kernels returns the time spent in kernels.
+// Agents run ahead of each other, by more iterations than fit into a short window, so gradients of
+// all agents are counted instead of iterations.
 func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Device, m train.Model,
 	kernels func() (gradient, vectors time.Duration)) (measurement, error) {
 	running, stop := context.WithCancel(ctx)
@@ -137,33 +136,34 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	case !all.closed:
 		return measurement{}, fmt.Errorf("bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
-	// All agents end at the same iteration. The result's may be an earlier one, where an evaluation
-	// was given up.
+	// All agents stop at the same iteration. The iteration of the result may be earlier, if an
+	// evaluation was abandoned.
 	gradients := float64(all.total) / float64(reached*s.Config.Agents)
 	last := len(all.marks) - 1
 	return measurement{all.marks[last].at, float64(last) / gradients, gradients,
 		fastestWindow(all.marks, o.Each/windows).times(gradients)}, nil
 }
 
-// times is a multiple of a stretch.
+// times returns n times an interval.
 func (m mark) times(n float64) mark {
 	by := func(d time.Duration) time.Duration { return time.Duration(n * float64(d)) }
 	return mark{by(m.at), by(m.gradient), by(m.vectors)}
 }
 
-// gradientCounter counts the gradients of all agents, and marks the end of each while it measures.
+// gradientCounter counts the gradients of all agents, and takes a mark after each during a
+// measurement.
 type gradientCounter struct {
 	kernels func() (gradient, vectors time.Duration)
 
 	mu     sync.Mutex
 	total  int // of the whole run
 	begin  time.Time
-	marks  []mark // the first is the begin
+	marks  []mark // the first is the start
 	closed bool
 }
 
-// measure begins to measure, if it has not begun, and says whether it has now measured so long and
-// something.
+// measure starts the measurement if needed, and reports whether it has lasted for each and contains
+// a gradient.
 func (a *gradientCounter) measure(each time.Duration) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -192,7 +192,7 @@ func (a *gradientCounter) count() {
 	}
 }
 
-// countedModel is a model whose gradients are counted.
+// countedModel wraps a model and counts its gradients.
 type countedModel struct {
 	train.Buffered
 	all *gradientCounter
@@ -208,7 +208,7 @@ func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float
 	return m.Buffered.Step(dst, x, buffers, b)
 }
 
-// countedAsyncModel is an asynchronous model whose gradients are counted when their losses are read.
+// countedAsyncModel wraps an asynchronous model and counts gradients when their losses are read.
 type countedAsyncModel struct {
 	countedModel
 	async train.AsyncModel
@@ -226,7 +226,7 @@ func (m countedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Bat
 	}
 }
 
-// counted is a model whose gradients are counted, and which is asynchronous if m is.
+// counted wraps m in a model that counts gradients, and that is asynchronous if m is.
 func counted(m train.Model, all *gradientCounter) train.Model {
 	c := countedModel{buffered(m), all}
 	if e, ok := m.(train.AsyncModel); ok {
@@ -235,10 +235,10 @@ func counted(m train.Model, all *gradientCounter) train.Model {
 	return c
 }
 
-// windows is how many the time of a measurement is divided into, of which the fastest counts.
+// windows is the number of windows of a measurement, of which the fastest counts.
 const windows = 5
 
-// fastestWindow is the way from one mark to the next in the fastest stretch of at least that
+// fastestWindow returns the mean interval between marks in the fastest window of at least that
 // length.
 func fastestWindow(marks []mark, length time.Duration) mark {
 	per := func(i, j int) mark {
@@ -257,11 +257,12 @@ func fastestWindow(marks []mark, length time.Duration) mark {
 	return fastest
 }
 
-// warmUp iterations come before the measurement: plans are compiled, buffers made, caches warm.
+// warmUp is the number of iterations before a measurement, which compile plans, allocate buffers
+// and warm caches.
 const warmUp = 20
 
-// limit is the rate at which so many cores at once do a gradient's matrix products over and over,
-// in the fastest of some stretches.
+// limit returns the rate at which cores cores compute the matrix products of gradients, in the
+// fastest window.
 func (o StepOptions) limit(cores int) (best float64) {
 	runs := make([]func(), cores)
 	for i := range runs {
@@ -283,7 +284,7 @@ func (o StepOptions) limit(cores int) (best float64) {
 	return best
 }
 
-// repeated is the mean time of a run that is repeated for so long.
+// repeated returns the mean time of a run that is repeated for d.
 func repeated(run func(), d time.Duration) time.Duration {
 	for begin, n := time.Now(), time.Duration(1); ; n++ {
 		run()
@@ -293,7 +294,7 @@ func repeated(run func(), d time.Duration) time.Duration {
 	}
 }
 
-// WriteTo prints the report for people.
+// WriteTo prints the report as text.
 func (r StepReport) WriteTo(w io.Writer) (int64, error) {
 	text := fmt.Sprintf(`%s: d = %d, %d agents, one core, %d iterations measured
   agent step       %10.1f µs
@@ -315,8 +316,8 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
-// clock adds up kernel time. Only one kernel runs at a time, so that an agent that is preempted
-// inside one does not count another's work as its own.
+// clock sums kernel times. Only one kernel runs at a time, so that a preempted agent does not count
+// the work of another.
 type clock struct {
 	mu                sync.Mutex
 	gradient, vectors time.Duration
@@ -328,7 +329,7 @@ func (k *clock) read() (gradient, vectors time.Duration) {
 	return k.gradient, k.vectors
 }
 
-// timedDevice is a device that clocks the vector kernels.
+// timedDevice wraps a device and times its vector kernels.
 type timedDevice struct {
 	device.Device
 	k *clock
@@ -367,7 +368,7 @@ func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
-// timedModel is a model that clocks the gradient.
+// timedModel wraps a model and times its gradients.
 type timedModel struct {
 	train.Buffered
 	k *clock
@@ -390,7 +391,7 @@ func (m timedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64
 	return m.clocked(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
 }
 
-// noopDevice is a device whose vector kernels do nothing.
+// noopDevice wraps a device; its vector kernels do nothing.
 type noopDevice struct{ device.Device }
 
 func (noopDevice) Combine(device.Vector, ...device.Term)                              {}
@@ -401,13 +402,13 @@ func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.V
 }
 func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
 
-// noopModel is a model whose gradient costs nothing.
+// noopModel wraps a model; its gradients do nothing.
 type noopModel struct{ train.Buffered }
 
 func (noopModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error)    { return 0, nil }
 func (noopModel) Step(_, _, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
 
-// withoutBuffers is a model without batch norm as one with.
+// withoutBuffers implements train.Buffered for a model without batch norm.
 type withoutBuffers struct{ train.Model }
 
 func (withoutBuffers) BufferSizes() []int     { return nil }
@@ -420,7 +421,7 @@ func (m withoutBuffers) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hit
 }
 func (withoutBuffers) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
 
-// buffered is the model as one that may have batch norm: what stands before it must not hide that.
+// buffered returns m as a train.Buffered, so that wrappers do not hide batch norm.
 func buffered(m train.Model) train.Buffered {
 	if b, ok := m.(train.Buffered); ok {
 		return b

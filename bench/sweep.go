@@ -17,8 +17,8 @@ import (
 	"fspda/train"
 )
 
-// Sweep is a search over keys of the configuration: every combination of the lists in Grid, each
-// with every one of Samples draws of what is in Random.
+// Sweep is a hyperparameter search: every combination of the lists in Grid, each with Samples draws
+// of the keys in Random.
 type Sweep struct {
 	Base    yaml.MapSlice `yaml:"base"`    // configuration of all runs
 	Grid    yaml.MapSlice `yaml:"grid"`    // key: [values]
@@ -28,15 +28,15 @@ type Sweep struct {
 
 	Metric string `yaml:"metric"` // a column of metrics.csv; default test_acc_avg
 	Best   string `yaml:"best"`   // max or min; by default max for accuracies, min for the rest
-	// budget: the metric at the last evaluation within it; 0 is the end of the run
+	// budget in bits: the metric counts at the last evaluation within it; 0 is the end of the run
 	Bits       float64 `yaml:"bits"`
 	Accounting string  `yaml:"accounting"` // of the budget
 }
 
-// maxRuns guards against a grid that nobody means.
+// maxRuns limits the size of a grid.
 const maxRuns = 10000
 
-// ReadSweep reads a file of the form of Sweep.
+// ReadSweep reads a sweep from a YAML file.
 func ReadSweep(path string) (*Sweep, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *Sweep) check() error {
 // setting is one key with a value.
 type setting struct{ key, value string }
 
-// Jobs makes the runs. A run's name is its number and what distinguishes it; a draw depends on the
-// sweep's seed, its number and its key alone, so that more samples, or more keys, leave the earlier
-// draws as they are.
+// Jobs returns the runs. The name of a run is its number and its settings. A draw depends only on
+// the seed of the sweep, its number and its key, so more samples or keys do not change earlier
+// draws.
 func (s *Sweep) Jobs() ([]Job, error) {
 	base := train.Default()
 	if len(s.Base) > 0 {
@@ -122,7 +122,7 @@ func (s *Sweep) Jobs() ([]Job, error) {
 	return jobs, errors.Join(errs...)
 }
 
-// plainName keeps of a value what every file system takes.
+// plainName replaces characters of a value that file names may not contain.
 func plainName(v string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-+", r) {
@@ -132,7 +132,7 @@ func plainName(v string) string {
 	}, strings.Trim(v, `"'`))
 }
 
-// points lists the settings of all runs.
+// points returns the settings of all runs.
 func (s *Sweep) points() ([][]setting, error) {
 	all := [][]setting{nil}
 	for _, item := range s.Grid {
@@ -176,13 +176,13 @@ func (s *Sweep) points() ([][]setting, error) {
 	return drawn, nil
 }
 
-// value writes a value of the grid as YAML on one line.
+// value formats a value of the grid as YAML on one line.
 func value(v any) (string, error) {
 	text, err := yaml.MarshalWithOptions(v, yaml.Flow(true))
 	return strings.TrimSpace(string(text)), err
 }
 
-// draw is the k-th draw of a key.
+// draw returns the k-th draw of a key.
 func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 	stream := rng.New(s.Seed, "sweep", hash(key), uint64(k))
 	if list, ok := distribution.([]any); ok && len(list) > 0 {
@@ -205,7 +205,7 @@ func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
 }
 
-// hash is a number for a key's name (FNV-1a).
+// hash returns the FNV-1a hash of a name.
 func hash(name string) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range []byte(name) {
@@ -214,15 +214,15 @@ func hash(name string) uint64 {
 	return h
 }
 
-// Ranked is a run of a sweep with what it is judged by.
+// Ranked is a run of a sweep with its metric.
 type Ranked struct {
 	*Outcome
-	Value     float64 // NaN where it diverged, or had no evaluation within the budget
+	Value     float64 // NaN if it diverged or had no evaluation within the budget
 	Bits      uint64  // at that evaluation
 	Iteration int
 }
 
-// Rank orders the runs, the best first. Runs of the same value keep the order of the sweep.
+// Rank sorts the runs, the best first. Equal values keep the order of the sweep.
 func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
 	column := slices.Index(train.Columns(), s.Metric)
 	var all []Ranked
@@ -256,7 +256,7 @@ func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
 	return all
 }
 
-// Budget says what the runs were judged by.
+// Budget describes the ranking criterion.
 func (s *Sweep) Budget() string {
 	if s.Bits == 0 {
 		return fmt.Sprintf("%s of %s at the end of the run", s.Best, s.Metric)
@@ -265,7 +265,7 @@ func (s *Sweep) Budget() string {
 		s.Accounting)
 }
 
-// RankedLine is a line of a ranking, for programs.
+// RankedLine is a line of a ranking in JSON.
 type RankedLine struct {
 	Rank      int       `json:"rank"` // from 1
 	Run       string    `json:"run"`
@@ -277,7 +277,7 @@ type RankedLine struct {
 	Status    string    `json:"status"`
 }
 
-// Lines returns the lines of a ranking.
+// Lines returns a ranking as lines for JSON.
 func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
 	lines := []RankedLine{}
 	for i, r := range ranked {
@@ -287,7 +287,7 @@ func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
 	return lines
 }
 
-// WriteRanking writes the runs in order, as Markdown or as CSV.
+// WriteRanking writes a ranking as Markdown or CSV.
 func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
 	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"),
 		"status"}

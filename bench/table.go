@@ -13,18 +13,17 @@ import (
 	"fspda/train"
 )
 
-// Milestones are the test accuracies whose cost in bits a table states.
+// Milestones lists the test accuracies whose cost in bits a table shows.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// Table is the end of several runs in numbers. Accuracies to be reached are those of the worst
-// agent and of the mean model.
+// Table summarizes several runs. Milestones are given for the worst agent and for the mean model.
 type Table struct {
 	Accounting string // of the bits to reach an accuracy
 	Levels     []float64
 	Outcomes   []*Outcome
 }
 
-// header names the columns.
+// header returns the column names.
 func (t *Table) header() []string {
 	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus",
 		"test_acc_min", "test_acc_mean", "test_acc_avg",
@@ -44,7 +43,7 @@ func (t *Table) header() []string {
 	return append(h, "wall_s")
 }
 
-// cells is the line of a run: empty where there is no such number.
+// cells returns the row of a run; unknown numbers are empty.
 func (t *Table) cells(o *Outcome) []string {
 	r := o.Last()
 	cells := []string{o.Job.Title, o.Job.Config.Algo, string(o.Status), strconv.Itoa(r.Iteration)}
@@ -69,13 +68,13 @@ func (t *Table) cells(o *Outcome) []string {
 	return append(cells, plain(o.WallS))
 }
 
-// Timed tells whether a run has the virtual time of a simulated network, in seconds.
+// Timed reports whether a run has virtual time of a simulated network, in seconds.
 func (o *Outcome) Timed() bool { return o.Job.Config.Links != "" }
 
 func (t *Table) timed() bool { return slices.ContainsFunc(t.Outcomes, (*Outcome).Timed) }
 
-// timeTo is the virtual time of the first evaluation whose accuracy of the mean model is at least
-// level; NaN: there is none.
+// timeTo returns the virtual time of the first evaluation with a mean-model accuracy of at least
+// level, NaN if there is none.
 func timeTo(rows []train.Row, level float64) float64 {
 	for _, r := range rows {
 		if float64(r.TestAccAvg) >= level {
@@ -88,7 +87,7 @@ func timeTo(rows []train.Row, level float64) float64 {
 func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
 func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
 
-// reach is the number of bits at the first evaluation whose accuracy is at least level.
+// reach returns the bits at the first evaluation with an accuracy of at least level.
 func (t *Table) reach(rows []train.Row, accuracy func(train.Row) train.Num, level float64) string {
 	for _, r := range rows {
 		if float64(accuracy(r)) >= level {
@@ -98,7 +97,7 @@ func (t *Table) reach(rows []train.Row, accuracy func(train.Row) train.Num, leve
 	return ""
 }
 
-// Bits are what a row's bits come to in an accounting.
+// Bits returns the bits of a row in an accounting.
 func Bits(r train.Row, accounting string) uint64 {
 	switch accounting {
 	case "packed":
@@ -116,7 +115,7 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// WriteCSV writes the table with all digits, for programs.
+// WriteCSV writes the table with all digits.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{t.header()}
@@ -126,7 +125,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return out.WriteAll(lines)
 }
 
-// WriteMarkdown writes the table for people: the end of each run, then what an accuracy cost.
+// WriteMarkdown writes the table as Markdown: final results, then the bits to reach accuracies.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("| run | worst loss | worst squared gradient | consensus | accuracy: worst agent | mean of agents | mean model | bits: shared seed | packed | reference | time |\n")
@@ -156,7 +155,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// writeTimes adds what an accuracy cost in virtual time, where runs have it.
+// writeTimes writes the virtual times to reach accuracies, if runs have them.
 func (t *Table) writeTimes(b *strings.Builder) {
 	if !t.timed() {
 		return
@@ -178,7 +177,7 @@ func (t *Table) writeTimes(b *strings.Builder) {
 	}
 }
 
-// state is empty for a run that has finished.
+// state returns the status of a run, empty if it has finished.
 func state(o *Outcome) string {
 	switch o.Status {
 	case train.Finished:
@@ -205,13 +204,13 @@ func percent(v train.Num) string {
 
 func bitsText(digits string) string {
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil { // empty: it never got there
+	if err != nil { // empty: not reached
 		return "–"
 	}
 	return si(n)
 }
 
-// si writes a number of bits in three digits.
+// si formats a number of bits with three digits and a prefix.
 func si(n uint64) string {
 	v, unit := float64(n), 0
 	for ; v >= 999.5 && unit < 6; unit++ {
@@ -228,8 +227,8 @@ func minutes(s float64) string {
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
 }
 
-// WriteJSON writes the table as a list of objects, one a run, with the names of the CSV columns;
-// null where there is no number.
+// WriteJSON writes the table as a list of objects, one per run, keyed by the CSV columns; unknown
+// numbers are null.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
 	for _, o := range t.Outcomes {
@@ -244,7 +243,7 @@ func (t *Table) WriteJSON(w io.Writer) error {
 	return e.Encode(runs)
 }
 
-// jsonCell is a cell as a name or as a number, digits as they stand.
+// jsonCell returns a cell as a string or as a number with its digits unchanged.
 func jsonCell(text string, name bool) any {
 	switch {
 	case name:
