@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// newOptions is a folder with nothing in it, and options to play in it.
+// newOptions returns options with an empty folder.
 func newOptions(t *testing.T) *Options {
 	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0",
 		Progress: io.Discard}
@@ -27,8 +27,7 @@ func opened(t *testing.T, o *Options) *Results {
 	return r
 }
 
-// A part that fails, one that takes too long and one that is well each leave what they found, in
-// the folder too.
+// Failed, timed-out and successful parts each save their outcome.
 func TestPartsAreApart(t *testing.T) {
 	o := newOptions(t)
 	r := opened(t, o)
@@ -84,7 +83,7 @@ func TestPartsAreApart(t *testing.T) {
 	}
 }
 
-// What a process started ends with it, though it holds on to the output.
+// Child processes end with their parent, even if they hold its output open.
 func TestProcessesEnd(t *testing.T) {
 	r := opened(t, newOptions(t))
 	began := time.Now()
@@ -98,7 +97,7 @@ func TestProcessesEnd(t *testing.T) {
 	}
 }
 
-// What a program says of its failure is what the part says.
+// The error message of a program becomes the reason of the part.
 func TestFailureSaysWhy(t *testing.T) {
 	r := opened(t, newOptions(t))
 	out, err := r.play(t.Context(), Part{"a/part", time.Minute, func(ctx context.Context, k *job) error {
@@ -111,7 +110,7 @@ func TestFailureSaysWhy(t *testing.T) {
 	}
 }
 
-// The lines of a self-test are counted as it prints them, also those before its end.
+// Checks of a self-test are counted as they are printed.
 func TestChecks(t *testing.T) {
 	k := &job{out: &Outcome{}}
 	seen := k.readChecks("Stand-in GPU, fp32\n" +
@@ -125,7 +124,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Only what is not done is run again, unless it is asked for.
+// Only unfinished parts are run, unless selected by name.
 func TestChosen(t *testing.T) {
 	o := newOptions(t)
 	r := opened(t, o)
@@ -146,7 +145,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// Results of another program, device or size are not mixed.
+// Results of another program version, device or size are an error.
 func TestStrangeFolder(t *testing.T) {
 	o := newOptions(t)
 	opened(t, o)
@@ -169,7 +168,7 @@ func TestStrangeFolder(t *testing.T) {
 	}
 }
 
-// Bad options name the key.
+// Invalid options name the key.
 func TestOptions(t *testing.T) {
 	for key, change := range map[string]func(o *Options){
 		"budget": func(o *Options) { o.Budget = 0 },
@@ -184,7 +183,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// The verdict follows from what was measured, and says what is missing.
+// The verdict follows from the measurements, and names missing ones.
 func TestLines(t *testing.T) {
 	o := newOptions(t)
 	r := opened(t, o)

@@ -1,12 +1,12 @@
-// Package acceptance runs everything that a GPU is judged by on the machine it is on, and sets what
-// was measured beside what was asked for.
+// Package acceptance runs all acceptance checks of a GPU on the current machine and compares the
+// measurements with targets.
 //
-// [Parts] lists what is run: checks, measurements, and trainings, each a few calls of the program
-// itself in processes of their own. So one that fails, hangs or loses the GPU is no harm to the
-// others: it has a limit of time, and what it found until then stays. [Run] plays them within a
-// budget of time, the most telling first, and keeps all results in a folder after every call:
-// called again it goes on with what is left. [Results.Lines] are the lines of the table: bar,
-// measured, verdict.
+// [Options.Parts] lists the checks, measurements and trainings. Each part calls the program in
+// separate processes with a time limit, so a part that fails, hangs or loses the GPU does not
+// affect the others, and its results so far are kept. [Run] runs the parts within a time budget,
+// the most important first, and saves all results in a folder after every call; called again it
+// continues with the remaining parts. [Results.Lines] returns the table: target, measurement,
+// verdict.
 //
-// PyTorch is measured by bench/peers/card.py, which takes turns with the program on the same card.
+// PyTorch is measured by bench/peers/card.py, in turns with the program on the same GPU.
 package acceptance

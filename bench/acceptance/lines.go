@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Line is a line of the table of acceptance.
+// Line is a line of the acceptance table.
 type Line struct {
 	What     string `json:"what"`
 	Bar      string `json:"bar"`
@@ -19,24 +19,24 @@ const (
 	missed = "missed"
 )
 
-// The bars.
+// Targets.
 const (
 	eagerTarget    = 1.0  // images a second over PyTorch's
 	compiledTarget = 1.2  // over those of torch.compile
-	rooflineTarget = 0.6  // of the time that the bytes alone take, over the time
+	rooflineTarget = 0.6  // time of moving the bytes, over the measured time
 	stepTarget     = 35.0 // µs of an iteration of figure 1
 	millionTarget  = 60.0 // seconds of a million of them
 	sparseTarget   = 0.7  // of a copy
 	idleTarget     = 0.02
 	memoryBar      = 0.05
-	// curveTarget is how far a loss may be from the CPU's. In fp32 a gradient is within 1e-5 of its
-	// length of the CPU's (selftest), so what training wins of the loss is too, the curvature of
-	// the loss may magnify that tenfold over a thousand iterations, and none of it is in the first
-	// row.
+	// curveTarget is the allowed relative difference of a loss from that on the CPU. In fp32 a
+	// gradient is within a relative error of 1e-5 of the CPU's (selftest), and so is the decrease
+	// of the loss. The curvature of the loss may amplify the error tenfold over a thousand
+	// iterations. The first row has no error.
 	curveTarget = 1e-4
 )
 
-// Lines judges what there is.
+// Lines compares the results with the targets.
 func (r *Results) Lines() []Line {
 	var lines []Line
 	for _, precision := range all {
@@ -77,8 +77,8 @@ func (r *Results) Lines() []Line {
 	return lines
 }
 
-// line judges one part. see says what it measured, whether that is enough, and whether there is
-// anything.
+// line returns the line of one part. see returns the measurement, whether it meets the target, and
+// whether it exists.
 func (r *Results) line(part, what, bar string, see func(values map[string]float64) (measured string, enough,
 	any bool)) Line {
 	l := Line{What: what, Bar: bar, Measured: "–", Verdict: "could not run: it has not yet been run"}
@@ -98,7 +98,7 @@ func (r *Results) line(part, what, bar string, see func(values map[string]float6
 	return l
 }
 
-// atMost is a line whose value must not be above the bar.
+// atMost returns a line whose value must be at most bar.
 func (r *Results) atMost(part, what, key string, bar float64, format string, unit float64) Line {
 	return r.line(part, what, "≤ "+fmt.Sprintf(format, unit*bar), func(v map[string]float64) (string, bool, bool) {
 		got, ok := v[key]
@@ -106,7 +106,7 @@ func (r *Results) atMost(part, what, key string, bar float64, format string, uni
 	})
 }
 
-// ofNetworks is a line of the least value of all gradients in the precisions that are judged.
+// ofNetworks returns a line of the least value over the gradients in the required precisions.
 func (r *Results) ofNetworks(what, key string, bar float64, format string, unit float64) Line {
 	s := r.options.shapes()
 	l := Line{What: s.network + ", " + what, Bar: "≥ " + fmt.Sprintf(format, unit*bar), Measured: "–",

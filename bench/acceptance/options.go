@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// Options say what to run, where, and for how long.
+// Options configures what to run, where, and for how long.
 type Options struct {
 	Program string        // path of fspda
 	Device  string        // one device, as in train
 	Out     string        // folder of the results
-	Python  string        // that has PyTorch; empty: PyTorch is left out
-	Data    string        // folder of pictures; empty: some are made
-	Only    string        // parts whose name has this, or one of several by commas; they are run again
-	Budget  time.Duration // after which no part is begun, and the one under way ends
+	Python  string        // interpreter with PyTorch; empty omits PyTorch
+	Data    string        // folder of images; empty: generated images
+	Only    string        // substrings of part names, separated by commas; these parts are run again
+	Budget  time.Duration // time limit of the whole call
 	Tiny    bool          // small shapes and short times, to try the command itself
 
 	Version  string    // of the program
 	Machine  []Fact    // what it runs on
-	Progress io.Writer // lines on how it goes on
+	Progress io.Writer // progress messages
 }
 
-// Fact is something known of the machine.
+// Fact is a property of the machine.
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// shapes are the sizes of what is run.
+// shapes holds the sizes of the parts.
 type shapes struct {
 	network         string
 	batches, pixels []int
@@ -49,7 +49,7 @@ type shapes struct {
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
 
-// modes are how PyTorch runs in a precision: as it is, and compiled.
+// modes returns how PyTorch runs in a precision: eager, and compiled.
 func (s shapes) modes(precision string) []bool {
 	if s.compiled != nil && !slices.Contains(s.compiled, precision) {
 		return []bool{false}

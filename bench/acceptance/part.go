@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Part is one thing to run. What it finds it puts into its Outcome as it goes on.
+// Part is one unit of work. It adds its findings to its Outcome as it proceeds.
 type Part struct {
 	Name  string // group/what
 	Limit time.Duration
@@ -23,20 +23,20 @@ const (
 	TimeOut Status = "out of time"
 )
 
-// Outcome is what came of a part.
+// Outcome is the result of a part.
 type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
-	Reason  string                     `json:"why,omitempty"`    // it is not done
-	Summary string                     `json:"saw,omitempty"`    // in a few words
-	Peer    string                     `json:"beside,omitempty"` // what PyTorch it was measured beside
+	Reason  string                     `json:"why,omitempty"`    // it failed or timed out
+	Summary string                     `json:"saw,omitempty"`    // of the findings
+	Peer    string                     `json:"beside,omitempty"` // version of PyTorch that it was compared with
 	Seconds float64                    `json:"seconds"`
 	Values  map[string]float64         `json:"values,omitempty"`
 	Notes   []string                   `json:"notes,omitempty"`
-	Reports map[string]json.RawMessage `json:"reports,omitempty"` // what commands printed
+	Reports map[string]json.RawMessage `json:"reports,omitempty"` // output of commands
 }
 
-// set enters a value. What is not a number has no place in JSON and is left out.
+// set stores a value, unless it is NaN or infinite, which JSON cannot represent.
 func (o *Outcome) set(key string, v float64) {
 	if v-v != 0 {
 		return
@@ -47,14 +47,14 @@ func (o *Outcome) set(key string, v float64) {
 	o.Values[key] = v
 }
 
-// best enters a value if it is above what is there.
+// best stores a value if it is larger than the stored one.
 func (o *Outcome) best(key string, v float64) {
 	if old, ok := o.Values[key]; !ok || v > old {
 		o.set(key, v)
 	}
 }
 
-// note keeps a remark, once.
+// note adds a remark, once.
 func (o *Outcome) note(text string) {
 	for _, n := range o.Notes {
 		if n == text {
@@ -64,8 +64,8 @@ func (o *Outcome) note(text string) {
 	o.Notes = append(o.Notes, text)
 }
 
-// wanted tells whether a name has one of the parts that only lists by commas; all have where it is
-// empty.
+// wanted reports whether name contains one of the comma-separated substrings in only; an empty only
+// selects all.
 func wanted(name, only string) bool {
 	for part := range strings.SplitSeq(only, ",") {
 		if strings.Contains(name, strings.TrimSpace(part)) {

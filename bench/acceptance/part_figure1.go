@@ -13,18 +13,19 @@ import (
 	"fspda/train"
 )
 
-// figure1 is FSPDA-SA of the paper's first figure, on built-in digits of the same shape.
+// figure1 lists the flags of FSPDA-SA in figure 1 of the paper, on synthetic data of the same
+// shape.
 var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1",
 	"--momentum", "0", "--density", "0.1",
 	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted", "--batch", "256",
 	"--model", "mlp", "--hidden", "100", "--activation", "sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
 
-// with puts arguments together.
+// with concatenates arguments.
 func with(base []string, more ...string) []string {
 	return append(append([]string{}, base...), more...)
 }
 
-// step is the time of an iteration of figure 1, and PyTorch's.
+// step measures an iteration of figure 1 here and in PyTorch.
 func (o *Options) step(precision string) Part {
 	return Part{"figure1/step-" + precision, o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
@@ -51,7 +52,7 @@ func (o *Options) step(precision string) Part {
 	}}
 }
 
-// stepReport is what bench step prints of an iteration.
+// stepReport is the output of bench step.
 type stepReport struct {
 	Iteration float64 `json:"iteration_ns"`
 	Gradient  float64 `json:"gradient_ns"`
@@ -59,7 +60,7 @@ type stepReport struct {
 	Idle      float64 `json:"idle"`
 }
 
-// figure1Step measures an iteration of figure 1 once more, and keeps the best.
+// figure1Step measures an iteration of figure 1 and keeps the best measurement.
 func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, err error) {
 	args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
 	if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
@@ -70,8 +71,8 @@ func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, 
 	return r, nil
 }
 
-// launches is an iteration of figure 1 whose kernels a GPU is told to launch one by one or as
-// graphs, and not as one cooperative launch: which is faster is for the GPU to say.
+// launches measures an iteration of figure 1 with separate kernel launches or graphs instead of one
+// cooperative launch.
 func (o *Options) launches() Part {
 	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *job) error {
 		b.env = []string{"FSPDA_CUDA_LAUNCHES=1"} // see docs/gpus.md
@@ -83,7 +84,7 @@ func (o *Options) launches() Part {
 	}}
 }
 
-// million plays figure 1 to its end, unless its rate says that this would take far too long.
+// million runs figure 1 to its end, or a shorter run if that would take too long.
 func (o *Options) million(s shapes) Part {
 	return Part{"figure1/million", o.limit(s.longest + 15*time.Second), func(ctx context.Context, b *job) error {
 		out, err := b.folder("million")
@@ -92,7 +93,7 @@ func (o *Options) million(s shapes) Part {
 		}
 		iterations := s.iterations
 		if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
-			iterations = max(100, int(rate*10)) // ten seconds tell as much
+			iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
 		}
 		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test",
 			"100",
@@ -108,7 +109,7 @@ func (o *Options) million(s shapes) Part {
 	}}
 }
 
-// train plays a run in a folder of its own, keeps its summary, and returns its seconds.
+// train runs a training in its own folder, stores its summary, and returns its seconds.
 func (b *job) train(ctx context.Context, name, out string, args []string) (wall float64, err error) {
 	_, err = b.program(ctx, with(with([]string{"train"}, args...), "--out", out, "--quiet", "--checkpoint-every",
 		"0")...)
@@ -157,7 +158,7 @@ func (o *Options) curve() Part {
 	}}
 }
 
-// rowsOf reads the rows of a run.
+// rowsOf reads the metrics of a run.
 func rowsOf(folder string) ([]train.Row, error) {
 	f, err := os.Open(filepath.Join(folder, "metrics.jsonl"))
 	if err != nil {
@@ -175,7 +176,7 @@ func rowsOf(folder string) ([]train.Row, error) {
 	return rows, nil
 }
 
-// maxDifference is the largest relative distance of the losses of two curves, and where it is.
+// maxDifference returns the largest relative difference of the losses of two curves, and its row.
 func maxDifference(a, b []train.Row) (far float64, at int, err error) {
 	if len(a) != len(b) || len(a) < 2 {
 		return 0, 0, fmt.Errorf("curves of %d and %d rows, want the same two or more", len(a), len(b))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// gradient is that of the large network in a precision, ours and PyTorch's in turns.
+// gradient measures the large network in a precision, here and in PyTorch in turns.
 func (o *Options) gradient(network, precision string, batch, pixels int) Part {
 	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second),
 		func(ctx context.Context, b *job) error {
@@ -34,7 +34,7 @@ func (o *Options) gradient(network, precision string, batch, pixels int) Part {
 		}}
 }
 
-// ourGradient measures ours once.
+// ourGradient measures a gradient here once.
 func (b *job) ourGradient(ctx context.Context, network, precision string, batch, pixels int) error {
 	var r struct {
 		Images   float64 `json:"images_s"`
@@ -58,7 +58,7 @@ func (b *job) ourGradient(ctx context.Context, network, precision string, batch,
 	return nil
 }
 
-// peers measures PyTorch once, eager or compiled. items are what one run is worth.
+// peers measures PyTorch once, eager or compiled. items is the number of items per run.
 func (b *job) peers(ctx context.Context, p *peer, compiled bool, items float64, request map[string]any) error {
 	name := [2]string{"eager", "compiled"}[number(compiled)]
 	request["compiled"], request["seconds"] = compiled, b.shapes().turns
@@ -79,7 +79,7 @@ func (b *job) peers(ctx context.Context, p *peer, compiled bool, items float64, 
 	return b.save()
 }
 
-// summarizeGradient says what was seen so far.
+// summarizeGradient updates the summary of the outcome.
 func (b *job) summarizeGradient() {
 	v := b.out.Values
 	words := []string{fmt.Sprintf("%.4g a second", v["ours"])}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// repeat plays trainings twice, which must leave the same models to the last bit.
+// repeat runs trainings twice and requires bit-identical models.
 func (o *Options) repeat() Part {
 	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		s := b.shapes()
@@ -52,7 +52,7 @@ func (o *Options) repeat() Part {
 	}}
 }
 
-// runTwice plays a run two times and compares the models.
+// runTwice runs a training two times and compares the models.
 func (b *job) runTwice(ctx context.Context, name string, args []string) (same bool, err error) {
 	var sums [2]string
 	for i := range sums {
@@ -73,8 +73,7 @@ func (b *job) runTwice(ctx context.Context, name string, args []string) (same bo
 	return sums[0] == sums[1], nil
 }
 
-// modelsOf is the checksum of all vectors of the agents in a run's last checkpoint: models, duals,
-// and what else they remember.
+// modelsOf returns the checksum of all vectors of the agents in the last checkpoint of a run.
 func modelsOf(folder string) (string, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*", "*.safetensors"))
 	if err != nil {

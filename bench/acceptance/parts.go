@@ -12,7 +12,7 @@ var (
 	all    = []string{"fp32", "tf32", "fp16", "bf16"}
 )
 
-// Parts lists what is run, in its order: what tells most comes first, in case time ends.
+// Parts lists the parts, the most important first.
 func (o *Options) Parts() []Part {
 	s := o.shapes()
 	parts := []Part{o.selftest("fp32"), o.step("fp32"), o.sparse()}
@@ -56,7 +56,7 @@ func (o *Options) networks() []Part {
 	return parts
 }
 
-// names are those of all parts.
+// names returns the names of all parts.
 func (o *Options) names() []string {
 	var all []string
 	for _, p := range o.Parts() {
@@ -65,7 +65,7 @@ func (o *Options) names() []string {
 	return all
 }
 
-// chosen are the parts to run: those asked for by name, else all that are not done.
+// chosen returns the parts to run: those selected by name, else all unfinished ones.
 func (o *Options) chosen(r *Results) []Part {
 	return slices.DeleteFunc(o.Parts(), func(p Part) bool {
 		if o.Only != "" {
@@ -80,7 +80,7 @@ func gradientName(network, precision string, batch, pixels int) string {
 	return fmt.Sprintf("%s/%s-%d-%d", network, precision, batch, pixels)
 }
 
-// limit is the time that a part may take.
+// limit returns the time limit of a part.
 func (o *Options) limit(d time.Duration) time.Duration {
 	if o.Device == "cpu" { // cores are few, and tests run beside it
 		return 3 * d

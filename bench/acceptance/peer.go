@@ -16,7 +16,7 @@ import (
 	"fspda/bench"
 )
 
-// peer is a process that measures PyTorch, or why there is none.
+// peer is a process that measures PyTorch, or the reason why there is none.
 type peer struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
@@ -34,8 +34,8 @@ type answer struct {
 	Error  string  `json:"error"`
 }
 
-// startPeer starts it on the device. That there is no Python, or no PyTorch, is no error: the peer
-// then says so.
+// startPeer starts the process on the device. A missing Python or PyTorch is not an error: the peer
+// then holds the reason.
 func (b *job) startPeer(ctx context.Context) (*peer, error) {
 	if b.Python == "" {
 		return &peer{none: "PyTorch was not asked for"}, nil
@@ -74,7 +74,7 @@ func (b *job) startPeer(ctx context.Context) (*peer, error) {
 	return p, nil
 }
 
-// read passes lines on until the process ends.
+// read forwards lines until the process ends.
 func (p *peer) read(out io.Reader) {
 	sc := bufio.NewScanner(out)
 	for sc.Scan() {
@@ -100,7 +100,7 @@ func (p *peer) next(ctx context.Context) (a answer, err error) {
 	}
 }
 
-// time is the nanoseconds of what a request asks for, or why there are none.
+// time returns the nanoseconds of a request, or the reason why there are none.
 func (p *peer) time(ctx context.Context, request map[string]any) (ns float64, why string, err error) {
 	if p.none != "" {
 		return 0, p.none, nil
@@ -132,13 +132,13 @@ func (p *peer) close() {
 		case <-p.answers: // the reader must not wait for us
 		case <-p.ended:
 			return
-		case <-over: // the driver hangs: its own part will say so
+		case <-over: // the driver hangs
 			return
 		}
 	}
 }
 
-// decode reads JSON, and says what is there in its place.
+// decode parses JSON, and quotes the text in its error.
 func decode(text []byte, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		start := strings.TrimSpace(string(text[:min(len(text), 80)]))
@@ -147,7 +147,7 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// keep puts what a command printed into the outcome.
+// keep stores the output of a command in the outcome.
 func (b *job) keep(name string, text []byte) {
 	if b.out.Reports == nil {
 		b.out.Reports = map[string]json.RawMessage{}

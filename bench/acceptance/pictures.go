@@ -21,8 +21,8 @@ const (
 	testEvery   = 10
 )
 
-// makePictures writes a folder of JPEG files as large as photographs are: slopes of colour with
-// grain, which cost a decoder as much.
+// makePictures writes a folder of JPEG files of photographic size, with gradients and noise, which
+// cost a decoder as much as photographs.
 func makePictures(ctx context.Context, folder string, s shapes) error {
 	numbers := make(chan int)
 	errs := make([]error, runtime.NumCPU())
@@ -47,7 +47,7 @@ func makePictures(ctx context.Context, folder string, s shapes) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// makePicture writes the i-th.
+// makePicture writes image i.
 func makePicture(folder string, i, width, height int) (err error) {
 	split := "train"
 	if i/madeClasses%testEvery == 0 {
@@ -66,7 +66,7 @@ func makePicture(folder string, i, width, height int) (err error) {
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// picture is the i-th picture.
+// picture returns image i.
 func picture(i, width, height int) image.Image {
 	s := rng.New(1, "acceptance", uint64(i))
 	m := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio420)

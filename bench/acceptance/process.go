@@ -14,27 +14,28 @@ import (
 	"time"
 )
 
-// Times that a process has to end: after it was asked to, and after it was killed.
+// Time limits for a process to exit: after an interrupt, and after a kill.
 const (
 	politely = 3 * time.Second
 	atMost   = 10 * time.Second
 )
 
-// errStuck is a process that does not end even when it is killed, as may be when the driver hangs.
+// errStuck reports a process that does not exit even when killed, for example because the driver
+// hangs.
 var errStuck = errors.New("the process does not end, though it was killed: the driver may hang, see dmesg")
 
-// job is what a part works with.
+// job is the execution of a part.
 type job struct {
 	*Options
 	out  *Outcome
-	dir  string       // for files of the part, gone when it is over
-	log  io.Writer    // of commands and what they say
-	save func() error // keeps what there is so far
+	dir  string       // temporary files, removed afterwards
+	log  io.Writer    // of commands and their output
+	save func() error // saves the results so far
 	rate float64      // iterations a second of figure 1; 0: not known
-	env  []string     // that programs get beside the environment
+	env  []string     // additional environment variables
 }
 
-// program runs the program and returns what it prints.
+// program runs the program and returns its standard output.
 func (b *job) program(ctx context.Context, args ...string) ([]byte, error) {
 	fmt.Fprintf(b.log, "\n$ %s\n", strings.Join(append(append(slices.Clone(b.env), "fspda"), args...), " "))
 	var out bytes.Buffer
@@ -49,7 +50,7 @@ func (b *job) program(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), errors.Join(err, b.save())
 }
 
-// report runs the program, and keeps the JSON that it prints under a name.
+// report runs the program and stores the JSON that it prints under a name.
 func (b *job) report(ctx context.Context, name string, into any, args ...string) error {
 	text, err := b.program(ctx, args...)
 	if err != nil && len(text) == 0 {
@@ -62,7 +63,7 @@ func (b *job) report(ctx context.Context, name string, into any, args ...string)
 	return errors.Join(err, b.save())
 }
 
-// command is the words of a command line before its flags.
+// command returns the words of a command line before its flags.
 func command(args []string) string {
 	for i, a := range args {
 		if strings.HasPrefix(a, "-") {
@@ -72,7 +73,8 @@ func command(args []string) string {
 	return strings.Join(args, " ")
 }
 
-// runProcess runs a command until it or the context ends. All that it has started ends with it.
+// runProcess runs a command until it or the context ends, and then kills all processes that it has
+// started.
 func runProcess(ctx context.Context, cmd *exec.Cmd) error {
 	ownGroup(cmd)
 	cmd.WaitDelay = atMost
@@ -83,16 +85,16 @@ func runProcess(ctx context.Context, cmd *exec.Cmd) error {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		killGroup(cmd) // what it left behind
+		killGroup(cmd) // its remaining children
 		return err
 	case <-ctx.Done():
 	}
 	return endProcess(cmd, ended)
 }
 
-// endProcess asks a process to end, and then makes it.
+// endProcess interrupts a process, and kills it if it does not exit.
 func endProcess(cmd *exec.Cmd, ended <-chan error) error {
-	_ = cmd.Process.Signal(os.Interrupt) // it may be gone
+	_ = cmd.Process.Signal(os.Interrupt) // may have exited
 	select {
 	case err := <-ended:
 		killGroup(cmd)
@@ -108,7 +110,7 @@ func endProcess(cmd *exec.Cmd, ended <-chan error) error {
 	}
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the data written to it.
 type tail struct{ text []byte }
 
 const tailLength = 4000
@@ -121,7 +123,7 @@ func (t *tail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// last is the program's own error, or the last line.
+// last returns the program's error message, or else the last line.
 func (t *tail) last() string {
 	text := strings.TrimSpace(string(t.text))
 	if i := strings.LastIndex(text, "fspda: "); i >= 0 {
@@ -136,7 +138,7 @@ func (t *tail) last() string {
 	return text
 }
 
-// folder makes a folder for the files of a part.
+// folder creates a folder for the files of a part.
 func (b *job) folder(name string) (string, error) {
 	path := filepath.Join(b.dir, name)
 	return path, os.MkdirAll(path, 0o755)

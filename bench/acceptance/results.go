@@ -12,7 +12,7 @@ import (
 	"fspda/train"
 )
 
-// Results is all that is known so far.
+// Results holds all results so far.
 type Results struct {
 	Version  string     `json:"version"`
 	Device   string     `json:"device"`
@@ -25,14 +25,14 @@ type Results struct {
 	options *Options
 }
 
-// resultsFile has them as JSON, tableFile for people.
+// resultsFile holds the results as JSON, tableFile as text.
 const (
 	resultsFile = "card.json"
 	tableFile   = "card.md"
 )
 
-// open makes the folder, or reads what an earlier call left in it. Results of another program or
-// device do not go together.
+// open creates the folder, or reads the results of an earlier call. Results of another program
+// version or device are an error.
 func open(o *Options) (*Results, error) {
 	if err := os.MkdirAll(filepath.Join(o.Out, "logs"), 0o755); err != nil {
 		return nil, &train.FolderError{Path: o.Out, Got: "cannot be made", Err: err, Hint: "give another --out"}
@@ -60,7 +60,7 @@ func open(o *Options) (*Results, error) {
 	return old, nil
 }
 
-// outcome is that of a part, or nil.
+// outcome returns the outcome of a part, or nil.
 func (r *Results) outcome(part string) *Outcome {
 	for _, o := range r.Outcomes {
 		if o.Part == part {
@@ -70,9 +70,9 @@ func (r *Results) outcome(part string) *Outcome {
 	return nil
 }
 
-// newOutcome is a new outcome of a part, in place of an old one.
+// newOutcome replaces the outcome of a part by a new one.
 func (r *Results) newOutcome(part string) *Outcome {
-	out := &Outcome{Part: part, Status: TimeOut, Reason: "it was not finished"} // unless somebody says otherwise
+	out := &Outcome{Part: part, Status: TimeOut, Reason: "it was not finished"} // until the part ends
 	for i, o := range r.Outcomes {
 		if o.Part == part {
 			r.Outcomes[i] = out
@@ -83,7 +83,7 @@ func (r *Results) newOutcome(part string) *Outcome {
 	return out
 }
 
-// Failed counts the parts that could not be run to their end.
+// Failed returns the number of parts that did not complete.
 func (r *Results) Failed() (n int) {
 	for _, o := range r.Outcomes {
 		if o.Status == Failed {

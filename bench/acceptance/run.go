@@ -12,12 +12,12 @@ import (
 	"fspda/train"
 )
 
-// minTime is what must be left of the budget for a part to be begun.
+// minTime is the remaining budget below which no part is started.
 const minTime = 5 * time.Second
 
-// Run plays the parts that were asked for, or all that are not done in the folder, and keeps the
-// results there after each call of the program. A part that fails or takes too long is noted, and
-// the next one begins. The error is that of the options, of the folder, or of the context.
+// Run runs the selected parts, or all unfinished ones, and saves the results in the folder after
+// each call of the program. A part that fails or times out is recorded, and the next one starts.
+// The error is that of the options, of the folder, or of the context.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -65,8 +65,8 @@ func (o *Options) check() error {
 
 func (o *Options) say(format string, args ...any) { fmt.Fprintf(o.Progress, format+"\n", args...) }
 
-// play runs one part. What goes wrong in it is its outcome; the error is that nothing can be kept,
-// or that all shall end.
+// play runs one part. Failures of the part are recorded in its outcome; an error means that results
+// cannot be saved, or that the context has ended.
 func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outcome, error) {
 	out := r.newOutcome(p.Name)
 	began := time.Now()
@@ -90,13 +90,13 @@ func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outco
 	return out, errors.Join(ctx.Err(), r.save())
 }
 
-// run gives a part its folder and its log.
+// run runs a part with a temporary folder and a log.
 func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 	dir, err := os.MkdirTemp(r.options.Out, ".part-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) // what cannot be removed is in nobody's way
+	defer os.RemoveAll(dir) // leftovers are harmless
 	log, err := os.Create(filepath.Join(r.options.Out, "logs", strings.ReplaceAll(p.Name, "/", "-")+".log"))
 	if err != nil {
 		return err
