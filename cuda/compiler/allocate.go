@@ -13,6 +13,7 @@ func (p *planner) allocate() *Plan {
 		p.tasks = p.tasks[1:]
 	}
 	p.lifetimes()
+	p.splitInPlace()
 	made := &Plan{Tasks: p.tasks, Scaling: p.scaling, Arena: p.pack()}
 	for i := range made.Tasks {
 		t := &made.Tasks[i]
@@ -101,6 +102,19 @@ func (p *planner) lifetimes() {
 	}
 }
 
+// splitInPlace gives a value memory of its own if a later task reads the value that its call
+// overwrites in place: a fusion reads its operands later than the code does.
+func (p *planner) splitInPlace() {
+	for v := range p.values {
+		for o := p.values[v].inPlaceOf; o >= 0; o = p.values[o].inPlaceOf {
+			if p.values[v].Used() && p.values[o].End > p.values[v].First+1 {
+				p.values[v].inPlaceOf = -1
+				break
+			}
+		}
+	}
+}
+
 // storage returns the value in whose memory v lies: itself, or the value that it overwrites in
 // place.
 func (p *planner) storage(v int) int {
@@ -114,25 +128,29 @@ func (p *planner) storage(v int) int {
 func (p *planner) bytes(v int) int {
 	switch p.values[v].format {
 	case halfFormat:
-		return Align(p.values[v].n * p.element.Size())
+		return p.values[v].n * p.element.Size()
 	case positionFormat:
-		return Align(p.values[v].n)
+		return p.values[v].n
 	}
-	return Align(4 * p.values[v].n)
+	return 4 * p.values[v].n
 }
 
 // pack allocates the values in the arena and returns its size in bytes.
 func (p *planner) pack() int {
+	align := AlignBytes
+	if p.element == kernels.F32 {
+		align = float32AlignBytes
+	}
 	blocks := make([]*plan.Block, len(p.values))
 	for v := range p.values {
-		p.values[v].Size = p.bytes(v)
+		p.values[v].Size = plan.Align(p.bytes(v), align)
 		blocks[v] = &p.values[v].Block
 		if o := p.storage(v); o != v {
 			p.values[o].Extend(p.values[v].Lifetime)
 			p.values[v].Lifetime = plan.Lifetime{}
 		}
 	}
-	size := plan.Pack(blocks, AlignBytes)
+	size := plan.Pack(blocks, align)
 	for v := range p.values {
 		p.values[v].Off = p.values[p.storage(v)].Off
 	}
@@ -141,6 +159,11 @@ func (p *planner) pack() int {
 
 // AlignBytes is the alignment of values in the arena, enough for the widest loads.
 const AlignBytes = 256
+
+// float32AlignBytes is the alignment of values in the arena of a float32 program, that of the
+// addresses in code: with AlignBytes, numbers like losses would make the arena of a small network
+// larger.
+const float32AlignBytes = 64
 
 // Align rounds a number of bytes up to a multiple of AlignBytes.
 func Align(n int) int { return plan.Align(n, AlignBytes) }

@@ -4,12 +4,13 @@
 // run, the conversions between them, and the address of every operand. It computes nothing and
 // needs no GPU; package cuda makes kernel launches of the tasks.
 //
-// In fp32 and tf32 the calls stay as they are, at the addresses that the code gives
-// (plan_float32.go). In fp16 and bf16 the code is planned anew (plan.go): activations, their
-// gradients and the copies of weights that products read take 16 bits; vectors, losses, statistics
-// and gradients of parameters take 32 (format.go). The values of the code (trace.go) get new
-// addresses in an arena about half as large (allocate.go). In fp16 the gradient of the loss is
-// multiplied by a loss scale, and the gradients of parameters are divided by it (scaled.go).
+// One planner (plan.go) serves all precisions. The values of the code (trace.go) get a format
+// (format.go), and after all fusions an address in the arena (allocate.go). In fp32 and tf32 all
+// values are float32. In fp16 and bf16 activations, their gradients and the copies of weights that
+// products read take 16 bits, so that the arena is about half as large; vectors, losses, statistics
+// and gradients of parameters take 32. In fp16 the gradient of the loss is multiplied by a loss
+// scale, and the gradients of parameters are divided by it (scaled.go). Float32 code whose values
+// cannot be traced, for it reads a part of a value, runs as it is.
 //
 // In every precision three transformations move less memory or launch fewer kernels, and keep every
 // bit of the results: fused ReLU masks, sums and residual additions of batch normalisations

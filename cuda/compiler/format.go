@@ -1,6 +1,9 @@
 package compiler
 
-import "fspda/device"
+import (
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
 
 // format is the number format of an operand.
 type format uint8
@@ -63,15 +66,23 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.AvgPoolGrad: {"h", "h"},
 }
 
-// formatOfLetter returns the format of a letter; ok is false for e, o and b, which depend on other
-// operands.
-func formatOfLetter(letter byte) (f format, ok bool) {
-	switch letter {
-	case 'w':
+// activations returns the format of activations.
+func (p *planner) activations() format {
+	if p.element == kernels.F32 {
+		return float32Format
+	}
+	return halfFormat
+}
+
+// formatOf returns the format of a letter; ok is false for e, o and b of a 16-bit program, which
+// depend on other operands. All operands of a float32 program are float32.
+func (p *planner) formatOf(letter byte) (f format, ok bool) {
+	switch {
+	case letter == 'w' || p.element == kernels.F32:
 		return float32Format, true
-	case 'h':
+	case letter == 'h':
 		return halfFormat, true
-	case 'p':
+	case letter == 'p':
 		return positionFormat, true
 	}
 	return float32Format, false

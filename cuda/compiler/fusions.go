@@ -91,32 +91,17 @@ func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, make
 		return
 	}
 	added := maker[z.value]
-	if added.call.Kernel == plain && added.out[0] == z && slices.Equal(added.call.Dims, adds.call.Dims) {
+	if added.call.Kernel == plain && added.out[0] == z && slices.Equal(added.call.Dims, adds.call.Dims) &&
+		t.isConstant(added.in[0]) && t.isConstant(added.mean()) {
 		j := &normPair{added, &Saved{rows: added.call.Dims[0], columns: added.call.Dims[1]}}
 		g.pairs[added], g.pairs[adds] = j, j
 	}
 }
 
-// canFusePair reports whether the input and the mean of the added normalisation are not overwritten
-// before the pair's second call, in code with fixed addresses.
-func (t *trace) canFusePair(j *normPair, g *fusions) bool {
-	needed := append([]device.Ref{j.added.call.In[0]}, j.added.mean().ref)
-	after := false
-	for i := range t.calls {
-		c := &t.calls[i]
-		if after {
-			for _, out := range c.call.Out {
-				if out.OverlapsAny(needed) {
-					return false
-				}
-			}
-			if g.pairs[c] == j {
-				return true
-			}
-		}
-		after = after || c == j.added
-	}
-	return false
+// isConstant reports whether an operand keeps its numbers: a value does, for its memory is allocated
+// until its last use, and so does a part of a vector that no call writes.
+func (t *trace) isConstant(s source) bool {
+	return s.value >= 0 || !slices.ContainsFunc(t.calls, func(c tracedCall) bool { return s.ref.OverlapsAny(c.call.Out) })
 }
 
 // makers returns the call that writes each value.
@@ -177,7 +162,8 @@ func (c *tracedCall) mean() source {
 }
 
 // findSum fuses the sum that a gradient reads, if nothing else reads it and its summands have the
-// sum's format.
+// sum's format. Both summands keep their memory until the gradient reads them. In float32, where that
+// is more than the sum saves when a block is recomputed in between, no call between may write a value.
 func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses []int, e kernels.Element) {
 	dy := back.in[2]
 	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {
@@ -189,33 +175,29 @@ func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses 
 			return
 		}
 	}
+	if e == kernels.F32 && t.writesBetween(sum, back) {
+		return
+	}
 	g.fusedSums[back], g.removed[sum] = sum, true
+}
+
+// writesBetween reports whether a call between two others writes a value.
+func (t *trace) writesBetween(from, to *tracedCall) bool {
+	between := false
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c == to {
+			return false
+		}
+		if between && slices.ContainsFunc(c.out, func(s source) bool { return s.value >= 0 }) {
+			return true
+		}
+		between = between || c == from
+	}
+	return false
 }
 
 // makesHalf reports whether a call writes an output in 16 bits, whatever its readers want.
 func (c *tracedCall) makesHalf(s source) bool {
 	return c != nil && kernelFormats[c.call.Kernel].out[slices.Index(c.out, s)] == 'h'
-}
-
-// canFuseSum reports whether a sum can be computed by the gradient that reads it, in code with
-// fixed addresses: no call before overwrites a summand, and the gradient's output dz either is one
-// of the summands, number by number, or does not overlap them.
-func (t *trace) canFuseSum(sum *tracedCall, g *fusions) bool {
-	over := func(out device.Ref) bool {
-		return out.OverlapsAny(sum.call.In)
-	}
-	waiting := false
-	for i := range t.calls {
-		c := &t.calls[i]
-		switch {
-		case c == sum:
-			waiting = true
-		case waiting && g.fusedSums[c] == sum:
-			dz := c.call.Out[1]
-			return !over(dz) || slices.Contains(sum.call.In, dz)
-		case waiting && slices.ContainsFunc(c.call.Out, over):
-			return false
-		}
-	}
-	return false
 }

@@ -76,22 +76,26 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 		"another mean":  {func(_, b, _, _ *device.Call) { b.In[4] = at(40, 8) }, false, true},
 		"no ReLU after it": {func(f, _, _, _ *device.Call) { f.Kernel, f.In = device.BatchNorm, f.In[:3] }, false,
 			true},
-		"y is overwritten":     {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(0, 32)} }, false, true},
+		"y is overwritten":     {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(0, 32)} }, false, false},
 		"a summand is too":     {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(160, 32)} }, true, false},
 		"dz overwrites it":     {func(_, b, _, _ *device.Call) { b.Out[1] = at(160, 32) }, true, true},
-		"dz takes half of one": {func(_, b, _, _ *device.Call) { b.Out[1] = at(176, 32) }, true, false},
+		"dz takes half of one": {func(_, b, _, _ *device.Call) { b.Out[1] = at(176, 32) }, true, true},
+		"a value between":      {func(_, _, _, o *device.Call) { o.Out = []device.Ref{at(224, 32)} }, true, false},
 		"somebody else reads the sum": {func(_, _, _, o *device.Call) {
 			o.In = []device.Ref{at(64, 32)}
 		}, true, false},
 	} {
 		f, b, s, between := forward, back, sum, fill
 		f.In, b.In, s.In = slices.Clone(f.In), slices.Clone(b.In), slices.Clone(s.In)
-		f.Out, b.Out, between.Out, between.In = slices.Clone(f.Out), slices.Clone(b.Out), []device.Ref{at(224,
-			32)}, slices.Clone(between.In)
+		f.Out, b.Out, between.Out, between.In = slices.Clone(f.Out), slices.Clone(b.Out), []device.Ref{{Space: device.Grads, Off: 16,
+			Len: 32}}, slices.Clone(between.In)
 		c.spoil(&f, &b, &s, &between)
-		code := &device.Code{Name: what, Batch: 4, Features: 8, Dim: 16, Arena: 256, Gradient: true,
+		code := &device.Code{Name: what, Batch: 4, Features: 8, Dim: 48, Arena: 256, Gradient: true,
 			Calls: []device.Call{f, fill, other, s, between, b}}
-		p := planFloat32(code, false, false)
+		p, err := Compile(code, Options{Precision: FP32})
+		if err != nil {
+			t.Fatal(err)
+		}
 		last := p.Tasks[len(p.Tasks)-1]
 		if kept, sums := last.Saved != nil, last.Addend != nil; kept != c.kept || sums != c.sums ||
 			(len(p.Tasks) == len(code.Calls)) == sums {

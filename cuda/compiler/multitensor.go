@@ -30,12 +30,12 @@ type gradientPart struct {
 	columns, padded int // of the rows of a filter in 16 bits
 }
 
-func findMultiTensor(t *trace, fixed bool) *multiTensor {
+func findMultiTensor(t *trace) *multiTensor {
 	l := &multiTensor{last: map[*tracedCall]Work{}, included: map[*tracedCall]bool{},
 		decays:  map[*tracedCall]*gradientPart{},
 		filters: map[*tracedCall]*gradientPart{}}
 	maker, uses := t.makers(), t.uses()
-	l.bufferUpdates, l.penalties = t.findBufferUpdates(fixed), t.findPenalties(maker, uses, fixed)
+	l.bufferUpdates, l.penalties = t.findBufferUpdates(), t.findPenalties(maker, uses)
 	l.schedule(UpdateBuffers, l.bufferUpdates)
 	l.schedule(AddPenalties, l.penalties)
 	l.findDecays(t)
@@ -54,7 +54,7 @@ func (l *multiTensor) schedule(w Work, calls []*tracedCall) {
 }
 
 // findBufferUpdates returns the calls that update a buffer and can move to the last of them.
-func (t *trace) findBufferUpdates(fixed bool) []*tracedCall {
+func (t *trace) findBufferUpdates() []*tracedCall {
 	var all []*tracedCall
 	for i := range t.calls {
 		c := &t.calls[i]
@@ -63,15 +63,15 @@ func (t *trace) findBufferUpdates(fixed bool) []*tracedCall {
 			all = append(all, c)
 		}
 	}
-	return t.deferrable(all, fixed)
+	return t.deferrable(all)
 }
 
 // deferrable returns the calls that can move to the last one: nothing overwrites their inputs
-// before, and nothing reads or writes their outputs. The arena counts only with fixed addresses.
-func (t *trace) deferrable(calls []*tracedCall, fixed bool) []*tracedCall {
+// before, and nothing reads or writes their outputs. Values in the arena get their addresses later.
+func (t *trace) deferrable(calls []*tracedCall) []*tracedCall {
 	var kept []*tracedCall
 	for _, c := range calls {
-		if c == calls[len(calls)-1] || t.canMoveTo(c, calls[len(calls)-1], calls, fixed) {
+		if c == calls[len(calls)-1] || t.canMoveTo(c, calls[len(calls)-1], calls) {
 			kept = append(kept, c)
 		}
 	}
@@ -79,10 +79,9 @@ func (t *trace) deferrable(calls []*tracedCall, fixed bool) []*tracedCall {
 }
 
 // canMoveTo reports whether c can move to a later call, while others move too.
-func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, fixed bool) bool {
-	counts := func(r device.Ref) bool { return fixed || r.Space != device.Arena }
+func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall) bool {
 	meets := func(all []device.Ref, r device.Ref) bool {
-		return counts(r) && r.OverlapsAny(all)
+		return r.Space != device.Arena && r.OverlapsAny(all)
 	}
 	passed := false
 	for i := range t.calls {
@@ -109,7 +108,7 @@ func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall, fixed bool
 
 // findPenalties returns the first chain of sums total + decay/2·Σw², as pairs of a HalfSquare and
 // its Add.
-func (t *trace) findPenalties(maker []*tracedCall, uses []int, fixed bool) []*tracedCall {
+func (t *trace) findPenalties(maker []*tracedCall, uses []int) []*tracedCall {
 	var all []*tracedCall
 	for i := range t.calls {
 		sum := &t.calls[i]
@@ -125,19 +124,6 @@ func (t *trace) findPenalties(maker []*tracedCall, uses []int, fixed bool) []*tr
 			break
 		}
 		all = append(all, term, sum)
-	}
-	if fixed && len(all) > 0 { // the first total must not be overwritten before the last call
-		start, found := all[1].call.In[0], false
-		for i := range t.calls {
-			c := &t.calls[i]
-			if c == all[len(all)-1] {
-				break
-			}
-			if found && !slices.Contains(all, c) && start.OverlapsAny(c.call.Out) {
-				return nil
-			}
-			found = found || c == maker[all[1].in[0].value]
-		}
 	}
 	return all
 }
@@ -221,8 +207,7 @@ func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 		if f.padded > 0 { // of a filter, which filterOutput finishes
 			return true, nil
 		}
-		p.finishFrom(f, Operand{Space: device.Grads, Offset: 4 * f.to.Off, Len: f.to.Len, value: -1},
-			p.isScaled(c.in[0]))
+		p.finishFrom(f, vectorOperand(f.to), p.isScaled(c.in[0]))
 		return true, p.markScaled(c.out[0], false)
 	}
 	switch p.last[c] {
@@ -270,7 +255,7 @@ func (p *planner) finishFrom(f *gradientPart, from Operand, scaled bool) {
 // until then it has 16 bits and padded channels.
 func (p *planner) filterOutput(c *tracedCall, padded int) (o Operand, ok bool) {
 	f := p.filters[c]
-	if f == nil {
+	if f == nil || p.element == kernels.F32 {
 		return o, false
 	}
 	f.columns = c.call.Dims[3]

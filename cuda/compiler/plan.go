@@ -134,34 +134,55 @@ type Options struct {
 
 // Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
 func Compile(code *device.Code, o Options) (*Plan, error) {
-	if e := o.Precision.Element(); e != kernels.F32 {
-		return planHalf(code, e, o.Precision == FP16, o.Epilogues, o.NoFusion)
-	}
-	return planFloat32(code, o.Epilogues, o.NoFusion), nil
-}
-
-// planHalf plans code with activations of 16 bits. With scaling, the gradient of the loss is
-// multiplied by a scale and the gradients of parameters are divided by it. With epilogues, biases
-// have the format of the output that they are added to.
-func planHalf(code *device.Code, element kernels.Element, scaling, epilogues, noFusion bool) (*Plan, error) {
 	t, err := newTrace(code)
 	if err != nil {
-		return nil, err
+		if o.Precision.Element() == kernels.F32 {
+			return planAsWritten(code), nil
+		}
+		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
-	p := &planner{trace: t, code: code, element: element, scaling: scaling && code.Gradient, epilogues: epilogues,
+	p := &planner{trace: t, code: code, element: o.Precision.Element(),
+		scaling: o.Precision == FP16 && code.Gradient, epilogues: o.Epilogues,
 		casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
-	if !noFusion {
-		p.fusions, p.multiTensor = findFusions(t, element), findMultiTensor(t, false)
+	if !o.NoFusion {
+		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}
+	return p.plan()
+}
+
+// planAsWritten plans float32 code whose values cannot be traced: its calls and addresses stay.
+func planAsWritten(code *device.Code) *Plan {
+	p := &Plan{Arena: 4 * code.Arena, Results: code.Results}
+	operands := func(refs []device.Ref) []Operand {
+		all := make([]Operand, len(refs))
+		for i, r := range refs {
+			all[i] = vectorOperand(r)
+		}
+		return all
+	}
+	for i := range code.Calls {
+		c := &code.Calls[i]
+		p.Tasks = append(p.Tasks, Task{Call: c, In: operands(c.In), Out: operands(c.Out)})
+	}
+	return p
+}
+
+// vectorOperand returns float32 numbers at an address that is given.
+func vectorOperand(r device.Ref) Operand {
+	return Operand{Space: r.Space, Offset: 4 * r.Off, Len: r.Len, value: -1}
+}
+
+// plan makes the tasks of all calls and allocates their operands.
+func (p *planner) plan() (*Plan, error) {
 	p.tasks = []Task{{Work: CastParams}} // allocate fills in the segments
-	for i := range t.calls {
-		if err := p.add(&t.calls[i]); err != nil {
-			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(t.calls[i].call), err)
+	for i := range p.calls {
+		if err := p.add(&p.calls[i]); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(p.calls[i].call), err)
 		}
 	}
 	p.finishGradients()
-	if epilogues {
-		addMasks(p.tasks, t.reluPairs(),
+	if p.epilogues {
+		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
 	}
 	return p.allocate(), nil
@@ -206,7 +227,7 @@ func (p *planner) add(c *tracedCall) error {
 	if done, err := p.addMultiTensor(c); done || err != nil {
 		return err
 	}
-	t := Task{Call: c.call, Padded: paddedChannels(c), LacksScale: p.lacksScale(c)}
+	t := Task{Call: c.call, Padded: p.paddedChannels(c), LacksScale: p.lacksScale(c)}
 	elementwise := p.elementwiseFormat(c, t.LacksScale)
 	if err := p.applyFusions(&t, c); err != nil {
 		return err
@@ -240,7 +261,7 @@ func (p *planner) addInputs(t *Task, c *tracedCall, elementwise format) error {
 			t.In = append(t.In, Operand{value: -1})
 			continue
 		}
-		want, ok := formatOfLetter(letters[j])
+		want, ok := p.formatOf(letters[j])
 		if !ok {
 			want = elementwise
 			if letters[j] == 'b' {
@@ -268,7 +289,7 @@ func (p *planner) addOutputs(t *Task, c *tracedCall, elementwise format) (after 
 			t.Out = append(t.Out, Operand{value: -1, Element: p.element})
 			continue
 		}
-		made, ok := formatOfLetter(letters[j])
+		made, ok := p.formatOf(letters[j])
 		if !ok {
 			made = elementwise
 			if letters[j] == 'o' {
@@ -296,7 +317,7 @@ func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 		t.Saved = k
 	}
 	if sum := p.fusedSums[c]; sum != nil {
-		other, err := p.input(c.call, sum.in[1], halfFormat, 0)
+		other, err := p.input(c.call, sum.in[1], p.activations(), 0)
 		if err != nil {
 			return err
 		}
@@ -342,7 +363,10 @@ func (p *planner) biasFormat(bias, out source) format {
 // paddedChannels returns the padded channels of a convolution, 0 for none: tensor cores want at
 // least 4 channels, and images have 3. Only images and parameters are copied, so only they are
 // padded.
-func paddedChannels(c *tracedCall) int {
+func (p *planner) paddedChannels(c *tracedCall) int {
+	if p.element == kernels.F32 {
+		return 0
+	}
 	switch c.call.Kernel {
 	case device.Conv:
 		if c.in[1].ref.Space != device.Params {
@@ -399,7 +423,7 @@ func (p *planner) input(c *device.Call, s source, want format, padded int) (Oper
 		return p.operand(s.value), nil
 	}
 	if have == want {
-		return Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}, nil
+		return vectorOperand(s.ref), nil
 	}
 	if have == positionFormat || want == positionFormat {
 		return Operand{}, fmt.Errorf("%s holds no positions of maxima, want those of a max-pool of the same code: "+
@@ -424,7 +448,7 @@ func (p *planner) cast(c *device.Call, s source, want format, columns, padded in
 		p.paramCasts = append(p.paramCasts, paramCast{s.ref, v, columns, padded})
 		return v
 	}
-	from := Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}
+	from := vectorOperand(s.ref)
 	if s.value >= 0 {
 		from = p.operand(s.value)
 		p.values[v].scaled = p.values[s.value].scaled
@@ -464,7 +488,7 @@ func (p *planner) output(c *device.Call, s source, made format) (o Operand, afte
 		return p.operand(s.value), nil, nil
 	}
 	p.dropCasts(s.ref)
-	to := Operand{Space: s.ref.Space, Offset: 4 * s.ref.Off, Len: s.ref.Len, value: -1}
+	to := vectorOperand(s.ref)
 	if s.value >= 0 {
 		p.values[s.value].inPlaceOf = -1
 		to = p.operand(s.value)

@@ -96,11 +96,8 @@ func (p *planner) finishGradients() {
 			joined = append(joined, r)
 		}
 	}
-	gradient := func(r device.Ref) Operand {
-		return Operand{Space: device.Grads, Offset: 4 * r.Off, Len: r.Len, value: -1}
-	}
 	for _, r := range joined {
-		p.finishInputs = append(p.finishInputs, gradient(r))
+		p.finishInputs = append(p.finishInputs, vectorOperand(r))
 		p.finishes = append(p.finishes, kernels.GradPiece{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len,
 			C:      1,
 			Padded: 1, Scaled: true})
@@ -110,7 +107,7 @@ func (p *planner) finishGradients() {
 	}
 	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.GradPiece) bool { return e.Scaled })
 	if p.scaling {
-		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{gradient(device.Ref{Len: p.code.Dim})}},
+		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{vectorOperand(device.Ref{Space: device.Grads, Len: p.code.Dim})}},
 			Task{Work: UpdateScale})
 	}
 }

@@ -42,7 +42,7 @@ type trace struct {
 func newTrace(code *device.Code) (*trace, error) {
 	flow, err := plan.Dataflow(code)
 	if err != nil {
-		return nil, fmt.Errorf("%w: load it with precision fp32", err)
+		return nil, err
 	}
 	t := &trace{flow: flow}
 	for _, v := range flow.Values {
