@@ -53,7 +53,7 @@ func TestBenchCardOnBrokenGPU(t *testing.T) {
 
 // All parts for a GPU run on fake libraries, including the share of the roofline and the memory
 // that the driver counts.
-func TestBenchCardOnStandin(t *testing.T) {
+func TestBenchCardOnFakeCUDA(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute: set FSPDA_LONG=1")
 	}

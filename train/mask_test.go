@@ -43,7 +43,8 @@ func (d *drawingDevice) learn(mask dist.Mask, agents, iterations int) {
 	}
 }
 
-// Whoever draws the masks, and however many at a time: the run is the same, and nobody keeps one.
+// Results do not depend on what draws the masks nor on how many are drawn at a time, and all masks
+// are released.
 func TestDrawnMasks(t *testing.T) {
 	for _, change := range []func(c *Config){
 		func(c *Config) {},

@@ -114,7 +114,7 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 		Algo: s.Async(), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(),
 		Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
-			Finish: max(process.Farewell, seconds(c.GiveUp))},
+			Finish: max(process.ShutdownTimeout, seconds(c.GiveUp))},
 		Network: sessions, State: a.state, Buffers: l.applied, Trainer: l, Log: a.run.log})
 	return l
 }

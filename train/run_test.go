@@ -207,7 +207,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	return r
 }
 
-// plainCommon has each agent fill a vector of its own: the run's have the same bits, whoever fills
+// plainCommon has each agent fill a vector of its own: the shared vectors have the same bits, whichever agent fills
 // them.
 func plainCommon(dev device.Device, dim int) func(int, func(device.Vector)) device.Vector {
 	return func(_ int, fill func(device.Vector)) device.Vector {

@@ -89,10 +89,10 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
-	fs.BoolVar(&f.exitWithParent, "leash", false, "stop when the standard input ends")
-	fs.StringVar(&f.faults, "weather", "", "file of injected faults")
-	_ = fs.MarkHidden("leash")   // used by fspda up
-	_ = fs.MarkHidden("weather") // used by tests
+	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
+	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
+	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
+	_ = fs.MarkHidden("inject-faults")    // used by tests
 }
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.

@@ -21,7 +21,7 @@ func newCerts() *cobra.Command {
 		Short: "Make certificates by which the machines of a run authenticate each other",
 		Long: `Make a certificate authority for one run and a certificate for each of its agents.
 
-Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.pem: whoever has it can add agents.`,
+Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.pem: its owner can add agents.`,
 		Example: `  fspda certs --run digits -n 4 --out certs`,
 		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

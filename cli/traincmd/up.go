@@ -66,8 +66,8 @@ and resumes from its checkpoint.`,
 	fs.StringVar(&f.metrics, "metrics-listen", "",
 		"HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port PORT+I, or any free port if "+
 			"PORT is 0")
-	fs.StringVar(&f.faults, "weather", "", "file of injected faults")
-	_ = fs.MarkHidden("weather") // used by tests
+	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
+	_ = fs.MarkHidden("inject-faults") // used by tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -309,7 +309,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
 		"--join", "127.0.0.1:" + u.port,
-		"--insecure", "--leash", "--packing", u.flags.packing}
+		"--insecure", "--exit-with-parent", "--packing", u.flags.packing}
 	if u.flags.quiet {
 		args = append(args, "--quiet")
 	}
@@ -320,7 +320,7 @@ func (u *agentProcesses) arguments(rank int) []string {
 		args = append(args, "--metrics-listen", at)
 	}
 	if u.flags.faults != "" {
-		args = append(args, "--weather", u.flags.faults)
+		args = append(args, "--inject-faults", u.flags.faults)
 	}
 	return args
 }

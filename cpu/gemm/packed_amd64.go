@@ -170,15 +170,7 @@ func (j *job) block(b, next *block, beta float32) {
 	case b.part == 0 || j.n > blockCols || j.k > tile.Depth: // else all of B is in the workspace
 		j.firstPacked = j.packPanelsAt(b.p, b.col, b.cols, b.depth)
 	}
-	j.nextBlock, j.nextBytes = cacheLines{}, bytePrefetch{}
-	if j.chunkSize == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
-		if j.bytesB.Bytes != nil {
-			j.nextBytes = newBytePrefetch(j.bytesB.From(next.p, next.col), next.depth, next.cols,
-				strips*((b.cols+2*j.Lanes-1)/(2*j.Lanes)))
-		} else {
-			j.nextBlock = linesOf(j.b.From(next.p, next.col), next.depth, next.cols)
-		}
-	}
+	j.planPrefetch(b, next, strips)
 	if b.p > 0 {
 		beta = 1
 	}
@@ -218,6 +210,19 @@ func (j *job) block(b, next *block, beta float32) {
 			j.epilogue.apply(b.i+i, b.col, height, b.cols, tile.RowMajor(c, j.c.RowStride))
 		}
 		i += height
+	}
+}
+
+// planPrefetch sets the operands of the next block that this one prefetches.
+func (j *job) planPrefetch(b, next *block, strips int) {
+	j.nextBlock, j.nextBytes = cacheLines{}, bytePrefetch{}
+	if j.chunkSize == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
+		if j.bytesB.Bytes != nil {
+			j.nextBytes = newBytePrefetch(j.bytesB.From(next.p, next.col), next.depth, next.cols,
+				strips*((b.cols+2*j.Lanes-1)/(2*j.Lanes)))
+		} else {
+			j.nextBlock = linesOf(j.b.From(next.p, next.col), next.depth, next.cols)
+		}
 	}
 }
 

@@ -271,12 +271,12 @@ func (p *peer) sendAck() {
 // flushAcks sends what has not been acknowledged yet.
 func (p *peer) flushAcks() {
 	p.mu.Lock()
-	owed := false
+	pending := false
 	for s := range p.in {
-		owed = owed || p.connected && p.in[s].next > p.in[s].acked
+		pending = pending || p.connected && p.in[s].next > p.in[s].acked
 	}
 	p.mu.Unlock()
-	if owed {
+	if pending {
 		p.sendAck()
 	}
 }

@@ -105,8 +105,8 @@ type disk struct {
 
 // How long a process waits for events that should come at once.
 const (
-	haltAfter = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
-	Farewell  = 10 * time.Second // for the other processes to receive that the run has ended
+	haltAfter       = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
+	ShutdownTimeout = 10 * time.Second // for the other processes to receive that the run has ended
 )
 
 // New makes the node of this process.
@@ -345,7 +345,7 @@ func (n *Node) Stopped() bool { return n.stopped.Load() }
 // Dismiss tells the other processes how the run ended, and waits a while for them to receive it. It
 // is for the coordinator.
 func (n *Node) Dismiss(end Note) {
-	ctx, cancel := context.WithTimeout(context.Background(), Farewell)
+	ctx, cancel := context.WithTimeout(context.Background(), ShutdownTimeout)
 	defer cancel()
 	if err := n.broadcast(ctx, end, n.opt.Rank); err != nil {
 		return
