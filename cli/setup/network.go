@@ -9,15 +9,19 @@ import (
 // An Engine has what training needs of a model with batch norm.
 var _ train.Buffered = (*model.Engine)(nil)
 
-// init tells the configuration the names of the networks. Only an mlp has hidden layers to choose.
+// init tells the configuration the names of the networks, those that a program registers included.
+// Only an mlp has hidden layers to choose.
 func init() {
-	for _, name := range model.Names() {
-		if name == "mlp" {
-			config.RegisterModel(name, "hidden", "activation")
-		} else {
-			config.RegisterModel(name)
+	config.SetModels(func() (names []config.ModelName) {
+		for _, name := range model.Names() {
+			m := config.ModelName{Name: name}
+			if name == "mlp" {
+				m.Keys = []string{"hidden", "activation"}
+			}
+			names = append(names, m)
 		}
-	}
+		return names
+	})
 }
 
 // OpenModel returns the network that c names, for examples of the given shape.

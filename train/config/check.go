@@ -42,7 +42,7 @@ var checks = []struct {
 	key   string
 	check check
 }{
-	{"data", oneOf(data.Names()...)},
+	{"data", func(key string, v any) error { return oneOf(data.Names()...)(key, v) }},
 	{"augment", oneOf(data.Augments()...)},
 	{"jpeg", oneOf(data.Decoders()...)},
 	{"on_bad", oneOf(string(data.Fail), string(data.Skip))},

@@ -8,7 +8,7 @@
 //
 // A [Method] describes an algorithm to Resolve: what it needs of graph, exchange and schedule.
 // builtin.go has one line for each algorithm of this module; [Register] adds those of other
-// programs. The names of networks come from the program ([RegisterModel]), because this package
+// programs. The names of networks come from the program ([SetModels]), because this package
 // imports none.
 //
 // The keys are public: files written by older versions must parse and keep their

@@ -6,44 +6,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 )
 
-// names holds the names of networks, whose packages are not imported here. The program registers
-// them, so that Check knows every name before data is read.
-var names struct {
-	sync.RWMutex
-	models []modelName
+// ModelName is a value of the key model, with the keys that only some networks use and this one
+// does, such as hidden: Check refuses them for networks that do not list them.
+type ModelName struct {
+	Name string
+	Keys []string
 }
 
-// modelName is a name of the key model, and the keys that only some networks have and this one has.
-type modelName struct {
-	name string
-	keys []string
-}
+// models lists the networks, whose packages are not imported here; nil: every name is accepted.
+var models atomic.Pointer[func() []ModelName]
 
-// RegisterModel adds a name that the key model can have. The keys are those that only some networks
-// have a use for, such as hidden: Check refuses them for networks that do not register them. As
-// long as no network is registered, Check accepts every name.
-func RegisterModel(name string, keys ...string) {
-	names.Lock()
-	defer names.Unlock()
-	if slices.ContainsFunc(names.models, func(m modelName) bool { return m.name == name }) {
-		panic(fmt.Sprintf("config: RegisterModel of %q: the name is taken", name))
+// SetModels sets the function that lists the values of the key model. The program calls it once, so
+// that Check knows every name before data is read. Networks that are registered later are included.
+func SetModels(list func() []ModelName) { models.Store(&list) }
+
+func modelNames() []ModelName {
+	if list := models.Load(); list != nil {
+		return (*list)()
 	}
-	names.models = append(names.models, modelName{name, keys})
+	return nil
 }
 
-// checkModel accepts the registered names.
+// checkModel accepts the listed names.
 func checkModel(key string, value any) error {
-	names.RLock()
-	defer names.RUnlock()
-	if len(names.models) == 0 {
+	known := modelNames()
+	if known == nil {
 		return nil
 	}
 	var all []string
-	for _, m := range names.models {
-		all = append(all, m.name)
+	for _, m := range known {
+		all = append(all, m.Name)
 	}
 	return oneOf(all...)(key, value)
 }
@@ -51,9 +46,8 @@ func checkModel(key string, value any) error {
 // checkModelKeys refuses keys that the network has no use for. A key with its default value is
 // accepted, because it may not have been given at all.
 func (c Config) checkModelKeys() error {
-	names.RLock()
-	defer names.RUnlock()
-	at := slices.IndexFunc(names.models, func(m modelName) bool { return m.name == c.Model })
+	known := modelNames()
+	at := slices.IndexFunc(known, func(m ModelName) bool { return m.Name == c.Model })
 	if at < 0 {
 		return nil
 	}
@@ -61,9 +55,9 @@ func (c Config) checkModelKeys() error {
 	fields, defaults := c.Fields(), base.Fields()
 	for i, f := range fields {
 		var with []string
-		for _, m := range names.models {
-			if slices.Contains(m.keys, f.Key) {
-				with = append(with, m.name)
+		for _, m := range known {
+			if slices.Contains(m.Keys, f.Key) {
+				with = append(with, m.Name)
 			}
 		}
 		if len(with) == 0 || slices.Contains(with, c.Model) || reflect.DeepEqual(f.Value, defaults[i].Value) {
