@@ -123,7 +123,8 @@ func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 }
 
 // dial opens a stream to an address.
-func (b streamConfig) dial(ctx context.Context, address string, size int) (swap func() error, closeConn func(), err error) {
+func (b streamConfig) dial(ctx context.Context, address string, size int) (swap func() error, closeConn func(),
+	err error) {
 	by := insecure.NewCredentials()
 	if b.client != nil {
 		by = credentials.NewTLS(b.client.Clone())

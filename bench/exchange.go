@@ -124,7 +124,8 @@ func (w *wireRun) row(size int) ExchangeRow {
 
 // WriteTo prints the report as text, each wire relative to the first.
 func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, "exchanges between two endpoints on this machine, each of which sends and receives so many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
+	n, err := fmt.Fprintf(w, "exchanges between two endpoints on this machine, each of which sends and receives so "+
+		"many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
 		"bytes", "over", "µs", "rounds", "MB/s", "time / first")
 	var first ExchangeRow
 	for _, row := range r.Rows {

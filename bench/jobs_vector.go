@@ -59,7 +59,8 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 				func(v []device.Vector) func() {
 					t := make([]device.Term, terms)
 					for k := range t {
-						t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]} // the first is 1, as in a step of an algorithm
+						// the first is 1, as in a step of an algorithm
+						t[k] = device.Term{A: 1 - 0.3*float64(k), V: v[k+1]}
 					}
 					if terms == 1 {
 						t[0].A = 0.75 // 1 would be a copy

@@ -58,7 +58,8 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
 	if len(wanted) == 0 {
 		return r, &train.ConfigError{Key: "filter", Got: o.Filter,
-			Want: "expected substrings of group/name, separated by commas; the groups are " + strings.Join(Groups(), ", ")}
+			Want: "expected substrings of group/name, separated by commas; the groups are " + strings.Join(Groups(),
+				", ")}
 	}
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
 	for _, j := range wanted {

@@ -194,7 +194,8 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	} else if r.PeakGFLOPs > 0 {
 		fmt.Fprintf(&b, "one core: %.1f GFLOP/s of multiply-adds at best\n", r.PeakGFLOPs)
 	}
-	b.WriteString("limit: for GFLOP/s multiply-adds, for GB/s a copy, measured in turns with the row; bw: reading and writing the same vectors without arithmetic\n")
+	b.WriteString("limit: for GFLOP/s multiply-adds, for GB/s a copy, measured in turns with the row; bw: reading " +
+		"and writing the same vectors without arithmetic\n")
 	width := 0
 	for _, row := range r.Rows {
 		width = max(width, len([]rune(row.Name)))
@@ -203,7 +204,8 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 		r.writeGroup(&b, group, width)
 	}
 	if n := r.ResNet50; n != nil {
-		fmt.Fprintf(&b, "\nResNet-50 conv+BN, batch %d: forward %.1f ms, backward %.1f ms, %.2f images/s, %.1f GFLOP/s, %.1f %% of the multiply-adds\n",
+		fmt.Fprintf(&b, "\nResNet-50 conv+BN, batch %d: forward %.1f ms, backward %.1f ms, %.2f images/s, %.1f "+
+			"GFLOP/s, %.1f %% of the multiply-adds\n",
 			n.Batch, ms(n.Forward), ms(n.Backward), n.Images, n.Rate, 100*n.Share)
 	}
 	if len(r.Skipped) > 0 {

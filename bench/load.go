@@ -196,7 +196,8 @@ func (r LoadReport) WriteTo(w io.Writer) (int64, error) {
 		k, _ := fmt.Fprintf(w, format, args...) // write errors are ignored: w is a terminal or a buffer
 		n += k
 	}
-	say("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, mirrored, normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
+	say("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, mirrored, "+
+		"normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
 	for _, row := range r.Rows {
 		if row.Err != "" {
 			say("%-14s %s\n", row.From, row.Err)
@@ -205,6 +206,7 @@ func (r LoadReport) WriteTo(w io.Writer) (int64, error) {
 		say("%-14s %9.0f\n", row.From, row.PerCore)
 	}
 	say("%-14s %9.0f\n\n", "copy", r.Copies)
-	say("The packed set reaches %.2f of its target: %.0f, the lesser of 10,000 and 70 %% of the copies.\n", r.PackedRate, r.PackedBar)
+	say("The packed set reaches %.2f of its target: %.0f, the lesser of 10,000 and 70 %% of the copies.\n",
+		r.PackedRate, r.PackedBar)
 	return int64(n), nil
 }

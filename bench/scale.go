@@ -68,13 +68,18 @@ func (s Scale) Caption() []string {
 	if s.Share == 1 {
 		return []string{"All iterations of the figure, its own step sizes."}
 	}
-	lines := []string{fmt.Sprintf("Scale %g: that share of the figure's iterations, rounded to whole rounds for algorithms with local steps.", s.Share)}
+	lines := []string{fmt.Sprintf("Scale %g: that share of the figure's iterations, rounded to whole rounds for "+
+		"algorithms with local steps.", s.Share)}
 	if !s.Retune {
-		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of those of the figure.")
+		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of "+
+			"those of the figure.")
 	}
 	return append(lines, fmt.Sprintf(
-		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's side times √m.", 1/s.Share, maxEffectiveStep),
-		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
+		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical "+
+			"damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
+			"side times √m.", 1/s.Share, maxEffectiveStep),
+		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density "+
+			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
 }
 
 // apply shortens a run. points, if above 0, is the number of evaluations; limit is the largest

@@ -22,7 +22,8 @@ func sweep(t *testing.T, text string) (*Sweep, error) {
 }
 
 func TestSweepJobs(t *testing.T) {
-	s, err := sweep(t, "base: {algo: fspda-sa, graph: ring}\ngrid: {density: [0.1, 1], edges: [one-edge, 'bernoulli(0.5)']}\nrandom: {alpha: 'log(0.01, 1)', eta: [auto, 0.001], batch: 'int(4, 6)'}\nsamples: 3\n")
+	s, err := sweep(t, "base: {algo: fspda-sa, graph: ring}\ngrid: {density: [0.1, 1], edges: [one-edge, "+
+		"'bernoulli(0.5)']}\nrandom: {alpha: 'log(0.01, 1)', eta: [auto, 0.001], batch: 'int(4, 6)'}\nsamples: 3\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,9 @@ func TestRank(t *testing.T) {
 		return &Outcome{Job: Job{Name: name}, Status: status, Rows: rows}
 	}
 	row := func(bits uint64, acc, loss float64) train.Row {
-		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits}, TestScores: evaluate.TestScores{TestAccAvg: train.Num(acc)}, TrainScores: evaluate.TrainScores{TrainLossWorst: train.Num(loss)}}
+		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits},
+			TestScores: evaluate.TestScores{TestAccAvg: train.Num(
+				acc)}, TrainScores: evaluate.TrainScores{TrainLossWorst: train.Num(loss)}}
 	}
 	all := []*Outcome{
 		run("slow", train.Finished, row(0, 0.1, 9), row(100, 0.2, 3), row(200, 0.9, 1)),
@@ -138,7 +141,8 @@ func TestRank(t *testing.T) {
 // for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
-		{TestScores: evaluate.TestScores{TestAccAvg: 0.1, TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2}, Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55}, Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
+		{TestScores: evaluate.TestScores{TestAccAvg: 0.1,
+			TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2}, Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55}, Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
 	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
 	var md, csv strings.Builder
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {

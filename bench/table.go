@@ -128,7 +128,8 @@ func (t *Table) WriteCSV(w io.Writer) error {
 // WriteMarkdown writes the table as Markdown: final results, then the bits to reach accuracies.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("| run | worst loss | worst squared gradient | consensus | accuracy: worst agent | mean of agents | mean model | bits: shared seed | packed | reference | time |\n")
+	b.WriteString("| run | worst loss | worst squared gradient | consensus | accuracy: worst agent | mean of agents " +
+		"| mean model | bits: shared seed | packed | reference | time |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, o := range t.Outcomes {
 		r := o.Last()
@@ -137,7 +138,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 			percent(r.TestAccMin), percent(r.TestAccMean), percent(r.TestAccAvg), si(r.BitsSharedSeed), si(
 				r.BitsPacked), si(r.BitsReference), minutes(o.WallS))
 	}
-	fmt.Fprintf(&b, "\nBits (%s accounting) at the first evaluation of at least this test accuracy, mean model / worst agent:\n\n| run |", t.Accounting)
+	fmt.Fprintf(&b, "\nBits (%s accounting) at the first evaluation of at least this test accuracy, mean model / "+
+		"worst agent:\n\n| run |", t.Accounting)
 	for _, l := range t.Levels {
 		fmt.Fprintf(&b, " %g %% |", 100*l)
 	}
@@ -160,7 +162,8 @@ func (t *Table) writeTimes(b *strings.Builder) {
 	if !t.timed() {
 		return
 	}
-	b.WriteString("\nSeconds of the simulated network at the first evaluation of at least this test accuracy of the mean model:\n\n| run |")
+	b.WriteString("\nSeconds of the simulated network at the first evaluation of at least this test accuracy of the " +
+		"mean model:\n\n| run |")
 	for _, l := range t.Levels {
 		fmt.Fprintf(b, " %g %% |", 100*l)
 	}

@@ -13,8 +13,10 @@ import (
 func TestTableOfTimes(t *testing.T) {
 	plain, timed := train.Default(), train.Default()
 	timed.Links = "wan.yaml"
-	rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}}, {Position: evaluate.Position{Iteration: 10}, TestScores: evaluate.TestScores{TestAccAvg: 0.62}, Times: evaluate.Times{Time: 3.5}},
-		{Position: evaluate.Position{Iteration: 20}, TestScores: evaluate.TestScores{TestAccAvg: 0.7}, Times: evaluate.Times{Time: 9}}}
+	rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}}, {Position: evaluate.Position{Iteration: 10},
+		TestScores: evaluate.TestScores{TestAccAvg: 0.62}, Times: evaluate.Times{Time: 3.5}},
+		{Position: evaluate.Position{Iteration: 20}, TestScores: evaluate.TestScores{TestAccAvg: 0.7},
+			Times: evaluate.Times{Time: 9}}}
 	a := &Outcome{Job: Job{Title: "near", Config: plain}, Status: train.Finished, Rows: rows}
 	b := &Outcome{Job: Job{Title: "far", Config: timed}, Status: train.Finished, Rows: rows}
 	write := func(outcomes ...*Outcome) (markdown, csv string) {

@@ -276,7 +276,8 @@ func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 		_, err := tryProcesses(append(args[:len(args):len(args)], "--out", calm), func(int, int) {})
 		undisturbed <- err
 	}()
-	_, err := tryProcesses(append(args[:len(args):len(args)], "--out", rough, "--inject-faults", w.faultsFile), w.started)
+	_, err := tryProcesses(append(args[:len(args):len(args)], "--out", rough, "--inject-faults", w.faultsFile),
+		w.started)
 	close(stop)
 	<-over
 	if err := errors.Join(err, <-undisturbed); err != nil {

@@ -135,7 +135,7 @@ func crowd(host string, idle int, stop chan struct{}) (opened func() int, left f
 }
 
 // serving matches the functions of a server and of the packages below it.
-const serving = `net/http|internal/poll|runtime\.netpoll|web\.\(\*(Server|budget|guest|boundedListener|pacedListener|stream|camera|runList|follower|draft|paidWriter)\)`
+const serving = `net/http|internal/poll|runtime\.netpoll|web\.\(\*(Server|budget|trackedConn|limitedListener|pacedListener|stream|snapshotter|runList|tailer|bufferedResponse|meteredWriter)\)`
 
 // shareOf returns the share of a profile's processor time that was spent on serving, including
 // callees.

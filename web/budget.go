@@ -22,10 +22,10 @@ const (
 const burst = 100 * time.Millisecond
 
 // budget limits the processor time that clients may use. The cost of work is known only afterwards:
-// a client waits until nothing is owed, works, and is charged, and the next client waits until the
+// a client waits until nothing is unpaid, works, and is charged, and the next client waits until the
 // charge is paid. The total therefore stays within the rate, whatever clients ask for.
 type budget struct {
-	limiter *rate.Limiter // tokens are nanoseconds of processor time; below 0 they are owed
+	limiter *rate.Limiter // tokens are nanoseconds of processor time; below 0 they are unpaid
 	turn    chan struct{} // holds one element while a client waits for the limiter or works
 }
 
@@ -51,7 +51,7 @@ func (b *budget) do(ctx context.Context, cost time.Duration, work func()) bool {
 		return false
 	}
 	defer func() { <-b.turn }()
-	if b.limiter.WaitN(ctx, 0) != nil { // returns when nothing is owed
+	if b.limiter.WaitN(ctx, 0) != nil { // returns when nothing is unpaid
 		return false
 	}
 	b.charge(cost+processorTime(work), time.Now())

@@ -50,7 +50,7 @@ func TestBudgetCancelled(t *testing.T) {
 	b.limiter.SetLimit(1)
 	ctx, leave := context.WithTimeout(t.Context(), time.Millisecond)
 	defer leave()
-	if b.do(ctx, 0, func() { t.Error("work was done although processor time is owed") }) {
+	if b.do(ctx, 0, func() { t.Error("work was done although processor time is unpaid") }) {
 		t.Error("do returned true after its context ended, want false")
 	}
 	ran := false

@@ -21,7 +21,8 @@ type attack func(c net.Conn, replies io.Writer, k int)
 var attacks = []attack{
 	func(c net.Conn, replies io.Writer, _ int) { _, _ = io.Copy(replies, c) }, // is silent until it is disconnected
 	func(c net.Conn, _ io.Writer, _ int) { // sends a header byte by byte
-		for _, b := range []byte("GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy") {
+		for _, b := range []byte("GET /api/run?run=one HTTP/1.1\r\nHost: localhost\r\nX: " +
+			"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy") {
 			if _, err := c.Write([]byte{b}); err != nil {
 				return
 			}
@@ -41,7 +42,8 @@ var attacks = []attack{
 		}
 	},
 	func(c net.Conn, replies io.Writer, _ int) { // forges a cross-site request
-		fmt.Fprint(c, "POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: text/plain\r\nContent-Length: 29\r\n\r\n"+`{"run":"one","action":"stop"}`)
+		fmt.Fprint(c, "POST /api/steer HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: "+
+			"text/plain\r\nContent-Length: 29\r\n\r\n"+`{"run":"one","action":"stop"}`)
 		_, _ = io.Copy(replies, c)
 	},
 	func(c net.Conn, _ io.Writer, k int) { // sends random bytes

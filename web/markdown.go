@@ -46,7 +46,8 @@ func (v *view) milestoneTable(b *strings.Builder) {
 		b.WriteString("No test accuracy above zero was measured.\n\n")
 		return
 	}
-	b.WriteString("When the test accuracy of the mean model first reached a share of its best, and what had been sent by then.\n\n| of the best | accuracy | iteration | wall time |")
+	b.WriteString("When the test accuracy of the mean model first reached a share of its best, and what had been " +
+		"sent by then.\n\n| of the best | accuracy | iteration | wall time |")
 	for _, m := range v.Modes {
 		b.WriteString(" bits, " + m + " |")
 	}

@@ -34,7 +34,8 @@ const maxLine = 1 << 20
 func readMetrics(path string) (*metrics, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("web: read metrics: no file %s: this is not the folder of a run, or the run has not evaluated yet", path)
+		return nil, fmt.Errorf("web: read metrics: no file %s: this is not the folder of a run, or the run has not "+
+			"evaluated yet", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("web: read metrics: %w", err)

@@ -19,7 +19,8 @@ import (
 // Limits of the search for runs.
 const (
 	searchInterval = 2 * time.Second
-	// the pause between searches, as a multiple of the time of one: a search over many runs is rarer
+	// the pause between searches, as a multiple of the time of one: a search over many runs is
+	// rarer
 	searchPauseFactor = 100
 	maxSearchDepth    = 4       // levels below the folder of the server
 	maxRuns           = 1000    // in the list

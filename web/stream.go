@@ -38,7 +38,8 @@ type stream struct {
 func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	runs := r.URL.Query()["run"]
 	if len(runs) > maxStreamRuns {
-		http.Error(w, fmt.Sprintf("%d runs requested, want at most %d", len(runs), maxStreamRuns), http.StatusBadRequest)
+		http.Error(w, fmt.Sprintf("%d runs requested, want at most %d", len(runs), maxStreamRuns),
+			http.StatusBadRequest)
 		return
 	}
 	for _, run := range runs {

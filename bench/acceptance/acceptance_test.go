@@ -117,7 +117,8 @@ func TestChecks(t *testing.T) {
 		"contract/dot                             ok          0.1 s\n" +
 		"networks/resnet50 differences            left out    0.0 s  a step as small as this is lost\n" +
 		"kernels/a name that is longer than what a line has room for FAILED     12.5 s  far: 3\n    and more\n" +
-		"training                                 ok          3.0 s  repeats, loss within 1.0e-06 of 1e-03\ncontract/ha")
+		"training                                 ok          3.0 s  repeats, loss within 1.0e-06 of " +
+		"1e-03\ncontract/ha")
 	if want := (checks{4, 1, 1}); seen != want || len(k.out.Notes) != 1 ||
 		k.out.Notes[0] != "kernels/a name that is longer than what a line has room for: far: 3" {
 		t.Errorf("%+v, %q", seen, k.out.Notes)

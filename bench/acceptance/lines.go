@@ -50,7 +50,8 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("gradients in fp16 and bf16 over PyTorch, eager", "eager_ratio", eagerTarget, "%.2f ×", 1),
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
-		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepTarget, "%.4g µs",
+		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepTarget,
+			"%.4g µs",
 			1),
 		r.line("figure1/million", "figure 1, 10⁶ iterations", fmt.Sprintf("≤ %.0f s", millionTarget),
 			func(v map[string]float64) (string, bool, bool) {
@@ -93,7 +94,8 @@ func (r *Results) line(part, what, bar string, see func(values map[string]float6
 	case any:
 		l.Measured, l.Verdict = measured, missed
 	default:
-		l.Verdict = "could not run: " + firstOf(out.Reason, strings.Join(out.Notes, "; "), out.Summary, "it measured nothing")
+		l.Verdict = "could not run: " + firstOf(out.Reason, strings.Join(out.Notes, "; "), out.Summary,
+			"it measured nothing")
 	}
 	return l
 }

@@ -151,7 +151,8 @@ func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.OverheadRep
 		return r, err
 	}
 	defer end()
-	return bench.MeasureOverhead(ctx, bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(),
+	return bench.MeasureOverhead(ctx, bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images",
+		net.Name(),
 		f.batch), Bytes: size, Each: f.each, Exchange: exchangeOnce,
 		Gradient: func() error { _, err := gradient(); return err }})
 }
