@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/runfolder"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
 )
@@ -177,3 +178,16 @@ func (e *DivergedError) Error() string {
 
 // ExitCode returns 3, the exit status for a run that diverged.
 func (e *DivergedError) ExitCode() int { return 3 }
+
+// restore sets the agent to its state in a checkpoint.
+func (a *agent) restore(ck *runfolder.Checkpoint) error {
+	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Buffers: a.gradients.buffers}
+	if err := ck.Restore(&sn); err != nil {
+		return err
+	}
+	a.exchange.ledger, a.exchange.codec.decodes = sn.Ledger, sn.Decodes
+	a.gradients.count, a.gradients.meter, a.gradients.scale = sn.Grads, sn.Losses, sn.Scale
+	a.clock.Restore(sn.Clock)
+	a.time = sn.Clock.At
+	return nil
+}

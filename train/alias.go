@@ -3,6 +3,7 @@ package train
 import (
 	"fspda/train/config"
 	"fspda/train/evaluate"
+	"fspda/train/runfolder"
 )
 
 // Config and the other names are those of fspda/train/config that users of this package need most.
@@ -53,3 +54,57 @@ type (
 
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
 func Columns() []string { return evaluate.Columns() }
+
+// The names of fspda/train/runfolder that users of this package need most.
+type (
+	Status          = runfolder.Status
+	Folder          = runfolder.Folder
+	FolderError     = runfolder.FolderError
+	CheckpointError = runfolder.CheckpointError
+	AgentStore      = runfolder.AgentStore
+	Saved           = runfolder.Saved
+	BestModel       = runfolder.BestModel
+	Summary         = runfolder.Summary
+)
+
+// How a run can end.
+const (
+	Finished = runfolder.Finished
+	Stopped  = runfolder.Stopped
+	Diverged = runfolder.Diverged
+)
+
+// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. See
+// [runfolder.OpenFolder].
+func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
+	return runfolder.OpenFolder(path, s, resume)
+}
+
+// OpenAgentStore opens the checkpoints of one agent. See [runfolder.OpenAgentStore].
+func OpenAgentStore(run string, rank int) (*AgentStore, error) {
+	return runfolder.OpenAgentStore(run, rank)
+}
+
+// ReadConfig returns the configuration of a run folder.
+func ReadConfig(path string) (Config, error) { return runfolder.ReadConfig(path) }
+
+// ReadMetrics reads the rows of a metrics.jsonl before the given iteration.
+func ReadMetrics(path string, before int) ([]Row, error) { return runfolder.ReadMetrics(path, before) }
+
+// ReadBest reads and verifies the best mean model of a run folder.
+func ReadBest(run string) (*BestModel, error) { return runfolder.ReadBest(run) }
+
+// OpenSaved opens and verifies the newest checkpoint of a run folder.
+func OpenSaved(run string) (*Saved, error) { return runfolder.OpenSaved(run) }
+
+// Standing returns the iteration of the newest checkpoint in a run folder; 0 if there is none.
+func Standing(run string) int { return runfolder.Standing(run) }
+
+// RemoveFolder deletes the folder of a run.
+func RemoveFolder(path string) error { return runfolder.RemoveFolder(path) }
+
+// Machine describes the computer: processor, system, architecture.
+func Machine() string { return runfolder.Machine() }
+
+// CommandLine formats the arguments of a program for a shell.
+func CommandLine(args []string) string { return runfolder.CommandLine(args) }

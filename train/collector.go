@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/evaluate"
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -95,14 +96,14 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
-	if err := f.sync(); err != nil {
+	if err := f.Sync(); err != nil {
 		return err
 	}
-	sv := saving{set: set, wall: c.wall()}
+	sv := runfolder.CheckpointData{Snapshots: set, WallS: c.wall()}
 	if t == c.run.setup.Config.Iterations {
-		sv.meanBuffers = ev.Buffers
+		sv.MeanBuffers = ev.Buffers
 	}
-	c.run.writer.save(sv)
+	c.run.writer.Save(sv)
 	return nil
 }
 
@@ -117,12 +118,12 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	ev.WallS = Num(c.wall())
 	c.res.Rows = append(c.res.Rows, ev.Row)
 	if f := c.run.opt.Folder; f != nil {
-		if err := f.append(ev.Row); err != nil {
+		if err := f.Append(ev.Row); err != nil {
 			return ev, err
 		}
 		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
 			c.best = ev.TestAccAvg
-			c.run.writer.keepBest(ev)
+			c.run.writer.KeepBest(ev)
 		}
 	}
 	if c.run.opt.OnRow != nil {

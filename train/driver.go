@@ -1,12 +1,16 @@
 package train
 
-import "context"
+import (
+	"context"
+
+	"fspda/train/runfolder"
+)
 
 // driver steps the agents of this process through their iterations. There is one implementation for
 // each way to run: synchronous, in virtual time, in real time.
 type driver interface {
 	// attach prepares an agent that was made, and restored from ck unless ck is nil.
-	attach(a *agent, ck *checkpoint) error
+	attach(a *agent, ck *runfolder.Checkpoint) error
 	// run steps an agent from iteration first to where the pace stops it. When ctx is canceled it
 	// returns its cause. Each agent has a goroutine of its own.
 	run(ctx context.Context, a *agent, first int) error

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -15,7 +16,7 @@ type processGroup interface {
 	// Local reports whether an agent is in this process.
 	Local(agent int) bool
 	// open opens the newest checkpoint; nil if there is none.
-	open() (*checkpoint, error)
+	open() (*runfolder.Checkpoint, error)
 	// start connects the processes, after the local agents were made.
 	start() error
 	// serve starts what runs beside the agents until wait returns. It calls fail when that goes
@@ -51,9 +52,9 @@ type singleProcess struct{ r *run }
 // Local is true.
 func (g *singleProcess) Local(int) bool { return true }
 
-func (g *singleProcess) open() (*checkpoint, error) {
+func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
 	if f := g.r.opt.Folder; f != nil {
-		return f.openCheckpoint(g.r.setup)
+		return f.OpenCheckpoint(g.r.setup)
 	}
 	return nil, nil
 }

@@ -2,12 +2,12 @@ package train
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"fspda/device"
+	"fspda/train/runfolder"
 )
 
 // slow is a model whose scores hang, where asked to, until the run is told to stop: as those of a
@@ -98,8 +98,8 @@ func TestCheckpointAskedWhileUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &gated{disk: osDisk{}, open: make(chan struct{})}
-	f.fs = d
+	d := &gated{Disk: runfolder.OSDisk{}, open: make(chan struct{})}
+	f.Disk = d
 	ctl, w := NewControl(), NewLiveState(c.Agents)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -116,7 +116,7 @@ func TestCheckpointAskedWhileUnderWay(t *testing.T) {
 	until(t, "the agents go on", func() bool { return w.Agents(nil)[0].Iteration > at+200 })
 	close(d.open)
 	until(t, "both are there", func() bool {
-		names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
+		names, err := checkpointsOf(dir)
 		return err == nil && len(names) == 2
 	})
 	stop()

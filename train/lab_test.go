@@ -107,3 +107,12 @@ func trace(tb testing.TB, r *Result) string {
 func runFolder(tb testing.TB) string { return filepath.Join(tb.TempDir(), "run") }
 
 var cpuDevice = device.Device(cpu.New())
+
+// checkpointsOf lists the names of the checkpoints in a run folder, oldest first.
+func checkpointsOf(dir string) (names []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*"))
+	for _, p := range paths {
+		names = append(names, filepath.Base(p))
+	}
+	return names, err
+}

@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"fspda/device"
+	"fspda/train/safetensors"
 )
 
 var errOffBus = errors.New("the GPU has fallen off the bus")
@@ -52,8 +54,8 @@ func TestLostDevice(t *testing.T) {
 	saved := ""
 	onStep := func(int) {
 		if saved == "" {
-			if ck, err := f.openCheckpoint(s); err == nil && ck != nil && ck.Iteration > 0 {
-				saved = ck.path
+			if ck, err := f.OpenCheckpoint(s); err == nil && ck != nil && ck.Iteration > 0 {
+				saved = ck.Path
 				dev.left.Store(0)
 			}
 		}
@@ -65,11 +67,17 @@ func TestLostDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), errOffBus.Error()) {
 		t.Fatalf("the run ends with %v", err)
 	}
-	ck, err := f.openCheckpoint(s)
+	ck, err := f.OpenCheckpoint(s)
 	if err != nil || ck == nil {
 		t.Fatalf("the last checkpoint: %v", err)
 	}
-	section, err := ck.file.Section(vectorName(0, "x"))
+	defer ck.Close()
+	file, err := safetensors.Open(filepath.Join(ck.Path, "agents.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	section, err := file.Section("agent0/x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +86,6 @@ func TestLostDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(values, func(v float32) bool { return v != v }) {
-		t.Errorf("agent 0 in %s is not a number", ck.path)
+		t.Errorf("agent 0 in %s is not a number", ck.Path)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/train/process"
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -14,7 +15,7 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
-	Store   *Home // nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+	Store   *runfolder.AgentStore // nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
 }
 
 // manyProcesses is the processGroup of a run in which each agent has a process of its own. This
@@ -30,13 +31,13 @@ func newManyProcesses(r *run, p *Process) *manyProcesses { return &manyProcesses
 // Local reports whether the agent is that of this process.
 func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 
-func (g *manyProcesses) open() (ck *checkpoint, err error) {
+func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
-		if ck, o.Streams, err = g.p.Store.newest(s, g.p.Rank); err != nil {
+		if ck, o.Streams, err = g.p.Store.Newest(s, g.p.Rank); err != nil {
 			return nil, err
 		}
 	}
@@ -120,7 +121,7 @@ func (g *manyProcesses) Halt() { g.agent().halt(errHalted) }
 // FlushRows implements [process.Run].
 func (g *manyProcesses) FlushRows() error {
 	if f := g.r.opt.Folder; f != nil {
-		return f.sync()
+		return f.Sync()
 	}
 	return nil
 }
@@ -145,7 +146,7 @@ func noteOf(d *DivergedError) process.Note {
 
 // agentStore is the checkpoints of the agent as a [process.Store].
 type agentStore struct {
-	home *Home
+	home *runfolder.AgentStore
 	r    *run
 }
 
@@ -154,7 +155,7 @@ func (s agentStore) Keeps() bool { return true }
 
 // Write implements [process.Store].
 func (s agentStore) Write(sn *snapshot.Snapshot, wall float64) error {
-	if err := s.home.write(s.r.setup, sn, wall); err != nil {
+	if err := s.home.Write(s.r.setup, sn, wall); err != nil {
 		return err
 	}
 	s.r.log.Info("checkpoint", zap.Int("iteration", sn.T), zap.String("folder", s.home.Path))

@@ -12,6 +12,7 @@ import (
 	"fspda/dist"
 	"fspda/dist/nats"
 	"fspda/train/process"
+	"fspda/train/runfolder"
 )
 
 // processes runs a configuration with one Run for each agent, over NATS, as if each were a process.
@@ -46,7 +47,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	ready(n.Address())
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n}, OnStep: w.step}
 	if w.dir != "" {
-		if opt.Process.Store, err = OpenHome(w.dir, rank); err != nil {
+		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err
 		}
 		defer opt.Process.Store.Close()
@@ -203,12 +204,12 @@ func checkManifest(t *testing.T, dir string, r *Result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.close()
-	ck, err := f.openCheckpoint(s)
+	defer f.Close()
+	ck, err := f.OpenCheckpoint(s)
 	if err != nil || ck == nil || ck.Iteration != r.Iteration {
 		t.Fatalf("checkpoint %v, %v", ck, err)
 	}
-	ck.file.Close()
+	ck.Close()
 }
 
 func (r *Result) config(t *testing.T, dir string) Config {

@@ -14,6 +14,7 @@ import (
 	"fspda/train/config"
 	"fspda/train/live"
 	"fspda/train/process"
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -43,13 +44,13 @@ func (d *realTime) repeatsEvaluations() bool    { return false }
 func (d *realTime) snapshotLimit() int          { return d.r.setup.EvalCount() + 8 }
 
 // attach prepares the protocol of an agent, where checkpoint ck left it.
-func (d *realTime) attach(a *agent, ck *checkpoint) error {
+func (d *realTime) attach(a *agent, ck *runfolder.Checkpoint) error {
 	l := newRealTimeAgent(a, d.sessions)
 	d.agents[a.id] = l
 	if ck == nil {
 		return nil
 	}
-	v, err := ck.view(a)
+	v, err := a.liveSnapshot(ck)
 	if err != nil {
 		return err
 	}

@@ -37,12 +37,13 @@ func TestRemoveFolder(t *testing.T) {
 	if err := os.Symlink(dir, link); err == nil {
 		refused(link, "not a folder")
 	}
-	f := &Folder{Path: dir}
-	if err := f.claim(); err != nil {
+	s, _ := resolve(t, small())
+	f, err := OpenFolder(dir, s, true)
+	if err != nil {
 		t.Fatal(err)
 	}
 	refused(dir, "in use")
-	if err := f.lock.Unlock(); err != nil {
+	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := RemoveFolder(dir); err != nil {

@@ -3,11 +3,11 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"fspda/internal/rng"
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -163,7 +164,7 @@ func hearing(stopping func()) *zap.Logger {
 
 func newestCheckpoint(t *testing.T, dir string) string {
 	t.Helper()
-	names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
+	names, err := checkpointsOf(dir)
 	if err != nil || len(names) == 0 {
 		t.Fatalf("checkpoints %v, %v", names, err)
 	}
@@ -185,19 +186,19 @@ func TestDamagedCheckpoint(t *testing.T) {
 		}
 	}
 	replace := func(old, with string) func(*testing.T, string) {
-		return edit(manifestFile, func(b []byte) []byte { return []byte(strings.Replace(string(b), old, with, 1)) })
+		return edit("manifest.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), old, with, 1)) })
 	}
 	for _, c := range []struct {
 		name   string
 		damage func(*testing.T, string)
 		want   string
 	}{
-		{"bit flipped", edit(vectorsFile, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), "checksum"},
-		{"vectors cut off", edit(vectorsFile, func(b []byte) []byte { return b[:len(b)-100] }), "bytes"},
-		{"vectors gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, vectorsFile)) },
+		{"bit flipped", edit("agents.safetensors", func(b []byte) []byte { b[len(b)/2] ^= 1; return b }), "checksum"},
+		{"vectors cut off", edit("agents.safetensors", func(b []byte) []byte { return b[:len(b)-100] }), "bytes"},
+		{"vectors gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, "agents.safetensors")) },
 			"vectors cannot be read"},
-		{"manifest cut off", edit(manifestFile, func(b []byte) []byte { return b[:len(b)/2] }), "not JSON"},
-		{"manifest gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, manifestFile)) },
+		{"manifest cut off", edit("manifest.json", func(b []byte) []byte { return b[:len(b)/2] }), "not JSON"},
+		{"manifest gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, "manifest.json")) },
 			"manifest cannot be read"},
 		{"other version", replace(`"rng_version": 1`, `"rng_version": 7`), "version"},
 		{"other config", replace(`"config_fingerprint": "`, `"config_fingerprint": "00`), "another configuration"},
@@ -225,12 +226,12 @@ func TestDamagedCheckpoint(t *testing.T) {
 
 // fullDisk is a disk on which files of more than limit bytes find no room.
 type fullDisk struct {
-	disk
+	runfolder.Disk
 	limit int64
 }
 
 func (d fullDisk) WriteFile(path string, write func(io.Writer) error) (int64, error) {
-	return d.disk.WriteFile(path, func(w io.Writer) error { return write(&stingy{w, d.limit}) })
+	return d.Disk.WriteFile(path, func(w io.Writer) error { return write(&stingy{w, d.limit}) })
 }
 
 type stingy struct {
@@ -262,7 +263,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.fs = fullDisk{osDisk{}, 10000} // the metrics fit, the vectors do not
+	f.Disk = fullDisk{runfolder.OSDisk{}, 10000} // the metrics fit, the vectors do not
 	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
 	var ce *CheckpointError
 	if !errors.As(err, &ce) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "--resume") {
@@ -311,7 +312,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 		set[i] = a.newSnapshot()
 		set[i].Agent, set[i].T = i, res.First
 	}
-	if err := errors.Join(f.writeCheckpoint(s, saving{set: set}), f.close()); err != nil {
+	if err := errors.Join(f.WriteCheckpoint(s, runfolder.CheckpointData{Snapshots: set}), f.Close()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(mark); err != nil || newestCheckpoint(t, dir) != ck {
@@ -363,30 +364,6 @@ func TestFolderOfAKilledStart(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "shards.json")); err != nil || len(text) < 10 {
 		t.Errorf("shards.json is %q, %v", text, err)
 	}
-}
-
-// The configuration is the last file of a new folder: where it stands, everything else does.
-func TestConfigIsWrittenLast(t *testing.T) {
-	s, _ := resolve(t, small())
-	d := &listing{disk: osDisk{}}
-	f := &Folder{Path: runFolder(t), fs: d}
-	if err := errors.Join(f.create(s), f.close()); err != nil {
-		t.Fatal(err)
-	}
-	if want := []string{".shards.json.writing", ".config.yaml.writing"}; !slices.Equal(d.names, want) {
-		t.Errorf("wrote %v, want %v", d.names, want)
-	}
-}
-
-// listing notes which files are written.
-type listing struct {
-	disk
-	names []string
-}
-
-func (d *listing) WriteFile(path string, write func(io.Writer) error) (int64, error) {
-	d.names = append(d.names, filepath.Base(path))
-	return d.disk.WriteFile(path, write)
 }
 
 // Metrics that are damaged, or lack rows that the checkpoint's past had, are refused as input, and
@@ -451,8 +428,8 @@ func TestPrune(t *testing.T) {
 		for _, at := range []int{10, 70, 130, 190} {
 			last = stopAt(t, c, dir, at).Iteration
 		}
-		names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
-		if err != nil || len(names) != keep || names[keep-1] != checkpointName(last) {
+		names, err := checkpointsOf(dir)
+		if err != nil || len(names) != keep || names[keep-1] != fmt.Sprintf("iter-%09d", last) {
 			t.Errorf("%v, %v", names, err)
 		}
 	}
@@ -500,7 +477,7 @@ func TestFolderRefusals(t *testing.T) {
 	if _, err := OpenFolder(dir, s, true); err == nil || !strings.Contains(err.Error(), "in use by another process") {
 		t.Errorf("two at once in one folder: %v", err)
 	}
-	if err := held.close(); err != nil {
+	if err := held.Close(); err != nil {
 		t.Fatal(err)
 	}
 	harmless := c

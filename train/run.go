@@ -13,6 +13,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/memory"
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -32,15 +33,6 @@ type Options struct {
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
 }
-
-// Status is how a run ended.
-type Status string
-
-const (
-	Finished Status = "finished"
-	Stopped  Status = "stopped" // by its context; a checkpoint was written
-	Diverged Status = "diverged"
-)
 
 // Result is the outcome of a run.
 type Result struct {
@@ -84,7 +76,7 @@ type run struct {
 	edges         sync.Pool // of *activeEdges
 	snapshotPools []*snapshot.Pool
 	snapshots     chan *snapshot.Snapshot // for the collector
-	writer        *writer
+	writer        *runfolder.Writer
 	hurry         chan struct{}     // closed some time after the run was told to stop: evaluations must end
 	memory        []memory.Forecast // forecast of devices with a memory of their own
 
@@ -115,7 +107,7 @@ func newRun(s *Setup, opt Options) *run {
 	}
 	places := append([]Place{{opt.Device, opt.Model}}, opt.Others...)
 	r.makeWorkers(places)
-	r.writer = newWriter(r)
+	r.writer = runfolder.NewWriter(opt.Folder, s, r.log, r.releaseSnapshots)
 	r.memory = r.forecastMemory(places)
 	return r
 }
@@ -131,7 +123,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 			a.gradients.loader.Close()
 		}
 		if opt.Folder != nil {
-			err = errors.Join(err, opt.Folder.close())
+			err = errors.Join(err, opt.Folder.Close())
 		}
 		return nil, err
 	}
@@ -146,18 +138,18 @@ func (r *run) start() (*Result, error) {
 		return nil, err
 	}
 	if ck != nil {
-		defer ck.file.Close()
+		defer ck.Close()
 		res.First, res.WallS = ck.Iteration, ck.WallS
-		r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.path))
+		r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.Path))
 	}
 	if r.driver, err = r.newDriver(res.First); err != nil {
 		return nil, err
 	}
 	if f := r.opt.Folder; f != nil {
-		if err := f.openMetrics(r.setup, res.First); err != nil {
+		if err := f.OpenMetrics(r.setup, res.First); err != nil {
 			return nil, err
 		}
-		res.Rows = append(res.Rows, f.rows...)
+		res.Rows = append(res.Rows, f.Rows()...)
 	}
 	if err := r.makeAgents(res.First, ck); err != nil {
 		return nil, err
@@ -166,7 +158,7 @@ func (r *run) start() (*Result, error) {
 }
 
 // makeAgents makes the agents of this process, and a pool of snapshots for every agent.
-func (r *run) makeAgents(first int, ck *checkpoint) error {
+func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 	s := r.setup
 	r.drawFrom(first)
 	for range s.Graph.N {
@@ -185,7 +177,7 @@ func (r *run) makeAgents(first int, ck *checkpoint) error {
 		r.agents = append(r.agents, a)
 		a.dev.Write(a.state.X, x0)
 		if ck != nil {
-			if err := ck.restore(a); err != nil {
+			if err := a.restore(ck); err != nil {
 				return err
 			}
 		}
@@ -213,9 +205,9 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	c := newCollector(r, res)
 	var writing, collecting, requesting sync.WaitGroup
 	writing.Go(func() {
-		if err := r.writer.work(); err != nil {
+		if err := r.writer.Work(); err != nil {
 			cancel(err)
-			r.writer.drain()
+			r.writer.Drain()
 		}
 	})
 	collecting.Go(func() {
@@ -236,12 +228,12 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	res.Memory = r.compareMemory()
 	close(done)
 	requesting.Wait()
-	r.writer.close()
+	r.writer.Close()
 	writing.Wait()
 	res.WallS = c.wall()
 	err := context.Cause(ctx)
 	if f := r.opt.Folder; f != nil {
-		err = errors.Join(err, f.close())
+		err = errors.Join(err, f.Close())
 	}
 	return r.group.finish(res, c, err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
@@ -18,12 +19,12 @@ func newSynchronous(r *run, first int) *synchronous {
 	return &synchronous{r}
 }
 
-func (d *synchronous) attach(*agent, *checkpoint) error { return nil }
-func (d *synchronous) direct(context.Context, int)      {}
-func (d *synchronous) close()                           {}
-func (d *synchronous) overlapsGradients() bool          { return true }
-func (d *synchronous) repeatsEvaluations() bool         { return true }
-func (d *synchronous) snapshotLimit() int               { return snapshot.Circulating + 1 }
+func (d *synchronous) attach(*agent, *runfolder.Checkpoint) error { return nil }
+func (d *synchronous) direct(context.Context, int)                {}
+func (d *synchronous) close()                                     {}
+func (d *synchronous) overlapsGradients() bool                    { return true }
+func (d *synchronous) repeatsEvaluations() bool                   { return true }
+func (d *synchronous) snapshotLimit() int                         { return snapshot.Circulating + 1 }
 
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
 	err := d.iterate(ctx, a, first)

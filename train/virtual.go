@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"fspda/train/runfolder"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
 )
@@ -53,11 +54,11 @@ func newVirtualTime(r *run, first int) *virtualTime {
 	return d
 }
 
-func (d *virtualTime) attach(*agent, *checkpoint) error { return nil }
-func (d *virtualTime) close()                           {}
-func (d *virtualTime) overlapsGradients() bool          { return false }
-func (d *virtualTime) repeatsEvaluations() bool         { return false }
-func (d *virtualTime) snapshotLimit() int               { return snapshot.Circulating + 1 }
+func (d *virtualTime) attach(*agent, *runfolder.Checkpoint) error { return nil }
+func (d *virtualTime) close()                                     {}
+func (d *virtualTime) overlapsGradients() bool                    { return false }
+func (d *virtualTime) repeatsEvaluations() bool                   { return false }
+func (d *virtualTime) snapshotLimit() int                         { return snapshot.Circulating + 1 }
 
 // direct plays the timeline from iteration first to where the pace stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {

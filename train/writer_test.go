@@ -13,22 +13,23 @@ import (
 	"testing"
 
 	"fspda/train/evaluate"
+	"fspda/train/runfolder"
 	"fspda/train/safetensors"
 )
 
 // gated is a disk on which vectors are not written before open is closed.
 type gated struct {
-	disk
+	runfolder.Disk
 	begun atomic.Bool
 	open  chan struct{}
 }
 
 func (d *gated) WriteFile(path string, write func(io.Writer) error) (int64, error) {
-	if filepath.Base(path) == vectorsFile {
+	if filepath.Base(path) == "agents.safetensors" {
 		d.begun.Store(true)
 		<-d.open
 	}
-	return d.disk.WriteFile(path, write)
+	return d.Disk.WriteFile(path, write)
 }
 
 // While a checkpoint is being written the agents go on, and evaluations too. What was written in
@@ -41,8 +42,8 @@ func TestCheckpointInTheBackground(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &gated{disk: osDisk{}, open: make(chan struct{})}
-	f.fs = d
+	d := &gated{Disk: runfolder.OSDisk{}, open: make(chan struct{})}
+	f.Disk = d
 	from, opened := 0, false
 	onStep := func(it int) {
 		if from == 0 && d.begun.Load() {
@@ -64,7 +65,7 @@ func TestCheckpointInTheBackground(t *testing.T) {
 	if trace(t, got) != trace(t, play(t, c, Options{})) {
 		t.Error("the run changed")
 	}
-	names, err := listCheckpoints(filepath.Join(dir, "checkpoints"))
+	names, err := checkpointsOf(dir)
 	if err != nil || len(names) < 2 {
 		t.Fatalf("checkpoints %v, %v", names, err)
 	}
@@ -118,7 +119,7 @@ func TestBestModel(t *testing.T) {
 	if acc, _ := scoreWith(t, m, b.Mean, b.Buffers); Num(acc) != want.TestAccAvg {
 		t.Errorf("the best model has accuracy %v, its row says %v", acc, want.TestAccAvg)
 	}
-	path := filepath.Join(dir, "checkpoints", bestFolder, bestFile)
+	path := filepath.Join(dir, "checkpoints", "best", "mean.safetensors")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +146,7 @@ func TestBestModelWithoutRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.fs = fullDisk{osDisk{}, 10000}
+	f.Disk = fullDisk{runfolder.OSDisk{}, 10000}
 	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
 	var ce *CheckpointError
 	if !errors.As(err, &ce) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "best") {
@@ -170,7 +171,7 @@ func TestCheckpointOfBuffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := safetensors.Open(filepath.Join(newestCheckpoint(t, dir), vectorsFile))
+	file, err := safetensors.Open(filepath.Join(newestCheckpoint(t, dir), "agents.safetensors"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestCheckpointOfBuffers(t *testing.T) {
 		}
 	}
 	s.Buffers = []int{3, 3}
-	if _, err := (&Folder{Path: dir}).openCheckpoint(s); err == nil || !strings.Contains(err.Error(), "98 buffers") ||
+	if _, err := (&Folder{Path: dir}).OpenCheckpoint(s); err == nil || !strings.Contains(err.Error(), "98 buffers") ||
 		!strings.Contains(err.Error(), "has 6") {
 		t.Errorf("error %v", err)
 	}

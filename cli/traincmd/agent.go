@@ -153,7 +153,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(metrics.close)
-	store, err := train.OpenHome(m.out, m.rank)
+	store, err := train.OpenAgentStore(m.out, m.rank)
 	if err != nil {
 		return ctx, err
 	}

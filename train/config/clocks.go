@@ -105,11 +105,8 @@ func (s *Setup) readLinks() error {
 // timeline in place of clocks.
 func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Clocks }
 
-// NewClock makes the clock of an agent at time 0. It is nil if agents have no clocks.
+// NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
-	if !s.HasClocks() {
-		return nil
-	}
 	allReduce := 0.0
 	if s.Collective {
 		allReduce = s.Links.AllReduce(s.Dim, s.WireFormat().Bits())

@@ -50,7 +50,7 @@ func (p *port) to(peer int) *direction {
 //	b_i' = max(b_i + g, max_j A_ji)        over the messages that i receives
 //
 // because values are posted before the gradient where the algorithm allows it, and the mixing half
-// begins when gradient and messages are there. The methods of a nil Clock do nothing.
+// begins when gradient and messages are there.
 type Clock struct {
 	port
 	now       float64 // begin of the iteration plus its gradients so far
@@ -73,9 +73,7 @@ func NewClock(l *Links, seed uint64, agent int, allReduce float64) *Clock {
 
 // Gradient adds the time of the agent's k-th gradient.
 func (c *Clock) Gradient(k int) {
-	if c != nil {
-		c.now += c.net.compute(c.seed, c.id, k)
-	}
+	c.now += c.net.compute(c.seed, c.id, k)
 }
 
 // Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns
@@ -89,25 +87,17 @@ func (c *Clock) Post(t, peer int, bits float64) float64 {
 
 // Receive records a message that arrives at the given time.
 func (c *Clock) Receive(arrives float64) {
-	if c != nil {
-		c.ready = math.Max(c.ready, arrives)
-	}
+	c.ready = math.Max(c.ready, arrives)
 }
 
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
-	if c == nil {
-		return 0
-	}
 	c.now, c.ready = math.Max(c.now, c.ready)+c.allReduce, 0
 	return c.now
 }
 
 // State copies the clock for a checkpoint.
 func (c *Clock) State() ClockState {
-	if c == nil {
-		return ClockState{}
-	}
 	out := ClockState{At: c.now, Uplink: c.uplink}
 	for _, d := range c.out {
 		if d.free > c.now { // a link that is free already delays nothing

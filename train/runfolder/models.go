@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"errors"
@@ -11,15 +11,15 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Saved is the newest checkpoint of a run, opened to look at its models.
+// Saved is the newest checkpoint of a run, opened to read its models.
 type Saved struct {
-	Config    Config
+	Config    config.Config
 	Iteration int
 	Agents    int
 	Shape     []int // of an example
 	Classes   int
 
-	ck *checkpoint
+	ck *Checkpoint
 }
 
 // OpenSaved opens and verifies the newest checkpoint of a run folder. Close it after use.
@@ -40,23 +40,23 @@ func OpenSaved(run string) (*Saved, error) {
 		return nil, &FolderError{Path: run, Got: "has no checkpoint yet",
 			Hint: "wait for the first one, or stop the run, which leaves one"}
 	}
-	ck := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
+	ck := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
 	if err := ck.open(nil); err != nil {
-		err.Path = ck.path
+		err.Path = ck.Path
 		return nil, err
 	}
 	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes, ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
-		return nil, errors.Join(&CheckpointError{Path: ck.path,
+		return nil, errors.Join(&CheckpointError{Path: ck.Path,
 			Got: "does not say what its examples were like: an older version wrote it", Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
 	}
 	return s, nil
 }
 
-// Close lets go of the file.
+// Close closes the checkpoint.
 func (s *Saved) Close() error { return s.ck.file.Close() }
 
-// Agent reads the model of an agent and its buffers, nil without batch norm.
+// Agent reads the model of an agent and its buffers; nil: no batch norm.
 func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	if i < 0 || i >= s.Agents {
 		return nil, nil, config.Invalid("agent", i, "the run has agents 0 to %d", s.Agents-1)
@@ -68,8 +68,8 @@ func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	return x, buffers, err
 }
 
-// Mean reads the mean model. Its buffers are those that the last row was measured with, or before
-// the end pooled from the agents; sizes are those of [Buffered.BufferSizes].
+// Mean reads the mean model. Its buffers are those of the last row, or before the end of the run
+// pooled from the agents; sizes are the lengths of the buffers, as in Setup.Buffers.
 func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	sum := make([]float64, s.ck.Dim)
 	var all [][]float32
@@ -93,7 +93,7 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 		return x, nil, nil
 	}
 	if buffers, err = s.ck.meanBuffers(); err != nil {
-		return nil, nil, &CheckpointError{Path: s.ck.path, Got: "cannot be read: batch norm of the mean model",
+		return nil, nil, &CheckpointError{Path: s.ck.Path, Got: "cannot be read: batch norm of the mean model",
 			Err: err}
 	}
 	if buffers == nil {
@@ -105,7 +105,7 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 func (s *Saved) load(name string) ([]float32, error) {
 	v, err := safetensors.Load[float32](s.ck.file, name)
 	if err != nil {
-		return nil, &CheckpointError{Path: s.ck.path, Got: fmt.Sprintf("cannot be read: vector %s", name), Err: err}
+		return nil, &CheckpointError{Path: s.ck.Path, Got: fmt.Sprintf("cannot be read: vector %s", name), Err: err}
 	}
 	return v, nil
 }

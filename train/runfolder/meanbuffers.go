@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 	"fspda/train/safetensors"
 )
 
-// The last checkpoint of a run holds the batch norm with which its last row measured the mean
-// model. A run that is stopped while it makes that row leaves the checkpoint without; when it is
-// resumed, and the row there, a file is put beside the vectors, which stay untouched.
+// The last checkpoint of a run holds the batch norm with which its last row scored the mean model.
+// If the run is stopped during that row, the checkpoint lacks it. The resumed run then adds a file
+// of its own, and does not change the file of vectors.
 
-// meanFile is that file.
+// meanFile is the name of the added file.
 const meanFile = "mean.safetensors"
 
-// meanBuffers reads the batch norm of the final mean model, nil where the checkpoint has none.
-func (ck *checkpoint) meanBuffers() ([]float32, error) {
+// meanBuffers reads the batch norm of the final mean model; nil: the checkpoint has none.
+func (ck *Checkpoint) meanBuffers() ([]float32, error) {
 	if _, ok := ck.file.Info(meanBuffersName); ok {
 		return safetensors.Load[float32](ck.file, meanBuffersName)
 	}
-	f, err := safetensors.Open(filepath.Join(ck.path, meanFile))
+	f, err := safetensors.Open(filepath.Join(ck.Path, meanFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
@@ -39,9 +39,9 @@ func (ck *checkpoint) meanBuffers() ([]float32, error) {
 	return b, nil
 }
 
-// complete adds the batch norm of the final mean model to a checkpoint that was left without.
-func (f *Folder) complete(dir string, sv saving) error {
-	if sv.meanBuffers == nil {
+// complete adds the batch norm of the final mean model to a checkpoint that lacks it.
+func (f *Folder) complete(dir string, sv CheckpointData) error {
+	if sv.MeanBuffers == nil {
 		return nil
 	}
 	file, err := safetensors.Open(filepath.Join(dir, vectorsFile))
@@ -53,9 +53,9 @@ func (f *Folder) complete(dir string, sv saving) error {
 		return err
 	}
 	tmp := filepath.Join(dir, writing(meanFile))
-	ts := []safetensors.Tensor{{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)}, Values: sv.meanBuffers}}
-	if _, err := f.fs.WriteFile(tmp, func(w io.Writer) error {
-		return safetensors.Write(w, ts, map[string]string{"sha256": sum(sv.meanBuffers)})
+	ts := []safetensors.Tensor{{Name: meanBuffersName, Shape: []int{len(sv.MeanBuffers)}, Values: sv.MeanBuffers}}
+	if _, err := f.Disk.WriteFile(tmp, func(w io.Writer) error {
+		return safetensors.Write(w, ts, map[string]string{"sha256": sum(sv.MeanBuffers)})
 	}); err != nil {
 		os.Remove(tmp)
 		return err

@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"crypto/sha256"
@@ -18,6 +18,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/rng"
 	"fspda/train/algo"
+	"fspda/train/config"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
@@ -31,32 +32,57 @@ const (
 	meanBuffersName  = "mean/buffers" // of the final mean model's
 )
 
-// manifest describes a checkpoint. The vectors lie beside it; streams and batches are pure
-// functions of seed and iteration.
-type manifest struct {
-	Format      int                 `json:"format"`
-	RNG         int                 `json:"rng_version"`
-	Fingerprint string              `json:"config_fingerprint"`
-	Data        string              `json:"data_fingerprint"`
-	Iteration   int                 `json:"iteration"`
-	Agents      int                 `json:"agents"`
-	Dim         int                 `json:"dim"`
-	Shape       []int               `json:"shape"` // of an example
-	Classes     int                 `json:"classes"`
-	Algo        string              `json:"algo"`
-	Aux         []string            `json:"aux"`
-	WallS       float64             `json:"wall_s"`
-	Ledgers     []dist.Ledger       `json:"ledgers"`
-	Grads       []int               `json:"grads"`
-	Buffers     int                 `json:"buffers,omitempty"`     // of an agent's batch norm
-	Losses      []snapshot.Losses   `json:"losses,omitempty"`      // since the last row
-	Decodes     []dist.DecodeStats  `json:"decodes,omitempty"`     // of a lattice
-	Scales      []device.LossScale  `json:"loss_scales,omitempty"` // of fp16
-	Links       string              `json:"links,omitempty"`       // identifies the simulated network
-	Clocks      []simnet.ClockState `json:"clocks,omitempty"`      // under it
-	Live        *snapshot.RealTime  `json:"live,omitempty"`        // of an agent in real time
-	Bytes       int64               `json:"vectors_bytes"`
-	SHA256      string              `json:"vectors_sha256"`
+// Manifest describes a checkpoint, in manifest.json next to the file of vectors. Random streams and
+// batches are pure functions of seed and iteration and need no state.
+type Manifest struct {
+	Origin
+	Content
+	AgentCounters
+	VirtualTime
+	Checksum
+}
+
+// Origin identifies what made a checkpoint.
+type Origin struct {
+	Format      int    `json:"format"`
+	RNG         int    `json:"rng_version"`
+	Fingerprint string `json:"config_fingerprint"`
+	Data        string `json:"data_fingerprint"`
+}
+
+// Content describes the vectors of a checkpoint.
+type Content struct {
+	Iteration int      `json:"iteration"`
+	Agents    int      `json:"agents"`
+	Dim       int      `json:"dim"`
+	Shape     []int    `json:"shape"` // of an example
+	Classes   int      `json:"classes"`
+	Algo      string   `json:"algo"`
+	Aux       []string `json:"aux"`
+	WallS     float64  `json:"wall_s"`
+}
+
+// AgentCounters lists the counters of the agents.
+type AgentCounters struct {
+	Ledgers []dist.Ledger      `json:"ledgers"`
+	Grads   []int              `json:"grads"`
+	Buffers int                `json:"buffers,omitempty"`     // of an agent's batch norm
+	Losses  []snapshot.Losses  `json:"losses,omitempty"`      // since the last row
+	Decodes []dist.DecodeStats `json:"decodes,omitempty"`     // of a lattice
+	Scales  []device.LossScale `json:"loss_scales,omitempty"` // of fp16
+}
+
+// VirtualTime is the time of the agents, where they have one.
+type VirtualTime struct {
+	Links  string              `json:"links,omitempty"`  // identifies the simulated network
+	Clocks []simnet.ClockState `json:"clocks,omitempty"` // under it
+	Live   *snapshot.RealTime  `json:"live,omitempty"`   // of an agent in real time
+}
+
+// Checksum verifies the file of vectors.
+type Checksum struct {
+	Bytes  int64  `json:"vectors_bytes"`
+	SHA256 string `json:"vectors_sha256"`
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -78,24 +104,23 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
-// saving is what a checkpoint is made of.
-type saving struct {
-	set         []*snapshot.Snapshot // of all agents at one iteration
-	wall        float64              // seconds of the run
-	meanBuffers []float32            // at the end: with which the mean model was measured; nil else
+// CheckpointData is the content of a checkpoint.
+type CheckpointData struct {
+	Snapshots   []*snapshot.Snapshot // of all agents at one iteration
+	WallS       float64              // seconds of the run
+	MeanBuffers []float32            // at the end of the run: with which the mean model was scored; else nil
 }
 
-// writeCheckpoint saves the snapshots of all agents at one iteration: written beside, flushed to
-// the disk, renamed. Until the rename the earlier checkpoints are untouched; if anything fails they
-// are what is left.
-func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
+// WriteCheckpoint saves the snapshots of all agents at one iteration. It writes to a temporary
+// folder, flushes, and renames. If anything fails, the earlier checkpoints are left.
+func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error) {
 	dir := filepath.Join(f.Path, "checkpoints")
-	final := filepath.Join(dir, checkpointName(sv.set[0].T))
+	final := filepath.Join(dir, checkpointName(sv.Snapshots[0].T))
 	if _, err := os.Stat(final); err == nil {
-		// the one this run went on from, verified then: writing it anew would put it at risk
+		// the run was resumed from this one, which was verified: rewriting would put it at risk
 		return f.complete(final, sv)
 	}
-	if err := f.fs.MkdirAll(dir); err != nil {
+	if err := f.Disk.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
 	}
 	tmp := filepath.Join(dir, ".writing")
@@ -109,7 +134,7 @@ func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	if err := os.RemoveAll(tmp); err != nil {
 		return err
 	}
-	if err := f.fs.MkdirAll(tmp); err != nil {
+	if err := f.Disk.MkdirAll(tmp); err != nil {
 		return err
 	}
 	if err := f.fillCheckpoint(tmp, s, sv); err != nil {
@@ -124,17 +149,17 @@ func (f *Folder) writeCheckpoint(s *Setup, sv saving) (err error) {
 	return f.prune(dir, s.Config.Keep)
 }
 
-// fillCheckpoint writes the vectors, then the manifest with their checksum.
-func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
+// fillCheckpoint writes the vectors, and then the manifest with their checksum.
+func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) (err error) {
 	m := describe(s, sv)
 	h := sha256.New()
-	if m.Bytes, err = f.fs.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
+	if m.Bytes, err = f.Disk.WriteFile(filepath.Join(dir, vectorsFile), func(w io.Writer) error {
 		return safetensors.Write(io.MultiWriter(w, h), tensors(s.Algo, sv),
 			map[string]string{"iteration": fmt.Sprint(m.Iteration)})
 	}); err != nil {
 		return err
 	}
-	for _, sn := range sv.set {
+	for _, sn := range sv.Snapshots {
 		if err := sn.DeviceErr(); err != nil {
 			return err
 		}
@@ -144,18 +169,21 @@ func (f *Folder) fillCheckpoint(dir string, s *Setup, sv saving) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = f.fs.WriteFile(filepath.Join(dir, manifestFile),
+	_, err = f.Disk.WriteFile(filepath.Join(dir, manifestFile),
 		func(w io.Writer) error { _, err := w.Write(text); return err })
 	return err
 }
 
-// describe makes the manifest, but for the checksum.
-func describe(s *Setup, sv saving) manifest {
-	m := manifest{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
-		Data:      s.Set.Fingerprint(),
-		Iteration: sv.set[0].T, Agents: len(
-			sv.set), Dim: s.Dim, Shape: s.Set.Shape, Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.wall, Links: s.Links.Digest(), Buffers: s.BufferLen()}
-	for _, a := range sv.set {
+// describe makes the manifest without the checksum.
+func describe(s *config.Setup, sv CheckpointData) Manifest {
+	m := Manifest{
+		Origin: Origin{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
+			Data: s.Set.Fingerprint()},
+		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
+			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS},
+	}
+	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
+	for _, a := range sv.Snapshots {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.Ledger), append(m.Grads, a.Grads), append(m.Losses, a.Losses)
 		if s.Lattice != nil {
 			m.Decodes = append(m.Decodes, a.Decodes)
@@ -170,8 +198,8 @@ func describe(s *Setup, sv saving) manifest {
 	return m
 }
 
-// tensors lists every vector of every agent. One at a time comes to the host, when it is written.
-func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
+// tensors lists every vector of every agent. Each is copied to the host only when it is written.
+func tensors(a algo.Algorithm, sv CheckpointData) []safetensors.Tensor {
 	var ts []safetensors.Tensor
 	var host []float32
 	add := func(name string, dev device.Device, v device.Vector) {
@@ -186,7 +214,7 @@ func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 		ts = append(ts, safetensors.Tensor{Name: name, Shape: []int{v.Len()}, Values: safetensors.Lazy{Len: v.Len(),
 			Get: get}})
 	}
-	for _, s := range sv.set {
+	for _, s := range sv.Snapshots {
 		add(vectorName(s.Agent, "x"), s.Device, s.X)
 		for i, name := range a.Aux() {
 			add(vectorName(s.Agent, name), s.Device, s.Aux[i])
@@ -198,19 +226,19 @@ func tensors(a algo.Algorithm, sv saving) []safetensors.Tensor {
 			add(vectorName(s.Agent, edgeName(peer)), s.Device, s.Duals[peer])
 		}
 	}
-	if sv.meanBuffers != nil {
-		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.meanBuffers)},
-			Values: sv.meanBuffers})
+	if sv.MeanBuffers != nil {
+		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(sv.MeanBuffers)},
+			Values: sv.MeanBuffers})
 	}
 	return ts
 }
 
-// edgeName is that of the dual of the edge to a peer.
+// edgeName returns the name of the dual of the edge to a peer.
 func edgeName(peer int) string { return fmt.Sprintf("edge%d", peer) }
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
-// prune removes all checkpoints but the newest, of which there is at least one.
+// prune removes all but the newest keep checkpoints.
 func (f *Folder) prune(dir string, keep int) error {
 	names, err := listCheckpoints(dir)
 	if err != nil {
@@ -224,7 +252,7 @@ func (f *Folder) prune(dir string, keep int) error {
 	return nil
 }
 
-// listCheckpoints names the finished checkpoints of a folder, oldest first.
+// listCheckpoints lists the complete checkpoints of a folder, oldest first.
 func listCheckpoints(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -240,8 +268,8 @@ func listCheckpoints(dir string) ([]string, error) {
 	return names, err
 }
 
-// Standing is the iteration of the newest checkpoint in a run folder, from which a resumed run goes
-// on; 0 where there is none.
+// Standing returns the iteration of the newest checkpoint in a run folder, from which the run can
+// be resumed; 0 if there is none.
 func Standing(run string) int {
 	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
 	if err != nil || len(names) == 0 {
@@ -254,31 +282,31 @@ func Standing(run string) int {
 	return t
 }
 
-// checkpoint is one that was found whole and fit to go on from.
-type checkpoint struct {
-	manifest
-	path string
+// Checkpoint is an open checkpoint that was verified.
+type Checkpoint struct {
+	Manifest
+	Path string
 	file *safetensors.File
 }
 
-// openCheckpoint finds the newest checkpoint and verifies it against its checksum and the setup. It
-// returns nil where there is none.
-func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
+// OpenCheckpoint opens the newest checkpoint and verifies it against its checksum and the setup. It
+// returns nil if there is none.
+func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
 	if err != nil {
-		return nil, fmt.Errorf("train: cannot list the checkpoints in %s: %w", dir, err)
+		return nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
 	}
 	if len(names) == 0 {
 		return nil, nil
 	}
-	c := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
+	c := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
 	hint := "remove this folder to start the run over"
 	if len(names) > 1 {
 		hint = "remove this folder to go on from " + names[len(names)-2]
 	}
 	if err := c.open(s); err != nil {
-		err.Path = c.path
+		err.Path = c.Path
 		if err.Hint == "" {
 			err.Hint = hint
 		}
@@ -287,13 +315,13 @@ func (f *Folder) openCheckpoint(s *Setup) (*checkpoint, error) {
 	return c, nil
 }
 
-// open reads and verifies it, and that it fits the setup, if there is one.
-func (c *checkpoint) open(s *Setup) *CheckpointError {
-	text, err := os.ReadFile(filepath.Join(c.path, manifestFile))
+// open reads the checkpoint, verifies it, and checks that it fits the setup unless that is nil.
+func (c *Checkpoint) open(s *config.Setup) *CheckpointError {
+	text, err := os.ReadFile(filepath.Join(c.Path, manifestFile))
 	if err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}
-	if err := json.Unmarshal(text, &c.manifest); err != nil {
+	if err := json.Unmarshal(text, &c.Manifest); err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
 	}
 	if s != nil {
@@ -301,22 +329,22 @@ func (c *checkpoint) open(s *Setup) *CheckpointError {
 			return e
 		}
 	}
-	vectors := filepath.Join(c.path, vectorsFile)
+	vectors := filepath.Join(c.Path, vectorsFile)
 	if e := c.verify(vectors); e != nil {
 		return e
 	}
 	if c.file, err = safetensors.Open(vectors); err != nil {
 		return &CheckpointError{Got: "is damaged", Err: err}
 	}
-	if e := c.complete(); e != nil {
+	if e := c.checkVectors(); e != nil {
 		c.file.Close()
 		return e
 	}
 	return nil
 }
 
-// complete refuses a file that lacks a vector.
-func (c *checkpoint) complete() *CheckpointError {
+// checkVectors refuses a file that lacks a vector.
+func (c *Checkpoint) checkVectors() *CheckpointError {
 	check := func(agent int, name string, length int) *CheckpointError {
 		info, ok := c.file.Info(vectorName(agent, name))
 		if !ok || info.DType != safetensors.F32 || !slices.Equal(info.Shape, []int{length}) {
@@ -340,8 +368,8 @@ func (c *checkpoint) complete() *CheckpointError {
 	return nil
 }
 
-// otherData says how the data of a checkpoint differs from what is loaded now, by their
-// fingerprints: in the decoder of its pictures alone, or altogether.
+// otherData returns the error of a checkpoint with another data fingerprint. Data sets of pictures
+// may differ in the decoder only.
 func otherData(there, here string) *CheckpointError {
 	pictures, was, _ := strings.Cut(there, "-")
 	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
@@ -353,8 +381,8 @@ func otherData(there, here string) *CheckpointError {
 		Hint: "give it the same files, or choose another output folder"}
 }
 
-// fits compares the manifest with what is about to run.
-func (c *checkpoint) fits(s *Setup) *CheckpointError {
+// fits compares the manifest with the setup.
+func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	switch {
 	case c.Format != checkpointFormat || c.RNG != rng.Version:
 		return &CheckpointError{Got: fmt.Sprintf(
@@ -383,7 +411,7 @@ func (c *checkpoint) fits(s *Setup) *CheckpointError {
 	return nil
 }
 
-func (c *checkpoint) verify(path string) *CheckpointError {
+func (c *Checkpoint) verify(path string) *CheckpointError {
 	f, err := os.Open(path)
 	if err != nil {
 		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
@@ -401,42 +429,53 @@ func (c *checkpoint) verify(path string) *CheckpointError {
 	return nil
 }
 
-// restore gives an agent its vectors and counters back.
-func (c *checkpoint) restore(a *agent) error {
-	load := func(name string, v device.Vector) error {
-		host := make([]float32, v.Len())
-		if err := safetensors.LoadInto(c.file, vectorName(a.id, name), host); err != nil {
-			return &CheckpointError{Path: c.path, Got: "cannot be read", Err: err}
-		}
-		a.dev.Write(v, host)
-		return nil
+// Restore fills the vectors, the counters and the clock of a snapshot with those of its agent.
+func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
+	i := sn.Agent
+	names := append([]string{"x"}, c.Aux...)
+	if sn.Buffers != nil {
+		names = append(names, buffersName)
 	}
-	if err := load("x", a.state.X); err != nil {
-		return err
-	}
-	for i, name := range c.Aux {
-		if err := load(name, a.state.Aux[i]); err != nil {
+	for k, v := range sn.Vectors() {
+		if err := c.load(vectorName(i, names[k]), sn.Device, v); err != nil {
 			return err
 		}
 	}
-	if b := a.gradients.buffers; b != nil {
-		if err := load(buffersName, b); err != nil {
-			return err
-		}
-	}
-	a.exchange.ledger, a.gradients.count = c.Ledgers[a.id], c.Grads[a.id]
-	if c.Losses != nil { // one of an older version has none: the first row then knows of fewer batches
-		a.gradients.meter = c.Losses[a.id]
+	sn.Ledger, sn.Grads = c.Ledgers[i], c.Grads[i]
+	if c.Losses != nil { // checkpoints of old versions have none: the next row then covers fewer batches
+		sn.Losses = c.Losses[i]
 	}
 	if c.Decodes != nil {
-		a.exchange.codec.decodes = c.Decodes[a.id]
+		sn.Decodes = c.Decodes[i]
 	}
 	if len(c.Scales) == c.Agents {
-		a.gradients.scale = c.Scales[a.id]
+		sn.Scale = c.Scales[i]
 	}
 	if len(c.Clocks) == c.Agents {
-		a.clock.Restore(c.Clocks[a.id])
-		a.time = c.Clocks[a.id].At
+		sn.Clock = c.Clocks[i]
 	}
 	return nil
 }
+
+// load reads a vector.
+func (c *Checkpoint) load(name string, dev device.Device, v device.Vector) error {
+	host := make([]float32, v.Len())
+	if err := safetensors.LoadInto(c.file, name, host); err != nil {
+		return &CheckpointError{Path: c.Path, Got: "cannot be read", Err: err}
+	}
+	dev.Write(v, host)
+	return nil
+}
+
+// LoadDual reads the dual of an agent's edge to a peer, in a run in real time.
+func (c *Checkpoint) LoadDual(agent, peer int, dev device.Device, v device.Vector) error {
+	return c.load(vectorName(agent, edgeName(peer)), dev, v)
+}
+
+// Damaged returns the error of a checkpoint whose content is inconsistent.
+func (c *Checkpoint) Damaged(what string) error {
+	return &CheckpointError{Path: c.Path, Got: "is damaged: " + what}
+}
+
+// Close closes the files of the checkpoint.
+func (c *Checkpoint) Close() error { return c.file.Close() }

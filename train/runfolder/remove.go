@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// written are the entries that a run leaves in its folder.
+// written lists the entries that a run leaves in its folder.
 var written = []string{".lock", "config.yaml", "metrics.jsonl", "metrics.csv", "links.yaml", "shards.json",
 	"summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots"}
 
-// RemoveFolder deletes the folder of a run. It refuses what is no such folder, what a run is using,
-// and what holds anything that no run writes.
+// RemoveFolder deletes the folder of a run. It refuses folders without a run, folders in use, and
+// folders that hold anything that no run writes.
 func RemoveFolder(path string) error {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		return &FolderError{Path: path, Got: "is not a folder", Err: err}
@@ -37,10 +37,10 @@ func RemoveFolder(path string) error {
 			Hint: "move it elsewhere, or remove the folder by hand"}
 	}
 	f := &Folder{Path: path}
-	if err := f.claim(); err != nil {
+	if err := f.lockFolder(); err != nil {
 		return err
 	}
-	// without config.yaml it is no run any more, whatever happens
+	// config.yaml first: without it the folder holds no run, even if the rest fails
 	if err := errors.Join(os.Remove(filepath.Join(path, "config.yaml")), os.RemoveAll(path),
 		f.lock.Unlock()); err != nil {
 		return &FolderError{Path: path, Got: "cannot be removed", Err: err}

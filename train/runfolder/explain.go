@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 // explain joins the parts of an error message: what was found, its cause, and what to do.
 func explain(found string, cause error, hint string) string {

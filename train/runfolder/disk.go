@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"bufio"
@@ -10,19 +10,20 @@ import (
 	"runtime"
 )
 
-// disk is what the run folder needs of a file system; a test puts a full one in its place.
-type disk interface {
+// Disk is the file system of a run folder. Tests replace it.
+type Disk interface {
 	MkdirAll(dir string) error
-	// WriteFile creates a file, has write fill it, flushes it to the disk, and returns its length.
+	// WriteFile creates a file, calls write with it, flushes it to the disk, and returns its
+	// length.
 	WriteFile(path string, write func(io.Writer) error) (int64, error)
 }
 
-// osDisk is the real one.
-type osDisk struct{}
+// OSDisk is the file system of the operating system.
+type OSDisk struct{}
 
-func (osDisk) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o755) }
+func (OSDisk) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o755) }
 
-func (osDisk) WriteFile(path string, write func(io.Writer) error) (n int64, err error) {
+func (OSDisk) WriteFile(path string, write func(io.Writer) error) (n int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return 0, err
@@ -50,8 +51,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// replace writes a file beside its final name and renames it, so that nobody ever sees half of it.
-func replace(d disk, path string, text []byte) error {
+// replace writes a file under a temporary name and renames it, so that readers never see half of
+// it.
+func replace(d Disk, path string, text []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), writing(filepath.Base(path)))
 	if _, err := d.WriteFile(tmp, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
 		os.Remove(tmp)
@@ -63,10 +65,10 @@ func replace(d disk, path string, text []byte) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// writing is the name of a file that is not yet complete.
+// writing returns the temporary name of a file.
 func writing(name string) string { return "." + name + ".writing" }
 
-// syncDir flushes a rename to the disk. Windows has no such call and needs none.
+// syncDir flushes a rename to the disk. Windows needs no such call.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"bufio"
@@ -15,10 +15,12 @@ import (
 	"github.com/gofrs/flock"
 
 	"fspda/data"
+	"fspda/train/config"
+	"fspda/train/evaluate"
 	"fspda/train/tensorboard"
 )
 
-// Folder is the run folder: all that a run leaves behind.
+// Folder is the folder of a run, in which it leaves everything.
 //
 //	config.yaml     resolved, replayable
 //	metrics.jsonl   one Row a line; metrics.csv the same
@@ -31,16 +33,16 @@ import (
 //	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {
 	Path string
-	fs   disk
+	Disk Disk
 	lock *flock.Flock
 
-	rows   []Row
+	rows   []evaluate.Row
 	jsonl  *os.File
 	csv    *os.File
 	events *tensorboard.Writer
 }
 
-// FolderError reports an output folder that cannot be used.
+// FolderError reports a run folder that cannot be used.
 type FolderError struct {
 	Path, Got, Hint string
 	Err             error
@@ -53,23 +55,22 @@ func (e *FolderError) ExitCode() int { return 2 }
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
-// ReadConfig returns the configuration of an existing run folder, or an error that wraps
-// os.ErrNotExist where there is none.
-func ReadConfig(path string) (Config, error) {
+// ReadConfig returns the configuration of an existing run folder. The error wraps os.ErrNotExist if
+// there is none.
+func ReadConfig(path string) (config.Config, error) {
 	name := filepath.Join(path, "config.yaml")
 	text, err := os.ReadFile(name)
 	if err != nil {
-		return Config{}, err
+		return config.Config{}, err
 	}
-	c := Default()
+	c := config.Default()
 	return c, c.Parse(name, text)
 }
 
-// OpenFolder makes the run folder of a setup, or opens the one of a run to be resumed. It refuses a
-// folder of another configuration, and one that already holds this run unless resume is set. A new
-// folder appears only here, after the setup was found good.
-func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
-	f := &Folder{Path: path, fs: osDisk{}}
+// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. It refuses
+// the folder of another configuration, and one that holds this run unless resume is set.
+func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
+	f := &Folder{Path: path, Disk: OSDisk{}}
 	old, err := ReadConfig(path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -97,12 +98,12 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 		}
 		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
 	}
-	return f, f.claim()
+	return f, f.lockFolder()
 }
 
-// claim keeps other processes out of the folder until close. The system lets go of the claim of a
-// process that dies.
-func (f *Folder) claim() error {
+// Lock locks the folder against other processes until Close. The system releases the lock of
+// a process that dies.
+func (f *Folder) lockFolder() error {
 	f.lock = flock.New(filepath.Join(f.Path, ".lock"))
 	switch ok, err := f.lock.TryLock(); {
 	case err != nil:
@@ -114,11 +115,11 @@ func (f *Folder) claim() error {
 	return nil
 }
 
-func (f *Folder) create(s *Setup) error {
-	if err := f.fs.MkdirAll(f.Path); err != nil {
+func (f *Folder) create(s *config.Setup) error {
+	if err := f.Disk.MkdirAll(f.Path); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be made", Err: err}
 	}
-	if err := f.claim(); err != nil {
+	if err := f.lockFolder(); err != nil {
 		return err
 	}
 	shards, err := json.Marshal(map[string]any{
@@ -135,23 +136,23 @@ func (f *Folder) create(s *Setup) error {
 	if s.Links != nil {
 		files = append(files, file{"links.yaml", s.Links.Source()})
 	}
-	// the configuration last: with it the folder holds a run
+	// config.yaml last: it makes the folder that of a run
 	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) {
-		if err := replace(f.fs, filepath.Join(f.Path, file.name), file.text); err != nil {
-			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.close())
+		if err := replace(f.Disk, filepath.Join(f.Path, file.name), file.text); err != nil {
+			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())
 		}
 	}
 	return nil
 }
 
-// foreign tells whether an entry of a folder without config.yaml is somebody else's, and not what
-// create leaves when it is killed.
+// foreign reports whether an entry of a folder without config.yaml is none that create leaves when
+// it is killed.
 func foreign(e os.DirEntry) bool {
 	return !slices.Contains([]string{".lock", agentsFolder, "shards.json", writing("shards.json"), "links.yaml",
 		writing("links.yaml"), writing("config.yaml")}, e.Name())
 }
 
-func edgePairs(s *Setup) [][2]int {
+func edgePairs(s *config.Setup) [][2]int {
 	pairs := [][2]int{}
 	for _, e := range s.Graph.Edges {
 		pairs = append(pairs, [2]int{e.I, e.J})
@@ -159,9 +160,9 @@ func edgePairs(s *Setup) [][2]int {
 	return pairs
 }
 
-// openMetrics opens the metric files for appending and drops the rows from iteration first on,
-// which are about to be made again.
-func (f *Folder) openMetrics(s *Setup, first int) error {
+// OpenMetrics opens the metric files for appending. It drops the rows from iteration first on,
+// which the run will repeat.
+func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
 	rows, err := ReadMetrics(jsonl, first)
 	fresh := errors.Is(err, os.ErrNotExist)
@@ -169,12 +170,12 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err,
 			Hint: "mend the file, or start over in another folder with --out"}
 	}
-	if err := f.whole(s, rows, first); err != nil {
+	if err := f.checkRows(s, rows, first); err != nil {
 		return err
 	}
 	f.rows = rows
 	var j, c bytes.Buffer
-	c.WriteString(strings.Join(Columns(), ",") + "\n")
+	c.WriteString(strings.Join(evaluate.Columns(), ",") + "\n")
 	for _, r := range rows {
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -183,7 +184,7 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 		j.Write(append(line, '\n'))
 		c.WriteString(r.CSV() + "\n")
 	}
-	if err := errors.Join(replace(f.fs, jsonl, j.Bytes()), replace(f.fs, csv, c.Bytes())); err != nil {
+	if err := errors.Join(replace(f.Disk, jsonl, j.Bytes()), replace(f.Disk, csv, c.Bytes())); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
 	}
 	if f.jsonl, err = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
@@ -204,9 +205,8 @@ func (f *Folder) openMetrics(s *Setup, first int) error {
 	return nil
 }
 
-// whole refuses rows that are not those of all evaluations before iteration first: the run would go
-// on without its past.
-func (f *Folder) whole(s *Setup, rows []Row, first int) error {
+// checkRows refuses rows that are not exactly those of all evaluations before iteration first.
+func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) error {
 	n := s.EvalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {
 		if r.Iteration != s.EvalPoint(k) {
@@ -222,15 +222,15 @@ func (f *Folder) whole(s *Setup, rows []Row, first int) error {
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 
-// ReadMetrics reads the rows of a metrics.jsonl up to, not including, iteration before. A last line
-// that was cut off, as a kill leaves it, is passed over; any other damage is an error.
-func ReadMetrics(path string, before int) ([]Row, error) {
+// ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
+// last line, as a killed process leaves it; any other damage is an error.
+func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var rows []Row
+	var rows []evaluate.Row
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	var broken error
@@ -238,9 +238,9 @@ func ReadMetrics(path string, before int) ([]Row, error) {
 		if broken != nil {
 			return nil, broken
 		}
-		var r Row
+		var r evaluate.Row
 		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
-			broken = fmt.Errorf("train: %s, line %d is not a row of metrics: %w", path, n, err)
+			broken = fmt.Errorf("runfolder: %s, line %d is not a row of metrics: %w", path, n, err)
 			continue
 		}
 		if r.Iteration < before {
@@ -250,8 +250,8 @@ func ReadMetrics(path string, before int) ([]Row, error) {
 	return rows, sc.Err()
 }
 
-// append adds a row to all metric files.
-func (f *Folder) append(r Row) error {
+// Append adds a row to all metric files.
+func (f *Folder) Append(r evaluate.Row) error {
 	f.rows = append(f.rows, r)
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -265,7 +265,7 @@ func (f *Folder) append(r Row) error {
 	}
 	now := float64(time.Now().UnixMicro()) / 1e6
 	for i, v := range r.Values() {
-		if name := Columns()[i]; name != "iteration" && v == v {
+		if name := evaluate.Columns()[i]; name != "iteration" && v == v {
 			if err := f.events.Scalar(name, int64(r.Iteration), now, v); err != nil {
 				return f.full(err)
 			}
@@ -282,19 +282,17 @@ func (f *Folder) full(err error) error {
 		Hint: "make room, then go on with --resume"}
 }
 
-// sync flushes the metric files, so that a checkpoint never knows of rows that the disk does not.
-func (f *Folder) sync() error {
+// Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
+// on the disk.
+func (f *Folder) Sync() error {
 	if err := errors.Join(f.jsonl.Sync(), f.csv.Sync()); err != nil {
 		return f.full(err)
 	}
 	return nil
 }
 
-// Close lets go of a folder that was opened for a run which does not come.
-func (f *Folder) Close() error { return f.close() }
-
-// close ends the writing of metrics and lets go of the folder.
-func (f *Folder) close() error {
+// Close closes the metric files and unlocks the folder.
+func (f *Folder) Close() error {
 	errs := []error{f.lock.Unlock()}
 	if f.jsonl != nil {
 		errs = append(errs, f.jsonl.Close())
@@ -308,14 +306,5 @@ func (f *Folder) close() error {
 	return errors.Join(errs...)
 }
 
-// WriteSummary writes summary.json.
-func (f *Folder) WriteSummary(s Summary) error {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := replace(f.fs, filepath.Join(f.Path, "summary.json"), append(text, '\n')); err != nil {
-		return &FolderError{Path: f.Path, Got: "summary.json cannot be written", Err: err}
-	}
-	return nil
-}
+// Rows returns the rows of the run so far.
+func (f *Folder) Rows() []evaluate.Row { return f.rows }

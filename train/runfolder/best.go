@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"crypto/sha256"
@@ -12,12 +12,13 @@ import (
 	"os"
 	"path/filepath"
 
+	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/safetensors"
 )
 
-// bestFile and bestMetrics are the files of checkpoints/best. The first decides; the second is its
-// row again, for people.
+// bestFile and bestMetrics are the files of checkpoints/best. The first is read; the second repeats
+// its row for users.
 const (
 	bestFolder  = "best"
 	bestFile    = "mean.safetensors"
@@ -26,20 +27,19 @@ const (
 
 // BestModel is the mean model of the row with the largest test accuracy after the start.
 type BestModel struct {
-	Row     Row
+	Row     evaluate.Row
 	Mean    []float32
 	Buffers []float32 // of batch norm, with which it was measured; nil without
 }
 
-// writeBest puts the mean model of an evaluation in the place of the best one so far, at one
-// stroke.
-func (f *Folder) writeBest(s *Setup, ev evaluate.Evaluation) error {
+// writeBest replaces the best model by that of an evaluation, atomically.
+func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
 	failed := func(err error) error {
 		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err,
 			Hint: "the best model before and the checkpoints are untouched: make room, then go on with --resume"}
 	}
-	if err := f.fs.MkdirAll(dir); err != nil {
+	if err := f.Disk.MkdirAll(dir); err != nil {
 		return failed(err)
 	}
 	row, err := json.Marshal(ev.Row)
@@ -53,20 +53,20 @@ func (f *Folder) writeBest(s *Setup, ev evaluate.Evaluation) error {
 	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(),
 		"sha256": sum(ev.Mean, ev.Buffers)}
 	tmp, final := filepath.Join(dir, writing(bestFile)), filepath.Join(dir, bestFile)
-	if _, err := f.fs.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
+	if _, err := f.Disk.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
 		os.Remove(tmp)
 		return failed(err)
 	}
 	if err := os.Rename(tmp, final); err != nil {
 		return failed(err)
 	}
-	if err := replace(f.fs, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil { // flushes both renames
+	if err := replace(f.Disk, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil { // also flushes the rename above
 		return failed(err)
 	}
 	return nil
 }
 
-// sum is the checksum of vectors one after the other, as they lie in a file.
+// sum returns the checksum of vectors in the order and format of a file.
 func sum(vectors ...[]float32) string {
 	h := sha256.New()
 	buf := make([]byte, 0, 1<<16)
@@ -85,7 +85,7 @@ func sum(vectors ...[]float32) string {
 }
 
 // ReadBest reads and verifies the best mean model of a run folder. The error wraps os.ErrNotExist
-// where there is none.
+// if there is none.
 func ReadBest(run string) (*BestModel, error) {
 	path := filepath.Join(run, "checkpoints", bestFolder, bestFile)
 	damaged := func(err error) error {

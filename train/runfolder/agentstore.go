@@ -1,4 +1,4 @@
-package train
+package runfolder
 
 import (
 	"crypto/sha256"
@@ -15,31 +15,31 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/config"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
 )
 
-// Home is where one agent of a run of many processes keeps its own checkpoints. It is agents/RANK
-// in the run folder, on the agent's machine.
+// AgentStore holds the checkpoints of one agent in a run of many processes. Its folder is agents/RANK in
+// the run folder, on the agent's machine.
 //
 //	checkpoints/iter-.../   agent.safetensors, lines.bin, manifest.json
-type Home struct {
+type AgentStore struct {
 	Path string
-	fs   disk
+	fs   Disk
 	lock *flock.Flock
 }
 
 const (
-	homeVectors = "agent.safetensors"
-	homeLines   = "lines.bin"
-	homeKeep    = 2
+	agentVectors = "agent.safetensors"
+	agentStreams = "lines.bin"
+	agentKeep    = 2
 )
 
-// OpenHome makes the folder of an agent, or opens the one it left. No two processes have it at
-// once.
-func OpenHome(run string, rank int) (*Home, error) {
-	h := &Home{Path: filepath.Join(run, agentsFolder, fmt.Sprintf("%03d", rank)), fs: osDisk{}}
+// OpenAgentStore opens the folder of an agent, or creates it. Only one process can have it open.
+func OpenAgentStore(run string, rank int) (*AgentStore, error) {
+	h := &AgentStore{Path: filepath.Join(run, agentsFolder, fmt.Sprintf("%03d", rank)), fs: OSDisk{}}
 	if err := h.fs.MkdirAll(h.Path); err != nil {
 		return nil, &FolderError{Path: h.Path, Got: "cannot be made", Err: err}
 	}
@@ -54,22 +54,22 @@ func OpenHome(run string, rank int) (*Home, error) {
 	return h, nil
 }
 
-// agentsFolder holds the homes of all agents on a machine, in the run folder.
+// agentsFolder holds the stores of all agents on a machine, in the run folder.
 const agentsFolder = "agents"
 
-// Close lets go of the folder.
-func (h *Home) Close() error { return h.lock.Unlock() }
+// Close unlocks the folder.
+func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
-// homeManifest describes the checkpoint of one agent. The lists over agents hold something at its
-// own place alone.
-type homeManifest struct {
-	manifest
+// agentManifest describes the checkpoint of one agent. Its lists have an entry for each agent, of
+// which only its own is set.
+type agentManifest struct {
+	Manifest
 	Rank        int    `json:"rank"`
 	LinesSHA256 string `json:"lines_sha256"`
 }
 
-// write saves an agent: written beside, flushed to the disk, renamed.
-func (h *Home) write(s *Setup, sn *snapshot.Snapshot, wall float64) (err error) {
+// Write saves an agent. It writes to a temporary folder, flushes, and renames.
+func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64) (err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	final, tmp := filepath.Join(dir, checkpointName(sn.T)), filepath.Join(dir, ".writing")
 	defer func() {
@@ -80,7 +80,7 @@ func (h *Home) write(s *Setup, sn *snapshot.Snapshot, wall float64) (err error) 
 		}
 	}()
 	if _, err := os.Stat(final); err == nil {
-		return nil // the one it went on from
+		return nil // the agent was resumed from this one
 	}
 	if err := errors.Join(os.RemoveAll(tmp), h.fs.MkdirAll(tmp)); err != nil {
 		return err
@@ -94,17 +94,17 @@ func (h *Home) write(s *Setup, sn *snapshot.Snapshot, wall float64) (err error) 
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	return (&Folder{fs: h.fs}).prune(dir, homeKeep)
+	return (&Folder{Disk: h.fs}).prune(dir, agentKeep)
 }
 
 // fill writes the files of a checkpoint.
-func (h *Home) fill(dir string, s *Setup, sn *snapshot.Snapshot, wall float64) (err error) {
-	m := homeManifest{manifest: describe(s, saving{set: []*snapshot.Snapshot{sn}, wall: wall}), Rank: sn.Agent}
+func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wall float64) (err error) {
+	m := agentManifest{Manifest: describe(s, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}, WallS: wall}), Rank: sn.Agent}
 	m.spread(s.Graph.N, sn)
 	m.Live = sn.RealTime
 	sum := sha256.New()
-	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, homeVectors), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, saving{set: []*snapshot.Snapshot{sn}}), nil)
+	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, agentVectors), func(w io.Writer) error {
+		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}}), nil)
 	}); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (h *Home) fill(dir string, s *Setup, sn *snapshot.Snapshot, wall float64) (
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	lines := sha256.Sum256(sn.Streams)
 	m.LinesSHA256 = hex.EncodeToString(lines[:])
-	if _, err := h.fs.WriteFile(filepath.Join(dir, homeLines),
+	if _, err := h.fs.WriteFile(filepath.Join(dir, agentStreams),
 		func(w io.Writer) error { _, err := w.Write(sn.Streams); return err }); err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (h *Home) fill(dir string, s *Setup, sn *snapshot.Snapshot, wall float64) (
 	return err
 }
 
-// spread puts what the manifest holds of one agent at its place among n.
-func (m *homeManifest) spread(n int, sn *snapshot.Snapshot) {
+// spread extends the lists of one agent to lists of n agents.
+func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	m.Agents = n
 	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]snapshot.Losses, n)
 	m.Ledgers[sn.Agent], m.Grads[sn.Agent], m.Losses[sn.Agent] = sn.Ledger, sn.Grads, sn.Losses
@@ -146,37 +146,37 @@ func (m *homeManifest) spread(n int, sn *snapshot.Snapshot) {
 	}
 }
 
-// newest opens the agent's newest checkpoint, with the lines of that moment. It returns nil where
-// there is none.
-func (h *Home) newest(s *Setup, rank int) (*checkpoint, []byte, error) {
+// Newest opens the newest checkpoint of the agent, and reads the state of its streams. It returns
+// nil if there is none.
+func (h *AgentStore) Newest(s *config.Setup, rank int) (*Checkpoint, []byte, error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("train: cannot list the checkpoints in %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
 	}
 	if len(names) == 0 {
 		return nil, nil, nil
 	}
-	c := &checkpoint{path: filepath.Join(dir, names[len(names)-1])}
-	lines, bad := c.openHome(s, rank)
+	c := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
+	lines, bad := c.openAgent(s, rank)
 	if bad != nil {
-		bad.Path = c.path
+		bad.Path = c.Path
 		return nil, nil, bad
 	}
 	return c, lines, nil
 }
 
-// openHome verifies the checkpoint of one agent.
-func (c *checkpoint) openHome(s *Setup, rank int) ([]byte, *CheckpointError) {
-	text, err := os.ReadFile(filepath.Join(c.path, manifestFile))
+// openAgent reads and verifies the checkpoint of one agent.
+func (c *Checkpoint) openAgent(s *config.Setup, rank int) ([]byte, *CheckpointError) {
+	text, err := os.ReadFile(filepath.Join(c.Path, manifestFile))
 	if err != nil {
 		return nil, &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}
-	var m homeManifest
+	var m agentManifest
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
 	}
-	c.manifest = m.manifest
+	c.Manifest = m.Manifest
 	if e := c.fits(s); e != nil {
 		return nil, e
 	}
@@ -184,11 +184,11 @@ func (c *checkpoint) openHome(s *Setup, rank int) ([]byte, *CheckpointError) {
 		return nil, &CheckpointError{Got: fmt.Sprintf("is of agent %d, not %d", m.Rank, rank),
 			Hint: "start each agent with the rank it had"}
 	}
-	lines, err := os.ReadFile(filepath.Join(c.path, homeLines))
+	lines, err := os.ReadFile(filepath.Join(c.Path, agentStreams))
 	if sum := sha256.Sum256(lines); err != nil || hex.EncodeToString(sum[:]) != m.LinesSHA256 {
-		return nil, &CheckpointError{Got: "is damaged: " + homeLines + " is not what its manifest says", Err: err}
+		return nil, &CheckpointError{Got: "is damaged: " + agentStreams + " is not what its manifest says", Err: err}
 	}
-	vectors := filepath.Join(c.path, homeVectors)
+	vectors := filepath.Join(c.Path, agentVectors)
 	if e := c.verify(vectors); e != nil {
 		return nil, e
 	}

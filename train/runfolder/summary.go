@@ -1,0 +1,122 @@
+package runfolder
+
+import (
+	"encoding/json"
+	"path/filepath"
+
+	"fspda/train/evaluate"
+	"fspda/train/memory"
+)
+
+// Status is how a run ended.
+type Status string
+
+const (
+	Finished Status = "finished"
+	Stopped  Status = "stopped" // by its context; a checkpoint was written
+	Diverged Status = "diverged"
+)
+
+// Summary is summary.json: a run in numbers. The sections only group the keys; their order is the
+// order of the keys.
+type Summary struct {
+	Outcome
+	TestResults
+	TrainResults
+	Traffic
+	Coding
+	VirtualTimes
+	Settings
+	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own
+}
+
+// Outcome is how the run ended.
+type Outcome struct {
+	Algo           string  `json:"algo"`
+	Agents         int     `json:"agents"`
+	Iterations     int     `json:"iterations"` // reached
+	Status         Status  `json:"status"`
+	WallS          float64 `json:"wall_s"`
+	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
+}
+
+// TestResults are those of the last row on the test set.
+type TestResults struct {
+	TestAccAvg  evaluate.Num `json:"test_acc_avg"`
+	TestTop5Avg evaluate.Num `json:"test_top5_avg"`
+	TestAccMin  evaluate.Num `json:"test_acc_min"`
+	TestAccMean evaluate.Num `json:"test_acc_mean"`
+	TestAccMax  evaluate.Num `json:"test_acc_max"`
+}
+
+// TrainResults are those of the last row on the training set.
+type TrainResults struct {
+	TrainLossAvg   evaluate.Num `json:"train_loss_avg"`
+	TrainLossWorst evaluate.Num `json:"train_loss_worst"`
+	GradSqWorst    evaluate.Num `json:"grad_sq_worst"`
+	Consensus      evaluate.Num `json:"consensus"`
+	DualSum        evaluate.Num `json:"dual_sum"`
+}
+
+// Traffic counts what all agents sent.
+type Traffic struct {
+	BitsTotal      uint64 `json:"bits_total"`
+	BitsSharedSeed uint64 `json:"bits_shared_seed"`
+	BitsPacked     uint64 `json:"bits_packed"`
+	BitsReference  uint64 `json:"bits_reference"`
+	WireBytes      uint64 `json:"wire_bytes"`
+}
+
+// Coding describes lattices and the loss scale.
+type Coding struct {
+	FarDecodes    uint64       `json:"far_decodes"`    // of a lattice
+	LargestDecode evaluate.Num `json:"largest_decode"` // of a lattice
+	Skipped       uint64       `json:"skipped_grads"`  // of fp16
+	LossScale     evaluate.Num `json:"loss_scale"`     // of fp16
+}
+
+// VirtualTimes are the virtual times of the run.
+type VirtualTimes struct {
+	VirtualTime evaluate.Num `json:"virtual_time"` // under simulated links, in seconds, or of an asynchronous run
+	// virtual time of the first evaluation with half of the best accuracy of the mean model
+	TimeTo50 evaluate.Num `json:"time_to_50"`
+	TimeTo80 evaluate.Num `json:"time_to_80"`
+	TimeTo90 evaluate.Num `json:"time_to_90"`
+	TimeTo95 evaluate.Num `json:"time_to_95"`
+	Links    string       `json:"links"` // the simulated network, in a few words
+}
+
+// Settings say what was run, with which program, and where.
+type Settings struct {
+	Accounting string `json:"accounting"`
+	Device     string `json:"device"`
+	Seed       uint64 `json:"seed"`
+	Version    string `json:"version"`
+	Dim        int    `json:"dim"`
+	Data       string `json:"data"`
+	Model      string `json:"model"`
+	Graph      string `json:"graph"`
+	Edges      string `json:"edges"`
+	Mask       string `json:"mask"`
+	Metrics    string `json:"metrics"` // full or test
+	// how the mean model of the last row came to its batch norm; empty: the network has none
+	BN        string  `json:"bn"`
+	Density   float64 `json:"density"`
+	Partition string  `json:"partition"`
+	Skew      float64 `json:"skew"` // mean share of an agent's most frequent class
+	Threads   int     `json:"threads"`
+	Command   string  `json:"command"`
+	Machine   string  `json:"machine"`
+}
+
+// WriteSummary writes summary.json.
+func (f *Folder) WriteSummary(s Summary) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := replace(f.Disk, filepath.Join(f.Path, "summary.json"), append(text, '\n')); err != nil {
+		return &FolderError{Path: f.Path, Got: "summary.json cannot be written", Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package runfolder
+
+import (
+	"go.uber.org/zap"
+
+	"fspda/train/config"
+	"fspda/train/evaluate"
+	"fspda/train/snapshot"
+)
+
+// Writer writes checkpoints and the best model in the background. At most one checkpoint is in
+// progress: it is written from the snapshots of the agents, each of which has another one. Of the
+// best models that wait only the newest is kept, but it is written before any later checkpoint,
+// because a run that is resumed from there would not evaluate it again.
+type Writer struct {
+	*snapshot.Reservation
+	folder  *Folder
+	setup   *config.Setup
+	log     *zap.Logger
+	release func(set []*snapshot.Snapshot)
+	saves   chan CheckpointData
+	bests   chan evaluate.Evaluation // holds the newest
+}
+
+// NewWriter makes a writer. It calls release with the snapshots of each checkpoint that is written.
+func NewWriter(f *Folder, s *config.Setup, log *zap.Logger, release func(set []*snapshot.Snapshot)) *Writer {
+	return &Writer{Reservation: snapshot.NewReservation(), folder: f, setup: s, log: log, release: release,
+		saves: make(chan CheckpointData), bests: make(chan evaluate.Evaluation, 1)}
+}
+
+// Save queues a checkpoint. It waits for one that is being written.
+func (w *Writer) Save(sv CheckpointData) {
+	w.saves <- sv
+}
+
+// KeepBest queues the mean model of the best row so far. Only one goroutine may call it.
+func (w *Writer) KeepBest(ev evaluate.Evaluation) {
+	select {
+	case <-w.bests:
+	default:
+	}
+	w.bests <- ev
+}
+
+// Close ends work after what is queued.
+func (w *Writer) Close() { close(w.saves) }
+
+// Work writes what is queued until close.
+func (w *Writer) Work() error {
+	for {
+		select {
+		case ev := <-w.bests:
+			if err := w.folder.writeBest(w.setup, ev); err != nil {
+				return err
+			}
+		case sv, more := <-w.saves:
+			select {
+			case ev := <-w.bests:
+				if err := w.folder.writeBest(w.setup, ev); err != nil {
+					return err
+				}
+			default:
+			}
+			if !more {
+				return nil
+			}
+			if err := w.writeCheckpoint(sv); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Drain discards what is queued, after an error of work.
+func (w *Writer) Drain() {
+	for range w.saves {
+	}
+}
+
+func (w *Writer) writeCheckpoint(sv CheckpointData) error {
+	defer w.Release()
+	if err := w.folder.WriteCheckpoint(w.setup, sv); err != nil {
+		return err
+	}
+	w.log.Info("checkpoint", zap.Int("iteration", sv.Snapshots[0].T), zap.String("folder", w.folder.Path))
+	w.release(sv.Snapshots)
+	return nil
+}
