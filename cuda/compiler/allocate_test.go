@@ -31,7 +31,8 @@ func (c *arenaCheck) run(x *Task) {
 		}
 		for _, at := range c.units(x, o) {
 			if c.holds[at] != o.value {
-				c.t.Errorf("%s: %s reads value %d, but byte %d holds value %d", c.what, x.Title(), o.value, at, c.holds[at])
+				c.t.Errorf("%s: %s reads value %d, but byte %d holds value %d", c.what, x.Title(), o.value, at,
+					c.holds[at])
 				return
 			}
 		}
@@ -94,7 +95,8 @@ func TestTasksReadTheirValues(t *testing.T) {
 				}
 				checkArena(t, net.Name()+" "+kind.String(), p)
 				if p.Arena > code.Bytes()*103/100 {
-					t.Errorf("%s %s: the arena takes %d bytes, that of the code %d", net.Name(), kind, p.Arena, code.Bytes())
+					t.Errorf("%s %s: the arena takes %d bytes, that of the code %d", net.Name(), kind, p.Arena,
+						code.Bytes())
 				}
 			}
 		}
@@ -108,15 +110,16 @@ func TestInPlaceCallBetweenFusedCalls(t *testing.T) {
 	params := func(off int) device.Ref { return device.Ref{Space: device.Params, Off: off, Len: 8} }
 	input := device.Ref{Space: device.Input, Len: 32}
 	scale := func(from, to device.Ref) device.Call {
-		return device.Call{Kernel: device.Scale, In: []device.Ref{from}, Out: []device.Ref{to}, Dims: []int{32}, Attr: 2}
+		return device.Call{Kernel: device.Scale, In: []device.Ref{from}, Out: []device.Ref{to}, Dims: []int{32},
+			Attr: 2}
 	}
 	code := &device.Code{Name: "in place", Batch: 4, Features: 8, Dim: 16, Arena: 256, Calls: []device.Call{
 		scale(input, at(0, 32)),
 		{Kernel: device.BatchNorm, In: []device.Ref{at(0, 32), params(0), params(8)}, Dims: []int{4, 8},
 			Out: []device.Ref{at(32, 32), at(64, 8), at(80, 8)}},
 		scale(at(0, 32), at(0, 32)),
-		{Kernel: device.BatchNormAddReLU, In: []device.Ref{at(0, 32), params(0), params(8), at(32, 32)}, Dims: []int{4, 8},
-			Out: []device.Ref{at(96, 32), at(128, 8), at(144, 8)}},
+		{Kernel: device.BatchNormAddReLU, In: []device.Ref{at(0, 32), params(0), params(8), at(32, 32)},
+			Dims: []int{4, 8}, Out: []device.Ref{at(96, 32), at(128, 8), at(144, 8)}},
 	}}
 	for _, precision := range []Precision{FP32, BF16} {
 		p, err := Compile(code, Options{Precision: precision})

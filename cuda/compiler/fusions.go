@@ -98,10 +98,11 @@ func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, make
 	}
 }
 
-// isConstant reports whether an operand keeps its numbers: a value does, for its memory is allocated
-// until its last use, and so does a part of a vector that no call writes.
+// isConstant reports whether an operand keeps its numbers: a value does, for its memory is
+// allocated until its last use, and so does a part of a vector that no call writes.
 func (t *trace) isConstant(s source) bool {
-	return s.value >= 0 || !slices.ContainsFunc(t.calls, func(c tracedCall) bool { return s.ref.OverlapsAny(c.call.Out) })
+	writes := func(c tracedCall) bool { return s.ref.OverlapsAny(c.call.Out) }
+	return s.value >= 0 || !slices.ContainsFunc(t.calls, writes)
 }
 
 // makers returns the call that writes each value.
@@ -162,8 +163,8 @@ func (c *tracedCall) mean() source {
 }
 
 // findSum fuses the sum that a gradient reads, if nothing else reads it and its summands have the
-// sum's format. Both summands keep their memory until the gradient reads them. In float32, where that
-// is more than the sum saves when a block is recomputed in between, no call between may write a value.
+// sum's format. Both summands keep their memory until the gradient reads them. That enlarges the
+// arena if a block is recomputed in between; in float32 no call between may therefore write a value.
 func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses []int, e kernels.Element) {
 	dy := back.in[2]
 	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {

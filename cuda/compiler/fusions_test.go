@@ -87,8 +87,8 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 	} {
 		f, b, s, between := forward, back, sum, fill
 		f.In, b.In, s.In = slices.Clone(f.In), slices.Clone(b.In), slices.Clone(s.In)
-		f.Out, b.Out, between.Out, between.In = slices.Clone(f.Out), slices.Clone(b.Out), []device.Ref{{Space: device.Grads, Off: 16,
-			Len: 32}}, slices.Clone(between.In)
+		f.Out, b.Out, between.In = slices.Clone(f.Out), slices.Clone(b.Out), slices.Clone(between.In)
+		between.Out = []device.Ref{{Space: device.Grads, Off: 16, Len: 32}}
 		c.spoil(&f, &b, &s, &between)
 		code := &device.Code{Name: what, Batch: 4, Features: 8, Dim: 48, Arena: 256, Gradient: true,
 			Calls: []device.Call{f, fill, other, s, between, b}}

@@ -107,7 +107,7 @@ func (p *planner) finishGradients() {
 	}
 	p.scaling = slices.ContainsFunc(p.finishes, func(e kernels.GradPiece) bool { return e.Scaled })
 	if p.scaling {
-		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{vectorOperand(device.Ref{Space: device.Grads, Len: p.code.Dim})}},
-			Task{Work: UpdateScale})
+		all := vectorOperand(device.Ref{Space: device.Grads, Len: p.code.Dim})
+		p.tasks = append(p.tasks, Task{Work: ZeroIfNotFinite, Out: []Operand{all}}, Task{Work: UpdateScale})
 	}
 }
