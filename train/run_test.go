@@ -207,8 +207,8 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	return r
 }
 
-// plainCommon has each agent fill a vector of its own: the shared vectors have the same bits, whichever agent fills
-// them.
+// plainCommon has each agent fill a vector of its own: the shared vectors have the same bits,
+// whichever agent fills them.
 func plainCommon(dev device.Device, dim int) func(int, func(device.Vector)) device.Vector {
 	return func(_ int, fill func(device.Vector)) device.Vector {
 		v := dev.NewVector(dim)

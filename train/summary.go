@@ -12,10 +12,32 @@ import (
 func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{
-		Outcome: runfolder.Outcome{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status, WallS: r.WallS},
-		Settings: runfolder.Settings{Accounting: c.Accounting, Device: dev, Seed: c.Seed, Version: version, Dim: s.Dim, Data: c.Data,
-			Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Metrics: c.Metrics, Density: c.Density,
-			Partition: c.Partition, Skew: s.Skew(), Threads: s.Threads, Command: CommandLine(os.Args), Machine: Machine()},
+		Outcome: runfolder.Outcome{
+			Algo:       c.Algo,
+			Agents:     c.Agents,
+			Iterations: r.Iteration,
+			Status:     r.Status,
+			WallS:      r.WallS,
+		},
+		Settings: runfolder.Settings{
+			Accounting: c.Accounting,
+			Device:     dev,
+			Seed:       c.Seed,
+			Version:    version,
+			Dim:        s.Dim,
+			Data:       c.Data,
+			Model:      c.Model,
+			Graph:      c.Graph,
+			Edges:      c.Edges,
+			Mask:       c.Mask,
+			Metrics:    c.Metrics,
+			Density:    c.Density,
+			Partition:  c.Partition,
+			Skew:       s.Skew(),
+			Threads:    s.Threads,
+			Command:    CommandLine(os.Args),
+			Machine:    Machine(),
+		},
 		Memory: r.Memory,
 	}
 	if r.WallS > 0 {

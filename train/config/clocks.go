@@ -23,8 +23,13 @@ func (s *Setup) checkRealTime() error {
 	case c.Clock == ClockReal && s.method.Edges != Clocks:
 		return Invalid("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
 	case c.DropAfter > 0 && !s.RealTime():
-		return Invalid("drop_after", c.DropAfter,
-			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real", c.Algo, c.Clock)
+		return Invalid(
+			"drop_after",
+			c.DropAfter,
+			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real",
+			c.Algo,
+			c.Clock,
+		)
 	case s.RealTime() && s.Links != nil:
 		return Invalid("links", c.Links, "a simulated network has virtual time: use clock virtual")
 	}

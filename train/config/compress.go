@@ -102,8 +102,14 @@ func (s *Setup) admitPairs() error {
 		for _, e := range events {
 			for _, i := range [2]int{e.From, e.To} {
 				if busy[i] == t+1 {
-					return Invalid("edges", c.Edges,
-						"gives agent %d two edges in iteration %d; %s averages in pairs: leave one of them out", i, t, c.Algo)
+					return Invalid(
+						"edges",
+						c.Edges,
+						"gives agent %d two edges in iteration %d; %s averages in pairs: leave one of them out",
+						i,
+						t,
+						c.Algo,
+					)
 				}
 				busy[i] = t + 1
 			}

@@ -154,8 +154,13 @@ func (s *Setup) admitMask() error {
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
 	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.BatchPerGradient() {
-		return Invalid("local_steps", c.LocalSteps,
-			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
+		return Invalid(
+			"local_steps",
+			c.LocalSteps,
+			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'",
+			m.Name,
+			c.LocalSteps,
+		)
 	}
 	steps := c.LocalSteps
 	if steps == 0 {

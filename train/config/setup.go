@@ -209,8 +209,13 @@ func (s *Setup) steps() error {
 		Uncoupled: c.EtaSchedule == "constant",
 		PerEpoch:  s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
-		return Invalid("warmup", c.Warmup,
-			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
+		return Invalid(
+			"warmup",
+			c.Warmup,
+			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer",
+			s.Schedule.Epochs,
+			s.PerEpoch(),
+		)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// AgentStore holds the checkpoints of one agent in a run of many processes. Its folder is agents/RANK in
-// the run folder, on the agent's machine.
+// AgentStore holds the checkpoints of one agent in a run of many processes. Its folder is
+// agents/RANK in the run folder, on the agent's machine.
 //
 //	checkpoints/iter-.../   agent.safetensors, lines.bin, manifest.json
 type AgentStore struct {
@@ -99,7 +99,10 @@ func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64)
 
 // fill writes the files of a checkpoint.
 func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wall float64) (err error) {
-	m := agentManifest{Manifest: describe(s, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}, WallS: wall}), Rank: sn.Agent}
+	m := agentManifest{
+		Manifest: describe(s, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}, WallS: wall}),
+		Rank:     sn.Agent,
+	}
 	m.spread(s.Graph.N, sn)
 	m.Live = sn.RealTime
 	sum := sha256.New()

@@ -386,7 +386,12 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	switch {
 	case c.Format != checkpointFormat || c.RNG != rng.Version:
 		return &CheckpointError{Got: fmt.Sprintf(
-			"has format %d and random streams of version %d, this program %d and %d", c.Format, c.RNG, checkpointFormat, rng.Version),
+			"has format %d and random streams of version %d, this program %d and %d",
+			c.Format,
+			c.RNG,
+			checkpointFormat,
+			rng.Version,
+		),
 			Hint: "resume it with the program that wrote it"}
 	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
 		return &CheckpointError{Got: "belongs to another configuration",
@@ -398,10 +403,15 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
 		return &CheckpointError{Got: fmt.Sprintf(
-			"does not fit the network: it holds %d buffers of batch norm, the network has %d", c.Buffers, s.BufferLen())}
+			"does not fit the network: it holds %d buffers of batch norm, the network has %d",
+			c.Buffers,
+			s.BufferLen(),
+		)}
 	case c.Links != s.Links.Digest():
-		return &CheckpointError{Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
-			Hint: "resume with the same file of links, or start over in another folder"}
+		return &CheckpointError{
+			Got:  "was made with other simulated links, or without: its virtual time would not be that of one network",
+			Hint: "resume with the same file of links, or start over in another folder",
+		}
 	case s.HasClocks() && len(c.Clocks) != c.Agents:
 		return &CheckpointError{Got: "is damaged: it lacks the virtual times of its agents"}
 	case c.Iteration < 0 || c.Iteration > s.Config.Iterations:
@@ -424,7 +434,13 @@ func (c *Checkpoint) verify(path string) *CheckpointError {
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); n != c.Bytes || sum != c.SHA256 {
 		return &CheckpointError{Got: fmt.Sprintf(
-			"is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…", vectorsFile, n, sum, c.Bytes, c.SHA256)}
+			"is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…",
+			vectorsFile,
+			n,
+			sum,
+			c.Bytes,
+			c.SHA256,
+		)}
 	}
 	return nil
 }
