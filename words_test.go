@@ -13,22 +13,25 @@ import (
 	"unicode"
 )
 
-// coinedWords are words that earlier versions of this code used in a sense of their own. They may not
-// return in code, comments, messages or documentation; docs/glossary.md has the terms used instead.
+// coinedWords are words that earlier versions of this code used in a sense of their own. They may
+// not return in code, comments, messages or documentation; docs/glossary.md has the terms used
+// instead.
 var coinedWords = []string{
 	"berth", "berths", "camera", "crew", "crews", "desk", "fleet", "fleets", "fallin", "farewell",
 	"knock", "knocks", "leash", "march", "marches", "observatory", "owed", "sail", "sails", "signet",
 	"signets", "standin", "standins", "whoever",
 }
 
-// retiredNames are identifiers that a package, with all packages below it, gave up for a standard term.
-// Each is an ordinary word, so that only its use as an identifier is refused.
+// retiredNames are identifiers that a package, with all packages below it, gave up for a standard
+// term. Each is an ordinary word, so that only its use as an identifier is refused.
 var retiredNames = map[string][]string{
-	"": {"AgentSight", "fallIn", "Fate", "giveBack", "hearDiverged", "homed", "Lawful", "letGo", "lookBack", "Rooms", "settleIn",
+	"": {"AgentSight", "fallIn", "Fate", "giveBack", "hearDiverged", "homed", "Lawful", "letGo", "lookBack", "Rooms",
+		"settleIn",
 		"Sight", "standIn", "Weather"},
 	"cli/": {"apart", "dashboard", "manners", "screen"},
 	"cpu/": {"alone", "coded", "lend", "slide", "slider", "spare", "summer"},
-	"cuda/": {"Bare", "company", "formation", "gates", "hazard", "imaginary", "joint", "marchable", "marcher", "owner", "passage",
+	"cuda/": {"Bare", "company", "formation", "gates", "hazard", "imaginary", "joint", "marchable", "marcher", "owner",
+		"passage",
 		"sheet", "walks", "wave"},
 	"data/":  {"lend", "place", "spare"},
 	"dist/":  {"Door", "Hear", "letter", "life", "Say", "seal", "Switchboard", "Talk", "way"},

@@ -76,7 +76,8 @@ func bareServer(i int, routes []*url.URL, by *tls.Config) (*server.Server, error
 	s, err := server.NewServer(&server.Options{ServerName: fmt.Sprint("bare-", i), Host: "127.0.0.1",
 		Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, NoSystemAccount: true, Routes: routes,
 		DisableShortFirstPing: true, Cluster: server.ClusterOpts{Name: "bare", Host: "127.0.0.1",
-			Port: server.RANDOM_PORT, PoolSize: -1, TLSConfig: by, TLSTimeout: 5, Compression: server.CompressionOpts{Mode: server.CompressionOff}}})
+			Port: server.RANDOM_PORT, PoolSize: -1, TLSConfig: by, TLSTimeout: 5,
+			Compression: server.CompressionOpts{Mode: server.CompressionOff}}})
 	if err != nil {
 		return nil, err
 	}

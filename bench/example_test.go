@@ -10,7 +10,8 @@ import (
 // A report prints itself.
 func ExampleStepReport_WriteTo() {
 	r := bench.StepReport{What: "fspda-sa, mlp, batch 256", Dim: 79510, Agents: 10, Iterations: 500,
-		Step: 1100 * time.Microsecond, Gradient: 1000 * time.Microsecond, Vectors: 60 * time.Microsecond, Batches: 20 * time.Microsecond, Rest: 20 * time.Microsecond,
+		Step: 1100 * time.Microsecond, Gradient: 1000 * time.Microsecond, Vectors: 60 * time.Microsecond,
+		Batches: 20 * time.Microsecond, Rest: 20 * time.Microsecond,
 		FLOPs: 80e6, Rate: 80, GEMM: 100, Fraction: 0.8, RestShare: 0.018}
 	if _, err := r.WriteTo(os.Stdout); err != nil {
 		panic(err)

@@ -19,7 +19,8 @@ import (
 func kernelsOptions(filter string) KernelsOptions {
 	dev := cpu.New()
 	return KernelsOptions{
-		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak, Batch: 1, Filter: filter, Each: time.Microsecond,
+		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak, Batch: 1, Filter: filter,
+		Each: time.Microsecond,
 		Gemm: cpu.Gemm, Bandwidth: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
@@ -124,7 +125,8 @@ func lengthsOf(c *device.Call) (in, out []int) {
 
 var imageKernels = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW, device.BatchNorm,
 	device.BatchNormReLU, device.BatchNormAddReLU,
-	device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
+	device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU,
+	device.NormalizeAddReLU,
 	device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
 // Every image kernel is called with operands of the documented lengths, variances are positive, and

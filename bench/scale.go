@@ -79,7 +79,8 @@ func (s Scale) Caption() []string {
 			"damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
 			"side times √m.", 1/s.Share, maxEffectiveStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density "+
-			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.", math.Sqrt(1/s.Share)))
+			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.",
+			math.Sqrt(1/s.Share)))
 }
 
 // apply shortens a run. points, if above 0, is the number of evaluations; limit is the largest

@@ -142,7 +142,10 @@ func TestRank(t *testing.T) {
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
 		{TestScores: evaluate.TestScores{TestAccAvg: 0.1,
-			TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2}, Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55}, Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
+			TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2},
+			Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}},
+		{TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55},
+			Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
 	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
 	var md, csv strings.Builder
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {

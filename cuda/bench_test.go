@@ -77,7 +77,8 @@ func TestBenchKernelsOnCard(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, row := range r.Rows {
-		if row.Group == "masks" || row.Time <= 0 || row.Rate <= 0 || row.Limit <= 0 || row.Bandwidth != 0 || row.Route != "" {
+		if row.Group == "masks" || row.Time <= 0 || row.Rate <= 0 || row.Limit <= 0 || row.Bandwidth != 0 ||
+			row.Route != "" {
 			t.Errorf("%+v", row)
 		}
 	}

@@ -80,7 +80,8 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 // dual_track falls.
 func TestDualsTrackGradients(t *testing.T) {
 	c := small()
-	c.Sampling, c.Edges, c.Density, c.Hidden, c.Iterations, c.Alpha, c.Momentum = "full", "full", 1, Widths{}, 400, 0.02, 0.5
+	c.Sampling, c.Edges, c.Density, c.Hidden, c.Iterations, c.Alpha, c.Momentum = "full", "full", 1, Widths{}, 400,
+		0.02, 0.5
 	c.Gamma, c.Eta = 0.3, AutoFloat{V: 0.05}
 	r := play(t, c, Options{})
 	first, last := r.Rows[1], r.Rows[len(r.Rows)-1]
@@ -94,7 +95,8 @@ func TestDualsTrackGradients(t *testing.T) {
 // all samples.
 func TestObjectiveSamples(t *testing.T) {
 	c := small()
-	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.Decay = "dirichlet(0.5)", "samples", "full", "sgd", 1, 1, 1, 0.1
+	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.Decay = "dirichlet(0.5)",
+		"samples", "full", "sgd", 1, 1, 1, 0.1
 	s, m := resolve(t, c)
 	if len(s.Shards[0]) == len(s.Shards[1]) {
 		t.Fatal("the shards are of equal size: the test would prove nothing")

@@ -77,7 +77,8 @@ func ExampleRegister() {
 	for _, name := range []string{"exact-diffusion", "dsgd"} {
 		c := train.Default()
 		c.Algo, c.Edges, c.Mask, c.Mixing, c.Theta = name, "full", "all", "lazy-metropolis", train.AutoFloat{V: 1.0 / 6}
-		c.Agents, c.Graph, c.Partition, c.Sampling, c.Iterations, c.EvalPoints, c.Alpha = 4, "ring", "sorted", "full", 150, 3, 0.1
+		c.Agents, c.Graph, c.Partition, c.Sampling, c.Iterations, c.EvalPoints, c.Alpha = 4, "ring", "sorted", "full",
+			150, 3, 0.1
 		setup, err := c.Resolve(set, engine)
 		if err != nil {
 			fmt.Println(err)

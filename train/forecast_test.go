@@ -97,7 +97,8 @@ func TestGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Programs.Gradient == 0 || s.Programs.Gradient >= memory.LargeProgram || memory.ProgramBytes(s) != 5*s.Programs.Gradient+s.Programs.Score {
+	if s.Programs.Gradient == 0 || s.Programs.Gradient >= memory.LargeProgram ||
+		memory.ProgramBytes(s) != 5*s.Programs.Gradient+s.Programs.Score {
 		t.Errorf("a program of %d bytes, all of them %d", s.Programs.Gradient, memory.ProgramBytes(s))
 	}
 	s.Programs.Gradient = memory.LargeProgram

@@ -18,7 +18,8 @@ func TestMemoryForecast(t *testing.T) {
 func checkForecast(t *testing.T, name string) {
 	c := small()
 	c.Algo = name
-	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.EvalPoints, c.Partition = 8, "ring", Widths{300}, 48, 20, 2, "shuffled"
+	c.Agents, c.Graph, c.Hidden, c.Batch, c.Iterations, c.EvalPoints, c.Partition = 8, "ring", Widths{300}, 48, 20, 2,
+		"shuffled"
 	s, m := resolve(t, c)
 	// a device whose allocator is empty
 	r := newRun(s, Options{Device: cpu.New(), Model: m})

@@ -21,7 +21,8 @@ func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decod
 		return nil, err
 	}
 	c := small()
-	c.Data, c.DataTrain, c.DataTest, c.Crop, c.Batch, c.Agents, c.Iterations, c.Partition = "synthetic-images", 60, 20, 12, 7, 3, 30, "shuffled"
+	c.Data, c.DataTrain, c.DataTest, c.Crop, c.Batch, c.Agents, c.Iterations, c.Partition = "synthetic-images", 60, 20,
+		12, 7, 3, 30, "shuffled"
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
 		Activation: c.Activation})
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
-	Store   *runfolder.AgentStore // nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+	// nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+	Store *runfolder.AgentStore
 }
 
 // manyProcesses is the processGroup of a run in which each agent has a process of its own. This

@@ -48,7 +48,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	}
 	l := r.Rows[len(r.Rows)-1]
 	sum.BN, sum.TestTop5Avg = evaluate.BatchNormMode(s, l.Iteration), l.TestTop5Avg
-	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean, l.TestAccMax
+	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean,
+		l.TestAccMax
 	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
 	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
 	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
@@ -58,7 +59,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	if s.Links != nil {
 		sum.Links = s.Links.String()
 	}
-	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed, l.BitsPacked, l.BitsReference, l.WireBytes
+	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed,
+		l.BitsPacked, l.BitsReference, l.WireBytes
 	return sum
 }
 

@@ -78,7 +78,8 @@ var lines = []line{
 		c.Algo, c.Compress, c.Momentum, c.Alpha, c.Edges = "swarm", "lattice(0.01,1024)", 0.5, 0.1, "matching"
 	}, codec: true, loss: 2.25},
 	{name: "swarm blocking", edit: func(c *Config) {
-		c.Algo, c.Compress, c.Swarm, c.LocalSteps, c.Initiator = "swarm", "lattice(0.01,1024,stochastic)", "blocking", 2, "degree"
+		c.Algo, c.Compress, c.Swarm, c.LocalSteps, c.Initiator = "swarm", "lattice(0.01,1024,stochastic)", "blocking",
+			2, "degree"
 	}, codec: true, loss: 2.25},
 	{name: "fspda-async", edit: func(c *Config) {
 		c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)",
@@ -255,7 +256,8 @@ func TestTableTracks(t *testing.T) {
 			return
 		}
 		c.Hidden, c.Iterations, c.EvalPoints, c.Sampling = Widths{}, 200, 2, "full"
-		c.Alpha, c.Edges, c.Density, c.Gamma, c.Eta, c.Schedule, c.Momentum = 0.05, "auto", 1, 0.3, AutoFloat{V: 0.05}, "constant", 0
+		c.Alpha, c.Edges, c.Density, c.Gamma, c.Eta, c.Schedule, c.Momentum = 0.05, "auto", 1, 0.3, AutoFloat{V: 0.05},
+			"constant", 0
 		if c.Algo == "fspda-sa" || c.Algo == "fspda-storm" {
 			c.Edges = "full"
 		}

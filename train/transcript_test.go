@@ -103,7 +103,8 @@ func (s *realTimeScript) number(d *datadriven.TestData) (n int) {
 // start makes a run of two agents, of which agent 0 is in this process.
 func (s *realTimeScript) start(d *datadriven.TestData) {
 	c := small()
-	c.Algo, c.Clock, c.Agents, c.Graph, c.Iterations, c.EvalPoints = "fspda-async", config.ClockReal, 2, "complete", 100, 4
+	c.Algo, c.Clock, c.Agents, c.Graph, c.Iterations, c.EvalPoints = "fspda-async", config.ClockReal, 2, "complete",
+		100, 4
 	d.MaybeScanArgs(s.t, "iterations", &c.Iterations)
 	d.MaybeScanArgs(s.t, "evals", &c.EvalPoints)
 	setup, m := resolve(s.t, c)

@@ -113,7 +113,8 @@ func TestBestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if b.Row.Iteration != want.Iteration || b.Row.TestAccAvg != want.TestAccAvg || evaluate.BestAccuracy(r.Rows) != want.TestAccAvg {
+	if b.Row.Iteration != want.Iteration || b.Row.TestAccAvg != want.TestAccAvg ||
+		evaluate.BestAccuracy(r.Rows) != want.TestAccAvg {
 		t.Errorf("the best row is %+v, want %+v", b.Row, want)
 	}
 	if acc, _ := scoreWith(t, m, b.Mean, b.Buffers); Num(acc) != want.TestAccAvg {

@@ -15,7 +15,8 @@ var static embed.FS
 
 // assetTypes maps file extensions to media types.
 var assetTypes = map[string]string{
-	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
 // asset is a file of the page, with an ETag that is its hash.

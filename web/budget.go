@@ -22,8 +22,8 @@ const (
 const burst = 100 * time.Millisecond
 
 // budget limits the processor time that clients may use. The cost of work is known only afterwards:
-// a client waits until nothing is unpaid, works, and is charged, and the next client waits until the
-// charge is paid. The total therefore stays within the rate, whatever clients ask for.
+// a client waits until nothing is unpaid, works, and is charged, and the next client waits until
+// the charge is paid. The total therefore stays within the rate, whatever clients ask for.
 type budget struct {
 	limiter *rate.Limiter // tokens are nanoseconds of processor time; below 0 they are unpaid
 	turn    chan struct{} // holds one element while a client waits for the limiter or works

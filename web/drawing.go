@@ -64,7 +64,8 @@ func rect(x, y, w, h float64) []point { return []point{{x, y}, {x + w, y}, {x + 
 // svgFile returns a drawing as an SVG file on a white background.
 func (d *drawing) svgFile() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" role="img" %s>`+"\n",
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" role="img" %s>`+"\n",
 		d.w, d.h, d.w, d.h, svgFont)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>\n%s</style>\n", html.EscapeString(clean(d.alt)), stylesCSS(printColour))
 	fmt.Fprintf(&b, "<rect width=\"%g\" height=\"%g\" fill=\"%s\"/>\n", d.w, d.h, printColour("paper"))

@@ -22,9 +22,11 @@ func TestSVG(t *testing.T) {
 	checkSVG(t, "inline", []byte(d.svgInline()))
 	got := d.svgInline()
 	for _, want := range []string{
-		`viewBox="0 0 100 50"`, "aria-label=\"&lt;all&gt; &amp; \ufffd\ufffd\"", `<path class="v-line1" d="M0 0L10 20"/>`,
+		`viewBox="0 0 100 50"`, "aria-label=\"&lt;all&gt; &amp; \ufffd\ufffd\"",
+		`<path class="v-line1" d="M0 0L10 20"/>`,
 		`<path class="v-cell" d="M20 20L30 20L30 30L20 30Z" fill-opacity="0.25"><title>&lt;/path&gt;&lt;script&gt;</title></path>`,
-		`<circle class="v-node" cx="50" cy="25" r="10"/>`, `<text class="v-title" x="60" y="20" text-anchor="end">a&lt;b &amp; &#34;c&#34;</text>`,
+		`<circle class="v-node" cx="50" cy="25" r="10"/>`,
+		`<text class="v-title" x="60" y="20" text-anchor="end">a&lt;b &amp; &#34;c&#34;</text>`,
 		`transform="rotate(-90 90 25)">up</text>`,
 	} {
 		if !strings.Contains(got, want) {

@@ -21,9 +21,12 @@ type metrics struct {
 
 // metricKeys lists the known keys. Others are ignored.
 var metricKeys = []string{
-	"iteration", "epoch", "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus", "consensus_max",
-	"test_loss_avg", "test_loss_mean", "test_acc_min", "test_acc_mean", "test_acc_max", "test_acc_avg", "dual_sum", "dual_track",
-	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes", "grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
+	"iteration", "epoch", "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus",
+	"consensus_max",
+	"test_loss_avg", "test_loss_mean", "test_acc_min", "test_acc_mean", "test_acc_max", "test_acc_avg", "dual_sum",
+	"dual_track",
+	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes",
+	"grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
 }
 
 // maxLine is the maximum length of a line of metrics.jsonl in bytes. Real lines have under a

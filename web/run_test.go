@@ -33,7 +33,8 @@ func evaluations(n int) []map[string]any {
 			"test_acc_min": acc - 0.05*fall - 0.02, "test_acc_mean": acc - 0.01, "test_acc_max": math.Min(1,
 				acc+0.01), "test_acc_avg": acc,
 			"dual_sum": 1e-7 * it / 1e4, "dual_track": nil,
-			"bits_total": bits, "bits_agent_max": bits / 8, "bits_packed": bits * 1.27, "bits_reference": bits * 2, "overhead_bits": it * 64, "wire_bytes": bits / 7.5,
+			"bits_total": bits, "bits_agent_max": bits / 8, "bits_packed": bits * 1.27, "bits_reference": bits * 2,
+			"overhead_bits": it * 64, "wire_bytes": bits / 7.5,
 			"grads_total": it * 10, "lr": 0.1, "eta": 0.001, "wall_s": it / 350,
 		})
 	}

@@ -215,9 +215,11 @@ func (s *Server) command(r *run) string {
 
 // shown maps the files of a run that browsers may read to their media types.
 var shown = map[string]string{
-	"report.html": "text/html; charset=utf-8", "report.md": "text/markdown; charset=utf-8", "config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
-	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json", "shards.json": "application/json",
-	"links.yaml": "text/plain; charset=utf-8",
+	"report.html": "text/html; charset=utf-8", "report.md": "text/markdown; charset=utf-8",
+	"config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
+	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json",
+	"shards.json": "application/json",
+	"links.yaml":  "text/plain; charset=utf-8",
 }
 
 // filesOf lists the files of a run that browsers may read.

@@ -165,9 +165,12 @@ func TestServerServesNothingElse(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/files/../secret.yaml", "/files/one/../../secret.yaml", "/files/%2e%2e/secret.yaml", "/files/..%2fsecret.yaml", "/files/one/..%2f..%2fsecret.yaml", "/files/one/links.yaml",
-		"/files/one/other.txt", "/files/one/checkpoints/0001/x.safetensors", "/files/notes/config.txt", "/files//etc/passwd", "/files/%2fetc%2fpasswd", "/files/one%00/config.yaml",
-		"/assets/../server.go", "/assets/README.md", "/api/run?run=../runs/one", "/api/run?run=/etc", "/api/run?run=notes", "/api/run", "/api/run?run=one/checkpoints", "/api/events?run=..",
+		"/files/../secret.yaml", "/files/one/../../secret.yaml", "/files/%2e%2e/secret.yaml", "/files/..%2fsecret.yaml",
+		"/files/one/..%2f..%2fsecret.yaml", "/files/one/links.yaml",
+		"/files/one/other.txt", "/files/one/checkpoints/0001/x.safetensors", "/files/notes/config.txt",
+		"/files//etc/passwd", "/files/%2fetc%2fpasswd", "/files/one%00/config.yaml",
+		"/assets/../server.go", "/assets/README.md", "/api/run?run=../runs/one", "/api/run?run=/etc",
+		"/api/run?run=notes", "/api/run", "/api/run?run=one/checkpoints", "/api/events?run=..",
 		"/static/index.html", "/debug/pprof/", "/favicon.ico",
 	} {
 		r, err := http.NewRequest(http.MethodGet, srv.URL, nil)

@@ -8,7 +8,8 @@ import (
 
 func TestSettings(t *testing.T) {
 	dir := folder(t, "config.yaml",
-		"algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n", "summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
+		"algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n",
+		"summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
 	text, c, err := readConfig(filepath.Join(dir, "config.yaml"))
 	if err != nil || text == "" {
 		t.Fatal(text, err)

@@ -61,9 +61,11 @@ func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "100ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 60, repeat: 4, pictures: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2, trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
+			curve: 60, repeat: 4, pictures: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2,
+			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
 		rounds: 2, iterations: 1_000_000, longest: 75 * time.Second,
-		curve: 1000, repeat: 20, pictures: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50"}
+		curve: 1000, repeat: 20, pictures: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128,
+		trained: "resnet50"}
 }

@@ -17,7 +17,8 @@ import (
 // shape.
 var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1",
 	"--momentum", "0", "--density", "0.1",
-	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted", "--batch", "256",
+	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted",
+	"--batch", "256",
 	"--model", "mlp", "--hidden", "100", "--activation", "sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
 
 // with concatenates arguments.

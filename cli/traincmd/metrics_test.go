@@ -76,14 +76,16 @@ func TestMetricsServer(t *testing.T) {
 		t.Errorf("together: %d %s", code, text)
 	}
 	code, text := get("metrics")
-	line := regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(, ?[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
+	line := regexp.MustCompile(
+		`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(, ?[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
 	for l := range strings.Lines(text) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") && !line.MatchString(l) {
 			t.Errorf("not a line of Prometheus: %q", l)
 		}
 	}
 	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`,
-		`fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{", "process_resident_memory_bytes "} {
+		`fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{",
+		"process_resident_memory_bytes "} {
 		if code != http.StatusOK || !strings.Contains(text, want) {
 			t.Errorf("%d: no %s in\n%s", code, want, text)
 		}

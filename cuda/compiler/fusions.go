@@ -164,7 +164,8 @@ func (c *tracedCall) mean() source {
 
 // findSum fuses the sum that a gradient reads, if nothing else reads it and its summands have the
 // sum's format. Both summands keep their memory until the gradient reads them. That enlarges the
-// arena if a block is recomputed in between; in float32 no call between may therefore write a value.
+// arena if a block is recomputed in between; in float32 no call between may therefore write a
+// value.
 func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses []int, e kernels.Element) {
 	dy := back.in[2]
 	if dy.value < 0 || uses[dy.value] != 1 || t.values[dy.value].result || maker[dy.value].call.Kernel != device.Add {

@@ -184,7 +184,8 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	case th >= 2*limit:
 		return nil, Invalid("theta", c.Theta,
 			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay "+
-				"below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.SpeakRate(), c.Graph, limit)
+				"below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.SpeakRate(),
+			c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
 			"theta auto is half of that", c.Theta, limit)}, nil

@@ -48,7 +48,8 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if s.simultaneous() && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
-				"coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph, key, 2/l+dual/2, l)
+				"coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph,
+				key, 2/l+dual/2, l)
 		}
 	}
 	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(

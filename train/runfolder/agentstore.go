@@ -107,7 +107,8 @@ func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wa
 	m.Live = sn.RealTime
 	sum := sha256.New()
 	if m.Bytes, err = h.fs.WriteFile(filepath.Join(dir, agentVectors), func(w io.Writer) error {
-		return safetensors.Write(io.MultiWriter(w, sum), tensors(s.Algo, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}}), nil)
+		return safetensors.Write(io.MultiWriter(w, sum),
+			tensors(s.Algo, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}}), nil)
 	}); err != nil {
 		return err
 	}

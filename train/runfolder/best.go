@@ -60,7 +60,8 @@ func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	if err := os.Rename(tmp, final); err != nil {
 		return failed(err)
 	}
-	if err := replace(f.Disk, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil { // also flushes the rename above
+	// also flushes the rename above
+	if err := replace(f.Disk, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil {
 		return failed(err)
 	}
 	return nil

@@ -219,7 +219,8 @@ func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) erro
 	}
 	return &FolderError{Path: f.Path,
 		Got: fmt.Sprintf(
-			"metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, of %d)",
+			"metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, "+
+				"of %d)",
 			s.EvalsBefore(first),
 			first,
 			min(n, len(rows)),

@@ -48,7 +48,8 @@ func OpenSaved(run string) (*Saved, error) {
 	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes, ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
 		return nil, errors.Join(&CheckpointError{Path: ck.Path,
-			Got: "does not say what its examples were like: an older version wrote it", Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
+			Got:  "does not say what its examples were like: an older version wrote it",
+			Hint: "resume the run for a moment: the checkpoint it then leaves does"}, s.Close())
 	}
 	return s, nil
 }
