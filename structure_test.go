@@ -58,7 +58,8 @@ func checkDeclarations(t *testing.T, files *token.FileSet, f *ast.File) {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			if l := files.Position(n.End()).Line - files.Position(n.Pos()).Line + 1; l > maxFunctionLines {
-				t.Errorf("%s: function %s has %d lines, want at most %d", files.Position(n.Pos()), n.Name.Name, l, maxFunctionLines)
+				t.Errorf("%s: function %s has %d lines, want at most %d", files.Position(n.Pos()), n.Name.Name,
+					l, maxFunctionLines)
 			}
 		case *ast.TypeSpec:
 			s, ok := n.Type.(*ast.StructType)
@@ -70,7 +71,8 @@ func checkDeclarations(t *testing.T, files *token.FileSet, f *ast.File) {
 				fields += max(1, len(field.Names))
 			}
 			if fields > maxStructFields {
-				t.Errorf("%s: struct %s has %d fields, want at most %d: group them by topic", files.Position(n.Pos()), n.Name.Name, fields, maxStructFields)
+				t.Errorf("%s: struct %s has %d fields, want at most %d: group them by topic", files.Position(n.Pos()),
+					n.Name.Name, fields, maxStructFields)
 			}
 		}
 		return true

@@ -24,11 +24,13 @@ import (
 // the network of the MNIST figures trains stably:
 //
 //	alpha → m·alpha
-//	eta   → m·eta                        alpha/eta stays, and so the limit of the duals; where that takes eta·beta above ten times
-//	                                     critical damping gamma²·rho/4, eta stops there, or where it was
-//	theta → m·theta                      at most 0.5 (dsgd), or half of the stable limit (choco)
-//	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)     at most 1: the rates at which STORM's weights go with T
-//	lattice(s,q) → lattice(√m·s,q)       rounding errors add up like the steps of a random walk; the bits stay
+//	eta   → m·eta       alpha/eta stays, and so the limit of the duals. If eta·beta exceeds ten times
+//	                    critical damping gamma²·rho/4, eta stops there, or at its old value.
+//	theta → m·theta     at most 0.5 (dsgd), or half of the stable limit (choco)
+//	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)
+//	                    at most 1: the rates at which STORM's weights depend on T
+//	lattice(s,q) → lattice(√m·s,q)
+//	                    rounding errors add up like the steps of a random walk; the bits stay
 //
 // 2. The time that the agents have to reach consensus. Methods with a correction need 1/p²
 // iterations at an exchange probability p (Mishchenko et al., ProxSkip, 2022), so a run has p²·T

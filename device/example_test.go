@@ -10,7 +10,7 @@ import (
 // Two agents exchange coordinates 1 and 3 and move towards each other there: x ← x - ½(own -
 // other).
 func Example() {
-	dev := device.Device(devicetest.NewFloat64()) // any device
+	var dev device.Device = devicetest.NewFloat64() // any device
 	a, b := dev.NewVector(4), dev.NewVector(4)
 	dev.Write(a, []float32{0, 0, 0, 0})
 	dev.Write(b, []float32{2, 4, 6, 8})

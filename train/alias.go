@@ -6,7 +6,7 @@ import (
 	"fspda/train/runfolder"
 )
 
-// Config and the other names are those of fspda/train/config that users of this package need most.
+// These names are those of fspda/train/config that users of this package need most.
 type (
 	Config      = config.Config
 	Setup       = config.Setup
@@ -46,7 +46,7 @@ func Algorithms() []string { return config.Algorithms() }
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
-// Row and the other names are those of fspda/train/evaluate that users of this package need most.
+// These names are those of fspda/train/evaluate that users of this package need most.
 type (
 	Row = evaluate.Row
 	Num = evaluate.Num

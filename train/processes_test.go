@@ -212,7 +212,7 @@ func checkManifest(t *testing.T, dir string, r *Result) {
 	ck.Close()
 }
 
-func (r *Result) config(t *testing.T, dir string) Config {
+func (res *Result) config(t *testing.T, dir string) Config {
 	c, err := ReadConfig(dir)
 	if err != nil {
 		t.Fatal(err)

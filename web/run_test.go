@@ -87,7 +87,8 @@ device: cpu
 const testSummary = `{"algo":"fspda-sa","agents":10,"iterations":20000,"status":"finished","wall_s":57.14,"iterations_per_s":350,
 "test_acc_avg":0.9689,"test_acc_min":0.9488,"test_acc_mean":0.9589,"train_loss_avg":0.0728,"train_loss_worst":0.1229,
 "grad_sq_worst":0.0033,"consensus":0.829,"dual_sum":2e-7,"bits_total":10177280000,"bits_packed":12925145600,
-"bits_reference":20354560000,"wire_bytes":1356970666,"device":"cpu","seed":1,"version":"v0.1.0","dim":79510,"graph":"er10-published",
+"bits_reference":20354560000,"wire_bytes":1356970666,"device":"cpu","seed":1,"version":"v0.1.0",
+"dim":79510,"graph":"er10-published",
 "edges":"one-edge","mask":"randk","density":0.1,"partition":"dirichlet(0.3)",
 "command":"fspda train --algo fspda-sa --agents 10 --graph er10-published --seed 1","machine":"4 cores, x86-64"}`
 

@@ -127,7 +127,8 @@ func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error)
 func nvidiaSMI(ctx context.Context, gpu int) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	const asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit,temperature.gpu,ecc.mode.current,mig.mode.current,memory.used"
+	const asked = "driver_version,clocks.max.sm,clocks.max.memory,power.limit,temperature.gpu," +
+		"ecc.mode.current,mig.mode.current,memory.used"
 	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", strconv.Itoa(gpu), "--query-gpu="+asked,
 		"--format=csv,noheader").Output()
 	if err != nil {

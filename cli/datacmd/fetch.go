@@ -89,13 +89,14 @@ const imageNetHowTo = `ImageNet (ILSVRC 2012) is free for research, but its file
   1. Make an account at https://image-net.org, ask for access, and download from the page of ILSVRC 2012 (tasks 1 and 2)
      ILSVRC2012_img_train.tar  148 GB  MD5 1d675b47d978889d74fa0da5fadfb00e
      ILSVRC2012_img_val.tar    6.7 GB  MD5 29b22e2961454d5413ddabcf34fc5622
-  2. Get the classes of the validation pictures: LOC_val_solution.csv of Kaggle's "ImageNet Object Localization Challenge",
-     or any text of 50,000 lines "ILSVRC2012_val_00000001.JPEG n01751748", named val.txt.
+  2. Get the classes of the validation pictures: LOC_val_solution.csv of Kaggle's "ImageNet Object Localization
+     Challenge", or any text of 50,000 lines "ILSVRC2012_val_00000001.JPEG n01751748", named val.txt.
   3. Put all three into one folder, not unpacked, and call: fspda data imagenet --dir FOLDER
   4. Pack them once (about 340 GB as raw, 40 GB with --format jpeg): fspda data prepare FOLDER --out PACKED
 
 Folders train/n01440764/*.JPEG and val/n01440764/*.JPEG, a tar of them, WebDataset shards, and the parquet shards of
-ILSVRC/imagenet-1k at Hugging Face (an account there, too) are read as well: fspda data info PATH says what a path holds.
+ILSVRC/imagenet-1k at Hugging Face (an account there, too) are read
+as well: fspda data info PATH says what a path holds.
 `
 
 func newDataImageNet() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 // between major versions.
 type Status int32
 
-// Raw and the other types are handles of the library.
+// These types are handles of the library.
 type (
 	Raw        uintptr // the library's handle for one GPU and one thread
 	Tensor     uintptr

@@ -2,7 +2,7 @@ package driver
 
 import "unsafe"
 
-// Device and the other types are handles of the driver.
+// These types are handles of the driver.
 type (
 	Device    int32 // an ordinal, from 0
 	Context   uintptr

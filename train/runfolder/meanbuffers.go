@@ -18,11 +18,11 @@ import (
 const meanFile = "mean.safetensors"
 
 // meanBuffers reads the batch norm of the final mean model; nil: the checkpoint has none.
-func (ck *Checkpoint) meanBuffers() ([]float32, error) {
-	if _, ok := ck.file.Info(meanBuffersName); ok {
-		return safetensors.Load[float32](ck.file, meanBuffersName)
+func (c *Checkpoint) meanBuffers() ([]float32, error) {
+	if _, ok := c.file.Info(meanBuffersName); ok {
+		return safetensors.Load[float32](c.file, meanBuffersName)
 	}
-	f, err := safetensors.Open(filepath.Join(ck.Path, meanFile))
+	f, err := safetensors.Open(filepath.Join(c.Path, meanFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {

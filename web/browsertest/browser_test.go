@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,7 +159,8 @@ func TestRun(t *testing.T) {
 	drive(t, with, "run", l, screenshots(t))
 	select {
 	case err := <-l.done:
-		if e, ok := err.(*exec.ExitError); !ok || e.ExitCode() != 130 {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 130 {
 			t.Errorf("the stopped run ended with %v, want exit status 130", err)
 		}
 	case <-time.After(30 * time.Second):
