@@ -31,7 +31,7 @@ func faultsOf(path string, self int) nats.FaultInjector {
 	var mu sync.Mutex
 	var now NetworkFaults
 	var read time.Time
-	s := rng.New(uint64(os.Getpid()), "weather", uint64(self)) // another stream after every restart
+	s := rng.New(uint64(os.Getpid()), "faults", uint64(self)) // another stream after every restart
 	return func(to int) nats.FaultAction {
 		mu.Lock()
 		defer mu.Unlock()

@@ -17,7 +17,8 @@ import (
 //
 // Forward. s is the first x of the column. In float64, with d = x − s,
 //
-//	S1 = Σ d,  S2 = Σ d² (d² and its addition rounded once),  mean = s + S1/m,  var = max((S2 − S1·(S1/m))/m, 0)
+//	S1 = Σ d,  S2 = Σ d² (d² and its addition rounded once),
+//	mean = s + S1/m,  var = max((S2 − S1·(S1/m))/m, 0)
 //
 // where the rows are cut into blocks of blockRows, a block is summed from its first row to its
 // last, beginning with +0, and so are the sums of the blocks. Then k = gamma/sqrt(var+eps) in
