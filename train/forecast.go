@@ -33,13 +33,7 @@ const (
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
 // more devices that it is spread over.
 func ForecastRun(
-	ctx context.Context,
-	s *Setup,
-	dev device.Device,
-	m Model,
-	from int,
-	others ...Place,
-) (Forecast, error) {
+	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
 	places := append([]Place{{dev, m}}, others...)
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
 		Memory: memory.Footprint(s, devicesOf(places)...)}

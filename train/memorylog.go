@@ -46,9 +46,8 @@ func (r *run) compareMemory() []memory.Forecast {
 			continue
 		}
 		all = append(all, f)
-		r.log.Info("memory of "+f.Name, zap.String("forecast", memory.Gigabytes(f.Need)),
-			zap.String("taken", memory.Gigabytes(f.Taken)),
-			zap.Float64("taken_over_forecast", float64(f.Taken)/float64(f.Need)))
+		r.log.Info("memory of "+f.Name, zap.String("forecast", memory.Gigabytes(f.Need)), zap.String("taken",
+			memory.Gigabytes(f.Taken)), zap.Float64("taken_over_forecast", float64(f.Taken)/float64(f.Need)))
 	}
 	return all
 }

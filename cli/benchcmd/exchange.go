@@ -151,10 +151,9 @@ func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.OverheadRep
 		return r, err
 	}
 	defer end()
-	return bench.MeasureOverhead(ctx, bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images",
-		net.Name(),
-		f.batch), Bytes: size, Each: f.each, Exchange: exchangeOnce,
-		Gradient: func() error { _, err := gradient(); return err }})
+	return bench.MeasureOverhead(ctx,
+		bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(), f.batch), Bytes: size,
+			Each: f.each, Exchange: exchangeOnce, Gradient: func() error { _, err := gradient(); return err }})
 }
 
 // benchRun is the name of the run of the two agents.
@@ -169,8 +168,7 @@ type pair struct {
 }
 
 func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (exchangeOnce func() error,
-	end func(),
-	err error) {
+	end func(), err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
 		for _, node := range p.nodes {

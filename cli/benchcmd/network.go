@@ -96,13 +96,11 @@ func (f networkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
 	code := plan.Code()
 	if card := cardOf(e.Device, f.precision); card != nil {
 		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code),
-			Each: f.each,
-			Load: card.Gradient(code, net.Init(1), net.Classes())})
+			Each: f.each, Load: card.Gradient(code, net.Init(1), net.Classes())})
 	}
 	dev := e.Device.(*cpu.Device) // every device that is not a GPU
 	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
-		Each: f.each,
-		Load: gradientOf(net, dev, code)})
+		Each: f.each, Load: gradientOf(net, dev, code)})
 }
 
 // cardOf returns a GPU with what benchmarks need of it, or nil for another device.

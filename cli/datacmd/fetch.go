@@ -47,8 +47,7 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d already present; all verified\n", dir,
-				len(fetched),
-				len(set.Files)-len(fetched))
+				len(fetched), len(set.Files)-len(fetched))
 			fmt.Fprintf(cmd.OutOrStdout(), "train on it: fspda train --data %s --data-dir %s\n", name, path(dir))
 			return nil
 		},

@@ -91,10 +91,8 @@ func prepareImages(ctx context.Context, src string, open images.Options, out str
 		return err
 	}
 	fmt.Fprintf(stdout, "%s: %s training and %s test pictures in %d classes, %s in %d files\n", out,
-		command.Thousands(uint64(m.Train.Pictures)),
-		command.Thousands(uint64(m.Test.Pictures)), len(m.Classes), command.Bytes(uint64(m.Bytes())),
-		len(m.Train.Shards)+len(
-			m.Test.Shards))
+		command.Thousands(uint64(m.Train.Pictures)), command.Thousands(uint64(m.Test.Pictures)), len(m.Classes),
+		command.Bytes(uint64(m.Bytes())), len(m.Train.Shards)+len(m.Test.Shards))
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
 		fmt.Fprintf(stdout, "%d bad images were left out: %s lists them with the reasons\n", n,
 			filepath.Join(out, "bad.jsonl"))
@@ -144,8 +142,7 @@ func newDataCheck() *cobra.Command {
 				return command.PrintJSON(cmd.OutOrStdout(), checkReport{args[0], true, m.Bytes(), files})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is intact: %s in %d files\n", args[0],
-				command.Bytes(uint64(m.Bytes())),
-				files)
+				command.Bytes(uint64(m.Bytes())), files)
 			return err
 		},
 	}

@@ -110,9 +110,8 @@ func drawLegend(b *strings.Builder) {
 		if k > 0 {
 			from = shades[k-1].below
 		}
-		fmt.Fprintf(b,
-			`<rect x="480" y="%d" width="22" height="16" fill="%s"/><text x="510" y="%d">%g to %g</text>`+"\n",
-			90+24*k, s.colour, 103+24*k, from, s.below)
+		fmt.Fprintf(b, `<rect x="480" y="%d" width="22" height="16" fill="%s"/><text x="510" y="%d">%g to %g</text>`+
+			"\n", 90+24*k, s.colour, 103+24*k, from, s.below)
 	}
 	b.WriteString(`<text x="480" y="72" fill="#1b1f23">kept of a difference</text><text x="480" y="232">after each exchange</text>
 <path d="M480 262h22" stroke="#c65600" stroke-width="2" stroke-dasharray="7 4"/><text x="510" y="266">critically</text><text x="510" y="283">damped</text>

@@ -57,8 +57,7 @@ bug-compat (the same with the released program's departures). --scale 0.01 makes
   fspda figure 9`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return command.UsageErrorf("expected list or the number of one figure, found %d arguments",
-					len(args))
+				return command.UsageErrorf("expected list or the number of one figure, found %d arguments", len(args))
 			}
 			return nil
 		},

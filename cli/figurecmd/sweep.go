@@ -175,9 +175,8 @@ func runCompare(folders []string, levels []float64, accounting, out string, asJS
 	if err := command.MakeFolder(out); err != nil {
 		return err
 	}
-	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)),
-		[]string{"Bits are counted once, at the sending side, in " + accounting +
-			" accounting."}, made, accounting, out, "compare"); err != nil {
+	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)), []string{"Bits are counted once, at the " +
+		"sending side, in " + accounting + " accounting."}, made, accounting, out, "compare"); err != nil {
 		return err
 	}
 	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}

@@ -124,9 +124,8 @@ func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e
 		e.x, e.norms, err = saved.Mean(sizes)
 	}
 	if err == nil && (len(e.x) != net.Dim() || len(e.norms) != net.Buffers().Dim()) {
-		err = &train.CheckpointError{Path: run,
-			Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s has %d and %d", len(e.x), len(e.norms),
-				net.Name(), net.Dim(), net.Buffers().Dim())}
+		err = &train.CheckpointError{Path: run, Got: fmt.Sprintf("its model has %d parameters and %d buffers, %s "+
+			"has %d and %d", len(e.x), len(e.norms), net.Name(), net.Dim(), net.Buffers().Dim())}
 	}
 	return e, err
 }

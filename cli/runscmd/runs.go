@@ -156,8 +156,7 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 		return command.UsageErrorf("--json asks nothing: add --yes to delete the runs, or leave prune out to list them")
 	case f.json:
 		return pruneAll(f.dir, runs, func(deleted []string) error {
-			return command.PrintJSON(stdout,
-				map[string][]string{"deleted": deleted})
+			return command.PrintJSON(stdout, map[string][]string{"deleted": deleted})
 		})
 	case len(runs) == 0:
 		_, err := fmt.Fprintln(stdout, "nothing to delete")

@@ -35,9 +35,8 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 // OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
-		Seed:    syntheticSeed,
-		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(
-			c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
+		Seed: syntheticSeed, Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize,
+		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}

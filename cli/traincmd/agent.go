@@ -116,8 +116,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		if c.Agents != train.Default().Agents && c.Agents != env.Size {
 			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents),
 				Want: fmt.Sprintf("the environment (%s) says %d: start as many processes as the configuration has "+
-					"agents",
-					env.Names, env.Size)}
+					"agents", env.Names, env.Size)}
 		}
 		c.Agents = env.Size
 	}

@@ -31,10 +31,8 @@ Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.p
 			if err := nats.WriteCredentials(out, run, agents, time.Duration(days)*24*time.Hour); err != nil {
 				return command.UsageErrorf("%v", err)
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(),
-				"%s: ca.pem, and for each of the %d agents of run %s agent-RANK.pem and agent-RANK-key.pem, valid "+
-					"for %d days\n",
-				out, agents, run, days)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ca.pem, and for each of the %d agents of run %s "+
+				"agent-RANK.pem and agent-RANK-key.pem, valid for %d days\n", out, agents, run, days)
 			return err
 		},
 	}

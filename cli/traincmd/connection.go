@@ -37,9 +37,8 @@ func (c *connection) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.certs, "certs", "", "folder of the certificates that fspda certs made")
 	fs.BoolVar(&c.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&c.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
-	fs.StringVar(&c.direct, "direct", "auto",
-		"HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto is any free port on the host of "+
-			"--listen, off sends all over NATS")
+	fs.StringVar(&c.direct, "direct", "auto", "HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto "+
+		"is any free port on the host of --listen, off sends all over NATS")
 }
 
 // check completes the addresses and reads the certificates of an agent.

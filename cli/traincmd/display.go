@@ -162,12 +162,10 @@ func (d *display) row(r train.Row) {
 		return
 	}
 	d.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", command.Round(float64(r.Epoch))),
-		zap.Float64("train_loss", command.Round(float64(r.TrainLossAvg))),
-		zap.Float64("test_acc", command.Round(float64(r.TestAccAvg))), zap.Float64("test_acc_min",
-			command.Round(float64(r.TestAccMin))), zap.Float64("consensus", command.Round(float64(r.Consensus))),
-		zap.String("bits", command.Bits(r.BitsTotal)), zap.Float64("images_per_s", math.Round(images)),
-		zap.Float64("wall_s",
-			command.Round(float64(r.WallS))))
+		zap.Float64("train_loss", command.Round(float64(r.TrainLossAvg))), zap.Float64("test_acc",
+			command.Round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", command.Round(float64(r.TestAccMin))),
+		zap.Float64("consensus", command.Round(float64(r.Consensus))), zap.String("bits", command.Bits(r.BitsTotal)),
+		zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s", command.Round(float64(r.WallS))))
 }
 
 // images returns how many examples a second the agents trained on since the previous row; 0 at the
@@ -185,11 +183,10 @@ func (d *display) images(r train.Row) float64 {
 // line writes an evaluation as one line, with aligned columns.
 func (d *display) line(r train.Row, images float64) string {
 	total := command.Thousands(uint64(d.setup.Config.Iterations))
-	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent %6.2f %%  "+
-		"consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
+	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent "+
+		"%6.2f %%  consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
 		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin),
-		command.Number(
-			r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
+		command.Number(r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
 	if images > 0 {
 		line += fmt.Sprintf("  %s images/s", command.Thousands(uint64(images)))
 	}

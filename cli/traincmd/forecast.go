@@ -34,10 +34,9 @@ func forecastLine(f train.Forecast) string {
 	if f.Iterations == 0 {
 		return "nothing left to train"
 	}
-	return fmt.Sprintf("%s iterations in about %s (%s images/s; an iteration %s, a row %s), %s sent, %s of memory",
-		command.Thousands(uint64(f.Iterations)), command.Duration(f.Total.Seconds()),
-		command.Thousands(uint64(f.ImagesPerS)), command.Duration(
-			f.Step.Seconds()), command.Duration(f.Row.Seconds()),
+	return fmt.Sprintf("%s iterations in about %s (%s images/s; an iteration %s, a row %s), %s "+
+		"sent, %s of memory", command.Thousands(uint64(f.Iterations)), command.Duration(f.Total.Seconds()),
+		command.Thousands(uint64(f.ImagesPerS)), command.Duration(f.Step.Seconds()), command.Duration(f.Row.Seconds()),
 		command.Bits(uint64(f.Bits)), command.Bytes(f.Memory))
 }
 
@@ -50,10 +49,8 @@ func memoryLines(f train.Forecast) []string {
 		for _, p := range d.Parts {
 			lines = append(lines, fmt.Sprintf("  %-38s %s", p.What, command.Bytes(p.Bytes)))
 		}
-		lines = append(lines, fmt.Sprintf(
-			"  already used: %s by kernels and libraries, %s by the driver and other programs",
-			command.Bytes(d.Opened), command.Bytes(
-				d.Total-min(d.Total, d.Free+d.Opened))))
+		lines = append(lines, fmt.Sprintf("  already used: %s by kernels and libraries, %s by the driver and other "+
+			"programs", command.Bytes(d.Opened), command.Bytes(d.Total-min(d.Total, d.Free+d.Opened))))
 	}
 	return lines
 }

@@ -67,8 +67,7 @@ func (o *metricsServer) serve(live *train.LiveState, node *nats.Node, log *zap.L
 	mux.HandleFunc("GET /healthz", o.health)
 	mux.HandleFunc("GET /readyz", o.ready)
 	o.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: zap.NewStdLog(zap.NewNop())}
+		IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: zap.NewStdLog(zap.NewNop())}
 	o.served.Go(func() { _ = o.server.Serve(o.listener) }) // errors are ignored: training goes on without metrics
 	log.Info("metrics", zap.String("url", web.URL(o.listener)+"metrics"))
 }

@@ -63,9 +63,8 @@ and resumes from its checkpoint.`,
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
 	fs.BoolVar(&f.async, "async", false,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
-	fs.StringVar(&f.metrics, "metrics-listen", "",
-		"HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port PORT+I, or any free port if "+
-			"PORT is 0")
+	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
+		"I has port PORT+I, or any free port if PORT is 0")
 	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("inject-faults") // used by tests
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
@@ -111,8 +110,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return err
 	}
 	u := &agentProcesses{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout,
-		stderr: &lockedWriter{w: stderr},
-		log:    newLogger(&f.trainFlags, stderr)}
+		stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
@@ -308,8 +306,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 
 func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
-		"--join", "127.0.0.1:" + u.port,
-		"--insecure", "--exit-with-parent", "--packing", u.flags.packing}
+		"--join", "127.0.0.1:" + u.port, "--insecure", "--exit-with-parent", "--packing", u.flags.packing}
 	if u.flags.quiet {
 		args = append(args, "--quiet")
 	}

@@ -85,9 +85,8 @@ func Read(path string, net *model.Network) (x, buffers []float32, err error) {
 			continue
 		}
 		if !known[t.Name] {
-			return nil, nil, bad(nil,
-				"it has a tensor %q of shape %v, which %s has not: the file is of another network", t.Name, t.Shape,
-				net.Name())
+			return nil, nil, bad(nil, "it has a tensor %q of shape %v, which %s has not: the file is of another "+
+				"network", t.Name, t.Shape, net.Name())
 		}
 	}
 	return x, buffers, nil

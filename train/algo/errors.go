@@ -9,7 +9,6 @@ type MissingMessageError struct {
 }
 
 func (e *MissingMessageError) Error() string {
-	return fmt.Sprintf("algo: %s: agent %d received no message from agent %d in iteration %d: "+
-		"this algorithm requires reliable links",
-		e.Algorithm, e.Self, e.Peer, e.T)
+	return fmt.Sprintf("algo: %s: agent %d received no message from agent %d in iteration %d: this algorithm requires "+
+		"reliable links", e.Algorithm, e.Self, e.Peer, e.T)
 }

@@ -73,12 +73,6 @@ type NoEdgeError struct {
 }
 
 func (e *NoEdgeError) Error() string {
-	return fmt.Sprintf(
-		"algo: %s: agent %d has no edge in iteration %d: "+
-			"its step is 1/(2·rho·degree), so every agent needs an edge in every iteration; "+
-			"use the edge process full and at least two agents",
-		e.Algorithm,
-		e.Self,
-		e.T,
-	)
+	return fmt.Sprintf("algo: %s: agent %d has no edge in iteration %d: its step is 1/(2·rho·degree), so every agent "+
+		"needs an edge in every iteration; use the edge process full and at least two agents", e.Algorithm, e.Self, e.T)
 }

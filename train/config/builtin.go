@@ -81,14 +81,8 @@ func mixingStable(s *Setup) ([]string, error) {
 		return nil, nil
 	}
 	if least := s.Mixing.Spectrum()[0]; least < -1+1e-9 {
-		return nil, Invalid(
-			"mixing",
-			s.Config.Mixing,
-			"has the eigenvalue %.6g on graph %s; %s needs all above -1: use metropolis, or smaller weights",
-			least,
-			s.Config.Graph,
-			s.Config.Algo,
-		)
+		return nil, Invalid("mixing", s.Config.Mixing, "has the eigenvalue %.6g on graph %s; %s needs all above "+
+			"-1: use metropolis, or smaller weights", least, s.Config.Graph, s.Config.Algo)
 	}
 	return nil, nil
 }

@@ -23,13 +23,8 @@ func (s *Setup) checkRealTime() error {
 	case c.Clock == ClockReal && s.method.Edges != Clocks:
 		return Invalid("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
 	case c.DropAfter > 0 && !s.RealTime():
-		return Invalid(
-			"drop_after",
-			c.DropAfter,
-			"a run of %s with clock %s waits for all its agents: leave it 0, or use fspda-async with clock real",
-			c.Algo,
-			c.Clock,
-		)
+		return Invalid("drop_after", c.DropAfter, "a run of %s with clock %s waits for all its agents: leave it "+
+			"0, or use fspda-async with clock real", c.Algo, c.Clock)
 	case s.RealTime() && s.Links != nil:
 		return Invalid("links", c.Links, "a simulated network has virtual time: use clock virtual")
 	}
@@ -77,9 +72,8 @@ func (s *Setup) settleClocksByLinks() error {
 	s.ComputeTimes = s.Links.ComputeTimes()
 	for i, g := range s.ComputeTimes.Mean {
 		if g == 0 {
-			return Invalid("links", c.Links,
-				"a gradient of agent %d takes no time, so that virtual time would stand still: give a gradient_ms "+
-					"above 0", i)
+			return Invalid("links", c.Links, "a gradient of agent %d takes no time, so that virtual time would "+
+				"stand still: give a gradient_ms above 0", i)
 		}
 	}
 	if s.Links.Unit() == 0 {
@@ -128,8 +122,7 @@ func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Async()) 
 func (s *Setup) timelineOf(a algo.Async) *simnet.Timeline {
 	c := s.Config
 	return simnet.NewTimeline(simnet.TimelineOptions{Algo: a, Agents: s.Graph.N, Edges: s.Graph.Edges,
-		Calls: c.Contacts,
-		Times: s.ComputeTimes, Seed: c.Seed, Links: s.Links, Bits: 32 * float64(s.Mask.Len())})
+		Calls: c.Contacts, Times: s.ComputeTimes, Seed: c.Seed, Links: s.Links, Bits: 32 * float64(s.Mask.Len())})
 }
 
 // ContactShare returns the share of logical iterations in which an edge is used. There is no

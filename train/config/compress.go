@@ -19,18 +19,16 @@ func (s *Setup) admitCompressor() error {
 		if name == "auto" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
-			return Invalid("compress", c.Compress,
-				"%s decodes what it hears near its own model, which only a lattice can: use lattice(s,q), such as "+
-					"lattice(0.0001,256), or identity; choco takes the others", m.Name)
+			return Invalid("compress", c.Compress, "%s decodes what it hears near its own model, which only a lattice "+
+				"can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
 	case name == "auto" || name == "identity":
 		c.Compress = "identity"
 		return nil
 	case m.Masks:
-		return Invalid("compress", c.Compress,
-			"%s compares its values with its neighbour's on coordinates that both know beforehand: say with mask "+
-				"and density which; choco takes compressors, swarm a lattice", m.Name)
+		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
+			"both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
 	return Invalid("compress", c.Compress,
 		"%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
@@ -45,9 +43,8 @@ func (s *Setup) admitChoco(name string) error {
 		c.Compress = "randk"
 		return nil
 	case "lattice":
-		return Invalid("compress", c.Compress,
-			"choco adds up what it hears, and a lattice means something only near the receiver's own model: use "+
-				"randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
+		return Invalid("compress", c.Compress, "choco adds up what it hears, and a lattice means something only "+
+			"near the receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
 	case "randk", "topk":
 		return nil
 	}
@@ -56,9 +53,8 @@ func (s *Setup) admitChoco(name string) error {
 			"coordinate: use mask auto, or compress randk", c.Compress)
 	}
 	if c.Density != 1 && c.Density != Default().Density {
-		return Invalid("density", c.Density,
-			"plays no part beside compress %s, which sends something of every coordinate: set density 1, or "+
-				"compress randk", c.Compress)
+		return Invalid("density", c.Density, "plays no part beside compress %s, which sends something of every "+
+			"coordinate: set density 1, or compress randk", c.Compress)
 	}
 	c.Mask, c.Density = "all", 1
 	return nil
@@ -102,14 +98,8 @@ func (s *Setup) admitPairs() error {
 		for _, e := range events {
 			for _, i := range [2]int{e.From, e.To} {
 				if busy[i] == t+1 {
-					return Invalid(
-						"edges",
-						c.Edges,
-						"gives agent %d two edges in iteration %d; %s averages in pairs: leave one of them out",
-						i,
-						t,
-						c.Algo,
-					)
+					return Invalid("edges", c.Edges, "gives agent %d two edges in iteration %d; %s averages in "+
+						"pairs: leave one of them out", i, t, c.Algo)
 				}
 				busy[i] = t + 1
 			}
@@ -168,9 +158,8 @@ func (s *Setup) settleTheta() {
 func chocoStable(s *Setup) (warnings []string, err error) {
 	c := s.Config
 	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, Invalid("compress", c.Compress,
-			"is no contraction here (it may move up to %.3g times the square of a vector away): use qsgd-scaled "+
-				"with as many levels, or more levels", 1-delta)
+		return nil, Invalid("compress", c.Compress, "is no contraction here (it may move up to %.3g times the square "+
+			"of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
 	}
 	if s.Graph.N == 1 {
 		return nil, nil
@@ -182,10 +171,9 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	limit := s.chocoLimit()
 	switch th := c.Theta.V; {
 	case th >= 2*limit:
-		return nil, Invalid("theta", c.Theta,
-			"diverges: an agent's public copy keeps %.3g of it an iteration, and on graph %s theta has to stay "+
-				"below %.3g: use theta auto, a denser compressor, or more speakers", s.Compressor.Delta()*s.SpeakRate(),
-			c.Graph, limit)
+		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
+			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers",
+			s.Compressor.Delta()*s.SpeakRate(), c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
 			"theta auto is half of that", c.Theta, limit)}, nil

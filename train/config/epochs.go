@@ -31,15 +31,8 @@ func (s *Setup) settleEpochs() error {
 		t := math.Round(c.Epochs * s.PerEpoch())
 		switch {
 		case t < 1 || t > math.MaxInt32:
-			return Invalid(
-				"epochs",
-				c.Epochs,
-				"an epoch has %.4g iterations (batch %d), which makes %.4g of them: expected 1 to %d",
-				s.PerEpoch(),
-				c.Batch,
-				t,
-				math.MaxInt32,
-			)
+			return Invalid("epochs", c.Epochs, "an epoch has %.4g iterations (batch %d), which makes %.4g of them: "+
+				"expected 1 to %d", s.PerEpoch(), c.Batch, t, math.MaxInt32)
 		case c.Iterations != base.Iterations && c.Iterations != int(t):
 			return Invalid("iterations", c.Iterations, "epochs %v says %v of them: leave one of the two out", c.Epochs,
 				t)
@@ -50,13 +43,8 @@ func (s *Setup) settleEpochs() error {
 		return nil
 	}
 	if c.EvalEpochs*s.PerEpoch() < 1 {
-		return Invalid(
-			"eval_epochs",
-			c.EvalEpochs,
-			"an epoch has %.4g iterations: expected at least %.4g, which evaluates every iteration",
-			s.PerEpoch(),
-			1/s.PerEpoch(),
-		)
+		return Invalid("eval_epochs", c.EvalEpochs, "an epoch has %.4g iterations: expected at least %.4g, which "+
+			"evaluates every iteration", s.PerEpoch(), 1/s.PerEpoch())
 	}
 	points := int(math.Ceil(float64(c.Iterations)/(c.EvalEpochs*s.PerEpoch()) - 1e-9))
 	if c.EvalPoints != base.EvalPoints && c.EvalPoints != points {

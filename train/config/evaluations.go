@@ -52,9 +52,8 @@ func (s *Setup) EvalChunk() int {
 
 func (s *Setup) warnSlowEvaluation() {
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == MetricsFull {
-		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("each of the %d evaluations passes all training data once for each of %d agents: "+
-				"eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for "+
+			"each of %d agents: eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))
 	}
 }
 

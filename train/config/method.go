@@ -93,9 +93,8 @@ func (c Config) clocked() bool {
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
 	if c.Momentum != 0 && !m.Momentum {
-		return Invalid("momentum", c.Momentum,
-			"%s has no heavy ball: set momentum 0, or choose an algorithm that has one (%s)", m.Name, withFeature(
-				func(m Method) bool { return m.Momentum }))
+		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
+			"has one (%s)", m.Name, withFeature(func(m Method) bool { return m.Momentum }))
 	}
 	if c.Schedule != "constant" && m.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
@@ -154,13 +153,8 @@ func (s *Setup) admitMask() error {
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
 	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.BatchPerGradient() {
-		return Invalid(
-			"local_steps",
-			c.LocalSteps,
-			"%s has no rounds: set local_steps 0 and say with edges when to communicate, such as edges 'periodic(%d)'",
-			m.Name,
-			c.LocalSteps,
-		)
+		return Invalid("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when "+
+			"to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
 	steps := c.LocalSteps
 	if steps == 0 {
@@ -235,18 +229,16 @@ func (s *Setup) checkRounds() error {
 		return nil
 	}
 	if c.Iterations%tau != 0 {
-		return Invalid("iterations", c.Iterations,
-			"%s can be evaluated between its rounds of %d local steps only, and the end is inside one: use %d or %d "+
-				"iterations",
-			c.Algo, tau, max(1, c.Iterations/tau)*tau, (c.Iterations/tau+1)*tau)
+		return Invalid("iterations", c.Iterations, "%s can be evaluated between its rounds of %d local steps "+
+			"only, and the end is inside one: use %d or %d iterations", c.Algo, tau, max(1, c.Iterations/tau)*tau,
+			(c.Iterations/tau+1)*tau)
 	}
 	if s.evals.every > 0 {
 		return s.checkEvalRounds(tau)
 	}
 	if rounds := c.Iterations / tau; rounds%s.EvalCount() != 0 {
-		return Invalid("eval_points", c.EvalPoints,
-			"%s can be evaluated between its rounds of %d local steps only; the run has %d rounds: use a number of "+
-				"evaluations that divides that, such as %d, or other iterations",
+		return Invalid("eval_points", c.EvalPoints, "%s can be evaluated between its rounds of %d local steps only; "+
+			"the run has %d rounds: use a number of evaluations that divides that, such as %d, or other iterations",
 			c.Algo, tau, rounds, largestDivisor(rounds, s.EvalCount()))
 	}
 	return nil
@@ -256,9 +248,8 @@ func (s *Setup) checkRounds() error {
 func (s *Setup) checkEvalRounds(tau int) error {
 	for k := range s.EvalCount() {
 		if t := s.EvalPoint(k); t%tau != 0 {
-			return Invalid("eval_epochs", s.Config.EvalEpochs,
-				"%s can be evaluated between its rounds of %d local steps only, and iteration %d is inside one: "+
-					"make an epoch's %.4g iterations a whole number of rounds",
+			return Invalid("eval_epochs", s.Config.EvalEpochs, "%s can be evaluated between its rounds of %d local "+
+				"steps only, and iteration %d is inside one: make an epoch's %.4g iterations a whole number of rounds",
 				s.Config.Algo, tau, t, s.PerEpoch())
 		}
 	}

@@ -173,10 +173,9 @@ func (s *Setup) mix() (err error) {
 		return nil
 	}
 	if s.Graph.N > maxSpectrum {
-		return Invalid("agents", c.Agents,
-			"%s needs the spectrum of its mixing matrix, which takes too long for so many (limit %d): use fewer, or "+
-				"an algorithm without one (%s)",
-			c.Algo, maxSpectrum, withFeature(func(m Method) bool { return !m.Mixing }))
+		return Invalid("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too "+
+			"long for so many (limit %d): use fewer, or an algorithm without one (%s)", c.Algo, maxSpectrum,
+			withFeature(func(m Method) bool { return !m.Mixing }))
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
 		return &Error{Key: "mixing", Err: err}
@@ -201,21 +200,14 @@ func (s *Setup) steps() error {
 	}
 	s.Warnings = append(s.Warnings, warnings...)
 	if s.method.Exact && c.Sampling != string(data.Full) {
-		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("%s is stated for exact gradients and ends near the optimum only with sampling %s: sampling "+
-				"full takes the whole shard in every iteration", c.Algo, c.Sampling))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
+			"only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
 	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
-		Uncoupled: c.EtaSchedule == "constant",
-		PerEpoch:  s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
+		Uncoupled: c.EtaSchedule == "constant", PerEpoch: s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
-		return Invalid(
-			"warmup",
-			c.Warmup,
-			"the run has only %.3g epochs of %.4g iterations: warm up for fewer epochs, or train longer",
-			s.Schedule.Epochs,
-			s.PerEpoch(),
-		)
+		return Invalid("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer "+
+			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
 	}
 	return nil
 }

@@ -32,9 +32,8 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	if s.method.Dual {
 		if dual >= gain {
-			return nil, Invalid("eta", c.Eta,
-				"times beta %v is %v and reaches gamma %v: the duals would overshoot and diverge; lower eta, or use "+
-					"eta auto", c.Beta, dual, gain)
+			return nil, Invalid("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot "+
+				"and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
 		}
 		if dual == 0 {
 			warnings = append(warnings, "eta·beta is 0: the duals do nothing, and agents with different data keep a "+
@@ -52,13 +51,10 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 				key, 2/l+dual/2, l)
 		}
 	}
-	if load := float64(s.Graph.MaxDegree()) * s.MaxEdgeRate() * s.Mask.Density(); gain*float64(
-		s.Graph.MaxDegree()) >= 1 &&
-		load > 1 {
-		warnings = append(warnings, fmt.Sprintf(
-			"%s·(largest degree %d) is %.3g and about %.2g edges meet at a node and coordinate at once: the gossip "+
-				"may diverge; a safe value is below %.3g",
-			key, s.Graph.MaxDegree(), gain*float64(s.Graph.MaxDegree()), load, 1/float64(s.Graph.MaxDegree())))
+	degree := float64(s.Graph.MaxDegree())
+	if load := degree * s.MaxEdgeRate() * s.Mask.Density(); gain*degree >= 1 && load > 1 {
+		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %g) is %.3g and about %.2g edges meet at a node and "+
+			"coordinate at once: the gossip may diverge; a safe value is below %.3g", key, degree, gain*degree, load, 1/degree))
 	}
 	return warnings, nil
 }

@@ -316,8 +316,7 @@ func (e *Evaluator) points(subjects []subject, t int, shards bool) ([]*point, er
 // error.
 func joined(errs []error) error {
 	wrong := slices.DeleteFunc(slices.Clone(errs), func(err error) bool {
-		return err == nil ||
-			errors.Is(err, ErrInterrupted)
+		return err == nil || errors.Is(err, ErrInterrupted)
 	})
 	if len(wrong) > 0 {
 		return errors.Join(wrong...)

@@ -115,8 +115,7 @@ const (
 // New returns an agent without history. Restore gives it one.
 func New(opt Options) *Agent {
 	a := &Agent{opt: opt, state: opt.State, dev: opt.State.Dev, pool: dist.NewPool(opt.State.Dev),
-		changed: make(chan struct{}), joining: true,
-		x: opt.State.Dev.NewVector(opt.State.X.Len())}
+		changed: make(chan struct{}), joining: true, x: opt.State.Dev.NewVector(opt.State.X.Len())}
 	a.lastFinished.Store(-1)
 	a.opt.Timeouts.Exchange = cmp.Or(opt.Timeouts.Exchange, defaultExchangeTimeout)
 	a.opt.Timeouts.Finish = cmp.Or(opt.Timeouts.Finish, defaultFinishTimeout)

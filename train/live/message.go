@@ -96,8 +96,7 @@ type MessageError struct {
 }
 
 func (e *MessageError) Error() string {
-	return fmt.Sprintf("live: agent %d has sent an invalid message: %s; do both run the same program?", e.From,
-		e.Got)
+	return fmt.Sprintf("live: agent %d has sent an invalid message: %s; do both run the same program?", e.From, e.Got)
 }
 
 // limits bounds the content of a message: lengths of vectors, logical time, and the format of

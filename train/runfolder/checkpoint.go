@@ -385,14 +385,8 @@ func otherData(there, here string) *CheckpointError {
 func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	switch {
 	case c.Format != checkpointFormat || c.RNG != rng.Version:
-		return &CheckpointError{Got: fmt.Sprintf(
-			"has format %d and random streams of version %d, this program %d and %d",
-			c.Format,
-			c.RNG,
-			checkpointFormat,
-			rng.Version,
-		),
-			Hint: "resume it with the program that wrote it"}
+		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d "+
+			"and %d", c.Format, c.RNG, checkpointFormat, rng.Version), Hint: "resume it with the program that wrote it"}
 	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
 		return &CheckpointError{Got: "belongs to another configuration",
 			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
@@ -402,11 +396,8 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
-		return &CheckpointError{Got: fmt.Sprintf(
-			"does not fit the network: it holds %d buffers of batch norm, the network has %d",
-			c.Buffers,
-			s.BufferLen(),
-		)}
+		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, "+
+			"the network has %d", c.Buffers, s.BufferLen())}
 	case c.Links != s.Links.Digest():
 		return &CheckpointError{
 			Got:  "was made with other simulated links, or without: its virtual time would not be that of one network",
@@ -433,14 +424,8 @@ func (c *Checkpoint) verify(path string) *CheckpointError {
 		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
 	}
 	if sum := hex.EncodeToString(h.Sum(nil)); n != c.Bytes || sum != c.SHA256 {
-		return &CheckpointError{Got: fmt.Sprintf(
-			"is damaged: %s has %d bytes and checksum %.8s…, its manifest says %d and %.8s…",
-			vectorsFile,
-			n,
-			sum,
-			c.Bytes,
-			c.SHA256,
-		)}
+		return &CheckpointError{Got: fmt.Sprintf("is damaged: %s has %d bytes and checksum %.8s…, its manifest "+
+			"says %d and %.8s…", vectorsFile, n, sum, c.Bytes, c.SHA256)}
 	}
 	return nil
 }

@@ -217,15 +217,8 @@ func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) erro
 	if n == len(rows) {
 		return nil
 	}
-	return &FolderError{Path: f.Path,
-		Got: fmt.Sprintf(
-			"metrics.jsonl does not hold the %d rows before iteration %d of its checkpoint, in order (%d are right, "+
-				"of %d)",
-			s.EvalsBefore(first),
-			first,
-			min(n, len(rows)),
-			len(rows),
-		),
+	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d "+
+		"of its checkpoint, in order (%d are right, of %d)", s.EvalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 

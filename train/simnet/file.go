@@ -121,8 +121,7 @@ func Parse(text []byte, n int, seed uint64) (*Links, error) {
 		}
 	}
 	r := linksReader{Links: &Links{text: text, n: n, base: f.Default, between: map[[2]int]linkSpec{},
-		pairs: map[[2]int]linkSpec{},
-		zone:  slices.Repeat([]int{-1}, n), at: make([]linkSpec, n)}}
+		pairs: map[[2]int]linkSpec{}, zone: slices.Repeat([]int{-1}, n), at: make([]linkSpec, n)}}
 	r.link("default", f.Default)
 	r.computing(&f, seed)
 	names := r.zones(f.Zones)

@@ -48,8 +48,7 @@ func Goldens() []Golden {
 		{"dsgd", [3]float64{0.7816645582, 0.8188398912, 0.5744174083}, [3]float64{1.8149942728, 1.5293143575,
 			1.3231176153}, [3]float64{}, algo.DSGD{Theta: 0.4}, oneEdge},
 		{"fspda-storm", [3]float64{0.9456147377, 1.1116967649, 0.4122600931}, [3]float64{2.0123561286, 1.4683659770,
-			1.8818750496}, [3]float64{},
-			algo.STORM{Gamma: 0.4, Beta: 1, AX: 0.3, ALambda: 0.2}, oneEdge},
+			1.8818750496}, [3]float64{}, algo.STORM{Gamma: 0.4, Beta: 1, AX: 0.3, ALambda: 0.2}, oneEdge},
 		{"diging", [3]float64{1.3362525055, 1.1978158556, 1.4008199896}, [3]float64{1.5359921358, 1.7462000798,
 			1.7097384793}, [3]float64{}, algo.DIGing{}, edgeFull},
 		{"next", [3]float64{1.5082227755, 1.6155244938, 1.5795316564}, [3]float64{1.4831095071, 1.6145806862,
@@ -61,13 +60,11 @@ func Goldens() []Golden {
 		{"led", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871,
 			1.7131756464}, [3]float64{}, algo.LED{Tau: 2}, alternate},
 		{"scaffnew", [3]float64{1.4924459926, 1.6537448572, 1.6715033950}, [3]float64{1.4843726052, 1.7041830871,
-			1.7131756464}, [3]float64{},
-			algo.Scaffnew{P: 0.5, C: 1}, alternate},
+			1.7131756464}, [3]float64{}, algo.Scaffnew{P: 0.5, C: 1}, alternate},
 		{"prox-gpda", [3]float64{1.7972850674, 1.9565530198, 1.9736290175}, [3]float64{1.6450847927, 1.9201303960,
 			1.9444857556}, [3]float64{}, algo.ProxGPDA{Rho: 2}, whole},
 		{"swarm", [3]float64{0.7243378448, 0.6996662585, 0.8578069967}, [3]float64{1.0237501029, 0.9694892990,
-			1.0497242362}, [3]float64{},
-			algo.Swarm{Blocking: true, Steps: 1}, edgeFull},
+			1.0497242362}, [3]float64{}, algo.Swarm{Blocking: true, Steps: 1}, edgeFull},
 	}
 }
 
