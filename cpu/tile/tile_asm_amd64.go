@@ -4,142 +4,170 @@
 
 package tile
 
-// tile1x16AVX512 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile1x16AVX512 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile1x16AVX512(args *Args)
 
-// tile1x32AVX512 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile1x32AVX512 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile1x32AVX512(args *Args)
 
-// tile2x16AVX512 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile2x16AVX512 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile2x16AVX512(args *Args)
 
-// tile2x32AVX512 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile2x32AVX512 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile2x32AVX512(args *Args)
 
-// tile3x16AVX512 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile3x16AVX512 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile3x16AVX512(args *Args)
 
-// tile3x32AVX512 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile3x32AVX512 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile3x32AVX512(args *Args)
 
-// tile4x16AVX512 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile4x16AVX512 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile4x16AVX512(args *Args)
 
-// tile4x32AVX512 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile4x32AVX512 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile4x32AVX512(args *Args)
 
-// tile5x16AVX512 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile5x16AVX512 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile5x16AVX512(args *Args)
 
-// tile5x32AVX512 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile5x32AVX512 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile5x32AVX512(args *Args)
 
-// tile6x16AVX512 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile6x16AVX512 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile6x16AVX512(args *Args)
 
-// tile6x32AVX512 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile6x32AVX512 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile6x32AVX512(args *Args)
 
-// tile7x16AVX512 computes C = alpha·A·B + beta·C for 7 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile7x16AVX512 computes C = alpha·A·B + beta·C for 7 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile7x16AVX512(args *Args)
 
-// tile7x32AVX512 computes C = alpha·A·B + beta·C for 7 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile7x32AVX512 computes C = alpha·A·B + beta·C for 7 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile7x32AVX512(args *Args)
 
-// tile8x16AVX512 computes C = alpha·A·B + beta·C for 8 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile8x16AVX512 computes C = alpha·A·B + beta·C for 8 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile8x16AVX512(args *Args)
 
-// tile8x32AVX512 computes C = alpha·A·B + beta·C for 8 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile8x32AVX512 computes C = alpha·A·B + beta·C for 8 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile8x32AVX512(args *Args)
 
-// tile9x16AVX512 computes C = alpha·A·B + beta·C for 9 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile9x16AVX512 computes C = alpha·A·B + beta·C for 9 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile9x16AVX512(args *Args)
 
-// tile9x32AVX512 computes C = alpha·A·B + beta·C for 9 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile9x32AVX512 computes C = alpha·A·B + beta·C for 9 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile9x32AVX512(args *Args)
 
-// tile10x16AVX512 computes C = alpha·A·B + beta·C for 10 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile10x16AVX512 computes C = alpha·A·B + beta·C for 10 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile10x16AVX512(args *Args)
 
-// tile10x32AVX512 computes C = alpha·A·B + beta·C for 10 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile10x32AVX512 computes C = alpha·A·B + beta·C for 10 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile10x32AVX512(args *Args)
 
-// tile11x16AVX512 computes C = alpha·A·B + beta·C for 11 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile11x16AVX512 computes C = alpha·A·B + beta·C for 11 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile11x16AVX512(args *Args)
 
-// tile11x32AVX512 computes C = alpha·A·B + beta·C for 11 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile11x32AVX512 computes C = alpha·A·B + beta·C for 11 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile11x32AVX512(args *Args)
 
-// tile12x16AVX512 computes C = alpha·A·B + beta·C for 12 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile12x16AVX512 computes C = alpha·A·B + beta·C for 12 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile12x16AVX512(args *Args)
 
-// tile12x32AVX512 computes C = alpha·A·B + beta·C for 12 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile12x32AVX512 computes C = alpha·A·B + beta·C for 12 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile12x32AVX512(args *Args)
 
-// tile13x16AVX512 computes C = alpha·A·B + beta·C for 13 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile13x16AVX512 computes C = alpha·A·B + beta·C for 13 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile13x16AVX512(args *Args)
 
-// tile13x32AVX512 computes C = alpha·A·B + beta·C for 13 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile13x32AVX512 computes C = alpha·A·B + beta·C for 13 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile13x32AVX512(args *Args)
 
-// tile14x16AVX512 computes C = alpha·A·B + beta·C for 14 rows and 1 vectors of 16 columns, the last vector with last columns.
+// tile14x16AVX512 computes C = alpha·A·B + beta·C for 14 rows and 1 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile14x16AVX512(args *Args)
 
-// tile14x32AVX512 computes C = alpha·A·B + beta·C for 14 rows and 2 vectors of 16 columns, the last vector with last columns.
+// tile14x32AVX512 computes C = alpha·A·B + beta·C for 14 rows and 2 vectors of 16 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile14x32AVX512(args *Args)
@@ -147,62 +175,74 @@ func tile14x32AVX512(args *Args)
 // peakAVX512 does n times 14 fused multiply-adds of 16 numbers, between registers.
 func peakAVX512(x float32, n int)
 
-// tile1x8AVX2 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile1x8AVX2 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile1x8AVX2(args *Args)
 
-// tile1x16AVX2 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile1x16AVX2 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile1x16AVX2(args *Args)
 
-// tile2x8AVX2 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile2x8AVX2 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile2x8AVX2(args *Args)
 
-// tile2x16AVX2 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile2x16AVX2 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile2x16AVX2(args *Args)
 
-// tile3x8AVX2 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile3x8AVX2 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile3x8AVX2(args *Args)
 
-// tile3x16AVX2 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile3x16AVX2 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile3x16AVX2(args *Args)
 
-// tile4x8AVX2 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile4x8AVX2 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile4x8AVX2(args *Args)
 
-// tile4x16AVX2 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile4x16AVX2 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile4x16AVX2(args *Args)
 
-// tile5x8AVX2 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile5x8AVX2 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile5x8AVX2(args *Args)
 
-// tile5x16AVX2 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile5x16AVX2 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile5x16AVX2(args *Args)
 
-// tile6x8AVX2 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 8 columns, the last vector with last columns.
+// tile6x8AVX2 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile6x8AVX2(args *Args)
 
-// tile6x16AVX2 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 8 columns, the last vector with last columns.
+// tile6x16AVX2 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 8 columns, the last
+// vector with last columns.
 //
 //go:noescape
 func tile6x16AVX2(args *Args)
@@ -210,13 +250,15 @@ func tile6x16AVX2(args *Args)
 // peakAVX2 does n times 14 fused multiply-adds of 8 numbers, between registers.
 func peakAVX2(x float32, n int)
 
-// transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing row repeats the last one.
+// transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing
+// row repeats the last one.
 //
 //go:noescape
 func transpose8AVX2(dst *float32, ds int, src *float32, ss int, rows int, blocks int)
 
-// copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.
-// It prefetches src so many numbers ahead, since a processor does not prefetch beyond the page it reads.
+// copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are
+// at least 1. It prefetches src so many numbers ahead, since a processor does not prefetch beyond
+// the page it reads.
 //
 //go:noescape
 func copyPiecesAVX2(dst *float32, ds int, src *float32, ss int, pieces int, eights int, ahead int)

@@ -9,7 +9,8 @@ package vec
 //go:noescape
 func addAVX512(dst *float32, a *float32, b *float32, n int)
 
-// addStreamAVX512 is add with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// addStreamAVX512 is add with non-temporal stores. dst begins a cache line, and n is a positive
+// multiple of 16.
 //
 //go:noescape
 func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
@@ -19,7 +20,8 @@ func addStreamAVX512(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func relusAVX512(dst *float32, x *float32, n int)
 
-// relusStreamAVX512 is relus with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// relusStreamAVX512 is relus with non-temporal stores. dst begins a cache line, and n is a positive
+// multiple of 16.
 //
 //go:noescape
 func relusStreamAVX512(dst *float32, x *float32, n int)
@@ -29,7 +31,8 @@ func relusStreamAVX512(dst *float32, x *float32, n int)
 //go:noescape
 func reluGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 
-// reluGradsStreamAVX512 is reluGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// reluGradsStreamAVX512 is reluGrads with non-temporal stores. dst begins a cache line, and n is a
+// positive multiple of 16.
 //
 //go:noescape
 func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
@@ -39,7 +42,8 @@ func reluGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func sigmoidGradsAVX512(dst *float32, y *float32, dy *float32, n int)
 
-// sigmoidGradsStreamAVX512 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// sigmoidGradsStreamAVX512 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n
+// is a positive multiple of 16.
 //
 //go:noescape
 func sigmoidGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
@@ -59,7 +63,8 @@ func addDiff2AVX512(v *float32, w *float32, p *float32, q *float32, n int, a flo
 //go:noescape
 func combineAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
-// combineStreamAVX512 is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
+// combineStreamAVX512 is combine with non-temporal stores. dst[begin] begins a cache line, and
+// end-begin is a positive multiple of 16.
 //
 //go:noescape
 func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
@@ -69,38 +74,45 @@ func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin
 //go:noescape
 func sigmoidsAVX512(dst *float32, x *float32, n int)
 
-// expRowsAVX512 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of each row before rounding to sums: number j is added
-// to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+// expRowsAVX512 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum
+// of each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes
+// sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
 //
 //go:noescape
 func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.
+// timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
+// Both counts are at least 1.
 //
 //go:noescape
 func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows int)
 
-// dotAVX512 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+// dotAVX512 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes
+// sum l+16, l+8, l+4, l+2 and l+1 in turn.
 //
 //go:noescape
 func dotAVX512(x *float32, y *float32, n int) float64
 
-// squaresAVX512 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+// squaresAVX512 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l
+// takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
 //
 //go:noescape
 func squaresAVX512(x *float32, n int) float64
 
-// rowMaximaAVX512 writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.
+// rowMaximaAVX512 writes the largest number of each row of n numbers. NaN are ignored; without
+// another number it is -Inf. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
 func rowMaximaAVX512(tops *float32, x *float32, n int, rows int)
 
-// columnSumsWideAVX512 adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.
+// columnSumsWideAVX512 adds the rows of a matrix whose rows are stride numbers apart to sums, 8
+// vectors of float64, row by row. There is at least one row.
 //
 //go:noescape
 func columnSumsWideAVX512(sums *float64, a *float32, rows int, stride int)
 
-// columnSumsNarrowAVX512 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.
+// columnSumsNarrowAVX512 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is
+// read, and their sums do not change, except for the sign of a zero.
 //
 //go:noescape
 func columnSumsNarrowAVX512(sums *float64, a *float32, rows int, stride int, columns int)
@@ -125,32 +137,36 @@ func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *f
 //go:noescape
 func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
 
-// combineDiffsAVX512 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with
-// S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.
+// combineDiffsAVX512 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S
+// for others <= k < all, with S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the
+// numbers from begin to end. Without start S begins with zero.
 //
 //go:noescape
 func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
 
-// decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
-// are at least 1.
+// decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift,
+// the product rounded first. Both counts are at least 1.
 //
 //go:noescape
 func decodeRowsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
 
-// decodePanelsAVX512 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
-// length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].
+// decodePanelsAVX512 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] =
+// scale·src[at[r]+i·wide+c] + shift for c < wide, which is the length of two vectors. Both counts
+// are at least 1. It prefetches rows up to at[rows+7].
 //
 //go:noescape
 func decodePanelsAVX512(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
-// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
-// vectors. It prefetches the same columns of as many rows that follow in at.
+// decodeColumnsAVX512 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] +
+// shift for p < 16·blocks and r below the length of two vectors. It prefetches the same columns of
+// as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX512(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
 
-// bandwidthAVX512 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with
-// non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+// bandwidthAVX512 reads v[k] for k < reads, at least one, and writes the bits that any of them has
+// to the others, for the numbers from begin to end, with non-temporal stores. It prefetches so many
+// numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
 //
 //go:noescape
 func bandwidthAVX512(v **float32, reads int, all int, begin int, end int, ahead int)
@@ -160,7 +176,8 @@ func bandwidthAVX512(v **float32, reads int, all int, begin int, end int, ahead 
 //go:noescape
 func addAVX2(dst *float32, a *float32, b *float32, n int)
 
-// addStreamAVX2 is add with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// addStreamAVX2 is add with non-temporal stores. dst begins a cache line, and n is a positive
+// multiple of 16.
 //
 //go:noescape
 func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
@@ -170,7 +187,8 @@ func addStreamAVX2(dst *float32, a *float32, b *float32, n int)
 //go:noescape
 func relusAVX2(dst *float32, x *float32, n int)
 
-// relusStreamAVX2 is relus with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// relusStreamAVX2 is relus with non-temporal stores. dst begins a cache line, and n is a positive
+// multiple of 16.
 //
 //go:noescape
 func relusStreamAVX2(dst *float32, x *float32, n int)
@@ -180,7 +198,8 @@ func relusStreamAVX2(dst *float32, x *float32, n int)
 //go:noescape
 func reluGradsAVX2(dst *float32, y *float32, dy *float32, n int)
 
-// reluGradsStreamAVX2 is reluGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// reluGradsStreamAVX2 is reluGrads with non-temporal stores. dst begins a cache line, and n is a
+// positive multiple of 16.
 //
 //go:noescape
 func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
@@ -190,7 +209,8 @@ func reluGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func sigmoidGradsAVX2(dst *float32, y *float32, dy *float32, n int)
 
-// sigmoidGradsStreamAVX2 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.
+// sigmoidGradsStreamAVX2 is sigmoidGrads with non-temporal stores. dst begins a cache line, and n
+// is a positive multiple of 16.
 //
 //go:noescape
 func sigmoidGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
@@ -210,7 +230,8 @@ func addDiff2AVX2(v *float32, w *float32, p *float32, q *float32, n int, a float
 //go:noescape
 func combineAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
-// combineStreamAVX2 is combine with non-temporal stores. dst[begin] begins a cache line, and end-begin is a positive multiple of 16.
+// combineStreamAVX2 is combine with non-temporal stores. dst[begin] begins a cache line, and
+// end-begin is a positive multiple of 16.
 //
 //go:noescape
 func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
@@ -220,38 +241,45 @@ func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin i
 //go:noescape
 func sigmoidsAVX2(dst *float32, x *float32, n int)
 
-// expRowsAVX2 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of each row before rounding to sums: number j is added
-// to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+// expRowsAVX2 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of
+// each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes sum
+// l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
 //
 //go:noescape
 func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.
+// timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
+// Both counts are at least 1.
 //
 //go:noescape
 func timesRowsAVX2(dst *float32, src *float32, scales *float64, n int, rows int)
 
-// dotAVX2 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+// dotAVX2 returns Σ x·y in float64: product k is added to partial sum k mod 32, and sum l takes sum
+// l+16, l+8, l+4, l+2 and l+1 in turn.
 //
 //go:noescape
 func dotAVX2(x *float32, y *float32, n int) float64
 
-// squaresAVX2 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l takes sum l+16, l+8, l+4, l+2 and l+1 in turn.
+// squaresAVX2 returns Σ x·x in float64: product k is added to partial sum k mod 32, and sum l takes
+// sum l+16, l+8, l+4, l+2 and l+1 in turn.
 //
 //go:noescape
 func squaresAVX2(x *float32, n int) float64
 
-// rowMaximaAVX2 writes the largest number of each row of n numbers. NaN are ignored; without another number it is -Inf. A zero is positive. Both counts are at least 1.
+// rowMaximaAVX2 writes the largest number of each row of n numbers. NaN are ignored; without
+// another number it is -Inf. A zero is positive. Both counts are at least 1.
 //
 //go:noescape
 func rowMaximaAVX2(tops *float32, x *float32, n int, rows int)
 
-// columnSumsWideAVX2 adds the rows of a matrix whose rows are stride numbers apart to sums, 8 vectors of float64, row by row. There is at least one row.
+// columnSumsWideAVX2 adds the rows of a matrix whose rows are stride numbers apart to sums, 8
+// vectors of float64, row by row. There is at least one row.
 //
 //go:noescape
 func columnSumsWideAVX2(sums *float64, a *float32, rows int, stride int)
 
-// columnSumsNarrowAVX2 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is read, and their sums do not change, except for the sign of a zero.
+// columnSumsNarrowAVX2 does so for 1 to 16 columns, and 16 sums. Nothing behind the columns is
+// read, and their sums do not change, except for the sign of a zero.
 //
 //go:noescape
 func columnSumsNarrowAVX2(sums *float64, a *float32, rows int, stride int, columns int)
@@ -261,38 +289,38 @@ func columnSumsNarrowAVX2(sums *float64, a *float32, rows int, stride int, colum
 //go:noescape
 func gatherAVX2(dst *float32, src *float32, at *uint32, n int)
 
-// gatherDenseAVX2 writes dst[j] = src[at[j]];
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// gatherDenseAVX2 writes dst[j] = src[at[j]]; it prefetches the numbers at the n coordinates of
+// next. n is a multiple of 4.
 //
 //go:noescape
 func gatherDenseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 
-// addDiffDense1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// addDiffDense1AVX2 writes v[at[j]] += a·(p[j]-q[j]); it prefetches the numbers at the n
+// coordinates of next. n is a multiple of 4.
 //
 //go:noescape
 func addDiffDense1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 
-// addDiffDense2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// addDiffDense2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]); it prefetches
+// the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
 func addDiffDense2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
 
-// gatherSparseAVX2 writes dst[j] = src[at[j]];
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// gatherSparseAVX2 writes dst[j] = src[at[j]]; it prefetches the numbers at the n coordinates of
+// next. n is a multiple of 4.
 //
 //go:noescape
 func gatherSparseAVX2(dst *float32, src *float32, at *uint32, next *uint32, n int)
 
-// addDiffSparse1AVX2 writes v[at[j]] += a·(p[j]-q[j]);
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// addDiffSparse1AVX2 writes v[at[j]] += a·(p[j]-q[j]); it prefetches the numbers at the n
+// coordinates of next. n is a multiple of 4.
 //
 //go:noescape
 func addDiffSparse1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32)
 
-// addDiffSparse2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// addDiffSparse2AVX2 writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]); it prefetches
+// the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
 func addDiffSparse2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
@@ -312,43 +340,48 @@ func addDiffs1AVX2(x *float32, start *float32, own *float32, v **float32, a *flo
 //go:noescape
 func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
 
-// combineDiffsAVX2 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with
-// S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without start S begins with zero.
+// combineDiffsAVX2 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S
+// for others <= k < all, with S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the
+// numbers from begin to end. Without start S begins with zero.
 //
 //go:noescape
 func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
 
-// scatterAddAVX2 writes v[at[j]] += a·p[j];
-// it prefetches the numbers at the n coordinates of next. n is a multiple of 4.
+// scatterAddAVX2 writes v[at[j]] += a·p[j]; it prefetches the numbers at the n coordinates of next.
+// n is a multiple of 4.
 //
 //go:noescape
 func scatterAddAVX2(v *float32, at *uint32, next *uint32, p *float32, n int, a float32)
 
-// decodeRowsAVX2 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded first. Both counts
-// are at least 1. cols is a multiple of 8.
+// decodeRowsAVX2 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift,
+// the product rounded first. Both counts are at least 1. cols is a multiple of 8.
 //
 //go:noescape
 func decodeRowsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, cols int, scale float32, shift float32)
 
-// decodePanelsAVX2 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + shift for c < wide, which is the
-// length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].
+// decodePanelsAVX2 writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] =
+// scale·src[at[r]+i·wide+c] + shift for c < wide, which is the length of two vectors. Both counts
+// are at least 1. It prefetches rows up to at[rows+7].
 //
 //go:noescape
 func decodePanelsAVX2(dst *float32, ds int, src *uint8, at *int, rows int, panels int, scale float32, shift float32)
 
-// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r below the length of two
-// vectors. It prefetches the same columns of as many rows that follow in at.
+// decodeColumnsAVX2 writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] +
+// shift for p < 16·blocks and r below the length of two vectors. It prefetches the same columns of
+// as many rows that follow in at.
 //
 //go:noescape
 func decodeColumnsAVX2(dst *float32, ds int, src *uint8, at *int, blocks int, scale float32, shift float32)
 
-// prefetchRowsAVX2 prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both counts are at least 1.
+// prefetchRowsAVX2 prefetches n bytes of each of some rows, which begin at src + at[r], into the
+// second-level cache. Both counts are at least 1.
 //
 //go:noescape
 func prefetchRowsAVX2(src *uint8, at *int, rows int, n int)
 
-// bandwidthAVX2 reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the numbers from begin to end, with
-// non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
+// bandwidthAVX2 reads v[k] for k < reads, at least one, and writes the bits that any of them has to
+// the others, for the numbers from begin to end, with non-temporal stores. It prefetches so many
+// numbers ahead. All vectors begin a cache line, and end-begin is a positive multiple of 64.
 //
 //go:noescape
 func bandwidthAVX2(v **float32, reads int, all int, begin int, end int, ahead int)

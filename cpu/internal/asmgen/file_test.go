@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
@@ -88,5 +89,30 @@ func TestFunctions(t *testing.T) {
 	want := []string{"MOVQ a+0(FP), AX", "MOVQ b+8(FP), CX", "ADDQ AX, CX", "MOVQ CX, ret+16(FP)", "RET"}
 	if !slices.Equal(all["add"], want) {
 		t.Errorf("%q, want %q", all["add"], want)
+	}
+}
+
+// A comment is wrapped at 100 columns.
+func TestBeginWraps(t *testing.T) {
+	long := File{"long", "long", func(c *build.Context) {
+		Begin(c, "long", strings.Repeat("· words ", 30))
+		c.SignatureExpr("func()")
+		End(c)
+	}}
+	files, err := long.Print()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for line := range strings.Lines(string(files[long.Stubs()])) {
+		if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > 100 {
+			t.Errorf("line of %d columns, want at most 100: %s", n, line)
+		}
+		if strings.Contains(line, "words") {
+			lines++
+		}
+	}
+	if want := 3; lines != want {
+		t.Errorf("a comment of %d lines, want %d", lines, want)
 	}
 }

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // columnPass is a kernel over rows×cols numbers of matrices whose rows are stride apart. It goes
@@ -33,9 +33,9 @@ type columnPass struct {
 const shape = "stride, rows, cols, ahead int, "
 
 // function writes a column pass.
-func (w *columnPass) function(c *build.Context, s set, name, signature string, doc ...string) {
+func (w *columnPass) function(c *build.Context, s set, name, signature, doc string) {
 	w.code = code{asm: c, set: s}
-	begin(c, name+s.name, "func("+shape+signature+")", doc...)
+	begin(c, name+s.name, "func("+shape+signature+")", doc)
 	w.pointers = map[string]reg.GPVirtual{}
 	for _, p := range w.matrices {
 		w.pointers[p] = w.pointer(p)
@@ -69,17 +69,13 @@ func (w *columnPass) function(c *build.Context, s set, name, signature string, d
 	w.asm.SUBQ(operand.U8(w.lanes), cols)
 	w.asm.JMP(operand.LabelRef("narrow"))
 	w.asm.Label("done")
-	w.asm.VZEROUPPER()
-	w.asm.RET()
+	asmgen.End(c)
 }
 
 // begin starts a function.
-func begin(c *build.Context, name, signature string, doc ...string) {
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
+func begin(c *build.Context, name, signature, doc string) {
+	asmgen.Begin(c, name, doc)
 	c.SignatureExpr(signature)
-	c.Pragma("noescape")
-	c.Doc(append([]string{fmt.Sprintf("%s %s", name, doc[0])}, doc[1:]...)...)
 }
 
 // down goes through the rows.

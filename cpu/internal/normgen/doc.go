@@ -1,9 +1,9 @@
 // Command normgen writes the assembly of package norm, and the Go declarations of its functions.
 //
 // It writes, for AVX-512 and for AVX2: sums over the rows of a matrix in float64 (sums.go), either
-// down some columns at a time (columnpass.go) or in memory order (rowpass.go); the element-wise
-// passes that use them (affine.go, gradient.go), in reverse memory order (reversepass.go); and max
-// pooling with its gradient (pool.go).
+// down some columns at a time (columnpass.go) or in memory order (rows.go); the element-wise passes
+// that use them (elementwise.go), in reverse memory order; and max pooling with its gradient
+// (pool.go).
 //
 // Run it by `go generate ./...`; it writes norm_asm_amd64.s and norm_asm_amd64.go to the current
 // folder, which must be that of package norm. A test compares the files in the repository with the

@@ -15,24 +15,27 @@ func main() { asmgen.Main(file) }
 func emit(c *build.Context) {
 	for _, s := range sets {
 		if !s.masked {
-			masks(c, s.lanes)
+			asmgen.Masks(c, maskTable, s.lanes)
 		}
-		moments(c, s)
+		centredSums(c, s, false)
 		sums(c, s)
 		fold(c, s)
-		for _, v := range affines {
-			affine(c, s, v)
+		for _, stream := range []bool{false, true} {
+			affine(c, s, false, false, stream)
+			affine(c, s, false, true, stream)
+			affine(c, s, true, true, stream)
 		}
-		gradSum(c, s)
-		for _, v := range reluSums {
-			reluSum(c, s, v)
-		}
-		for _, v := range gradients {
-			gradient(c, s, v)
+		centredSums(c, s, true)
+		reluSum(c, s, false, false)
+		reluSum(c, s, true, false)
+		reluSum(c, s, true, true)
+		for _, stream := range []bool{false, true} {
+			gradient(c, s, false, stream)
+			gradient(c, s, true, stream)
 		}
 		maxPool(c, s)
-		maxPoolGrad(c, s, "maxPoolGrad", false)
-		maxPoolGrad(c, s, "maxPoolGradStream", true)
+		maxPoolGrad(c, s, false)
+		maxPoolGrad(c, s, true)
 	}
 	fence(c)
 }

@@ -4,6 +4,8 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // pooling is a kernel over contiguous pixels, and over the channels of each: in groups of vectors,
@@ -76,8 +78,7 @@ func (p *pooling) write(outputs map[string]reg.GPVirtual, sourceStep, outputStep
 	}
 	p.asm.DECQ(pixels)
 	p.asm.JNZ(operand.LabelRef("pixels"))
-	p.asm.VZEROUPPER()
-	p.asm.RET()
+	asmgen.End(p.asm)
 }
 
 // move advances a pointer by a parameter, or by a pixel.
@@ -163,10 +164,9 @@ func maxPool(c *build.Context, s set) {
 		},
 	}
 	begin(c, "maxPool"+s.name, "func("+windowArgs+", x *float32, step, ahead int, y, at *float32)",
-		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their indices.",
-		"The indices count from firstIndex: colStep more at every pixel of a row, and rowStep more at its end. All "+
-			"counts are at least 1.",
-		"It prefetches so many numbers ahead.")
+		"writes the maxima of windows of rows×cols pixels, step numbers apart, and their indices, which count from "+
+			"firstIndex: colStep more at every pixel of a row, and rowStep more at its end. All counts are at least "+
+			"1. It prefetches so many numbers ahead.")
 	p.write(outputs, "step", "")
 }
 
@@ -190,7 +190,7 @@ func (p *pooling) lead(x, best, at reg.VecVirtual) {
 }
 
 // maxPoolGrad writes the sums of the gradients of a pixel, in float32, beginning with +0.
-func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
+func maxPoolGrad(c *build.Context, s set, stream bool) {
 	outputs := map[string]reg.GPVirtual{"dx": nil}
 	var sum []reg.VecVirtual
 	p := &pooling{
@@ -212,10 +212,10 @@ func maxPoolGrad(c *build.Context, s set, name string, stream bool) {
 			}
 		},
 	}
-	begin(c, name+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
-		"adds for each pixel of dx, step numbers apart, the dy of rows×cols windows whose at is",
-		"firstIndex for the first window, colStep more at each window of a row, and rowStep more at its end. All "+
-			"counts are at least 1."+streamDoc(stream))
+	begin(c, "maxPoolGrad"+streamName(stream)+s.name, "func("+windowArgs+", dy, at, dx *float32, step int)",
+		"adds for each pixel of dx, step numbers apart, the dy of rows×cols windows whose at is firstIndex for the "+
+			"first window, colStep more at each window of a row, and rowStep more at its end. All counts are at "+
+			"least 1."+streamDoc(stream))
 	p.write(outputs, "", "step")
 }
 

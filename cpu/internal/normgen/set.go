@@ -1,10 +1,11 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // set is an instruction set: the number of float32 in a vector, and how many vectors of a row are
@@ -35,18 +36,6 @@ const (
 // maskTable is the name of the masks of AVX2: a vector of ones followed by one of zeros.
 const maskTable = "normLanesAVX2"
 
-func masks(c *build.Context, lanes int) {
-	c.StaticGlobal(maskTable)
-	c.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 2 * lanes {
-		ones := operand.U32(0)
-		if i < lanes {
-			ones = 0xffffffff
-		}
-		c.AddDatum(i*floatSize, ones)
-	}
-}
-
 // code writes instructions for a set. Its mask is that of the last columns of a row.
 type code struct {
 	asm *build.Context // not embedded: wrapping each of its thousands of methods takes long to compile
@@ -54,11 +43,7 @@ type code struct {
 	mask reg.Register
 }
 
-func (k *code) pointer(name string) reg.GPVirtual {
-	r := k.asm.GP64()
-	k.asm.Load(k.asm.Param(name), r)
-	return r
-}
+func (k *code) pointer(name string) reg.GPVirtual { return asmgen.Pointer(k.asm, name) }
 
 // bytes loads a parameter that counts numbers, in bytes.
 func (k *code) bytes(name string) reg.GPVirtual {
@@ -68,13 +53,7 @@ func (k *code) bytes(name string) reg.GPVirtual {
 }
 
 // address returns the operand of a parameter.
-func (k *code) address(name string) operand.Mem {
-	p, err := k.asm.Param(name).Resolve()
-	if err != nil {
-		panic("normgen: " + err.Error())
-	}
-	return p.Addr
-}
+func (k *code) address(name string) operand.Mem { return asmgen.Address(k.asm, name) }
 
 func (k *code) new() reg.VecVirtual { return k.vector(k.asm) }
 

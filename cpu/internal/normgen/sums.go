@@ -4,27 +4,43 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // sumSize is the size of a float64.
 const sumSize = 8
 
-// moments writes the first pass of a normalization: for every column the sums of d = x − shift and
-// of d², from the first row to the last. d is rounded to float64 (it is exact unless its operands
-// differ by a factor of 2²⁹), d² and its addition are rounded together.
-func moments(c *build.Context, s set) {
-	var shift, s1, s2 [][2]reg.VecVirtual
+// centredSums writes the first pass of a normalization, or of a gradient. For every column, from the
+// first row to the last, moments writes the sums of d = x − shift and of d², and gradSums those of
+// g = dy and of g·(x − mean). d is rounded to float64 (it is exact unless its operands differ by a
+// factor of 2²⁹), products and their additions are rounded together.
+func centredSums(c *build.Context, s set, gradient bool) {
+	name, signature, centre, matrices := "moments", "x, shift *float32, s1, s2 *float64", "shift", []string{"x"}
+	doc := "adds x − shift to s1, and its square to s2"
+	if gradient {
+		name, signature, centre = "gradSums", "x, dy, y, dz, mean *float32, s1, s2 *float64", "mean"
+		doc, matrices = "adds g = dy to s1, and g·(x − mean) to s2", []string{"x", "dy"}
+	}
+	var middle, s1, s2 [][2]reg.VecVirtual
 	w := &columnPass{
-		matrices: []string{"x"}, columns: map[string]int{"shift": floatSize, "s1": sumSize, "s2": sumSize},
+		matrices: matrices, columns: map[string]int{centre: floatSize, "s1": sumSize, "s2": sumSize},
 		before: func(w *columnPass, vectors int) {
-			shift, s1, s2 = w.widened("shift", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
+			middle, s1, s2 = w.widened(centre, vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
 		},
 		row: func(w *columnPass, vectors int, masked bool) {
 			for v := range vectors {
+				var g [2]reg.VecVirtual
+				if gradient {
+					g = w.loadWide(w.element("dy", v), masked)
+				}
 				for i, x := range w.loadWide(w.element("x", v), masked) {
-					w.asm.VSUBPD(shift[v][i], x, x)
-					w.asm.VADDPD(x, s1[v][i], s1[v][i])
-					w.asm.VFMADD231PD(x, x, s2[v][i])
+					if !gradient {
+						g[i] = x
+					}
+					w.asm.VSUBPD(middle[v][i], x, x)
+					w.asm.VADDPD(g[i], s1[v][i], s1[v][i])
+					w.asm.VFMADD231PD(g[i], x, s2[v][i])
 				}
 			}
 		},
@@ -33,8 +49,7 @@ func moments(c *build.Context, s set) {
 			w.storeSums("s2", s2)
 		},
 	}
-	w.function(c, s, "moments", "x, shift *float32, s1, s2 *float64",
-		"adds x − shift to s1, and its square to s2, for every column. There is at least one row.")
+	w.function(c, s, name, signature, doc+", for every column. There is at least one row.")
 }
 
 // sums writes the sums for a mean.
@@ -55,76 +70,36 @@ func sums(c *build.Context, s set) {
 	w.function(c, s, "sums", "x *float32, s1 *float64", "adds every row of x to s1. There is at least one row.")
 }
 
-// gradSum writes the first pass of a gradient: for every column the sums of g = dy and of g·(x −
-// mean).
-func gradSum(c *build.Context, s set) {
-	var mean, s1, s2 [][2]reg.VecVirtual
-	w := &columnPass{
-		matrices: []string{"x", "dy"}, columns: map[string]int{"mean": floatSize, "s1": sumSize, "s2": sumSize},
-		before: func(w *columnPass, vectors int) {
-			mean, s1, s2 = w.widened("mean", vectors), w.loadSums("s1", vectors), w.loadSums("s2", vectors)
-		},
-		row: func(w *columnPass, vectors int, masked bool) {
-			for v := range vectors {
-				g := w.loadWide(w.element("dy", v), masked)
-				for i, x := range w.loadWide(w.element("x", v), masked) {
-					w.asm.VSUBPD(mean[v][i], x, x)
-					w.asm.VADDPD(g[i], s1[v][i], s1[v][i])
-					w.asm.VFMADD231PD(g[i], x, s2[v][i])
-				}
-			}
-		},
-		after: func(w *columnPass, _ int) {
-			w.storeSums("s1", s1)
-			w.storeSums("s2", s2)
-		},
-	}
-	w.function(c, s, "gradSums", "x, dy, y, dz, mean *float32, s1, s2 *float64",
-		"adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least one row.")
-}
-
-// reluVariant is a first pass of a gradient through a ReLU.
-type reluVariant struct {
-	name       string
-	dz, stream bool
-}
-
-var reluSums = []reluVariant{{"gradSumsReLU", false, false}, {"gradSumsAddReLU", true, false},
-	{"gradSumsAddReLUStream", true, true}}
-
-// reluSum writes gradSum with g = dy if y > 0, else 0, and may store g to dz. It reads three
-// matrices, and so is a row pass.
-func reluSum(c *build.Context, s set, variant reluVariant) {
+// reluSum writes gradSums with g = dy if y > 0, else 0, and may store g to dz. It reads three
+// matrices, and so goes over rows in memory order.
+func reluSum(c *build.Context, s set, dz, stream bool) {
 	var zero reg.VecVirtual
-	m := &rowPass{
-		rows: rows{stream: variant.stream, output: "dz", matrices: []string{"x", "dy", "y"},
-			columns: []string{"mean", "s1", "s2"}},
-		prepare: func(m *rowPass) { zero = m.zero() },
-		vector: func(m *rowPass, masked bool) {
-			g := m.load(m.element("dy"), masked)
-			g = m.where(greater, m.load(m.element("y"), masked), zero, g)
-			if variant.dz {
-				m.put(g, "dz", masked)
-			}
-			wide, mean := m.widen(g), m.loadWide(m.column("mean"), false)
-			for i, x := range m.loadWide(m.element("x"), masked) {
-				s1, s2 := m.new(), m.new()
-				m.asm.VADDPD(m.sum("s1", i), wide[i], s1)
-				m.asm.VMOVUPD(s1, m.sum("s1", i))
-				m.asm.VSUBPD(mean[i], x, x)
-				m.asm.VMOVUPD(m.sum("s2", i), s2)
-				m.asm.VFMADD231PD(wide[i], x, s2)
-				m.asm.VMOVUPD(s2, m.sum("s2", i))
-			}
-		},
+	m := &rows{stream: stream, output: "dz", matrices: []string{"x", "dy", "y"}, columns: []string{"mean", "s1", "s2"}}
+	m.prepare = func() { zero = m.zero() }
+	m.vector = func(masked bool) {
+		g := m.element("dy", masked)
+		g = m.where(greater, m.element("y", masked), zero, g)
+		if dz {
+			m.put(g, masked)
+		}
+		wide, mean := m.widen(g), m.loadWide(m.column("mean"), false)
+		for i, x := range m.loadWide(m.place("x"), masked) {
+			s1, s2 := m.new(), m.new()
+			m.asm.VADDPD(m.sum("s1", i), wide[i], s1)
+			m.asm.VMOVUPD(s1, m.sum("s1", i))
+			m.asm.VSUBPD(mean[i], x, x)
+			m.asm.VMOVUPD(m.sum("s2", i), s2)
+			m.asm.VFMADD231PD(wide[i], x, s2)
+			m.asm.VMOVUPD(s2, m.sum("s2", i))
+		}
 	}
-	doc := "adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for every column."
-	if variant.dz {
+	name, doc := "gradSums", "adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for every column."
+	if dz {
 		m.matrices = append(m.matrices, "dz")
-		doc += " It writes g to dz."
+		name, doc = name+"Add", doc+" It writes g to dz."
 	}
-	m.function(c, s, variant.name, "x, dy, y, dz, mean *float32, s1, s2 *float64",
-		doc+" There is at least one row."+streamDoc(variant.stream))
+	m.forward(c, s, name+"ReLU"+streamName(stream), "x, dy, y, dz, mean *float32, s1, s2 *float64",
+		doc+" There is at least one row."+streamDoc(stream))
 }
 
 // fold writes the addition of the sums of a block to the totals.
@@ -144,8 +119,7 @@ func fold(c *build.Context, s set) {
 	}
 	k.asm.SUBQ(operand.U8(s.lanes/2), n)
 	k.asm.JNZ(operand.LabelRef("again"))
-	k.asm.VZEROUPPER()
-	k.asm.RET()
+	asmgen.End(c)
 }
 
 // fence writes the fence that must follow non-temporal stores.

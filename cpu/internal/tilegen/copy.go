@@ -1,26 +1,20 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // copyPieces writes the copy of pieces of a row to their panels or strips.
 func copyPieces(c *build.Context) {
-	c.Function("copyPiecesAVX2")
-	c.Attributes(attr.NOSPLIT)
+	asmgen.Begin(c, "copyPiecesAVX2", "copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts "+
+		"are at least 1. It prefetches src so many numbers ahead, since a processor does not prefetch beyond the "+
+		"page it reads.")
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, pieces, eights, ahead int)")
-	c.Pragma("noescape")
-	c.Doc(
-		"copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are at least 1.",
-		"It prefetches src so many numbers ahead, since a processor does not prefetch beyond the page it reads.")
-	load := func(name string) reg.GPVirtual {
-		r := c.GP64()
-		c.Load(c.Param(name), r)
-		return r
-	}
+	load := func(name string) reg.GPVirtual { return asmgen.Pointer(c, name) }
 	dst, src, ds, ss, pieces, eights := load("dst"), load("src"), load("ds"), load("ss"), load("pieces"), load("eights")
 	next := load("ahead")
 	c.SHLQ(operand.U8(2), next)
@@ -43,6 +37,5 @@ func copyPieces(c *build.Context) {
 	c.ADDQ(ss, next)
 	c.DECQ(pieces)
 	c.JNZ(operand.LabelRef("pieces"))
-	c.VZEROUPPER()
-	c.RET()
+	asmgen.End(c)
 }

@@ -15,7 +15,7 @@ func main() { asmgen.Main(file) }
 func emit(c *build.Context) {
 	for _, s := range sets {
 		if !s.masked {
-			masks(c, s.lanes)
+			asmgen.Masks(c, maskTable, s.lanes)
 		}
 		for rows := 1; rows <= s.rows; rows++ {
 			for vectors := 1; vectors <= maxVectors; vectors++ {

@@ -6,11 +6,12 @@ import (
 	"go/types"
 	"slices"
 
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/gotypes"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // set is an instruction set: the number of float32 in a vector, and the largest height of a tile
@@ -73,21 +74,16 @@ type tiler struct {
 // beginning with +0.
 func tile(c *build.Context, s set, rows, vectors int) {
 	name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
-	c.Function(name)
-	c.Attributes(attr.NOSPLIT)
+	asmgen.Begin(c, name, fmt.Sprintf("computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the "+
+		"last vector with last columns.", rows, vectors, s.lanes))
 	c.Signature(takesArgs())
-	c.Pragma("noescape")
-	c.Doc(fmt.Sprintf("%s computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the last vector "+
-		"with last columns.",
-		name, rows, vectors, s.lanes))
 	t := &tiler{asm: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
 	c.Load(c.Param("args"), t.args)
 	t.lastMask()
 	t.prefetchC()
 	t.products()
 	t.finish()
-	c.VZEROUPPER()
-	c.RET()
+	asmgen.End(c)
 }
 
 // first returns the number of rows of the first half of a tile. The rows of each half are equally
@@ -293,18 +289,6 @@ func (t *tiler) eachVector(do func(acc reg.VecVirtual, at operand.Mem, last bool
 
 // maskTable is the name of the masks of AVX2: a vector of ones followed by one of zeros.
 const maskTable = "lanesAVX2"
-
-func masks(c *build.Context, lanes int) {
-	c.StaticGlobal(maskTable)
-	c.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 2 * lanes {
-		ones := operand.U32(0)
-		if i < lanes {
-			ones = 0xffffffff
-		}
-		c.AddDatum(i*4, ones)
-	}
-}
 
 // loadMask loads the mask of AVX2, a vector whose signs select: eight numbers of maskTable,
 // beginning so that `last` ones are left. It is loaded when needed, since no register is free

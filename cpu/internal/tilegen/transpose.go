@@ -1,26 +1,20 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // transpose writes the transposition of eight rows, eight columns at a time: it interleaves pairs,
 // then pairs of pairs, then halves.
 func transpose(c *build.Context) {
-	c.Function("transpose8AVX2")
-	c.Attributes(attr.NOSPLIT)
+	asmgen.Begin(c, "transpose8AVX2", "writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a "+
+		"missing row repeats the last one.")
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, rows, blocks int)")
-	c.Pragma("noescape")
-	c.Doc("transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing row " +
-		"repeats the last one.")
-	load := func(name string) reg.GPVirtual {
-		r := c.GP64()
-		c.Load(c.Param(name), r)
-		return r
-	}
+	load := func(name string) reg.GPVirtual { return asmgen.Pointer(c, name) }
 	src := sources(c, load("src"), load("ss"), load("rows"))
 	dst, ds, blocks := load("dst"), load("ds"), load("blocks")
 	c.SHLQ(operand.U8(2), ds)
@@ -37,8 +31,7 @@ func transpose(c *build.Context) {
 	}
 	c.DECQ(blocks)
 	c.JNZ(operand.LabelRef("blocks"))
-	c.VZEROUPPER()
-	c.RET()
+	asmgen.End(c)
 }
 
 // sources returns pointers to eight rows; the last row is repeated if there are fewer.
@@ -64,16 +57,12 @@ func transposed(c *build.Context, r []reg.VecVirtual) []reg.VecVirtual {
 		hi(b, a, h)
 		return l, h
 	}
-	ps := func(ops ...operand.Op) { c.VUNPCKLPS(ops[0], ops[1], ops[2]) }
-	psHigh := func(ops ...operand.Op) { c.VUNPCKHPS(ops[0], ops[1], ops[2]) }
-	pd := func(ops ...operand.Op) { c.VUNPCKLPD(ops[0], ops[1], ops[2]) }
-	pdHigh := func(ops ...operand.Op) { c.VUNPCKHPD(ops[0], ops[1], ops[2]) }
 	var quads [2][4]reg.VecVirtual // [rows 0-3 or 4-7][columns i and i+4]
 	for h := range quads {
-		a, b := pairs(ps, psHigh, r[4*h], r[4*h+1])
-		d, e := pairs(ps, psHigh, r[4*h+2], r[4*h+3])
-		quads[h][0], quads[h][1] = pairs(pd, pdHigh, a, d)
-		quads[h][2], quads[h][3] = pairs(pd, pdHigh, b, e)
+		a, b := pairs(c.VUNPCKLPS, c.VUNPCKHPS, r[4*h], r[4*h+1])
+		d, e := pairs(c.VUNPCKLPS, c.VUNPCKHPS, r[4*h+2], r[4*h+3])
+		quads[h][0], quads[h][1] = pairs(c.VUNPCKLPD, c.VUNPCKHPD, a, d)
+		quads[h][2], quads[h][3] = pairs(c.VUNPCKLPD, c.VUNPCKHPD, b, e)
 	}
 	columns := make([]reg.VecVirtual, 8)
 	for i := range 4 {

@@ -12,16 +12,12 @@ const bandwidthStep = 64
 func bandwidth(e *emitter) {
 	e.begin("bandwidth", "func(v **float32, reads, all, begin, end, ahead int)",
 		"reads v[k] for k < reads, at least one, and writes the bits that any of them has to the others, for the "+
-			"numbers from begin to end, with",
-		"non-temporal stores. It prefetches so many numbers ahead. All vectors begin a cache line, and end-begin is "+
-			"a positive multiple of 64.")
-	v, reads, all, at, end, ahead := e.argument("v"), e.argument("reads"), e.argument("all"), e.argument(
-		"begin"), e.argument("end"), e.argument("ahead")
+			"numbers from begin to end, with non-temporal stores. It prefetches so many numbers ahead. All vectors "+
+			"begin a cache line, and end-begin is a positive multiple of 64.")
+	v, reads, all := e.argument("v"), e.argument("reads"), e.argument("all")
+	at, end, ahead := e.argument("begin"), e.argument("end"), e.argument("ahead")
 	k, from, next := e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
-	acc := make(vectors, bandwidthStep/e.lanes)
-	for i := range acc {
-		acc[i] = e.vector()
-	}
+	acc := e.vectors(bandwidthStep / e.lanes)
 	operandAt := func() { e.asm.MOVQ(operand.Mem{Base: v, Index: k, Scale: 8}, from) }
 	place := func(i int) operand.Mem { return operand.Mem{Base: from, Index: at, Scale: 4, Disp: 4 * e.lanes * i} }
 	e.asm.Label("lines")

@@ -17,13 +17,12 @@ const diffPrefetch = 1024
 func combineDiffs(e *emitter) {
 	e.begin("combineDiffs", "func(dst, start, own *float32, v **float32, a *float32, base, others, all, begin, end "+
 		"int, s, b float32)",
-		"writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with",
-		"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to end. Without "+
-			"start S begins with zero.")
+		"writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S for others <= k < all, with "+
+			"S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the numbers from begin to "+
+			"end. Without start S begins with zero.")
 	m := &diffCombiner{emitter: e, dst: e.argument("dst"), start: e.argument("start"), own: e.argument("own"),
-		v: e.argument("v"), a: e.argument("a"),
-		base: e.argument("base"), others: e.argument("others"), all: e.argument(
-			"all"), k: e.asm.GP64(), from: e.asm.GP64()}
+		v: e.argument("v"), a: e.argument("a"), base: e.argument("base"), others: e.argument("others"),
+		all: e.argument("all"), k: e.asm.GP64(), from: e.asm.GP64()}
 	m.scale, m.by = e.broadcast("s"), e.broadcast("b")
 	at, n := e.argument("begin"), e.argument("end")
 	e.asm.SUBQ(at, n)
@@ -48,7 +47,7 @@ type diffCombiner struct {
 // at computes some adjacent positions.
 func (m *diffCombiner) at(ls []loop, p *part) {
 	m.labels++
-	total, sum, own := m.newVectors(ls), m.newVectors(ls), m.newVectors(ls)
+	total, sum, own := m.vectors(len(ls)), m.vectors(len(ls)), m.vectors(len(ls))
 	factor := m.vector()
 	m.asm.MOVQ(operand.Mem{Base: m.v}, m.from)
 	m.asm.VBROADCASTSS(operand.Mem{Base: m.a}, factor)
@@ -126,15 +125,6 @@ func (m *diffCombiner) add(sum, a, x reg.VecVirtual) {
 	y := m.vector()
 	m.asm.VMULPS(x, a, y)
 	m.asm.VADDPS(y, sum, sum)
-}
-
-// newVectors returns a vector for each position.
-func (m *diffCombiner) newVectors(ls []loop) vectors {
-	vs := make(vectors, len(ls))
-	for i := range vs {
-		vs[i] = m.vector()
-	}
-	return vs
 }
 
 // prefetch prefetches one page ahead in a vector, once for each cache line.

@@ -33,36 +33,33 @@ func (d decoder) numbers(bytes operand.Op, p *part) reg.VecVirtual {
 
 // decodeRows writes the conversion of rows of bytes to rows of numbers.
 func decodeRows(e *emitter) {
-	doc := []string{"writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product " +
-		"rounded first. Both counts",
-		"are at least 1."}
+	doc := "writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift, the product rounded " +
+		"first. Both counts are at least 1."
 	if !e.isAVX512 {
-		doc[1] += " cols is a multiple of 8."
+		doc += " cols is a multiple of 8."
 	}
-	e.begin("decodeRows", "func(dst *float32, ds int, src *uint8, at *int, rows, cols int, scale, shift float32)",
-		doc...)
+	e.begin("decodeRows", "func(dst *float32, ds int, src *uint8, at *int, rows, cols int, scale, shift float32)", doc)
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, cols := e.argument("rows"), e.argument("cols")
 	d := e.decoder()
 	e.asm.SHLQ(operand.U8(2), ds)
-	e.asm.Label("rows")
-	at, n, row := e.start(), e.asm.GP64(), e.asm.GP64()
-	e.asm.MOVQ(cols, n)
-	e.asm.MOVQ(operand.Mem{Base: starts}, row)
-	e.asm.ADDQ(src, row)
-	e.pass("row", at, n, e.lanes, 2, func(ls []loop, p *part) {
-		if p != nil && !e.isAVX512 {
-			return // cols is a multiple of the lanes
-		}
-		for _, l := range ls {
-			v := d.numbers(operand.Mem{Base: row, Index: l.at, Scale: 1, Disp: l.disp}, p)
-			e.store(v, l.of(dst, 0), p)
-		}
+	e.repeat("rows", rows, func() {
+		at, n, row := e.start(), e.asm.GP64(), e.asm.GP64()
+		e.asm.MOVQ(cols, n)
+		e.asm.MOVQ(operand.Mem{Base: starts}, row)
+		e.asm.ADDQ(src, row)
+		e.pass("row", at, n, e.lanes, 2, func(ls []loop, p *part) {
+			if p != nil && !e.isAVX512 {
+				return // cols is a multiple of the lanes
+			}
+			for _, l := range ls {
+				v := d.numbers(operand.Mem{Base: row, Index: l.at, Scale: 1, Disp: l.disp}, p)
+				e.store(v, l.of(dst, 0), p)
+			}
+		})
+		e.asm.ADDQ(ds, dst)
+		e.asm.ADDQ(operand.U8(8), starts)
 	})
-	e.asm.ADDQ(ds, dst)
-	e.asm.ADDQ(operand.U8(8), starts)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("rows"))
 	e.end()
 }
 
@@ -74,35 +71,32 @@ const panelPrefetch = 8
 func decodePanels(e *emitter) {
 	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
 		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + "+
-			"shift for c < wide, which is the",
-		"length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].")
+			"shift for c < wide, which is the length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].")
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, panels := e.argument("rows"), e.argument("panels")
 	d := e.decoder()
 	e.asm.SHLQ(operand.U8(2), ds)
-	e.asm.Label("rows")
-	row, ahead, out, left := e.asm.GP64(), e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
-	e.asm.MOVQ(operand.Mem{Base: starts}, row)
-	e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelPrefetch}, ahead)
-	e.asm.ADDQ(src, row)
-	e.asm.ADDQ(src, ahead)
-	e.asm.MOVQ(dst, out)
-	e.asm.MOVQ(panels, left)
-	e.asm.Label("panels")
-	e.asm.PREFETCHT0(operand.Mem{Base: ahead})
-	for v := range 2 {
-		e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil),
-			operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
-	}
-	e.asm.ADDQ(operand.U8(2*e.lanes), row)
-	e.asm.ADDQ(operand.U8(2*e.lanes), ahead)
-	e.asm.ADDQ(ds, out)
-	e.asm.DECQ(left)
-	e.asm.JNZ(operand.LabelRef("panels"))
-	e.asm.ADDQ(operand.U32(8*e.lanes), dst)
-	e.asm.ADDQ(operand.U8(8), starts)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("rows"))
+	e.repeat("rows", rows, func() {
+		row, ahead, out, left := e.asm.GP64(), e.asm.GP64(), e.asm.GP64(), e.asm.GP64()
+		e.asm.MOVQ(operand.Mem{Base: starts}, row)
+		e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * panelPrefetch}, ahead)
+		e.asm.ADDQ(src, row)
+		e.asm.ADDQ(src, ahead)
+		e.asm.MOVQ(dst, out)
+		e.asm.MOVQ(panels, left)
+		e.repeat("panels", left, func() {
+			e.asm.PREFETCHT0(operand.Mem{Base: ahead})
+			for v := range 2 {
+				e.store(d.numbers(operand.Mem{Base: row, Disp: v * e.lanes}, nil),
+					operand.Mem{Base: out, Disp: 4 * v * e.lanes}, nil)
+			}
+			e.asm.ADDQ(operand.U8(2*e.lanes), row)
+			e.asm.ADDQ(operand.U8(2*e.lanes), ahead)
+			e.asm.ADDQ(ds, out)
+		})
+		e.asm.ADDQ(operand.U32(8*e.lanes), dst)
+		e.asm.ADDQ(operand.U8(8), starts)
+	})
 	e.end()
 }
 
@@ -115,21 +109,20 @@ func prefetchRows(e *emitter) {
 		"prefetches n bytes of each of some rows, which begin at src + at[r], into the second-level cache. Both "+
 			"counts are at least 1.")
 	src, starts, rows, n := e.argument("src"), e.argument("at"), e.argument("rows"), e.argument("n")
-	e.asm.Label("rows")
-	row, end := e.asm.GP64(), e.asm.GP64()
-	e.asm.MOVQ(operand.Mem{Base: starts}, row)
-	e.asm.ADDQ(src, row)
-	e.asm.MOVQ(row, end)
-	e.asm.ADDQ(n, end)
-	e.asm.ANDQ(operand.I8(-64), row) // the line of the first byte
-	e.asm.Label("lines")
-	e.asm.PREFETCHT1(operand.Mem{Base: row})
-	e.asm.ADDQ(operand.U8(64), row)
-	e.asm.CMPQ(row, end)
-	e.asm.JCS(operand.LabelRef("lines"))
-	e.asm.ADDQ(operand.U8(8), starts)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("rows"))
+	e.repeat("rows", rows, func() {
+		row, end := e.asm.GP64(), e.asm.GP64()
+		e.asm.MOVQ(operand.Mem{Base: starts}, row)
+		e.asm.ADDQ(src, row)
+		e.asm.MOVQ(row, end)
+		e.asm.ADDQ(n, end)
+		e.asm.ANDQ(operand.I8(-64), row) // the line of the first byte
+		e.asm.Label("lines")
+		e.asm.PREFETCHT1(operand.Mem{Base: row})
+		e.asm.ADDQ(operand.U8(64), row)
+		e.asm.CMPQ(row, end)
+		e.asm.JCS(operand.LabelRef("lines"))
+		e.asm.ADDQ(operand.U8(8), starts)
+	})
 	e.end()
 }
 
@@ -141,47 +134,45 @@ func prefetchRows(e *emitter) {
 func decodeColumns(e *emitter) {
 	e.begin("decodeColumns", "func(dst *float32, ds int, src *uint8, at *int, blocks int, scale, shift float32)",
 		"writes the numbers of bytes by columns: dst[p·ds+r] = scale·src[at[r]+p] + shift for p < 16·blocks and r "+
-			"below the length of two",
-		"vectors. It prefetches the same columns of as many rows that follow in at.")
-	dst, ds, src, starts, blocks := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument(
-		"at"), e.argument("blocks")
+			"below the length of two vectors. It prefetches the same columns of as many rows that follow in at.")
+	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
+	blocks := e.argument("blocks")
 	d := e.decoder()
 	e.asm.SHLQ(operand.U8(2), ds)
 	const turns = 64 / block // blocks in a line: each row is prefetched once in it
 	turn, place := e.start(), e.asm.GP64()
-	e.asm.Label("blocks")
-	for i := range 2 * e.lanes / turns {
-		e.asm.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
-		e.asm.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
-	}
-	e.asm.ADDQ(operand.U8(16*e.lanes/turns), turn)
-	e.asm.ANDQ(operand.U32(16*e.lanes-1), turn)
-	rows := make([]reg.VecVirtual, e.lanes)
-	for i := range rows {
-		rows[i] = e.asm.YMM()
-		e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
-		e.loadTwice(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
-		e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
-		e.insertHigh(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
-	}
-	for range log2(e.lanes) {
-		rows = e.interleave(rows)
-	}
-	for _, columns := range rows { // one column, or two, each with eight bytes of both halves
-		low, high := columns.AsX(), e.high(columns)
-		for c := range block / e.lanes {
-			if c > 0 {
-				e.asm.VPSRLDQ(operand.U8(e.lanes), low, low)
-				e.asm.VPSRLDQ(operand.U8(e.lanes), high, high)
-			}
-			e.store(d.numbers(low, nil), operand.Mem{Base: dst}, nil)
-			e.store(d.numbers(high, nil), operand.Mem{Base: dst, Disp: 4 * e.lanes}, nil)
-			e.asm.ADDQ(ds, dst)
+	e.repeat("blocks", blocks, func() {
+		for i := range 2 * e.lanes / turns {
+			e.asm.MOVQ(operand.Mem{Base: starts, Index: turn, Scale: 1, Disp: 8 * (2*e.lanes + i)}, place)
+			e.asm.PREFETCHT0(operand.Mem{Base: src, Index: place, Scale: 1})
 		}
-	}
-	e.asm.ADDQ(operand.U8(block), src)
-	e.asm.DECQ(blocks)
-	e.asm.JNZ(operand.LabelRef("blocks"))
+		e.asm.ADDQ(operand.U8(16*e.lanes/turns), turn)
+		e.asm.ANDQ(operand.U32(16*e.lanes-1), turn)
+		rows := make([]reg.VecVirtual, e.lanes)
+		for i := range rows {
+			rows[i] = e.asm.YMM()
+			e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * i}, place)
+			e.loadTwice(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+			e.asm.MOVQ(operand.Mem{Base: starts, Disp: 8 * (e.lanes + i)}, place)
+			e.insertHigh(operand.Mem{Base: src, Index: place, Scale: 1}, rows[i])
+		}
+		for range log2(e.lanes) {
+			rows = e.interleave(rows)
+		}
+		for _, columns := range rows { // one column, or two, each with eight bytes of both halves
+			low, high := columns.AsX(), e.high(columns)
+			for c := range block / e.lanes {
+				if c > 0 {
+					e.asm.VPSRLDQ(operand.U8(e.lanes), low, low)
+					e.asm.VPSRLDQ(operand.U8(e.lanes), high, high)
+				}
+				e.store(d.numbers(low, nil), operand.Mem{Base: dst}, nil)
+				e.store(d.numbers(high, nil), operand.Mem{Base: dst, Disp: 4 * e.lanes}, nil)
+				e.asm.ADDQ(ds, dst)
+			}
+		}
+		e.asm.ADDQ(operand.U8(block), src)
+	})
 	e.end()
 }
 

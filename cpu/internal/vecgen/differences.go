@@ -63,8 +63,7 @@ func scatter(e *emitter) {
 		return
 	}
 	e.begin("scatterAdd", "func(v *float32, at, next *uint32, p *float32, n int, a float32)",
-		"writes v[at[j]] += a·p[j];",
-		"it prefetches the numbers at the n coordinates of next. n is a multiple of 4.")
+		"writes v[at[j]] += a·p[j]; it prefetches the numbers at the n coordinates of next. n is a multiple of 4.")
 	v, p, a := e.argument("v"), e.argument("p"), e.broadcast("a")
 	e.coordinates(dense, []reg.GPVirtual{v}, func(j operand.Mem, i reg.GPVirtual) {
 		x, m := e.asm.XMM(), operand.Mem{Base: v, Index: i, Scale: 4}

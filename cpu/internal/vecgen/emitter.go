@@ -8,6 +8,8 @@ import (
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
+
+	"fspda/cpu/internal/asmgen"
 )
 
 // set is an instruction set: the number of float32 in a vector, and the number of float64.
@@ -28,37 +30,21 @@ type emitter struct {
 }
 
 // begin opens the function name, with the suffix of the instruction set.
-func (e *emitter) begin(name, signature string, doc ...string) {
-	name += e.name
-	e.asm.Function(name)
-	e.asm.Attributes(attr.NOSPLIT)
+func (e *emitter) begin(name, signature, doc string) {
+	asmgen.Begin(e.asm, name+e.name, doc)
 	e.asm.SignatureExpr(signature)
-	e.asm.Pragma("noescape")
-	doc[0] = name + " " + doc[0]
-	e.asm.Doc(doc...)
 	e.constants = map[string]reg.VecVirtual{}
 }
 
-func (e *emitter) end() {
-	e.asm.VZEROUPPER()
-	e.asm.RET()
-}
+func (e *emitter) end() { asmgen.End(e.asm) }
 
 // argument loads an integer or a pointer.
-func (e *emitter) argument(name string) reg.GPVirtual {
-	r := e.asm.GP64()
-	e.asm.Load(e.asm.Param(name), r)
-	return r
-}
+func (e *emitter) argument(name string) reg.GPVirtual { return asmgen.Pointer(e.asm, name) }
 
 // broadcast fills a vector with the float32 argument name.
 func (e *emitter) broadcast(name string) reg.VecVirtual {
-	p, err := e.asm.Param(name).Resolve()
-	if err != nil {
-		panic("vecgen: " + err.Error())
-	}
 	v := e.vector()
-	e.asm.VBROADCASTSS(p.Addr, v)
+	e.asm.VBROADCASTSS(asmgen.Address(e.asm, name), v)
 	return v
 }
 
@@ -67,6 +53,32 @@ func (e *emitter) vector() reg.VecVirtual {
 		return e.asm.ZMM()
 	}
 	return e.asm.YMM()
+}
+
+// vectors returns n new vectors.
+func (e *emitter) vectors(n int) vectors {
+	vs := make(vectors, n)
+	for i := range vs {
+		vs[i] = e.vector()
+	}
+	return vs
+}
+
+// zeros returns n vectors of zeros.
+func (e *emitter) zeros(n int) vectors {
+	vs := make(vectors, n)
+	for i := range vs {
+		vs[i] = e.zero()
+	}
+	return vs
+}
+
+// repeat writes a loop of n turns, at least one.
+func (e *emitter) repeat(label string, n reg.GPVirtual, body func()) {
+	e.asm.Label(label)
+	body()
+	e.asm.DECQ(n)
+	e.asm.JNZ(operand.LabelRef(label))
 }
 
 // zero returns a vector of zeros.
@@ -121,15 +133,7 @@ func data(c *build.Context) {
 			c.AddDatum(32*i+8*copies, operand.U64(k.bits))
 		}
 	}
-	c.StaticGlobal(masksName)
-	c.DataAttributes(attr.RODATA | attr.NOPTR)
-	for i := range 2 * maskWords {
-		ones := uint32(0)
-		if i < maskWords {
-			ones = 1<<32 - 1
-		}
-		c.AddDatum(4*i, operand.U32(ones))
-	}
+	asmgen.Masks(c, masksName, maskWords)
 }
 
 func constantAddress(name string) operand.Mem {

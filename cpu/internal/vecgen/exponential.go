@@ -13,8 +13,8 @@ var expConstants = []string{"bound", "-bound", "shift", "log2e", "ln2", "one", "
 // vectors are interleaved: one after the other they would fill the processor's queues with
 // operations that wait.
 func (e *emitter) exp(xs vectors) {
-	t, r, r2, low, high, p := e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(xs), e.newVectors(
-		xs), e.newVectors(xs)
+	n := len(xs)
+	t, r, r2, low, high, p := e.vectors(n), e.vectors(n), e.vectors(n), e.vectors(n), e.vectors(n), e.vectors(n)
 	turn := func(op func(i int)) {
 		for i := range xs {
 			op(i)
@@ -48,15 +48,6 @@ func (e *emitter) exp(xs vectors) {
 	turn(func(i int) { e.asm.VPADDQ(e.constant("bias"), t[i], t[i]) })
 	turn(func(i int) { e.asm.VADDPD(high[i], low[i], low[i]) })
 	turn(func(i int) { e.asm.VMULPD(t[i], low[i], xs[i]) })
-}
-
-// newVectors returns as many new vectors.
-func (e *emitter) newVectors(xs vectors) vectors {
-	vs := make(vectors, len(xs))
-	for i := range vs {
-		vs[i] = e.vector()
-	}
-	return vs
 }
 
 // turns returns how many vectors exp computes at a time: as many as there are registers for.
@@ -100,38 +91,34 @@ const rowSums = 16
 func expRows(e *emitter) {
 	e.begin("expRows", "func(dst *float32, sums *float64, x, tops *float32, n, rows int)",
 		"writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of each row before "+
-			"rounding to sums: number j is added",
-		"to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.")
+			"rounding to sums: number j is added to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 "+
+			"in turn. Both counts are at least 1.")
 	dst, sums, x, tops := e.argument("dst"), e.argument("sums"), e.argument("x"), e.argument("tops")
 	n, rows := e.argument("n"), e.argument("rows")
 	e.hold(expConstants...)
-	e.asm.Label("row")
-	top, at, left := e.vector(), e.start(), e.asm.GP64()
-	e.broadcastWide(tops, top)
-	acc := make(vectors, rowSums/e.half)
-	for i := range acc {
-		acc[i] = e.zero()
-	}
-	e.asm.MOVQ(n, left)
-	e.groups("row", at, left, len(acc), 2, func(l loop, gs []int, p *part) {
-		vs := make(vectors, len(gs))
-		for i, g := range gs {
-			vs[i] = e.widen(l.of(x, g*e.half), p)
-			e.asm.VSUBPD(top, vs[i], vs[i])
-		}
-		e.exp(vs)
-		for i, g := range gs {
-			e.narrow(vs[i], l.of(dst, g*e.half), p)
-			e.asm.VADDPD(e.onlyWide(vs[i], p), acc[g], acc[g])
-		}
+	e.repeat("row", rows, func() {
+		top, at, left := e.vector(), e.start(), e.asm.GP64()
+		e.broadcastWide(tops, top)
+		acc := e.zeros(rowSums / e.half)
+		e.asm.MOVQ(n, left)
+		e.groups("row", at, left, len(acc), 2, func(l loop, gs []int, p *part) {
+			vs := make(vectors, len(gs))
+			for i, g := range gs {
+				vs[i] = e.widen(l.of(x, g*e.half), p)
+				e.asm.VSUBPD(top, vs[i], vs[i])
+			}
+			e.exp(vs)
+			for i, g := range gs {
+				e.narrow(vs[i], l.of(dst, g*e.half), p)
+				e.asm.VADDPD(e.onlyWide(vs[i], p), acc[g], acc[g])
+			}
+		})
+		e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
+		e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
+		e.asm.VMOVSD(e.tree(acc), operand.Mem{Base: sums})
+		e.asm.ADDQ(operand.U8(8), sums)
+		e.asm.ADDQ(operand.U8(4), tops)
 	})
-	e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
-	e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
-	e.asm.VMOVSD(e.tree(acc), operand.Mem{Base: sums})
-	e.asm.ADDQ(operand.U8(8), sums)
-	e.asm.ADDQ(operand.U8(4), tops)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("row"))
 	e.end()
 }
 
@@ -218,21 +205,20 @@ func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) re
 func timesRows(e *emitter) {
 	e.begin("timesRows", "func(dst, src *float32, scales *float64, n, rows int)",
 		"writes the rows of n numbers of src times scales, multiplied in float64, to dst. Both counts are at least 1.")
-	dst, src, scales, n, rows := e.argument("dst"), e.argument("src"), e.argument("scales"), e.argument(
-		"n"), e.argument("rows")
-	e.asm.Label("row")
-	s, at, left := e.vector(), e.start(), e.asm.GP64()
-	e.asm.VBROADCASTSD(operand.Mem{Base: scales}, s)
-	e.asm.MOVQ(n, left)
-	e.pass("row", at, left, e.half, 2, each(func(l loop, p *part) {
-		v := e.widen(l.of(src, 0), p)
-		e.asm.VMULPD(s, v, v)
-		e.narrow(v, l.of(dst, 0), p)
-	}))
-	e.asm.LEAQ(operand.Mem{Base: src, Index: n, Scale: 4}, src)
-	e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
-	e.asm.ADDQ(operand.U8(8), scales)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("row"))
+	dst, src, scales := e.argument("dst"), e.argument("src"), e.argument("scales")
+	n, rows := e.argument("n"), e.argument("rows")
+	e.repeat("row", rows, func() {
+		s, at, left := e.vector(), e.start(), e.asm.GP64()
+		e.asm.VBROADCASTSD(operand.Mem{Base: scales}, s)
+		e.asm.MOVQ(n, left)
+		e.pass("row", at, left, e.half, 2, each(func(l loop, p *part) {
+			v := e.widen(l.of(src, 0), p)
+			e.asm.VMULPD(s, v, v)
+			e.narrow(v, l.of(dst, 0), p)
+		}))
+		e.asm.LEAQ(operand.Mem{Base: src, Index: n, Scale: 4}, src)
+		e.asm.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 4}, dst)
+		e.asm.ADDQ(operand.U8(8), scales)
+	})
 	e.end()
 }

@@ -32,10 +32,7 @@ func dot(e *emitter) {
 // dotOf adds the products of the half vectors that factors returns. It prefetches x, and y if there
 // is one.
 func (e *emitter) dotOf(x, y reg.Register, factors func(l loop, at int, p *part) (a, b reg.VecVirtual)) {
-	acc := make(vectors, dotSums/e.half)
-	for i := range acc {
-		acc[i] = e.zero()
-	}
+	acc := e.zeros(dotSums / e.half)
 	e.groups("dot", e.start(), e.argument("n"), len(acc), 1, func(l loop, gs []int, p *part) {
 		g := gs[0]
 		if at := g * e.half; p == nil && at%16 == 0 { // a cache line begins
@@ -59,34 +56,33 @@ func rowMaxima(e *emitter) {
 	tops, x, n, rows := e.argument("tops"), e.argument("x"), e.argument("n"), e.argument("rows")
 	e.hold("float -inf")
 	zero := e.zero()
-	e.asm.Label("row")
-	acc, at, left := e.vector(), e.start(), e.asm.GP64()
-	e.asm.VMOVUPS(e.constant("float -inf"), acc)
-	e.asm.MOVQ(n, left)
-	e.pass("row", at, left, e.lanes, 1, each(func(l loop, p *part) {
-		v := e.load(l.of(x, 0), p)
-		switch {
-		case p == nil:
-			e.asm.VMAXPS(acc, v, acc)
-		case e.isAVX512:
-			e.asm.VMAXPS(acc, v, p.mask, acc)
-		default:
-			mask := e.asm.YMM()
-			e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
-			e.asm.VBLENDVPS(mask, v, e.inRegister("float -inf"), v)
-			e.asm.VMAXPS(acc, v, acc)
-		}
-	}))
-	e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
-	acc = e.halves(acc, func(high, low reg.Register) { e.asm.VMAXPS(high, low, low) })
-	last := e.asm.XMM()
-	e.asm.VPERMILPS(operand.U8(1), acc.AsX(), last)
-	e.asm.VMAXPS(last, acc.AsX(), acc.AsX())
-	e.asm.VADDSS(zero.AsX(), acc.AsX(), acc.AsX())
-	e.asm.VMOVSS(acc.AsX(), operand.Mem{Base: tops})
-	e.asm.ADDQ(operand.U8(4), tops)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("row"))
+	e.repeat("row", rows, func() {
+		acc, at, left := e.vector(), e.start(), e.asm.GP64()
+		e.asm.VMOVUPS(e.constant("float -inf"), acc)
+		e.asm.MOVQ(n, left)
+		e.pass("row", at, left, e.lanes, 1, each(func(l loop, p *part) {
+			v := e.load(l.of(x, 0), p)
+			switch {
+			case p == nil:
+				e.asm.VMAXPS(acc, v, acc)
+			case e.isAVX512:
+				e.asm.VMAXPS(acc, v, p.mask, acc)
+			default:
+				mask := e.asm.YMM()
+				e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+				e.asm.VBLENDVPS(mask, v, e.inRegister("float -inf"), v)
+				e.asm.VMAXPS(acc, v, acc)
+			}
+		}))
+		e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
+		acc = e.halves(acc, func(high, low reg.Register) { e.asm.VMAXPS(high, low, low) })
+		last := e.asm.XMM()
+		e.asm.VPERMILPS(operand.U8(1), acc.AsX(), last)
+		e.asm.VMAXPS(last, acc.AsX(), acc.AsX())
+		e.asm.VADDSS(zero.AsX(), acc.AsX(), acc.AsX())
+		e.asm.VMOVSS(acc.AsX(), operand.Mem{Base: tops})
+		e.asm.ADDQ(operand.U8(4), tops)
+	})
 	e.end()
 }
 
@@ -122,13 +118,12 @@ func (e *emitter) columnSums(count int, columns reg.Register) {
 		acc[g] = e.vector()
 		e.asm.VMOVUPD(at(g), acc[g])
 	}
-	e.asm.Label("row")
-	for g := range acc {
-		e.asm.VADDPD(e.widen(operand.Mem{Base: a, Disp: 4 * e.half * g}, parts[g]), acc[g], acc[g])
-	}
-	e.asm.ADDQ(stride, a)
-	e.asm.DECQ(rows)
-	e.asm.JNZ(operand.LabelRef("row"))
+	e.repeat("row", rows, func() {
+		for g := range acc {
+			e.asm.VADDPD(e.widen(operand.Mem{Base: a, Disp: 4 * e.half * g}, parts[g]), acc[g], acc[g])
+		}
+		e.asm.ADDQ(stride, a)
+	})
 	for g := range acc {
 		e.asm.VMOVUPD(acc[g], at(g))
 	}

@@ -64,7 +64,7 @@ func selected(e *emitter) {
 	}
 	const doc = "it prefetches the numbers at the n coordinates of next. n is a multiple of 4."
 	for _, r := range []spacing{dense, sparse} {
-		e.begin("gather"+r.name, "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]];", doc)
+		e.begin("gather"+r.name, "func(dst, src *float32, at, next *uint32, n int)", "writes dst[j] = src[at[j]]; "+doc)
 		dst, src := e.argument("dst"), e.argument("src")
 		e.coordinates(r, []reg.GPVirtual{src}, func(j operand.Mem, i reg.GPVirtual) {
 			v := e.asm.GP32()
@@ -75,10 +75,10 @@ func selected(e *emitter) {
 		e.end()
 
 		e.begin("addDiff"+r.name+"1", "func(v *float32, at, next *uint32, p, q *float32, n int, a float32)",
-			"writes v[at[j]] += a·(p[j]-q[j]);", doc)
+			"writes v[at[j]] += a·(p[j]-q[j]); "+doc)
 		e.addDiffPrefetched(r, "v")
 		e.begin("addDiff"+r.name+"2", "func(v, w *float32, at, next *uint32, p, q *float32, n int, a, b float32)",
-			"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]);", doc)
+			"writes v[at[j]] += a·(p[j]-q[j]) and w[at[j]] += b·(p[j]-q[j]); "+doc)
 		e.addDiffPrefetched(r, "v", "w")
 	}
 }
