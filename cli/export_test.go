@@ -76,12 +76,12 @@ func TestExportONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, _, err := weights.Read(filepath.Join(dir, "agent1.safetensors"), net)
+	w, err := weights.Read(filepath.Join(dir, "agent1.safetensors"), net)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := onnx.Write(&want, net, x, nil, weights.Metadata(dir, "agent1", 40, net)); err != nil {
+	if err := onnx.Write(&want, net, w.X, nil, weights.Metadata(dir, "agent1", 40, net)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "agent1.onnx"))

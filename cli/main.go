@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -39,10 +40,18 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		status = command.ExitStopped
 	}
 	if err != nil && status != command.ExitStopped {
-		fmt.Fprintf(stderr, "fspda: %s\n", indent(err.Error()))
+		fmt.Fprintf(stderr, "fspda: %s\n", indent(message(err)))
 	}
 	return status
 }
+
+// inner matches names of packages, and of a data set that an error of data repeats, inside of an
+// error message.
+var inner = regexp.MustCompile(`: (?:(?:algo|cuda|config|data: set [^:]+|data|dist|evaluate|images|live|memory|model|` +
+	`nats|packed|parquet|process|runfolder|safetensors|simnet|train|turbojpeg|wholefile): )+`)
+
+// message returns the text of an error with at most one name of a package, the first.
+func message(err error) string { return inner.ReplaceAllString(err.Error(), ": ") }
 
 // indent aligns the further lines of an error with its first.
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }

@@ -620,3 +620,17 @@ func TestBenchStepOfAll(t *testing.T) {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 }
+
+// An error message names one package, whatever it wraps.
+func TestMessage(t *testing.T) {
+	for in, want := range map[string]string{
+		"config: data folder: data: set folder: JPEG decoder turbo: turbojpeg: not found": "config: data folder: JPEG decoder " +
+			"turbo: not found",
+		"train: gradient of agent 1: model: data: no file": "train: gradient of agent 1: no file",
+		"a plain error: with a colon":                      "a plain error: with a colon",
+	} {
+		if got := message(errors.New(in)); got != want {
+			t.Errorf("%q became %q, want %q", in, got, want)
+		}
+	}
+}

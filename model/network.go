@@ -97,6 +97,19 @@ func (n *Network) Buffers() *Layout { return n.buffers }
 // Dim is the number of parameters, the d of the paper.
 func (n *Network) Dim() int { return n.layout.dim }
 
+// L2 returns the L2 term of the loss at x: WeightDecay/2·Σx² over the decayed tensors.
+func (n *Network) L2(x []float32) float64 {
+	sum := 0.0
+	for _, t := range n.layout.tensors {
+		if t.Decay {
+			for _, v := range x[t.Offset : t.Offset+t.Size] {
+				sum += float64(float64(v) * float64(v))
+			}
+		}
+	}
+	return n.loss.WeightDecay / 2 * sum
+}
+
 // Plan compiles the network for batches of exactly that many examples. Plans of different batch
 // sizes share the layout of the parameter vector. Compiling takes about a millisecond. It is safe
 // for concurrent use.

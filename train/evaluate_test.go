@@ -56,6 +56,17 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 			consensus, largest = consensus+gap, math.Max(largest, gap)
 		}
 		f, sq, _ := at(r.Mean)
+		v, entropy := dev.NewVector(s.Dim), 0.0
+		dev.Write(v, r.Mean)
+		for i, shard := range s.Shards {
+			var b device.Batch
+			s.Set.Train.Gather(&b, shard)
+			loss, _, _, err := m.Score(v, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entropy += s.Weight[i] * loss / float64(len(shard))
+		}
 		for _, q := range []struct {
 			name      string
 			got, want float64
@@ -63,6 +74,7 @@ func TestRowAgainstPlainProgram(t *testing.T) {
 			{"train_loss_worst", float64(got.TrainLossWorst), worstF}, {"grad_sq_worst", float64(got.GradSqWorst),
 				worstSq},
 			{"train_loss_avg", float64(got.TrainLossAvg), f}, {"grad_sq_avg", float64(got.GradSqAvg), sq},
+			{"train_data_loss_avg", float64(got.TrainDataLoss), entropy},
 			{"consensus", float64(got.Consensus), consensus}, {"consensus_max", float64(got.ConsensusMax), largest},
 		} {
 			// float32 gradients of chunks against one of a whole shard

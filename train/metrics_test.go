@@ -58,7 +58,7 @@ func TestBatchLoss(t *testing.T) {
 	}
 }
 
-// eval_test spreads its examples over the whole test set; the last row looks at all of it.
+// eval_test spreads its examples over the whole test set, in every row.
 func TestEvalTest(t *testing.T) {
 	c := small()
 	c.Metrics = "test"
@@ -71,8 +71,7 @@ func TestEvalTest(t *testing.T) {
 	if n := 30 * float64(some[2].TestAccAvg); math.Abs(n-math.Round(n)) > 1e-9 {
 		t.Errorf("accuracy %v is no fraction of 30", some[2].TestAccAvg)
 	}
-	if last := len(all) - 1; some[last].TestLossAvg != all[last].TestLossAvg ||
-		some[last].TestAccMean != all[last].TestAccMean {
-		t.Error("the last row is not that of all examples")
+	if last := len(all) - 1; some[last].TestLossAvg == all[last].TestLossAvg {
+		t.Error("the last row looked at all examples")
 	}
 }

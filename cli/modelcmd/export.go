@@ -64,6 +64,7 @@ measured with, or before the end those pooled from the agents.`,
 type exported struct {
 	of        string // "mean", "agent3", "best"
 	iteration int
+	batches   int // that its batch norm has seen
 	x, norms  []float32
 }
 
@@ -90,6 +91,7 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	if f.out == "" {
 		f.out = filepath.Join(run, e.of+"."+f.format)
 	}
+	e.batches = saved.Batches + e.iteration
 	tensors, err := e.save(f, net, weights.Metadata(run, e.of, e.iteration, net))
 	if err != nil {
 		return err
@@ -136,6 +138,6 @@ func (e exported) save(f exportFlags, net *model.Network, meta map[string]string
 		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms,
 			meta)
 	}
-	ts := weights.Tensors(net, e.x, e.norms, e.iteration)
+	ts := weights.Tensors(net, e.x, e.norms, e.batches)
 	return len(ts), weights.Save(f.out, ts, meta)
 }

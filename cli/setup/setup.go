@@ -60,16 +60,17 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 		return nil, nil, err
 	}
 	m := model.NewEngine(net, dev)
+	var start weights.Weights
 	if c.Start != "" {
-		x, buffers, err := weights.Read(c.Start, net)
-		if err != nil {
+		if start, err = weights.Read(c.Start, net); err != nil {
 			return nil, nil, err
 		}
-		m.StartFrom(x, buffers)
+		m.StartFrom(start.X, start.Buffers)
 	}
 	s, err := c.Resolve(set, m)
 	if err != nil {
 		return nil, nil, err
 	}
+	s.Batches = start.Batches
 	return s, m, nil
 }

@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	read, _, err := weights.Read(path, net)
-	fmt.Println(slices.Equal(read, x), err)
+	read, err := weights.Read(path, net)
+	fmt.Println(slices.Equal(read.X, x), err)
 	// Output: true <nil>
 }

@@ -52,11 +52,11 @@ func TestTorchvision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logits.Close()
-	theirX, theirBuffers, err := Read(filepath.Join(dir, "theirs.safetensors"), net)
+	theirs, err := Read(filepath.Join(dir, "theirs.safetensors"), net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, w := range map[string][2][]float32{"ours": {x, buffers}, "theirs": {theirX, theirBuffers}} {
+	for name, w := range map[string][2][]float32{"ours": {x, buffers}, "theirs": {theirs.X, theirs.Buffers}} {
 		want, err := safetensors.Load[float32](logits, name)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/safetensors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,8 +27,8 @@ func TestWeightsOfResNet(t *testing.T) {
 	if err := Save(path, Tensors(net, x, buffers, 77), Metadata("run", "mean", 77, net)); err != nil {
 		t.Fatal(err)
 	}
-	gotX, gotBuffers, err := Read(path, net)
-	if err != nil || !slices.Equal(gotX, x) || !slices.Equal(gotBuffers, buffers) {
+	got, err := Read(path, net)
+	if err != nil || !slices.Equal(got.X, x) || !slices.Equal(got.Buffers, buffers) || got.Batches != 77 {
 		t.Fatalf("other weights came back, %v", err)
 	}
 	f, err := safetensors.Open(path)
@@ -82,6 +83,17 @@ func TestInitRefuses(t *testing.T) {
 			ts[find(ts, "fc.weight")].Shape = []int{64, 10}
 			return ts
 		}, []string{`"fc.weight"`, "[64 10]", "want [10 64]"}},
+		"nan": {func(ts []safetensors.Tensor) []safetensors.Tensor {
+			ts[find(ts, "layer1.0.conv1.weight")].Values.([]float32)[3] = float32(math.NaN())
+			return ts
+		}, []string{`"layer1.0.conv1.weight"`, "NaN at place 3"}},
+		"inf": {func(ts []safetensors.Tensor) []safetensors.Tensor {
+			ts[find(ts, "bn1.running_var")].Values.([]float32)[0] = float32(math.Inf(1))
+			return ts
+		}, []string{`"bn1.running_var"`, "+Inf at place 0"}},
+		"checkpoint": {func([]safetensors.Tensor) []safetensors.Tensor {
+			return []safetensors.Tensor{{Name: "agent0/x", Shape: []int{1}, Values: []float32{1}}}
+		}, []string{"fspda export"}},
 		"type": {func(ts []safetensors.Tensor) []safetensors.Tensor {
 			at := find(ts, "fc.bias")
 			ts[at].Values = make([]uint8, 10)
@@ -93,7 +105,7 @@ func TestInitRefuses(t *testing.T) {
 		if err := Save(path, c.edit(good()), nil); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := Read(path, net)
+		_, err := Read(path, net)
 		var ce *train.ConfigError
 		if !errors.As(err, &ce) {
 			t.Errorf("%s: error %v", name, err)

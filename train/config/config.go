@@ -42,7 +42,7 @@ type NetworkKeys struct {
 	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
-	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as export writes; empty draws them from the seed"`
+	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
 }
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
@@ -148,7 +148,7 @@ type EvaluationKeys struct {
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
 	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
-	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation before the last, spread evenly over the set; 0 is all"`
+	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all"`
 	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
 	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, which ends after two passes over the training set at the latest"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`

@@ -44,6 +44,7 @@ type ModelSize struct {
 	Dim      int   // parameters
 	Buffers  []int // as BufferSizes returns them; nil: no batch norm
 	Programs ProgramBytes
+	Batches  int // that batch norm had seen before the run, as a file of weights says
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.

@@ -168,7 +168,7 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 	}
 	agents, at := e.subjects(sn, models, mean32)
 	duals := e.duals(sn)
-	points, err := e.points(append(agents, at), sn[0].T, duals != nil && e.full())
+	points, err := e.points(append(agents, at), duals != nil && e.full())
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -180,6 +180,7 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 	if !e.full() {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
 	}
+	r.TrainDataLoss = r.TrainLossAvg - e.l2(sn, models, mean32)
 	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
 	if duals != nil {
 		r.DualSum = dualSum(duals)
@@ -274,9 +275,8 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
 	return r
 }
 
-// points evaluates the subjects at iteration t. Equal ones, as all are at the start, are evaluated
-// once.
-func (e *Evaluator) points(subjects []subject, t int, shards bool) ([]*point, error) {
+// points evaluates the subjects. Equal ones, as all are at the start, are evaluated once.
+func (e *Evaluator) points(subjects []subject, shards bool) ([]*point, error) {
 	out := make([]*point, len(subjects))
 	var todo []int
 	for i := len(subjects) - 1; i >= 0; i-- { // the mean first, so that it keeps the shards' gradients
@@ -296,7 +296,7 @@ func (e *Evaluator) points(subjects []subject, t int, shards bool) ([]*point, er
 	for _, team := range e.teams(len(todo)) {
 		wg.Go(func() {
 			for i := range work {
-				out[i].err = e.measure(out[i], subjects[i], t, shards && i == len(subjects)-1, team)
+				out[i].err = e.measure(out[i], subjects[i], shards && i == len(subjects)-1, team)
 			}
 		})
 	}
@@ -326,7 +326,7 @@ func joined(errs []error) error {
 
 // measure evaluates one model: the objective, with full metrics, on the first worker of the team,
 // and the test set on all of them.
-func (e *Evaluator) measure(p *point, s subject, t int, keep bool, team []int) error {
+func (e *Evaluator) measure(p *point, s subject, keep bool, team []int) error {
 	var all []*workspace
 	for _, at := range team {
 		w := e.acquire(at)
@@ -349,7 +349,7 @@ func (e *Evaluator) measure(p *point, s subject, t int, keep bool, team []int) e
 		s.buffers = [][]float32{b}
 	}
 	if w.buffered == nil {
-		return e.test(p, all, t)
+		return e.test(p, all)
 	}
 	p.buffers = s.buffers[0]
 	if len(s.buffers) > 1 {
@@ -359,7 +359,7 @@ func (e *Evaluator) measure(p *point, s subject, t int, keep bool, team []int) e
 		for _, w := range all {
 			w.Device.Write(w.buffers, b)
 		}
-		if err := e.test(p, all, t); err != nil {
+		if err := e.test(p, all); err != nil {
 			return err
 		}
 	}
@@ -434,6 +434,26 @@ func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
 		return Num(math.NaN()), Num(math.NaN())
 	}
 	return mean / Num(total), worst
+}
+
+// l2 returns the L2 term in TrainLossAvg: that of the mean model, or without the objective the mean
+// of those of the agents that had a batch, weighted as in batchLoss.
+func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) Num {
+	m, ok := e.workers[0].Model.(interface{ L2(x []float32) float64 })
+	switch {
+	case !ok:
+		return Num(math.NaN())
+	case e.full():
+		return Num(m.L2(mean))
+	}
+	sum, total := 0.0, 0.0
+	for i, s := range sn {
+		if s.Losses.Grads > 0 {
+			sum += float64(e.setup.Weight[i] * m.L2(models[i]))
+			total += e.setup.Weight[i]
+		}
+	}
+	return Num(sum / total)
 }
 
 // agentScores returns the distances of all models from the mean, and the accuracies of the

@@ -44,6 +44,7 @@ type Row struct {
 	LossScaling
 	Steps
 	Times
+	DataTerm
 }
 
 // Position is where the run stands.
@@ -117,6 +118,20 @@ type Times struct {
 	Time     Num `json:"virtual_time"`
 	TimeMean Num `json:"virtual_time_mean"` // mean over the agents
 	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
+}
+
+// DataTerm is the last column, since it was added last.
+type DataTerm struct {
+	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents' models
+	// at the row; NaN: the network does not tell it.
+	TrainDataLoss Num `json:"train_data_loss_avg"`
+}
+
+// UnmarshalJSON reads a row, also one that was written before its last column existed.
+func (r *Row) UnmarshalJSON(b []byte) error {
+	type plain Row
+	r.TrainDataLoss = Num(math.NaN())
+	return json.Unmarshal(b, (*plain)(r))
 }
 
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.

@@ -25,11 +25,10 @@ func (e *Evaluator) teams(models int) [][]int {
 	return all
 }
 
-// test scores the model in the workspaces of a team on the test set, or before the last row on
-// eval_test examples of it. The team shares the batches; scores are added in the order of the
-// batches.
-func (e *Evaluator) test(p *point, team []*workspace, t int) error {
-	examples := testExamples(e.setup, t)
+// test scores the model in the workspaces of a team on the test set, or on eval_test examples of it.
+// The team shares the batches; scores are added in the order of the batches.
+func (e *Evaluator) test(p *point, team []*workspace) error {
+	examples := testExamples(e.setup)
 	n := len(examples)
 	if n == 0 {
 		n = e.setup.Set.Test.Len()
@@ -189,11 +188,11 @@ func (s score) rates() (acc, loss float64) {
 	return s.hits / float64(s.examples), s.loss / float64(s.examples)
 }
 
-// testExamples lists the test examples of the row of iteration t, evenly spaced in the set, which
-// may be sorted; none: all examples.
-func testExamples(s *config.Setup, t int) []int32 {
+// testExamples lists the test examples of a row, evenly spaced in the set, which may be sorted;
+// none: all examples.
+func testExamples(s *config.Setup) []int32 {
 	k, n := s.Config.EvalTest, s.Set.Test.Len()
-	if k == 0 || k >= n || t == s.Config.Iterations {
+	if k == 0 || k >= n {
 		return nil
 	}
 	out := make([]int32, k)

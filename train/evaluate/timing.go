@@ -70,7 +70,7 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 		models = 1
 	}
 	tests := s.Set.Test.Len()
-	if some := testExamples(s, t); some != nil {
+	if some := testExamples(s); some != nil {
 		tests = len(some)
 	}
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)

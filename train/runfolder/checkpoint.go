@@ -60,6 +60,7 @@ type Content struct {
 	Algo      string   `json:"algo"`
 	Aux       []string `json:"aux"`
 	WallS     float64  `json:"wall_s"`
+	Batches   int      `json:"batches_before,omitempty"` // that batch norm had seen before the run
 }
 
 // AgentCounters lists the counters of the agents.
@@ -180,7 +181,7 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 		Origin: Origin{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 			Data: s.Set.Fingerprint()},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
-			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS},
+			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS, Batches: s.Batches},
 	}
 	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
 	for _, a := range sv.Snapshots {

@@ -18,6 +18,7 @@ type Saved struct {
 	Agents    int
 	Shape     []int // of an example
 	Classes   int
+	Batches   int // that batch norm had seen before the run
 
 	ck *Checkpoint
 }
@@ -45,7 +46,8 @@ func OpenSaved(run string) (*Saved, error) {
 		err.Path = ck.Path
 		return nil, err
 	}
-	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes, ck: ck}
+	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes,
+		Batches: ck.Batches, ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
 		return nil, errors.Join(&CheckpointError{Path: ck.Path,
 			Got:  "does not say what its examples were like: an older version wrote it",

@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"bytes"
+	"math"
 	"testing"
 )
 
@@ -50,5 +51,31 @@ func TestCodecPanics(t *testing.T) {
 			}()
 			f()
 		}()
+	}
+}
+
+// Floats decodes 16-bit numbers exactly, subnormal ones and infinities included.
+func TestFloats(t *testing.T) {
+	for _, c := range []struct {
+		dtype DType
+		bits  uint16
+		want  float64
+	}{
+		{F16, 0x3c00, 1}, {F16, 0xc000, -2}, {F16, 0x7bff, 65504}, {F16, 0x0001, 0x1p-24}, {F16, 0x83ff, -1023 * 0x1p-24},
+		{F16, 0x3555, 0x1.554p-2}, {F16, 0xfc00, math.Inf(-1)}, {BF16, 0x3f80, 1}, {BF16, 0xc2f7, -123.5}, {BF16, 0x0001, 0x1p-133},
+	} {
+		got, ok := Floats(c.dtype, []byte{byte(c.bits), byte(c.bits >> 8)})
+		if !ok || len(got) != 1 || float64(got[0]) != c.want {
+			t.Errorf("%s %#04x: %v, want %v", c.dtype, c.bits, got, c.want)
+		}
+	}
+	if got, ok := Floats(F64, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x3f}); !ok || got[0] != 1 {
+		t.Errorf("F64: %v", got)
+	}
+	if _, ok := Floats(I64, make([]byte, 8)); ok {
+		t.Error("integers were taken for floating-point numbers")
+	}
+	if got, _ := Floats(F16, []byte{1, 0x7c}); got[0] == got[0] {
+		t.Errorf("a NaN became %v", got[0])
 	}
 }
