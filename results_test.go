@@ -187,7 +187,7 @@ func hashOf(t *testing.T, yaml string) string {
 func smallSet(c train.Config) (*data.Set, error) {
 	if c.Data == "synthetic-images" {
 		return data.SyntheticImages(data.SyntheticImagesOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3},
-			data.PictureOptions{Crop: c.Crop, JPEG: "go"})
+			data.ImageOptions{Crop: c.Crop, JPEG: "go"})
 	}
 	return data.Synthetic(data.SyntheticOptions{Train: c.DataTrain, Test: c.DataTest, Seed: 3})
 }

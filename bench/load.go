@@ -108,7 +108,7 @@ func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 		}
 		files = set
 	}
-	packed, err := files.Unpack(packedPictures, o.Crop*8/7, data.PictureOptions{Crop: o.Crop, Workers: o.Jobs})
+	packed, err := files.Unpack(packedPictures, o.Crop*8/7, data.ImageOptions{Crop: o.Crop, Workers: o.Jobs})
 	if err != nil {
 		return nil, err
 	}

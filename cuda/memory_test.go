@@ -27,7 +27,7 @@ func TestMemoryForecast(t *testing.T) {
 func checkForecast(t *testing.T, network string, precision Precision, crop, batch int) {
 	d, _ := openFake(t, fakegpu.Options{CountOnly: true, Memory: 80 << 30}, false, WithPrecision(precision))
 	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16},
-		data.PictureOptions{Crop: crop})
+		data.ImageOptions{Crop: crop})
 	if err != nil {
 		t.Fatal(err)
 	}

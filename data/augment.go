@@ -96,9 +96,9 @@ func shift(dst, src []uint8, shape [3]int, down, right int) {
 }
 
 // flip mirrors an image left to right, in place.
-func flip(picture []uint8, shape [3]int) {
+func flip(img []uint8, shape [3]int) {
 	columns, deep := shape[1], shape[2]
-	for row := range slices.Chunk(picture, columns*deep) {
+	for row := range slices.Chunk(img, columns*deep) {
 		for l, r := 0, columns-1; l < r; l, r = l+1, r-1 {
 			for c := range deep {
 				row[l*deep+c], row[r*deep+c] = row[r*deep+c], row[l*deep+c]

@@ -63,11 +63,11 @@ func TestVariationIsKeyed(t *testing.T) {
 	}
 	base := at(1, 2, 3)
 	if !slices.Equal(base, at(1, 2, 3)) {
-		t.Error("the same key gives different pictures")
+		t.Error("the same key gives different images")
 	}
 	for what, other := range map[string][]float32{"seed": at(2, 2, 3), "agent": at(1, 3, 3), "step": at(1, 2, 4)} {
 		if slices.Equal(base, other) {
-			t.Errorf("another %s gives the same picture", what)
+			t.Errorf("another %s gives the same image", what)
 		}
 	}
 	var two, eval device.Batch
@@ -79,10 +79,10 @@ func TestVariationIsKeyed(t *testing.T) {
 	}
 	var outside device.Batch
 	if err := split.GatherAugmented(&outside, shard, 1, 2, 3); err != nil || !slices.Equal(outside.X, base) {
-		t.Errorf("outside of a loader the same key gives another picture, %v", err)
+		t.Errorf("outside of a loader the same key gives another image, %v", err)
 	}
 	if err := split.GatherAugmented(&outside, shard, 1, -1, 3); err != nil || slices.Equal(outside.X, base) {
-		t.Errorf("no agent sees the same picture, %v", err)
+		t.Errorf("no agent sees the same image, %v", err)
 	}
 	if err := split.Gather(&eval, shard); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestVariationIsKeyed(t *testing.T) {
 	want := make([]float32, 90)
 	split.norm.applyGo(want, split.Pixels)
 	if !slices.Equal(eval.X, want) {
-		t.Error("evaluation sees a varied picture")
+		t.Error("evaluation sees a varied image")
 	}
 }
 

@@ -14,7 +14,7 @@ func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
 	}
-	if s.pictures != nil {
+	if s.images != nil {
 		examples := make([]int32, 0, to-from)
 		for e := from; e < to; e++ {
 			examples = append(examples, int32(e))
@@ -54,8 +54,8 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 		return nil
 	}
 	s.reserve(dst, examples)
-	if s.pictures != nil {
-		return s.pictures.gather(s, dst, examples, None, augmentKey{}, nil)
+	if s.images != nil {
+		return s.images.gather(s, dst, examples, None, augmentKey{}, nil)
 	}
 	f := s.Features()
 	for row, e := range examples {
@@ -73,17 +73,12 @@ func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64,
 
 // gatherAugmented is Gather with the augmentation of training. It returns ErrClosed if stop is
 // closed meanwhile.
-func (s Split) gatherAugmented(
-	dst *device.Batch,
-	examples []int32,
-	k augmentKey,
-	w *worker,
-	stop <-chan struct{},
-) error {
+func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey, w *worker,
+	stop <-chan struct{}) error {
 	switch {
-	case s.pictures != nil:
+	case s.images != nil:
 		s.reserve(dst, examples)
-		return s.pictures.gather(s, dst, examples, s.augment, k, stop)
+		return s.images.gather(s, dst, examples, s.augment, k, stop)
 	case s.augment == None:
 		return s.Gather(dst, examples)
 	}
@@ -92,21 +87,22 @@ func (s Split) gatherAugmented(
 	for row, e := range examples {
 		stream := k.stream(row)
 		s.augmented(w, e, &stream)
-		s.norm.apply(dst.X[row*f:(row+1)*f], w.picture[:f], nil)
+		s.norm.apply(dst.X[row*f:(row+1)*f], w.pixels[:f], nil)
 		dst.Y[row] = s.Labels[e]
 	}
 	return nil
 }
 
-// augmented writes the augmented example, which is in memory, to w.picture.
+// augmented writes the augmented example, which is in memory, to w.pixels.
 func (s Split) augmented(w *worker, e int32, stream *rng.Stream) {
-	picture, from := w.scratch(s.Features()), s.pixels(e)
+	from := s.pixels(e)
+	w.pixels = grown(w.pixels, s.Features())
 	if s.augment == ImageNet {
 		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
-		w.scale.run(w.picture, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
+		w.scale.run(w.pixels, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
 		return
 	}
-	shifted(picture, from, s.shape, stream)
+	shifted(w.pixels, from, s.shape, stream)
 }
 
 // reserve sizes dst for the examples and sets their labels.
@@ -132,28 +128,19 @@ func (s Split) pixels(e int32) []uint8 {
 
 // resize sizes dst for n examples and allocates no more memory than that needs.
 func resize(dst *device.Batch, n, features int) {
-	if cap(dst.X) < n*features {
-		dst.X = make([]float32, n*features)
-	}
-	if cap(dst.Y) < n {
-		dst.Y = make([]int32, n)
-	}
-	dst.X, dst.Y = dst.X[:n*features], dst.Y[:n]
+	dst.X, dst.Y = grown(dst.X, n*features), grown(dst.Y, n)
 	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.CacheKey = nil, nil, nil, nil, nil
 }
 
 // indexed reports whether a batch refers to the examples in the set's memory by index: pixels with
 // one normalization, which devices decode themselves.
-func (s Split) indexed() bool { return s.pictures == nil && len(s.norm.channels) == 1 }
+func (s Split) indexed() bool { return s.images == nil && len(s.norm.channels) == 1 }
 
 // reserveRows sizes dst for n examples that are rows of the set.
 func (s Split) reserveRows(dst *device.Batch, n int) {
-	if cap(dst.Rows) < n || dst.Rows == nil {
-		dst.Rows = make([]int32, n)
+	if dst.Rows = grown(dst.Rows, n); dst.Rows == nil {
+		dst.Rows = []int32{} // of a batch without examples: nil stands for values
 	}
-	if cap(dst.Y) < n {
-		dst.Y = make([]int32, n)
-	}
-	dst.Rows, dst.Y = dst.Rows[:n], dst.Y[:n]
+	dst.Y = grown(dst.Y, n)
 	dst.X, dst.Bytes, dst.Scale, dst.Shift, dst.CacheKey = nil, s.Pixels, s.norm.scales, s.norm.shifts, s.store
 }

@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"fspda/data/images"
 )
@@ -67,22 +65,22 @@ func LoadCIFAR10(from string, augment Augment) (*Set, error) {
 // cifarHalf reads the training or the test images, from binary records if there are any, else from
 // image files.
 func cifarHalf(from, half string, files []treeFile) (Examples, error) {
-	var records, pictures []treeFile
+	var records, decodable []treeFile
 	for _, f := range files {
 		base, dir := path.Base(f.name), path.Dir(f.name)
 		switch {
 		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, map[string]string{"train": "data_batch_",
 			"test": "test_batch"}[half]):
 			records = append(records, f)
-		case path.Base(path.Dir(dir)) == half && slices.Contains(cifarClasses, path.Base(dir)) && pictureName(base):
-			pictures = append(pictures, f)
+		case path.Base(path.Dir(dir)) == half && slices.Contains(cifarClasses, path.Base(dir)) && imageName(base):
+			decodable = append(decodable, f)
 		}
 	}
 	switch {
 	case len(records) > 0:
 		return cifarRecords(records)
-	case len(pictures) > 0:
-		return cifarPictures(from, half, pictures)
+	case len(decodable) > 0:
+		return cifarImages(from, half, decodable)
 	}
 	return Examples{}, fmt.Errorf("data: CIFAR-10: %s has no %s images: %w: %s", from, half, os.ErrNotExist, cifarHint)
 }
@@ -117,8 +115,8 @@ func cifarRecords(files []treeFile) (Examples, error) {
 	return e, nil
 }
 
-// cifarPictures decodes image files on all cores.
-func cifarPictures(from, half string, files []treeFile) (Examples, error) {
+// cifarImages decodes image files on all cores.
+func cifarImages(from, half string, files []treeFile) (Examples, error) {
 	e := Examples{Pixels: newPixels(len(files) * cifarPixels), Labels: make([]int32, len(files))}
 	count := make([]int, len(cifarClasses))
 	for i, f := range files {
@@ -130,38 +128,9 @@ func cifarPictures(from, half string, files []treeFile) (Examples, error) {
 			Want: "images of all ten classes",
 			Hint: "parts of the set are missing: unpack or fetch it again"}
 	}
-	errs := make([]error, len(files))
-	parallel(len(files), func(i int) bool {
-		errs[i] = decodeCIFAR(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])
-		return errs[i] == nil
+	return e, parallel(runtime.GOMAXPROCS(0), len(files), func(i int) error {
+		return decodeCIFAR(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])
 	})
-	for _, err := range errs { // the first in file order, independent of scheduling
-		if err != nil {
-			return e, err
-		}
-	}
-	return e, nil
-}
-
-// parallel calls do for 0 to n-1 on all cores, and starts no more calls after one returned false.
-func parallel(n int, do func(i int) bool) {
-	var next atomic.Int64
-	var failed atomic.Bool
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for !failed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= n {
-					return
-				}
-				if !do(i) {
-					failed.Store(true)
-				}
-			}
-		})
-	}
-	workers.Wait()
 }
 
 func decodeCIFAR(dst []uint8, f treeFile) error {
@@ -169,17 +138,17 @@ func decodeCIFAR(dst []uint8, f treeFile) error {
 	if err != nil {
 		return fmt.Errorf("data: CIFAR-10: %w", err)
 	}
-	picture := images.RGB{Pix: dst}
-	err = images.Decode(&picture, content, cifarSide*cifarSide)
+	decoded := images.RGB{Pix: dst}
+	err = images.Decode(&decoded, content, cifarSide*cifarSide)
 	if large := (*images.TooLargeError)(nil); errors.As(err, &large) {
-		picture.W, picture.H, err = large.W, large.H, nil
+		decoded.W, decoded.H, err = large.W, large.H, nil
 	}
 	switch {
 	case err != nil:
 		return &FormatError{Path: f.path, Got: err.Error(), Want: "a JPEG or PNG image",
 			Hint: "the file is damaged; fetch it again", Err: err}
-	case picture.W != cifarSide || picture.H != cifarSide:
-		return &FormatError{Path: f.path, Got: fmt.Sprintf("a picture of %d×%d", picture.W, picture.H), Want: "32×32",
+	case decoded.W != cifarSide || decoded.H != cifarSide:
+		return &FormatError{Path: f.path, Got: fmt.Sprintf("an image of %d×%d", decoded.W, decoded.H), Want: "32×32",
 			Hint: "this is not a CIFAR-10 image"}
 	}
 	return nil

@@ -17,8 +17,8 @@ import (
 	"fspda/data/images/imagetest"
 )
 
-// pictureOf returns a PNG of one colour except for its first pixel, which is white.
-func pictureOf(t testing.TB, w, h int, c color.NRGBA) []byte {
+// imageOf returns a PNG of one colour except for its first pixel, which is white.
+func imageOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for i := range w * h {
@@ -35,10 +35,10 @@ func cifarTree(t testing.TB) map[string][]byte {
 	files := map[string][]byte{"readme.txt": []byte("x")}
 	for c, class := range cifarClasses {
 		for i := range 2 {
-			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = pictureOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0,
+			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = imageOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0,
 				255})
 		}
-		files["test/"+class+"/0000.png"] = pictureOf(t, 32, 32, color.NRGBA{uint8(c), 0, 9, 255})
+		files["test/"+class+"/0000.png"] = imageOf(t, 32, 32, color.NRGBA{uint8(c), 0, 9, 255})
 	}
 	return files
 }
@@ -150,7 +150,7 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	binary := cifarBinary()["cifar-10-batches-bin/test_batch.bin"]
 	other := slices.Clone(binary)
 	other[cifarRecord] = 10
-	whole := pictureOf(t, 32, 32, color.NRGBA{})
+	whole := imageOf(t, 32, 32, color.NRGBA{})
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cut.tar"), tarOf(t, cifarTree(t))[:2100])
 	writeFile(t, filepath.Join(dir, "text.tar"), bytes.Repeat([]byte("text"), 1000))
@@ -158,8 +158,8 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")),
 			"0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG image"},
 		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG image"},
-		{swap(cifarTree(t), "test/cat/0000.png", pictureOf(t, 32, 31, color.NRGBA{})),
-			"a picture of 32×31, want 32×32"},
+		{swap(cifarTree(t), "test/cat/0000.png", imageOf(t, 32, 31, color.NRGBA{})),
+			"an image of 32×31, want 32×32"},
 		{swap(cifarTree(t), "test/cat/0000.png", nil), "no test image of class cat"},
 		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", binary[:len(binary)-1]),
 			"30729 bytes, want a multiple of 3073"},
@@ -202,7 +202,7 @@ func sharedData(t testing.TB, name string) string {
 // The real data: class counts, and the normalization constants match the pixels.
 func TestRealCIFAR10(t *testing.T) {
 	if raceDetector || testing.Short() {
-		t.Skip("the small sets above go the same way; decoding 60000 pictures takes long under the race detector")
+		t.Skip("the small sets above go the same way; decoding 60000 images takes long under the race detector")
 	}
 	s, err := LoadCIFAR10(sharedData(t, "cifar10-imagefolder.tar"), "")
 	if err != nil {

@@ -56,9 +56,9 @@ func (h *turboHandle) get() (*turbojpeg.Decoder, error) {
 // ones.
 const turboPixels = 100e6
 
-// turbo decodes image e to w.picture by libjpeg-turbo. done is false if the file is not a JPEG, or
+// turbo decodes image e to w.pixels by libjpeg-turbo. done is false if the file is not a JPEG, or
 // the library fails to decode it; then the source decodes it or returns the error.
-func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
+func (p *decodedImages) turbo(w *worker, e int, v view) (done bool, err error) {
 	source, ok := p.source.(images.Encoded)
 	if !ok {
 		return false, nil
@@ -85,7 +85,7 @@ func (p *pictures) turbo(w *worker, e int, v view) (done bool, err error) {
 	if f > 1 {
 		across, down = across.reduced(f, w.whole.W), down.reduced(f, w.whole.H)
 	}
-	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
+	w.scale.run(w.pixels, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
 	return true, nil
 }
 

@@ -1,8 +1,10 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"fspda/internal/rng"
 )
@@ -57,10 +59,7 @@ func checkAlpha(alpha float64) error {
 
 // Split implements [Partition].
 func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
-	least := p.MinSize
-	if least == 0 {
-		least = defaultMinSize
-	}
+	least := cmp.Or(p.MinSize, defaultMinSize)
 	err := checkSplit(labels, classes, agents)
 	if err == nil {
 		err = checkAlpha(p.Alpha)
@@ -74,10 +73,7 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	s := rng.New(seed, "partition")
-	of := members(labels, classes)
-	for _, class := range of {
-		shuffle(&s, class)
-	}
+	of := shuffledMembers(&s, labels, classes)
 	cuts, best := make([][]int, classes), 0
 	tries := min(dirichletMaxTries, max(dirichletMinTries, dirichletWork/(classes*agents)))
 	for try := range tries {
@@ -113,11 +109,7 @@ func (p Dirichlet) draw(s rng.Stream, cuts [][]int, of [][]int32, agents int) in
 			from = end
 		}
 	}
-	smallest := size[0]
-	for _, n := range size {
-		smallest = min(smallest, n)
-	}
-	return smallest
+	return slices.Min(size)
 }
 
 func assemble(cuts [][]int, of [][]int32, agents int) [][]int32 {
@@ -142,10 +134,7 @@ func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) 
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	s := rng.New(seed, "partition")
-	left := members(labels, classes)
-	for _, class := range left {
-		shuffle(&s, class)
-	}
+	left := shuffledMembers(&s, labels, classes)
 	mix := make([][]float64, agents)
 	for i := range mix {
 		mix[i] = make([]float64, classes)
@@ -161,6 +150,15 @@ func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) 
 		}
 	}
 	return shards, nil
+}
+
+// shuffledMembers lists the examples of each class in random order.
+func shuffledMembers(s *rng.Stream, labels []int32, classes int) [][]int32 {
+	of := members(labels, classes)
+	for _, class := range of {
+		s.Permute(class)
+	}
+	return of
 }
 
 // drawClass samples a class that has examples left, by mix restricted to such classes, or by the

@@ -2,7 +2,7 @@
 //
 // A [Set] is a labelled set of images. Small sets are stored in memory as bytes: MNIST from its IDX
 // files ([LoadMNIST]), CIFAR-10 ([LoadCIFAR10]), or generated digits ([Synthetic]). Large sets are
-// decoded on demand ([FromPictures]): from any format that fspda/data/images opens, or generated as
+// decoded on demand ([FromImages]): from any format that fspda/data/images opens, or generated as
 // JPEG files ([SyntheticImages]). [Open] selects a set by name. A [Partition] distributes the
 // training examples among agents, homogeneously or heterogeneously ([ParsePartition]); [Histogram]
 // and [Skew] measure the result. An [Order] determines the examples of an agent at each step, and a
@@ -32,6 +32,6 @@
 // file, spec or number) is an error that says what to do; misuse by the caller panics.
 //
 // Where to look next: example_test.go for the steps from a set to a batch, partition.go for the
-// table of partitions, pictures.go for decoding, resample.go for the filter, pen.go for generated
+// table of partitions, decoded_images.go for decoding, resample.go for the filter, pen.go for generated
 // digits.
 package data

@@ -8,19 +8,19 @@ import (
 	"fspda/data/images"
 )
 
-const picturesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed " +
+const imagesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed " +
 	"set of such " +
-	"pictures, or train on the built-in set synthetic-images, which needs no files"
+	"images, or train on the built-in set synthetic-images, which needs no files"
 
-// openPictures opens labelled images at a path, see [images.Open].
-func openPictures(name string, o OpenOptions) (*Set, error) {
+// openImages opens labelled images at a path, see [images.Open].
+func openImages(name string, o OpenOptions) (*Set, error) {
 	if o.Dir == "" {
-		return nil, fmt.Errorf("data: set %s: no path given: %s", name, picturesHint)
+		return nil, fmt.Errorf("data: set %s: no path given: %s", name, imagesHint)
 	}
 	found, err := images.Open(o.Dir, images.Options{})
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("data: set %s: %w: %s", name, err, picturesHint)
+			return nil, fmt.Errorf("data: set %s: %w: %s", name, err, imagesHint)
 		}
 		return nil, fmt.Errorf("data: set %s: %w", name, err)
 	}
@@ -34,7 +34,7 @@ func openPictures(name string, o OpenOptions) (*Set, error) {
 // setOf makes a set of opened images.
 func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	if found.Train == nil {
-		return nil, fmt.Errorf("data: set %s: %s has no training pictures: %s", name, found.Path, picturesHint)
+		return nil, fmt.Errorf("data: set %s: %s has no training images: %s", name, found.Path, imagesHint)
 	}
 	test, notes := found.Test, found.Notes
 	if test == nil {
@@ -42,9 +42,9 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 		notes = append(notes, found.Path+" has no test images (val or test): the training images are used instead, "+
 			"so accuracies are training accuracies")
 	}
-	p := o.pictures()
+	p := o.imageOptions()
 	p.Close = found.Close
-	s, err := FromPictures(name, len(found.Classes), found.Train, test, p)
+	s, err := FromImages(name, len(found.Classes), found.Train, test, p)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,8 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	return s, nil
 }
 
-// pictures converts the options for FromPictures.
-func (o OpenOptions) pictures() PictureOptions {
-	return PictureOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad,
+// imageOptions converts the options for FromImages.
+func (o OpenOptions) imageOptions() ImageOptions {
+	return ImageOptions{Crop: o.Crop, ImageSize: o.ImageSize, Augment: o.Augment, JPEG: o.JPEG, OnBad: o.OnBad,
 		Workers: o.Workers}
 }

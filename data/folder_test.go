@@ -12,14 +12,14 @@ import (
 	"fspda/device"
 )
 
-// folderTree is class folders of small PNG pictures.
+// folderTree is class folders of small PNG images.
 func folderTree(t testing.TB, splits ...string) string {
 	t.Helper()
 	files := map[string][]byte{}
 	for _, split := range splits {
 		for c, class := range []string{"ant", "bee", "cat"} {
 			for _, name := range []string{"1.png", "2.png"} {
-				files[split+"/"+class+"/"+name] = pictureOf(t, 30+c, 20, color.NRGBA{uint8(80 * c), 10, 20, 255})
+				files[split+"/"+class+"/"+name] = imageOf(t, 30+c, 20, color.NRGBA{uint8(80 * c), 10, 20, 255})
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func TestOpenFolderWithoutTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Test.Len() != 6 || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "has no test images") {
-		t.Errorf("%d pictures to test on, notes %q", s.Test.Len(), s.Notes)
+		t.Errorf("%d images to test on, notes %q", s.Test.Len(), s.Notes)
 	}
 }
 
@@ -78,7 +78,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 
 // Real photographs from a tar: both decoders agree except for rounding, since none is decoded at a
 // reduced size here.
-func TestRealPictures(t *testing.T) {
+func TestRealImages(t *testing.T) {
 	path := sharedData(t, "imagenet-sample-200.tar")
 	const n = 6
 	var batches []device.Batch
@@ -89,7 +89,7 @@ func TestRealPictures(t *testing.T) {
 		}
 		defer s.Close() // read only
 		if s.Train.Len() != 200 || s.Classes != 200 || !slices.Equal(s.Shape, []int{224, 224, 3}) {
-			t.Fatalf("%d pictures of %d classes, shape %v", s.Train.Len(), s.Classes, s.Shape)
+			t.Fatalf("%d images of %d classes, shape %v", s.Train.Len(), s.Classes, s.Shape)
 		}
 		var b device.Batch
 		if err := s.Train.gatherAugmented(&b, sequence(n), augmentKey{1, 0, 0}, nil, nil); err != nil {

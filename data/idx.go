@@ -48,14 +48,9 @@ func readIDX(path string, magic uint32) (*IDX, error) {
 }
 
 func decodeIDX(path string, from io.Reader, magic uint32) (*IDX, error) {
-	r := bufio.NewReaderSize(from, 1<<16)
-	var content io.Reader = r
-	if head, _ := r.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
-		z, err := gzip.NewReader(r)
-		if err != nil {
-			return nil, damaged(path, "a gzip file with a bad header", err)
-		}
-		content = z
+	content, err := uncompressed(path, from)
+	if err != nil {
+		return nil, err
 	}
 	dims, offset, err := idxHeader(path, content, magic)
 	if err != nil {
@@ -84,6 +79,19 @@ func decodeIDX(path string, from io.Reader, magic uint32) (*IDX, error) {
 		return nil, damaged(path, "damage at the end of the content", err)
 	}
 	return &IDX{Dims: dims, Data: data}, nil
+}
+
+// uncompressed returns the content of a file, plain or gzipped.
+func uncompressed(path string, from io.Reader) (io.Reader, error) {
+	r := bufio.NewReaderSize(from, 1<<16)
+	if head, _ := r.Peek(2); len(head) < 2 || head[0] != 0x1f || head[1] != 0x8b {
+		return r, nil
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, damaged(path, "a gzip file with a bad header", err)
+	}
+	return z, nil
 }
 
 // idxHeader reads the magic number and the dimensions, and returns the number of bytes read.

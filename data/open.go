@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -16,16 +17,56 @@ type OpenOptions struct {
 	Seed      uint64  // synthetic sets: selects one of many sets of the same kind
 	Augment   Augment // augmentation of training; empty or auto selects the set's default
 
-	// For sets decoded on demand, see PictureOptions.
+	// For sets decoded on demand, see ImageOptions.
 	Crop, ImageSize int
 	JPEG            Decoder
 	OnBad           OnBad
 	Workers         int
 }
 
+// registration is a named data set.
+type registration struct {
+	name string
+	open func(OpenOptions) (*Set, error)
+}
+
+var registered = []registration{
+	{"synthetic", func(o OpenOptions) (*Set, error) {
+		return plain(o, func() (*Set, error) {
+			return Synthetic(SyntheticOptions{Train: o.TrainSize, Test: o.TestSize, Seed: o.Seed})
+		})
+	}},
+	{"synthetic-images", func(o OpenOptions) (*Set, error) {
+		return SyntheticImages(SyntheticImagesOptions{Train: o.TrainSize, Test: o.TestSize, Classes: o.Classes,
+			Seed: o.Seed}, o.imageOptions())
+	}},
+	{"mnist", func(o OpenOptions) (*Set, error) {
+		if o.Dir == "" {
+			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnistHint)
+		}
+		return plain(o, func() (*Set, error) { return LoadMNIST(o.Dir) })
+	}},
+	{"cifar10", func(o OpenOptions) (*Set, error) {
+		if o.Dir == "" {
+			return nil, fmt.Errorf("data: set cifar10: no folder or archive given: %s", cifarHint)
+		}
+		return LoadCIFAR10(o.Dir, o.Augment)
+	}},
+	{"imagenet", func(o OpenOptions) (*Set, error) { return openImages("imagenet", o) }},
+	{"folder", func(o OpenOptions) (*Set, error) { return openImages("folder", o) }},
+}
+
+// Register adds a data set to those that [Open] and [Names] know. Call it from init functions. It
+// panics if the name is taken.
+func Register(name string, open func(OpenOptions) (*Set, error)) {
+	if slices.Contains(Names(), name) {
+		panic("data: Register: a data set is already named " + name)
+	}
+	registered = append(registered, registration{name, open})
+}
+
 // Names lists the sets known to Open.
-func Names() []string {
-	names := []string{"synthetic", "synthetic-images", "mnist", "cifar10", "imagenet", "folder"}
+func Names() (names []string) {
 	for _, r := range registered {
 		names = append(names, r.name)
 	}
@@ -36,27 +77,6 @@ func Names() []string {
 // mnist, cifar10, imagenet, or folder (any folder or archive of labelled images). The caller must
 // close it. [Register] adds others.
 func Open(name string, o OpenOptions) (*Set, error) {
-	switch name {
-	case "synthetic":
-		return plain(o, func() (*Set, error) {
-			return Synthetic(SyntheticOptions{Train: o.TrainSize, Test: o.TestSize, Seed: o.Seed})
-		})
-	case "synthetic-images":
-		return SyntheticImages(SyntheticImagesOptions{Train: o.TrainSize, Test: o.TestSize, Classes: o.Classes,
-			Seed: o.Seed}, o.pictures())
-	case "mnist":
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnistHint)
-		}
-		return plain(o, func() (*Set, error) { return LoadMNIST(o.Dir) })
-	case "cifar10":
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set cifar10: no folder or archive given: %s", cifarHint)
-		}
-		return LoadCIFAR10(o.Dir, o.Augment)
-	case "imagenet", "folder":
-		return openPictures(name, o)
-	}
 	for _, r := range registered {
 		if r.name == name {
 			return r.open(o)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 
 	"fspda/internal/rng"
@@ -38,9 +39,7 @@ type Order struct {
 // it keeps and does not change. The default Sampling is Epochs. It returns an error for an empty
 // shard, or, without repetition, for a batch larger than the shard.
 func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (*Order, error) {
-	if sampling == "" {
-		sampling = Epochs
-	}
+	sampling = cmp.Or(sampling, Epochs)
 	switch {
 	case agent < 0:
 		return nil, fmt.Errorf("data: agent %d, want 0 or more", agent)

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"fspda/internal/rng"
 	spell "fspda/internal/spelling"
 )
 
@@ -58,7 +57,9 @@ func ParsePartition(spec string) (Partition, error) {
 			}
 		}
 	}
+	var names []string
 	for _, s := range spellings {
+		names = append(names, s.name)
 		if s.name == strings.TrimSpace(name) {
 			p, err := s.parse(args)
 			if err != nil {
@@ -67,20 +68,11 @@ func ParsePartition(spec string) (Partition, error) {
 			return p, nil
 		}
 	}
-	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, suggestPartition(name),
-		PartitionUsage())
-}
-
-// suggestPartition returns a hint with the most similar partition name, or "".
-func suggestPartition(name string) string {
-	var names []string
-	for _, s := range spellings {
-		names = append(names, s.name)
+	near := spell.Nearest(strings.TrimSpace(name), names)
+	if near != "" {
+		near = "; did you mean " + near + "?"
 	}
-	if near := spell.Nearest(strings.TrimSpace(name), names); near != "" {
-		return "; did you mean " + near + "?"
-	}
-	return ""
+	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, near, PartitionUsage())
 }
 
 // PartitionUsage returns the table of accepted partition specs, one per line, for help texts.
@@ -171,12 +163,7 @@ func checkSplit(labels []int32, classes, agents int) error {
 		return fmt.Errorf("%d examples for %d agents, want at least one each: use fewer agents or more examples",
 			len(labels), agents)
 	}
-	for i, y := range labels {
-		if y < 0 || int(y) >= classes {
-			return fmt.Errorf("label %d of example %d, want 0 to %d", y, i, classes-1)
-		}
-	}
-	return nil
+	return checkLabels(labels, classes)
 }
 
 // sequence returns 0, 1, ... n-1.
@@ -195,8 +182,4 @@ func members(labels []int32, classes int) [][]int32 {
 		of[y] = append(of[y], int32(i))
 	}
 	return of
-}
-
-func shuffle(s *rng.Stream, v []int32) {
-	s.Shuffle(len(v), func(i, j int) { v[i], v[j] = v[j], v[i] })
 }

@@ -44,7 +44,7 @@ func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]i
 	}
 	order := sequence(len(labels))
 	s := rng.New(seed, "partition")
-	shuffle(&s, order)
+	s.Permute(order)
 	return equalSlices(order, agents, p.Spread), nil
 }
 

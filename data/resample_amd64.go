@@ -3,6 +3,7 @@
 package data
 
 import (
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/cpu"
@@ -38,7 +39,7 @@ func (t *columnTable) set(a *axis) {
 		return
 	}
 	t.groups = (len(a.start) + groupSize - 1) / groupSize
-	t.pairs = int(max(1, maxOf(a.count))+1) / 2
+	t.pairs = int(max(1, slices.Max(a.count))+1) / 2
 	t.where = grown(t.where, t.groups*groupSize)
 	t.weights = grown(t.weights, t.groups*t.pairs*pairOf)
 	for i := range t.where {

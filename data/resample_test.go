@@ -7,8 +7,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// noisePicture returns w×h pixels with low and high frequencies.
-func noisePicture(w, h int, seed uint64) []uint8 {
+// noiseImage returns w×h pixels with low and high frequencies.
+func noiseImage(w, h int, seed uint64) []uint8 {
 	s := rng.New(seed, "noise picture")
 	p := make([]uint8, 3*w*h)
 	for i := range p {
@@ -32,7 +32,7 @@ func windows() []window {
 // The vector code gives the bits of the Go code, and writes nothing beyond the end.
 func TestResampleImplementations(t *testing.T) {
 	const w, h = 300, 300
-	src := noisePicture(w, h, 1)
+	src := noiseImage(w, h, 1)
 	for i := range src[:len(src)/3] {
 		src[i] = 255 // nothing overflows
 	}
@@ -76,7 +76,7 @@ func resampleGo(src []uint8, stride, side int, across, down window) []uint8 {
 // The results agree with the formula in real arithmetic, up to one level.
 func TestResampleIsTheFormula(t *testing.T) {
 	const w, h = 60, 50
-	src := noisePicture(w, h, 2)
+	src := noiseImage(w, h, 2)
 	for _, c := range []struct{ across, down window }{
 		{window{from: 3, size: 40, out: 24, first: 0, mirror: false}, window{from: 1, size: 48, out: 24, first: 0,
 			mirror: false}},
@@ -139,7 +139,7 @@ func TestResampleKeepsAColour(t *testing.T) {
 }
 
 func BenchmarkResample(b *testing.B) {
-	src := noisePicture(341, 256, 3)
+	src := noiseImage(341, 256, 3)
 	dst := make([]uint8, 3*224*224)
 	for name, c := range map[string]struct{ across, down window }{
 		"enlarge": {window{from: 50, size: 150, out: 224, first: 0, mirror: true}, window{from: 30, size: 150, out: 224,

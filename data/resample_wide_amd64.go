@@ -2,7 +2,11 @@
 
 package data
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+
+	"golang.org/x/sys/cpu"
+)
 
 // resampleAVX512 enables column sums in vectors of 32 elements. GODEBUG=cpu.avx512f=off disables
 // it.
@@ -33,7 +37,7 @@ func (t *wideTable) set(a *axis) {
 		return
 	}
 	n := len(a.start)
-	groups, taps := (n+wideSize-1)/wideSize, int(max(1, maxOf(a.count)))
+	groups, taps := (n+wideSize-1)/wideSize, int(max(1, slices.Max(a.count)))
 	t.where = grown(t.where, groups)
 	t.index = grown(t.index, groups*wideLane)
 	t.weights = grown(t.weights, groups*taps*wideLane)
@@ -61,14 +65,6 @@ func (t *wideTable) set(a *axis) {
 		}
 	}
 	t.groups, t.taps = groups, taps
-}
-
-func maxOf(counts []int32) int32 {
-	most := int32(0)
-	for _, n := range counts {
-		most = max(most, n)
-	}
-	return most
 }
 
 // sum computes an output row from a line. The last group writes up to pixelSlack bytes beyond the

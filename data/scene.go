@@ -52,7 +52,7 @@ func dot(v float64) bool { return math.Abs(v-math.Floor(v)-0.5) < 0.3 }
 
 const (
 	inks         = 10 // colours that distinguish classes
-	sceneMinSide = 72 // shorter side of a picture, in pixels, from here
+	sceneMinSide = 72 // shorter side of an image, in pixels, from here
 	sceneSides   = 89 // on, this many
 )
 

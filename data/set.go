@@ -14,7 +14,7 @@ import (
 
 // Set is a labelled set of images: training and test examples, in memory or decoded on demand. It
 // is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [Synthetic] or [FromPictures].
+// [LoadCIFAR10], [Synthetic] or [FromImages].
 type Set struct {
 	Name    string
 	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last
@@ -26,7 +26,7 @@ type Set struct {
 	Notes   []string  // warnings for the user; usually none
 
 	print func() string
-	bad   *badPictures // nil in memory
+	bad   *badImages // nil in memory
 	close func() error
 }
 
@@ -37,11 +37,11 @@ type Split struct {
 	Pixels []uint8
 	Labels []int32 // Len() class indices
 
-	shape    [3]int // rows, columns, channels
-	norm     *normalizer
-	augment  Augment   // augmentation of training
-	pictures *pictures // nil in memory
-	store    *device.CacheKey
+	shape   [3]int // rows, columns, channels
+	norm    *normalizer
+	augment Augment        // augmentation of training
+	images  *decodedImages // nil in memory
+	store   *device.CacheKey
 }
 
 // Examples are the images and labels for [New].
@@ -115,7 +115,11 @@ func (e Examples) check(features, classes int) error {
 		return fmt.Errorf("%d pixels and %d labels, want %d pixels for each label", len(e.Pixels), len(e.Labels),
 			features)
 	}
-	for i, y := range e.Labels {
+	return checkLabels(e.Labels, classes)
+}
+
+func checkLabels(labels []int32, classes int) error {
+	for i, y := range labels {
 		if y < 0 || int(y) >= classes {
 			return fmt.Errorf("label %d of example %d, want 0 to %d", y, i, classes-1)
 		}

@@ -1,10 +1,9 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
 
 	"fspda/internal/rng"
 )
@@ -33,12 +32,7 @@ const (
 //
 // It uses all cores; the bytes do not depend on their number.
 func Synthetic(o SyntheticOptions) (*Set, error) {
-	if o.Train == 0 {
-		o.Train = defaultTrain
-	}
-	if o.Test == 0 {
-		o.Test = defaultTest
-	}
+	o.Train, o.Test = cmp.Or(o.Train, defaultTrain), cmp.Or(o.Test, defaultTest)
 	if min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSynthetic {
 		return nil, fmt.Errorf("data: set synthetic: %d training and %d test examples, want 1 to %d each", o.Train,
 			o.Test, maxSynthetic)
@@ -52,7 +46,7 @@ func Synthetic(o SyntheticOptions) (*Set, error) {
 func tenLabels(order rng.Stream, block int) []int32 {
 	ten := sequence(digits)
 	s := order.Sub(uint64(block))
-	shuffle(&s, ten)
+	s.Permute(ten)
 	return ten
 }
 
@@ -64,24 +58,13 @@ func drawExamples(seed, split uint64, n int) Examples {
 		copy(e.Labels[from:], tenLabels(order, from/digits))
 	}
 
-	const chunk = 64
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
-			var p pen
-			for {
-				from := int(next.Add(chunk)) - chunk
-				if from >= n {
-					return
-				}
-				for i := from; i < min(from+chunk, n); i++ {
-					p.draw(e.Pixels[i*pixels:(i+1)*pixels], int(e.Labels[i]), rng.New(seed, "synthetic", split,
-						uint64(i)))
-				}
-			}
-		})
-	}
-	workers.Wait()
+	const block = 64
+	_ = parallel(runtime.GOMAXPROCS(0), (n+block-1)/block, func(k int) error {
+		var p pen
+		for i := k * block; i < min((k+1)*block, n); i++ {
+			p.draw(e.Pixels[i*pixels:(i+1)*pixels], int(e.Labels[i]), rng.New(seed, "synthetic", split, uint64(i)))
+		}
+		return nil
+	})
 	return e
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"image"
 	"image/jpeg"
@@ -13,7 +14,7 @@ import (
 
 // SyntheticImagesOptions configures [SyntheticImages].
 type SyntheticImagesOptions struct {
-	Train, Test int    // numbers of pictures; 0 means 20000 and 4000
+	Train, Test int    // numbers of images; 0 means 20000 and 4000
 	Classes     int    // 0 means 10; at most 1000
 	Seed        uint64 // two seeds make two sets of the same kind
 }
@@ -33,55 +34,48 @@ const (
 // with more than 20 classes also the colour, and with more than 200 the number of shapes.
 //
 // Every image is a pure function of (seed, split, number). It is drawn on first use.
-func SyntheticImages(o SyntheticImagesOptions, p PictureOptions) (*Set, error) {
-	if o.Train == 0 {
-		o.Train = defaultTrain
-	}
-	if o.Test == 0 {
-		o.Test = defaultTest
-	}
-	if o.Classes == 0 {
-		o.Classes = defaultImageClasses
-	}
+func SyntheticImages(o SyntheticImagesOptions, p ImageOptions) (*Set, error) {
+	o.Train, o.Test = cmp.Or(o.Train, defaultTrain), cmp.Or(o.Test, defaultTest)
+	o.Classes = cmp.Or(o.Classes, defaultImageClasses)
 	switch {
 	case min(o.Train, o.Test) < 1 || max(o.Train, o.Test) > maxSyntheticImages:
-		return nil, fmt.Errorf("data: set synthetic-images: %d training and %d test pictures, want 1 to %d each",
+		return nil, fmt.Errorf("data: set synthetic-images: %d training and %d test images, want 1 to %d each",
 			o.Train, o.Test, maxSyntheticImages)
 	case o.Classes < 2 || o.Classes > maxImageClasses:
 		return nil, fmt.Errorf("data: set synthetic-images: %d classes, want 2 to %d", o.Classes, maxImageClasses)
 	}
-	return FromPictures("synthetic-images", o.Classes, newDrawnPictures(o, 0, o.Train), newDrawnPictures(o, 1, o.Test),
+	return FromImages("synthetic-images", o.Classes, newDrawnImages(o, 0, o.Train), newDrawnImages(o, 1, o.Test),
 		p)
 }
 
-// drawnPictures is a source of drawn JPEG files.
-type drawnPictures struct {
+// drawnImages is a source of drawn JPEG files.
+type drawnImages struct {
 	seed, split uint64
 	classes     int
 	files       []atomic.Pointer[[]byte] // nil: not yet drawn
 }
 
-var _ images.Encoded = (*drawnPictures)(nil)
+var _ images.Encoded = (*drawnImages)(nil)
 
-func newDrawnPictures(o SyntheticImagesOptions, split uint64, n int) *drawnPictures {
-	return &drawnPictures{seed: o.Seed, split: split, classes: o.Classes, files: make([]atomic.Pointer[[]byte], n)}
+func newDrawnImages(o SyntheticImagesOptions, split uint64, n int) *drawnImages {
+	return &drawnImages{seed: o.Seed, split: split, classes: o.Classes, files: make([]atomic.Pointer[[]byte], n)}
 }
 
-func (d *drawnPictures) Len() int { return len(d.files) }
+func (d *drawnImages) Len() int { return len(d.files) }
 
 // Label cycles through the classes.
-func (d *drawnPictures) Label(i int) int32 { return int32(i % d.classes) }
+func (d *drawnImages) Label(i int) int32 { return int32(i % d.classes) }
 
-func (d *drawnPictures) Name(i int) string {
+func (d *drawnImages) Name(i int) string {
 	return fmt.Sprintf("%s/%03d/%06d.jpg", [2]string{"train", "test"}[d.split], d.Label(i), i)
 }
 
 // Fingerprint identifies the images without drawing them.
-func (d *drawnPictures) Fingerprint() string {
+func (d *drawnImages) Fingerprint() string {
 	return fmt.Sprintf("drawn %d: seed %d, split %d, %d classes", syntheticImagesShape, d.seed, d.split, d.classes)
 }
 
-func (d *drawnPictures) Encoded(dst []byte, i int) ([]byte, error) {
+func (d *drawnImages) Encoded(dst []byte, i int) ([]byte, error) {
 	file := d.files[i].Load()
 	if file == nil {
 		b, err := d.draw(i)
@@ -94,19 +88,19 @@ func (d *drawnPictures) Encoded(dst []byte, i int) ([]byte, error) {
 	return append(dst, *file...), nil
 }
 
-func (d *drawnPictures) Image(dst *images.RGB, i int) error {
+func (d *drawnImages) Image(dst *images.RGB, i int) error {
 	file, err := d.Encoded(nil, i)
 	if err != nil {
 		return err
 	}
 	if err := images.Decode(dst, file, 0); err != nil {
-		return fmt.Errorf("data: picture %s: %w", d.Name(i), err)
+		return fmt.Errorf("data: image %s: %w", d.Name(i), err)
 	}
 	return nil
 }
 
 // draw generates the file of an image.
-func (d *drawnPictures) draw(i int) ([]byte, error) {
+func (d *drawnImages) draw(i int) ([]byte, error) {
 	s := rng.New(d.seed, "synthetic-images", d.split, uint64(i))
 	scene := newScene(&s, int(d.Label(i)), d.classes)
 	var m image.Image

@@ -2,9 +2,7 @@ package data
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -41,12 +39,9 @@ func readTree(path string) ([]treeFile, error) {
 		return nil, err
 	}
 	defer f.Close() // read only: an error loses no data
-	r := bufio.NewReaderSize(f, 1<<20)
-	var content io.Reader = r
-	if head, _ := r.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b {
-		if content, err = gzip.NewReader(r); err != nil {
-			return nil, damaged(path, "a gzip file with a bad header", err)
-		}
+	content, err := uncompressed(path, f)
+	if err != nil {
+		return nil, err
 	}
 	return readArchive(path, content)
 }
@@ -112,7 +107,7 @@ func archiveError(path string, files int, err error) error {
 			"; fetch it again", Err: err}
 }
 
-func pictureName(name string) bool {
+func imageName(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".jpg", ".jpeg", ".png":
 		return true

@@ -8,8 +8,8 @@ import (
 
 // unpacked are decoded images in memory.
 type unpacked struct {
-	labels   []int32
-	pictures []images.RGB
+	labels []int32
+	images []images.RGB
 }
 
 var _ images.Raw = (*unpacked)(nil)
@@ -18,7 +18,7 @@ func (u *unpacked) Len() int          { return len(u.labels) }
 func (u *unpacked) Label(i int) int32 { return u.labels[i] }
 
 func (u *unpacked) Pixels(i int) (pix []uint8, w, h int) {
-	p := &u.pictures[i]
+	p := &u.images[i]
 	return p.Pix, p.W, p.H
 }
 
@@ -31,39 +31,37 @@ func (u *unpacked) Image(dst *images.RGB, i int) error {
 
 // Packed reports whether the examples are images that their source stores decoded.
 func (s Split) Packed() bool {
-	if s.pictures == nil {
+	if s.images == nil {
 		return false
 	}
-	_, raw := s.pictures.source.(images.Raw)
+	_, raw := s.images.source.(images.Raw)
 	return raw
 }
 
 // Unpack decodes up to n training images of a set into memory, each scaled to a shorter side of
 // short pixels, as in a packed set, and returns a set of them with the given options. It is for
 // measurements and small sets: an image of 256×341 pixels takes 262 KB.
-func (s *Set) Unpack(n, short int, o PictureOptions) (*Set, error) {
-	p := s.Train.pictures
+func (s *Set) Unpack(n, short int, o ImageOptions) (*Set, error) {
+	p := s.Train.images
 	if p == nil || n < 1 || short < 1 {
-		return nil, fmt.Errorf("data: set %s: %d pictures of short side %d cannot be unpacked, want at least 1 and "+
-			"1 of a set of pictures", s.Name, n, short)
+		return nil, fmt.Errorf("data: set %s: %d images of short side %d cannot be unpacked, want at least 1 and "+
+			"1 of a set of images", s.Name, n, short)
 	}
 	n = min(n, s.Train.Len())
-	u := &unpacked{labels: s.Train.Labels[:n], pictures: make([]images.RGB, n)}
-	errs := make([]error, n)
-	parallel(n, func(i int) bool {
+	u := &unpacked{labels: s.Train.Labels[:n], images: make([]images.RGB, n)}
+	err := parallel(cap(p.workers), n, func(i int) error {
 		w := <-p.workers
 		defer func() { p.workers <- w }()
-		if errs[i] = p.source.Image(&w.whole, i); errs[i] == nil {
-			u.pictures[i] = scaledTo(&w.scale, &w.whole, short)
+		if err := p.source.Image(&w.whole, i); err != nil {
+			return err
 		}
-		return errs[i] == nil
+		u.images[i] = scaledTo(&w.scale, &w.whole, short)
+		return nil
 	})
-	for _, err := range errs {
-		if err != nil {
-			return nil, fmt.Errorf("data: set %s: %w", s.Name, err)
-		}
+	if err != nil {
+		return nil, fmt.Errorf("data: set %s: %w", s.Name, err)
 	}
-	return FromPictures(s.Name, s.Classes, u, u, o)
+	return FromImages(s.Name, s.Classes, u, u, o)
 }
 
 // scaledTo returns an image scaled to a shorter side of short pixels.

@@ -11,9 +11,9 @@ import (
 // Images scaled in advance to the evaluation size give the same evaluation crops.
 func TestUnpack(t *testing.T) {
 	source := newShelf(t, 8)
-	o := PictureOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0},
+	o := ImageOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0},
 		Std: []float32{1. / 255, 1. / 255, 1. / 255}}
-	files := mustPictures(t, source, source, o)
+	files := mustImages(t, source, source, o)
 	packed, err := files.Unpack(6, 24, o)
 	if err != nil {
 		t.Fatal(err)
@@ -22,11 +22,11 @@ func TestUnpack(t *testing.T) {
 		t.Errorf("decoders %q and %q, want none and go", packed.Decoder(), files.Decoder())
 	}
 	if !packed.Train.Packed() || files.Train.Packed() || packed.Train.Len() != 6 {
-		t.Errorf("%d pictures, packed %t", packed.Train.Len(), packed.Train.Packed())
+		t.Errorf("%d images, packed %t", packed.Train.Len(), packed.Train.Packed())
 	}
 	for i := range 6 {
-		if _, w, h := packed.Train.pictures.source.(images.Raw).Pixels(i); min(w, h) != 24 {
-			t.Errorf("picture %d has %d×%d pixels, want a short side of 24", i, w, h)
+		if _, w, h := packed.Train.images.source.(images.Raw).Pixels(i); min(w, h) != 24 {
+			t.Errorf("image %d has %d×%d pixels, want a short side of 24", i, w, h)
 		}
 	}
 	var a, b device.Batch

@@ -16,7 +16,7 @@ func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decod
 	error) {
 	t.Helper()
 	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 60, Test: 20, Seed: 2},
-		data.PictureOptions{Crop: 12, Workers: workers, JPEG: jpeg})
+		data.ImageOptions{Crop: 12, Workers: workers, JPEG: jpeg})
 	if err != nil {
 		return nil, err
 	}

@@ -2,27 +2,27 @@ package data
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"fspda/data/images"
 	"fspda/device"
 	"fspda/internal/rng"
 )
 
-// pictures are the examples of a [Split] that are decoded on demand. Loaders and evaluations share
+// decodedImages are the examples of a [Split] that are decoded on demand. Loaders and evaluations share
 // its workers: each holds the scratch memory for one image, so at most that many images are decoded
 // at a time. Results do not depend on which worker decodes an image.
-type pictures struct {
+type decodedImages struct {
 	source  images.Source
 	side    int // of the crop, in pixels
-	short   int // side of a picture that evaluation crops
+	short   int // side of an image that evaluation crops
 	onBad   OnBad
 	decoder Decoder
 	workers chan *worker
-	bad     *badPictures
+	bad     *badImages
 }
 
 // OnBad selects the handling of an image that cannot be read.
@@ -33,28 +33,25 @@ const (
 	Skip OnBad = "skip" // the next example of the batch replaces it
 )
 
-// badPictures records the images that could not be read. It is safe for concurrent use.
-type badPictures struct {
+// badImages records the images that could not be read. It is safe for concurrent use.
+type badImages struct {
 	mu     sync.Mutex
-	seen   map[badPicture]error
+	seen   map[badImage]error
 	report func(error) // may be nil
 }
 
-type badPicture struct {
-	among  *pictures
+type badImage struct {
+	among  *decodedImages
 	number int32
 }
 
 // add records an image, and reports it if it is new.
-func (b *badPictures) add(among *pictures, e int32, err error) {
+func (b *badImages) add(among *decodedImages, e int32, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := badPicture{among, e}
+	key := badImage{among, e}
 	if _, ok := b.seen[key]; ok {
 		return
-	}
-	if b.seen == nil {
-		b.seen = map[badPicture]error{}
 	}
 	b.seen[key] = err
 	if b.report != nil {
@@ -67,17 +64,11 @@ type worker struct {
 	norm    *normalizer // of the current split
 	numbers []float32   // output: the values of one example
 
-	picture []uint8    // the network's input, in bytes
-	whole   images.RGB // decoded image
-	file    []byte
-	scale   resampler
-	turbo   turboHandle
-}
-
-// scratch returns memory for n pixels with undefined contents.
-func (w *worker) scratch(n int) []uint8 {
-	w.picture = grown(w.picture, n)
-	return w.picture
+	pixels []uint8    // the network's input, in bytes
+	whole  images.RGB // decoded image
+	file   []byte
+	scale  resampler
+	turbo  turboHandle
 }
 
 // makeWorkers returns n workers, whose scratch memory grows on demand.
@@ -91,52 +82,29 @@ func makeWorkers(n int) chan *worker {
 
 // gather fills dst with examples, on as many goroutines as there are workers. It stops if stop is
 // closed.
-func (p *pictures) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
+func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()
 	numbers, labels := dst.X, dst.Y // dst itself would escape to the heap
-	errs := make([]error, len(examples))
-	var next atomic.Int64
-	var failed atomic.Bool
-	work := func() {
-		for {
-			row := int(next.Add(1)) - 1
-			if row >= len(examples) || failed.Load() {
-				return
+	return parallel(cap(p.workers), len(examples), func(row int) error {
+		select {
+		case <-stop:
+			return ErrClosed
+		case w := <-p.workers:
+			defer func() { p.workers <- w }()
+			w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
+			e, err := p.decodeRow(w, examples, row, how, key)
+			if err == nil {
+				labels[row] = s.Labels[e]
 			}
-			select {
-			case <-stop:
-				errs[row] = ErrClosed
-			case w := <-p.workers:
-				var e int32
-				w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
-				e, errs[row] = p.decodeRow(w, examples, row, how, key)
-				if errs[row] == nil {
-					labels[row] = s.Labels[e]
-				}
-				p.workers <- w
-			}
-			if errs[row] != nil {
-				failed.Store(true)
-			}
-		}
-	}
-	var team sync.WaitGroup
-	for range min(cap(p.workers), len(examples)) {
-		team.Go(work)
-	}
-	team.Wait()
-	for _, err := range errs { // the first in order
-		if err != nil {
 			return err
 		}
-	}
-	return nil
+	})
 }
 
 // decodeRow decodes the image of a row or, if that is bad and OnBad is Skip, of the next row with a
 // good one. It returns the example used.
-func (p *pictures) decodeRow(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
+func (p *decodedImages) decodeRow(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
 	var first error
 	for k := range examples {
 		e := examples[(row+k)%len(examples)]
@@ -157,8 +125,8 @@ func (p *pictures) decodeRow(w *worker, examples []int32, row int, how Augment, 
 }
 
 // decode writes the values of image e, for training or evaluation, to w.numbers.
-func (p *pictures) decode(w *worker, e int, how Augment, s *rng.Stream) error {
-	dst := w.scratch(3 * p.side * p.side)
+func (p *decodedImages) decode(w *worker, e int, how Augment, s *rng.Stream) error {
+	w.pixels = grown(w.pixels, 3*p.side*p.side)
 	v := view{p.side, p.short, how, s}
 	if how != CIFAR {
 		w.scale.norm, w.scale.numbers = w.norm, w.numbers
@@ -168,9 +136,9 @@ func (p *pictures) decode(w *worker, e int, how Augment, s *rng.Stream) error {
 	if err := p.scaled(w, e, v); err != nil {
 		return err
 	}
-	w.whole.Pix = append(w.whole.Pix[:0], dst...)
-	shifted(dst, w.whole.Pix, [3]int{p.side, p.side, 3}, s)
-	w.norm.apply(w.numbers, dst, nil)
+	w.whole.Pix = append(w.whole.Pix[:0], w.pixels...)
+	shifted(w.pixels, w.whole.Pix, [3]int{p.side, p.side, 3}, s)
+	w.norm.apply(w.numbers, w.pixels, nil)
 	return nil
 }
 
@@ -189,15 +157,15 @@ func (v view) windows(w, h int) (across, down window) {
 	return centreCrop(w, h, v.short, v.side)
 }
 
-// scaled decodes image e to w.picture, by the fastest method that its source supports.
-func (p *pictures) scaled(w *worker, e int, v view) error {
+// scaled decodes image e to w.pixels, by the fastest method that its source supports.
+func (p *decodedImages) scaled(w *worker, e int, v view) error {
 	if raw, ok := p.source.(images.Raw); ok {
 		pix, width, height := raw.Pixels(e)
 		if width <= 0 || height <= 0 || len(pix) < 3*width*height {
-			return fmt.Errorf("data: picture %d: %d bytes for %d×%d pixels", e, len(pix), width, height)
+			return fmt.Errorf("data: image %d: %d bytes for %d×%d pixels", e, len(pix), width, height)
 		}
 		across, down := v.windows(width, height)
-		w.scale.run(w.picture, pix, 3*width, v.side, v.side, across, down)
+		w.scale.run(w.pixels, pix, 3*width, v.side, v.side, across, down)
 		return nil
 	}
 	if p.decoder == Turbo {
@@ -210,7 +178,7 @@ func (p *pictures) scaled(w *worker, e int, v view) error {
 		return err
 	}
 	across, down := v.windows(w.whole.W, w.whole.H)
-	w.scale.run(w.picture, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
+	w.scale.run(w.pixels, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
 	return nil
 }
 
@@ -230,12 +198,7 @@ func (s *Set) Bad() []error {
 	}
 	s.bad.mu.Lock()
 	defer s.bad.mu.Unlock()
-	var all []error
-	for _, err := range s.bad.seen {
-		all = append(all, err)
-	}
-	slices.SortFunc(all, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return all
+	return slices.SortedFunc(maps.Values(s.bad.seen), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 }
 
 // Close closes the files of a set, after its loaders are closed. Sets in memory have none.

@@ -41,13 +41,13 @@ func (s *shelf) Image(dst *images.RGB, i int) error {
 // rawShelf holds the same images, decoded.
 type rawShelf struct {
 	shelf
-	pictures []images.RGB
+	images []images.RGB
 }
 
 var _ images.Raw = (*rawShelf)(nil)
 
 func (s *rawShelf) Pixels(i int) ([]uint8, int, int) {
-	return s.pictures[i].Pix, s.pictures[i].W, s.pictures[i].H
+	return s.images[i].Pix, s.images[i].W, s.images[i].H
 }
 
 // newShelf returns n images of two classes and many sizes: JPEG except for every seventh, which is
@@ -82,9 +82,9 @@ func newShelf(t testing.TB, n int) *shelf {
 	return s
 }
 
-func mustPictures(t testing.TB, train, test images.Source, o PictureOptions) *Set {
+func mustImages(t testing.TB, train, test images.Source, o ImageOptions) *Set {
 	t.Helper()
-	s, err := FromPictures("shelf", 2, train, test, o)
+	s, err := FromImages("shelf", 2, train, test, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,13 +102,13 @@ func decoders() []Decoder {
 
 // The batches agree with the formula for any number of workers, any Ahead and any step of
 // resumption.
-func TestPicturesDoNotDependOnWorkers(t *testing.T) {
+func TestImagesDoNotDependOnWorkers(t *testing.T) {
 	source := newShelf(t, 40)
 	for _, jpeg := range decoders() {
 		for _, augment := range []Augment{ImageNet, CIFAR, None} {
 			var want []device.Batch
 			for _, c := range []struct{ workers, first, ahead int }{{1, 0, 0}, {3, 0, 2}, {8, 4, 1}} {
-				set := mustPictures(t, source, source, PictureOptions{Crop: 24, Augment: augment, JPEG: jpeg,
+				set := mustImages(t, source, source, ImageOptions{Crop: 24, Augment: augment, JPEG: jpeg,
 					Workers: c.workers})
 				l := mustLoader(t, set.Train, shardOf(13), 3, LoaderOptions{Batch: 5, Seed: 2, First: c.first,
 					Ahead: c.ahead})
@@ -123,9 +123,9 @@ func TestPicturesDoNotDependOnWorkers(t *testing.T) {
 }
 
 // One image, step by step: box, scaling and values, for training and evaluation.
-func TestPicturesAreTheFormula(t *testing.T) {
+func TestImagesAreTheFormula(t *testing.T) {
 	source := newShelf(t, 3)
-	set := mustPictures(t, source, source, PictureOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG,
+	set := mustImages(t, source, source, ImageOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG,
 		Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}})
 	var whole images.RGB
 	if err := images.Decode(&whole, source.files[1], 0); err != nil {
@@ -149,7 +149,7 @@ func TestPicturesAreTheFormula(t *testing.T) {
 	across, down := window{size: whole.W, out: ow, first: (ow - 24) / 2}, window{size: whole.H, out: oh,
 		first: (oh - 24) / 2}
 	if (ow-24)%4 == 3 || (oh-24)%4 == 3 {
-		t.Fatal("the middle is rounded up for this picture: choose another")
+		t.Fatal("the middle is rounded up for this image: choose another")
 	}
 	checkCrop(t, "evaluation", plain, 1, resampleGo(whole.Pix, 3*whole.W, 24, across, down))
 	if !slices.Equal(plain.Y, []int32{0, 1, 0}) || !slices.Equal(varied.Y, []int32{0, 1}) {
@@ -167,30 +167,30 @@ func checkCrop(t *testing.T, what string, b device.Batch, row int, want []uint8)
 }
 
 // Decoded images give the same result as their files.
-func TestRawPictures(t *testing.T) {
+func TestRawImages(t *testing.T) {
 	files := newShelf(t, 12)
-	raw := &rawShelf{shelf: *files, pictures: make([]images.RGB, 12)}
-	for i := range raw.pictures {
-		if err := files.Image(&raw.pictures[i], i); err != nil {
+	raw := &rawShelf{shelf: *files, images: make([]images.RGB, 12)}
+	for i := range raw.images {
+		if err := files.Image(&raw.images[i], i); err != nil {
 			t.Fatal(err)
 		}
 		raw.files[i] = files.files[i]
 	}
-	o := PictureOptions{Crop: 24, JPEG: GoJPEG}
+	o := ImageOptions{Crop: 24, JPEG: GoJPEG}
 	take := func(s images.Source) []device.Batch {
-		return play(t, mustLoader(t, mustPictures(t, s, s, o).Train, sequence(12), 0, LoaderOptions{Batch: 6}), 4)
+		return play(t, mustLoader(t, mustImages(t, s, s, o).Train, sequence(12), 0, LoaderOptions{Batch: 6}), 4)
 	}
 	sameBatches(t, "raw", take(raw), take(files))
 }
 
 // A bad image is an error that names it, independent of scheduling, and Next keeps returning it.
-func TestBadPicturesFail(t *testing.T) {
+func TestBadImagesFail(t *testing.T) {
 	source := newShelf(t, 12)
 	source.files[7] = source.files[7][:len(source.files[7])/2]
-	source.files[9] = []byte("no picture")
+	source.files[9] = []byte("no image")
 	for _, jpeg := range decoders() {
 		for _, ahead := range []int{0, 2} {
-			set := mustPictures(t, source, source, PictureOptions{Crop: 24, JPEG: jpeg, Workers: 4})
+			set := mustImages(t, source, source, ImageOptions{Crop: 24, JPEG: jpeg, Workers: 4})
 			l := mustLoader(t, set.Train, []int32{7, 9}, 5, LoaderOptions{Batch: 2, Sampling: Full, Ahead: ahead})
 			for range 3 {
 				_, err := l.Next()
@@ -203,7 +203,7 @@ func TestBadPicturesFail(t *testing.T) {
 			l.Close()
 			if err := set.Test.Batch(new(device.Batch), 8, 10); err == nil || !strings.Contains(err.Error(),
 				"picture 9") {
-				t.Errorf("error %v, want one about picture 9", err)
+				t.Errorf("error %v, want one about image 9", err)
 			}
 		}
 	}
@@ -211,12 +211,12 @@ func TestBadPicturesFail(t *testing.T) {
 
 // If bad images are skipped, the next example replaces them, with its label, and each is reported
 // once.
-func TestBadPicturesAreSkipped(t *testing.T) {
+func TestBadImagesAreSkipped(t *testing.T) {
 	good, source := newShelf(t, 12), newShelf(t, 12)
 	source.files[2] = source.files[2][:40]
 	source.files[4], source.files[5] = nil, []byte{0xff, 0xd8}
-	o := PictureOptions{Crop: 24, JPEG: GoJPEG, OnBad: Skip, Workers: 3}
-	set := mustPictures(t, source, source, o)
+	o := ImageOptions{Crop: 24, JPEG: GoJPEG, OnBad: Skip, Workers: 3}
+	set := mustImages(t, source, source, o)
 	var reports int
 	set.OnSkip(func(error) { reports++ })
 	var got, want device.Batch
@@ -226,7 +226,7 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := mustPictures(t, good, good, o).Train.gatherAugmented(&want, []int32{6, 6, 6, 6, 3}, key, nil,
+	if err := mustImages(t, good, good, o).Train.gatherAugmented(&want, []int32{6, 6, 6, 6, 3}, key, nil,
 		nil); err != nil {
 		t.Fatal(err)
 	}
@@ -242,21 +242,21 @@ func TestBadPicturesAreSkipped(t *testing.T) {
 
 // The resources of training are bounded: at most one image per worker, at most the requested
 // batches; Close ends all.
-func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
+func TestImageLoaderIsBoundedAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := newShelf(t, 12)
-		set := mustPictures(t, source, source, PictureOptions{Crop: 24, JPEG: GoJPEG, Workers: 2})
+		set := mustImages(t, source, source, ImageOptions{Crop: 24, JPEG: GoJPEG, Workers: 2})
 		l, err := NewLoader(set.Train, sequence(12), 0, LoaderOptions{Batch: 4, Ahead: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.pictures.workers) != 2 {
+		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.images.workers) != 2 {
 			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free),
-				len(set.Train.pictures.workers))
+				len(set.Train.images.workers))
 		}
-		held := <-set.Train.pictures.workers // a loader that waits for workers can be closed
-		other := <-set.Train.pictures.workers
+		held := <-set.Train.images.workers // a loader that waits for workers can be closed
+		other := <-set.Train.images.workers
 		b, err := l.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -264,54 +264,54 @@ func TestPictureLoaderIsBoundedAndCloses(t *testing.T) {
 		l.Release(b)
 		synctest.Wait()
 		l.Close()
-		set.Train.pictures.workers <- held
-		set.Train.pictures.workers <- other
+		set.Train.images.workers <- held
+		set.Train.images.workers <- other
 	})
 }
 
-func TestFromPicturesRefuses(t *testing.T) {
+func TestFromImagesRefuses(t *testing.T) {
 	source := newShelf(t, 4)
 	wrong := &shelf{files: source.files, labels: []int32{0, 1, 2, 0}}
 	for _, c := range []struct {
 		train images.Source
-		o     PictureOptions
+		o     ImageOptions
 		want  string
 	}{
-		{source, PictureOptions{Crop: -1}, "crop of -1 pixels"},
-		{source, PictureOptions{Crop: 64, ImageSize: 63}, "image size of 63 pixels, want 64, the crop"},
-		{source, PictureOptions{OnBad: "ignore"}, `unknown handling "ignore" of bad pictures, want fail or skip`},
-		{source, PictureOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, go, turbo`},
-		{source, PictureOptions{Augment: "x"}, `augmentation "x"`},
-		{source, PictureOptions{Workers: -2}, "-2 workers"},
-		{wrong, PictureOptions{}, "train pictures: label 2 of picture 2, want 0 to 1"},
-		{&shelf{}, PictureOptions{}, "train pictures: there are none"},
+		{source, ImageOptions{Crop: -1}, "crop of -1 pixels"},
+		{source, ImageOptions{Crop: 64, ImageSize: 63}, "image size of 63 pixels, want 64, the crop"},
+		{source, ImageOptions{OnBad: "ignore"}, `unknown handling "ignore" of bad images, want fail or skip`},
+		{source, ImageOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, go, turbo`},
+		{source, ImageOptions{Augment: "x"}, `augmentation "x"`},
+		{source, ImageOptions{Workers: -2}, "-2 workers"},
+		{wrong, ImageOptions{}, "train images: label 2 of example 2, want 0 to 1"},
+		{&shelf{}, ImageOptions{}, "train images: there are none"},
 	} {
-		if _, err := FromPictures("x", 2, c.train, source, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := FromImages("x", 2, c.train, source, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)
 		}
 	}
 }
 
 // The fingerprint depends on labels, names, options and the decoder, and needs no image.
-func TestPictureFingerprint(t *testing.T) {
+func TestImageFingerprint(t *testing.T) {
 	source := newShelf(t, 4)
-	print := func(s images.Source, o PictureOptions) string { return mustPictures(t, s, s, o).Fingerprint() }
-	base := print(source, PictureOptions{JPEG: GoJPEG})
+	print := func(s images.Source, o ImageOptions) string { return mustImages(t, s, s, o).Fingerprint() }
+	base := print(source, ImageOptions{JPEG: GoJPEG})
 	if again := print(&shelf{files: make([][]byte, 4), labels: source.labels},
-		PictureOptions{JPEG: GoJPEG}); again != base || !strings.HasSuffix(base, "-go") {
+		ImageOptions{JPEG: GoJPEG}); again != base || !strings.HasSuffix(base, "-go") {
 		t.Errorf("fingerprints %s and %s, want the same, of decoder go", base, again)
 	}
 	for what, other := range map[string]string{
-		"label": print(&shelf{files: source.files, labels: []int32{0, 1, 1, 1}}, PictureOptions{JPEG: GoJPEG}),
-		"crop":  print(source, PictureOptions{JPEG: GoJPEG, Crop: 32}),
-		"size":  print(source, PictureOptions{JPEG: GoJPEG, ImageSize: 300}),
+		"label": print(&shelf{files: source.files, labels: []int32{0, 1, 1, 1}}, ImageOptions{JPEG: GoJPEG}),
+		"crop":  print(source, ImageOptions{JPEG: GoJPEG, Crop: 32}),
+		"size":  print(source, ImageOptions{JPEG: GoJPEG, ImageSize: 300}),
 	} {
 		if other == base {
 			t.Errorf("another %s has the same fingerprint", what)
 		}
 	}
 	if slices.Contains(decoders(), Turbo) {
-		if other := print(source, PictureOptions{JPEG: Turbo}); other != strings.TrimSuffix(base, "-go")+"-turbo" {
+		if other := print(source, ImageOptions{JPEG: Turbo}); other != strings.TrimSuffix(base, "-go")+"-turbo" {
 			t.Errorf("fingerprint %s, want that of %s with turbo", other, base)
 		}
 	}
@@ -345,7 +345,7 @@ func TestDecodersAgree(t *testing.T) {
 	for _, crop := range []int{40, 8} { // at 8 pixels images are decoded at a reduced size
 		var batches [2]device.Batch
 		for i, d := range []Decoder{GoJPEG, Turbo} {
-			set := mustPictures(t, source, source, PictureOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0},
+			set := mustImages(t, source, source, ImageOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0},
 				Std: []float32{1. / 255, 1. / 255, 1. / 255}})
 			if err := set.Test.Batch(&batches[i], 0, 20); err != nil {
 				t.Fatal(err)
@@ -367,10 +367,10 @@ func TestDecodersAgree(t *testing.T) {
 func BenchmarkPacked(b *testing.B) {
 	raw := &rawShelf{}
 	for i := range 300 {
-		raw.pictures = append(raw.pictures, images.RGB{W: 341, H: 256, Pix: noisePicture(341, 256, uint64(i))})
+		raw.images = append(raw.images, images.RGB{W: 341, H: 256, Pix: noiseImage(341, 256, uint64(i))})
 		raw.labels, raw.files = append(raw.labels, 0), append(raw.files, nil)
 	}
-	set := mustPictures(b, raw, raw, PictureOptions{})
+	set := mustImages(b, raw, raw, ImageOptions{})
 	l := mustLoader(b, set.Train, sequence(300), 0, LoaderOptions{Batch: 30})
 	for i := 0; b.Loop(); i++ {
 		batch, err := l.Next()

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -24,8 +25,8 @@ const (
 	maxCrop     = 4096
 )
 
-// PictureOptions configures [FromPictures].
-type PictureOptions struct {
+// ImageOptions configures [FromImages].
+type ImageOptions struct {
 	Crop int // side of the network's input, in pixels; 0 means 224
 	// shorter side of an evaluation image before the central crop; 0 means 8/7 of Crop
 	ImageSize int
@@ -40,21 +41,13 @@ type PictureOptions struct {
 }
 
 // resolve sets the defaults and validates the options.
-func (o PictureOptions) resolve() (PictureOptions, error) {
-	if o.Crop == 0 {
-		o.Crop = defaultCrop
-	}
-	if o.ImageSize == 0 {
-		o.ImageSize = (o.Crop*8 + 3) / 7
-	}
-	if o.OnBad == "" {
-		o.OnBad = Fail
-	}
+func (o ImageOptions) resolve() (ImageOptions, error) {
+	o.Crop = cmp.Or(o.Crop, defaultCrop)
+	o.ImageSize = cmp.Or(o.ImageSize, (o.Crop*8+3)/7)
+	o.OnBad = cmp.Or(o.OnBad, Fail)
+	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	if o.Mean == nil && o.Std == nil {
 		o.Mean, o.Std = imagenetMean, imagenetStd
-	}
-	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
 	}
 	switch {
 	case o.Crop < 1 || o.Crop > maxCrop:
@@ -62,7 +55,7 @@ func (o PictureOptions) resolve() (PictureOptions, error) {
 	case o.ImageSize < o.Crop || o.ImageSize > 2*maxCrop:
 		return o, fmt.Errorf("image size of %d pixels, want %d, the crop, to %d", o.ImageSize, o.Crop, 2*maxCrop)
 	case o.OnBad != Fail && o.OnBad != Skip:
-		return o, fmt.Errorf("unknown handling %q of bad pictures, want %s or %s", o.OnBad, Fail, Skip)
+		return o, fmt.Errorf("unknown handling %q of bad images, want %s or %s", o.OnBad, Fail, Skip)
 	case o.Workers < 0:
 		return o, fmt.Errorf("%d workers, want 1 or more, or 0 for all cores", o.Workers)
 	}
@@ -74,9 +67,9 @@ func (o PictureOptions) resolve() (PictureOptions, error) {
 	return o, err
 }
 
-// FromPictures makes a set of two sources of images, which are decoded on demand to RGB crops. An
+// FromImages makes a set of two sources of images, which are decoded on demand to RGB crops. An
 // image that cannot be read is an error of its batch, or handled as set by OnBad.
-func FromPictures(name string, classes int, train, test images.Source, o PictureOptions) (*Set, error) {
+func FromImages(name string, classes int, train, test images.Source, o ImageOptions) (*Set, error) {
 	o, err := o.resolve()
 	if err != nil {
 		return nil, fmt.Errorf("data: set %s: %w", name, err)
@@ -86,7 +79,7 @@ func FromPictures(name string, classes int, train, test images.Source, o Picture
 	if err != nil {
 		return nil, err
 	}
-	s.bad, s.close = &badPictures{}, o.Close
+	s.bad, s.close = &badImages{seen: map[badImage]error{}}, o.Close
 	workers := makeWorkers(o.Workers)
 	for _, half := range []struct {
 		name string
@@ -94,14 +87,14 @@ func FromPictures(name string, classes int, train, test images.Source, o Picture
 		to   *Split
 	}{{"train", train, &s.Train}, {"test", test, &s.Test}} {
 		if half.to.Labels, err = labelsOf(half.from, classes); err != nil {
-			return nil, fmt.Errorf("data: set %s: %s pictures: %w", name, half.name, err)
+			return nil, fmt.Errorf("data: set %s: %s images: %w", name, half.name, err)
 		}
-		half.to.pictures = &pictures{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad,
+		half.to.images = &decodedImages{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad,
 			decoder: o.JPEG,
 			workers: workers, bad: s.bad}
 	}
 	s.Train.augment = o.Augment
-	s.print = func() string { return s.hashPictures(o) }
+	s.print = func() string { return s.hashImages(o) }
 	return s, nil
 }
 
@@ -115,18 +108,15 @@ func labelsOf(s images.Source, classes int) ([]int32, error) {
 	labels := make([]int32, s.Len())
 	for i := range labels {
 		labels[i] = s.Label(i)
-		if labels[i] < 0 || int(labels[i]) >= classes {
-			return nil, fmt.Errorf("label %d of picture %d, want 0 to %d", labels[i], i, classes-1)
-		}
 	}
-	return labels, nil
+	return labels, checkLabels(labels, classes)
 }
 
 // Decoder returns the JPEG decoder of a set, or "" if no images are decoded during a run.
 func (s *Set) Decoder() Decoder {
 	for _, half := range []Split{s.Train, s.Test} {
-		if half.pictures != nil && !half.Packed() {
-			return half.pictures.decoder
+		if half.images != nil && !half.Packed() {
+			return half.images.decoder
 		}
 	}
 	return ""
@@ -135,9 +125,9 @@ func (s *Set) Decoder() Decoder {
 // fingerprinted is a source that knows a hash of its content.
 type fingerprinted interface{ Fingerprint() string }
 
-// hashPictures identifies the pictures, without reading them: by the source's own fingerprint, or
+// hashImages identifies the images, without reading them: by the source's own fingerprint, or
 // by labels, names and sizes of files. Behind a dash stands what decodes them.
-func (s *Set) hashPictures(o PictureOptions) string {
+func (s *Set) hashImages(o ImageOptions) string {
 	h := sha256.New()
 	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }
 	for _, n := range []int{s.Classes, o.Crop, o.ImageSize} {
@@ -151,7 +141,7 @@ func (s *Set) hashPictures(o PictureOptions) string {
 		jpeg = "-" + string(d)
 	}
 	for _, half := range []Split{s.Train, s.Test} {
-		source := half.pictures.source
+		source := half.images.source
 		number(int64(half.Len()))
 		if own, ok := source.(fingerprinted); ok {
 			h.Write([]byte(own.Fingerprint()))
