@@ -20,8 +20,7 @@ func BareNATS() Wire { return bareNATS("bare NATS, request and reply", [2]*tls.C
 func SecureNATS(servers [2]*tls.Config) Wire { return bareNATS("bare NATS, TLS", servers) }
 
 func bareNATS(name string, by [2]*tls.Config) Wire {
-	return Wire{Name: name, MaxSize: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(),
-		error) {
+	return Wire{Name: name, MaxSize: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(), error) {
 		return openBareNATS(size, by)
 	}}
 }

@@ -125,8 +125,7 @@ func (w *wireRun) row(size int) ExchangeRow {
 // WriteTo prints the report as text, each wire relative to the first.
 func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
 	n, err := fmt.Fprintf(w, "exchanges between two endpoints on this machine, each of which sends and receives so "+
-		"many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n",
-		"bytes", "over", "µs", "rounds", "MB/s", "time / first")
+		"many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n", "bytes", "over", "µs", "rounds", "MB/s", "time / first")
 	var first ExchangeRow
 	for _, row := range r.Rows {
 		if err != nil {
@@ -137,8 +136,7 @@ func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
 		}
 		var k int
 		k, err = fmt.Fprintf(w, "%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire,
-			row.Median, row.Low, row.High, row.Rate,
-			row.Median/first.Median, row.Median-first.Median)
+			row.Median, row.Low, row.High, row.Rate, row.Median/first.Median, row.Median-first.Median)
 		n += k
 	}
 	return int64(n), err

@@ -42,8 +42,7 @@ func sgemmJobs() (jobs []job) {
 					ldb = p.k
 				}
 				return func() error {
-					m.o.Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, a, lda, b, ldb, 0, c,
-						p.n)
+					m.o.Gemm(p.transA, p.transB, p.m, p.n, p.k, 1, a, lda, b, ldb, 0, c, p.n)
 					return nil
 				}, nil
 			}})
@@ -55,8 +54,7 @@ func sgemmJobs() (jobs []job) {
 func linearJobs() (jobs []job) {
 	for _, d := range [][]int{{256, 100, 784}, {256, 10, 100}, {8, 1000, 2048}} {
 		for _, k := range []device.Kernel{device.Linear, device.LinearSigmoid, device.LinearReLU, device.LinearGradX,
-			device.LinearGradXSigmoid,
-			device.LinearGradXReLU, device.LinearGradW} {
+			device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradW} {
 			jobs = append(jobs, linearJob(k, d))
 		}
 	}

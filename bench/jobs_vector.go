@@ -68,13 +68,11 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 					return func() { dev.Combine(v[0], t...) }
 				}))
 		}
-		jobs = append(jobs,
-			vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0,
-				func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+		jobs = append(jobs, vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0,
+			func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
 			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
 				return func() {
-					dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]},
-						device.Term{A: -0.5, V: v[3]})
+					dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]})
 				}
 			}))
 		for _, density := range densities {
@@ -168,8 +166,7 @@ func maskJobs() (jobs []job) {
 		for _, density := range densities {
 			for _, spec := range []string{"randk", "bernoulli", "stratified"} {
 				jobs = append(jobs, job{group: "masks", name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d),
-					dims:  []int{d},
-					items: math.Round(density * float64(d)), make: func(*meter) (func() error, error) {
+					dims: []int{d}, items: math.Round(density * float64(d)), make: func(*meter) (func() error, error) {
 						mask, err := dist.ParseMask(spec, density, []int{d}, 1)
 						if err != nil {
 							return nil, err

@@ -126,8 +126,7 @@ func lengthsOf(c *device.Call) (in, out []int) {
 var imageKernels = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW, device.BatchNorm,
 	device.BatchNormReLU, device.BatchNormAddReLU,
 	device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU,
-	device.NormalizeAddReLU,
-	device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
+	device.NormalizeAddReLU, device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}
 
 // Every image kernel is called with operands of the documented lengths, variances are positive, and
 // ResNet-50 is summed.

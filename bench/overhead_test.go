@@ -25,8 +25,7 @@ func TestBeside(t *testing.T) {
 				sum += math.Sqrt(float64(i))
 			}
 			return nil
-		},
-		Exchange: func() error { swaps++; return swap() }})
+		}, Exchange: func() error { swaps++; return swap() }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,7 @@ type Table struct {
 // header returns the column names.
 func (t *Table) header() []string {
 	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus",
-		"test_acc_min", "test_acc_mean", "test_acc_avg",
-		"bits_shared_seed", "bits_packed", "bits_reference"}
+		"test_acc_min", "test_acc_mean", "test_acc_avg", "bits_shared_seed", "bits_packed", "bits_reference"}
 	for _, l := range t.Levels {
 		h = append(h, fmt.Sprintf("bits_to_%g%%_mean_model", 100*l))
 	}

@@ -73,8 +73,7 @@ type LabelError struct {
 
 func (e *LabelError) Error() string {
 	return fmt.Sprintf("label of row %d is %d, want an integer from 0 to %d: check the labels of the data set and "+
-		"the number of classes of the model",
-		e.Row, e.Value, e.Classes-1)
+		"the number of classes of the model", e.Row, e.Value, e.Classes-1)
 }
 
 // allocScalars allocates and sets the scalars.
@@ -219,8 +218,7 @@ func (p *Program) uploadFloats(s *inputSlot, to driver.Pointer, v []float32) {
 	for at := 0; at < len(v); at += most {
 		part := v[at:min(at+most, len(v))]
 		p.uploadToSlot(s, to+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) {
-			copy(b.Float32s(len(part)),
-				part)
+			copy(b.Float32s(len(part)), part)
 		})
 	}
 }

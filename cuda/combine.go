@@ -111,8 +111,7 @@ func (d *Device) AddDiff(own, other device.Vector, idx device.Index, to ...devic
 		all := slices.Clone(t)
 		a.Send = func() error {
 			return ex.WithLists(func(l []kernels.List) error {
-				return ex.Launch(kernels.AddDiffList(mine, its, at, n,
-					l[0]))
+				return ex.Launch(kernels.AddDiffList(mine, its, at, n, l[0]))
 			}, all)
 		}
 	}
@@ -145,8 +144,7 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 	}
 	ex.Enqueue(func() error {
 		return ex.WithLists(func(l []kernels.List) error {
-			return ex.Launch(kernels.AddDiffsList(n, from, mine, l[0],
-				l[1]))
+			return ex.Launch(kernels.AddDiffsList(n, from, mine, l[0], l[1]))
 		}, a, t)
 	}, accesses...)
 }

@@ -47,8 +47,7 @@ func TestEveryConvolutionCandidate(t *testing.T) {
 		}
 		n.wrongEngine = 25
 		if good, bad := check(); good != 0 || bad != 6 {
-			t.Errorf("%s: with a wrong engine %d checks pass, %d fail; want 0 and 6", precision, good,
-				bad)
+			t.Errorf("%s: with a wrong engine %d checks pass, %d fail; want 0 and 6", precision, good, bad)
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)

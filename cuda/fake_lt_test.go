@@ -48,8 +48,7 @@ var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 
 
 func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Raw]map[int32]uint64{},
-		prefs:   map[cublas.Raw]map[int32]uint64{},
-		layouts: map[cublas.Raw]ltLayout{}}
+		prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]ltLayout{}}
 	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
 	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer,
 		uintptr) cublas.Status {

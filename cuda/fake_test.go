@@ -112,8 +112,7 @@ func matrixAt(m *fakegpu.Machine, at driver.Pointer, n int, e kernels.Element) (
 		return matrix{}, err
 	}
 	x := matrix{make([]float32, n), b, map[kernels.Element]dist.ValueFormat{kernels.F32: dist.FP32,
-		kernels.F16:  dist.FP16,
-		kernels.BF16: dist.BF16}[e]}
+		kernels.F16: dist.FP16, kernels.BF16: dist.BF16}[e]}
 	x.as.Read(x.v, b)
 	return x, nil
 }

@@ -447,8 +447,7 @@ func (g *group) kernelGroup(k graphKey, inputs kernels.Address, s inputLayout) k
 	m := g.mem
 	at := func(offset int) kernels.Address { return inputs + kernels.Address(offset) }
 	kg := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.Address(),
-		Arenas: at(s.arenas()), Stride: g.arenaStride,
-		Labels: at(s.labels()), Scratch: m.scratch.Address(), Bad: at(
+		Arenas: at(s.arenas()), Stride: g.arenaStride, Labels: at(s.labels()), Scratch: m.scratch.Address(), Bad: at(
 			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.Address())}
 	if k.dataset != 0 {
 		kg.Bytes = &kernels.ByteInputs{Bytes: k.dataset, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
@@ -474,6 +473,5 @@ func (g *group) sendKernels(ex *executor.Executor, k graphKey) error {
 // collectResults copies the results of all members from their arenas.
 func (g *group) collectResults(to kernels.Address, members int) kernels.Call {
 	return kernels.Collect(to, g.mem.arena.Address()+kernels.Address(4*g.results.from), g.arenaStride,
-		g.results.bytes()/4,
-		members)
+		g.results.bytes()/4, members)
 }

@@ -277,11 +277,9 @@ func TestCallsOfIteration(t *testing.T) {
 		bound map[string]float64
 	}{
 		"megakernel": {SeparateLaunches(false), map[string]float64{"LaunchCooperative": 4, "GraphLaunch": 0,
-			"LaunchKernel": 1,
-			"MemcpyHtoD":   1, "EventRecord": 4, "StreamSynchronize": 0.1}},
+			"LaunchKernel": 1, "MemcpyHtoD": 1, "EventRecord": 4, "StreamSynchronize": 0.1}},
 		"launches": {SeparateLaunches(true), map[string]float64{"LaunchCooperative": 0, "GraphLaunch": 7,
-			"LaunchKernel": 20,
-			"EventRecord":  10, "StreamSynchronize": 0.1}},
+			"LaunchKernel": 20, "EventRecord": 10, "StreamSynchronize": 0.1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			counts := callsOfIteration(t, c.with)

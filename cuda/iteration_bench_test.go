@@ -88,8 +88,7 @@ func (y *idleGPU) replace(a *driver.API) {
 		[]unsafe.Pointer) driver.Result {
 		return busy()
 	}
-	a.EventRecord = func(e driver.Event,
-		_ driver.Stream) driver.Result {
+	a.EventRecord = func(e driver.Event, _ driver.Stream) driver.Result {
 		y.eventTimes[e] = y.freeAt
 		return y.called()
 	}

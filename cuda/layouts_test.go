@@ -72,12 +72,10 @@ var layouts = map[string]struct {
 	"a toolkit": {func(root string, _ *dynlib.Library) string { return filepath.Join(root, "lib64") },
 		map[string]string{"CUDA_HOME": "ROOT"}},
 	"the toolkit": {func(root string, _ *dynlib.Library) string {
-		return filepath.Join(root,
-			"usr/local/cuda/lib64")
+		return filepath.Join(root, "usr/local/cuda/lib64")
 	}, nil},
 	"toolkits side by side": {func(root string, _ *dynlib.Library) string {
-		return filepath.Join(root,
-			"usr/local/cuda-12.9/lib64")
+		return filepath.Join(root, "usr/local/cuda-12.9/lib64")
 	}, nil},
 	"a folder": {func(root string, _ *dynlib.Library) string { return root },
 		map[string]string{dynlib.PathVariable: "ROOT"}},
@@ -182,11 +180,9 @@ func TestVersions(t *testing.T) {
 			}
 			root, second := t.TempDir(), map[string]string{"old": "new", "new": "old"}[c.first]
 			for _, major := range []int{12, 13} {
-				linkLibraries(t, withoutOpening(t, major),
-					func(*dynlib.Library) string {
-						return filepath.Join(root,
-							map[int]string{12: "old", 13: "new"}[major])
-					})
+				linkLibraries(t, withoutOpening(t, major), func(*dynlib.Library) string {
+					return filepath.Join(root, map[int]string{12: "old", 13: "new"}[major])
+				})
 			}
 			f := finderIn(root, map[string]string{dynlib.PathVariable: filepath.Join(root, c.first) + ":" +
 				filepath.Join(root, second)})

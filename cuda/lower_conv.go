@@ -78,8 +78,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	return func(env *launchEnv) error {
 		a, b, c, workspace := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])),
-			driver.Pointer(
-				env.address(t.Out[0])), driver.Pointer(env.scratch)
+			driver.Pointer(env.address(t.Out[0])), driver.Pointer(env.scratch)
 		switch t.Call.Kernel {
 		case device.ConvGradX:
 			return conv.Run(c, b, a, workspace)
@@ -94,8 +93,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 func (d *Device) selection(t *compiler.Task) cudnn.Selection {
 	ex := d.exec
 	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignment(t),
-		Deterministic: d.deterministic, Cache: d.handles.choices,
-		Alloc: ex.Borrow, Measure: d.measureConv,
+		Deterministic: d.deterministic, Cache: d.handles.choices, Alloc: ex.Borrow, Measure: d.measureConv,
 		Product: d.convProduct(t.Call.Kernel, convShape(t), t.In[0].Element)}
 }
 

@@ -24,8 +24,7 @@ func dense(then kernels.Activation) lowering {
 	return func(l *lowerer, t *compiler.Task) (step, error) {
 		n := t.Call.Dims
 		f := productSpec{m: n[0], n: n[1], k: n[2], a: productInput{in: 0}, b: productInput{1, true},
-			epilogue: cublas.EpilogueBias,
-			bias:     &t.In[2]}
+			epilogue: cublas.EpilogueBias, bias: &t.In[2]}
 		if then == kernels.ReLUOf {
 			if made := l.denseReLU(t, f); made != nil {
 				return made, nil

@@ -39,8 +39,7 @@ func lowerCastParams(l *lowerer, t *compiler.Task) (step, error) {
 	e := l.precision.Element()
 	return func(env *launchEnv) error {
 		return env.ex.Launch(kernels.NarrowSegments(e, env.spaces[device.Arena], env.spaces[device.Params],
-			list.block.Address(),
-			list.count))
+			list.block.Address(), list.count))
 	}, nil
 }
 
@@ -70,8 +69,7 @@ func lowerPenalties(l *lowerer, t *compiler.Task) (step, error) {
 	}
 	return func(env *launchEnv) error {
 		return env.ex.Launch(p.Add(env.address(t.Out[0]), env.address(t.In[0]), env.spaces[device.Params],
-			list.block.Address(),
-			env.scratch)...)
+			list.block.Address(), env.scratch)...)
 	}, nil
 }
 

@@ -62,8 +62,7 @@ func ltDenseMaskKernel(product *cublas.Matmul, t *compiler.Task) step {
 func (d *Device) maskedGradX(t *compiler.Task) *cublas.Matmul {
 	n := t.Call.Dims
 	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1},
-		epilogue: cublas.EpilogueReLUGrad,
-		mask:     &t.Mask.Operand})
+		epilogue: cublas.EpilogueReLUGrad, mask: &t.Mask.Operand})
 }
 
 // ltGradX is the step of maskedGradX.

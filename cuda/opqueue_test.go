@@ -86,21 +86,17 @@ func TestHistories(t *testing.T) {
 	}{
 		"megakernel": {SeparateLaunches(false), func(*executor.Executor, *fakegpu.Machine) {},
 			[]string{"LaunchCooperative"}},
-		"short lists": {SeparateLaunches(false), func(ex *executor.Executor,
-			_ *fakegpu.Machine) {
+		"short lists": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) {
 			ex.Mega.MaxBytes = 700
-		},
-			[]string{"LaunchCooperative"}},
+		}, []string{"LaunchCooperative"}},
 		"launches": {SeparateLaunches(true), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
 		"refused at last": {SeparateLaunches(false), func(ex *executor.Executor, m *fakegpu.Machine) {
 			ex.Mega.MaxBytes = 700
 			m.Fail("LaunchCooperative", 20, driver.CooperativeLaunchTooLarge)
 		}, []string{"LaunchCooperative", "LaunchKernel"}},
-		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor,
-			_ *fakegpu.Machine) {
+		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) {
 			ex.Mega.MaxThreads = 64
-		},
-			[]string{"LaunchCooperative", "LaunchKernel"}},
+		}, []string{"LaunchCooperative", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := openFake(t, fakegpu.Options{}, false, c.with)

@@ -86,10 +86,8 @@ func (d *Device) stage(to, from *Vector) {
 		bytes := min(executor.ChunkBytes, 4*to.n-at)
 		up := func(b *executor.Buffer) {
 			d.upload(to.block.At+driver.Pointer(at), bytes, func(own *executor.Buffer) {
-				copy(own.Bytes[:bytes],
-					b.Bytes)
-			},
-				&to.dep)
+				copy(own.Bytes[:bytes], b.Bytes)
+			}, &to.dep)
 		}
 		wait := from.d.download(from.block.At+driver.Pointer(at), bytes, up, &from.dep)
 		if before != nil {

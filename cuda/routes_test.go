@@ -22,17 +22,13 @@ func convAndGradients(shift int) (*device.Code, [3]int) {
 	x, f, y := n*h*w*c, k*r*r*c, n*h*w*k
 	at := func(s device.Space, off, len int) device.Ref { return device.Ref{Space: s, Off: off, Len: len} }
 	code := &device.Code{Name: "convolution and gradients", Batch: 1, Features: 1, Dim: shift + x + f, Arena: y,
-		Gradient: true,
-		Calls: []device.Call{
+		Gradient: true, Calls: []device.Call{
 			{Kernel: device.Conv, Dims: dims, In: []device.Ref{at(device.Params, shift, x), at(device.Params, shift+x,
-				f)},
-				Out: []device.Ref{at(device.Arena, 0, y)}},
+				f)}, Out: []device.Ref{at(device.Arena, 0, y)}},
 			{Kernel: device.ConvGradX, Dims: dims, In: []device.Ref{at(device.Arena, 0, y), at(device.Params, shift+x,
-				f)},
-				Out: []device.Ref{at(device.Grads, shift, x)}},
+				f)}, Out: []device.Ref{at(device.Grads, shift, x)}},
 			{Kernel: device.ConvGradW, Dims: dims, In: []device.Ref{at(device.Params, shift, x),
-				at(device.Arena, 0, y)},
-				Out: []device.Ref{at(device.Grads, shift+x, f)}},
+				at(device.Arena, 0, y)}, Out: []device.Ref{at(device.Grads, shift+x, f)}},
 		}}
 	return code, [3]int{x, f, y}
 }

@@ -56,8 +56,7 @@ func bestToolkit(f *dynlib.Finder, version, cc int) (toolkit, error) {
 	majors := dynlib.Majors(version, cc)
 	if len(majors) == 0 {
 		return toolkit{}, fmt.Errorf("cuda: a driver of CUDA %s is too old, want %s or newer: update the driver of "+
-			"the GPU",
-			driver.VersionText(version), driver.VersionText(driver.OldestDriver))
+			"the GPU", driver.VersionText(version), driver.VersionText(driver.OldestDriver))
 	}
 	var best toolkit
 	for i, major := range majors {

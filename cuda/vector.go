@@ -58,10 +58,8 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 	for at := 0; at < len(src); at += most {
 		part := src[at:min(at+most, len(src))]
 		d.upload(v.block.At+driver.Pointer(4*at), 4*len(part), func(b *executor.Buffer) {
-			copy(b.Float32s(len(part)),
-				part)
-		},
-			&v.dep)
+			copy(b.Float32s(len(part)), part)
+		}, &v.dep)
 	}
 }
 

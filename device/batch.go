@@ -56,8 +56,7 @@ func (b Batch) checkBytes(features int) error {
 	}
 	if c := len(b.Scale); c == 0 || len(b.Shift) != c || features%c != 0 {
 		return fmt.Errorf("batch of bytes has %d scales and %d shifts, want one of each or one per channel of the "+
-			"%d features",
-			c, len(b.Shift), features)
+			"%d features", c, len(b.Shift), features)
 	}
 	if b.Rows == nil {
 		return fits(len(b.Bytes), "bytes", b.N(), features)
@@ -73,8 +72,7 @@ func (b Batch) checkBytes(features int) error {
 	if len(b.Rows) > 0 && (int(largest)+1)*features > len(b.Bytes) {
 		i := slices.IndexFunc(b.Rows, func(row int32) bool { return uint32(row) == largest })
 		return fmt.Errorf("example %d of the batch is row %d of %d bytes with %d features a row: check that the "+
-			"data set fits the model",
-			i, b.Rows[i], len(b.Bytes), features)
+			"data set fits the model", i, b.Rows[i], len(b.Bytes), features)
 	}
 	return nil
 }

@@ -40,8 +40,7 @@ func (t Target) networks() (all []Check) {
 	for _, e := range t.examples() {
 		all = append(all,
 			Check{"networks/" + e.name + " by the CPU", func(context.Context) (string, error) { return t.compare(e) }},
-			Check{"networks/" + e.name + " differences", func(context.Context) (string,
-				error) {
+			Check{"networks/" + e.name + " differences", func(context.Context) (string, error) {
 				return t.differentiate(e)
 			}})
 	}

@@ -43,8 +43,7 @@ func (e *ErrLeftOut) Error() string { return e.Why }
 func (t Target) Checks() []Check {
 	var all []Check
 	for _, group := range [][]Check{t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(),
-		t.networks(),
-		t.algorithms(), t.trainings(), t.memory()} {
+		t.networks(), t.algorithms(), t.trainings(), t.memory()} {
 		all = append(all, group...)
 	}
 	return all

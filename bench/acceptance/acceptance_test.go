@@ -37,8 +37,7 @@ func TestPartsAreApart(t *testing.T) {
 		why    string
 	}{
 		{Part{"a/fails", time.Minute, func(_ context.Context, k *job) error {
-			k.out.set("x",
-				1)
+			k.out.set("x", 1)
 			return errors.New("no luck")
 		}}, Failed, "no luck"},
 		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *job) error {
@@ -49,8 +48,7 @@ func TestPartsAreApart(t *testing.T) {
 		}}, TimeOut, "it had 0s"},
 		{Part{"a/works", time.Minute, func(_ context.Context, k *job) error {
 			k.out.set("x", 3)
-			k.out.set("nothing",
-				math.NaN())
+			k.out.set("nothing", math.NaN())
 			return nil
 		}}, Done, ""},
 	}

@@ -97,8 +97,7 @@ func (o *Options) million(s shapes) Part {
 			iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
 		}
 		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test",
-			"100",
-			"--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
+			"100", "--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
 		if err != nil {
 			return err
 		}

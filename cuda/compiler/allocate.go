@@ -61,8 +61,7 @@ func (p *planner) paramSegments() []kernels.Segment {
 	var all []kernels.Segment
 	for _, s := range p.paramCasts {
 		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].Off / p.element.Size(), N: s.ref.Len,
-			C:      s.columns,
-			Padded: s.padded}
+			C: s.columns, Padded: s.padded}
 		if s.columns == s.padded { // no padding: one long row
 			one.C, one.Padded = 1, 1
 		}

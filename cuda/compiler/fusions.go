@@ -57,8 +57,7 @@ var forwardKernels = map[device.Kernel][]device.Kernel{
 
 func findFusions(t *trace, e kernels.Element) *fusions {
 	g := &fusions{saved: map[*tracedCall]*Saved{}, fusedSums: map[*tracedCall]*tracedCall{},
-		removed: map[*tracedCall]bool{},
-		pairs:   map[*tracedCall]*normPair{}}
+		removed: map[*tracedCall]bool{}, pairs: map[*tracedCall]*normPair{}}
 	maker, uses := t.makers(), t.uses()
 	for i := range t.calls {
 		back := &t.calls[i]

@@ -57,9 +57,8 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 	forward := device.Call{Kernel: device.BatchNormAddReLU, In: []device.Ref{x, params(0), params(8), x},
 		Out: []device.Ref{at(0, 32), at(32, 8), at(40, 8)}, Dims: []int{4, 8}}
 	back := device.Call{Kernel: device.BatchNormAddReLUGrad, In: []device.Ref{x, at(0, 32), at(64, 32), params(0),
-		at(32, 8), at(40, 8)},
-		Out: []device.Ref{at(96, 32), at(128, 32), {Space: device.Grads, Off: 0, Len: 8},
-			{Space: device.Grads, Off: 8, Len: 8}}, Dims: []int{4, 8}}
+		at(32, 8), at(40, 8)}, Out: []device.Ref{at(96, 32), at(128, 32), {Space: device.Grads, Off: 0, Len: 8},
+		{Space: device.Grads, Off: 8, Len: 8}}, Dims: []int{4, 8}}
 	sum := device.Call{Kernel: device.Add, In: []device.Ref{at(64, 32), at(160, 32)}, Out: []device.Ref{at(64, 32)},
 		Dims: []int{32}}
 	fill := device.Call{Kernel: device.Scale, In: []device.Ref{x}, Out: []device.Ref{at(64, 32)}, Dims: []int{32},

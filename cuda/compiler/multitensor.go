@@ -32,8 +32,7 @@ type gradientPart struct {
 
 func findMultiTensor(t *trace) *multiTensor {
 	l := &multiTensor{last: map[*tracedCall]Work{}, included: map[*tracedCall]bool{},
-		decays:  map[*tracedCall]*gradientPart{},
-		filters: map[*tracedCall]*gradientPart{}}
+		decays: map[*tracedCall]*gradientPart{}, filters: map[*tracedCall]*gradientPart{}}
 	maker, uses := t.makers(), t.uses()
 	l.bufferUpdates, l.penalties = t.findBufferUpdates(), t.findPenalties(maker, uses)
 	l.schedule(UpdateBuffers, l.bufferUpdates)

@@ -99,8 +99,7 @@ func (p *planner) finishGradients() {
 	for _, r := range joined {
 		p.finishInputs = append(p.finishInputs, vectorOperand(r))
 		p.finishes = append(p.finishes, kernels.GradPiece{Source: kernels.InPlace, To: r.Off, Weights: -1, N: r.Len,
-			C:      1,
-			Padded: 1, Scaled: true})
+			C: 1, Padded: 1, Scaled: true})
 	}
 	if len(p.finishes) > 0 {
 		p.tasks = append(p.tasks, finishTask(p.finishInputs, p.finishes))

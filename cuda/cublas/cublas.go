@@ -43,13 +43,11 @@ type API struct {
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
 	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
 		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32,
-		compute Compute,
-		algo int32) Status `sym:"cublasGemmEx"`
+		compute Compute, algo int32) Status `sym:"cublasGemmEx"`
 	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type,
 		lda int32, strideA int64,
 		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32,
-		strideC int64,
-		batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
+		strideC int64, batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
 }
 
 // Bind binds the functions of cuBLAS.
@@ -140,8 +138,7 @@ func (h *Handle) Gemm(p Product) error {
 		ldb = p.K
 	}
 	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type,
-		int32(ldb),
-		p.A, p.Type, int32(lda), h.zero, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
+		int32(ldb), p.A, p.Type, int32(lda), h.zero, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
 	return h.api.Check(s, fmt.Sprintf("cublasGemmEx of %d×%d×%d", p.M, p.N, p.K))
 }
 

@@ -11,17 +11,15 @@ import (
 
 // LtAPI is the table of the cuBLASLt functions that this program calls: products with an epilogue.
 type LtAPI struct {
-	Create     func(out *Raw) Status `sym:"cublasLtCreate"`
-	Destroy    func(h Raw) Status    `sym:"cublasLtDestroy"`
-	CreateDesc func(out *Raw, compute Compute,
-		scale Type) Status `sym:"cublasLtMatmulDescCreate"`
-	SetDesc func(d Raw, attribute int32, value unsafe.Pointer,
+	Create     func(out *Raw) Status                              `sym:"cublasLtCreate"`
+	Destroy    func(h Raw) Status                                 `sym:"cublasLtDestroy"`
+	CreateDesc func(out *Raw, compute Compute, scale Type) Status `sym:"cublasLtMatmulDescCreate"`
+	SetDesc    func(d Raw, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulDescSetAttribute"`
-	DestroyDesc  func(d Raw) Status `sym:"cublasLtMatmulDescDestroy"`
-	CreateLayout func(out *Raw, of Type, rows, columns uint64,
-		ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
-	DestroyLayout func(l Raw) Status    `sym:"cublasLtMatrixLayoutDestroy"`
-	CreatePref    func(out *Raw) Status `sym:"cublasLtMatmulPreferenceCreate"`
+	DestroyDesc   func(d Raw) Status                                             `sym:"cublasLtMatmulDescDestroy"`
+	CreateLayout  func(out *Raw, of Type, rows, columns uint64, ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
+	DestroyLayout func(l Raw) Status                                             `sym:"cublasLtMatrixLayoutDestroy"`
+	CreatePref    func(out *Raw) Status                                          `sym:"cublasLtMatmulPreferenceCreate"`
 	SetPref       func(p Raw, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulPreferenceSetAttribute"`
 	DestroyPref  func(p Raw) Status    `sym:"cublasLtMatmulPreferenceDestroy"`
@@ -29,8 +27,7 @@ type LtAPI struct {
 	Heuristic    func(h, desc, a, b, c, d, pref Raw, asked int32, all *Heuristic,
 		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
 	Matmul func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32,
-		c driver.Pointer, lc Raw,
-		d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr,
+		c driver.Pointer, lc Raw, d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr,
 		s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
 

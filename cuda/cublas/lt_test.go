@@ -62,8 +62,7 @@ func (l *fakeLt) api() *LtAPI {
 		CreatePref: make,
 		CreateDesc: func(out *Raw, c Compute, s Type) Status { record("desc %d %d", c, s); return make(out) },
 		SetDesc: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
-			return record("set %d = %d", at,
-				word(v, n))
+			return record("set %d = %d", at, word(v, n))
 		},
 		CreateLayout: func(out *Raw, of Type, rows, columns uint64, ld int64) Status {
 			record("layout %d: %d×%d by %d", of, rows, columns, ld)

@@ -54,8 +54,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	for _, e := range []Epilogue{EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad,
 		EpilogueBiasGrad} {
 		m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}, epilogue: e,
-			operands: &Operands{Bias: 0x1000, Mask: 0x2000},
-			name:     "a test"}
+			operands: &Operands{Bias: 0x1000, Mask: 0x2000}, name: "a test"}
 		if err := m.describe(p); err != nil {
 			t.Fatalf("epilogue %d: %v", e, err)
 		}

@@ -5,10 +5,9 @@ import "unsafe"
 // Backend is the table of the graph API's functions (cuDNN calls it the backend API). A graph of
 // descriptors says what to compute, and one of the library's engines computes it.
 type Backend struct {
-	Create func(of DescriptorType,
-		out *Node) Status `sym:"cudnnBackendCreateDescriptor"`
-	Destroy  func(d Node) Status `sym:"cudnnBackendDestroyDescriptor"`
-	Finalize func(d Node) Status `sym:"cudnnBackendFinalize"`
+	Create   func(of DescriptorType, out *Node) Status `sym:"cudnnBackendCreateDescriptor"`
+	Destroy  func(d Node) Status                       `sym:"cudnnBackendDestroyDescriptor"`
+	Finalize func(d Node) Status                       `sym:"cudnnBackendFinalize"`
 	Set      func(d Node, name Attribute, of AttributeType, n int64,
 		values unsafe.Pointer) Status `sym:"cudnnBackendSetAttribute"`
 	Get func(d Node, name Attribute, of AttributeType, asked int64, got *int64,

@@ -84,8 +84,7 @@ func (how Selection) alignment() int {
 func (c *Conv) take(to Choice, how Selection) error {
 	if to.Memory > how.MaxWorkspace {
 		return fmt.Errorf("cudnn: a convolution of %v: the choice needs %d bytes of workspace, at most %d are allowed",
-			c.shape,
-			to.Memory, how.MaxWorkspace)
+			c.shape, to.Memory, how.MaxWorkspace)
 	}
 	if to.Product {
 		if how.Product == nil {

@@ -49,8 +49,7 @@ func (l *library) api() *API {
 	a.DestroyTensor = func(Tensor) Status { next--; return 0 }
 	a.DestroyFilter = func(Filter) Status { next--; return 0 }
 	a.DestroyConv = func(Descriptor) Status { next--; return 0 }
-	a.GetForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32,
-		all *Perf) Status {
+	a.GetForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
 		return recommend(got, all)
 	}
 	a.GetData = func(_ Raw, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {

@@ -108,8 +108,7 @@ func resnet50(batch, channels int) []Shape {
 		all = append(all, Shape{batch, side, side, in, width, 1, 1, 1, 0}, Shape{batch, side, side, width, width, 3, 3,
 			stride, 1},
 			Shape{batch, out, out, width, 4 * width, 1, 1, 1, 0}, Shape{batch, side, side, in, 4 * width, 1, 1, stride,
-				0},
-			Shape{batch, out, out, 4 * width, width, 1, 1, 1, 0})
+				0}, Shape{batch, out, out, 4 * width, width, 1, 1, 1, 0})
 		if stage > 0 {
 			all = append(all, Shape{batch, out, out, width, width, 3, 3, 1, 1})
 		}
@@ -209,8 +208,7 @@ func checkOffers(t *testing.T, c *Conv, m Math, all bool) (taken []offer) {
 	}
 	if len(taken) == 0 || deterministic == 0 {
 		t.Errorf("%v, direction %d, type %d, math %d: %d engines, %d of them deterministic; want at least one of each",
-			c.shape, c.direction,
-			c.of, m, len(taken), deterministic)
+			c.shape, c.direction, c.of, m, len(taken), deterministic)
 	}
 	return taken
 }

@@ -149,8 +149,7 @@ func TestRoundingEngines(t *testing.T) {
 	} {
 		b := newFixture(t, c.offered, c.fallback)
 		if got := b.conv(t, c.m, cudnn.Selection{MaxWorkspace: 100,
-			Deterministic: c.deterministic}); !strings.Contains(got+" ",
-			c.want) {
+			Deterministic: c.deterministic}); !strings.Contains(got+" ", c.want) {
 			t.Errorf("math %d, deterministic %v: %s, want %s", c.m, c.deterministic, got, c.want)
 		}
 	}

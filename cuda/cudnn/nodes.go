@@ -58,8 +58,7 @@ func getOne[T any](n *nodes, d Node, name Attribute, of AttributeType) (v T) {
 		return got[0]
 	}
 	if n.err == nil {
-		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: got no value, want one", name,
-			n.what)
+		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: got no value, want one", name, n.what)
 	}
 	return v
 }

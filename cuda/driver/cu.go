@@ -52,8 +52,7 @@ func useCU(a *API) {
 func useCUHot(h *HotAPI) {
 	h.LaunchKernel = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {
 		return resultOf(handle[cu.Function](f).Launch(int(grid[0]), int(grid[1]), int(grid[2]), int(block[0]),
-			int(block[1]), int(block[2]),
-			int(shared), handle[cu.Stream](s), args))
+			int(block[1]), int(block[2]), int(shared), handle[cu.Stream](s), args))
 	}
 	h.MemcpyHtoD = func(dst Pointer, src unsafe.Pointer, n uintptr, s Stream) Result {
 		return resultOf(cu.MemcpyHtoDAsync(cu.DevicePtr(dst), src, int64(n), handle[cu.Stream](s)))

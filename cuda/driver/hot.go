@@ -46,8 +46,7 @@ func (at *hotSymbols) functions() HotAPI {
 			return c.call4(at.StreamWaitEvent, uintptr(s), uintptr(e), uintptr(flags), 0)
 		},
 		GraphLaunch: func(e GraphExec, s Stream) Result {
-			return c.call4(at.GraphLaunch, uintptr(e), uintptr(s), 0,
-				0)
+			return c.call4(at.GraphLaunch, uintptr(e), uintptr(s), 0, 0)
 		},
 	}
 	if at.LaunchCooperative != 0 {

@@ -60,8 +60,7 @@ func TestRefusedUnopened(t *testing.T) {
 		return nil
 	}}
 	f, _ := testFinder(t, s, map[string]string{PathVariable: "ROOT/named", "CUDA_HOME": "ROOT/toolkit"},
-		"named/libx.so.1",
-		"toolkit/lib64/libx.so.1")
+		"named/libx.so.1", "toolkit/lib64/libx.so.1")
 	h, err := f.Open(l)
 	if err != nil || !strings.Contains(h.Path, "toolkit") || len(s.opened) != 1 {
 		t.Errorf("opened %v (%v)", s.opened, err)

@@ -111,8 +111,7 @@ func (f *Finder) addPython(add func(why string, wheels bool, patterns ...string)
 	}
 	add("Python packages (of the system)", true, filepath.Join(f.Root, "usr/local/lib/python3*/dist-packages"),
 		filepath.Join(f.Root, "usr/local/lib/python3*/site-packages"), filepath.Join(f.Root,
-			"usr/lib/python3*/site-packages"),
-		filepath.Join(f.Root, "usr/lib/python3/dist-packages"))
+			"usr/lib/python3*/site-packages"), filepath.Join(f.Root, "usr/lib/python3/dist-packages"))
 }
 
 // addToolkits adds the CUDA toolkits that variables name, then the default one, then others from

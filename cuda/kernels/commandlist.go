@@ -208,8 +208,7 @@ func (m *CommandList) Call(list, count Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data : m.data+size])
 	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1},
-		Shared:      megakernelShared,
-		Cooperative: true}
+		Shared: megakernelShared, Cooperative: true}
 	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
 }
 

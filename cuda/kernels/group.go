@@ -130,11 +130,9 @@ var products = map[device.Kernel]struct {
 	form     string
 	epilogue GemmEpilogue
 }{
-	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasSigmoid}, device.LinearReLU: {"nt",
-		BiasReLU},
+	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasSigmoid}, device.LinearReLU: {"nt", BiasReLU},
 	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn",
-		SigmoidGrad}, device.LinearGradXReLU: {"nn",
-		ReLUGrad},
+		SigmoidGrad}, device.LinearGradXReLU: {"nn", ReLUGrad},
 	device.LinearGradW: {"tn", NoEpilogue}, device.LinearGradWDecay: {"tn", AddScaled},
 }
 

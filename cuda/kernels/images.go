@@ -26,6 +26,5 @@ func (p Images) Call() Call {
 		stride = 0
 	}
 	return call(p.Element.name("images"), imageBlocks(p.N, p.Height*p.Width), p.Dst, p.Bytes, p.Rows, p.Crops,
-		p.Scale, p.Shift, stride, p.N, p.H, p.W, p.C,
-		p.Height, p.Width, p.Padded)
+		p.Scale, p.Shift, stride, p.N, p.H, p.W, p.C, p.Height, p.Width, p.Padded)
 }

@@ -162,8 +162,7 @@ func TestBadLabels(t *testing.T) {
 		labels[31], labels[17] = v, v
 		bad := []uint32{kernels.NoBadRow}
 		h.run(kernels.SoftmaxCrossEntropy(at(h, make([]float32, 1)), at(h, make([]float32, m*n)),
-			at(h, numbers(1, m*n)), at(h, labels),
-			at(h, make([]float64, m)), at(h, bad), m, n, 0)...)
+			at(h, numbers(1, m*n)), at(h, labels), at(h, make([]float64, m)), at(h, bad), m, n, 0)...)
 		if bad[0] != 17 {
 			t.Errorf("label %v: row %d is bad, want 17", v, bad[0])
 		}

@@ -72,14 +72,12 @@ func TestNorm(t *testing.T) {
 	for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
 		for _, c := range []normCase{
 			{m: 300, c: 64, epilogue: kernels.Plain}, {m: 300, c: 64, epilogue: kernels.ReLU, mask: true}, {m: 131,
-				c:        24,
-				epilogue: kernels.AddReLU},
+				c: 24, epilogue: kernels.AddReLU},
 			{m: 260, c: 64, epilogue: kernels.AddReLU, mask: true}, {m: 50, c: 13, epilogue: kernels.ReLU}, {m: 2, c: 1,
 				epilogue: kernels.Plain},
 			{m: 40, c: 72, epilogue: kernels.ReLU, input: true}, {m: 700, c: 128, epilogue: kernels.ReLU, input: true},
 			{m: 700, c: 64, epilogue: kernels.AddReLU, mask: true, other: true}, {m: 70, c: 20,
-				epilogue: kernels.AddReLU,
-				other:    true},
+				epilogue: kernels.AddReLU, other: true},
 		} {
 			c.e = e
 			t.Run(fmt.Sprintf("%v %d×%d epilogue %d", e, c.m, c.c, c.epilogue), func(t *testing.T) { c.compare(t, h) })
@@ -188,8 +186,7 @@ func TestNormalize(t *testing.T) {
 		y, want := make([]float32, m*c), make([]float32, m*c)
 		n := kernels.Norm{M: m, C: c, Eps: eps, Epilogue: epilogue, X: at(h, x), Y: at(h, y),
 			NormParams: kernels.NormParams{Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean),
-				Variance: at(h, variance),
-				Scale:    at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}}
+				Variance: at(h, variance), Scale: at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}}
 		if epilogue == kernels.AddReLU {
 			in, n.Z = append(in, z), at(h, z)
 		}
@@ -214,8 +211,7 @@ func TestNormFarFromZero(t *testing.T) {
 		[][]float32{want, wantMean, wantVariance})
 	n := kernels.Norm{M: m, C: c, X: at(h, x), Y: at(h, y),
 		NormParams: kernels.NormParams{Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean),
-			Variance: at(h, variance),
-			Scale:    at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}}
+			Variance: at(h, variance), Scale: at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}}
 	n.Part = at(h, make([]float64, n.PartNumbers()))
 	h.run(n.Statistics()...)
 	near(t, "mean", mean, wantMean, 1e-7, 0)

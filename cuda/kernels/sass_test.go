@@ -110,13 +110,11 @@ func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 			a, u := code.accesses(), uses[name]
 			inFlight := resident(u) * a.sequence * 16
 			t.Logf("%-24s %3d registers, %4d threads resident, %3d loads and %3d stores of "+
-				"128 bits, %2d in sequence: %3d KB in flight",
-				name, u.Registers, resident(u),
+				"128 bits, %2d in sequence: %3d KB in flight", name, u.Registers, resident(u),
 				a.loads, a.stores, a.sequence, inFlight>>10)
 			if inFlight < minInFlight || writes && a.stores == 0 || a.local > 0 || u.Spilled > 0 {
 				t.Errorf("%s of %s: %+v, %+v: %d bytes in flight, want at least %d, stores of "+
-					"128 bits, and no local memory",
-					name, unit, a, u, inFlight, minInFlight)
+					"128 bits, and no local memory", name, unit, a, u, inFlight, minInFlight)
 			}
 		}
 	}

@@ -15,8 +15,7 @@ func bufferCode() *device.Code {
 	return &device.Code{Name: "buffers", Batch: 1, Features: 1, Dim: 5, Arena: 4, Buffers: 9,
 		Calls: []device.Call{
 			{Kernel: device.MoveAverage, In: []device.Ref{at(device.Params, 0, 5), avg, at(device.Momentum, 0, 1)},
-				Out:  []device.Ref{avg},
-				Dims: []int{5}, Attr: 0.5},
+				Out: []device.Ref{avg}, Dims: []int{5}, Attr: 0.5},
 			{Kernel: device.Scale, In: []device.Ref{at(device.Buffers, 6, 1)}, Out: []device.Ref{last}, Dims: []int{1},
 				Attr: 1},
 		},

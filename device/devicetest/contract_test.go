@@ -161,8 +161,7 @@ var faults = map[string]struct {
 		d.Combine(dst, device.Term{A: 1 + 1e-4, V: dst})
 	}}},
 	"Combine depends on others": {"concurrent vectors", faulty{combine: combineWithMemory()}},
-	"Combine forgets lengths": {"caller's bugs",
-		faulty{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
+	"Combine forgets lengths":   {"caller's bugs", faulty{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
 	"Gather writes src": {"gather", faulty{gather: func(_, src device.Vector, _ device.Index) {
 		if src.Len() > 5 {
 			data(src)[5]++

@@ -117,8 +117,7 @@ func TestInterpretGradients(t *testing.T) {
 			call(device.ReLUGrad, flat, [][]float64{call(device.ReLU, flat, [][]float64{z}, m*n)[0], dy}, m*n)[0]},
 		{"loss", z, func() float64 {
 			return call(device.SoftmaxCrossEntropy, []int{m, n}, [][]float64{z, labels}, 1, m*n)[0][0]
-		},
-			call(device.SoftmaxCrossEntropy, []int{m, n}, [][]float64{z, labels}, 1, m*n)[1]},
+		}, call(device.SoftmaxCrossEntropy, []int{m, n}, [][]float64{z, labels}, 1, m*n)[1]},
 	} {
 		for i, old := range c.at {
 			const h = 1e-5

@@ -40,8 +40,7 @@ func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 			nan}},
 		{device.SigmoidGrad, 0, [][]float32{{0, 1, 0.5, nan}, {inf, 3, inf, 1}}, []float32{nan, 0, inf, nan}},
 		{device.ReLU, 0, [][]float32{specials}, []float32{0, 0, 1, 0, inf, 0, nan, specials[7], 0, specials[9],
-			specials[10], specials[11], 0,
-			math.MaxFloat32, 0, specials[15]}},
+			specials[10], specials[11], 0, math.MaxFloat32, 0, specials[15]}},
 		{device.ReLUGrad, 0, [][]float32{{0, 1, nan, inf, specials[7]}, {nan, nan, 1, -inf, 2}},
 			[]float32{0, nan, 0, -inf, 2}},
 		{device.Scale, 2, [][]float32{{specials[7], specials[9], math.MaxFloat32, -inf, nan}},
@@ -257,15 +256,13 @@ func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
 				1000
 		},
 		"output over an input": func(k *device.Code, c *device.Call) {
-			c.In[0] = device.Ref{Space: device.Arena,
-				Off: 5, Len: 3}
+			c.In[0] = device.Ref{Space: device.Arena, Off: 5, Len: 3}
 		},
 		"buffer beyond its space": func(k *device.Code, c *device.Call) {
 			c.In[2].Space, k.Buffers = device.Buffers,
 				c.In[2].Off+1
 		},
-		"output to the momentum": func(_ *device.Code,
-			c *device.Call) {
+		"output to the momentum": func(_ *device.Code, c *device.Call) {
 			c.Out[0] = device.Ref{Space: device.Momentum, Len: 2}
 		},
 		"unknown space":            func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
@@ -322,8 +319,7 @@ func checkPrograms(t testing.TB, _ arithmetic, d device.Device) {
 	wg.Wait()
 	for w := range workers {
 		for i, r := range p.code.Calls[0].Out {
-			equal(t, fmt.Sprintf("program %d concurrently and serially", w), got[w][r.Off:r.Off+r.Len],
-				widen(want[i]))
+			equal(t, fmt.Sprintf("program %d concurrently and serially", w), got[w][r.Off:r.Off+r.Len], widen(want[i]))
 		}
 	}
 }

@@ -459,8 +459,7 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"Combine of a short term": func() { d.Combine(v(4), term(4), term(3)) },
 		"Combine of a long term":  func() { d.Combine(v(4), term(5)) },
 		"Combine of many terms, one short": func() {
-			d.Combine(v(4), term(4), term(4), term(4), term(4),
-				term(4), term(4), term(3))
+			d.Combine(v(4), term(4), term(4), term(4), term(4), term(4), term(4), term(3))
 		},
 		"Combine of a foreign vector":                func() { d.Combine(v(4), device.Term{A: 1, V: foreign{}}) },
 		"Gather of all into a longer vector":         func() { d.Gather(v(5), v(4), nil) },
@@ -472,30 +471,24 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, term(4), term(3)) },
 		"AddDiff of all to a longer term":            func() { d.AddDiff(v(4), v(4), nil, term(5)) },
 		"AddDiffs of a short vector": func() {
-			d.AddDiffs(device.Term{}, v(4),
-				[]device.Term{term(4), term(3)}, term(4))
+			d.AddDiffs(device.Term{}, v(4), []device.Term{term(4), term(3)}, term(4))
 		},
 		"AddDiffs from a long start": func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
 		"AddDiffs to a long term":    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
 		"CombineDiffs of a short term": func() {
-			d.CombineDiffs(term(4), []device.Term{term(4), term(3)},
-				device.Term{}, v(4), nil)
+			d.CombineDiffs(term(4), []device.Term{term(4), term(3)}, device.Term{}, v(4), nil)
 		},
 		"CombineDiffs into a short vector": func() {
-			d.CombineDiffs(term(3), []device.Term{term(4)},
-				device.Term{}, v(4), []device.Term{term(4)})
+			d.CombineDiffs(term(3), []device.Term{term(4)}, device.Term{}, v(4), []device.Term{term(4)})
 		},
 		"CombineDiffs of a long vector": func() {
-			d.CombineDiffs(term(4), []device.Term{term(4)}, term(4),
-				v(4), []device.Term{term(5)})
+			d.CombineDiffs(term(4), []device.Term{term(4)}, term(4), v(4), []device.Term{term(5)})
 		},
 		"ScatterAdd of 3 numbers at 2 coordinates": func() {
-			d.ScatterAdd(v(9),
-				device.SparseTerm{A: 1, V: v(3), Idx: idx})
+			d.ScatterAdd(v(9), device.SparseTerm{A: 1, V: v(3), Idx: idx})
 		},
 		"ScatterAdd beyond dst": func() {
-			d.ScatterAdd(v(3),
-				device.SparseTerm{A: 1, V: v(2), Idx: idx})
+			d.ScatterAdd(v(3), device.SparseTerm{A: 1, V: v(2), Idx: idx})
 		},
 		"ScatterAdd of all of a longer vector": func() { d.ScatterAdd(v(3), device.SparseTerm{A: 1, V: v(4)}) },
 		"Dot of two lengths":                   func() { d.Dot(v(4), v(5)) },

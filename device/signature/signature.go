@@ -107,8 +107,7 @@ func (e *Signature) checkWindow(dims []int) error {
 	for i := range w.side {
 		if pad := w.pad; pad >= w.side[i] || w.side[i] > in[i]+2*pad {
 			return fmt.Errorf("window of %d×%d with padding %d over an input of %d×%d: want padding < window <= "+
-				"padded input",
-				w.side[0], w.side[1], pad, in[0], in[1])
+				"padded input", w.side[0], w.side[1], pad, in[0], in[1])
 		}
 	}
 	return nil

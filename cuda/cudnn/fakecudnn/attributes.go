@@ -23,8 +23,7 @@ func (a attribute) asOptional() attribute { a.optional = true; return a }
 // operation lists the attributes of a convolution operation.
 func operation(alpha, beta, conv, w, x, y cudnn.Attribute) map[cudnn.Attribute]attribute {
 	return map[cudnn.Attribute]attribute{alpha: one(cudnn.FloatValue), beta: one(cudnn.FloatValue),
-		conv: a(cudnn.ConvolutionNode),
-		w:    a(cudnn.TensorNode), x: a(cudnn.TensorNode), y: a(cudnn.TensorNode)}
+		conv: a(cudnn.ConvolutionNode), w: a(cudnn.TensorNode), x: a(cudnn.TensorNode), y: a(cudnn.TensorNode)}
 }
 
 // settable lists the attributes of each node. All must be set except the optional ones.
@@ -55,8 +54,7 @@ var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 	cudnn.PlanNode: {cudnn.PlanHandle: one(cudnn.HandleValue), cudnn.PlanConfig: a(cudnn.EngineConfigNode),
 		cudnn.PlanDevice: a(cudnn.DeviceNode).asOptional()},
 	cudnn.PackNode: {cudnn.PackUIDs: {of: cudnn.Int64Value, least: 3, most: 3},
-		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 3},
-		cudnn.PackWorkspace: one(cudnn.AddressValue)},
+		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 3}, cudnn.PackWorkspace: one(cudnn.AddressValue)},
 }
 
 // bytesOf returns the size of a value.

@@ -112,8 +112,7 @@ func (g *Graph) set(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	if of == cudnn.NodeValue {
 		for _, v := range all {
 			if to := g.nodes[cudnn.Node(v)]; to == nil || !to.finalized || rule.node != 0 && to.of != rule.node {
-				return g.fault("attribute %d is not a finalized descriptor of type %d",
-					name, rule.node)
+				return g.fault("attribute %d is not a finalized descriptor of type %d", name, rule.node)
 			}
 		}
 	}

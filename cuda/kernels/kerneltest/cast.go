@@ -107,8 +107,7 @@ func lossScale(b *fixture) {
 		b.run(kernels.Narrow(kernels.F16, at(b, half16), at(b, gradient), at(b, scaler), n))
 		corrupt(half16)
 		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, half16), n), kernels.Widen(kernels.F16, at(b, out),
-			at(b, half16), at(b, scaler), n),
-			kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
+			at(b, half16), at(b, scaler), n), kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
 		return kernels.ReadScaler(scaler)
 	}
 	same := func(what string, got, want kernels.Scaler) {

@@ -28,8 +28,7 @@ func newListOperands() *listOperands {
 	m := &listOperands{x: normals("x", listLength), y: normals("y", listLength), z: normals("z", listLength),
 		reversed: make([]uint32, listLength),
 		a:        normals("a", 50*130), b: normals("b", 40*130), c: make([]float32, 50*40), bias: normals("bias",
-			40), loss: make([]float32, 1),
-		parts: make([]float64, kernels.DotParts(listLength))}
+			40), loss: make([]float32, 1), parts: make([]float64, kernels.DotParts(listLength))}
 	for i := range m.reversed {
 		m.reversed[i] = uint32(listLength - 1 - i)
 	}
@@ -43,17 +42,15 @@ func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	forward := kernels.Gemm{Agents: 1, M: 50, N: 40, K: 130, Form: "nt", A: operand(m.a), B: operand(m.b),
 		C: operand(m.c), Epilogue: kernels.BiasSigmoid, Aux: operand(m.bias)}
 	backward := kernels.Gemm{Agents: 1, M: 40, N: 130, K: 50, Form: "tn", A: operand(m.c), B: operand(m.a),
-		C: operand(m.b), Epilogue: kernels.AddScaled, Aux: operand(m.b), Factor: -0.5,
-		Sums: operand(m.bias)}
+		C: operand(m.b), Epilogue: kernels.AddScaled, Aux: operand(m.b), Factor: -0.5, Sums: operand(m.bias)}
 	dot := kernels.Dot(0, at(h, m.loss), x, z, at(h, m.parts), listLength, 0.5)
 	var all [][]kernels.Call
 	for range listRounds {
+		sum := kernels.Combine(x, listLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z})
 		all = append(all,
 			[]kernels.Call{kernels.Gather(y, x, at(h, m.reversed), listLength), forward.Call()},
-			[]kernels.Call{kernels.Combine(x, listLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z}),
-				backward.Call()},
-			[]kernels.Call{dot[0]},
-			[]kernels.Call{dot[1]})
+			[]kernels.Call{sum, backward.Call()},
+			dot[:1], dot[1:])
 	}
 	return all
 }

@@ -93,8 +93,7 @@ func normOn(b *fixture, e kernels.Element, m, c int, epilogue kernels.NormEpilog
 		NormParams: kernels.NormParams{Gamma: vector("gamma"), Beta: vector("beta"), Mean: empty(), Variance: empty(),
 			Scale: empty(), Shift: empty()},
 		NormGrads: kernels.NormGrads{DY: at(b, sum), DX: at(b, in.dx), DGamma: grads,
-			DBeta:   grads + 4*kernels.Address(c),
-			FactorA: empty(), FactorB: empty(), FactorE: empty()}}
+			DBeta: grads + 4*kernels.Address(c), FactorA: empty(), FactorB: empty(), FactorE: empty()}}
 	if epilogue == kernels.AddReLU {
 		n.Z, n.DZ = at(b, raw("z")), at(b, in.dz)
 	}

@@ -80,8 +80,7 @@ func unscaling(b *fixture) {
 		list := kernels.GradPiece{Source: kernels.InPlace, Weights: -1, N: n, C: 1, Padded: 1,
 			Scaled: true}.AppendTo(nil)
 		b.run(kernels.ScaledSum(to, to, at(b, decay), 0, scale, 1, 0.25, n),
-			kernels.FinishGradient(kernels.F16, to, 0, 0,
-				at(b, list), scale, 1), kernels.ZeroIfInf(to, scale, n))
+			kernels.FinishGradient(kernels.F16, to, 0, 0, at(b, list), scale, 1), kernels.ZeroIfInf(to, scale, n))
 		found := kernels.ReadScaler(scaler).Found
 		if found != (bad >= 0) {
 			b.Errorf("number %d is infinite: found %v", bad, found)
