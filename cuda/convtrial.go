@@ -94,7 +94,7 @@ func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	if err := t.ex.CopyIn(region(t.float32s, v), t.staging); err != nil {
 		return err
 	}
-	return t.ex.Launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), 0, len(v)))
+	return t.ex.Launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), len(v)))
 }
 
 // copyOut copies the output from the device.
@@ -102,7 +102,7 @@ func (t *convTrial) copyOut() ([]float32, error) {
 	v, from := make([]float32, t.out), t.c
 	if t.element != kernels.F32 {
 		from = t.float32s
-		if err := t.ex.Launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c), 0,
+		if err := t.ex.Launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c),
 			t.out)); err != nil {
 			return nil, err
 		}

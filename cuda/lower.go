@@ -37,19 +37,23 @@ var lowerings = map[device.Kernel]lowering{
 	device.LinearGradXReLU:     denseGradX(kernels.ReLUOf),
 	device.LinearGradW:         denseGradW,
 	device.LinearGradWDecay:    denseGradW,
-	device.Sigmoid:             kernelLowering(activate(kernels.SigmoidOf)),
-	device.ReLU:                kernelLowering(activate(kernels.ReLUOf)),
-	device.SigmoidGrad:         kernelLowering(activateGrad(kernels.SigmoidOf)),
-	device.ReLUGrad:            kernelLowering(activateGrad(kernels.ReLUOf)),
+	device.Sigmoid:             activate(kernels.SigmoidOf),
+	device.ReLU:                activate(kernels.ReLUOf),
+	device.SigmoidGrad:         activateGrad(kernels.SigmoidOf),
+	device.ReLUGrad:            activateGrad(kernels.ReLUOf),
 	device.SoftmaxCrossEntropy: labelLowering(softmaxCrossEntropy),
 	device.Score:               labelLowering(score),
 
-	device.HalfSquare:  kernelLowering(halfSquare),
-	device.Scale:       kernelLowering(scale),
-	device.ScaleBy:     kernelLowering(scaleBy),
-	device.Add:         kernelLowering(sum),
-	device.AddScaled:   kernelLowering(sum),
-	device.MoveAverage: kernelLowering(moveAverage),
+	device.HalfSquare: kernelLowering(halfSquare),
+	device.Scale:      oneKernel(scale),
+	device.ScaleBy: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.ScaleBy(x.out[0], x.in[0], x.in[1], float32(x.attr), x.dims[0])
+	}),
+	device.Add:       oneKernel(sum),
+	device.AddScaled: oneKernel(sum),
+	device.MoveAverage: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.MoveAverage(x.out[0], x.in[0], x.in[1], x.in[2], x.attr, x.dims[0])
+	}),
 
 	device.Conv:      convolution,
 	device.ConvGradX: convolution,
@@ -65,10 +69,14 @@ var lowerings = map[device.Kernel]lowering{
 	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
 	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
-	device.MaxPool:     kernelLowering(maxPool),
-	device.MaxPoolGrad: kernelLowering(maxPoolGrad),
-	device.AvgPool:     kernelLowering(avgPool),
-	device.AvgPoolGrad: kernelLowering(avgPoolGrad),
+	device.MaxPool:     oneKernel(func(x boundTask) kernels.Call { return poolOf(x).Max(x.out[0], x.out[1], x.in[0]) }),
+	device.MaxPoolGrad: oneKernel(func(x boundTask) kernels.Call { return poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1]) }),
+	device.AvgPool: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.AvgPool(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])
+	}),
+	device.AvgPoolGrad: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.AvgPoolGrad(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])
+	}),
 }
 
 // lower makes the steps of a plan.
@@ -125,6 +133,11 @@ func kernelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	return func(_ *lowerer, t *compiler.Task) (step, error) {
 		return func(env *launchEnv) error { return env.ex.Launch(calls(env.bind(t))...) }, nil
 	}
+}
+
+// oneKernel is kernelLowering for a task of one kernel.
+func oneKernel(call func(x boundTask) kernels.Call) lowering {
+	return kernelLowering(func(x boundTask) []kernels.Call { return []kernels.Call{call(x)} })
 }
 
 // labelLowering is kernelLowering for kernels that read labels, which the host has checked.

@@ -19,22 +19,6 @@ func poolOf(x boundTask) kernels.Pool {
 	return kernels.Pool{Element: x.Element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
 }
 
-func maxPool(x boundTask) []kernels.Call {
-	return []kernels.Call{poolOf(x).Max(x.out[0], x.out[1], x.in[0])}
-}
-
-func maxPoolGrad(x boundTask) []kernels.Call {
-	return []kernels.Call{poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])}
-}
-
-func avgPool(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.AvgPool(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
-}
-
-func avgPoolGrad(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.AvgPoolGrad(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])}
-}
-
 // maxConvWorkspace is the largest workspace of a convolution, in bytes.
 const maxConvWorkspace = 512 << 20
 
@@ -167,7 +151,7 @@ func halfGradW(conv *cudnn.Conv, t *compiler.Task) step {
 // widenGradW casts rows of 16 bits to float32, without padding.
 func widenGradW(e kernels.Element, dst, src kernels.Address, rows, c, padded int) kernels.Call {
 	if padded == c {
-		return kernels.Widen(e, dst, src, 0, rows*c)
+		return kernels.Widen(e, dst, src, rows*c)
 	}
 	return kernels.Crop(e, dst, src, rows, c, padded)
 }

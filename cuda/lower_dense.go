@@ -38,10 +38,7 @@ func dense(then kernels.Activation) lowering {
 			if err := x.product(m, n, k, 0, false, 1, true); err != nil {
 				return err
 			}
-			if e := x.Element(); e != kernels.F32 {
-				return env.ex.Launch(kernels.BiasHalf(e, x.out[0], x.bias(), m, n, then))
-			}
-			return env.ex.Launch(kernels.Bias(x.out[0], x.bias(), m, n, then)...)
+			return env.ex.Launch(kernels.Bias(x.Element(), x.out[0], x.bias(), m, n, then))
 		}, nil
 	}
 }
@@ -59,7 +56,7 @@ func denseGradX(before kernels.Activation) lowering {
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil || before == kernels.Identity {
 				return err
 			}
-			return env.ex.Launch(x.activateGrad(x.out[0], x.in[2], x.out[0], m*k, before))
+			return env.ex.Launch(kernels.ActivateGrad(x.Element(), x.out[0], x.in[2], x.out[0], m*k, before))
 		}, nil
 	}
 }
@@ -78,20 +75,12 @@ func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 		if err := x.product(n, k, m, 1, true, 0, false); err != nil {
 			return err
 		}
-		calls := []kernels.Call{x.columnSums(m, n)}
+		calls := []kernels.Call{kernels.ColumnSums(t.In[1].Element, x.out[1], x.in[1], m, n)}
 		if t.Call.Kernel == device.LinearGradWDecay {
 			calls = append(calls, x.decay(n*k))
 		}
 		return env.ex.Launch(calls...)
 	}, nil
-}
-
-// columnSums returns the kernel of db.
-func (x boundTask) columnSums(m, n int) kernels.Call {
-	if e := x.Task.In[1].Element; e != kernels.F32 {
-		return kernels.ColumnSumsHalf(e, x.out[1], x.in[1], m, n)
-	}
-	return kernels.ColumnSums(x.out[1], x.in[1], m, n)
 }
 
 // decay returns the kernel that adds c·W to dW.

@@ -5,27 +5,16 @@ import (
 	"fspda/device"
 )
 
-func activate(f kernels.Activation) func(boundTask) []kernels.Call {
-	return func(x boundTask) []kernels.Call {
-		if e := x.Element(); e != kernels.F32 {
-			return []kernels.Call{kernels.ActivateHalf(e, x.out[0], x.in[0], x.dims[0], f)}
-		}
-		return []kernels.Call{kernels.Activate(x.out[0], x.in[0], x.dims[0], f)}
-	}
+func activate(f kernels.Activation) lowering {
+	return oneKernel(func(x boundTask) kernels.Call {
+		return kernels.Activate(x.Element(), x.out[0], x.in[0], x.dims[0], f)
+	})
 }
 
-func activateGrad(f kernels.Activation) func(boundTask) []kernels.Call {
-	return func(x boundTask) []kernels.Call {
-		return []kernels.Call{x.activateGrad(x.out[0], x.in[0], x.in[1], x.dims[0], f)}
-	}
-}
-
-// activateGrad returns the kernel of an activation's gradient, of n numbers of output 0's type.
-func (x boundTask) activateGrad(dx, y, dy kernels.Address, n int, f kernels.Activation) kernels.Call {
-	if e := x.Element(); e != kernels.F32 {
-		return kernels.ActivateGradHalf(e, dx, y, dy, n, f)
-	}
-	return kernels.ActivateGrad(dx, y, dy, n, f)
+func activateGrad(f kernels.Activation) lowering {
+	return oneKernel(func(x boundTask) kernels.Call {
+		return kernels.ActivateGrad(x.Element(), x.out[0], x.in[0], x.in[1], x.dims[0], f)
+	})
 }
 
 func softmaxCrossEntropy(x boundTask) []kernels.Call {
@@ -42,19 +31,15 @@ func halfSquare(x boundTask) []kernels.Call {
 	return calls[:]
 }
 
-func scale(x boundTask) []kernels.Call {
+func scale(x boundTask) kernels.Call {
 	if e := x.Element(); e != kernels.F32 {
-		return []kernels.Call{kernels.WeightedSum(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])}
+		return kernels.WeightedSum(e, x.out[0], x.in[0], 0, float32(x.attr), 0, x.dims[0])
 	}
-	return []kernels.Call{kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})}
-}
-
-func scaleBy(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.ScaleBy(x.out[0], x.in[0], x.in[1], float32(x.attr), x.dims[0])}
+	return kernels.Combine(x.out[0], x.dims[0], kernels.Term{A: float32(x.attr), V: x.in[0]})
 }
 
 // sum is the lowering of device.Add and device.AddScaled.
-func sum(x boundTask) []kernels.Call {
+func sum(x boundTask) kernels.Call {
 	c := float32(1)
 	if x.Call.Kernel == device.AddScaled {
 		c = float32(x.attr)
@@ -62,13 +47,13 @@ func sum(x boundTask) []kernels.Call {
 	n := x.dims[0]
 	switch e := x.Element(); {
 	case x.LacksScale != nil:
-		return []kernels.Call{x.addScaled(x.in[0], x.in[1], c, n)}
+		return x.addScaled(x.in[0], x.in[1], c, n)
 	case e != kernels.F32:
-		return []kernels.Call{kernels.WeightedSum(e, x.out[0], x.in[0], x.in[1], 1, c, n)}
+		return kernels.WeightedSum(e, x.out[0], x.in[0], x.in[1], 1, c, n)
 	case x.Call.Kernel == device.Add:
-		return []kernels.Call{kernels.Add(x.out[0], x.in[0], x.in[1], n)}
+		return kernels.Add(x.out[0], x.in[0], x.in[1], n)
 	}
-	return []kernels.Call{kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: c, V: x.in[1]})}
+	return kernels.Combine(x.out[0], n, kernels.Term{A: 1, V: x.in[0]}, kernels.Term{A: c, V: x.in[1]})
 }
 
 // addScaled returns the kernel of output 0 = a + c·b, where the summand that lacks the loss scale
@@ -81,8 +66,4 @@ func (x boundTask) addScaled(a, b kernels.Address, c float32, n int) kernels.Cal
 		}
 	}
 	return kernels.ScaledSum(x.out[0], a, b, by[0], by[1], 1, c, n)
-}
-
-func moveAverage(x boundTask) []kernels.Call {
-	return []kernels.Call{kernels.MoveAverage(x.out[0], x.in[0], x.in[1], x.in[2], x.attr, x.dims[0])}
 }

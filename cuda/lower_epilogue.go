@@ -79,10 +79,7 @@ func ltDense(product *cublas.Matmul, t *compiler.Task, activation kernels.Activa
 			return err
 		}
 		n := x.dims[0] * x.dims[1]
-		if e := x.Element(); e != kernels.F32 {
-			return env.ex.Launch(kernels.ActivateHalf(e, x.out[0], x.out[0], n, activation))
-		}
-		return env.ex.Launch(kernels.Activate(x.out[0], x.out[0], n, activation))
+		return env.ex.Launch(kernels.Activate(x.Element(), x.out[0], x.out[0], n, activation))
 	}
 }
 

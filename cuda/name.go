@@ -10,20 +10,6 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// ParseName parses the name of one GPU: "cuda", which is the first, or "cuda:N".
-func ParseName(name string) (index int, err error) {
-	all, err := ParseNames(name)
-	switch {
-	case err != nil:
-		return 0, err
-	case len(all) > 1:
-		return 0, fmt.Errorf("cuda: device %q names %d GPUs, want one: cuda:N with N from 0 on", name, len(all))
-	case all == nil:
-		return 0, nil
-	}
-	return all[0], nil
-}
-
 // ParseNames parses "cuda", which stands for all GPUs and gives nil, "cuda:N", or a list of
 // different GPUs: "cuda:0,1".
 func ParseNames(name string) (indices []int, err error) {

@@ -39,15 +39,10 @@ type API struct {
 	Destroy      func(h Raw) Status                               `sym:"cublasDestroy_v2"`
 	SetStream    func(h Raw, s driver.Stream) Status              `sym:"cublasSetStream_v2"`
 	SetWorkspace func(h Raw, at driver.Pointer, n uintptr) Status `sym:"cublasSetWorkspace_v2"`
-	GetVersion   func(h Raw, out *int32) Status                   `sym:"cublasGetVersion_v2"`
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
 	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
 		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32,
 		compute Compute, algo int32) Status `sym:"cublasGemmEx"`
-	GemmStridedBatchedEx func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type,
-		lda int32, strideA int64,
-		b driver.Pointer, typeB Type, ldb int32, strideB int64, beta *float32, c driver.Pointer, typeC Type, ldc int32,
-		strideC int64, batch int32, compute Compute, algo int32) Status `sym:"cublasGemmStridedBatchedEx"`
 }
 
 // Bind binds the functions of cuBLAS.

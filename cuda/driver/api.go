@@ -47,7 +47,6 @@ type ContextAPI struct {
 	PrimaryCtxRetain  func(out *Context, d Device) Result     `sym:"cuDevicePrimaryCtxRetain"`
 	PrimaryCtxRelease func(d Device) Result                   `sym:"cuDevicePrimaryCtxRelease_v2"`
 	CtxSetCurrent     func(c Context) Result                  `sym:"cuCtxSetCurrent"`
-	CtxSynchronize    func() Result                           `sym:"cuCtxSynchronize"`
 	CtxEnablePeer     func(peer Context, flags uint32) Result `sym:"cuCtxEnablePeerAccess"`
 }
 
@@ -55,9 +54,8 @@ type ContextAPI struct {
 type ModuleAPI struct {
 	ModuleLoadData func(out *Module, image unsafe.Pointer, n uint32, options *int32,
 		values *unsafe.Pointer) Result `sym:"cuModuleLoadDataEx"`
-	ModuleGetFunction func(out *Function, m Module, name *byte) Result      `sym:"cuModuleGetFunction"`
-	ModuleUnload      func(m Module) Result                                 `sym:"cuModuleUnload"`
-	FuncSetAttribute  func(f Function, a FuncAttribute, value int32) Result `sym:"cuFuncSetAttribute"`
+	ModuleGetFunction func(out *Function, m Module, name *byte) Result `sym:"cuModuleGetFunction"`
+	ModuleUnload      func(m Module) Result                            `sym:"cuModuleUnload"`
 }
 
 // MemoryAPI allocates device memory and pinned host memory, and copies between devices.

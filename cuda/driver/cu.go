@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"unsafe"
 
+	"fspda/cuda/dynlib"
+
 	"gorgonia.org/cu"
 )
 
@@ -21,10 +23,9 @@ func useCU(a *API) {
 	}
 	a.PrimaryCtxRelease = func(d Device) Result { return resultOf(cu.Device(d).ReleasePrimaryCtx()) }
 	a.CtxSetCurrent = func(c Context) Result { return resultOf(cu.SetCurrentContext(handle[cu.CUContext](c))) }
-	a.CtxSynchronize = func() Result { return resultOf(cu.Synchronize()) }
 
 	a.ModuleGetFunction = func(out *Function, m Module, name *byte) Result {
-		f, err := handle[cu.Module](m).Function(goString(name))
+		f, err := handle[cu.Module](m).Function(dynlib.String(uintptr(unsafe.Pointer(name))))
 		*out = handle[Function](f)
 		return resultOf(err)
 	}

@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"fspda/cuda/dynlib"
 )
@@ -101,7 +102,7 @@ func (a *API) Describe(d Device) (Properties, error) {
 	err := a.Check(a.DeviceGetName(&name[0], int32(len(name)), d), "cuDeviceGetName", "asking for the name of GPU %d",
 		d)
 	name[len(name)-1] = 0
-	p.Name = goString(&name[0])
+	p.Name = dynlib.String(uintptr(unsafe.Pointer(&name[0])))
 	err = errors.Join(err, a.Check(a.DeviceTotalMem(&p.Memory, d), "cuDeviceTotalMem",
 		"asking for the memory of GPU %d", d))
 	ask := func(at Attribute) int {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"unsafe"
+
+	"fspda/cuda/dynlib"
 )
 
 // Result is the status code that every driver function returns; 0 is success.
@@ -124,19 +126,9 @@ func (a *API) describe(r Result) string {
 	if a.GetErrorName == nil || a.GetErrorName(r, &name) != Success || name == nil {
 		return r.String()
 	}
-	s := goString(name)
+	s := dynlib.String(uintptr(unsafe.Pointer(name)))
 	if a.GetErrorString(r, &text) == Success && text != nil {
-		s += ", " + goString(text)
+		s += ", " + dynlib.String(uintptr(unsafe.Pointer(text)))
 	}
 	return s
-}
-
-// goString copies a NUL-terminated string.
-func goString(p *byte) string {
-	var b []byte
-	for *p != 0 {
-		b = append(b, *p)
-		p = (*byte)(unsafe.Add(unsafe.Pointer(p), 1))
-	}
-	return string(b)
 }

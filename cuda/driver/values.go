@@ -9,14 +9,7 @@ const (
 	CapabilityMajor   Attribute = 75
 	CapabilityMinor   Attribute = 76
 	CooperativeLaunch Attribute = 95
-	SharedMemoryOptIn Attribute = 97
 )
-
-// FuncAttribute selects a setting of a kernel.
-type FuncAttribute int32
-
-// MaxDynamicShared sets the limit of dynamic shared memory per launch, which is 48 KB by default.
-const MaxDynamicShared FuncAttribute = 8
 
 // Flags of streams, events, pinned memory and captures.
 const (

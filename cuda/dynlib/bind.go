@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"unsafe"
 )
 
 // Bind sets every function variable of the struct that table points to, embedded structs included,
@@ -36,15 +35,4 @@ func Bind(table any, h *Handle) error {
 			strings.Join(missing, ", "))
 	}
 	return nil
-}
-
-// escape makes its argument escape to the heap, which does not move, unlike a stack. The compiler
-// cannot see through the variable.
-var escape = func(any) {}
-
-// At returns the address of a value, for [Call]. It is valid while the caller keeps the value
-// alive.
-func At[T any](p *T) uintptr {
-	escape(p)
-	return uintptr(unsafe.Pointer(p))
 }

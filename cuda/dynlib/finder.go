@@ -49,7 +49,7 @@ func System() *Finder {
 	return &Finder{Env: os.Getenv, Program: program, Root: "/", opener: system{}}
 }
 
-// None returns a Finder that finds noLoader, like a machine without NVIDIA's libraries.
+// None returns a Finder that finds nothing, like a machine without NVIDIA's libraries.
 func None() *Finder {
 	return &Finder{Env: func(string) string { return "" }, Root: "/nowhere", opener: noLoader{}}
 }
@@ -194,7 +194,7 @@ func (f *Finder) Open(l *Library) (*Handle, error) {
 			return h, nil
 		}
 		if !strings.Contains(c.path, string(filepath.Separator)) && len(fail.Attempts) > 0 {
-			continue // if files were found, a name unknown to the loader adds noLoader
+			continue // if files were found, a name unknown to the loader adds nothing
 		}
 		fail.Attempts = append(fail.Attempts, Attempt{c.path, err.Error()})
 	}
@@ -221,7 +221,7 @@ func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
 	h := &Handle{Library: l, Path: c.path, Origin: c.why, handle: handle, opener: f.opener}
 	if l.Accept != nil {
 		if err := l.Accept(h); err != nil {
-			_ = f.opener.close(handle) // an error changes noLoader: the library is not used
+			_ = f.opener.close(handle) // an error changes nothing: the library is not used
 			return nil, err
 		}
 	}

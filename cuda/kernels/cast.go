@@ -15,11 +15,8 @@ var _ = defineEach("cast.cu", halfElements,
 	"narrow_segments_%s dst:p src:p segments:p",
 	"pad_%s dst:p src:p rows:l c:i padded:i",
 	"crop_%s dst:p src:p rows:l c:i padded:i",
-	"narrow_%s dst:p src:p scaler:p n:l",
-	"widen_%s dst:p src:p scaler:p n:l",
-	"check_%s scaler:p g:p n:l",
-	"update_%s x:p lambda:p grad:p u:p shadow:p scaler:p alpha:f eta:f mu:f n:l",
-	"add_diff_shadow_%s own:p other:p idx:p k:l x:p a:f lambda:p b:f shadow:p",
+	"narrow_%s dst:p src:p n:l",
+	"widen_%s dst:p src:p n:l",
 )
 
 // ScalerBytes is the size of a Scaler in device memory.
@@ -59,32 +56,15 @@ func eights(n int) Launch { return over((n + 7) / 8) }
 
 // Narrow rounds n float32 numbers to a 16-bit element, multiplied by the scale of a Scaler if
 // scaler is not 0. It is applied to the gradient of the loss, where a backward pass begins.
-func Narrow(e Element, dst, src, scaler Address, n int) Call {
-	return call(e.name("narrow"), eights(n), dst, src, scaler, n)
+func Narrow(e Element, dst, src Address, n int) Call {
+	return call(e.name("narrow"), eights(n), dst, src, n)
 }
 
 // Widen converts n 16-bit numbers to float32, divided by the scale of a Scaler if scaler is not 0.
 // It is applied to the final gradients. If Check has found a non-finite number the result is 0, so
 // that an update leaves the parameters unchanged.
-func Widen(e Element, dst, src, scaler Address, n int) Call {
-	return call(e.name("widen"), eights(n), dst, src, scaler, n)
-}
-
-// Check records in the Scaler whether one of n gradients is not finite.
-func Check(e Element, scaler, g Address, n int) Call {
-	return call(e.name("check"), over((n+e.Pack()-1)/e.Pack()), scaler, g, n)
-}
-
-// UpdateHalf is Update with a 16-bit gradient, of a loss that was scaled unless scaler is 0. Unless
-// shadow is 0 it also rounds x to shadow, which the next forward pass reads. If Check has found a
-// non-finite number it changes nothing.
-func UpdateHalf(e Element, x, lambda, grad, u, shadow, scaler Address, alpha, eta, mu float32, n int) Call {
-	return call(e.name("update"), eights(n), x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n)
-}
-
-// AddDiffShadow is AddDiff of x and lambda, and also updates the shadow of x.
-func AddDiffShadow(e Element, own, other, idx Address, k int, x, lambda Term, shadow Address) Call {
-	return call(e.name("add_diff_shadow"), over(k), own, other, idx, k, x.V, x.A, lambda.V, lambda.A, shadow)
+func Widen(e Element, dst, src Address, n int) Call {
+	return call(e.name("widen"), eights(n), dst, src, n)
 }
 
 // ScalerStep updates the scale at the end of an iteration: it is multiplied by backoff if a

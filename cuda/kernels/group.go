@@ -12,7 +12,6 @@ var _ = define("group.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
 	"add_decay loss:p stride:l scale:d terms:i "+decayTerms(),
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
-	"update_each x_list:p lambda_list:p g_list:p u_list:p alpha:f eta:f mu:f n:l",
 	"collect out:p arena:p stride:l length:i agents:i",
 )
 
@@ -273,14 +272,6 @@ func (f Group) addScaled(c *device.Call, factor float32) ([]Call, error) {
 	l.Grid[2] = uint32(f.Agents)
 	return []Call{call("add_scaled", l, o[0].List, o[0].At, o[0].Offset, o[1].List, o[1].At, o[1].Offset, o[2].List,
 		o[2].At, o[2].Offset, factor, c.Dims[0])}, nil
-}
-
-// UpdateEach is Update for all agents. Their vectors of n numbers are listed in device memory:
-// Params and Grads of the Group, lambdas, and momenta, or 0 for none.
-func (f Group) UpdateEach(lambdas, balls Address, alpha, eta, mu float32, n int) Call {
-	l := over(n)
-	l.Grid[2] = uint32(f.Agents)
-	return call("update_each", l, f.Params, lambdas, f.Grads, balls, alpha, eta, mu, n)
 }
 
 // Collect copies length numbers from each of several arenas, stride numbers apart, to consecutive

@@ -150,27 +150,3 @@ func TestGroupRejects(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-// UpdateEach does the same as Update for each agent.
-func TestUpdateEach(t *testing.T) {
-	h := onHost(t)
-	const agents, n = 3, 700
-	lists := make([][]kernels.Address, 4)
-	want := make([][][]float32, 4)
-	got := make([][][]float32, 4)
-	for z := range agents {
-		var v [4]kernels.Address
-		for i := range lists {
-			g, p := copied(h, numbers(uint64(10*i+z), n))
-			w, q := copied(h, g)
-			lists[i], got[i], want[i], v[i] = append(lists[i], p), append(got[i], g), append(want[i], w), q
-		}
-		h.run(kernels.Update(v[0], v[1], v[2], v[3], 0.1, 0.02, 0.9, n))
-	}
-	f := kernels.Group{Agents: agents, Params: at(h, lists[0]), Grads: at(h, lists[2])}
-	h.run(f.UpdateEach(at(h, lists[1]), at(h, lists[3]), 0.1, 0.02, 0.9, n))
-	for z := range agents {
-		sameBits(t, "x", got[0][z], want[0][z])
-		sameBits(t, "u", got[3][z], want[3][z])
-	}
-}

@@ -49,35 +49,10 @@ func TestActivations(t *testing.T) {
 		y, dx, want, wantDX := make([]float32, n), make([]float32, n), make([]float32, n), make([]float32, n)
 		onCPUCall(t, c.forward, []int{n}, 0, [][]float32{x}, [][]float32{want})
 		onCPUCall(t, c.grad, []int{n}, 0, [][]float32{want, dy}, [][]float32{wantDX})
-		h.run(kernels.Activate(at(h, y), at(h, x), n, c.f), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy), n,
-			c.f))
+		h.run(kernels.Activate(kernels.F32, at(h, y), at(h, x), n, c.f),
+			kernels.ActivateGrad(kernels.F32, at(h, dx), at(h, y), at(h, dy), n, c.f))
 		sameBits(t, string(c.forward), y, want)
 		sameBits(t, string(c.grad), dx, wantDX)
-	}
-}
-
-// The CPU engine has no tanh: it is compared with the Go library's, within an ulp.
-func TestTanh(t *testing.T) {
-	h := onHost(t)
-	const n = 515
-	x, dy, y, dx := rough(1, n), numbers(2, n), make([]float32, n), make([]float32, n)
-	h.run(kernels.Activate(at(h, y), at(h, x), n, kernels.TanhOf), kernels.ActivateGrad(at(h, dx), at(h, y), at(h, dy),
-		n, kernels.TanhOf))
-	for i, v := range x {
-		want := math.Tanh(float64(v))
-		if v != v {
-			if y[i] == y[i] {
-				t.Errorf("tanh of NaN is %v", y[i])
-			}
-			continue
-		}
-		if math.Abs(float64(y[i])-want) > math.Max(1e-7*math.Abs(want), 1e-8) {
-			t.Errorf("tanh(%v) = %v, want %v", v, y[i], want)
-		}
-		if g := float64(dy[i]) * (1 - float64(y[i])*float64(y[i])); math.Abs(float64(dx[i])-g) > 1e-6*math.Abs(
-			float64(dy[i])) {
-			t.Errorf("gradient at %v is %v, want %v", v, dx[i], g)
-		}
 	}
 }
 
@@ -95,7 +70,7 @@ func TestBias(t *testing.T) {
 		want := make([]float32, m*n)
 		onCPUCall(t, k, []int{m, n, n}, 0, [][]float32{x, eye, b}, [][]float32{want})
 		got, p := copied(h, x)
-		h.run(kernels.Bias(p, at(h, b), m, n, activation)...)
+		h.run(kernels.Bias(kernels.F32, p, at(h, b), m, n, activation))
 		sameBits(t, string(k), got, want)
 	}
 }
@@ -108,7 +83,7 @@ func TestColumnSums(t *testing.T) {
 		want, dw := make([]float32, n), make([]float32, n)
 		onCPUCall(t, device.LinearGradW, []int{m, n, 1}, 0, [][]float32{x, dy}, [][]float32{dw, want})
 		got := make([]float32, n)
-		h.run(kernels.ColumnSums(at(h, got), at(h, dy), m, n))
+		h.run(kernels.ColumnSums(kernels.F32, at(h, got), at(h, dy), m, n))
 		sameBits(t, "column sums", got, want)
 	}
 }

@@ -11,43 +11,18 @@ import (
 )
 
 var _ = define("mask.cu",
-	"stream_key state:p hash:U length:i k0:U k1:U k2:U k3:U",
 	"store64 dst:p value:U",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
-	"random_subset dst:p count:i d:u offset:u words:p state:p",
 	"random_subsets count:i d:u words:p stride:l "+pointers("dst", MostEach)+counters("stream", MostEach),
-	"bernoulli dst:p capacity:l end:l survival:p guide:p longest:i state:p count:p",
 )
 
 // Iota writes start, start+1, ... as n uint32 numbers: the mask "all".
 func Iota(dst Address, start uint32, n int) Call { return call("iota", over(n), dst, int(start), n) }
 
-// StreamKey writes the counter of the stream rng.New(seed, name, key...) to a uint64. base is
-// rng.Base(seed, name).
-func StreamKey(counter Address, base uint64, key ...uint64) Call {
-	if len(key) > 4 {
-		panic(fmt.Sprintf("kernels: a stream key has %d numbers, at most 4 are allowed", len(key)))
-	}
-	var k [4]uint64
-	copy(k[:], key)
-	return call("stream_key", blocks(1, 32), counter, base, len(key), k[0], k[1], k[2], k[3])
-}
-
 // setCounter writes the counter of a stream.
 func setCounter(counter Address, s rng.Stream) Call {
 	return call("store64", blocks(1, 32), counter, s.Counter())
-}
-
-// Block draws dist's mask "block": k adjacent coordinates of d, cyclically.
-func Block(dst Address, d, k int, s rng.Stream) []Call {
-	start := s.IntN(d)
-	wrapped := max(0, start+k-d) // these come first
-	var calls []Call
-	if wrapped > 0 {
-		calls = append(calls, Iota(dst, 0, wrapped))
-	}
-	return append(calls, Iota(dst+4*Address(wrapped), uint32(start), k-wrapped))
 }
 
 // StratifiedScratch is the initial value of the scratch of Stratified. Each use restores it.
@@ -122,25 +97,6 @@ func (f filler) fill(at, count, begin, first int) Call {
 // first use.
 func SubsetWords(d int) int { return (d + 31) / 32 }
 
-// Subset draws dist's mask "randk": k of d coordinates. words is scratch of SubsetWords(d) numbers,
-// counter a uint64.
-func Subset(dst Address, d, k int, s rng.Stream, counter, words Address) []Call {
-	return Layers(dst, []int{d}, []int{k}, s, counter, words)
-}
-
-// Layers draws dist's mask "randk-per-layer": a number of coordinates of each tensor. words is
-// scratch for the longest tensor.
-func Layers(dst Address, sizes, counts []int, s rng.Stream, counter, words Address) []Call {
-	calls := []Call{setCounter(counter, s)}
-	offset := 0
-	for l, size := range sizes {
-		calls = append(calls, call("random_subset", blocks(1024, 1024), dst, counts[l], size, offset, words, counter))
-		offset += size
-		dst += 4 * Address(counts[l])
-	}
-	return calls
-}
-
 // sharedWords is the longest bitmap that is kept in shared memory.
 const sharedWords = 8192
 
@@ -181,42 +137,4 @@ func counters(name string, n int) string {
 		fmt.Fprintf(&s, "%s%d:U ", name, i)
 	}
 	return s.String()
-}
-
-// Gaps is the tables of a probability below 1 in device memory: see GapTables.
-type Gaps struct {
-	Survival, Guide Address
-	Longest         int
-}
-
-// GapTables computes the tables from which Bernoulli draws the gaps between coordinates taken with
-// probability p: survival[g] is (1-p)^g·2^64, followed by a 0 after the longest gap; guide[b] is
-// the shortest gap of a number whose upper 12 bits are b.
-func GapTables(p float64) (survival []uint64, guide []uint16) {
-	longest := int(min(math.Ceil(4/p), 4096))
-	stay := -uint64(max(math.Ldexp(p, 64), 1))
-	survival, guide = make([]uint64, longest+2), make([]uint16, 4096)
-	survival[1] = stay
-	for k := 2; k <= longest; k++ {
-		survival[k], _ = bits.Mul64(survival[k-1], stay)
-	}
-	k := 0
-	for b := len(guide) - 1; b >= 0; b-- {
-		largest := uint64(b)<<52 | (1<<52 - 1)
-		for k < longest && largest < survival[k+1] {
-			k++
-		}
-		guide[b] = uint16(k)
-	}
-	return survival, guide
-}
-
-// Bernoulli draws dist's mask "bernoulli" from d coordinates: it writes their number to count
-// (uint32) and the first capacity of them to dst. If there are more, the caller must draw again
-// with more capacity. counter is a uint64.
-func Bernoulli(dst Address, capacity, d int, g Gaps, s rng.Stream, counter, count Address) []Call {
-	return []Call{
-		setCounter(counter, s),
-		call("bernoulli", blocks(1024, 1024), dst, capacity, d, g.Survival, g.Guide, g.Longest, counter, count),
-	}
 }

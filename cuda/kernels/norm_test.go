@@ -19,7 +19,7 @@ func encode(h *host, e kernels.Element, v []float32) ([]byte, []float32) {
 		}
 		return raw, v
 	}
-	h.run(kernels.Narrow(e, at(h, raw), at(h, v), 0, len(v)))
+	h.run(kernels.Narrow(e, at(h, raw), at(h, v), len(v)))
 	return raw, decode(h, e, raw)
 }
 
@@ -32,7 +32,7 @@ func decode(h *host, e kernels.Element, raw []byte) []float32 {
 		}
 		return v
 	}
-	h.run(kernels.Widen(e, at(h, v), at(h, raw), 0, len(v)))
+	h.run(kernels.Widen(e, at(h, v), at(h, raw), len(v)))
 	return v
 }
 

@@ -19,15 +19,6 @@ type Pool struct {
 func (g Pool) P() int { return (g.H+2*g.Pad-g.R)/g.Stride + 1 }
 func (g Pool) Q() int { return (g.W+2*g.Pad-g.R)/g.Stride + 1 }
 
-// IndexSize returns the bytes of a maximum's index: float32 as in device.MaxPool if Element is F32,
-// else one byte.
-func (g Pool) IndexSize() int {
-	if g.Element == F32 {
-		return 4
-	}
-	return 1
-}
-
 // packs returns the number of packs per pixel.
 func (e Element) packs(c int) int { return (c + e.Pack() - 1) / e.Pack() }
 

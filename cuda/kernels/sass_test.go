@@ -88,7 +88,7 @@ func resident(u nvrtc.Usage) int {
 var streams = map[string]bool{
 	"norm_moments": false, "norm_apply": true, "norm_apply_two": true, "norm_grad_sums": true, "norm_grad_apply": true,
 	"max_pool": true, "max_pool_grad": true,
-	"narrow": true, "widen": true, "narrow_segments": true, "update": true, "finish_gradient": true,
+	"narrow": true, "widen": true, "narrow_segments": true, "finish_gradient": true,
 }
 
 const minInFlight = 28 << 10 // bytes per multiprocessor

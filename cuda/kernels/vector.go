@@ -21,7 +21,6 @@ var _ = define("vector.cu",
 		factors("a", MostEach)+factors("b", MostEach)+factors("c", MostEach),
 	"gather dst:p src:p idx:p k:l",
 	"scatter_add dst:p v:p a:f idx:p k:l",
-	"scatter dst:p v:p idx:p k:l",
 	"add_diff own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
 	"add_diff_list own:p other:p idx:p k:l v:p a:p terms:i",
 	"add_diffs n:l start:p scale:f own:p others:i v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f "+
@@ -32,10 +31,6 @@ var _ = define("vector.cu",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
 	"dot_sum out64:p out32:p part:p parts:l scale:d stride:l",
-	"count_not_finite count:p x:p n:l",
-	"fspda_update x:p lambda:p g:p u:p alpha:f eta:f mu:f n:l",
-	"gather_pair p:p q:p x:p other_x:p idx:p k:l",
-	"exchange p:p q:p idx:p k:l x:p lambda:p other_x:p other_lambda:p a:f b:f",
 )
 
 // MaxTerms is the number of terms that Combine and AddDiffs take as arguments. More are listed in
@@ -133,9 +128,6 @@ func CombineList(dst Address, n int, terms List) Call {
 	return call("combine_list", over(n), dst, n, terms.V, terms.A, terms.Len)
 }
 
-// Scatter writes v to the k coordinates idx of dst.
-func Scatter(dst, v, idx Address, k int) Call { return call("scatter", over(k), dst, v, idx, k) }
-
 // two returns one or two terms as an array.
 func two(what string, terms []Term) (t [2]Term) {
 	if len(terms) < 1 || len(terms) > 2 {
@@ -199,28 +191,4 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
 		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale, 1),
 	}
-}
-
-// CountNotFinite adds to a uint32 how many of n numbers are infinite or NaN.
-func CountNotFinite(count, x Address, n int) Call {
-	return call("count_not_finite", over(n), count, x, n)
-}
-
-// Update is FSPDA-SA's local step x ← x - alpha·u - eta·lambda in one pass, with u = mu·u + g, or g
-// in place of u if u is 0.
-func Update(x, lambda, g, u Address, alpha, eta, mu float32, n int) Call {
-	return call("fspda_update", over(n), x, lambda, g, u, alpha, eta, mu, n)
-}
-
-// GatherPair is Gather at both ends of an edge between two agents on the same GPU. An idx of 0
-// stands for all coordinates.
-func GatherPair(p, q, x, otherX, idx Address, k int) Call {
-	return call("gather_pair", over(k), p, q, x, otherX, idx, k)
-}
-
-// Exchange is AddDiff at both ends of that edge: with the k numbers p and q from GatherPair, x +=
-// a·(p-q) and lambda += b·(p-q) at the coordinates idx, and the same with q-p at the other end. An
-// idx of 0 stands for all coordinates.
-func Exchange(p, q, idx Address, k int, x, lambda, otherX, otherLambda Address, a, b float32) Call {
-	return call("exchange", over(k), p, q, idx, k, x, lambda, otherX, otherLambda, a, b)
 }

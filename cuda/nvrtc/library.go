@@ -6,6 +6,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"fspda/cuda/dynlib"
@@ -72,7 +73,7 @@ func (l *Library) Compile(s Source) (Binary, error) {
 	if err != nil {
 		return Binary{}, err
 	}
-	text := string(trimZero(log))
+	text := strings.TrimSuffix(string(log), "\x00")
 	if failure != nil {
 		return Binary{}, &CompileError{Name: s.Name, Arch: s.Arch, Status: failure.Error(), Log: text}
 	}
@@ -118,32 +119,9 @@ func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 //go:uintptrescapes
 func (l *Library) call(name string, args ...uintptr) error {
 	if status := int32(dynlib.Call(l.calls[name], args...)); status != 0 {
-		return fmt.Errorf("%s: %s (%d)", name, l.statusText(status), status)
+		return fmt.Errorf("%s: %s (%d)", name, dynlib.String(dynlib.Call(l.calls["nvrtcGetErrorString"], uintptr(status))), status)
 	}
 	return nil
-}
-
-func (l *Library) statusText(status int32) string {
-	text := dynlib.Call(l.calls["nvrtcGetErrorString"], uintptr(status))
-	var b []byte
-	for i := uintptr(0); text != 0 && i < 100; i++ {
-		c := *(*byte)(pointer(text + i))
-		if c == 0 {
-			break
-		}
-		b = append(b, c)
-	}
-	return string(b)
-}
-
-// pointer converts an address outside Go's memory to a pointer.
-func pointer(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
-
-func trimZero(b []byte) []byte {
-	if n := len(b); n > 0 && b[n-1] == 0 {
-		return b[:n-1]
-	}
-	return b
 }
 
 // cStrings builds NUL-terminated strings and arrays of them, and keeps their memory alive.

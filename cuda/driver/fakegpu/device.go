@@ -69,7 +69,6 @@ func (m *Machine) setContext(a *driver.API) {
 		m.current[syscall.Gettid()] = c
 		return driver.Success
 	}
-	a.CtxSynchronize = func() driver.Result { return m.finishAll() }
 	a.CtxEnablePeer = func(peer driver.Context, _ uint32) driver.Result {
 		pair := [2]driver.Context{m.current[syscall.Gettid()], peer}
 		if m.retained[driver.Device(peer-contextBase)] == 0 || pair[0] == peer {

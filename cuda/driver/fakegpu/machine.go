@@ -43,7 +43,6 @@ type Machine struct {
 	used     uintptr // bytes of device memory
 	host     memory  // pinned
 	handles
-	calls  []string
 	counts map[string]int // calls by function
 	faults map[string]fault
 	lost   driver.Result // result of every call once the device is lost
@@ -143,7 +142,6 @@ func (m *Machine) recorded(name string, f any) reflect.Value {
 
 // enter records a call, and returns the result with which it fails before it does anything.
 func (m *Machine) enter(name string) driver.Result {
-	m.calls = append(m.calls, name)
 	m.counts[name]++
 	if f, ok := m.faults[name]; ok {
 		if f.after--; f.after < 0 {
@@ -198,15 +196,6 @@ func (m *Machine) LossCause() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
-}
-
-// Calls returns the names of all functions called since the last call of Calls.
-func (m *Machine) Calls() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	c := m.calls
-	m.calls = nil
-	return c
 }
 
 // Count returns how often a function was called.

@@ -1,6 +1,7 @@
 package fakegpu
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unsafe"
@@ -39,24 +40,19 @@ func (m *memory) alloc(n uintptr) uintptr {
 		data[i] = poison
 	}
 	at := (uintptr(unsafe.Pointer(&data[0])) + alignment - 1) / alignment * alignment
-	i, _ := slices.BinarySearchFunc(m.blocks, at, compareAddress)
+	i, _ := m.search(at)
 	m.blocks = slices.Insert(m.blocks, i, allocation{at, n, data})
 	return at
 }
 
-func compareAddress(a allocation, at uintptr) int {
-	switch {
-	case a.at < at:
-		return -1
-	case a.at > at:
-		return 1
-	}
-	return 0
+// search returns the position of an address among the blocks, and whether a block begins there.
+func (m *memory) search(at uintptr) (int, bool) {
+	return slices.BinarySearchFunc(m.blocks, at, func(a allocation, at uintptr) int { return cmp.Compare(a.at, at) })
 }
 
 // free removes the allocation at an address and returns its size.
 func (m *memory) free(at uintptr) (uintptr, bool) {
-	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
+	i, ok := m.search(at)
 	if !ok {
 		return 0, false
 	}
@@ -71,7 +67,7 @@ func (m *memory) free(at uintptr) (uintptr, bool) {
 // find returns n bytes starting at an address, if they lie in one allocation. If memory is only
 // counted it returns nil.
 func (m *memory) find(at, n uintptr) ([]byte, error) {
-	i, ok := slices.BinarySearchFunc(m.blocks, at, compareAddress)
+	i, ok := m.search(at)
 	if !ok {
 		i--
 	}

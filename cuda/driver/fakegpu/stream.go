@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/dynlib"
 )
 
 // stream is a queue of work, which runs when something waits for it.
@@ -242,7 +243,7 @@ func (m *Machine) setModules(a *driver.API) {
 			return driver.InvalidValue
 		}
 		*out = driver.Function(m.handle())
-		m.kernels[*out] = text(name)
+		m.kernels[*out] = dynlib.String(uintptr(unsafe.Pointer(name)))
 		return driver.Success
 	}
 	a.ModuleUnload = func(mod driver.Module) driver.Result {
@@ -250,16 +251,5 @@ func (m *Machine) setModules(a *driver.API) {
 		delete(m.modules, mod)
 		return valid(ok)
 	}
-	a.FuncSetAttribute = func(f driver.Function, _ driver.FuncAttribute, _ int32) driver.Result {
-		return valid(m.kernels[f] != "")
-	}
 	a.LaunchKernel, a.LaunchCooperative = m.launch, m.launchCooperative
-}
-
-func text(p *byte) string {
-	var b []byte
-	for ; *p != 0; p = (*byte)(unsafe.Add(unsafe.Pointer(p), 1)) {
-		b = append(b, *p)
-	}
-	return string(b)
 }

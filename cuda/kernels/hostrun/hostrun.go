@@ -116,7 +116,7 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 		if err != nil {
 			return nil, err
 		}
-		if got := text(dynlib.Call(kinds)); got != k.Kinds() {
+		if got := dynlib.String(dynlib.Call(kinds)); got != k.Kinds() {
 			return nil, fmt.Errorf("hostrun: kernel %s of %s takes parameters %q, the table has %q: fix one of them",
 				k.Name, k.Unit, got, k.Kinds())
 		}
@@ -266,19 +266,7 @@ func (l *Library) launchOne(c kernels.Call) error {
 	runtime.KeepAlive(l)
 	if failure != 0 {
 		return fmt.Errorf("hostrun: launching %s with a grid %v of blocks %v: %s", c.Kernel.Name, c.Grid, c.Block,
-			text(failure))
+			dynlib.String(failure))
 	}
 	return nil
-}
-
-// text reads a NUL-terminated string.
-func text(address uintptr) string {
-	var b []byte
-	for ; ; address++ {
-		c := *(*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&address)))
-		if c == 0 {
-			return string(b)
-		}
-		b = append(b, c)
-	}
 }

@@ -68,7 +68,7 @@ func everyHalf(b *fixture) {
 		for i := range n {
 			binary.LittleEndian.PutUint16(raw[2*i:], uint16(i))
 		}
-		b.run(kernels.Widen(e, at(b, wide), at(b, raw), 0, n), kernels.Narrow(e, at(b, back), at(b, wide), 0, n))
+		b.run(kernels.Widen(e, at(b, wide), at(b, raw), n), kernels.Narrow(e, at(b, back), at(b, wide), n))
 		want := make([]float32, n)
 		for i := range want {
 			want[i] = load(e, raw[2*i:])
@@ -81,7 +81,7 @@ func everyHalf(b *fixture) {
 			between = append(between, middle, math.Nextafter32(middle, 0))
 		}
 		rounded := make([]byte, 2*len(between))
-		b.run(kernels.Narrow(e, at(b, rounded), at(b, between), 0, len(between)))
+		b.run(kernels.Narrow(e, at(b, rounded), at(b, between), len(between)))
 		sameHalves(b, e, rounded, between)
 	}
 }
@@ -102,12 +102,14 @@ func sameHalves(b *fixture, e kernels.Element, got []byte, from []float32) {
 func lossScale(b *fixture) {
 	const n = 1003
 	scaler, gradient := kernels.Scaler{Scale: 1024}.Bytes(), numbers(1, n)
-	half16, out := make([]byte, 2*n), make([]float32, n)
+	half16, scaled, out := make([]byte, 2*n), make([]float32, n), make([]float32, n)
+	list := kernels.GradPiece{Source: kernels.FromHalf, Weights: -1, N: n, C: 1, Padded: 1, Scaled: true}.AppendTo(nil)
 	step := func(corrupt func([]byte)) kernels.Scaler {
-		b.run(kernels.Narrow(kernels.F16, at(b, half16), at(b, gradient), at(b, scaler), n))
+		b.run(kernels.ScaleBy(at(b, scaled), at(b, gradient), at(b, scaler), 1, n),
+			kernels.Narrow(kernels.F16, at(b, half16), at(b, scaled), n))
 		corrupt(half16)
-		b.run(kernels.Check(kernels.F16, at(b, scaler), at(b, half16), n), kernels.Widen(kernels.F16, at(b, out),
-			at(b, half16), at(b, scaler), n), kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
+		b.run(kernels.FinishGradient(kernels.F16, at(b, out), at(b, half16), 0, at(b, list), at(b, scaler), 1),
+			kernels.ZeroIfInf(at(b, out), at(b, scaler), n), kernels.ScalerStep(at(b, scaler), 2, 0.5, 4096, 2))
 		return kernels.ReadScaler(scaler)
 	}
 	same := func(what string, got, want kernels.Scaler) {

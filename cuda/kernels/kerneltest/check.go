@@ -31,14 +31,11 @@ func Checks() []Check {
 		name string
 		run  func(*fixture)
 	}{
-		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk",
-			subset}, {"masks/many randk", subsets}, {"masks/layers", layers},
-		{"masks/block", block}, {"masks/bernoulli", bernoulli}, {"masks/stream key", streamKey},
+		{"masks/stratified", stratified}, {"masks/stratified redraws", stratifiedRedraws}, {"masks/randk", subsets},
 		{"images/batch", imagesOfBatch}, {"images/crops", images},
-		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/segments",
-			segments}, {"casts/unscaled", unscaling},
-		{"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps}, {"lists/gradient pieces",
-			gradPieces}, {"lists/moves", moves}, {"lists/penalties", penalties},
+		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/segments", segments},
+		{"casts/unscaled", unscaling}, {"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps},
+		{"lists/gradient pieces", gradPieces}, {"lists/moves", moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"megakernel", megakernel},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {

@@ -43,81 +43,20 @@ struct Eight {
   }
 };
 
-// narrow: dst = src·scale of the scaler, or src if the scaler is null.
-template <class T> __device__ inline void narrow(T *dst, const float *src, const Scaler *scaler, i64 n) {
-  const float by = scaler ? scaler->scale : 1.0f;
+// narrow rounds src to 16 bits; widen converts it back.
+template <class T> __device__ inline void narrow(T *dst, const float *src, i64 n) {
   const Eight e(n, address(dst) | address(src));
   if (e.count <= 0) return;
   Pack<T> v;
   fetch_eight(v.v, src + e.first, e.count, e.vectorized);
-#pragma unroll
-  for (int j = 0; j < 8; j++) v.v[j] = v.v[j] * by;
   store_pack(dst + e.first, v, e.count, e.vectorized);
 }
 
-// widen: dst = src·inverse of the scaler, or 0 if the scaler has found a non-finite number; src if
-// the scaler is null.
-template <class T> __device__ inline void widen(float *dst, const T *src, const Scaler *scaler, i64 n) {
-  const float by = scaler ? scaler->inverse : 1.0f;
-  const bool zero = scaler && scaler->found;
+template <class T> __device__ inline void widen(float *dst, const T *src, i64 n) {
   const Eight e(n, address(dst) | address(src));
   if (e.count <= 0) return;
-  Pack<T> v = load_pack(src + e.first, e.count, e.vectorized);
-#pragma unroll
-  for (int j = 0; j < 8; j++) v.v[j] = zero ? 0.0f : v.v[j] * by;
+  const Pack<T> v = load_pack(src + e.first, e.count, e.vectorized);
   store_eight(dst + e.first, v.v, e.count, e.vectorized);
-}
-
-template <class T> __device__ inline void check(Scaler *scaler, const T *g, i64 n) {
-  constexpr int N = Pack<T>::size;
-  i64 i = N * thread_index();
-  bool bad = false;
-  if (i < n) {
-    const Pack<T> v = load_pack(g + i, n - i < N ? (int)(n - i) : N, n - i >= N && aligned16(address(g)));
-#pragma unroll
-    for (int j = 0; j < N; j++) bad = bad || not_finite(v.v[j]);
-  }
-  report_nonfinite(scaler, bad);
-}
-
-// update is the local step of FSPDA-SA with a gradient of a scaled loss: g = grad·inverse, u = mu·u
-// + g, x = x + (-alpha)·u + (-eta)·lambda, and shadow = x in 16 bits for the next forward pass. If
-// a gradient is not finite, nothing changes. u and shadow may be null; scaler is null if the loss
-// is not scaled.
-template <class T> __device__ inline void update(float *x, const float *lambda, const T *grad, float *u, T *shadow,
-                                                 const Scaler *scaler, float alpha, float eta, float mu, i64 n) {
-  if (scaler && scaler->found) return;
-  const float by = scaler ? scaler->inverse : 1.0f;
-  const Eight e(n, address(x) | address(lambda) | address(grad) | address(u) | address(shadow));
-  if (e.count <= 0) return;
-  float at[8], pull[8], speed[8];
-  Pack<T> v = load_pack(grad + e.first, e.count, e.vectorized);
-  fetch_eight(at, x + e.first, e.count, e.vectorized);
-  fetch_eight(pull, lambda + e.first, e.count, e.vectorized);
-  if (u) fetch_eight(speed, u + e.first, e.count, e.vectorized);
-#pragma unroll
-  for (int j = 0; j < 8; j++) {
-    float direction = v.v[j] * by;
-    if (u) direction = speed[j] = mu * speed[j] + direction;
-    at[j] = v.v[j] = (at[j] + (-alpha) * direction) + (-eta) * pull[j];
-  }
-  store_eight(x + e.first, at, e.count, e.vectorized);
-  if (u) store_eight(u + e.first, speed, e.count, e.vectorized);
-  if (shadow) store_pack(shadow + e.first, v, e.count, e.vectorized);
-}
-
-// add_diff_shadow is add_diff of x and lambda, and also updates the shadow of x at the coordinates
-// that change.
-template <class T> __device__ inline void add_diff_shadow(const float *own, const float *other, const u32 *idx, i64 k,
-                                                          float *x, float a, float *lambda, float b, T *shadow) {
-  i64 j = thread_index();
-  if (j >= k) return;
-  float d = own[j] - other[j];
-  i64 i = idx ? (i64)idx[j] : j;
-  float v = x[i] + a * d;
-  x[i] = v;
-  shadow[i] = Number<T>::from(v);
-  lambda[i] = lambda[i] + b * d;
 }
 
 // Segment is a part of a vector to round to 16 bits: n numbers starting at `from`, in rows of c,
@@ -194,19 +133,8 @@ KERNEL(32) scaler_step(Scaler *s, float growth, float backoff, float largest, u3
   KERNEL(256) crop_##name(float *dst, const T *src, i64 rows, int c, int padded) {                                     \
     crop<T>(dst, src, rows, c, padded);                                                                                \
   }                                                                                                                    \
-  KERNEL(256) narrow_##name(T *dst, const float *src, const Scaler *scaler, i64 n) { narrow<T>(dst, src, scaler, n); } \
-  KERNEL(256) widen_##name(float *dst, const T *src, const Scaler *scaler, i64 n) { widen<T>(dst, src, scaler, n); }   \
-  KERNEL(256) check_##name(Scaler *scaler, const T *g, i64 n) { check<T>(scaler, g, n); }                              \
-  KERNEL(256)                                                                                                          \
-  update_##name(float *x, const float *lambda, const T *grad, float *u, T *shadow, const Scaler *scaler, float alpha,  \
-                float eta, float mu, i64 n) {                                                                          \
-    update<T>(x, lambda, grad, u, shadow, scaler, alpha, eta, mu, n);                                                  \
-  }                                                                                                                    \
-  KERNEL(256)                                                                                                          \
-  add_diff_shadow_##name(const float *own, const float *other, const u32 *idx, i64 k, float *x, float a,               \
-                         float *lambda, float b, T *shadow) {                                                          \
-    add_diff_shadow<T>(own, other, idx, k, x, a, lambda, b, shadow);                                                   \
-  }
+  KERNEL(256) narrow_##name(T *dst, const float *src, i64 n) { narrow<T>(dst, src, n); }                               \
+  KERNEL(256) widen_##name(float *dst, const T *src, i64 n) { widen<T>(dst, src, n); }
 
 CAST_KERNELS(Half, f16)
 CAST_KERNELS(BFloat, bf16)

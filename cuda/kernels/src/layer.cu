@@ -43,21 +43,6 @@ KERNEL(256) relu_grad(float *dx, const float *y, const float *dy, i64 n) {
   if (i < n) dx[i] = y[i] > 0.0f ? dy[i] : 0.0f;
 }
 
-KERNEL(256) tanh_forward(float *y, const float *x, i64 n) {
-  i64 i = thread_index();
-  if (i >= n) return;
-  // the exponent is not positive, so 1+e is between 1 and 2 and nothing overflows
-  double e = exponential(-2.0 * fabs((double)x[i]));
-  double v = (1.0 - e) / (1.0 + e);
-  y[i] = (float)(x[i] < 0.0f ? -v : v);
-}
-
-// tanh_grad: dx = dy·(1-y²). dx may be dy.
-KERNEL(256) tanh_grad(float *dx, const float *y, const float *dy, i64 n) {
-  i64 i = thread_index();
-  if (i < n) dx[i] = dy[i] * (1.0f - y[i] * y[i]);
-}
-
 #define SUM_COLUMNS 32
 #define SUM_ROWS 64
 

@@ -16,18 +16,6 @@ __device__ inline u64 mix(u64 z) {
 // draw_number returns the n-th number of a stream, n >= 1.
 __device__ inline u64 draw_number(u64 state, u64 n) { return mix(state + GOLDEN * n); }
 
-// stream_key computes the stream of a key of up to four numbers. hash stands for the seed and the
-// name.
-KERNEL(32) stream_key(u64 *state, u64 hash, int length, u64 k0, u64 k1, u64 k2, u64 k3) {
-  if (threadIdx.x != 0) return;
-  const u64 key[4] = {k0, k1, k2, k3};
-  u64 h = hash;
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-    if (i < length) h = mix(mix(h + GOLDEN) ^ key[i]);
-  *state = mix(h + (u64)length);
-}
-
 // store64: *dst = value.
 KERNEL(32) store64(u64 *dst, u64 value) {
   if (threadIdx.x == 0) *dst = value;
@@ -177,8 +165,8 @@ __device__ inline int set_random_bits(u32 *words, u32 d, u64 stream, int draws) 
   return fresh;
 }
 
-// set_last_bit draws until one more bit is newly set, and returns how many numbers that took.
-__device__ inline u64 set_last_bit(u32 *words, u32 d, u64 stream) {
+// set_last_bit draws until one more bit is newly set.
+__device__ inline void set_last_bit(u32 *words, u32 d, u64 stream) {
   const u32 least = (0u - d) % d;
   for (u64 used = 1;; used++) {
     u64 u = draw_number(stream, used);
@@ -188,16 +176,15 @@ __device__ inline u64 set_last_bit(u32 *words, u32 d, u64 stream) {
       u32 c = (u32)(product >> 32), bit = 1u << (c & 31);
       if (words[c >> 5] & bit) continue;
       words[c >> 5] |= bit;
-      return used;
+      return;
     }
   }
 }
 
-// subset draws count of the numbers below d, uniformly among all sets of that size, ascending, each
-// plus offset. One thread block sets random bits of a bitmap until enough are set; if that is more
-// than half, it draws the complement. words is the bitmap, one bit per number, zero before and
-// after. It returns the new state of the stream.
-__device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 begin) {
+// subset draws count of the numbers below d, uniformly among all sets of that size, ascending. One
+// thread block sets random bits of a bitmap until enough are set; if that is more than half, it
+// draws the complement. words is the bitmap, one bit per number, zero before and after.
+__device__ inline void subset(u32 *dst, int count, u32 d, u32 *words, u64 begin) {
   __shared__ u64 warps[WARP];
   __shared__ u64 stream;
   const bool complement = 2 * (i64)count > (i64)d;
@@ -212,7 +199,7 @@ __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words,
     if (threadIdx.x == 0) stream += GOLDEN * (u64)draws;
     __syncthreads();
   }
-  if (threadIdx.x == 0 && missing == 1) stream += GOLDEN * set_last_bit(words, d, stream);
+  if (threadIdx.x == 0 && missing == 1) set_last_bit(words, d, stream);
   __syncthreads();
   const u32 all = (d + 31) / 32;
   u64 done = 0;
@@ -225,16 +212,9 @@ __device__ inline u64 subset(u32 *dst, int count, u32 d, u32 offset, u32 *words,
     }
     u64 listed;
     u64 at = done + block_scan((u64)__popc(word), warps, &listed);
-    for (; word; word &= word - 1) dst[at++] = offset + 32 * w + (u32)(__ffs((int)word) - 1);
+    for (; word; word &= word - 1) dst[at++] = 32 * w + (u32)(__ffs((int)word) - 1);
     done += listed;
   }
-  return stream;
-}
-
-// random_subset is subset with a stream in device memory.
-KERNEL(1024) random_subset(u32 *dst, int count, u32 d, u32 offset, u32 *words, u64 *state) {
-  const u64 end = subset(dst, count, d, offset, words, *state);
-  if (threadIdx.x == 0) *state = end;
 }
 
 // random_subsets is subset for up to 16 streams, one thread block each. The bitmaps are `stride`
@@ -246,49 +226,7 @@ KERNEL(1024) random_subsets(int count, u32 d, u32 *words, i64 stride, EACH(u32 *
     for (u32 w = threadIdx.x; w < (d + 31) / 32; w += blockDim.x) bits[w] = 0;
     __syncthreads();
   }
-  subset(PICK(dst), count, d, 0, bits, PICK(stream));
+  subset(PICK(dst), count, d, bits, PICK(stream));
 }
 
-#define GAPS 4 // gaps that a thread draws at a time
 
-// bernoulli takes each of `end` coordinates with the same probability, by drawing the gaps between
-// those taken: u skips at least g coordinates if u < survival[g]. guide[u>>52] is the shortest gap
-// of any such u. A gap of length longest continues with another one. Coordinates beyond capacity
-// are counted in *count but not written.
-KERNEL(1024)
-bernoulli(u32 *dst, i64 capacity, i64 end, const u64 *survival, const u16 *guide, int longest, const u64 *state,
-          u32 *count) {
-  __shared__ u64 warps[WARP];
-  const u64 stream = *state;
-  u64 at = 0, taken = 0, drawn = 0; // identical in all threads
-  while (at < (u64)end) {
-    u32 gap[GAPS];
-    u64 sum = 0;
-#pragma unroll
-    for (int r = 0; r < GAPS; r++) {
-      u64 u = draw_number(stream, drawn + GAPS * threadIdx.x + r + 1);
-      u32 g = guide[u >> 52];
-      while (u < survival[g + 1]) g++;
-      gap[r] = g;
-      sum += g < (u32)longest ? g + 1 : g;
-    }
-    u64 all;
-    u64 c = at + block_scan(sum, warps, &all), mine = 0;
-    u32 found[GAPS];
-#pragma unroll
-    for (int r = 0; r < GAPS; r++) {
-      c += gap[r];
-      if (gap[r] >= (u32)longest) continue;
-      if (c < (u64)end) found[mine++] = (u32)c;
-      c++;
-    }
-    u64 more;
-    u64 to = taken + block_scan(mine, warps, &more);
-    for (u64 r = 0; r < mine; r++)
-      if (to + r < (u64)capacity) dst[to + r] = found[r];
-    at += all;
-    taken += more;
-    drawn += GAPS * blockDim.x;
-  }
-  if (threadIdx.x == 0) *count = (u32)taken;
-}

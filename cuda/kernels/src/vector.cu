@@ -67,12 +67,6 @@ KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64
   scatter_add_of(GridBlock(), dst, v, a, idx, k);
 }
 
-// scatter: dst[idx[j]] = v[j].
-KERNEL(256) scatter(float *dst, const float *v, const u32 *idx, i64 k) {
-  i64 j = thread_index();
-  if (j < k) dst[idx[j]] = v[j];
-}
-
 KERNEL(256)
 add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
@@ -137,51 +131,3 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
   dot_sum_of(GridBlock(), out64, out32, part, parts, scale, stride);
 }
 
-// count_not_finite adds to *count how many numbers are infinite or NaN.
-KERNEL(256) count_not_finite(u32 *count, const float *x, i64 n) {
-  i64 i = thread_index();
-  bool bad = i < n && (__float_as_uint(x[i]) & 0x7f800000u) == 0x7f800000u;
-  u32 lanes = __ballot_sync(ALL_LANES, bad);
-  if (threadIdx.x % WARP == 0 && lanes) atomicAdd(count, (u32)__popc(lanes));
-}
-
-// fspda_update is the local step of FSPDA-SA in one pass: u = mu·u + g, x = x + (-alpha)·u +
-// (-eta)·lambda, with the rounding of the two combinations. A null u stands for mu = 0: then the
-// direction is g.
-KERNEL(256)
-fspda_update(float *x, const float *lambda, const float *g, float *u, float alpha, float eta, float mu, i64 n) {
-  i64 i = thread_index();
-  if (i >= n) return;
-  float direction = g[i];
-  if (u) {
-    direction = mu * u[i] + direction;
-    u[i] = direction;
-  }
-  x[i] = (x[i] + (-alpha) * direction) + (-eta) * lambda[i];
-}
-
-// gather_pair is gather at both ends of an edge between two agents on the same GPU.
-KERNEL(256) gather_pair(float *p, float *q, const float *x, const float *other_x, const u32 *idx, i64 k) {
-  i64 j = thread_index();
-  if (j >= k) return;
-  i64 i = idx ? (i64)idx[j] : j;
-  p[j] = x[i];
-  q[j] = other_x[i];
-}
-
-// exchange applies both ends of that edge: with the gathered p and q and D = p - q, x[idx] += a·D
-// and lambda[idx] += b·D at one end, and the exact negatives at the other, where D is q - p. A null
-// idx stands for all coordinates.
-KERNEL(256)
-exchange(const float *p, const float *q, const u32 *idx, i64 k, float *x, float *lambda, float *other_x,
-         float *other_lambda, float a, float b) {
-  i64 j = thread_index();
-  if (j >= k) return;
-  i64 i = idx ? (i64)idx[j] : j;
-  float d = p[j] - q[j];
-  float e = q[j] - p[j];
-  x[i] = x[i] + a * d;
-  lambda[i] = lambda[i] + b * d;
-  other_x[i] = other_x[i] + a * e;
-  other_lambda[i] = other_lambda[i] + b * e;
-}
