@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"fspda/device"
@@ -145,9 +144,9 @@ func (r *CardNetworkReport) finish(wall time.Duration) {
 	r.Images, r.Rate, r.Roofline = float64(r.Batch)/s, r.FLOPs/s/1e9, r.Bytes/r.CopyRate/1e9/s
 }
 
-// WriteTo prints the report as text.
-func (r CardNetworkReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, `%s: d = %d, batch %d on %s, %s, %d gradients measured
+// String returns the report as text.
+func (r CardNetworkReport) String() string {
+	return fmt.Sprintf(`%s: d = %d, batch %d on %s, %s, %d gradients measured
   gradient   %10.3f ms fastest, %.3f ms mean, %.3f ms on the host's clock
   images     %10.1f a second
   rate       %10.2f TFLOP/s, %.2f GFLOP
@@ -155,5 +154,4 @@ func (r CardNetworkReport) WriteTo(w io.Writer) (int64, error) {
   arena      %10.1f MiB forecast
 `, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), 1e3*r.Wall.Seconds(), r.Images,
 		r.Rate/1e3, r.FLOPs/1e9, r.Bytes/1e9, r.CopyRate, 100*r.Roofline, float64(r.Forecast)/(1<<20))
-	return int64(n), err
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
 	"fspda/train"
@@ -55,7 +54,7 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is not part of the exchange
-	if m, err = o.iterate(ctx, &bare, o.Card.Device, noopModel{buffered(o.Model)}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, o.Card.Device, wrappedModel{buffered(o.Model), noGradient}, noKernels); err != nil {
 		return r, err
 	}
 	r.Exchange = m.fastest.at * agents
@@ -87,13 +86,12 @@ func (o CardStepOptions) gradientTime(run func() error) (best time.Duration, err
 	return best, nil
 }
 
-// WriteTo prints the report as text.
-func (r CardStepReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, `%s: d = %d, %d agents × %d on %s, %s, %d iterations measured
+// String returns the report as text.
+func (r CardStepReport) String() string {
+	return fmt.Sprintf(`%s: d = %d, %d agents × %d on %s, %s, %d iterations measured
   iteration        %10.1f µs   of all agents, %.0f a second, %.0f images a second
     gradient       %10.1f µs   of one agent by itself, on the card's clock
     exchange       %10.1f µs   an iteration whose gradients cost nothing
     idle           %10.2f %%    the rest: the card waits for its host (target under 2 %%)
 `, r.What, r.Dim, r.Agents, r.Batch, r.Card, r.Precision, r.Iterations, us(r.Iteration), r.PerSecond, r.Images, us(r.Gradient), us(r.Exchange), 100*r.Idle)
-	return int64(n), err
 }

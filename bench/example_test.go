@@ -1,21 +1,19 @@
 package bench_test
 
 import (
-	"os"
+	"fmt"
 	"time"
 
 	"fspda/bench"
 )
 
 // A report prints itself.
-func ExampleStepReport_WriteTo() {
+func ExampleStepReport() {
 	r := bench.StepReport{What: "fspda-sa, mlp, batch 256", Dim: 79510, Agents: 10, Iterations: 500,
 		Step: 1100 * time.Microsecond, Gradient: 1000 * time.Microsecond, Vectors: 60 * time.Microsecond,
 		Batches: 20 * time.Microsecond, Rest: 20 * time.Microsecond,
 		FLOPs: 80e6, Rate: 80, GEMM: 100, Fraction: 0.8, RestShare: 0.018}
-	if _, err := r.WriteTo(os.Stdout); err != nil {
-		panic(err)
-	}
+	fmt.Print(r)
 	// Output:
 	// fspda-sa, mlp, batch 256: d = 79510, 10 agents, one core, 500 iterations measured
 	//   agent step           1100.0 µs

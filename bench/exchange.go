@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 )
@@ -122,29 +121,20 @@ func (w *wireRun) row(size int) ExchangeRow {
 		Rate: 2 * float64(size) / m, Count: len(w.times)}
 }
 
-// WriteTo prints the report as text, each wire relative to the first.
-func (r ExchangeReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, "exchanges between two endpoints on this machine, each of which sends and receives so "+
-		"many bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n", "bytes", "over", "µs", "rounds", "MB/s", "time / first")
+// String returns the report as text, each wire relative to the first.
+func (r ExchangeReport) String() string {
+	text := fmt.Sprintf("exchanges between two endpoints on this machine, each of which sends and receives so many "+
+		"bytes\n\n%10s  %-34s %10s  %-19s %9s  %s\n", "bytes", "over", "µs", "rounds", "MB/s", "time / first")
 	var first ExchangeRow
 	for _, row := range r.Rows {
-		if err != nil {
-			break
-		}
 		if row.Bytes != first.Bytes {
 			first = row
 		}
-		var k int
-		k, err = fmt.Fprintf(w, "%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire,
+		text += fmt.Sprintf("%10d  %-34s %10.0f  %8.0f to %-8.0f %8.0f  %.2f (%+.0f µs)\n", row.Bytes, row.Wire,
 			row.Median, row.Low, row.High, row.Rate, row.Median/first.Median, row.Median-first.Median)
-		n += k
 	}
-	return int64(n), err
+	return text
 }
 
 // median returns the upper median.
-func median(v []float64) float64 {
-	s := slices.Clone(v)
-	slices.Sort(s)
-	return s[len(s)/2]
-}
+func median(v []float64) float64 { return slices.Sorted(slices.Values(v))[len(v)/2] }

@@ -31,7 +31,8 @@ func (p product) flops() float64 { return 2 * float64(p.m) * float64(p.n) * floa
 // sgemmJobs returns plain products and linearJobs.
 func sgemmJobs() (jobs []job) {
 	for _, p := range products {
-		jobs = append(jobs, job{group: "sgemm", name: p.name(), dims: []int{p.m, p.n, p.k}, flops: p.flops(),
+		jobs = append(jobs, job{
+			KernelRow: KernelRow{Group: "sgemm", Name: p.name(), Dims: []int{p.m, p.n, p.k}, FLOPs: p.flops()},
 			make: func(m *meter) (func() error, error) {
 				a, b, c := m.operands.take(p.m*p.k), m.operands.take(p.k*p.n), m.operands.take(p.m*p.n)
 				lda, ldb := p.k, p.n
@@ -76,7 +77,7 @@ func linearJob(k device.Kernel, dims []int) job {
 		ins, outs = []int{x, w, n}, []int{y}
 	}
 	j := kernelJob("sgemm", fmt.Sprintf("%s %d×%d×%d", k, m, n, in), k, dims, 0, ins, outs)
-	j.flops = product{m: m, n: n, k: in}.flops()
+	j.FLOPs = product{m: m, n: n, k: in}.flops()
 	return j
 }
 
@@ -90,7 +91,7 @@ func kernelJob(group, name string, k device.Kernel, dims []int, attr float64, in
 	for _, n := range outs {
 		numbers += n
 	}
-	return job{group: group, name: name, needs: []device.Kernel{k}, dims: dims, bytes: 4 * float64(numbers),
+	return job{KernelRow: KernelRow{Group: group, Name: name, Dims: dims, Bytes: 4 * float64(numbers)}, needs: []device.Kernel{k},
 		make: func(m *meter) (func() error, error) {
 			in, out := m.operands.all(ins), m.operands.all(outs)
 			return m.call(&device.Call{Kernel: k, Dims: dims, Attr: attr}, in, out), nil

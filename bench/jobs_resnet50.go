@@ -18,7 +18,7 @@ func convJobs(batch int) (jobs []job) {
 		shape := fmt.Sprintf("%d² %d→%d %d×%d/%d", s.H, s.C, s.K, s.R, s.S, s.Stride)
 		add := func(name string, k device.Kernel, ins []int, out int) {
 			j := kernelJob("conv", name+" "+shape, k, s.Dims(), 0, ins, []int{out})
-			j.flops, j.count, j.backward = s.FLOPs(), s.Count, k != device.Conv
+			j.FLOPs, j.Count, j.Backward = s.FLOPs(), s.Count, k != device.Conv
 			jobs = append(jobs, j)
 		}
 		add("forward", device.Conv, []int{x, w}, y)
@@ -76,12 +76,12 @@ func normJobs(batch int) (jobs []job) {
 		// is an output, which the second pass reads instead of dy and y.
 		again := map[string]int{"": 2, "-relu": 3, "-add-relu": 2}[n.kind]
 		train := add("batch-norm"+n.kind, forward, []int{x, c, c})
-		train.count, train.bytes = n.count, train.bytes+4*float64(x)
+		train.Count, train.Bytes = n.count, train.Bytes+4*float64(x)
 		train.reads, train.writes = len(forward)-1, 1
 		grad := add("batch-norm"+n.kind+"-grad", backward, grads)
-		grad.bytes += 4 * float64(again*x)
+		grad.Bytes += 4 * float64(again*x)
 		grad.reads, grad.writes = len(backward)-3+again, len(grads)-2
-		grad.count, grad.backward, grad.make = n.count, true, grad.withVariance(variance, backward, grads)
+		grad.Count, grad.Backward, grad.make = n.count, true, grad.withVariance(variance, backward, grads)
 		eval := add("normalize"+n.kind, given, []int{x})
 		eval.make = eval.withVariance(4, given, []int{x})
 	}
@@ -90,7 +90,7 @@ func normJobs(batch int) (jobs []job) {
 
 // withVariance returns a make function that stores a valid variance in input number index.
 func (j *job) withVariance(index int, ins, outs []int) func(*meter) (func() error, error) {
-	c := &device.Call{Kernel: j.needs[0], Dims: j.dims, Attr: epsilon}
+	c := &device.Call{Kernel: j.needs[0], Dims: j.Dims, Attr: epsilon}
 	return func(m *meter) (func() error, error) {
 		in, out := m.operands.all(ins), m.operands.all(outs)
 		positive(in[index])
@@ -120,7 +120,7 @@ func poolJobs(batch int) []job {
 		return m.call(&device.Call{Kernel: device.MaxPoolGrad, Dims: dims}, [][]float32{dy, at}, [][]float32{dx}), nil
 	}
 	for i := range jobs {
-		jobs[i].count, jobs[i].backward = 1, i%2 == 1
+		jobs[i].Count, jobs[i].Backward = 1, i%2 == 1
 	}
 	return jobs
 }

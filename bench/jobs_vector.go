@@ -84,8 +84,8 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 
 // vectorJob returns a job on vectors of length d.
 func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Vector) func()) job {
-	return job{group: "vector", name: name, dims: []int{d}, bytes: 4 * float64((reads+writes)*d), reads: reads,
-		writes: writes, make: func(m *meter) (func() error, error) {
+	return job{KernelRow: KernelRow{Group: "vector", Name: name, Dims: []int{d}, Bytes: 4 * float64((reads+writes)*d)},
+		reads: reads, writes: writes, make: func(m *meter) (func() error, error) {
 			v := make([]device.Vector, vectors)
 			for i := range v {
 				v[i] = m.vectors.take(d)
@@ -101,7 +101,7 @@ func maskedJobs(d int, density float64, line int) []job {
 	k, lines := density*float64(d), touchedBytes(d, density, line)
 	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
 	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
-		return job{group: "vector", name: name + " " + at, dims: []int{d}, bytes: bytes,
+		return job{KernelRow: KernelRow{Group: "vector", Name: name + " " + at, Dims: []int{d}, Bytes: bytes},
 			make: func(m *meter) (func() error, error) {
 				e, err := newExchange(m, d, density)
 				if err != nil {
@@ -165,16 +165,17 @@ func maskJobs() (jobs []job) {
 	for _, d := range vectorLengths {
 		for _, density := range densities {
 			for _, spec := range []string{"randk", "bernoulli", "stratified"} {
-				jobs = append(jobs, job{group: "masks", name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d),
-					dims: []int{d}, items: math.Round(density * float64(d)), make: func(*meter) (func() error, error) {
-						mask, err := dist.ParseMask(spec, density, []int{d}, 1)
-						if err != nil {
-							return nil, err
-						}
-						var dst []uint32
-						t := 0
-						return func() error { dst = mask.Draw(dst, t, 0, 1); t++; return nil }, nil
-					}})
+				jobs = append(jobs, job{KernelRow: KernelRow{Group: "masks",
+					Name: fmt.Sprintf("%s at %v %%, d=%d", spec, 100*density, d), Dims: []int{d},
+					Items: math.Round(density * float64(d))}, make: func(*meter) (func() error, error) {
+					mask, err := dist.ParseMask(spec, density, []int{d}, 1)
+					if err != nil {
+						return nil, err
+					}
+					var dst []uint32
+					t := 0
+					return func() error { dst = mask.Draw(dst, t, 0, 1); t++; return nil }, nil
+				}})
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 		}
 		row, err := m.measure(ctx, j)
 		if err != nil {
-			return r, fmt.Errorf("bench: measure %s/%s: %w", j.group, j.name, err)
+			return r, fmt.Errorf("bench: measure %s/%s: %w", j.Group, j.Name, err)
 		}
 		r.Rows = append(r.Rows, row)
 	}
@@ -80,19 +80,14 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 
 // job is one kernel at one shape.
 type job struct {
-	group, name string
-	needs       []device.Kernel
-	dims        []int
-	flops       float64 // of one run; if not 0, the limit is the multiply-add rate
-	// of one run, if every operand is read or written once; if flops is 0, the limit is a copy of
-	// as many bytes
-	bytes    float64
-	reads    int     // operands that one run reads, counted with repetition
-	writes   int     // operands that it writes; if both are 0, no bandwidth bound is measured
-	items    float64 // of one run; if not 0, the rate is the time per item
-	count    int     // occurrences in a step of ResNet-50
-	backward bool    // in the backward pass
-	make     func(m *meter) (run func() error, err error)
+	// Without results. If FLOPs is not 0, the limit is the multiply-add rate; else it is a copy of
+	// as many bytes as Bytes, which counts every operand once. If Items is not 0, the rate is the
+	// time per item.
+	KernelRow
+	needs  []device.Kernel
+	reads  int // operands that one run reads, counted with repetition
+	writes int // operands that it writes; if both are 0, no bandwidth bound is measured
+	make   func(m *meter) (run func() error, err error)
 }
 
 func (o KernelsOptions) jobs() []job {
@@ -106,7 +101,7 @@ func (o KernelsOptions) jobs() []job {
 
 func (o KernelsOptions) wants(j job) bool {
 	return slices.ContainsFunc(strings.Split(o.Filter, ","),
-		func(part string) bool { return strings.Contains(j.group+"/"+j.name, part) })
+		func(part string) bool { return strings.Contains(j.Group+"/"+j.Name, part) })
 }
 
 func (o KernelsOptions) missing(needs []device.Kernel) []device.Kernel {
@@ -132,8 +127,7 @@ const (
 
 // measure alternates between a job and its limits.
 func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
-	row := KernelRow{Group: j.group, Name: j.name, Dims: j.dims, Count: j.count, Backward: j.backward, FLOPs: j.flops,
-		Bytes: j.bytes, Items: j.items}
+	row := j.KernelRow
 	m.operands.reset()
 	m.vectors.reset()
 	m.times, m.route = 1, ""
@@ -190,9 +184,9 @@ func timed(run func() error) (time.Duration, error) {
 // duration of a run.
 func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	switch {
-	case j.items > 0:
+	case j.Items > 0:
 		return func(time.Duration) float64 { return 0 }
-	case j.flops > 0:
+	case j.FLOPs > 0:
 		return func(stretch time.Duration) float64 {
 			p := m.o.Peak(stretch)
 			m.peak = max(m.peak, p)
@@ -200,9 +194,9 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 		}
 	}
 	if m.o.Card != nil {
-		return m.copyOnCard(int(j.bytes))
+		return m.copyOnCard(int(j.Bytes))
 	}
-	n := min(int(j.bytes/8), maxCopyLen)
+	n := min(int(j.Bytes/8), maxCopyLen)
 	m.copies.reset()
 	dst, src := m.copies.take(n), m.copies.take(n)
 	return func(time.Duration) float64 {
@@ -224,7 +218,7 @@ func (m *meter) bandwidth(j job) func() float64 {
 	}
 	v := make([][]float32, all)
 	for k := range v {
-		v[k] = m.copies.take(min(int(j.bytes/4)/all, maxBandwidthLen))
+		v[k] = m.copies.take(min(int(j.Bytes/4)/all, maxBandwidthLen))
 	}
 	return func() float64 { return m.o.Bandwidth(v, j.reads) }
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -24,19 +23,15 @@ type KernelsReport struct {
 
 // KernelRow is the result of one kernel at one shape.
 type KernelRow struct {
-	Group    string        `json:"group"`
-	Name     string        `json:"name"`
-	Dims     []int         `json:"dims,omitempty"`
-	Count    int           `json:"count,omitempty"` // occurrences in a step of ResNet-50
-	Backward bool          `json:"backward,omitempty"`
-	FLOPs    float64       `json:"flops,omitempty"`
-	Bytes    float64       `json:"bytes,omitempty"`
-	Items    float64       `json:"items,omitempty"`
-	Time     time.Duration `json:"time_ns"` // of one run, the fastest
-	Rate     float64       `json:"rate"`
-	Unit     string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
-	Limit    float64       `json:"limit,omitempty"` // rate of multiply-adds, or of a copy of as many bytes
-	Share    float64       `json:"share,omitempty"` // rate over limit
+	Group    string  `json:"group"`
+	Name     string  `json:"name"`
+	Dims     []int   `json:"dims,omitempty"`
+	Count    int     `json:"count,omitempty"` // occurrences in a step of ResNet-50
+	Backward bool    `json:"backward,omitempty"`
+	FLOPs    float64 `json:"flops,omitempty"`
+	Bytes    float64 `json:"bytes,omitempty"`
+	Items    float64 `json:"items,omitempty"`
+	MeasuredRate
 	// GB/s of reading and writing the same vectors without arithmetic
 	Bandwidth      float64 `json:"mix,omitempty"`
 	BandwidthShare float64 `json:"mix_share,omitempty"`
@@ -46,12 +41,17 @@ type KernelRow struct {
 // GroupRow is the total work of a group over its total time. Rows of ResNet-50 count as often as
 // they occur in the network.
 type GroupRow struct {
-	Group string        `json:"group"`
-	Time  time.Duration `json:"time_ns"`
+	Group string `json:"group"`
+	MeasuredRate
+}
+
+// MeasuredRate is a measured rate and its limit.
+type MeasuredRate struct {
+	Time  time.Duration `json:"time_ns"` // of one run, the fastest
 	Rate  float64       `json:"rate"`
-	Unit  string        `json:"unit"`
-	Limit float64       `json:"limit,omitempty"`
-	Share float64       `json:"share,omitempty"`
+	Unit  string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
+	Limit float64       `json:"limit,omitempty"` // rate of multiply-adds, or of a copy of as many bytes
+	Share float64       `json:"share,omitempty"` // rate over limit
 }
 
 // NetworkRow is the sum over all convolutions and batch norms of ResNet-50, including fused
@@ -135,7 +135,7 @@ func (r *KernelsReport) sumGroup(group, unit string) {
 	if work == 0 {
 		return
 	}
-	g := GroupRow{Group: group, Time: time.Duration(ns), Unit: unit, Rate: work / ns}
+	g := GroupRow{group, MeasuredRate{Time: time.Duration(ns), Unit: unit, Rate: work / ns}}
 	if unit == "ns" {
 		g.Rate = ns / work
 	}
@@ -146,10 +146,8 @@ func (r *KernelsReport) sumGroup(group, unit string) {
 }
 
 // ofNetwork returns 1 for a row that is part of the sum over ResNet-50, else 0.
-func (j job) ofNetwork() int        { return ofNetwork(j.group, j.count) }
-func (r *KernelRow) ofNetwork() int { return ofNetwork(r.Group, r.Count) }
-func ofNetwork(group string, count int) int {
-	if count > 0 && (group == "conv" || group == "norm") {
+func (r *KernelRow) ofNetwork() int {
+	if r.Count > 0 && (r.Group == "conv" || r.Group == "norm") {
 		return 1
 	}
 	return 0
@@ -186,8 +184,8 @@ func (r *KernelsReport) sumNetwork() {
 	r.ResNet50 = s
 }
 
-// WriteTo prints the report as text.
-func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
+// String returns the report as text.
+func (r KernelsReport) String() string {
 	var b strings.Builder
 	if r.PeakGFLOPs > 0 && r.Card != "" {
 		fmt.Fprintf(&b, "%s: %.1f TFLOP/s of a large product at best\n", r.Card, r.PeakGFLOPs/1e3)
@@ -211,31 +209,25 @@ func (r KernelsReport) WriteTo(w io.Writer) (int64, error) {
 	if len(r.Skipped) > 0 {
 		fmt.Fprintf(&b, "\nskipped, since the device has no such kernel: %v\n", r.Skipped)
 	}
-	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	return b.String()
 }
 
 func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) {
 	head := true
-	line := func(name, times string, took time.Duration, rate float64, unit string, limit, share, mix float64,
-		route string) {
+	line := func(name, times string, m MeasuredRate, mix float64, route string) {
 		if head {
-			fmt.Fprintf(b, "\n%s%s times          time       rate      limit   share   of bw\n", group,
-				strings.Repeat(" ", max(0, width+2-len(group))))
+			fmt.Fprintf(b, "\n%-*s times          time       rate      limit   share   of bw\n", width+2, group)
 			head = false
 		}
-		fmt.Fprintf(b, "  %s %5s %10.1f µs %10.2f", pad(name, width), times, us(took), rate)
-		if limit > 0 {
-			fmt.Fprintf(b, " %10.2f %5.1f %%", limit, 100*share)
-		} else {
-			fmt.Fprintf(b, " %18s", "")
+		limit, share := "", ""
+		if m.Limit > 0 {
+			limit = fmt.Sprintf("%10.2f %5.1f %%", m.Limit, 100*m.Share)
 		}
 		if mix > 0 {
-			fmt.Fprintf(b, " %5.1f %%", 100*mix)
-		} else {
-			fmt.Fprintf(b, " %7s", "")
+			share = fmt.Sprintf("%5.1f %%", 100*mix)
 		}
-		fmt.Fprintf(b, "  %s\n", strings.TrimSpace(unit+"  "+route))
+		fmt.Fprintf(b, "  %-*s %5s %10.1f µs %10.2f %18s %7s  %s\n", width, name, times, us(m.Time), m.Rate, limit, share,
+			strings.TrimSpace(m.Unit+"  "+route))
 	}
 	for _, row := range r.Rows {
 		if row.Group == group {
@@ -243,17 +235,14 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 			if row.Count > 0 {
 				times = fmt.Sprint(row.Count)
 			}
-			line(row.Name, times, row.Time, row.Rate, row.Unit, row.Limit, row.Share, row.BandwidthShare, row.Route)
+			line(row.Name, times, row.MeasuredRate, row.BandwidthShare, row.Route)
 		}
 	}
 	for _, g := range r.Groups {
 		if g.Group == group {
-			line("all, by work", "", g.Time, g.Rate, g.Unit, g.Limit, g.Share, 0, "")
+			line("all, by work", "", g.MeasuredRate, 0, "")
 		}
 	}
 }
-
-// pad appends spaces up to width, in runes.
-func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len([]rune(s)))) }
 
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -69,14 +68,11 @@ func TestKernelsOfMemory(t *testing.T) {
 	if units["GB/s"] != 6+2+9 || units["ns"] != 9 {
 		t.Errorf("rows by unit: %v", units)
 	}
-	var text bytes.Buffer
-	if _, err := r.WriteTo(&text); err != nil {
-		t.Fatal(err)
-	}
+	text := r.String()
 	for _, want := range []string{"combine of 6", "exchange at 0.1 %", "stratified", "all, by work", " ns\n",
 		" GB/s\n"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		if !strings.Contains(text, want) {
+			t.Errorf("the report lacks %q:\n%s", want, text)
 		}
 	}
 }
@@ -206,13 +202,13 @@ func TestNetworkSum(t *testing.T) {
 	r := KernelsReport{Batch: 2}
 	var forward, backward time.Duration
 	for i, j := range jobs {
-		row := KernelRow{Group: j.group, Count: j.count, Backward: j.backward, FLOPs: j.flops, Bytes: j.bytes}
+		row := j.KernelRow
 		row.finish(time.Duration(1000+i), 50)
 		r.Rows = append(r.Rows, row)
-		if j.backward {
-			backward += time.Duration(j.count) * row.Time
+		if j.Backward {
+			backward += time.Duration(j.Count) * row.Time
 		} else {
-			forward += time.Duration(j.count) * row.Time
+			forward += time.Duration(j.Count) * row.Time
 		}
 	}
 	part := KernelsReport{Batch: 2, Rows: slices.Clone(r.Rows[1:])}
@@ -232,10 +228,9 @@ func TestNetworkSum(t *testing.T) {
 	if flops := n.Rate * float64(forward+backward); math.Abs(flops/(2*2*(3*4.089e9-0.118e9))-1) > 0.001 {
 		t.Errorf("%.4g operations", flops)
 	}
-	var text bytes.Buffer
-	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(),
+	if text := r.String(); !strings.Contains(text,
 		"ResNet-50 conv+BN, batch 2: forward") {
-		t.Errorf("%v\n%s", err, text.String())
+		t.Errorf("%s", text)
 	}
 }
 
@@ -245,7 +240,7 @@ func TestJobsRun(t *testing.T) {
 	m := &meter{o: o, operands: &pool{floats: o.Floats}, copies: &pool{floats: o.Floats}, vectors: newVectors(o.Device)}
 	ran := 0
 	for _, j := range o.jobs() {
-		if len(o.missing(j.needs)) > 0 || j.bytes > 4e6 || j.flops > 1e8 || j.items > 1e4 {
+		if len(o.missing(j.needs)) > 0 || j.Bytes > 4e6 || j.FLOPs > 1e8 || j.Items > 1e4 {
 			continue
 		}
 		m.operands.reset()
@@ -255,7 +250,7 @@ func TestJobsRun(t *testing.T) {
 			err = run()
 		}
 		if err != nil {
-			t.Errorf("%s/%s: %v", j.group, j.name, err)
+			t.Errorf("%s/%s: %v", j.Group, j.Name, err)
 		}
 		ran++
 	}
@@ -268,8 +263,8 @@ func TestJobsRun(t *testing.T) {
 func TestJobNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, j := range kernelsOptions("").jobs() {
-		name := j.group + "/" + j.name
-		if seen[name] || !slices.Contains(Groups(), j.group) {
+		name := j.Group + "/" + j.Name
+		if seen[name] || !slices.Contains(Groups(), j.Group) {
 			t.Errorf("%s occurs twice or has an unknown group", name)
 		}
 		seen[name] = true
@@ -313,8 +308,7 @@ func TestKernelsSkip(t *testing.T) {
 		len(r.Rows) != 2 {
 		t.Errorf("%d rows, skipped %v", len(r.Rows), r.Skipped)
 	}
-	var text bytes.Buffer
-	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "skipped") {
-		t.Errorf("%v\n%s", err, text.String())
+	if text := r.String(); !strings.Contains(text, "skipped") {
+		t.Errorf("%s", text)
 	}
 }

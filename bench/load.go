@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"time"
 
@@ -189,24 +188,16 @@ func (c *copies) round(d time.Duration) float64 {
 	return sum
 }
 
-// WriteTo prints the report as text.
-func (r LoadReport) WriteTo(w io.Writer) (int64, error) {
-	n := 0
-	say := func(format string, args ...any) {
-		k, _ := fmt.Fprintf(w, format, args...) // write errors are ignored: w is a terminal or a buffer
-		n += k
-	}
-	say("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, mirrored, "+
-		"normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
-	for _, row := range r.Rows {
-		if row.Err != "" {
-			say("%-14s %s\n", row.From, row.Err)
-			continue
+// String returns the report as text.
+func (r LoadReport) String() string {
+	text := fmt.Sprintf("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, "+
+		"mirrored, normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
+	for _, row := range append(r.Rows, LoadRow{From: "copy", PerCore: r.Copies}) {
+		if row.Err == "" {
+			row.Err = fmt.Sprintf("%9.0f", row.PerCore)
 		}
-		say("%-14s %9.0f\n", row.From, row.PerCore)
+		text += fmt.Sprintf("%-14s %s\n", row.From, row.Err)
 	}
-	say("%-14s %9.0f\n\n", "copy", r.Copies)
-	say("The packed set reaches %.2f of its target: %.0f, the lesser of 10,000 and 70 %% of the copies.\n",
-		r.PackedRate, r.PackedBar)
-	return int64(n), nil
+	return text + fmt.Sprintf("\nThe packed set reaches %.2f of its target: %.0f, the lesser of 10,000 and 70 %% of "+
+		"the copies.\n", r.PackedRate, r.PackedBar)
 }

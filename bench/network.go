@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"time"
@@ -116,8 +115,8 @@ func (r *GradientReport) finish(c *device.Code, perCall []time.Duration) {
 	slices.SortStableFunc(r.Kernels, func(a, b KernelShare) int { return int(b.Time - a.Time) })
 }
 
-// WriteTo prints the report as text.
-func (r GradientReport) WriteTo(w io.Writer) (int64, error) {
+// String returns the report as text.
+func (r GradientReport) String() string {
 	const mib = 1 << 20
 	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured
   gradient   %10.1f ms fastest, %.1f ms mean
@@ -130,6 +129,5 @@ func (r GradientReport) WriteTo(w io.Writer) (int64, error) {
 		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,
 			1e3*k.Time.Seconds())
 	}
-	n, err := io.WriteString(w, text)
-	return int64(n), err
+	return text
 }

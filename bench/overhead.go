@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -117,12 +116,11 @@ func quantile(v []float64, part float64) float64 {
 	return s[int(part*float64(len(s)-1))]
 }
 
-// WriteTo prints the report as text.
-func (r OverheadReport) WriteTo(w io.Writer) (int64, error) {
-	n, err := fmt.Fprintf(w, `%s on one core, beside exchanges of %d bytes each way; %d gradients of each kind
+// String returns the report as text.
+func (r OverheadReport) String() string {
+	return fmt.Sprintf(`%s on one core, beside exchanges of %d bytes each way; %d gradients of each kind
   alone                        %9.1f ms    noise %.1f %%
   one exchange with each       %9.1f ms    %+.1f %%    %.1f ms an exchange
   exchanges without a pause    %9.1f ms    %+.1f %%    %.1f of them in the time of a gradient
 `, r.What, r.Bytes, r.Gradients, r.Baseline, 100*r.Noise, r.One, 100*r.OneSlower, r.Exchange, r.Continuous, 100*r.ContinuousSlower, r.Exchanges)
-	return int64(n), err
 }

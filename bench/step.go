@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"sync"
 	"time"
@@ -64,7 +63,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timedModel{buffered(o.Model), k}, k.read)
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, wrappedModel{buffered(o.Model), k.aroundGradient}, k.read)
 	if err != nil {
 		return r, err
 	}
@@ -73,7 +72,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	if m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, noopModel{buffered(o.Model)}, noKernels); err != nil {
+	if m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, wrappedModel{buffered(o.Model), noGradient}, noKernels); err != nil {
 		return r, err
 	}
 	r.Rest = m.fastest.at
@@ -194,45 +193,46 @@ func (a *gradientCounter) count() {
 	}
 }
 
-// countedModel wraps a model and counts its gradients.
-type countedModel struct {
+// around counts a gradient when its loss is read.
+func (a *gradientCounter) around(gradient func() (float64, error)) (float64, error) {
+	defer a.count()
+	return gradient()
+}
+
+// wrappedModel wraps a model and calls around with each of its gradients.
+type wrappedModel struct {
 	train.Buffered
-	all *gradientCounter
+	around func(gradient func() (float64, error)) (float64, error)
 }
 
-func (m countedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
-	defer m.all.count()
-	return m.Buffered.Grad(dst, x, b)
+func (m wrappedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	return m.around(func() (float64, error) { return m.Buffered.Grad(dst, x, b) })
 }
 
-func (m countedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
-	defer m.all.count()
-	return m.Buffered.Step(dst, x, buffers, b)
+func (m wrappedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
+	return m.around(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
 }
 
-// countedAsyncModel wraps an asynchronous model and counts gradients when their losses are read.
-type countedAsyncModel struct {
-	countedModel
+// wrappedAsyncModel is wrappedModel for an asynchronous model; it calls around when a loss is read.
+type wrappedAsyncModel struct {
+	wrappedModel
 	async train.AsyncModel
 }
 
-var _ train.AsyncModel = countedAsyncModel{}
+var _ train.AsyncModel = wrappedAsyncModel{}
 
-func (m countedAsyncModel) Async() bool { return m.async.Async() }
+func (m wrappedAsyncModel) Async() bool { return m.async.Async() }
 
-func (m countedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+func (m wrappedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
 	wait := m.async.StartGrad(dst, x, buffers, b)
-	return func() (float64, error) {
-		defer m.all.count()
-		return wait()
-	}
+	return func() (float64, error) { return m.around(wait) }
 }
 
 // counted wraps m in a model that counts gradients, and that is asynchronous if m is.
 func counted(m train.Model, all *gradientCounter) train.Model {
-	c := countedModel{buffered(m), all}
+	c := wrappedModel{buffered(m), all.around}
 	if e, ok := m.(train.AsyncModel); ok {
-		return countedAsyncModel{c, e}
+		return wrappedAsyncModel{c, e}
 	}
 	return c
 }
@@ -296,8 +296,8 @@ func repeated(run func(), d time.Duration) time.Duration {
 	}
 }
 
-// WriteTo prints the report as text.
-func (r StepReport) WriteTo(w io.Writer) (int64, error) {
+// String returns the report as text.
+func (r StepReport) String() string {
 	text := fmt.Sprintf(`%s: d = %d, %d agents, one core, %d iterations measured
   agent step       %10.1f µs
     gradient       %10.1f µs   %.1f MFLOP at %.1f GFLOP/s
@@ -312,8 +312,7 @@ func (r StepReport) WriteTo(w io.Writer) (int64, error) {
     over the limit %10.2f     times what its matrix products alone take on them, at %.1f GFLOP/s
 `, us(r.Iteration), r.Cores, r.OverLimit, r.AllGEMM)
 	}
-	n, err := io.WriteString(w, text)
-	return int64(n), err
+	return text
 }
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
@@ -331,66 +330,50 @@ func (k *clock) read() (gradient, vectors time.Duration) {
 	return k.gradient, k.vectors
 }
 
+// timed adds the time of work to a sum.
+func (k *clock) timed(sum *time.Duration, work func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	begin := time.Now()
+	work()
+	*sum += time.Since(begin)
+}
+
+// aroundGradient times a gradient.
+func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, err error) {
+	k.timed(&k.gradient, func() { loss, err = gradient() })
+	return loss, err
+}
+
 // timedDevice wraps a device and times its vector kernels.
 type timedDevice struct {
 	device.Device
 	k *clock
 }
 
-func (d timedDevice) clocked(f func()) {
-	d.k.mu.Lock()
-	defer d.k.mu.Unlock()
-	begin := time.Now()
-	f()
-	d.k.vectors += time.Since(begin)
-}
-
 func (d timedDevice) Combine(dst device.Vector, terms ...device.Term) {
-	d.clocked(func() { d.Device.Combine(dst, terms...) })
+	d.k.timed(&d.k.vectors, func() { d.Device.Combine(dst, terms...) })
 }
 
 func (d timedDevice) Gather(dst, src device.Vector, idx device.Index) {
-	d.clocked(func() { d.Device.Gather(dst, src, idx) })
+	d.k.timed(&d.k.vectors, func() { d.Device.Gather(dst, src, idx) })
 }
 
 func (d timedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	d.clocked(func() { d.Device.AddDiff(own, other, idx, to...) })
+	d.k.timed(&d.k.vectors, func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
 func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	d.clocked(func() { d.Device.AddDiffs(start, own, others, to...) })
+	d.k.timed(&d.k.vectors, func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
 func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
-	d.clocked(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
+	d.k.timed(&d.k.vectors, func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
 }
 
 func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	d.clocked(func() { d.Device.ScatterAdd(dst, parts...) })
-}
-
-// timedModel wraps a model and times its gradients.
-type timedModel struct {
-	train.Buffered
-	k *clock
-}
-
-func (m timedModel) clocked(gradient func() (float64, error)) (float64, error) {
-	m.k.mu.Lock()
-	defer m.k.mu.Unlock()
-	begin := time.Now()
-	loss, err := gradient()
-	m.k.gradient += time.Since(begin)
-	return loss, err
-}
-
-func (m timedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
-	return m.clocked(func() (float64, error) { return m.Buffered.Grad(dst, x, b) })
-}
-
-func (m timedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
-	return m.clocked(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
+	d.k.timed(&d.k.vectors, func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
 // noopDevice wraps a device; its vector kernels do nothing.
@@ -404,11 +387,8 @@ func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.V
 }
 func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
 
-// noopModel wraps a model; its gradients do nothing.
-type noopModel struct{ train.Buffered }
-
-func (noopModel) Grad(_, _ device.Vector, _ device.Batch) (float64, error)    { return 0, nil }
-func (noopModel) Step(_, _, _ device.Vector, _ device.Batch) (float64, error) { return 0, nil }
+// noGradient is a gradient that is not computed.
+func noGradient(func() (float64, error)) (float64, error) { return 0, nil }
 
 // withoutBuffers implements train.Buffered for a model without batch norm.
 type withoutBuffers struct{ train.Model }

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -53,9 +52,8 @@ func TestStep(t *testing.T) {
 	if r.Cores < 1 || r.Iteration <= 0 || r.AllGEMM <= 0 || r.OverLimit <= 0 {
 		t.Errorf("%+v", r)
 	}
-	var b bytes.Buffer
-	if _, err := r.WriteTo(&b); err != nil || !strings.Contains(b.String(), "3 agents") {
-		t.Errorf("%v\n%s", err, b.String())
+	if b := r.String(); !strings.Contains(b, "3 agents") {
+		t.Errorf("%s", b)
 	}
 }
 
@@ -74,7 +72,7 @@ func TestStepWithBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &gradientCounter{kernels: noKernels}
-	if _, ok := train.Model(countedModel{buffered(m), all}).(train.Buffered); !ok ||
+	if _, ok := train.Model(counted(m, all)).(train.Buffered); !ok ||
 		len(buffered(m).BufferSizes()) == 0 {
 		t.Fatal("the buffers are hidden")
 	}

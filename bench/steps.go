@@ -3,7 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -23,41 +23,23 @@ func Steps(ctx context.Context, options []StepOptions) (StepTable, error) {
 	return table, nil
 }
 
-// WriteTo prints the table as text: a line per algorithm, relative to the first.
-func (t StepTable) WriteTo(w io.Writer) (int64, error) {
-	c := &counter{w: w}
+// String returns the table as text: a line per algorithm, relative to the first.
+func (t StepTable) String() string {
 	if len(t) == 0 {
-		return 0, nil
+		return ""
 	}
-	fmt.Fprintf(c, "d = %d, %d agents, batch %d, one core; times per agent and iteration\n", t[0].Dim, t[0].Agents,
+	var b strings.Builder
+	fmt.Fprintf(&b, "d = %d, %d agents, batch %d, one core; times per agent and iteration\n", t[0].Dim, t[0].Agents,
 		t[0].Batch)
-	tw := tabwriter.NewWriter(c, 0, 0, 2, ' ', tabwriter.AlignRight)
+	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "algorithm\tstep µs\tgradient µs\tvectors µs\tvectors %%\trest %%\tstep / %s\t\n", t[0].Algo)
 	for _, r := range t {
 		fmt.Fprintf(tw, "%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.2f\t\n", r.Algo, us(r.Step), us(r.Gradient), us(r.Vectors),
 			100*r.VectorShare(), 100*r.RestShare, float64(r.Step)/float64(t[0].Step))
 	}
-	if err := tw.Flush(); err != nil {
-		return c.n, err
-	}
-	return c.n, c.err
+	_ = tw.Flush() // a strings.Builder returns no error
+	return b.String()
 }
 
 // VectorShare returns the share of the vector kernels in a step.
 func (r StepReport) VectorShare() float64 { return float64(r.Vectors) / float64(r.Step) }
-
-// counter counts written bytes and keeps the first error.
-type counter struct {
-	w   io.Writer
-	n   int64
-	err error
-}
-
-func (c *counter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	if c.err == nil {
-		c.err = err
-	}
-	return n, err
-}

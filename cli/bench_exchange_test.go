@@ -28,10 +28,9 @@ func TestBenchExchange(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	var table strings.Builder
-	if _, err := r.WriteTo(&table); err != nil || !strings.Contains(table.String(), "bare gRPC stream") ||
-		!strings.Contains(table.String(), "1200000") {
-		t.Errorf("%v\n%s", err, table.String())
+	if table := r.String(); !strings.Contains(table, "bare gRPC stream") ||
+		!strings.Contains(table, "1200000") {
+		t.Errorf("%s", table)
 	}
 	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},
 		{"--end", "x", "--bytes", "4"}} {

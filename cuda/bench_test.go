@@ -46,9 +46,8 @@ func TestBenchNetworkOnCard(t *testing.T) {
 		math.Abs(r.Roofline*s*r.CopyRate*1e9/r.Bytes-1) > 1e-9 || r.Bytes < 4*float64(code.Dim) {
 		t.Errorf("%+v", r)
 	}
-	var text strings.Builder
-	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "of the roofline") {
-		t.Errorf("%v\n%s", err, text.String())
+	if text := r.String(); !strings.Contains(text, "of the roofline") {
+		t.Errorf("%s", text)
 	}
 }
 
@@ -129,8 +128,7 @@ func TestBenchStepOnCard(t *testing.T) {
 		r.Idle < 0 || r.Idle >= 1 || r.Images <= 0 {
 		t.Errorf("%+v", r)
 	}
-	var text strings.Builder
-	if _, err := r.WriteTo(&text); err != nil || !strings.Contains(text.String(), "3 agents × 5") {
-		t.Errorf("%v\n%s", err, text.String())
+	if text := r.String(); !strings.Contains(text, "3 agents × 5") {
+		t.Errorf("%s", text)
 	}
 }

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"fspda/cuda/driver"
@@ -145,8 +144,8 @@ func (r Report) Engine() (name, why string) {
 	return "cpu", r.Problem
 }
 
-// WriteTo writes the report as text.
-func (r Report) WriteTo(w io.Writer) (int64, error) {
+// String returns the report as text.
+func (r Report) String() string {
 	var s strings.Builder
 	if r.Driver != "" {
 		fmt.Fprintf(&s, "driver    CUDA %s (%s)\n", r.Driver, r.Path)
@@ -162,8 +161,7 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	name, why := r.Engine()
 	fmt.Fprintf(&s, "engine    %s (%s)\n", name, strings.TrimPrefix(why, "cuda: "))
-	n, err := io.WriteString(w, s.String())
-	return int64(n), err
+	return s.String()
 }
 
 func writeLibraries(s *strings.Builder, all []LibraryReport) {

@@ -2,7 +2,7 @@ package benchcmd
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,7 +51,7 @@ With --algo all, on the CPU: a line per algorithm, compared with the first one.`
 }
 
 // measureSteps measures the algorithm that c names, or all of them.
-func measureSteps(ctx context.Context, c train.Config, each time.Duration) (io.WriterTo, error) {
+func measureSteps(ctx context.Context, c train.Config, each time.Duration) (fmt.Stringer, error) {
 	if c.Algo != "all" {
 		o, err := stepOptions(c, each)
 		if err != nil {
@@ -77,7 +77,7 @@ func measureSteps(ctx context.Context, c train.Config, each time.Duration) (io.W
 }
 
 // measureStep measures on one core, or on a GPU.
-func measureStep(ctx context.Context, o bench.StepOptions) (io.WriterTo, error) {
+func measureStep(ctx context.Context, o bench.StepOptions) (fmt.Stringer, error) {
 	c := o.Setup.Config
 	card := cardOf(o.Device, c.Precision)
 	if card == nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"time"
 
@@ -71,7 +70,7 @@ exchanged with an agent in another process.`,
 	return cmd
 }
 
-func (f exchangeFlags) measure(ctx context.Context, sized bool) (io.WriterTo, error) {
+func (f exchangeFlags) measure(ctx context.Context, sized bool) (fmt.Stringer, error) {
 	for _, n := range f.bytes {
 		if n < 4 || n%4 != 0 || n > 1<<30 {
 			return nil, &train.ConfigError{Key: "bytes", Got: fmt.Sprint(n),

@@ -3,7 +3,6 @@ package benchcmd
 import (
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"time"
 
@@ -62,7 +61,7 @@ moved once.`,
 	return cmd
 }
 
-func (f networkFlags) run(ctx context.Context) (r io.WriterTo, err error) {
+func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	c := train.Default()
 	c.Model, c.Recompute, c.Device, c.Precision = f.model, f.recompute, f.device, f.precision
 	for _, n := range []struct {

@@ -3,10 +3,11 @@ package command
 import (
 	"encoding/json"
 	"fmt"
-	"fspda/train"
 	"io"
 	"os"
 	"path/filepath"
+
+	"fspda/train"
 )
 
 // RunsDir is the default folder of runs.
@@ -47,10 +48,10 @@ func WriteFile(path, text string) error {
 }
 
 // PrintReport writes a report as indented JSON, or as text.
-func PrintReport(w io.Writer, asJSON bool, r io.WriterTo) error {
+func PrintReport(w io.Writer, asJSON bool, r fmt.Stringer) error {
 	if asJSON {
 		return PrintJSON(w, r)
 	}
-	_, err := r.WriteTo(w)
+	_, err := io.WriteString(w, r.String())
 	return err
 }
