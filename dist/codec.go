@@ -143,19 +143,11 @@ func writeFloats(w *bitWriter, vs ...[]float32) {
 }
 
 func readFloats(r *bitReader, dst []float32, n int) []float32 {
-	dst = growFloats(dst, n)
+	dst = grow(dst, n)
 	for i := range dst {
 		dst[i] = math.Float32frombits(uint32(r.take(32)))
 	}
 	return dst
-}
-
-// growFloats returns a slice of n floats, in the memory of dst if it is large enough.
-func growFloats(dst []float32, n int) []float32 {
-	if cap(dst) < n {
-		return make([]float32, n)
-	}
-	return dst[:n]
 }
 
 // NotFiniteError reports a number that a quantizer cannot encode. The run has diverged.

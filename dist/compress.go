@@ -53,7 +53,7 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 		return newTopK(o), nil
 	case "identity":
 		d, err := totalSize(p, o.Sizes)
-		return identity{d}, err
+		return identity{FloatCodec{1, d}}, err
 	}
 	levels, err := p.count()
 	if err == nil && levels > maxLevels {
@@ -101,7 +101,7 @@ func (r RandK) Compress(p *Payload, v []float32, t, agent int) error {
 }
 
 func gatherFloats(dst, v []float32, coords []uint32) []float32 {
-	dst = growFloats(dst, len(coords))
+	dst = grow(dst, len(coords))
 	for j, c := range coords {
 		dst[j] = v[c]
 	}
@@ -125,7 +125,7 @@ func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 func (RandK) floats(p Payload) FloatCodec { return FloatCodec{1, len(p.Vectors[0])} }
 
 // identity keeps everything.
-type identity struct{ dim int }
+type identity struct{ FloatCodec }
 
 func (identity) String() string { return "identity" }
 func (identity) Delta() float64 { return 1 }
@@ -135,16 +135,6 @@ func (c identity) Compress(p *Payload, v []float32, _, _ int) error {
 	p.resize(1)
 	p.Vectors[0] = append(p.Vectors[0][:0], v...)
 	return nil
-}
-
-func (c identity) Sent(p Payload) Sent { return FloatCodec{1, c.dim}.Sent(p) }
-
-func (c identity) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
-	return FloatCodec{1, c.dim}.Encode(dst, p, a, indices)
-}
-
-func (c identity) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
-	return FloatCodec{1, c.dim}.Decode(p, b, a, indices)
 }
 
 // topK keeps the k coordinates of largest magnitude, of the whole vector or of each tensor; among

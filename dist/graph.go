@@ -1,8 +1,10 @@
 package dist
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/mat"
@@ -61,7 +63,7 @@ func build(spec string, n int, edges []Edge) *Graph {
 	for k, e := range edges {
 		sorted[k] = Edge{min(e.I, e.J), max(e.I, e.J)}
 	}
-	slices.SortFunc(sorted, compareEdges)
+	slices.SortFunc(sorted, func(a, b Edge) int { return cmp.Or(a.I-b.I, a.J-b.J) })
 	g := &Graph{
 		N: n, Edges: slices.Compact(sorted), spec: spec,
 		peers: make([][]int, n), incident: make([][]int, n),
@@ -79,13 +81,6 @@ func build(spec string, n int, edges []Edge) *Graph {
 		g.maxDeg = max(g.maxDeg, len(p))
 	}
 	return g
-}
-
-func compareEdges(a, b Edge) int {
-	if a.I != b.I {
-		return a.I - b.I
-	}
-	return a.J - b.J
 }
 
 // String returns the spec from which [ParseGraph] makes this graph, given the same n and seed.
@@ -154,30 +149,18 @@ func (g *Graph) checkConnected() error {
 
 // describePieces lists at most eight components of at most eight agents.
 func describePieces(pieces [][]int) string {
-	const most = 8
-	var b strings.Builder
-	for k, p := range pieces {
-		if k == most {
-			fmt.Fprintf(&b, " and %d more", len(pieces)-most)
-			break
-		}
-		if k > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteByte('{')
-		for m, v := range p {
-			if m == most {
-				fmt.Fprintf(&b, " and %d more", len(p)-most)
-				break
-			}
-			if m > 0 {
-				b.WriteByte(' ')
-			}
-			fmt.Fprint(&b, v)
-		}
-		b.WriteByte('}')
+	return atMostEight(pieces, func(p []int) string { return "{" + atMostEight(p, strconv.Itoa) + "}" })
+}
+
+func atMostEight[T any](all []T, describe func(T) string) string {
+	var words []string
+	for _, v := range all[:min(8, len(all))] {
+		words = append(words, describe(v))
 	}
-	return b.String()
+	if more := len(all) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(words, " ")
 }
 
 // Laplacian returns the N×N matrix D - A: degrees on the diagonal, -1 where there is an edge.

@@ -224,7 +224,7 @@ func (c codes) Decode(p *Payload, b []byte, _ Accounting, _ bool) error {
 	p.resize(c.vectors)
 	r := bitReader{src: b}
 	for i := range p.Vectors {
-		p.Vectors[i] = growFloats(p.Vectors[i], c.dim)
+		p.Vectors[i] = grow(p.Vectors[i], c.dim)
 		for k := range p.Vectors[i] {
 			p.Vectors[i][k] = float32(r.take(c.bits))
 		}

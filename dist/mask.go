@@ -124,9 +124,9 @@ func (b maskBase) stream(t, i, j int) rng.Stream {
 }
 
 // grow returns dst with length n. Its content is lost.
-func grow(dst []uint32, n int) []uint32 {
+func grow[T any](dst []T, n int) []T {
 	if cap(dst) < n {
-		return make([]uint32, n)
+		return make([]T, n)
 	}
 	return dst[:n]
 }

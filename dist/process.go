@@ -73,41 +73,47 @@ func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	law := edgeSampler{g: g, base: rng.New(seed, "edges")}
-	switch p.name {
-	case "one-edge":
-		return oneEdge{law}, nil
-	case "one-edge-round-robin":
-		return roundRobin{law}, nil
-	case "k-edges", "bernoulli":
-		return parseIndependent(p, law)
-	case "k-edges-exact":
-		k, err := p.edgeCount(g)
-		return processOrError(exactCount{law, k}, err)
-	case "broadcast", "broadcast-one", "broadcast-rr":
-		return parseBroadcast(p, law)
-	case "matching":
-		return newMatching(law), nil
-	case "periodic":
-		tau, err := p.count()
-		return processOrError(periodic{g, tau}, err)
-	case "coin":
-		p, err := p.probability()
-		return processOrError(coin{law, p}, err)
-	case "full":
-		return full{g}, nil
-	case "trace":
-		return readTrace(p, g)
-	}
-	return empty{}, nil
-}
-
-// processOrError returns p unless err is set.
-func processOrError(p Process, err error) (Process, error) {
+	made, err := newProcess(p, edgeSampler{g: g, base: rng.New(seed, "edges")})
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return made, nil
+}
+
+// newProcess returns the process of a spec; it is undefined with an error.
+func newProcess(p parsedSpec, l edgeSampler) (Process, error) {
+	switch p.name {
+	case "one-edge":
+		return process{p.name, each(1 / float64(len(l.g.Edges))), l.one}, nil
+	case "one-edge-round-robin":
+		return process{p.name, l.inTurnRate, l.inTurn}, nil
+	case "k-edges":
+		return parseMean(p, l)
+	case "bernoulli":
+		prob, err := p.probability()
+		if err != nil {
+			return nil, err
+		}
+		return process{withFloat(p.name, prob), each(prob), l.independently(prob)}, nil
+	case "k-edges-exact":
+		k, err := p.edgeCount(l.g)
+		return process{withInt(p.name, k), each(float64(k) / float64(len(l.g.Edges))), l.exactly(k)}, err
+	case "broadcast", "broadcast-one", "broadcast-rr":
+		return parseBroadcast(p, l)
+	case "matching":
+		return newMatching(l), nil
+	case "periodic":
+		tau, err := p.count()
+		return process{withInt(p.name, tau), each(1 / float64(tau)), l.g.last(tau)}, err
+	case "coin":
+		prob, err := p.probability()
+		return process{withFloat(p.name, prob), each(prob), l.together(prob)}, err
+	case "full":
+		return process{p.name, each(1), l.g.all}, nil
+	case "trace":
+		return readTrace(p, l.g)
+	}
+	return process{p.name, each(0), none}, nil
 }
 
 // edgeCount parses the argument as a number of edges of g.

@@ -81,8 +81,8 @@ func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
 	}
 	p.Dim, p.Coords = len(v), nil
 	p.resize(2)
-	p.Vectors[0] = growFloats(p.Vectors[0], q.dim)
-	p.Vectors[1] = growFloats(p.Vectors[1], len(q.sizes))
+	p.Vectors[0] = grow(p.Vectors[0], q.dim)
+	p.Vectors[1] = grow(p.Vectors[1], len(q.sizes))
 	s := q.base.Sub(uint64(t), uint64(agent))
 	from := 0
 	for i, m := range q.sizes {
@@ -192,7 +192,7 @@ func (q *qsgd) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
 	p.resize(2)
 	r := bitReader{src: src}
 	p.Vectors[1] = readFloats(&r, p.Vectors[1], len(q.sizes))
-	p.Vectors[0] = growFloats(p.Vectors[0], q.dim)
+	p.Vectors[0] = grow(p.Vectors[0], q.dim)
 	from := 0
 	for i, m := range q.sizes {
 		unit := q.unit(p.Vectors[1][i], q.scale[i])

@@ -8,14 +8,6 @@ import (
 	"slices"
 )
 
-// trace replays the events of a file. Iterations that are not in the file have none.
-type trace struct {
-	spec   string
-	times  []int     // ascending, distinct
-	events [][]Event // of times[k], ascending by edge
-	rates  []float64 // for each edge of the graph
-}
-
 // readTrace reads lines "t i j". Its errors name the file and the line.
 func readTrace(p parsedSpec, g *Graph) (Process, error) {
 	f, err := os.Open(p.arg)
@@ -45,39 +37,21 @@ func readTrace(p parsedSpec, g *Graph) (Process, error) {
 	return newTrace("trace("+p.arg+")", len(g.Edges), at), nil
 }
 
-func newTrace(spec string, edges int, at map[int][]Event) trace {
-	p := trace{spec: spec, rates: make([]float64, edges)}
-	for t := range at {
-		p.times = append(p.times, t)
-	}
-	slices.Sort(p.times)
-	for _, t := range p.times {
-		events := at[t]
+// newTrace returns a process that replays events. Iterations without any have none. The rate of an
+// edge is the share of active iterations, up to the last one with events.
+func newTrace(spec string, edges int, at map[int][]Event) process {
+	last, rates := -1, make([]float64, edges)
+	for t, events := range at {
+		last = max(last, t)
 		slices.SortFunc(events, func(a, b Event) int { return cmp.Compare(a.Edge, b.Edge) })
-		p.events = append(p.events, events)
 		for _, e := range events {
-			p.rates[e.Edge]++
+			rates[e.Edge]++
 		}
 	}
-	if len(p.times) > 0 {
-		length := float64(p.times[len(p.times)-1] + 1)
-		for k := range p.rates {
-			p.rates[k] /= length
-		}
+	for k := range rates {
+		rates[k] /= float64(max(1, last+1))
 	}
-	return p
-}
-
-func (p trace) String() string { return p.spec }
-
-// Rate returns the share of active iterations, up to the last one in the file.
-func (p trace) Rate(edge int) float64 { return p.rates[edge] }
-
-func (p trace) Active(dst []Event, t int) []Event {
-	checkTime(t)
-	k, ok := slices.BinarySearch(p.times, t)
-	if !ok {
-		return dst[:0]
-	}
-	return append(dst[:0], p.events[k]...)
+	return process{spec, func(edge int) float64 { return rates[edge] }, func(dst []Event, t int) []Event {
+		return append(dst, at[t]...)
+	}}
 }
