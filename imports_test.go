@@ -83,7 +83,7 @@ var allowed = map[string][]string{
 	},
 	"cli/benchcmd": {
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device", "dist",
-		"dist/nats", "internal/rng", "model", "train",
+		"dist/nats", "internal/rng", "model", "train", "train/config",
 	},
 	"cli/command": {"train"},
 	"cli/datacmd": {
@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"cli/runscmd":   {"cli/command", "train", "web"},
 	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
+		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train", "train/config",
 		"train/memory", "train/process", "web",
 	},
 	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},

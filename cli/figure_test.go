@@ -166,7 +166,7 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=100000"}, "run sa: config: batch"},
 		{[]string{"sweep"}, "-c is missing"},
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
-		{[]string{"compare"}, "no run to compare"},
+		{[]string{"compare"}, "expected the folders of runs to compare"},
 		{[]string{"compare", "nowhere"}, "holds no run"},
 		{[]string{"compare", "nowhere", "--reach", "90"}, "such as 0.9"},
 		{[]string{"compare", "nowhere", "--accounting", "packt"}, "did you mean packed"},

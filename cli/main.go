@@ -4,6 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"strings"
+	"syscall"
+
 	"fspda/cli/benchcmd"
 	"fspda/cli/command"
 	"fspda/cli/datacmd"
@@ -13,12 +20,6 @@ import (
 	"fspda/cli/modelcmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/traincmd"
-	"io"
-	"os"
-	"os/signal"
-	"regexp"
-	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 )
@@ -79,5 +80,18 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(), devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
+	complete(root)
 	return root
+}
+
+// complete makes commands refuse arguments unless they say what they take, and list their flags in
+// the order in which they were added.
+func complete(cmd *cobra.Command) {
+	cmd.Flags().SortFlags, cmd.PersistentFlags().SortFlags = false, false
+	if cmd.Args == nil {
+		cmd.Args = command.NoArgs
+	}
+	for _, c := range cmd.Commands() {
+		complete(c)
+	}
 }

@@ -88,7 +88,7 @@ func TestRunsRefuse(t *testing.T) {
 		{[]string{"runs", "--dir", "nowhere"}, "name the folder"},
 		{[]string{"runs", "--statsu", "x"}, "did you mean --status?"},
 		{[]string{"runs", "prune", "--keep", "-1"}, "must not be negative"},
-		{[]string{"plot"}, "no run to draw"},
+		{[]string{"plot"}, "expected the folders of runs to draw"},
 		{[]string{"plot", "nowhere"}, "holds no run"},
 		{[]string{"plot", "nowhere", "--format", "pd"}, "did you mean pdf?"},
 		{[]string{"plot", "nowhere", "--accounting", "packt"}, "did you mean packed"},

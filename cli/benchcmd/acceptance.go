@@ -36,7 +36,6 @@ status is 1 if a part failed, not if a target is missed.`,
 		Example: `  fspda bench card
   fspda bench card --only selftest,figure1 --budget 3m
   fspda bench card --device cpu --tiny`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Progress, o.Version = cmd.ErrOrStderr(), command.Version()
 			r, err := runAcceptance(cmd.Context(), o)
@@ -55,7 +54,6 @@ status is 1 if a part failed, not if a target is missed.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&o.Device, "device", o.Device, "cuda, cuda:N, or cpu to try the command")
 	fs.StringVar(&o.Out, "out", o.Out, "folder of the results")
 	fs.StringVar(&o.Only, "only", "",

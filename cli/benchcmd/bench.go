@@ -25,7 +25,6 @@ func newBench() *cobra.Command {
 func newBenchStep() *cobra.Command {
 	c := train.Default()
 	c.Batch, c.DataTrain, c.DataTest, c.EvalPoints, c.Iterations, c.Checkpoint = 256, 10000, 100, 1, 1e9, 0
-	var asJSON bool
 	var each time.Duration
 	cmd := &cobra.Command{
 		Use:   "step",
@@ -34,20 +33,10 @@ func newBenchStep() *cobra.Command {
 (--device cuda) time of an iteration of all agents, with what of it the GPU waits for its host.
 
 With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			report, err := measureSteps(cmd.Context(), c, each)
-			if err != nil {
-				return err
-			}
-			return command.PrintReport(cmd.OutOrStdout(), asJSON, report)
-		},
 	}
-	cmd.Flags().SortFlags = false
 	setup.ConfigFlags(cmd.Flags(), &c)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&each, "time", 3*time.Second, "how long to measure each thing")
-	return cmd
+	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) { return measureSteps(ctx, c, each) })
 }
 
 // measureSteps measures the algorithm that c names, or all of them.

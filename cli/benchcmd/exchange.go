@@ -18,6 +18,7 @@ import (
 	"fspda/dist/nats"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // exchangeFlags are the flags of bench exchange.
@@ -26,7 +27,6 @@ type exchangeFlags struct {
 	each   time.Duration
 	loaded bool
 	batch  int
-	json   bool
 
 	end, join string // set in the other process
 }
@@ -42,27 +42,24 @@ certificates of a run. Messages above 1 MB take the direct stream; "all over NAT
 
 --beside measures by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is
 exchanged with an agent in another process.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.end != "" {
-				return f.serve(command.UntilEOF(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
-			}
-			r, err := f.measure(cmd.Context(), cmd.Flags().Changed("bytes"))
-			if err != nil {
-				return err
-			}
-			return command.PrintReport(cmd.OutOrStdout(), f.json, r)
-		},
+	}
+	command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) {
+		return f.measure(ctx, cmd.Flags().Changed("bytes"))
+	})
+	report := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if f.end != "" {
+			return f.serve(command.UntilEOF(cmd.Context(), cmd.InOrStdin()), cmd.OutOrStdout())
+		}
+		return report(cmd, args)
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.IntSliceVar(&f.bytes, "bytes", []int{32000, 4000000, 16000000, 40000000}, "sizes of a message, multiples of 4")
 	fs.DurationVar(&f.each, "time", 3*time.Second,
 		"how long to measure each size and transport; with --beside, everything")
 	fs.BoolVar(&f.loaded, "beside", false,
 		"measure the gradient of ResNet-50 during exchanges; --bytes is then a tenth of its parameters by default")
 	fs.IntVar(&f.batch, "batch", 4, "images of that gradient")
-	fs.BoolVar(&f.json, "json", false, "print JSON")
 	fs.StringVar(&f.end, "end", "", "be the other end: agents or grpc")
 	fs.StringVar(&f.join, "join", "", "address of the first agent")
 	_ = fs.MarkHidden("end") // used by this command itself
@@ -73,15 +70,14 @@ exchanged with an agent in another process.`,
 func (f exchangeFlags) measure(ctx context.Context, sized bool) (fmt.Stringer, error) {
 	for _, n := range f.bytes {
 		if n < 4 || n%4 != 0 || n > 1<<30 {
-			return nil, &train.ConfigError{Key: "bytes", Got: fmt.Sprint(n),
-				Want: "expected a multiple of 4 up to 1 GB"}
+			return nil, config.Invalid("bytes", n, "expected a multiple of 4 up to 1 GB")
 		}
 	}
 	if f.each <= 0 {
-		return nil, &train.ConfigError{Key: "time", Got: f.each.String(), Want: "expected a time above 0, such as 3s"}
+		return nil, config.Invalid("time", f.each, "expected a time above 0, such as 3s")
 	}
 	if f.batch < 1 {
-		return nil, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Want: "expected at least 1"}
+		return nil, config.Invalid("batch", f.batch, "expected at least 1")
 	}
 	if !f.loaded {
 		return f.measureTransports(ctx)

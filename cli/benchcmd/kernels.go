@@ -1,6 +1,8 @@
 package benchcmd
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,7 +23,6 @@ func newBenchKernels() *cobra.Command {
 		Gemm: cpu.Gemm, Bandwidth: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
 	}
-	var asJSON bool
 	c := train.Default()
 	c.Device = "cpu"
 	cmd := &cobra.Command{
@@ -31,36 +32,28 @@ func newBenchKernels() *cobra.Command {
 a large product is the measure of multiply-adds.`,
 		Example: "  fspda bench kernels --filter conv\n  fspda bench kernels --device cuda --batch 128 --filter " +
 			"conv,norm,vector",
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.Check(); err != nil {
-				return err
-			}
-			e, err := setup.OpenDevice(c, 1)
-			if err != nil {
-				return err
-			}
-			defer e.Close()
-			if card := cardOf(e.Device, c.Precision); card != nil {
-				o.Card, o.Device, o.Peak, o.Bandwidth = card, e.Device, card.Peak(largeSide), nil
-				o.Floats = func(n int) []float32 { return make([]float32, n) }
-			}
-			r, err := bench.Kernels(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return command.PrintReport(cmd.OutOrStdout(), asJSON, r)
-		},
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&c.Device, "device", c.Device, "cpu, cuda, cuda:N or auto, as in train")
 	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "of a GPU, as in train")
 	cmd.Flags().StringVar(&o.Filter, "filter", "",
 		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
 	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")
 	cmd.Flags().IntVar(&o.Batch, "batch", 8, "images of the layers of ResNet-50")
-	return cmd
+	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) {
+		if err := c.Check(); err != nil {
+			return nil, err
+		}
+		e, err := setup.OpenDevice(c, 1)
+		if err != nil {
+			return nil, err
+		}
+		defer e.Close()
+		if card := cardOf(e.Device, c.Precision); card != nil {
+			o.Card, o.Device, o.Peak, o.Bandwidth = card, e.Device, card.Peak(largeSide), nil
+			o.Floats = func(n int) []float32 { return make([]float32, n) }
+		}
+		return bench.Kernels(ctx, o)
+	})
 }
 
 // largeSide is the side of the matrices whose product measures a GPU's peak of multiply-adds.

@@ -16,6 +16,7 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // networkFlags are the flags of bench network.
@@ -24,7 +25,6 @@ type networkFlags struct {
 	device, precision             string
 	size, classes, batch, threads int
 	each                          time.Duration
-	json                          bool
 }
 
 func newBenchNetwork() *cobra.Command {
@@ -37,17 +37,8 @@ against the time of moving the bytes at the rate of a copy in the same run, if e
 moved once.`,
 		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 " +
 			"--precision bf16",
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := f.run(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return command.PrintReport(cmd.OutOrStdout(), f.json, r)
-		},
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&f.model, "model", "resnet50", "network, as in train")
 	fs.IntVar(&f.size, "size", 224, "height and width of the images, of three channels")
 	fs.IntVar(&f.classes, "classes", 1000, "number of classes")
@@ -57,8 +48,7 @@ moved once.`,
 	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.DurationVar(&f.each, "time", 10*time.Second, "how long to measure")
-	fs.BoolVar(&f.json, "json", false, "print JSON")
-	return cmd
+	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) { return f.run(ctx) })
 }
 
 func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
@@ -69,8 +59,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 		got, least int
 	}{{"size", f.size, 1}, {"classes", f.classes, 2}, {"batch", f.batch, 1}, {"threads", f.threads, 0}} {
 		if n.got < n.least {
-			return r, &train.ConfigError{Key: n.key, Got: fmt.Sprint(n.got), Want: fmt.Sprintf("expected at least %d",
-				n.least)}
+			return r, config.Invalid(n.key, n.got, "expected at least %d", n.least)
 		}
 	}
 	if err := c.Check(); err != nil {

@@ -1,6 +1,11 @@
 package command
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
 
 // NoArgs refuses arguments.
 func NoArgs(_ *cobra.Command, args []string) error {
@@ -10,10 +15,10 @@ func NoArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// OneArgument refuses any other number of arguments.
-func OneArgument(what string) cobra.PositionalArgs {
+// Arguments refuses fewer arguments than least and more than most.
+func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
+		if len(args) < least || len(args) > most {
 			return UsageErrorf("expected %s, found %d arguments", what, len(args))
 		}
 		return nil
@@ -25,6 +30,7 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
+		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -33,5 +39,22 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// Report makes cmd print the report that measure returns, as text, or with --json as JSON.
+func Report(cmd *cobra.Command, measure func(ctx context.Context) (fmt.Stringer, error)) *cobra.Command {
+	asJSON := cmd.Flags().Bool("json", false, "print JSON")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		r, err := measure(cmd.Context())
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return PrintJSON(cmd.OutOrStdout(), r)
+		}
+		_, err = fmt.Fprint(cmd.OutOrStdout(), r)
+		return err
+	}
 	return cmd
 }

@@ -3,8 +3,9 @@ package command
 import (
 	"errors"
 	"fmt"
-	"fspda/train"
 	"strings"
+
+	"fspda/train"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"

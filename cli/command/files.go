@@ -46,12 +46,3 @@ func WriteFile(path, text string) error {
 	}
 	return nil
 }
-
-// PrintReport writes a report as indented JSON, or as text.
-func PrintReport(w io.Writer, asJSON bool, r fmt.Stringer) error {
-	if asJSON {
-		return PrintJSON(w, r)
-	}
-	_, err := io.WriteString(w, r.String())
-	return err
-}

@@ -2,9 +2,10 @@ package command
 
 import (
 	"fmt"
-	"fspda/train"
 	"math"
 	"strconv"
+
+	"fspda/train"
 )
 
 // Bytes writes a number of bytes with a decimal unit.

@@ -34,7 +34,6 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 		Use:   name,
 		Short: short,
 		Long:  short + ".\n\nAn existing file is verified; an interrupted download resumes where it stopped.",
-		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := newTransfer(cmd.ErrOrStderr())
 			fetched, err := set.Fetch(cmd.Context(), dir, bases, p.set)
@@ -52,7 +51,6 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 			return nil
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&dir, "dir", filepath.Join("data", name), "folder that the files go to")
 	cmd.Flags().StringSliceVar(&bases, "url", nil,
 		"address that file names are appended to; the default is "+set.Bases[0]+" and then others")
@@ -103,7 +101,6 @@ func newDataImageNet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "imagenet",
 		Short: "Explain how to get ImageNet, or verify its files",
-		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
 				_, err := io.WriteString(cmd.OutOrStdout(), imageNetHowTo)

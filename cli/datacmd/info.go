@@ -62,7 +62,6 @@ func newDataInfo() *cobra.Command {
 			return r.print(cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&all, "decode", false, "decode every picture and list the bad ones, not a few for their sizes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&o.Labels, "labels", "",

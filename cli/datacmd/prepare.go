@@ -45,7 +45,6 @@ that was stopped, or killed at any moment, resumes when it is called again; the 
 		},
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&out, "out", "", "folder of the packed set")
 	fs.IntVar(&o.Size, "size", o.Size, "pixels of the short side; larger pictures are scaled down to it")
 	fs.StringVar(&o.Format, "format", o.Format, "raw (fastest to read) or jpeg (about an eighth of the disk)")

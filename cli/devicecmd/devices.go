@@ -1,6 +1,9 @@
 package devicecmd
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"fspda/cli/command"
@@ -8,7 +11,6 @@ import (
 )
 
 func newDevices() *cobra.Command {
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the devices of this machine: GPUs, the libraries that they need, and the engine that will be used",
@@ -18,12 +20,6 @@ is missing and how to get it, and what --device auto takes.
 The libraries are searched in the folders that FSPDA_CUDA_PATH names, next to the program, among the packages of
 Python (those that PyTorch brings), in CUDA toolkits, and where the system's loader looks. No toolkit is needed to
 build the program.`,
-		Args: command.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := cuda.Find()
-			return command.PrintReport(cmd.OutOrStdout(), asJSON, r)
-		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return command.Report(cmd, func(context.Context) (fmt.Stringer, error) { return cuda.Find(), nil })
 }

@@ -32,11 +32,9 @@ back. It needs no files. The exit status is 1 if a check fails.`,
 		Example: `  fspda selftest --device cuda
   fspda selftest --device cuda --precision fp16
   fspda selftest --device cpu --only algorithms,networks`,
-		Args: command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
 	fs.StringVar(&f.precision, "precision", "fp32",
 		"of networks on a GPU, as in train; kernels are held to the bounds of fp32 only with fp32")

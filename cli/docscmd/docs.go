@@ -25,12 +25,7 @@ func newDocs() *cobra.Command {
 		Long: `Read the manual, which is in the program and needs no network: without an argument the list of its pages, with one
 that page as text, with --listen all of it in a browser.`,
 		Example: "  fspda docs\n  fspda docs training\n  fspda docs --listen :8081",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.UsageErrorf("expected one page, found %d", len(args))
-			}
-			return nil
-		},
+		Args:    command.Arguments(0, 1, "one page"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case listen != "":
@@ -95,7 +90,7 @@ func newMan() *cobra.Command {
 		Use:     "man DIR",
 		Short:   "Write a manual page for each command into a folder",
 		Example: "  fspda man ~/.local/share/man/man1",
-		Args:    command.OneArgument("the folder of the manual pages"),
+		Args:    command.Arguments(1, 1, "the folder of the manual pages"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := command.MakeFolder(args[0]); err != nil {
 				return err

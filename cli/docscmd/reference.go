@@ -74,7 +74,6 @@ func writeCommand(b *strings.Builder, c *cobra.Command) {
 		keys[setup.FlagName(k)] = true
 	}
 	rows, all := 0, 0
-	c.Flags().SortFlags = false
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Hidden || f.Name == "help" {
 			return

@@ -55,15 +55,9 @@ bug-compat (the same with the released program's departures). --scale 0.01 makes
   fspda figure 1 --scale 0.02 --retune --data-dir DIR
   fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
   fspda figure 9`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.UsageErrorf("expected list or the number of one figure, found %d arguments", len(args))
-			}
-			return nil
-		},
+		Args: command.Arguments(1, 1, "list or the number of one figure"),
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&f.flavour, "flavour", "released", "printed, released or bug-compat")
 	fs.Float64Var(&f.scale.Share, "scale", 1, "share of the figure's iterations to make, above 0 and at most 1")
 	fs.BoolVar(&f.scale.Retune, "retune", false, "scale step sizes so that the shape of the figure survives --scale")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -32,16 +33,10 @@ each against the iteration and against bits, into its folder plots. Of several: 
 --out.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
 			"figures",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return command.UsageErrorf("no run to draw: name the folders of runs")
-			}
-			return nil
-		},
+		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),
 		RunE: func(cmd *cobra.Command, args []string) error { return runPlot(args, f, cmd.OutOrStdout()) },
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "svg, png, pdf, or several of them")
 	fs.StringVar(&f.accounting, "accounting", "shared-seed",
 		"how bits of several runs are counted: shared-seed, packed or reference")

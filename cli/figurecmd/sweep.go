@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,7 +50,6 @@ func newSweep() *cobra.Command {
 The sweep's folder holds a folder for each run, ranking.md and ranking.csv, and sweep.html with the curves of the best
 ten. What is done is kept and what is unfinished goes on when the same command runs again.`,
 		Example: "  fspda sweep -c grid.yaml --jobs 2",
-		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.file == "":
@@ -61,7 +61,6 @@ ten. What is done is kept and what is unfinished goes on when the same command r
 		},
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVarP(&f.file, "config", "c", "", "file that says what to search")
 	fs.StringVar(&f.out, "out", "", "folder of the sweep; the default is runs/sweep-FILE")
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
@@ -128,17 +127,11 @@ func newCompare() *cobra.Command {
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
 accuracies, and their curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return command.UsageErrorf("no run to compare: name the folders of runs")
-			}
-			return nil
-		},
+		Args:    command.Arguments(1, math.MaxInt, "the folders of runs to compare"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runCompare(args, levels, accounting, out, asJSON, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().SortFlags = false
 	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
 		"test accuracies whose cost in bits the table states")
 	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed",

@@ -42,12 +42,7 @@ measured with, or before the end those pooled from the agents.`,
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
   fspda export runs/fspda-sa-cifar10-1 --agent 3
   fspda export runs/fspda-sa-cifar10-1 --format onnx`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return command.UsageErrorf("expected one run folder, got %d arguments", len(args))
-			}
-			return nil
-		},
+		Args: command.Arguments(1, 1, "one run folder"),
 	}
 	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
 	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")

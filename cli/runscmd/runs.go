@@ -38,6 +38,7 @@ func newRuns() *cobra.Command {
 	var f runsFlags
 	cmd := &cobra.Command{
 		Use:   "runs [WORD...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "List runs, the latest first, and prune them",
 		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
 have all of them in name, algorithm, data or graph.`,
@@ -55,7 +56,6 @@ have all of them in name, algorithm, data or graph.`,
 		},
 	}
 	fs := cmd.PersistentFlags()
-	fs.SortFlags = false
 	fs.StringVar(&f.dir, "dir", command.RunsDir, "folder of the runs")
 	fs.StringSliceVar(&f.status, "status", nil, "only those that are: "+strings.Join(statuses, ", "))
 	fs.DurationVar(&f.older, "older", 0, "only those whose metrics have not grown for so long, such as 168h")
@@ -67,6 +67,7 @@ have all of them in name, algorithm, data or graph.`,
 func newPrune(f *runsFlags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune [WORD...]",
+		Args:  cobra.ArbitraryArgs,
 		Short: "Delete the folders of runs, after asking",
 		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A running run is not deleted, nor is
 a folder with files that no run writes.`,

@@ -3,11 +3,12 @@ package runscmd
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
+
 	"fspda/cli/command"
 	"fspda/train"
 	"fspda/web"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 )
@@ -27,12 +28,7 @@ can connect. A run of this very program is shown with its agents and exchanges b
 		Example: `  fspda web
   fspda web runs/figure-1-released --listen :9000
   fspda web runs --listen 0.0.0.0:8080`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return command.UsageErrorf("expected one folder, found %d arguments", len(args))
-			}
-			return nil
-		},
+		Args: command.Arguments(0, 1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := command.RunsDir
 			if len(args) > 0 {

@@ -56,7 +56,6 @@ all agents must run on one machine.`,
   fspda agent -c run.yaml --join 10.0.0.1:4700 --rank 2 --run digits --certs certs
   fspda agent -c run.yaml --join 127.0.0.1:4700 --rank 0 --insecure
   srun fspda agent -c run.yaml --join $MASTER:4700 --certs certs`,
-		Args: command.NoArgs,
 	}
 	f.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -77,7 +76,6 @@ all agents must run on one machine.`,
 }
 
 func (f *agentFlags) add(fs *pflag.FlagSet) {
-	fs.SortFlags = false
 	c := train.Default()
 	setup.ConfigFlags(fs, &c)
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")

@@ -23,7 +23,6 @@ func newCerts() *cobra.Command {
 
 Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.pem: its owner can add agents.`,
 		Example: `  fspda certs --run digits -n 4 --out certs`,
-		Args:    command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if agents < 1 || days < 1 {
 				return command.UsageErrorf("%d agents for %d days: both must be at least 1", agents, days)
@@ -37,7 +36,6 @@ Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.p
 		},
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	fs.StringVar(&out, "out", "certs", "folder")
 	fs.StringVar(&run, "run", "fspda", "name of the run, as for fspda agent")
 	fs.IntVarP(&agents, "agents", "n", 10, "number of agents")

@@ -56,10 +56,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
   fspda train -c run.yaml --seed 2 --out runs/second
   fspda train --out runs/second --resume
   fspda train --web :8080`,
-		Args: command.NoArgs,
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	c := train.Default()
 	setup.ConfigFlags(fs, &c)
 	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")

@@ -48,10 +48,8 @@ The results are those of "fspda train" with the same configuration, bit for bit.
 and resumes from its checkpoint.`,
 		Example: `  fspda up -n 10 -c run.yaml --out runs/many
   fspda up -n 4 --iterations 1000 --checkpoint-every 5`,
-		Args: command.NoArgs,
 	}
 	fs := cmd.Flags()
-	fs.SortFlags = false
 	c := train.Default()
 	setup.ConfigFlags(fs, &c)
 	fs.IntVarP(&f.agents, "processes", "n", 0, "number of agents, as --agents")

@@ -53,8 +53,9 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	degree := float64(s.Graph.MaxDegree())
 	if load := degree * s.MaxEdgeRate() * s.Mask.Density(); gain*degree >= 1 && load > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %g) is %.3g and about %.2g edges meet at a node and "+
-			"coordinate at once: the gossip may diverge; a safe value is below %.3g", key, degree, gain*degree, load, 1/degree))
+		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %g) is %.3g and about %.2g edges meet at a node "+
+			"and coordinate at once: the gossip may diverge; a safe value is below %.3g",
+			key, degree, gain*degree, load, 1/degree))
 	}
 	return warnings, nil
 }
