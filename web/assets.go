@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"sync"
+	"time"
 )
 
 //go:embed static
@@ -48,30 +51,17 @@ func newAsset(text []byte, ext string) asset {
 	return asset{text, assetTypes[ext], fmt.Sprintf(`"%x"`, sum[:12])}
 }
 
-// page serves the page itself.
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
-	writeAsset(w, r, assets()["index.html"])
-}
-
-// asset serves a file of the page.
+// asset serves a file of the page, or the page itself. If the browser has its current version, it
+// answers 304.
 func (s *Server) asset(w http.ResponseWriter, r *http.Request) {
-	a, ok := assets()[r.PathValue("name")]
+	a, ok := assets()[cmp.Or(r.PathValue("name"), "index.html")]
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	writeAsset(w, r, a)
-}
-
-// writeAsset serves a file, or 304 if the browser has the current version.
-func writeAsset(w http.ResponseWriter, r *http.Request, a asset) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("ETag", a.tag)
 	h.Set("Cache-Control", "no-cache") // may be stored, but must be revalidated
-	if r.Header.Get("If-None-Match") == a.tag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	_, _ = w.Write(a.text)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.text))
 }

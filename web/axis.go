@@ -2,6 +2,7 @@ package web
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -133,13 +134,7 @@ func (a *axis) mark(v float64, label func(v, step float64) string) {
 
 // keep drops the ticks that do not satisfy valid, such as fractional iterations.
 func (a *axis) keep(valid func(v float64) bool) {
-	kept := a.ticks[:0]
-	for _, t := range a.ticks {
-		if valid(t.at) {
-			kept = append(kept, t)
-		}
-	}
-	a.ticks = kept
+	a.ticks = slices.DeleteFunc(a.ticks, func(t tick) bool { return !valid(t.at) })
 }
 
 func wholeNumber(v float64) bool { return v >= 0 && v == math.Floor(v) }
@@ -178,7 +173,7 @@ func countLabel(v, step float64) string {
 		return digits(v, step, "")
 	}
 	if v == math.Floor(v) {
-		return minus(strconv.FormatFloat(v, 'f', 0, 64))
+		step = 1
 	}
 	return minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
 }

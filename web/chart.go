@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // chart describes one chart of a run.
@@ -282,10 +283,8 @@ func (p *plot) bandArea() {
 	if len(lower) < 2 {
 		return
 	}
-	for i := len(upper) - 1; i >= 0; i-- {
-		lower = append(lower, upper[i])
-	}
-	p.add(mark{kind: polygon, style: "v-band1", at: lower})
+	slices.Reverse(upper)
+	p.add(mark{kind: polygon, style: "v-band1", at: append(lower, upper...)})
 }
 
 // curve draws the i-th curve through the values that the axes can show.

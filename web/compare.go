@@ -16,13 +16,13 @@ type Curve struct {
 	Columns map[string][]float64
 }
 
-// Panel is one picture of a comparison.
+// Panel is one image of a comparison.
 type Panel struct {
-	Title  string // empty: the name of the column
-	Group  string // empty: all curves
-	Column string // on the y axis
-	X      string // iteration, epoch, or a column of bits
-	Log    bool   // the y axis
+	Title  string `json:"title"`  // empty: the name of the column
+	Group  string `json:"group"`  // empty: all curves
+	Column string `json:"column"` // on the y axis
+	X      string `json:"x"`      // iteration, epoch, or a column of bits
+	Log    bool   `json:"log"`    // the y axis
 }
 
 // Comparison shows several runs in the same charts.

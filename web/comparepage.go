@@ -1,14 +1,12 @@
 package web
 
 import (
-	"bytes"
 	_ "embed" // the page
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
-
-	"fspda/internal/wholefile"
 )
 
 //go:embed compare.html.tmpl
@@ -24,16 +22,8 @@ type comparisonData struct {
 	Names  map[string]string `json:"names"` // of columns
 	Xs     []string          `json:"xs"`    // columns that can be the x axis
 	Table  []string          `json:"table"` // columns of the table
-	Panels []panelData       `json:"panels"`
+	Panels []Panel           `json:"panels"`
 	Curves []curveData       `json:"curves"`
-}
-
-type panelData struct {
-	Title  string `json:"title"`
-	Group  string `json:"group"`
-	Column string `json:"column"`
-	X      string `json:"x"`
-	Log    bool   `json:"log"`
 }
 
 type curveData struct {
@@ -58,45 +48,31 @@ func (c *Comparison) WritePage(path string) error {
 		Script  template.JS
 	}{clean(c.Title), c.Caption, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(
 		comparisonScript)}
-	var b bytes.Buffer
-	if err := comparisonPage.Execute(&b, view); err != nil {
-		return fmt.Errorf("web: encode comparison %s: %w", path, err)
-	}
-	if err := wholefile.Publish(path, b.Bytes()); err != nil {
-		return fmt.Errorf("web: write comparison: %w", err)
-	}
-	return nil
+	return publishPage(comparisonPage, view, path)
 }
 
 // data returns the known columns that some curve has.
 func (c *Comparison) data() *comparisonData {
-	d := &comparisonData{Names: map[string]string{}}
+	d := &comparisonData{Names: map[string]string{}, Panels: c.Panels}
 	for _, m := range measures {
 		if !c.has(m.column) {
 			continue
 		}
 		d.Names[m.column] = m.title
-		switch {
-		case m.column == "iteration" || m.column == "epoch" || m.column == "virtual_time" ||
-			strings.HasPrefix(m.column, "bits"):
+		if strings.HasPrefix(m.column, "bits") || slices.Contains([]string{"iteration", "epoch", "virtual_time"}, m.column) {
 			d.Xs = append(d.Xs, m.column)
-		default:
+		} else {
 			d.Table = append(d.Table, m.column)
 		}
 	}
-	for _, p := range c.Panels {
+	for _, p := range d.Panels {
 		d.Names[p.Column], d.Names[p.X] = measureOf(p.Column).title, measureOf(p.X).title
-		d.Panels = append(d.Panels, panelData(p))
 	}
 	for i, cu := range c.Curves {
 		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: map[string][]*float64{}}
 		for name := range d.Names {
 			for _, v := range cu.Columns[name] {
-				if finite(v) {
-					out.Columns[name] = append(out.Columns[name], &v)
-				} else {
-					out.Columns[name] = append(out.Columns[name], nil)
-				}
+				out.Columns[name] = append(out.Columns[name], pointer(v))
 			}
 		}
 		d.Curves = append(d.Curves, out)

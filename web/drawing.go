@@ -137,13 +137,7 @@ func pathData(at []point, closed bool) string {
 		if s == last {
 			continue
 		}
-		switch i {
-		case 0:
-			b.WriteByte('M')
-		default:
-			b.WriteByte('L')
-		}
-		b.WriteString(s)
+		b.WriteString("ML"[min(i, 1):][:1] + s)
 		last = s
 	}
 	if closed {

@@ -14,6 +14,7 @@ type run struct {
 	config  settings // nil if there is none
 	yaml    string   // text of config.yaml
 	shards  *shards  // nil if there is none
+	missing []string // names of files that do not exist
 }
 
 // final returns a number at the end of the run: from the summary, else from the last evaluation.

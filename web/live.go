@@ -86,23 +86,9 @@ func (c *snapshotter) refresh(now time.Time) {
 
 // frame encodes everything but the agents as JSON.
 func (s *RunStatus) frame(l *LiveRun) []byte {
-	var b bytes.Buffer
-	b.WriteString(`{"run":` + quoted(l.Run))
-	b.WriteString(`,"state":` + quoted(s.State))
-	b.WriteString(`,"iteration":` + strconv.Itoa(s.iteration()))
-	b.WriteString(`,"iterations":` + strconv.Itoa(l.Iterations))
-	b.WriteString(`,"memory":` + strconv.FormatUint(s.Memory, 10))
-	b.WriteString(`,"exchanged":` + strconv.FormatUint(s.Exchanged, 10))
-	b.WriteString(`,"exchanges":[`)
-	latest := s.Exchanges[max(0, len(s.Exchanges)-maxFrameExchanges):]
-	for k, e := range latest {
-		if k > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString("[" + strconv.Itoa(e[0]) + "," + strconv.Itoa(e[1]) + "]")
-	}
-	b.WriteString("]}")
-	return b.Bytes()
+	return encoded(map[string]any{"run": clean(l.Run), "state": s.State, "iteration": s.iteration(),
+		"iterations": l.Iterations, "memory": s.Memory, "exchanged": s.Exchanged,
+		"exchanges": append([][2]int{}, s.Exchanges[max(0, len(s.Exchanges)-maxFrameExchanges):]...)})
 }
 
 // iteration is the least iteration of all agents.
@@ -119,38 +105,27 @@ func (s *RunStatus) iteration() int {
 
 // agentsFrame encodes the agents as JSON, one list for each quantity.
 func (s *RunStatus) agentsFrame(l *LiveRun) []byte {
-	var b bytes.Buffer
-	b.WriteString(`{"run":` + quoted(l.Run))
-	for _, q := range []struct {
-		name string
-		of   func(a *AgentStatus) float64
-	}{
-		{"iteration", func(a *AgentStatus) float64 { return float64(a.Iteration) }},
-		{"loss", func(a *AgentStatus) float64 { return rounded(a.Loss, 5) }},
-		{"distance", func(a *AgentStatus) float64 { return rounded(a.Distance, 5) }},
-		{"accuracy", func(a *AgentStatus) float64 { return rounded(a.Accuracy, 5) }},
-		{"sent", func(a *AgentStatus) float64 { return float64(a.Sent) }},
-	} {
-		b.WriteString(`,"` + q.name + `":[`)
-		for i := range s.Agents {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			writeNumber(&b, q.of(&s.Agents[i]))
+	columns := map[string][]*float64{}
+	for _, a := range s.Agents {
+		for name, v := range map[string]float64{"iteration": float64(a.Iteration), "loss": rounded(a.Loss, 5),
+			"distance": rounded(a.Distance, 5), "accuracy": rounded(a.Accuracy, 5), "sent": float64(a.Sent)} {
+			columns[name] = append(columns[name], pointer(v))
 		}
-		b.WriteByte(']')
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	frame := map[string]any{"run": clean(l.Run)}
+	for name, column := range columns {
+		frame[name] = column
+	}
+	return encoded(frame)
 }
 
-// quoted encodes a string as JSON.
-func quoted(s string) string {
-	b, err := json.Marshal(clean(s))
+// encoded returns v as JSON. v holds only what JSON can express.
+func encoded(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings can always be encoded
+		panic(err)
 	}
-	return string(b)
+	return b
 }
 
 // writeNumber writes v as JSON: null where it is not finite.

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"image/color"
+	"slices"
 	"strings"
 )
 
@@ -37,14 +38,9 @@ var tones = []tone{
 	{"bad", rgb(0xb3261e), rgb(0xff8a80)},
 }
 
-// toneOf returns the tone of a name, which must exist.
+// toneOf returns the tone of a name.
 func toneOf(name string) tone {
-	for _, t := range tones {
-		if t.name == name {
-			return t
-		}
-	}
-	panic("web: no tone named " + name)
+	return tones[slices.IndexFunc(tones, func(t tone) bool { return t.name == name })]
 }
 
 // hex formats a colour for CSS and SVG.
@@ -53,8 +49,7 @@ func hex(c color.RGBA) string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.
 // paletteCSS declares the tones as CSS variables: dark ones if the reader prefers dark on a screen,
 // else light ones.
 func paletteCSS() string {
-	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
-		func(t tone) color.RGBA { return t.dark })
+	light, dark := declarations()
 	return ":root{color-scheme:light dark;" + light + "}\n@media screen and (prefers-color-scheme:dark){:root{" + dark +
 		"}}\n"
 }
@@ -110,14 +105,9 @@ var styles = []style{
 // curveStyles is the number of curve styles of a comparison, v-c1 and so on.
 const curveStyles = 10
 
-// styleOf returns the style of a name, which must exist.
+// styleOf returns the style of a name.
 func styleOf(name string) *style {
-	for i := range styles {
-		if styles[i].name == name {
-			return &styles[i]
-		}
-	}
-	panic("web: no style named " + name)
+	return &styles[slices.IndexFunc(styles, func(s style) bool { return s.name == name })]
 }
 
 // stylesCSS returns the styles as CSS rules; colour maps a tone to a CSS colour.
@@ -125,12 +115,11 @@ func stylesCSS(colour func(tone string) string) string {
 	var b strings.Builder
 	for _, s := range styles {
 		fmt.Fprintf(&b, ".%s{", s.name)
-		switch {
-		case s.fill != "":
-			fmt.Fprintf(&b, "fill:%s;", colour(s.fill))
-		default:
-			b.WriteString("fill:none;")
+		fill := "none"
+		if s.fill != "" {
+			fill = colour(s.fill)
 		}
+		fmt.Fprintf(&b, "fill:%s;", fill)
 		if s.opacity > 0 {
 			fmt.Fprintf(&b, "fill-opacity:%g;", s.opacity)
 		}
@@ -160,17 +149,16 @@ func printColour(name string) string { return hex(toneOf(name).light) }
 // themesCSS declares the tones as CSS variables of the live page: the theme of the system, unless
 // the attribute data-theme overrides it.
 func themesCSS() string {
-	light, dark := declarations(func(t tone) color.RGBA { return t.light }), declarations(
-		func(t tone) color.RGBA { return t.dark })
+	light, dark := declarations()
 	return ":root{color-scheme:light;" + light + "}\n" +
 		"@media (prefers-color-scheme:dark){:root:not([data-theme=light]){color-scheme:dark;" + dark + "}}\n" +
 		":root[data-theme=dark]{color-scheme:dark;" + dark + "}\n"
 }
 
-func declarations(of func(tone) color.RGBA) string {
-	var b strings.Builder
+func declarations() (light, dark string) {
 	for _, t := range tones {
-		fmt.Fprintf(&b, "--%s:%s;", t.name, hex(of(t)))
+		light += fmt.Sprintf("--%s:%s;", t.name, hex(t.light))
+		dark += fmt.Sprintf("--%s:%s;", t.name, hex(t.dark))
 	}
-	return b.String()
+	return light, dark
 }

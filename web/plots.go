@@ -1,7 +1,9 @@
 package web
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,7 +32,12 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 	if err != nil {
 		return err
 	}
-	_, config, err := readConfig(filepath.Join(dir, "config.yaml"))
+	path := filepath.Join(dir, "config.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("web: read: %w", err)
+	}
+	_, config, err := parseConfig(path, text)
 	if err != nil {
 		return err
 	}

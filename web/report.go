@@ -3,8 +3,11 @@ package web
 import (
 	"bytes"
 	_ "embed" // the template of the page
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"fspda/internal/wholefile"
@@ -47,17 +50,13 @@ type chartView struct {
 // which are missing. A damaged file is an error that names it. An existing page is then left
 // unchanged.
 func WriteReport(dir string) error {
-	r, missing, err := readRun(dir)
+	r, err := readRun(dir)
 	if err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	v := r.view(missing)
-	if err := page.Execute(&b, v); err != nil {
-		return fmt.Errorf("web: render report of %s: %w", dir, err)
-	}
-	if err := wholefile.Publish(filepath.Join(dir, "report.html"), b.Bytes()); err != nil {
-		return fmt.Errorf("web: write report: %w", err)
+	v := r.view()
+	if err := publishPage(page, v, filepath.Join(dir, "report.html")); err != nil {
+		return err
 	}
 	if err := wholefile.Publish(filepath.Join(dir, "report.md"), v.markdown()); err != nil {
 		return fmt.Errorf("web: write report: %w", err)
@@ -65,40 +64,55 @@ func WriteReport(dir string) error {
 	return nil
 }
 
-// readRun reads all files of a run and lists the missing ones.
-func readRun(dir string) (r *run, missing []string, err error) {
-	r = &run{name: dir}
+// publishPage writes the page that a template makes of view.
+func publishPage(t *template.Template, view any, path string) error {
+	var b bytes.Buffer
+	if err := t.Execute(&b, view); err != nil {
+		return fmt.Errorf("web: render %s: %w", path, err)
+	}
+	if err := wholefile.Publish(path, b.Bytes()); err != nil {
+		return fmt.Errorf("web: write page: %w", err)
+	}
+	return nil
+}
+
+// readRun reads all files of a run.
+func readRun(dir string) (*run, error) {
+	r := &run{name: dir}
 	if abs, err := filepath.Abs(dir); err == nil {
 		r.name = filepath.Base(abs)
 	}
+	var err error
 	if r.metrics, err = readMetrics(filepath.Join(dir, "metrics.jsonl")); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if r.yaml, r.config, err = readConfig(filepath.Join(dir, "config.yaml")); err != nil {
-		return nil, nil, err
+	return r, errors.Join(r.readFiles(dir, os.ReadFile)...)
+}
+
+// readFiles reads the files of folder dir that describe the run: those that exist go into r, the
+// names of the others into r.missing. It goes on after an error.
+func (r *run) readFiles(dir string, read func(path string) ([]byte, error)) (errs []error) {
+	text := func(name string) (path string, text []byte) {
+		path = filepath.Join(dir, name)
+		text, err := read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			r.missing = append(r.missing, name)
+		} else if err != nil {
+			errs = append(errs, fmt.Errorf("web: read: %w", err))
+		}
+		return path, text
 	}
-	if r.summary, err = readSummary(filepath.Join(dir, "summary.json")); err != nil {
-		return nil, nil, err
-	}
-	if r.shards, err = readShards(filepath.Join(dir, "shards.json")); err != nil {
-		return nil, nil, err
-	}
-	if r.yaml == "" {
-		missing = append(missing, "config.yaml")
-	}
-	if r.summary == nil {
-		missing = append(missing, "summary.json")
-	}
-	if r.shards == nil {
-		missing = append(missing, "shards.json")
-	}
-	return r, missing, nil
+	var err [3]error
+	r.yaml, r.config, err[0] = parseConfig(text("config.yaml"))
+	r.summary, err[1] = parseSummary(text("summary.json"))
+	r.shards, err[2] = parseShards(text("shards.json"))
+	return append(errs, err[:]...)
 }
 
 // view computes all texts and drawings of the page.
-func (r *run) view(missing []string) *view {
+func (r *run) view() *view {
 	v := &view{
-		Name: clean(r.name), Sentence: r.sentence(), Evaluations: r.metrics.rows, Missing: missing,
+		Name: clean(r.name), Sentence: r.sentence(), Evaluations: r.metrics.rows, Missing: r.missing,
 		CSS:      template.CSS(paletteCSS() + stylesCSS(pageColour)),
 		Headline: r.headline(), Results: r.results(), Bits: r.bits(), Milestones: r.milestones(),
 		Config: clean(r.yaml), Command: r.summary.text("command"), Environment: r.environment(),

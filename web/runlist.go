@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -255,15 +254,6 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 		return nil, fmt.Errorf("web: %s has %d bytes, want at most %d", name, info.Size(), maxFileSize)
 	}
 	return io.ReadAll(io.LimitReader(f, maxFileSize))
-}
-
-// readOptional reads a file below root. It returns nil without an error if the file does not exist.
-func readOptional(root *os.Root, name string) ([]byte, error) {
-	b, err := readFile(root, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
 }
 
 // FindRuns returns the runs in a folder, the latest first.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -56,7 +57,7 @@ func NewServer(opt Options) (*Server, error) {
 		s.snapshotter = &snapshotter{live: opt.Live}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.page)
+	mux.HandleFunc("GET /{$}", s.asset)
 	mux.HandleFunc("GET /assets/{name}", s.asset)
 	mux.HandleFunc("GET /api/runs", s.listRuns)
 	mux.HandleFunc("GET /api/run", s.describe)
@@ -91,7 +92,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this server accepts requests for localhost only", http.StatusMisdirectedRequest)
 		return
 	}
-	if streamsResponse(r.URL.Path) {
+	switch path := r.URL.Path; { // responses that are streams
+	case path == "/api/events", path == "/api/steer", strings.HasPrefix(path, "/files/"):
 		if s.requests.wait(r.Context(), requestCost) {
 			s.mux.ServeHTTP(w, r)
 		}
@@ -103,12 +105,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(b.status)
 		_, _ = w.Write(b.body.Bytes()) // the client may have disconnected
 	}
-}
-
-// streamsResponse reports whether the handler of a path writes directly to the client and charges
-// the budget itself. The responses of all others are built in memory.
-func streamsResponse(path string) bool {
-	return path == "/api/events" || path == "/api/steer" || strings.HasPrefix(path, "/files/")
 }
 
 // localName reports whether a host name is one of this machine. The check stops DNS rebinding:
@@ -126,18 +122,15 @@ func localName(host string) bool {
 
 // listRuns serves the list of runs.
 func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) {
+	live := ""
+	if s.opt.Live != nil {
+		live = s.opt.Live.Run
+	}
 	writeJSON(w, struct {
 		Runs  []RunInfo `json:"runs"`
 		Live  string    `json:"live"`
 		Steer bool      `json:"steer"`
-	}{append([]RunInfo{}, s.runs.list(time.Now())...), s.liveRun(), s.opt.Live != nil && s.opt.Token != ""})
-}
-
-func (s *Server) liveRun() string {
-	if s.opt.Live == nil {
-		return ""
-	}
-	return s.opt.Live.Run
+	}{append([]RunInfo{}, s.runs.list(time.Now())...), live, s.opt.Live != nil && s.opt.Token != ""})
 }
 
 // runOf returns the run that a request names, or responds with an error.
@@ -161,38 +154,21 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	}
 	run := &run{name: name}
 	var problems []string
-	damaged := func(err error) {
+	read := func(file string) ([]byte, error) { return readFile(s.root, runFile(name, file)) }
+	for _, err := range run.readFiles("", read) {
 		if err != nil {
 			problems = append(problems, err.Error())
 		}
 	}
-	text := func(file string) []byte {
-		b, err := readOptional(s.root, runFile(name, file))
-		damaged(err)
-		return b
-	}
-	var err error
-	run.yaml, run.config, err = parseConfig("config.yaml", text("config.yaml"))
-	damaged(err)
-	if b := text("summary.json"); b != nil {
-		run.summary, err = parseSummary("summary.json", b)
-		damaged(err)
-	}
-	sh := &shards{}
-	if b := text("shards.json"); b != nil {
-		if sh, err = parseShards("shards.json", b); err != nil {
-			damaged(err)
-			sh = &shards{}
-		}
-	}
+	sh := cmp.Or(run.shards, &shards{})
 	all := len(sh.Edges)
 	if all > maxEdgesSent {
 		sh.Edges = sh.Edges[:maxEdgesSent]
 	}
 	writeJSON(w, map[string]any{
-		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(
-			run), "accounting": run.accounting(),
-		"graph": run.setting("graph"), "classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
+		"run": name, "sentence": run.sentence(), "config": clean(run.yaml), "command": s.command(run),
+		"accounting": run.accounting(), "graph": run.setting("graph"),
+		"classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
 		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),
 	})
 }

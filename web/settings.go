@@ -13,16 +13,6 @@ import (
 // settings holds the top-level keys of config.yaml or summary.json. A nil map has no keys.
 type settings map[string]any
 
-// readConfig reads config.yaml and returns its text and its keys; text is empty if the file does
-// not exist.
-func readConfig(path string) (text string, s settings, err error) {
-	b, err := optional(path)
-	if err != nil {
-		return "", nil, err
-	}
-	return parseConfig(path, b)
-}
-
 // parseConfig parses a config.yaml; name is used in errors.
 func parseConfig(name string, b []byte) (text string, s settings, err error) {
 	if len(b) == 0 {
@@ -34,17 +24,11 @@ func parseConfig(name string, b []byte) (text string, s settings, err error) {
 	return string(b), s, nil
 }
 
-// readSummary reads summary.json; nil if it does not exist.
-func readSummary(path string) (settings, error) {
-	b, err := optional(path)
-	if b == nil {
-		return nil, err
-	}
-	return parseSummary(path, b)
-}
-
 // parseSummary parses a summary.json; name is used in errors.
 func parseSummary(name string, b []byte) (settings, error) {
+	if b == nil {
+		return nil, nil
+	}
 	var s settings
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("web: %s: found %s, want a JSON object: %w", name, excerpt(b), err)

@@ -1,8 +1,9 @@
 package web
 
 import (
+	"errors"
 	"math"
-	"path/filepath"
+	"os"
 	"testing"
 )
 
@@ -10,13 +11,11 @@ func TestSettings(t *testing.T) {
 	dir := folder(t, "config.yaml",
 		"algo: sa \nagents: 10\ndensity: 0.1\nnothing: null\nlist: [1, x]\nbad: .nan\nbig: 1.0e+30\nodd: {a: .inf}\n",
 		"summary.json", `{"seed":12345678,"wall_s":1.5,"device":"cpu"}`)
-	text, c, err := readConfig(filepath.Join(dir, "config.yaml"))
+	r := &run{}
+	err := errors.Join(r.readFiles(dir, os.ReadFile)...)
+	text, c, s := r.yaml, r.config, r.summary
 	if err != nil || text == "" {
 		t.Fatal(text, err)
-	}
-	s, err := readSummary(filepath.Join(dir, "summary.json"))
-	if err != nil {
-		t.Fatal(err)
 	}
 	for _, k := range []struct{ got, want string }{
 		{c.text("algo"), "sa"}, {c.text("agents"), "10"}, {c.text("density"), "0.1"}, {c.text("nothing"),
@@ -35,11 +34,11 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSettingsMissing(t *testing.T) {
-	no := filepath.Join(t.TempDir(), "no")
-	if text, c, err := readConfig(no); text != "" || c != nil || err != nil {
-		t.Error(text, c, err)
+	r := &run{}
+	if err := errors.Join(r.readFiles(t.TempDir(), os.ReadFile)...); err != nil || len(r.missing) != 3 {
+		t.Error(r.missing, err)
 	}
-	if s, err := readSummary(no); s != nil || err != nil {
-		t.Error(s, err)
+	if r.yaml != "" || r.config != nil || r.summary != nil || r.shards != nil {
+		t.Errorf("read from an empty folder: %+v", r)
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 )
 
 // shards holds shards.json: how many examples of each class each agent holds, and the graph.
@@ -20,17 +18,11 @@ type shards struct {
 // maxExamples is the largest valid count, so that sums cannot overflow.
 const maxExamples = 1 << 40
 
-// readShards reads shards.json; nil if it does not exist.
-func readShards(path string) (*shards, error) {
-	b, err := optional(path)
-	if b == nil {
-		return nil, err
-	}
-	return parseShards(path, b)
-}
-
 // parseShards parses a shards.json; name is used in errors.
 func parseShards(name string, b []byte) (*shards, error) {
+	if b == nil {
+		return nil, nil
+	}
 	s := &shards{}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(s); err != nil {
@@ -72,19 +64,4 @@ func (s *shards) check() error {
 		}
 	}
 	return nil
-}
-
-// optional reads a file. It returns nil without an error if the file does not exist.
-func optional(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("web: read: %w", err)
-	}
-	if b == nil {
-		b = []byte{}
-	}
-	return b, nil
 }

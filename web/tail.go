@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -70,18 +69,13 @@ func (f *tailer) rows(run string, at cursor, now time.Time) (message []byte, nex
 // message encodes rows as JSON.
 func (f *tailer) message(run string, fresh bool, from, to, step int) []byte {
 	var b bytes.Buffer
-	b.WriteString(`{"run":` + quoted(run))
+	head := map[string]any{"run": clean(run), "damaged": f.damaged, "every": step, "columns": metricKeys}
 	if fresh {
-		b.WriteString(`,"fresh":true`)
+		head["fresh"] = true
 	}
-	b.WriteString(`,"damaged":` + strconv.Itoa(f.damaged) + `,"every":` + strconv.Itoa(step) + `,"columns":[`)
-	for k, name := range metricKeys {
-		if k > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(`"` + name + `"`)
-	}
-	b.WriteString(`],"rows":[`)
+	b.Write(encoded(head))
+	b.Truncate(b.Len() - 1) // the closing brace: the rows follow
+	b.WriteString(`,"rows":[`)
 	for r := from; r < to; r += step {
 		if r > from {
 			b.WriteByte(',')
