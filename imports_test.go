@@ -96,7 +96,7 @@ var allowed = map[string][]string{
 	"cli/runscmd":   {"cli/command", "train", "web"},
 	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train", "train/config",
+		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
 		"train/memory", "train/process", "web",
 	},
 	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},

@@ -53,13 +53,14 @@ func (c *Comparison) WritePage(path string) error {
 
 // data returns the known columns that some curve has.
 func (c *Comparison) data() *comparisonData {
+	xColumns := []string{"iteration", "epoch", "virtual_time"} // and those of bits
 	d := &comparisonData{Names: map[string]string{}, Panels: c.Panels}
 	for _, m := range measures {
 		if !c.has(m.column) {
 			continue
 		}
 		d.Names[m.column] = m.title
-		if strings.HasPrefix(m.column, "bits") || slices.Contains([]string{"iteration", "epoch", "virtual_time"}, m.column) {
+		if strings.HasPrefix(m.column, "bits") || slices.Contains(xColumns, m.column) {
 			d.Xs = append(d.Xs, m.column)
 		} else {
 			d.Table = append(d.Table, m.column)
