@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
 	"device/devicetest": {
-		"device", "internal/rng",
+		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
 		"cpu/conv", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device", "device/signature", "internal/pages",

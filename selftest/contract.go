@@ -3,6 +3,7 @@ package selftest
 import (
 	"context"
 	"fmt"
+	"testing"
 
 	"fspda/cuda/kernels/kerneltest"
 	"fspda/device/devicetest"
@@ -14,11 +15,9 @@ func (t Target) contract() (all []Check) {
 	for _, c := range devicetest.Checks() {
 		all = append(all, Check{"contract/" + c.Name, func(context.Context) (string, error) {
 			if c.Networks && t.Precision != "fp32" {
-				return "", &ErrLeftOut{"its bounds hold for fp32 only"}
+				return "", SkipError("its bounds hold for fp32 only")
 			}
-			r := &reporter{}
-			c.Run(r, t.Device)
-			return "", r.err()
+			return "", report(func(r testing.TB) { c.Run(r, t.Device) })
 		}})
 	}
 	return all
@@ -29,11 +28,9 @@ func (t Target) kernels() (all []Check) {
 	for _, c := range kerneltest.Checks() {
 		all = append(all, Check{"kernels/" + c.Name, func(context.Context) (string, error) {
 			if t.Kernels == nil {
-				return "", &ErrLeftOut{"the device has no kernels of its own"}
+				return "", SkipError("the device has no kernels of its own")
 			}
-			r := &reporter{}
-			c.Run(r, t.Kernels)
-			return "", r.err()
+			return "", report(func(r testing.TB) { c.Run(r, t.Kernels) })
 		}})
 	}
 	return all

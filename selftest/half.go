@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"testing"
 
 	"fspda/device"
 	"fspda/device/devicetest"
@@ -26,9 +27,7 @@ func (t Target) halfPrecision() (all []Check) {
 	}
 	for _, k := range device.Kernels() {
 		all = append(all, Check{t.Precision + "/" + string(k), func(context.Context) (string, error) {
-			r := &reporter{}
-			devicetest.CheckHalfPrecision(r, t.Device, k, s)
-			return "", r.err()
+			return "", report(func(r testing.TB) { devicetest.CheckHalfPrecision(r, t.Device, k, s) })
 		}})
 	}
 	return all

@@ -25,7 +25,7 @@ func (t Target) masks() (all []Check) {
 			func(context.Context) (string, error) {
 				drawer, ok := t.Device.(device.IndexSampler)
 				if !ok {
-					return "", &ErrLeftOut{"the device does not draw masks"}
+					return "", SkipError("the device does not draw masks")
 				}
 				return checkMasks(drawer, c.spec, c.density, dim, many)
 			}})

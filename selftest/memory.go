@@ -18,7 +18,7 @@ func (t Target) memory() []Check {
 	guarded := func(run func() (string, error)) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) {
 			if t.Again == nil || t.Free == nil {
-				return "", &ErrLeftOut{"the device has no memory of its own"}
+				return "", SkipError("the device has no memory of its own")
 			}
 			return run()
 		}

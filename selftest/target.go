@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,26 +30,22 @@ type Target struct {
 	Small bool // use small networks and shapes, for a slow device
 }
 
-// Check is one check. Run returns a short description of what it measured, or an error; ErrLeftOut
+// Check is one check. Run returns a short description of what it measured, or an error; a SkipError
 // says why nothing was checked.
 type Check struct {
 	Name string
 	Run  func(ctx context.Context) (saw string, err error)
 }
 
-// ErrLeftOut reports that a check does not apply.
-type ErrLeftOut struct{ Why string }
+// SkipError says why a check does not apply.
+type SkipError string
 
-func (e *ErrLeftOut) Error() string { return e.Why }
+func (e SkipError) Error() string { return string(e) }
 
 // Checks returns all checks.
 func (t Target) Checks() []Check {
-	var all []Check
-	for _, group := range [][]Check{t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(),
-		t.networks(), t.algorithms(), t.trainings(), t.memory()} {
-		all = append(all, group...)
-	}
-	return all
+	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.networks(),
+		t.algorithms(), t.trainings(), t.memory())
 }
 
 // Result is the result of a check.
@@ -67,7 +66,7 @@ type Report struct {
 
 const (
 	passed  = "ok"
-	leftOut = "left out"
+	skipped = "left out"
 	failed  = "FAILED"
 )
 
@@ -86,11 +85,9 @@ func (t Target) Run(ctx context.Context, only string, then func(Result)) (Report
 			return r, ctx.Err()
 		}
 		result := Result{c.Name, passed, saw, time.Since(begin).Seconds()}
-		var out *ErrLeftOut
-		switch {
-		case errors.As(err, &out):
-			result.Verdict, result.Saw = leftOut, out.Why
-		case err != nil:
+		if skip, ok := errors.AsType[SkipError](err); ok {
+			result.Verdict, result.Saw = skipped, string(skip)
+		} else if err != nil {
 			result.Verdict, result.Saw = failed, err.Error()
 			r.Failed++
 		}
@@ -131,10 +128,21 @@ func (r *reporter) Errorf(format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf(format, args...))
 }
 
+func (r *reporter) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
+
 // maxErrors is the number of errors of one check that are reported.
 const maxErrors = 10
 
-func (r *reporter) err() error {
+// report runs a check of another package and returns its failures. The check has a goroutine of its
+// own, which Fatalf ends.
+func report(check func(testing.TB)) error {
+	r := &reporter{}
+	var wg sync.WaitGroup
+	wg.Go(func() { check(r) })
+	wg.Wait()
 	errs := r.errs
 	if n := len(errs); n > maxErrors {
 		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more", n-maxErrors))

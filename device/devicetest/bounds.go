@@ -16,10 +16,8 @@ const (
 // result for the inputs in. A bound counts the roundings of a reasonable float32 implementation, in
 // any order of summation.
 func bounds(c *device.Call, in, want [][]float64) [][]float64 {
-	b := make([][]float64, len(want))
-	for i := range want {
-		b[i] = make([]float64, len(want[i]))
-	}
+	_, sizes := shape(c)
+	b := zeros(sizes)
 	relative := func(i int, units float64) {
 		for j, w := range want[i] {
 			b[i][j] = units*unit*math.Abs(w) + smallest
@@ -64,14 +62,14 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		fusedBounds(c, in, want, b)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		sumBound(c, in, b, convProducts(c))
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-		device.BatchNormReLUGrad,
-		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
-		normBounds(c, in, want, b)
 	case device.MaxPoolGrad:
 		maxPoolGradBounds(c, in, b)
 	case device.AvgPool:
 		avgPoolBounds(c, in, want, b)
+	default:
+		if isNorm(c.Kernel) {
+			normBounds(c, in, want, b)
+		}
 	}
 	return b
 }

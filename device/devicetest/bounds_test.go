@@ -8,24 +8,11 @@ import (
 	"fspda/device"
 )
 
-// worked returns the inputs of a call, the float64 results and their bounds.
-func worked(c *device.Call) (in, want, limit [][]float64) {
-	for _, v := range kernelInputs(c) {
-		in = append(in, widen(v))
-	}
-	_, sizes := shape(c)
-	for _, n := range sizes {
-		want = append(want, make([]float64, n))
-	}
-	Interpret(c, in, want)
-	return in, want, bounds(c, in, want)
-}
-
 // A bound allows the correctly rounded result, and it never allows an error of half the digits.
 func TestBoundsAreTight(t *testing.T) {
 	for _, k := range device.Kernels() {
 		for _, c := range calls(k) {
-			_, want, limit := worked(c)
+			want, limit := evaluate(c, kernelInputs(c))
 			for i := range want {
 				scale := 0.0
 				for _, w := range want[i] {
@@ -50,7 +37,7 @@ func TestBoundsAdmitPlainSums(t *testing.T) {
 	for _, c := range calls(device.Linear) {
 		in := kernelInputs(c)
 		m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
-		_, want, limit := worked(c)
+		want, limit := evaluate(c, kernelInputs(c))
 		got := make([]float32, m*n)
 		for i := range m {
 			for j := range n {
@@ -74,7 +61,7 @@ func TestRounded(t *testing.T) {
 				continue
 			}
 			prescribed++
-			_, want, limit := worked(c)
+			want, limit := evaluate(c, kernelInputs(c))
 			within(t, fmt.Sprintf("%s %v", k, c.Dims), [][]float32{exact}, want, limit)
 		}
 	}

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"fmt"
-	"testing"
 
 	"fspda/device"
 	"fspda/internal/rng"
@@ -10,7 +9,7 @@ import (
 
 // checkBytes checks that a batch of bytes gives the same bits as the decoded values, with and
 // without Rows, and that one Program accepts both forms alternately.
-func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
+func checkBytes(f *field) {
 	for _, c := range []struct {
 		kernel   device.Kernel
 		dims     []int // the first is the batch size
@@ -39,18 +38,13 @@ func checkBytes(t testing.TB, _ arithmetic, d device.Device) {
 			picked.Rows[i] = int32(i * 7 % c.dims[0])
 		}
 		of.Bytes = of.Bytes[len(of.Bytes)/2:]
-		prog, err := d.Load(p.code)
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
-		f := &field{t: t, d: d}
+		prog := f.load(p.code)
 		params := f.vector(p.params)
 		for _, b := range []device.Batch{of, picked, of} {
 			what := fmt.Sprintf("%s %v of bytes with %d channels, picked %t", c.kernel, c.dims, c.channels,
 				b.Rows != nil)
-			equal(t, what, p.results(t, prog, params, b),
-				widen(p.results(t, prog, params, device.Batch{X: b.Numbers(nil, c.features), Y: b.Y})))
+			equal(f, what, p.results(f, prog, params, b),
+				widen(p.results(f, prog, params, device.Batch{X: b.Numbers(nil, c.features), Y: b.Y})))
 		}
 		f.done()
 	}
@@ -70,12 +64,10 @@ func bytesLike(examples, features, channels int) device.Batch {
 }
 
 // results runs the code once and returns its results.
-func (p *placement) results(t testing.TB, prog device.Program, params device.Vector, b device.Batch) []float32 {
-	t.Helper()
+func (p *placement) results(f *field, prog device.Program, params device.Vector, b device.Batch) []float32 {
+	f.Helper()
 	out, got := make([]float64, len(p.code.Results)), make([]float32, len(p.code.Results))
-	if err := prog.Run(params, nil, b, out); err != nil {
-		t.Errorf("%v", err)
-	}
+	f.must(prog.Run(params, nil, b, out))
 	for i, v := range out {
 		got[i] = float32(v)
 	}

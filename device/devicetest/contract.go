@@ -13,7 +13,14 @@ import (
 // check is one part of the contract.
 type check struct {
 	name string
-	run  func(testing.TB, arithmetic, device.Device)
+	run  func(f *field)
+}
+
+// on runs the check on a device.
+func (c check) on(t testing.TB, round arithmetic, d device.Device) {
+	f := &field{TB: t, d: d, round: round}
+	c.run(f)
+	f.done()
 }
 
 // arithmetic rounds v to the nearest value that a device can represent.
@@ -33,7 +40,8 @@ func Contract(t *testing.T, open func() device.Device) {
 	}
 }
 
-// Check is one part of the contract, for callers outside of go test. It reports by Errorf.
+// Check is one part of the contract, for callers outside of go test. It reports by Errorf,
+// or by Fatalf where it cannot continue.
 type Check struct {
 	Name     string
 	Networks bool // runs code and compares it with the bounds of float32
@@ -43,22 +51,39 @@ type Check struct {
 // Checks lists all parts of the contract.
 func Checks() []Check {
 	var all []Check
+	add := func(c check, networks bool) {
+		all = append(all, Check{c.name, networks, func(t testing.TB, d device.Device) { c.on(t, float32Arithmetic, d) }})
+	}
 	for i, c := range slices.Concat(vectorChecks, programChecks) {
-		all = append(all, Check{c.name, i >= len(vectorChecks),
-			func(t testing.TB, d device.Device) { c.run(t, float32Arithmetic, d) }})
+		add(c, i >= len(vectorChecks))
 	}
 	for _, k := range device.Kernels() {
-		all = append(all, Check{"kernel/" + string(k), true,
-			func(t testing.TB, d device.Device) { checkKernel(t, d, k) }})
+		add(check{"kernel/" + string(k), func(f *field) { checkKernel(f, k) }}, true)
 	}
 	return all
 }
 
 // field allocates vectors on a device, each between two guard vectors that must not change.
 type field struct {
-	t      testing.TB
+	testing.TB
 	d      device.Device
+	round  arithmetic
 	guards []device.Vector
+}
+
+// must ends the check if there is an error.
+func (f *field) must(err error) {
+	f.Helper()
+	if err != nil {
+		f.Fatalf("%v", err)
+	}
+}
+
+func (f *field) load(code *device.Code) device.Program {
+	f.Helper()
+	p, err := f.d.Load(code)
+	f.must(err)
+	return p
 }
 
 // guardWord fills the guards and the surroundings of host slices. No test computes this value.
@@ -75,22 +100,19 @@ func (f *field) vector(v []float32) device.Vector {
 
 func (f *field) guard() {
 	g := f.d.NewVector(3)
-	f.d.Write(g, []float32{guardWord, guardWord, guardWord})
+	f.d.Write(g, slices.Repeat([]float32{guardWord}, 3))
 	f.guards = append(f.guards, g)
 }
 
 // read returns the numbers of x, and reports an error if Read wrote outside dst.
 func (f *field) read(x device.Vector) []float32 {
-	f.t.Helper()
-	host := make([]float32, x.Len()+4)
-	for i := range host {
-		host[i] = guardWord
-	}
+	f.Helper()
+	host := slices.Repeat([]float32{guardWord}, x.Len()+4)
 	got := host[2 : len(host)-2]
 	f.d.Read(got, x)
 	for _, i := range []int{0, 1, len(host) - 2, len(host) - 1} {
 		if host[i] != guardWord {
-			f.t.Errorf("Read of %d numbers wrote at %d of the slice around dst", x.Len(), i-2)
+			f.Errorf("Read of %d numbers wrote at %d of the slice around dst", x.Len(), i-2)
 		}
 	}
 	return got
@@ -98,11 +120,11 @@ func (f *field) read(x device.Vector) []float32 {
 
 // done reports guards that were overwritten.
 func (f *field) done() {
-	f.t.Helper()
+	f.Helper()
 	for i, g := range f.guards {
 		for j, v := range f.read(g) {
 			if v != guardWord {
-				f.t.Errorf("word %d of guard vector %d was overwritten with %v", j, i, v)
+				f.Errorf("word %d of guard vector %d was overwritten with %v", j, i, v)
 			}
 		}
 	}

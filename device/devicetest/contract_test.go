@@ -2,6 +2,7 @@ package devicetest_test
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,11 @@ func (r *recorder) Errorf(string, ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reports++
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
 }
 
 // faulty is the CPU device with one injected fault.
@@ -273,7 +279,9 @@ func TestContractCatchesFaults(t *testing.T) {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			r := &recorder{TB: t}
 			f.device.Device = cpu.New()
-			devicetest.Report(r, f.check, &f.device)
+			var wg sync.WaitGroup
+			wg.Go(func() { devicetest.Report(r, f.check, &f.device) }) // which Fatalf may end
+			wg.Wait()
 			if r.reports == 0 {
 				t.Errorf("part %q does not detect the fault", f.check)
 			}

@@ -2,20 +2,6 @@ package devicetest
 
 import "fspda/device"
 
-// convShape returns the lengths of the operands of a convolution or one of its gradients.
-func convShape(c *device.Call) (in, out []int) {
-	d := c.Dims
-	p, q := convOut(d)
-	x, w, y := d[0]*d[1]*d[2]*d[3], d[4]*d[5]*d[6]*d[3], d[0]*p*q*d[4]
-	switch c.Kernel {
-	case device.ConvGradX:
-		return []int{y, w}, []int{x}
-	case device.ConvGradW:
-		return []int{x, y}, []int{w}
-	}
-	return []int{x, w}, []int{y}
-}
-
 // convOut returns the height and the width of the output: the number of window positions in the
 // padded input.
 func convOut(d []int) (p, q int) {

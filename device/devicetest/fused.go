@@ -2,112 +2,59 @@ package devicetest
 
 import (
 	"math"
+	"slices"
 
 	"fspda/device"
-	"fspda/internal/rng"
 )
 
 // A fused layer is a matrix kernel followed by an element-wise kernel on its first output. Its
 // reference, shapes and bounds are derived from those two.
 
-// parts splits a fused call into the matrix kernel, the element-wise kernel, and the operand that
-// only the latter reads, or -1.
-func parts(c *device.Call) (matrix, after device.Kernel, extra int) {
-	switch c.Kernel {
-	case device.LinearSigmoid:
-		return device.Linear, device.Sigmoid, -1
-	case device.LinearReLU:
-		return device.Linear, device.ReLU, -1
-	case device.LinearGradXSigmoid:
-		return device.LinearGradX, device.SigmoidGrad, 2
-	case device.LinearGradXReLU:
-		return device.LinearGradX, device.ReLUGrad, 2
-	case device.LinearGradWDecay:
-		return device.LinearGradW, device.AddScaled, 2
-	}
-	panic("devicetest: " + string(c.Kernel) + " is not a fused layer")
+// fusedLayers has, for each fused kernel, the matrix kernel, the element-wise kernel, and the number
+// of inputs of the former; the latter reads the others.
+var fusedLayers = map[device.Kernel]struct {
+	matrix, after device.Kernel
+	inputs        int
+}{
+	device.LinearSigmoid:      {device.Linear, device.Sigmoid, 3},
+	device.LinearReLU:         {device.Linear, device.ReLU, 3},
+	device.LinearGradXSigmoid: {device.LinearGradX, device.SigmoidGrad, 2},
+	device.LinearGradXReLU:    {device.LinearGradX, device.ReLUGrad, 2},
+	device.LinearGradWDecay:   {device.LinearGradW, device.AddScaled, 2},
 }
 
 // matrixPart returns the matrix kernel of a fused layer as a call.
 func matrixPart(c *device.Call) *device.Call {
-	matrix, _, _ := parts(c)
-	return &device.Call{Kernel: matrix, Dims: c.Dims, Attr: c.Attr}
-}
-
-// fusedShape is shape for a fused layer: the operands of its matrix kernel, and one of the size of
-// the first output.
-func fusedShape(c *device.Call) (in, out []int) {
-	in, out = shape(matrixPart(c))
-	if _, _, extra := parts(c); extra >= 0 {
-		in = append(in, out[0])
-	}
-	return in, out
+	return &device.Call{Kernel: fusedLayers[c.Kernel].matrix, Dims: c.Dims, Attr: c.Attr}
 }
 
 func init() { // init breaks the initialization cycle of the table
-	for _, k := range []device.Kernel{device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid,
-		device.LinearGradXReLU, device.LinearGradWDecay} {
+	for k := range fusedLayers {
 		interpreters[k] = interpretFused
+	}
+	for _, k := range device.Kernels() {
+		if isNorm(k) {
+			interpreters[k] = interpretNorm
+		}
 	}
 }
 
 func interpretFused(c *device.Call, in, out [][]float64) {
-	_, after, extra := parts(c)
-	only := in
-	if extra >= 0 {
-		only = in[:extra]
+	layer := fusedLayers[c.Kernel]
+	Interpret(matrixPart(c), in[:layer.inputs], out)
+	x := append([][]float64{slices.Clone(out[0])}, in[layer.inputs:]...)
+	if layer.after != device.AddScaled {
+		slices.Reverse(x) // the gradient of an activation reads its output first
 	}
-	Interpret(matrixPart(c), only, out)
-	x := [][]float64{append([]float64{}, out[0]...)}
-	switch after {
-	case device.SigmoidGrad, device.ReLUGrad:
-		x = [][]float64{in[extra], x[0]}
-	case device.AddScaled:
-		x = append(x, in[extra])
-	}
-	Interpret(&device.Call{Kernel: after, Dims: []int{len(out[0])}, Attr: c.Attr}, x, out[:1])
-}
-
-// fusedAttr returns the Attr of the tested calls: only weight decay uses one.
-func fusedAttr(k device.Kernel) float64 {
-	if k == device.LinearGradWDecay {
-		return -0.3
-	}
-	return 0
-}
-
-// fusedInputs scales weights so that sigmoids do not saturate, and makes activations where a kernel
-// expects them.
-func fusedInputs(c *device.Call, in [][]float32, s rng.Stream) {
-	switch c.Kernel {
-	case device.LinearSigmoid:
-		for i := range in[1] {
-			in[1][i] /= float32(c.Dims[2])
-		}
-	case device.LinearGradXSigmoid:
-		for i := range in[2] {
-			in[2][i] = s.Float32()
-		}
-	case device.LinearGradXReLU:
-		for i := range in[2] {
-			in[2][i] = max(in[2][i], 0)
-		}
-	}
+	Interpret(&device.Call{Kernel: layer.after, Dims: []int{len(out[0])}, Attr: c.Attr}, x, out[:1])
 }
 
 // fusedBounds propagates the bound of the matrix kernel through the element-wise kernel, by the
 // slope of the latter.
 func fusedBounds(c *device.Call, in, want, b [][]float64) {
-	_, _, extra := parts(c)
-	only := in
-	if extra >= 0 {
-		only = in[:extra]
-	}
-	matrix := matrixPart(c)
-	exact := make([][]float64, len(want))
-	for i := range want {
-		exact[i] = make([]float64, len(want[i]))
-	}
+	matrix, only, others := matrixPart(c), in[:fusedLayers[c.Kernel].inputs], in[fusedLayers[c.Kernel].inputs:]
+	_, sizes := shape(c)
+	exact := zeros(sizes)
 	Interpret(matrix, only, exact)
 	copy(b, bounds(matrix, only, exact))
 	for j, w := range want[0] {
@@ -115,10 +62,10 @@ func fusedBounds(c *device.Call, in, want, b [][]float64) {
 		case device.LinearSigmoid: // the slope is at most 1/4
 			b[0][j] = b[0][j]/4 + 8*unit*math.Abs(w) + smallest
 		case device.LinearGradXSigmoid:
-			y := in[extra][j]
+			y := others[0][j]
 			b[0][j] = b[0][j]*y*(1-y) + 8*unit*math.Abs(w) + smallest
 		case device.LinearGradWDecay:
-			b[0][j] += 4*unit*(math.Abs(exact[0][j])+math.Abs(c.Attr*in[extra][j])) + smallest
+			b[0][j] += 4*unit*(math.Abs(exact[0][j])+math.Abs(c.Attr*others[0][j])) + smallest
 		}
 	}
 }

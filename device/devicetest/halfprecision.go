@@ -25,32 +25,21 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 	if k == device.MaxPool || k == device.MaxPoolGrad {
 		return
 	}
+	f := &field{TB: t, d: d}
 	for i, c := range calls(k) {
 		if s.Every > 0 && i%s.Every != 0 {
 			continue
 		}
 		in := kernelInputs(c)
-		wide := make([][]float64, len(in))
 		for i := range in {
 			if !(i == 1 && takesLabels(k)) {
 				s.Round(in[i])
 			}
-			wide[i] = widen(in[i])
 		}
-		_, sizes := shape(c)
-		want := make([][]float64, len(sizes))
-		for i, n := range sizes {
-			want[i] = make([]float64, n)
-		}
-		Interpret(c, wide, want)
-		limit := s.limit(c, want, bounds(c, wide, want))
-		for _, p := range []placement{fromParams(c, in), fromInput(c, in)} {
-			got, err := p.run(t, d)
-			if err != nil {
-				t.Errorf("%s %v: %v", k, c.Dims, err)
-				return
-			}
-			within(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), got, want, limit)
+		want, limit := evaluate(c, in)
+		s.widen(c, want, limit)
+		for _, p := range placements(c, in) {
+			within(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), p.run(f), want, limit)
 		}
 	}
 }
@@ -59,12 +48,12 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 const reference = 0x1p-80
 
 // limit widens the float32 bounds.
-func (s HalfPrecision) limit(c *device.Call, want, b [][]float64) [][]float64 {
+func (s HalfPrecision) widen(c *device.Call, want, b [][]float64) {
 	factor := 2.0
-	switch k := string(c.Kernel); {
-	case strings.HasPrefix(k, "linear"):
+	switch {
+	case strings.HasPrefix(string(c.Kernel), "linear"):
 		factor = s.Unit / unit
-	case strings.HasPrefix(k, "batch-norm"), strings.HasPrefix(k, "normalize"):
+	case isNorm(c.Kernel):
 		factor = 64
 		s.Smallest = max(s.Smallest, reference)
 	}
@@ -73,5 +62,4 @@ func (s HalfPrecision) limit(c *device.Call, want, b [][]float64) [][]float64 {
 			b[i][j] = factor*b[i][j] + 2*s.Unit*math.Abs(w) + s.Smallest
 		}
 	}
-	return b
 }

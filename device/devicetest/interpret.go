@@ -37,11 +37,9 @@ var interpreters = map[device.Kernel]interpreter{
 			func(l, j int) float64 { return in[0][l*k+j] })
 		product(out[1], 1, n, m, func(int, int) float64 { return 1 }, func(l, j int) float64 { return in[1][l*n+j] })
 	},
-	device.Sigmoid: each1(func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
-	device.SigmoidGrad: each2(func(_, y, dy float64) float64 {
-		return dy * y * (1 - y)
-	}),
-	device.ReLU: each1(func(x float64) float64 { return math.Max(x, 0) }),
+	device.Sigmoid:     each1(func(_, x float64) float64 { return 1 / (1 + math.Exp(-x)) }),
+	device.SigmoidGrad: each2(func(_, y, dy float64) float64 { return dy * y * (1 - y) }),
+	device.ReLU:        each1(func(_, x float64) float64 { return math.Max(x, 0) }),
 	device.ReLUGrad: each2(func(_, y, dy float64) float64 {
 		if y > 0 {
 			return dy
@@ -57,11 +55,7 @@ var interpreters = map[device.Kernel]interpreter{
 		}
 		out[0][0] = c.Attr / 2 * sum
 	},
-	device.Scale: func(c *device.Call, in, out [][]float64) {
-		for i, x := range in[0] {
-			out[0][i] = c.Attr * x
-		}
-	},
+	device.Scale: each1(func(attr, x float64) float64 { return attr * x }),
 	device.ScaleBy: func(c *device.Call, in, out [][]float64) {
 		s := c.Attr * in[1][0]
 		for i, x := range in[0] {
@@ -80,19 +74,10 @@ var interpreters = map[device.Kernel]interpreter{
 	device.ConvGradX: interpretConv,
 	device.ConvGradW: interpretConv,
 
-	device.BatchNorm:            interpretNorm,
-	device.BatchNormReLU:        interpretNorm,
-	device.BatchNormAddReLU:     interpretNorm,
-	device.BatchNormGrad:        interpretNorm,
-	device.BatchNormReLUGrad:    interpretNorm,
-	device.BatchNormAddReLUGrad: interpretNorm,
-	device.Normalize:            interpretNorm,
-	device.NormalizeReLU:        interpretNorm,
-	device.NormalizeAddReLU:     interpretNorm,
-	device.MaxPool:              interpretMaxPool,
-	device.MaxPoolGrad:          interpretMaxPoolGrad,
-	device.AvgPool:              interpretAvgPool,
-	device.AvgPoolGrad:          interpretAvgPoolGrad,
+	device.MaxPool:     interpretMaxPool,
+	device.MaxPoolGrad: interpretMaxPoolGrad,
+	device.AvgPool:     interpretAvgPool,
+	device.AvgPoolGrad: interpretAvgPoolGrad,
 }
 
 // product computes the m×n matrix c = a·b over an inner dimension k.
@@ -109,10 +94,10 @@ func product(c []float64, m, n, k int, a, b func(i, j int) float64) {
 }
 
 // each1 applies f to every element of the input.
-func each1(f func(x float64) float64) interpreter {
-	return func(_ *device.Call, in, out [][]float64) {
+func each1(f func(attr, x float64) float64) interpreter {
+	return func(c *device.Call, in, out [][]float64) {
 		for i, x := range in[0] {
-			out[0][i] = f(x)
+			out[0][i] = f(c.Attr, x)
 		}
 	}
 }

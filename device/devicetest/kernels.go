@@ -3,40 +3,48 @@ package devicetest
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/device"
 	"fspda/internal/rng"
 )
 
-// checkKernel runs every call that shapes.go lists for a kernel in its own Program and compares it
-// with Interpret.
-func checkKernel(t testing.TB, d device.Device, k device.Kernel) {
+// checkKernel compares a kernel with its float64 definition at many shapes, with operands in
+// different spaces. If every rounding is specified, the bits must match.
+func checkKernel(f *field, k device.Kernel) {
 	for _, c := range calls(k) {
 		in := kernelInputs(c)
-		wide := make([][]float64, len(in))
-		for i := range in {
-			wide[i] = widen(in[i])
-		}
-		_, sizes := shape(c)
-		want := make([][]float64, len(sizes))
-		for i, n := range sizes {
-			want[i] = make([]float64, n)
-		}
-		Interpret(c, wide, want)
-		limit, exact := bounds(c, wide, want), rounded(c, in)
-		for _, p := range []placement{fromParams(c, in), fromInput(c, in)} {
-			got, err := p.run(t, d)
-			if err != nil {
-				t.Errorf("%s %v: %v", k, c.Dims, err)
-				return
-			}
-			within(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), got, want, limit)
+		want, limit := evaluate(c, in)
+		exact := rounded(c, in)
+		for _, p := range placements(c, in) {
+			got, what := p.run(f), fmt.Sprintf("%s %v, %s", k, c.Dims, p.name)
+			within(f, what, got, want, limit)
 			if exact != nil {
-				equal(t, fmt.Sprintf("%s %v, %s", k, c.Dims, p.name), got[0], widen(exact))
+				equal(f, what, got[0], widen(exact))
 			}
 		}
 	}
+}
+
+// evaluate returns the float64 results of a call, and their bounds.
+func evaluate(c *device.Call, in [][]float32) (want, limit [][]float64) {
+	wide := make([][]float64, len(in))
+	for i := range in {
+		wide[i] = widen(in[i])
+	}
+	_, sizes := shape(c)
+	want = zeros(sizes)
+	Interpret(c, wide, want)
+	return want, bounds(c, wide, want)
+}
+
+func zeros(sizes []int) [][]float64 {
+	all := make([][]float64, len(sizes))
+	for i, n := range sizes {
+		all[i] = make([]float64, n)
+	}
+	return all
 }
 
 // within reports the first element of each output that differs from want by more than limit.
@@ -60,41 +68,47 @@ func kernelInputs(c *device.Call) [][]float32 {
 		in[i] = normal(fmt.Sprint(c.Kernel, i, c.Dims), n)
 	}
 	s := rng.New(4, string(c.Kernel))
-	switch c.Kernel {
-	case device.LinearSigmoid, device.LinearGradXSigmoid, device.LinearGradXReLU:
-		fusedInputs(c, in, s)
+	uniform := func(float32) float32 { return s.Float32() }
+	switch k := c.Kernel; k {
+	case device.LinearSigmoid:
+		replace(in[1], func(x float32) float32 { return x / float32(c.Dims[2]) })
+	case device.LinearGradXSigmoid:
+		replace(in[2], uniform)
+	case device.LinearGradXReLU:
+		replace(in[2], positive)
 	case device.SoftmaxCrossEntropy, device.Score:
-		for i := range in[1] {
-			in[1][i] = float32(s.IntN(c.Dims[1]))
-		}
-		for i := range in[0] { // ties, and rows with one dominant logit
+		replace(in[1], func(float32) float32 { return float32(s.IntN(c.Dims[1])) })
+		replace(in[0], func(x float32) float32 { // ties, and rows with one dominant logit
 			if s.IntN(3) == 0 {
-				in[0][i] = float32(s.IntN(3))
+				return float32(s.IntN(3))
 			}
-		}
+			return x
+		})
 	case device.SigmoidGrad:
-		for i := range in[0] {
-			in[0][i] = s.Float32()
-		}
+		replace(in[0], uniform)
 	case device.ReLUGrad:
-		for i := range in[0] {
-			in[0][i] = max(in[0][i], 0)
-		}
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-		device.BatchNormReLUGrad,
-		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
-		normInputs(c, in)
+		replace(in[0], positive)
 	case device.MoveAverage:
 		in[2][0] = s.Float32()
 	case device.MaxPool, device.MaxPoolGrad:
 		poolInputs(c, in)
-	case device.Sigmoid:
-		for i := range in[0] { // large arguments of both signs
-			in[0][i] *= []float32{1, 1, 10, 100}[s.IntN(4)]
+	case device.Sigmoid: // large arguments of both signs
+		replace(in[0], func(x float32) float32 { return x * []float32{1, 1, 10, 100}[s.IntN(4)] })
+	default:
+		if isNorm(k) {
+			normInputs(c, in)
 		}
 	}
 	return in
 }
+
+func replace(v []float32, f func(x float32) float32) {
+	for i, x := range v {
+		v[i] = f(x)
+	}
+}
+
+func positive(x float32) float32 { return max(x, 0) }
 
 // placement is a call as Code, with the values of its operands.
 type placement struct {
@@ -107,6 +121,11 @@ type placement struct {
 // takesLabels reports whether the second input of a kernel is the batch's labels.
 func takesLabels(k device.Kernel) bool {
 	return k == device.SoftmaxCrossEntropy || k == device.Score
+}
+
+// placements returns code for a call with its operands in different spaces.
+func placements(c *device.Call, in [][]float32) []placement {
+	return []placement{fromParams(c, in), fromInput(c, in)}
 }
 
 // fromParams makes Code that reads its inputs from the parameters (labels from the labels) and
@@ -193,49 +212,34 @@ func (p *placement) fillBatch(x []float32) {
 
 // run executes the code twice on d and returns its outputs. It reports changes of the operands, of
 // gradient words that no call writes, and differences between the two runs.
-func (p *placement) run(t testing.TB, d device.Device) ([][]float32, error) {
-	t.Helper()
-	prog, err := d.Load(p.code)
-	if err != nil {
-		return nil, err
-	}
+func (p *placement) run(f *field) [][]float32 {
+	f.Helper()
+	own := &field{TB: f.TB, d: f.d}
+	prog := own.load(p.code)
 	if prog.Code() != p.code {
-		t.Errorf("Program.Code is not the loaded code")
+		f.Errorf("Program.Code is not the loaded code")
 	}
-	f := &field{t: t, d: d}
-	params := f.vector(p.params)
-	x := append([]float32{}, p.batch.X...)
-	first, err := p.runOnce(f, prog, params)
-	if err != nil {
-		return nil, err
-	}
-	second, err := p.runOnce(f, prog, params)
-	if err != nil {
-		return nil, err
-	}
+	params := own.vector(p.params)
+	x := slices.Clone(p.batch.X)
+	first := p.runOnce(own, prog, params)
+	second := p.runOnce(own, prog, params)
 	for i := range first {
-		equal(t, fmt.Sprintf("%s %v, second run", p.code.Name, p.code.Calls[0].Dims), second[i], widen(first[i]))
+		equal(f, fmt.Sprintf("%s %v, second run", p.code.Name, p.code.Calls[0].Dims), second[i], widen(first[i]))
 	}
-	equal(t, "params after Run", f.read(params), widen(p.params))
-	equal(t, "the batch after Run", p.batch.X, widen(x))
-	f.done()
-	return first, nil
+	equal(f, "params after Run", own.read(params), widen(p.params))
+	equal(f, "the batch after Run", p.batch.X, widen(x))
+	own.done()
+	return first
 }
 
-func (p *placement) runOnce(f *field, prog device.Program, params device.Vector) ([][]float32, error) {
-	f.t.Helper()
+func (p *placement) runOnce(f *field, prog device.Program, params device.Vector) [][]float32 {
+	f.Helper()
 	out := make([]float64, len(p.code.Results))
 	var grad device.Vector
 	if p.code.Gradient {
-		words := make([]float32, p.code.Dim)
-		for i := range words {
-			words[i] = guardWord
-		}
-		grad = f.vector(words)
+		grad = f.vector(slices.Repeat([]float32{guardWord}, p.code.Dim))
 	}
-	if err := prog.Run(params, grad, p.batch, out); err != nil {
-		return nil, err
-	}
+	f.must(prog.Run(params, grad, p.batch, out))
 	var got [][]float32
 	for _, r := range p.code.Calls[0].Out {
 		v := make([]float32, r.Len)
@@ -248,7 +252,7 @@ func (p *placement) runOnce(f *field, prog device.Program, params device.Vector)
 		}
 	}
 	if grad == nil {
-		return got, nil
+		return got
 	}
 	words := f.read(grad)
 	for i, r := range p.code.Calls[0].Out {
@@ -257,12 +261,9 @@ func (p *placement) runOnce(f *field, prog device.Program, params device.Vector)
 			words[r.Off+j] = guardWord
 		}
 	}
-	for i, w := range words {
-		if w != guardWord {
-			f.t.Errorf("%s %v: word %d of the gradient, which no call writes, is %v", p.code.Name, p.code.Calls[0].Dims,
-				i, w)
-			break
-		}
+	if i := slices.IndexFunc(words, func(w float32) bool { return w != guardWord }); i >= 0 {
+		f.Errorf("%s %v: word %d of the gradient, which no call writes, is %v", p.code.Name, p.code.Calls[0].Dims, i,
+			words[i])
 	}
-	return got, nil
+	return got
 }

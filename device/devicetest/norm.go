@@ -1,12 +1,15 @@
 package devicetest
 
 import (
-	"fmt"
 	"math"
 
 	"fspda/device"
+	"fspda/device/signature"
 	"fspda/internal/rng"
 )
+
+// isNorm reports whether a kernel normalizes columns, or is the gradient of one that does.
+func isNorm(k device.Kernel) bool { return signature.Of(k).Dims == "mc" }
 
 // interpretNorm evaluates the kernels of batch normalization.
 func interpretNorm(c *device.Call, in, out [][]float64) {
@@ -105,44 +108,6 @@ func (n *normOperands) inverse(j int) float64 { return 1 / math.Sqrt(n.variance[
 func (n *normOperands) normalized(i int) float64 {
 	j := i % n.cols
 	return (n.x[i] - n.mean[j]) * n.inverse(j)
-}
-
-// normShape returns the lengths of the operands of normalization and pooling kernels.
-func normShape(call *device.Call) (in, out []int) {
-	switch call.Kernel {
-	case device.MaxPool, device.MaxPoolGrad:
-		w := windowsOf(call)
-		big, small := w.n*w.h*w.w*w.c, w.n*w.p*w.q*w.c
-		if call.Kernel == device.MaxPool {
-			return []int{big}, []int{small, small}
-		}
-		return []int{small, small}, []int{big}
-	case device.AvgPool, device.AvgPoolGrad:
-		n, m, c := call.Dims[0], call.Dims[1], call.Dims[2]
-		if call.Kernel == device.AvgPool {
-			return []int{n * m * c}, []int{n * c}
-		}
-		return []int{n * c}, []int{n * m * c}
-	}
-	m, c := call.Dims[0], call.Dims[1]
-	a := m * c
-	switch call.Kernel {
-	case device.BatchNorm, device.BatchNormReLU:
-		return []int{a, c, c}, []int{a, c, c}
-	case device.BatchNormAddReLU:
-		return []int{a, c, c, a}, []int{a, c, c}
-	case device.BatchNormGrad:
-		return []int{a, a, c, c, c}, []int{a, c, c}
-	case device.BatchNormReLUGrad:
-		return []int{a, a, a, c, c, c}, []int{a, c, c}
-	case device.BatchNormAddReLUGrad:
-		return []int{a, a, a, c, c, c}, []int{a, a, c, c}
-	case device.Normalize, device.NormalizeReLU:
-		return []int{a, c, c, c, c}, []int{a}
-	case device.NormalizeAddReLU:
-		return []int{a, c, c, c, c, a}, []int{a}
-	}
-	panic(fmt.Sprintf("devicetest: kernel %q is unknown", call.Kernel))
 }
 
 // normCalls lists the calls of batch normalization: vector widths on both axes, many rows, and

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"sync"
-	"testing"
 
 	"fspda/device"
 )
@@ -29,7 +28,7 @@ var (
 )
 
 // checkSpecials checks Inf, NaN and large arguments.
-func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
+func checkSpecials(f *field) {
 	for _, c := range []struct {
 		kernel device.Kernel
 		attr   float64
@@ -53,19 +52,15 @@ func checkSpecials(t testing.TB, _ arithmetic, d device.Device) {
 		{device.AddScaled, 1 + 0x1p-12, [][]float32{{-1 - 0x1p-11}, {1 + 0x1p-12}}, []float32{0}},
 	} {
 		call := &device.Call{Kernel: c.kernel, Dims: []int{len(c.in[0])}, Attr: c.attr}
-		for _, p := range []placement{fromParams(call, c.in), fromInput(call, c.in)} {
-			got, err := p.run(t, d)
-			if err != nil {
-				t.Errorf("%s: %v", c.kernel, err)
-				continue
-			}
-			equal(t, fmt.Sprintf("%s of special values, %s", c.kernel, p.name), got[0], widen(c.want))
+		for _, p := range placements(call, c.in) {
+			got := p.run(f)
+			equal(f, fmt.Sprintf("%s of special values, %s", c.kernel, p.name), got[0], widen(c.want))
 		}
 	}
-	checkLossSpecials(t, d)
+	checkLossSpecials(f)
 }
 
-func checkLossSpecials(t testing.TB, d device.Device) {
+func checkLossSpecials(f *field) {
 	for _, c := range []struct {
 		logits []float32
 		label  float32
@@ -81,14 +76,10 @@ func checkLossSpecials(t testing.TB, d device.Device) {
 	} {
 		call := &device.Call{Kernel: device.SoftmaxCrossEntropy, Dims: []int{1, len(c.logits)}}
 		p := fromParams(call, [][]float32{c.logits, {c.label}})
-		got, err := p.run(t, d)
-		if err != nil {
-			t.Errorf("loss of logits %v: %v", c.logits, err)
-			continue
-		}
+		got := p.run(f)
 		near := func(what string, got, want float32) {
 			if !same(got, want) && !(math.Abs(float64(got-want)) <= 1e-6) {
-				t.Errorf("%s of logits %v, label %v, is %v, want %v", what, c.logits, c.label, got, want)
+				f.Errorf("%s of logits %v, label %v, is %v, want %v", what, c.logits, c.label, got, want)
 			}
 		}
 		near("loss", got[0][0], c.loss)
@@ -98,7 +89,7 @@ func checkLossSpecials(t testing.TB, d device.Device) {
 	}
 }
 
-func checkScore(t testing.TB, _ arithmetic, d device.Device) {
+func checkScore(f *field) {
 	row := func(v ...float32) []float32 { return v }
 	for _, c := range []struct {
 		logits      []float32
@@ -121,13 +112,9 @@ func checkScore(t testing.TB, _ arithmetic, d device.Device) {
 	} {
 		call := &device.Call{Kernel: device.Score, Dims: []int{1, len(c.logits)}}
 		p := fromInput(call, [][]float32{c.logits, {float32(c.label)}})
-		got, err := p.run(t, d)
-		if err != nil {
-			t.Errorf("score of %v: %v", c.logits, err)
-			continue
-		}
+		got := p.run(f)
 		if got[0][1] != c.hits || got[0][2] != c.hits5 {
-			t.Errorf("score of %v, label %d: %v hits and %v among five, want %v and %v", c.logits, c.label, got[0][1],
+			f.Errorf("score of %v, label %d: %v hits and %v among five, want %v and %v", c.logits, c.label, got[0][1],
 				got[0][2], c.hits, c.hits5)
 		}
 	}
@@ -135,11 +122,10 @@ func checkScore(t testing.TB, _ arithmetic, d device.Device) {
 
 // checkInPlace checks that Add and AddScaled may overwrite either input, and that calls run in
 // order.
-func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
+func checkInPlace(f *field) {
 	const n = 37
 	a, b := normal("a", n), normal("b", n)
-	at := func(s device.Space, off int) device.Ref { return device.Ref{Space: s, Off: off, Len: n} }
-	x, y, s, g := at(device.Params, 0), at(device.Params, n), at(device.Arena, 2), at(device.Grads, 0)
+	x, y, s, g := at(device.Params, 0, n), at(device.Params, n, n), at(device.Arena, 2, n), at(device.Grads, 0, n)
 	code := &device.Code{Name: "in place", Batch: 1, Features: 1, Dim: 2 * n, Arena: n + 2, Gradient: true,
 		Calls: []device.Call{
 			{Kernel: device.Scale, In: []device.Ref{x}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 2},
@@ -148,7 +134,7 @@ func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
 			{Kernel: device.AddScaled, In: []device.Ref{s, y}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.5},
 			{Kernel: device.AddScaled, In: []device.Ref{x, s}, Out: []device.Ref{s}, Dims: []int{n}, Attr: 0.1},
 			{Kernel: device.Scale, In: []device.Ref{s}, Out: []device.Ref{g}, Dims: []int{n}, Attr: 1},
-			{Kernel: device.Add, In: []device.Ref{g, g}, Out: []device.Ref{at(device.Grads, n)}, Dims: []int{n}},
+			{Kernel: device.Add, In: []device.Ref{g, g}, Out: []device.Ref{at(device.Grads, n, n)}, Dims: []int{n}},
 		}}
 	want := make([]float64, 2*n)
 	for i := range a {
@@ -159,18 +145,10 @@ func checkInPlace(t testing.TB, _ arithmetic, d device.Device) {
 		v = a[i] + float32(0.1*v)
 		want[i], want[n+i] = float64(v), float64(v+v)
 	}
-	prog, err := d.Load(code)
-	if err != nil {
-		t.Errorf("%v", err)
-		return
-	}
-	f := &field{t: t, d: d}
+	prog := f.load(code)
 	params, grad := f.vector(append(a, b...)), f.vector(make([]float32, 2*n))
-	if err := prog.Run(params, grad, device.Batch{X: []float32{0}, Y: []int32{0}}, nil); err != nil {
-		t.Errorf("%v", err)
-	}
-	equal(t, "calls in place", f.read(grad), want)
-	f.done()
+	f.must(prog.Run(params, grad, device.Batch{X: []float32{0}, Y: []int32{0}}, nil))
+	equal(f, "calls in place", f.read(grad), want)
 }
 
 // lossCode returns a batch of m rows of n logits and its loss.
@@ -180,38 +158,30 @@ func lossCode(m, n int) placement {
 }
 
 // checkLabels checks that an invalid label is an error that names the row.
-func checkLabels(t testing.TB, _ arithmetic, d device.Device) {
+func checkLabels(f *field) {
 	for _, label := range []int32{-1, 5, 6, math.MaxInt32, math.MinInt32} {
 		p := lossCode(4, 5)
-		prog, err := d.Load(p.code)
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
+		prog := f.load(p.code)
 		out := make([]float64, len(p.code.Results))
-		params := d.NewVector(p.code.Dim)
+		params := f.d.NewVector(p.code.Dim)
 		p.batch.Y[2] = label
 		if err := prog.Run(params, nil, p.batch, out); err == nil {
-			t.Errorf("label %d of 5 classes: no error", label)
+			f.Errorf("label %d of 5 classes: no error", label)
 		} else if text := err.Error(); !strings.Contains(text, "row 2") {
-			t.Errorf("the error of label %d in row 2 does not name the row: %s", label, text)
+			f.Errorf("the error of label %d in row 2 does not name the row: %s", label, text)
 		}
 		p.batch.Y[2] = 4
 		if err := prog.Run(params, nil, p.batch, out); err != nil {
-			t.Errorf("a good batch after a malformed one: %v", err)
+			f.Errorf("a good batch after a malformed one: %v", err)
 		}
 	}
 }
 
 // checkBatches checks that a batch of the wrong size is an error.
-func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
+func checkBatches(f *field) {
 	p := lossCode(4, 5)
-	prog, err := d.Load(p.code)
-	if err != nil {
-		t.Errorf("%v", err)
-		return
-	}
-	params, out := d.NewVector(p.code.Dim), make([]float64, len(p.code.Results))
+	prog := f.load(p.code)
+	params, out := f.d.NewVector(p.code.Dim), make([]float64, len(p.code.Results))
 	x, y := p.batch.X, p.batch.Y
 	for what, b := range map[string]device.Batch{
 		"no batch":           {},
@@ -226,16 +196,16 @@ func checkBatches(t testing.TB, _ arithmetic, d device.Device) {
 		"no scale and shift": {Bytes: make([]uint8, 20), Y: y},
 	} {
 		if err := prog.Run(params, nil, b, out); err == nil {
-			t.Errorf("%s for code of 4 examples of 5 features: no error", what)
+			f.Errorf("%s for code of 4 examples of 5 features: no error", what)
 		}
 	}
 	if err := prog.Run(params, nil, p.batch, out); err != nil {
-		t.Errorf("a good batch after malformed ones: %v", err)
+		f.Errorf("a good batch after malformed ones: %v", err)
 	}
 }
 
 // checkMalformed checks that Load rejects invalid code.
-func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
+func checkMalformed(f *field) {
 	for what, mutate := range map[string]func(*device.Code, *device.Call){
 		"unknown kernel":            func(_ *device.Code, c *device.Call) { c.Kernel = "linear-ish" },
 		"dimension missing":         func(_ *device.Code, c *device.Call) { c.Dims = c.Dims[:2] },
@@ -247,104 +217,74 @@ func checkMalformed(t testing.TB, _ arithmetic, d device.Device) {
 		"input before its space":    func(_ *device.Code, c *device.Call) { c.In[0].Off = -1 },
 		"input beyond its space":    func(k *device.Code, _ *device.Call) { k.Features-- },
 		"output beyond its space":   func(k *device.Code, _ *device.Call) { k.Arena = 4 },
-		"output to the parameters": func(k *device.Code, c *device.Call) {
-			c.Out[0].Space, k.Dim = device.Params,
-				1000
-		},
-		"output to the input": func(k *device.Code, c *device.Call) {
-			c.Out[0].Space, k.Features = device.Input,
-				1000
-		},
-		"output over an input": func(k *device.Code, c *device.Call) {
-			c.In[0] = device.Ref{Space: device.Arena, Off: 5, Len: 3}
-		},
-		"buffer beyond its space": func(k *device.Code, c *device.Call) {
-			c.In[2].Space, k.Buffers = device.Buffers,
-				c.In[2].Off+1
-		},
-		"output to the momentum": func(_ *device.Code, c *device.Call) {
-			c.Out[0] = device.Ref{Space: device.Momentum, Len: 2}
-		},
-		"unknown space":            func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
-		"gradient of none":         func(_ *device.Code, c *device.Call) { c.Out[0].Space = device.Grads },
-		"no batch":                 func(k *device.Code, _ *device.Call) { k.Batch = 0 },
-		"result outside the arena": func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Off = k.Arena },
-		"result in the parameters": func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Space = device.Params },
+		"output to the parameters":  func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Dim = device.Params, 1000 },
+		"output to the input":       func(k *device.Code, c *device.Call) { c.Out[0].Space, k.Features = device.Input, 1000 },
+		"output over an input":      func(_ *device.Code, c *device.Call) { c.In[0] = at(device.Arena, 5, 3) },
+		"buffer beyond its space":   func(_ *device.Code, c *device.Call) { c.In[2].Space = device.Buffers },
+		"output to the momentum":    func(_ *device.Code, c *device.Call) { c.Out[0] = at(device.Momentum, 0, 2) },
+		"unknown space":             func(_ *device.Code, c *device.Call) { c.In[0].Space = 17 },
+		"gradient of none":          func(_ *device.Code, c *device.Call) { c.Out[0].Space = device.Grads },
+		"no batch":                  func(k *device.Code, _ *device.Call) { k.Batch = 0 },
+		"result outside the arena":  func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Off = k.Arena },
+		"result in the parameters":  func(k *device.Code, _ *device.Call) { k.Results[0].Ref.Space = device.Params },
 	} {
 		call := &device.Call{Kernel: device.Linear, Dims: []int{1, 2, 3}}
 		p := fromInput(call, kernelInputs(call))
-		if _, err := d.Load(p.code); err != nil {
-			t.Errorf("valid code: %v", err)
+		if _, err := f.d.Load(p.code); err != nil {
+			f.Errorf("valid code: %v", err)
 		}
 		mutate(p.code, &p.code.Calls[0])
-		if _, err := d.Load(p.code); err == nil {
-			t.Errorf("Load of code with %s: no error", what)
+		if _, err := f.d.Load(p.code); err == nil {
+			f.Errorf("Load of code with %s: no error", what)
 		} else if err.Error() == "" {
-			t.Errorf("Load of code with %s: error without a message", what)
+			f.Errorf("Load of code with %s: error without a message", what)
 		}
 	}
 }
 
 // checkPrograms loads one code several times and runs the programs concurrently.
-func checkPrograms(t testing.TB, _ arithmetic, d device.Device) {
+func checkPrograms(f *field) {
 	const workers = 6
 	call := &device.Call{Kernel: device.LinearGradW, Dims: []int{33, 70, 65}}
 	p := fromParams(call, kernelInputs(call))
-	want, err := p.run(t, d)
-	if err != nil {
-		t.Errorf("%v", err)
-		return
-	}
-	params := d.NewVector(p.code.Dim)
-	d.Write(params, p.params)
+	want := p.run(f)
+	params := f.d.NewVector(p.code.Dim)
+	f.d.Write(params, p.params)
 	var wg sync.WaitGroup
 	var got [workers][]float32
 	for w := range workers {
-		prog, err := d.Load(p.code)
-		if err != nil {
-			t.Errorf("%v", err)
-			return
-		}
+		prog := f.load(p.code)
 		wg.Go(func() {
-			grad := d.NewVector(p.code.Dim)
+			grad := f.d.NewVector(p.code.Dim)
 			for range 3 {
 				if err := prog.Run(params, grad, p.batch, nil); err != nil {
-					t.Errorf("%v", err)
+					f.Errorf("%v", err)
 				}
 			}
 			got[w] = make([]float32, p.code.Dim)
-			d.Read(got[w], grad)
+			f.d.Read(got[w], grad)
 		})
 	}
 	wg.Wait()
 	for w := range workers {
 		for i, r := range p.code.Calls[0].Out {
-			equal(t, fmt.Sprintf("program %d concurrently and serially", w), got[w][r.Off:r.Off+r.Len], widen(want[i]))
+			equal(f, fmt.Sprintf("program %d concurrently and serially", w), got[w][r.Off:r.Off+r.Len], widen(want[i]))
 		}
 	}
 }
 
-func checkRunPanics(t testing.TB, _ arithmetic, d device.Device) {
+func checkRunPanics(f *field) {
 	call := &device.Call{Kernel: device.Scale, Dims: []int{4}, Attr: 1}
-	p := fromParams(call, kernelInputs(call))
-	prog, err := d.Load(p.code)
-	if err != nil {
-		t.Errorf("%v", err)
-		return
-	}
-	n := p.code.Dim
-	for what, f := range map[string]func(){
-		"short parameters":   func() { _ = prog.Run(d.NewVector(n-1), d.NewVector(n), p.batch, nil) },
-		"long gradient":      func() { _ = prog.Run(d.NewVector(n), d.NewVector(n+1), p.batch, nil) },
-		"no gradient":        func() { _ = prog.Run(d.NewVector(n), nil, p.batch, nil) },
-		"foreign parameters": func() { _ = prog.Run(foreign{}, d.NewVector(n), p.batch, nil) },
-		"out too short": func() {
-			q := lossCode(1, 2)
-			if prog, err := d.Load(q.code); err == nil {
-				_ = prog.Run(d.NewVector(q.code.Dim), nil, q.batch, nil)
-			}
-		},
+	p, q := fromParams(call, kernelInputs(call)), lossCode(1, 2)
+	prog, loss := f.load(p.code), f.load(q.code)
+	n, v := p.code.Dim, f.d.NewVector
+	for what, run := range map[string]func(){
+		"short parameters":   func() { _ = prog.Run(v(n-1), v(n), p.batch, nil) },
+		"long gradient":      func() { _ = prog.Run(v(n), v(n+1), p.batch, nil) },
+		"no gradient":        func() { _ = prog.Run(v(n), nil, p.batch, nil) },
+		"foreign parameters": func() { _ = prog.Run(foreign{}, v(n), p.batch, nil) },
+		"out too short":      func() { _ = loss.Run(v(q.code.Dim), nil, q.batch, nil) },
 	} {
-		panics(t, "Run with "+what, f)
+		panics(f, "Run with "+what, run)
 	}
 }

@@ -4,65 +4,36 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/device/signature"
 )
 
-// shape returns the lengths of the operands of a call, from its Dims.
+// shape returns the lengths of the operands of a call.
 func shape(c *device.Call) (in, out []int) {
-	d := func(i int) int { return c.Dims[i] }
-	switch c.Kernel {
-	case device.Linear:
-		m, n, k := d(0), d(1), d(2)
-		return []int{m * k, n * k, n}, []int{m * n}
-	case device.LinearGradX:
-		m, n, k := d(0), d(1), d(2)
-		return []int{m * n, n * k}, []int{m * k}
-	case device.LinearGradW:
-		m, n, k := d(0), d(1), d(2)
-		return []int{m * k, m * n}, []int{n * k, n}
-	case device.Sigmoid, device.ReLU, device.Scale:
-		return []int{d(0)}, []int{d(0)}
-	case device.SigmoidGrad, device.ReLUGrad, device.Add, device.AddScaled:
-		return []int{d(0), d(0)}, []int{d(0)}
-	case device.SoftmaxCrossEntropy:
-		return []int{d(0) * d(1), d(0)}, []int{1, d(0) * d(1)}
-	case device.Score:
-		return []int{d(0) * d(1), d(0)}, []int{3}
-	case device.HalfSquare:
-		return []int{d(0)}, []int{1}
-	case device.MoveAverage:
-		return []int{d(0), d(0), 1}, []int{d(0)}
-	case device.ScaleBy:
-		return []int{d(0), 1}, []int{d(0)}
-	case device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
-		device.LinearGradWDecay:
-		return fusedShape(c)
-	case device.Conv, device.ConvGradX, device.ConvGradW:
-		return convShape(c)
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-		device.BatchNormReLUGrad,
-		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU,
-		device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad:
-		return normShape(c)
+	s := signature.Of(c.Kernel)
+	for _, operand := range s.In {
+		in = append(in, s.Size(operand, c.Dims))
 	}
-	panic(fmt.Sprintf("devicetest: kernel %q is unknown", c.Kernel))
+	for _, operand := range s.Out {
+		out = append(out, s.Size(operand, c.Dims))
+	}
+	return in, out
 }
 
-// checkShapes panics if the operands do not match the call.
+// checkShapes panics unless the operands have the lengths that the kernel needs.
 func checkShapes(c *device.Call, in, out [][]float64) {
-	wantIn, wantOut := shape(c)
-	check := func(side string, got [][]float64, want []int) {
-		if len(got) != len(want) {
-			panic(fmt.Sprintf("devicetest: %s: %d %ss, want %d", c.Kernel, len(got), side, len(want)))
+	lengths := func(operands [][]float64) (n []int) {
+		for _, v := range operands {
+			n = append(n, len(v))
 		}
-		for i := range want {
-			if len(got[i]) != want[i] {
-				panic(fmt.Sprintf("devicetest: %s: %s %d has length %d, want %d", c.Kernel, side, i, len(got[i]),
-					want[i]))
-			}
-		}
+		return n
 	}
-	check("input", in, wantIn)
-	check("output", out, wantOut)
+	s, err := signature.Find(c)
+	if err == nil {
+		err = s.Fit(c.Dims, lengths(in), lengths(out))
+	}
+	if err != nil {
+		panic(fmt.Sprintf("devicetest: %s: %v", c.Kernel, err))
+	}
 }
 
 // widths are around the lengths of one and two vector registers.
@@ -78,7 +49,10 @@ func calls(k device.Kernel) []*device.Call {
 	case device.Linear, device.LinearGradX, device.LinearGradW,
 		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
 		device.LinearGradWDecay:
-		attr := fusedAttr(k)
+		attr := 0.0
+		if k == device.LinearGradWDecay {
+			attr = -0.3
+		}
 		for i, m := range widths {
 			for j, n := range widths {
 				add(attr, m, n, widths[(i+j)%len(widths)])
@@ -108,15 +82,15 @@ func calls(k device.Kernel) []*device.Call {
 		for _, dims := range convCalls {
 			add(0, dims[:]...)
 		}
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-		device.BatchNormReLUGrad,
-		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
-		normCalls(add)
 	case device.MaxPool, device.MaxPoolGrad:
 		poolCalls(add)
 	case device.AvgPool, device.AvgPoolGrad:
 		avgPoolCalls(add)
 	default:
+		if isNorm(k) {
+			normCalls(add)
+			break
+		}
 		for i, n := range append([]int{64, 1000, 4099}, widths...) {
 			add([]float64{0.1, 1, -2.5e-4, 0}[i%4], n)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"testing"
 
 	"fspda/device"
 	"fspda/internal/rng"
@@ -31,23 +30,21 @@ var vectorChecks = []check{
 // float32 cannot represent.
 var coefficients = []float64{1, 0.1, -2, 1e-3, 1. / 3, 0, -1, 0.7, 1e-40}
 
-func checkCopies(t testing.TB, _ arithmetic, d device.Device) {
-	if d.Name() == "" {
-		t.Errorf("the device has no name")
+func checkCopies(f *field) {
+	if f.d.Name() == "" {
+		f.Errorf("the device has no name")
 	}
-	f := &field{t: t, d: d}
 	for _, n := range lengths() {
-		x := d.NewVector(n)
+		x := f.d.NewVector(n)
 		if x.Len() != n {
-			t.Errorf("NewVector(%d) has length %d", n, x.Len())
+			f.Errorf("NewVector(%d) has length %d", n, x.Len())
 		}
-		equal(t, "a new vector", f.read(x), make([]float64, n))
+		equal(f, "a new vector", f.read(x), make([]float64, n))
 		v := mixed("copies", n)
 		x = f.vector(v)
 		clear(v) // Write must have copied
-		equal(t, "Write and Read", f.read(x), widen(mixed("copies", n)))
+		equal(f, "Write and Read", f.read(x), widen(mixed("copies", n)))
 	}
-	f.done()
 }
 
 // combination returns the expected result of Combine.
@@ -76,8 +73,7 @@ func (f *field) operands(name string, k, n int) (terms []device.Term, a []float6
 	return terms, a, v
 }
 
-func checkCombine(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkCombine(f *field) {
 	for _, n := range lengths() {
 		for k := range 9 {
 			for _, first := range []float64{1, 0.3} {
@@ -86,10 +82,10 @@ func checkCombine(t testing.TB, round arithmetic, d device.Device) {
 					terms[0].A, a[0] = first, first
 				}
 				dst := f.vector(mixed("old", n))
-				d.Combine(dst, terms...)
-				equal(t, fmt.Sprintf("Combine of %d terms %v", k, a), f.read(dst), combination(round, n, a, v))
+				f.d.Combine(dst, terms...)
+				equal(f, fmt.Sprintf("Combine of %d terms %v", k, a), f.read(dst), combination(f.round, n, a, v))
 				for j, term := range terms {
-					equal(t, "an operand of Combine afterwards", f.read(term.V), v[j])
+					equal(f, "an operand of Combine afterwards", f.read(term.V), v[j])
 				}
 			}
 		}
@@ -97,8 +93,7 @@ func checkCombine(t testing.TB, round arithmetic, d device.Device) {
 	}
 }
 
-func checkCombineInPlace(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkCombineInPlace(f *field) {
 	for _, n := range []int{1, 7, 33, 1000, 1500} {
 		for k := 1; k < 9; k++ {
 			for at := range k {
@@ -106,13 +101,12 @@ func checkCombineInPlace(t testing.TB, round arithmetic, d device.Device) {
 				if k > 2 { // one vector twice, besides dst
 					terms[(at+1)%k].V, v[(at+1)%k] = terms[(at+2)%k].V, v[(at+2)%k]
 				}
-				d.Combine(terms[at].V, terms...)
-				equal(t, fmt.Sprintf("Combine of %d terms into term %d", k, at), f.read(terms[at].V),
-					combination(round, n, a, v))
+				f.d.Combine(terms[at].V, terms...)
+				equal(f, fmt.Sprintf("Combine of %d terms into term %d", k, at), f.read(terms[at].V),
+					combination(f.round, n, a, v))
 			}
 		}
 	}
-	f.done()
 }
 
 // masks returns indices of a vector of length n: some, none, all, and the ends.
@@ -124,58 +118,55 @@ func masks(n int) [][]uint32 {
 	return list
 }
 
-func checkGather(t testing.TB, _ arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkGather(f *field) {
 	for _, n := range lengths() {
 		v := mixed("gather", n)
 		src, dst := f.vector(v), f.vector(make([]float32, n))
-		d.Gather(dst, src, nil)
-		equal(t, "Gather of all", f.read(dst), widen(v))
+		f.d.Gather(dst, src, nil)
+		equal(f, "Gather of all", f.read(dst), widen(v))
 		for _, at := range masks(n) {
 			want := make([]float64, len(at))
 			for j, i := range at {
 				want[j] = float64(v[i])
 			}
 			dst := f.vector(make([]float32, len(at)))
-			d.Gather(dst, src, d.NewIndex(at, nil))
-			equal(t, fmt.Sprintf("Gather of %d coordinates of %d", len(at), n), f.read(dst), want)
+			f.d.Gather(dst, src, f.d.NewIndex(at, nil))
+			equal(f, fmt.Sprintf("Gather of %d coordinates of %d", len(at), n), f.read(dst), want)
 		}
-		equal(t, "src of Gather afterwards", f.read(src), widen(v))
+		equal(f, "src of Gather afterwards", f.read(src), widen(v))
 		f.done()
 	}
 }
 
-func checkAddDiff(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkAddDiff(f *field) {
 	for _, n := range lengths() {
 		for k := range 5 {
 			for m, at := range masks(n) {
-				idx := d.NewIndex(at, nil)
+				idx := f.d.NewIndex(at, nil)
 				if m == 2 { // all coordinates
 					idx = nil
 				}
 				own, other := mixed("own", len(at)), mixed("other", len(at))
 				terms, a, v := f.operands("diff", k, n)
 				p, q := f.vector(own), f.vector(other)
-				d.AddDiff(p, q, idx, terms...)
+				f.d.AddDiff(p, q, idx, terms...)
 				for l := range terms {
 					for j, i := range at {
-						diff := round(float64(own[j]) - float64(other[j]))
-						v[l][i] = round(v[l][i] + round(round(a[l])*diff))
+						diff := f.round(float64(own[j]) - float64(other[j]))
+						v[l][i] = f.round(v[l][i] + f.round(f.round(a[l])*diff))
 					}
-					equal(t, fmt.Sprintf("AddDiff of %d coordinates of %d, term %d of %d", len(at), n, l, k),
+					equal(f, fmt.Sprintf("AddDiff of %d coordinates of %d, term %d of %d", len(at), n, l, k),
 						f.read(terms[l].V), v[l])
 				}
-				equal(t, "own of AddDiff afterwards", f.read(p), widen(own))
-				equal(t, "other of AddDiff afterwards", f.read(q), widen(other))
+				equal(f, "own of AddDiff afterwards", f.read(p), widen(own))
+				equal(f, "other of AddDiff afterwards", f.read(q), widen(other))
 			}
 		}
 		f.done()
 	}
 }
 
-func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkAddDiffs(f *field) {
 	for _, n := range lengths() {
 		for _, k := range []int{0, 1, 2, 6, 7, 13} {
 			others, a, v := f.operands("others", k, n)
@@ -185,23 +176,23 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 			if k%2 == 1 { // start is also written
 				start = device.Term{A: -0.7, V: to[0].V}
 				for i, x := range w[0] {
-					sum[i] = round(round(start.A) * x)
+					sum[i] = f.round(f.round(start.A) * x)
 				}
 				others[0].V, v[0] = to[0].V, w[0]
 			}
 			for l := range v {
 				for i, x := range v[l] {
-					sum[i] = round(sum[i] + round(round(a[l])*round(float64(own[i])-x)))
+					sum[i] = f.round(sum[i] + f.round(f.round(a[l])*f.round(float64(own[i])-x)))
 				}
 			}
-			d.AddDiffs(start, p, others, to...)
+			f.d.AddDiffs(start, p, others, to...)
 			for l := range to {
 				for i, s := range sum {
-					w[l][i] = round(w[l][i] + round(round(b[l])*s))
+					w[l][i] = f.round(w[l][i] + f.round(f.round(b[l])*s))
 				}
-				equal(t, fmt.Sprintf("AddDiffs of %d vectors of %d, term %d", k, n, l), f.read(to[l].V), w[l])
+				equal(f, fmt.Sprintf("AddDiffs of %d vectors of %d, term %d", k, n, l), f.read(to[l].V), w[l])
 			}
-			equal(t, "own of AddDiffs afterwards", f.read(p), widen(own))
+			equal(f, "own of AddDiffs afterwards", f.read(p), widen(own))
 		}
 		f.done()
 	}
@@ -209,8 +200,7 @@ func checkAddDiffs(t testing.TB, round arithmetic, d device.Device) {
 
 // checkCombineDiffs compares the fused pass with the two passes that define it, with dst among the
 // combined vectors or separate.
-func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkCombineDiffs(f *field) {
 	for _, n := range lengths() {
 		for _, k := range []int{0, 1, 2, 6, 7} {
 			var want [][]float64
@@ -230,16 +220,16 @@ func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
 					start = device.Term{A: 0.7, V: f.vector(mixed("start", n))}
 				}
 				if pass == 0 {
-					d.Combine(dst.V, base...)
-					d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
+					f.d.Combine(dst.V, base...)
+					f.d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
 				} else {
-					d.CombineDiffs(dst, base, start, own, others, to...)
+					f.d.CombineDiffs(dst, base, start, own, others, to...)
 				}
 				for i, term := range append(append([]device.Term{dst, {V: own}}, to...), base...) {
 					if got := f.read(term.V); pass == 0 {
 						want = append(want, widen(got))
 					} else {
-						equal(t, fmt.Sprintf("CombineDiffs of %d numbers, %d others: vector %d", n, k, i), got, want[i])
+						equal(f, fmt.Sprintf("CombineDiffs of %d numbers, %d others: vector %d", n, k, i), got, want[i])
 					}
 				}
 			}
@@ -248,8 +238,7 @@ func checkCombineDiffs(t testing.TB, round arithmetic, d device.Device) {
 	}
 }
 
-func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkScatterAdd(f *field) {
 	for _, n := range lengths() {
 		for _, k := range []int{0, 1, 2, 40} {
 			sum := widen(mixed("dst", n))
@@ -258,53 +247,50 @@ func checkScatterAdd(t testing.TB, round arithmetic, d device.Device) {
 			for l := range k {
 				at := masks(n)[l%len(masks(n))]
 				values, a := mixed(fmt.Sprint("part", l), len(at)), coefficients[l%len(coefficients)]
-				p := device.SparseTerm{A: a, V: f.vector(values), Idx: d.NewIndex(at, nil)}
+				p := device.SparseTerm{A: a, V: f.vector(values), Idx: f.d.NewIndex(at, nil)}
 				if l%len(masks(n)) == 2 { // all coordinates
 					p.Idx = nil
 				}
 				parts = append(parts, p)
 				for j, i := range at {
-					sum[i] = round(sum[i] + round(round(a)*float64(values[j])))
+					sum[i] = f.round(sum[i] + f.round(f.round(a)*float64(values[j])))
 				}
 			}
-			d.ScatterAdd(dst, parts...)
-			equal(t, fmt.Sprintf("ScatterAdd of %d parts to %d numbers", k, n), f.read(dst), sum)
+			f.d.ScatterAdd(dst, parts...)
+			equal(f, fmt.Sprintf("ScatterAdd of %d parts to %d numbers", k, n), f.read(dst), sum)
 		}
 		f.done()
 	}
 }
 
 // checkEnds checks that two agents that swap own and other add exact negatives to zeros.
-func checkEnds(t testing.TB, _ arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkEnds(f *field) {
 	for _, n := range []int{1, 9, 67, 4099} {
 		p, q := f.vector(normal("p", n)), f.vector(normal("q", n))
 		odd := make([]uint32, n)
 		for i := range odd {
 			odd[i] = uint32(2*i + 1)
 		}
-		for _, idx := range []device.Index{nil, d.NewIndex(odd, nil)} {
+		for _, idx := range []device.Index{nil, f.d.NewIndex(odd, nil)} {
 			length := n
 			if idx != nil {
 				length = 2 * n
 			}
 			left, right := f.vector(make([]float32, length)), f.vector(make([]float32, length))
-			d.AddDiff(p, q, idx, device.Term{A: 0.3, V: left})
-			d.AddDiff(q, p, idx, device.Term{A: 0.3, V: right})
+			f.d.AddDiff(p, q, idx, device.Term{A: 0.3, V: left})
+			f.d.AddDiff(q, p, idx, device.Term{A: 0.3, V: right})
 			negative := widen(f.read(right))
 			for i, v := range negative {
 				if v != 0 {
 					negative[i] = -v
 				}
 			}
-			equal(t, "AddDiff at one end against the other", f.read(left), negative)
+			equal(f, "AddDiff at one end against the other", f.read(left), negative)
 		}
 	}
-	f.done()
 }
 
-func checkDot(t testing.TB, _ arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkDot(f *field) {
 	for _, n := range lengths() {
 		a, b := normal("a", n), normal("b", n)
 		sum, size := 0.0, 0.0
@@ -313,43 +299,41 @@ func checkDot(t testing.TB, _ arithmetic, d device.Device) {
 			size += math.Abs(float64(a[i]) * float64(b[i]))
 		}
 		x, y := f.vector(a), f.vector(b)
-		got := d.Dot(x, y)
+		got := f.d.Dot(x, y)
 		if bound := float64(n+1) * 0x1p-53 * size; math.Abs(got-sum) > 2*bound {
-			t.Errorf("Dot of %d numbers is %v, want %v within %v", n, got, sum, 2*bound)
+			f.Errorf("Dot of %d numbers is %v, want %v within %v", n, got, sum, 2*bound)
 		}
 		for range 3 {
-			if again := d.Dot(x, y); math.Float64bits(again) != math.Float64bits(got) {
-				t.Errorf("Dot of %d numbers is %v and then %v", n, got, again)
+			if again := f.d.Dot(x, y); math.Float64bits(again) != math.Float64bits(got) {
+				f.Errorf("Dot of %d numbers is %v and then %v", n, got, again)
 			}
 		}
 	}
 	huge := f.vector([]float32{1e30, 1, -1e30, 1e-30})
 	ones := f.vector([]float32{1e30, 1e-30, -1e30, math.MaxFloat32})
-	if got, want := d.Dot(huge, ones), 2*float64(float32(1e30))*float64(float32(1e30)); math.Abs(
+	if got, want := f.d.Dot(huge, ones), 2*float64(float32(1e30))*float64(float32(1e30)); math.Abs(
 		got-want) > 1e-12*want {
-		t.Errorf("Dot beyond the range of float32 is %v, want %v: it is to be accumulated in float64", got, want)
+		f.Errorf("Dot beyond the range of float32 is %v, want %v: it is to be accumulated in float64", got, want)
 	}
 	for _, v := range specials[4:7] {
 		x := f.vector([]float32{1, v, 2})
-		if got := d.Dot(x, f.vector([]float32{1, 1, 1})); !same(float32(got), v) {
-			t.Errorf("Dot of 1, %v and 2 with ones is %v", v, got)
+		if got := f.d.Dot(x, f.vector([]float32{1, 1, 1})); !same(float32(got), v) {
+			f.Errorf("Dot of 1, %v and 2 with ones is %v", v, got)
 		}
 	}
-	f.done()
 }
 
 // checkIndex checks that an Index is a copy, and that reused memory holds only the new coordinates.
-func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
-	f := &field{t: t, d: d}
+func checkIndex(f *field) {
 	const n = 500
 	v := normal("index", n)
 	src := f.vector(v)
 	var idx device.Index
 	for _, every := range []int{7, 2, 30, 1, 400, 3} {
 		at := subset("index", n, every)
-		idx = d.NewIndex(at, idx)
+		idx = f.d.NewIndex(at, idx)
 		if idx.Len() != len(at) {
-			t.Errorf("an Index of %d coordinates has length %d", len(at), idx.Len())
+			f.Errorf("an Index of %d coordinates has length %d", len(at), idx.Len())
 		}
 		want := make([]float64, len(at))
 		for j, i := range at {
@@ -357,17 +341,16 @@ func checkIndex(t testing.TB, _ arithmetic, d device.Device) {
 			at[j] = 0 // NewIndex must have copied
 		}
 		dst := f.vector(make([]float32, len(at)))
-		d.Gather(dst, src, idx)
-		equal(t, "Gather through an Index in used memory", f.read(dst), want)
+		f.d.Gather(dst, src, idx)
+		equal(f, "Gather through an Index in used memory", f.read(dst), want)
 	}
-	f.done()
 }
 
 // checkHistory applies a random sequence of operations on the device and on the float64 device. All
 // combinations are averages, so that errors of single roundings do not grow.
-func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
+func checkHistory(f *field) {
 	const n, steps = 301, 200
-	f, twin := &field{t: t, d: d}, &field{t: t, d: NewFloat64()}
+	twin := &field{TB: f.TB, d: NewFloat64()}
 	s := rng.New(1, "history")
 	var x, y []device.Vector
 	for j := range 4 {
@@ -381,7 +364,7 @@ func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 			for _, w := range []struct {
 				d device.Device
 				v []device.Vector
-			}{{d, x}, {twin.d, y}} {
+			}{{f.d, x}, {twin.d, y}} {
 				idx, own, other := w.d.NewIndex(at, nil), w.d.NewVector(len(at)), w.d.NewVector(len(at))
 				w.d.Gather(own, w.v[i], idx)
 				w.d.Gather(other, w.v[j], idx)
@@ -389,42 +372,41 @@ func checkHistory(t testing.TB, _ arithmetic, d device.Device) {
 			}
 			continue
 		}
-		d.Combine(x[i], device.Term{A: a, V: x[j]}, device.Term{A: 1 - a, V: x[k]})
+		f.d.Combine(x[i], device.Term{A: a, V: x[j]}, device.Term{A: 1 - a, V: x[k]})
 		twin.d.Combine(y[i], device.Term{A: a, V: y[j]}, device.Term{A: 1 - a, V: y[k]})
 	}
 	for j := range x {
 		want := y[j].(*Vector64).Data
 		for i, got := range f.read(x[j]) {
 			if math.Abs(float64(got)-want[i]) > steps*4*unit*64 { // the values are below 64
-				t.Errorf("after %d operations element %d of vector %d is %v, in float64 %v", steps, i, j, got, want[i])
+				f.Errorf("after %d operations element %d of vector %d is %v, in float64 %v", steps, i, j, got, want[i])
 				return
 			}
 		}
 	}
-	f.done()
 }
 
 // checkConcurrent moves disjoint vectors from several goroutines: each gets the same result as in a
 // serial run.
-func checkConcurrent(t testing.TB, _ arithmetic, d device.Device) {
+func checkConcurrent(f *field) {
 	const workers, n = 8, 3000
-	shared := d.NewVector(n)
-	d.Write(shared, normal("shared", n))
+	shared := f.d.NewVector(n)
+	f.d.Write(shared, normal("shared", n))
 	work := func(w int) ([]float32, float64) {
-		x := d.NewVector(n)
-		d.Write(x, normal(fmt.Sprint("worker", w), n))
+		x := f.d.NewVector(n)
+		f.d.Write(x, normal(fmt.Sprint("worker", w), n))
 		at := subset(fmt.Sprint(w), n, 5)
-		idx := d.NewIndex(at, nil)
-		own, other := d.NewVector(len(at)), d.NewVector(len(at))
+		idx := f.d.NewIndex(at, nil)
+		own, other := f.d.NewVector(len(at)), f.d.NewVector(len(at))
 		for range 5 {
-			d.Combine(x, device.Term{A: 0.9, V: x}, device.Term{A: 0.1, V: shared})
-			d.Gather(own, x, idx)
-			d.Gather(other, shared, idx)
-			d.AddDiff(own, other, idx, device.Term{A: -0.5, V: x})
+			f.d.Combine(x, device.Term{A: 0.9, V: x}, device.Term{A: 0.1, V: shared})
+			f.d.Gather(own, x, idx)
+			f.d.Gather(other, shared, idx)
+			f.d.AddDiff(own, other, idx, device.Term{A: -0.5, V: x})
 		}
 		got := make([]float32, n)
-		d.Read(got, x)
-		return got, d.Dot(x, shared)
+		f.d.Read(got, x)
+		return got, f.d.Dot(x, shared)
 	}
 	var wg sync.WaitGroup
 	var got [workers][]float32
@@ -435,9 +417,9 @@ func checkConcurrent(t testing.TB, _ arithmetic, d device.Device) {
 	wg.Wait()
 	for w := range workers {
 		want, dot := work(w)
-		equal(t, fmt.Sprintf("worker %d concurrently and serially", w), got[w], widen(want))
+		equal(f, fmt.Sprintf("worker %d concurrently and serially", w), got[w], widen(want))
 		if math.Float64bits(dots[w]) != math.Float64bits(dot) {
-			t.Errorf("worker %d: Dot is %v concurrently, %v serially", w, dots[w], dot)
+			f.Errorf("worker %d: Dot is %v concurrently, %v serially", w, dots[w], dot)
 		}
 	}
 }
@@ -447,20 +429,25 @@ type foreign struct{}
 
 func (foreign) Len() int { return 4 }
 
-func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
-	v := func(n int) device.Vector { return d.NewVector(n) }
+func checkPanics(f *field) {
+	d, v, none := f.d, f.d.NewVector, device.Term{}
 	term := func(n int) device.Term { return device.Term{A: 1, V: v(n)} }
+	terms := func(lengths ...int) (all []device.Term) {
+		for _, n := range lengths {
+			all = append(all, term(n))
+		}
+		return all
+	}
 	idx := d.NewIndex([]uint32{1, 3}, nil)
-	for what, f := range map[string]func(){
-		"Write of 3 into 4":       func() { d.Write(v(4), make([]float32, 3)) },
-		"Write of 5 into 4":       func() { d.Write(v(4), make([]float32, 5)) },
-		"Read of 4 into 3":        func() { d.Read(make([]float32, 3), v(4)) },
-		"Read of 4 into 5":        func() { d.Read(make([]float32, 5), v(4)) },
-		"Combine of a short term": func() { d.Combine(v(4), term(4), term(3)) },
-		"Combine of a long term":  func() { d.Combine(v(4), term(5)) },
-		"Combine of many terms, one short": func() {
-			d.Combine(v(4), term(4), term(4), term(4), term(4), term(4), term(4), term(3))
-		},
+	part := func(n int, at device.Index) device.SparseTerm { return device.SparseTerm{A: 1, V: v(n), Idx: at} }
+	for what, run := range map[string]func(){
+		"Write of 3 into 4":                          func() { d.Write(v(4), make([]float32, 3)) },
+		"Write of 5 into 4":                          func() { d.Write(v(4), make([]float32, 5)) },
+		"Read of 4 into 3":                           func() { d.Read(make([]float32, 3), v(4)) },
+		"Read of 4 into 5":                           func() { d.Read(make([]float32, 5), v(4)) },
+		"Combine of a short term":                    func() { d.Combine(v(4), terms(4, 3)...) },
+		"Combine of a long term":                     func() { d.Combine(v(4), term(5)) },
+		"Combine of many terms, one short":           func() { d.Combine(v(4), terms(4, 4, 4, 4, 4, 4, 3)...) },
 		"Combine of a foreign vector":                func() { d.Combine(v(4), device.Term{A: 1, V: foreign{}}) },
 		"Gather of all into a longer vector":         func() { d.Gather(v(5), v(4), nil) },
 		"Gather of 2 into 3":                         func() { d.Gather(v(3), v(4), idx) },
@@ -468,31 +455,19 @@ func checkPanics(t testing.TB, _ arithmetic, d device.Device) {
 		"Gather through a foreign index":             func() { d.Gather(v(4), v(9), foreign{}) },
 		"AddDiff of own and other of two lengths":    func() { d.AddDiff(v(2), v(3), idx, term(4)) },
 		"AddDiff of 3 differences for 2 coordinates": func() { d.AddDiff(v(3), v(3), idx, term(4)) },
-		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, term(4), term(3)) },
+		"AddDiff beyond a term":                      func() { d.AddDiff(v(2), v(2), idx, terms(4, 3)...) },
 		"AddDiff of all to a longer term":            func() { d.AddDiff(v(4), v(4), nil, term(5)) },
-		"AddDiffs of a short vector": func() {
-			d.AddDiffs(device.Term{}, v(4), []device.Term{term(4), term(3)}, term(4))
-		},
-		"AddDiffs from a long start": func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
-		"AddDiffs to a long term":    func() { d.AddDiffs(device.Term{}, v(4), nil, term(4), term(5)) },
-		"CombineDiffs of a short term": func() {
-			d.CombineDiffs(term(4), []device.Term{term(4), term(3)}, device.Term{}, v(4), nil)
-		},
-		"CombineDiffs into a short vector": func() {
-			d.CombineDiffs(term(3), []device.Term{term(4)}, device.Term{}, v(4), []device.Term{term(4)})
-		},
-		"CombineDiffs of a long vector": func() {
-			d.CombineDiffs(term(4), []device.Term{term(4)}, term(4), v(4), []device.Term{term(5)})
-		},
-		"ScatterAdd of 3 numbers at 2 coordinates": func() {
-			d.ScatterAdd(v(9), device.SparseTerm{A: 1, V: v(3), Idx: idx})
-		},
-		"ScatterAdd beyond dst": func() {
-			d.ScatterAdd(v(3), device.SparseTerm{A: 1, V: v(2), Idx: idx})
-		},
-		"ScatterAdd of all of a longer vector": func() { d.ScatterAdd(v(3), device.SparseTerm{A: 1, V: v(4)}) },
-		"Dot of two lengths":                   func() { d.Dot(v(4), v(5)) },
+		"AddDiffs of a short vector":                 func() { d.AddDiffs(none, v(4), terms(4, 3), term(4)) },
+		"AddDiffs from a long start":                 func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
+		"AddDiffs to a long term":                    func() { d.AddDiffs(none, v(4), nil, terms(4, 5)...) },
+		"CombineDiffs of a short term":               func() { d.CombineDiffs(term(4), terms(4, 3), none, v(4), nil) },
+		"CombineDiffs into a short vector":           func() { d.CombineDiffs(term(3), terms(4), none, v(4), terms(4)) },
+		"CombineDiffs of a long vector":              func() { d.CombineDiffs(term(4), terms(4), term(4), v(4), terms(5)) },
+		"ScatterAdd of 3 numbers at 2 coordinates":   func() { d.ScatterAdd(v(9), part(3, idx)) },
+		"ScatterAdd beyond dst":                      func() { d.ScatterAdd(v(3), part(2, idx)) },
+		"ScatterAdd of all of a longer vector":       func() { d.ScatterAdd(v(3), part(4, nil)) },
+		"Dot of two lengths":                         func() { d.Dot(v(4), v(5)) },
 	} {
-		panics(t, what, f)
+		panics(f, what, run)
 	}
 }

@@ -53,7 +53,6 @@ type fixture struct {
 	runner  Runner
 	regions []kernels.Region
 	at      map[unsafe.Pointer]kernels.Address
-	broken  bool // the runner failed; its results are meaningless
 }
 
 // at returns the device address of a non-empty slice. run copies the slice there and back.
@@ -65,8 +64,7 @@ func at[T any](b *fixture, s []T) kernels.Address {
 	bytes := unsafe.Slice((*byte)(p), len(s)*int(unsafe.Sizeof(s[0])))
 	a, err := b.runner.Alloc(len(bytes))
 	if err != nil {
-		b.fail(err)
-		return 0
+		b.Fatalf("%v", err)
 	}
 	b.at[p] = a
 	b.regions = append(b.regions, kernels.Region{At: a, Bytes: bytes})
@@ -75,20 +73,9 @@ func at[T any](b *fixture, s []T) kernels.Address {
 
 // run runs calls on all slices that have an address.
 func (b *fixture) run(calls ...kernels.Call) {
-	if b.broken {
-		return
-	}
 	if err := b.runner.Run(b.regions, calls...); err != nil {
-		b.fail(err)
+		b.Fatalf("%v", err)
 	}
-}
-
-// fail reports the first failure of the runner.
-func (b *fixture) fail(err error) {
-	if !b.broken {
-		b.Errorf("%v", err)
-	}
-	b.broken = true
 }
 
 // release frees all addresses.
@@ -101,8 +88,13 @@ func (b *fixture) release() {
 }
 
 // numbers returns n normally distributed float32 numbers.
-func numbers(seed uint64, n int) []float32 {
-	s, v := rng.New(seed, "test"), make([]float32, n)
+func numbers(seed uint64, n int) []float32 { return normalsOf(rng.New(seed, "test"), n) }
+
+// normals returns n normally distributed float32 numbers of a stream of that name.
+func normals(name string, n int) []float32 { return normalsOf(rng.New(7, name), n) }
+
+func normalsOf(s rng.Stream, n int) []float32 {
+	v := make([]float32, n)
 	for i := range v {
 		v[i] = float32(s.Norm())
 	}
@@ -112,9 +104,6 @@ func numbers(seed uint64, n int) []float32 {
 // sameBits reports the first number whose bits differ.
 func sameBits(b *fixture, what string, got, want []float32) {
 	for i := range want {
-		if b.broken {
-			return
-		}
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
 			b.Errorf("%s: number %d of %d is %v, want %v", what, i, len(got), got[i], want[i])
 			return

@@ -66,8 +66,7 @@ func megakernel(h *fixture) {
 	for phase, calls := range got.phases(h) {
 		for _, c := range calls {
 			if !m.Fits(phase+1, 1, len(c.Args), 0) {
-				h.Errorf("a list of %d phases does not fit in %d bytes", phase+1, len(list))
-				return
+				h.Fatalf("a list of %d phases does not fit in %d bytes", phase+1, len(list))
 			}
 			m.Add(phase, c)
 		}

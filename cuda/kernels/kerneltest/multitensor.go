@@ -141,8 +141,7 @@ func penalties(b *fixture) {
 		calls = append(calls, dot[0], dot[1], kernels.Add(at(b, one), at(b, one), at(b, term), 1))
 	}
 	if n := list.PartNumbers(); n > len(part) {
-		b.Errorf("the list needs %d numbers of scratch, have too few", n)
-		return
+		b.Fatalf("the list needs %d numbers of scratch, have too few", n)
 	}
 	b.run(append(calls, list.Add(at(b, listed), at(b, listed), x, at(b, list.Bytes()), scratch)...)...)
 	sameBits(b, "loss with penalties", listed, one)

@@ -54,7 +54,7 @@ func twoMaps(b *fixture) {
 			first.Z, first.Y = second.X, at(b, fused)
 			first.MeanZ, first.ScaleZ, first.ShiftZ = second.Mean, second.Scale, second.Shift
 			b.run(append(calls, first.Apply())...)
-			if !b.broken && (!bytes.Equal(fused, separate) || bytes.Equal(fused, make([]byte, size))) {
+			if !bytes.Equal(fused, separate) || bytes.Equal(fused, make([]byte, size)) {
 				b.Errorf("%v %d×%d: fusing two maps changes the bits", e, c.m, c.c)
 			}
 			b.release()
@@ -115,7 +115,7 @@ func (in *normInputs) gradient(b *fixture, n kernels.Norm) []byte {
 }
 
 func (in *normInputs) compare(b *fixture, what string, n kernels.Norm, want []byte) {
-	if got := in.gradient(b, n); !b.broken && !bytes.Equal(got, want) {
+	if got := in.gradient(b, n); !bytes.Equal(got, want) {
 		b.Errorf("%s: the gradient differs from that with the mask of the output", what)
 	}
 }

@@ -5,17 +5,7 @@ import (
 	"math"
 
 	"fspda/cuda/kernels"
-	"fspda/internal/rng"
 )
-
-// normals returns n normally distributed numbers.
-func normals(name string, n int) []float32 {
-	s, v := rng.New(7, name), make([]float32, n)
-	for i := range v {
-		v[i] = float32(s.Norm())
-	}
-	return v
-}
 
 // segments rounds tensors of a vector to 16 bits, one of them long and one padded with a fourth
 // channel, and removes the padding again.
