@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"fspda/model"
 	"fspda/model/onnx"
 	"fspda/train"
+	"fspda/train/safetensors"
 )
 
 // A run that starts from the exported mean, agent or best model has its accuracy at iteration 0.
@@ -76,7 +78,7 @@ func TestExportONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := weights.Read(filepath.Join(dir, "agent1.safetensors"), net)
+	w, err := weights.Read(filepath.Join(dir, "agent1.safetensors"), net, weights.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,4 +141,57 @@ func TestInitRefusesText(t *testing.T) {
 		path)...); status != command.ExitBadInput || !strings.Contains(stderr, "init") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
+}
+
+// Fine-tuning takes all but the last layer from a file, trains what is not frozen, and goes on
+// counting batches.
+func TestFineTune(t *testing.T) {
+	dir := t.TempDir()
+	finetune := func(run string, more ...string) *safetensors.File {
+		run = filepath.Join(dir, run)
+		args := append([]string{"train", "--data", "synthetic-images", "--crop", "8", "--data-train", "40",
+			"--data-test", "10",
+			"--model", "resnet20", "--agents", "2", "--batch", "4", "--iterations", "2", "--eval-points", "1",
+			"--bn-batches",
+			"2", "--device", "cpu", "--quiet", "--out", run}, more...)
+		for _, args := range [][]string{args, {"export", run}} {
+			if status, _, stderr := call(t, args...); status != 0 {
+				t.Fatal(stderr)
+			}
+		}
+		f, err := safetensors.Open(filepath.Join(run, "mean.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	first := finetune("first")
+	second := finetune("second", "--seed", "2", "--init", filepath.Join(dir, "first", "mean.safetensors"),
+		"--init-head", "new",
+		"--freeze", "*,!fc", "--layer-lr", "fc=2")
+	for _, info := range second.Tensors() {
+		a, err := io.ReadAll(section(t, first, info.Name))
+		b, err2 := io.ReadAll(section(t, second, info.Name))
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		moves := strings.HasPrefix(info.Name, "fc.") || strings.Contains(info.Name, "running_") ||
+			strings.HasSuffix(info.Name, "num_batches_tracked")
+		if bytes.Equal(a, b) == moves {
+			t.Errorf("%s: equal %v, want %v", info.Name, !moves, moves)
+		}
+	}
+	if n, err := safetensors.Load[int64](second, "bn1.num_batches_tracked"); err != nil || n[0] != 4 {
+		t.Errorf("%v batches, want those of both runs, 4; %v", n, err)
+	}
+}
+
+func section(t *testing.T, f *safetensors.File, name string) io.Reader {
+	t.Helper()
+	s, err := f.Section(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }

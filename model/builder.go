@@ -36,8 +36,9 @@ type builder struct {
 	backward  bool // the backward pass is being built
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves of parameters, in layout order
+	factors   []float64                  // of their gradients; nil: 1
 	constants map[*gorgonia.Node]float64 // the leaves of constants
-	depends   map[*gorgonia.Node]bool    // whether a node depends on a parameter
+	depends   map[*gorgonia.Node]bool    // whether a node depends on a parameter that is not frozen
 }
 
 func newBuilder(host Host) *builder {
@@ -89,8 +90,8 @@ func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name,
 			maxTensor))
 	}
+	b.depends[n] = b.factor(len(b.params)) != 0
 	b.params = append(b.params, n)
-	b.depends[n] = true
 	return n
 }
 
@@ -214,7 +215,7 @@ func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.N
 	return total
 }
 
-// gradient differentiates a loss of shape (1) by every parameter. It creates its own seed node: the
+// gradient differentiates a loss of shape (1) by every parameter, times its factor. It creates its own seed node: the
 // one of gorgonia.Grad is shared by all graphs of the process.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	b.layer, b.backward = "gradient", true
@@ -222,11 +223,17 @@ func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 		panic(fmt.Errorf("the loss has shape %v, want one number, shape (1)", s))
 	}
 	b.checkPaths(loss)
-	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{b.constant(1)}, b.params)
+	var free gorgonia.Nodes
+	for _, p := range b.params {
+		if b.depends[p] {
+			free = append(free, p)
+		}
+	}
+	grads, err := gorgonia.Backpropagate(gorgonia.Nodes{loss}, gorgonia.Nodes{b.constant(1)}, free)
 	if err != nil {
 		panic(err)
 	}
-	return grads
+	return b.scaled(grads)
 }
 
 // checkPaths reports parameters without influence on the loss and kernels without derivative on a

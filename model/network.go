@@ -60,6 +60,7 @@ type Network struct {
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
+	factors []float64 // of the gradients, by tensor; 0: frozen; nil: all are 1
 	// recompute drops the intermediate values of blocks and recomputes them in the backward pass.
 	recompute bool
 	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
@@ -142,7 +143,7 @@ func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
 	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
-	b.norm, b.decay = kind.norm(), n.loss.Decay
+	b.norm, b.decay, b.factors = kind.norm(), n.loss.Decay, n.factors
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
 	if kind != Observe && kind != Predict {

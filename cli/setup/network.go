@@ -35,5 +35,12 @@ func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error)
 	if err != nil {
 		return nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
 	}
+	var factors []model.Factor
+	for _, f := range c.Factors() {
+		factors = append(factors, model.Factor(f))
+	}
+	if net, err = net.WithFactors(c.Frozen(), factors); err != nil {
+		return nil, &train.ConfigError{Key: "freeze or layer_lr", Err: err}
+	}
 	return net, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 	"fspda/train/memory"
 	"runtime"
 )
@@ -62,7 +63,11 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 	m := model.NewEngine(net, dev)
 	var start weights.Weights
 	if c.Start != "" {
-		if start, err = weights.Read(c.Start, net); err != nil {
+		var o weights.Options
+		if c.Head == config.HeadNew {
+			o.NewHead = net.Init(c.Seed)
+		}
+		if start, err = weights.Read(c.Start, net, o); err != nil {
 			return nil, nil, err
 		}
 		m.StartFrom(start.X, start.Buffers)

@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	read, err := weights.Read(path, net)
+	read, err := weights.Read(path, net, weights.Options{})
 	fmt.Println(slices.Equal(read.X, x), err)
 	// Output: true <nil>
 }

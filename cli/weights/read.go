@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,14 +23,24 @@ type Weights struct {
 	Batches    int // that its batch norm has seen: the largest num_batches_tracked
 }
 
-// Read reads the weights of a network from a safetensors file. The file must hold exactly the
-// tensors of the network, in their shapes, and finite numbers.
-func Read(path string, net *model.Network) (w Weights, err error) {
-	r := reader{path: path, net: net, known: map[string]bool{}}
+// Options say how Read takes a file.
+type Options struct {
+	Key string // of the configuration that named the file, for errors; empty is init
+	// NewHead are parameters from which the tensors of the last layer are taken; nil: from the file
+	NewHead []float32
+}
+
+// Read reads the weights of a network from a file: safetensors, or a state_dict that torch.save
+// wrote. The file must hold exactly the tensors of the network, in their shapes, and finite
+// numbers, which are converted to float32. The names are torchvision's, those of Hugging Face's
+// ResNet, or either within a wrapper of PyTorch.
+func Read(path string, net *model.Network, o Options) (w Weights, err error) {
+	r := reader{path: path, net: net, o: o, known: map[string]bool{}}
 	if err := r.open(); err != nil {
 		return w, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	r.index()
 	if w.X, err = r.read(net.Layout()); err != nil {
 		return w, err
 	}
@@ -42,36 +53,106 @@ func Read(path string, net *model.Network) (w Weights, err error) {
 
 // reader reads the weights of a network from a file.
 type reader struct {
-	*safetensors.File
+	tensorFile
 	path  string
 	net   *model.Network
-	known map[string]bool // the tensors of the network
+	o     Options
+	names map[string]string // in the file, by those of the network
+	infos map[string]safetensors.Info
+	head  string          // what the names of a new last layer begin with; empty: it is read
+	known map[string]bool // the names of the file that belong to the network
+}
+
+// tensorFile is a file of named tensors.
+type tensorFile interface {
+	Tensors() []safetensors.Info
+	bytes(name string) ([]byte, error) // of a tensor, row-major
+	Close() error
+}
+
+// safetensorsFile is a safetensors file as a tensorFile.
+type safetensorsFile struct{ *safetensors.File }
+
+func (f safetensorsFile) bytes(name string) ([]byte, error) {
+	section, err := f.Section(name)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(section)
+}
+
+// index finds the names of the network in the file.
+func (r *reader) index() {
+	var all []string
+	r.infos = map[string]safetensors.Info{}
+	for _, t := range r.Tensors() {
+		all = append(all, t.Name)
+		r.infos[t.Name] = t
+	}
+	r.names = names(all)
+	if r.o.NewHead != nil {
+		ts := r.net.Layout().Tensors()
+		last := ts[len(ts)-1].Name
+		r.head = last[:strings.LastIndex(last, ".")+1]
+	}
 }
 
 // bad returns the error of a file that cannot be used.
 func (r *reader) bad(err error, want string, args ...any) error {
-	return &train.ConfigError{Key: "init", Got: r.path, Err: err, Want: fmt.Sprintf(want, args...)}
+	return &train.ConfigError{Key: cmp.Or(r.o.Key, "init"), Got: r.path, Err: err, Want: fmt.Sprintf(want, args...)}
 }
 
 func (r *reader) open() (err error) {
 	if st, err := os.Stat(r.path); err == nil && st.IsDir() {
 		return r.bad(nil, "it is a folder, want a file of weights: fspda export %s writes one of a run", r.path)
 	}
-	if r.File, err = safetensors.Open(r.path); err != nil {
+	if startsWith(r.path, "PK\x03\x04") || startsWith(r.path, "\x80\x02\x8a\x0a") {
+		if r.tensorFile, err = openPTH(r.path); err != nil {
+			return r.bad(err, "%s", convert(r.path))
+		}
+		return nil
+	}
+	f, err := safetensors.Open(r.path)
+	if err != nil {
 		return r.bad(err, "expected a safetensors file with the tensors of %s", r.net.Name())
 	}
-	if _, ok := r.Info("agent0/x"); ok {
+	r.tensorFile = safetensorsFile{f}
+	if _, ok := f.Info("agent0/x"); ok {
 		return errors.Join(r.bad(nil, "it is a checkpoint, which holds a flat vector for each agent: fspda export %s "+
 			"writes its model as a file of weights", filepath.Join(filepath.Dir(r.path), "..", "..")), r.Close())
 	}
 	return nil
 }
 
+// convert says how to convert a file of PyTorch that is refused.
+func convert(path string) string {
+	return fmt.Sprintf(`convert it with python3 -c "import torch, safetensors.torch as s; d = torch.load('%[1]s', `+
+		`map_location='cpu'); d = d.get('state_dict', d); s.save_file({k: v.clone().contiguous() for k, v in d.items()}, `+
+		`'%[1]s.safetensors')"`, path)
+}
+
+// startsWith reports whether a file starts with these bytes. Four are enough: as the length of the
+// header of a safetensors file they would be too large.
+func startsWith(path, magic string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	b := make([]byte, len(magic))
+	_, err = io.ReadFull(f, b)
+	return err == nil && string(b) == magic
+}
+
 // read reads the tensors of a layout.
 func (r *reader) read(l *model.Layout) ([]float32, error) {
 	flat := make([]float32, l.Dim())
 	for _, t := range l.Tensors() {
-		r.known[t.Name] = true
+		if r.head != "" && strings.HasPrefix(t.Name, r.head) {
+			copy(flat[t.Offset:], r.o.NewHead[t.Offset:t.Offset+t.Size])
+			r.known[r.names[t.Name]] = true
+			continue
+		}
 		if err := r.tensor(t, flat[t.Offset:t.Offset+t.Size]); err != nil {
 			return nil, r.bad(nil, "%v", err)
 		}
@@ -81,16 +162,19 @@ func (r *reader) read(l *model.Layout) ([]float32, error) {
 
 // tensor reads one tensor of floating-point numbers.
 func (r *reader) tensor(t model.Tensor, dst []float32) error {
-	info, ok := r.Info(t.Name)
+	name, ok := r.names[t.Name]
+	info := r.infos[name]
+	r.known[name] = true
 	shape := t.TorchShape()
-	fit := fmt.Sprintf("the file has to be of %s, for examples of this shape and as many classes", r.net.Name())
+	fit := fmt.Sprintf("the file has to be of %s, for examples of this shape and as many classes (init_head new "+
+		"draws the last layer)", r.net.Name())
 	switch {
 	case !ok:
 		return fmt.Errorf("it has no tensor %q: %s", t.Name, fit)
 	case !slices.Equal(info.Shape, shape):
 		return fmt.Errorf("its tensor %q has the shape %v, want %v: %s", t.Name, info.Shape, shape, fit)
 	}
-	raw, err := r.bytes(t.Name)
+	raw, err := r.bytes(name)
 	if err != nil {
 		return err
 	}
@@ -106,20 +190,12 @@ func (r *reader) tensor(t model.Tensor, dst []float32) error {
 	return nil
 }
 
-func (r *reader) bytes(name string) ([]byte, error) {
-	section, err := r.Section(name)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(section)
-}
-
 // rest returns the largest number of batches of a batch norm, and refuses tensors that the network
 // has not.
 func (r *reader) rest() (batches int, err error) {
 	for _, t := range r.Tensors() {
 		layer, ok := strings.CutSuffix(t.Name, batchesSeen)
-		if !ok || !r.known[layer+"running_var"] {
+		if !ok || !r.known[layer+"running_mean"] {
 			if !r.known[t.Name] {
 				return 0, r.bad(nil, "it has a tensor %q of shape %v, which %s has not: the file is of another network",
 					t.Name, t.Shape, r.net.Name())

@@ -52,7 +52,7 @@ func TestTorchvision(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer logits.Close()
-	theirs, err := Read(filepath.Join(dir, "theirs.safetensors"), net)
+	theirs, err := Read(filepath.Join(dir, "theirs.safetensors"), net, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

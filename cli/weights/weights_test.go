@@ -3,12 +3,15 @@
 package weights
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fspda/internal/rng"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/safetensors"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,7 +30,7 @@ func TestWeightsOfResNet(t *testing.T) {
 	if err := Save(path, Tensors(net, x, buffers, 77), Metadata("run", "mean", 77, net)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(path, net)
+	got, err := Read(path, net, Options{})
 	if err != nil || !slices.Equal(got.X, x) || !slices.Equal(got.Buffers, buffers) || got.Batches != 77 {
 		t.Fatalf("other weights came back, %v", err)
 	}
@@ -105,7 +108,7 @@ func TestInitRefuses(t *testing.T) {
 		if err := Save(path, c.edit(good()), nil); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Read(path, net)
+		_, err := Read(path, net, Options{})
 		var ce *train.ConfigError
 		if !errors.As(err, &ce) {
 			t.Errorf("%s: error %v", name, err)
@@ -126,4 +129,103 @@ func residual(t *testing.T) *model.Network {
 		t.Fatal(err)
 	}
 	return net
+}
+
+// Names of wrapped networks and of Hugging Face's ResNet are those of the same tensors; 16-bit
+// numbers are converted.
+func TestReadsOtherNames(t *testing.T) {
+	net := residual(t)
+	x, buffers := net.Init(3), net.InitBuffers()
+	for k := range x { // what 16 bits hold
+		x[k] = math.Float32frombits(math.Float32bits(x[k]) & 0xffff0000)
+	}
+	ts := Tensors(net, x, buffers, 5)
+	theirs := strings.NewReplacer("layer1.", "resnet.encoder.stages.0.layers.", "layer2.",
+		"resnet.encoder.stages.1.layers.",
+		"layer3.", "resnet.encoder.stages.2.layers.", ".conv1.", ".layer.0.convolution.", ".bn1.",
+		".layer.0.normalization.",
+		".conv2.", ".layer.1.convolution.", ".bn2.", ".layer.1.normalization.", "downsample.0", "shortcut.convolution",
+		"downsample.1", "shortcut.normalization", "fc.", "classifier.1.")
+	for name, rename := range map[string]func(string) string{
+		"wrapped": func(n string) string { return "module._orig_mod." + n },
+		"hugging face": func(n string) string {
+			n = strings.Replace(n, "conv1.", "resnet.embedder.embedder.convolution.",
+				btoi(strings.HasPrefix(n, "conv1.")))
+			n = strings.Replace(n, "bn1.", "resnet.embedder.embedder.normalization.",
+				btoi(strings.HasPrefix(n, "bn1.")))
+			return theirs.Replace(n)
+		},
+	} {
+		path := filepath.Join(t.TempDir(), "w.safetensors")
+		writeBF16(t, path, ts, rename)
+		w, err := Read(path, net, Options{})
+		if err != nil || !slices.Equal(w.X, x) || !slices.Equal(w.Buffers, buffers) || w.Batches != 5 {
+			t.Errorf("%s: other weights came back, %v", name, err)
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// writeBF16 writes tensors under other names, floating-point ones as BF16.
+func writeBF16(t *testing.T, path string, ts []safetensors.Tensor, rename func(string) string) {
+	t.Helper()
+	header, at, data := map[string]any{}, 0, []byte{}
+	for _, s := range ts {
+		dtype := "I64"
+		switch v := s.Values.(type) {
+		case []float32:
+			dtype = "BF16"
+			for _, f := range v {
+				data = binary.LittleEndian.AppendUint16(data, uint16(math.Float32bits(f)>>16))
+			}
+		case []int64:
+			data = binary.LittleEndian.AppendUint64(data, uint64(v[0]))
+		}
+		header[rename(s.Name)] = map[string]any{"dtype": dtype, "shape": s.Shape, "data_offsets": []int{at, len(data)}}
+		at = len(data)
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
+	if err := os.WriteFile(path, append(file, data...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// With a new head the last layer is that of the options, whatever the file's has.
+func TestNewHead(t *testing.T) {
+	from := residual(t)
+	to, err := model.Open("resnet20", model.Options{Shape: []int{48, 40, 3}, Classes: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "w.safetensors")
+	if err := Save(path, Tensors(from, from.Init(3), from.InitBuffers(), 9), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path, to, Options{}); err == nil || !strings.Contains(err.Error(), "init_head new") {
+		t.Errorf("error %v", err)
+	}
+	fresh := to.Init(4)
+	w, err := Read(path, to, Options{NewHead: fresh})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tensor := range to.Layout().Tensors() {
+		want := from.Layout().View(from.Init(3), tensor.Name)
+		if strings.HasPrefix(tensor.Name, "fc.") {
+			want = to.Layout().View(fresh, tensor.Name)
+		}
+		if !slices.Equal(to.Layout().View(w.X, tensor.Name), want) {
+			t.Errorf("%s is another", tensor.Name)
+		}
+	}
 }

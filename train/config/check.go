@@ -30,6 +30,12 @@ const (
 	BNLocal       = "local"       // from each agent's buffers in turn; the scores are averaged
 )
 
+// The values of the key init_head.
+const (
+	HeadFile = "file"
+	HeadNew  = "new"
+)
+
 // maxThreads catches typing errors: the scheduler needs memory for each thread.
 const maxThreads = 1024
 
@@ -42,6 +48,8 @@ var checks = []struct {
 	key   string
 	check check
 }{
+	{"init_head", oneOf(HeadFile, HeadNew)},
+	{"layer_lr", func(key string, v any) error { _, err := parseFactors(key, *v.(*string)); return err }},
 	{"data", func(key string, v any) error { return oneOf(data.Names()...)(key, v) }},
 	{"augment", oneOf(data.Augments()...)},
 	{"jpeg", oneOf(data.Decoders()...)},
@@ -140,6 +148,10 @@ func (c Config) Check() error {
 	}
 	if c.Data == "synthetic" || c.Data == "synthetic-images" {
 		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
+	}
+	if c.Head == HeadNew && c.Start == "" {
+		errs = append(errs, Invalid("init_head", c.Head, "it belongs to init, which names no file: without one all "+
+			"weights are drawn from the seed"))
 	}
 	return errors.Join(append(errs, c.checkModelKeys())...)
 }

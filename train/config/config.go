@@ -43,6 +43,7 @@ type NetworkKeys struct {
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
+	Head       string `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
 }
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
@@ -114,6 +115,8 @@ type StepKeys struct {
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
 	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: longer ones are shortened to it; 0 is none"`
+	Freeze      string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
+	LayerLR     string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }
 
 // ExchangeKeys choose the agents, their graph and what an exchange carries.
@@ -175,7 +178,7 @@ func Default() Config {
 	return Config{
 		DataKeys: DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto",
 			OnBad: "fail"},
-		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid"},
+		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid", Head: HeadFile},
 		LengthKeys:  LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
 		DualKeys:    DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
 		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,

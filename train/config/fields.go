@@ -47,6 +47,12 @@ func (c Config) harmless(f Field) bool {
 		return c.Clock == ClockVirtual
 	case "deterministic":
 		return !c.Repeats
+	case "init_head":
+		return c.Head == HeadFile
+	case "freeze":
+		return c.Freeze == ""
+	case "layer_lr":
+		return c.LayerLR == ""
 	}
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }

@@ -29,6 +29,9 @@ var bitsOf = map[DType]uint64{
 	"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
 }
 
+// Width is the size in bytes of an element of whole bytes; 0: the type is not known.
+func (t DType) Width() int64 { return int64(bitsOf[t] / 8) }
+
 // Element lists the Go types of tensors, one for each [DType] constant.
 type Element interface {
 	float32 | float64 | int64 | uint64 | uint8
@@ -91,7 +94,7 @@ func decode(dst any, src []byte) {
 // Floats decodes raw bytes of a floating-point type, which Section returns; ok is false for a type
 // of other numbers. Numbers beyond the range of float32 become infinite.
 func Floats(t DType, raw []byte) (values []float32, ok bool) {
-	width := int(bitsOf[t] / 8)
+	width := int(t.Width())
 	var one func(b []byte) float32
 	switch le := binary.LittleEndian; t {
 	case F32:

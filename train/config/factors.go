@@ -1,0 +1,58 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Factor is the step size of the tensors that a pattern matches, relative to alpha.
+type Factor struct {
+	Pattern string
+	Factor  float64
+}
+
+// Frozen lists the patterns of the key freeze.
+func (c Config) Frozen() []string { return split(c.Freeze) }
+
+// Factors lists those of the key layer_lr, which Check has accepted.
+func (c Config) Factors() []Factor {
+	all, _ := parseFactors("layer_lr", c.LayerLR)
+	return all
+}
+
+// split divides a list at its commas.
+func split(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// parseFactors reads PATTERN=FACTOR, comma separated.
+func parseFactors(key, list string) (all []Factor, err error) {
+	for _, part := range split(list) {
+		pattern, text, ok := strings.Cut(part, "=")
+		f, err := strconv.ParseFloat(text, 64)
+		if !ok || err != nil || !(f > 0 && f <= 1e6) {
+			return nil, Invalid(key, part, "expected PATTERN=FACTOR with a factor above 0 and at most 1e6, as "+
+				"layer4=0.1; freeze is for 0")
+		}
+		all = append(all, Factor{pattern, f})
+	}
+	return all, nil
+}
+
+// admitFreeze refuses frozen coordinates for algorithms that would move them.
+func (s *Setup) admitFreeze() error {
+	c := &s.Config
+	if c.Freeze == "" {
+		return nil
+	}
+	switch {
+	case s.method.Edges == Speakers:
+		return Invalid("freeze", c.Freeze,
+			"%s sends compressed differences from copies that start at zero, and would move "+
+				"frozen coordinates by what the copies lack: choose another algorithm", c.Algo)
+	case s.Lattice != nil:
+		return Invalid("freeze", c.Freeze, "%s rounds what it averages to %s, and would move frozen coordinates: use "+
+			"compress identity, or another algorithm", c.Algo, c.Compress)
+	}
+	return nil
+}
