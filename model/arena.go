@@ -36,7 +36,10 @@ type allocation struct {
 // the steps in which they are live.
 func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
 	p := &allocation{lowered: l}
-	p.openBuffers()
+	p.open(len(p.values))
+	for _, v := range p.results {
+		p.buffers[v].isResult = true
+	}
 	p.bindGradients()
 	for _, u := range p.updates {
 		p.buffers[u.value].fixed, p.buffers[u.value].ref = true, u.ref
@@ -58,13 +61,6 @@ func allocate(l *lowered, dim func(param int) (offset int)) *allocation {
 		}
 	}
 	return p
-}
-
-func (p *allocation) openBuffers() {
-	p.open(len(p.values))
-	for _, v := range p.results {
-		p.buffers[v].isResult = true
-	}
 }
 
 // open adds buffers until there is one for each of n values.

@@ -13,32 +13,24 @@ func (t Tensor) TorchShape() []int {
 // ToTorch copies the values of the tensor to dst in PyTorch's order. Both must have length Size;
 // otherwise it panics.
 func (t Tensor) ToTorch(dst, values []float32) {
-	t.checkTurn(dst, values)
-	if t.Axes != OHWI {
-		copy(dst, values)
-		return
-	}
-	t.permute(func(ours, theirs int) { dst[theirs] = values[ours] })
+	t.permute(dst, values, func(ours, theirs int) { dst[theirs] = values[ours] })
 }
 
 // FromTorch is the inverse of ToTorch: it copies values in PyTorch's order to dst.
 func (t Tensor) FromTorch(dst, values []float32) {
-	t.checkTurn(dst, values)
+	t.permute(dst, values, func(ours, theirs int) { dst[ours] = values[theirs] })
+}
+
+// permute enumerates the elements of a filter: each is at index ours in OHWI and theirs in OIHW.
+// Another tensor it copies.
+func (t Tensor) permute(dst, values []float32, each func(ours, theirs int)) {
+	if len(dst) != t.Size || len(values) != t.Size {
+		panic(fmt.Sprintf("model: permuting %d values of %s to %d, want %d", len(values), t.Name, len(dst), t.Size))
+	}
 	if t.Axes != OHWI {
 		copy(dst, values)
 		return
 	}
-	t.permute(func(ours, theirs int) { dst[ours] = values[theirs] })
-}
-
-func (t Tensor) checkTurn(dst, values []float32) {
-	if len(dst) != t.Size || len(values) != t.Size {
-		panic(fmt.Sprintf("model: permuting %d values of %s to %d, want %d", len(values), t.Name, len(dst), t.Size))
-	}
-}
-
-// permute enumerates the elements of a filter: each is at index ours in OHWI and theirs in OIHW.
-func (t Tensor) permute(each func(ours, theirs int)) {
 	outputs, places, inputs := t.Shape[0], t.Shape[1]*t.Shape[2], t.Shape[3]
 	for o := range outputs {
 		for p := range places {

@@ -115,12 +115,13 @@ func (b *builder) leaf(name string, shape ...int) *gorgonia.Node {
 		panic(fmt.Errorf("two tensors are named %q: give each layer a unique name", name))
 	}
 	b.names[name] = true
-	b.checkSize(name, shape)
+	checkSize(name, shape)
 	return gorgonia.NewTensor(b.graph, gorgonia.Float32, len(shape), gorgonia.WithShape(shape...),
 		gorgonia.WithName(name))
 }
 
-func (b *builder) checkSize(what string, s tensor.Shape) {
+// checkSize returns the size of a shape. It panics if a device cannot index it.
+func checkSize(what string, s tensor.Shape) int {
 	n := 1
 	for _, d := range s {
 		if d < 1 || d > maxTensor/n {
@@ -130,23 +131,26 @@ func (b *builder) checkSize(what string, s tensor.Shape) {
 		}
 		n *= d
 	}
+	return n
 }
 
 // apply adds a node that runs kernel k.
 func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
-	def := b.kernels[k]
-	if def == nil || len(in) != len(def.by) {
-		panic(fmt.Errorf("kernel %s applied to %d inputs: unknown kernel or wrong number of inputs", k,
-			len(in)))
-	}
-	return b.applyAs(def, geometry{}, attr, in...)
+	return b.applyAs(k, geometry{}, attr, in...)
 }
 
-// applyAs adds a node with the given kernel definition.
-func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
-	k := def.kernel
+// applyWindow is apply for a kernel with a geometry.
+func (b *builder) applyWindow(k device.Kernel, g geometry, in ...*gorgonia.Node) *gorgonia.Node {
+	return b.applyAs(k, g, 0, in...)
+}
+
+func (b *builder) applyAs(k device.Kernel, g geometry, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
+	def := b.kernels[k]
+	if def == nil || len(in) != len(def.by) {
+		panic(fmt.Errorf("kernel %s applied to %d inputs: unknown kernel or wrong number of inputs", k, len(in)))
+	}
 	b.serial++
-	o := &op{def: def, geometry: g, attr: attr, serial: b.serial, layer: b.layer, block: b.block, backward: b.backward,
+	o := &op{def: def, geometry: g, attr: attr, pure: pure{b.serial}, layer: b.layer, block: b.block, backward: b.backward,
 		wanted: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
@@ -154,12 +158,12 @@ func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorg
 		o.wanted[i] = def.by[i] && b.depends[n]
 		depends = depends || b.depends[n]
 	}
-	out, err := def.shapes(o.in)
+	out, err := def.shapes(o.in, g)
 	if err != nil {
 		panic(fmt.Errorf("%s: %w", k, err))
 	}
 	for _, s := range out {
-		b.checkSize(fmt.Sprintf("an output of %s", k), s)
+		checkSize(fmt.Sprintf("an output of %s", k), s)
 	}
 	o.out = out
 	n := b.node(o, in...)
@@ -170,7 +174,7 @@ func (b *builder) applyAs(def *definition, g geometry, attr float64, in ...*gorg
 // project adds a node for output k of the kernel that n runs.
 func (b *builder) project(n *gorgonia.Node, k int) *gorgonia.Node {
 	b.serial++
-	return b.node(&projection{of: n.Op().(*op), k: k, serial: b.serial}, n)
+	return b.node(&projection{of: n.Op().(*op), k: k, pure: pure{b.serial}}, n)
 }
 
 // node applies an operation, and checks that Gorgonia did not merge it with an existing node.

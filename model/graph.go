@@ -47,41 +47,57 @@ func (g *Graph) Evaluate(params, grad []float32, batch device.Batch, out []float
 // EvaluateBuffered is Evaluate for a graph that reads buffers or updates them by momentum.
 func (g *Graph) EvaluateBuffered(params, grad, buffers []float32, momentum float64, batch device.Batch,
 	out []float64) error {
-	if err := g.checkEvaluate(params, grad, buffers, batch, out); err != nil {
+	if err := g.evaluate(params, grad, buffers, momentum, batch, out); err != nil {
 		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
 	}
+	return nil
+}
+
+func (g *Graph) evaluate(params, grad, buffers []float32, momentum float64, batch device.Batch, out []float64) error {
+	if err := g.checkEvaluate(params, grad, buffers, batch, out); err != nil {
+		return err
+	}
 	if err := g.let(params, buffers, momentum, batch); err != nil {
-		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
+		return err
 	}
 	machine := gorgonia.NewTapeMachine(g.builder.graph)
 	defer machine.Close()
 	if err := machine.RunAll(); err != nil {
-		return fmt.Errorf("model: evaluating %s: %w", g.name, err)
+		return err
 	}
 	for i, n := range g.grads {
-		t := g.builder.layout.tensors[i]
-		values, err := hostSlice(n.Value(), t.Shape)
-		if err != nil {
-			return fmt.Errorf("model: evaluating %s: gradient of %s: %w", g.name, t.Name, err)
+		if err := read(grad, n, g.builder.layout.tensors[i]); err != nil {
+			return fmt.Errorf("gradient of %w", err)
 		}
-		copy(grad[t.Offset:], values)
 	}
 	for _, u := range g.updates {
-		t := g.builder.buffers.tensors[u.buffer]
-		values, err := hostSlice(u.node.Value(), t.Shape)
-		if err != nil {
-			return fmt.Errorf("model: evaluating %s: buffer %s: %w", g.name, t.Name, err)
+		if err := read(buffers, u.node, g.builder.buffers.tensors[u.buffer]); err != nil {
+			return fmt.Errorf("buffer %w", err)
 		}
-		copy(buffers[t.Offset:], values)
 	}
 	for i, r := range g.results {
 		values, err := hostSlice(r.node.Value(), r.node.Shape())
 		if err != nil {
-			return fmt.Errorf("model: evaluating %s: result %s: %w", g.name, r.name, err)
+			return fmt.Errorf("result %s: %w", r.name, err)
 		}
 		out[i] = float64(values[r.off])
 	}
 	return nil
+}
+
+// read copies the value of a node to its tensor in a flat vector.
+func read(flat []float32, n *gorgonia.Node, t Tensor) error {
+	values, err := hostSlice(n.Value(), t.Shape)
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.Name, err)
+	}
+	copy(flat[t.Offset:], values)
+	return nil
+}
+
+// let assigns a leaf its value: a copy, because Gorgonia's machine may overwrite its inputs.
+func let(n *gorgonia.Node, values []float32) error {
+	return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
 }
 
 func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batch, out []float64) error {
@@ -116,10 +132,6 @@ func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Ba
 	for i, y := range batch.Y {
 		labels[i] = float32(y)
 	}
-	bind := func(n *gorgonia.Node, values []float32) error {
-		// Gorgonia's machine may overwrite its inputs, so it gets a copy.
-		return gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...), tensor.WithBacking(slices.Clone(values))))
-	}
 	for n, space := range g.builder.data {
 		values := batch.Numbers(nil, g.features)
 		switch space {
@@ -128,24 +140,24 @@ func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Ba
 		case device.Momentum:
 			values = []float32{float32(momentum)}
 		}
-		if err := bind(n, values); err != nil {
+		if err := let(n, values); err != nil {
 			return err
 		}
 	}
 	for i, n := range g.builder.params {
 		t := g.builder.layout.tensors[i]
-		if err := bind(n, params[t.Offset:t.Offset+t.Size]); err != nil {
+		if err := let(n, params[t.Offset:t.Offset+t.Size]); err != nil {
 			return err
 		}
 	}
 	for n, i := range g.builder.bufferOf {
 		t := g.builder.buffers.tensors[i]
-		if err := bind(n, buffers[t.Offset:t.Offset+t.Size]); err != nil {
+		if err := let(n, buffers[t.Offset:t.Offset+t.Size]); err != nil {
 			return err
 		}
 	}
 	for n, c := range g.builder.constants {
-		if err := bind(n, []float32{float32(c)}); err != nil {
+		if err := let(n, []float32{float32(c)}); err != nil {
 			return err
 		}
 	}

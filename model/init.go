@@ -45,7 +45,9 @@ func (n *Network) Init(seed uint64) []float32 {
 		case normal:
 			all.Go(func() {
 				own := rng.New(seed, "init", uint64(i))
-				fillNormal(part, &own, t.start.scale)
+				for k := range part {
+					part[k] = float32(own.Norm() * t.start.scale)
+				}
 			})
 		case constant:
 			fill(part, float32(t.start.scale))
@@ -67,12 +69,6 @@ func fillUniform(x []float32, s *rng.Stream, bound float32) {
 	for i := range x {
 		// 2u-1 is exact, so only the product is rounded, on every machine
 		x[i] = (2*s.Float32() - 1) * bound
-	}
-}
-
-func fillNormal(x []float32, s *rng.Stream, deviation float64) {
-	for i := range x {
-		x[i] = float32(s.Norm() * deviation)
 	}
 }
 

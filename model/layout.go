@@ -80,9 +80,8 @@ func (l *Layout) View(flat []float32, name string) []float32 {
 }
 
 // add appends a tensor. The builder has checked its name and its size.
-func (l *Layout) add(t Tensor) Tensor {
+func (l *Layout) add(t Tensor) {
 	t.Offset = l.dim
 	l.tensors = append(l.tensors, t)
 	l.dim += t.Size
-	return t
 }

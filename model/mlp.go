@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,9 +41,7 @@ func MLP(o MLPOptions) (*Network, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("model: mlp: %w", err)
 	}
-	if o.Activation == "" {
-		o.Activation = "sigmoid"
-	}
+	o.Activation = cmp.Or(o.Activation, "sigmoid")
 	o.Hidden = append([]int(nil), o.Hidden...) // the network must not share the caller's slice
 	return newNetwork(Network{name: o.name(), inputs: o.Inputs, classes: o.Classes, loss: o.loss(), forward: o.forward})
 }

@@ -68,7 +68,7 @@ type Network struct {
 
 // newNetwork builds a network once, which checks it and determines its layouts.
 func newNetwork(n Network) (*Network, error) {
-	b, err := n.build(1, Score, nil)
+	b, err := n.Graph(1, Score, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +125,7 @@ func (n *Network) Plan(batch int, kind Kind) (*Plan, error) {
 // Graph returns the network for batches of exactly that many examples as a Gorgonia graph,
 // differentiated if kind is Train or Step. With a host, Gorgonia itself can evaluate the graph;
 // Compile does not need one.
-func (n *Network) Graph(batch int, kind Kind, host Host) (*Graph, error) {
-	return n.build(batch, kind, host)
-}
-
-func (n *Network) build(batch int, kind Kind, host Host) (g *Graph, err error) {
+func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	defer func() {
 		if err != nil {
 			g, err = nil, fmt.Errorf("model: building %s to %v with batch %d: %w", n.name, kind, batch, err)

@@ -22,10 +22,10 @@ type Host func(c *device.Call, in, out [][]float32) error
 // in their definition. The node's value is the kernel's output 0; a projection represents each
 // other output that is used.
 type op struct {
+	pure
 	def      *definition
 	geometry geometry // of window kernels
 	attr     float64
-	serial   uint32 // unique in its graph: see Hashcode
 	layer    string
 	block    int  // block of the forward pass; 0: none
 	backward bool // created by differentiation
@@ -65,7 +65,7 @@ func (o *op) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.def.shapes(in)
+	out, err := o.def.shapes(in, o.geometry)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o.def.kernel, err)
 	}
@@ -99,7 +99,7 @@ func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 
 // call returns the kernel call, whose operands have lengths but no addresses yet.
 func (o *op) call() device.Call {
-	c := device.Call{Kernel: o.def.kernel, Dims: o.def.dims(o.in), Attr: o.attr, Name: o.layer}
+	c := device.Call{Kernel: o.def.kernel, Dims: o.def.callDims(o.in, o.geometry), Attr: o.attr, Name: o.layer}
 	for _, s := range o.in {
 		c.In = append(c.In, device.Ref{Len: size(s)})
 	}
@@ -108,22 +108,6 @@ func (o *op) call() device.Call {
 	}
 	return c
 }
-
-// ReturnsPtr is true: Do returns new memory.
-func (o *op) ReturnsPtr() bool { return true }
-
-// CallsExtern is false: no cgo behind Do.
-func (o *op) CallsExtern() bool { return false }
-
-// OverwritesInput is -1: Do does not change its inputs.
-func (o *op) OverwritesInput() int { return -1 }
-
-// WriteHash writes the serial, for the reason given at Hashcode.
-func (o *op) WriteHash(h hash.Hash) { writeSerial(h, o.serial) }
-
-// Hashcode is the serial number of the operation. Gorgonia merges nodes whose operations have equal
-// hashes, even if an attribute or an input differs; unique serial numbers prevent that.
-func (o *op) Hashcode() uint32 { return o.serial }
 
 func (o *op) String() string { return fmt.Sprintf("%s#%d", o.def.kernel, o.serial) }
 
@@ -142,8 +126,21 @@ func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgon
 	return grads, nil
 }
 
-func writeSerial(h hash.Hash, serial uint32) {
-	h.Write(binary.LittleEndian.AppendUint32([]byte("fspda"), serial))
+// pure is what all operations share with Gorgonia: they return new memory, call no foreign code, do
+// not change their inputs, and are told apart by a serial number that is unique in their graph.
+type pure struct{ serial uint32 }
+
+func (pure) ReturnsPtr() bool     { return true }
+func (pure) CallsExtern() bool    { return false }
+func (pure) OverwritesInput() int { return -1 }
+
+// Hashcode is the serial number of the operation. Gorgonia merges nodes whose operations have equal
+// hashes, even if an attribute or an input differs; unique serial numbers prevent that.
+func (p pure) Hashcode() uint32 { return p.serial }
+
+// WriteHash writes the serial, for the reason given at Hashcode.
+func (p pure) WriteHash(h hash.Hash) {
+	h.Write(binary.LittleEndian.AppendUint32([]byte("fspda"), p.serial))
 }
 
 func size(s tensor.Shape) int {

@@ -52,7 +52,7 @@ func TestInferShapeNamesTheKernel(t *testing.T) {
 	b := newBuilder(nil)
 	o := b.apply(device.Add, 0, b.param("x", 1, 3), b.param("y", 1, 3)).Op()
 	_, err := o.InferShape(tensor.Shape{3}, tensor.Shape{4})
-	if err == nil || !strings.Contains(err.Error(), "add: shapes (3) and (4) differ") {
+	if err == nil || !strings.Contains(err.Error(), "add: inputs of shapes [(3) (4)] do not fit") {
 		t.Errorf("error %v", err)
 	}
 	if s, err := o.InferShape(tensor.Shape{5, 2}, tensor.Shape{5, 2}); err != nil || !s.Eq(tensor.Shape{5, 2}) {

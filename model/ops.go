@@ -1,78 +1,77 @@
 package model
 
 import (
-	"fmt"
-	"slices"
+	"strings"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"fspda/device"
 )
 
 // definition describes a kernel to the graph. Its operands, Dims and Attr are defined in package
 // device.
+//
+// Shapes have a letter for each axis, and axes with the same letter have the same size. A digit
+// stands for that size, and a leading * for one or more axes of any size. In kernels with a window
+// an image is h×w, the window r×s, and it has p×q positions; t is its stride, d the padding.
 type definition struct {
-	kernel device.Kernel
-	// by marks the inputs that the kernel can be differentiated by; its length is the number of
-	// inputs.
+	kernel  device.Kernel
+	in, out string // shapes of the inputs and the outputs
+	dims    string // the Dims of the call: products of axes
+	// by marks the inputs that the kernel can be differentiated by; nil: none
 	by []bool
-	// shapes checks the shapes of the inputs and returns those of the outputs.
-	shapes func(in []tensor.Shape) ([]tensor.Shape, error)
-	// dims returns the Dims of the call.
-	dims func(in []tensor.Shape) []int
-	// derive sets grads[i] to the derivative by input i, for the wanted inputs. It is nil if by is
-	// all false.
+	// derive sets grads[i] to the derivative by input i, for the wanted inputs. It is nil without by.
 	derive func(d derivation, grads gorgonia.Nodes)
-	// window replaces shapes and dims for window kernels: see applyWindow.
-	window *windowed
 }
 
 // definitions returns the table of all kernels. It is a function because derivatives apply kernels,
 // which look them up in this table; a variable would be an initialization cycle.
 func definitions() map[device.Kernel]*definition {
+	const conv, pool, linear = "n h w c k r s t d", "n h w c r t d", "m n k"
+	one, first, both, three := []bool{true}, []bool{true, false}, []bool{true, true}, []bool{true, true, true}
 	table := map[device.Kernel]*definition{}
 	for _, d := range []definition{
-		{device.Linear, []bool{true, true, true}, linearShapes, linearDims, linearDerivative, nil},
-		{device.LinearGradX, []bool{false, false}, gradXShapes, gradXDims, nil, nil},
-		{device.LinearGradW, []bool{false, false}, gradWShapes, gradWDims, nil, nil},
-		{device.Sigmoid, []bool{true}, sameShape, elements, through(device.SigmoidGrad), nil},
-		{device.SigmoidGrad, []bool{false, false}, sameShape, elements, nil, nil},
-		{device.ReLU, []bool{true}, sameShape, elements, through(device.ReLUGrad), nil},
-		{device.ReLUGrad, []bool{false, false}, sameShape, elements, nil, nil},
-		{device.SoftmaxCrossEntropy, []bool{true, false}, crossEntropyShapes, rowsColumns, crossEntropyDerivative, nil},
-		{device.Score, []bool{false, false}, scoreShapes, rowsColumns, nil, nil},
-		{device.HalfSquare, []bool{true}, toScalar, elements, halfSquareDerivative, nil},
-		{device.Scale, []bool{true}, sameShape, elements, scaleDerivative, nil},
-		{device.ScaleBy, []bool{true, false}, scaleByShapes, elements, scaleByDerivative, nil},
-		{device.Add, []bool{true, true}, sameShape, elements, addDerivative, nil},
-		{device.AddScaled, []bool{true, true}, sameShape, elements, addScaledDerivative, nil},
-		{device.MoveAverage, []bool{false, false, false}, moveShapes, elements, nil, nil},
-		{device.LinearSigmoid, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
-		{device.LinearReLU, []bool{false, false, false}, linearShapes, linearDims, nil, nil},
-		{device.LinearGradXSigmoid, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil, nil},
-		{device.LinearGradXReLU, []bool{false, false, false}, withLike(gradXShapes), gradXDims, nil, nil},
-		{device.LinearGradWDecay, []bool{false, false, false}, withLike(gradWShapes), gradWDims, nil, nil},
-		{device.Conv, []bool{true, true}, nil, nil, convDerivative, convWindow},
-		{device.ConvGradX, []bool{false, false}, nil, nil, nil, convGradXWindow},
-		{device.ConvGradW, []bool{false, false}, nil, nil, nil, convGradWWindow},
-		{device.MaxPool, []bool{true}, nil, nil, maxPoolDerivative, maxPoolWindow},
-		{device.MaxPoolGrad, []bool{false, false}, nil, nil, nil, maxPoolGradWindow},
-		{device.AvgPool, []bool{true}, nil, nil, avgPoolDerivative, avgPoolWindow},
-		{device.AvgPoolGrad, []bool{false}, nil, nil, nil, avgPoolGradWindow},
-		{device.BatchNorm, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels, batchNormDerivative,
-			nil},
-		{device.BatchNormReLU, []bool{true, true, true}, channelShapes("mcc", "mcc"), rowsChannels,
-			batchNormReLUDerivative, nil},
-		{device.BatchNormAddReLU, []bool{true, true, true, true}, channelShapes("mccm", "mcc"), rowsChannels,
-			batchNormAddReLUDerivative, nil},
-		{device.BatchNormGrad, make([]bool, 5), channelShapes("mmccc", "mcc"), rowsChannels, nil, nil},
-		{device.BatchNormReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mcc"), rowsChannels, nil, nil},
-		{device.BatchNormAddReLUGrad, make([]bool, 6), channelShapes("mmmccc", "mmcc"), rowsChannels, nil, nil},
-		{device.Normalize, make([]bool, 5), channelShapes("mcccc", "m"), rowsChannels, nil, nil},
-		{device.NormalizeReLU, make([]bool, 5), channelShapes("mcccc", "m"), rowsChannels, nil, nil},
-		{device.NormalizeAddReLU, make([]bool, 6), channelShapes("mccccm", "m"), rowsChannels, nil, nil},
+		{device.Linear, "mk nk n", "mn", linear, three, linearDerivative},
+		{device.LinearGradX, "mn nk", "mk", linear, nil, nil},
+		{device.LinearGradW, "mk mn", "nk n", linear, nil, nil},
+		{device.Sigmoid, "*", "*", "*", one, through(device.SigmoidGrad)},
+		{device.SigmoidGrad, "* *", "*", "*", nil, nil},
+		{device.ReLU, "*", "*", "*", one, through(device.ReLUGrad)},
+		{device.ReLUGrad, "* *", "*", "*", nil, nil},
+		{device.SoftmaxCrossEntropy, "mn m", "1 mn", "m n", first, crossEntropyDerivative},
+		{device.Score, "mn m", "3", "m n", nil, nil},
+		{device.HalfSquare, "*", "1", "*", one, halfSquareDerivative},
+		{device.Scale, "*", "*", "*", one, scaleDerivative},
+		{device.ScaleBy, "* 1", "*", "*", first, scaleByDerivative},
+		{device.Add, "* *", "*", "*", both, addDerivative},
+		{device.AddScaled, "* *", "*", "*", both, addScaledDerivative},
+		{device.MoveAverage, "* * 1", "*", "*", nil, nil},
+		{device.LinearSigmoid, "mk nk n", "mn", linear, nil, nil},
+		{device.LinearReLU, "mk nk n", "mn", linear, nil, nil},
+		{device.LinearGradXSigmoid, "mn nk mk", "mk", linear, nil, nil},
+		{device.LinearGradXReLU, "mn nk mk", "mk", linear, nil, nil},
+		{device.LinearGradWDecay, "mk mn nk", "nk n", linear, nil, nil},
+		{device.Conv, "nhwc krsc", "npqk", conv, both, convDerivative},
+		{device.ConvGradX, "npqk krsc", "nhwc", conv, nil, nil},
+		{device.ConvGradW, "nhwc npqk", "krsc", conv, nil, nil},
+		{device.MaxPool, "nhwc", "npqc npqc", pool, one, maxPoolDerivative},
+		{device.MaxPoolGrad, "npqc npqc", "nhwc", pool, nil, nil},
+		{device.AvgPool, "nhwc", "nc", "n hw c", one, avgPoolDerivative},
+		{device.AvgPoolGrad, "nc", "nhwc", "n hw c", nil, nil},
+		{device.BatchNorm, "*c c c", "*c c c", "* c", three, batchNormDerivative},
+		{device.BatchNormReLU, "*c c c", "*c c c", "* c", three, batchNormReLUDerivative},
+		{device.BatchNormAddReLU, "*c c c *c", "*c c c", "* c", []bool{true, true, true, true},
+			batchNormAddReLUDerivative},
+		{device.BatchNormGrad, "*c *c c c c", "*c c c", "* c", nil, nil},
+		{device.BatchNormReLUGrad, "*c *c *c c c c", "*c c c", "* c", nil, nil},
+		{device.BatchNormAddReLUGrad, "*c *c *c c c c", "*c *c c c", "* c", nil, nil},
+		{device.Normalize, "*c c c c c", "*c", "* c", nil, nil},
+		{device.NormalizeReLU, "*c c c c c", "*c", "* c", nil, nil},
+		{device.NormalizeAddReLU, "*c c c c c *c", "*c", "* c", nil, nil},
 	} {
+		if d.by == nil {
+			d.by = make([]bool, len(strings.Fields(d.in)))
+		}
 		table[d.kernel] = &d
 	}
 	return table
@@ -152,91 +151,43 @@ func addScaledDerivative(d derivation, grads gorgonia.Nodes) {
 	}
 }
 
-func linearShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	x, w, b := in[0], in[1], in[2]
-	if x.Dims() != 2 || w.Dims() != 2 || b.Dims() != 1 || x[1] != w[1] || w[0] != b[0] {
-		return nil, fmt.Errorf("x %v, W %v and b %v do not fit: want x m×k, W n×k, b n", x, w, b)
+func convDerivative(d derivation, grads gorgonia.Nodes) {
+	x, w, g := d.in[0], d.in[1], d.op.geometry
+	g.h, g.w, g.r, g.s = x.Shape()[1], x.Shape()[2], w.Shape()[1], w.Shape()[2]
+	if d.op.wanted[0] {
+		grads[0] = d.b.applyWindow(device.ConvGradX, g, d.grad, w)
 	}
-	return []tensor.Shape{{x[0], w[0]}}, nil
-}
-
-func linearDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][0], in[0][1]} }
-
-func gradXShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	dy, w := in[0], in[1]
-	if dy.Dims() != 2 || w.Dims() != 2 || dy[1] != w[0] {
-		return nil, fmt.Errorf("dy %v and W %v do not fit: want dy m×n, W n×k", dy, w)
-	}
-	return []tensor.Shape{{dy[0], w[1]}}, nil
-}
-
-func gradXDims(in []tensor.Shape) []int { return []int{in[0][0], in[0][1], in[1][1]} }
-
-func gradWShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	x, dy := in[0], in[1]
-	if x.Dims() != 2 || dy.Dims() != 2 || x[0] != dy[0] {
-		return nil, fmt.Errorf("x %v and dy %v do not fit: want x m×k, dy m×n", x, dy)
-	}
-	return []tensor.Shape{{dy[1], x[1]}, {dy[1]}}, nil
-}
-
-func gradWDims(in []tensor.Shape) []int { return []int{in[0][0], in[1][1], in[0][1]} }
-
-// withLike adds one more input, of the shape of output 0.
-func withLike(shapes func([]tensor.Shape) ([]tensor.Shape, error)) func([]tensor.Shape) ([]tensor.Shape, error) {
-	return func(in []tensor.Shape) ([]tensor.Shape, error) {
-		last := len(in) - 1
-		out, err := shapes(in[:last])
-		if err == nil && !slices.Equal(in[last], out[0]) {
-			err = fmt.Errorf("last input %v, want %v, as the output", in[last], out[0])
-		}
-		return out, err
+	if d.op.wanted[1] {
+		grads[1] = d.b.applyWindow(device.ConvGradW, g, x, d.grad)
 	}
 }
 
-func crossEntropyShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	if err := logitsAndLabels(in); err != nil {
-		return nil, err
-	}
-	return []tensor.Shape{{1}, in[0].Clone()}, nil
+func maxPoolDerivative(d derivation, grads gorgonia.Nodes) {
+	g := d.op.geometry
+	g.h, g.w = d.in[0].Shape()[1], d.in[0].Shape()[2]
+	grads[0] = d.b.applyWindow(device.MaxPoolGrad, g, d.grad, d.b.project(d.out, 1))
 }
 
-func scoreShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	return []tensor.Shape{{3}}, logitsAndLabels(in)
+func avgPoolDerivative(d derivation, grads gorgonia.Nodes) {
+	g := geometry{h: d.in[0].Shape()[1], w: d.in[0].Shape()[2]}
+	grads[0] = d.b.applyWindow(device.AvgPoolGrad, g, d.grad)
 }
 
-func logitsAndLabels(in []tensor.Shape) error {
-	if logits, labels := in[0], in[1]; logits.Dims() != 2 || labels.Dims() != 1 || logits[0] != labels[0] {
-		return fmt.Errorf("logits %v and labels %v do not fit: want logits m×n, labels m", logits, labels)
-	}
-	return nil
+// batchNormDerivative uses the statistics of the forward pass, its outputs 1 and 2.
+func batchNormDerivative(d derivation, grads gorgonia.Nodes) {
+	x, gamma, mean, variance := d.in[0], d.in[1], d.b.project(d.out, 1), d.b.project(d.out, 2)
+	grads[0] = d.b.apply(device.BatchNormGrad, d.op.attr, x, d.grad, gamma, mean, variance)
+	grads[1], grads[2] = d.b.project(grads[0], 1), d.b.project(grads[0], 2)
 }
 
-func rowsColumns(in []tensor.Shape) []int { return []int{in[0][0], in[0][1]} }
-
-func toScalar([]tensor.Shape) ([]tensor.Shape, error) { return []tensor.Shape{{1}}, nil }
-
-func sameShape(in []tensor.Shape) ([]tensor.Shape, error) {
-	for _, s := range in[1:] {
-		if !slices.Equal(s, in[0]) { // Shape.Eq treats (3) and (3, 1) as equal
-			return nil, fmt.Errorf("shapes %v and %v differ: want equal ones", in[0], s)
-		}
-	}
-	return []tensor.Shape{in[0].Clone()}, nil
+func batchNormReLUDerivative(d derivation, grads gorgonia.Nodes) {
+	x, gamma, mean, variance := d.in[0], d.in[1], d.b.project(d.out, 1), d.b.project(d.out, 2)
+	grads[0] = d.b.apply(device.BatchNormReLUGrad, d.op.attr, x, d.out, d.grad, gamma, mean, variance)
+	grads[1], grads[2] = d.b.project(grads[0], 1), d.b.project(grads[0], 2)
 }
 
-func scaleByShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	if s := in[1]; s.Dims() != 1 || s[0] != 1 {
-		return nil, fmt.Errorf("factor of shape %v: want one number, shape (1)", s)
-	}
-	return []tensor.Shape{in[0].Clone()}, nil
+func batchNormAddReLUDerivative(d derivation, grads gorgonia.Nodes) {
+	x, gamma, mean, variance := d.in[0], d.in[1], d.b.project(d.out, 1), d.b.project(d.out, 2)
+	grads[0] = d.b.apply(device.BatchNormAddReLUGrad, d.op.attr, x, d.out, d.grad, gamma, mean, variance)
+	grads[3], grads[1], grads[2] = d.b.project(grads[0], 1), d.b.project(grads[0], 2), d.b.project(grads[0], 3)
 }
-
-func moveShapes(in []tensor.Shape) ([]tensor.Shape, error) {
-	if m := in[2]; m.Dims() != 1 || m[0] != 1 {
-		return nil, fmt.Errorf("momentum of shape %v: want one number, shape (1)", m)
-	}
-	return sameShape(in[:2])
-}
-
-func elements(in []tensor.Shape) []int { return []int{size(in[0])} }

@@ -153,7 +153,7 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		{device.LinearGradXSigmoid, []tensor.Shape{{3, 3}, {2, 4}, {3, 4}}},
 		{device.LinearGradWDecay, []tensor.Shape{{3, 4}, {3, 2}, {4, 2}}},
 	} {
-		if out, err := table[c.kernel].shapes(c.in); err == nil || !strings.Contains(err.Error(), "want") {
+		if out, err := table[c.kernel].shapes(c.in, geometry{}); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%s of %v gave %v, error %v", c.kernel, c.in, out, err)
 		}
 	}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"hash"
 
 	"github.com/chewxy/hm"
 	"gorgonia.org/gorgonia"
@@ -13,9 +12,9 @@ import (
 // no tuples. Its only input is the node of the kernel. It costs nothing at run time: in a plan it
 // is the kernel's k-th output.
 type projection struct {
-	of     *op
-	k      int
-	serial uint32
+	pure
+	of *op
+	k  int
 }
 
 // Arity is 1: the kernel's node.
@@ -38,21 +37,6 @@ func (p *projection) Do(...gorgonia.Value) (gorgonia.Value, error) {
 	}
 	return denseOf(p.of.values[p.k], p.of.out[p.k]), nil
 }
-
-// ReturnsPtr is true: Do returns memory that is not shared.
-func (p *projection) ReturnsPtr() bool { return true }
-
-// CallsExtern is false: no cgo behind Do.
-func (p *projection) CallsExtern() bool { return false }
-
-// OverwritesInput is -1: Do does not change output 0.
-func (p *projection) OverwritesInput() int { return -1 }
-
-// WriteHash writes the serial number: see op.Hashcode.
-func (p *projection) WriteHash(h hash.Hash) { writeSerial(h, p.serial) }
-
-// Hashcode is the serial number: see op.Hashcode.
-func (p *projection) Hashcode() uint32 { return p.serial }
 
 func (p *projection) String() string { return fmt.Sprintf("%v.%d", p.of, p.k) }
 

@@ -1,7 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"gorgonia.org/gorgonia"
@@ -47,14 +49,7 @@ var resNets = map[int]resNet{
 }
 
 // resNetDepths lists the depths in ascending order.
-func resNetDepths() []int {
-	var depths []int
-	for d := range resNets {
-		depths = append(depths, d)
-	}
-	slices.Sort(depths)
-	return depths
-}
+func resNetDepths() []int { return slices.Sorted(maps.Keys(resNets)) }
 
 // maxSide is the largest height and width of an image. Products of it do not overflow.
 const maxSide = 1 << 14
@@ -76,23 +71,13 @@ func ResNet(o ResNetOptions) (*Network, error) {
 	if !ok {
 		return nil, fmt.Errorf("model: resnet: option Depth is %d, want one of %v", o.Depth, resNetDepths())
 	}
-	o = o.withDefaults(plan)
+	o.Channels, o.BaseWidth = cmp.Or(o.Channels, 3), cmp.Or(o.BaseWidth, plan.baseWidth())
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("model: resnet%d: %w", o.Depth, err)
 	}
 	return newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels,
 		image:   []int{o.Height, o.Width, o.Channels},
 		classes: o.Classes, loss: o.loss(), recompute: o.Recompute == RecomputeBlocks, forward: plan.forwardOf(o)})
-}
-
-func (o ResNetOptions) withDefaults(plan resNet) ResNetOptions {
-	if o.Channels == 0 {
-		o.Channels = 3
-	}
-	if o.BaseWidth == 0 {
-		o.BaseWidth = plan.baseWidth()
-	}
-	return o
 }
 
 func (plan resNet) baseWidth() int {
@@ -104,12 +89,11 @@ func (plan resNet) baseWidth() int {
 
 func (o ResNetOptions) validate() error {
 	for _, c := range []struct {
-		name      string
-		got, most int
-	}{{"Height", o.Height, maxSide}, {"Width", o.Width, maxSide}, {"Channels", o.Channels, maxSide}, {"BaseWidth",
-		o.BaseWidth, maxSide}} {
-		if c.got < 1 || c.got > c.most {
-			return fmt.Errorf("option %s is %d, want 1 to %d", c.name, c.got, c.most)
+		name string
+		got  int
+	}{{"Height", o.Height}, {"Width", o.Width}, {"Channels", o.Channels}, {"BaseWidth", o.BaseWidth}} {
+		if c.got < 1 || c.got > maxSide {
+			return fmt.Errorf("option %s is %d, want 1 to %d", c.name, c.got, maxSide)
 		}
 	}
 	if o.Classes < 2 || o.Classes > maxWidth {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -198,7 +199,7 @@ func TestResNetInit(t *testing.T) {
 func smallResNets(t testing.TB) []*Network {
 	two := func(plan resNet, o ResNetOptions) *Network {
 		o.Classes = 3
-		o = o.withDefaults(plan)
+		o.Channels, o.BaseWidth = cmp.Or(o.Channels, 3), cmp.Or(o.BaseWidth, plan.baseWidth())
 		net, err := newNetwork(Network{name: o.name(plan), inputs: o.Height * o.Width * o.Channels,
 			image:   []int{o.Height, o.Width, o.Channels},
 			classes: o.Classes, loss: o.loss(), forward: plan.forwardOf(o)})

@@ -1,12 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
 
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 
 	"fspda/device"
 )
@@ -119,12 +119,9 @@ func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float3
 	grad := make([]float32, t.Dim())
 	err := t.run(planKey{b.N(), Train}, params, b, func(g *tapeGraph) error {
 		for i, n := range g.grads {
-			to := t.layout.tensors[i]
-			v, err := hostSlice(n.Value(), to.Shape)
-			if err != nil {
-				return fmt.Errorf("gradient of %s: %w", to.Name, err)
+			if err := read(grad, n, t.layout.tensors[i]); err != nil {
+				return fmt.Errorf("gradient of %w", err)
 			}
-			copy(grad[to.Offset:], v)
 		}
 		return nil
 	}, slope)
@@ -152,18 +149,21 @@ func (t *Tape) run(r planKey, params []float32, b device.Batch, read func(*tapeG
 		g.machine.Reset()
 		t.put(r, g)
 	}()
-	g.let(g.x, b.Numbers(nil, t.opt.Inputs))
+	err = let(g.x, b.Numbers(nil, t.opt.Inputs))
 	for i, n := range g.params {
 		at := t.layout.tensors[i]
-		g.let(n, params[at.Offset:at.Offset+at.Size])
+		err = cmp.Or(err, let(n, params[at.Offset:at.Offset+at.Size]))
 	}
 	if r.kind == Train {
-		g.let(g.slope, slope)
+		err = cmp.Or(err, let(g.slope, slope))
 	}
-	if err := g.machine.RunAll(); err != nil {
-		return fmt.Errorf("model: tape: running with batch %d: %w", r.batch, err)
+	if err == nil {
+		err = g.machine.RunAll()
 	}
-	if err := read(g); err != nil {
+	if err == nil {
+		err = read(g)
+	}
+	if err != nil {
 		return fmt.Errorf("model: tape: running with batch %d: %w", r.batch, err)
 	}
 	return nil
@@ -248,27 +248,11 @@ func (l *Layout) declare(name string, shape []int) {
 	if _, twice := l.Tensor(name); twice || name == "" || len(shape) == 0 {
 		panic(fmt.Errorf("parameter %q of shape %v: want a unique name and at least one dimension", name, shape))
 	}
-	n := 1
-	for _, d := range shape {
-		if d < 1 || d > maxTensor/n {
-			panic(fmt.Errorf("parameter %s has shape %v, want every dimension at least 1 and at most %d elements", name,
-				shape, maxTensor))
-		}
-		n *= d
-	}
-	t := Tensor{Name: name, Shape: slices.Clone(shape), Size: n, Decay: true, FanIn: shape[0]}
+	t := Tensor{Name: name, Shape: slices.Clone(shape), Size: checkSize("parameter "+name, shape), Decay: true, FanIn: shape[0]}
 	if len(shape) == 1 {
 		t.start = start{rule: constant}
 	}
 	if l.add(t); l.dim > maxTensor {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d", l.dim, name, maxTensor))
-	}
-}
-
-// let assigns a leaf its value: a copy, because Gorgonia's machine may overwrite its inputs.
-func (g *tapeGraph) let(n *gorgonia.Node, v []float32) {
-	if err := gorgonia.Let(n, tensor.New(tensor.WithShape(n.Shape()...),
-		tensor.WithBacking(slices.Clone(v)))); err != nil {
-		panic(err)
 	}
 }

@@ -125,12 +125,12 @@ func TestWindowsThatDoNotFit(t *testing.T) {
 		{device.AvgPool, geometry{}, []tensor.Shape{{5, 4}}},
 		{device.AvgPoolGrad, geometry{h: 5, w: 4}, []tensor.Shape{image}},
 	} {
-		if out, err := table[c.kernel].window.shapes(c.in, c.g); err == nil || !strings.Contains(err.Error(), "want") {
+		if out, err := table[c.kernel].shapes(c.in, c.g); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("%s of %v with %+v gave %v, error %v", c.kernel, c.in, c.g, out, err)
 		}
 	}
 	for _, in := range [][]tensor.Shape{{{3}, {3}, {3}}, {{2, 3}, {2}, {3}}, {{2, 3}, {3}, {3, 1}}} {
-		if out, err := table[device.BatchNorm].shapes(in); err == nil || !strings.Contains(err.Error(), "want") {
+		if out, err := table[device.BatchNorm].shapes(in, geometry{}); err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("batch norm of %v gave %v, error %v", in, out, err)
 		}
 	}

@@ -1,0 +1,113 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorgonia.org/tensor"
+)
+
+// geometry describes the window of a kernel over images, besides the shapes of its inputs.
+type geometry struct {
+	// of the input image, for kernels without that input
+	h, w        int
+	r, s        int // of the window, for kernels without a filter input
+	stride, pad int
+}
+
+// out returns the number of positions of a window of that side along an axis of that length.
+func (g geometry) out(length, side int) int { return (length+2*g.pad-side)/g.stride + 1 }
+
+// fits checks a window of r×s over an image of h×w.
+func (g geometry) fits(h, w, r, s int) error {
+	if g.stride < 1 || g.pad < 0 || g.pad >= r || g.pad >= s || r > h+2*g.pad || s > w+2*g.pad {
+		return fmt.Errorf("a window of %d×%d, stride %d, padding %d does not fit an image of %d×%d: want stride >= "+
+			"1 and padding < window <= padded image", r, s, g.stride, g.pad, h, w)
+	}
+	return nil
+}
+
+// axes are the sizes of a kernel's axes by letter, and what * stands for: see definition.
+type axes struct {
+	size map[rune]int
+	any  tensor.Shape
+}
+
+// axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a window.
+func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
+	a := axes{size: map[rune]int{'1': 1, '3': 3, 't': g.stride, 'd': g.pad}}
+	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s} {
+		if n > 0 {
+			a.size[axis] = n
+		}
+	}
+	fit := true
+	for i, letters := range strings.Fields(d.in) {
+		fit = fit && a.bind(letters, in[i])
+	}
+	if h, w, r, s := a.size['h'], a.size['w'], a.size['r'], a.size['s']; fit && r > 0 {
+		if err := g.fits(h, w, r, s); err != nil {
+			return a, err
+		}
+		fit = a.bind("pq", tensor.Shape{g.out(h, r), g.out(w, s)})
+	}
+	if !fit {
+		return a, fmt.Errorf("inputs of shapes %v do not fit: want %s, a letter for each axis", in, d.in)
+	}
+	return a, nil
+}
+
+// bind gives the axes of a shape their letters, and returns false if they do not fit.
+func (a *axes) bind(letters string, s tensor.Shape) bool {
+	if last, ok := strings.CutPrefix(letters, "*"); ok {
+		n := len(s) - len(last)
+		if n < 1 || a.any != nil && !slices.Equal(a.any, s[:n]) { // Shape.Eq treats (3) and (3, 1) as equal
+			return false
+		}
+		a.any, letters, s = s[:n], last, s[n:]
+	}
+	if len(letters) != len(s) {
+		return false
+	}
+	for i, axis := range letters {
+		if n, ok := a.size[axis]; ok && n != s[i] {
+			return false
+		}
+		a.size[axis] = s[i]
+	}
+	return true
+}
+
+// shape returns the shape of letters.
+func (a *axes) shape(letters string) (s tensor.Shape) {
+	for _, axis := range letters {
+		if axis == '*' {
+			s = append(s, a.any...)
+		} else {
+			s = append(s, a.size[axis])
+		}
+	}
+	return s
+}
+
+// shapes checks the shapes of the inputs and returns those of the outputs.
+func (d *definition) shapes(in []tensor.Shape, g geometry) (out []tensor.Shape, err error) {
+	a, err := d.axes(in, g)
+	if err != nil {
+		return nil, err
+	}
+	for _, letters := range strings.Fields(d.out) {
+		out = append(out, a.shape(letters))
+	}
+	return out, nil
+}
+
+// callDims returns the Dims of a call with inputs that fit.
+func (d *definition) callDims(in []tensor.Shape, g geometry) (dims []int) {
+	a, _ := d.axes(in, g)
+	for _, letters := range strings.Fields(d.dims) {
+		dims = append(dims, size(a.shape(letters)))
+	}
+	return dims
+}
