@@ -1,7 +1,5 @@
 # What each target does stands beside it; `make` alone lists them.
 export CGO_ENABLED = 0
-# Arrow then takes its JSON, which nothing here uses, from the standard library: the other one takes 15 s to compile.
-export GOFLAGS ?= -tags=arrow_json_stdlib
 GO ?= go
 COVER = cover.out
 PEERS = .peers

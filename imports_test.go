@@ -45,7 +45,8 @@ var allowed = map[string][]string{
 	"data/images":           {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/turbojpeg":        {},
-	"data/images/packed":    {"data/images"}, // apart from data/images: Arrow is large, and only the program needs it
+	"data/images/arrow":     {},
+	"data/images/packed":    {"data/images", "data/images/arrow"},
 	"data/images/parquet":   {"data/images"},
 	"data/fetch":            {},
 	"dist":                  {"device", "internal/rng", "internal/spelling"},

@@ -134,7 +134,11 @@ func hasFolders(dir string) bool {
 type folderStore string
 
 func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
-	f, err := os.Open(filepath.Join(string(s), filepath.FromSlash(p.name)))
+	path := filepath.Join(string(s), filepath.FromSlash(p.name))
+	f, err := os.Open(path)
+	if target, e := os.Readlink(path); e == nil && errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("a link to %s, which does not exist", target)
+	}
 	if err != nil {
 		return nil, cause(err)
 	}

@@ -69,13 +69,25 @@ func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 }
 
 // scaled returns the image in c.rgb with its short side scaled to the maximum, or nil if it is not
-// longer. It scales RGB, since scaling the subsampled chroma would lose resolution twice.
+// longer. It scales RGB, since scaling the subsampled chroma would lose resolution twice, with 16
+// bits per channel, since the filter truncates after each of its two passes, and rounds once.
 func (c *converter) scaled() *image.RGBA {
 	w, h := fit(c.rgb.W, c.rgb.H, c.settings.Size)
 	if w == c.rgb.W && h == c.rgb.H {
 		return nil
 	}
-	return resize.Resize(uint(w), uint(h), withAlpha(&c.rgb), resize.Lanczos3).(*image.RGBA)
+	wide := image.NewRGBA64(image.Rect(0, 0, c.rgb.W, c.rgb.H))
+	for i := range c.rgb.W * c.rgb.H {
+		d, s := wide.Pix[8*i:][:8], c.rgb.Pix[3*i:][:3]
+		d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7] = s[0], s[0], s[1], s[1], s[2], s[2], 255, 255
+	}
+	wide = resize.Resize(uint(w), uint(h), wide, resize.Lanczos3).(*image.RGBA64)
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	for i := range out.Pix {
+		v := uint32(wide.Pix[2*i])<<8 | uint32(wide.Pix[2*i+1])
+		out.Pix[i] = uint8((v + 128) / 257)
+	}
+	return out
 }
 
 // fit returns the size of an image of w×h when its short side is at most size. The long side is

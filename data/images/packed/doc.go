@@ -7,9 +7,9 @@
 // A set is a folder:
 //
 //	manifest.json        settings, classes, shards with sizes and SHA-256, and its own checksum
-//	train-00000.arrow …  shards of about 256 MB: Arrow IPC files, readable by any Arrow library,
+//	train-00000.arrow …  shards of about 256 MB: files of Arrow IPC, readable by any Arrow library,
 //	test-00000.arrow …   with the columns label, width and height (int32), pixels or jpeg (binary)
-//	                     and name (string)
+//	                     and name (string); see fspda/data/images/arrow
 //	classes.txt          the class names, one per line, label 0 first
 //	bad.jsonl            the images that were left out, and why; absent if there are none
 //
@@ -17,9 +17,6 @@
 // shards. A shard is written under a temporary name, renamed, and then recorded in the journal; the
 // manifest comes last. So calling Prepare again continues an interrupted preparation, even after a
 // power failure, and the bytes do not depend on interruptions or the number of workers.
-//
-// The package is separate from images because Arrow is a large library, which programs that read
-// folders do not need.
 //
 // Where to look next: prepare.go for the conversion of an image, manifest.go for the contents of a
 // set.

@@ -21,10 +21,12 @@ type plan struct {
 
 // entry of the journal: a finished shard, or a finished split.
 type entry struct {
-	Split string `json:"split"`
-	Next  int    `json:"next"` // the first unprocessed image of the source
-	Shard *Shard `json:"shard,omitempty"`
-	Bad   []Bad  `json:"bad,omitempty"` // left out since the previous entry
+	Split  string `json:"split"`
+	Next   int    `json:"next"`          // the first unprocessed image of the source
+	Source string `json:"source"`        // SHA-256 over the images before it
+	End    bool   `json:"end,omitempty"` // the split is finished
+	Shard  *Shard `json:"shard,omitempty"`
+	Bad    []Bad  `json:"bad,omitempty"` // left out since the previous entry
 }
 
 // Bad is an image that was left out.
@@ -42,8 +44,9 @@ type journal struct {
 	entries []entry
 }
 
-// openJournal starts a journal, or continues the existing one.
-func openJournal(dir string, p plan) (*journal, error) {
+// openJournal starts a journal, or continues the existing one. If the source was changed since, it
+// keeps the shards of the images before the change.
+func openJournal(dir string, p plan, set *images.Set) (*journal, error) {
 	j := &journal{path: filepath.Join(dir, journalName)}
 	text, err := os.ReadFile(j.path)
 	switch {
@@ -57,9 +60,6 @@ func openJournal(dir string, p plan) (*journal, error) {
 	if !whole || json.Unmarshal(first, &old) != nil { // interrupted while writing the first line
 		return j, j.start(p)
 	}
-	if err := p.compare(old, j.path); err != nil {
-		return nil, err
-	}
 	keep := len(text) - len(rest)
 	for len(rest) > 0 {
 		line, after, whole := bytes.Cut(rest, []byte("\n"))
@@ -71,7 +71,38 @@ func openJournal(dir string, p plan) (*journal, error) {
 		keep += len(line) + 1
 		rest = after
 	}
-	return j, j.reopen(int64(keep))
+	if old == p {
+		return j, j.reopen(int64(keep))
+	}
+	same := p
+	same.Source = old.Source
+	if err := same.compare(old, j.path); err != nil && len(j.entries) > 0 {
+		return nil, err
+	}
+	all := j.entries
+	j.entries = unchanged(all, set)
+	for _, e := range all[len(j.entries):] {
+		if e.Shard != nil {
+			_ = os.Remove(filepath.Join(dir, e.Shard.File)) // it is overwritten otherwise
+		}
+	}
+	return j, j.start(p)
+}
+
+// unchanged returns the entries up to the first one whose images are not those of the set.
+func unchanged(entries []entry, set *images.Set) []entry {
+	prefixes := map[string]*prefix{}
+	for _, l := range splits(set) {
+		prefixes[l.name] = newPrefix(l.source)
+	}
+	for i, e := range entries {
+		p := prefixes[e.Split]
+		if p == nil || e.Next < p.n || e.Next > p.source.Len() || e.End && e.Next < p.source.Len() ||
+			p.sum(e.Next) != e.Source {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 // compare reports the difference between two plans.
@@ -100,15 +131,22 @@ func (s *Shard) exists(dir string) bool {
 	return s.File == filepath.Base(s.File) && err == nil && info.Size() == s.Bytes
 }
 
+// start writes the journal anew, with the entries so far.
 func (j *journal) start(p plan) error {
-	line, err := json.Marshal(p)
-	if err != nil {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	if err := e.Encode(p); err != nil {
 		return err
 	}
-	if err := writeBytes(j.path, append(line, '\n')); err != nil {
+	for i := range j.entries {
+		if err := e.Encode(&j.entries[i]); err != nil {
+			return err
+		}
+	}
+	if err := writeBytes(j.path, text.Bytes()); err != nil {
 		return err
 	}
-	return j.reopen(int64(len(line) + 1))
+	return j.reopen(int64(text.Len()))
 }
 
 // reopen continues after the first keep bytes.

@@ -33,7 +33,8 @@ func Recognise(dir string) bool {
 // format, and valid until the set is closed.
 //
 // Open verifies the manifest, the size of each shard and that all images lie within it, which reads
-// only the small columns; [Check] verifies the pixels.
+// only the small columns; [Check] verifies the pixels. Sets of earlier versions are opened with a
+// note.
 func Open(dir string) (*images.Set, error) { return open(dir, images.Options{}) }
 
 func open(dir string, o images.Options) (*images.Set, error) {
@@ -61,6 +62,10 @@ func open(dir string, o images.Options) (*images.Set, error) {
 		}
 		s.OnClose(packed)
 		*p.to = packed.source(m.Settings.Format)
+	}
+	if m.Version < Version {
+		s.Notes = append(s.Notes, dir+" was prepared by an earlier version of the program, whose scaled pictures are "+
+			"one level of 255 too dark on average: prepare it again into another folder to be exact")
 	}
 	if n := m.Train.Bad + m.Test.Bad; n > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("%d bad pictures were left out: see %s", n, filepath.Join(dir, badName)))
@@ -100,7 +105,7 @@ func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
 		return fmt.Errorf("packed: mapping %s: %w", path, err)
 	}
 	p.mappings = append(p.mappings, mapping)
-	batches, err := readShard(mapping, m.Settings, len(m.Classes), s)
+	batches, err := readShard(mapping, m.Settings, len(m.Classes), s.Rows)
 	if err != nil {
 		return &images.FormatError{Path: path, Got: err.Error(), Want: "a shard as the manifest says", Err: err,
 			Hint: "delete the folder and prepare the set again"}
@@ -108,7 +113,7 @@ func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
 	for _, b := range batches {
 		p.starts = append(p.starts, p.n)
 		p.batches = append(p.batches, b)
-		p.n += len(b.labels)
+		p.n += b.rows()
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,14 +22,14 @@ func TestDamageIsFound(t *testing.T) {
 		change func(b []byte) []byte
 		open   string // error of Open; "" if it does not detect the damage
 	}{
-		// the shards of the test are shorter than the verified tail
-		"a pixel":         {shard, func(b []byte) []byte { return flip(b, len(b)/2) }, "damaged at its end"},
+		"a pixel": {shard, func(b []byte) []byte { return flip(b, len(b)/2) }, ""},
+		"a schema": {shard, func(b []byte) []byte { return flip(b, bytes.Index(b, []byte("pixels"))) },
+			"the columns"},
 		"a shard cut off": {shard, func(b []byte) []byte { return b[:len(b)-8] }, "by the manifest"},
 		"an empty shard":  {shard, func([]byte) []byte { return nil }, "0 bytes, want"},
-		"no end": {shard, func(b []byte) []byte { return append(b[:len(b)-6:len(b)-6], "JUNK.."...) },
-			"damaged at its end"},
-		"another shard": {shard, nil, "train-00001.arrow"},
-		"no shard":      {shard, func([]byte) []byte { return []byte("gone") }, "train-00001.arrow"},
+		"no end":          {shard, func(b []byte) []byte { return append(b[:len(b)-6:len(b)-6], "JUNK.."...) }, ""},
+		"another shard":   {shard, nil, "train-00001.arrow"},
+		"no shard":        {shard, func([]byte) []byte { return []byte("gone") }, "train-00001.arrow"},
 		"a manifest's digit": {manifestName, func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"size": 16`),
 				[]byte(`"size": 61`), 1)
@@ -96,7 +97,7 @@ func TestManifestRefuses(t *testing.T) {
 	}
 	for want, change := range map[string]func(*Manifest){
 		`kind "x"`:                       func(m *Manifest) { m.Kind = "x" },
-		"version 2, want 1":              func(m *Manifest) { m.Version = 2 },
+		"version 3, want 1 to 2":         func(m *Manifest) { m.Version = 3 },
 		`format "bmp", want raw or jpeg`: func(m *Manifest) { m.Settings.Format = "bmp" },
 		"3 pictures, want 2":             func(m *Manifest) { m.Train.Pictures = 3 },
 		`shard "../a.arrow"`:             func(m *Manifest) { m.Train.Shards[0].File = "../a.arrow" },
@@ -115,17 +116,10 @@ func TestManifestRefuses(t *testing.T) {
 // For any shard: no panic, bounded memory, and every listed image can be read.
 func FuzzShard(f *testing.F) {
 	from := source(f, folder(f, 9, false))
-	whole := map[bool]Shard{}
 	for _, format := range []string{Raw, JPEG} {
 		o := small(format)
 		o.ShardBytes = 1 << 20
-		dir := prepare(f, from, o)
-		m, err := ReadManifest(dir)
-		if err != nil {
-			f.Fatal(err)
-		}
-		whole[format == Raw] = m.Train.Shards[0]
-		b, err := os.ReadFile(filepath.Join(dir, "train-00000.arrow"))
+		b, err := os.ReadFile(filepath.Join(prepare(f, from, o), "train-00000.arrow"))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -136,23 +130,41 @@ func FuzzShard(f *testing.F) {
 		if raw {
 			s.Format = Raw
 		}
-		batches, err := readShard(b, s, 3, whole[raw])
+		batches, err := readShard(b, s, 3, 9)
 		if err != nil {
 			return
 		}
-		p := &Pictures{n: 9}
 		for _, b := range batches {
-			p.starts = append(p.starts, len(p.starts))
-			p.batches = append(p.batches, b)
-		}
-		for i := range batches {
-			for k := range batches[i].labels {
-				if len(batches[i].content(k)) == 0 || len(batches[i].name(k)) > 1<<16 {
+			for k := range b.rows() {
+				if len(b.content(k)) == 0 || len(b.name(k)) > 1<<16 {
 					t.Error("a picture without content")
 				}
 			}
 		}
 	})
+}
+
+// Sets of version 1 are read, with a note.
+func TestVersion1(t *testing.T) {
+	for _, format := range []string{Raw, JPEG} {
+		s := source(t, "testdata/version1/"+format)
+		if s.Train.Len() != 4 || s.Test.Len() != 1 || !slices.Equal(s.Classes, []string{"ant", "bee"}) ||
+			len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "one level of 255 too dark") {
+			t.Errorf("%s: %d and %d pictures, classes %v, notes %q", format, s.Train.Len(), s.Test.Len(), s.Classes,
+				s.Notes)
+		}
+		var p images.RGB
+		for i := range 4 {
+			err := s.Train.Image(&p, i)
+			if name := s.Train.(images.Named).Name(i); err != nil || p.H != 12 || s.Train.Label(i) != int32(i/2) ||
+				name != []string{"train/ant/0.png", "train/ant/2.png", "train/bee/1.png", "train/bee/3.png"}[i] {
+				t.Errorf("%s: picture %s: %v, %d×%d, label %d", format, name, err, p.W, p.H, s.Train.Label(i))
+			}
+		}
+		if err := Check(t.Context(), s.Path, nil); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func FuzzManifest(f *testing.F) {

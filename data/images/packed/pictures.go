@@ -41,12 +41,12 @@ func (p *Pictures) source(format string) images.Source {
 }
 
 // at returns the batch of image i, and its index there.
-func (p *Pictures) at(i int) (*batch, int) {
+func (p *Pictures) at(i int) (batch, int) {
 	k, exact := slices.BinarySearch(p.starts, i)
 	if !exact {
 		k--
 	}
-	return &p.batches[k], i - p.starts[k]
+	return p.batches[k], i - p.starts[k]
 }
 
 // Len is the number of pictures.
@@ -55,7 +55,7 @@ func (p *Pictures) Len() int { return p.n }
 // Label is the class of picture i.
 func (p *Pictures) Label(i int) int32 {
 	b, k := p.at(i)
-	return b.labels[k]
+	return b.label(k)
 }
 
 // Name is the original name of image i.
@@ -67,13 +67,13 @@ func (p *Pictures) Name(i int) string {
 // Bytes is the size of picture i in its shard.
 func (p *Pictures) Bytes(i int) int64 {
 	b, k := p.at(i)
-	return int64(b.offsets[k+1] - b.offsets[k])
+	return int64(len(b.content(k)))
 }
 
 // Size is the width and height of picture i.
 func (p *Pictures) Size(i int) (w, h int) {
 	b, k := p.at(i)
-	return int(b.widths[k]), int(b.heights[k])
+	return b.size(k)
 }
 
 // Close ends the mapping. Images returned without a copy must not be used afterwards.
@@ -91,7 +91,8 @@ func (p *Pictures) Close() error {
 // Pixels returns image i in the mapped memory.
 func (p RawPictures) Pixels(i int) (pix []uint8, w, h int) {
 	b, k := p.at(i)
-	return b.content(k), int(b.widths[k]), int(b.heights[k])
+	w, h = b.size(k)
+	return b.content(k), w, h
 }
 
 // Image copies picture i.

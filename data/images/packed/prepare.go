@@ -74,9 +74,10 @@ func (e *OptionError) Error() string { return "packed: " + e.msg }
 func (e *OptionError) ExitCode() int { return 2 }
 
 // Prepare packs the images of a set into the folder dir, which it creates if necessary, and returns
-// the manifest. It continues an interrupted preparation, and does nothing if dir is complete. It
-// returns an error if the folder holds other files or a set of other settings or images, or if
-// another preparation is running in it. When ctx ends, Prepare returns its error and keeps the
+// the manifest. It continues an interrupted preparation, also if images were changed since: shards
+// of the images before the first change are kept. It does nothing if dir is complete. It returns an
+// error if the folder holds other files, shards of other settings or a complete set of other images,
+// or if another preparation is running in it. When ctx ends, Prepare returns its error and keeps the
 // finished shards.
 //
 // An image whose short side is longer than Settings.Size is scaled down to it, by the Lanczos
@@ -98,16 +99,12 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 			"another folder", dir)
 	}
 	defer lock.Close() // the lock ends with the process at the latest
-	print, err := fingerprint(ctx, from)
-	if err != nil {
-		return nil, err
-	}
 	p := plan{Version: Version, Settings: o.Settings, Source: Origin{Path: from.Path, Kind: from.Kind,
-		Fingerprint: print}, ShardBytes: o.ShardBytes}
+		Fingerprint: fingerprint(from)}, ShardBytes: o.ShardBytes}
 	if m, err := finished(dir, p); m != nil || err != nil {
 		return m, err
 	}
-	j, err := openJournal(dir, p)
+	j, err := openJournal(dir, p, from)
 	if err != nil {
 		return nil, err
 	}

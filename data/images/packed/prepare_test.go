@@ -336,7 +336,11 @@ func TestPrepareRefuses(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	ctx, cancel := context.WithCancel(t.Context())
 	o := small(Raw)
-	o.Progress = func(int, int) { cancel() }
+	o.Progress = func(done, _ int) {
+		if done == 9 { // the first shard is finished
+			cancel()
+		}
+	}
 	if _, err := Prepare(ctx, from, begun, o); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
@@ -368,6 +372,62 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 	if m, err := Prepare(t.Context(), from, done, small(Raw)); err != nil || m.Train.Pictures != 10 {
 		t.Errorf("a set that is complete already: %v, %v", m, err)
+	}
+}
+
+// A preparation that stops at a bad image goes on when the image was replaced, and keeps the shards
+// before it. Without any finished shard, other settings start anew.
+func TestPrepareCorrectedSource(t *testing.T) {
+	path := folder(t, 40, false)
+	want := content(t, prepare(t, source(t, path), small(Raw)))
+	good, err := os.ReadFile(filepath.Join(path, "train/bee/034.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(path, "train/bee/034.jpg"), []byte("not yet"))
+	dir := filepath.Join(t.TempDir(), "packed")
+	o := small(Raw)
+	o.Fail = true
+	if _, err := Prepare(t.Context(), source(t, path), dir, o); err == nil {
+		t.Fatal("a bad picture went by")
+	}
+	shard := filepath.Join(dir, "train-00000.arrow")
+	before, err := os.Stat(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(path, "train/bee/034.jpg"), good)
+	size := 0
+	o.Progress = func(done, _ int) {
+		if size == 0 {
+			size = done
+		}
+	}
+	m, err := Prepare(t.Context(), source(t, path), dir, o)
+	if err != nil || size < 8 {
+		t.Fatalf("went on at picture %d: %v", size, err)
+	}
+	if after, err := os.Stat(shard); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the first shard was written again: %v", err)
+	}
+	got := content(t, dir)
+	delete(got, manifestName) // it names another folder
+	delete(want, manifestName)
+	same(t, "a corrected source", got, want)
+	if m.Train.Pictures != 40 {
+		t.Errorf("%d pictures", m.Train.Pictures)
+	}
+}
+
+// A dangling link is a bad picture, not a fault of the disk.
+func TestPrepareDanglingLink(t *testing.T) {
+	path := folder(t, 10, false)
+	if err := os.Symlink("nowhere.jpg", filepath.Join(path, "train/ant/zzz.jpg")); err != nil {
+		t.Skip(err)
+	}
+	dir := prepare(t, source(t, path), small(Raw))
+	if list := content(t, dir)[badName]; !strings.Contains(list, "a link to nowhere.jpg, which does not exist") {
+		t.Errorf("list of bad pictures: %s", list)
 	}
 }
 

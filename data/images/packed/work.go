@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func (w *work) split(ctx context.Context, l list) error {
 	results, wait := w.results(ctx, l, first)
 	defer wait()
 	defer stop()
-	o := &output{work: w, list: l, shards: shards, next: first}
+	o := &output{work: w, list: l, shards: shards, next: first, before: newPrefix(l.source)}
 	for promise := range results {
 		select {
 		case r := <-promise:
@@ -165,6 +166,7 @@ type output struct {
 	list   list
 	shards int // finished
 	next   int // picture
+	before *prefix
 	shard  *shardWriter
 	bad    []Bad // since the last entry of the journal
 }
@@ -184,7 +186,7 @@ func (o *output) take(r result) error {
 		return nil
 	}
 	if o.shard == nil {
-		s, err := newShard(filepath.Join(w.dir, shardName(o.list.name, o.shards)), schema(w.options.Settings))
+		s, err := newShard(filepath.Join(w.dir, shardName(o.list.name, o.shards)), w.options.Settings)
 		if err != nil {
 			return err
 		}
@@ -208,7 +210,13 @@ func (o *output) close() error {
 		return err
 	}
 	o.shards++
-	e := entry{Split: o.list.name, Next: o.next, Shard: &s, Bad: o.bad}
+	return o.record(&s)
+}
+
+// record adds an entry to the journal.
+func (o *output) record(s *Shard) error {
+	e := entry{Split: o.list.name, Next: o.next, Source: o.before.sum(o.next), End: o.next == o.list.source.Len(),
+		Shard: s, Bad: o.bad}
 	o.bad = nil
 	return o.work.journal.add(e)
 }
@@ -219,7 +227,7 @@ func (o *output) finish() error {
 	case o.shard != nil:
 		return o.close()
 	case len(o.bad) > 0:
-		return o.work.journal.add(entry{Split: o.list.name, Next: o.next, Bad: o.bad})
+		return o.record(nil)
 	}
 	return nil
 }
@@ -246,27 +254,38 @@ func nameOf(s images.Source, i int) string {
 	return fmt.Sprint(i)
 }
 
-// fingerprint identifies a set by name, size and label of each image.
-func fingerprint(ctx context.Context, s *images.Set) (string, error) {
+// prefix hashes the first images of a source, by label, size and name.
+type prefix struct {
+	source images.Source
+	hash   hash.Hash
+	n      int
+}
+
+func newPrefix(s images.Source) *prefix { return &prefix{source: s, hash: sha256.New()} }
+
+// sum returns the SHA-256 over the first n images. n may not decrease.
+func (p *prefix) sum(n int) string {
+	sizes, _ := p.source.(images.Weighed)
+	for ; p.n < n; p.n++ {
+		var size int64
+		if sizes != nil {
+			size = sizes.Bytes(p.n)
+		}
+		fmt.Fprintf(p.hash, "%d %d %s\n", p.source.Label(p.n), size, nameOf(p.source, p.n))
+	}
+	return hex.EncodeToString(p.hash.Sum(nil))
+}
+
+// fingerprint identifies a set by its images and classes.
+func fingerprint(s *images.Set) string {
 	h := sha256.New()
 	for _, l := range splits(s) {
-		fmt.Fprintf(h, "%s %d\n", l.name, l.source.Len())
-		sizes, _ := l.source.(images.Weighed)
-		for i := range l.source.Len() {
-			if i%4096 == 0 && ctx.Err() != nil {
-				return "", ctx.Err()
-			}
-			var size int64
-			if sizes != nil {
-				size = sizes.Bytes(i)
-			}
-			fmt.Fprintf(h, "%d %d %s\n", l.source.Label(i), size, nameOf(l.source, i))
-		}
+		fmt.Fprintf(h, "%s %d %s\n", l.name, l.source.Len(), newPrefix(l.source).sum(l.source.Len()))
 	}
 	for _, c := range s.Classes {
 		fmt.Fprintln(h, c)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // writeBad lists the images that were left out, one JSON object per line.
