@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	},
 	"web":             {"internal/wholefile"},
 	"web/browsertest": {},
-	"bench":           {"train", "dist", "data", "device", "internal/rng"},
+	"bench":           {"train", "dist", "data", "device", "device/devicetest", "internal/rng"},
 	// runs the program itself: apart from what it measures
 	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
@@ -83,8 +83,8 @@ var allowed = map[string][]string{
 		"cli/modelcmd", "cli/runscmd", "cli/traincmd",
 	},
 	"cli/benchcmd": {
-		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device", "dist",
-		"dist/nats", "internal/rng", "model", "train", "train/config",
+		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
+		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config",
 	},
 	"cli/command": {"train"},
 	"cli/datacmd": {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/device/devicetest"
 )
 
 // epsilon is that of the batch norms of ResNet-50.
@@ -12,7 +13,7 @@ const epsilon = 1e-5
 // convJobs returns the convolutions of ResNet-50 in three directions. The first layer needs no data
 // gradient.
 func convJobs(batch int) (jobs []job) {
-	for _, s := range ResNet50(batch) {
+	for _, s := range devicetest.ResNet50(batch) {
 		p, q := s.Out()
 		x, w, y := s.N*s.H*s.W*s.C, s.K*s.R*s.S*s.C, s.N*p*q*s.K
 		shape := fmt.Sprintf("%d² %d→%d %d×%d/%d", s.H, s.C, s.K, s.R, s.S, s.Stride)

@@ -12,6 +12,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/device/devicetest"
 	"fspda/train"
 )
 
@@ -178,7 +179,7 @@ func checkCall(c *device.Call, in, out [][]float32, seen map[device.Kernel]int) 
 // size, forward and backward, except for the first convolution.
 func TestNormsFollowConvolutions(t *testing.T) {
 	out, normed := map[[2]int]int{}, map[[2]int]int{}
-	for _, s := range ResNet50(1) {
+	for _, s := range devicetest.ResNet50(1) {
 		p, _ := s.Out()
 		out[[2]int{p, s.K}] += s.Count
 	}

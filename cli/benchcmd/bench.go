@@ -12,6 +12,7 @@ import (
 	"fspda/cli/setup"
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/device/devicetest"
 	"fspda/internal/rng"
 	"fspda/model"
 	"fspda/train"
@@ -140,7 +141,7 @@ func products(c *device.Code) func() {
 // of dimensions n h w c k r s stride pad, or as one of its gradients: pixels of the output, its
 // channels, and the inputs of each output.
 func convProduct(d []int) (pixels, outputs, window int) {
-	s := bench.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
+	s := devicetest.ConvShape{N: d[0], H: d[1], W: d[2], C: d[3], K: d[4], R: d[5], S: d[6], Stride: d[7], Pad: d[8]}
 	p, q := s.Out()
 	return s.N * p * q, s.K, s.R * s.S * s.C
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	shapes "fspda/bench"
 	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
 	"fspda/device"
+	"fspda/device/devicetest"
 	"fspda/device/signature"
 )
 
@@ -18,7 +18,7 @@ import (
 var directions = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW}
 
 // smallConvs are convolutions of networks for images of 32×32 pixels.
-var smallConvs = []shapes.ConvShape{
+var smallConvs = []devicetest.ConvShape{
 	{N: 64, H: 32, W: 32, C: 3, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
 	{N: 64, H: 32, W: 32, C: 16, K: 16, R: 3, S: 3, Stride: 1, Pad: 1},
 	{N: 64, H: 32, W: 32, C: 16, K: 32, R: 3, S: 3, Stride: 2, Pad: 1},
@@ -27,7 +27,7 @@ var smallConvs = []shapes.ConvShape{
 }
 
 // timeConv returns a function that runs a convolution in one direction on random numbers.
-func timeConv(s shapes.ConvShape, k device.Kernel) func() error {
+func timeConv(s devicetest.ConvShape, k device.Kernel) func() error {
 	c := &device.Call{Kernel: k, Dims: s.Dims()}
 	e, err := signature.Find(c)
 	if err != nil {
@@ -58,7 +58,7 @@ func fastest(f func() error, d time.Duration) (time.Duration, error) {
 // the total for the convolutions of ResNet-50.
 func BenchmarkConv(b *testing.B) {
 	peak := func() float64 { return tile.Peak(time.Millisecond) }
-	one := func(s shapes.ConvShape, k device.Kernel) float64 {
+	one := func(s devicetest.ConvShape, k device.Kernel) float64 {
 		best := 0.0
 		b.Run(fmt.Sprintf("%s/%dx%dx%dx%d-%dx%dx%d-s%d", k, s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride),
 			func(b *testing.B) {
@@ -78,7 +78,7 @@ func BenchmarkConv(b *testing.B) {
 		return best
 	}
 	flops, time := map[device.Kernel]float64{}, map[device.Kernel]float64{}
-	for i, s := range shapes.ResNet50(8) {
+	for i, s := range devicetest.ResNet50(8) {
 		for _, k := range directions {
 			if i == 0 && k == device.ConvGradX {
 				continue

@@ -27,7 +27,7 @@ func (f File) Stubs() string { return f.Package + "_asm_amd64.go" }
 // Print returns the contents of both files by name. The error says what avo rejected.
 func (f File) Print() (map[string][]byte, error) {
 	c := build.NewContext()
-	c.ConstraintExpr("!noasm")
+	c.ConstraintExpr("!noasm,!fspda_noasm")
 	f.Emit(c)
 	file, err := c.Result()
 	if err != nil {

@@ -1,4 +1,4 @@
-package bench
+package devicetest
 
 // ConvShape is a convolution of a network, with square strides and paddings: N images of H×W pixels
 // and C channels, K filters of R×S pixels. Count says how often the network has it.
