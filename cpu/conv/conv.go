@@ -7,9 +7,9 @@ import (
 
 // Kernels are the convolution and its gradients.
 var Kernels = kernel.Table{
-	device.Conv:      {Run: conv, Scratch: convScratch},
-	device.ConvGradX: {Run: convGradX, Scratch: convGradXScratch},
-	device.ConvGradW: {Run: convGradW, Scratch: convGradWScratch},
+	device.Conv:      {Run: inParts(conv), Scratch: convScratch},
+	device.ConvGradX: {Run: inParts(convGradX), Scratch: convGradXScratch},
+	device.ConvGradW: {Run: inParts(convGradW), Scratch: convGradWScratch},
 }
 
 // convolution is the geometry of a convolution. Images and filters have their channels last, so
@@ -49,15 +49,20 @@ func convolutionOf(dims []int) convolution {
 	return v
 }
 
-// conv: y = x ⋆ W.
-func conv(o *kernel.Args) error {
-	v := convolutionOf(o.Dims)
-	o.Parallel(v.parallelParts(o.Threads()), convPart)
-	return nil
+// inParts returns a kernel that divides a convolution among the workers.
+func inParts(run func(v convolution, o *kernel.Args, part, of int)) func(*kernel.Args) error {
+	part := func(o *kernel.Args, part, of int) {
+		run(convolutionOf(o.Dims), o, part, of)
+	}
+	return func(o *kernel.Args) error {
+		v := convolutionOf(o.Dims)
+		o.Parallel(v.parallelParts(o.Threads()), part)
+		return nil
+	}
 }
 
-func convPart(o *kernel.Args, part, of int) {
-	v := convolutionOf(o.Dims)
+// conv: y = x ⋆ W.
+func conv(v convolution, o *kernel.Args, part, of int) {
 	l, reads := v.forward().part(part, of)
 	if l.p == 0 { // fewer rows than parts
 		return
@@ -66,14 +71,7 @@ func convPart(o *kernel.Args, part, of int) {
 }
 
 // convGradX computes dx of y = x ⋆ W.
-func convGradX(o *kernel.Args) error {
-	v := convolutionOf(o.Dims)
-	o.Parallel(v.parallelParts(o.Threads()), convGradXPart)
-	return nil
-}
-
-func convGradXPart(o *kernel.Args, part, of int) {
-	v := convolutionOf(o.Dims)
+func convGradX(v convolution, o *kernel.Args, part, of int) {
 	dy, w, dx := o.In[0], o.In[1], o.Out[0]
 	for i := range v.stride {
 		for j := range v.stride {
@@ -90,13 +88,6 @@ func convGradXPart(o *kernel.Args, part, of int) {
 }
 
 // convGradW computes dW of y = x ⋆ W.
-func convGradW(o *kernel.Args) error {
-	v := convolutionOf(o.Dims)
-	o.Parallel(v.parallelParts(o.Threads()), convGradWPart)
-	return nil
-}
-
-func convGradWPart(o *kernel.Args, part, of int) {
-	v := convolutionOf(o.Dims)
+func convGradW(v convolution, o *kernel.Args, part, of int) {
 	weightGradient(&v, o.In[0], o.In[1], o.Out[0], o.ScratchPart(part, of), part, of)
 }

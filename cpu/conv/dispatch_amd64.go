@@ -9,34 +9,30 @@ import (
 )
 
 func correlate(l *correlation, src, w, out, scratch []float32) {
-	s := tile.Active()
-	if s == nil {
+	if s := tile.Active(); s == nil {
 		plainCorrelation(l, src, w, out, scratch)
-		return
+	} else {
+		packedCorrelation(s, l, src, w, out, scratch)
 	}
-	packedCorrelation(s, l, src, w, out, scratch)
 }
 
 func correlationScratch(l *correlation) int {
-	s := tile.Active()
-	if s == nil {
+	if tile.Active() == nil {
 		return plainScratch(l)
 	}
 	return packedScratch(l)
 }
 
 func weightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
-	s := tile.Active()
-	if s == nil {
+	if s := tile.Active(); s == nil {
 		plainWeightGradient(v, x, dy, dw, scratch, part, of)
-		return
+	} else {
+		packedWeightGradient(s, v, x, dy, dw, scratch, part, of)
 	}
-	packedWeightGradient(s, v, x, dy, dw, scratch, part, of)
 }
 
 func weightGradScratch(v *convolution) int {
-	s := tile.Active()
-	if s == nil {
+	if tile.Active() == nil {
 		return plainWeightGradScratch(v)
 	}
 	return packedWeightGradScratch(v)

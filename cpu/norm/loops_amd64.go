@@ -18,18 +18,18 @@ var avx512Loops = loops{
 	sums:    wrapSums(sumsAVX512),
 	fold:    wrapFold(foldAVX512),
 	fence:   storeFence,
-	affine: [2][3]func(s span, x, z, y, mean, scale, shift []float32){
-		{wrapAffine(affineAVX512), wrapAffine(affineReLUAVX512), wrapAffine(affineAddReLUAVX512)},
-		{wrapWholeAffine(affineStreamAVX512), wrapWholeAffine(affineReLUStreamAVX512),
-			wrapWholeAffine(affineAddReLUStreamAVX512)},
+	affine: [2][3]affineLoop{
+		{wrapAffine(affineAVX512, false), wrapAffine(affineReLUAVX512, false), wrapAffine(affineAddReLUAVX512, false)},
+		{wrapAffine(affineStreamAVX512, true), wrapAffine(affineReLUStreamAVX512, true),
+			wrapAffine(affineAddReLUStreamAVX512, true)},
 	},
-	gradSums: [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64){
+	gradSums: [2][3]gradSumsLoop{
 		{wrapGradSums(gradSumsAVX512), wrapGradSums(gradSumsReLUAVX512), wrapGradSums(gradSumsAddReLUAVX512)},
 		{wrapGradSums(gradSumsAVX512), wrapGradSums(gradSumsReLUAVX512), wrapGradSums(gradSumsAddReLUStreamAVX512)},
 	},
-	gradient: [2][2]func(s span, x, dy, y, dx, mean, a, b, e []float32){
-		{wrapGradient(gradientAVX512), wrapGradient(gradientReLUAVX512)},
-		{wrapWholeGradient(gradientStreamAVX512), wrapWholeGradient(gradientReLUStreamAVX512)},
+	gradient: [2][2]gradientLoop{
+		{wrapGradient(gradientAVX512, false), wrapGradient(gradientReLUAVX512, false)},
+		{wrapGradient(gradientStreamAVX512, true), wrapGradient(gradientReLUStreamAVX512, true)},
 	},
 	maxPool: wrapMaxPool(maxPoolAVX512),
 	maxPoolGrad: [2]func(p windows, dy, at, dx []float32){wrapMaxPoolGrad(maxPoolGradAVX512),
@@ -41,18 +41,18 @@ var avx2Loops = loops{
 	sums:    wrapSums(sumsAVX2),
 	fold:    wrapFold(foldAVX2),
 	fence:   storeFence,
-	affine: [2][3]func(s span, x, z, y, mean, scale, shift []float32){
-		{wrapAffine(affineAVX2), wrapAffine(affineReLUAVX2), wrapAffine(affineAddReLUAVX2)},
-		{wrapWholeAffine(affineStreamAVX2), wrapWholeAffine(affineReLUStreamAVX2),
-			wrapWholeAffine(affineAddReLUStreamAVX2)},
+	affine: [2][3]affineLoop{
+		{wrapAffine(affineAVX2, false), wrapAffine(affineReLUAVX2, false), wrapAffine(affineAddReLUAVX2, false)},
+		{wrapAffine(affineStreamAVX2, true), wrapAffine(affineReLUStreamAVX2, true),
+			wrapAffine(affineAddReLUStreamAVX2, true)},
 	},
-	gradSums: [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64){
+	gradSums: [2][3]gradSumsLoop{
 		{wrapGradSums(gradSumsAVX2), wrapGradSums(gradSumsReLUAVX2), wrapGradSums(gradSumsAddReLUAVX2)},
 		{wrapGradSums(gradSumsAVX2), wrapGradSums(gradSumsReLUAVX2), wrapGradSums(gradSumsAddReLUStreamAVX2)},
 	},
-	gradient: [2][2]func(s span, x, dy, y, dx, mean, a, b, e []float32){
-		{wrapGradient(gradientAVX2), wrapGradient(gradientReLUAVX2)},
-		{wrapWholeGradient(gradientStreamAVX2), wrapWholeGradient(gradientReLUStreamAVX2)},
+	gradient: [2][2]gradientLoop{
+		{wrapGradient(gradientAVX2, false), wrapGradient(gradientReLUAVX2, false)},
+		{wrapGradient(gradientStreamAVX2, true), wrapGradient(gradientReLUStreamAVX2, true)},
 	},
 	maxPool: wrapMaxPool(maxPoolAVX2),
 	maxPoolGrad: [2]func(p windows, dy, at, dx []float32){wrapMaxPoolGrad(maxPoolGradAVX2),
@@ -115,61 +115,43 @@ func wrapFold(f func(n int, total, part *float64)) func(total, part []float64) {
 	}
 }
 
-func wrapAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s span, x, z, y,
-	mean, scale, shift []float32) {
+// wrapAffine wraps a loop; with non-temporal stores it handles whole vectors only.
+func wrapAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32), stream bool) affineLoop {
 	return func(s span, x, z, y, mean, scale, shift []float32) {
+		if stream {
+			s.checkWholeVectors()
+		}
 		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(z), s.pointer(y), columnPointer(s, mean),
-			columnPointer(s, scale),
-			columnPointer(s, shift))
+			columnPointer(s, scale), columnPointer(s, shift))
 	}
 }
 
-// wrapWholeAffine is wrapAffine for a loop that handles whole vectors only.
-func wrapWholeAffine(f func(stride, rows, cols, ahead int, x, z, y, mean, scale, shift *float32)) func(s span, x, z, y,
-	mean, scale, shift []float32) {
-	run := wrapAffine(f)
-	return func(s span, x, z, y, mean, scale, shift []float32) {
-		s.checkWholeVectors()
-		run(s, x, z, y, mean, scale, shift)
-	}
-}
-
-func wrapGradSums(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) func(s span, x,
-	dy, y, dz, mean []float32, s1, s2 []float64) {
+func wrapGradSums(f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) gradSumsLoop {
 	return func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(dy), s.pointer(y), s.pointer(dz),
-			columnPointer(s, mean),
-			columnPointer(s, s1), columnPointer(s, s2))
+			columnPointer(s, mean), columnPointer(s, s1), columnPointer(s, s2))
 	}
 }
 
-func wrapGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s span, x, dy, y,
-	dx, mean, a, b, e []float32) {
+// wrapGradient wraps a loop; with non-temporal stores it handles whole vectors only.
+func wrapGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32),
+	stream bool) gradientLoop {
 	return func(s span, x, dy, y, dx, mean, a, b, e []float32) {
+		if stream {
+			s.checkWholeVectors()
+		}
 		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), s.pointer(dy), s.pointer(y), s.pointer(dx),
 			columnPointer(s, mean), columnPointer(s, a), columnPointer(s, b), columnPointer(s, e))
 	}
 }
 
-// wrapWholeGradient is wrapGradient for a loop that handles whole vectors only.
-func wrapWholeGradient(f func(stride, rows, cols, ahead int, x, dy, y, dx, mean, a, b, e *float32)) func(s span, x, dy,
-	y, dx, mean, a, b, e []float32) {
-	run := wrapGradient(f)
-	return func(s span, x, dy, y, dx, mean, a, b, e []float32) {
-		s.checkWholeVectors()
-		run(s, x, dy, y, dx, mean, a, b, e)
-	}
-}
-
 func wrapMaxPool(f func(pixels, channels, rows, cols, line int, first, across, down float32, x *float32, step,
-	ahead int,
-	y, at *float32)) func(p windows, x, y, at []float32) {
+	ahead int, y, at *float32)) func(p windows, x, y, at []float32) {
 	return func(p windows, x, y, at []float32) {
 		checkSize(p.extent(p.step), len(x))
 		checkSize(p.pixels*p.channels, min(len(y), len(at)))
 		f(p.pixels, p.channels, p.rows, p.cols, p.rowStride, p.firstIndex, p.colStep, p.rowStep, &x[0], p.step,
-			p.prefetch, &y[0],
-			&at[0])
+			p.prefetch, &y[0], &at[0])
 	}
 }
 

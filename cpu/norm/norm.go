@@ -49,15 +49,15 @@ import (
 
 // Kernels are batch normalization and pooling.
 var Kernels = kernel.Table{
-	device.BatchNorm:            {Run: batchNorm(plain)},
-	device.BatchNormReLU:        {Run: batchNorm(withReLU)},
-	device.BatchNormAddReLU:     {Run: batchNorm(withAddReLU)},
+	device.BatchNorm:            {Run: batchNorm(plain, false)},
+	device.BatchNormReLU:        {Run: batchNorm(withReLU, false)},
+	device.BatchNormAddReLU:     {Run: batchNorm(withAddReLU, false)},
 	device.BatchNormGrad:        {Run: batchNormGrad(plain)},
 	device.BatchNormReLUGrad:    {Run: batchNormGrad(withReLU)},
 	device.BatchNormAddReLUGrad: {Run: batchNormGrad(withAddReLU)},
-	device.Normalize:            {Run: normalize(plain)},
-	device.NormalizeReLU:        {Run: normalize(withReLU)},
-	device.NormalizeAddReLU:     {Run: normalize(withAddReLU)},
+	device.Normalize:            {Run: batchNorm(plain, true)},
+	device.NormalizeReLU:        {Run: batchNorm(withReLU, true)},
+	device.NormalizeAddReLU:     {Run: batchNorm(withAddReLU, true)},
 	device.MaxPool:              {Run: maxPool},
 	device.MaxPoolGrad:          {Run: maxPoolGrad},
 	device.AvgPool:              {Run: avgPool},
@@ -85,6 +85,12 @@ type span struct{ stride, rows, cols, prefetch int }
 // length returns the length of a slice from the first number of a span to its last.
 func (s span) length() int { return (s.rows-1)*s.stride + s.cols }
 
+type (
+	affineLoop   = func(s span, x, z, y, mean, scale, shift []float32)
+	gradSumsLoop = func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64)
+	gradientLoop = func(s span, x, dy, y, dx, mean, a, b, e []float32)
+)
+
 // loops are the inner loops of a normalization. A span has at least one row and one column. Slices
 // with one element per column are padded to a multiple of LineFloats; the padding holds undefined
 // values.
@@ -96,13 +102,13 @@ type loops struct {
 	fold func(total, part []float64)
 	// affine computes y. The first index is 1 for non-temporal stores, which need y to begin at a
 	// cache line, and stride and cols to be multiples of LineFloats; the second is the activation.
-	affine [2][3]func(s span, x, z, y, mean, scale, shift []float32)
+	affine [2][3]affineLoop
 	// gradSums adds g to s1 and g·(x − mean) to s2. It is indexed as affine is; with withAddReLU it
 	// writes g to dz.
-	gradSums [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64)
+	gradSums [2][3]gradSumsLoop
 	// gradient computes dx = a·g + ((x−mean)·b + e). It is indexed as affine is, without
 	// withAddReLU, for which g is in dz.
-	gradient [2][2]func(s span, x, dy, y, dx, mean, a, b, e []float32)
+	gradient [2][2]gradientLoop
 
 	// fence completes non-temporal stores.
 	fence func()
@@ -187,27 +193,18 @@ func nonTemporal(y []float32, c, bytes int) int {
 	return 0
 }
 
-// batchNorm returns BatchNorm with an activation.
-func batchNorm(activation int) func(*kernel.Args) error {
+// batchNorm returns BatchNorm with an activation, or Normalize, whose statistics are given.
+func batchNorm(activation int, given bool) func(*kernel.Args) error {
 	return columnKernel(func(o *kernel.Args, part, of int) {
-		n := normalization{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: o.In[0], gamma: o.In[1],
-			beta: o.In[2],
-			y:    o.Out[0], mean: o.Out[1], variance: o.Out[2]}
-		if activation == withAddReLU {
-			n.z = o.In[3]
+		n := normalization{given: given, m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: o.In[0],
+			gamma: o.In[1], beta: o.In[2], y: o.Out[0]}
+		if given {
+			n.mean, n.variance = o.In[3], o.In[4]
+		} else {
+			n.mean, n.variance = o.Out[1], o.Out[2]
 		}
-		n.run(kernel.SplitUnits(part, of, n.c, kernel.LineFloats))
-	})
-}
-
-// normalize returns Normalize with an activation.
-func normalize(activation int) func(*kernel.Args) error {
-	return columnKernel(func(o *kernel.Args, part, of int) {
-		n := normalization{given: true, m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: o.In[0],
-			gamma: o.In[1], beta: o.In[2],
-			mean: o.In[3], variance: o.In[4], y: o.Out[0]}
 		if activation == withAddReLU {
-			n.z = o.In[5]
+			n.z = o.In[len(o.In)-1]
 		}
 		n.run(kernel.SplitUnits(part, of, n.c, kernel.LineFloats))
 	})

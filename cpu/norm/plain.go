@@ -9,15 +9,15 @@ var plainLoops = loops{
 	sums:    sumsGo,
 	fold:    foldGo,
 	fence:   func() {},
-	affine: [2][3]func(s span, x, z, y, mean, scale, shift []float32){
+	affine: [2][3]affineLoop{
 		{affineGo, affineReLUGo, affineAddReLUGo},
 		{affineGo, affineReLUGo, affineAddReLUGo},
 	},
-	gradSums: [2][3]func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64){
+	gradSums: [2][3]gradSumsLoop{
 		{gradSumsGo, gradSumsReLUGo, gradSumsAddReLUGo},
 		{gradSumsGo, gradSumsReLUGo, gradSumsAddReLUGo},
 	},
-	gradient: [2][2]func(s span, x, dy, y, dx, mean, a, b, e []float32){
+	gradient: [2][2]gradientLoop{
 		{gradientGo, gradientReLUGo},
 		{gradientGo, gradientReLUGo},
 	},

@@ -7,48 +7,24 @@ import (
 )
 
 // sigmoid: y = 1/(1+exp(-x)).
-func sigmoid(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), sigmoidPart)
-	return nil
-}
-
-func sigmoidPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var sigmoid = inParts(func(o *kernel.Args, from, to int) {
 	Sigmoids(o.Out[0][from:to], o.In[0][from:to])
-}
+})
 
 // sigmoidGrad: dx = dy·y·(1-y).
-func sigmoidGrad(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), sigmoidGradPart)
-	return nil
-}
-
-func sigmoidGradPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var sigmoidGrad = inParts(func(o *kernel.Args, from, to int) {
 	SigmoidGrads(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
-}
+})
 
 // relu: y = max(x, 0). NaN stays NaN.
-func relu(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), reluPart)
-	return nil
-}
-
-func reluPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var relu = inParts(func(o *kernel.Args, from, to int) {
 	ReLUs(o.Out[0][from:to], o.In[0][from:to], nonTemporal(o.Out[0], o.In[0]))
-}
+})
 
 // reluGrad: dx = dy if y > 0, else 0.
-func reluGrad(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), reluGradPart)
-	return nil
-}
-
-func reluGradPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var reluGrad = inParts(func(o *kernel.Args, from, to int) {
 	ReLUGrads(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
-}
+})
 
 // sigmoidsGo writes 1/(1+exp(-x)) to dst, computed in float64. In float64 the exponential of any
 // float32 argument that matters is finite, so this form needs no second one for large |x|.

@@ -5,15 +5,9 @@ import (
 )
 
 // scale: y = a·x.
-func scale(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), scalePart)
-	return nil
-}
-
-func scalePart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var scale = inParts(func(o *kernel.Args, from, to int) {
 	times(o.Out[0][from:to], float32(o.Attr), o.In[0][from:to], nonTemporal(o.Out[0], o.In[0]))
-}
+})
 
 // scaleBy: y = (a·s)·x.
 func scaleBy(o *kernel.Args) error {
@@ -29,15 +23,9 @@ func times(y []float32, a float32, x []float32, stream bool) {
 }
 
 // add: y = a + b.
-func add(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), addPart)
-	return nil
-}
-
-func addPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+var add = inParts(func(o *kernel.Args, from, to int) {
 	adds(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
-}
+})
 
 // addsGo writes a + b to dst.
 func addsGo(dst, a, b []float32) {
@@ -48,16 +36,10 @@ func addsGo(dst, a, b []float32) {
 }
 
 // addScaled: y = a + c·b.
-func addScaled(o *kernel.Args) error {
-	o.ParallelRange(len(o.Out[0]), addScaledPart)
-	return nil
-}
-
-func addScaledPart(o *kernel.Args, part, of int) {
-	from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
-	AddScaled(o.Out[0][from:to], o.In[0][from:to], float32(o.Attr), o.In[1][from:to], nonTemporal(o.Out[0], o.In[0],
-		o.In[1]))
-}
+var addScaled = inParts(func(o *kernel.Args, from, to int) {
+	AddScaled(o.Out[0][from:to], o.In[0][from:to], float32(o.Attr), o.In[1][from:to],
+		nonTemporal(o.Out[0], o.In[0], o.In[1]))
+})
 
 // AddScaled computes dst = a + c·b, the product rounded first; dst may be a or b. With stream it
 // uses non-temporal stores; dst must then be neither.

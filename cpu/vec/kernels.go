@@ -20,3 +20,16 @@ var Kernels = kernel.Table{
 	device.AddScaled:           {Run: addScaled},
 	device.MoveAverage:         {Run: moveAverage},
 }
+
+// inParts returns a kernel that divides the numbers of its output among the workers, in whole cache
+// lines.
+func inParts(run func(o *kernel.Args, from, to int)) func(*kernel.Args) error {
+	part := func(o *kernel.Args, part, of int) {
+		from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+		run(o, from, to)
+	}
+	return func(o *kernel.Args) error {
+		o.ParallelRange(len(o.Out[0]), part)
+		return nil
+	}
+}

@@ -14,20 +14,32 @@ func softmaxCrossEntropy(o *kernel.Args) error {
 	}
 	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
 	m, n := o.Dims[0], o.Dims[1]
-	w := softmaxPool.Get().(*softmaxRows)
-	defer softmaxPool.Put(w)
 	total, perRow := 0.0, 1/float64(m)
-	for i := 0; i < m; i += w.rows {
-		w.begin(m-i, n)
+	err := eachPass(labels, n, func(w *softmaxRows, i int) {
 		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
-		if err := w.labels(labels, i, n); err != nil {
-			return err
-		}
 		e := w.exponentials(d, x, n)
 		total = w.addLosses(total, x, n)
 		w.gradients(d, e, n, perRow)
-	}
+	})
 	loss[0] = float32(float64(total * perRow))
+	return err
+}
+
+// eachPass calls pass for some rows of n logits at a time, from row i on.
+func eachPass(labels []float32, n int, pass func(w *softmaxRows, i int)) error {
+	w := softmaxPool.Get().(*softmaxRows)
+	defer softmaxPool.Put(w)
+	for i := 0; i < len(labels); i += w.rows {
+		w.rows = max(1, min(len(labels)-i, rowsPerPass, vecBlock/n))
+		for r := range w.rows {
+			c, err := labelAt(labels, i+r, n)
+			if err != nil {
+				return err
+			}
+			w.class[r] = c
+		}
+		pass(w, i)
+	}
 	return nil
 }
 
@@ -50,21 +62,6 @@ type softmaxRows struct {
 const rowsPerPass = 256
 
 var softmaxPool = sync.Pool{New: func() any { return new(softmaxRows) }}
-
-// begin chooses the number of rows of the next pass.
-func (w *softmaxRows) begin(left, n int) { w.rows = max(1, min(left, rowsPerPass, vecBlock/n)) }
-
-// labels looks up the classes of row i and those after it.
-func (w *softmaxRows) labels(labels []float32, i, n int) error {
-	for r := range w.rows {
-		c, err := labelAt(labels, i+r, n)
-		if err != nil {
-			return err
-		}
-		w.class[r] = c
-	}
-	return nil
-}
 
 // exponentials returns exp(x - maximum), valid until the next call, and sets maximum and sum. Rows
 // longer than vecBlock are written to dst, unless that is nil; their sum is that of its blocks of

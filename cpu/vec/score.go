@@ -10,16 +10,10 @@ const topRank = 5
 // score: sums over the rows of the cross entropy, of hits and of top-5 hits.
 func score(o *kernel.Args) error {
 	logits, labels, sums := o.In[0], o.In[1], o.Out[0]
-	m, n := o.Dims[0], o.Dims[1]
+	n := o.Dims[1]
 	loss, hits, hits5 := 0.0, 0, 0
-	w := softmaxPool.Get().(*softmaxRows)
-	defer softmaxPool.Put(w)
-	for i := 0; i < m; i += w.rows {
-		w.begin(m-i, n)
+	err := eachPass(labels, n, func(w *softmaxRows, i int) {
 		x := logits[i*n : (i+w.rows)*n]
-		if err := w.labels(labels, i, n); err != nil {
-			return err
-		}
 		w.exponentials(nil, x, n)
 		loss = w.addLosses(loss, x, n)
 		for r, c := range w.class[:w.rows] {
@@ -31,9 +25,9 @@ func score(o *kernel.Args) error {
 				hits5++
 			}
 		}
-	}
+	})
 	sums[0], sums[1], sums[2] = float32(loss), float32(hits), float32(hits5)
-	return nil
+	return err
 }
 
 // rank returns how many logits rank before row[c]: the larger ones, and equal ones of lower index.

@@ -10,22 +10,16 @@ import (
 func smoothCrossEntropy(o *kernel.Args) error {
 	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
 	m, n := o.Dims[0], o.Dims[1]
-	w := softmaxPool.Get().(*softmaxRows)
-	defer softmaxPool.Put(w)
 	total := 0.0
-	for i := 0; i < m; i += w.rows {
-		w.begin(m-i, n)
+	err := eachPass(labels, n, func(w *softmaxRows, i int) {
 		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
-		if err := w.labels(labels, i, n); err != nil {
-			return err
-		}
 		e := w.exponentials(d, x, n)
 		for r := range w.rows {
 			total += w.smoothRow(r, x[r*n:(r+1)*n], e[r*n:], d[r*n:(r+1)*n], o.Attr, 1/float64(m))
 		}
-	}
+	})
 	loss[0] = float32(float64(total / float64(m)))
-	return nil
+	return err
 }
 
 // smoothRow writes the gradient of row r, times perRow, to d and returns the loss of the row. The

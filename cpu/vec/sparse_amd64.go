@@ -23,17 +23,11 @@ func gatherAt(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
 	switch {
 	case len(src) >= beyondCache && isa.Active != isa.Go:
+		gather, ahead := gatherDenseAVX2, densePrefetch
 		if isSparse(src, at) {
-			eachBlock(at, sparsePrefetch, func(j, n int,
-				next *uint32) {
-				gatherSparseAVX2(&dst[j], pointer(src), &at[j], next, n)
-			})
-		} else {
-			eachBlock(at, densePrefetch, func(j, n int,
-				next *uint32) {
-				gatherDenseAVX2(&dst[j], pointer(src), &at[j], next, n)
-			})
+			gather, ahead = gatherSparseAVX2, sparsePrefetch
 		}
+		eachBlock(at, ahead, func(j, n int, next *uint32) { gather(&dst[j], pointer(src), &at[j], next, n) })
 		rest := len(at) &^ 3
 		gatherAtGo(dst[rest:], src, at[rest:])
 		return
@@ -57,17 +51,11 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	rest := 0
 	if len(v) >= beyondCache && isa.Active != isa.Go {
+		add, ahead := addDiffDense1AVX2, densePrefetch
 		if isSparse(v, at) {
-			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
-				addDiffSparse1AVX2(pointer(v), &at[j], next, &p[j], &q[j],
-					n, a)
-			})
-		} else {
-			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
-				addDiffDense1AVX2(pointer(v), &at[j], next, &p[j], &q[j], n,
-					a)
-			})
+			add, ahead = addDiffSparse1AVX2, sparsePrefetch
 		}
+		eachBlock(at, ahead, func(j, n int, next *uint32) { add(pointer(v), &at[j], next, &p[j], &q[j], n, a) })
 		rest = len(at) &^ 3
 	}
 	addDiffAt1Go(p[rest:], q[rest:], at[rest:], a, v)
@@ -78,17 +66,13 @@ func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, 
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	rest := 0
 	if len(v) >= beyondCache && isa.Active != isa.Go {
+		add, ahead := addDiffDense2AVX2, densePrefetch
 		if isSparse(v, at) {
-			eachBlock(at, sparsePrefetch, func(j, n int, next *uint32) {
-				addDiffSparse2AVX2(pointer(v), pointer(w), &at[j], next,
-					&p[j], &q[j], n, a, b)
-			})
-		} else {
-			eachBlock(at, densePrefetch, func(j, n int, next *uint32) {
-				addDiffDense2AVX2(pointer(v), pointer(w), &at[j], next, &p[j],
-					&q[j], n, a, b)
-			})
+			add, ahead = addDiffSparse2AVX2, sparsePrefetch
 		}
+		eachBlock(at, ahead, func(j, n int, next *uint32) {
+			add(pointer(v), pointer(w), &at[j], next, &p[j], &q[j], n, a, b)
+		})
 		rest = len(at) &^ 3
 	}
 	addDiffAt2Go(p[rest:], q[rest:], at[rest:], a, v, b, w)

@@ -28,21 +28,7 @@ func ReLUGrads(dst, y, dy []float32, stream bool) { reluGradLoops.run(dst, y, dy
 func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst, y, dy, stream) }
 
 // Sigmoids writes 1/(1+exp(-x)) to dst.
-func Sigmoids(dst, x []float32) {
-	dst = dst[:len(x)]
-	for len(x) > 0 {
-		n := min(vecBlock, len(x))
-		switch isa.Active {
-		case isa.AVX512:
-			sigmoidsAVX512(pointer(dst), pointer(x), n)
-		case isa.AVX2:
-			sigmoidsAVX2(pointer(dst), pointer(x), n)
-		default:
-			sigmoidsGo(dst[:n], x[:n])
-		}
-		dst, x = dst[n:], x[n:]
-	}
-}
+func Sigmoids(dst, x []float32) { sigmoidLoops.run(dst, x, x, false) }
 
 // combine writes c to dst, which may be one of its vectors. With stream it uses non-temporal
 // stores; dst must then be none of them. The assembly has no special case for a factor of 1:
