@@ -114,7 +114,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	if a.gradients.buffers != nil {
 		a.dev.Gather(sn.Buffers, a.gradients.buffers, nil)
 	}
-	return a.run.deliver(ctx, sn)
+	return a.run.group.Deliver(ctx, sn)
 }
 
 // copyTo copies vectors and counters to a snapshot. The meter is copied before it is reset: a run

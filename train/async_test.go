@@ -176,12 +176,12 @@ func TestWorkers(t *testing.T) {
 		}
 		want := trace(t, play(t, c, Options{}))
 		s, m := resolve(t, c)
-		var places []Place
+		var replicas []Replica
 		for range 3 {
 			d := &privateDevice{cpu.New()}
-			places = append(places, Place{d, privateModel{m, d}})
+			replicas = append(replicas, Replica{d, privateModel{m, d}})
 		}
-		r, err := Run(t.Context(), s, Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
+		r, err := Run(t.Context(), s, Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

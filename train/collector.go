@@ -2,6 +2,7 @@ package train
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,7 +32,7 @@ type collector struct {
 
 func newCollector(r *run, res *Result) *collector {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
-		eval: evaluate.New(r.setup, r.evaluators()), best: evaluate.BestAccuracy(res.Rows)}
+		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: evaluate.BestAccuracy(res.Rows)}
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
 		c.eval.Stop = r.hurry
 	}
@@ -47,7 +48,7 @@ func (c *collector) collect() error {
 			c.pending[sn.T] = set
 		}
 		set[sn.Agent] = sn
-		if !complete(set) {
+		if slices.Contains(set, nil) { // of another agent, not yet
 			continue
 		}
 		delete(c.pending, sn.T)
@@ -56,15 +57,6 @@ func (c *collector) collect() error {
 		}
 	}
 	return nil
-}
-
-func complete(set []*snapshot.Snapshot) bool {
-	for _, s := range set {
-		if s == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // process makes a row, then a checkpoint, of the snapshots at one iteration, if they ask for it,
@@ -129,7 +121,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	c.run.group.rowsWritten(len(c.res.Rows))
+	c.run.group.RowsWritten(len(c.res.Rows))
 	if ev.Iteration == c.run.setup.Config.Iterations {
 		c.keep(set, ev)
 	}

@@ -56,12 +56,12 @@ func TestEvaluationOverDevices(t *testing.T) {
 			}
 			// two workers for each device, who share a model where there are too few
 			s.Programs.Gradient = memory.LargeProgram
-			places, counts := []Place{}, make([]atomic.Int64, n)
+			replicas, counts := []Replica{}, make([]atomic.Int64, n)
 			for i := range n {
 				d := &privateDevice{cpu.New()}
-				places = append(places, Place{gpuLike{d}, scored{privateModel{m, d}, &counts[i]}})
+				replicas = append(replicas, Replica{gpuLike{d}, scored{privateModel{m, d}, &counts[i]}})
 			}
-			r, err := Run(t.Context(), s, Options{Device: places[0].Device, Model: places[0].Model, Others: places[1:]})
+			r, err := Run(t.Context(), s, Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -174,16 +174,6 @@ func (x *exchange) shorten(b *dist.Buffer) {
 	x.dev.Write(b.V, x.host)
 }
 
-// receiveAll waits for the messages of all links.
-func (x *exchange) receiveAll() error {
-	for i := range x.round.Links {
-		if err := x.receive(&x.round.Links[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // receive waits for the message of the link's other end.
 func (x *exchange) receive(l *algo.Link) error {
 	if x.sendErr != nil {

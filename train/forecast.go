@@ -33,23 +33,23 @@ const (
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
 // more devices that it is spread over.
 func ForecastRun(
-	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Place) (Forecast, error) {
-	places := append([]Place{{dev, m}}, others...)
+	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Replica) (Forecast, error) {
+	on := Options{Device: dev, Model: m, Others: others}
+	replicas := on.replicas()
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
-		Memory: memory.Footprint(s, devicesOf(places)...)}
+		Memory: memory.Footprint(s, devicesOf(replicas)...)}
 	var err error
-	if f.Devices, err = memory.Devices(s, devicesOf(places)...); err != nil {
+	if f.Devices, err = memory.Devices(s, devicesOf(replicas)...); err != nil {
 		return f, err
 	}
 	if f.Iterations == 0 {
 		return f, nil
 	}
-	on := Options{Device: dev, Model: m, Others: others}
 	step, err := timeSteps(ctx, s, on, f.Iterations)
 	if err != nil {
 		return f, err
 	}
-	rows, err := evaluate.New(s, evaluatorsOf(places)).TimeRows(from)
+	rows, err := evaluate.New(s, evaluatorsOf(replicas)).TimeRows(from)
 	if err != nil {
 		return f, err
 	}
@@ -129,8 +129,8 @@ func messageLedger(s *Setup) (l dist.Ledger) {
 	return l
 }
 
-func evaluatorsOf(places []Place) (all []evaluate.Worker) {
-	for _, p := range places {
+func evaluatorsOf(replicas []Replica) (all []evaluate.Worker) {
+	for _, p := range replicas {
 		all = append(all, evaluate.Worker{Device: p.Device, Model: p.Model})
 	}
 	return all

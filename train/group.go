@@ -21,16 +21,16 @@ type processGroup interface {
 	start() error
 	// serve starts what runs beside the agents until wait returns. It calls fail when that goes
 	// wrong.
-	serve(ctx context.Context, fail context.CancelCauseFunc)
+	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// deliver takes a snapshot of a local agent.
-	deliver(ctx context.Context, sn *snapshot.Snapshot) error
+	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
 	// rowsWritten tells that the first n rows are in the metric files.
-	rowsWritten(n int)
+	RowsWritten(n int)
 	// checkpoints returns how to ask for checkpoints.
 	checkpoints() checkpointing
 	// stopping tells that the run is to stop. It may wait for the local agents to get to the head
 	// of an iteration, and halt them.
-	stopping()
+	Stopping()
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)
 	// finish completes the result of a run that ended with err.
@@ -60,13 +60,13 @@ func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
 }
 
 func (g *singleProcess) start() error                                   { return nil }
-func (g *singleProcess) serve(context.Context, context.CancelCauseFunc) {}
-func (g *singleProcess) rowsWritten(int)                                {}
-func (g *singleProcess) stopping()                                      {}
+func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
+func (g *singleProcess) RowsWritten(int)                                {}
+func (g *singleProcess) Stopping()                                      {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
 
-func (g *singleProcess) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+func (g *singleProcess) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	select {
 	case g.r.snapshots <- sn:
 		return nil
@@ -116,7 +116,7 @@ func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
 			t := r.pace.request(true)
 			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there",
 				zap.Int("iteration", t))
-			r.group.stopping()
+			r.group.Stopping()
 			return
 		case <-done:
 			return

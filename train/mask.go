@@ -12,10 +12,10 @@ import (
 // receivers of a broadcast, use the same ones in an iteration. The first agent that needs a mask
 // draws it. A device that draws masks itself draws several at a time, some iterations ahead.
 type masks struct {
-	dev    device.Device
-	law    dist.Mask
-	drawer device.IndexSampler // nil: masks are drawn one by one, on the host
-	coming func(dst []comingMask, t int) []comingMask
+	dev          device.Device
+	distribution dist.Mask
+	drawer       device.IndexSampler // nil: masks are drawn one by one, on the host
+	coming       func(dst []comingMask, t int) []comingMask
 
 	mu       sync.Mutex
 	drawn    map[maskKey]*mask // that some agent has still to release
@@ -53,9 +53,9 @@ const (
 )
 
 // newMasks makes the masks of a worker. coming lists those of an iteration.
-func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
-	m := &masks{dev: dev, law: law, coming: coming, drawn: map[maskKey]*mask{}}
-	if _, ok := law.(dist.DeviceMask); ok {
+func newMasks(dev device.Device, distribution dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
+	m := &masks{dev: dev, distribution: distribution, coming: coming, drawn: map[maskKey]*mask{}}
+	if _, ok := distribution.(dist.DeviceMask); ok {
 		m.drawer, _ = dev.(device.IndexSampler)
 	}
 	return m
@@ -66,7 +66,7 @@ func newMasks(dev device.Device, law dist.Mask, coming func(dst []comingMask, t 
 func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
 	x := m.at(key)
 	x.fill.Do(func() {
-		scratch = m.law.Draw(scratch, key.t, key.i, key.j)
+		scratch = m.distribution.Draw(scratch, key.t, key.i, key.j)
 		x.index = m.dev.NewIndex(scratch, x.index)
 	})
 	return x, scratch
@@ -102,17 +102,17 @@ func (m *masks) fresh(key comingMask) *mask {
 // the lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
-	most := min(memory.MasksDrawnAtOnce, drawnTogether/max(1, m.law.Len()))
+	most := min(memory.MasksDrawnAtOnce, drawnTogether/max(1, m.distribution.Len()))
 	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}
-	law := m.law.(dist.DeviceMask)
+	keyed := m.distribution.(dist.DeviceMask)
 	m.indexes, m.counters = m.indexes[:0], m.counters[:0]
 	for _, key := range m.list {
 		m.indexes = append(m.indexes, m.fresh(key).index)
-		m.counters = append(m.counters, law.Counter(key.t, key.i, key.j))
+		m.counters = append(m.counters, keyed.Counter(key.t, key.i, key.j))
 	}
-	m.drawer.SampleIndexes(m.indexes, law.Sampling(), m.counters)
+	m.drawer.SampleIndexes(m.indexes, keyed.Sampling(), m.counters)
 	for k, key := range m.list {
 		x := m.drawn[key.maskKey]
 		x.index = m.indexes[k]
@@ -132,13 +132,6 @@ func (m *masks) release(all []*mask) {
 			delete(m.drawn, x.key)
 			m.idle = append(m.idle, x)
 		}
-	}
-}
-
-// drawFrom sets the iteration at which the run begins.
-func (r *run) drawFrom(first int) {
-	for _, w := range r.workers {
-		w.masks.next = first
 	}
 }
 
@@ -163,33 +156,23 @@ func (x *exchange) borrowMask(key comingMask) device.Index {
 
 // ends is the number of an edge's ends on a worker.
 func (r *run) ends(w *worker, i, j int) int {
-	n := 0
-	for _, agent := range [2]int{i, j} {
-		if r.isOn(w, agent) {
+	return r.countOn(w, i, j)
+}
+
+// countOn counts the agents that are on worker w.
+func (r *run) countOn(w *worker, agents ...int) (n int) {
+	for _, agent := range agents {
+		if r.group.Local(agent) && r.workerOf(agent) == w {
 			n++
 		}
 	}
 	return n
-}
-
-// isOn reports whether an agent is on a worker of this process.
-func (r *run) isOn(w *worker, agent int) bool {
-	return r.group.Local(agent) && r.workerOf(agent) == w
 }
 
 // holders is the number of agents of a worker that have an agent's broadcast: the sender itself and
 // its neighbours.
 func (r *run) holders(w *worker, sender int) int {
-	n := 0
-	if r.isOn(w, sender) {
-		n++
-	}
-	for _, agent := range r.setup.Graph.Neighbours(sender) {
-		if r.isOn(w, agent) {
-			n++
-		}
-	}
-	return n
+	return r.countOn(w, sender) + r.countOn(w, r.setup.Graph.Neighbours(sender)...)
 }
 
 // comingMasks returns a function that lists the masks of an iteration for the agents of a worker.

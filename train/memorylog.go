@@ -8,8 +8,8 @@ import (
 )
 
 // devicesOf lists the devices of all workers.
-func devicesOf(places []Place) (all []device.Device) {
-	for _, p := range places {
+func devicesOf(replicas []Replica) (all []device.Device) {
+	for _, p := range replicas {
 		all = append(all, p.Device)
 	}
 	return all
@@ -18,11 +18,11 @@ func devicesOf(places []Place) (all []device.Device) {
 // forecastMemory forecasts the memory of the devices, for a run that holds all agents and is no
 // trial. It ignores errors: a device that cannot tell its memory has failed, and the run will see
 // it.
-func (r *run) forecastMemory(places []Place) []memory.Forecast {
+func (r *run) forecastMemory(replicas []Replica) []memory.Forecast {
 	if r.setup.Trial() || r.opt.Process != nil {
 		return nil
 	}
-	forecasts, err := memory.Devices(r.setup, devicesOf(places)...)
+	forecasts, err := memory.Devices(r.setup, devicesOf(replicas)...)
 	if err != nil {
 		return nil
 	}

@@ -27,8 +27,6 @@ type manyProcesses struct {
 	p             *Process
 }
 
-func newManyProcesses(r *run, p *Process) *manyProcesses { return &manyProcesses{r: r, p: p} }
-
 // Local reports whether the agent is that of this process.
 func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 
@@ -63,14 +61,7 @@ func (g *manyProcesses) start() error {
 // agent is the agent of this process.
 func (g *manyProcesses) agent() *agent { return g.r.agents[0] }
 
-func (g *manyProcesses) serve(ctx context.Context, fail context.CancelCauseFunc) { g.Serve(ctx, fail) }
-func (g *manyProcesses) rowsWritten(n int)                                       { g.RowsWritten(n) }
-func (g *manyProcesses) stopping()                                               { g.Stopping() }
-func (g *manyProcesses) repeatsEvaluations() bool                                { return false }
-
-func (g *manyProcesses) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
-	return g.Deliver(ctx, sn)
-}
+func (g *manyProcesses) repeatsEvaluations() bool { return false }
 
 func (g *manyProcesses) checkpoints() checkpointing {
 	c := checkpointing{Reservation: g.Reservation(), kept: g.p.Store != nil}
@@ -138,7 +129,7 @@ func (g *manyProcesses) Diverged(n process.Note) {
 
 // noteOf tells other processes of a divergence.
 func noteOf(d *DivergedError) process.Note {
-	n := process.Note{Kind: process.NoteDiverged, Agent: d.Agent, T: d.T, Event: d.Event, Loss: process.Loss(d.Loss)}
+	n := process.Note{Kind: process.NoteDiverged, Agent: d.Agent, T: d.T, Event: d.Event, Loss: Num(d.Loss)}
 	if d.Cause != nil {
 		n.Cause = d.Cause.Error()
 	}

@@ -62,16 +62,8 @@ func (d *realTime) attach(a *agent, ck *runfolder.Checkpoint) error {
 func (d *realTime) run(ctx context.Context, a *agent, _ int) error {
 	l := d.agents[a.id]
 	sent := make(chan error, 1)
-	go func() { sent <- l.out.deliver(func(sn *snapshot.Snapshot) error { return d.r.deliver(ctx, sn) }) }()
-	err := l.protocol.Run(a.ctx)
-	var lost *DivergedError
-	switch {
-	case errors.As(err, &lost):
-		d.r.diverged(lost)
-		err = nil
-	case errors.Is(err, errHalted):
-		err = nil
-	}
+	go func() { sent <- l.out.deliver(func(sn *snapshot.Snapshot) error { return d.r.group.Deliver(ctx, sn) }) }()
+	err := d.r.absorb(l.protocol.Run(a.ctx), 0)
 	l.out.close()
 	return errors.Join(err, <-sent)
 }

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Device    device.Device
 	Model     Model
-	Others    []Place        // more devices, all of one kind, which share the agents with Device
+	Others    []Replica      // more devices, all of one kind, which share the agents with Device
 	Transport dist.Transport // nil: between goroutines of this process
 	Folder    *Folder        // nil: nothing is written; Run closes it
 	Log       *zap.Logger    // nil: nothing is logged
@@ -33,6 +33,9 @@ type Options struct {
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
 }
+
+// replicas lists the copies of the model, each on a device.
+func (o Options) replicas() []Replica { return append([]Replica{{o.Device, o.Model}}, o.Others...) }
 
 // Result is the outcome of a run.
 type Result struct {
@@ -103,12 +106,11 @@ func newRun(s *Setup, opt Options) *run {
 	r.opt = opt
 	r.group = &singleProcess{r}
 	if opt.Process != nil {
-		r.group, r.net = newManyProcesses(r, opt.Process), opt.Process.Network
+		r.group, r.net = &manyProcesses{r: r, p: opt.Process}, opt.Process.Network
 	}
-	places := append([]Place{{opt.Device, opt.Model}}, opt.Others...)
-	r.makeWorkers(places)
+	r.makeWorkers(opt.replicas())
 	r.writer = runfolder.NewWriter(opt.Folder, s, r.log, r.releaseSnapshots)
-	r.memory = r.forecastMemory(places)
+	r.memory = r.forecastMemory(opt.replicas())
 	return r
 }
 
@@ -160,7 +162,9 @@ func (r *run) start() (*Result, error) {
 // makeAgents makes the agents of this process, and a pool of snapshots for every agent.
 func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 	s := r.setup
-	r.drawFrom(first)
+	for _, w := range r.workers {
+		w.masks.next = first
+	}
 	for range s.Graph.N {
 		r.snapshotPools = append(r.snapshotPools, snapshot.NewPool(r.driver.snapshotLimit()))
 	}
@@ -217,7 +221,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 			}
 		}
 	})
-	r.group.serve(ctx, cancel)
+	r.group.Serve(ctx, cancel)
 	done := make(chan struct{})
 	requesting.Go(func() { r.requestCheckpoints(stop, done) })
 	r.runAgents(ctx, cancel, res.First)
@@ -256,11 +260,6 @@ func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, fir
 	}
 	running.Go(func() { r.driver.direct(ctx, first) })
 	running.Wait()
-}
-
-// deliver passes a snapshot of a local agent on.
-func (r *run) deliver(ctx context.Context, sn *snapshot.Snapshot) error {
-	return r.group.deliver(ctx, sn)
 }
 
 // releaseSnapshots returns the snapshots of one iteration to the agents' pools.
@@ -303,6 +302,21 @@ func (r *run) diverged(d *DivergedError) {
 	if r.lost == nil || d.before(r.lost) {
 		r.lost = d
 	}
+}
+
+// absorb records the divergence that ended an agent, in the given event if time is virtual. It
+// returns err, or nil if the agent diverged or was halted because another one did.
+func (r *run) absorb(err error, event int) error {
+	var lost *DivergedError
+	if errors.As(err, &lost) {
+		lost.Event = event
+		r.diverged(lost)
+		return nil
+	}
+	if errors.Is(err, errHalted) {
+		return nil
+	}
+	return err
 }
 
 // divergence returns the earliest divergence, or nil.

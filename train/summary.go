@@ -12,32 +12,12 @@ import (
 func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	c := s.Config
 	sum := Summary{
-		Outcome: runfolder.Outcome{
-			Algo:       c.Algo,
-			Agents:     c.Agents,
-			Iterations: r.Iteration,
-			Status:     r.Status,
-			WallS:      r.WallS,
-		},
-		Settings: runfolder.Settings{
-			Accounting: c.Accounting,
-			Device:     dev,
-			Seed:       c.Seed,
-			Version:    version,
-			Dim:        s.Dim,
-			Data:       c.Data,
-			Model:      c.Model,
-			Graph:      c.Graph,
-			Edges:      c.Edges,
-			Mask:       c.Mask,
-			Metrics:    c.Metrics,
-			Density:    c.Density,
-			Partition:  c.Partition,
-			Skew:       s.Skew(),
-			Threads:    s.Threads,
-			Command:    CommandLine(os.Args),
-			Machine:    Machine(),
-		},
+		Outcome: runfolder.Outcome{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status,
+			WallS: r.WallS},
+		Settings: runfolder.Settings{Accounting: c.Accounting, Device: dev, Seed: c.Seed, Version: version, Dim: s.Dim,
+			Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Metrics: c.Metrics,
+			Density: c.Density, Partition: c.Partition, Skew: s.Skew(), Threads: s.Threads,
+			Command: runfolder.CommandLine(os.Args), Machine: runfolder.Machine()},
 		Memory: r.Memory,
 	}
 	if r.WallS > 0 {
@@ -47,20 +27,14 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		return sum
 	}
 	l := r.Rows[len(r.Rows)-1]
-	sum.BN, sum.TestTop5Avg = evaluate.BatchNormMode(s, l.Iteration), l.TestTop5Avg
-	sum.TestAccAvg, sum.TestAccMin, sum.TestAccMean, sum.TestAccMax = l.TestAccAvg, l.TestAccMin, l.TestAccMean,
-		l.TestAccMax
-	sum.TrainLossAvg, sum.TrainLossWorst, sum.GradSqWorst = l.TrainLossAvg, l.TrainLossWorst, l.GradSqWorst
-	sum.Consensus, sum.DualSum = l.Consensus, l.DualSum
-	sum.FarDecodes, sum.LargestDecode, sum.VirtualTime = l.FarDecodes, l.LargestDecode, l.Time
-	sum.Skipped, sum.LossScale = l.Skipped, l.LossScale
-	sum.TimeTo50, sum.TimeTo80, sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8), timeTo(r.Rows,
-		0.9), timeTo(r.Rows, 0.95)
+	sum.TestScores, sum.TrainScores, sum.DualScores = l.TestScores, l.TrainScores, l.DualScores
+	sum.Traffic, sum.DecodeScores, sum.LossScaling = l.Traffic, l.DecodeScores, l.LossScaling
+	sum.BN, sum.VirtualTime = evaluate.BatchNormMode(s, l.Iteration), l.Time
+	sum.TimeTo50, sum.TimeTo80 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8)
+	sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()
 	}
-	sum.BitsTotal, sum.BitsSharedSeed, sum.BitsPacked, sum.BitsReference, sum.WireBytes = l.BitsTotal, l.BitsSharedSeed,
-		l.BitsPacked, l.BitsReference, l.WireBytes
 	return sum
 }
 

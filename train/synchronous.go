@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -27,16 +26,7 @@ func (d *synchronous) repeatsEvaluations() bool                   { return true 
 func (d *synchronous) snapshotLimit() int                         { return snapshot.Circulating + 1 }
 
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
-	err := d.iterate(ctx, a, first)
-	var lost *DivergedError
-	switch {
-	case errors.As(err, &lost):
-		d.r.diverged(lost)
-		err = nil
-	case errors.Is(err, errHalted):
-		err = nil
-	}
-	return a.finish(ctx, err)
+	return a.finish(ctx, d.r.absorb(d.iterate(ctx, a, first), 0))
 }
 
 // iterate runs iterations until the pace says stop.
@@ -78,8 +68,10 @@ func (d *synchronous) step(a *agent, t int) error {
 	if err := s.Algo.Local(a.state, &a.round); err != nil {
 		return err
 	}
-	if err := a.exchange.receiveAll(); err != nil {
-		return err
+	for i := range a.round.Links {
+		if err := a.exchange.receive(&a.round.Links[i]); err != nil {
+			return err
+		}
 	}
 	if err := s.Algo.Mix(a.state, &a.round); err != nil {
 		return err

@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"errors"
 	"math"
 
 	"fspda/train/runfolder"
@@ -127,15 +126,9 @@ func (d *virtualTime) run(ctx context.Context, a *agent, _ int) error {
 		if at.stop { // beyond a divergence: let the director come to its end
 			continue
 		}
-		err := d.do(ctx, a, o)
+		err := d.r.absorb(d.do(ctx, a, o), o.Event)
 		a.release()
-		var lost *DivergedError
-		switch {
-		case errors.As(err, &lost):
-			lost.Event = o.Event
-			d.r.diverged(lost)
-		case errors.Is(err, errHalted):
-		case err != nil:
+		if err != nil {
 			return err
 		}
 	}

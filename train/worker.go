@@ -5,19 +5,18 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
 
-// Place is a device with the network on it.
-type Place struct {
+// Replica is a device with the network on it.
+type Replica struct {
 	Device device.Device
 	Model  Model
 }
 
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
-	Place
+	Replica
 	pool   *dist.Pool
 	shared *sharedVectors
 	gate   chan struct{} // its capacity is the number of gradients that are computed at once
@@ -25,13 +24,13 @@ type worker struct {
 }
 
 // makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
-func (r *run) makeWorkers(all []Place) {
+func (r *run) makeWorkers(all []Replica) {
 	for _, p := range all {
 		if p.Model.Dim() != all[0].Model.Dim() {
 			panic(fmt.Sprintf("train: networks of %d and %d parameters, want one network on all devices",
 				all[0].Model.Dim(), p.Model.Dim()))
 		}
-		w := &worker{Place: p, pool: dist.NewPool(p.Device)}
+		w := &worker{Replica: p, pool: dist.NewPool(p.Device)}
 		w.shared = &sharedVectors{pool: w.pool, dim: r.setup.Dim, newest: map[int]*sharedVector{}}
 		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
@@ -41,11 +40,3 @@ func (r *run) makeWorkers(all []Place) {
 
 // workerOf is the worker of an agent.
 func (r *run) workerOf(agent int) *worker { return r.workers[agent%len(r.workers)] }
-
-// evaluators lists the devices and models of all workers.
-func (r *run) evaluators() (all []evaluate.Worker) {
-	for _, w := range r.workers {
-		all = append(all, evaluate.Worker{Device: w.Device, Model: w.Model})
-	}
-	return all
-}

@@ -26,10 +26,10 @@ type Devices struct {
 }
 
 // Workers returns the other devices, each with the network of m.
-func (e *Devices) Workers(m *model.Engine) []train.Place {
-	var all []train.Place
+func (e *Devices) Workers(m *model.Engine) []train.Replica {
+	var all []train.Replica
 	for _, d := range e.others {
-		all = append(all, train.Place{Device: d, Model: m.On(d)})
+		all = append(all, train.Replica{Device: d, Model: m.On(d)})
 	}
 	return all
 }

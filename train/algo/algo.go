@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // Algorithm is a decentralized optimization method. It is immutable and shared by all agents.
 type Algorithm interface {
@@ -109,12 +113,18 @@ func (s *State) Gradient() device.Vector { return s.g }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
-	for i, n := range a.Aux() {
-		if n == name {
-			return s.Aux[i]
-		}
+	if i := slices.Index(a.Aux(), name); i >= 0 {
+		return s.Aux[i]
 	}
 	return nil
+}
+
+// withMomentum lists names of auxiliary vectors, and the momentum unless mu is 0.
+func withMomentum(mu float64, names ...string) []string {
+	if mu == 0 {
+		return names
+	}
+	return append(names, "momentum")
 }
 
 // Round is an agent's input in iteration T: step sizes, edges, gradient and messages.

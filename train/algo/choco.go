@@ -48,12 +48,7 @@ func (CHOCO) Name() string { return "choco" }
 // Broadcast marks one-way messages.
 func (CHOCO) Broadcast() {}
 
-func (a CHOCO) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"xhat", "s"}
-	}
-	return []string{"xhat", "s", "momentum"}
-}
+func (a CHOCO) Aux() []string { return withMomentum(a.Mu, "xhat", "s") }
 
 // NewScratch returns the term w_ii·q_i that the agent sends in an iteration.
 func (CHOCO) NewScratch(func() device.Vector) any { return &device.SparseTerm{} }
@@ -127,10 +122,5 @@ func (a CHOCO) collect(s *State, r *Round) error {
 // equalWeights reports whether all weights are equal after rounding to float32. The agent's own
 // weight is 1 minus the others, so it may differ in the last bits of float64.
 func equalWeights(parts []device.SparseTerm) bool {
-	for _, p := range parts {
-		if float32(p.A) != float32(parts[0].A) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p device.SparseTerm) bool { return float32(p.A) != float32(parts[0].A) })
 }

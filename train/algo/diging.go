@@ -34,12 +34,7 @@ const (
 
 func (DIGing) Name() string { return "diging" }
 
-func (a DIGing) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"q"}
-	}
-	return []string{"q", "momentum"}
-}
+func (a DIGing) Aux() []string { return withMomentum(a.Mu, "q") }
 
 // Vectors is two: x and y.
 func (DIGing) Vectors() int { return 2 }

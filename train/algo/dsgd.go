@@ -24,12 +24,7 @@ var _ Algorithm = DSGD{}
 
 func (DSGD) Name() string { return "dsgd" }
 
-func (a DSGD) Aux() []string {
-	if a.Mu == 0 {
-		return nil
-	}
-	return []string{"momentum"}
-}
+func (a DSGD) Aux() []string { return withMomentum(a.Mu) }
 
 func (a DSGD) Local(s *State, r *Round) error {
 	x := s.X

@@ -38,12 +38,7 @@ const (
 
 func (SA) Name() string { return "fspda-sa" }
 
-func (a SA) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"lambda"}
-	}
-	return []string{"lambda", "momentum"}
-}
+func (a SA) Aux() []string { return withMomentum(a.Mu, "lambda") }
 
 // Tracked is lambda, which tends to (alpha/((1-mu)·eta))·(∇F - ∇f_i).
 func (a SA) Tracked(alpha, eta float64) (string, float64) {

@@ -37,12 +37,7 @@ const (
 
 func (KGT) Name() string { return "kgt" }
 
-func (a KGT) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"c", "start"}
-	}
-	return []string{"c", "start", "momentum"}
-}
+func (a KGT) Aux() []string { return withMomentum(a.Mu, "c", "start") }
 
 // Period is K.
 func (a KGT) Period() int { return a.K }

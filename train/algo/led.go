@@ -32,12 +32,7 @@ const (
 
 func (LED) Name() string { return "led" }
 
-func (a LED) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"y"}
-	}
-	return []string{"y", "momentum"}
-}
+func (a LED) Aux() []string { return withMomentum(a.Mu, "y") }
 
 // Period is Tau.
 func (a LED) Period() int { return a.Tau }

@@ -110,12 +110,7 @@ func (s *State) inOrder(r *Round, own device.Vector) {
 }
 
 func equalFactors(terms []device.Term) bool {
-	for _, t := range terms {
-		if t.A != terms[0].A {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(terms, func(t device.Term) bool { return t.A != terms[0].A })
 }
 
 // scaled stores c times the terms in the agent's reused operand list.

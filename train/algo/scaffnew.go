@@ -31,12 +31,7 @@ const (
 
 func (Scaffnew) Name() string { return "scaffnew" }
 
-func (a Scaffnew) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"h"}
-	}
-	return []string{"h", "momentum"}
-}
+func (a Scaffnew) Aux() []string { return withMomentum(a.Mu, "h") }
 
 // Tracked is h, which tends to ∇f_i/(1-mu).
 func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / (1 - a.Mu) }

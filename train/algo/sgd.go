@@ -20,12 +20,7 @@ func (SGD) Name() string { return "sgd" }
 // Collective marks the all-reduce.
 func (SGD) Collective() {}
 
-func (a SGD) Aux() []string {
-	if a.Mu == 0 {
-		return nil
-	}
-	return []string{"momentum"}
-}
+func (a SGD) Aux() []string { return withMomentum(a.Mu) }
 
 func (a SGD) Local(s *State, r *Round) error {
 	u, err := direction(s, r, s.X, a.Mu, 0)

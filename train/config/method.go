@@ -65,15 +65,7 @@ func Register(m Method) {
 }
 
 // Algorithms lists the names that Config.Algo can have.
-func Algorithms() []string {
-	registry.RLock()
-	defer registry.RUnlock()
-	var names []string
-	for _, m := range methods {
-		names = append(names, m.Name)
-	}
-	return names
-}
+func Algorithms() []string { return withFeature(func(Method) bool { return true }) }
 
 // method returns the method that Config.Algo names. Check has verified that it exists.
 func (c Config) method() Method {
@@ -94,7 +86,7 @@ func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
 	if c.Momentum != 0 && !m.Momentum {
 		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
-			"has one (%s)", m.Name, withFeature(func(m Method) bool { return m.Momentum }))
+			"has one (%s)", m.Name, strings.Join(withFeature(func(m Method) bool { return m.Momentum }), ", "))
 	}
 	if c.Schedule != "constant" && m.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
@@ -117,16 +109,15 @@ func (s *Setup) admit() error {
 }
 
 // withFeature lists the algorithms for which has returns true.
-func withFeature(has func(m Method) bool) string {
+func withFeature(has func(m Method) bool) (names []string) {
 	registry.RLock()
 	defer registry.RUnlock()
-	var names []string
 	for _, m := range methods {
 		if has(m) {
 			names = append(names, m.Name)
 		}
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 // admitMask sets the mask to all coordinates for an algorithm that sends whole vectors. It refuses
@@ -136,7 +127,7 @@ func (s *Setup) admitMask() error {
 	if m.Masks {
 		return nil
 	}
-	masked := func() string { return withFeature(func(m Method) bool { return m.Masks }) }
+	masked := func() string { return strings.Join(withFeature(func(m Method) bool { return m.Masks }), ", ") }
 	if c.Mask != "auto" && c.Mask != "all" {
 		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use "+
 			"mask all, or an algorithm that admits masks (%s)", m.Name, masked())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strings"
 
 	"fspda/data"
 	"fspda/dist"
@@ -177,7 +178,7 @@ func (s *Setup) mix() (err error) {
 	if s.Graph.N > maxSpectrum {
 		return Invalid("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too "+
 			"long for so many (limit %d): use fewer, or an algorithm without one (%s)", c.Algo, maxSpectrum,
-			withFeature(func(m Method) bool { return !m.Mixing }))
+			strings.Join(withFeature(func(m Method) bool { return !m.Mixing }), ", "))
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
 		return &Error{Key: "mixing", Err: err}
@@ -196,11 +197,13 @@ func (s *Setup) steps() error {
 	} else if c.Eta.Auto {
 		c.Eta = AutoFloat{V: s.autoEta()}
 	}
-	warnings, err := s.stability()
-	if err != nil {
-		return err
+	if s.method.Check != nil {
+		warnings, err := s.method.Check(s)
+		if err != nil {
+			return err
+		}
+		s.Warnings = append(s.Warnings, warnings...)
 	}
-	s.Warnings = append(s.Warnings, warnings...)
 	if s.method.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
 			"only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))

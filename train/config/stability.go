@@ -7,15 +7,6 @@ import (
 	"strings"
 )
 
-// stability checks the gains of the algorithm against the spectrum of the graph. The error names
-// the bound that is violated.
-func (s *Setup) stability() (warnings []string, err error) {
-	if s.method.Check == nil {
-		return nil, nil
-	}
-	return s.method.Check(s)
-}
-
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
 //
 // A Laplacian eigenvalue l of a static unmasked graph gives FSPDA-SA's consensus mode the

@@ -110,7 +110,7 @@ type AgentScore struct {
 // New makes an Evaluator on devices of one kind.
 func New(s *config.Setup, workers []Worker) *Evaluator {
 	e := &Evaluator{setup: s, workers: workers, atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
-	if e.ownMemory() {
+	if memory.Owned(e.workers[0].Device) {
 		e.atOnce = len(workers) * memory.Evaluators(s, len(workers))
 	}
 	e.batches.New = func() any { return new(device.Batch) }
@@ -118,12 +118,6 @@ func New(s *config.Setup, workers []Worker) *Evaluator {
 		e.free[at].New = func() any { return e.newWorkspace(at, d) }
 	}
 	return e
-}
-
-// ownMemory reports whether the devices have memories of their own.
-func (e *Evaluator) ownMemory() bool {
-	_, ok := e.workers[0].Device.(memory.Device)
-	return ok
 }
 
 func (e *Evaluator) newWorkspace(at int, d Worker) *workspace {

@@ -7,28 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fspda/train/snapshot"
 )
 
-// Num is a number that may be undefined: NaN and infinities are written as JSON null and as an
-// empty CSV cell.
-type Num float64
-
-// MarshalJSON writes the shortest decimal that reads back as the same number.
-func (n Num) MarshalJSON() ([]byte, error) {
-	if f := float64(n); math.IsNaN(f) || math.IsInf(f, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *Num) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*n = Num(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(b, (*float64)(n))
-}
+// Num is a number that may be undefined.
+type Num = snapshot.Num
 
 // Row is one evaluation: the state at the head of an iteration, before its update. x_i are the
 // models of the agents, xbar their mean, F the objective over all training data with the L2 term,

@@ -7,6 +7,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // teams divides the evaluator's capacity among so many models. A team is a list of worker indices
@@ -14,7 +15,7 @@ import (
 // program there has cores of its own; on other devices the remaining ones join the teams.
 func (e *Evaluator) teams(models int) [][]int {
 	workers := e.atOnce
-	if !e.ownMemory() {
+	if !memory.Owned(e.workers[0].Device) {
 		workers = min(workers, models)
 	}
 	all := make([][]int, min(workers, models))

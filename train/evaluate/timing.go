@@ -6,6 +6,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // chunkTime bounds the time for which a chunk is repeated.
@@ -84,7 +85,7 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 // parallel returns how many models are evaluated in the time of one. The evaluations of a device
 // with a memory of its own take turns.
 func (e *Evaluator) parallel(models int) int {
-	if e.ownMemory() {
+	if memory.Owned(e.workers[0].Device) {
 		return len(e.workers)
 	}
 	return min(e.atOnce, models)

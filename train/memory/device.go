@@ -32,6 +32,12 @@ type Device interface {
 	Staging(batches, numbers int) uint64
 }
 
+// Owned reports whether a device has a memory of its own.
+func Owned(dev device.Device) bool {
+	_, ok := dev.(Device)
+	return ok
+}
+
 // Forecast is the memory that a run takes of a [Device].
 type Forecast struct {
 	Name   string `json:"name"`

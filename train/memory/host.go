@@ -24,7 +24,7 @@ func Footprint(s *config.Setup, devices ...device.Device) uint64 {
 // memory of the host, that is everything.
 func host(s *config.Setup, devices []device.Device) uint64 {
 	need := batchMemory(s) + evaluationMemory(s) + writerMemory(s)
-	if len(devices) == 0 || !ownsMemory(devices[0]) {
+	if len(devices) == 0 || !Owned(devices[0]) {
 		return need + vectorMemory(s) + messageMemory(s) + ProgramBytes(s)
 	}
 	for i, dev := range devices {
@@ -34,11 +34,6 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 		}
 	}
 	return need
-}
-
-func ownsMemory(dev device.Device) bool {
-	_, ok := dev.(Device)
-	return ok
 }
 
 // vectorMemory returns the bytes of the agents' vectors and snapshots.
@@ -71,17 +66,7 @@ func compressorNumbers(s *config.Setup) int {
 
 // messageMemory returns the bytes of the messages in flight.
 func messageMemory(s *config.Setup) uint64 {
-	return 4 * uint64(messageNumbers(s)) * uint64(s.Graph.N)
-}
-
-// messageNumbers returns how many values an agent has in flight. Links without a mask share one
-// copy.
-func messageNumbers(s *config.Setup) int {
-	n := s.VectorsPerLink()
-	if s.Mask.Dense() {
-		return n * s.Dim
-	}
-	return n * linksAtOnce(s) * s.Mask.Len()
+	return 4 * uint64(messageVectors(s).numbers()) * uint64(s.Graph.N)
 }
 
 // linksAtOnce returns over how many links an agent communicates in an iteration.

@@ -20,7 +20,7 @@ func TestMemoryOfMessages(t *testing.T) {
 		c := small()
 		c.Algo, c.EvalPoints = name, 3
 		s, _ := resolve(t, c)
-		if got := messageNumbers(s); got != want(s) {
+		if got := messageVectors(s).numbers(); got != want(s) {
 			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
 		}
 		if rest := host(s, nil) - vectorMemory(s) - batchMemory(s) - evaluationMemory(s) - writerMemory(

@@ -3,7 +3,6 @@ package process
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 
 	"fspda/train/snapshot"
 )
@@ -20,13 +19,13 @@ const maxNote = 64 << 10
 
 // Note tells other processes what happened in the run.
 type Note struct {
-	Kind   NoteKind `json:"kind"`
-	Agent  int      `json:"agent,omitempty"` // that diverged
-	T      int      `json:"t"`               // iteration
-	Event  int      `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
-	Loss   Loss     `json:"loss"`            // of the agent that diverged
-	Cause  string   `json:"cause,omitempty"` // what failed before the loss showed it
-	Status string   `json:"status,omitempty"`
+	Kind   NoteKind     `json:"kind"`
+	Agent  int          `json:"agent,omitempty"` // that diverged
+	T      int          `json:"t"`               // iteration
+	Event  int          `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
+	Loss   snapshot.Num `json:"loss"`            // of the agent that diverged
+	Cause  string       `json:"cause,omitempty"` // what failed before the loss showed it
+	Status string       `json:"status,omitempty"`
 }
 
 // NoteKind says what a Note tells.
@@ -37,26 +36,6 @@ const (
 	NoteStopped  NoteKind = "walked"   // the sending agent has stopped: it reports no more
 	NoteEnd      NoteKind = "end"      // the run has ended, with a status
 )
-
-// Loss is a loss. JSON has null for one that is not finite.
-type Loss float64
-
-// MarshalJSON writes the shortest decimal that reads back as the same number.
-func (l Loss) MarshalJSON() ([]byte, error) {
-	if f := float64(l); math.IsNaN(f) || math.IsInf(f, 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(l))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes; null is NaN.
-func (l *Loss) UnmarshalJSON(b []byte) error {
-	if string(b) == "null" {
-		*l = Loss(math.NaN())
-		return nil
-	}
-	return json.Unmarshal(b, (*float64)(l))
-}
 
 // record encodes a note.
 func (n Note) record() []byte {

@@ -21,10 +21,12 @@ const (
 // order of the keys.
 type Summary struct {
 	Outcome
-	TestResults
-	TrainResults
-	Traffic
-	Coding
+	evaluate.TestScores // this and the next five: of the last row
+	evaluate.TrainScores
+	evaluate.DualScores
+	evaluate.Traffic
+	evaluate.DecodeScores
+	evaluate.LossScaling
 	VirtualTimes
 	Settings
 	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own
@@ -38,41 +40,6 @@ type Outcome struct {
 	Status         Status  `json:"status"`
 	WallS          float64 `json:"wall_s"`
 	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
-}
-
-// TestResults are those of the last row on the test set.
-type TestResults struct {
-	TestAccAvg  evaluate.Num `json:"test_acc_avg"`
-	TestTop5Avg evaluate.Num `json:"test_top5_avg"`
-	TestAccMin  evaluate.Num `json:"test_acc_min"`
-	TestAccMean evaluate.Num `json:"test_acc_mean"`
-	TestAccMax  evaluate.Num `json:"test_acc_max"`
-}
-
-// TrainResults are those of the last row on the training set.
-type TrainResults struct {
-	TrainLossAvg   evaluate.Num `json:"train_loss_avg"`
-	TrainLossWorst evaluate.Num `json:"train_loss_worst"`
-	GradSqWorst    evaluate.Num `json:"grad_sq_worst"`
-	Consensus      evaluate.Num `json:"consensus"`
-	DualSum        evaluate.Num `json:"dual_sum"`
-}
-
-// Traffic counts what all agents sent.
-type Traffic struct {
-	BitsTotal      uint64 `json:"bits_total"`
-	BitsSharedSeed uint64 `json:"bits_shared_seed"`
-	BitsPacked     uint64 `json:"bits_packed"`
-	BitsReference  uint64 `json:"bits_reference"`
-	WireBytes      uint64 `json:"wire_bytes"`
-}
-
-// Coding describes lattices and the loss scale.
-type Coding struct {
-	FarDecodes    uint64       `json:"far_decodes"`    // of a lattice
-	LargestDecode evaluate.Num `json:"largest_decode"` // of a lattice
-	Skipped       uint64       `json:"skipped_grads"`  // of fp16
-	LossScale     evaluate.Num `json:"loss_scale"`     // of fp16
 }
 
 // VirtualTimes are the virtual times of the run.

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"encoding/binary"
 	"math"
+	"reflect"
 )
 
 // DType is the element type of a tensor, spelled as in the header of a file.
@@ -57,22 +58,8 @@ func dtypeOf(values any) (t DType, n int, ok bool) {
 	return "", 0, false
 }
 
-// slice returns elements lo to hi of a slice of an [Element], to encode a tensor in chunks.
-func slice(values any, lo, hi int) any {
-	switch v := values.(type) {
-	case []float32:
-		return v[lo:hi]
-	case []float64:
-		return v[lo:hi]
-	case []int64:
-		return v[lo:hi]
-	case []uint64:
-		return v[lo:hi]
-	case []uint8:
-		return v[lo:hi]
-	}
-	panic("safetensors: slice of a value that is not a slice of an Element")
-}
+// slice is values[lo:hi].
+func slice(values any, lo, hi int) any { return reflect.ValueOf(values).Slice(lo, hi).Interface() }
 
 // encode writes values, a slice of an [Element], to dst and returns the bytes written. dst must
 // have room.

@@ -41,7 +41,7 @@ func TestCodecPanics(t *testing.T) {
 	for name, f := range map[string]func(){
 		"no room":   func() { encode(make([]byte, 3), []float32{1}) },
 		"too short": func() { decode(make([]float32, 1), make([]byte, 3)) },
-		"no slice":  func() { slice("text", 0, 1) },
+		"no slice":  func() { slice(1.5, 0, 1) },
 	} {
 		func() {
 			defer func() {

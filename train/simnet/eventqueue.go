@@ -1,6 +1,10 @@
 package simnet
 
-import "fspda/internal/rng"
+import (
+	"container/heap"
+
+	"fspda/internal/rng"
+)
 
 // eventQueue orders the agents by the end of their running gradients; of two that end at the same
 // time the smaller number comes first. It is a binary heap that knows the position of each agent.
@@ -22,34 +26,24 @@ func newEventQueue(n int) eventQueue {
 
 func (q *eventQueue) first() int { return q.heap[0] }
 
-func (q *eventQueue) before(a, b int) bool {
-	return q.at[a] < q.at[b] || q.at[a] == q.at[b] && a < b
-}
-
 // set changes the end of agent i's gradient.
 func (q *eventQueue) set(i int, at float64) {
 	q.at[i] = at
-	k := q.position[i]
-	for k > 0 && q.before(q.heap[k], q.heap[(k-1)/2]) {
-		q.swap(k, (k-1)/2)
-		k = (k - 1) / 2
-	}
-	for {
-		least := k
-		for c := 2*k + 1; c <= 2*k+2 && c < len(q.heap); c++ {
-			if q.before(q.heap[c], q.heap[least]) {
-				least = c
-			}
-		}
-		if least == k {
-			return
-		}
-		q.swap(k, least)
-		k = least
-	}
+	heap.Fix(q, q.position[i])
 }
 
-func (q *eventQueue) swap(a, b int) {
+// Len, Less, Swap, Push and Pop implement [heap.Interface]; the agents never change.
+func (q *eventQueue) Len() int { return len(q.heap) }
+
+func (q *eventQueue) Less(i, j int) bool {
+	a, b := q.heap[i], q.heap[j]
+	return q.at[a] < q.at[b] || q.at[a] == q.at[b] && a < b
+}
+
+func (q *eventQueue) Swap(a, b int) {
 	q.heap[a], q.heap[b] = q.heap[b], q.heap[a]
 	q.position[q.heap[a]], q.position[q.heap[b]] = a, b
 }
+
+func (q *eventQueue) Push(any) {}
+func (q *eventQueue) Pop() any { return nil }
