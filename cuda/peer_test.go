@@ -85,9 +85,9 @@ func runOn(t *testing.T, algo string, devices ...*Device) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var places []train.Place
+	var places []train.Replica
 	for _, d := range devices {
-		places = append(places, train.Place{Device: d, Model: model.NewEngine(net, d)})
+		places = append(places, train.Replica{Device: d, Model: model.NewEngine(net, d)})
 	}
 	s, err := c.Resolve(set, places[0].Model)
 	if err != nil {

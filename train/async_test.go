@@ -181,7 +181,8 @@ func TestWorkers(t *testing.T) {
 			d := &privateDevice{cpu.New()}
 			replicas = append(replicas, Replica{d, privateModel{m, d}})
 		}
-		r, err := Run(t.Context(), s, Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
+		r, err := Run(t.Context(), s,
+			Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

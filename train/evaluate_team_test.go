@@ -61,7 +61,8 @@ func TestEvaluationOverDevices(t *testing.T) {
 				d := &privateDevice{cpu.New()}
 				replicas = append(replicas, Replica{gpuLike{d}, scored{privateModel{m, d}, &counts[i]}})
 			}
-			r, err := Run(t.Context(), s, Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
+			r, err := Run(t.Context(), s,
+				Options{Device: replicas[0].Device, Model: replicas[0].Model, Others: replicas[1:]})
 			if err != nil {
 				t.Fatal(err)
 			}
