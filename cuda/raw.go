@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"runtime"
 	"time"
 
@@ -86,31 +87,25 @@ func (r RawAccess) Time(work func() error) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	ex, ms := r.d.exec, float32(0)
-	err = ex.Do(func() error {
-		if err := ex.API.Check(ex.API.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
-			return err
-		}
-		if err := ex.API.Check(ex.API.EventElapsedTime(&ms, from, to), "cuEventElapsedTime",
-			"reading the GPU's clock"); err != nil {
-			return err
-		}
-		return ex.DestroyEvents(from, to)
+	ex, ms := r.d.exec, 0.0
+	err = ex.Do(func() (err error) {
+		ms, err = ex.Between(from, to)
+		return errors.Join(err, ex.DestroyEvents(from, to))
 	})
 	if worked != nil {
 		return 0, worked
 	}
-	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+	return time.Duration(ms * float64(time.Millisecond)), err
 }
 
 // recordTime records the GPU's clock after all that was sent.
 func (r RawAccess) recordTime() (e driver.Event, err error) {
 	ex := r.d.exec
 	err = ex.DoInOrder(func() error {
-		if err := ex.API.Check(ex.API.EventCreate(&e, 0), "cuEventCreate", "making an event"); err != nil {
+		if err := ex.TimedEvent(&e); err != nil {
 			return err
 		}
-		return ex.API.Check(ex.API.EventRecord(e, ex.Stream), "cuEventRecord", "recording an event")
+		return ex.Record(e, ex.Stream)
 	})
 	return e, err
 }

@@ -59,8 +59,7 @@ func findFusions(t *trace, e kernels.Element) *fusions {
 	g := &fusions{saved: map[*tracedCall]*Saved{}, fusedSums: map[*tracedCall]*tracedCall{},
 		removed: map[*tracedCall]bool{}, pairs: map[*tracedCall]*normPair{}}
 	maker, uses := t.makers(), t.uses()
-	for i := range t.calls {
-		back := &t.calls[i]
+	for _, back := range t.calls {
 		if plain, ok := addendKernels[back.call.Kernel]; ok {
 			g.findPair(t, back, plain, maker, uses)
 		}
@@ -100,17 +99,17 @@ func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, make
 // isConstant reports whether an operand keeps its numbers: a value does, for its memory is
 // allocated until its last use, and so does a part of a vector that no call writes.
 func (t *trace) isConstant(s source) bool {
-	writes := func(c tracedCall) bool { return s.ref.OverlapsAny(c.call.Out) }
+	writes := func(c *tracedCall) bool { return s.ref.OverlapsAny(c.call.Out) }
 	return s.value >= 0 || !slices.ContainsFunc(t.calls, writes)
 }
 
 // makers returns the call that writes each value.
 func (t *trace) makers() []*tracedCall {
 	all := make([]*tracedCall, len(t.values))
-	for i := range t.calls {
-		for _, s := range t.calls[i].out {
+	for _, c := range t.calls {
+		for _, s := range c.out {
 			if s.value >= 0 {
-				all[s.value] = &t.calls[i]
+				all[s.value] = c
 			}
 		}
 	}
@@ -185,8 +184,7 @@ func (g *fusions) findSum(t *trace, back *tracedCall, maker []*tracedCall, uses 
 // writesBetween reports whether a call between two others writes a value.
 func (t *trace) writesBetween(from, to *tracedCall) bool {
 	between := false
-	for i := range t.calls {
-		c := &t.calls[i]
+	for _, c := range t.calls {
 		if c == to {
 			return false
 		}

@@ -55,8 +55,7 @@ func (l *multiTensor) schedule(w Work, calls []*tracedCall) {
 // findBufferUpdates returns the calls that update a buffer and can move to the last of them.
 func (t *trace) findBufferUpdates() []*tracedCall {
 	var all []*tracedCall
-	for i := range t.calls {
-		c := &t.calls[i]
+	for _, c := range t.calls {
 		if c.call.Kernel == device.MoveAverage && c.in[0].value >= 0 && c.call.Out[0].Space == device.Buffers &&
 			c.call.In[1] == c.call.Out[0] && c.call.In[2].Space == device.Momentum {
 			all = append(all, c)
@@ -83,8 +82,7 @@ func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall) bool {
 		return r.Space != device.Arena && r.OverlapsAny(all)
 	}
 	passed := false
-	for i := range t.calls {
-		between := &t.calls[i]
+	for _, between := range t.calls {
 		if between == later {
 			return true
 		}
@@ -109,8 +107,7 @@ func (t *trace) canMoveTo(c, later *tracedCall, others []*tracedCall) bool {
 // its Add.
 func (t *trace) findPenalties(maker []*tracedCall, uses []int) []*tracedCall {
 	var all []*tracedCall
-	for i := range t.calls {
-		sum := &t.calls[i]
+	for _, sum := range t.calls {
 		if sum.call.Kernel != device.Add || sum.call.Dims[0] != 1 || sum.in[0].value < 0 || sum.in[1].value < 0 {
 			continue
 		}
@@ -138,8 +135,7 @@ func (t *trace) readOnce(s source, uses []int) bool {
 func (l *multiTensor) findDecays(t *trace) {
 	folds, filters := map[*tracedCall]*gradientPart{}, map[*tracedCall]*gradientPart{}
 	parts := map[device.Ref]*gradientPart{} // by where they are written
-	for i := range t.calls {
-		c := &t.calls[i]
+	for _, c := range t.calls {
 		if f := parts[c.call.Out[0]]; f != nil && addsDecay(c.call) && f.weights.Len == 0 {
 			f.weights, f.decay = c.call.In[1], float32(c.call.Attr)
 			folds[c] = f

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"fmt"
+	"slices"
 
 	"fspda/cuda/kernels"
 	"fspda/device"
@@ -175,9 +176,9 @@ func vectorOperand(r device.Ref) Operand {
 // plan makes the tasks of all calls and allocates their operands.
 func (p *planner) plan() (*Plan, error) {
 	p.tasks = []Task{{Work: CastParams}} // allocate fills in the segments
-	for i := range p.calls {
-		if err := p.add(&p.calls[i]); err != nil {
-			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(p.calls[i].call), err)
+	for i, c := range p.calls {
+		if err := p.add(c); err != nil {
+			return nil, fmt.Errorf("call %d, %s: %w", i, signature.Title(c.call), err)
 		}
 	}
 	p.finishGradients()
@@ -364,19 +365,9 @@ func (p *planner) biasFormat(bias, out source) format {
 // least 4 channels, and images have 3. Only images and parameters are copied, so only they are
 // padded.
 func (p *planner) paddedChannels(c *tracedCall) int {
-	if p.element == kernels.F32 {
-		return 0
-	}
-	switch c.call.Kernel {
-	case device.Conv:
-		if c.in[1].ref.Space != device.Params {
-			return 0
-		}
-	case device.ConvGradW:
-	default:
-		return 0
-	}
-	if c.call.Dims[3] < 4 && c.in[0].ref.Space == device.Input {
+	k := c.call.Kernel
+	pads := k == device.ConvGradW || k == device.Conv && c.in[1].ref.Space == device.Params
+	if p.element != kernels.F32 && pads && c.call.Dims[3] < 4 && c.in[0].ref.Space == device.Input {
 		return 4
 	}
 	return 0
@@ -387,28 +378,18 @@ func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	if lacks != nil {
 		return float32Format
 	}
-	for _, s := range append(append([]source{}, c.in...), c.out...) {
-		if s.value < 0 {
-			return float32Format
-		}
-	}
-	for _, s := range c.in {
-		if p.values[s.value].format != halfFormat {
-			return float32Format
-		}
+	outside := func(s source) bool { return s.value < 0 }
+	isFloat32 := func(s source) bool { return p.values[s.value].format != halfFormat }
+	if slices.ContainsFunc(slices.Concat(c.in, c.out), outside) || slices.ContainsFunc(c.in, isFloat32) {
+		return float32Format
 	}
 	return p.outputFormat(c.out[0])
 }
 
 // outputFormat returns the format of an output that can have either.
 func (p *planner) outputFormat(s source) format {
-	if s.value < 0 || p.values[s.value].result {
+	if s.value < 0 || p.values[s.value].result || slices.Contains(p.values[s.value].wanted, 'w') {
 		return float32Format
-	}
-	for _, letter := range p.values[s.value].wanted {
-		if letter == 'w' {
-			return float32Format
-		}
 	}
 	return halfFormat
 }

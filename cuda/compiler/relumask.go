@@ -17,8 +17,7 @@ type ReLUMask struct {
 // of its output.
 func (t *trace) reluPairs() map[*device.Call]*device.Call {
 	makers, pairs := map[int]*device.Call{}, map[*device.Call]*device.Call{}
-	for i := range t.calls {
-		c := &t.calls[i]
+	for _, c := range t.calls {
 		if c.call.Kernel == device.LinearReLU && c.out[0].value >= 0 {
 			makers[c.out[0].value] = c.call
 		}

@@ -14,23 +14,13 @@ func (p *planner) isScaled(s source) bool {
 	if s.value >= 0 {
 		return p.values[s.value].scaled
 	}
-	for _, r := range p.scaledGrads {
-		if r.Overlaps(s.ref) {
-			return true
-		}
-	}
-	return false
+	return s.ref.OverlapsAny(p.scaledGrads)
 }
 
 // readsScaled reports whether an input of a call has the loss scale. Then its outputs have it too,
 // for a backward pass is linear in the gradient of the loss.
 func (p *planner) readsScaled(c *tracedCall) bool {
-	for _, s := range c.in {
-		if p.isScaled(s) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.in, p.isScaled)
 }
 
 // lacksScale reports which summand of a call lacks the loss scale that the other one has: weight

@@ -36,7 +36,7 @@ type tracedCall struct {
 type trace struct {
 	flow   device.Dataflow
 	values []value
-	calls  []tracedCall
+	calls  []*tracedCall
 }
 
 func newTrace(code *device.Code) (*trace, error) {
@@ -67,7 +67,7 @@ func newTrace(code *device.Code) (*trace, error) {
 			}
 			t.values[v].wanted = append(t.values[v].wanted, letter)
 		}
-		t.calls = append(t.calls, tracedCall{c, sources(c.In, flow.In[i]), sources(c.Out, flow.Out[i])})
+		t.calls = append(t.calls, &tracedCall{c, sources(c.In, flow.In[i]), sources(c.Out, flow.Out[i])})
 	}
 	return t, nil
 }

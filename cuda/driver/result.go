@@ -101,14 +101,14 @@ func (r Result) Sticky() bool {
 
 // Lost reports whether an error means that the device is lost.
 func Lost(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Result.Sticky()
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Result.Sticky()
 }
 
 // IsOutOfMemory reports whether an error means that device memory is exhausted.
 func IsOutOfMemory(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Result == OutOfMemory
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Result == OutOfMemory
 }
 
 // Check returns nil for Success, and else an *Error with the call and a description of what was

@@ -137,7 +137,7 @@ func (ex *Executor) elapsed(send func() error) (ms float64, err error) {
 	var at [2]driver.Event
 	defer func() { err = errors.Join(err, ex.DestroyEvents(at[:]...)) }()
 	for i := range at { // both first: to make one takes time
-		if err := ex.timedEvent(&at[i]); err != nil {
+		if err := ex.TimedEvent(&at[i]); err != nil {
 			return 0, err
 		}
 	}
@@ -150,15 +150,15 @@ func (ex *Executor) elapsed(send func() error) (ms float64, err error) {
 	if err := ex.Record(at[1], ex.Stream); err != nil {
 		return 0, err
 	}
-	return ex.between(at[0], at[1])
+	return ex.Between(at[0], at[1])
 }
 
-func (ex *Executor) timedEvent(e *driver.Event) error {
+func (ex *Executor) TimedEvent(e *driver.Event) error {
 	return ex.API.Check(ex.API.EventCreate(e, 0), "cuEventCreate", "making an event")
 }
 
-// between waits for the later of two timestamps and returns the time between them, in ms.
-func (ex *Executor) between(from, to driver.Event) (float64, error) {
+// Between waits for the later of two timestamps and returns the time between them, in ms.
+func (ex *Executor) Between(from, to driver.Event) (float64, error) {
 	if err := ex.API.Check(ex.API.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
 		return 0, err
 	}

@@ -10,36 +10,32 @@ import (
 	"fspda/cuda/kernels"
 )
 
+// checkBytes is Check without an allocation where there is no error.
+func (ex *Executor) checkBytes(r driver.Result, call, what string, bytes int) error {
+	if r == driver.Success {
+		return nil
+	}
+	return ex.API.Check(r, call, what, bytes)
+}
+
 // CopyToDevice sends a copy of pinned memory to the device.
 func (ex *Executor) CopyToDevice(to driver.Pointer, from unsafe.Pointer, bytes int) error {
-	if r := ex.API.MemcpyHtoD(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
-		return ex.API.Check(r, "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
-	}
-	return nil
+	return ex.checkBytes(ex.API.MemcpyHtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
 }
 
 // CopyFromDevice sends a copy of device memory to pinned memory.
 func (ex *Executor) CopyFromDevice(to unsafe.Pointer, from driver.Pointer, bytes int) error {
-	if r := ex.API.MemcpyDtoH(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
-		return ex.API.Check(r, "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
-	}
-	return nil
+	return ex.checkBytes(ex.API.MemcpyDtoH(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
 }
 
 // CopyWithin sends a copy of device memory to other device memory.
 func (ex *Executor) CopyWithin(to, from driver.Pointer, bytes int) error {
-	if r := ex.API.MemcpyDtoD(to, from, uintptr(bytes), ex.Stream); r != driver.Success {
-		return ex.API.Check(r, "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
-	}
-	return nil
+	return ex.checkBytes(ex.API.MemcpyDtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
 }
 
 // SetBytes has bytes of the device set to a value.
 func (ex *Executor) SetBytes(at driver.Pointer, value uint8, bytes int) error {
-	if r := ex.API.MemsetD8(at, value, uintptr(bytes), ex.Stream); r != driver.Success {
-		return ex.API.Check(r, "cuMemsetD8Async", "setting %d bytes of the GPU", bytes)
-	}
-	return nil
+	return ex.checkBytes(ex.API.MemsetD8(at, value, uintptr(bytes), ex.Stream), "cuMemsetD8Async", "setting %d bytes of the GPU", bytes)
 }
 
 // copyNow sends a copy of up to ChunkBytes of any memory, which may be changed at once.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -155,18 +156,9 @@ func (v Variant) buildAll(dir, compiler, hostKernels string) error {
 
 // WriteSources writes the sources of the libraries to a new folder.
 func WriteSources(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return fmt.Errorf("fakecuda: %w", err)
-	}
-	entries, err := sources.ReadDir("src")
-	for _, e := range entries {
-		var text []byte
-		if text, err = sources.ReadFile(path.Join("src", e.Name())); err == nil {
-			err = os.WriteFile(filepath.Join(dir, e.Name()), text, 0o600)
-		}
-		if err != nil {
-			break
-		}
+	text, err := fs.Sub(sources, "src")
+	if err == nil {
+		err = os.CopyFS(dir, text)
 	}
 	if err != nil {
 		return fmt.Errorf("fakecuda: %w", err)

@@ -130,9 +130,9 @@ var products = map[device.Kernel]struct {
 	epilogue GemmEpilogue
 }{
 	device.Linear: {"nt", AddBias}, device.LinearSigmoid: {"nt", BiasSigmoid}, device.LinearReLU: {"nt", BiasReLU},
-	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn",
-		SigmoidGrad}, device.LinearGradXReLU: {"nn", ReLUGrad},
-	device.LinearGradW: {"tn", NoEpilogue}, device.LinearGradWDecay: {"tn", AddScaled},
+	device.LinearGradX: {"nn", NoEpilogue}, device.LinearGradXSigmoid: {"nn", SigmoidGrad},
+	device.LinearGradXReLU: {"nn", ReLUGrad},
+	device.LinearGradW:     {"tn", NoEpilogue}, device.LinearGradWDecay: {"tn", AddScaled},
 }
 
 // IsProduct reports whether Group lowers a kernel to a matrix product.

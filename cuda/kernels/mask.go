@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"fspda/internal/rng"
 )
@@ -14,7 +13,7 @@ var _ = define("mask.cu",
 	"store64 dst:p value:U",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
-	"random_subsets count:i d:u words:p stride:l "+pointers("dst", MostEach)+counters("stream", MostEach),
+	"random_subsets count:i d:u words:p stride:l "+numbered("dst", Pointer, MostEach)+numbered("stream", Uint64, MostEach),
 )
 
 // Iota writes start, start+1, ... as n uint32 numbers: the mask "all".
@@ -128,13 +127,4 @@ func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 		args[2], l.Shared = 0, uint32(4*SubsetWords(d))
 	}
 	return Call{Kernel: table["random_subsets"], Launch: l, Args: args}
-}
-
-// counters returns n parameters for counters of streams.
-func counters(name string, n int) string {
-	var s strings.Builder
-	for i := range n {
-		fmt.Fprintf(&s, "%s%d:U ", name, i)
-	}
-	return s.String()
 }

@@ -16,9 +16,9 @@ var _ = define("vector.cu",
 	"combine5 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f",
 	"combine6 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f",
 	"combine_list dst:p n:l v:p a:p terms:i",
-	"combine_each n:l terms:i "+pointers("dst", MostEach)+pointers("x", MostEach)+pointers("y", MostEach)+pointers("z",
-		MostEach)+
-		factors("a", MostEach)+factors("b", MostEach)+factors("c", MostEach),
+	"combine_each n:l terms:i "+numbered("dst", Pointer, MostEach)+
+		numbered("x", Pointer, MostEach)+numbered("y", Pointer, MostEach)+numbered("z", Pointer, MostEach)+
+		numbered("a", Float32, MostEach)+numbered("b", Float32, MostEach)+numbered("c", Float32, MostEach),
 	"gather dst:p src:p idx:p k:l",
 	"scatter_add dst:p v:p a:f idx:p k:l",
 	"add_diff own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
@@ -43,19 +43,11 @@ const (
 	MostEach     = 16
 )
 
-// pointers returns n pointer parameters.
-func pointers(name string, n int) string {
+// numbered returns n parameters of a kind, name0 and so on.
+func numbered(name string, kind Kind, n int) string {
 	var s strings.Builder
 	for i := range n {
-		fmt.Fprintf(&s, "%s%d:p ", name, i)
-	}
-	return s.String()
-}
-
-func factors(name string, n int) string {
-	var s strings.Builder
-	for i := range n {
-		fmt.Fprintf(&s, "%s%d:f ", name, i)
+		fmt.Fprintf(&s, "%s%d:%c ", name, i, kind)
 	}
 	return s.String()
 }
