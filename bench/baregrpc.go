@@ -29,19 +29,7 @@ func SecureGRPC(server, client *tls.Config) Wire {
 // RemoteGRPC is BareGRPC to another process. open starts a process that calls [ServeGRPC], and
 // returns its address.
 func RemoteGRPC(open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
-	return Wire{Name: "bare gRPC stream, two processes", Open: func(ctx context.Context, size int) (func() error,
-		func(), error) {
-		address, end, err := open(ctx, size)
-		if err != nil {
-			return nil, nil, err
-		}
-		swap, closeConn, err := streamConfig{}.dial(ctx, address, size)
-		if err != nil {
-			end()
-			return nil, nil, err
-		}
-		return swap, func() { closeConn(); end() }, nil
-	}}
+	return streamWire("bare gRPC stream, two processes", streamConfig{}, open)
 }
 
 // ServeGRPC serves the remote end of RemoteGRPC until stop is called.
@@ -54,17 +42,23 @@ type streamConfig struct {
 }
 
 func bareGRPC(name string, b streamConfig) Wire {
+	return streamWire(name, b, func(_ context.Context, size int) (string, func(), error) { return b.serve(size) })
+}
+
+// streamWire connects to the server that open starts.
+func streamWire(name string, b streamConfig,
+	open func(ctx context.Context, size int) (address string, end func(), err error)) Wire {
 	return Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
-		address, stop, err := b.serve(size)
+		address, end, err := open(ctx, size)
 		if err != nil {
 			return nil, nil, err
 		}
 		swap, closeConn, err := b.dial(ctx, address, size)
 		if err != nil {
-			stop()
+			end()
 			return nil, nil, err
 		}
-		return swap, func() { closeConn(); stop() }, nil
+		return swap, func() { closeConn(); end() }, nil
 	}}
 }
 
@@ -147,20 +141,19 @@ func (b streamConfig) dial(ctx context.Context, address string, size int) (swap 
 	return newStreamEnd(stream, size).swap, func() { _ = c.Close() }, nil
 }
 
+type messageStream interface {
+	SendMsg(any) error
+	RecvMsg(any) error
+}
+
 // streamEnd is one end of a stream.
 type streamEnd struct {
-	stream interface {
-		SendMsg(any) error
-		RecvMsg(any) error
-	}
+	stream        messageStream
 	own, received []byte
 	sent          chan error
 }
 
-func newStreamEnd(s interface {
-	SendMsg(any) error
-	RecvMsg(any) error
-}, size int) *streamEnd {
+func newStreamEnd(s messageStream, size int) *streamEnd {
 	return &streamEnd{stream: s, own: make([]byte, size), received: make([]byte, size), sent: make(chan error, 1)}
 }
 

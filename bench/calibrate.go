@@ -94,8 +94,9 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 	if err != nil {
 		return cost{}, err
 	}
-	if c.Model != "mlp" {
-		return largeCost(s, m, dev)
+	if c.Model != "mlp" { // measuring iterations would be too slow, and gradients dominate
+		example, err := exampleTime(s, m, dev, s.Config.Batch, 1)
+		return cost{Example: example}, err
 	}
 	all, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
 	if errors.Is(err, context.Canceled) {
@@ -109,13 +110,6 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}
 	got.Example, err = exampleTime(s, m, dev, 250, 3)
-	return got, err
-}
-
-// largeCost returns the cost of a network that is too slow for measuring iterations. It counts
-// gradients only, which dominate.
-func largeCost(s *train.Setup, m train.Model, dev device.Device) (got cost, err error) {
-	got.Example, err = exampleTime(s, m, dev, s.Config.Batch, 1)
 	return got, err
 }
 

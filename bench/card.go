@@ -152,6 +152,6 @@ func (r CardNetworkReport) String() string {
   rate       %10.2f TFLOP/s, %.2f GFLOP
   memory     %10.2f GB moved at least, %.1f GB/s a copy: %.1f %% of the roofline
   arena      %10.1f MiB forecast
-`, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), 1e3*r.Wall.Seconds(), r.Images,
+`, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, ms(r.Fastest), ms(r.Mean), ms(r.Wall), r.Images,
 		r.Rate/1e3, r.FLOPs/1e9, r.Bytes/1e9, r.CopyRate, 100*r.Roofline, float64(r.Forecast)/(1<<20))
 }

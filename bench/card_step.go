@@ -54,7 +54,8 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is not part of the exchange
-	if m, err = o.iterate(ctx, &bare, o.Card.Device, wrappedModel{buffered(o.Model), noGradient}, noKernels); err != nil {
+	m, err = o.iterate(ctx, &bare, o.Card.Device, wrappedModel{buffered(o.Model), noGradient}, noKernels)
+	if err != nil {
 		return r, err
 	}
 	r.Exchange = m.fastest.at * agents
@@ -93,5 +94,6 @@ func (r CardStepReport) String() string {
     gradient       %10.1f µs   of one agent by itself, on the card's clock
     exchange       %10.1f µs   an iteration whose gradients cost nothing
     idle           %10.2f %%    the rest: the card waits for its host (target under 2 %%)
-`, r.What, r.Dim, r.Agents, r.Batch, r.Card, r.Precision, r.Iterations, us(r.Iteration), r.PerSecond, r.Images, us(r.Gradient), us(r.Exchange), 100*r.Idle)
+`, r.What, r.Dim, r.Agents, r.Batch, r.Card, r.Precision, r.Iterations, us(r.Iteration), r.PerSecond, r.Images,
+		us(r.Gradient), us(r.Exchange), 100*r.Idle)
 }

@@ -91,11 +91,11 @@ func kernelJob(group, name string, k device.Kernel, dims []int, attr float64, in
 	for _, n := range outs {
 		numbers += n
 	}
-	return job{KernelRow: KernelRow{Group: group, Name: name, Dims: dims, Bytes: 4 * float64(numbers)}, needs: []device.Kernel{k},
-		make: func(m *meter) (func() error, error) {
-			in, out := m.operands.all(ins), m.operands.all(outs)
-			return m.call(&device.Call{Kernel: k, Dims: dims, Attr: attr}, in, out), nil
-		}}
+	row := KernelRow{Group: group, Name: name, Dims: dims, Bytes: 4 * float64(numbers)}
+	return job{KernelRow: row, needs: []device.Kernel{k}, make: func(m *meter) (func() error, error) {
+		in, out := m.operands.all(ins), m.operands.all(outs)
+		return m.call(&device.Call{Kernel: k, Dims: dims, Attr: attr}, in, out), nil
+	}}
 }
 
 func (m *meter) call(c *device.Call, in, out [][]float32) func() error {

@@ -55,7 +55,7 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 	if o.Card != nil {
 		r.Card = o.Card.What
 	}
-	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !o.wants(j) })
+	wanted := slices.DeleteFunc(o.jobs(), func(j job) bool { return !Selects(o.Filter, j.Group+"/"+j.Name) })
 	if len(wanted) == 0 {
 		return r, &train.ConfigError{Key: "filter", Got: o.Filter,
 			Want: "expected substrings of group/name, separated by commas; the groups are " + strings.Join(Groups(),
@@ -99,9 +99,10 @@ func (o KernelsOptions) jobs() []job {
 		vectorJobs(o.Device, cacheLine), maskJobs())
 }
 
-func (o KernelsOptions) wants(j job) bool {
-	return slices.ContainsFunc(strings.Split(o.Filter, ","),
-		func(part string) bool { return strings.Contains(j.Group+"/"+j.Name, part) })
+// Selects reports whether a name contains one of the comma-separated parts of a filter.
+func Selects(filter, name string) bool {
+	return slices.ContainsFunc(strings.Split(filter, ","),
+		func(part string) bool { return strings.Contains(name, strings.TrimSpace(part)) })
 }
 
 func (o KernelsOptions) missing(needs []device.Kernel) []device.Kernel {

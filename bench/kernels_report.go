@@ -226,8 +226,8 @@ func (r *KernelsReport) writeGroup(b *strings.Builder, group string, width int) 
 		if mix > 0 {
 			share = fmt.Sprintf("%5.1f %%", 100*mix)
 		}
-		fmt.Fprintf(b, "  %-*s %5s %10.1f µs %10.2f %18s %7s  %s\n", width, name, times, us(m.Time), m.Rate, limit, share,
-			strings.TrimSpace(m.Unit+"  "+route))
+		fmt.Fprintf(b, "  %-*s %5s %10.1f µs %10.2f %18s %7s  %s\n", width, name, times, us(m.Time), m.Rate, limit,
+			share, strings.TrimSpace(m.Unit+"  "+route))
 	}
 	for _, row := range r.Rows {
 		if row.Group == group {

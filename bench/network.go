@@ -123,7 +123,7 @@ func (r GradientReport) String() string {
   images     %10.2f a second
   rate       %10.1f GFLOP/s, %.2f GFLOP
   memory     %10.1f MiB taken, %.1f MiB forecast
-`, r.What, r.Dim, r.Batch, r.Threads, r.Runs, 1e3*r.Fastest.Seconds(), 1e3*r.Mean.Seconds(), r.Images, r.Rate, r.FLOPs/1e9,
+`, r.What, r.Dim, r.Batch, r.Threads, r.Runs, ms(r.Fastest), ms(r.Mean), r.Images, r.Rate, r.FLOPs/1e9,
 		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
 	for _, k := range r.Kernels {
 		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,

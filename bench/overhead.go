@@ -122,5 +122,6 @@ func (r OverheadReport) String() string {
   alone                        %9.1f ms    noise %.1f %%
   one exchange with each       %9.1f ms    %+.1f %%    %.1f ms an exchange
   exchanges without a pause    %9.1f ms    %+.1f %%    %.1f of them in the time of a gradient
-`, r.What, r.Bytes, r.Gradients, r.Baseline, 100*r.Noise, r.One, 100*r.OneSlower, r.Exchange, r.Continuous, 100*r.ContinuousSlower, r.Exchanges)
+`, r.What, r.Bytes, r.Gradients, r.Baseline, 100*r.Noise, r.One, 100*r.OneSlower, r.Exchange,
+		r.Continuous, 100*r.ContinuousSlower, r.Exchanges)
 }

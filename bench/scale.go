@@ -250,8 +250,8 @@ func digits(v float64) float64 {
 		return 0
 	}
 	unit := math.Pow(10, math.Floor(math.Log10(math.Abs(v)))-3)
-	var r float64
-	if _, err := fmt.Sscan(fmt.Sprintf("%.4g", math.Round(v/unit)*unit), &r); err != nil {
+	r, err := strconv.ParseFloat(fmt.Sprintf("%.4g", math.Round(v/unit)*unit), 64)
+	if err != nil {
 		return v
 	}
 	return r

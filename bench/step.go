@@ -63,7 +63,8 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, wrappedModel{buffered(o.Model), k.aroundGradient}, k.read)
+	timed := wrappedModel{buffered(o.Model), k.aroundGradient}
+	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timed, k.read)
 	if err != nil {
 		return r, err
 	}
@@ -72,7 +73,8 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	if m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, wrappedModel{buffered(o.Model), noGradient}, noKernels); err != nil {
+	m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, wrappedModel{buffered(o.Model), noGradient}, noKernels)
+	if err != nil {
 		return r, err
 	}
 	r.Rest = m.fastest.at
@@ -306,7 +308,8 @@ func (r StepReport) String() string {
     rest           %10.1f µs   %.2f %% of the step (masks, exchange, scheduling; target under 3 %%)
   matrix products  %10.1f GFLOP/s alone, one after the other, in this run
   fraction         %10.1f %%   of that rate reached by the gradient
-`, r.What, r.Dim, r.Agents, r.Iterations, us(r.Step), us(r.Gradient), r.FLOPs/1e6, r.Rate, us(r.Vectors), us(r.Batches), us(r.Rest), 100*r.RestShare, r.GEMM, 100*r.Fraction)
+`, r.What, r.Dim, r.Agents, r.Iterations, us(r.Step), us(r.Gradient), r.FLOPs/1e6, r.Rate, us(r.Vectors),
+		us(r.Batches), us(r.Rest), 100*r.RestShare, r.GEMM, 100*r.Fraction)
 	if r.Cores > 0 {
 		text += fmt.Sprintf(`  iteration        %10.1f µs   all agents on %d cores
     over the limit %10.2f     times what its matrix products alone take on them, at %.1f GFLOP/s

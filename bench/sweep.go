@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"math"
 	"os"
@@ -207,11 +208,9 @@ func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 
 // hash returns the FNV-1a hash of a name.
 func hash(name string) uint64 {
-	h := uint64(14695981039346656037)
-	for _, c := range []byte(name) {
-		h = (h ^ uint64(c)) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
 }
 
 // Ranked is a run of a sweep with its metric.
@@ -239,19 +238,15 @@ func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
 		}
 		all = append(all, r)
 	}
+	sign := 1.0
+	if s.Best == "max" {
+		sign = -1
+	}
 	slices.SortStableFunc(all, func(a, b Ranked) int {
-		x, y := a.Value, b.Value
-		switch {
-		case math.IsNaN(x) && math.IsNaN(y):
-			return 0
-		case math.IsNaN(x):
-			return 1
-		case math.IsNaN(y):
-			return -1
-		case s.Best == "max":
-			return cmp.Compare(y, x)
+		if math.IsNaN(a.Value) || math.IsNaN(b.Value) { // last, though it compares as the least
+			return cmp.Compare(b.Value, a.Value)
 		}
-		return cmp.Compare(x, y)
+		return cmp.Compare(sign*a.Value, sign*b.Value)
 	})
 	return all
 }

@@ -23,7 +23,8 @@ func exampleNetworks(t *testing.T) map[string]*model.Network {
 	t.Helper()
 	all := map[string]*model.Network{}
 	for name, o := range map[string]model.Options{
-		"mlp":      {Shape: []int{6, 6, 1}, Classes: 4, Hidden: []int{9, 7}, Loss: model.LossOptions{WeightDecay: 1e-3}},
+		"mlp": {Shape: []int{6, 6, 1}, Classes: 4, Hidden: []int{9, 7},
+			Loss: model.LossOptions{WeightDecay: 1e-3}},
 		"resnet20": {Shape: []int{8, 8, 3}, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}},
 	} {
 		net, err := model.Open(name, o)

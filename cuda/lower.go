@@ -69,8 +69,10 @@ var lowerings = map[device.Kernel]lowering{
 	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
 	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
-	device.MaxPool:     oneKernel(func(x boundTask) kernels.Call { return poolOf(x).Max(x.out[0], x.out[1], x.in[0]) }),
-	device.MaxPoolGrad: oneKernel(func(x boundTask) kernels.Call { return poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1]) }),
+	device.MaxPool: oneKernel(func(x boundTask) kernels.Call { return poolOf(x).Max(x.out[0], x.out[1], x.in[0]) }),
+	device.MaxPoolGrad: oneKernel(func(x boundTask) kernels.Call {
+		return poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])
+	}),
 	device.AvgPool: oneKernel(func(x boundTask) kernels.Call {
 		return kernels.AvgPool(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])
 	}),

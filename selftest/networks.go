@@ -34,9 +34,10 @@ func (t Target) examples() []example {
 
 func (t Target) networks() (all []Check) {
 	for _, e := range t.examples() {
-		all = append(all,
-			Check{"networks/" + e.name + " by the CPU", func(context.Context) (string, error) { return t.compare(e) }},
-			Check{"networks/" + e.name + " differences", func(context.Context) (string, error) { return t.differentiate(e) }})
+		compare := func(context.Context) (string, error) { return t.compare(e) }
+		differentiate := func(context.Context) (string, error) { return t.differentiate(e) }
+		all = append(all, Check{"networks/" + e.name + " by the CPU", compare},
+			Check{"networks/" + e.name + " differences", differentiate})
 	}
 	return all
 }

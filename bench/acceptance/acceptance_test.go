@@ -111,7 +111,7 @@ func TestFailureSaysWhy(t *testing.T) {
 // Checks of a self-test are counted as they are printed.
 func TestChecks(t *testing.T) {
 	k := &job{out: &Outcome{}}
-	seen := k.readChecks("Stand-in GPU, fp32\n" +
+	seen := k.readChecks("Fake GPU, fp32\n" +
 		"contract/dot                             ok          0.1 s\n" +
 		"networks/resnet50 differences            left out    0.0 s  a step as small as this is lost\n" +
 		"kernels/a name that is longer than what a line has room for FAILED     12.5 s  far: 3\n    and more\n" +
@@ -199,7 +199,7 @@ func TestLines(t *testing.T) {
 	set("figure1/curve", map[string]float64{"far": 3e-6})
 	set("loader/idle", map[string]float64{"idle": 0.021})
 	set("training/repeat", map[string]float64{"runs": 5, "same": 4})
-	set(gradientName("resnet18", "bf16", 2, 32), map[string]float64{"ours": 10, "eager_ratio": 1.1,
+	set(gradient{"resnet18", "bf16", 2, 32}.name(), map[string]float64{"ours": 10, "eager_ratio": 1.1,
 		"compiled_ratio": 1.1})
 	r.newOutcome("memory/agents").Reason = "taking 3 GB"
 	got := map[string]Line{}

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -46,13 +47,12 @@ func (r *Results) Lines() []Line {
 				return fmt.Sprintf("%.0f of %.0f fail", failed, v["checks"]), failed == 0, ok
 			}))
 	}
-	lines = append(lines,
+	return append(lines,
 		r.ofNetworks("gradients in fp16 and bf16 over PyTorch, eager", "eager_ratio", eagerTarget, "%.2f ×", 1),
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
 		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepTarget,
-			"%.4g µs",
-			1),
+			"%.4g µs", 1),
 		r.line("figure1/million", "figure 1, 10⁶ iterations", fmt.Sprintf("≤ %.0f s", millionTarget),
 			func(v map[string]float64) (string, bool, bool) {
 				seconds, ok := v["seconds_of_million"]
@@ -70,32 +70,39 @@ func (r *Results) Lines() []Line {
 			}),
 		r.atMost("loader/idle", "GPU idle under the real loader", "idle", idleTarget, "%.1f %%", 100),
 		r.atMost("memory/agents", "memory of 8 agents from the forecast", "far", memoryBar, "%.1f %%", 100),
-		r.line("training/repeat", "trainings that repeat to the last bit", "all", func(v map[string]float64) (string,
-			bool, bool) {
-			runs, ok := v["runs"]
-			return fmt.Sprintf("%.0f of %.0f", v["same"], runs), v["same"] == runs, ok
-		}))
-	return lines
+		r.line("training/repeat", "trainings that repeat to the last bit", "all",
+			func(v map[string]float64) (string, bool, bool) {
+				runs, ok := v["runs"]
+				return fmt.Sprintf("%.0f of %.0f", v["same"], runs), v["same"] == runs, ok
+			}))
+}
+
+// newLine returns the line of what has not been run.
+func newLine(what, bar string) Line {
+	return Line{What: what, Bar: bar, Measured: "–", Verdict: "could not run: it has not yet been run"}
+}
+
+// whyNot returns the verdict on an outcome without the value.
+func (o *Outcome) whyNot(others ...string) string {
+	return "could not run: " + cmp.Or(append([]string{o.Reason, strings.Join(o.Notes, "; ")}, others...)...)
 }
 
 // line returns the line of one part. see returns the measurement, whether it meets the target, and
 // whether it exists.
-func (r *Results) line(part, what, bar string, see func(values map[string]float64) (measured string, enough,
-	any bool)) Line {
-	l := Line{What: what, Bar: bar, Measured: "–", Verdict: "could not run: it has not yet been run"}
+func (r *Results) line(part, what, bar string,
+	see func(values map[string]float64) (measured string, enough, any bool)) Line {
+	l := newLine(what, bar)
 	out := r.outcome(part)
 	if out == nil {
 		return l
 	}
 	measured, enough, any := see(out.Values)
-	switch {
-	case any && enough:
-		l.Measured, l.Verdict = measured, met
-	case any:
-		l.Measured, l.Verdict = measured, missed
-	default:
-		l.Verdict = "could not run: " + firstOf(out.Reason, strings.Join(out.Notes, "; "), out.Summary,
-			"it measured nothing")
+	if !any {
+		l.Verdict = out.whyNot(out.Summary, "it measured nothing")
+		return l
+	}
+	if l.Measured, l.Verdict = measured, missed; enough {
+		l.Verdict = met
 	}
 	return l
 }
@@ -111,29 +118,22 @@ func (r *Results) atMost(part, what, key string, bar float64, format string, uni
 // ofNetworks returns a line of the least value over the gradients in the required precisions.
 func (r *Results) ofNetworks(what, key string, bar float64, format string, unit float64) Line {
 	s := r.options.shapes()
-	l := Line{What: s.network + ", " + what, Bar: "≥ " + fmt.Sprintf(format, unit*bar), Measured: "–",
-		Verdict: "could not run: it has not yet been run"}
+	l := newLine(s.network+", "+what, "≥ "+fmt.Sprintf(format, unit*bar))
 	least, where, seen, wanted := math.Inf(1), "", 0, 0
-	for _, precision := range judged {
-		for _, batch := range s.batches {
-			for _, pixels := range s.pixels {
-				wanted++
-				name := gradientName(s.network, precision, batch, pixels)
-				out := r.outcome(name)
-				if out == nil {
-					continue
-				}
-				v, ok := out.Values[key]
-				if !ok {
-					l.Verdict = "could not run: " + firstOf(out.Reason, strings.Join(out.Notes, "; "),
-						"the device has no such measure")
-					continue
-				}
-				seen++
-				if v < least {
-					least, where = v, name
-				}
-			}
+	for _, g := range s.gradients(judged) {
+		wanted++
+		out := r.outcome(g.name())
+		if out == nil {
+			continue
+		}
+		v, ok := out.Values[key]
+		if !ok {
+			l.Verdict = out.whyNot("the device has no such measure")
+			continue
+		}
+		seen++
+		if v < least {
+			least, where = v, g.name()
 		}
 	}
 	if seen == 0 {

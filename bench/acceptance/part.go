@@ -3,7 +3,7 @@ package acceptance
 import (
 	"context"
 	"encoding/json"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -56,21 +56,7 @@ func (o *Outcome) best(key string, v float64) {
 
 // note adds a remark, once.
 func (o *Outcome) note(text string) {
-	for _, n := range o.Notes {
-		if n == text {
-			return
-		}
+	if !slices.Contains(o.Notes, text) {
+		o.Notes = append(o.Notes, text)
 	}
-	o.Notes = append(o.Notes, text)
-}
-
-// wanted reports whether name contains one of the comma-separated substrings in only; an empty only
-// selects all.
-func wanted(name, only string) bool {
-	for part := range strings.SplitSeq(only, ",") {
-		if strings.Contains(name, strings.TrimSpace(part)) {
-			return true
-		}
-	}
-	return false
 }

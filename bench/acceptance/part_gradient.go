@@ -9,42 +9,41 @@ import (
 )
 
 // gradient measures the large network in a precision, here and in PyTorch in turns.
-func (o *Options) gradient(network, precision string, batch, pixels int) Part {
-	return Part{gradientName(network, precision, batch, pixels), o.limit(150 * time.Second),
-		func(ctx context.Context, b *job) error {
-			p, err := b.startPeer(ctx)
-			if err != nil {
+func (o *Options) gradient(g gradient) Part {
+	return Part{g.name(), o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
+		p, err := b.startPeer(ctx)
+		if err != nil {
+			return err
+		}
+		defer p.close()
+		s := b.shapes()
+		for range s.rounds {
+			if err := b.ourGradient(ctx, g); err != nil {
 				return err
 			}
-			defer p.close()
-			s := b.shapes()
-			for range s.rounds {
-				if err := b.ourGradient(ctx, network, precision, batch, pixels); err != nil {
+			for _, compiled := range s.modes(g.precision) {
+				err := b.peers(ctx, p, compiled, float64(g.batch), map[string]any{"kind": "network", "model": g.network,
+					"batch": g.batch, "size": g.pixels, "precision": g.precision})
+				if err != nil {
 					return err
 				}
-				for _, compiled := range s.modes(precision) {
-					err := b.peers(ctx, p, compiled, float64(batch), map[string]any{"kind": "network", "model": network,
-						"batch": batch, "size": pixels, "precision": precision})
-					if err != nil {
-						return err
-					}
-				}
 			}
-			return nil
-		}}
+		}
+		return nil
+	}}
 }
 
 // ourGradient measures a gradient here once.
-func (b *job) ourGradient(ctx context.Context, network, precision string, batch, pixels int) error {
+func (b *job) ourGradient(ctx context.Context, g gradient) error {
 	var r struct {
 		Images   float64 `json:"images_s"`
 		Roofline float64 `json:"roofline"`
 		CopyRate float64 `json:"copy_gb_s"`
 	}
-	args := []string{"bench", "network", "--device", b.Device, "--model", network, "--batch", strconv.Itoa(batch),
-		"--size", strconv.Itoa(pixels), "--time", b.shapes().turn, "--json"}
+	args := []string{"bench", "network", "--device", b.Device, "--model", g.network, "--batch", strconv.Itoa(g.batch),
+		"--size", strconv.Itoa(g.pixels), "--time", b.shapes().turn, "--json"}
 	if b.Device != "cpu" {
-		args = append(args, "--precision", precision)
+		args = append(args, "--precision", g.precision)
 	}
 	if err := b.report(ctx, "ours", &r, args...); err != nil {
 		return err
@@ -60,7 +59,10 @@ func (b *job) ourGradient(ctx context.Context, network, precision string, batch,
 
 // peers measures PyTorch once, eager or compiled. items is the number of items per run.
 func (b *job) peers(ctx context.Context, p *peer, compiled bool, items float64, request map[string]any) error {
-	name := [2]string{"eager", "compiled"}[number(compiled)]
+	name := "eager"
+	if compiled {
+		name = "compiled"
+	}
 	request["compiled"], request["seconds"] = compiled, b.shapes().turns
 	ns, why, err := p.time(ctx, request)
 	switch {
@@ -92,11 +94,4 @@ func (b *job) summarizeGradient() {
 		}
 	}
 	b.out.Summary = strings.Join(words, ", ")
-}
-
-func number(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -30,10 +28,6 @@ func (o *Options) memory() Part {
 		if _, err := b.train(ctx, "run", out, args); err != nil {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join(out, "summary.json"))
-		if err != nil {
-			return err
-		}
 		var sum struct {
 			Memory []struct {
 				Name   string
@@ -42,7 +36,7 @@ func (o *Options) memory() Part {
 				Taken  float64 `json:"taken_bytes"`
 			}
 		}
-		if err := decode(text, &sum); err != nil {
+		if err := decode(b.out.Reports["run"], &sum); err != nil {
 			return err
 		}
 		if len(sum.Memory) == 0 {

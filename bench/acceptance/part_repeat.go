@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func (o *Options) repeat() Part {
 			runs["resnet18-fp32"] = with(runs["resnet18-fp32"], "--crop", "32", "--batch", "4", "--data-train", "40")
 		}
 		same := 0
-		names := sorted(runs)
+		names := slices.Sorted(maps.Keys(runs))
 		for _, name := range names {
 			ok, err := b.runTwice(ctx, name, with(runs[name], "--device", b.Device, "--deterministic", "--eval-points",
 				"1"))
@@ -92,13 +93,4 @@ func modelsOf(folder string) (string, error) {
 		h.Write(text)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil)), nil
-}
-
-func sorted[V any](m map[string]V) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"fspda/bench"
 )
 
 // Precisions that are judged, and the one that is shown beside them.
@@ -26,9 +28,31 @@ func (o *Options) Parts() []Part {
 	return append(append(parts, networks[min(2, len(networks)):]...), o.step("tf32"))
 }
 
+// gradient is a measured gradient of a large network.
+type gradient struct {
+	network, precision string
+	batch, pixels      int
+}
+
+func (g gradient) name() string {
+	return fmt.Sprintf("%s/%s-%d-%d", g.network, g.precision, g.batch, g.pixels)
+}
+
+// gradients returns the gradients of the large network in some precisions, by precision and batch.
+func (s shapes) gradients(precisions []string) (all []gradient) {
+	for _, precision := range precisions {
+		for _, batch := range s.batches {
+			for _, pixels := range s.pixels {
+				all = append(all, gradient{s.network, precision, batch, pixels})
+			}
+		}
+	}
+	return all
+}
+
 // networks are the gradients of the large network: in the precisions that are judged first, the two
 // ends before what lies between them.
-func (o *Options) networks() []Part {
+func (o *Options) networks() (parts []Part) {
 	s := o.shapes()
 	type shape struct{ batch, pixels int }
 	var sizes []shape
@@ -37,18 +61,12 @@ func (o *Options) networks() []Part {
 			sizes = append(sizes, shape{batch, pixels})
 		}
 	}
-	var parts []Part
 	add := func(precision string, z shape) {
-		parts = append(parts, o.gradient(s.network, precision, z.batch, z.pixels))
+		parts = append(parts, o.gradient(gradient{s.network, precision, z.batch, z.pixels}))
 	}
-	for i := range sizes {
-		for k, precision := range judged {
-			j := i
-			if k%2 == 1 { // from the other end
-				j = len(sizes) - 1 - i
-			}
-			add(precision, sizes[j])
-		}
+	for i, z := range sizes {
+		add(judged[0], z)
+		add(judged[1], sizes[len(sizes)-1-i])
 	}
 	for _, z := range sizes {
 		add("tf32", z)
@@ -69,15 +87,11 @@ func (o *Options) names() []string {
 func (o *Options) chosen(r *Results) []Part {
 	return slices.DeleteFunc(o.Parts(), func(p Part) bool {
 		if o.Only != "" {
-			return !wanted(p.Name, o.Only)
+			return !bench.Selects(o.Only, p.Name)
 		}
 		have := r.outcome(p.Name)
 		return have != nil && have.Status == Done
 	})
-}
-
-func gradientName(network, precision string, batch, pixels int) string {
-	return fmt.Sprintf("%s/%s-%d-%d", network, precision, batch, pixels)
 }
 
 // limit returns the time limit of a part.

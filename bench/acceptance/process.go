@@ -65,10 +65,8 @@ func (b *job) report(ctx context.Context, name string, into any, args ...string)
 
 // command returns the words of a command line before its flags.
 func command(args []string) string {
-	for i, a := range args {
-		if strings.HasPrefix(a, "-") {
-			return strings.Join(args[:i], " ")
-		}
+	if i := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
+		args = args[:i]
 	}
 	return strings.Join(args, " ")
 }

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -31,20 +32,20 @@ func (r *Results) Markdown() string {
 func (r *Results) writeNetworks(b *strings.Builder) {
 	s := r.options.shapes()
 	var rows [][]string
-	for _, precision := range append([]string{"tf32"}, judged...) {
-		for _, batch := range s.batches {
-			for _, pixels := range s.pixels {
-				out := r.outcome(gradientName(s.network, precision, batch, pixels))
-				if out == nil {
-					continue
-				}
-				v := out.Values
-				rows = append(rows, []string{fmt.Sprintf("%s, batch %d, %d px", precision, batch, pixels),
-					cellOf(v, "ours", "%.1f", 1), cellOf(v, "roofline", "%.0f %%", 100),
-					cellOf(v, "eager", "%.1f", 1), cellOf(v, "compiled", "%.1f", 1), cellOf(v, "eager_ratio", "%.2f",
-						1), cellOf(v, "compiled_ratio", "%.2f", 1)})
-			}
+	for _, g := range s.gradients(append([]string{"tf32"}, judged...)) {
+		out := r.outcome(g.name())
+		if out == nil {
+			continue
 		}
+		cell := func(key, format string, unit float64) string {
+			if v, ok := out.Values[key]; ok {
+				return fmt.Sprintf(format, unit*v)
+			}
+			return "–"
+		}
+		rows = append(rows, []string{fmt.Sprintf("%s, batch %d, %d px", g.precision, g.batch, g.pixels),
+			cell("ours", "%.1f", 1), cell("roofline", "%.0f %%", 100), cell("eager", "%.1f", 1),
+			cell("compiled", "%.1f", 1), cell("eager_ratio", "%.2f", 1), cell("compiled_ratio", "%.2f", 1)})
 	}
 	if len(rows) == 0 {
 		return
@@ -60,7 +61,7 @@ func (r *Results) writeParts(b *strings.Builder) {
 	var rows [][]string
 	for _, o := range r.Outcomes {
 		rows = append(rows, []string{o.Part, string(o.Status), fmt.Sprintf("%.0f", o.Seconds),
-			strings.Join(words(o.Reason, o.Summary, o.Peer), "; ")})
+			joined(o.Reason, o.Summary, o.Peer)})
 	}
 	table(b, []string{"part", "", "s", "what came of it"}, rows)
 	for _, o := range r.Outcomes {
@@ -71,21 +72,9 @@ func (r *Results) writeParts(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-func words(all ...string) (some []string) {
-	for _, w := range all {
-		if w != "" {
-			some = append(some, w)
-		}
-	}
-	return some
-}
-
-func cellOf(values map[string]float64, key, format string, unit float64) string {
-	v, ok := values[key]
-	if !ok {
-		return "–"
-	}
-	return fmt.Sprintf(format, unit*v)
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
 // table writes a table of Markdown.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"fspda/internal/wholefile"
@@ -62,24 +63,24 @@ func open(o *Options) (*Results, error) {
 
 // outcome returns the outcome of a part, or nil.
 func (r *Results) outcome(part string) *Outcome {
-	for _, o := range r.Outcomes {
-		if o.Part == part {
-			return o
-		}
+	if i := r.index(part); i >= 0 {
+		return r.Outcomes[i]
 	}
 	return nil
+}
+
+func (r *Results) index(part string) int {
+	return slices.IndexFunc(r.Outcomes, func(o *Outcome) bool { return o.Part == part })
 }
 
 // newOutcome replaces the outcome of a part by a new one.
 func (r *Results) newOutcome(part string) *Outcome {
 	out := &Outcome{Part: part, Status: TimeOut, Reason: "it was not finished"} // until the part ends
-	for i, o := range r.Outcomes {
-		if o.Part == part {
-			r.Outcomes[i] = out
-			return out
-		}
+	if i := r.index(part); i >= 0 {
+		r.Outcomes[i] = out
+	} else {
+		r.Outcomes = append(r.Outcomes, out)
 	}
-	r.Outcomes = append(r.Outcomes, out)
 	return out
 }
 

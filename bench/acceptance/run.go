@@ -1,14 +1,17 @@
 package acceptance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"fspda/bench"
 	"fspda/train"
 )
 
@@ -39,7 +42,11 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		if err != nil {
 			return r, err
 		}
-		o.say("    %s in %.0f s%s", out.Status, out.Seconds, after(": ", firstOf(out.Reason, out.Summary)))
+		result := fmt.Sprintf("    %s in %.0f s", out.Status, out.Seconds)
+		if text := cmp.Or(out.Reason, out.Summary); text != "" {
+			result += ": " + text
+		}
+		o.say("%s", result)
 	}
 	return r, nil
 }
@@ -54,10 +61,8 @@ func (o *Options) check() error {
 	if o.Device == "cuda" {
 		o.Device = "cuda:0" // and not all of them
 	}
-	for _, p := range o.Parts() {
-		if wanted(p.Name, o.Only) {
-			return nil
-		}
+	if slices.ContainsFunc(o.names(), func(name string) bool { return bench.Selects(o.Only, name) }) {
+		return nil
 	}
 	return &train.ConfigError{Key: "only", Got: o.Only, Want: "expected a part of one of these names: " +
 		strings.Join(o.names(), ", ")}
@@ -107,20 +112,4 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 		k.rate = step.Values["ours"]
 	}
 	return p.Run(ctx, k)
-}
-
-func after(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
-}
-
-func firstOf(all ...string) string {
-	for _, text := range all {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -81,8 +81,9 @@ type DescriptorAPI struct {
 	CreateFilter  func(out *Filter) Status                                       `sym:"cudnnCreateFilterDescriptor"`
 	SetFilter     func(f Filter, of Type, format int32, k, c, r, s int32) Status `sym:"cudnnSetFilter4dDescriptor"`
 	DestroyFilter func(f Filter) Status                                          `sym:"cudnnDestroyFilterDescriptor"`
-	CreateConv    func(out *Descriptor) Status                                   `sym:"cudnnCreateConvolutionDescriptor"`
-	SetConv       func(d Descriptor, padH, padW, strideH, strideW, dilationH, dilationW, mode int32,
+
+	CreateConv func(out *Descriptor) Status `sym:"cudnnCreateConvolutionDescriptor"`
+	SetConv    func(d Descriptor, padH, padW, strideH, strideW, dilationH, dilationW, mode int32,
 		compute Type) Status `sym:"cudnnSetConvolution2dDescriptor"`
 	SetMath     func(d Descriptor, m Math) Status `sym:"cudnnSetConvolutionMathType"`
 	DestroyConv func(d Descriptor) Status         `sym:"cudnnDestroyConvolutionDescriptor"`

@@ -20,22 +20,26 @@ func (ex *Executor) checkBytes(r driver.Result, call, what string, bytes int) er
 
 // CopyToDevice sends a copy of pinned memory to the device.
 func (ex *Executor) CopyToDevice(to driver.Pointer, from unsafe.Pointer, bytes int) error {
-	return ex.checkBytes(ex.API.MemcpyHtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyHtoDAsync", "copying %d bytes to the GPU", bytes)
+	return ex.checkBytes(ex.API.MemcpyHtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyHtoDAsync",
+		"copying %d bytes to the GPU", bytes)
 }
 
 // CopyFromDevice sends a copy of device memory to pinned memory.
 func (ex *Executor) CopyFromDevice(to unsafe.Pointer, from driver.Pointer, bytes int) error {
-	return ex.checkBytes(ex.API.MemcpyDtoH(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoHAsync", "copying %d bytes from the GPU", bytes)
+	return ex.checkBytes(ex.API.MemcpyDtoH(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoHAsync",
+		"copying %d bytes from the GPU", bytes)
 }
 
 // CopyWithin sends a copy of device memory to other device memory.
 func (ex *Executor) CopyWithin(to, from driver.Pointer, bytes int) error {
-	return ex.checkBytes(ex.API.MemcpyDtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoDAsync", "copying %d bytes within the GPU", bytes)
+	return ex.checkBytes(ex.API.MemcpyDtoD(to, from, uintptr(bytes), ex.Stream), "cuMemcpyDtoDAsync",
+		"copying %d bytes within the GPU", bytes)
 }
 
 // SetBytes has bytes of the device set to a value.
 func (ex *Executor) SetBytes(at driver.Pointer, value uint8, bytes int) error {
-	return ex.checkBytes(ex.API.MemsetD8(at, value, uintptr(bytes), ex.Stream), "cuMemsetD8Async", "setting %d bytes of the GPU", bytes)
+	return ex.checkBytes(ex.API.MemsetD8(at, value, uintptr(bytes), ex.Stream), "cuMemsetD8Async",
+		"setting %d bytes of the GPU", bytes)
 }
 
 // copyNow sends a copy of up to ChunkBytes of any memory, which may be changed at once.

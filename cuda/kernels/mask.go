@@ -13,7 +13,8 @@ var _ = define("mask.cu",
 	"store64 dst:p value:U",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
-	"random_subsets count:i d:u words:p stride:l "+numbered("dst", Pointer, MostEach)+numbered("stream", Uint64, MostEach),
+	"random_subsets count:i d:u words:p stride:l "+numbered("dst", Pointer, MostEach)+
+		numbered("stream", Uint64, MostEach),
 )
 
 // Iota writes start, start+1, ... as n uint32 numbers: the mask "all".

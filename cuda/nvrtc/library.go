@@ -119,7 +119,8 @@ func (l *Library) bytes(program uintptr, size, content string) ([]byte, error) {
 //go:uintptrescapes
 func (l *Library) call(name string, args ...uintptr) error {
 	if status := int32(dynlib.Call(l.calls[name], args...)); status != 0 {
-		return fmt.Errorf("%s: %s (%d)", name, dynlib.String(dynlib.Call(l.calls["nvrtcGetErrorString"], uintptr(status))), status)
+		text := dynlib.String(dynlib.Call(l.calls["nvrtcGetErrorString"], uintptr(status)))
+		return fmt.Errorf("%s: %s (%d)", name, text, status)
 	}
 	return nil
 }

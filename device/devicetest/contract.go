@@ -52,7 +52,8 @@ type Check struct {
 func Checks() []Check {
 	var all []Check
 	add := func(c check, networks bool) {
-		all = append(all, Check{c.name, networks, func(t testing.TB, d device.Device) { c.on(t, float32Arithmetic, d) }})
+		run := func(t testing.TB, d device.Device) { c.on(t, float32Arithmetic, d) }
+		all = append(all, Check{c.name, networks, run})
 	}
 	for i, c := range slices.Concat(vectorChecks, programChecks) {
 		add(c, i >= len(vectorChecks))
