@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
-	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "model", "train"},
+	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train", "train/config"},
 	"cli/runscmd":   {"cli/command", "train", "web"},
 	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config", "train/memory"},
 	"cli/traincmd": {

@@ -48,7 +48,7 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Notes = append(notes, s.Notes...)
+	s.Notes, s.ClassNames = append(notes, s.Notes...), found.Classes
 	return s, nil
 }
 

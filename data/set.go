@@ -25,6 +25,8 @@ type Set struct {
 	Std     []float32 // of pixel/255, of the same length
 	Notes   []string  // warnings for the user; usually none
 
+	ClassNames []string // by class; nil: not known
+
 	print func() string
 	bad   *badImages // nil in memory
 	close func() error

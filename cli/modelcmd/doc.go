@@ -1,9 +1,9 @@
-// Package modelcmd holds the commands that use a trained model of a run: export.
+// Package modelcmd holds the commands that use a trained model: export, eval and predict.
 package modelcmd
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newExport()}
+	return []*cobra.Command{newExport(), newEval(), newPredict()}
 }

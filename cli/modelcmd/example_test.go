@@ -13,4 +13,6 @@ func ExampleCommands() {
 	}
 	// Output:
 	// export
+	// eval
+	// predict
 }

@@ -18,10 +18,20 @@ import (
 
 // exportFlags are the flags of export.
 type exportFlags struct {
+	choice
 	format string
 	out    string
-	agent  int
-	best   bool
+}
+
+// choice says which model of a run is meant: the mean if nothing is set.
+type choice struct {
+	agent int // -1: none
+	best  bool
+}
+
+func (f *choice) define(cmd *cobra.Command) {
+	cmd.Flags().IntVar(&f.agent, "agent", -1, "take this agent's model, counted from 0, in place of the mean")
+	cmd.Flags().BoolVar(&f.best, "best", false, "take the mean model of the row with the best test accuracy")
 }
 
 func newExport() *cobra.Command {
@@ -45,8 +55,7 @@ measured with, or before the end those pooled from the agents.`,
 		Args: command.Arguments(1, 1, "one run folder"),
 	}
 	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
-	cmd.Flags().IntVar(&f.agent, "agent", -1, "write this agent's model, counted from 0, in place of the mean")
-	cmd.Flags().BoolVar(&f.best, "best", false, "write the mean model of the row with the best test accuracy")
+	f.choice.define(cmd)
 	cmd.Flags().StringVar(&f.out, "out", "",
 		"file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -64,11 +73,8 @@ type exported struct {
 }
 
 func export(run string, f exportFlags, stdout io.Writer) (err error) {
-	switch {
-	case f.format != "safetensors" && f.format != "onnx":
+	if f.format != "safetensors" && f.format != "onnx" {
 		return command.UsageErrorf("format %q: expected safetensors or onnx", f.format)
-	case f.best && f.agent >= 0:
-		return command.UsageErrorf("--best is of the mean model: leave --agent out")
 	}
 	saved, err := train.OpenSaved(run)
 	if err != nil {
@@ -97,9 +103,11 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 }
 
 // pick reads the requested model.
-func (f exportFlags) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
+func (f choice) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
 	e.iteration = saved.Iteration
 	switch {
+	case f.best && f.agent >= 0:
+		return e, command.UsageErrorf("--best is of the mean model: leave --agent out")
 	case f.best:
 		b, err := train.ReadBest(run)
 		if errors.Is(err, os.ErrNotExist) {

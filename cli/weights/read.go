@@ -114,7 +114,7 @@ func (r *reader) open() (err error) {
 	}
 	f, err := safetensors.Open(r.path)
 	if err != nil {
-		return r.bad(err, "expected a safetensors file with the tensors of %s", r.net.Name())
+		return r.bad(err, "expected a safetensors file, or a .pth file of torch.save")
 	}
 	r.tensorFile = safetensorsFile{f}
 	if _, ok := f.Info("agent0/x"); ok {
@@ -214,4 +214,29 @@ func (r *reader) rest() (batches int, err error) {
 		}
 	}
 	return batches, nil
+}
+
+// Describe sets the network in c to that which wrote a file, unless the network is known, and
+// returns the number of classes; 0: the file does not tell.
+func Describe(path string, c *train.Config, known bool) (classes int, err error) {
+	r := reader{path: path, o: Options{Key: "weights"}}
+	if err := r.open(); err != nil {
+		return 0, err
+	}
+	r.index()
+	if f, ok := r.tensorFile.(safetensorsFile); ok && !known {
+		words := strings.Fields(f.Metadata()["network"])
+		switch {
+		case len(words) == 3 && words[0] == "mlp": // mlp 784-100-10 sigmoid
+			widths := strings.Split(words[1], "-")
+			c.Model, c.Activation = words[0], words[2]
+			err = c.Hidden.Set(strings.Join(widths[1:max(1, len(widths)-1)], ","))
+		case len(words) > 0:
+			c.Model = words[0]
+		}
+	}
+	if shape := r.infos[r.names["fc.weight"]].Shape; len(shape) == 2 {
+		classes = shape[0]
+	}
+	return classes, errors.Join(err, r.Close())
 }

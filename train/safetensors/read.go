@@ -22,7 +22,7 @@ type File struct {
 func Open(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("safetensors: open: %w", err)
+		return nil, fmt.Errorf("safetensors: %w", err)
 	}
 	st, err := f.Stat()
 	if err == nil && !st.Mode().IsRegular() {

@@ -1,0 +1,132 @@
+//go:build !windows
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// evalReport is what the tests read of fspda eval --json.
+type evalReport struct {
+	Examples int
+	Names    []string `json:"class_names"`
+	Models   []struct {
+		Model                     string
+		Accuracy, Top5, Loss, ECE float64
+		Confusion                 [][]int
+	}
+}
+
+func evaluated(t *testing.T, args ...string) (r evalReport) {
+	t.Helper()
+	status, stdout, stderr := call(t, append([]string{"eval", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	return r
+}
+
+// An evaluation of a run is that of its last row, of the mean model and of every agent, with batch
+// norm too. The predictions of the examples are those in the confusion table.
+func TestEval(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, "train", "--data", "synthetic-images", "--crop", "8", "--data-train", "60",
+		"--data-test",
+		"50", "--model", "resnet20", "--agents", "2", "--batch", "6", "--iterations", "8", "--eval-points", "1",
+		"--bn-batches",
+		"4", "--device", "cpu", "--quiet", "--out", dir); status != 0 {
+		t.Fatal(stderr)
+	}
+	row := lastRow(t, dir)
+	r := evaluated(t, dir, "--every-agent")
+	if len(r.Models) != 3 || r.Models[2].Model != "agent1" || r.Examples != 50 {
+		t.Fatalf("%+v", r)
+	}
+	mean, a, b := r.Models[0], r.Models[1].Accuracy, r.Models[2].Accuracy
+	for name, pair := range map[string][2]float64{"test_acc_avg": {mean.Accuracy, 0}, "test_top5_avg": {mean.Top5, 0},
+		"test_loss_avg": {mean.Loss, 1e-5}, "test_acc_min": {min(a, b), 0}, "test_acc_max": {max(a, b), 0},
+		"test_loss_mean": {(r.Models[1].Loss + r.Models[2].Loss) / 2, 1e-5}} {
+		if math.Abs(row[name]-pair[0]) > pair[1]+1e-9 {
+			t.Errorf("%s: %v, the row has %v", name, pair[0], row[name])
+		}
+	}
+	status, stdout, stderr := call(t, "predict", dir, "--json", "--top", "1")
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	for line := range strings.Lines(stdout) {
+		var p struct {
+			Label int
+			Top   []struct{ Class int }
+		}
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			t.Fatal(err)
+		}
+		mean.Confusion[p.Label][p.Top[0].Class]--
+	}
+	if got := fmt.Sprint(mean.Confusion); strings.ContainsAny(got, "123456789") {
+		t.Errorf("predictions differ from the confusion table by %s", got)
+	}
+	for _, args := range [][]string{{"export", dir}, {"export", dir, "--agent", "1"}} {
+		if status, _, stderr := call(t, args...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	file := evaluated(t, filepath.Join(dir, "agent1.safetensors"), "--data", "synthetic-images", "--crop", "8",
+		"--data-train",
+		"60", "--data-test", "50", "--device", "cpu")
+	if got := file.Models[0]; got.Accuracy != b || got.Loss != r.Models[2].Loss || got.ECE != r.Models[2].ECE {
+		t.Errorf("the file has %+v, the run %+v", got, r.Models[2])
+	}
+	_, stdout, _ = call(t, "eval", dir)
+	if !strings.Contains(stdout, "classes of mean") {
+		t.Errorf("the text is %q", stdout)
+	}
+}
+
+// Image files are predicted by the network of a run on images; classes have their folders' names.
+func TestPredictFiles(t *testing.T) {
+	image := golden(t)
+	dir := imageTree(t, map[string][]byte{"train/cat/1.png": image, "train/dog/2.png": image, "val/cat/3.png": image,
+		"val/dog/4.png": image})
+	run := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, "train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4",
+		"--agents",
+		"1", "--graph", "complete", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points",
+		"1",
+		"--device", "cpu", "--quiet", "--out", run); status != 0 {
+		t.Fatal(stderr)
+	}
+	if r := evaluated(t, run); strings.Join(r.Names, " ") != "cat dog" {
+		t.Errorf("the classes are called %v", r.Names)
+	}
+	_, set, _ := call(t, "predict", run)
+	file := filepath.Join(dir, "val", "cat", "3.png")
+	status, stdout, stderr := call(t, "predict", run, file)
+	_, first, _ := strings.Cut(set, "label 0 cat")
+	first, _, _ = strings.Cut(first, "\n")
+	if want := strings.NewReplacer(" cat", "", " dog", "").Replace(file + first + "\n"); status != 0 || stdout != want {
+		t.Errorf("exit status %d: %q, want %q\n%s", status, stdout, want, stderr)
+	}
+	if err := os.WriteFile(file, []byte("no image"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"3.png":              {"predict", run, file},
+		"has 10 classes":     {"eval", run, "--data", "synthetic-images"},
+		"name the folder":    {"eval", file, "--best"},
+		"expected test or":   {"eval", run, "--split", "dev"},
+		"safetensors file":   {"eval", file},
+		"expected a run fol": {"predict"},
+	} {
+		if status, _, stderr := call(t, args...); status == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit status %d, %s, want %q", args, status, stderr, want)
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package modelcmd
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"fspda/cli/setup"
+	"fspda/cli/weights"
+	"fspda/data"
+	"fspda/data/images"
+	"fspda/device"
+	"fspda/model"
+	"fspda/train"
+	"fspda/train/config"
+)
+
+// target is what eval and predict work on: models of one network, and examples.
+type target struct {
+	Network string
+	models  []exported
+	set     *data.Set
+	split   data.Split
+	files   []string // of the examples; nil: those of a set
+	engine  *model.Engine
+	dev     *setup.Devices
+}
+
+// targetFlags are the flags of eval and predict.
+type targetFlags struct {
+	choice
+	agents bool
+	split  string
+}
+
+// keys are the keys of the configuration that eval and predict have flags for.
+var keys = []string{"data", "data_dir", "data_train", "data_test", "crop", "image_size", "jpeg", "on_bad", "model",
+	"hidden", "activation", "device", "precision", "threads"}
+
+func (f *targetFlags) define(cmd *cobra.Command) {
+	c, all := train.Default(), pflag.NewFlagSet("", pflag.ContinueOnError)
+	setup.ConfigFlags(all, &c)
+	for _, k := range keys {
+		cmd.Flags().AddFlag(all.Lookup(setup.FlagName(k)))
+	}
+	f.choice.define(cmd)
+	cmd.Flags().BoolVar(&f.agents, "every-agent", false, "of a run: also the model of every agent, side by side")
+	cmd.Flags().StringVar(&f.split, "split", "test", "examples of the data set: test or train")
+}
+
+// open reads the models of a run folder or a file of weights, and opens the data. Files are images
+// to take in place of a data set.
+func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *target, err error) {
+	t = &target{files: files}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+		}
+	}()
+	st, err := os.Stat(path)
+	isRun := err == nil && st.IsDir()
+	var saved *train.Saved
+	resumed := ""
+	if isRun {
+		if saved, err = train.OpenSaved(path); err != nil {
+			return t, err
+		}
+		defer func() { err = errors.Join(err, saved.Close()) }()
+		resumed = path
+	} else if f.agents || f.best || f.agent >= 0 {
+		return t, config.Invalid("every-agent, agent or best", path, "a file holds one model: name the folder of a run")
+	}
+	c, err := setup.ReadConfig("", resumed, cmd.Flags())
+	if err != nil {
+		return t, err
+	}
+	classes := 0
+	if isRun {
+		classes = saved.Classes
+	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err != nil {
+		return t, err
+	}
+	if err := t.openData(c, f.split, classes); err != nil {
+		return t, err
+	}
+	net, err := setup.OpenModel(c, t.set.Shape, t.set.Classes)
+	if err != nil {
+		return t, err
+	}
+	c.Agents = 1 // all cores for one program
+	if t.dev, err = setup.OpenDevice(c, setup.AgentThreads(c)); err != nil {
+		return t, err
+	}
+	t.Network, t.engine = net.Name(), model.NewEngine(net, t.dev.Device)
+	if !isRun {
+		w, err := weights.Read(path, net, weights.Options{Key: "weights"})
+		t.models = []exported{{of: path, x: w.X, norms: w.Buffers}}
+		return t, err
+	}
+	return t, t.openModels(path, saved, net, f)
+}
+
+// openModels reads the models of a run.
+func (t *target) openModels(run string, saved *train.Saved, net *model.Network, f *targetFlags) error {
+	first, err := f.pick(run, saved, net)
+	if err != nil {
+		return err
+	}
+	t.models = append(t.models, first)
+	for i := 0; f.agents && i < saved.Agents; i++ {
+		e, err := choice{agent: i}.pick(run, saved, net)
+		if err != nil {
+			return err
+		}
+		t.models = append(t.models, e)
+	}
+	return nil
+}
+
+// openData opens the data set, or the files as examples of a class that is not known.
+func (t *target) openData(c train.Config, split string, classes int) (err error) {
+	if len(t.files) == 0 {
+		if t.set, err = setup.OpenData(c); err != nil {
+			return err
+		}
+		if classes != 0 && classes != t.set.Classes {
+			return config.Invalid("data", c.Data,
+				"it has %d classes, the model %d: give the data set that it was trained on",
+				t.set.Classes, classes)
+		}
+		t.split = map[string]data.Split{"test": t.set.Test, "train": t.set.Train}[split]
+		if t.split.Len() == 0 {
+			return config.Invalid("split", split, "expected test or train, with examples")
+		}
+		return nil
+	}
+	if c.Data != "imagenet" && c.Data != "folder" {
+		return config.Invalid("data", c.Data,
+			"image files are scaled and normalised as those of imagenet and folder: name "+
+				"one of them with --data if the model was trained so, or give --data and --data-dir without files")
+	}
+	source := imageFiles(t.files)
+	t.set, err = data.FromImages("files", max(classes, 2), source, source, data.ImageOptions{Crop: c.Crop,
+		ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), Workers: c.Threads})
+	if err == nil {
+		t.split = t.set.Test
+	}
+	return err
+}
+
+func (t *target) close() (err error) {
+	if t.set != nil {
+		err = t.set.Close()
+	}
+	if t.dev != nil {
+		err = errors.Join(err, t.dev.Close())
+	}
+	return err
+}
+
+// imageFiles are image files as a source without labels.
+type imageFiles []string
+
+func (f imageFiles) Len() int          { return len(f) }
+func (imageFiles) Label(int) int32     { return 0 }
+func (f imageFiles) Name(i int) string { return f[i] }
+
+// Image decodes a file.
+func (f imageFiles) Image(dst *images.RGB, i int) error {
+	text, err := os.ReadFile(f[i])
+	if err == nil {
+		err = images.Decode(dst, text, 0)
+	}
+	if err != nil {
+		return config.Invalid("image", f[i], "cannot be read: %v", err)
+	}
+	return nil
+}
+
+// Encoded reads a file.
+func (f imageFiles) Encoded(_ []byte, i int) ([]byte, error) { return os.ReadFile(f[i]) }
+
+// batchFeatures bounds the size of a batch: 27 images of 224×224.
+const batchFeatures = 1 << 22
+
+// predict calls see with the probabilities of each example by each model, in the order of the
+// examples. They are valid during the call.
+func (t *target) predict(ctx context.Context, see func(model, example int, label int32, p []float64)) error {
+	net := t.engine.Network
+	type loaded struct{ x, buffers device.Vector }
+	var all []loaded
+	for _, m := range t.models {
+		l := loaded{t.dev.NewVector(len(m.x)), t.dev.NewVector(len(m.norms))}
+		t.dev.Write(l.x, m.x)
+		t.dev.Write(l.buffers, m.norms)
+		all = append(all, l)
+	}
+	size := max(1, min(256, batchFeatures/t.set.Features()))
+	var b device.Batch
+	out := make([]float64, size*net.Classes())
+	for from := 0; from < t.split.Len(); from += size {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := t.split.Batch(&b, from, min(from+size, t.split.Len())); err != nil {
+			return err
+		}
+		out := out[:b.N()*net.Classes()]
+		for k, l := range all {
+			if err := t.engine.Predict(out, l.x, l.buffers, b); err != nil {
+				return err
+			}
+			for i := range b.N() {
+				p := out[i*net.Classes() : (i+1)*net.Classes()]
+				softmax(p)
+				see(k, from+i, b.Y[i], p)
+			}
+		}
+	}
+	return nil
+}
+
+// softmax replaces logits by probabilities.
+func softmax(z []float64) {
+	largest, sum := slices.Max(z), 0.0
+	for i, v := range z {
+		z[i] = math.Exp(v - largest)
+		sum += z[i]
+	}
+	for i := range z {
+		z[i] /= sum
+	}
+}
