@@ -29,8 +29,7 @@ const (
 	cifarRecord = 1 + cifarPixels
 
 	cifarHint = "CIFAR-10 is read in its binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
-		"or as image files " +
-		"(train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
+		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
 )
 
 // LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
@@ -100,9 +99,8 @@ func cifarRecords(files []treeFile) (Examples, error) {
 		}
 		for record := range slices.Chunk(content, cifarRecord) {
 			if record[0] >= 10 {
-				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[0],
-					len(e.Labels)), Want: "0 to 9",
-					Hint: "the file is damaged or not a part of CIFAR-10"}
+				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d",
+					record[0], len(e.Labels)), Want: "0 to 9", Hint: "the file is damaged or not a part of CIFAR-10"}
 			}
 			e.Labels = append(e.Labels, int32(record[0]))
 			plane := record[1:]
@@ -125,8 +123,7 @@ func cifarImages(from, half string, files []treeFile) (Examples, error) {
 	}
 	if c := slices.Index(count, 0); c >= 0 {
 		return e, &FormatError{Path: from, Got: fmt.Sprintf("no %s image of class %s", half, cifarClasses[c]),
-			Want: "images of all ten classes",
-			Hint: "parts of the set are missing: unpack or fetch it again"}
+			Want: "images of all ten classes", Hint: "parts of the set are missing: unpack or fetch it again"}
 	}
 	return e, parallel(runtime.GOMAXPROCS(0), len(files), func(i int) error {
 		return decodeCIFAR(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])

@@ -65,9 +65,8 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		err = checkAlpha(p.Alpha)
 	}
 	if err == nil && (least < 1 || least > len(labels)/agents) {
-		err = fmt.Errorf("%d agents with at least %d examples each, but there are %d examples: use fewer agents or "+
-			"a smaller "+
-			"least shard", agents, least, len(labels))
+		err = fmt.Errorf("%d agents with at least %d examples each, but there are %d examples: use fewer agents "+
+			"or a smaller least shard", agents, least, len(labels))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)

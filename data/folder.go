@@ -9,8 +9,7 @@ import (
 )
 
 const imagesHint = "name a folder with train/CLASS/*.jpg and val/CLASS/*.jpg, or an archive, shards or a packed " +
-	"set of such " +
-	"images, or train on the built-in set synthetic-images, which needs no files"
+	"set of such images, or train on the built-in set synthetic-images, which needs no files"
 
 // openImages opens labelled images at a path, see [images.Open].
 func openImages(name string, o OpenOptions) (*Set, error) {

@@ -163,9 +163,8 @@ func checkMagic(path string, got, want uint32) error {
 // format errors.
 func damaged(path, got string, err error) error {
 	var corrupt flate.CorruptInputError
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, io.EOF) ||
-		errors.As(err, &corrupt) {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.As(err, &corrupt) {
 		return &FormatError{Path: path, Got: got, Want: "intact gzip data",
 			Hint: err.Error() + "; fetch the file again", Err: err}
 	}

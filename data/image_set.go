@@ -89,9 +89,8 @@ func FromImages(name string, classes int, train, test images.Source, o ImageOpti
 		if half.to.Labels, err = labelsOf(half.from, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %s images: %w", name, half.name, err)
 		}
-		half.to.images = &decodedImages{source: half.from, side: o.Crop, short: o.ImageSize, onBad: o.OnBad,
-			decoder: o.JPEG,
-			workers: workers, bad: s.bad}
+		half.to.images = &decodedImages{source: half.from,
+			side: o.Crop, short: o.ImageSize, onBad: o.OnBad, decoder: o.JPEG, workers: workers, bad: s.bad}
 	}
 	s.Train.augment = o.Augment
 	s.print = func() string { return s.hashImages(o) }

@@ -72,9 +72,8 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	}
 	for i, e := range shard {
 		if e < 0 || int(e) >= split.Len() {
-			return nil, fmt.Errorf("data: agent %d: entry %d of its shard is example %d, want 0 to %d: was it made "+
-				"for another set?",
-				agent, i, e, split.Len()-1)
+			return nil, fmt.Errorf("data: agent %d: entry %d of its shard is example %d, want 0 to %d: was it "+
+				"made for another set?", agent, i, e, split.Len()-1)
 		}
 	}
 	other := *order // no permutation yet: the two share only the shard

@@ -15,10 +15,9 @@ const (
 )
 
 const mnistHint = "MNIST is four files in the IDX format of LeCun, Cortes and Burges (train-images-idx3-ubyte, " +
-	"train-labels-idx1-ubyte, " +
-	"t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz): fetch them from a mirror of the MNIST database " +
-	"into one folder and name that " +
-	"folder, or train on the built-in set synthetic, which needs no files"
+	"train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz): fetch them from a " +
+	"mirror of the MNIST database into one folder and name that folder, or train on the built-in set synthetic, " +
+	"which needs no files"
 
 // LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a
 // folder. Each may be plain or end in .gz and be spelled train-images-idx3-ubyte or
@@ -42,9 +41,8 @@ func LoadMNIST(dir string) (*Set, error) {
 	}
 	if shape != testShape {
 		return nil, &FormatError{Path: filepath.Join(dir, "t10k-images"), Got: fmt.Sprintf("images of %d×%d",
-			testShape[0], testShape[1]),
-			Want: fmt.Sprintf("%d×%d, as in the training images", shape[0],
-				shape[1]), Hint: "the files come from different sets"}
+			testShape[0], testShape[1]), Want: fmt.Sprintf("%d×%d, as in the training images", shape[0], shape[1]),
+			Hint: "the files come from different sets"}
 	}
 	return New("mnist", shape[:], 10, mnistMean, mnistStd, train, test)
 }

@@ -52,10 +52,9 @@ func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (
 	case batch < 1:
 		return nil, fmt.Errorf("data: agent %d: batch of %d examples, want at least 1", agent, batch)
 	case sampling == Epochs && batch > len(shard):
-		return nil, fmt.Errorf("data: agent %d: batch of %d examples, but its shard has only %d: use a batch of at "+
-			"most %d, "+
-			"or a partition with larger shards, or sampling %s, which repeats examples", agent, batch, len(shard), len(
-			shard), IID)
+		return nil, fmt.Errorf("data: agent %d: batch of %d examples, but its shard has only %d: use a batch of "+
+			"at most %d, or a partition with larger shards, or sampling %s, which repeats examples",
+			agent, batch, len(shard), len(shard), IID)
 	}
 	return &Order{shard: shard, agent: agent, batch: batch, sampling: sampling, seed: seed, epoch: -1}, nil
 }

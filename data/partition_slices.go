@@ -83,9 +83,8 @@ func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
 	if agents != classes {
-		return nil, fmt.Errorf("data: partition %s: %d agents and %d classes, want as many agents as classes: use "+
-			"%d agents, or "+
-			"the partition sorted", p, agents, classes, classes)
+		return nil, fmt.Errorf("data: partition %s: %d agents and %d classes, want as many agents as classes: "+
+			"use %d agents, or the partition sorted", p, agents, classes, classes)
 	}
 	shards := members(labels, classes)
 	for class, shard := range shards {

@@ -44,8 +44,7 @@ func SyntheticImages(o SyntheticImagesOptions, p ImageOptions) (*Set, error) {
 	case o.Classes < 2 || o.Classes > maxImageClasses:
 		return nil, fmt.Errorf("data: set synthetic-images: %d classes, want 2 to %d", o.Classes, maxImageClasses)
 	}
-	return FromImages("synthetic-images", o.Classes, newDrawnImages(o, 0, o.Train), newDrawnImages(o, 1, o.Test),
-		p)
+	return FromImages("synthetic-images", o.Classes, newDrawnImages(o, 0, o.Train), newDrawnImages(o, 1, o.Test), p)
 }
 
 // drawnImages is a source of drawn JPEG files.

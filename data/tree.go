@@ -87,9 +87,8 @@ func readArchive(path string, r io.Reader) ([]treeFile, error) {
 		}
 		if total += h.Size; h.Size > maxTreeFile || total > maxTreeBytes {
 			return nil, &FormatError{Path: path, Got: fmt.Sprintf("%s of %d bytes after %d files", h.Name, h.Size,
-				len(files)),
-				Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile,
-					maxTreeBytes), Hint: "this is not the expected data set"}
+				len(files)), Want: fmt.Sprintf("files of at most %d bytes, %d together", maxTreeFile, maxTreeBytes),
+				Hint: "this is not the expected data set"}
 		}
 		var content bytes.Buffer // grows with the content read, not with the header's claim
 		if _, err := io.Copy(&content, t); err != nil {
@@ -102,9 +101,8 @@ func readArchive(path string, r io.Reader) ([]treeFile, error) {
 }
 
 func archiveError(path string, files int, err error) error {
-	return &FormatError{Path: path, Got: fmt.Sprintf("damage after %d files", files), Want: "an intact tar archive",
-		Hint: err.Error() +
-			"; fetch it again", Err: err}
+	return &FormatError{Path: path, Got: fmt.Sprintf("damage after %d files", files),
+		Want: "an intact tar archive", Hint: err.Error() + "; fetch it again", Err: err}
 }
 
 func imageName(name string) bool {

@@ -53,11 +53,18 @@ func (f FloatCodec) Encode(dst []byte, p Payload, a Accounting, indices bool) ([
 	if err := f.check(p); err != nil {
 		return nil, err
 	}
+	return encodeFloats(dst, p, f.Len, f.indexBits(p.Dim, a, indices))
+}
+
+// encodeFloats appends the vectors of p, and before them its n coordinates in width bits each, if
+// that is not 0.
+func encodeFloats(dst []byte, p Payload, n, width int) ([]byte, error) {
 	w := bitWriter{dst: dst}
-	if width := f.indexBits(p.Dim, a, indices); width > 0 {
-		if err := writeCoords(&w, p.Coords, f.Len, width); err != nil {
-			return nil, err
-		}
+	if width > 0 && len(p.Coords) != n {
+		return nil, fmt.Errorf("dist: a message of %d values has %d coordinates, expected as many", n, len(p.Coords))
+	}
+	for i := 0; width > 0 && i < n; i++ {
+		w.put(uint64(p.Coords[i]), width)
 	}
 	writeFloats(&w, p.Vectors...)
 	return w.bytes(), nil
@@ -82,8 +89,7 @@ func (f FloatCodec) Decode(p *Payload, b []byte, a Accounting, indices bool) err
 
 func (f FloatCodec) check(p Payload) error {
 	if len(p.Vectors) != f.Vectors {
-		return fmt.Errorf("dist: the codec of %d float32 vectors cannot encode %d",
-			f.Vectors, len(p.Vectors))
+		return fmt.Errorf("dist: the codec of %d float32 vectors cannot encode %d", f.Vectors, len(p.Vectors))
 	}
 	for _, v := range p.Vectors {
 		if len(v) != f.Len {
@@ -114,16 +120,6 @@ func (p *Payload) resize(vectors int) {
 		p.Vectors = append(p.Vectors, nil)
 	}
 	p.Vectors = p.Vectors[:vectors]
-}
-
-func writeCoords(w *bitWriter, coords []uint32, n, width int) error {
-	if len(coords) != n {
-		return fmt.Errorf("dist: a message of %d values has %d coordinates, expected as many", n, len(coords))
-	}
-	for _, c := range coords {
-		w.put(uint64(c), width)
-	}
-	return nil
 }
 
 func readCoords(r *bitReader, dst []uint32, n, width int) []uint32 {

@@ -263,14 +263,7 @@ func (c topK) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error
 	if len(p.Vectors) != 1 || len(p.Vectors[0]) != c.k {
 		return nil, fmt.Errorf("dist: topk of %d coordinates cannot encode a payload that it did not compress", c.k)
 	}
-	w := bitWriter{dst: dst}
-	if width := c.indexBits(a); width > 0 {
-		if err := writeCoords(&w, p.Coords, c.k, width); err != nil {
-			return nil, err
-		}
-	}
-	writeFloats(&w, p.Vectors...)
-	return w.bytes(), nil
+	return encodeFloats(dst, p, c.k, c.indexBits(a))
 }
 
 func (c topK) Decode(p *Payload, b []byte, a Accounting, _ bool) error {

@@ -143,8 +143,7 @@ func (g *Graph) checkConnected() error {
 	if len(pieces) == 1 {
 		return nil
 	}
-	return fmt.Errorf("it has %d connected components: %s; add edges between them",
-		len(pieces), describePieces(pieces))
+	return fmt.Errorf("it has %d connected components: %s; add edges between them", len(pieces), describePieces(pieces))
 }
 
 // describePieces lists at most eight components of at most eight agents.

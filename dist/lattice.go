@@ -201,8 +201,7 @@ func (c codes) Sent(Payload) Sent {
 
 func (c codes) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != c.vectors {
-		return nil, fmt.Errorf("dist: the codec of %d vectors of codes cannot encode %d",
-			c.vectors, len(p.Vectors))
+		return nil, fmt.Errorf("dist: the codec of %d vectors of codes cannot encode %d", c.vectors, len(p.Vectors))
 	}
 	w := bitWriter{dst: dst}
 	for _, v := range p.Vectors {

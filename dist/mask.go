@@ -91,8 +91,7 @@ func totalSize(p parsedSpec, sizes []int) (int, error) {
 			return 0, p.bad("tensor %d of %d has %d coordinates; it must have at least 1", k, len(sizes), m)
 		}
 		if uint64(m) > math.MaxUint32-uint64(d) {
-			return 0, p.bad("the vector is longer than %d coordinates, the limit of 32 bits",
-				uint32(math.MaxUint32))
+			return 0, p.bad("the vector is longer than %d coordinates, the limit of 32 bits", uint32(math.MaxUint32))
 		}
 		d += m
 	}

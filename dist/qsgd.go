@@ -161,9 +161,8 @@ func (q *qsgd) Sent(p Payload) Sent {
 
 func (q *qsgd) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != 2 || len(p.Vectors[0]) != q.dim || len(p.Vectors[1]) != len(q.sizes) {
-		return nil, fmt.Errorf(
-			"dist: %s of %d coordinates in %d blocks cannot encode a payload that it did not compress",
-			q.name, q.dim, len(q.sizes))
+		return nil, fmt.Errorf("dist: %s of %d coordinates in %d blocks cannot encode a payload that it did not "+
+			"compress", q.name, q.dim, len(q.sizes))
 	}
 	w := bitWriter{dst: dst}
 	writeFloats(&w, p.Vectors[1])

@@ -27,30 +27,23 @@ func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 	return strings.TrimSpace(s[:open]), strings.TrimSpace(s[open+1 : len(s)-1]), true, nil
 }
 
-// unknownSpec returns the error for a spec that is not in the table. It shows the whole table.
+// unknownSpec returns the error for a spec that is not in the table. It shows the whole table, and
+// suggests the row whose spelling is most similar.
 func unknownSpec(kind, spec string, table []spelling) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "dist: no %s is spelled %q; %swrite one of:", kind, spec, nearForm(spec, table))
-	for _, s := range table {
-		fmt.Fprintf(&b, "\n  %-22s %s", s.form, s.meaning)
-	}
-	return fmt.Errorf("%s", b.String())
-}
-
-// nearForm suggests the row whose spelling is most similar to a spec; "" if there is none.
-func nearForm(spec string, table []spelling) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
 	var names []string
+	var rows strings.Builder
 	for _, s := range table {
 		bare, _, _ := strings.Cut(s.form, "(")
 		names = append(names, bare)
+		fmt.Fprintf(&rows, "\n  %-22s %s", s.form, s.meaning)
 	}
-	near := spell.Nearest(name, names)
-	if near == "" {
-		return ""
+	suggestion := ""
+	if near := spell.Nearest(name, names); near != "" {
+		form, _, _ := formOf(table, near)
+		suggestion = fmt.Sprintf("did you mean %s? ", form)
 	}
-	form, _, _ := formOf(table, near)
-	return fmt.Sprintf("did you mean %s? ", form)
+	return fmt.Errorf("dist: no %s is spelled %q; %swrite one of:%s", kind, spec, suggestion, &rows)
 }
 
 // specError returns the error for a spec with a known name and an invalid argument.

@@ -28,9 +28,8 @@ var graphSpellings = []spelling{
 const maxTries = 1000
 
 // er10Published is the Erdős-Rényi graph (n=10, p=0.5) of the published MNIST figures.
-var er10Published = []Edge{{0, 5}, {0, 7}, {1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5},
-	{4, 7},
-	{4, 9}, {6, 8}, {6, 9}, {7, 9}}
+var er10Published = []Edge{{0, 5}, {0, 7},
+	{1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5}, {4, 7}, {4, 9}, {6, 8}, {6, 9}, {7, 9}}
 
 // ParseGraph returns the connected graph of n agents that spec names. The error for an unknown spec
 // lists all spellings. Only er and regular use the seed, with the stream "graph0". One agent is a
@@ -180,9 +179,8 @@ func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
 			return g, nil
 		}
 	}
-	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n = "+
-		"%.2g",
-		maxTries, n, math.Log(float64(n))/float64(n))
+	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n "+
+		"= %.2g", maxTries, n, math.Log(float64(n))/float64(n))
 }
 
 // threshold returns the number such that a uniform 64-bit number is <= threshold(p) with

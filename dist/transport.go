@@ -54,8 +54,7 @@ func CheckIteration(m Message, t int) error {
 		return nil
 	}
 	m.Release()
-	return fmt.Errorf("dist: agent %d expects the message of iteration %d from agent %d and received that of "+
-		"iteration %d; "+
-		"both must use the same seed, graph and edge process, and receive every message that is sent",
+	return fmt.Errorf("dist: agent %d expects the message of iteration %d from agent %d and received that "+
+		"of iteration %d; both must use the same seed, graph and edge process, and receive every message that is sent",
 		m.To, t, m.From, m.T)
 }

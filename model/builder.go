@@ -126,8 +126,7 @@ func checkSize(what string, s tensor.Shape) int {
 	for _, d := range s {
 		if d < 1 || d > maxTensor/n {
 			panic(fmt.Errorf("%s has shape %v, want every dimension at least 1 and at most %d elements: choose "+
-				"other widths or a smaller batch",
-				what, s, maxTensor))
+				"other widths or a smaller batch", what, s, maxTensor))
 		}
 		n *= d
 	}
@@ -256,9 +255,8 @@ func (b *builder) checkPaths(loss *gorgonia.Node) {
 		}
 		for i, in := range children(b.graph, n) {
 			if b.depends[in] && !o.def.by[i] {
-				panic(fmt.Errorf("the loss depends on a parameter through input %d of %s in layer %s, which has no "+
-					"derivative",
-					i, o.def.kernel, o.layer))
+				panic(fmt.Errorf("the loss depends on a parameter through input %d of %s in layer %s, which has "+
+					"no derivative", i, o.def.kernel, o.layer))
 			}
 			visit(in)
 		}

@@ -43,9 +43,8 @@ func (n *Network) Forward() (*Forward, error) {
 	f := &Forward{Logits: l.results[0]}
 	names := g.leafNames()
 	for _, s := range l.steps {
-		f.Operations = append(f.Operations, Operation{Kernel: s.call.Kernel, Dims: s.call.Dims, Attr: s.call.Attr,
-			Layer: s.call.Name,
-			In:    l.operands(s.in, names), Out: l.operands(s.out, names)})
+		f.Operations = append(f.Operations, Operation{Kernel: s.call.Kernel, Dims: s.call.Dims,
+			Attr: s.call.Attr, Layer: s.call.Name, In: l.operands(s.in, names), Out: l.operands(s.out, names)})
 	}
 	return f, nil
 }

@@ -21,9 +21,8 @@ type convLayer struct {
 // 2/(side²·outputs).
 func (b *builder) newConv(name string, inputs, outputs, side, stride int) convLayer {
 	b.layer = name
-	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, side, side, inputs}, Axes: OHWI,
-		FanIn: side * side * inputs,
-		start: start{rule: normal, scale: fanOutScale(side * side * outputs)}})
+	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, side, side, inputs},
+		Axes: OHWI, FanIn: side * side * inputs, start: start{rule: normal, scale: fanOutScale(side * side * outputs)}})
 	return convLayer{name, w, side, stride}
 }
 

@@ -182,10 +182,7 @@ func (l *lowered) uses() []int {
 			n[v]++
 		}
 	}
-	for _, v := range l.results {
-		n[v]++
-	}
-	for _, v := range l.grads {
+	for _, v := range slices.Concat(l.results, l.grads) {
 		n[v]++
 	}
 	for _, u := range l.updates {

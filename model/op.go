@@ -76,8 +76,7 @@ func (o *op) InferShape(ds ...gorgonia.DimSizer) (tensor.Shape, error) {
 func (o *op) Do(inputs ...gorgonia.Value) (gorgonia.Value, error) {
 	if o.b.host == nil {
 		return nil, fmt.Errorf("model: %s of layer %s cannot run on Gorgonia's machine: the graph was built without "+
-			"a Host",
-			o.def.kernel, o.layer)
+			"a Host", o.def.kernel, o.layer)
 	}
 	in := make([][]float32, len(inputs))
 	for i, v := range inputs {

@@ -58,13 +58,11 @@ func Open(name string, o Options) (*Network, error) {
 	if !ok || err != nil || !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
-	r := ResNetOptions{Depth: depth, Classes: o.Classes,
-		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing,
-		Recompute: o.Recompute}
+	r := ResNetOptions{Depth: depth, Classes: o.Classes, WeightDecay: o.Loss.WeightDecay,
+		Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
 	switch {
 	case len(o.Hidden) > 0:
-		return nil, fmt.Errorf("model: %s: option Hidden is %v, which only mlp supports: remove it",
-			name, o.Hidden)
+		return nil, fmt.Errorf("model: %s: option Hidden is %v, which only mlp supports: remove it", name, o.Hidden)
 	case o.Activation != "" && o.Activation != "relu":
 		return nil, fmt.Errorf("model: %s: option Activation is %q, which only mlp supports: remove it", name,
 			o.Activation)

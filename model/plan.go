@@ -81,9 +81,8 @@ func refs(l *lowered, values []int) []device.Ref {
 // or a convolution, including those with padding, and nothing for other kernels.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
-	case device.Linear, device.LinearGradX, device.LinearGradW,
-		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
-		device.LinearGradWDecay:
+	case device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid,
+		device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		return 2 * float64(c.Dims[0]) * float64(c.Dims[1]) * float64(c.Dims[2])
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		g := geometry{stride: c.Dims[7], pad: c.Dims[8]}

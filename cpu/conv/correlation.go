@@ -50,9 +50,8 @@ func (v *convolution) backward(a, b int) correlation {
 		stride: 1, firstRow: top, firstCol: left,
 		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c,
 		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c,
-		filter: filter{flipped: true, wRows: v.r, wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride,
-			tapCol:    b + (s-1)*v.stride,
-			tapStride: v.stride},
+		filter: filter{flipped: true, wRows: v.r,
+			wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride, tapCol: b + (s-1)*v.stride, tapStride: v.stride},
 	}
 }
 

@@ -28,9 +28,8 @@ type layout struct {
 
 // layout chooses the layout.
 func (l *correlation) layout() layout {
-	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights, copyStride: 1,
-		colSize: l.channels, colStep: l.stride,
-		rowStep: l.stride}
+	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights,
+		copyStride: 1, colSize: l.channels, colStep: l.stride, rowStep: l.stride}
 	cols := (l.q-1)*l.stride + l.s
 	b.inPlace = l.isProduct()
 	if l.s == 1 { // the pixels between are not read

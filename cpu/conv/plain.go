@@ -21,9 +21,8 @@ func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 				for m := range l.chunks() {
 					part, before := l.chunk(m)
 					for k := 0; k < l.k; k += tile.PlainCols {
-						tile.Plain(rows, min(tile.PlainCols, l.k-k), part.depth(), 1, a.From(0, before),
-							b.From(before, k),
-							betaOf(m), c.From(0, k))
+						tile.Plain(rows, min(tile.PlainCols, l.k-k),
+							part.depth(), 1, a.From(0, before), b.From(before, k), betaOf(m), c.From(0, k))
 					}
 				}
 			}
@@ -91,9 +90,8 @@ func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of 
 				to := scratch
 				for n := range now.images {
 					for i := range now.rows {
-						l.copyRow(to, x, now.n+n, l.firstRow+(now.i+i)*l.stride+r, l.firstCol+now.j*l.stride+s,
-							now.cols, l.stride,
-							v.c)
+						l.copyRow(to, x, now.n+n,
+							l.firstRow+(now.i+i)*l.stride+r, l.firstCol+now.j*l.stride+s, now.cols, l.stride, v.c)
 						to = to[now.cols*v.c:]
 					}
 				}

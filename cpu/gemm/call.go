@@ -5,7 +5,8 @@ import (
 	"fspda/cpu/tile"
 )
 
-// call holds the arguments of multiplyThen.
+// call holds the arguments of Multiply with an epilogue, or of a product with one operand of bytes,
+// which is not transposed, and beta = 0.
 type call struct {
 	transA, transB bool
 	m, n, k        int
@@ -24,32 +25,29 @@ type call struct {
 
 // run computes the product on the calling goroutine.
 func (g *call) run() {
-	if g.bytesA.Bytes != nil || g.bytesB.Bytes != nil {
-		g.runBytes()
-		return
-	}
-	multiplyThen(g.transA, g.transB, g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.beta, g.c, g.ldc, g.epilogue)
-}
-
-// runBytes computes a product with one operand of bytes, which is not transposed, and beta = 0.
-func (g *call) runBytes() {
 	if g.m == 0 || g.n == 0 {
 		return
 	}
-	c := tile.RowMajor(g.c, g.ldc)
+	a, b, c := operandView(g.transA, g.a, g.lda), operandView(g.transB, g.b, g.ldb), tile.RowMajor(g.c, g.ldc)
 	c.Check("C", g.m, g.n)
 	g.epilogue.check(g.m, g.n, g.ldc)
-	if g.bytesA.Bytes != nil {
+	switch {
+	case g.bytesA.Bytes != nil:
 		g.bytesA.Check("A", g.m, g.k)
-		b := operandView(g.transB, g.b, g.ldb)
 		b.Check("B", g.k, g.n)
 		productOfBytesA(g.m, g.n, g.k, g.alpha, g.bytesA, b, c, g.epilogue)
-		return
+	case g.bytesB.Bytes != nil:
+		a.Check("A", g.m, g.k)
+		g.bytesB.Check("B", g.k, g.n)
+		productOfBytesB(g.m, g.n, g.k, g.alpha, a, g.bytesB, c, g.epilogue)
+	case g.k == 0 || g.alpha == 0:
+		scaleRows(c, g.m, g.n, g.beta)
+		g.epilogue.apply(0, 0, g.m, g.n, c)
+	default:
+		a.Check("A", g.m, g.k)
+		b.Check("B", g.k, g.n)
+		product(g.m, g.n, g.k, g.alpha, a, b, g.beta, c, g.epilogue)
 	}
-	a := operandView(g.transA, g.a, g.lda)
-	a.Check("A", g.m, g.k)
-	g.bytesB.Check("B", g.k, g.n)
-	productOfBytesB(g.m, g.n, g.k, g.alpha, a, g.bytesB, c, g.epilogue)
 }
 
 // operandView returns op(X) of a matrix whose rows are stored ld numbers apart.

@@ -131,7 +131,7 @@ func TestFusedLayersOfSpecials(t *testing.T) {
 	}
 }
 
-// An epilogue does not check bounds; multiplyThen does.
+// An epilogue does not check bounds; call.run does.
 func TestEpiloguePanics(t *testing.T) {
 	v := make([]float32, 12)
 	for name, e := range map[string]epilogue{
@@ -144,7 +144,7 @@ func TestEpiloguePanics(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			multiplyThen(false, false, 3, 2, 4, 1, v, 4, v, 2, 0, v, 2, e)
+			(&call{m: 3, n: 2, k: 4, alpha: 1, a: v, lda: 4, b: v, ldb: 2, c: v, ldc: 2, epilogue: e}).run()
 		}()
 	}
 }
@@ -152,7 +152,8 @@ func TestEpiloguePanics(t *testing.T) {
 // The epilogue is applied even if there are no products.
 func TestEpilogueWithoutProducts(t *testing.T) {
 	c := []float32{1, -2, 3, -4}
-	multiplyThen(false, false, 2, 2, 0, 1, nil, 1, nil, 2, 1, c, 2, epilogue{op: biasReLU, operand: []float32{1, 1}})
+	(&call{m: 2, n: 2, alpha: 1, lda: 1, ldb: 2, beta: 1, c: c, ldc: 2,
+		epilogue: epilogue{op: biasReLU, operand: []float32{1, 1}}}).run()
 	for i, want := range []float32{2, 0, 4, 0} {
 		if c[i] != want {
 			t.Errorf("element %d is %v, want %v", i, c[i], want)

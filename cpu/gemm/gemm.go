@@ -26,26 +26,9 @@ import (
 //	|C − exact| ≤ (min(k,Depth) + ⌈k/Depth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|)
 func Multiply(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
 	beta float32, c []float32, ldc int) {
-	multiplyThen(transA, transB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, epilogue{})
-}
-
-// multiplyThen is Multiply with an epilogue.
-func multiplyThen(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,
-	beta float32, c []float32, ldc int, then epilogue) {
-	va, vb, vc := operandView(transA, a, lda), operandView(transB, b, ldb), tile.RowMajor(c, ldc)
-	if m == 0 || n == 0 {
-		return
-	}
-	vc.Check("C", m, n)
-	then.check(m, n, ldc)
-	if k == 0 || alpha == 0 {
-		scaleRows(vc, m, n, beta)
-		then.apply(0, 0, m, n, vc)
-		return
-	}
-	va.Check("A", m, k)
-	vb.Check("B", k, n)
-	product(m, n, k, alpha, va, vb, beta, vc, then)
+	g := call{transA: transA, transB: transB, m: m, n: n, k: k, alpha: alpha, a: a, lda: lda, b: b, ldb: ldb,
+		beta: beta, c: c, ldc: ldc}
+	g.run()
 }
 
 // scaleRows multiplies an m×n matrix by beta; a beta of zero overwrites.

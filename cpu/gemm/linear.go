@@ -37,9 +37,8 @@ func linear(then epilogueOp) func(o *kernel.Args) call {
 	return func(o *kernel.Args) call {
 		x, w, bias, y := o.In[0], o.In[1], o.In[2], o.Out[0]
 		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
-			epilogue: epilogue{op: then, operand: bias},
-			bytesA:   o.InputBytes()}
+		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x,
+			lda: k, b: w, ldb: k, c: y, ldc: n, epilogue: epilogue{op: then, operand: bias}, bytesA: o.InputBytes()}
 	}
 }
 

@@ -273,9 +273,8 @@ func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
 			full, depth)
 		first += full * wide
 		if first < cols {
-			tile.PackCopy(dst[panelOffset(first, depth):], panelOffset(wide, depth), wide, across.From(first, 0),
-				cols-first, 1,
-				depth)
+			tile.PackCopy(dst[panelOffset(first, depth):],
+				panelOffset(wide, depth), wide, across.From(first, 0), cols-first, 1, depth)
 		}
 		return first - full*wide
 	}

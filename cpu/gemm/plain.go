@@ -15,9 +15,8 @@ func plainProduct(m, n, k int, alpha float32, a, b tile.View, beta float32, c ti
 		}
 		for i := 0; i < m; i += tile.PlainRows {
 			for j := 0; j < n; j += tile.PlainCols {
-				tile.Plain(min(tile.PlainRows, m-i), min(tile.PlainCols, n-j), depth, alpha, a.From(i, p),
-					b.From(p, j), beta,
-					c.From(i, j))
+				tile.Plain(min(tile.PlainRows, m-i),
+					min(tile.PlainCols, n-j), depth, alpha, a.From(i, p), b.From(p, j), beta, c.From(i, j))
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// product is multiplyThen without its checks.
+// product is call.run without its checks.
 func product(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
 	plainProduct(m, n, k, alpha, a, b, beta, c, then)
 }

@@ -43,9 +43,8 @@ func (v *ByteMatrix) Check(name string, rows, cols int) {
 	}
 	for i, first := range v.Starts[:rows+ExtraRows] {
 		if first < 0 || first > len(v.Bytes)-cols {
-			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d bytes behind it", i, name,
-				first,
-				len(v.Bytes), cols))
+			panic(fmt.Sprintf("cpu: gemm: row %d of %s begins at byte %d of %d, want %d bytes behind it",
+				i, name, first, len(v.Bytes), cols))
 		}
 	}
 }

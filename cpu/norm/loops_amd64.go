@@ -97,8 +97,7 @@ func wrapMoments(f func(stride, rows, cols, ahead int, x, shift *float32, s1, s2
 	}
 }
 
-func wrapSums(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func(s span, x []float32,
-	s1 []float64) {
+func wrapSums(f func(stride, rows, cols, ahead int, x *float32, s1 *float64)) func(s span, x []float32, s1 []float64) {
 	return func(s span, x []float32, s1 []float64) {
 		f(s.stride, s.rows, s.cols, s.prefetch, s.pointer(x), columnPointer(s, s1))
 	}

@@ -20,9 +20,8 @@ func plainSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int
 			b.Data[pb+col[3]])
 		t00, t01, t02, t03 := s00+x*b0, s01+x*b1, s02+x*b2, s03+x*b3
 		t10, t11, t12, t13 := s10+y*b0, s11+y*b1, s12+y*b2, s13+y*b3
-		if mayRoundTwice(t00) || mayRoundTwice(t01) || mayRoundTwice(t02) || mayRoundTwice(t03) || mayRoundTwice(
-			t10) || mayRoundTwice(t11) || mayRoundTwice(t12) ||
-			mayRoundTwice(t13) {
+		if mayRoundTwice(t00) || mayRoundTwice(t01) || mayRoundTwice(t02) ||
+			mayRoundTwice(t03) || mayRoundTwice(t10) || mayRoundTwice(t11) || mayRoundTwice(t12) || mayRoundTwice(t13) {
 			t00, t01, t02, t03 = FMA(x, b0, s00), FMA(x, b1, s01), FMA(x, b2, s02), FMA(x, b3, s03)
 			t10, t11, t12, t13 = FMA(y, b0, s10), FMA(y, b1, s11), FMA(y, b2, s12), FMA(y, b3, s13)
 		}

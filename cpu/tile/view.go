@@ -39,9 +39,8 @@ func (v View) Check(name string, rows, cols int) {
 	byCols := v.RowStride == 1 && (cols == 1 || v.ColStride >= rows)
 	need := (rows-1)*v.RowStride + (cols-1)*v.ColStride + 1
 	if rows < 0 || cols < 0 || need > len(v.Data) || !byRows && !byCols {
-		panic(fmt.Sprintf("cpu: gemm: %s has %d numbers with a row stride of %d and a column stride of %d, want %d "+
-			"numbers for %d×%d",
-			name, len(v.Data), v.RowStride, v.ColStride, need, rows, cols))
+		panic(fmt.Sprintf("cpu: gemm: %s has %d numbers with a row stride of %d and a column stride of %d, want "+
+			"%d numbers for %d×%d", name, len(v.Data), v.RowStride, v.ColStride, need, rows, cols))
 	}
 }
 

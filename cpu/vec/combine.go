@@ -121,9 +121,8 @@ func combine4(d []float32, a float32, x []float32, b float32, y []float32, c flo
 }
 
 // combine5: d = a·x + b·y + c·z + e·w + f·v.
-func combine5(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32,
-	w []float32,
-	f float32, v []float32) {
+func combine5(d []float32, a float32,
+	x []float32, b float32, y []float32, c float32, z []float32, e float32, w []float32, f float32, v []float32) {
 	x, y, z, w, v = x[:len(d)], y[:len(d)], z[:len(d)], w[:len(d)], v[:len(d)]
 	for i := range d {
 		d[i] = float32(a*x[i]) + float32(b*y[i]) + float32(c*z[i]) + float32(e*w[i]) + float32(f*v[i])
@@ -131,9 +130,8 @@ func combine5(d []float32, a float32, x []float32, b float32, y []float32, c flo
 }
 
 // combine6: d = a·x + b·y + c·z + e·w + f·v + g·u.
-func combine6(d []float32, a float32, x []float32, b float32, y []float32, c float32, z []float32, e float32,
-	w []float32,
-	f float32, v []float32, g float32, u []float32) {
+func combine6(d []float32, a float32, x []float32, b float32,
+	y []float32, c float32, z []float32, e float32, w []float32, f float32, v []float32, g float32, u []float32) {
 	x, y, z, w, v, u = x[:len(d)], y[:len(d)], z[:len(d)], w[:len(d)], v[:len(d)], u[:len(d)]
 	for i := range d {
 		d[i] = float32(a*x[i]) + float32(b*y[i]) + float32(c*z[i]) + float32(e*w[i]) + float32(f*v[i]) + float32(g*u[i])

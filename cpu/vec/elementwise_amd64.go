@@ -15,11 +15,9 @@ type elementwiseLoops struct {
 }
 
 var (
-	addLoops = elementwiseLoops{addsGo,
-		[isa.Count]loop{isa.AVX2: addAVX2, isa.AVX512: addAVX512},
+	addLoops = elementwiseLoops{addsGo, [isa.Count]loop{isa.AVX2: addAVX2, isa.AVX512: addAVX512},
 		[isa.Count]loop{isa.AVX2: addStreamAVX2, isa.AVX512: addStreamAVX512}}
-	reluGradLoops = elementwiseLoops{reluGradsGo,
-		[isa.Count]loop{isa.AVX2: reluGradsAVX2, isa.AVX512: reluGradsAVX512},
+	reluGradLoops = elementwiseLoops{reluGradsGo, [isa.Count]loop{isa.AVX2: reluGradsAVX2, isa.AVX512: reluGradsAVX512},
 		[isa.Count]loop{isa.AVX2: reluGradsStreamAVX2, isa.AVX512: reluGradsStreamAVX512}}
 	sigmoidGradLoops = elementwiseLoops{sigmoidGradsGo,
 		[isa.Count]loop{isa.AVX2: sigmoidGradsAVX2, isa.AVX512: sigmoidGradsAVX512},

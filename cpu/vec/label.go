@@ -10,9 +10,8 @@ type LabelError struct {
 }
 
 func (e *LabelError) Error() string {
-	return fmt.Sprintf("label of row %d is %v, want an integer from 0 to %d: check the labels of the data set and "+
-		"the number of classes of the model",
-		e.Row, e.Value, e.Classes-1)
+	return fmt.Sprintf("label of row %d is %v, want an integer from 0 to %d: check the labels of the data set "+
+		"and the number of classes of the model", e.Row, e.Value, e.Classes-1)
 }
 
 // labelAt returns the label of row i as an index into n logits.

@@ -254,13 +254,11 @@ func (m *diffCombination) run(d []float32) {
 	for i := 0; i < len(d); i += vecBlock {
 		end := min(i+vecBlock, len(d))
 		if isa.Active == isa.AVX512 {
-			combineDiffsAVX512(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all,
-				i, end,
-				m.scale, m.factor)
+			combineDiffsAVX512(pointer(d),
+				pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.factor)
 		} else {
-			combineDiffsAVX2(pointer(d), pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i,
-				end,
-				m.scale, m.factor)
+			combineDiffsAVX2(pointer(d),
+				pointer(m.start), pointer(m.own), &v[0], &a[0], m.base.terms, others, all, i, end, m.scale, m.factor)
 		}
 	}
 }

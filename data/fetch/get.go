@@ -26,9 +26,8 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("fetch: %s: the server answers %s: choose another address with --url, or copy the file there "+
-		"by hand",
-		e.URL, e.Status)
+	return fmt.Sprintf("fetch: %s: the server answers %s: choose another address with --url, or copy the file "+
+		"there by hand", e.URL, e.Status)
 }
 
 // Fetch downloads missing files of the set into the folder dir, which it creates. For each file it

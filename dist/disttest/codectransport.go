@@ -53,8 +53,7 @@ func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	// as many as the mask has, which both ends draw
 	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
-		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From,
-			err)
+		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From, err)
 	}
 	m.Values = nil
 	for i, v := range back.Vectors {

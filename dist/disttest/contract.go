@@ -87,9 +87,8 @@ func within(t *testing.T, parts ...func(ctx context.Context) error) {
 func testValue(from, to, t int) float32 { return float32(from<<16 | to<<12 | t) }
 
 func send(ctx context.Context, net dist.Transport, b fixture, from, to, t int) error {
-	return net.Send(ctx, dist.Message{T: t, From: from, To: to,
-		Values:  []*dist.Buffer{b.buffer(testValue(from, to, t))},
-		Arrives: arrival(t)})
+	return net.Send(ctx, dist.Message{T: t,
+		From: from, To: to, Values: []*dist.Buffer{b.buffer(testValue(from, to, t))}, Arrives: arrival(t)})
 }
 
 // recv receives and checks the message that send sends.

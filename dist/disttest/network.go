@@ -54,10 +54,9 @@ type delivery struct {
 
 // NewNetwork returns a network of n agents, none of which is running.
 func NewNetwork(n int, seed uint64, delay time.Duration) *Network {
-	return &Network{n: n, delay: delay, nodes: make([]*Node, n), cuts: map[direction]bool{},
-		lastHeard: map[direction]time.Time{},
-		sessions:  map[[2]*Node]*sessionQueues{},
-		draw:      rng.New(seed, "board"), changed: make(chan struct{})}
+	return &Network{n: n,
+		delay: delay, nodes: make([]*Node, n), cuts: map[direction]bool{}, lastHeard: map[direction]time.Time{},
+		sessions: map[[2]*Node]*sessionQueues{}, draw: rng.New(seed, "board"), changed: make(chan struct{})}
 }
 
 // NewScriptedNetwork returns a network in which records wait until Deliver is called.
