@@ -19,7 +19,7 @@ import (
 	"fspda/train"
 )
 
-// The reference and the picture of the stable region are current.
+// The reference and the diagram of the stable region are current.
 func TestReferenceIsCurrent(t *testing.T) {
 	dir := t.TempDir()
 	file, picture := filepath.Join(dir, "reference.md"), filepath.Join(dir, "stability.svg")

@@ -34,12 +34,12 @@ func TestFigure(t *testing.T) {
 	for _, word := range []string{"FSPDA-STORM 67 %", "CHOCO-SGD", "reference accounting", "worst squared gradient",
 		"figure.html"} {
 		if !strings.Contains(stdout, word) {
-			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
+			t.Errorf("the table does not mention %q:\n%s", word, stdout)
 		}
 	}
 	for _, word := range []string{"expected: Both FSPDA", "swarm", "finished in"} {
 		if !strings.Contains(stderr, word) {
-			t.Errorf("the progress does not speak of %q:\n%s", word, stderr)
+			t.Errorf("the progress does not mention %q:\n%s", word, stderr)
 		}
 	}
 	for _, name := range []string{"figure.svg", "figure.png", "bits.svg", "bits.png", "figure.html", "table.md",
@@ -54,7 +54,7 @@ func TestFigure(t *testing.T) {
 	}
 	for _, word := range []string{"reference accounting", "Flavour released", "Scale 0.0001", "Retuned"} {
 		if !bytes.Contains(svg, []byte(word)) {
-			t.Errorf("the picture does not say %q", word)
+			t.Errorf("the image does not say %q", word)
 		}
 	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--accounting", "reference", "--threads", "1")...)
@@ -129,11 +129,11 @@ func TestFigureList(t *testing.T) {
 	for _, word := range []string{"mnist-main", "imagenet", "ResNet-50 on ImageNet", "expected: The graphs differ",
 		"sa-sorted", "bug-compat"} {
 		if !strings.Contains(stdout, word) {
-			t.Errorf("the list does not speak of %q:\n%s", word, stdout)
+			t.Errorf("the list does not mention %q:\n%s", word, stdout)
 		}
 	}
 	if _, err := os.Stat(command.RunsDir); err == nil {
-		t.Error("a list without times left something behind")
+		t.Error("files remain after a list without times")
 	}
 }
 

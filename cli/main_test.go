@@ -97,7 +97,7 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	for _, word := range []string{"test accuracy", "consensus error", "bits sent", "sum of duals", "report.html",
 		"finished"} {
 		if !strings.Contains(stdout, word) {
-			t.Errorf("the table does not speak of %q:\n%s", word, stdout)
+			t.Errorf("the table does not mention %q:\n%s", word, stdout)
 		}
 	}
 	if n := strings.Count(stderr, "evaluation"); n != 5 {
@@ -176,7 +176,7 @@ func TestConfigReplays(t *testing.T) {
 		t.Fatalf("exit status %d, %s%s", status, stdout, stderr)
 	}
 	if a, b := metricRows(t, first), metricRows(t, second); a != b {
-		t.Errorf("not the same run:\n%s\n%s", a, b)
+		t.Errorf("the runs differ:\n%s\n%s", a, b)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestBadInput(t *testing.T) {
 			}
 			for _, w := range c.want {
 				if !strings.Contains(stderr, w) {
-					t.Errorf("the error does not speak of %q: %s", w, stderr)
+					t.Errorf("the error does not mention %q: %s", w, stderr)
 				}
 			}
 			if _, err := os.Stat(out); err == nil {
@@ -422,7 +422,7 @@ func TestSignals(t *testing.T) {
 		stops++
 	}
 	if stops == 0 {
-		t.Error("it was never stopped in time")
+		t.Error("the run was never stopped before its end")
 	}
 	if metricRows(t, filepath.Join(dir, "whole")) != metricRows(t, part) {
 		t.Error("another run")
@@ -484,7 +484,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if killed == 0 {
-		t.Error("it was never killed in time")
+		t.Error("the run was never killed before its end")
 	}
 	if metricRows(t, whole) != metricRows(t, part) {
 		t.Error("another run")

@@ -311,6 +311,6 @@ func TestResumeWithBuffers(t *testing.T) {
 	}
 	if trace(t, got) != trace(t, want) || !slices.EqualFunc(got.Buffers, want.Buffers, slices.Equal) ||
 		!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
-		t.Error("the resumed run is another")
+		t.Error("the resumed run differs")
 	}
 }

@@ -164,7 +164,7 @@ func TestMessagesAsBytes(t *testing.T) {
 		wire := disttest.NewCodecTransport(dist.NewLocal(c.Agents), dist.NewPool(cpuDevice), s.Dim)
 		got := play(t, c, Options{Transport: wire})
 		if trace(t, got) != trace(t, want) {
-			t.Error("over bytes it is another run")
+			t.Error("the run over encoded messages differs")
 		}
 		last := got.Rows[len(got.Rows)-1]
 		if wire.Bits.Load() != last.BitsSharedSeed || wire.Bytes.Load() == 0 {
@@ -349,7 +349,7 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 	last := r.Rows[c.EvalPoints]
 	meetings := float64(last.BitsSharedSeed) / float64(2*32*s.Mask.Len())
 	if used := meetings / float64(c.Iterations) / 5; math.Abs(s.ContactShare()/used-1) > 0.15 {
-		t.Errorf("an edge was used in %.3f of the iterations, eta auto reckons with %.3f", used, s.ContactShare())
+		t.Errorf("an edge was used in %.3f of the iterations, eta auto assumes %.3f", used, s.ContactShare())
 	}
 	if float64(last.Time) != line.Now || last.GradsTotal == 0 || last.OverheadBits == 0 {
 		t.Errorf("time %v, want %v; %+v", last.Time, line.Now, last)

@@ -54,14 +54,14 @@ func TestStopInAnEvaluation(t *testing.T) {
 		got := runIn(t, context.Background(), c, dir, m, Options{})
 		if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) ||
 			!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
-			t.Errorf("at %d: the resumed run is another (status %s, from %d)", at, got.Status, got.First)
+			t.Errorf("at %d: the resumed run differs (status %s, from %d)", at, got.Status, got.First)
 		}
 		saved, err := OpenSaved(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, b, err := saved.Mean(plain.BufferSizes()); err != nil || !slices.Equal(b, want.MeanBuffers) {
-			t.Errorf("at %d: the checkpoint has another batch norm of the mean model, %v", at, err)
+			t.Errorf("at %d: the batch norm of the mean model in the checkpoint differs, %v", at, err)
 		}
 		if err := saved.Close(); err != nil {
 			t.Error(err)

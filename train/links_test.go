@@ -139,7 +139,7 @@ func checkResumed(t *testing.T, c Config, name, want string) {
 			continue
 		}
 		if stops == 0 || trace(t, r) != want {
-			t.Errorf("stopped %d times, another result", stops)
+			t.Errorf("stopped %d times, and the result differs", stops)
 		}
 		return
 	}

@@ -75,7 +75,7 @@ func TestResume(t *testing.T) {
 			t.Fatal("the run was never stopped")
 		}
 		if trace(t, got) != trace(t, want) {
-			t.Errorf("%s: stopped %d times, another result", c.Algo, stops)
+			t.Errorf("%s: stopped %d times, and the result differs", c.Algo, stops)
 		}
 		if metrics(t, part) != metrics(t, whole) {
 			t.Errorf("%s: metrics.jsonl differs", c.Algo)
@@ -276,13 +276,13 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "checkpoints", ".writing")); err == nil {
-		t.Error("a checkpoint half written was left behind")
+		t.Error("a partly written checkpoint remains")
 	}
 	if _, err := inFolder(t, context.Background(), c, dir, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if metrics(t, dir) != metrics(t, whole) {
-		t.Error("the run that went on differs")
+		t.Error("the resumed run differs")
 	}
 }
 
@@ -468,7 +468,7 @@ func TestFolderRefusals(t *testing.T) {
 		}
 	}
 	if entries, _ := os.ReadDir(busy); len(entries) != 1 {
-		t.Errorf("a refusal left something behind: %v", entries)
+		t.Errorf("files remain after a refusal: %v", entries)
 	}
 	held, err := OpenFolder(dir, s, true)
 	if err != nil {

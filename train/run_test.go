@@ -98,7 +98,7 @@ func TestSeedMatters(t *testing.T) {
 	a := trace(t, play(t, c, Options{}))
 	c.Seed++
 	if b := trace(t, play(t, c, Options{})); a == b {
-		t.Error("two seeds, one trajectory")
+		t.Error("two seeds give the same trajectory")
 	}
 }
 
@@ -235,7 +235,7 @@ func TestCentralSGD(t *testing.T) {
 			want)
 	}
 	if last.TestAccAvg < 0.3 {
-		t.Errorf("accuracy %v: it should learn", last.TestAccAvg)
+		t.Errorf("accuracy %v: the model has not learned", last.TestAccAvg)
 	}
 }
 
@@ -273,15 +273,15 @@ func TestFailingEdges(t *testing.T) {
 		t.Errorf("|sum of duals| = %v", last.DualSum)
 	}
 	if ratio := float64(last.BitsTotal) / float64(wholeLast.BitsTotal); ratio < 0.4 || ratio > 0.6 {
-		t.Errorf("half of the edges failed, but the bits went to %.2f", ratio)
+		t.Errorf("half of the edges failed, but the share of bits is %.2f", ratio)
 	}
 	if trace(t, a) != trace(t, cut()) {
-		t.Error("the same faults gave another run")
+		t.Error("the runs with the same faults differ")
 	}
 	c.Algo = "sgd"
 	if _, err := try(t, context.Background(), c,
 		Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.5})}); err == nil {
-		t.Error("central SGD went on without a message it needs")
+		t.Error("central SGD continued without a message that it needs")
 	}
 }
 
@@ -329,7 +329,7 @@ func TestDivergence(t *testing.T) {
 			if try == 0 {
 				want = got
 			} else if got != want {
-				t.Errorf("%s: %d threads: another end", name, threads)
+				t.Errorf("%s: %d threads: another final model", name, threads)
 			}
 		}
 	}
@@ -392,7 +392,7 @@ func TestErrorReachesTheLonely(t *testing.T) {
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints = 1, "complete", "empty", 1<<40, 1
 	m := &failing{Model: labModel(t, c), score: true} // in the evaluation of iteration 0
 	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil {
-		t.Fatal("an evaluation failed and nobody said so")
+		t.Fatal("no error although an evaluation failed")
 	}
 }
 
@@ -406,7 +406,7 @@ func TestErrorEndsRun(t *testing.T) {
 	}
 	m = &failing{Model: labModel(t, c), score: true} // in the evaluation of iteration 0
 	if _, err := try(t, context.Background(), c, Options{Model: m}); err == nil {
-		t.Fatal("an evaluation failed and nobody said so")
+		t.Fatal("no error although an evaluation failed")
 	}
 }
 
@@ -440,7 +440,7 @@ func TestEpochsAreIterations(t *testing.T) {
 	want := play(t, c, Options{})
 	c.Iterations, c.Epochs = Default().Iterations, 10
 	if trace(t, play(t, c, Options{})) != trace(t, want) {
-		t.Error("10 epochs are another run than 50 iterations")
+		t.Error("10 epochs and 50 iterations give different runs")
 	}
 }
 

@@ -210,7 +210,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 		}
 		again, err := run()
 		if err != nil || trace(t, r) != trace(t, again) {
-			t.Errorf("the same faults gave another run, error %v", err)
+			t.Errorf("the runs with the same faults differ, error %v", err)
 		}
 	})
 }
@@ -240,7 +240,7 @@ func TestTableResumes(t *testing.T) {
 				t.Fatal("the run was never stopped")
 			}
 			if trace(t, r) != want {
-				t.Errorf("stopped %d times, another result", stops)
+				t.Errorf("stopped %d times, and the result differs", stops)
 			}
 			return
 		}

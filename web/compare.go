@@ -89,9 +89,9 @@ func (c *Comparison) style(i int) string {
 	return fmt.Sprintf("v-c%d", i%curveStyles+1)
 }
 
-// WritePictures writes the panels, with a common legend above and the caption below, as base.svg
+// WriteImages writes the panels, with a common legend above and the caption below, as base.svg
 // and base.png, or in the given formats.
-func (c *Comparison) WritePictures(base string, formats ...string) error {
+func (c *Comparison) WriteImages(base string, formats ...string) error {
 	if len(formats) == 0 {
 		formats = []string{"svg", "png"}
 	}

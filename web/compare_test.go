@@ -51,7 +51,7 @@ func TestDropEmpty(t *testing.T) {
 func TestComparisonPictures(t *testing.T) {
 	base := filepath.Join(t.TempDir(), "figure")
 	c := comparison()
-	if err := c.WritePictures(base); err != nil {
+	if err := c.WriteImages(base); err != nil {
 		t.Fatal(err)
 	}
 	svg, err := os.ReadFile(base + ".svg")

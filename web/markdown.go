@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// markdown returns the report as Markdown: the same numbers, with the pictures of the folder plots.
+// markdown returns the report as Markdown: the same numbers, with the images of folder plots.
 func (v *view) markdown() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s Status: %s.\n\n", v.Name, v.Sentence, v.Status)
@@ -41,7 +41,7 @@ func (v *view) markdown() []byte {
 
 // milestoneTable writes the cost of reaching shares of the best accuracy.
 func (v *view) milestoneTable(b *strings.Builder) {
-	b.WriteString("## What an accuracy cost\n\n")
+	b.WriteString("## Cost of an accuracy\n\n")
 	if len(v.Milestones) == 0 {
 		b.WriteString("No test accuracy above zero was measured.\n\n")
 		return

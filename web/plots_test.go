@@ -95,7 +95,7 @@ func TestWritePlotsDamaged(t *testing.T) {
 		t.Errorf("damaged metrics: %v", err)
 	}
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, before) {
-		t.Errorf("the earlier picture changed (%v)", err)
+		t.Errorf("the earlier image changed (%v)", err)
 	}
 }
 

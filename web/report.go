@@ -44,7 +44,7 @@ type chartView struct {
 // WriteReport reads dir, the folder of a run, and writes dir/report.html: one page with the
 // settings, the results, the sent data, the data split, and the command to repeat the run. The page
 // is self-contained, supports light and dark themes, phones and printing. It also writes report.md,
-// the same report as Markdown with the pictures of plots.
+// the same report as Markdown with the images of folder plots.
 //
 // metrics.jsonl is required. config.yaml, summary.json and shards.json are optional; the page says
 // which are missing. A damaged file is an error that names it. An existing page is then left

@@ -110,12 +110,12 @@ func newMan() *cobra.Command {
 // generate.
 func newReference() *cobra.Command {
 	return &cobra.Command{
-		Use:   "reference FILE PICTURE",
-		Short: "Write the reference of all commands and keys, and the picture of the stable region", Hidden: true,
+		Use:   "reference FILE DIAGRAM",
+		Short: "Write the reference of all commands and keys, and the diagram of the stable region", Hidden: true,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return errors.Join(command.WriteFile(args[0], reference(cmd.Root())), command.WriteFile(args[1],
-				stabilityPicture()))
+				stabilityDiagram()))
 		},
 	}
 }

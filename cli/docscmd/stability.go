@@ -15,7 +15,7 @@ func radius(gamma, dual, l float64) float64 {
 	return math.Max(cmplx.Abs((complex(b, 0)+root)/2), cmplx.Abs((complex(b, 0)-root)/2))
 }
 
-// The plot area of the picture, and the range of both axes.
+// The plot area of the diagram, and the range of both axes.
 const (
 	left, top, side = 70.0, 52.0, 380.0
 	most            = 2.0
@@ -30,9 +30,9 @@ var shades = []struct {
 	colour string
 }{{0.5, "#0b4f7d"}, {0.7, "#2f7fb5"}, {0.85, "#74aed6"}, {0.95, "#b3d3ea"}, {1, "#e1eef7"}}
 
-// stabilityPicture draws, over ηβ and γ, where one active edge (l = 2) is stable and how fast its
+// stabilityDiagram draws, over ηβ and γ, where one active edge (l = 2) is stable and how fast its
 // consensus error decays.
-func stabilityPicture() string {
+func stabilityDiagram() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 490" width="640" height="490" font-family="Liberation Sans,Arial,Helvetica,sans-serif" font-size="13" fill="#59636e" role="img">
 <title>The stable region of one active edge: between γ = ηβ and γ = 1 + ηβ/2</title>

@@ -44,7 +44,7 @@ func newFigure() *cobra.Command {
 		Short: "Run all algorithms of a figure of the paper, and draw it",
 		Long: `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
 
-The figure's folder holds a run folder for each curve, the pictures as SVG and PNG, figure.html to look into them, and
+The figure's folder holds a run folder for each curve, the plots as SVG and PNG, figure.html to look into them, and
 the final numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command
 runs again.
 
@@ -200,11 +200,11 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	caption := f.caption(fig, made)
 	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
 	if err := (&web.Comparison{Title: title, Caption: caption, Panels: panels, Across: across,
-		Curves: curves}).WritePictures(filepath.Join(folder, "figure")); err != nil {
+		Curves: curves}).WriteImages(filepath.Join(folder, "figure")); err != nil {
 		return err
 	}
 	if err := (&web.Comparison{Title: title + ", against bits", Caption: caption, Panels: bits, Across: 3,
-		Curves: curves}).WritePictures(filepath.Join(folder, "bits")); err != nil {
+		Curves: curves}).WriteImages(filepath.Join(folder, "bits")); err != nil {
 		return err
 	}
 	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...),
@@ -244,7 +244,7 @@ func bitsPanels(x string, groups []string) []web.Panel {
 	return panels
 }
 
-// caption returns the text below the pictures.
+// caption returns the text below the plots.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
 	c := made[0].Job.Config
 	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents,
@@ -272,7 +272,7 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 	}
 	c := &web.Comparison{Title: fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title), Caption: []string{fig.About},
 		Panels: panels, Across: 2, Curves: curves}
-	if err := errors.Join(c.WritePictures(filepath.Join(folder, "figure")),
+	if err := errors.Join(c.WriteImages(filepath.Join(folder, "figure")),
 		c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func newPlot() *cobra.Command {
 		Use:   "plot RUN...",
 		Short: "Draw the curves of runs, as SVG, PNG or PDF",
 		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm,
-each against the iteration and against bits, into its folder plots. Of several: the same in common pictures, into
+each against the iteration and against bits, into its folder plots. Of several: the same in common plots, into
 --out.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
 			"figures",
@@ -41,8 +41,8 @@ each against the iteration and against bits, into its folder plots. Of several: 
 	fs.StringVar(&f.accounting, "accounting", "shared-seed",
 		"how bits of several runs are counted: shared-seed, packed or reference")
 	fs.StringVar(&f.out, "out", "",
-		"folder of the pictures; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
-	fs.BoolVar(&f.json, "json", false, "print the names of the pictures as JSON")
+		"folder of the plots; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
+	fs.BoolVar(&f.json, "json", false, "print the names of the files as JSON")
 	return cmd
 }
 
@@ -77,10 +77,10 @@ func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return listPictures(out, f, stdout)
+	return listImages(out, f, stdout)
 }
 
-// plotTogether draws several runs in the same pictures.
+// plotTogether draws several runs in the same plots.
 func plotTogether(runs []string, f plotFlags, out string) error {
 	var made []*bench.Outcome
 	for _, folder := range runs {
@@ -100,15 +100,15 @@ func plotTogether(runs []string, f plotFlags, out string) error {
 	sheet := func(title, name string, panels []web.Panel) error {
 		c := &web.Comparison{Title: title, Panels: panels, Across: 3, Curves: curves}
 		c.DropEmpty()
-		return c.WritePictures(filepath.Join(out, name), f.formats...)
+		return c.WriteImages(filepath.Join(out, name), f.formats...)
 	}
 	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits",
 		bitsPanels(bitsColumn(f.accounting), []string{""})),
 		sheet(fmt.Sprintf("%d runs", len(runs)), "iterations", iterationPanels()))
 }
 
-// listPictures prints the files that were drawn.
-func listPictures(out string, f plotFlags, stdout io.Writer) error {
+// listImages prints the files that were drawn.
+func listImages(out string, f plotFlags, stdout io.Writer) error {
 	names := []string{}
 	for _, format := range f.formats {
 		found, err := filepath.Glob(filepath.Join(out, "*."+format))

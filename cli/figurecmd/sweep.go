@@ -123,9 +123,9 @@ func newCompare() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
-		Short: "Compare finished or unfinished runs: a table, and their curves in the same pictures",
+		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
-accuracies, and their curves in the same pictures, as SVG, PNG and a page. A RUN is the folder of a run.`,
+accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
 		Args:    command.Arguments(1, math.MaxInt, "the folders of runs to compare"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -137,7 +137,7 @@ accuracies, and their curves in the same pictures, as SVG, PNG and a page. A RUN
 	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed",
 		"how bits are counted: shared-seed, packed or reference")
 	cmd.Flags().StringVar(&out, "out", "",
-		"folder for the pictures and tables; the default is the next free runs/compare-NUMBER")
+		"folder for the plots and tables; the default is the next free runs/compare-NUMBER")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
 	return cmd
 }
@@ -205,7 +205,7 @@ func iterationPanels() []web.Panel {
 		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
 }
 
-// overlay draws runs in the same pictures: against bits and against iterations.
+// overlay draws runs in the same plots: against bits and against iterations.
 func overlay(title string, caption []string, made []*bench.Outcome, accounting, folder, name string) error {
 	curves, err := curvesOf(made)
 	if err != nil {
@@ -217,5 +217,5 @@ func overlay(title string, caption []string, made []*bench.Outcome, accounting, 
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
 	}
 	c.DropEmpty()
-	return errors.Join(c.WritePictures(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
+	return errors.Join(c.WriteImages(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
 }

@@ -19,7 +19,7 @@ func newWeb() *cobra.Command {
 		Use:   "web [RUNS]",
 		Short: "Show runs in a browser: those that are done, and those of other processes as they grow",
 		Long: `Serve a page that shows the runs in a folder: their curves against iterations, time or bits, several in the same
-pictures, the data of the agents and their graph, the bits, the configuration. Runs that are going on are followed.
+plots, the data of the agents and their graph, the bits, the configuration. Runs that are going on are followed.
 RUNS is the folder of a run or one that holds runs; the default is runs. Nothing outside it is served, and nothing can
 be changed.
 

@@ -26,15 +26,15 @@ type Config struct {
 
 // DataKeys choose the data set and how its examples are read.
 type DataKeys struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn pictures), mnist, cifar10, imagenet or folder (any labelled pictures)"`
-	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; pictures: or an archive, shards, a packed set"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), mnist, cifar10, imagenet or folder (any labelled images)"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; for images also an archive, shards or a packed set"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
 	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"`
-	Crop      int    `yaml:"crop" help:"side of what the network sees of a picture, in pixels; 0 is 224"`
-	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales a picture before it takes the middle; 0 is 8/7 of crop"`
-	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes pictures: auto (turbo where the machine has libjpeg-turbo), go or turbo; a run resumes only with the same"`
-	OnBad     string `yaml:"on_bad" help:"a picture that cannot be read: fail, or skip (the next one of the batch takes its place)"`
+	Crop      int    `yaml:"crop" help:"side of the part of an image that the network sees, in pixels; 0 is 224"`
+	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales an image before it takes the center; 0 is 8/7 of crop"`
+	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes JPEG images: auto (turbo where the machine has libjpeg-turbo), go or turbo; a run can be resumed only with the same decoder"`
+	OnBad     string `yaml:"on_bad" help:"what happens if an image cannot be read: fail, or skip (the next one of the batch takes its place)"`
 }
 
 // NetworkKeys choose the network and its initial weights.
@@ -50,7 +50,7 @@ type NetworkKeys struct {
 type LengthKeys struct {
 	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
-	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0 leaves iterations to say it"`
+	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
 	Alpha      float64 `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
 }
 
@@ -69,12 +69,12 @@ type AveragingKeys struct {
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
 	Mixing     string    `yaml:"mixing" help:"scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform"`
-	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps from one averaging to the next; 0 is what edges say, or 10; swarm, blocking: steps of a pair, 0 is 1"`
+	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; blocking swarm: steps of a pair; 0 is 1"`
 	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
-	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 goes where the local steps went"`
+	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
 	Delta      float64   `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`
-	Rho        AutoFloat `yaml:"rho" help:"prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these"`
-	Kappa      float64   `yaml:"kappa" help:"next: steps fade as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps them"`
+	Rho        AutoFloat `yaml:"rho" help:"prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these steps"`
+	Kappa      float64   `yaml:"kappa" help:"next: the step size decays as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps it constant"`
 }
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
@@ -82,8 +82,8 @@ type CompressionKeys struct {
 	Compress  string `yaml:"compress" help:"choco: randk, topk, qsgd(255), qsgd-scaled(255), identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic)"`
 	Norms     string `yaml:"norms" help:"qsgd: one norm for each tensor, or one for the flat vector"`
 	Swarm     string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
-	Initiator string `yaml:"initiator" help:"swarm: global (who began the exchange), or degree, the released program's rule"`
-	PaperBits string `yaml:"reference_bits" help:"choco: honest, or published, which counts bits_reference as the released program does"`
+	Initiator string `yaml:"initiator" help:"swarm: which end initiates an exchange: global (the one that starts it), or degree, the released program's rule"`
+	PaperBits string `yaml:"reference_bits" help:"choco: how bits_reference is counted: honest, or published, as the released program does"`
 }
 
 // AsyncKeys belong to fspda-async.
@@ -91,17 +91,17 @@ type AsyncKeys struct {
 	Coef        string  `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
 	CMax        float64 `yaml:"c_max" help:"fspda-async: the largest gradient coefficient"`
 	ComputeTime string  `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
-	Slowness    string  `yaml:"slowness" help:"fspda-async: what the agents' times are multiplied by: equal, linear(6), straggler(6), random(6)"`
-	Contacts    float64 `yaml:"contacts" help:"fspda-async: how often an agent is called to an exchange in a unit of virtual time, on average"`
-	Clock       string  `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange as they can, and wait for nobody)"`
-	GiveUp      float64 `yaml:"give_up" same:"y" help:"clock real: seconds after which an exchange that does not come to its end keeps an agent from others no more"`
+	Slowness    string  `yaml:"slowness" help:"fspda-async: factors of the agents' gradient times: equal, linear(6), straggler(6), random(6)"`
+	Contacts    float64 `yaml:"contacts" help:"fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"`
+	Clock       string  `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at their own pace, without waiting for each other)"`
+	GiveUp      float64 `yaml:"give_up" same:"y" help:"clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"`
 	DropAfter   float64 `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
 }
 
 // VariantKeys choose variants of the FSPDA algorithms.
 type VariantKeys struct {
 	Dual        string `yaml:"dual" help:"fspda-sa: same-time, or stale-neighbour, the released program's dual step"`
-	StormStart  string `yaml:"storm_start" help:"fspda-storm: momenta start from the first gradient, or from zero"`
+	StormStart  string `yaml:"storm_start" help:"fspda-storm: initial momenta: gradient (the first gradient) or zero"`
 	StormLambda string `yaml:"storm_lambda" help:"fspda-storm: exact, or lagged, the released program's average of lambda"`
 }
 
@@ -110,11 +110,11 @@ type StepKeys struct {
 	EtaSchedule string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
 	Momentum    float64 `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
-	Decays      string  `yaml:"decay" help:"what decays: all, or weights, which leaves out biases and batch norm"`
-	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, as 0.1"`
+	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all, or weights, which leaves out biases and batch norm"`
+	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
-	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: longer ones are shortened to it; 0 is none"`
+	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: larger gradients are scaled down to it; 0 is no limit"`
 	Freeze      string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
 	LayerLR     string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }
@@ -126,7 +126,7 @@ type ExchangeKeys struct {
 	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
 	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
-	Wire    string  `yaml:"wire" help:"how the values of an exchange travel: fp32, fp16 or bf16, to which both ends round them"`
+	Wire    string  `yaml:"wire" help:"format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"`
 }
 
 // BatchKeys choose how the data is split and sampled.
@@ -134,42 +134,42 @@ type BatchKeys struct {
 	Partition string `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int    `yaml:"batch" help:"examples per agent and iteration"`
-	Accum     int    `yaml:"accumulate" help:"parts of a batch whose gradients are taken one after the other, to save memory; batch norm sees a part at a time"`
+	Accum     int    `yaml:"accumulate" help:"parts of a batch whose gradients are computed one after the other, to save memory; batch norm sees one part at a time"`
 	Sampling  string `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
 	Seed      uint64 `yaml:"seed" help:"seed of every random choice"`
 }
 
 // ComputeKeys choose the device and its arithmetic.
 type ComputeKeys struct {
-	Device    string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, over which the agents are dealt), cuda:N for GPU N, or several as in cuda:0,1; fspda devices tells what is there. A run may be resumed on another"`
-	Precision string `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges have 32 bits with all of them"`
-	Repeats   bool   `yaml:"deterministic" help:"on a GPU, only algorithms of convolutions that give the same bits in each run; without it the fastest. The CPU always repeats"`
+	Device    string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be resumed on another device"`
+	Precision string `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges always have 32 bits"`
+	Repeats   bool   `yaml:"deterministic" help:"on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest ones. The CPU is always deterministic"`
 }
 
 // EvaluationKeys choose when and how models are evaluated.
 type EvaluationKeys struct {
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
-	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0 leaves eval_points to say it"`
+	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"`
 	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
 	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all"`
 	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
-	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, which ends after two passes over the training set at the latest"`
+	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, at most two passes over the training set"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 }
 
 // OutputKeys choose the checkpoints.
 type OutputKeys struct {
 	Checkpoint float64 `yaml:"checkpoint_every" same:"y" help:"seconds between checkpoints; 0 keeps only the last one"`
-	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"how many checkpoints are kept, beside the best mean model"`
+	Keep       int     `yaml:"keep_checkpoints" same:"y" help:"number of checkpoints to keep, in addition to the best mean model"`
 }
 
 // ExecutionKeys choose simulated links and how the run is computed.
 type ExecutionKeys struct {
 	Links        string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
-	EvalAgents   int     `yaml:"eval_agents" same:"y" help:"how many agents' models an evaluation looks at beside their mean, spread evenly; 0 is all"`
-	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which computes what blocks hold inside again instead of keeping it: a third of the memory, a third more work"`
-	GradientTime float64 `yaml:"gradient_time" same:"y" help:"seconds that a gradient takes at least, times the agent's slowness, to try out slow machines; 0 is as long as it takes"`
-	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; more than agents are shared out among them"`
+	EvalAgents   int     `yaml:"eval_agents" same:"y" help:"number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is all"`
+	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which recomputes the activations inside blocks instead of keeping them: a third of the memory, a third more work"`
+	GradientTime float64 `yaml:"gradient_time" same:"y" help:"least time of a gradient in seconds, multiplied by the agent's slowness, to emulate slow machines; 0 is no minimum"`
+	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; with more cores than agents, each agent uses several"`
 }
 
 // Default returns the configuration of the main experiment: FSPDA-SA trains an MLP on drawn digits,

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,15 +42,9 @@ func OpenAgentStore(run string, rank int) (*AgentStore, error) {
 	if err := h.fs.MkdirAll(h.Path); err != nil {
 		return nil, &FolderError{Path: h.Path, Got: "cannot be made", Err: err}
 	}
-	h.lock = flock.New(filepath.Join(h.Path, ".lock"))
-	switch ok, err := h.lock.TryLock(); {
-	case err != nil:
-		return nil, &FolderError{Path: h.Path, Got: "cannot be locked", Err: err}
-	case !ok:
-		return nil, &FolderError{Path: h.Path, Got: "is in use by another process",
-			Hint: "each agent needs a rank of its own"}
-	}
-	return h, nil
+	var err error
+	h.lock, err = lock(h.Path, "each agent needs a rank of its own")
+	return h, err
 }
 
 // agentsFolder holds the stores of all agents on a machine, in the run folder.
@@ -69,32 +62,17 @@ type agentManifest struct {
 }
 
 // Write saves an agent. It writes to a temporary folder, flushes, and renames.
-func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64) (err error) {
+func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64) error {
 	dir := filepath.Join(h.Path, "checkpoints")
-	final, tmp := filepath.Join(dir, checkpointName(sn.T)), filepath.Join(dir, ".writing")
-	defer func() {
-		if err != nil {
-			os.RemoveAll(tmp)
-			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err,
-				Hint: "earlier checkpoints are untouched: make room, then start the agent again"}
-		}
-	}()
+	final := filepath.Join(dir, checkpointName(sn.T))
 	if _, err := os.Stat(final); err == nil {
 		return nil // the agent was resumed from this one
 	}
-	if err := errors.Join(os.RemoveAll(tmp), h.fs.MkdirAll(tmp)); err != nil {
-		return err
+	if err := publish(h.fs, final, agentKeep, func(tmp string) error { return h.fill(tmp, s, sn, wall) }); err != nil {
+		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
+			Hint: "earlier checkpoints are untouched: make room, then start the agent again"}
 	}
-	if err := h.fill(tmp, s, sn, wall); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, final); err != nil {
-		return err
-	}
-	if err := syncDir(dir); err != nil {
-		return err
-	}
-	return (&Folder{Disk: h.fs}).prune(dir, agentKeep)
+	return nil
 }
 
 // fill writes the files of a checkpoint.
@@ -118,17 +96,14 @@ func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wa
 	m.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	lines := sha256.Sum256(sn.Streams)
 	m.LinesSHA256 = hex.EncodeToString(lines[:])
-	if _, err := h.fs.WriteFile(filepath.Join(dir, agentStreams),
-		func(w io.Writer) error { _, err := w.Write(sn.Streams); return err }); err != nil {
+	if err := writeText(h.fs, filepath.Join(dir, agentStreams), sn.Streams); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = h.fs.WriteFile(filepath.Join(dir, manifestFile),
-		func(w io.Writer) error { _, err := w.Write(text); return err })
-	return err
+	return writeText(h.fs, filepath.Join(dir, manifestFile), text)
 }
 
 // spread extends the lists of one agent to lists of n agents.

@@ -124,21 +124,28 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 	if err := f.Disk.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
 	}
+	err = publish(f.Disk, final, s.Config.Keep, func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
+	if err != nil {
+		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
+			Hint: "earlier checkpoints are untouched: make room, then go on with --resume"}
+	}
+	return nil
+}
+
+// publish makes the checkpoint of folder final, which fill writes into a temporary folder, and then
+// removes all but the newest checkpoints beside it.
+func publish(d Disk, final string, keep int, fill func(tmp string) error) (err error) {
+	dir := filepath.Dir(final)
 	tmp := filepath.Join(dir, ".writing")
 	defer func() {
 		if err != nil {
 			os.RemoveAll(tmp)
-			err = &CheckpointError{Path: final, Got: "cannot be written", Err: err,
-				Hint: "earlier checkpoints are untouched: make room, then go on with --resume"}
 		}
 	}()
-	if err := os.RemoveAll(tmp); err != nil {
+	if err := errors.Join(os.RemoveAll(tmp), d.MkdirAll(tmp)); err != nil {
 		return err
 	}
-	if err := f.Disk.MkdirAll(tmp); err != nil {
-		return err
-	}
-	if err := f.fillCheckpoint(tmp, s, sv); err != nil {
+	if err := fill(tmp); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, final); err != nil {
@@ -147,7 +154,7 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 	if err := syncDir(dir); err != nil {
 		return err
 	}
-	return f.prune(dir, s.Config.Keep)
+	return prune(dir, keep)
 }
 
 // fillCheckpoint writes the vectors, and then the manifest with their checksum.
@@ -170,9 +177,7 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 	if err != nil {
 		return err
 	}
-	_, err = f.Disk.WriteFile(filepath.Join(dir, manifestFile),
-		func(w io.Writer) error { _, err := w.Write(text); return err })
-	return err
+	return writeText(f.Disk, filepath.Join(dir, manifestFile), text)
 }
 
 // describe makes the manifest without the checksum.
@@ -240,7 +245,7 @@ func edgeName(peer int) string { return fmt.Sprintf("edge%d", peer) }
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
 // prune removes all but the newest keep checkpoints.
-func (f *Folder) prune(dir string, keep int) error {
+func prune(dir string, keep int) error {
 	names, err := listCheckpoints(dir)
 	if err != nil {
 		return err
@@ -369,13 +374,13 @@ func (c *Checkpoint) checkVectors() *CheckpointError {
 	return nil
 }
 
-// otherData returns the error of a checkpoint with another data fingerprint. Data sets of pictures
+// otherData returns the error of a checkpoint with another data fingerprint. Data sets of images
 // may differ in the decoder only.
 func otherData(there, here string) *CheckpointError {
-	pictures, was, _ := strings.Cut(there, "-")
-	if same, is, ok := strings.Cut(here, "-"); ok && same == pictures {
+	images, was, _ := strings.Cut(there, "-")
+	if same, is, ok := strings.Cut(here, "-"); ok && same == images {
 		return &CheckpointError{Got: fmt.Sprintf(
-			"was made with pictures decoded by %q, here they are by %q: the two differ in the last bits", was, is),
+			"was made with images decoded by %q, here they are by %q: the two differ in the last bits", was, is),
 			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
 	}
 	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)",

@@ -55,7 +55,7 @@ func (c *counter) Write(p []byte) (int, error) {
 // it.
 func replace(d Disk, path string, text []byte) error {
 	tmp := filepath.Join(filepath.Dir(path), writing(filepath.Base(path)))
-	if _, err := d.WriteFile(tmp, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := writeText(d, tmp, text); err != nil {
 		os.Remove(tmp)
 		return err
 	}
@@ -63,6 +63,12 @@ func replace(d Disk, path string, text []byte) error {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// writeText writes a file.
+func writeText(d Disk, path string, text []byte) error {
+	_, err := d.WriteFile(path, func(w io.Writer) error { _, err := w.Write(text); return err })
+	return err
 }
 
 // writing returns the temporary name of a file.

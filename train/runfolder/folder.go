@@ -101,18 +101,22 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	return f, f.lockFolder()
 }
 
-// Lock locks the folder against other processes until Close. The system releases the lock of
-// a process that dies.
-func (f *Folder) lockFolder() error {
-	f.lock = flock.New(filepath.Join(f.Path, ".lock"))
-	switch ok, err := f.lock.TryLock(); {
+// lockFolder makes sure that no other process uses the folder.
+func (f *Folder) lockFolder() (err error) {
+	f.lock, err = lock(f.Path, "wait for it, or choose another folder with --out")
+	return err
+}
+
+// lock locks a folder. If another process holds the lock, the error gives the hint.
+func lock(path, hint string) (*flock.Flock, error) {
+	l := flock.New(filepath.Join(path, ".lock"))
+	switch ok, err := l.TryLock(); {
 	case err != nil:
-		return &FolderError{Path: f.Path, Got: "cannot be locked", Err: err}
+		return nil, &FolderError{Path: path, Got: "cannot be locked", Err: err}
 	case !ok:
-		return &FolderError{Path: f.Path, Got: "is in use by another process",
-			Hint: "wait for it, or choose another folder with --out"}
+		return nil, &FolderError{Path: path, Got: "is in use by another process", Hint: hint}
 	}
-	return nil
+	return l, nil
 }
 
 func (f *Folder) create(s *config.Setup) error {
@@ -187,22 +191,15 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	if err := errors.Join(replace(f.Disk, jsonl, j.Bytes()), replace(f.Disk, csv, c.Bytes())); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
 	}
-	if f.jsonl, err = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
-		return f.full(err)
+	var errs [3]error
+	f.jsonl, errs[0] = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644)
+	f.csv, errs[1] = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644)
+	f.events, errs[2] = tensorboard.Create(filepath.Join(f.Path, "tensorboard"))
+	err = errors.Join(errs[:]...)
+	if err == nil && !fresh {
+		err = f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6)
 	}
-	if f.csv, err = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644); err != nil {
-		return f.full(err)
-	}
-	if f.events, err = tensorboard.Create(filepath.Join(f.Path, "tensorboard")); err != nil {
-		return f.full(err)
-	}
-	if fresh {
-		return nil
-	}
-	if err := f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6); err != nil {
-		return f.full(err)
-	}
-	return nil
+	return f.full(err)
 }
 
 // checkRows refuses rows that are not exactly those of all evaluations before iteration first.
@@ -271,13 +268,13 @@ func (f *Folder) Append(r evaluate.Row) error {
 			}
 		}
 	}
-	if err := f.events.Flush(); err != nil {
-		return f.full(err)
-	}
-	return nil
+	return f.full(f.events.Flush())
 }
 
 func (f *Folder) full(err error) error {
+	if err == nil {
+		return nil
+	}
 	return &FolderError{Path: f.Path, Got: "metrics cannot be written", Err: err,
 		Hint: "make room, then go on with --resume"}
 }
@@ -285,10 +282,7 @@ func (f *Folder) full(err error) error {
 // Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
 // on the disk.
 func (f *Folder) Sync() error {
-	if err := errors.Join(f.jsonl.Sync(), f.csv.Sync()); err != nil {
-		return f.full(err)
-	}
-	return nil
+	return f.full(errors.Join(f.jsonl.Sync(), f.csv.Sync()))
 }
 
 // Close closes the metric files and unlocks the folder.
