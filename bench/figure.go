@@ -211,8 +211,11 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
-		jobs = append(jobs, Job{Name: r.Name, Title: r.Title + exchanged(c) + groupName(r.Group), Group: r.Group,
-			Config: c})
+		title := r.Title + exchanged(c)
+		if r.Group != "" {
+			title += " (" + r.Group + ")"
+		}
+		jobs = append(jobs, Job{Name: r.Name, Title: title, Group: r.Group, Config: c})
 	}
 	return jobs, nil
 }

@@ -63,10 +63,3 @@ func exchanged(c train.Config) string {
 	}
 	return ""
 }
-
-func groupName(group string) string {
-	if group == "" {
-		return ""
-	}
-	return " (" + group + ")"
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"fspda/data"
@@ -22,11 +23,11 @@ type LoadOptions struct {
 // LoadReport is the throughput of the data loader: images per second and core, cropped, mirrored
 // and normalised.
 type LoadReport struct {
-	Jobs     int       `json:"jobs"`
-	Pictures int       `json:"pictures"`
-	Crop     int       `json:"crop"`
-	Rows     []LoadRow `json:"rows"`
-	Copies   float64   `json:"copies"` // copies of a crop per second and core
+	Jobs   int       `json:"jobs"`
+	Images int       `json:"pictures"`
+	Crop   int       `json:"crop"`
+	Rows   []LoadRow `json:"rows"`
+	Copies float64   `json:"copies"` // copies of a crop per second and core
 	// target for the packed set: 70 % of Copies, at most 10,000
 	PackedBar  float64 `json:"packed_bar"`
 	PackedRate float64 `json:"packed_rate"` // over PackedBar
@@ -40,10 +41,10 @@ type LoadRow struct {
 }
 
 const (
-	packedPictures = 400 // too many for the caches
-	packedBar      = 10000
-	packedShare    = 0.7
-	loadRounds     = 5
+	packedImages = 400 // too many for the caches
+	packedBar    = 10000
+	packedShare  = 0.7
+	loadRounds   = 5
 )
 
 // source is a source of images to measure.
@@ -98,7 +99,7 @@ func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 			r.Rows = append(r.Rows, LoadRow{From: "JPEG, " + string(jpeg), Err: err.Error()})
 			continue
 		}
-		r.Pictures = set.Train.Len()
+		r.Images = set.Train.Len()
 		if set.Train.Packed() {
 			return o.add(nil, "packed", set)
 		}
@@ -107,7 +108,7 @@ func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 		}
 		files = set
 	}
-	packed, err := files.Unpack(packedPictures, o.Crop*8/7, data.ImageOptions{Crop: o.Crop, Workers: o.Jobs})
+	packed, err := files.Unpack(packedImages, o.Crop*8/7, data.ImageOptions{Crop: o.Crop, Workers: o.Jobs})
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +122,8 @@ func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*sour
 		all[i] = int32(i)
 	}
 	var b device.Batch
-	for at := 0; at < len(all); at += o.Batch {
-		if err := set.Train.Gather(&b, all[at:min(at+o.Batch, len(all))]); err != nil {
+	for batch := range slices.Chunk(all, o.Batch) {
+		if err := set.Train.Gather(&b, batch); err != nil {
 			return nil, err
 		}
 	}
@@ -135,16 +136,16 @@ func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*sour
 
 // round takes batches for a duration.
 func (f *source) round(ctx context.Context, d time.Duration) error {
-	pictures, begin := 0, time.Now()
+	images, begin := 0, time.Now()
 	for ctx.Err() == nil && time.Since(begin) < d {
 		b, err := f.loader.Next()
 		if err != nil {
 			return err
 		}
-		pictures += b.N()
+		images += b.N()
 		f.loader.Release(b)
 	}
-	f.best = max(f.best, float64(pictures)/time.Since(begin).Seconds())
+	f.best = max(f.best, float64(images)/time.Since(begin).Seconds())
 	return ctx.Err()
 }
 
@@ -191,7 +192,7 @@ func (c *copies) round(d time.Duration) float64 {
 // String returns the report as text.
 func (r LoadReport) String() string {
 	text := fmt.Sprintf("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, "+
-		"mirrored, normalised\n\n", r.Pictures, r.Crop, r.Crop, r.Jobs)
+		"mirrored, normalised\n\n", r.Images, r.Crop, r.Crop, r.Jobs)
 	for _, row := range append(r.Rows, LoadRow{From: "copy", PerCore: r.Copies}) {
 		if row.Err == "" {
 			row.Err = fmt.Sprintf("%9.0f", row.PerCore)

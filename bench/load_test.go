@@ -24,7 +24,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(r.Rows) != 3 || r.Rows[0].Err == "" || r.Rows[1].From != "JPEG, go" || r.Rows[2].From != "packed" ||
-		r.Pictures != 20 {
+		r.Images != 20 {
 		t.Fatalf("%+v", r)
 	}
 	// Packed images need no decoding, and a copy needs no scaling.

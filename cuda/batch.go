@@ -297,18 +297,18 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 	if err := ex.WaitEvent(ex.Stream, s.filled); err != nil || channels == 0 {
 		return s.input.Address(), err
 	}
-	pictures := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
+	images := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
 		Padded: channels, Channels: channels,
 		Dst: p.mem.converted.Address(), Bytes: s.bytes.Address(), Scale: s.affine.Address(), Shift: s.affine.Address() +
 			kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
 		x := p.plan.Examples
-		pictures.Element, pictures.Dst = x.Element, arena+kernels.Address(x.Offset)
+		images.Element, images.Dst = x.Element, arena+kernels.Address(x.Offset)
 		if x.Padded > x.Columns {
-			pictures.C, pictures.W, pictures.Width, pictures.Padded = x.Columns, f/x.Columns, f/x.Columns, x.Padded
+			images.C, images.W, images.Width, images.Padded = x.Columns, f/x.Columns, f/x.Columns, x.Padded
 		}
 	}
-	return pictures.Dst, ex.Launch(pictures.Call())
+	return images.Dst, ex.Launch(images.Call())
 }
 
 // keepAlive keeps objects reachable until here: their memory must not be reused before the work is

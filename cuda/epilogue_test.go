@@ -35,9 +35,9 @@ func TestEpilogues(t *testing.T) {
 				return l, err
 			}
 			multiply := l.lt.Matmul
-			l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
-				lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
-				d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
+			l.lt.Matmul = func(h, desc cublas.Ptr, alpha *float32, a driver.Pointer, la cublas.Ptr, b driver.Pointer,
+				lb cublas.Ptr, beta *float32, c driver.Pointer, lc cublas.Ptr,
+				d driver.Pointer, ld cublas.Ptr, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
 				s driver.Stream) cublas.Status {
 				ran++
 				return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, workspace, n, s)
@@ -84,21 +84,21 @@ func reluNetwork(t *testing.T) *model.Network {
 func epilogueCounts(t *testing.T, of ltBehaviour, options ...Option) (*Device, map[cublas.Epilogue]int) {
 	t.Helper()
 	m, p := fakeBackend(t, fakegpu.Options{})
-	counts, epilogues := map[cublas.Epilogue]int{}, map[cublas.Raw]cublas.Epilogue{}
+	counts, epilogues := map[cublas.Epilogue]int{}, map[cublas.Ptr]cublas.Epilogue{}
 	plain := p.libraries
 	p.libraries = func(g driver.Properties) (libraries, error) {
 		l, err := plain(g)
 		l.lt = newFakeLt(m, of)
 		set, multiply := l.lt.SetDesc, l.lt.Matmul
-		l.lt.SetDesc = func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
+		l.lt.SetDesc = func(d cublas.Ptr, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
 			if at == 7 {
 				epilogues[d] = *(*cublas.Epilogue)(v)
 			}
 			return set(d, at, v, n)
 		}
-		l.lt.Matmul = func(h, desc cublas.Raw, alpha *float32, a driver.Pointer, la cublas.Raw, b driver.Pointer,
-			lb cublas.Raw, beta *float32, c driver.Pointer, lc cublas.Raw,
-			d driver.Pointer, ld cublas.Raw, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
+		l.lt.Matmul = func(h, desc cublas.Ptr, alpha *float32, a driver.Pointer, la cublas.Ptr, b driver.Pointer,
+			lb cublas.Ptr, beta *float32, c driver.Pointer, lc cublas.Ptr,
+			d driver.Pointer, ld cublas.Ptr, algo *cublas.Algo, workspace driver.Pointer, n uintptr,
 			s driver.Stream) cublas.Status {
 			counts[epilogues[desc]]++
 			return multiply(h, desc, alpha, a, la, b, lb, beta, c, lc, d, ld, algo, workspace, n, s)

@@ -16,10 +16,10 @@ import (
 type fakeLt struct {
 	m         *fakegpu.Machine
 	behaviour ltBehaviour
-	next      cublas.Raw
-	descs     map[cublas.Raw]map[int32]uint64 // attributes
-	prefs     map[cublas.Raw]map[int32]uint64
-	layouts   map[cublas.Raw]ltLayout
+	next      cublas.Ptr
+	descs     map[cublas.Ptr]map[int32]uint64 // attributes
+	prefs     map[cublas.Ptr]map[int32]uint64
+	layouts   map[cublas.Ptr]ltLayout
 }
 
 // ltBehaviour is what NVIDIA does not document of cuBLASLt.
@@ -47,12 +47,12 @@ var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 
 	7: 4, 8: 4}
 
 func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
-	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Raw]map[int32]uint64{},
-		prefs: map[cublas.Raw]map[int32]uint64{}, layouts: map[cublas.Raw]ltLayout{}}
-	make := func(out *cublas.Raw) cublas.Status { l.next++; *out = l.next; return 0 }
-	set := func(of map[cublas.Raw]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Raw, int32, unsafe.Pointer,
+	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Ptr]map[int32]uint64{},
+		prefs: map[cublas.Ptr]map[int32]uint64{}, layouts: map[cublas.Ptr]ltLayout{}}
+	make := func(out *cublas.Ptr) cublas.Status { l.next++; *out = l.next; return 0 }
+	set := func(of map[cublas.Ptr]map[int32]uint64, sizes map[int32]uintptr) func(cublas.Ptr, int32, unsafe.Pointer,
 		uintptr) cublas.Status {
-		return func(d cublas.Raw, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
+		return func(d cublas.Ptr, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
 			if of[d] == nil || sizes[at] != n {
 				return 7
 			}
@@ -63,28 +63,28 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 		}
 	}
 	return &cublas.LtAPI{
-		Create: make, Destroy: func(cublas.Raw) cublas.Status { return 0 },
-		CreatePref: func(out *cublas.Raw) cublas.Status {
+		Create: make, Destroy: func(cublas.Ptr) cublas.Status { return 0 },
+		CreatePref: func(out *cublas.Ptr) cublas.Status {
 			make(out)
 			l.prefs[*out] = map[int32]uint64{}
 			return 0
 		},
-		DestroyPref: func(p cublas.Raw) cublas.Status { delete(l.prefs, p); return 0 },
+		DestroyPref: func(p cublas.Ptr) cublas.Status { delete(l.prefs, p); return 0 },
 		SetPref:     set(l.prefs, prefSizes),
-		CreateDesc: func(out *cublas.Raw, _ cublas.Compute, _ cublas.Type) cublas.Status {
+		CreateDesc: func(out *cublas.Ptr, _ cublas.Compute, _ cublas.Type) cublas.Status {
 			make(out)
 			l.descs[*out] = map[int32]uint64{}
 			return 0
 		},
 		SetDesc:     set(l.descs, descSizes),
-		DestroyDesc: func(d cublas.Raw) cublas.Status { delete(l.descs, d); return 0 },
-		CreateLayout: func(out *cublas.Raw, of cublas.Type, rows, columns uint64, ld int64) cublas.Status {
+		DestroyDesc: func(d cublas.Ptr) cublas.Status { delete(l.descs, d); return 0 },
+		CreateLayout: func(out *cublas.Ptr, of cublas.Type, rows, columns uint64, ld int64) cublas.Status {
 			make(out)
 			l.layouts[*out] = ltLayout{of, int(rows), int(columns), int(ld)}
 			return 0
 		},
-		DestroyLayout: func(d cublas.Raw) cublas.Status { delete(l.layouts, d); return 0 },
-		Heuristic: func(_, desc, _, _, c, _, pref cublas.Raw, _ int32, all *cublas.Heuristic,
+		DestroyLayout: func(d cublas.Ptr) cublas.Status { delete(l.layouts, d); return 0 },
+		Heuristic: func(_, desc, _, _, c, _, pref cublas.Ptr, _ int32, all *cublas.Heuristic,
 			got *int32) cublas.Status {
 			d, p, rows := l.descs[desc], l.prefs[pref], l.layouts[c].rows
 			switch e := cublas.Epilogue(d[7]); {
@@ -107,9 +107,9 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 func lowestBit(at uint64) uint64 { return max(at&-at, 1) }
 
 // multiply computes D = op(A)·op(B) by columns, and the epilogue.
-func (l *fakeLt) multiply(_, desc cublas.Raw, _ *float32, pa driver.Pointer, la cublas.Raw, pb driver.Pointer,
-	lb cublas.Raw, _ *float32, _ driver.Pointer, _ cublas.Raw,
-	pd driver.Pointer, ld cublas.Raw, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
+func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la cublas.Ptr, pb driver.Pointer,
+	lb cublas.Ptr, _ *float32, _ driver.Pointer, _ cublas.Ptr,
+	pd driver.Pointer, ld cublas.Ptr, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
 	d, a, b, c := maps.Clone(l.descs[desc]), l.layouts[la], l.layouts[lb], l.layouts[ld]
 	k := a.columns
 	if d[3] == 1 {

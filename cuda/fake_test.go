@@ -122,14 +122,14 @@ func (x matrix) put() { x.as.Append(x.bytes[:0], x.v) }
 // fakeBLAS is cuBLAS as three loops.
 func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 	a, stream := &cublas.API{}, driver.Stream(0)
-	a.Create = func(out *cublas.Raw) cublas.Status { *out = 1; return 0 }
-	a.Destroy = func(cublas.Raw) cublas.Status { return 0 }
-	a.SetStream = func(_ cublas.Raw, s driver.Stream) cublas.Status { stream = s; return 0 }
-	a.SetWorkspace = func(cublas.Raw, driver.Pointer, uintptr) cublas.Status { return 0 }
+	a.Create = func(out *cublas.Ptr) cublas.Status { *out = 1; return 0 }
+	a.Destroy = func(cublas.Ptr) cublas.Status { return 0 }
+	a.SetStream = func(_ cublas.Ptr, s driver.Stream) cublas.Status { stream = s; return 0 }
+	a.SetWorkspace = func(cublas.Ptr, driver.Pointer, uintptr) cublas.Status { return 0 }
 	a.StatusString = func(s cublas.Status) string { return "fake" }
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}
-	a.GemmEx = func(_ cublas.Raw, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
+	a.GemmEx = func(_ cublas.Ptr, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
 		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32,
 		_ cublas.Compute, _ int32) cublas.Status {
 		if of != ofB || ofC != of && ofC != cublas.Float32 {
@@ -182,9 +182,9 @@ func (n *fakeDNN) api() *cudnn.API {
 	a := &cudnn.API{}
 	a.Version = func() uintptr { return 91002 }
 	a.ErrorString = func(s cudnn.Status) string { return "fake" }
-	a.Create = func(out *cudnn.Raw) cudnn.Status { *out = 1; return 0 }
-	a.Destroy = func(cudnn.Raw) cudnn.Status { return n.leaks() }
-	a.SetStream = func(_ cudnn.Raw, s driver.Stream) cudnn.Status { n.stream = s; return 0 }
+	a.Create = func(out *cudnn.Ptr) cudnn.Status { *out = 1; return 0 }
+	a.Destroy = func(cudnn.Ptr) cudnn.Status { return n.leaks() }
+	a.SetStream = func(_ cudnn.Ptr, s driver.Stream) cudnn.Status { n.stream = s; return 0 }
 	a.CreateTensor = func(out *cudnn.Tensor) cudnn.Status { *out = cudnn.Tensor(n.handle()); return 0 }
 	a.SetTensor = func(t cudnn.Tensor, format int32, of cudnn.Type, i, c, h, w int32) cudnn.Status {
 		n.images[t], n.types[uintptr(t)] = [4]int32{i, h, w, c}, of
@@ -211,15 +211,15 @@ func (n *fakeDNN) api() *cudnn.API {
 			Math: cudnn.FMA}, 2
 		return 0
 	}
-	a.GetForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+	a.GetForward = func(_ cudnn.Ptr, _ cudnn.Tensor, _ cudnn.Filter, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
 		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.GetData = func(_ cudnn.Raw, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
+	a.GetData = func(_ cudnn.Ptr, _ cudnn.Filter, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Tensor, _ int32,
 		got *int32, all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
-	a.GetFilter = func(_ cudnn.Raw, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32,
+	a.GetFilter = func(_ cudnn.Ptr, _, _ cudnn.Tensor, _ cudnn.Descriptor, _ cudnn.Filter, _ int32, got *int32,
 		all *cudnn.Perf) cudnn.Status {
 		return perf(got, all)
 	}
@@ -230,32 +230,32 @@ func (n *fakeDNN) api() *cudnn.API {
 		list[2], *got = cudnn.Perf{Algo: 1, Deterministic: 1}, 3
 		return 0
 	}
-	a.FindForward = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Filter, _ driver.Pointer,
+	a.FindForward = func(_ cudnn.Ptr, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Filter, _ driver.Pointer,
 		_ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.FindData = func(_ cudnn.Raw, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
+	a.FindData = func(_ cudnn.Ptr, _ cudnn.Filter, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
 		_ cudnn.Descriptor, _ cudnn.Tensor, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.FindFilter = func(_ cudnn.Raw, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
+	a.FindFilter = func(_ cudnn.Ptr, _ cudnn.Tensor, _ driver.Pointer, _ cudnn.Tensor, _ driver.Pointer,
 		_ cudnn.Descriptor, _ cudnn.Filter, _ driver.Pointer,
 		_ int32, got *int32, all *cudnn.Perf, _ driver.Pointer, n uintptr) cudnn.Status {
 		return timed(got, all, n)
 	}
-	a.Forward = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer,
+	a.Forward = func(_ cudnn.Ptr, _ *float32, xd cudnn.Tensor, x driver.Pointer, wd cudnn.Filter, w driver.Pointer,
 		c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, yd cudnn.Tensor, y driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, y)
 	}
-	a.BackwardData = func(_ cudnn.Raw, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer,
+	a.BackwardData = func(_ cudnn.Ptr, _ *float32, wd cudnn.Filter, w driver.Pointer, yd cudnn.Tensor, y driver.Pointer,
 		c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, xd cudnn.Tensor, x driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, x)
 	}
-	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor,
+	a.BackwardFilter = func(_ cudnn.Ptr, _ *float32, xd cudnn.Tensor, x driver.Pointer, yd cudnn.Tensor,
 		y driver.Pointer, c cudnn.Descriptor, algo int32,
 		_ driver.Pointer, _ uintptr, _ *float32, wd cudnn.Filter, w driver.Pointer) cudnn.Status {
 		return n.convolve(algo, xd, wd, c, yd, x, w, y, w)

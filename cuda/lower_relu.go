@@ -81,11 +81,7 @@ func (d *Device) nanSafeMatmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 	if product == nil {
 		return nil
 	}
-	kept := false
-	err := d.exec.Do(func() (err error) {
-		kept, err = productKeepsNaN(d.exec, product, t, f)
-		return err
-	})
+	kept, err := executor.Ask(d.exec, func() (bool, error) { return productKeepsNaN(d.exec, product, t, f) })
 	if err != nil || !kept { // also without memory to try it
 		return nil
 	}
@@ -123,11 +119,7 @@ var probeBits = [2]uint8{0x05, 0x50}
 // knowsMaskBits reports whether a gradient by mask reads the bits in the order in which kernels
 // write them. NVIDIA does not document the order.
 func (d *Device) knowsMaskBits(gradient *cublas.Matmul, t *compiler.Task) bool {
-	known := false
-	err := d.exec.Do(func() (err error) {
-		known, err = maskBitsKnown(d.exec, gradient, t)
-		return err
-	})
+	known, err := executor.Ask(d.exec, func() (bool, error) { return maskBitsKnown(d.exec, gradient, t) })
 	return err == nil && known
 }
 

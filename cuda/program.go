@@ -154,13 +154,8 @@ type vectors struct {
 }
 
 func (v vectors) key(arena, input, labels kernels.Address) programKey {
-	k := programKey{params: v.params.address(), arena: arena, input: input, labels: labels}
-	if v.grad != nil {
-		k.grad = v.grad.address()
-	}
-	if v.buffers != nil {
-		k.buffers = v.buffers.address()
-	}
+	k := programKey{params: v.params.address(), grad: v.grad.address(), buffers: v.buffers.address(), arena: arena,
+		input: input, labels: labels}
 	if v.scale != nil {
 		k.scaler = v.scale.block.Address()
 	}

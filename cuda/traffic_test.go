@@ -69,7 +69,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	dnn, blas := newFakeDNN(m).api(), fakeBLAS(m)
 	dnn.Backend = nil // the traffic does not depend on the implementation
 	countConvolutions(dnn, c)
-	blas.GemmEx = func(_ cublas.Raw, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
+	blas.GemmEx = func(_ cublas.Ptr, _, _, rows, cols, k int32, _ *float32, _ driver.Pointer, of cublas.Type, _ int32,
 		_ driver.Pointer, _ cublas.Type, _ int32,
 		_ *float32, _ driver.Pointer, _ cublas.Type, _ int32, _ cublas.Compute, _ int32) cublas.Status {
 		c.add("gemm", p.Element().Size()*int(rows*cols+cols*k+rows*k))
@@ -119,19 +119,19 @@ func countConvolutions(a *cudnn.API, c traffic) {
 		filters[f] = size[of] * int(k*ch*r*s)
 		return 0
 	}
-	a.Forward = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, w cudnn.Filter, _ driver.Pointer,
+	a.Forward = func(_ cudnn.Ptr, _ *float32, x cudnn.Tensor, _ driver.Pointer, w cudnn.Filter, _ driver.Pointer,
 		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, y cudnn.Tensor, _ driver.Pointer) cudnn.Status {
 		c.add("conv", images[x]+filters[w]+images[y])
 		return 0
 	}
-	a.BackwardData = func(_ cudnn.Raw, _ *float32, w cudnn.Filter, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
+	a.BackwardData = func(_ cudnn.Ptr, _ *float32, w cudnn.Filter, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
 		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, x cudnn.Tensor, _ driver.Pointer) cudnn.Status {
 		c.add("conv_grad_x", images[x]+filters[w]+images[y])
 		return 0
 	}
-	a.BackwardFilter = func(_ cudnn.Raw, _ *float32, x cudnn.Tensor, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
+	a.BackwardFilter = func(_ cudnn.Ptr, _ *float32, x cudnn.Tensor, _ driver.Pointer, y cudnn.Tensor, _ driver.Pointer,
 		_ cudnn.Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, w cudnn.Filter, _ driver.Pointer) cudnn.Status {
 		c.add("conv_grad_w", images[x]+filters[w]+images[y])

@@ -27,7 +27,13 @@ var _ device.Vector = (*Vector)(nil)
 // Len returns the number of elements.
 func (v *Vector) Len() int { return v.n }
 
-func (v *Vector) address() kernels.Address { return v.block.Address() }
+// address returns the address of the numbers; 0 for no vector.
+func (v *Vector) address() kernels.Address {
+	if v == nil {
+		return 0
+	}
+	return v.block.Address()
+}
 
 func (v *Vector) bytes() int { return 4 * v.n }
 

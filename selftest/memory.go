@@ -70,23 +70,17 @@ func (t Target) forget() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	kept := make([]float32, 1)
 	var last device.Vector
 	for range times {
 		last = t.Device.NewVector(n)
 		runtime.GC()
 	}
-	t.Device.Read(kept, t.first(last)) // waits for all work
+	one := t.Device.NewVector(1)
+	t.Device.Gather(one, last, t.Device.NewIndex([]uint32{0}, nil))
+	t.Device.Read(make([]float32, 1), one) // waits for all work
 	after, err := t.Free()
 	if took := before - after; err == nil && took > 4*n*times/4+leak {
 		err = fmt.Errorf("%d unreachable vectors of %d MB occupy %d MB", times, 4*n>>20, took>>20)
 	}
 	return fmt.Sprintf("%d vectors of %.3g MB took %d MB", times, float64(4*n)/(1<<20), max(0, before-after)>>20), err
-}
-
-// first returns a vector with the first number of v.
-func (t Target) first(v device.Vector) device.Vector {
-	one := t.Device.NewVector(1)
-	t.Device.Gather(one, v, t.Device.NewIndex([]uint32{0}, nil))
-	return one
 }

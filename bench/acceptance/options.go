@@ -39,12 +39,12 @@ type shapes struct {
 	longest         time.Duration
 	curve           int // iterations of the loss curve
 	repeat          int
-	pictures        int // that are made
+	images          int // that are made
 	width, height   int
 	crop            int
 	loaded          int      // batch that the loader feeds
 	agents, batch   int      // of the run whose memory is looked at
-	trained         string   // network that is trained on pictures
+	trained         string   // network that is trained on images
 	checks          string   // of the self-test; empty: all
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
@@ -61,11 +61,11 @@ func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "100ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 60, repeat: 4, pictures: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2,
+			curve: 60, repeat: 4, images: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2,
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
 		rounds: 2, iterations: 1_000_000, longest: 75 * time.Second,
-		curve: 1000, repeat: 20, pictures: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128,
+		curve: 1000, repeat: 20, images: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128,
 		trained: "resnet50"}
 }

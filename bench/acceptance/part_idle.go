@@ -9,16 +9,16 @@ import (
 )
 
 // idle is the share of an iteration of the large network in which the device waits, while the
-// loader feeds it from a packed set of pictures, and from the files that these came from.
+// loader feeds it from a packed set of images, and from the files that these came from.
 func (o *Options) idle() Part {
 	return Part{"loader/idle", o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
 		files := b.Data
 		if files == "" {
-			files = filepath.Join(b.dir, "pictures")
-			if err := makePictures(ctx, files, b.shapes()); err != nil {
+			files = filepath.Join(b.dir, "images")
+			if err := makeImages(ctx, files, b.shapes()); err != nil {
 				return err
 			}
-			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", b.shapes().pictures, b.shapes().width,
+			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", b.shapes().images, b.shapes().width,
 				b.shapes().height))
 		}
 		packed := filepath.Join(b.dir, "packed")
@@ -44,7 +44,7 @@ func (o *Options) idle() Part {
 	}}
 }
 
-// measureFed measures steps on a set of pictures.
+// measureFed measures steps on a set of images.
 func (b *job) measureFed(ctx context.Context, name, folder string) error {
 	s := b.shapes()
 	var r struct {

@@ -17,7 +17,7 @@ import (
 func (o *Options) repeat() Part {
 	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
 		s := b.shapes()
-		pictures := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
+		images := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
 			"--batch", "32", "--data-train", "200", "--data-test", "20",
 			"--partition", "shuffled", "--alpha", "0.01", "--iterations", strconv.Itoa(s.repeat)}
 		runs := map[string][]string{"mlp-fp32": with(figure1, "--iterations", strconv.Itoa(s.curve), "--precision",
@@ -26,7 +26,7 @@ func (o *Options) repeat() Part {
 			if b.Device == "cpu" && precision != "fp32" {
 				continue
 			}
-			runs["resnet18-"+precision] = with(pictures, "--precision", precision)
+			runs["resnet18-"+precision] = with(images, "--precision", precision)
 		}
 		if b.Tiny {
 			runs["resnet18-fp32"] = with(runs["resnet18-fp32"], "--crop", "32", "--batch", "4", "--data-train", "40")

@@ -10,8 +10,8 @@ import (
 // Status is the status code that every function returns; 0 is success.
 type Status int32
 
-// Raw is an opaque handle of the library, for one GPU and one thread.
-type Raw uintptr
+// Ptr is the address of an object of the library, such as its handle for one GPU and one thread.
+type Ptr uintptr
 
 // Type is the element type of a matrix.
 type Type int32
@@ -35,12 +35,12 @@ const algoDefault = -1
 
 // API is the table of the cuBLAS functions that this program calls.
 type API struct {
-	Create       func(out *Raw) Status                            `sym:"cublasCreate_v2"`
-	Destroy      func(h Raw) Status                               `sym:"cublasDestroy_v2"`
-	SetStream    func(h Raw, s driver.Stream) Status              `sym:"cublasSetStream_v2"`
-	SetWorkspace func(h Raw, at driver.Pointer, n uintptr) Status `sym:"cublasSetWorkspace_v2"`
+	Create       func(out *Ptr) Status                            `sym:"cublasCreate_v2"`
+	Destroy      func(h Ptr) Status                               `sym:"cublasDestroy_v2"`
+	SetStream    func(h Ptr, s driver.Stream) Status              `sym:"cublasSetStream_v2"`
+	SetWorkspace func(h Ptr, at driver.Pointer, n uintptr) Status `sym:"cublasSetWorkspace_v2"`
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
-	GemmEx       func(h Raw, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
+	GemmEx       func(h Ptr, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
 		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32,
 		compute Compute, algo int32) Status `sym:"cublasGemmEx"`
 }
@@ -80,7 +80,7 @@ func checked(message func(Status) string, s Status, call string) error {
 // Handle multiplies matrices on one stream. It belongs to one thread.
 type Handle struct {
 	api       *API
-	h         Raw
+	h         Ptr
 	one, zero *float32 // on the heap, because the library reads them there
 }
 

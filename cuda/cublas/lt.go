@@ -11,23 +11,23 @@ import (
 
 // LtAPI is the table of the cuBLASLt functions that this program calls: products with an epilogue.
 type LtAPI struct {
-	Create     func(out *Raw) Status                              `sym:"cublasLtCreate"`
-	Destroy    func(h Raw) Status                                 `sym:"cublasLtDestroy"`
-	CreateDesc func(out *Raw, compute Compute, scale Type) Status `sym:"cublasLtMatmulDescCreate"`
-	SetDesc    func(d Raw, attribute int32, value unsafe.Pointer,
+	Create     func(out *Ptr) Status                              `sym:"cublasLtCreate"`
+	Destroy    func(h Ptr) Status                                 `sym:"cublasLtDestroy"`
+	CreateDesc func(out *Ptr, compute Compute, scale Type) Status `sym:"cublasLtMatmulDescCreate"`
+	SetDesc    func(d Ptr, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulDescSetAttribute"`
-	DestroyDesc   func(d Raw) Status                                             `sym:"cublasLtMatmulDescDestroy"`
-	CreateLayout  func(out *Raw, of Type, rows, columns uint64, ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
-	DestroyLayout func(l Raw) Status                                             `sym:"cublasLtMatrixLayoutDestroy"`
-	CreatePref    func(out *Raw) Status                                          `sym:"cublasLtMatmulPreferenceCreate"`
-	SetPref       func(p Raw, attribute int32, value unsafe.Pointer,
+	DestroyDesc   func(d Ptr) Status                                             `sym:"cublasLtMatmulDescDestroy"`
+	CreateLayout  func(out *Ptr, of Type, rows, columns uint64, ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
+	DestroyLayout func(l Ptr) Status                                             `sym:"cublasLtMatrixLayoutDestroy"`
+	CreatePref    func(out *Ptr) Status                                          `sym:"cublasLtMatmulPreferenceCreate"`
+	SetPref       func(p Ptr, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulPreferenceSetAttribute"`
-	DestroyPref  func(p Raw) Status    `sym:"cublasLtMatmulPreferenceDestroy"`
+	DestroyPref  func(p Ptr) Status    `sym:"cublasLtMatmulPreferenceDestroy"`
 	StatusString func(s Status) string `sym:"cublasLtGetStatusString"`
-	Heuristic    func(h, desc, a, b, c, d, pref Raw, asked int32, all *Heuristic,
+	Heuristic    func(h, desc, a, b, c, d, pref Ptr, asked int32, all *Heuristic,
 		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
-	Matmul func(h, desc Raw, alpha *float32, a driver.Pointer, la Raw, b driver.Pointer, lb Raw, beta *float32,
-		c driver.Pointer, lc Raw, d driver.Pointer, ld Raw, algo *Algo, workspace driver.Pointer, n uintptr,
+	Matmul func(h, desc Ptr, alpha *float32, a driver.Pointer, la Ptr, b driver.Pointer, lb Ptr, beta *float32,
+		c driver.Pointer, lc Ptr, d driver.Pointer, ld Ptr, algo *Algo, workspace driver.Pointer, n uintptr,
 		s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
 
@@ -64,7 +64,7 @@ const (
 // Lt multiplies matrices with epilogues on one stream. It belongs to one thread.
 type Lt struct {
 	api            *LtAPI
-	h              Raw
+	h              Ptr
 	stream         driver.Stream
 	workspace      driver.Pointer
 	workspaceBytes int
@@ -95,7 +95,7 @@ var ErrUnsupported = errors.New("cublas: no algorithm computes this product with
 // in a Product only the alignment matters.
 type Matmul struct {
 	lt            *Lt
-	desc, a, b, c Raw
+	desc, a, b, c Ptr
 	algo          *Algo
 	memory        uintptr
 	epilogue      Epilogue
@@ -122,7 +122,7 @@ func (l *Lt) NewMatmul(p Product, e Epilogue, b Operands) (*Matmul, error) {
 // Cᵀ = Bᵀ·Aᵀ, so A and B change places.
 func (m *Matmul) describe(p Product) error {
 	a := m.lt.api
-	layout := func(out *Raw, of Type, rows, columns int) Status {
+	layout := func(out *Ptr, of Type, rows, columns int) Status {
 		return a.CreateLayout(out, of, uint64(columns), uint64(rows), int64(columns))
 	}
 	swapped := func(trans bool, rows, columns int) (int, int) {
@@ -182,7 +182,7 @@ const notSupported = 15
 
 func (m *Matmul) choose(p Product) error {
 	a := m.lt.api
-	var pref Raw
+	var pref Ptr
 	if err := a.check(a.CreatePref(&pref), m.name); err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (m *Matmul) choose(p Product) error {
 }
 
 // prefer passes the workspace size and the alignments of the matrices to the library.
-func (m *Matmul) prefer(pref Raw, p Product) error {
+func (m *Matmul) prefer(pref Ptr, p Product) error {
 	a := m.lt.api
 	memory := uintptr(m.lt.workspaceBytes)
 	err := a.check(a.SetPref(pref, prefWorkspace, unsafe.Pointer(&memory), 8), m.name)
@@ -232,7 +232,7 @@ func (m *Matmul) Close() error {
 	if m.desc != 0 {
 		err = a.check(a.DestroyDesc(m.desc), m.name)
 	}
-	for _, l := range []Raw{m.a, m.b, m.c} {
+	for _, l := range []Ptr{m.a, m.b, m.c} {
 		if l != 0 {
 			err = errors.Join(err, a.check(a.DestroyLayout(l), m.name))
 		}

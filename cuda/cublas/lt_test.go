@@ -39,7 +39,7 @@ func TestHeuristic(t *testing.T) {
 // fakeLt is a cuBLASLt that records its calls.
 type fakeLt struct {
 	calls []string
-	next  Raw
+	next  Ptr
 	live  int
 	none  bool // has no algorithm
 }
@@ -49,8 +49,8 @@ func (l *fakeLt) api() *LtAPI {
 		l.calls = append(l.calls, fmt.Sprintf(format, args...))
 		return 0
 	}
-	make := func(out *Raw) Status { l.next++; l.live++; *out = l.next; return 0 }
-	destroy := func(Raw) Status { l.live--; return 0 }
+	make := func(out *Ptr) Status { l.next++; l.live++; *out = l.next; return 0 }
+	destroy := func(Ptr) Status { l.live--; return 0 }
 	word := func(p unsafe.Pointer, n uintptr) uint64 {
 		if n == 8 {
 			return *(*uint64)(p)
@@ -60,26 +60,26 @@ func (l *fakeLt) api() *LtAPI {
 	return &LtAPI{
 		Create: make, Destroy: destroy, DestroyDesc: destroy, DestroyLayout: destroy, DestroyPref: destroy,
 		CreatePref: make,
-		CreateDesc: func(out *Raw, c Compute, s Type) Status { record("desc %d %d", c, s); return make(out) },
-		SetDesc: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
+		CreateDesc: func(out *Ptr, c Compute, s Type) Status { record("desc %d %d", c, s); return make(out) },
+		SetDesc: func(_ Ptr, at int32, v unsafe.Pointer, n uintptr) Status {
 			return record("set %d = %d", at, word(v, n))
 		},
-		CreateLayout: func(out *Raw, of Type, rows, columns uint64, ld int64) Status {
+		CreateLayout: func(out *Ptr, of Type, rows, columns uint64, ld int64) Status {
 			record("layout %d: %d×%d by %d", of, rows, columns, ld)
 			return make(out)
 		},
-		SetPref: func(_ Raw, at int32, v unsafe.Pointer, n uintptr) Status {
+		SetPref: func(_ Ptr, at int32, v unsafe.Pointer, n uintptr) Status {
 			return record("prefer %d = %d", at, word(v, n))
 		},
-		Heuristic: func(_, _, _, _, _, _, _ Raw, asked int32, all *Heuristic, got *int32) Status {
+		Heuristic: func(_, _, _, _, _, _, _ Ptr, asked int32, all *Heuristic, got *int32) Status {
 			if l.none {
 				return notSupported
 			}
 			*got, *all = 1, Heuristic{Algo: Algo{7}, Memory: 99}
 			return record("advise %d", asked)
 		},
-		Matmul: func(_, _ Raw, alpha *float32, a driver.Pointer, _ Raw, b driver.Pointer, _ Raw, beta *float32,
-			c driver.Pointer, _ Raw, d driver.Pointer, _ Raw,
+		Matmul: func(_, _ Ptr, alpha *float32, a driver.Pointer, _ Ptr, b driver.Pointer, _ Ptr, beta *float32,
+			c driver.Pointer, _ Ptr, d driver.Pointer, _ Ptr,
 			algo *Algo, workspace driver.Pointer, n uintptr, s driver.Stream) Status {
 			return record("multiply %v·%d·%d + %v·%d to %d by %d in %d bytes at %d on %d", *alpha, a, b, *beta, c, d,
 				algo[0], n, workspace, s)

@@ -12,16 +12,16 @@ import (
 
 // attributes binds the functions that read back the attributes of descriptors.
 type attributes struct {
-	Desc func(d Raw, attribute int32, value unsafe.Pointer, n uintptr,
+	Desc func(d Ptr, attribute int32, value unsafe.Pointer, n uintptr,
 		wrote *uintptr) Status `sym:"cublasLtMatmulDescGetAttribute"`
-	Layout func(l Raw, attribute int32, value unsafe.Pointer, n uintptr,
+	Layout func(l Ptr, attribute int32, value unsafe.Pointer, n uintptr,
 		wrote *uintptr) Status `sym:"cublasLtMatrixLayoutGetAttribute"`
-	Pref func(p Raw, attribute int32, value unsafe.Pointer, n uintptr,
+	Pref func(p Ptr, attribute int32, value unsafe.Pointer, n uintptr,
 		wrote *uintptr) Status `sym:"cublasLtMatmulPreferenceGetAttribute"`
 }
 
 // all reads attributes of the given size each.
-func (a attributes) all(t *testing.T, get func(Raw, int32, unsafe.Pointer, uintptr, *uintptr) Status, of Raw,
+func (a attributes) all(t *testing.T, get func(Ptr, int32, unsafe.Pointer, uintptr, *uintptr) Status, of Ptr,
 	bytes uintptr, which ...int32) (found []uint64) {
 	t.Helper()
 	for _, at := range which {
@@ -68,7 +68,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 			want("mask", get.all(t, get.Desc, m.desc, 8, descMask, descMaskRow), 0x2000, 384)
 		}
 		for _, l := range []struct {
-			of   Raw
+			of   Ptr
 			want []uint64
 		}{{m.a, []uint64{14, 24, 300, 24}}, {m.b, []uint64{14, 24, 8, 24}}, {m.c, []uint64{0, 300, 8, 300}}} {
 			want("layout", append(get.all(t, get.Layout, l.of, 4, 0), get.all(t, get.Layout, l.of, 8, 2, 3, 4)...),
@@ -79,7 +79,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 		}
 	}
 	m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}}
-	var pref Raw
+	var pref Ptr
 	if err := errors.Join(a.check(a.CreatePref(&pref), "creating"), m.prefer(pref, p)); err != nil {
 		t.Fatal(err)
 	}

@@ -65,15 +65,22 @@ func (t *autotuner) engine(e Engine) error {
 	if err != nil {
 		return nil
 	}
+	err = t.try(Choice{Engine: &e, Memory: p.memory}, func() error { return p.run(t.at) })
+	return errors.Join(err, p.close())
+}
+
+// try times a choice, and keeps it if it is the fastest so far.
+func (t *autotuner) try(c Choice, run func() error) error {
 	limit := math.Inf(1)
 	if t.timed {
 		limit = float64(t.best.Time)
 	}
-	ms, ran, err := t.measure(limit, func() error { return p.run(t.at) })
+	ms, ran, err := t.measure(limit, run)
 	if ran && ms < limit {
-		t.best, t.timed = Choice{Engine: &e, Memory: p.memory, Time: float32(ms)}, true
+		c.Time = float32(ms)
+		t.best, t.timed = c, true
 	}
-	return errors.Join(err, p.close())
+	return err
 }
 
 // product times the matrix product, if the convolution is one.
@@ -81,15 +88,7 @@ func (t *autotuner) product() error {
 	if t.how.Product == nil || t.how.Measure == nil {
 		return nil
 	}
-	limit := math.Inf(1)
-	if t.timed {
-		limit = float64(t.best.Time)
-	}
-	ms, ran, err := t.measure(limit, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
-	if ran && ms < limit {
-		t.best, t.timed = Choice{Product: true, Time: float32(ms)}, true
-	}
-	return err
+	return t.try(Choice{Product: true}, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
 }
 
 const (

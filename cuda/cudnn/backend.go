@@ -12,7 +12,7 @@ type Backend struct {
 		values unsafe.Pointer) Status `sym:"cudnnBackendSetAttribute"`
 	Get func(d Node, name Attribute, of AttributeType, asked int64, got *int64,
 		values unsafe.Pointer) Status `sym:"cudnnBackendGetAttribute"`
-	Execute func(h Raw, plan, pack Node) Status `sym:"cudnnBackendExecute"`
+	Execute func(h Ptr, plan, pack Node) Status `sym:"cudnnBackendExecute"`
 }
 
 // Node is a descriptor of the graph API.

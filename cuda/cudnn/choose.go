@@ -160,14 +160,10 @@ func (c *Conv) fastest(how Selection, m Math) (best Choice, timed bool, err erro
 	}
 	defer free()
 	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4])}
-	if err := t.algorithms(); err != nil {
-		return best, false, err
-	}
-	if err := t.engines(); err != nil {
-		return best, false, err
-	}
-	if err := t.product(); err != nil {
-		return best, false, err
+	for _, kind := range []func() error{t.algorithms, t.engines, t.product} {
+		if err := kind(); err != nil {
+			return best, false, err
+		}
 	}
 	if !t.timed {
 		return best, false, t.failed

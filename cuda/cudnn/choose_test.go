@@ -49,26 +49,26 @@ func (l *library) api() *API {
 	a.DestroyTensor = func(Tensor) Status { next--; return 0 }
 	a.DestroyFilter = func(Filter) Status { next--; return 0 }
 	a.DestroyConv = func(Descriptor) Status { next--; return 0 }
-	a.GetForward = func(_ Raw, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
+	a.GetForward = func(_ Ptr, _ Tensor, _ Filter, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
 		return recommend(got, all)
 	}
-	a.GetData = func(_ Raw, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
+	a.GetData = func(_ Ptr, _ Filter, _ Tensor, _ Descriptor, _ Tensor, _ int32, got *int32, all *Perf) Status {
 		return recommend(got, all)
 	}
-	a.GetFilter = func(_ Raw, _, _ Tensor, _ Descriptor, _ Filter, _ int32, got *int32, all *Perf) Status {
+	a.GetFilter = func(_ Ptr, _, _ Tensor, _ Descriptor, _ Filter, _ int32, got *int32, all *Perf) Status {
 		return recommend(got, all)
 	}
-	a.FindForward = func(_ Raw, _ Tensor, x driver.Pointer, _ Filter, w driver.Pointer, _ Descriptor, _ Tensor,
+	a.FindForward = func(_ Ptr, _ Tensor, x driver.Pointer, _ Filter, w driver.Pointer, _ Descriptor, _ Tensor,
 		y driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
 		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)
 	}
-	a.FindData = func(_ Raw, _ Filter, w driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Tensor,
+	a.FindData = func(_ Ptr, _ Filter, w driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Tensor,
 		x driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
 		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)
 	}
-	a.FindFilter = func(_ Raw, _ Tensor, x driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Filter,
+	a.FindFilter = func(_ Ptr, _ Tensor, x driver.Pointer, _ Tensor, y driver.Pointer, _ Descriptor, _ Filter,
 		w driver.Pointer, _ int32, got *int32, all *Perf, workspace driver.Pointer, n uintptr) Status {
 		record(fmt.Sprint(x, w, y, workspace))
 		return time(got, all, n)

@@ -13,7 +13,7 @@ type Status int32
 
 // These types are handles of the library.
 type (
-	Raw        uintptr // the library's handle for one GPU and one thread
+	Ptr        uintptr // the library's handle for one GPU and one thread
 	Tensor     uintptr
 	Filter     uintptr
 	Descriptor uintptr // convolution descriptor
@@ -68,9 +68,9 @@ type API struct {
 type LibraryAPI struct {
 	Version     func() uintptr                      `sym:"cudnnGetVersion"`
 	ErrorString func(s Status) string               `sym:"cudnnGetErrorString"`
-	Create      func(out *Raw) Status               `sym:"cudnnCreate"`
-	Destroy     func(h Raw) Status                  `sym:"cudnnDestroy"`
-	SetStream   func(h Raw, s driver.Stream) Status `sym:"cudnnSetStream"`
+	Create      func(out *Ptr) Status               `sym:"cudnnCreate"`
+	Destroy     func(h Ptr) Status                  `sym:"cudnnDestroy"`
+	SetStream   func(h Ptr, s driver.Stream) Status `sym:"cudnnSetStream"`
 }
 
 // DescriptorAPI describes tensors, filters and convolutions.
@@ -91,33 +91,33 @@ type DescriptorAPI struct {
 
 // ConvolutionAPI computes convolutions and their gradients by algorithms.
 type ConvolutionAPI struct {
-	Forward func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor,
+	Forward func(h Ptr, alpha *float32, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor,
 		algo int32, workspace driver.Pointer, n uintptr, beta *float32, yd Tensor,
 		y driver.Pointer) Status `sym:"cudnnConvolutionForward"`
-	BackwardData func(h Raw, alpha *float32, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
+	BackwardData func(h Ptr, alpha *float32, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
 		algo int32, workspace driver.Pointer, n uintptr, beta *float32, dxd Tensor,
 		dx driver.Pointer) Status `sym:"cudnnConvolutionBackwardData"`
-	BackwardFilter func(h Raw, alpha *float32, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
+	BackwardFilter func(h Ptr, alpha *float32, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor,
 		algo int32, workspace driver.Pointer, n uintptr, beta *float32, dwd Filter,
 		dw driver.Pointer) Status `sym:"cudnnConvolutionBackwardFilter"`
 }
 
 // AlgorithmAPI recommends algorithms (Get) and times them (Find).
 type AlgorithmAPI struct {
-	GetForward func(h Raw, x Tensor, w Filter, c Descriptor, y Tensor, asked int32, got *int32,
+	GetForward func(h Ptr, x Tensor, w Filter, c Descriptor, y Tensor, asked int32, got *int32,
 		all *Perf) Status `sym:"cudnnGetConvolutionForwardAlgorithm_v7"`
-	GetData func(h Raw, w Filter, dy Tensor, c Descriptor, dx Tensor, asked int32, got *int32,
+	GetData func(h Ptr, w Filter, dy Tensor, c Descriptor, dx Tensor, asked int32, got *int32,
 		all *Perf) Status `sym:"cudnnGetConvolutionBackwardDataAlgorithm_v7"`
-	GetFilter func(h Raw, x, dy Tensor, c Descriptor, dw Filter, asked int32, got *int32,
+	GetFilter func(h Ptr, x, dy Tensor, c Descriptor, dw Filter, asked int32, got *int32,
 		all *Perf) Status `sym:"cudnnGetConvolutionBackwardFilterAlgorithm_v7"`
 
-	FindForward func(h Raw, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, yd Tensor,
+	FindForward func(h Ptr, xd Tensor, x driver.Pointer, wd Filter, w driver.Pointer, c Descriptor, yd Tensor,
 		y driver.Pointer, asked int32, got *int32, all *Perf, workspace driver.Pointer,
 		n uintptr) Status `sym:"cudnnFindConvolutionForwardAlgorithmEx"`
-	FindData func(h Raw, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dxd Tensor,
+	FindData func(h Ptr, wd Filter, w driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dxd Tensor,
 		dx driver.Pointer, asked int32, got *int32, all *Perf, workspace driver.Pointer,
 		n uintptr) Status `sym:"cudnnFindConvolutionBackwardDataAlgorithmEx"`
-	FindFilter func(h Raw, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dwd Filter,
+	FindFilter func(h Ptr, xd Tensor, x driver.Pointer, dyd Tensor, dy driver.Pointer, c Descriptor, dwd Filter,
 		dw driver.Pointer, asked int32, got *int32, all *Perf, workspace driver.Pointer,
 		n uintptr) Status `sym:"cudnnFindConvolutionBackwardFilterAlgorithmEx"`
 }
@@ -160,7 +160,7 @@ func (a *API) check(s Status, what string, args ...any) error {
 // Handle computes convolutions on one stream. It belongs to one thread.
 type Handle struct {
 	api *API
-	h   Raw
+	h   Ptr
 	// properties of a GPU that is not installed, for plans that are never executed; 0 for a real
 	// GPU
 	device    Node

@@ -12,7 +12,7 @@ type executionPlan struct {
 	engine    Engine
 	memory    int // workspace in bytes
 	alignment int // divides every address
-	handle    Raw
+	handle    Ptr
 	node      Node
 	nodes     nodes // the descriptors it was made of, and its own
 	packs     packs

@@ -7,10 +7,10 @@ import "fspda/cuda/driver"
 func Recorded() (*API, func() []string) {
 	l := &library{}
 	a := l.api()
-	a.Create = func(out *Raw) Status { *out = 7; return 0 }
-	a.SetStream = func(Raw, driver.Stream) Status { return 0 }
+	a.Create = func(out *Ptr) Status { *out = 7; return 0 }
+	a.SetStream = func(Ptr, driver.Stream) Status { return 0 }
 	forward := func() Status { l.calls = append(l.calls, "algorithm"); return 0 }
-	a.Forward = func(_ Raw, _ *float32, _ Tensor, _ driver.Pointer, _ Filter, _ driver.Pointer, _ Descriptor, _ int32,
+	a.Forward = func(_ Ptr, _ *float32, _ Tensor, _ driver.Pointer, _ Filter, _ driver.Pointer, _ Descriptor, _ int32,
 		_ driver.Pointer, _ uintptr, _ *float32, _ Tensor, _ driver.Pointer) Status {
 		return forward()
 	}

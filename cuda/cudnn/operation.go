@@ -69,7 +69,7 @@ func (n *nodes) window(s Shape) Node {
 // target is the GPU that plans are made for: that of a handle, or one described by its properties
 // only.
 type target struct {
-	handle Raw
+	handle Ptr
 	device Node
 }
 

@@ -80,12 +80,7 @@ func (ex *Executor) TakeBuffer(n int) (*Buffer, error) {
 	if b := ex.pinned.get(bufferClass(n)); b != nil {
 		return b, nil
 	}
-	var made *Buffer
-	err := ex.Do(func() (err error) {
-		made, err = ex.AllocBuffer(n)
-		return err
-	})
-	return made, err
+	return Ask(ex, func() (*Buffer, error) { return ex.AllocBuffer(n) })
 }
 
 // AllocBuffer is TakeBuffer for the executor.

@@ -269,6 +269,15 @@ func (ex *Executor) Do(task func() error) error {
 	return <-answer
 }
 
+// Ask is Do for a task with an answer.
+func Ask[T any](ex *Executor, task func() (T, error)) (answer T, err error) {
+	err = ex.Do(func() (err error) {
+		answer, err = task()
+		return err
+	})
+	return answer, err
+}
+
 // DoInOrder is do after all queued operations have been sent.
 func (ex *Executor) DoInOrder(task func() error) error {
 	return ex.Do(func() error {

@@ -96,11 +96,7 @@ func (ex *Executor) TakeBlock(n int) (b Block, err error) {
 	if b, ok := ex.pool.get(SizeClass(n)); ok {
 		return b, nil
 	}
-	err = ex.Do(func() (err error) {
-		b, err = ex.Alloc(n)
-		return err
-	})
-	return b, err
+	return Ask(ex, func() (Block, error) { return ex.Alloc(n) })
 }
 
 // Alloc is TakeBlock for the executor.

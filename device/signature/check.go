@@ -29,8 +29,8 @@ func checkSizes(code *device.Code) error {
 		name       string
 		got, least int
 	}{
-		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena,
-			0}, {"buffers", code.Buffers, 0},
+		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0},
+		{"buffers", code.Buffers, 0},
 	} {
 		if s.got < s.least {
 			return fmt.Errorf("%s is %d, want at least %d", s.name, s.got, s.least)

@@ -80,7 +80,11 @@ func Find(c *device.Call) (Signature, error) {
 		return e, fmt.Errorf("%d dimensions %v, want %d (%s)", len(c.Dims), c.Dims, len(e.Dims), e.Dims)
 	}
 	for i, d := range c.Dims {
-		if least := e.least(i); d < least {
+		least := 1
+		if e.Dims[i] == 'o' { // a padding
+			least = 0
+		}
+		if d < least {
 			return e, fmt.Errorf("dimension %c is %d, want at least %d", e.Dims[i], d, least)
 		}
 	}
@@ -88,14 +92,6 @@ func Find(c *device.Call) (Signature, error) {
 		return e, e.checkWindow(c.Dims)
 	}
 	return e, nil
-}
-
-// least returns the smallest valid value of dimension i: 0 for a padding, else 1.
-func (e *Signature) least(i int) int {
-	if e.Dims[i] == 'o' {
-		return 0
-	}
-	return 1
 }
 
 func (e *Signature) isWindow() bool { return strings.HasSuffix(e.Dims, "to") }

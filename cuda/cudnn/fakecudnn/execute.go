@@ -140,7 +140,7 @@ func (g *Graph) convolution(graph *node) Convolution {
 	return c
 }
 
-func (g *Graph) execute(h cudnn.Raw, plan, pack cudnn.Node) cudnn.Status {
+func (g *Graph) execute(h cudnn.Ptr, plan, pack cudnn.Node) cudnn.Status {
 	p, at := g.nodes[plan], g.nodes[pack]
 	switch {
 	case p == nil || at == nil || p.of != cudnn.PlanNode || at.of != cudnn.PackNode || !p.finalized || !at.finalized:

@@ -118,11 +118,7 @@ func (m *Machine) setEvents(a *driver.API) {
 		m.events[*out] = &event{}
 		return driver.Success
 	}
-	a.EventDestroy = func(e driver.Event) driver.Result {
-		_, ok := m.events[e]
-		delete(m.events, e)
-		return valid(ok)
-	}
+	a.EventDestroy = destroy(m.events)
 	a.EventRecord = func(e driver.Event, s driver.Stream) driver.Result {
 		st, ok := m.streams[s]
 		ev, known := m.events[e]
@@ -204,16 +200,8 @@ func (m *Machine) setGraphs(a *driver.API) {
 		m.execs[*out] = &graph{nodes: append([]work{}, from.nodes...)}
 		return driver.Success
 	}
-	a.GraphDestroy = func(g driver.Graph) driver.Result {
-		_, ok := m.graphs[g]
-		delete(m.graphs, g)
-		return valid(ok)
-	}
-	a.GraphExecDestroy = func(g driver.GraphExec) driver.Result {
-		_, ok := m.execs[g]
-		delete(m.execs, g)
-		return valid(ok)
-	}
+	a.GraphDestroy = destroy(m.graphs)
+	a.GraphExecDestroy = destroy(m.execs)
 	a.GraphLaunch = func(g driver.GraphExec, s driver.Stream) driver.Result {
 		from, ok := m.execs[g]
 		if !ok || m.streams[s] == nil {
@@ -225,6 +213,15 @@ func (m *Machine) setGraphs(a *driver.API) {
 			}
 		}
 		return driver.Success
+	}
+}
+
+// destroy returns the function that destroys an object.
+func destroy[K comparable, V any](all map[K]V) func(K) driver.Result {
+	return func(x K) driver.Result {
+		_, ok := all[x]
+		delete(all, x)
+		return valid(ok)
 	}
 }
 
@@ -246,10 +243,6 @@ func (m *Machine) setModules(a *driver.API) {
 		m.kernels[*out] = dynlib.String(uintptr(unsafe.Pointer(name)))
 		return driver.Success
 	}
-	a.ModuleUnload = func(mod driver.Module) driver.Result {
-		ok := m.modules[mod]
-		delete(m.modules, mod)
-		return valid(ok)
-	}
+	a.ModuleUnload = destroy(m.modules)
 	a.LaunchKernel, a.LaunchCooperative = m.launch, m.launchCooperative
 }

@@ -49,11 +49,6 @@ func Headers(t testing.TB, major int, names ...string) []string {
 // values of the same size.
 func Check(t testing.TB, folders []string, header string, tables ...any) {
 	t.Helper()
-	compiler, err := exec.LookPath("g++")
-	if err != nil {
-		t.Skip("g++ is not installed")
-	}
-	source := filepath.Join(t.TempDir(), "check.cpp")
 	var text strings.Builder
 	fmt.Fprintf(&text, "#include <%s>\n%s", header, prelude)
 	n := 0
@@ -63,7 +58,18 @@ func Check(t testing.TB, folders []string, header string, tables ...any) {
 	if n == 0 {
 		t.Fatal("the tables have no function with a tag")
 	}
-	if err := os.WriteFile(source, []byte(text.String()), 0o600); err != nil {
+	compile(t, folders, header, text.String())
+}
+
+// compile checks the syntax of C++ that includes a header.
+func compile(t testing.TB, folders []string, header, text string) {
+	t.Helper()
+	compiler, err := exec.LookPath("g++")
+	if err != nil {
+		t.Skip("g++ is not installed")
+	}
+	source := filepath.Join(t.TempDir(), "check.cpp")
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"-std=c++17", "-fsyntax-only", "-Wno-deprecated-declarations"}

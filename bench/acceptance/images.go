@@ -15,15 +15,15 @@ import (
 	"fspda/internal/rng"
 )
 
-// Classes of the made pictures, and the share that is kept for tests.
+// Classes of the made images, and the share that is kept for tests.
 const (
 	madeClasses = 10
 	testEvery   = 10
 )
 
-// makePictures writes a folder of JPEG files of photographic size, with gradients and noise, which
+// makeImages writes a folder of JPEG files of photographic size, with gradients and noise, which
 // cost a decoder as much as photographs.
-func makePictures(ctx context.Context, folder string, s shapes) error {
+func makeImages(ctx context.Context, folder string, s shapes) error {
 	numbers := make(chan int)
 	errs := make([]error, runtime.NumCPU())
 	var wg sync.WaitGroup
@@ -31,12 +31,12 @@ func makePictures(ctx context.Context, folder string, s shapes) error {
 		wg.Go(func() {
 			for i := range numbers {
 				if errs[k] == nil {
-					errs[k] = makePicture(folder, i, s.width, s.height)
+					errs[k] = makeImage(folder, i, s.width, s.height)
 				}
 			}
 		})
 	}
-	for i := range s.pictures {
+	for i := range s.images {
 		if ctx.Err() != nil {
 			break
 		}
@@ -47,8 +47,8 @@ func makePictures(ctx context.Context, folder string, s shapes) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// makePicture writes image i.
-func makePicture(folder string, i, width, height int) (err error) {
+// makeImage writes image i.
+func makeImage(folder string, i, width, height int) (err error) {
 	split := "train"
 	if i/madeClasses%testEvery == 0 {
 		split = "val"
@@ -62,12 +62,12 @@ func makePicture(folder string, i, width, height int) (err error) {
 		return err
 	}
 	w := bufio.NewWriter(f)
-	err = jpeg.Encode(w, picture(i, width, height), &jpeg.Options{Quality: 90})
+	err = jpeg.Encode(w, drawImage(i, width, height), &jpeg.Options{Quality: 90})
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// picture returns image i.
-func picture(i, width, height int) image.Image {
+// drawImage returns image i.
+func drawImage(i, width, height int) image.Image {
 	s := rng.New(1, "acceptance", uint64(i))
 	m := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio420)
 	across, down := 1+s.IntN(3), 1+s.IntN(3)
