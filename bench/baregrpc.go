@@ -16,7 +16,7 @@ import (
 // windows of 32 MB. Each end sends from and receives into preallocated memory.
 func BareGRPC() Wire { return bareGRPC("bare gRPC stream", streamConfig{}) }
 
-// TunedGRPC is BareGRPC with larger read and write buffers, as in the direct links of the agents.
+// TunedGRPC is BareGRPC with larger read and write buffers, as in the links of the agents.
 func TunedGRPC() Wire {
 	return bareGRPC("bare gRPC stream, large buffers", streamConfig{buffer: 256 << 10})
 }

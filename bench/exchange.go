@@ -21,6 +21,8 @@ type ExchangeOptions struct {
 	Wires []Wire // all are compared with the first
 	Sizes []int  // bytes, each way
 	Each  time.Duration
+	// Progress is called after each size with its rows, if it is not nil.
+	Progress func(rows []ExchangeRow)
 }
 
 // ExchangeReport is the speed of exchanges on this machine.
@@ -50,6 +52,9 @@ func Exchange(ctx context.Context, o ExchangeOptions) (r ExchangeReport, err err
 			return r, err
 		}
 		r.Rows = append(r.Rows, rows...)
+		if o.Progress != nil {
+			o.Progress(rows)
+		}
 	}
 	return r, nil
 }

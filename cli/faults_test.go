@@ -107,12 +107,12 @@ func (w *faultPlan) event() string {
 		w.during(4000, func(f *traincmd.NetworkFaults) { f.Cut = w.halves() },
 			func(f *traincmd.NetworkFaults) { f.Cut = nil })
 	case 4:
-		name = "loss"
-		w.during(2000, func(f *traincmd.NetworkFaults) { f.Lose = 0.3 }, func(f *traincmd.NetworkFaults) { f.Lose = 0 })
+		name = "broken connections"
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Break = 0.02 }, func(f *traincmd.NetworkFaults) { f.Break = 0 })
 	case 5:
-		name = "doubled and late"
-		w.during(2000, func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0.3, 0.3 },
-			func(f *traincmd.NetworkFaults) { f.Double, f.Late = 0, 0 })
+		name = "late"
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Late = 0.3 },
+			func(f *traincmd.NetworkFaults) { f.Late = 0 })
 	case 6:
 		name, happened = "clock jump", w.jump()
 	case 7:

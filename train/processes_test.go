@@ -35,7 +35,8 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	}
 	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
 		Codec: s.Codec(), Wire: s.WireFormat(),
-		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != ""}
+		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != "",
+		Direct: nats.DirectServer{Listen: "127.0.0.1:0"}}
 	if rank != process.Coordinator {
 		o.Server.Join = []string{w.join}
 	}

@@ -21,7 +21,7 @@ type connection struct {
 	certs     string
 	insecure  bool
 	packing   string
-	direct    string // where large messages arrive; after check an address, or empty for nowhere
+	direct    string // where other agents connect; after check an address, or empty for nowhere
 
 	compression nats.Compression // set by check
 	tls         nats.Credentials // set by check
@@ -37,8 +37,9 @@ func (c *connection) add(fs *pflag.FlagSet) {
 	fs.StringVar(&c.certs, "certs", "", "folder of the certificates that fspda certs made")
 	fs.BoolVar(&c.insecure, "insecure", false, "no certificates: on one machine only")
 	fs.StringVar(&c.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
-	fs.StringVar(&c.direct, "direct", "auto", "HOST:PORT where messages above 1 MB arrive by a gRPC stream; auto "+
-		"is any free port on the host of --listen, off sends all over NATS")
+	fs.StringVar(&c.direct, "direct", "auto",
+		"HOST:PORT where agents of higher ranks connect; auto is any free port on the host of --listen; off is "+
+			"nowhere: NATS relays their connections")
 }
 
 // check completes the addresses and reads the certificates of an agent.
@@ -108,7 +109,7 @@ func (c *connection) checkLoopback() error {
 	return nil
 }
 
-// checkDirect sets the address where large messages arrive. Without certificates it must be a
+// checkDirect sets the address where other agents connect. Without certificates it must be a
 // loopback address.
 func (c *connection) checkDirect() error {
 	switch c.direct {

@@ -13,10 +13,9 @@ import (
 // NetworkFaults are faults that a test injects into the network of an agent. They come from a JSON
 // file, which is read again and again during the run.
 type NetworkFaults struct {
-	Lose   float64  `json:"lose"`   // share of the frames that are lost
-	Double float64  `json:"double"` // share of the frames that arrive twice
-	Late   float64  `json:"late"`   // share of the frames that arrive up to 50 ms later, after others
-	Cut    [][2]int `json:"cut"`    // pairs of agents that receive nothing from each other
+	Break float64  `json:"break"` // share of the writes and reads at which a connection breaks
+	Late  float64  `json:"late"`  // share of those that take up to 50 ms longer
+	Cut   [][2]int `json:"cut"`   // pairs of agents that cannot reach each other
 }
 
 // faultsEvery is how often the file is read.
@@ -45,20 +44,18 @@ func faultsOf(path string, self int) nats.FaultInjector {
 	}
 }
 
-// draw returns what happens to the next frame from self to another agent.
+// draw returns what happens to the next bytes between self and another agent.
 func (f NetworkFaults) draw(s *rng.Stream, self, to int) nats.FaultAction {
 	for _, c := range f.Cut {
 		if c == [2]int{self, to} || c == [2]int{to, self} {
-			return nats.FaultAction{}
+			return nats.FaultAction{Break: true}
 		}
 	}
 	switch u := s.Float64(); {
-	case u < f.Lose:
-		return nats.FaultAction{}
-	case u < f.Lose+f.Double:
-		return nats.FaultAction{Copies: 2}
-	case u < f.Lose+f.Double+f.Late:
-		return nats.FaultAction{Copies: 1, Delay: time.Duration(s.Float64() * float64(50*time.Millisecond))}
+	case u < f.Break:
+		return nats.FaultAction{Break: true}
+	case u < f.Break+f.Late:
+		return nats.FaultAction{Delay: time.Duration(s.Float64() * float64(50*time.Millisecond))}
 	}
-	return nats.FaultAction{Copies: 1}
+	return nats.FaultAction{}
 }

@@ -107,8 +107,8 @@ func (o *metricsServer) collect() {
 		"fspda_messages_total": s.Messages, "fspda_message_bytes_total": o.node.WireBytes(),
 		"fspda_sent_bytes_total": s.SentBytes, "fspda_received_bytes_total": s.GotBytes,
 		"fspda_sent_frames_total": s.SentFrames, "fspda_received_frames_total": s.GotFrames,
-		"fspda_direct_frames_total": s.Direct, "fspda_asked_again_total": s.Requested,
-		"fspda_sent_again_total":     s.Retransmitted,
+		"fspda_direct_frames_total": s.Direct, "fspda_reconnects_total": s.Reconnects,
+		"fspda_sent_again_total":     s.Resent,
 		"fspda_dropped_frames_total": s.Dropped, "fspda_refused_strangers_total": s.Refused,
 		"fspda_connection_trouble_total": s.ConnErrors,
 	} {

@@ -2,102 +2,72 @@ package nats
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
-
-	client "github.com/nats-io/nats.go"
 
 	"fspda/cpu"
 	"fspda/dist"
 )
 
-// BenchmarkExchange measures an exchange between two nodes with a server each: both send, both
-// receive. Large messages use direct links. For comparison, small messages are also measured as a
-// plain NATS request and reply of the same size over the same two servers.
+// BenchmarkExchange measures an exchange between two nodes: both send, both receive.
 func BenchmarkExchange(b *testing.B) {
 	for _, size := range []int{16, 8_000, 256_000, 1_000_000, 4_000_000, 10_000_000} {
-		m := make(mesh, 2)
-		for i := range m {
-			o := Options{Run: "bench", Self: i, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
-				Server: Server{Listen: "127.0.0.1:0"}, Direct: DirectServer{Listen: "127.0.0.1:0"}}
-			if i > 0 {
-				o.Server.Join = []string{m[0].Address()}
-			}
-			n, err := Open(o)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer n.Close()
-			m[i] = n
-			if err := n.Start(nil, 0); err != nil {
-				b.Fatal(err)
-			}
-		}
-		for _, n := range m {
-			if err := n.Ready(context.Background()); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.Run(fmt.Sprintf("%d bytes/exchange", 4*size), func(b *testing.B) { benchExchange(b, m, size) })
-		if 4*size < 1<<20 {
-			b.Run(fmt.Sprintf("%d bytes/plain request", 4*size), func(b *testing.B) { benchRequest(b, m, 4*size) })
-		}
+		b.Run(fmt.Sprintf("%d bytes", 4*size), func(b *testing.B) {
+			b.SetBytes(int64(8 * size))
+			m := benchMesh(b, size, false)
+			b.ResetTimer()
+			benchExchange(b, m, size, b.N)
+		})
 	}
 }
 
-func benchExchange(b *testing.B, m mesh, size int) {
-	b.SetBytes(int64(8 * size))
-	ctx := context.Background()
-	at := func(self, t int) error {
-		v := m[self].opt.Pool.Get(size)
-		if err := m[self].Send(ctx, dist.Message{T: t, From: self, To: 1 - self,
-			Values: []*dist.Buffer{v}}); err != nil {
-			return err
-		}
-		got, err := m[self].Recv(ctx, self, 1-self, t)
-		got.Release()
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		for t := range b.N {
-			if err := at(1, t); err != nil {
-				done <- err
-				return
-			}
-		}
-		done <- nil
-	}()
-	for t := range b.N {
-		if err := at(0, t); err != nil {
+func benchMesh(b *testing.B, size int, durable bool) mesh {
+	m := mesh{benchNode(b, 0, size, durable), nil}
+	m[1] = benchNode(b, 1, size, durable, m[0].Address())
+	for _, n := range m {
+		if err := n.Ready(context.Background()); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := <-done; err != nil {
-		b.Fatal(err)
-	}
+	return m
 }
 
-func benchRequest(b *testing.B, m mesh, bytes int) {
-	b.SetBytes(int64(2 * bytes))
-	text := make([]byte, bytes)
-	sub, err := m[1].conn.Subscribe("bare", func(msg *client.Msg) { _ = msg.Respond(text) })
+func benchNode(b *testing.B, self, size int, durable bool, join ...string) *Node {
+	n, err := Open(Options{Run: "bench", Self: self, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
+		Durable: durable, Server: Server{Listen: "127.0.0.1:0", Join: join}, Direct: DirectServer{Listen: "127.0.0.1:0"}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = sub.Unsubscribe() }()
-	for m[0].server.NumSubscriptions() == 0 {
+	b.Cleanup(n.Close)
+	if err := n.Start(nil, 0); err != nil {
+		b.Fatal(err)
 	}
-	for { // until the other server knows the subscription
-		if _, err := m[0].conn.Request("bare", nil, 5e9); err == nil {
-			break
-		} else if !errors.Is(err, client.ErrNoResponders) {
-			b.Fatal(err)
-		}
+	return n
+}
+
+func benchExchange(b *testing.B, m mesh, size, steps int) {
+	ctx := context.Background()
+	done := make(chan error, 2)
+	for self := range m {
+		go func() {
+			for t := range steps {
+				v := m[self].opt.Pool.Get(size)
+				err := m[self].Send(ctx, dist.Message{T: t, From: self, To: 1 - self, Values: []*dist.Buffer{v}})
+				if err == nil {
+					var got dist.Message
+					got, err = m[self].Recv(ctx, self, 1-self, t)
+					got.Release()
+				}
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
 	}
-	for b.Loop() {
-		if _, err := m[0].conn.Request("bare", text, 5e9); err != nil {
+	for range m {
+		if err := <-done; err != nil {
 			b.Fatal(err)
 		}
 	}

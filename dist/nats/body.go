@@ -68,7 +68,7 @@ func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
 			body = append(body, bytesOf(numbers))
 		}
 	}
-	return body, body.size() >= minDirectSize
+	return body, body.size() >= minInPlace
 }
 
 // encode returns the body of a message. It does not release the message.

@@ -28,8 +28,9 @@ const testDim = 100_000
 // options returns the options of agent i of n.
 func options(t *testing.T, i, n int) Options {
 	return Options{Run: "test", Self: i, Agents: n, Dim: testDim, Pool: dist.NewPool(devicetest.NewFloat64()),
-		Identity: []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}},
-		Server:   Server{Listen: "127.0.0.1:0"}, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+		Identity:  []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}},
+		maxRedial: 2 * minRedial, Server: Server{Listen: "127.0.0.1:0"},
+		Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 }
 
 // openMesh opens n nodes. edit may change their options.
@@ -80,8 +81,10 @@ func TestContract(t *testing.T) {
 		name string
 		edit func(*Options)
 	}{
-		{"plain", nil},
-		{"compressed, durable", func(o *Options) { o.Compression, o.Durable = Zstd, true }},
+		{"relayed", nil},
+		{"direct, compressed, durable", func(o *Options) {
+			o.Direct.Listen, o.Compression, o.Durable = "127.0.0.1:0", Zstd, true
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			disttest.TestTransport(t, func(t *testing.T, n int) dist.Transport {

@@ -1,35 +1,54 @@
 package nats
 
-import "time"
+import (
+	"errors"
+	"net"
+	"time"
+)
 
-// FaultAction says how a frame is delivered.
+// FaultAction says what happens to a connection when bytes pass.
 type FaultAction struct {
-	Copies int           // number of copies that arrive; 1 is a network without faults, 0 a lost frame
-	Delay  time.Duration // by which the frame is late, so that later frames overtake it
+	Break bool          // the connection breaks
+	Delay time.Duration // the bytes are late
 }
 
-// FaultInjector returns the action for the next frame to an agent. It is for tests: frames are
-// lost, duplicated, reordered and cut off below the protocol that repairs this.
+// FaultInjector returns the action for the next bytes from or to an agent. It is for tests.
 type FaultInjector func(to int) FaultAction
 
-// publishWithFaults publishes a frame as the fault injector decides.
-func (n *Node) publishWithFaults(to int, subject string, b []byte) {
-	action := FaultAction{Copies: 1}
-	if n.opt.Faults != nil {
-		action = n.opt.Faults(to)
+var errInjected = errors.New("nats: an injected fault")
+
+// withFaults returns a connection to an agent on which the fault injector acts.
+func (n *Node) withFaults(to int, c net.Conn) net.Conn {
+	if n.opt.Faults == nil || c == nil {
+		return c
 	}
-	if action.Copies > 0 && action.Delay > 0 {
-		b = append([]byte(nil), b...)
-		time.AfterFunc(action.Delay, func() { n.publishCopies(action.Copies, subject, b) })
-		return
-	}
-	n.publishCopies(action.Copies, subject, b)
+	return &faultyConn{c, func() error {
+		action := n.opt.Faults(to)
+		if action.Break {
+			_ = c.Close()
+			return errInjected
+		}
+		time.Sleep(action.Delay)
+		return nil
+	}}
 }
 
-func (n *Node) publishCopies(copies int, subject string, b []byte) {
-	for range copies {
-		if err := n.conn.Publish(subject, b); err != nil {
-			n.stats.connErrors.Add(1)
-		}
+type faultyConn struct {
+	net.Conn
+	pass func() error
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	if err := c.pass(); err != nil {
+		return 0, err
 	}
+	return c.Conn.Write(b)
+}
+
+func (c *faultyConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil {
+		err = c.pass()
+	}
+	return n, err
 }

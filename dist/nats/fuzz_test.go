@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"testing"
 
+	client "github.com/nats-io/nats.go"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/mem"
 
@@ -12,57 +13,40 @@ import (
 	"fspda/dist"
 )
 
+// Whatever the other end of a link sends, it occupies no more memory than messages of the run.
 func FuzzFrame(f *testing.F) {
-	f.Add(appendFrame(nil, &frame{kind: kindData, from: 1, to: 2, seq: 3, t: 4, total: 5, raw: 5,
-		payload: []byte("hello")}))
-	f.Add([]byte(magic))
-	tagged := appendFrame(nil, &frame{kind: kindData, flags: flagAuthenticated, total: 2, raw: 2,
-		payload: []byte("ab")})
-	f.Add(append(tagged, make([]byte, authSize)...))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		fr, err := decodeFrame(b)
-		if err != nil {
-			return
-		}
-		again := appendFrame(nil, &fr)
-		if fr.flags&flagAuthenticated != 0 {
-			again = append(again, b[len(b)-authSize:]...)
-		}
-		if !bytes.Equal(again, b) {
-			t.Errorf("%x is decoded, and encoded as %x", b, again)
-		}
-	})
-}
-
-// Whatever an authenticated stream delivers, it occupies no more memory than messages of the run.
-func FuzzDirect(f *testing.F) {
-	n := &Node{opt: Options{Agents: 2, Self: 0, Log: zap.NewNop()}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100},
-		runHash: 7, incarnation: 9}
-	whole := frame{kind: kindData, from: 1, run: 7, incarnation: 5, total: 5, raw: 5, payload: []byte("hello")}
-	f.Add(appendFrame(nil, &whole))
-	whole.flags = flagTrustedChannel
-	f.Add(appendFrame(nil, &whole))
-	whole.seq, whole.total, whole.raw = 1, 10, 10
-	f.Add(appendFrame(appendFrame(nil, &whole), &whole))
-	f.Fuzz(func(t *testing.T, b []byte) {
+	n := &Node{opt: Options{Agents: 2, Self: 0, LogBytes: 1}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100}}
+	data := func(h header, payload string) []byte {
+		h.kind, h.raw = kindData, h.total
+		return append(h.append(nil), payload...)
+	}
+	f.Add(data(header{total: 5}, "hello"), data(header{seq: 1, total: 5}, "world"))
+	f.Add(data(header{total: 10}, "hello"), data(header{total: 10}, "world"))
+	f.Add((&header{kind: kindAck, flags: flagFull, ack: ack{next: [numStreams]uint64{1, 2, 3}}}).append(nil), []byte{})
+	f.Fuzz(func(t *testing.T, a, b []byte) {
 		p := newPeer(n, 1)
-		p.incarnation, p.connected = 5, true
 		n.peers = []*peer{nil, p}
-		for range 2 {
+		p.link = newLink(p, nil, true)
+		for k, b := range [][]byte{a, b} {
 			in := inFrame{mem.BufferSlice{mem.SliceBuffer(b[:len(b)/2]), mem.SliceBuffer(b[len(b)/2:])}}
-			if n.handleDirectFrame(1, &in) != nil {
+			if h, err := in.decode(); err == nil && !bytes.Equal(h.append(nil), b[:headerSize]) {
+				t.Errorf("%x is decoded, and encoded as %x", b[:headerSize], h.append(nil))
+			}
+			if p.link.handle(&in) != nil {
 				break
 			}
-		}
-		for _, line := range p.in {
-			if len(line.messages) > window {
-				t.Errorf("%d messages are being assembled", len(line.messages))
-			}
-			for _, m := range line.messages {
-				if m.total > n.bodyCodec.limit() || len(m.body) > m.total || cap(m.body) > 2*n.bodyCodec.limit() {
-					t.Errorf("a message of %d bytes with %d received occupies %d bytes", m.total, len(m.body),
-						cap(m.body))
+			m := p.link.partial
+			for _, in := range p.in {
+				if len(in.queue) > k+1 {
+					t.Errorf("%d messages from %d frames", len(in.queue), k+1)
 				}
+				for _, whole := range in.queue {
+					m = whole
+				}
+			}
+			if m != nil && (m.total > n.bodyCodec.limit() || len(m.body) > m.total ||
+				cap(m.body) > 2*n.bodyCodec.limit()) {
+				t.Errorf("a message of %d bytes with %d received occupies %d bytes", m.total, len(m.body), cap(m.body))
 			}
 		}
 	})
@@ -106,17 +90,26 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
+// Handshakes, and packets of relayed connections, may be anything.
 func FuzzControl(f *testing.F) {
-	f.Add([]byte(`{"life":1,"next":[1,2],"identity":[{"name":"run","value":"x"}]}`))
+	n := &Node{opt: Options{Agents: 3, Self: 1, Run: "x"}, log: zap.NewNop()}
+	f.Add([]byte(`{"run":"x","from":2,"incarnation":1,"next":[1,2],"arrived":[1,2],"identity":[{"name":"run","value":"x"}]}`))
 	f.Add([]byte(`{"field":"seed","ours":"1","theirs":"2"}`))
-	f.Add((&ack{full: true}).append(nil))
+	f.Add([]byte(`{"addresses":["10.0.0.1:4700"]}`))
+	f.Add([]byte(magic + "\x04\x03\x00\x00........\x00\x00\x00\x00\x00\x00\x00\x00hello"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, err := decodeHello(b); err == nil {
 			firstDifference([]Field{{"run", "x"}, {"seed", "1"}}, h.Identity)
+			if n.authenticate(t.Context(), &h) == nil && h.From != 2 {
+				t.Errorf("a handshake of agent %d was accepted", h.From)
+			}
 		}
-		_, _ = decodeRefusal(b)
-		if a, err := decodeAck(b); err == nil && !bytes.Equal(a.append(nil), b) {
-			t.Errorf("%x is decoded, and encoded as another ack", b)
+		if o, err := decodeOffer(b); err == nil && len(o.Addresses) > maxAddresses {
+			t.Errorf("%d addresses", len(o.Addresses))
+		}
+		n.peers = []*peer{newPeer(n, 0), nil, newPeer(n, 2)}
+		if kind := append(b, make([]byte, 6)...)[5]; kind == packetOffer { // the others are answered
+			n.receive(&client.Msg{Subject: "fspda.x.1.0", Data: b})
 		}
 	})
 }
@@ -141,7 +134,7 @@ func FuzzDecompress(f *testing.F) {
 func FuzzStreamState(f *testing.F) {
 	n := &Node{opt: Options{Agents: 2, Self: 0}, bodyCodec: bodyCodec{dim: 10}}
 	n.peers = []*peer{nil, newPeer(n, 1)}
-	n.peers[1].out[exchanges].append(7, segments{[]byte("hello")}, 5, nil)
+	n.peers[1].out[exchanges].append(sentMessage{t: 7, body: segments{[]byte("hello")}, rawSize: 5})
 	f.Add(n.Save())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := &Node{opt: n.opt, bodyCodec: n.bodyCodec}
@@ -156,8 +149,8 @@ func FuzzStreamState(f *testing.F) {
 func TestStreamStateRoundTrip(t *testing.T) {
 	n := &Node{opt: Options{Agents: 3, Self: 1}, bodyCodec: bodyCodec{dim: 10}}
 	n.peers = []*peer{newPeer(n, 0), nil, newPeer(n, 2)}
-	n.peers[0].out[exchanges].append(7, segments{[]byte("hello")}, 5, nil)
-	n.peers[2].out[reports].append(8, segments{[]byte("world")}, 9, nil)
+	n.peers[0].out[exchanges].append(sentMessage{t: 7, body: segments{[]byte("hello")}, rawSize: 5})
+	n.peers[2].out[reports].append(sentMessage{t: 8, body: segments{[]byte("world")}, rawSize: 9})
 	n.peers[2].in[exchanges].next = 4
 	n.wireBytesSent.Store(77)
 	m := &Node{opt: n.opt, bodyCodec: n.bodyCodec}
@@ -170,7 +163,7 @@ func TestStreamStateRoundTrip(t *testing.T) {
 			t.Errorf("the streams to agent %d changed", i)
 		}
 	}
-	if m.WireBytes() != 77 || m.peers[2].in[exchanges].next != 4 || m.peers[2].in[exchanges].stable != 4 {
+	if m.WireBytes() != 77 || m.peers[2].in[exchanges].next != 4 || m.peers[2].in[exchanges].stable != 0 {
 		t.Error("the sequence numbers changed")
 	}
 }

@@ -11,14 +11,30 @@ type Field struct {
 	Value string `json:"value"`
 }
 
-// HandshakeError reports a node whose run differs from the run of this one.
+// Names of the fields of a refusal that are no properties of the run.
+const (
+	fieldPosition = "stream position"
+	fieldProcess  = "process"
+)
+
+// HandshakeError reports that another node refuses this one: their runs differ, or this one lacks
+// what it needs to continue.
 type HandshakeError struct {
-	Peer         int // the rank that the other node claims
+	Peer         int // the rank of the other node
 	Field        string
 	Ours, Theirs string
 }
 
 func (e *HandshakeError) Error() string {
+	switch e.Field {
+	case fieldPosition:
+		return fmt.Sprintf("nats: agent %d cannot send again what this agent needs: this agent continues %s, and "+
+			"agent %d keeps %s. The checkpoints of this agent are lost, damaged or older than those that it wrote "+
+			"last: restore its folder from a copy, or start the whole run again", e.Peer, e.Ours, e.Peer, e.Theirs)
+	case fieldProcess:
+		return fmt.Sprintf("nats: agent %d is connected to another process that was started later as this agent: "+
+			"start each agent once", e.Peer)
+	}
 	return fmt.Sprintf("nats: agent %d belongs to another run: its %s is %s, ours is %s: start both with the same "+
 		"program, configuration and data", e.Peer, e.Field, e.Theirs, e.Ours)
 }
@@ -32,52 +48,66 @@ const (
 	maxFields = 512
 )
 
-// hello is the payload of a kindHello frame.
+// hello is the payload of a kindHello frame, the first frame of each end of a stream. The node that
+// has dialed sends first.
 type hello struct {
-	Incarnation uint64 `json:"life"`    // of the sender's process
-	Echo        uint64 `json:"echo"`    // the incarnation of the receiver that the sender knows; 0: none
-	Connected   bool   `json:"settled"` // the sender has received a hello with its own incarnation in Echo
-	Durable     bool   `json:"durable"` // the sender writes checkpoints
-	// for each stream, the message of the receiver that the sender's agent consumes next
-	Next     [numStreams]uint64 `json:"next"`
-	Identity []Field            `json:"identity,omitempty"`
-	Direct   *directOffer       `json:"door,omitempty"` // where the sender accepts large messages; nil: nowhere
-	Cert     []byte             `json:"cert,omitempty"` // certificate of the sender, if it has one
+	Run         string  `json:"run"`
+	From        int     `json:"from"`        // rank of the sender
+	Incarnation uint64  `json:"incarnation"` // of the sender's process
+	Knows       uint64  `json:"knows"`       // the incarnation of the receiver that the sender knows; 0: none
+	Fresh       bool    `json:"fresh"`       // the node that answers starts the sessions of both anew
+	Connected   int     `json:"connected"`   // number of nodes that are connected to the sender
+	Durable     bool    `json:"durable"`     // the sender writes checkpoints
+	Identity    []Field `json:"identity"`
+	// For each stream of the receiver's messages, the one that the sender's agent consumes next, and
+	// the first one that has not arrived: from there on the receiver sends.
+	Next    [numStreams]uint64 `json:"next"`
+	Arrived [numStreams]uint64 `json:"arrived"`
 }
 
 // refusal is the payload of a kindRefuse frame: the first property that differs, from the sender's
 // view.
 type refusal struct {
-	Field       string `json:"field"`
-	Ours        string `json:"ours"`
-	Theirs      string `json:"theirs"`
-	Connected   int    `json:"settled"` // number of nodes with which the sender has completed a handshake
-	Incarnation uint64 `json:"life"`    // incarnation of the process that is refused
-	Cert        []byte `json:"cert,omitempty"`
+	Field     string `json:"field"`
+	Ours      string `json:"ours"`
+	Theirs    string `json:"theirs"`
+	Connected int    `json:"connected"` // number of nodes that are connected to the sender
 }
 
 func decodeHello(b []byte) (h hello, err error) {
-	if len(b) > maxHello {
-		return h, &FrameError{Got: fmt.Sprintf("a handshake of %d bytes, expected at most %d", len(b), maxHello)}
-	}
-	if err := json.Unmarshal(b, &h); err != nil {
-		return h, &FrameError{Got: "a handshake that is not JSON: " + err.Error()}
+	if err := decodeJSON(b, &h); err != nil {
+		return h, err
 	}
 	if h.Incarnation == 0 || len(h.Identity) > maxFields {
 		return h, &FrameError{Got: fmt.Sprintf("a handshake of incarnation %d with %d fields", h.Incarnation,
 			len(h.Identity))}
 	}
-	return h, h.Direct.check()
+	for s, next := range h.Next {
+		if h.Arrived[s] < next {
+			return h, &FrameError{Got: fmt.Sprintf("a handshake in which message %d was consumed before it arrived",
+				next)}
+		}
+	}
+	return h, nil
 }
 
-func decodeRefusal(b []byte) (r refusal, err error) {
+func decodeJSON(b []byte, v any) error {
 	if len(b) > maxHello {
-		return r, &FrameError{Got: fmt.Sprintf("a refusal of %d bytes, expected at most %d", len(b), maxHello)}
+		return &FrameError{Got: fmt.Sprintf("a handshake of %d bytes, expected at most %d", len(b), maxHello)}
 	}
-	if err := json.Unmarshal(b, &r); err != nil {
-		return r, &FrameError{Got: "a refusal that is not JSON: " + err.Error()}
+	if err := json.Unmarshal(b, v); err != nil {
+		return &FrameError{Got: "a handshake that is not JSON: " + err.Error()}
 	}
-	return r, nil
+	return nil
+}
+
+// encodeJSON encodes a handshake, a refusal or an offer.
+func encodeJSON(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("nats: cannot encode a handshake: " + err.Error()) // cannot happen: its fields are plain
+	}
+	return text
 }
 
 // firstDifference returns the first field in which two identities differ. Both list the same names

@@ -30,48 +30,46 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// A client that may publish on the subjects, but has not completed a handshake, floods an agent
-// with frames that announce large messages, handshakes of all kinds, and garbage. This is logged
-// once and occupies no memory, and the run continues.
-func TestFloodOfFrames(t *testing.T) {
+// A client that may publish on the subjects, but has no certificate, floods an agent with packets:
+// connections that it opens and others, offers, and garbage. This is logged once and occupies no
+// memory, and the run continues.
+func TestFloodOfPackets(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
-	m := openMesh(t, 2, func(o *Options) { o.Log = zap.New(core) })
+	certified := withCertificates(t, 3)
+	m := openMesh(t, 3, func(o *Options) {
+		certified(o)
+		o.Log = zap.New(core)
+	})
 	swap(t, m, 5, 0, 3)
 	before := heap()
 	s := rng.New(5, "flood")
-	limit := uint32(m[1].bodyCodec.limit())
-	piece := make([]byte, 1000)
 	for k := range 5000 {
-		f := frame{kind: frameKind(1 + k%int(kindEnd)), from: 0, to: 1, run: m[1].runHash,
-			incarnation: uint64(1 + s.IntN(1<<30)),
-			seq:         uint64(k % 8), t: uint64(k), total: limit, raw: limit, payload: piece}
-		if f.kind != kindData {
-			f.total, f.raw = uint32(len(piece)), uint32(len(piece))
-		}
-		b := appendFrame(nil, &f)
+		b := append([]byte(magic), Version, byte(k%6), 0, 0)
+		b = append(b, make([]byte, 16+1000)...)
+		b[8] = byte(1 + k%3) // connection
+		b[16] = byte(k / 18) // packet
 		if k%3 == 0 {
-			b[s.IntN(len(b))] ^= byte(1 + s.IntN(255))
+			b[s.IntN(8)] ^= byte(1 + s.IntN(255))
 		}
-		if err := m[0].conn.Publish(m[0].subject(1, "0"), b); err != nil {
+		if err := m[2].conn.Publish("fspda.test.0.1", b); err != nil { // in the name of agent 1
 			t.Fatal(err)
 		}
 	}
-	if err := m[0].conn.Flush(); err != nil {
+	if err := m[2].conn.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	swap(t, m, 5, 3, 20)
-	if p := m[1].peers[0]; p.incarnation != m[0].incarnation || len(p.in[exchanges].messages) != 0 {
-		t.Errorf("a foreign client was accepted as agent 0: %d messages of it are being assembled",
-			len(p.in[exchanges].messages))
+	for m[0].Stats().Dropped < 1000 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	if p := m[0].peers[1]; p.incarnation != m[1].incarnation {
+		t.Error("a foreign client was accepted as agent 1")
 	}
 	if after := heap(); after > before+8<<20 {
 		t.Errorf("%d bytes more are in use", after-before)
 	}
-	if n := lines.FilterMessageSnippet("dropped a frame").Len(); n != 1 {
+	if n := lines.FilterMessageSnippet("dropped invalid").Len(); n != 1 {
 		t.Errorf("logged %d times, want once", n)
-	}
-	if m[1].Stats().Dropped < 1000 {
-		t.Errorf("%d frames dropped", m[1].Stats().Dropped)
 	}
 }
 
@@ -88,7 +86,7 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	before := heap()
 	noise := make([]byte, 64<<10)
 	for name, address := range map[string]string{"routes": m[0].Address(),
-		"direct links": m[0].direct.offer.Addresses[0]} {
+		"direct links": m[0].addresses[0]} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

@@ -7,10 +7,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,21 +34,21 @@ type Options struct {
 	Server Server // embedded in this process
 	URL    string // of an existing cluster, instead of Server
 	TLS    Credentials
-	Direct DirectServer // for large messages
+	Direct DirectServer // where other nodes connect
 
 	// Durable says that the agent writes checkpoints and calls Stable. The other agents keep the
 	// messages that it has received since the last one.
 	Durable bool
-	// LogBytes is the size of the messages kept for one peer above which the node requests a
-	// checkpoint of the peer; 0: 64 MiB.
+	// LogBytes is the size of the messages kept for all peers above which the node requests
+	// checkpoints of the peers; 0: 64 MiB.
 	LogBytes    int
 	Compression Compression   // of messages, lossless
 	Faults      FaultInjector // nil: none
 	Log         *zap.Logger
 
-	fault        func(f *frame) (copies int) // injects faults in tests and returns the number of copies; nil: one
-	requestDelay time.Duration               // shortened by tests
-	chunk        int                         // reduced by tests of messages in many fragments
+	// changed by tests
+	heartbeat, maxRedial time.Duration
+	chunk                int
 }
 
 const defaultLogBytes = 64 << 20
@@ -61,27 +59,26 @@ var validRunName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // agent's name and receives the messages for it. Its methods are safe for concurrent use.
 type Node struct {
 	opt         Options
-	runHash     uint64 // hash of the run's name
 	incarnation uint64 // drawn by this process
-	chunk       int
-	// authenticates frames over NATS; nil without certificates
-	auth      *authenticator
-	bodyCodec bodyCodec
-	peers     []*peer // by rank; nil for this agent
-	log       *zap.Logger
+	bodyCodec   bodyCodec
+	peers       []*peer // by rank; nil for this agent
+	log         *zap.Logger
 
 	server             *embeddedServer // nil in an existing cluster
-	direct             *directServer   // nil: all messages go over NATS
+	addresses          []string        // of the server for direct links
+	relayed            *relayListener
 	conn               *client.Conn
 	checkpointRequests chan struct{} // a peer requests a checkpoint
 	stats              stats
 	bodies             bodyPool
 	wireBytesSent      atomic.Uint64 // bytes of the frames of all messages, each counted once
+	logBytes           atomic.Int64  // of the logs of all peers
 
 	failed     chan struct{}
 	failOnce   sync.Once
 	failure    error
-	quit       chan struct{}
+	open       context.Context // canceled when the node closes
+	close      context.CancelFunc
 	background sync.WaitGroup
 }
 
@@ -92,29 +89,24 @@ func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, runHash: hashRun(o.Run), incarnation: newIncarnation(), log: o.Log,
+	n := &Node{opt: o, incarnation: newIncarnation(), log: o.Log, relayed: newRelayListener(),
 		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire,
 			dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
-		failed: make(chan struct{}), quit: make(chan struct{}), peers: make([]*peer, o.Agents)}
+		failed: make(chan struct{}), peers: make([]*peer, o.Agents)}
+	n.open, n.close = context.WithCancel(context.Background())
 	n.bodyCodec.alloc, n.bodyCodec.contiguous = n.bodies.get, o.Compression.enabled()
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
 		}
 	}
-	var err error
-	if n.auth, err = newAuthenticator(o, n.incarnation); err != nil {
-		return nil, err
+	err := n.connect()
+	if err == nil && o.Direct.Listen != "" {
+		err = n.listenDirect()
 	}
-	if err := n.connect(); err != nil {
+	if err != nil {
 		n.Close()
 		return nil, err
-	}
-	if o.Direct.Listen != "" {
-		if err := n.startDirectServer(); err != nil {
-			n.Close()
-			return nil, err
-		}
 	}
 	return n, nil
 }
@@ -131,18 +123,14 @@ func (o *Options) check() error {
 		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, the limit of the protocol",
 			o.Dim)
 	}
-	o.requestDelay = cmp.Or(o.requestDelay, minRequestDelay)
+	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
+	o.chunk = cmp.Or(o.chunk, maxChunk)
+	o.maxRedial = cmp.Or(o.maxRedial, maxRedial)
 	o.LogBytes = cmp.Or(o.LogBytes, defaultLogBytes)
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
 	return nil
-}
-
-func hashRun(run string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(run))
-	return h.Sum64()
 }
 
 // newIncarnation draws a number that, with overwhelming probability, no earlier process has drawn.
@@ -180,17 +168,16 @@ func (n *Node) connect() (err error) {
 			"credentials right?",
 			cmp.Or(url, "of this process"), err)
 	}
-	n.chunk = min(cmp.Or(n.opt.chunk, maxChunk), int(n.conn.MaxPayload())-headerSize-authSize)
 	return nil
 }
 
-// listen subscribes to the frames for this agent.
+// listen subscribes to the packets for this agent.
 func (n *Node) listen() error {
 	sub, err := n.conn.Subscribe(n.subject(n.opt.Self, "*"), n.receive)
 	if err != nil {
 		return fmt.Errorf("nats: cannot subscribe: %w", err)
 	}
-	if err := sub.SetPendingLimits(-1, max(64<<20, 4*windowBytes)); err != nil {
+	if err := sub.SetPendingLimits(-1, 256<<20); err != nil {
 		return err
 	}
 	return n.conn.FlushTimeout(10 * time.Second)
@@ -201,8 +188,8 @@ func (n *Node) subject(to int, from string) string {
 	return "fspda." + n.opt.Run + "." + strconv.Itoa(to) + "." + from
 }
 
-// onConnError logs an error of the client library, such as messages dropped because this process
-// was too slow. They will be requested again.
+// onConnError logs an error of the client library, such as packets dropped because this process was
+// too slow. They end a relayed connection.
 func (n *Node) onConnError(_ *client.Conn, _ *client.Subscription, err error) {
 	n.stats.connErrors.Add(1)
 	n.log.Debug("NATS connection error", zap.Error(err))
@@ -219,15 +206,17 @@ func (n *Node) Start(state []byte, reported int) error {
 	}
 	for _, p := range n.others() {
 		p.mu.Lock()
-		p.in[reports].next, p.in[reports].stable = uint64(reported), uint64(reported)
+		p.in[reports].next = uint64(reported)
 		p.mu.Unlock()
 	}
 	if err := n.listen(); err != nil { // after the streams are restored: the first frames already acknowledge
 		return err
 	}
-	n.background.Go(n.runTicker)
+	n.serve(n.relayed, relayWindow)
 	for _, p := range n.others() {
-		p.link.start()
+		if p.id < n.opt.Self {
+			n.background.Go(func() { p.keepConnected(n.open) })
+		}
 	}
 	return nil
 }
@@ -243,29 +232,12 @@ func (n *Node) others() []*peer {
 	return out
 }
 
-// runTicker calls tick of all peers periodically.
-func (n *Node) runTicker() {
-	t := time.NewTicker(tickInterval)
-	defer t.Stop()
-	others := n.others()
-	for {
-		for _, p := range others {
-			p.tick(time.Now())
-		}
-		select {
-		case <-t.C:
-		case <-n.quit:
-			return
-		}
-	}
-}
-
-// Ready waits until the handshakes with all other agents are complete.
+// Ready waits until all other agents have connected.
 func (n *Node) Ready(ctx context.Context) error {
 	for _, p := range n.others() {
 		p.mu.Lock()
-		for !p.connected {
-			if _, err := p.wait(ctx, nil); err != nil {
+		for p.link == nil {
+			if err := p.wait(ctx); err != nil {
 				p.mu.Unlock()
 				return fmt.Errorf("nats: agent %d cannot connect to agent %d: %w", n.opt.Self, p.id, err)
 			}
@@ -275,12 +247,12 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// ConnectedPeers returns the number of agents with which the handshake is complete.
+// ConnectedPeers returns the number of agents that are connected.
 func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {
 		p.mu.Lock()
-		if p.connected {
+		if p.link != nil {
 			present++
 		}
 		p.mu.Unlock()
@@ -297,7 +269,8 @@ func (n *Node) Send(ctx context.Context, m dist.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := n.peer(m.To).send(ctx, exchanges, m.T, body, raw, memory); err != nil {
+	if err := n.peer(m.To).send(ctx, exchanges, sentMessage{t: uint64(m.T), body: body, rawSize: raw,
+		memory: memory}, 0); err != nil {
 		return fmt.Errorf("nats: sending iteration %d from agent %d to agent %d: %w", m.T, m.From, m.To, err)
 	}
 	return nil
@@ -351,8 +324,8 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 	if len(record) > n.bodyCodec.limit() {
 		return fmt.Errorf("nats: a report of %d bytes; at most %d can be sent", len(record), n.bodyCodec.limit())
 	}
-	raw := len(record)
-	return n.peer(to).send(ctx, reports, t, segments{n.opt.Compression.compress(record)}, raw, nil)
+	return n.peer(to).send(ctx, reports, sentMessage{t: uint64(t), body: segments{n.opt.Compression.compress(record)},
+		rawSize: len(record)}, 0)
 }
 
 // NextReport waits for the next record of another agent.
@@ -371,7 +344,7 @@ func (n *Node) AwaitReports(ctx context.Context, by int) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.out[reports].consumed < p.out[reports].next {
-		if _, err := p.wait(ctx, nil); err != nil {
+		if err := p.wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -393,78 +366,24 @@ func (n *Node) peer(i int) *peer {
 	return n.peers[i]
 }
 
-// wireBytes returns the size on the wire of a body of size bytes, fragmented as for NATS even if it
-// uses a direct link.
+// wireBytes returns the size of the frames of a body of size bytes.
 func (n *Node) wireBytes(size int) uint64 {
-	pieces, head := max(1, (size+n.chunk-1)/n.chunk), headerSize
-	if n.auth != nil && (n.direct == nil || size < minDirectSize) {
-		head += authSize
-	}
-	return uint64(size + pieces*head)
+	return uint64(size + headerSize*max(1, (size+n.opt.chunk-1)/n.opt.chunk))
 }
 
-// publish sends a frame, with a tag if there are keys. A frame that the connection refuses is lost,
-// like any frame the network loses, and will be requested again.
-func (n *Node) publish(f *frame, keys *pairKeys) {
-	b := frameBuffers.Get().(*[]byte)
-	if f.flags &^= flagAuthenticated; keys != nil {
-		f.flags |= flagAuthenticated
-	}
-	if *b = appendFrame((*b)[:0], f); keys != nil {
-		*b = n.auth.appendTag(*b, keys)
-	}
-	for range n.countSent(f) {
-		n.publishWithFaults(int(f.to), n.subject(int(f.to), strconv.Itoa(n.opt.Self)), *b)
-	}
-	frameBuffers.Put(b)
+// logIsFull reports whether the logs are long and that of a peer is one of the longest: a
+// checkpoint of the peer would free most of it. The caller holds the lock of the peer.
+func (n *Node) logIsFull(p *peer) bool {
+	own := p.out[exchanges].bytes
+	old := n.logBytes.Add(int64(own - p.counted))
+	p.counted = own
+	return old > int64(n.opt.LogBytes) && own > n.opt.LogBytes/(2*len(n.peers))
 }
 
-// countSent counts a frame and returns the number of copies to send: 1, except in tests.
-func (n *Node) countSent(f *frame) int {
-	size := headerSize + len(f.payload)
-	if f.flags&flagAuthenticated != 0 {
-		size += authSize
-	}
-	n.stats.sentBytes.Add(uint64(size))
-	n.stats.sentFrames.Add(1)
-	if n.opt.fault != nil {
-		return n.opt.fault(f)
-	}
-	return 1
-}
-
-// frameBuffers holds memory for one frame each: the connection copies its input.
-var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// receive handles a NATS message.
-func (n *Node) receive(m *client.Msg) {
-	f, err := decodeFrame(m.Data)
-	if err != nil {
-		n.dropFrame(m.Subject, err)
-		return
-	}
-	n.stats.gotBytes.Add(uint64(len(m.Data)))
-	n.stats.gotFrames.Add(1)
-	sender := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	if sender != strconv.Itoa(int(f.from)) || f.run != n.runHash || int(f.to) != n.opt.Self ||
-		uint64(f.from) >= uint64(len(n.peers)) || int(f.from) == n.opt.Self {
-		n.dropFrame(m.Subject, &FrameError{Got: fmt.Sprintf(
-			"it claims to go from agent %d to agent %d, but came over the subject %s", f.from, f.to, clip(m.Subject))})
-		return
-	}
-	if err := n.peers[f.from].handle(&f); err != nil {
-		n.dropFrame(m.Subject, err)
-	}
-}
-
-// dropFrame counts an invalid or misdirected frame, and logs the first one.
-func (n *Node) dropFrame(subject string, err error) {
+// drop counts something invalid that was received, and logs the first one.
+func (n *Node) drop(from string, err error) {
 	if n.stats.dropped.Add(1) == 1 {
-		n.log.Warn("dropped a frame; further ones are only counted", zap.String("subject", clip(subject)),
-			zap.Error(err))
-	}
-	if errors.Is(err, errVersion) && n.ConnectedPeers() == 0 {
-		n.fail(fmt.Errorf("%w: use the same program on all machines", err))
+		n.log.Warn("dropped invalid bytes; further ones are only counted", zap.String("from", from), zap.Error(err))
 	}
 }
 
@@ -476,27 +395,19 @@ func (n *Node) fail(err error) {
 	})
 }
 
-func (n *Node) cause() error { return n.failure }
-
 // ErrClosed is the error of calls that wait when the node is closed.
 var ErrClosed = errors.New("nats: the node is closed")
 
 // Close disconnects after everything that was sent has left the process.
 func (n *Node) Close() {
 	n.fail(ErrClosed)
-	select {
-	case <-n.quit:
+	if n.open.Err() != nil {
 		return
-	default:
-		close(n.quit)
 	}
-	n.stopDirectServer()
+	n.close()
 	n.background.Wait()
 	if n.conn != nil {
-		for _, p := range n.others() {
-			p.flushAcks()
-		}
-		_ = n.conn.FlushTimeout(time.Second) // whatever does not leave now is lost, like any frame the network loses
+		_ = n.conn.FlushTimeout(time.Second) // what does not leave now is lost, and sent again when asked for
 		n.conn.Close()
 	}
 	if n.server != nil {

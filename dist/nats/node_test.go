@@ -85,30 +85,107 @@ func swap(t *testing.T, m mesh, length, first, last int) {
 	wg.Wait()
 }
 
-// A network that loses a third of all frames of every kind, and duplicates a sixth, delays a run
-// and changes nothing else.
-func TestLostAndDuplicatedFrames(t *testing.T) {
+// breaking returns a fault injector that breaks connections with a probability, and delays bytes as
+// often.
+func breaking(seed uint64, probability float64) FaultInjector {
 	var mu sync.Mutex
-	s := rng.New(7, "faults")
-	m := openMesh(t, 2, func(o *Options) {
-		o.requestDelay = 4 * time.Millisecond
-		o.chunk = 3000
-		o.fault = func(*frame) int {
-			mu.Lock()
-			defer mu.Unlock()
-			switch k := s.IntN(6); k {
-			case 0, 1:
-				return 0
-			case 2:
-				return 2
-			}
-			return 1
+	s := rng.New(seed, "faults")
+	return func(int) FaultAction {
+		mu.Lock()
+		defer mu.Unlock()
+		switch u := s.Float64(); {
+		case u < probability:
+			return FaultAction{Break: true}
+		case u < 2*probability:
+			return FaultAction{Delay: time.Millisecond}
 		}
-	})
-	swap(t, m, 10, 0, 40)
-	swap(t, m, 2000, 40, 50) // messages of many fragments
-	if a, b := m[0].Stats(), m[1].Stats(); a.Retransmitted+b.Retransmitted == 0 || a.Requested+b.Requested == 0 {
-		t.Errorf("nothing was requested again: %+v %+v", a, b)
+		return FaultAction{}
+	}
+}
+
+// A network whose connections break again and again delays a run and changes nothing else, whether
+// connections are direct or relayed.
+func TestConnectionsBreak(t *testing.T) {
+	for name, listen := range map[string]string{"direct": "127.0.0.1:0", "relayed": ""} {
+		t.Run(name, func(t *testing.T) {
+			m := openMesh(t, 2, func(o *Options) {
+				o.chunk, o.Direct.Listen, o.Faults = 3000, listen, breaking(7, 0.02)
+			})
+			swap(t, m, 10, 0, 100)
+			swap(t, m, 20_000, 100, 130) // messages of many fragments
+			if a, b := m[0].Stats(), m[1].Stats(); a.Reconnects < 3 || b.Reconnects < 3 || a.Resent+b.Resent == 0 {
+				t.Errorf("no connection broke: %+v %+v", a, b)
+			}
+		})
+	}
+}
+
+// NATS may lose, repeat or reorder the packets of a relayed connection: this ends the connection,
+// and what was lost is sent again.
+func TestRelayLosesPackets(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	swap(t, m, 10, 0, 3)
+	for k, kind := range []byte{packetData, packetData, packetEnd} {
+		r := m[1].peers[0].relay.current
+		if err := m[1].peers[0].publish(kind, r.id, uint64(1000*k), []byte("x")); err != nil { // of another number
+			t.Fatal(err)
+		}
+		swap(t, m, 10, 3+100*k, 103+100*k)
+	}
+	if got := m[0].Stats().Reconnects; got < 3 {
+		t.Errorf("%d new connections, want 3", got)
+	}
+}
+
+// What a restarted agent has missed arrives without waiting for any timer: acknowledgements pump
+// it.
+func TestReplayNeedsNoTimer(t *testing.T) {
+	slow := func(o *Options) { o.Durable, o.Direct.Listen, o.heartbeat = true, "127.0.0.1:0", time.Hour }
+	m := openMesh(t, 2, slow)
+	const steps = 2000
+	lines := m[1].Save()
+	swap(t, m, 5, 0, steps)
+	m[1].Close()
+	o := options(t, 1, 2)
+	slow(&o)
+	o.Server.Join = []string{m[0].Address()}
+	m[1] = open(t, o)
+	if err := m[1].Start(lines, 0); err != nil {
+		t.Fatal(err)
+	}
+	ctx := testContext(t)
+	for k := range steps {
+		if got, err := receive(ctx, m[1], 0, k); err != nil || !slices.Equal(got, ramp(0, k, 5)) {
+			t.Fatalf("iteration %d: %v, %v", k, got, err)
+		}
+	}
+	if s := m[0].Stats(); s.Resent < steps-window {
+		t.Errorf("%d messages were sent again, want %d", s.Resent, steps)
+	}
+}
+
+// A large log makes a node ask the peer that it is kept for, and no other, for a checkpoint. What the
+// checkpoint contains is then deleted.
+func TestLongLogRequestsCheckpoint(t *testing.T) {
+	m := openMesh(t, 3, func(o *Options) { o.Durable, o.LogBytes = true, 20_000 })
+	swap(t, m, 100, 0, 200)
+	select {
+	case <-m[1].CheckpointRequested():
+	case <-testContext(t).Done():
+		t.Fatal("no checkpoint was requested")
+	}
+	if err := m[1].Stable(m[1].Save(), 0); err != nil {
+		t.Fatal(err)
+	}
+	for p := m[0].peers[1]; p.logLength() > 0; time.Sleep(time.Millisecond) {
+		if testContext(t).Err() != nil {
+			t.Fatalf("%d messages are kept", p.logLength())
+		}
+	}
+	select {
+	case <-m[2].CheckpointRequested():
+		t.Error("a checkpoint of an agent without messages was requested")
+	default:
 	}
 }
 
@@ -202,7 +279,7 @@ func TestLostCheckpointIsRefused(t *testing.T) {
 	}
 	_, err := receive(testContext(t), m[1], 0, 0)
 	var h *HandshakeError
-	if !errors.As(err, &h) || h.Field != "stream position" || !strings.Contains(err.Error(), "checkpoint") {
+	if !errors.As(err, &h) || h.Field != fieldPosition || !strings.Contains(err.Error(), "checkpoint") {
 		t.Errorf("error %v", err)
 	}
 	ctx := testContext(t)
@@ -264,44 +341,46 @@ func identity(seed, layout string) []Field {
 	return []Field{{"run", "test"}, {"seed", seed}, {"layout", layout}}
 }
 
-// Replays of an earlier incarnation and invented frames change nothing.
-func TestReplaysAndGarbage(t *testing.T) {
-	var mu sync.Mutex
-	var old [][]byte
+// A second process of an agent takes its place. The first one ends with an error.
+func TestSecondProcessOfAnAgent(t *testing.T) {
 	m := openMesh(t, 2, nil)
-	record := func(msg *client.Msg) {
-		mu.Lock()
-		old = append(old, slices.Clone(msg.Data))
-		mu.Unlock()
-	}
-	spy, err := m[1].conn.Subscribe(m[1].subject(1, "*"), record)
-	if err != nil {
-		t.Fatal(err)
-	}
-	swap(t, m, 5, 0, 10)
-	if err := spy.Unsubscribe(); err != nil {
-		t.Fatal(err)
-	}
-	m[1].Close()
-	m[0].Close()
-	m = openMesh(t, 2, nil) // another incarnation of both
 	swap(t, m, 5, 0, 3)
-	mu.Lock()
-	defer mu.Unlock()
-	s := rng.New(3, "noise")
-	for _, b := range old {
-		if err := m[0].conn.Publish(m[0].subject(1, "0"), b); err != nil {
-			t.Fatal(err)
-		}
-		b = slices.Clone(b)
-		b[s.IntN(len(b))] ^= byte(1 + s.IntN(255))
+	o := options(t, 1, 2)
+	o.Server.Join = []string{m[0].Address()}
+	second := open(t, o)
+	if err := second.Start(m[1].Save(), 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := receive(testContext(t), m[1], 0, 99)
+	var h *HandshakeError
+	if !errors.As(err, &h) || h.Field != fieldProcess {
+		t.Errorf("error %v", err)
+	}
+	m[1] = second
+	swap(t, m, 5, 3, 10)
+}
+
+// Packets that are not of the run, or of another version, are dropped. Without certificates a node
+// that nobody has connected to ends if the others have another version.
+func TestForeignPackets(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	swap(t, m, 5, 0, 3)
+	other := append([]byte(magic), make([]byte, packetHeader)...)
+	other[4] = Version - 1
+	for _, b := range [][]byte{nil, []byte("noise"), other, append([]byte(magic), Version, 99)} {
 		if err := m[0].conn.Publish(m[0].subject(1, "0"), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	swap(t, m, 5, 3, 20)
-	if got := m[1].Stats().Dropped; got < uint64(len(old))*9/10 {
-		t.Errorf("%d frames dropped of %d that were damaged", got, len(old))
+	swap(t, m, 5, 3, 10)
+	for m[1].Stats().Dropped < 4 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	o := options(t, 0, 2)
+	n := open(t, o)
+	n.receive(&client.Msg{Subject: "fspda.test.0.1", Data: other})
+	if err := n.Failure(); err == nil || !strings.Contains(err.Error(), "same program") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -3,6 +3,7 @@ package nats
 import (
 	"bytes"
 	"context"
+	"io"
 	"slices"
 	"testing"
 
@@ -11,32 +12,44 @@ import (
 	"fspda/dist"
 )
 
-// Fragments never straddle the segments of a body, and together they are the body, from any byte
-// on.
-func TestFramesOfSegments(t *testing.T) {
-	body := segments{[]byte("head"), []byte("0123456789"), []byte("x")}
-	whole := slices.Concat(body...)
-	r := sentMessage{body: body, size: body.size(), rawSize: body.size()}
-	for from := range len(whole) {
-		var got []byte
-		for f := range frames(exchanges, r, from, 3) {
-			if int(f.offset) != from+len(got) || len(f.payload) == 0 || len(f.payload) > 3 {
-				t.Fatalf("from %d: a fragment of %d bytes at %d", from, len(f.payload), f.offset)
+// sentFrames records what a link writes.
+type sentFrames struct {
+	headers  []header
+	payloads [][]byte
+}
+
+func (s *sentFrames) RecvMsg(any) error { return io.EOF }
+
+func (s *sentFrames) SendMsg(m any) error {
+	f := m.(*outFrame)
+	h, err := decodeHeader((*[headerSize]byte)(f.header), len(f.payload))
+	s.headers, s.payloads = append(s.headers, h), append(s.payloads, f.payload)
+	return err
+}
+
+// Fragments never straddle the segments of a body, and together they are the body.
+func TestFragments(t *testing.T) {
+	for _, body := range []segments{nil, {[]byte("head"), []byte("0123456789"), []byte("x")}} {
+		out := &sentFrames{}
+		n := &Node{opt: Options{Agents: 2, LogBytes: 1, chunk: 3}}
+		p := newPeer(n, 1)
+		n.peers = []*peer{nil, p}
+		p.out[reports].append(sentMessage{t: 9, body: body, rawSize: body.size()})
+		if some, err := newLink(p, out, true).writeNext(false); !some || err != nil {
+			t.Fatal(some, err)
+		}
+		if got := slices.Concat(out.payloads...); !bytes.Equal(got, slices.Concat(body...)) {
+			t.Errorf("%q was sent as %q", slices.Concat(body...), got)
+		}
+		for k, h := range out.headers {
+			if h.kind != kindData || h.stream != reports || h.t != 9 || int(h.total) != body.size() ||
+				len(out.payloads[k]) > 3 {
+				t.Errorf("fragment %d of %d bytes: %+v", k, len(out.payloads[k]), h)
 			}
-			got = append(got, f.payload...)
 		}
-		if !bytes.Equal(got, whole[from:]) {
-			t.Errorf("from %d: %q", from, got)
+		if want := map[int]int{0: 1, 15: 2 + 4 + 1}[body.size()]; len(out.headers) != want {
+			t.Errorf("%d frames of %d bytes, want %d", len(out.headers), body.size(), want)
 		}
-	}
-	count := 0
-	for f := range frames(exchanges, sentMessage{}, 0, 3) {
-		if count++; len(f.payload) != 0 {
-			t.Errorf("%d bytes of an empty body", len(f.payload))
-		}
-	}
-	if count != 1 {
-		t.Errorf("%d frames of an empty body, want 1", count)
 	}
 }
 
@@ -86,7 +99,8 @@ func TestLargeBodiesInPlace(t *testing.T) {
 // more than a short one.
 func TestLargeMessagesTakeNoMemory(t *testing.T) {
 	m := openMesh(t, 2, withDirect)
-	k := m.directFrames(t, 0)
+	swap(t, m, largeDim, 0, 3)
+	k := 3
 	ctx := context.Background()
 	before := heap()
 	for i := range 60 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"fspda/dist"
-	"fspda/internal/rng"
 )
 
 // chat lets two ends of a session send count records each, of different lengths, and checks what
@@ -44,18 +43,11 @@ func openSession(t *testing.T, n *Node, with int) dist.Session {
 	return session
 }
 
-// Records arrive once and in order though frames are lost and duplicated. A session with a new
-// incarnation starts from scratch, and the old one is closed.
+// Records arrive once and in order though connections break. A session with a new process starts
+// from scratch, and the old one is closed.
 func TestSession(t *testing.T) {
-	var mu sync.Mutex
-	s := rng.New(9, "faults")
 	m := openMesh(t, 2, func(o *Options) {
-		o.requestDelay, o.Durable = 4*time.Millisecond, true
-		o.fault = func(*frame) int {
-			mu.Lock()
-			defer mu.Unlock()
-			return [6]int{0, 1, 1, 1, 1, 2}[s.IntN(6)]
-		}
+		o.Durable, o.Direct.Listen, o.Faults = true, "127.0.0.1:0", breaking(9, 0.02)
 	})
 	old := openSession(t, m[0], 1)
 	chat(t, old, openSession(t, m[1], 0), 40)
@@ -77,26 +69,6 @@ func TestSession(t *testing.T) {
 	if silent := m[0].SilentFor(1); silent > 5*time.Second {
 		t.Errorf("silent for %v", silent)
 	}
-}
-
-// Frames of another session, delayed or replayed, change nothing.
-func TestSessionIgnoresOtherIncarnations(t *testing.T) {
-	m := openMesh(t, 2, nil)
-	a, b := openSession(t, m[0], 1), openSession(t, m[1], 0)
-	from := m[1].peers[0]
-	for _, tag := range []uint64{0, 12345, m[0].sessionTag()} { // none is the tag of node 1
-		if err := from.handle(&frame{kind: kindData, stream: sessions, incarnation: m[0].incarnation, t: tag, total: 3,
-			raw:     3,
-			payload: []byte("old")}); err != nil {
-			t.Fatal(err)
-		}
-		late := ack{next: [numStreams]uint64{sessions: 7}, stable: [numStreams]uint64{sessions: 7}}
-		if err := from.handle(&frame{kind: kindAck, incarnation: m[0].incarnation, t: tag,
-			payload: late.append(nil)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	chat(t, a, b, 10)
 }
 
 // Silence is counted from the last frame.

@@ -51,8 +51,8 @@ func (n *Node) Stable(state []byte, reported int) error {
 		p.mu.Lock()
 		p.in[exchanges].stable = max(p.in[exchanges].stable, next)
 		p.in[reports].stable = max(p.in[reports].stable, uint64(reported))
+		p.link.acknowledge()
 		p.mu.Unlock()
-		p.sendAck()
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (n *Node) restore(state []byte) error {
 			return err
 		}
 		p.mu.Lock()
-		p.in[exchanges].next, p.in[exchanges].stable = next, next
+		p.in[exchanges].next = next // nothing becomes stable before a newer checkpoint is written
 		p.out = out
 		p.mu.Unlock()
 	}
@@ -126,7 +126,7 @@ func (r *stateReader) peer(limit int) (next uint64, out [numStreams]sendStream, 
 				return 0, out, errCut
 			}
 			o.log = append(o.log, rec)
-			o.bytes += rec.size
+			o.bytes += rec.size + messageOverhead
 		}
 	}
 	if r.cut {

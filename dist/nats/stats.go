@@ -7,29 +7,29 @@ import (
 
 // stats are the counters of a node. They are for monitoring only and have no influence on a run.
 type stats struct {
-	messages, requested, retransmitted atomic.Uint64
-	refused, dropped, connErrors       atomic.Uint64
-	sentFrames, sentBytes              atomic.Uint64
-	gotFrames, gotBytes                atomic.Uint64
-	direct                             atomic.Uint64
+	messages, reconnects, resent atomic.Uint64
+	refused, dropped, connErrors atomic.Uint64
+	sentFrames, sentBytes        atomic.Uint64
+	gotFrames, gotBytes          atomic.Uint64
+	direct                       atomic.Uint64
 }
 
 // Stats is a snapshot of the counters of a node.
 type Stats struct {
-	Messages                 uint64 // sent, each counted once
-	Requested, Retransmitted uint64 // messages that this node requested again, and that it was asked to send again
-	Refused                  uint64 // handshakes of nodes of other runs
-	Dropped                  uint64 // invalid frames, and frames for other nodes
-	ConnErrors               uint64 // errors of the NATS connection: reconnects, dropped messages
-	SentFrames, GotFrames    uint64
-	SentBytes, GotBytes      uint64 // of all frames
-	Direct                   uint64 // frames received over direct links
+	Messages              uint64 // sent, each counted once
+	Reconnects, Resent    uint64 // connections after the first one of a peer, and messages sent again over them
+	Refused               uint64 // handshakes of nodes of other runs
+	Dropped               uint64 // invalid frames and packets, and handshakes in the name of others
+	ConnErrors            uint64 // errors of the NATS connection: reconnects, dropped messages
+	SentFrames, GotFrames uint64
+	SentBytes, GotBytes   uint64 // of all frames
+	Direct                uint64 // frames received over direct links, not relayed by NATS
 }
 
 // Stats returns the counters.
 func (n *Node) Stats() Stats {
 	s := &n.stats
-	return Stats{Messages: s.messages.Load(), Requested: s.requested.Load(), Retransmitted: s.retransmitted.Load(),
+	return Stats{Messages: s.messages.Load(), Reconnects: s.reconnects.Load(), Resent: s.resent.Load(),
 		Refused: s.refused.Load(), Dropped: s.dropped.Load(),
 		ConnErrors: s.connErrors.Load(), SentFrames: s.sentFrames.Load(),
 		GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(),
@@ -39,10 +39,10 @@ func (n *Node) Stats() Stats {
 // PeerStatus describes the connection to another agent.
 type PeerStatus struct {
 	Agent     int
-	Connected bool          // the handshake is complete
-	SilentFor time.Duration // since the last frame of the agent; 0: there was none
-	LogBytes  int           // bytes of the messages that it may request again
-	Direct    bool          // large messages use a direct link
+	Connected bool
+	SilentFor time.Duration // since the last frame of the agent
+	LogBytes  int           // bytes of the messages that are kept for it
+	Direct    bool          // the connection is not relayed by NATS
 }
 
 // Peers returns the status of all other agents, by rank.
@@ -50,12 +50,9 @@ func (n *Node) Peers() []PeerStatus {
 	var out []PeerStatus
 	for _, p := range n.others() {
 		p.mu.Lock()
-		s := PeerStatus{Agent: p.id, Connected: p.connected, LogBytes: p.out[exchanges].bytes}
-		if !p.lastHeard.IsZero() {
-			s.SilentFor = time.Since(p.lastHeard)
-		}
+		s := PeerStatus{Agent: p.id, Connected: p.link != nil, Direct: p.link != nil && p.link.direct,
+			SilentFor: time.Since(p.lastHeard), LogBytes: p.out[exchanges].bytes}
 		p.mu.Unlock()
-		s.Direct = p.link.connected()
 		out = append(out, s)
 	}
 	return out

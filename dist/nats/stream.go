@@ -8,7 +8,7 @@ const window = 8
 // promises.
 const windowBytes = 64 << 20
 
-// sentMessage is a message that was sent and that its receiver may still request.
+// sentMessage is a message that was sent and that its receiver may still need.
 type sentMessage struct {
 	seq, t  uint64
 	body    segments // as sent
@@ -17,29 +17,31 @@ type sentMessage struct {
 	memory  *bodyRef // memory that the body refers to; nil: the body owns its memory
 }
 
+// messageOverhead is what a message in the log occupies beside its body, roughly.
+const messageOverhead = 200
+
 // sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1
 // without gaps.
 type sendStream struct {
 	next     uint64 // number of the next message
 	consumed uint64 // the receiver's agent has consumed all messages before this one
+	sent     uint64 // messages before this one were sent at least once by this process
 	log      []sentMessage
-	bytes    int // of the bodies in log
+	bytes    int // that the log occupies
 }
 
-// hasRoom reports whether a message of size bytes may be sent now.
-func (o *sendStream) hasRoom(size int) bool {
-	if o.consumed >= o.next {
+// hasRoom reports whether message seq, of size bytes, may be in flight now.
+func (o *sendStream) hasRoom(seq uint64, size int) bool {
+	if seq < o.consumed+2 {
 		return true
 	}
-	flying := o.next - o.consumed
-	if flying < 2 {
-		return true
+	for k := o.consumed; k < seq; k++ {
+		m, _ := o.find(k)
+		if size += m.size; k-o.consumed >= window-1 || size > windowBytes {
+			return false
+		}
 	}
-	bytes := size
-	for i := len(o.log) - 1; i >= 0 && o.log[i].seq >= o.consumed; i-- {
-		bytes += o.log[i].size
-	}
-	return flying < window && bytes <= windowBytes
+	return true
 }
 
 // firstKept returns the number of the first message in the log, or next if the log is empty.
@@ -50,13 +52,12 @@ func (o *sendStream) firstKept() uint64 {
 	return o.next
 }
 
-// append numbers a message and adds it to the log.
-func (o *sendStream) append(t int, body segments, raw int, l *bodyRef) sentMessage {
-	r := sentMessage{seq: o.next, t: uint64(t), body: body, size: body.size(), rawSize: raw, memory: l}
+// append adds a message to the log and numbers it.
+func (o *sendStream) append(m sentMessage) {
+	m.seq, m.size = o.next, m.body.size()
 	o.next++
-	o.log = append(o.log, r)
-	o.bytes += r.size
-	return r
+	o.log = append(o.log, m)
+	o.bytes += m.size + messageOverhead
 }
 
 // find returns the message with a number, if it is in the log.
@@ -68,13 +69,13 @@ func (o *sendStream) find(seq uint64) (sentMessage, bool) {
 }
 
 // acknowledge records the receiver's position: its agent has consumed all messages before consumed
-// and will never request those before stable. It reports whether consumed has grown.
+// and will never need those before stable again. It reports whether consumed has grown.
 func (o *sendStream) acknowledge(consumed, stable uint64) bool {
 	changed := consumed > o.consumed
 	o.consumed = max(o.consumed, consumed)
 	drop := 0
-	for drop < len(o.log) && o.log[drop].seq < min(stable, consumed) {
-		o.bytes -= o.log[drop].size
+	for drop < len(o.log) && o.log[drop].seq < stable {
+		o.bytes -= o.log[drop].size + messageOverhead
 		if drop < maxPooledBodies { // recycle only a few bodies; those of a long log are left to the garbage collector
 			o.log[drop].memory.release()
 		}
@@ -85,90 +86,38 @@ func (o *sendStream) acknowledge(consumed, stable uint64) bool {
 	return changed
 }
 
-// recvMessage is a message that is being assembled from fragments.
+// recvMessage is a message that is being assembled from fragments, or complete.
 type recvMessage struct {
-	t          uint64
+	seq, t     uint64
+	stream     uint8
 	compressed bool
 	rawSize    int
 	total      int
-	body       []byte // the bytes received so far, without a gap
-	// copying is true while a fragment is copied into body without the lock.
-	copying bool
+	body       []byte // the bytes received so far
 }
 
-func (p *recvMessage) complete() bool { return len(p.body) == p.total }
-
-// recvStream is the receiving end of a stream.
+// recvStream is the receiving end of a stream. Invariant: stable <= next, acked <= next.
 type recvStream struct {
-	next      uint64 // the message that the agent consumes next
-	stable    uint64 // messages before this one will never be requested again
-	acked     uint64 // the value of next that the sender was last told
-	messages  map[uint64]*recvMessage
-	fragments int // number of fragments received; it grows while a message is arriving
+	next   uint64         // the message that the agent consumes next
+	stable uint64         // messages before this one will never be needed again
+	acked  uint64         // the value of next that the sender was last told
+	queue  []*recvMessage // complete messages next, next+1, …
 }
 
-// addFragment appends a fragment to its message and reports whether the message became complete.
-// alloc returns the memory for the body of a message.
-func (in *recvStream) addFragment(f *frame, limit int, alloc func(int) []byte) (whole bool) {
-	p := in.fragmentTarget(f, len(f.payload), limit, alloc)
-	if p == nil {
-		return false
-	}
-	p.body = append(p.body, f.payload...)
-	in.fragments++
-	return p.complete()
-}
+// arrived returns the number of the message that must arrive next.
+func (in *recvStream) arrived() uint64 { return in.next + uint64(len(in.queue)) }
 
-// fragmentTarget returns the message that a fragment of size bytes continues, or nil if the
-// fragment does not fit.
-func (in *recvStream) fragmentTarget(f *frame, size, limit int, alloc func(int) []byte) *recvMessage {
-	if f.seq < in.next || f.seq-in.next >= window || uint64(f.total) > uint64(limit) || uint64(f.raw) > uint64(limit) {
+// pop removes and returns the next message, nil if it has not arrived.
+func (in *recvStream) pop(durable bool) *recvMessage {
+	if len(in.queue) == 0 {
 		return nil
 	}
-	p := in.messages[f.seq]
-	if p == nil {
-		if f.offset != 0 {
-			return nil
-		}
-		p = &recvMessage{t: f.t, compressed: f.flags&flagCompressed != 0, rawSize: int(f.raw), total: int(f.total),
-			body: alloc(int(f.total))}
-		in.messages[f.seq] = p
-		return p
-	}
-	if p.copying || p.complete() || p.t != f.t || p.total != int(f.total) || p.rawSize != int(f.raw) ||
-		int(f.offset) != len(p.body) || len(p.body)+size > p.total {
-		return nil
-	}
-	return p
-}
-
-// pop removes and returns the next message if it is complete.
-func (in *recvStream) pop(durable bool) (*recvMessage, bool) {
-	p := in.messages[in.next]
-	if p == nil || !p.complete() {
-		return nil, false
-	}
-	delete(in.messages, in.next)
+	m := in.queue[0]
+	in.queue[0] = nil
+	in.queue = in.queue[1:]
 	in.next++
 	if !durable {
 		in.stable = in.next
 	}
-	return p, true
-}
-
-// missingFrom returns the first missing byte of the next message.
-func (in *recvStream) missingFrom() int {
-	if p := in.messages[in.next]; p != nil {
-		return len(p.body)
-	}
-	return 0
-}
-
-// dropPartial drops incomplete messages, because their sender has restarted.
-func (in *recvStream) dropPartial() {
-	for seq, p := range in.messages {
-		if !p.complete() {
-			delete(in.messages, seq)
-		}
-	}
+	return m
 }

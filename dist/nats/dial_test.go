@@ -1,0 +1,235 @@
+package nats
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	tls "google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"fspda/cpu"
+	"fspda/dist"
+)
+
+// withDirect gives every node a server on this machine, and vectors from which large messages are
+// sent and into which they are received without a copy.
+func withDirect(o *Options) {
+	o.Dim, o.Direct.Listen, o.Pool = largeDim, "127.0.0.1:0", dist.NewPool(cpu.New())
+}
+
+// largeDim values are enough for a message to be sent in place.
+const largeDim = 300_000
+
+// withCertificates writes certificates for all agents and returns an edit that gives each node its
+// own.
+func withCertificates(t *testing.T, agents int) func(o *Options) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := WriteCredentials(dir, "test", agents, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	return func(o *Options) { o.TLS = credentials(t, dir, "test", o.Self) }
+}
+
+// A node connects directly where it can, and has NATS relay the connection where it cannot.
+func TestDirectOrRelayed(t *testing.T) {
+	for name, direct := range map[string]DirectServer{
+		"direct":      {Listen: "127.0.0.1:0"},
+		"unreachable": {Listen: "127.0.0.1:0", Advertise: "127.0.0.2"}, // no server listens there
+		"no server":   {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			certified := withCertificates(t, 2)
+			m := openMesh(t, 2, func(o *Options) {
+				withDirect(o)
+				certified(o)
+				o.Direct = direct
+			})
+			swap(t, m, largeDim, 0, 4)
+			swap(t, m, 10, 4, 8)
+			for _, n := range m {
+				if got, want := n.Peers()[0].Direct, name == "direct"; got != want || n.Stats().Direct > 0 != want {
+					t.Errorf("agent %d is connected directly: %v, want %v", n.opt.Self, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A server accepts only agents of the run, each under its own rank, and its dialers accept only the
+// agent that they expect.
+func TestHandshakeAuthenticates(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	for d, run := range map[string]string{dir: "test", other: "test2"} {
+		if err := WriteCredentials(d, run, 4, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := openMesh(t, 2, func(o *Options) {
+		o.TLS, o.Direct.Listen = credentials(t, dir, "test", o.Self), "127.0.0.1:0"
+	})
+	swap(t, m, 5, 0, 3)
+	abroad := credentials(t, other, "test2", 1)
+	abroad.agent.run = "test" // it accepts any server
+	abroad.agent.pool = credentials(t, dir, "test", 1).agent.pool
+	valid := hello{Run: "test", From: 1, Incarnation: 7, Identity: m[1].opt.Identity}
+	as := func(h hello, edit func(h *hello)) hello { edit(&h); return h }
+	for name, c := range map[string]struct {
+		by    *Credentials // nil: none
+		hello hello
+	}{
+		"no certificate":       {nil, valid},
+		"of another authority": {&abroad, valid},
+		"another's rank":       {by(credentials(t, dir, "test", 2)), valid},
+		"the server's rank":    {by(credentials(t, dir, "test", 0)), as(valid, func(h *hello) { h.From = 0 })},
+		"rank out of range":    {by(credentials(t, dir, "test", 3)), as(valid, func(h *hello) { h.From = 3 })},
+		"another run":          {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Run = "x" })},
+		"no incarnation":       {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Incarnation = 0 })},
+		"impossible position": {by(credentials(t, dir, "test", 1)),
+			as(valid, func(h *hello) { h.Next[0] = 1 })},
+	} {
+		if err := tryHandshake(t, m[0].addresses[0], c.by, c.hello); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	p := newPeer(m[1], 0) // the agent at the address of agent 0 must be agent 0
+	p.id = 2
+	if _, err := p.dialDirect(testContext(t), m[0].addresses); err == nil {
+		t.Error("agent 0 was accepted as agent 2")
+	}
+	swap(t, m, 5, 3, 10)
+}
+
+func by(c Credentials) *Credentials { return &c }
+
+// tryHandshake sends a handshake to the server of agent 0 and returns an error unless it is
+// answered by one.
+func tryHandshake(t *testing.T, address string, c *Credentials, h hello) error {
+	creds := insecure.NewCredentials()
+	if c != nil {
+		creds = tls.NewTLS(c.routeTo(0))
+	}
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s, err := conn.NewStream(testContext(t), &streamDesc, methodPath, grpc.ForceCodecV2(frameCodec{}))
+	if err != nil {
+		return err
+	}
+	l := newLink(nil, s, true)
+	if err := l.writeControl(kindHello, h); err != nil {
+		return err
+	}
+	_, _, err = l.readControl()
+	return err
+}
+
+// When the server of an agent closes, its link ends; the dialer comes back when there is one again.
+func TestServerRestarts(t *testing.T) {
+	direct := func(o *Options) { o.Durable, o.Direct.Listen = true, "127.0.0.1:0" }
+	m := openMesh(t, 2, direct)
+	swap(t, m, 5, 0, 5)
+	lines := m[0].Save()
+	m[0].Close()
+	o := options(t, 0, 2)
+	direct(&o)
+	o.Server.Join = []string{m[1].Address()}
+	m[0] = open(t, o)
+	if err := m[0].Start(lines, 0); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, m, 5, 5, 20)
+	if s := m[1].Stats(); s.Reconnects != 1 {
+		t.Errorf("%d reconnects, want 1", s.Reconnects)
+	}
+}
+
+// The last messages before Close arrive, from either end, direct or relayed.
+func TestDrainsOnClose(t *testing.T) {
+	for _, listen := range []string{"127.0.0.1:0", ""} {
+		for closes := range 2 {
+			m := openMesh(t, 2, func(o *Options) { withDirect(o); o.Direct.Listen = listen })
+			swap(t, m, 5, 0, 3)
+			ctx := testContext(t)
+			for i := range 3 {
+				if err := send(ctx, m[closes], 1-closes, 3+i, ramp(0, 3+i, largeDim)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m[closes].Close()
+			for i := range 3 {
+				if _, err := receive(ctx, m[1-closes], closes, 3+i); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m[1-closes].Close()
+		}
+	}
+}
+
+// Garbage over a link of an agent ends the link and has no other effect.
+func TestGarbageEndsLink(t *testing.T) {
+	m := openMesh(t, 2, func(o *Options) { o.Direct.Listen = "127.0.0.1:0" })
+	swap(t, m, 5, 0, 3)
+	for k, f := range []outFrame{
+		{header: []byte("short")},
+		{header: make([]byte, headerSize)},
+		{header: (&header{kind: kindData, seq: 1000}).append(nil)},
+		{header: (&header{kind: kindData, total: 1 << 31, raw: 1 << 31}).append(nil)},
+		{header: (&header{kind: kindAck, ack: ack{next: [numStreams]uint64{1 << 40}}}).append(nil)},
+		{header: (&header{kind: kindHello}).append(nil)},
+		{header: make([]byte, headerSize), payload: make([]byte, maxChunk+1)},
+	} {
+		p := m[1].peers[0]
+		p.mu.Lock()
+		l := p.link
+		p.mu.Unlock()
+		_ = l.stream.SendMsg(&f)
+		select {
+		case <-l.done:
+		case <-testContext(t).Done():
+			t.Fatalf("garbage %d did not end the link", k)
+		}
+		swap(t, m, 5, 3+10*k, 13+10*k)
+	}
+}
+
+// The addresses of a server that listens everywhere include that of this machine.
+func TestListenAddresses(t *testing.T) {
+	at := &net.TCPAddr{Port: 7}
+	for _, c := range []struct{ host, advertise, want string }{
+		{"0.0.0.0", "", "127.0.0.1:7"}, {"10.1.2.3", "", "10.1.2.3:7"}, {"0.0.0.0", "far", "far:7"},
+	} {
+		if got := listenAddresses(c.host, c.advertise, at); got[len(got)-1] != c.want {
+			t.Errorf("%s, %q: %v", c.host, c.advertise, got)
+		}
+	}
+}
+
+// BenchmarkReplay measures how fast a restarted agent receives again what it has missed, as a
+// multiple of the speed at which two agents exchange the same messages.
+func BenchmarkReplay(b *testing.B) {
+	const size, steps = 1000, 2000
+	m := benchMesh(b, size, true)
+	begin := time.Now()
+	benchExchange(b, m, size, steps)
+	live := time.Since(begin)
+	b.ResetTimer()
+	for range b.N {
+		m[1].Close()
+		m[1] = benchNode(b, 1, size, true, m[0].Address())
+		for k := range steps {
+			got, err := m[1].Recv(context.Background(), 1, 0, k)
+			if err != nil {
+				b.Fatal(err)
+			}
+			got.Release()
+		}
+	}
+	b.ReportMetric(live.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "x_live")
+}
