@@ -93,21 +93,12 @@ func (e *emitter) plusTimes(v, a, d reg.VecVirtual) reg.VecVirtual {
 // may be inputs. Kernels whose outputs are not inputs are also written with non-temporal stores.
 func elementwise(e *emitter) {
 	for _, s := range simples {
-		e.begin(s.name, s.signature(), s.doc)
-		e.simple(s)
-		e.end()
-		if s.updates() {
-			continue
+		e.simple(s, false)
+		if !slices.Contains(s.in, s.out[0]) {
+			e.simple(s, true)
 		}
-		e.begin(s.name+"Stream", s.signature(),
-			"is "+s.name+" with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16.")
-		e.simpleStream(s)
-		e.end()
 	}
 }
-
-// updates reports whether an output is an input as well.
-func (s simple) updates() bool { return slices.Contains(s.in, s.out[0]) }
 
 // pointers returns the names of the vectors, outputs first.
 func (s simple) pointers() (names []string) {
@@ -127,47 +118,44 @@ func (s simple) signature() string {
 	return signature + ")"
 }
 
-// bases loads the addresses of the vectors, by name.
-func (e *emitter) bases(s simple) map[string]reg.GPVirtual {
+// simple writes a kernel. One with non-temporal stores has one output and no scalars.
+func (e *emitter) simple(s simple, stream bool) {
+	name, doc := s.name, s.doc
+	if stream {
+		name += "Stream"
+		doc = "is " + s.name + " with non-temporal stores. dst begins a cache line, and n is a positive multiple of 16."
+	}
+	e.begin(name, s.signature(), doc)
 	base := map[string]reg.GPVirtual{}
 	for _, name := range s.pointers() {
 		base[name] = e.argument(name)
 	}
-	return base
-}
-
-// step returns the outputs of a kernel at a position.
-func (l loop) step(s simple, base map[string]reg.GPVirtual, scalars vectors, p *part) vectors {
-	var in vectors
-	for _, name := range s.in {
-		in = append(in, l.load(l.of(base[name], 0), p))
-	}
-	return s.body(l.emitter, in, scalars)
-}
-
-func (e *emitter) simple(s simple) {
-	base := e.bases(s)
 	var scalars vectors
 	for _, name := range s.scalars {
 		scalars = append(scalars, e.broadcast(name))
 	}
 	e.hold(s.held...)
-	e.pass("pass", e.start(), e.argument("n"), e.lanes, s.unroll, each(func(l loop, p *part) {
-		for i, v := range l.step(s, base, scalars, p) {
-			e.store(v, l.of(base[s.out[i]], 0), p)
+	outputs := func(l loop, p *part) vectors {
+		var in vectors
+		for _, name := range s.in {
+			in = append(in, l.load(l.of(base[name], 0), p))
 		}
-	}))
-}
-
-// simpleStream writes a kernel of one output and no scalars with non-temporal stores.
-func (e *emitter) simpleStream(s simple) {
-	base := e.bases(s)
-	e.hold(s.held...)
-	var read []reg.GPVirtual
-	for _, name := range s.in {
-		read = append(read, base[name])
+		return s.body(l.emitter, in, scalars)
 	}
-	e.lines("line", e.start(), e.argument("n"), read, func(l loop) {
-		e.asm.VMOVNTPS(l.step(s, base, nil, nil)[0], l.of(base[s.out[0]], 0))
-	})
+	if stream {
+		var read []reg.GPVirtual
+		for _, name := range s.in {
+			read = append(read, base[name])
+		}
+		e.lines("line", e.start(), e.argument("n"), read, func(l loop) {
+			e.asm.VMOVNTPS(outputs(l, nil)[0], l.of(base[s.out[0]], 0))
+		})
+	} else {
+		e.pass("pass", e.start(), e.argument("n"), e.lanes, s.unroll, each(func(l loop, p *part) {
+			for i, v := range outputs(l, p) {
+				e.store(v, l.of(base[s.out[i]], 0), p)
+			}
+		}))
+	}
+	e.end()
 }
