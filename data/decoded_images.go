@@ -198,7 +198,8 @@ func (s *Set) Bad() []error {
 	}
 	s.bad.mu.Lock()
 	defer s.bad.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.bad.seen), func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	byMessage := func(a, b error) int { return strings.Compare(a.Error(), b.Error()) }
+	return slices.SortedFunc(maps.Values(s.bad.seen), byMessage)
 }
 
 // Close closes the files of a set, after its loaders are closed. Sets in memory have none.

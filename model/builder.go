@@ -149,8 +149,8 @@ func (b *builder) applyAs(k device.Kernel, g geometry, attr float64, in ...*gorg
 		panic(fmt.Errorf("kernel %s applied to %d inputs: unknown kernel or wrong number of inputs", k, len(in)))
 	}
 	b.serial++
-	o := &op{def: def, geometry: g, attr: attr, pure: pure{b.serial}, layer: b.layer, block: b.block, backward: b.backward,
-		wanted: make([]bool, len(in)), b: b}
+	o := &op{def: def, geometry: g, attr: attr, pure: pure{b.serial}, layer: b.layer, block: b.block,
+		backward: b.backward, wanted: make([]bool, len(in)), b: b}
 	depends := false
 	for i, n := range in {
 		o.in = append(o.in, n.Shape())

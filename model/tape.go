@@ -248,7 +248,8 @@ func (l *Layout) declare(name string, shape []int) {
 	if _, twice := l.Tensor(name); twice || name == "" || len(shape) == 0 {
 		panic(fmt.Errorf("parameter %q of shape %v: want a unique name and at least one dimension", name, shape))
 	}
-	t := Tensor{Name: name, Shape: slices.Clone(shape), Size: checkSize("parameter "+name, shape), Decay: true, FanIn: shape[0]}
+	t := Tensor{Name: name, Shape: slices.Clone(shape), Size: checkSize("parameter "+name, shape), Decay: true,
+		FanIn: shape[0]}
 	if len(shape) == 1 {
 		t.start = start{rule: constant}
 	}

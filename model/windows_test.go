@@ -130,7 +130,8 @@ func TestWindowsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for _, in := range [][]tensor.Shape{{{3}, {3}, {3}}, {{2, 3}, {2}, {3}}, {{2, 3}, {3}, {3, 1}}} {
-		if out, err := table[device.BatchNorm].shapes(in, geometry{}); err == nil || !strings.Contains(err.Error(), "want") {
+		out, err := table[device.BatchNorm].shapes(in, geometry{})
+		if err == nil || !strings.Contains(err.Error(), "want") {
 			t.Errorf("batch norm of %v gave %v, error %v", in, out, err)
 		}
 	}

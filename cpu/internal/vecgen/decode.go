@@ -71,7 +71,8 @@ const panelPrefetch = 8
 func decodePanels(e *emitter) {
 	e.begin("decodePanels", "func(dst *float32, ds int, src *uint8, at *int, rows, panels int, scale, shift float32)",
 		"writes the numbers of bytes to panels of two vectors: dst[i·ds+r·wide+c] = scale·src[at[r]+i·wide+c] + "+
-			"shift for c < wide, which is the length of two vectors. Both counts are at least 1. It prefetches rows up to at[rows+7].")
+			"shift for c < wide, which is the length of two vectors. Both counts are at least 1. It prefetches rows "+
+			"up to at[rows+7].")
 	dst, ds, src, starts := e.argument("dst"), e.argument("ds"), e.argument("src"), e.argument("at")
 	rows, panels := e.argument("rows"), e.argument("panels")
 	d := e.decoder()
