@@ -13,22 +13,8 @@ type (
 	ConfigError = config.Error
 	AutoFloat   = config.AutoFloat
 	Widths      = config.Widths
-	Field       = config.Field
 	Method      = config.Method
-	EdgeNeed    = config.EdgeNeed
 	Schedule    = config.Schedule
-)
-
-// What a [Method] can need of the edge process.
-const (
-	AnyEdges   = config.AnyEdges
-	WholeGraph = config.WholeGraph
-	Rounds     = config.Rounds
-	Coins      = config.Coins
-	EveryPair  = config.EveryPair
-	Pairs      = config.Pairs
-	Speakers   = config.Speakers
-	Clocks     = config.Clocks
 )
 
 // Default returns the configuration of the main experiment.
@@ -61,9 +47,7 @@ type (
 	Folder          = runfolder.Folder
 	FolderError     = runfolder.FolderError
 	CheckpointError = runfolder.CheckpointError
-	AgentStore      = runfolder.AgentStore
 	Saved           = runfolder.Saved
-	BestModel       = runfolder.BestModel
 	Summary         = runfolder.Summary
 )
 
@@ -81,7 +65,7 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 }
 
 // OpenAgentStore opens the checkpoints of one agent. See [runfolder.OpenAgentStore].
-func OpenAgentStore(run string, rank int) (*AgentStore, error) {
+func OpenAgentStore(run string, rank int) (*runfolder.AgentStore, error) {
 	return runfolder.OpenAgentStore(run, rank)
 }
 
@@ -92,7 +76,7 @@ func ReadConfig(path string) (Config, error) { return runfolder.ReadConfig(path)
 func ReadMetrics(path string, before int) ([]Row, error) { return runfolder.ReadMetrics(path, before) }
 
 // ReadBest reads and verifies the best mean model of a run folder.
-func ReadBest(run string) (*BestModel, error) { return runfolder.ReadBest(run) }
+func ReadBest(run string) (*runfolder.BestModel, error) { return runfolder.ReadBest(run) }
 
 // OpenSaved opens and verifies the newest checkpoint of a run folder.
 func OpenSaved(run string) (*Saved, error) { return runfolder.OpenSaved(run) }

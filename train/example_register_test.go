@@ -10,6 +10,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/algo"
+	"fspda/train/config"
 )
 
 // ExactDiffusion is an algorithm that this module does not have, also known as D² (Tang, Lian, Yan,
@@ -54,7 +55,7 @@ func (ExactDiffusion) Mix(s *algo.State, r *algo.Round) error {
 
 func init() {
 	train.Register(train.Method{
-		Name: "exact-diffusion", Edges: train.WholeGraph, Mixing: true, Exact: true,
+		Name: "exact-diffusion", Edges: config.WholeGraph, Mixing: true, Exact: true,
 		New: func(*train.Setup) algo.Algorithm { return ExactDiffusion{} },
 	})
 }

@@ -20,21 +20,13 @@ import (
 
 // figureFlags are the flags of figure.
 type figureFlags struct {
-	flavour    string
-	scale      bench.Scale
-	only       []string
-	jobs       int
-	threads    int
-	points     int
-	out        string
-	data       string
-	dataDir    string
-	seed       uint64
-	accounting string
-	set        []string
-	quiet      bool
-	noTime     bool
-	json       bool
+	flavour, accounting   string
+	out, data, dataDir    string
+	scale                 bench.Scale
+	jobs, threads, points int
+	seed                  uint64
+	only, set             []string
+	quiet, noTime, json   bool
 }
 
 func newFigure() *cobra.Command {

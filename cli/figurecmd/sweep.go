@@ -20,12 +20,9 @@ import (
 
 // sweepFlags are the flags of sweep.
 type sweepFlags struct {
-	file    string
-	out     string
-	jobs    int
-	threads int
-	quiet   bool
-	json    bool
+	file, out     string
+	jobs, threads int
+	quiet, json   bool
 }
 
 // mostCurves is how many of the best runs a sweep draws at most.

@@ -76,17 +76,12 @@ all agents must run on one machine.`,
 }
 
 func (f *agentFlags) add(fs *pflag.FlagSet) {
-	c := train.Default()
-	setup.ConfigFlags(fs, &c)
-	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
-	fs.StringVar(&f.out, "out", "", "run folder; the default is runs/ and the name of the run")
+	f.trainFlags.add(fs, "run folder; the default is runs/ and the name of the run")
 	fs.StringVar(&f.run, "run", "fspda", "name of the run: agents connect only to agents of the same run")
 	fs.IntVar(&f.rank, "rank", -1, "rank of this agent, from 0")
 	f.connection.add(fs)
 	fs.StringVar(&f.metrics, "metrics-listen", "",
 		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
-	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
-	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
 	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up

@@ -38,6 +38,16 @@ func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
 	return setup.ReadConfig(f.file, resumed, fs)
 }
 
+// add defines the flags that all commands of a run have; out explains --out.
+func (f *trainFlags) add(fs *pflag.FlagSet, out string) {
+	c := train.Default()
+	setup.ConfigFlags(fs, &c)
+	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
+	fs.StringVar(&f.out, "out", "", out)
+	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
+}
+
 func newTrain() *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
@@ -58,17 +68,12 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
   fspda train --web :8080`,
 	}
 	fs := cmd.Flags()
-	c := train.Default()
-	setup.ConfigFlags(fs, &c)
-	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
-	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
+	f.add(fs, "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "",
 		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
-	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
-	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runTrain(cmd.Context(), &allAgents{trainFlags: f}, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}

@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/cli/command"
-	"fspda/cli/setup"
 	"fspda/train"
 	"fspda/train/process"
 )
@@ -50,11 +49,8 @@ and resumes from its checkpoint.`,
   fspda up -n 4 --iterations 1000 --checkpoint-every 5`,
 	}
 	fs := cmd.Flags()
-	c := train.Default()
-	setup.ConfigFlags(fs, &c)
+	f.add(fs, "run folder; the default is the next free runs/up-ALGO-DATA-NUMBER")
 	fs.IntVarP(&f.agents, "processes", "n", 0, "number of agents, as --agents")
-	fs.StringVarP(&f.file, "config", "c", "", "YAML file of the keys above")
-	fs.StringVar(&f.out, "out", "", "run folder; the default is the next free runs/up-ALGO-DATA-NUMBER")
 	fs.StringVar(&f.run, "run", "fspda", "name of the run")
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
@@ -65,8 +61,6 @@ and resumes from its checkpoint.`,
 		"I has port PORT+I, or any free port if PORT is 0")
 	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("inject-faults") // used by tests
-	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
-	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}

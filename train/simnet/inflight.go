@@ -8,31 +8,32 @@ import (
 
 // inFlight tracks the exchanges of an asynchronous run that are on their way over simulated links.
 // Their values are those of the moment at which the edge fired. An agent whose exchange is in
-// flight declines others, and its next step waits for the values that it was sent. The methods of a
-// nil inFlight describe links without delay.
+// flight declines others, and its next step waits for the values that it was sent.
 type inFlight struct {
-	ports []port
+	ports []port    // by agent; none: values arrive at once
 	bits  float64   // of an exchange, in each direction
 	until []float64 // by agent: when the last values that it was sent arrive
 	count int       // exchanges so far: the key of their losses
 }
 
 func newInFlight(l *Links, agents int, seed uint64, bits float64) *inFlight {
-	f := &inFlight{ports: make([]port, agents), until: make([]float64, agents), bits: bits}
+	f := &inFlight{until: make([]float64, agents), bits: bits}
 	for i := range agents {
-		f.ports[i] = port{id: i, net: l, seed: seed}
+		if l != nil {
+			f.ports = append(f.ports, port{id: i, net: l, seed: seed})
+		}
 	}
 	return f
 }
 
 // busy reports whether an end of the edge waits for values.
 func (f *inFlight) busy(e dist.Edge, now float64) bool {
-	return f != nil && (f.until[e.I] > now || f.until[e.J] > now)
+	return f.until[e.I] > now || f.until[e.J] > now
 }
 
 // send sends the values of an exchange in both directions.
 func (f *inFlight) send(e dist.Edge, now float64) {
-	if f == nil {
+	if len(f.ports) == 0 {
 		return
 	}
 	f.count++
@@ -42,8 +43,5 @@ func (f *inFlight) send(e dist.Edge, now float64) {
 
 // arrival returns when agent i has all values that it was sent, now at the earliest.
 func (f *inFlight) arrival(i int, now float64) float64 {
-	if f == nil {
-		return now
-	}
 	return math.Max(now, f.until[i])
 }

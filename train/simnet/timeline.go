@@ -28,7 +28,7 @@ type Timeline struct {
 	edges    []dist.Edge
 	rate     float64 // of all edges together
 	times    ComputeTimes
-	inFlight *inFlight // nil: an exchange takes no time
+	inFlight *inFlight
 
 	queue    eventQueue
 	clock    rng.Stream
@@ -72,8 +72,8 @@ func NewTimeline(o TimelineOptions) *Timeline {
 		clock: rng.New(o.Seed, "async-edges"), rate: o.Calls * float64(o.Agents) / 2}
 	if o.Links != nil {
 		l.rate /= o.Links.unit
-		l.inFlight = newInFlight(o.Links, o.Agents, o.Seed, o.Bits)
 	}
+	l.inFlight = newInFlight(o.Links, o.Agents, o.Seed, o.Bits)
 	l.queue = newEventQueue(o.Agents)
 	for i := range o.Agents {
 		l.queue.streams[i] = rng.New(o.Seed, "async", uint64(i))
