@@ -119,6 +119,7 @@ func TestExportRefuses(t *testing.T) {
 		"leave --agent out":  {run, "--agent", "1", "--best"},
 		"one run folder":     {},
 		"format \"pickle\"":  {run, "--format", "pickle"},
+		"only of [resnet18":  {run, "--format", "hf"},
 		"cannot be written":  {run, "--out", filepath.Join(dir, "none", "w")},
 		"choose another":     {run, "--format", "onnx", "--out", filepath.Join(dir, "none", "w")},
 		"unknown flag: --ag": {run, "--ag", "1"},

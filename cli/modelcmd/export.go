@@ -1,11 +1,14 @@
 package modelcmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -40,24 +43,29 @@ func newExport() *cobra.Command {
 		Use:   "export RUN",
 		Short: "Write a model of a run for other programs",
 		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which
-PyTorch's load_state_dict takes strictly and fspda train --init starts from, or onnx, the whole network, which ONNX
-Runtime and others predict with.
+PyTorch's load_state_dict takes strictly and fspda train --init starts from; onnx, the whole network, which ONNX
+Runtime and others predict with; or hf, for Hugging Face's libraries.
 
-An ONNX model takes float32 "input", batch × channels × height × width (mlp: batch × inputs), normalised as in
-training, and gives "logits".
+An ONNX model takes float32 "input", batch × channels × height × width of any size (mlp: batch × inputs), normalised
+as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for ResNet-18 to 152,
+which timm (local-dir:FOLDER) and transformers (AutoModelForImageClassification, which takes it from timm) load.
 
 The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
 measured with, or before the end those pooled from the agents.`,
 		Example: `  fspda export runs/fspda-sa-cifar10-1
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
   fspda export runs/fspda-sa-cifar10-1 --agent 3
-  fspda export runs/fspda-sa-cifar10-1 --format onnx`,
+  fspda export runs/fspda-sa-cifar10-1 --format onnx
+  fspda export runs/fspda-sa-folder-1 --format hf --out my-resnet`,
 		Args: command.Arguments(1, 1, "one run folder"),
 	}
-	cmd.Flags().StringVar(&f.format, "format", "safetensors", "safetensors or onnx")
+	cmd.Flags().StringVar(&f.format, "format", "safetensors",
+		"safetensors, onnx, or hf: a folder that timm and transformers load")
 	f.choice.define(cmd)
 	cmd.Flags().StringVar(&f.out, "out", "",
-		"file; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, .onnx for that format")
+		"file, or folder for hf; the default is RUN/mean.safetensors, agentI.safetensors or best.safetensors, with "+
+			".onnx or .hf "+
+			"for these formats")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(args[0], f, cmd.OutOrStdout())
 	}
@@ -73,8 +81,8 @@ type exported struct {
 }
 
 func export(run string, f exportFlags, stdout io.Writer) (err error) {
-	if f.format != "safetensors" && f.format != "onnx" {
-		return command.UsageErrorf("format %q: expected safetensors or onnx", f.format)
+	if !slices.Contains([]string{"safetensors", "onnx", "hf"}, f.format) {
+		return command.UsageErrorf("format %q: expected safetensors, onnx or hf", f.format)
 	}
 	saved, err := train.OpenSaved(run)
 	if err != nil {
@@ -93,7 +101,7 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 		f.out = filepath.Join(run, e.of+"."+f.format)
 	}
 	e.batches = saved.Batches + e.iteration
-	tensors, err := e.save(f, net, weights.Metadata(run, e.of, e.iteration, net))
+	tensors, err := e.save(f, saved, net, weights.Metadata(run, e.of, e.iteration, net))
 	if err != nil {
 		return err
 	}
@@ -136,11 +144,29 @@ func (f choice) pick(run string, saved *train.Saved, net *model.Network) (e expo
 }
 
 // save writes the model with metadata and returns the number of its tensors.
-func (e exported) save(f exportFlags, net *model.Network, meta map[string]string) (tensors int, err error) {
+func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, meta map[string]string) (tensors int,
+	err error) {
 	if f.format == "onnx" {
 		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms,
 			meta)
 	}
 	ts := weights.Tensors(net, e.x, e.norms, e.batches)
+	if f.format == "hf" {
+		if len(saved.PixelMean) == 0 {
+			return 0, &train.FolderError{Path: f.out, Got: "cannot be written: the checkpoint does not say how pixels were " +
+				"normalised, since an older version wrote it", Hint: "resume the run for a moment: its next checkpoint does"}
+		}
+		return len(ts), weights.SaveHuggingFace(f.out, saved.Config.Model, net, ts, pictures(saved), meta)
+	}
 	return len(ts), weights.Save(f.out, ts, meta)
+}
+
+// pictures returns how evaluation prepares the images of a run.
+func pictures(s *train.Saved) weights.Pictures {
+	p := weights.Pictures{Mean: s.PixelMean, Std: s.PixelStd, Crop: 1}
+	if c := s.Config; slices.Contains([]string{"imagenet", "folder", "synthetic-images"}, c.Data) {
+		side := float64(s.Shape[0])
+		p.Crop = side / cmp.Or(float64(c.ImageSize), math.Floor((8*side+3)/7))
+	}
+	return p
 }

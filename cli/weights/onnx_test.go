@@ -3,10 +3,12 @@ package weights
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"fspda/device"
@@ -54,9 +56,27 @@ func TestONNXRuntime(t *testing.T) {
 			// enlarged
 			buffers[k] = (buffers[k] + v) / 2
 		}
-		want[name] = predict(t, net, x, buffers, b)
 		if err := SaveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers,
 			Metadata("run", "mean", 7, net)); err != nil {
+			t.Fatal(err)
+		}
+		if image := net.Image(); image != nil { // height and width are free
+			open.options.Shape = []int{image[0] + 8, image[1] + 24, image[2]}
+			if net, err = model.Open(open.network, open.options); err != nil {
+				t.Fatal(err)
+			}
+			b.X = make([]float32, batch*net.Inputs())
+			for k := range b.X {
+				b.X[k] = float32(s.Norm())
+			}
+		}
+		want[name] = predict(t, net, x, buffers, b)
+		shape := []int{batch, net.Inputs()}
+		if image := net.Image(); image != nil {
+			shape = []int{batch, image[2], image[0], image[1]}
+		}
+		if err := os.WriteFile(filepath.Join(dir, name+".shape"), []byte(strings.Trim(fmt.Sprint(shape), "[]")),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(dir, name+".input"), float32Bytes(channelsFirst(b.X, net.Image())),

@@ -8,11 +8,13 @@ import (
 	"fspda/model"
 )
 
-// Names of the input, the output and the free axis.
+// Names of the input, the output and the free axes.
 const (
 	inputName  = "input"
 	logitsName = "logits"
 	batchName  = "batch"
+	heightName = "height"
+	widthName  = "width"
 )
 
 // node is one operator.
@@ -35,6 +37,8 @@ type graph struct {
 	values map[int]string // the names of the values of the Forward
 	used   map[string]int // number of uses of a name
 	output string         // of the last node
+	pooled map[int]bool   // the values behind an average over all pixels
+	fixed  bool           // a dense layer reads pixels, so that height and width are not free
 }
 
 // translate converts a network to operators.
@@ -43,7 +47,7 @@ func translate(net *model.Network) (*graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &graph{values: map[int]string{}, used: map[string]int{inputName: 1, logitsName: 1}}
+	g := &graph{values: map[int]string{}, pooled: map[int]bool{}, used: map[string]int{inputName: 1, logitsName: 1}}
 	for _, o := range f.Operations {
 		write, ok := operators[o.Kernel]
 		if !ok {
@@ -51,6 +55,9 @@ func translate(net *model.Network) (*graph, error) {
 				net.Name(), o.Layer, o.Kernel)
 		}
 		write(g, o)
+		behind := slices.ContainsFunc(o.In, func(in model.Operand) bool { return g.pooled[in.Value] })
+		g.pooled[o.Out[0].Value] = behind || o.Kernel == device.AvgPool
+		g.fixed = g.fixed || o.Kernel == device.Linear && !behind
 		g.values[o.Out[0].Value] = g.output
 	}
 	if err := g.end(g.values[f.Logits]); err != nil {
@@ -100,12 +107,15 @@ func (g *graph) message(net *model.Network) message {
 		m.message(graphNode, n.message(i == len(g.nodes)-1))
 	}
 	m.text(graphName, net.Name())
-	shape := []int{net.Inputs()}
+	shape := []any{net.Inputs()}
 	if image := net.Image(); image != nil {
-		shape = []int{image[2], image[0], image[1]}
+		shape = []any{image[2], heightName, widthName}
+		if g.fixed {
+			shape = []any{image[2], image[0], image[1]}
+		}
 	}
 	m.message(graphInput, value(inputName, shape))
-	m.message(graphOutput, value(logitsName, []int{net.Classes()}))
+	m.message(graphOutput, value(logitsName, []any{net.Classes()}))
 	return m
 }
 
@@ -147,14 +157,18 @@ func (a attribute) message() message {
 	return m
 }
 
-// value describes an input or output of the network: float32, with the batch axis and a shape.
-func value(name string, shape []int) message {
-	var axis, dims message
-	axis.text(dimensionName, batchName)
-	dims.message(shapeDim, axis)
-	for _, length := range shape {
-		axis = nil
-		axis.int(dimensionLength, int64(length))
+// value describes an input or output of the network: float32, with the batch axis and a shape of
+// lengths and names of free axes.
+func value(name string, shape []any) message {
+	var dims message
+	for _, length := range append([]any{batchName}, shape...) {
+		var axis message
+		switch l := length.(type) {
+		case string:
+			axis.text(dimensionName, l)
+		case int:
+			axis.int(dimensionLength, int64(l))
+		}
 		dims.message(shapeDim, axis)
 	}
 	var tensor, kind, m message

@@ -61,6 +61,9 @@ type Content struct {
 	Aux       []string `json:"aux"`
 	WallS     float64  `json:"wall_s"`
 	Batches   int      `json:"batches_before,omitempty"` // that batch norm had seen before the run
+	// how pixels were normalised: (pixel/255 - mean)/std, by channel
+	PixelMean []float32 `json:"pixel_mean,omitempty"`
+	PixelStd  []float32 `json:"pixel_std,omitempty"`
 }
 
 // AgentCounters lists the counters of the agents.
@@ -186,7 +189,8 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 		Origin: Origin{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 			Data: s.Set.Fingerprint()},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
-			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS, Batches: s.Batches},
+			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS, Batches: s.Batches,
+			PixelMean: s.Set.Mean, PixelStd: s.Set.Std},
 	}
 	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
 	for _, a := range sv.Snapshots {

@@ -19,6 +19,8 @@ type Saved struct {
 	Shape     []int // of an example
 	Classes   int
 	Batches   int // that batch norm had seen before the run
+	// how pixels were normalised: (pixel/255 - mean)/std, by channel
+	PixelMean, PixelStd []float32
 
 	ck *Checkpoint
 }
@@ -47,7 +49,7 @@ func OpenSaved(run string) (*Saved, error) {
 		return nil, err
 	}
 	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes,
-		Batches: ck.Batches, ck: ck}
+		Batches: ck.Batches, PixelMean: ck.PixelMean, PixelStd: ck.PixelStd, ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
 		return nil, errors.Join(&CheckpointError{Path: ck.Path,
 			Got:  "does not say what its examples were like: an older version wrote it",
