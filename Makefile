@@ -6,7 +6,7 @@ PEERS = .peers
 # Vet is in lint: within go test it would look through all dependencies. With more memory the compiler takes less time.
 TEST = GOGC=400 $(GO) test -vet=off -exec 'env -u GOGC'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
-ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data
+ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 

@@ -90,7 +90,7 @@ func Load(ctx context.Context, o LoadOptions) (LoadReport, error) {
 func (o LoadOptions) sources(r *LoadReport) ([]*source, error) {
 	var sources []*source
 	var files *data.Set
-	for _, jpeg := range []data.Decoder{data.Turbo, data.GoJPEG} {
+	for _, jpeg := range []data.Decoder{data.LibJPEG, data.GoJPEG} {
 		set, err := o.Open(jpeg, o.Jobs)
 		if err != nil {
 			if jpeg == data.GoJPEG {

@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"image"
 
 	"fspda/device"
 	"fspda/internal/rng"
@@ -99,7 +100,8 @@ func (s Split) augmented(w *worker, e int32, stream *rng.Stream) {
 	w.pixels = grown(w.pixels, s.Features())
 	if s.augment == ImageNet {
 		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
-		w.scale.run(w.pixels, from, 3*s.shape[1], s.shape[1], s.shape[0], across, down)
+		w.scale.set(s.shape[1], s.shape[0], across, down)
+		w.scale.run(w.pixels, from, 3*s.shape[1], image.Point{})
 		return
 	}
 	shifted(w.pixels, from, s.shape, stream)

@@ -155,8 +155,8 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "cut.tar"), tarOf(t, cifarTree(t))[:2100])
 	writeFile(t, filepath.Join(dir, "text.tar"), bytes.Repeat([]byte("text"), 1000))
 	for _, c := range []struct{ from, want string }{
-		{swap(cifarTree(t), "train/bird/0001.png", []byte("GIF89a")),
-			"0001.png: neither JPEG nor PNG but image/gif, want a JPEG or PNG image"},
+		{swap(cifarTree(t), "train/bird/0001.png", []byte("<html>")),
+			"0001.png: neither JPEG, PNG, GIF, WebP nor BMP but text/html; charset=utf-8, want a JPEG or PNG image"},
 		{swap(cifarTree(t), "train/bird/0001.png", whole[:len(whole)-20]), "want a JPEG or PNG image"},
 		{swap(cifarTree(t), "test/cat/0000.png", imageOf(t, 32, 31, color.NRGBA{})),
 			"an image of 32×31, want 32×32"},

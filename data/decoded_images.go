@@ -68,7 +68,8 @@ type worker struct {
 	whole  images.RGB // decoded image
 	file   []byte
 	scale  resampler
-	turbo  turboHandle
+	// decodes w.file
+	decoder images.Decoder
 }
 
 // makeWorkers returns n workers, whose scratch memory grows on demand.
@@ -164,21 +165,21 @@ func (p *decodedImages) scaled(w *worker, e int, v view) error {
 		if width <= 0 || height <= 0 || len(pix) < 3*width*height {
 			return fmt.Errorf("data: image %d: %d bytes for %d×%d pixels", e, len(pix), width, height)
 		}
-		across, down := v.windows(width, height)
-		w.scale.run(w.pixels, pix, 3*width, v.side, v.side, across, down)
+		w.decoded(pix, width, height, v)
 		return nil
 	}
-	if p.decoder == Turbo {
-		done, err := p.turbo(w, e, v)
+	begin := *v.s // the same random numbers again if this fails
+	if source, ok := p.source.(images.Encoded); ok {
+		done, err := p.encoded(w, source, e, v)
 		if done || err != nil {
 			return err
 		}
+		*v.s = begin
 	}
 	if err := p.source.Image(&w.whole, e); err != nil {
 		return err
 	}
-	across, down := v.windows(w.whole.W, w.whole.H)
-	w.scale.run(w.pixels, w.whole.Pix, 3*w.whole.W, v.side, v.side, across, down)
+	w.decoded(w.whole.Pix, w.whole.W, w.whole.H, v)
 	return nil
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"fspda/data/images"
 	"fspda/data/images/imagetest"
-	"fspda/data/turbojpeg"
 	"fspda/device"
 	"fspda/internal/rng"
 )
@@ -92,19 +91,11 @@ func mustImages(t testing.TB, train, test images.Source, o ImageOptions) *Set {
 	return s
 }
 
-// decoders lists the decoders available on this machine.
-func decoders() []Decoder {
-	if _, err := turbojpeg.Open(); err != nil {
-		return []Decoder{GoJPEG}
-	}
-	return []Decoder{GoJPEG, Turbo}
-}
-
 // The batches agree with the formula for any number of workers, any Ahead and any step of
 // resumption.
 func TestImagesDoNotDependOnWorkers(t *testing.T) {
 	source := newShelf(t, 40)
-	for _, jpeg := range decoders() {
+	for _, jpeg := range []Decoder{GoJPEG, LibJPEG} {
 		for _, augment := range []Augment{ImageNet, CIFAR, None} {
 			var want []device.Batch
 			for _, c := range []struct{ workers, first, ahead int }{{1, 0, 0}, {3, 0, 2}, {8, 4, 1}} {
@@ -125,7 +116,7 @@ func TestImagesDoNotDependOnWorkers(t *testing.T) {
 // One image, step by step: box, scaling and values, for training and evaluation.
 func TestImagesAreTheFormula(t *testing.T) {
 	source := newShelf(t, 3)
-	set := mustImages(t, source, source, ImageOptions{Crop: 24, ImageSize: 30, JPEG: GoJPEG,
+	set := mustImages(t, source, source, ImageOptions{Crop: 24, ImageSize: 30, JPEG: LibJPEG,
 		Mean: []float32{0, 0, 0}, Std: []float32{1, 1, 1}})
 	var whole images.RGB
 	if err := images.Decode(&whole, source.files[1], 0); err != nil {
@@ -176,7 +167,7 @@ func TestRawImages(t *testing.T) {
 		}
 		raw.files[i] = files.files[i]
 	}
-	o := ImageOptions{Crop: 24, JPEG: GoJPEG}
+	o := ImageOptions{Crop: 24, JPEG: LibJPEG}
 	take := func(s images.Source) []device.Batch {
 		return play(t, mustLoader(t, mustImages(t, s, s, o).Train, sequence(12), 0, LoaderOptions{Batch: 6}), 4)
 	}
@@ -188,7 +179,7 @@ func TestBadImagesFail(t *testing.T) {
 	source := newShelf(t, 12)
 	source.files[7] = source.files[7][:len(source.files[7])/2]
 	source.files[9] = []byte("no image")
-	for _, jpeg := range decoders() {
+	for _, jpeg := range []Decoder{GoJPEG, LibJPEG} {
 		for _, ahead := range []int{0, 2} {
 			set := mustImages(t, source, source, ImageOptions{Crop: 24, JPEG: jpeg, Workers: 4})
 			l := mustLoader(t, set.Train, []int32{7, 9}, 5, LoaderOptions{Batch: 2, Sampling: Full, Ahead: ahead})
@@ -280,7 +271,7 @@ func TestFromImagesRefuses(t *testing.T) {
 		{source, ImageOptions{Crop: -1}, "crop of -1 pixels"},
 		{source, ImageOptions{Crop: 64, ImageSize: 63}, "image size of 63 pixels, want 64, the crop"},
 		{source, ImageOptions{OnBad: "ignore"}, `unknown handling "ignore" of bad images, want fail or skip`},
-		{source, ImageOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, go, turbo`},
+		{source, ImageOptions{JPEG: "mozjpeg"}, `decoder "mozjpeg" is not known, want auto, libjpeg, go, turbo`},
 		{source, ImageOptions{Augment: "x"}, `augmentation "x"`},
 		{source, ImageOptions{Workers: -2}, "-2 workers"},
 		{wrong, ImageOptions{}, "train images: label 2 of example 2, want 0 to 1"},
@@ -310,55 +301,9 @@ func TestImageFingerprint(t *testing.T) {
 			t.Errorf("another %s has the same fingerprint", what)
 		}
 	}
-	if slices.Contains(decoders(), Turbo) {
-		if other := print(source, ImageOptions{JPEG: Turbo}); other != strings.TrimSuffix(base, "-go")+"-turbo" {
-			t.Errorf("fingerprint %s, want that of %s with turbo", other, base)
-		}
-	}
-}
-
-func TestDecoderResolve(t *testing.T) {
-	missing := errors.New("not there")
-	for _, c := range []struct {
-		asked   Decoder
-		library error
-		want    Decoder
-		err     string
-	}{
-		{"", nil, Turbo, ""}, {AutoDecoder, missing, GoJPEG, ""}, {GoJPEG, nil, GoJPEG, ""}, {Turbo, nil, Turbo, ""},
-		{Turbo, missing, "", "JPEG decoder turbo: not there; or use the decoder go"}, {"x", missing, "",
-			"is not known"},
-	} {
-		got, err := c.asked.resolve(c.library)
-		if got != c.want || (c.err == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%q with library error %v: %q, %v", c.asked, c.library, got, err)
-		}
-	}
-}
-
-// libjpeg-turbo and Go's decoder agree except for rounding; a reduced image is a blurred one.
-func TestDecodersAgree(t *testing.T) {
-	if !slices.Contains(decoders(), Turbo) {
-		t.Skip("no libjpeg-turbo on this machine")
-	}
-	source := newShelf(t, 20)
-	for _, crop := range []int{40, 8} { // at 8 pixels images are decoded at a reduced size
-		var batches [2]device.Batch
-		for i, d := range []Decoder{GoJPEG, Turbo} {
-			set := mustImages(t, source, source, ImageOptions{Crop: crop, JPEG: d, Mean: []float32{0, 0, 0},
-				Std: []float32{1. / 255, 1. / 255, 1. / 255}})
-			if err := set.Test.Batch(&batches[i], 0, 20); err != nil {
-				t.Fatal(err)
-			}
-		}
-		sum, most := 0.0, float32(0)
-		for i, v := range batches[0].X {
-			d := max(v-batches[1].X[i], batches[1].X[i]-v)
-			sum, most = sum+float64(d), max(most, d)
-		}
-		t.Logf("crop %d: mean difference %.3f levels, largest %.0f", crop, sum/float64(len(batches[0].X)), most)
-		if sum/float64(len(batches[0].X)) > map[int]float64{40: 0.2, 8: 4}[crop] {
-			t.Errorf("crop %d: mean difference %.3f levels", crop, sum/float64(len(batches[0].X)))
+	for _, same := range []Decoder{"", AutoDecoder, LibJPEG, Turbo} {
+		if other := print(source, ImageOptions{JPEG: same}); other != strings.TrimSuffix(base, "-go")+"-libjpeg" {
+			t.Errorf("fingerprint %s of decoder %q, want that of %s with libjpeg", other, same, base)
 		}
 	}
 }

@@ -8,9 +8,9 @@
 // and [Skew] measure the result. An [Order] determines the examples of an agent at each step, and a
 // [Loader] prepares these batches in the background, with the augmentation [Augment].
 //
-// Decoding on demand: the source returns the file; libjpeg-turbo, if installed, or image/jpeg
-// decodes it, at a reduced size if that suffices ([Decoder]); a box of it is scaled to the crop by
-// an antialiased triangle filter and mirrored, in one pass over its rows. A fixed number of workers
+// Decoding on demand: the source returns the file; the pixels under the crop are decoded at full
+// size ([Decoder]), scaled to the crop by an antialiased triangle filter and mirrored, in one pass
+// over their rows. A fixed number of workers
 // decodes images for all loaders and evaluations of a set, so memory is bounded by workers and
 // batches. An image that cannot be read is an error that names it, or is skipped ([OnBad]).
 //

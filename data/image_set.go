@@ -31,7 +31,7 @@ type ImageOptions struct {
 	// shorter side of an evaluation image before the central crop; 0 means 8/7 of Crop
 	ImageSize int
 	Augment   Augment // augmentation of training; empty or auto means imagenet
-	JPEG      Decoder // empty or auto: libjpeg-turbo if installed
+	JPEG      Decoder // empty or auto: LibJPEG
 	OnBad     OnBad   // empty: Fail
 	Workers   int     // images decoded concurrently; 0 means the number of cores
 
@@ -63,7 +63,7 @@ func (o ImageOptions) resolve() (ImageOptions, error) {
 	if o.Augment, err = o.Augment.resolve(ImageNet); err != nil {
 		return o, err
 	}
-	o.JPEG, err = o.JPEG.resolve(libraryError())
+	o.JPEG, err = o.JPEG.resolve()
 	return o, err
 }
 

@@ -1,6 +1,9 @@
 package data
 
-import "math"
+import (
+	"image"
+	"math"
+)
 
 // The resampler scales a box of an image by the antialiased triangle filter, like Pillow's resize
 // with BILINEAR, which torchvision uses: a pixel is the mean of the source pixels within max(scale,
@@ -24,18 +27,6 @@ type window struct {
 	out        int
 	first      int
 	mirror     bool // in reverse order
-
-	// the scaled part of the source in fractional pixels; span 0: all
-	begin, span float64
-}
-
-// reduced returns the window in an image whose axis is shorter by 1/f, with n pixels.
-func (w window) reduced(f, n int) window {
-	low, high := float64(w.from)/float64(f), float64(w.from+w.size)/float64(f)
-	first := int(low)
-	r := window{from: first, size: min(n, int(math.Ceil(high))) - first, out: w.out, first: w.first, mirror: w.mirror}
-	r.begin, r.span = low-float64(first), high-low
-	return r
 }
 
 // axis holds the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source
@@ -51,10 +42,7 @@ type axis struct {
 
 // set computes the weights of n output pixels.
 func (a *axis) set(n int, w window) {
-	if w.span == 0 {
-		w.span = float64(w.size)
-	}
-	scale := w.span / float64(w.out)
+	scale := float64(w.size) / float64(w.out)
 	reach := max(scale, 1)
 	a.taps = int(2*reach) + 1
 	a.start, a.count = grown(a.start, n), grown(a.count, n)
@@ -66,7 +54,7 @@ func (a *axis) set(n int, w window) {
 		if w.mirror {
 			at = n - 1 - i
 		}
-		centre := w.begin + float64((float64(w.first+i)+0.5)*scale)
+		centre := float64((float64(w.first+i) + 0.5) * scale)
 		low, high := max(0, int(centre-reach+0.5)), min(w.size, int(centre+reach+0.5))
 		a.quantise(a.weight[at*a.taps:][:a.taps], low, high, centre-0.5, 1/reach)
 		a.start[at], a.count[at] = int32(w.from+low), int32(high-low)
@@ -125,16 +113,23 @@ type resampler struct {
 	numbers []float32
 }
 
-// run writes h rows of w pixels to dst. The source is rows of stride bytes, three for a pixel.
-func (r *resampler) run(dst, src []uint8, stride, w, h int, across, down window) {
+// set prepares rows of w pixels and h of them, and returns the box of source pixels that they need.
+func (r *resampler) set(w, h int, across, down window) image.Rectangle {
 	r.columns.set(w, across)
 	r.rows.set(h, down)
 	r.table.set(&r.columns)
-	from, n := 3*int(r.columns.low), 3*int(r.columns.high-r.columns.low)
+	return image.Rect(int(r.columns.low), int(r.rows.low), int(r.columns.high), int(r.rows.high))
+}
+
+// run writes the rows to dst. The source is rows of stride bytes, three for a pixel, of which the
+// first is that of a corner.
+func (r *resampler) run(dst, src []uint8, stride int, corner image.Point) {
+	w := len(r.columns.start)
+	from, n := 3*(int(r.columns.low)-corner.X), 3*int(r.columns.high-r.columns.low)
 	r.line = grown(r.line, n+3*r.columns.taps+lineSlack)
-	for y := range h {
+	for y, start := range r.rows.start {
 		weight := r.rows.weight[y*r.rows.taps:][:r.rows.count[y]]
-		sumRows(r.line[:n], src[int(r.rows.start[y])*stride+from:], stride, weight)
+		sumRows(r.line[:n], src[(int(start)-corner.Y)*stride+from:], stride, weight)
 		if 3*w*(y+1)+pixelSlack <= len(dst) {
 			// bytes written beyond the row are overwritten by the next row
 			sumColumns(dst[3*w*y:], r.line, &r.columns, &r.table)

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"image"
 	"slices"
 	"testing"
 
@@ -44,7 +45,7 @@ func TestResampleImplementations(t *testing.T) {
 			for j := range got {
 				got[j] = 0xee
 			}
-			fast.run(got[:3*side*side], src, 3*w, side, side, across, down)
+			resample(&fast, got[:3*side*side], src, 3*w, side, across, down)
 			want := resampleGo(src, 3*w, side, across, down)
 			if !slices.Equal(got[:len(want)], want) {
 				t.Fatalf("window %d: %v × %v differs from the Go code", i, across, down)
@@ -58,7 +59,13 @@ func TestResampleImplementations(t *testing.T) {
 	}
 }
 
-// resampleGo is resampler.run with the Go code.
+// resample scales a whole image.
+func resample(r *resampler, dst, src []uint8, stride, side int, across, down window) {
+	r.set(side, side, across, down)
+	r.run(dst, src, stride, image.Point{})
+}
+
+// resampleGo is resample with the Go code.
 func resampleGo(src []uint8, stride, side int, across, down window) []uint8 {
 	var r resampler
 	r.columns.set(side, across)
@@ -87,7 +94,7 @@ func TestResampleIsTheFormula(t *testing.T) {
 	} {
 		var r resampler
 		got := make([]uint8, 3*24*24)
-		r.run(got, src, 3*w, 24, 24, c.across, c.down)
+		resample(&r, got, src, 3*w, 24, c.across, c.down)
 		for y := range 24 {
 			for x := range 24 {
 				column := x
@@ -128,7 +135,7 @@ func TestResampleKeepsAColour(t *testing.T) {
 		for _, across := range windows() {
 			side := min(across.out-across.first, 224)
 			got := make([]uint8, 3*side*side)
-			new(resampler).run(got, src, 900, side, side, across, across)
+			resample(new(resampler), got, src, 900, side, across, across)
 			for i, v := range got {
 				if v != level {
 					t.Fatalf("%v: number %d is %d, want %d", across, i, v, level)
@@ -152,7 +159,7 @@ func BenchmarkResample(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			var r resampler
 			for b.Loop() {
-				r.run(dst, src, 3*341, 224, 224, c.across, c.down)
+				resample(&r, dst, src, 3*341, 224, c.across, c.down)
 			}
 		})
 		b.Run(name+"/weights", func(b *testing.B) {

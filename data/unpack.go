@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"image"
 
 	"fspda/data/images"
 )
@@ -69,6 +70,7 @@ func scaledTo(r *resampler, p *images.RGB, short int) images.RGB {
 	across, down := centreCrop(p.W, p.H, short, short)
 	across.first, down.first = 0, 0
 	out := images.RGB{W: across.out, H: down.out, Pix: make([]uint8, 3*across.out*down.out)}
-	r.run(out.Pix, p.Pix, 3*p.W, out.W, out.H, across, down)
+	r.set(out.W, out.H, across, down)
+	r.run(out.Pix, p.Pix, 3*p.W, image.Point{})
 	return out
 }

@@ -11,14 +11,14 @@ import (
 // Images scaled in advance to the evaluation size give the same evaluation crops.
 func TestUnpack(t *testing.T) {
 	source := newShelf(t, 8)
-	o := ImageOptions{Crop: 24, ImageSize: 24, JPEG: GoJPEG, Mean: []float32{0, 0, 0},
+	o := ImageOptions{Crop: 24, ImageSize: 24, JPEG: LibJPEG, Mean: []float32{0, 0, 0},
 		Std: []float32{1. / 255, 1. / 255, 1. / 255}}
 	files := mustImages(t, source, source, o)
 	packed, err := files.Unpack(6, 24, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if packed.Decoder() != "" || files.Decoder() != GoJPEG || tiny(t, 4).Decoder() != "" {
+	if packed.Decoder() != "" || files.Decoder() != LibJPEG || tiny(t, 4).Decoder() != "" {
 		t.Errorf("decoders %q and %q, want none and go", packed.Decoder(), files.Decoder())
 	}
 	if !packed.Train.Packed() || files.Train.Packed() || packed.Train.Len() != 6 {

@@ -130,13 +130,10 @@ func (d *display) what() []string {
 	return lines
 }
 
-// decoded names the JPEG decoder of a data set, if it uses one.
+// decoded names the JPEG decoder of a data set that uses another than usual.
 func decoded(set *data.Set) string {
-	switch set.Decoder() {
-	case data.Turbo:
-		return " by libjpeg-turbo"
-	case data.GoJPEG:
-		return " by Go's JPEG decoder"
+	if set.Decoder() == data.GoJPEG {
+		return " by image/jpeg"
 	}
 	return ""
 }

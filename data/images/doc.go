@@ -1,4 +1,5 @@
-// Package images reads labelled JPEG and PNG images from folders, archives and packed sets.
+// Package images reads labelled JPEG, PNG, GIF, WebP and BMP images from folders, archives and
+// packed sets.
 //
 // A [Source] is a list of labelled images that decodes any of them on demand, as [RGB]. [Open]
 // detects the format of a path and returns its training and test images as a [Set]:
@@ -23,6 +24,6 @@
 // file or a [PictureError] of one image, never a panic, and memory is bounded by
 // [Options].MaxPixels.
 //
-// Where to look next: open.go for the detection of formats, decode.go for the conversion of
-// colours.
+// Where to look next: open.go for the detection of formats, decode.go for what is
+// decoded and how, jpeg for photographs.
 package images

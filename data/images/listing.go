@@ -52,13 +52,12 @@ func (f *found) add(p picture) {
 	f.classes[p.class]++
 }
 
+// imageFiles are the extensions of isPicture in messages.
+const imageFiles = "*.jpg, *.jpeg, *.png, *.gif, *.webp or *.bmp"
+
 // isPicture reports whether a file has the extension of an image.
 func isPicture(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".jpeg", ".jpg", ".png":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp"}, strings.ToLower(path.Ext(name)))
 }
 
 // isHidden reports files created by systems: .DS_Store, and ._name.jpg in archives made on a Mac.
@@ -87,7 +86,7 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 	if none := without(reference.classes); len(none) > 0 && l.numbered == 0 {
 		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none),
 			reference.folder),
-			Want: "*.jpg, *.jpeg or *.png in each class", Hint: "add pictures, or remove the empty folder"}
+			Want: imageFiles + " in each class", Hint: "add pictures, or remove the empty folder"}
 	}
 	out := &Set{Path: l.path, Kind: l.kind}
 	if l.numbered > 0 {
@@ -155,7 +154,7 @@ func (l *listing) compare(train, test *found) error {
 
 func (l *listing) empty() error {
 	e := &FormatError{Path: l.path, Got: "no picture",
-		Want: "pictures *.jpg, *.jpeg or *.png as CLASS/NAME.jpg, below train and val (or test)"}
+		Want: "pictures " + imageFiles + " as CLASS/NAME.jpg, below train and val (or test)"}
 	if s := l.skipped(); len(s) > 0 {
 		e.Got += "; " + strings.Join(s, "; ")
 	}
@@ -166,8 +165,8 @@ func (l *listing) empty() error {
 func (l *listing) skipped() []string {
 	var notes []string
 	for _, ext := range slices.Sorted(maps.Keys(l.other)) {
-		notes = append(notes, fmt.Sprintf("%d files that are no *.jpg, *.jpeg or *.png were left out (%s)",
-			l.other[ext], ext))
+		notes = append(notes, fmt.Sprintf("%d files that are no %s were left out (%s)",
+			l.other[ext], imageFiles, ext))
 	}
 	return notes
 }

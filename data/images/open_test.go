@@ -189,8 +189,8 @@ func TestOpenRefuses(t *testing.T) {
 		want  string
 	}{
 		"nothing": {nil, "no picture, want pictures *.jpg"},
-		"no picture": {[]file{{"train/cat/x.webp", nil}, {"train/cat/y.webp", nil}},
-			"2 files that are no *.jpg, *.jpeg or *.png were left out (.webp)"},
+		"no picture": {[]file{{"train/cat/x.tiff", nil}, {"train/cat/y.tiff", nil}},
+			"2 files that are no *.jpg, *.jpeg, *.png, *.gif, *.webp or *.bmp were left out (.tiff)"},
 		"flat":           {[]file{{"x.jpg", photo(t, 0)}}, "no picture, want pictures"},
 		"an empty class": {append(zoo(t), file{"train/yak/", nil}), "no picture in class yak of train"},
 		"a class only in val": {append(zoo(t), file{"val/yak/1.jpg", photo(t, 0)}),

@@ -5,32 +5,33 @@ import (
 	"image/color"
 )
 
-// SetImage converts m with the rules of [Decode]. The bounds of m start at (0,0), as those of
-// decoders do.
-func (p *RGB) SetImage(m image.Image) {
-	b := m.Bounds()
-	p.Resize(b.Dx(), b.Dy())
+// SetImage converts m with the rules of [Decoder].
+func (p *RGB) SetImage(m image.Image) { p.set(m, m.Bounds(), new(upsampler)) }
+
+// set converts the part of m in box.
+func (p *RGB) set(m image.Image, box image.Rectangle, up *upsampler) {
+	p.Resize(box.Dx(), box.Dy())
 	switch m := m.(type) {
 	case *image.YCbCr:
-		p.setYCbCr(m)
+		p.setYCbCr(m, box, up)
 	case *image.Gray:
-		p.setRows(m.Pix, m.Stride, 1, fromGray)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 1, fromGray)
 	case *image.RGBA:
-		p.setRows(m.Pix, m.Stride, 4, fromRGBA)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 4, fromRGBA)
 	case *image.NRGBA:
-		p.setRows(m.Pix, m.Stride, 4, fromRGBA)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 4, fromRGBA)
 	case *image.CMYK:
-		p.setRows(m.Pix, m.Stride, 4, fromCMYK)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 4, fromCMYK)
 	case *image.Gray16:
-		p.setRows(m.Pix, m.Stride, 2, fromGray16)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 2, fromGray16)
 	case *image.RGBA64:
-		p.setRows(m.Pix, m.Stride, 8, fromRGBA64)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 8, fromRGBA64)
 	case *image.NRGBA64:
-		p.setRows(m.Pix, m.Stride, 8, fromRGBA64)
+		p.setRows(m.Pix[m.PixOffset(box.Min.X, box.Min.Y):], m.Stride, 8, fromRGBA64)
 	case *image.Paletted:
-		p.setPaletted(m)
+		p.setPaletted(m, box)
 	default:
-		p.setAny(m)
+		p.setAny(m, box)
 	}
 }
 
@@ -81,14 +82,14 @@ func fromCMYK(dst, src []uint8) {
 	}
 }
 
-func (p *RGB) setPaletted(m *image.Paletted) {
+func (p *RGB) setPaletted(m *image.Paletted, box image.Rectangle) {
 	var table [256][3]uint8 // an index outside the palette is black
 	for i, c := range m.Palette {
 		table[i] = opaque(c)
 	}
 	for y := range p.H {
 		dst := p.Pix[3*p.W*y:][:3*p.W]
-		for x, v := range m.Pix[m.Stride*y:][:p.W] {
+		for x, v := range m.Pix[m.PixOffset(box.Min.X, box.Min.Y+y):][:p.W] {
 			copy(dst[3*x:], table[v][:])
 		}
 	}
@@ -107,11 +108,10 @@ func opaque(c color.Color) [3]uint8 {
 }
 
 // setAny converts image types that Go's decoders do not return.
-func (p *RGB) setAny(m image.Image) {
-	b := m.Bounds()
+func (p *RGB) setAny(m image.Image, box image.Rectangle) {
 	for y := range p.H {
 		for x := range p.W {
-			c := opaque(m.At(b.Min.X+x, b.Min.Y+y))
+			c := opaque(m.At(box.Min.X+x, box.Min.Y+y))
 			copy(p.Pix[3*(p.W*y+x):], c[:])
 		}
 	}

@@ -31,8 +31,8 @@ func (p *RGB) Resize(w, h int) {
 // Encoded is a Source that can return its images as stored.
 type Encoded interface {
 	Source
-	// Encoded returns the JPEG or PNG file of image i, in the memory of dst if that is large
-	// enough. An error names the image.
+	// Encoded returns the file of image i, in the memory of dst if that is large enough. An error
+	// names the image.
 	Encoded(dst []byte, i int) ([]byte, error)
 }
 

@@ -11,20 +11,28 @@ type upsampler struct {
 	dx, dy int // luma samples per chroma sample
 	w, h   int // used size of the chroma planes
 	rows   [2][]uint8
-	sums   []int32
+	sums   []int16 // of a row, between copies of the first and the last
 }
 
-func newUpsampler(m *image.YCbCr) *upsampler {
-	u := &upsampler{m: m}
+// set begins with an image, the corner of which is that of a chroma sample.
+func (u *upsampler) set(m *image.YCbCr) {
+	u.m = m
 	u.dx, u.dy = ratio(m.SubsampleRatio)
 	u.w, u.h = (m.Rect.Dx()+u.dx-1)/u.dx, (m.Rect.Dy()+u.dy-1)/u.dy
 	if u.dx > 1 || u.dy > 1 {
 		for i := range u.rows {
-			u.rows[i] = make([]uint8, (u.w+1)*u.dx)
+			u.rows[i] = grown(u.rows[i], u.w*u.dx)
 		}
-		u.sums = make([]int32, u.w)
+		u.sums = grown(u.sums, u.w+2)
 	}
-	return u
+}
+
+// grown returns a slice of n elements in the memory of s if that is large enough.
+func grown[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 func ratio(r image.YCbCrSubsampleRatio) (dx, dy int) {
@@ -60,12 +68,13 @@ func (u *upsampler) plane(dst, plane []uint8, y int) {
 	// libjpeg interpolates only rows of more than two samples.
 	switch {
 	case u.dx == 2 && u.dy == 2 && u.w > 2:
-		for i := range u.sums {
-			u.sums[i] = 3*int32(near[i]) + int32(far[i])
-		}
-		doubleSums(dst, u.sums)
+		weighSum(u.sums[1:u.w+1], near, far)
+		u.double(dst, 8, 7, 4)
 	case u.dx == 2 && u.dy == 1 && u.w > 2:
-		double(dst, near)
+		for i, v := range near {
+			u.sums[1+i] = int16(v)
+		}
+		u.double(dst, 1, 2, 2)
 	case u.dx == 1 && u.dy == 2:
 		bias := int32(1 + y&1) // libjpeg-turbo: 1 above, 2 below
 		for i := range near {
@@ -94,30 +103,25 @@ func (u *upsampler) neighbours(plane []uint8, y int) (near, far []uint8) {
 	return plane[u.m.CStride*at:][:u.w], plane[u.m.CStride*other:][:u.w]
 }
 
-// double interpolates a row.
-func double(dst, src []uint8) {
-	n := len(src)
-	dst[0] = src[0]
-	dst[1] = uint8((3*int32(src[0]) + int32(src[1]) + 2) >> 2)
-	for i := 1; i < n-1; i++ {
-		v := 3 * int32(src[i])
-		dst[2*i] = uint8((v + int32(src[i-1]) + 1) >> 2)
-		dst[2*i+1] = uint8((v + int32(src[i+1]) + 2) >> 2)
-	}
-	dst[2*n-2] = uint8((3*int32(src[n-1]) + int32(src[n-2]) + 1) >> 2)
-	dst[2*n-1] = src[n-1]
+// double interpolates the row in u.sums, rounded by left in even and by right in odd samples before
+// a division by 2^shift.
+func (u *upsampler) double(dst []uint8, left, right, shift int) {
+	u.sums[0], u.sums[u.w+1] = u.sums[1], u.sums[u.w]
+	interpolate(dst, u.sums, left, right, shift)
 }
 
-// doubleSums interpolates a row of sums that are four times the value.
-func doubleSums(dst []uint8, s []int32) {
-	n := len(s)
-	dst[0] = uint8((4*s[0] + 8) >> 4)
-	dst[1] = uint8((3*s[0] + s[1] + 7) >> 4)
-	for i := 1; i < n-1; i++ {
-		v, d := 3*s[i], dst[2*i:][:2]
-		d[0] = uint8((v + s[i-1] + 8) >> 4)
-		d[1] = uint8((v + s[i+1] + 7) >> 4)
+// weighSumGo computes 3·near + far.
+func weighSumGo(dst []int16, near, far []uint8) {
+	for i, v := range near {
+		dst[i] = 3*int16(v) + int16(far[i])
 	}
-	dst[2*n-2] = uint8((3*s[n-1] + s[n-2] + 8) >> 4)
-	dst[2*n-1] = uint8((4*s[n-1] + 7) >> 4)
+}
+
+// interpolateGo writes two samples for each element of s but the first and the last.
+func interpolateGo(dst []uint8, s []int16, left, right, shift int) {
+	for i := 1; i < len(s)-1; i++ {
+		v, d := 3*s[i], dst[2*i-2:][:2]
+		d[0] = uint8((v + s[i-1] + int16(left)) >> shift)
+		d[1] = uint8((v + s[i+1] + int16(right)) >> shift)
+	}
 }

@@ -12,37 +12,27 @@ const (
 	half    = 1 << 15
 )
 
-// chroma holds the contributions of each value of Cb and Cr to the three colours.
-var chroma = func() (t struct{ red, greenCb, greenCr, blue [256]int32 }) {
-	for i := range 256 {
-		v := int32(i) - 128
-		t.red[i] = (crRed*v + half) >> 16
-		t.blue[i] = (cbBlue*v + half) >> 16
-		t.greenCb[i] = -cbGreen*v + half
-		t.greenCr[i] = -crGreen * v
-	}
-	return t
-}()
-
-// setYCbCr converts a JPEG's planes. Subsampled chroma is interpolated as in libjpeg, so that
-// pixels are those of Pillow except for the rounding of the cosine transform.
-func (p *RGB) setYCbCr(m *image.YCbCr) {
-	up := newUpsampler(m)
+// setYCbCr converts the part of a JPEG's planes in box. Subsampled chroma is interpolated as in
+// libjpeg, so that pixels are those of Pillow where the planes are.
+func (p *RGB) setYCbCr(m *image.YCbCr, box image.Rectangle, up *upsampler) {
+	up.set(m)
+	left := box.Min.X - m.Rect.Min.X
 	for y := range p.H {
-		cb, cr := up.row(y)
-		fromYCbCr(p.Pix[3*p.W*y:][:3*p.W], m.Y[m.YStride*y:][:p.W], cb, cr)
+		cb, cr := up.row(box.Min.Y - m.Rect.Min.Y + y)
+		ys := m.Y[m.YOffset(box.Min.X, box.Min.Y+y):][:p.W]
+		fromYCbCr(p.Pix[3*p.W*y:][:3*p.W], ys, cb[left:][:p.W], cr[left:][:p.W])
 	}
 }
 
-// fromYCbCr converts a row.
-func fromYCbCr(dst, ys, cbs, crs []uint8) {
+// fromYCbCrGo converts a row.
+func fromYCbCrGo(dst, ys, cbs, crs []uint8) {
 	cbs, crs = cbs[:len(ys)], crs[:len(ys)]
 	for i, v := range ys {
 		d := dst[3*i:][:3]
-		y, cb, cr := int32(v), cbs[i], crs[i]
-		d[0] = clamp(y + chroma.red[cr])
-		d[1] = clamp(y + (chroma.greenCb[cb]+chroma.greenCr[cr])>>16)
-		d[2] = clamp(y + chroma.blue[cb])
+		y, cb, cr := int32(v), int32(cbs[i])-128, int32(crs[i])-128
+		d[0] = clamp(y + (crRed*cr+half)>>16)
+		d[1] = clamp(y + (half-cbGreen*cb-crGreen*cr)>>16)
+		d[2] = clamp(y + (cbBlue*cb+half)>>16)
 	}
 }
 

@@ -33,7 +33,7 @@ type DataKeys struct {
 	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"`
 	Crop      int    `yaml:"crop" help:"side of the part of an image that the network sees, in pixels; 0 is 224"`
 	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales an image before it takes the center; 0 is 8/7 of crop"`
-	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes JPEG images: auto (turbo where the machine has libjpeg-turbo), go or turbo; a run can be resumed only with the same decoder"`
+	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes JPEG images: libjpeg (its pixels, on every machine; also auto and turbo), or go (image/jpeg, slower); a run can be resumed only with the same decoder"`
 	OnBad     string `yaml:"on_bad" help:"what happens if an image cannot be read: fail, or skip (the next one of the batch takes its place)"`
 }
 

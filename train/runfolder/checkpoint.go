@@ -383,9 +383,13 @@ func (c *Checkpoint) checkVectors() *CheckpointError {
 func otherData(there, here string) *CheckpointError {
 	images, was, _ := strings.Cut(there, "-")
 	if same, is, ok := strings.Cut(here, "-"); ok && same == images {
+		hint := fmt.Sprintf("resume with --jpeg %s, or choose another output folder", was)
+		if was == "turbo" {
+			hint = "that decoder reduced large images and no longer exists: choose another output folder"
+		}
 		return &CheckpointError{Got: fmt.Sprintf(
 			"was made with images decoded by %q, here they are by %q: the two differ in the last bits", was, is),
-			Hint: fmt.Sprintf("resume with --jpeg %s, on a machine that has it, or choose another output folder", was)}
+			Hint: hint}
 	}
 	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)",
 		Hint: "give it the same files, or choose another output folder"}

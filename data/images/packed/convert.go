@@ -17,6 +17,7 @@ type converter struct {
 	settings  Settings
 	maxPixels int
 	encoded   []byte
+	decoder   images.Decoder
 	rgb       images.RGB
 }
 
@@ -56,16 +57,14 @@ func (c *converter) load(from images.Source, i int) (keep bool, err error) {
 	if c.encoded, err = e.Encoded(c.encoded[:0], i); err != nil {
 		return false, err
 	}
-	m, err := images.DecodeImage(c.encoded, c.maxPixels)
+	w, h, err := c.decoder.Open(c.encoded, c.maxPixels)
+	if err == nil {
+		err = c.decoder.Decode(&c.rgb, image.Rect(0, 0, w, h))
+	}
 	if err != nil {
 		return false, &images.PictureError{Path: c.path, Name: nameOf(from, i), Err: err}
 	}
-	c.rgb.SetImage(m)
-	switch m.(type) {
-	case *image.YCbCr, *image.Gray:
-		return bytes.HasPrefix(c.encoded, []byte("\xff\xd8")), nil
-	}
-	return false, nil
+	return c.decoder.Common(), nil
 }
 
 // scaled returns the image in c.rgb with its short side scaled to the maximum, or nil if it is not

@@ -308,7 +308,7 @@ func TestPrepareBadPictures(t *testing.T) {
 	}
 	list := content(t, dir)[badName]
 	if strings.Count(list, "\n") != 8 || !strings.Contains(list, `"name":"train/bee/004.jpg","reason":"damaged: `) ||
-		!strings.Contains(list, "neither JPEG nor PNG but text/plain") {
+		!strings.Contains(list, "neither JPEG, PNG, GIF, WebP nor BMP but text/plain") {
 		t.Errorf("list of bad pictures:\n%s", list)
 	}
 	if s := source(t, dir); s.Train.Len() != 32 || !strings.Contains(strings.Join(s.Notes, ""),

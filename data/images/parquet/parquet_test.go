@@ -120,7 +120,7 @@ func TestBadRows(t *testing.T) {
 	}
 	var p images.RGB
 	for i, want := range []string{"", "bad-rows.parquet/row group 0 row 1: a row without a picture",
-		"row 2: neither JPEG nor PNG", ""} {
+		"row 2: neither JPEG, PNG, GIF, WebP nor BMP", ""} {
 		err := s.Train.Image(&p, i)
 		var bad *images.PictureError
 		if want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(), want)) {

@@ -39,6 +39,7 @@ files = {
     "444.jpg": jpeg(rgb, subsampling=0), "422.jpg": jpeg(rgb, subsampling=1), "420.jpg": jpeg(rgb, subsampling=2),
     "progressive.jpg": jpeg(rgb, progressive=True), "grey.jpg": jpeg(rgb.convert("L")),
     "cmyk-adobe.jpg": cmyk, "cmyk-plain.jpg": cmyk[:at] + cmyk[at + 16:],
+    "restart.jpg": jpeg(rgb, restart_marker_blocks=2),
     "exif-rotated.jpg": jpeg(rgb, exif=rotated),
     "narrow.jpg": jpeg(rgb.crop((0, 0, 3, 2)), subsampling=2),
     "rgb.png": png(rgb), "rgba.png": png(Image.fromarray(alpha, "RGBA")), "grey.png": png(rgb.convert("L")),
@@ -47,6 +48,32 @@ files = {
     "rgb-16.png": png16(2, wide.reshape(H, -1)),
     "rgba-16.png": png16(6, np.concatenate([wide, wide[..., :1]], -1).reshape(H, -1)),
 }
+def saved(im, kind, **how):
+    b = io.BytesIO()
+    im.save(b, kind, **how)
+    return b.getvalue()
+
+def on_larger_screen(gif):
+    """A GIF whose frame is at 3, 2 of a larger picture."""
+    b = bytearray(gif)
+    b[6:10] = struct.pack("<HH", W + 7, H + 5)
+    at = b.index(b"\x2c" + struct.pack("<HHHH", 0, 0, W, H))
+    b[at + 1:at + 5] = struct.pack("<HH", 3, 2)
+    return bytes(b)
+
+palette = rgb.quantize(16)
+files |= {
+    "palette.gif": saved(palette, "GIF"), "clear.gif": saved(palette, "GIF", transparency=3),
+    "grey.gif": saved(rgb.convert("L"), "GIF"), "frame.gif": on_larger_screen(saved(palette, "GIF")),
+    "clear-frame.gif": on_larger_screen(saved(palette, "GIF", transparency=3)),
+    "animated.gif": saved(palette, "GIF", save_all=True, append_images=[rgb.rotate(180).quantize(16)]),
+    "lossy.webp": saved(rgb, "WEBP", quality=90), "lossy-alpha.webp": saved(Image.fromarray(alpha, "RGBA"), "WEBP", quality=90),
+    "lossless.webp": saved(rgb, "WEBP", lossless=True),
+    "lossless-alpha.webp": saved(Image.fromarray(alpha, "RGBA"), "WEBP", lossless=True, exact=True),
+    "rgb.bmp": saved(rgb, "BMP"), "rgba.bmp": saved(Image.fromarray(alpha, "RGBA"), "BMP"), "palette.bmp": saved(palette, "BMP"),
+    "one-bit.bmp": saved(rgb.convert("1"), "BMP"), "grey.bmp": saved(rgb.convert("L"), "BMP"),
+}
+
 for name, content in files.items():
     (here / name).write_bytes(content)
     im = Image.open(io.BytesIO(content))
