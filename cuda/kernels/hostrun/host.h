@@ -62,18 +62,38 @@ constexpr int most_threads = 1024, most_warps = most_threads / 32, most_barriers
 
 enum State { fresh, running, waiting, looking, done };
 
-struct Fibre {
+// Context is a place to continue at. _setjmp of the C library would work too, but also prepares for
+// signals and unwinding, and takes several times as long.
+#ifdef __x86_64__
+typedef void *Context[5];
+#define HOST_SAVE(at) __builtin_setjmp(at)
+#define HOST_JUMP(at) __builtin_longjmp(at, 1)
+#else
+typedef jmp_buf Context;
+#define HOST_SAVE(at) _setjmp(at)
+#define HOST_JUMP(at) _longjmp(at, 1)
+#endif
+
+// jump continues at a saved place. The compiler wants it in another function than HOST_SAVE.
+[[noreturn]] __attribute__((noinline)) inline void jump(Context &at) { HOST_JUMP(at); }
+
+// Stack is the stack of a fibre. A thread gets one when it starts. A thread that ends leaves it to
+// the next that starts.
+struct Stack {
+  Context at;
+  char *memory;
+  Stack *idle, *older; // the next in the lists of idle stacks and of all stacks
+  bool ready;          // it is in the loop of start, which waits for a thread
+};
+
+struct Thread {
   State state;
-  bool ready; // its stack runs the loop of start, which waits for the next block
-  ucontext_t entry;
-  jmp_buf at;
-  char *stack;
+  Stack *stack; // while it waits
   unsigned x, y, z;
   // What it waits for: lanes of its warp, or a number of threads at a barrier of the block, 0 for
   // all.
   bool in_warp;
   int barrier, expected;
-  uint64_t value;      // its value in a warp operation
   unsigned long round; // number of warp operations so far
 };
 
@@ -87,51 +107,97 @@ struct Warp {
 // Block is the threads of a block. Most launches reuse one for all blocks in turn; in a cooperative
 // launch each block has its own.
 struct Block {
-  Fibre fibre[most_threads];
+  Thread thread[most_threads];
   Warp warp[most_warps];
   unsigned char *shared;
   dim3 at;
 };
 
+// Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. The results of kernels must not
+// depend on it, neither among the threads between two barriers nor among blocks.
+struct Order {
+  uint64_t n, by, from;
+  uint64_t operator()(uint64_t i) const { return (i * by + from) % n; }
+};
+
 HOST_STATE static Block *blocks[most_blocks], *here;
-HOST_STATE static int threads, current;
-HOST_STATE static jmp_buf scheduler;
+HOST_STATE static Stack *stack, *idle_stacks, *all_stacks; // stack is that of the running thread
+HOST_STATE static int threads, current, left_to_visit;
+HOST_STATE static unsigned next_thread, step; // of the pass over the threads of a block
+HOST_STATE static bool moved;                 // a thread of the pass made progress
+HOST_STATE static Context scheduler;
 HOST_STATE static unsigned char *shared; // of the running block
 HOST_STATE static void (*body)(void **);
 HOST_STATE static void **arguments;
 HOST_STATE static const char *failure;
 
-inline void leave(State s) {
-  here->fibre[current].state = s;
-  if (!_setjmp(here->fibre[current].at)) _longjmp(scheduler, 1);
+// leave suspends the running thread.
+__attribute__((noinline)) inline void leave(State s) {
+  Thread &t = here->thread[current];
+  t.state = s;
+  t.stack = stack;
+  if (!HOST_SAVE(stack->at)) jump(scheduler);
 }
 
-// start runs one thread after the other, for all blocks of all later launches.
+// wait_for_thread lends the running stack to the next thread that starts.
+__attribute__((noinline)) inline void wait_for_thread() {
+  stack->idle = idle_stacks;
+  idle_stacks = stack;
+  if (!HOST_SAVE(stack->at)) jump(scheduler);
+}
+
+// select makes the next thread of the pass the current one.
+inline Thread &select() {
+  current = (int)next_thread;
+  next_thread += step;
+  if (next_thread >= (unsigned)threads) next_thread -= threads;
+  left_to_visit--;
+  Thread &t = here->thread[current];
+  threadIdx = dim3{t.x, t.y, t.z};
+  return t;
+}
+
+// start runs one thread after the other, for all blocks of all later launches. It returns to the
+// scheduler when the next thread of the pass has a stack of its own.
 inline void start() {
-  for (;;) {
-    body(arguments);
-    leave(done);
+  for (;; wait_for_thread()) {
+    for (;; select()) {
+      here->thread[current].state = running;
+      body(arguments);
+      here->thread[current].state = done;
+      moved = true;
+      if (!left_to_visit || here->thread[next_thread].state != fresh) break;
+    }
   }
 }
 
-inline void resume(Block &b, int t) {
-  Fibre &f = b.fibre[t];
-  here = &b;
-  current = t;
-  threadIdx = dim3{f.x, f.y, f.z};
-  blockIdx = b.at;
-  shared = b.shared;
-  if (_setjmp(scheduler)) return;
-  f.state = running;
-  if (f.ready) _longjmp(f.at, 1);
-  f.ready = true;
-  if (!f.stack) f.stack = (char *)malloc(stack_bytes);
-  getcontext(&f.entry);
-  f.entry.uc_stack.ss_sp = f.stack;
-  f.entry.uc_stack.ss_size = stack_bytes;
-  f.entry.uc_link = nullptr;
-  makecontext(&f.entry, start, 0);
-  setcontext(&f.entry);
+// resume runs the current thread, and those that start after it, until one waits or none is left.
+__attribute__((noinline)) inline void resume() {
+  Thread &t = here->thread[current];
+  if (HOST_SAVE(scheduler)) return;
+  if (t.state != fresh) {
+    t.state = running;
+    stack = t.stack;
+    jump(stack->at);
+  }
+  stack = idle_stacks;
+  if (stack) {
+    idle_stacks = stack->idle;
+  } else {
+    stack = (Stack *)calloc(1, sizeof(Stack));
+    stack->memory = (char *)malloc(stack_bytes);
+    stack->older = all_stacks;
+    all_stacks = stack;
+  }
+  if (stack->ready) jump(stack->at);
+  stack->ready = true;
+  ucontext_t entry;
+  getcontext(&entry);
+  entry.uc_stack.ss_sp = stack->memory;
+  entry.uc_stack.ss_size = stack_bytes;
+  entry.uc_link = nullptr;
+  makecontext(&entry, start, 0);
+  setcontext(&entry);
 }
 
 // lanes returns the lanes of warp w that are threads of the block.
@@ -145,7 +211,7 @@ inline unsigned lanes(int w) {
 inline bool release(Block &b) {
   int there[most_barriers] = {}, wanted[most_barriers] = {}, alive = 0;
   for (int t = 0; t < threads; t++) {
-    Fibre &f = b.fibre[t];
+    Thread &f = b.thread[t];
     alive += f.state != done;
     if (f.state != waiting || f.in_warp) continue;
     if (there[f.barrier]++ && wanted[f.barrier] != f.expected)
@@ -154,7 +220,7 @@ inline bool release(Block &b) {
   }
   bool some = false;
   for (int t = 0; t < threads; t++) {
-    Fibre &f = b.fibre[t];
+    Thread &f = b.thread[t];
     if (f.state != waiting || f.in_warp || there[f.barrier] != (f.expected ? f.expected : alive)) continue;
     f.state = running;
     some = true;
@@ -162,18 +228,14 @@ inline bool release(Block &b) {
   return some && !failure;
 }
 
-// abandon drops all stacks in the middle of their work.
+// abandon drops what all stacks are in the middle of.
 inline void abandon() {
-  for (int i = 0; i < most_blocks && blocks[i]; i++)
-    for (int t = 0; t < most_threads; t++) blocks[i]->fibre[t].ready = false;
+  idle_stacks = all_stacks;
+  for (Stack *s = all_stacks; s; s = s->older) {
+    s->idle = s->older;
+    s->ready = false;
+  }
 }
-
-// Order is a permutation of 0..n-1: i becomes (i·by + from) mod n. The results of kernels must not
-// depend on it, neither among the threads between two barriers nor among blocks.
-struct Order {
-  uint64_t n, by, from;
-  uint64_t operator()(uint64_t i) const { return (i * by + from) % n; }
-};
 
 // The order of a run: 0 ascending, 1 descending, else a new random order at each barrier and
 // launch.
@@ -203,30 +265,34 @@ inline Order next_order(uint64_t n) {
 }
 
 inline void begin(Block &b) {
+  unsigned x = 0, y = 0, z = 0;
   for (int t = 0; t < threads; t++) {
-    Fibre &f = b.fibre[t];
+    Thread &f = b.thread[t];
     f.state = fresh;
     f.round = 0;
-    f.x = t % blockDim.x;
-    f.y = t / blockDim.x % blockDim.y;
-    f.z = t / (blockDim.x * blockDim.y);
+    f.x = x, f.y = y, f.z = z;
+    if (++x == blockDim.x) x = 0, y++;
+    if (y == blockDim.y) y = 0, z++;
   }
-  memset(b.warp, 0, sizeof b.warp);
+  memset(b.warp, 0, (threads + 31) / 32 * sizeof b.warp[0]);
 }
 
 // advance resumes every runnable thread of a block once. It reports whether one made progress, and
 // whether some are left.
 inline bool advance(Block &b, bool &left) {
-  bool moved = false;
   const Order order = next_order(threads);
-  for (int i = 0; i < threads; i++) {
-    const int t = (int)order(i);
-    Fibre &f = b.fibre[t];
-    if (f.state == fresh || f.state == running || f.state == looking) {
-      resume(b, t);
-      moved = moved || f.state != looking;
+  moved = false;
+  here = &b;
+  blockIdx = b.at;
+  shared = b.shared;
+  next_thread = (unsigned)order.from, step = (unsigned)order.by, left_to_visit = threads;
+  while (left_to_visit) {
+    const State s = select().state;
+    if (s == fresh || s == running || s == looking) {
+      resume();
+      moved = moved || b.thread[current].state != looking; // current is the last that ran
     }
-    left = left || f.state != done;
+    left = left || b.thread[current].state != done;
   }
   return moved;
 }
@@ -235,11 +301,11 @@ inline bool advance(Block &b, bool &left) {
 inline void run_blocks(int count) {
   for (int i = 0; i < count; i++) begin(*blocks[i]);
   for (bool left = true; left;) {
-    bool moved = left = false;
-    for (int i = 0; i < count; i++) moved |= advance(*blocks[i], left);
-    if (moved || !left) continue;
-    for (int i = 0; i < count; i++) moved |= release(*blocks[i]);
-    if (moved) continue;
+    bool some = left = false;
+    for (int i = 0; i < count; i++) some |= advance(*blocks[i], left);
+    if (some || !left) continue;
+    for (int i = 0; i < count; i++) some |= release(*blocks[i]);
+    if (some) continue;
     if (!failure)
       failure = "the threads of a block wait for each other: a barrier or a warp operation is not reached by all that "
                 "it is for";
@@ -251,7 +317,7 @@ inline void run_blocks(int count) {
 // all values.
 inline const uint64_t *meet(unsigned mask, uint64_t value) {
   int w = current / 32, lane = current % 32;
-  Fibre &me = here->fibre[current];
+  Thread &me = here->thread[current];
   int r = me.round++ % 2;
   Warp &p = here->warp[w];
   mask &= lanes(w);
@@ -265,7 +331,7 @@ inline const uint64_t *meet(unsigned mask, uint64_t value) {
   if ((p.arrived[r] & mask) == mask) {
     p.arrived[r] &= ~mask;
     for (int l = 0; l < 32; l++)
-      if (mask >> l & 1 && l != lane) here->fibre[32 * w + l].state = running;
+      if (mask >> l & 1 && l != lane) here->thread[32 * w + l].state = running;
   } else {
     me.in_warp = true;
     leave(waiting);
@@ -380,7 +446,7 @@ extern "C" void host_order(uint64_t seed) { host::seed = seed; }
 
 // barrier_sync is bar.sync of PTX: `expected` threads wait for each other; 0 stands for all.
 inline void barrier_sync(unsigned barrier, unsigned expected) {
-  host::Fibre &f = host::here->fibre[host::current];
+  host::Thread &f = host::here->thread[host::current];
   f.in_warp = false;
   f.barrier = (int)barrier;
   f.expected = (int)expected;
