@@ -97,10 +97,16 @@ struct Thread {
   unsigned long round; // number of warp operations so far
 };
 
+// Fragment is what a lane contributes to a product of matrices by its warp.
+struct Fragment {
+  unsigned a[4], b[2];
+};
+
 // Warp is the exchange of a warp operation. Two rounds alternate, so that a lane can store its next
 // value before another has read the last ones.
 struct Warp {
   uint64_t value[2][32];
+  Fragment fragment[2][32];
   unsigned arrived[2];
 };
 
@@ -339,6 +345,14 @@ inline const uint64_t *meet(unsigned mask, uint64_t value) {
   return p.value[r];
 }
 
+// meet_fragments is meet for the operands of a product of matrices.
+inline const Fragment *meet_fragments(const unsigned (&a)[4], const unsigned (&b)[2]) {
+  Fragment *all = here->warp[current / 32].fragment[here->thread[current].round % 2];
+  all[current % 32] = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+  meet(0xffffffffu, 0);
+  return all;
+}
+
 template <class T> inline uint64_t bits(T v) {
   uint64_t b = 0;
   memcpy(&b, &v, sizeof v);
@@ -546,26 +560,13 @@ template <class T> inline T max(T a, T b) { return a < b ? b : a; }
 // C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
 // the hardware's order and rounding differ.
 inline void mma_tf32(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  float A[16][8], B[8][8];
-  for (int half = 0; half < 3; half++) {
-    uint64_t mine = half < 2 ? a[2 * half] | (uint64_t)a[2 * half + 1] << 32 : b[0] | (uint64_t)b[1] << 32;
-    const uint64_t *all = host::meet(0xffffffffu, mine);
-    for (int l = 0; l < 32; l++) {
-      int g = l / 4, t = l % 4;
-      float low = __uint_as_float((unsigned)all[l]), high = __uint_as_float((unsigned)(all[l] >> 32));
-      if (half < 2) {
-        A[g][t + 4 * half] = low;
-        A[g + 8][t + 4 * half] = high;
-      } else {
-        B[t][g] = low;
-        B[t + 4][g] = high;
-      }
-    }
-  }
-  int g = host::current % 32 / 4, t = host::current % 4;
+  const host::Fragment *all = host::meet_fragments(a, b);
+  const int g = host::current % 32 / 4, t = host::current % 4;
   for (int r = 0; r < 4; r++) {
     double sum = c[r];
-    for (int k = 0; k < 8; k++) sum += (double)A[g + r / 2 * 8][k] * (double)B[k][2 * t + r % 2];
+    for (int k = 0; k < 8; k++)
+      sum += (double)__uint_as_float(all[4 * g + k % 4].a[k / 4 * 2 + r / 2]) *
+             (double)__uint_as_float(all[4 * (2 * t + r % 2) + k % 4].b[k / 4]);
     c[r] = (float)sum;
   }
 }

@@ -21,29 +21,18 @@ template <class T> __device__ inline float rounded_to(float v) { return to_float
 // C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
 // the hardware's order and rounding differ.
 template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  float A[16][16], B[16][8];
-  for (int part = 0; part < 3; part++) {
-    uint64_t mine = part < 2 ? a[2 * part] | (uint64_t)a[2 * part + 1] << 32 : b[0] | (uint64_t)b[1] << 32;
-    const uint64_t *all = host::meet(ALL_LANES, mine);
-    for (int l = 0; l < WARP; l++) {
-      const int g = l / 4, t = l % 4;
-      const u32 first = (u32)all[l], second = (u32)(all[l] >> 32);
-      for (int h = 0; h < 2; h++) {
-        const float p = h ? high_of<T>(first) : low_of<T>(first), q = h ? high_of<T>(second) : low_of<T>(second);
-        if (part < 2) {
-          A[g][2 * t + 8 * part + h] = p;
-          A[g + 8][2 * t + 8 * part + h] = q;
-        } else {
-          B[2 * t + h][g] = p;
-          B[2 * t + 8 + h][g] = q;
-        }
-      }
-    }
-  }
+  const host::Fragment *all = host::meet_fragments(a, b);
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+  double A[2][16], B[2][16]; // two rows and two columns
+  for (int k = 0; k < 16; k++)
+    for (int i = 0; i < 2; i++) {
+      const u32 p = all[4 * g + k % 8 / 2].a[k / 8 * 2 + i], q = all[4 * (2 * t + i) + k % 8 / 2].b[k / 8];
+      A[i][k] = k % 2 ? high_of<T>(p) : low_of<T>(p);
+      B[i][k] = k % 2 ? high_of<T>(q) : low_of<T>(q);
+    }
   for (int r = 0; r < 4; r++) {
     double sum = c[r];
-    for (int k = 0; k < 16; k++) sum += (double)A[g + r / 2 * 8][k] * (double)B[k][2 * t + r % 2];
+    for (int k = 0; k < 16; k++) sum += A[r / 2][k] * B[r % 2][k];
     c[r] = (float)sum;
   }
 }
