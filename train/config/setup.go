@@ -40,12 +40,13 @@ type Setup struct {
 	evals  evaluations
 }
 
-// ModelSize is the size of the network, and of its programs on the device.
+// ModelSize is the size of the network, and of its programs on the device, and its L2 term.
 type ModelSize struct {
 	Dim      int   // parameters
 	Buffers  []int // as BufferSizes returns them; nil: no batch norm
 	Programs ProgramBytes
-	Batches  int // that batch norm had seen before the run, as a file of weights says
+	Batches  int                       // that batch norm had seen before the run, as a file of weights says
+	L2       func(x []float32) float64 // the L2 term of the loss at x; NaN: not known
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
@@ -54,9 +55,9 @@ type ProgramBytes struct {
 	Score    uint64 // of one evaluated chunk
 }
 
-// Model is what Resolve asks of a network. It asks two more questions if the network can
-// answer them: BufferSizes, the lengths of the buffers of batch norm, and ProgramBytes, the memory
-// of a gradient of a batch and of a score.
+// Model is what Resolve asks of a network. It asks three more questions if the network can
+// answer them: BufferSizes, the lengths of the buffers of batch norm, ProgramBytes, the memory
+// of a gradient of a batch and of a score, and L2, the L2 term of the loss.
 type Model interface {
 	Dim() int
 	Sizes() []int // of the tensors of the flat parameter vector, in order
@@ -98,6 +99,10 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warnSlowEvaluation()
 	s.Algo = s.method.New(s)
+	s.L2 = func([]float32) float64 { return math.NaN() }
+	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
+		s.L2 = n.L2
+	}
 	if z, ok := m.(interface {
 		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
 	}); ok {

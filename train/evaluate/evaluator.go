@@ -433,17 +433,13 @@ func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
 // l2 returns the L2 term in TrainLossAvg: that of the mean model, or without the objective the mean
 // of those of the agents that had a batch, weighted as in batchLoss.
 func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) Num {
-	m, ok := e.workers[0].Model.(interface{ L2(x []float32) float64 })
-	switch {
-	case !ok:
-		return Num(math.NaN())
-	case e.full():
-		return Num(m.L2(mean))
+	if e.full() {
+		return Num(e.setup.L2(mean))
 	}
 	sum, total := 0.0, 0.0
 	for i, s := range sn {
 		if s.Losses.Grads > 0 {
-			sum += float64(e.setup.Weight[i] * m.L2(models[i]))
+			sum += float64(e.setup.Weight[i] * e.setup.L2(models[i]))
 			total += e.setup.Weight[i]
 		}
 	}
