@@ -68,3 +68,24 @@ func TestTextWidth(t *testing.T) {
 		t.Error("bold, larger text is not wider")
 	}
 }
+
+// The frequent colours of an image of many are exact, and the others nearly.
+func TestWithPalette(t *testing.T) {
+	img := image.NewRGBA(image.Rect(0, 0, 64, 64))
+	for i := range 64 * 64 {
+		img.SetRGBA(i%64, i/64, color.RGBA{uint8(i / 16), uint8(i % 16 / 12 * (i % 5)), 7, 255})
+	}
+	got, ok := withPalette(img).(*image.Paletted)
+	if !ok || len(got.Palette) != 256 {
+		t.Fatalf("%T of %d colours", got, len(got.Palette))
+	}
+	for i := range 64 * 64 {
+		a, b := img.RGBAAt(i%64, i/64), color.RGBAModel.Convert(got.At(i%64, i/64)).(color.RGBA)
+		if a.G == 0 && a != b || !near(a, b) {
+			t.Fatalf("pixel %d is %v, want %v", i, b, a)
+		}
+	}
+	if _, ok := withPalette(image.NewGray(img.Rect)).(*image.Gray); !ok {
+		t.Error("an image in other colours is not returned as it is")
+	}
+}
