@@ -28,7 +28,7 @@ test-default:
 test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built without assembly
 	GODEBUG=cpu.avx512f=off $(PATHS) $(ASM)
 	GODEBUG=cpu.avx2=off $(PATHS) $(ASM)
-	$(PATHS) -tags arrow_json_stdlib,fspda_noasm $(ASM)
+	$(PATHS) -tags fspda_noasm $(ASM)
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...

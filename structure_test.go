@@ -51,6 +51,18 @@ func TestStructure(t *testing.T) {
 	}
 }
 
+// The build tag fspda_noasm, with which make test runs, excludes all assembly that noasm excludes.
+func TestAssemblyTags(t *testing.T) {
+	for _, name := range readableFiles(t) {
+		for line := range strings.Lines(readText(t, name)) {
+			if strings.HasPrefix(line, "//go:build ") &&
+				strings.Count(line, "noasm") != 2*strings.Count(line, "fspda_noasm") {
+				t.Errorf("%s: %swant fspda_noasm beside noasm", name, line)
+			}
+		}
+	}
+}
+
 // checkDeclarations refuses functions and structs of a file that are too long.
 func checkDeclarations(t *testing.T, files *token.FileSet, f *ast.File) {
 	t.Helper()
