@@ -196,8 +196,12 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	f.csv, errs[1] = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644)
 	f.events, errs[2] = tensorboard.Create(filepath.Join(f.Path, "tensorboard"))
 	err = errors.Join(errs[:]...)
+	now := float64(time.Now().UnixMicro()) / 1e6
 	if err == nil && !fresh {
-		err = f.events.Restart(int64(first), float64(time.Now().UnixMicro())/1e6)
+		err = f.events.Restart(int64(first), now)
+	}
+	if err == nil {
+		err = f.events.Hyperparameters(hyperparameters(s.Config), now)
 	}
 	return f.full(err)
 }
@@ -261,14 +265,8 @@ func (f *Folder) Append(r evaluate.Row) error {
 		return f.full(err)
 	}
 	now := float64(time.Now().UnixMicro()) / 1e6
-	for i, v := range r.Values() {
-		if name := evaluate.Columns()[i]; name != "iteration" && v == v {
-			if err := f.events.Scalar(name, int64(r.Iteration), now, v); err != nil {
-				return f.full(err)
-			}
-		}
-	}
-	return f.full(f.events.Flush())
+	err = scalars(r, func(tag string, v float64) error { return f.events.Scalar(tag, int64(r.Iteration), now, v) })
+	return f.full(errors.Join(err, f.events.Flush()))
 }
 
 func (f *Folder) full(err error) error {

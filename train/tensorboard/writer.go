@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"unicode/utf8"
@@ -68,14 +69,26 @@ func (w *Writer) Path() string { return w.path }
 
 // Scalar adds a point to the curve named tag: value at iteration step, measured at wall seconds
 // since 1970. The tag must be valid UTF-8 and not empty; a slash in it groups curves. Non-finite
-// values are written, and shown as gaps. After the first error the Writer writes nothing more and
+// values are written, and shown as gaps; finite ones beyond the range of float32 become its largest
+// number. After the first error the Writer writes nothing more and
 // keeps returning that error.
 func (w *Writer) Scalar(tag string, step int64, wall, value float64) error {
 	if tag == "" || !utf8.ValidString(tag) {
 		return fmt.Errorf("tensorboard: scalar tag %q at step %d: want non-empty UTF-8", tag, step)
 	}
 	w.start(wall)
+	if !math.IsInf(value, 0) {
+		value = max(-math.MaxFloat32, min(value, math.MaxFloat32)) // a NaN stays
+	}
 	w.event = appendScalar(w.event[:0], wall, step, tag, float32(value))
+	return w.put()
+}
+
+// Hyperparameters writes the settings of the run, for the tab hparams: values that are float64, bool
+// or string.
+func (w *Writer) Hyperparameters(params map[string]any, wall float64) error {
+	w.start(wall)
+	w.event = hyperparameters(wall, params)
 	return w.put()
 }
 
