@@ -18,7 +18,7 @@ import (
 func TestExpectedBits(t *testing.T) {
 	forLines(t, func(t *testing.T, _ line, c Config) {
 		for _, accounting := range []string{"shared-seed", "packed", "reference"} {
-			c.Accounting, c.PaperBits = accounting, "honest"
+			c.Accounting, c.PaperBits, c.EvalPoints = accounting, "honest", 1
 			s, _ := resolve(t, c)
 			r := play(t, c, Options{})
 			got, want := expectedBits(s)*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
