@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"data/images/imagetest":   {}, // for tests: pictures to decode
 	"data/images/arrow":       {},
 	"data/images/packed":      {"data/images", "data/images/arrow"},
-	"data/images/parquet":     {"data/images"},
+	"data/images/parquet":     {"data/images", "data/images/arrow"},
 	"data/fetch":              {},
 	"dist":                    {"device", "internal/rng", "internal/spelling"},
 	"dist/nats":               {"dist"},

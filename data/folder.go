@@ -16,7 +16,7 @@ func openImages(name string, o OpenOptions) (*Set, error) {
 	if o.Dir == "" {
 		return nil, fmt.Errorf("data: set %s: no path given: %s", name, imagesHint)
 	}
-	found, err := images.Open(o.Dir, images.Options{})
+	found, err := images.Open(o.Dir, images.Options{ImageColumn: o.ImageColumn, LabelColumn: o.LabelColumn})
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("data: set %s: %w: %s", name, err, imagesHint)
@@ -47,7 +47,7 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Notes, s.ClassNames = append(notes, s.Notes...), found.Classes
+	s.Notes, s.ClassNames, s.Memory = append(notes, s.Notes...), found.Classes, found.Memory
 	return s, nil
 }
 

@@ -22,6 +22,8 @@ type OpenOptions struct {
 	JPEG            Decoder
 	OnBad           OnBad
 	Workers         int
+
+	ImageColumn, LabelColumn string // of tables; "" searches usual names
 }
 
 // registration is a named data set.

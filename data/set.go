@@ -24,6 +24,7 @@ type Set struct {
 	Mean    []float32 // of pixel/255: one per channel, or one for all
 	Std     []float32 // of pixel/255, of the same length
 	Notes   []string  // warnings for the user; usually none
+	Memory  int64     // bytes that reading images takes beyond a batch
 
 	ClassNames []string // by class; nil: not known
 

@@ -2,15 +2,26 @@ package datacmd
 
 import (
 	"github.com/spf13/cobra"
-
-	_ "fspda/data/images/parquet" // registers the format parquet
+	"github.com/spf13/pflag"
 
 	"fspda/cli/command"
+	"fspda/data/images"
+	_ "fspda/data/images/parquet" // registers tables
 )
 
 func newData() *cobra.Command {
 	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(),
 		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
+}
+
+// sourceFlags are the flags of commands that open any source of images.
+func sourceFlags(fs *pflag.FlagSet, o *images.Options) {
+	fs.StringVar(&o.Labels, "labels", "",
+		"ImageNet's tars: the file with the classes of the validation pictures, if it is not in the same folder")
+	fs.StringVar(&o.ImageColumn, "image-column", "",
+		"tables: the column of the images; empty finds usual names such as image")
+	fs.StringVar(&o.LabelColumn, "label-column", "",
+		"tables: the column of the labels; empty finds usual names such as label")
 }
 
 // onePath accepts one argument, the path of a data set.

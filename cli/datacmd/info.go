@@ -64,8 +64,7 @@ func newDataInfo() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&all, "decode", false, "decode every picture and list the bad ones, not a few for their sizes")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.Labels, "labels", "",
-		"ImageNet's tars: the file with the classes of the validation pictures, if it is not in the same folder")
+	sourceFlags(cmd.Flags(), &o)
 	return cmd
 }
 

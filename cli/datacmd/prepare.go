@@ -25,8 +25,9 @@ func newDataPrepare() *cobra.Command {
 		Short: "Scale the pictures of a set once and pack them into files that training maps into memory",
 		Long: `Scale the pictures of a set once and pack them into files that training maps into memory.
 
-SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or parquet shards. A preparation
-that was stopped, or killed at any moment, resumes when it is called again; the result is the same, to the last byte.`,
+SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or Parquet shards, or a folder of
+save_to_disk. A preparation that was stopped, or killed at any moment, resumes when it is called again; the result is
+the same, to the last byte.`,
 		Example: "  fspda data prepare ~/imagenet --out ~/imagenet-256\n  fspda train --data imagenet --data-dir " +
 			"~/imagenet-256 --model resnet50",
 		Args: onePath,
@@ -53,8 +54,7 @@ that was stopped, or killed at any moment, resumes when it is called again; the 
 		"what becomes of a picture that cannot be decoded: skip (and list it in bad.jsonl) or fail")
 	fs.IntVar(&o.Jobs, "jobs", 0, "pictures worked on at a time; the default is the number of cores")
 	fs.IntVar(&o.MaxPixels, "max-pixels", 100e6, "a picture whose header says more is bad")
-	fs.StringVar(&open.Labels, "labels", "",
-		"ImageNet's tars: the file with the classes of the validation pictures, if it is not in the same folder")
+	sourceFlags(fs, &open)
 	return cmd
 }
 

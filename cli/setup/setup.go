@@ -37,7 +37,8 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
 		Seed: syntheticSeed, Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize,
-		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
+		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads,
+		ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}

@@ -9,7 +9,8 @@
 //	ImageNet tars        ILSVRC2012_img_train.tar, a tar of one tar per class, and
 //	                     ILSVRC2012_img_val.tar with a list of labels
 //	WebDataset           shards of key.jpg + key.cls, or key.json
-//	parquet              shards of Hugging Face, by fspda/data/images/parquet
+//	parquet              shards of Hugging Face, and folders of save_to_disk, by
+//	                     fspda/data/images/parquet
 //	packed set           the output of `fspda data prepare`, by fspda/data/images/packed
 //
 // The last two register themselves by [Register] when a program imports them, since they depend on

@@ -11,6 +11,8 @@ type Options struct {
 	// ImageNet tars: the file with the classes of the validation images; "" searches the same
 	// folder
 	Labels string
+	// tables: the columns of the pictures and of their labels; "" searches usual names
+	ImageColumn, LabelColumn string
 }
 
 // defaultMaxPixels admits any photograph.
@@ -25,7 +27,8 @@ func (o Options) filled() Options {
 
 // Format is a storage format for a set of images.
 type Format struct {
-	Name string
+	Name    string
+	Columns bool // it has columns that Options can name
 	// Recognise reports whether a path is of this format, without reading much.
 	Recognise func(path string) bool
 	Open      func(path string, o Options) (*Set, error)
@@ -52,8 +55,11 @@ func Open(path string, o Options) (*Set, error) {
 	}
 	for _, f := range registered {
 		if f.Recognise(path) {
-			return f.Open(path, o)
+			return f.open(path, o)
 		}
+	}
+	if err := o.refuseColumns(path); err != nil {
+		return nil, err
 	}
 	switch {
 	case isImageNet(path):
@@ -62,6 +68,25 @@ func Open(path string, o Options) (*Set, error) {
 		return openFolders(path, o)
 	}
 	return openArchive(path, o)
+}
+
+// open opens a path in the format.
+func (f *Format) open(path string, o Options) (*Set, error) {
+	if !f.Columns {
+		if err := o.refuseColumns(path); err != nil {
+			return nil, err
+		}
+	}
+	return f.Open(path, o)
+}
+
+// refuseColumns refuses columns for a path that has none.
+func (o Options) refuseColumns(path string) error {
+	if o.ImageColumn == "" && o.LabelColumn == "" {
+		return nil
+	}
+	return &FormatError{Path: path, Got: "names of columns for pictures that are not in a table",
+		Want: "Parquet or Arrow tables", Hint: "leave out --image-column and --label-column"}
 }
 
 func isDir(path string) bool {

@@ -10,6 +10,7 @@ type Set struct {
 	Train   Source   // nil if there are no training images
 	Test    Source   // the images of val or test; nil if there are none
 	Notes   []string // warnings for the user, such as a class without test images
+	Memory  int64    // bytes that reading takes beyond the index and one image; 0 if none
 
 	closers []io.Closer
 }

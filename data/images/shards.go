@@ -2,6 +2,7 @@ package images
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -67,8 +68,9 @@ func expandBraces(p string) ([]string, error) {
 	return out, nil
 }
 
-// Expand lists the files of a path for a [Format]: those of a pattern, those with the given ending
-// in a folder or its subfolder data, or the path itself.
+// Expand lists the files of a path for a [Format]: those of a pattern, or the path itself, or those
+// with the given ending in a folder ROOT, in ROOT/data, in ROOT/SPLIT for the names of splits such
+// as train, or in the same places of its only subfolder with such files (ROOT/default/SPLIT).
 func Expand(path, ending string) ([]string, error) {
 	if isPattern(path) {
 		return expand(path)
@@ -76,11 +78,60 @@ func Expand(path, ending string) ([]string, error) {
 	if !isDir(path) {
 		return []string{path}, nil
 	}
-	files, err := expand(filepath.Join(escapePattern(path), "*"+ending))
-	if err != nil || len(files) > 0 {
-		return files, err
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("images: %w", err)
 	}
-	return expand(filepath.Join(escapePattern(path), "data", "*"+ending))
+	files := shardsIn(path, entries, ending)
+	if len(files) > 0 || len(entries) > maxConfigurations {
+		return files, nil
+	}
+	from := ""
+	for _, e := range entries {
+		below := filepath.Join(path, e.Name())
+		if isHidden(e.Name()) || !isDir(below) {
+			continue
+		}
+		inner, err := os.ReadDir(below)
+		if err != nil {
+			return nil, fmt.Errorf("images: %w", err)
+		}
+		more := shardsIn(below, inner, ending)
+		if len(more) > 0 && len(files) > 0 {
+			return nil, &FormatError{Path: path, Got: "shards in " + from + " and in " + e.Name(),
+				Want: "one set of pictures", Hint: "name one of these folders"}
+		}
+		if len(more) > 0 {
+			files, from = more, e.Name()
+		}
+	}
+	return files, nil
+}
+
+// maxConfigurations limits the entries of a folder whose subfolders are searched for shards: a
+// folder of classes may have thousands.
+const maxConfigurations = 32
+
+// shardsIn lists the shards in a folder, or else in those of its subfolders that are named data or
+// as a split.
+func shardsIn(dir string, entries []os.DirEntry, ending string) (files []string) {
+	for _, e := range entries {
+		if !isHidden(e.Name()) && strings.HasSuffix(e.Name(), ending) {
+			files = append(files, filepath.Join(dir, e.Name()))
+		}
+	}
+	for _, e := range entries {
+		if _, ok := splitNames[e.Name()]; len(files) == 0 && (ok || e.Name() == "data") {
+			found, _ := filepath.Glob(filepath.Join(escapePattern(dir), "*", "*"+ending)) // well-formed
+			for _, f := range found {
+				folder := filepath.Base(filepath.Dir(f))
+				if _, ok := splitNames[folder]; ok || folder == "data" {
+					files = append(files, f)
+				}
+			}
+		}
+	}
+	return files
 }
 
 // openShards opens several files as one set: files of a registered format, or tars of WebDataset.
@@ -94,8 +145,11 @@ func openShards(pattern string, o Options) (*Set, error) {
 	}
 	for _, f := range registered {
 		if f.Recognise(files[0]) {
-			return f.Open(pattern, o)
+			return f.open(pattern, o)
 		}
+	}
+	if err := o.refuseColumns(pattern); err != nil {
+		return nil, err
 	}
 	a, err := openArchives(files)
 	if err != nil {

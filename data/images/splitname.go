@@ -33,13 +33,26 @@ func splitOfFile(name string) (split, word string) {
 	return trainSplit, trainSplit
 }
 
-// Splits assigns shards to splits by the words in their names: train, val, validation, test. If
-// there are shards of val and of test, those of test are returned as left, since they often have no
-// labels.
-func Splits(files []string) (train, test, left []string) {
+// splitBelow finds the split of a shard by its name, or else by that of a folder below root.
+func splitBelow(root, file string) (split, word string) {
+	split, word = splitOfFile(filepath.Base(file))
+	if rel, err := filepath.Rel(root, filepath.Dir(file)); err == nil && split == trainSplit && filepath.IsLocal(rel) {
+		for dir := range strings.SplitSeq(filepath.ToSlash(rel), "/") {
+			if s, ok := splitNames[dir]; ok {
+				split, word = s, dir
+			}
+		}
+	}
+	return split, word
+}
+
+// Splits assigns shards to splits by the words in their names: train, val, validation, test; or in
+// the names of their folders below root. If there are shards of val and of test, those of test are
+// returned as left, since they often have no labels.
+func Splits(root string, files []string) (train, test, left []string) {
 	best := ""
 	for _, f := range files {
-		if split, word := splitOfFile(filepath.Base(f)); split == testSplit {
+		if split, word := splitBelow(root, f); split == testSplit {
 			if best == "" {
 				best = word
 			}
@@ -47,7 +60,7 @@ func Splits(files []string) (train, test, left []string) {
 		}
 	}
 	for _, f := range files {
-		switch split, word := splitOfFile(filepath.Base(f)); {
+		switch split, word := splitBelow(root, f); {
 		case split == trainSplit:
 			train = append(train, f)
 		case word == best:

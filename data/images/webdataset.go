@@ -29,7 +29,7 @@ type sample struct {
 // up to the first dot.
 func webDataset(path string, a *archives, o Options) (*Set, error) {
 	l := newListing(path, kindWebDataset)
-	_, _, left := Splits(a.paths)
+	_, _, left := Splits("", a.paths)
 	for i, file := range a.paths {
 		if slices.Contains(left, file) {
 			l.notes = append(l.notes, "ignored in favour of the shards of val: "+file)

@@ -149,6 +149,9 @@ func (c Config) Check() error {
 	if c.Data == "synthetic" || c.Data == "synthetic-images" {
 		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
 	}
+	if c.ImageColumn+c.LabelColumn != "" && c.Data != "folder" && c.Data != "imagenet" {
+		errs = append(errs, Invalid("data", c.Data, "image_column and label_column belong to folder and imagenet"))
+	}
 	if c.Head == HeadNew && c.Start == "" {
 		errs = append(errs, Invalid("init_head", c.Head, "it belongs to init, which names no file: without one all "+
 			"weights are drawn from the seed"))

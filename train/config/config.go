@@ -35,6 +35,9 @@ type DataKeys struct {
 	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales an image before it takes the center; 0 is 8/7 of crop"`
 	JPEG      string `yaml:"jpeg" same:"y" help:"what decodes JPEG images: libjpeg (its pixels, on every machine; also auto and turbo), or go (image/jpeg, slower); a run can be resumed only with the same decoder"`
 	OnBad     string `yaml:"on_bad" help:"what happens if an image cannot be read: fail, or skip (the next one of the batch takes its place)"`
+
+	ImageColumn string `yaml:"image_column" help:"images in Parquet or Arrow tables: their column; empty finds usual names such as image"`
+	LabelColumn string `yaml:"label_column" help:"images in Parquet or Arrow tables: the column of their labels; empty finds usual names such as label"`
 }
 
 // NetworkKeys choose the network and its initial weights.

@@ -49,6 +49,10 @@ func (c Config) harmless(f Field) bool {
 		return !c.Repeats
 	case "init_head":
 		return c.Head == HeadFile
+	case "image_column":
+		return c.ImageColumn == ""
+	case "label_column":
+		return c.LabelColumn == ""
 	case "freeze":
 		return c.Freeze == ""
 	case "layer_lr":

@@ -17,7 +17,7 @@ const ownProgram = 80 << 20
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
 // pictures in memory, and everything that the run keeps on the host.
 func Footprint(s *config.Setup, devices ...device.Device) uint64 {
-	return ownProgram + host(s, devices) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels))
+	return ownProgram + host(s, devices) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels)) + uint64(s.Set.Memory)
 }
 
 // host forecasts the bytes of a run on the host. Without devices, or with devices that use the

@@ -1,88 +1,198 @@
 package parquet
 
-import "slices"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sort"
 
-const (
-	maxCursors = 8        // read positions
-	maxKept    = 64 << 20 // bytes of cached images
-	readAhead  = 16       // rows read at a time
+	"github.com/parquet-go/parquet-go"
 )
 
-// cache keeps open read positions and the images read last, because sequential readers, also
-// several goroutines, request adjacent rows.
-type cache struct {
-	cursors []placed // most recently used last
-	blocks  []block  // most recently read last
-	kept    int      // bytes in blocks
+// CacheBytes is the size up to which pages stay in memory, in each split. The last page always does.
+const CacheBytes = 256 << 20
+
+// largePage is the size from which the memory that decoding a page took is freed at once.
+const largePage = 32 << 20
+
+// key names a column of a row group.
+type key struct {
+	*file
+	group, column int
 }
 
-type placed struct {
-	group  int
-	cursor *column
+// reader reads the pages of a chunk, in any order, and keeps some of them.
+type reader struct {
+	key
+	*chunk
+	window *window
+	in     *parquet.FilePages
+
+	checked bool // the dictionary
+
+	values map[int][]value // of the pages in memory
+	order  []int           // those pages, the most recently read last
+	size   int64           // of those pages and the dictionary
 }
 
-// block is a range of rows of a group that were read together.
-type block struct {
-	group, first int
-	rows         [][]byte
-	size         int
+// window shows a page of a file where its first page is: parquet-go reads pages in their order.
+type window struct {
+	file        io.ReaderAt
+	data, delta int64
 }
 
-// row returns a row of a group, the index-th of its shard, or nil if the row is null.
-func (c *cache) row(s *shard, group, index, row int) ([]byte, error) {
-	for _, b := range c.blocks {
-		if b.group == group && row >= b.first && row < b.first+len(b.rows) {
-			return b.rows[row-b.first], nil
-		}
+func (w *window) ReadAt(b []byte, at int64) (int, error) {
+	if at >= w.data {
+		at += w.delta
 	}
-	cur := c.near(s, group, index, row)
-	if err := cur.skip(row - cur.pos); err != nil {
+	return w.file.ReadAt(b, at)
+}
+
+func (k key) open() (r *reader, err error) {
+	defer recovered(&err)
+	c, err := k.locate(k.group, k.column)
+	if err != nil {
 		return nil, err
 	}
-	b := block{group: group, first: row}
-	left := s.footer.groups[index].rows - row
-	for len(b.rows) < min(readAhead, left) && b.size < maxKept/4 {
-		v, ok, err := cur.next()
-		if err != nil {
+	r = &reader{key: k, chunk: c, values: map[int][]value{}}
+	if c.dictionary != nil {
+		r.size = c.dictionary.size
+	}
+	at := k.table.RowGroups()[k.group].ColumnChunks()[k.leaves[k.column].Index()]
+	of, ok := at.(*parquet.FileColumnChunk)
+	if !ok {
+		return nil, fmt.Errorf("a column of type %T", at)
+	}
+	r.window = &window{file: k.disk}
+	if len(c.pages) > 0 {
+		r.window.data = c.pages[0].offset
+	}
+	r.in = of.PagesFrom(r.window)
+	return r, nil
+}
+
+// read decodes page i. The memory of its values is never reused.
+func (r *reader) read(i int) (all []value, err error) {
+	defer recovered(&err)
+	p := r.pages[i]
+	largest := p.size
+	if r.dictionary != nil && !r.checked {
+		if err := r.checkPage(*r.dictionary); err != nil {
 			return nil, err
 		}
-		var picture []byte
-		if ok {
-			picture = append([]byte{}, v.b...) // copied because the page's memory is reused
-		}
-		b.rows = append(b.rows, picture)
-		b.size += len(picture)
+		r.checked, largest = true, max(largest, r.dictionary.size)
 	}
-	c.cursors = append(c.cursors, placed{group, cur})
-	c.keep(b)
-	return b.rows[0], nil
+	if largest > largePage {
+		defer func() { // parquet-go keeps its buffers, two of the size of a page, until the second collection
+			runtime.GC()
+			debug.FreeOSMemory()
+		}()
+	}
+	if err := r.checkPage(p); err != nil {
+		return nil, err
+	}
+	r.window.delta = p.offset - r.window.data
+	if err := r.in.SeekToRow(0); err != nil {
+		return nil, err
+	}
+	decoded, err := r.in.ReadPage()
+	if err != nil {
+		return nil, err
+	}
+	all = make([]value, 0, p.rows)
+	var some [64]parquet.Value
+	for values := decoded.Values(); ; {
+		n, err := values.ReadValues(some[:])
+		for _, v := range some[:n] {
+			all = append(all, newValue(v))
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(all) != p.rows {
+		return nil, fmt.Errorf("a page of %d values, want %d", len(all), p.rows)
+	}
+	return all, nil
 }
 
-// near takes the cursor closest before a row, or opens one.
-func (c *cache) near(s *shard, group, index, row int) *column {
-	best := -1
-	for i, p := range c.cursors {
-		if p.group == group && p.cursor.pos <= row && (best < 0 || p.cursor.pos > c.cursors[best].cursor.pos) {
-			best = i
+func newValue(v parquet.Value) value {
+	switch v.Kind() {
+	case parquet.Boolean:
+		if v.Boolean() {
+			return value{n: 1}
 		}
+		return value{}
+	case parquet.Int32:
+		return value{n: int64(v.Int32())}
+	case parquet.Int64:
+		return value{n: v.Int64()}
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return value{b: v.ByteArray()}
 	}
-	if best >= 0 {
-		cur := c.cursors[best].cursor
-		c.cursors = slices.Delete(c.cursors, best, best+1)
-		return cur
-	}
-	if len(c.cursors) >= maxCursors {
-		c.cursors = slices.Delete(c.cursors, 0, 1)
-	}
-	return newColumn(s, index, s.content)
+	return value{null: true}
 }
 
-// keep evicts blocks to make room for one.
-func (c *cache) keep(b block) {
-	c.kept += b.size
-	for len(c.blocks) > 0 && (c.kept > maxKept || len(c.blocks) > 256) {
-		c.kept -= c.blocks[0].size
-		c.blocks = slices.Delete(c.blocks, 0, 1)
+// cache keeps the chunks that were read last, with some of their pages.
+type cache struct {
+	readers []*reader // most recently used last
+	limit   int64     // of the bytes in memory
+}
+
+// at returns a value, which is valid as long as it is used.
+func (c *cache) at(k key, row int) (value, error) {
+	r, err := c.reader(k)
+	if err != nil {
+		return value{}, err
 	}
-	c.blocks = append(c.blocks, b)
+	i := sort.Search(len(r.pages), func(i int) bool { return r.pages[i].first > row }) - 1
+	values, ok := r.values[i]
+	if !ok {
+		if values, err = r.read(i); err != nil {
+			return value{}, err
+		}
+		r.values[i] = values
+		r.order = append(r.order, i)
+		r.size += r.pages[i].size
+		c.shrink()
+	}
+	return values[row-r.pages[i].first], nil
+}
+
+// reader returns the reader of a chunk, as the most recently used one.
+func (c *cache) reader(k key) (*reader, error) {
+	at := slices.IndexFunc(c.readers, func(r *reader) bool { return r.key == k })
+	if at >= 0 {
+		r := c.readers[at]
+		c.readers = append(slices.Delete(c.readers, at, at+1), r)
+		return r, nil
+	}
+	r, err := k.open()
+	if err == nil {
+		c.readers = append(c.readers, r)
+	}
+	return r, err
+}
+
+// shrink drops other chunks, then pages of the last one but for its last page.
+func (c *cache) shrink() {
+	size := int64(0)
+	for _, r := range c.readers {
+		size += r.size
+	}
+	for size > c.limit && len(c.readers) > 1 {
+		size -= c.readers[0].size
+		c.readers = slices.Delete(c.readers, 0, 1)
+	}
+	for r := c.readers[0]; r.size > c.limit && len(r.order) > 1; {
+		i := r.order[0]
+		r.order = slices.Delete(r.order, 0, 1)
+		delete(r.values, i)
+		r.size -= r.pages[i].size
+	}
 }

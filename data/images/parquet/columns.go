@@ -2,117 +2,144 @@ package parquet
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 
 	"fspda/data/images"
 )
 
-// Known names of the columns.
-var (
-	contentColumns = []string{"image.bytes", "img.bytes", "image", "img", "jpg", "png"}
-	pathColumns    = []string{"image.path", "img.path"}
-	labelColumns   = []string{"label", "labels", "cls", "fine_label"}
+// kind is the type of the values of a column.
+type kind string
+
+const (
+	integers kind = "integers"
+	booleans kind = "booleans"
+	texts    kind = "strings or bytes"
+	others   kind = "another type"
 )
 
-// shard is an open file.
-type shard struct {
-	name                 string
-	file                 *os.File
-	footer               *footer
-	content, path, label int // columns; path is -1 if there is none
+// column is a column of a table; one within a struct is named STRUCT.COLUMN.
+type column struct {
+	name string
+	kind kind
 }
 
-// openShard opens a file and finds its columns.
-func openShard(name string) (s *shard, err error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // return the first error
+// value is a value of a column: a number, or bytes that are valid until the table is closed.
+type value struct {
+	null bool
+	n    int64
+	b    []byte
+}
+
+// table is an open file.
+type table interface {
+	columns() []column
+	// features is the JSON that the datasets library stores, or "".
+	features() string
+	// groups are the numbers of rows of each part of the table.
+	groups() []int
+	// check refuses limits that a column exceeds, and returns the bytes that reading it in any order
+	// takes.
+	check(column int) (int64, error)
+	// scan visits the values of a group in order.
+	scan(group, column int, visit func(row int, v value) error) error
+	// at returns one value, and keeps those beside it in the cache.
+	at(c *cache, group, column, row int) (value, error)
+	Close() error
+}
+
+// Usual names of the columns.
+var (
+	imageColumns = []string{"image", "img", "jpg", "png"}
+	labelColumns = []string{"label", "labels", "cls", "fine_label"}
+)
+
+// info is what the datasets library says about a table.
+type info struct {
+	Info struct {
+		Features map[string]struct {
+			Type  string   `json:"_type"`
+			Names []string `json:"names"`
+		} `json:"features"`
+	} `json:"info"`
+}
+
+// named returns the columns of a type.
+func (f *info) named(kind string) (names []string) {
+	for name, c := range f.Info.Features {
+		if c.Type == kind {
+			names = append(names, name)
 		}
-	}()
-	s = &shard{name: name, file: f}
-	info, err := f.Stat()
-	if err == nil {
-		s.footer, err = readFooter(f, info.Size())
 	}
-	if err != nil {
-		return nil, damaged(name, err)
-	}
-	return s, s.find()
+	slices.Sort(names)
+	return names
 }
 
-func damaged(name string, err error) error {
-	e := &images.FormatError{Path: name, Got: err.Error(), Want: "an intact parquet file", Hint: "fetch the file again",
-		Err: err}
-	if errors.As(err, new(unknown)) {
-		e.Want, e.Hint = "compression SNAPPY, GZIP, ZSTD, LZ4_RAW or none, and values in PLAIN, RLE_DICTIONARY or "+
-			"one of the DELTA encodings", "write the file again in one of these"
-	}
-	return e
+// shard is a table with the columns of a picture.
+type shard struct {
+	table
+	name                 string
+	content, path, label int // columns; path is -1 if there is none
+	kind                 kind
+	classes              []string // as the datasets library names them, or nil
+	memory               int64    // bytes that reading the pictures takes
 }
 
-// find sets the columns.
-func (s *shard) find() error {
-	at := func(names []string, fits func(l leaf) bool) int {
+// newShard finds the columns: the one that was asked for, or the first usual one.
+func newShard(name string, t table, o images.Options) (*shard, error) {
+	s := &shard{table: t, name: name}
+	columns := t.columns()
+	find := func(names []string, of ...kind) int {
 		for _, n := range names {
-			for i, l := range s.footer.leaves {
-				if l.path == n && !l.repeated && fits(l) {
-					return i
-				}
+			at := slices.IndexFunc(columns, func(c column) bool { return c.name == n && slices.Contains(of, c.kind) })
+			if at >= 0 {
+				return at
 			}
 		}
 		return -1
 	}
-	isBytes := func(l leaf) bool { return l.physical == byteArrays }
-	isInt := func(l leaf) bool { return l.physical == int32Values || l.physical == int64Values }
-	s.content, s.path, s.label = at(contentColumns, isBytes), at(pathColumns, isBytes), at(labelColumns, isInt)
-	if s.content >= 0 && s.label >= 0 {
-		return s.checkCodecs()
+	var library info
+	_ = json.Unmarshal([]byte(t.features()), &library) // without it the usual names remain
+	imageNames := append(library.named("Image"), imageColumns...)
+	labelNames := append(library.named("ClassLabel"), labelColumns...)
+	if o.ImageColumn != "" {
+		imageNames = []string{o.ImageColumn}
 	}
+	if o.LabelColumn != "" {
+		labelNames = []string{o.LabelColumn}
+	}
+	var within []string
+	for _, n := range imageNames {
+		within = append(within, n+".bytes", n)
+	}
+	s.content, s.label, s.path = find(within, texts), find(labelNames, integers, booleans, texts), -1
+	if s.content < 0 || s.label < 0 {
+		return nil, missing(name, columns, o)
+	}
+	if of, ok := strings.CutSuffix(columns[s.content].name, ".bytes"); ok {
+		s.path = find([]string{of + ".path"}, texts)
+	}
+	s.kind, s.classes = columns[s.label].kind, library.Info.Features[columns[s.label].name].Names
+	var err error
+	s.memory, err = t.check(s.content)
+	return s, err
+}
+
+// missing says which columns there are.
+func missing(name string, columns []column, o images.Options) error {
 	var have []string
-	for _, l := range s.footer.leaves {
-		have = append(have, fmt.Sprintf("%s (%s)", l.path, l.physical))
+	for _, c := range columns {
+		have = append(have, fmt.Sprintf("%s (%s)", c.name, c.kind))
 	}
-	return &images.FormatError{Path: s.name, Got: "the columns " + strings.Join(have, ", "),
-		Want: "image.bytes (BYTE_ARRAY) and label (INT64)",
-		Hint: "also known are " + strings.Join(append(contentColumns[1:4:4], labelColumns[1:]...), ", ")}
-}
-
-// checkCodecs rejects files whose images could not be read later.
-func (s *shard) checkCodecs() error {
-	for _, g := range s.footer.groups {
-		for _, at := range []int{s.content, s.path, s.label} {
-			if at >= 0 && !g.chunks[at].codec.known() {
-				return damaged(s.name, unknown{fmt.Sprintf("column %s with the compression %s",
-					s.footer.leaves[at].path, g.chunks[at].codec)})
-			}
-		}
+	image, label := "image.bytes or "+strings.Join(imageColumns, ", "), strings.Join(labelColumns, ", ")
+	if o.ImageColumn != "" {
+		image = o.ImageColumn
 	}
-	return nil
-}
-
-// classNames returns the names that the datasets library stores in its files, in JSON.
-func (s *shard) classNames() []string {
-	var meta struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
+	if o.LabelColumn != "" {
+		label = o.LabelColumn
 	}
-	if json.Unmarshal([]byte(s.footer.meta["huggingface"]), &meta) != nil {
-		return nil
-	}
-	var label struct {
-		Names []string `json:"names"`
-	}
-	name := s.footer.leaves[s.label].path
-	if json.Unmarshal(meta.Info.Features[name], &label) != nil {
-		return nil
-	}
-	return label.Names
+	return &images.FormatError{Path: name, Got: "the columns " + strings.Join(have, ", "),
+		Want: fmt.Sprintf("%s (%s) and %s (%s, %s or strings)", image, texts, label, integers, booleans),
+		Hint: "name them with --image-column and --label-column"}
 }

@@ -1,22 +1,24 @@
-// Package parquet reads images from parquet shards of Hugging Face: a column image with the JPEG or
-// PNG file in bytes, and a column label of integers.
+// Package parquet reads images from tables as Hugging Face stores them: Parquet shards, and the
+// Arrow files of save_to_disk. A row has an image as JPEG or PNG and a label.
 //
-// In programs that import it, [images.Open] opens such shards: a file, a pattern, or a folder with
-// *.parquet in it or in data/. The words train, validation or test in the names select the split.
-// Class names are those stored in the files by the datasets library, or else the numbers.
+// In programs that import it, [images.Open] opens such tables: a file, a pattern, or a folder with
+// shards in one of the usual layouts ([images.Expand]). The words train, validation or test in the
+// names of shards or of their folders select the split. The columns are those named in
+// [images.Options], those of the types Image and ClassLabel by the datasets library, or those with
+// a usual name, such as image and label.
 //
-// Images are in the order of the files, not sorted by class as elsewhere, because parquet is
-// compressed in pages and read forwards: reading one image costs all preceding pages of its row
-// group. Read it in order, as `fspda data prepare` does once.
+// Labels are integers, booleans or strings. Class names are those stored by the datasets library;
+// or false and true; or the strings, sorted; or the numbers. A row with the label -1 or without
+// one is left out, with a note.
 //
-// It supports the part of the format that such sets use: columns of bytes and integers that are not
-// repeated; pages of both versions; PLAIN, dictionary and the DELTA encodings; Snappy, gzip,
-// Zstandard and LZ4. Anything else is an error that names the feature when a set is opened. It does
-// not use a library because that would be the largest part of the program, mainly in compile time
-// (Arrow's includes its writer and 30 s of processor time), and because files are untrusted:
-// claimed lengths of lists, runs and pages never determine an allocation before the data is
-// present.
+// Images are in the order of the files, not sorted by class as elsewhere. Parquet is compressed in
+// pages, and reading an image reads its page, which may hold a thousand of them: read in order, as
+// `fspda data prepare` does. Pages that were read stay in memory, up to [CacheBytes]; a page may
+// have 512 MiB, which is checked when a set is opened.
 //
-// Where to look next: footer.go for the metadata of a file, columns.go for the required columns,
-// column.go and page.go for reading values, rows.go and cache.go for finding a row.
+// Parquet is decoded by parquet-go, and Arrow by fspda/data/images/arrow. Files are untrusted: sizes
+// of pages are checked before they are read.
+//
+// Where to look next: rows.go for a split, columns.go for the choice of columns, labels.go for
+// labels, file.go and pages.go for Parquet, saved.go for Arrow.
 package parquet

@@ -3,24 +3,47 @@ package parquet
 import (
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
+	"path/filepath"
+	"strings"
 
 	"fspda/data/images"
+	"fspda/data/images/arrow"
 )
 
-// Kind is the kind of parquet sets in [images.Set].
-const Kind = "parquet"
-
-const ending = ".parquet"
+// Kinds of sets in [images.Set].
+const (
+	Kind      = "parquet"
+	KindArrow = "Arrow tables of save_to_disk"
+)
 
 func init() {
-	images.Register(images.Format{Name: Kind, Recognise: recognise, Open: open})
+	for ending, kind := range map[string]string{".parquet": Kind, ".arrow": KindArrow} {
+		images.Register(images.Format{Name: kind, Columns: true,
+			Recognise: func(path string) bool { return recognise(path, ending) },
+			Open:      func(path string, o images.Options) (*images.Set, error) { return open(path, ending, o) }})
+	}
+}
+
+// shards lists the files of a path. Of an Arrow folder they are those that its state.json names: the
+// datasets library leaves other tables beside them.
+func shards(path, ending string) ([]string, error) {
+	files, err := images.Expand(path, ending)
+	if err != nil || ending == ".parquet" || len(files) == 1 && files[0] == path {
+		return files, err
+	}
+	var named []string
+	for _, f := range files {
+		state, err := os.ReadFile(filepath.Join(filepath.Dir(f), "state.json"))
+		if err == nil && strings.Contains(string(state), `"`+filepath.Base(f)+`"`) {
+			named = append(named, f)
+		}
+	}
+	return named, nil
 }
 
 // recognise checks the first bytes of the first file.
-func recognise(path string) bool {
-	files, err := images.Expand(path, ending)
+func recognise(path, ending string) bool {
+	files, err := shards(path, ending)
 	if err != nil || len(files) == 0 {
 		return false
 	}
@@ -29,38 +52,59 @@ func recognise(path string) bool {
 		return false
 	}
 	defer f.Close() // read only: an error loses no data
-	var magic [4]byte
-	_, err = f.ReadAt(magic[:], 0)
-	return err == nil && string(magic[:]) == "PAR1"
+	var magic [6]byte
+	if _, err = f.ReadAt(magic[:], 0); err != nil {
+		return false
+	}
+	if ending == ".arrow" {
+		return arrow.Recognise(magic[:])
+	}
+	return string(magic[:4]) == "PAR1"
 }
 
-// maxClasses limits the number of classes.
-const maxClasses = 1 << 20
+// openTable opens a file by its ending.
+func openTable(name, ending string) (table, error) {
+	if ending == ".arrow" {
+		return openSaved(name)
+	}
+	return openFile(name)
+}
 
-func open(path string, o images.Options) (*images.Set, error) {
-	files, err := images.Expand(path, ending)
+func open(path, ending string, o images.Options) (*images.Set, error) {
+	files, err := shards(path, ending)
 	if err != nil {
 		return nil, err
 	}
-	train, test, left := images.Splits(files)
+	train, test, left := images.Splits(path, files)
 	s := &images.Set{Path: path, Kind: Kind}
+	if ending == ".arrow" {
+		s.Kind = KindArrow
+	}
 	for _, f := range left {
 		s.Notes = append(s.Notes, "ignored in favour of the shards of validation: "+f)
 	}
 	var lists []*rows
 	for _, part := range []struct {
+		name  string
 		files []string
 		to    *images.Source
-	}{{train, &s.Train}, {test, &s.Test}} {
+	}{{"training", train, &s.Train}, {"test", test, &s.Test}} {
 		if len(part.files) == 0 {
 			continue
 		}
-		r, err := openRows(path, part.files, o.MaxPixels)
+		r, err := openRows(path, part.files, ending, o)
 		if err != nil {
 			_ = s.Close() // return the first error
 			return nil, err
 		}
 		s.OnClose(r)
+		if r.unlabelled > 0 {
+			s.Notes = append(s.Notes, fmt.Sprintf("%d rows for %s have no label (-1 or null) and were left out",
+				r.unlabelled, part.name))
+		}
+		if len(r.at) == 0 && r.unlabelled > 0 && len(lists) > 0 {
+			continue // a test split is often published without its labels
+		}
 		*part.to = r
 		lists = append(lists, r)
 	}
@@ -68,28 +112,8 @@ func open(path string, o images.Options) (*images.Set, error) {
 		_ = s.Close() // return the first error
 		return nil, err
 	}
-	return s, nil
-}
-
-// classes returns the names stored in the files, or the numbers up to the largest label.
-func classes(path string, lists []*rows) ([]string, error) {
-	names := lists[0].classes
-	for _, r := range lists[1:] {
-		if len(names) > 0 && len(r.classes) > 0 && !slices.Equal(names, r.classes) {
-			return nil, &images.FormatError{Path: path, Got: "other class names for testing than for training",
-				Want: "the same"}
-		}
-	}
-	if len(names) == 0 {
-		for i := range lists[0].most() + 1 {
-			names = append(names, strconv.Itoa(int(i)))
-		}
-	}
 	for _, r := range lists {
-		if most := r.most(); int(most) >= len(names) {
-			return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("label %d", most),
-				Want: fmt.Sprintf("0 to %d, the classes for training", len(names)-1)}
-		}
+		s.Memory += r.memory()
 	}
-	return names, nil
+	return s, nil
 }

@@ -93,21 +93,155 @@ func TestOneFile(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for name, want := range map[string]string{
-		"no-columns":     "the columns id (INT64), text (BYTE_ARRAY), want image.bytes (BYTE_ARRAY) and label (INT64)",
-		"no-label":       "the columns image (BYTE_ARRAY), want",
-		"label-of-bytes": "label (BYTE_ARRAY), want",
-		"null-label":     "row 1 of row group 0 with label -1",
-		"negative":       "row 0 of row group 0 with label -1, want 0 to",
-		"huge":           "with label 1099511627776",
-		"no-row":         "no row",
-		"brotli":         "column image with the compression BROTLI, want compression SNAPPY",
-		"split":          "the encoding BYTE_STREAM_SPLIT of INT64, want",
+		"no-columns": "the columns id (integers), text (strings or bytes), want image.bytes or image, img, jpg, png",
+		"no-label":   "the columns image (strings or bytes), want",
+		"huge":       "row 1: label 1099511627776, want 0 to 1048575, or -1 or null for none",
+		"no-row":     "no row",
+		"none-labelled": "no row with a label, and 2 without, want at least one picture with its label: other " +
+			"columns can be named with --image-column and --label-column",
 	} {
 		_, err := images.Open("testdata/cases/"+name+".parquet", images.Options{})
 		var format *images.FormatError
 		if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want a FormatError with %q", name, err, want)
 		}
+	}
+	for _, c := range []struct {
+		path string
+		o    images.Options
+		want string
+	}{
+		{"testdata/cases/other-names.parquet", images.Options{ImageColumn: "foto"},
+			"want foto (strings or bytes) and label"},
+		{"testdata/cases/other-names.parquet", images.Options{ImageColumn: "photo", LabelColumn: "photo"},
+			"and photo ("},
+		{"../testdata", images.Options{LabelColumn: "x"}, "leave out --image-column"},
+	} {
+		if _, err := images.Open(c.path, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.path, err, c.want)
+		}
+	}
+}
+
+// Labels may be integers, strings or booleans; rows without one are left out with a note.
+func TestLabels(t *testing.T) {
+	for name, want := range map[string]struct {
+		o       images.Options
+		classes []string
+		labels  []int32
+		notes   int
+	}{
+		"strings":        {classes: []string{"ant", "cat", "dog"}, labels: []int32{2, 1, 0}, notes: 1},
+		"booleans":       {classes: []string{"false", "true"}, labels: []int32{1, 0, 1}},
+		"unlabelled":     {classes: []string{"0", "1"}, labels: []int32{0, 1}, notes: 1},
+		"negative":       {classes: []string{"0"}, labels: []int32{0}, notes: 1},
+		"null-label":     {classes: []string{"0", "1"}, labels: []int32{1}, notes: 1},
+		"label-of-bytes": {classes: []string{"x", "y"}, labels: []int32{0, 1}},
+		"brotli":         {classes: []string{"0", "1"}, labels: []int32{0, 1}},
+		"split":          {classes: []string{"0", "1"}, labels: []int32{0, 1}},
+		"features":       {classes: []string{"no", "yes"}, labels: []int32{1, 0, 1}},
+		"other-names": {o: images.Options{ImageColumn: "photo", LabelColumn: "kind"}, classes: []string{"0", "1", "2"},
+			labels: []int32{2, 1, 0}},
+	} {
+		s, err := images.Open("testdata/cases/"+name+".parquet", want.o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var labels []int32
+		for i := range s.Train.Len() {
+			labels = append(labels, s.Train.Label(i))
+		}
+		if !slices.Equal(s.Classes, want.classes) || !slices.Equal(labels, want.labels) || len(s.Notes) != want.notes {
+			t.Errorf("%s: classes %v, labels %v, notes %v", name, s.Classes, labels, s.Notes)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	s := set(t, "testdata/cases/unlabelled.parquet")
+	var p images.RGB
+	if err := s.Train.Image(&p, 1); err != nil || int(p.Pix[0]) < 20 {
+		t.Errorf("the second picture with a label is not the fourth row: %v", err)
+	}
+}
+
+// layout copies shards of testdata to a folder by new names.
+func layout(t *testing.T, names map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for to, from := range names {
+		b, err := os.ReadFile(filepath.Join("testdata", from))
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, to), b, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// The layouts of repositories and of their converted branches, and folders of save_to_disk.
+func TestLayouts(t *testing.T) {
+	const train, more, val = "data/train-00000-of-00002.parquet", "data/train-00001-of-00002.parquet",
+		"data/validation-00000-of-00001.parquet"
+	for _, names := range []map[string]string{
+		{"default/train/0000.parquet": train, "default/train/0001.parquet": more,
+			"default/validation/0000.parquet": val},
+		{"train/0000.parquet": train, "train/0001.parquet": more, "test/0000.parquet": val},
+		{"full/train-0.parquet": train, "full/train-1.parquet": more, "full/test-0.parquet": val, "README/x.md": train},
+		{"a.parquet": train, "b.parquet": more, "valid.parquet": val},
+		{"data/train/a.parquet": train, "data/train/b.parquet": more, "data/valid/a.parquet": val},
+	} {
+		s := set(t, layout(t, names))
+		if s.Kind != "parquet" || s.Train == nil || s.Train.Len() != 20 || s.Test == nil || s.Test.Len() != 4 {
+			t.Errorf("%v: %v", names, s)
+			continue
+		}
+		isPicture(t, s.Train, 19, 19)
+		isPicture(t, s.Test, 0, 20)
+	}
+	two := layout(t, map[string]string{"cola/train/0.parquet": train, "sst2/train/0.parquet": train})
+	if _, err := openTables(two); err == nil || !strings.Contains(err.Error(),
+		"shards in cola and in sst2, want one set of pictures: name one of these folders") {
+		t.Errorf("two sets: %v", err)
+	}
+	unlabelled := set(t, layout(t, map[string]string{"train.parquet": "cases/unlabelled.parquet",
+		"test.parquet": "cases/none-labelled.parquet"}))
+	if unlabelled.Test != nil || len(unlabelled.Notes) != 2 {
+		t.Errorf("test split without labels: %v, notes %v", unlabelled.Test, unlabelled.Notes)
+	}
+}
+
+func openTables(path string) (*images.Set, error) { return open(path, ".parquet", images.Options{}) }
+
+// A folder that datasets.DatasetDict.save_to_disk wrote, and one of its tables.
+func TestSaveToDisk(t *testing.T) {
+	for path, want := range map[string][2]int{"testdata/saved": {5, 2}, "testdata/saved/test": {2, 0},
+		"testdata/saved/train/data-00000-of-00001.arrow": {5, 0}} {
+		s := set(t, path)
+		if s.Kind != KindArrow || s.Train.Len() != want[0] || (s.Test == nil) != (want[1] == 0) ||
+			!slices.Equal(s.Classes, []string{"ant", "bee", "cat"}) {
+			t.Errorf("%s: %s of %d, classes %v", path, s.Kind, s.Train.Len(), s.Classes)
+		}
+		first := 0
+		if want[0] == 2 {
+			first = 5
+		}
+		for i := range s.Train.Len() {
+			isPicture(t, s.Train, i, first+i)
+		}
+		if s.Test != nil {
+			isPicture(t, s.Test, 1, 6)
+		}
+	}
+	s := set(t, "testdata/saved")
+	if got := s.Train.(images.Named).Name(4); got != "data-00000-of-00001.arrow/bee_4.JPEG" {
+		t.Errorf("picture 4 is %s", got)
 	}
 }
 
@@ -119,7 +253,8 @@ func TestBadRows(t *testing.T) {
 		t.Errorf("classes %v", s.Classes)
 	}
 	var p images.RGB
-	for i, want := range []string{"", "bad-rows.parquet/row group 0 row 1: a row without a picture",
+	for i, want := range []string{"",
+		"bad-rows.parquet/row group 0 row 1: a row without a picture: its bytes are not in the file",
 		"row 2: neither JPEG, PNG, GIF, WebP nor BMP", ""} {
 		err := s.Train.Image(&p, i)
 		var bad *images.PictureError
@@ -188,7 +323,7 @@ func readable(t testing.TB, path string, b []byte) bool {
 	if err := os.WriteFile(path, b, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s, err := open(path, images.Options{MaxPixels: 1 << 16})
+	s, err := open(path, ".parquet", images.Options{MaxPixels: 1 << 16})
 	if err != nil {
 		return false
 	}

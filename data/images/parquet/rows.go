@@ -4,173 +4,166 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"fspda/data/images"
 )
 
+// maxRows limits the rows of a table, of which only the compressed labels need to be present.
+const maxRows = 1 << 31
+
 // rows are the images of several shards, in their order. It is safe for concurrent use; reads are
 // serialized.
 type rows struct {
-	path      string
-	maxPixels int
-	shards    []*shard
-	groups    []group
-	starts    []int // first image of each group
-	labels    []int32
-	names     []string // from the files; "" if absent
-	classes   []string
+	dir        string
+	maxPixels  int
+	shards     []*shard
+	groups     []group
+	at         []position
+	labels     []int32
+	paths      map[int]string // of images, where the files store them
+	unlabelled int
+
+	kind    kind             // of the labels
+	names   map[string]int32 // of labels that are strings, numbered as they come
+	classes []string         // from the files
 
 	mu    sync.Mutex
 	cache cache
 }
 
-// group is a row group, the unit of random access.
-type group struct{ shard, index int }
+// group is a part of a table, and position a row of it.
+type (
+	group    struct{ shard, index int }
+	position struct{ group, row int32 }
+)
 
 var (
 	_ images.Encoded = (*rows)(nil)
 	_ images.Named   = (*rows)(nil)
 )
 
-func openRows(path string, files []string, maxPixels int) (*rows, error) {
-	r := &rows{path: path, maxPixels: maxPixels}
+func openRows(path string, files []string, ending string, o images.Options) (*rows, error) {
+	r := &rows{dir: path, maxPixels: o.MaxPixels, paths: map[int]string{}, names: map[string]int32{},
+		cache: cache{limit: CacheBytes}}
 	for _, f := range files {
-		if err := r.add(f); err != nil {
+		if err := r.add(f, ending, o); err != nil {
 			_ = r.Close() // return the first error
 			return nil, err
 		}
 	}
-	if len(r.labels) == 0 {
+	if len(r.at)+r.unlabelled == 0 {
 		return nil, &images.FormatError{Path: path, Got: "no row", Want: "at least one picture"}
 	}
 	return r, nil
 }
 
-// add reads the labels and names of a shard.
-func (r *rows) add(name string) error {
-	s, err := openShard(name)
+// add reads the labels and paths of a shard.
+func (r *rows) add(name, ending string, o images.Options) error {
+	t, err := openTable(name, ending)
 	if err != nil {
 		return err
 	}
-	r.shards = append(r.shards, s)
-	if c := s.classNames(); len(c) > 0 && len(r.classes) == 0 {
-		r.classes = c
+	s, err := newShard(name, t, o)
+	if err != nil {
+		return errors.Join(err, t.Close())
 	}
-	for g := range s.footer.groups {
+	if r.shards = append(r.shards, s); len(r.shards) == 1 {
+		r.kind, r.classes = s.kind, s.classes
+	} else if s.kind != r.kind {
+		return &images.FormatError{Path: name, Got: fmt.Sprintf("labels that are %s", s.kind),
+			Want: fmt.Sprintf("%s, as in %s", r.kind, r.shards[0].name)}
+	}
+	for g, n := range s.table.groups() {
+		if len(r.at)+n > maxRows {
+			return &images.FormatError{Path: name, Got: "very many rows", Want: fmt.Sprintf("at most %d", maxRows)}
+		}
 		if err := r.addGroup(s, g); err != nil {
-			return damaged(name, err)
+			return damaged(name, fmt.Errorf("part %d: %w", g, err))
 		}
 	}
 	return nil
 }
 
 func (r *rows) addGroup(s *shard, g int) error {
-	n := s.footer.groups[g].rows
-	labels, err := s.labels(g, n)
-	if err != nil {
+	r.groups = append(r.groups, group{shard: len(r.shards) - 1, index: g})
+	first, numbers := len(r.at), map[int]int{} // of the images of this group, by row, if some are left out
+	err := s.scan(g, s.label, func(row int, v value) error {
+		y, ok, err := r.label(s.kind, v)
+		switch {
+		case err != nil:
+			return fmt.Errorf("row %d: %w", row, err)
+		case !ok:
+			r.unlabelled++
+			return nil
+		}
+		if s.path >= 0 {
+			numbers[row] = len(r.at)
+		}
+		r.at = append(r.at, position{group: int32(len(r.groups) - 1), row: int32(row)})
+		r.labels = append(r.labels, y)
+		return nil
+	})
+	if err != nil || s.path < 0 || len(r.at) == first {
 		return err
 	}
-	names := make([]string, n)
-	if s.path >= 0 {
-		if names, err = s.strings(g, n); err != nil {
-			return err
+	size := 0
+	return s.scan(g, s.path, func(row int, v value) error {
+		i, ok := numbers[row]
+		if size += len(v.b); size > maxNames {
+			return fmt.Errorf("paths of more than %d bytes", maxNames)
 		}
-	}
-	if n > 0 {
-		r.groups = append(r.groups, group{shard: len(r.shards) - 1, index: g})
-		r.starts = append(r.starts, len(r.labels))
-	}
-	r.labels = append(r.labels, labels...)
-	r.names = append(r.names, names...)
-	return nil
+		if ok && len(v.b) > 0 {
+			r.paths[i] = string(v.b)
+		}
+		return nil
+	})
 }
 
-// labels reads the labels of a row group.
-func (s *shard) labels(g, n int) ([]int32, error) {
-	c := newColumn(s, g, s.label)
-	var out []int32
-	for row := range n {
-		v, ok, err := c.next()
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			v.n = -1
-		}
-		if v.n < 0 || v.n >= maxClasses {
-			return nil, fmt.Errorf("row %d of row group %d with label %d, want 0 to %d", row, g, v.n, maxClasses-1)
-		}
-		out = append(out, int32(v.n))
+// memory is how many bytes reading takes: the largest shard's pages, and what stays in the cache.
+func (r *rows) memory() (most int64) {
+	for _, s := range r.shards {
+		most = max(most, s.memory)
 	}
-	return out, nil
+	return most
 }
 
-// maxNames limits the total bytes of the paths of a row group: a dictionary can repeat one long
-// path many times.
+// maxNames limits the total bytes of the paths of a group: a dictionary can repeat one long path
+// many times.
 const maxNames = 1 << 28
 
-// strings reads the paths of a row group; null is "".
-func (s *shard) strings(g, n int) ([]string, error) {
-	c := newColumn(s, g, s.path)
-	var out []string
-	for size := 0; len(out) < n; {
-		v, _, err := c.next()
-		if err != nil {
-			return nil, err
-		}
-		if size += len(v.b); size > maxNames {
-			return nil, fmt.Errorf("paths of more than %d bytes in row group %d", maxNames, g)
-		}
-		out = append(out, string(v.b))
-	}
-	return out, nil
-}
-
-// most is the largest label.
-func (r *rows) most() int32 { return slices.Max(r.labels) }
-
 // Len is the number of pictures.
-func (r *rows) Len() int { return len(r.labels) }
+func (r *rows) Len() int { return len(r.at) }
 
 // Label is the class of picture i.
 func (r *rows) Label(i int) int32 { return r.labels[i] }
 
 // Name is the shard of image i with its stored path, or the row.
 func (r *rows) Name(i int) string {
-	k, row := r.at(i)
-	shard := filepath.Base(r.shards[r.groups[k].shard].name)
-	if r.names[i] != "" {
-		return shard + "/" + r.names[i]
+	g := r.groups[r.at[i].group]
+	shard := filepath.Base(r.shards[g.shard].name)
+	if path, ok := r.paths[i]; ok {
+		return shard + "/" + path
 	}
-	return fmt.Sprintf("%s/row group %d row %d", shard, r.groups[k].index, row)
+	return fmt.Sprintf("%s/row group %d row %d", shard, g.index, r.at[i].row)
 }
 
-// at returns the group of image i, and its row there.
-func (r *rows) at(i int) (k, row int) {
-	k, exact := slices.BinarySearch(r.starts, i)
-	if !exact {
-		k--
-	}
-	return k, i - r.starts[k]
-}
-
-var errNull = errors.New("a row without a picture")
+var errNull = errors.New("a row without a picture: its bytes are not in the file")
 
 // Encoded returns the file of picture i.
 func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
-	k, row := r.at(i)
+	g := r.groups[r.at[i].group]
+	s := r.shards[g.shard]
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	b, err := r.cache.row(r.shards[r.groups[k].shard], k, r.groups[k].index, row)
-	if err == nil && b == nil {
+	v, err := s.table.at(&r.cache, g.index, s.content, int(r.at[i].row))
+	if err == nil && v.null {
 		err = errNull
 	}
 	if err != nil {
-		return nil, &images.PictureError{Path: r.path, Name: r.Name(i), Err: err}
+		return nil, &images.PictureError{Path: r.dir, Name: r.Name(i), Err: err}
 	}
-	return append(dst[:0], b...), nil
+	return append(dst[:0], v.b...), nil
 }
 
 // Image decodes picture i.
@@ -180,18 +173,21 @@ func (r *rows) Image(dst *images.RGB, i int) error {
 		return err
 	}
 	if err := images.Decode(dst, encoded, r.maxPixels); err != nil {
-		return &images.PictureError{Path: r.path, Name: r.Name(i), Err: err}
+		return &images.PictureError{Path: r.dir, Name: r.Name(i), Err: err}
 	}
 	return nil
 }
 
 // Close closes the shards.
 func (r *rows) Close() error {
-	var first error
+	var all []error
 	for _, s := range r.shards {
-		if err := s.file.Close(); err != nil && first == nil {
-			first = err
-		}
+		all = append(all, s.Close())
 	}
-	return first
+	return errors.Join(all...)
+}
+
+func damaged(name string, err error) error {
+	return &images.FormatError{Path: name, Got: err.Error(), Want: "an intact table",
+		Hint: "fetch or write the file again", Err: err}
 }

@@ -60,3 +60,24 @@ ways("way-delta", compression="zstd", use_dictionary=False, column_encoding=delt
 ways("way-delta32", pa.int32(), compression="snappy", use_dictionary=False, column_encoding=deltas, data_page_version="2.0")
 ways("way-dictionary", compression="none", dictionary_pagesize_limit=1 << 20, data_page_size=1, write_batch_size=5)
 ways("way-mixed", compression="snappy", dictionary_pagesize_limit=900, data_page_size=2000, write_batch_size=3, max_rows_per_page=2)
+
+# Labels of other types, rows without labels, columns with other names.
+def pictures(count): return optional([picture(n) for n in range(count)], binary)
+
+case("strings", {"image": pictures(4), "label": pa.array(["dog", "cat", None, "ant"])})
+case("booleans", {"image": pictures(3), "label": pa.array([True, False, True])})
+case("unlabelled", {"image": pictures(4), "label": pa.array([0, -1, None, 1], pa.int8())})
+case("none-labelled", {"image": pictures(2), "label": pa.array([-1, -1], pa.int64())})
+case("other-names", {"photo": pa.array([{"bytes": picture(n), "path": None} for n in range(3)], image), "kind": pa.array([2, 1, 0], pa.uint8()), "label": two.slice(0, 0).cast(pa.binary()).take(pa.nulls(3, pa.int64()))})
+features = {"huggingface": json.dumps({"info": {"features": {"scan": {"_type": "Image"}, "finding": {"names": ["no", "yes"], "_type": "ClassLabel"}}}})}
+pq.write_table(pa.table({"scan": pa.array([{"bytes": picture(n), "path": None} for n in range(3)], image), "finding": pa.array([1, 0, 1], pa.int64())}).replace_schema_metadata(features), cases / "features.parquet")
+
+# A folder of save_to_disk, with a table beside it that does not belong to the set.
+import datasets
+datasets.disable_progress_bars()
+saved = pathlib.Path(__file__).parent / "saved"
+def split(numbers): return datasets.Dataset.from_dict(
+    {"image": [{"bytes": picture(n), "path": f"{names[n % 3]}_{n}.JPEG"} for n in numbers], "label": [n % 3 for n in numbers]},
+    features=datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=names)}))
+datasets.DatasetDict({"train": split(range(5)), "test": split(range(5, 7))}).save_to_disk(saved)
+(saved / "train" / "cache-0000.arrow").write_bytes(b"not a table")
