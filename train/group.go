@@ -28,9 +28,9 @@ type processGroup interface {
 	RowsWritten(n int)
 	// checkpoints returns how to ask for checkpoints.
 	checkpoints() checkpointing
-	// stopping tells that the run is to stop. It may wait for the local agents to get to the head
-	// of an iteration, and halt them.
-	Stopping()
+	// stop tells the agents to stop at an iteration. It may wait for them to get there, and halt
+	// them.
+	stop(ctx context.Context)
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)
 	// finish completes the result of a run that ended with err.
@@ -62,9 +62,15 @@ func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int)                                {}
-func (g *singleProcess) Stopping()                                      {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
+
+func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.pace.request(true)) }
+
+// logStop logs where the agents stop.
+func (r *run) logStop(t int) {
+	r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there", zap.Int("iteration", t))
+}
 
 func (g *singleProcess) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	select {
@@ -88,7 +94,7 @@ func (g *singleProcess) finish(res *Result, c *collector, err error) error {
 
 // requestCheckpoints asks the agents for checkpoints: by the clock, when another process or the
 // Control wants one, and at the end of stop, which also ends the run.
-func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
+func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}) {
 	c := r.group.checkpoints()
 	var tick <-chan time.Time
 	if every := r.setup.Config.Checkpoint; every > 0 && c.kept {
@@ -113,10 +119,7 @@ func (r *run) requestCheckpoints(stop context.Context, done <-chan struct{}) {
 		case <-stop.Done():
 			r.opt.Control.release()
 			r.abandonEvaluations()
-			t := r.pace.request(true)
-			r.log.Info("stopping: all agents go on to one iteration and leave a checkpoint there",
-				zap.Int("iteration", t))
-			r.group.Stopping()
+			r.group.stop(ctx)
 			return
 		case <-done:
 			return

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"maps"
 	"math"
 	"slices"
@@ -17,11 +18,14 @@ type pace struct {
 	last   int         // the end of the run
 	saves  []int       // steps to be saved that some agent has still to reach, ascending
 	broken int         // the step inside which the run diverged
+	held   int         // no agent enters this step before the stop is known
+	known  chan struct{}
 }
 
 // newPace makes the pace of some agents, which are before step first of a run that ends at last.
 func newPace(agents []int, first, last int) *pace {
-	p := &pace{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt}
+	p := &pace{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
+		held: math.MaxInt, known: make(chan struct{})}
 	for _, i := range agents {
 		p.at[i] = first - 1
 	}
@@ -34,6 +38,37 @@ type order struct {
 	save  bool // it leaves its state for a checkpoint
 	valid bool // the head of the step belongs to the run: false only beyond a divergence
 	halt  bool // the run diverged inside or before this step: the agent must not wait for others any more
+}
+
+// await is enter; if the step is held it waits until the stop is known.
+func (p *pace) await(ctx context.Context, i, t int) order {
+	p.mu.Lock()
+	held := t >= p.held
+	p.mu.Unlock()
+	if held {
+		select {
+		case <-p.known:
+		case <-ctx.Done():
+		}
+	}
+	return p.enter(i, t)
+}
+
+// hold keeps the agents from entering the first step that none has reached, until stopAt, and
+// returns this step.
+func (p *pace) hold() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = min(slices.Max(slices.Collect(maps.Values(p.at)))+1, p.stop)
+	return p.held
+}
+
+// stopAt ends hold: the run stops at step t.
+func (p *pace) stopAt(t int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stop, p.held = t, math.MaxInt
+	close(p.known)
 }
 
 // enter records that agent i is at the head of step t.

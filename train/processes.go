@@ -36,7 +36,17 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
-		if ck, o.Streams, err = g.p.Store.Newest(s, g.p.Rank); err != nil {
+		var damage []error
+		if ck, o.Streams, damage, err = g.p.Store.Newest(s, g.p.Rank); err != nil {
+			return nil, err
+		}
+		if len(damage) > 0 && ck == nil && g.p.Rank == process.Coordinator {
+			return nil, damage[0] // its rows are of the run that is lost
+		}
+		for _, bad := range damage {
+			g.r.log.Warn("continuing from an earlier state", zap.Error(bad))
+		}
+		if err := g.p.Store.SetAside(damage); err != nil {
 			return nil, err
 		}
 	}
@@ -85,6 +95,10 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 	switch {
 	case err != nil:
 		return err
+	case g.Coordinates() && g.StoppedTogether() && g.r.pace.stop < g.r.setup.Config.Iterations:
+		res.Status, res.Iteration = Stopped, g.r.pace.stop
+		res.dropModels()
+		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(Stopped)})
 	case g.Coordinates() && !g.Stopped():
 		if err := g.r.finish(res, c.last, false); err != nil {
 			return err
@@ -99,6 +113,23 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 		res.dropModels()
 	}
 	return nil
+}
+
+// stop is a stop at the same iteration in all processes, if they are told to stop alike. In real
+// time there are no common iterations.
+func (g *manyProcesses) stop(ctx context.Context) {
+	var t int
+	if g.r.setup.RealTime() {
+		g.Decide(false)
+		t = g.r.pace.request(true)
+	} else {
+		var together bool
+		t, together = g.AgreeOnStop(ctx, g.r.pace.hold())
+		g.Decide(together)
+		g.r.pace.stopAt(t)
+	}
+	g.r.logStop(t)
+	g.Stopping()
 }
 
 // Pool implements [process.Run].

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -224,6 +225,7 @@ func (res *Result) config(t *testing.T, dir string) Config {
 // A process whose agent has come to its end stops when it is told to, even if the others have
 // stopped and will never tell it that the run has ended.
 func TestProcessStopsAfterItsEnd(t *testing.T) {
+	t.Parallel()
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(
 		t)+")", 20, 1, 0.05
@@ -266,4 +268,130 @@ func emptyTrace(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// Processes that are told to stop, not quite at once, all leave a checkpoint of one iteration, and
+// resume from it to the rows of a run that was never stopped. FSPDA_LONG=1 stops 100 times.
+func TestProcessesStopTogether(t *testing.T) {
+	stops := 5
+	if os.Getenv("FSPDA_LONG") != "" {
+		stops = 100
+	}
+	c := small()
+	c.Agents, c.Graph, c.Eta = 6, "ring", AutoFloat{V: 0.001}
+	c.Iterations, c.EvalPoints, c.Checkpoint = 40*stops, 2*stops, 0
+	want := withoutWireBytes(t, play(t, c, Options{}))
+	w := &processes{t: t, c: c, name: "together", dir: filepath.Join(t.TempDir(), "many")}
+	var got *Result
+	for try := 1; ; try++ {
+		told := make([]context.CancelFunc, c.Agents)
+		ctx := make([]context.Context, c.Agents)
+		for i := range ctx {
+			ctx[i], told[i] = context.WithCancel(context.Background())
+		}
+		w.step = func(iteration int) {
+			if iteration != 30*try || try > stops {
+				return
+			}
+			for i := range told { // in another order each time
+				time.AfterFunc(time.Duration((i*try)%7)*time.Millisecond, told[i])
+			}
+		}
+		got = w.run(func(rank int) context.Context { return ctx[rank] })
+		for _, cancel := range told {
+			cancel()
+		}
+		if got.Status == Finished {
+			break
+		}
+		if try > stops {
+			t.Fatalf("stopped %d times", try)
+		}
+		s, _ := resolve(t, c)
+		for i := range c.Agents {
+			store, err := runfolder.OpenAgentStore(w.dir, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ck, _, _, err := store.Newest(s, i)
+			if err != nil || ck == nil || ck.Iteration != got.Iteration || got.Iteration < 30*try {
+				t.Fatalf("stop %d at iteration %d: agent %d has %+v, %v", try, got.Iteration, i, ck, err)
+			}
+			ck.Close()
+			_ = store.Close()
+		}
+	}
+	if withoutWireBytes(t, got) != want {
+		t.Error("the rows or models differ")
+	}
+}
+
+// Without the coordinator, or without all others, each process that is told to stop stops alone.
+// The others wait for it and stop when they are told to.
+func TestProcessesStopAlone(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 100_000, 1, 0
+	for _, first := range [][]int{{1}, {0, 2}} {
+		w := &processes{t: t, c: c, name: "alone", dir: filepath.Join(t.TempDir(), "many")}
+		var told [3]context.CancelFunc
+		var ctx [3]context.Context
+		for i := range ctx {
+			ctx[i], told[i] = context.WithCancel(context.Background())
+		}
+		w.step = func(iteration int) {
+			if iteration == 50 {
+				for _, i := range first {
+					told[i]()
+				}
+				time.AfterFunc(6*time.Second, func() {
+					for _, tell := range told {
+						tell()
+					}
+				})
+			}
+		}
+		if got := w.run(func(rank int) context.Context { return ctx[rank] }); got.Status != Stopped {
+			t.Errorf("%v stopped first: %s", first, got.Status)
+		}
+	}
+}
+
+// The newest checkpoint of an agent is damaged, deleted, or without its streams: the agent continues
+// from the one before, and the results are the same.
+func TestProcessesSurviveDamage(t *testing.T) {
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 400, 4, 0.02
+	want := withoutWireBytes(t, play(t, c, Options{}))
+	w := &processes{t: t, c: c, name: "damage", dir: filepath.Join(t.TempDir(), "many")}
+	var got *Result
+	harms := map[int]func(dir string) error{
+		0: os.RemoveAll,
+		1: func(dir string) error { return os.Truncate(filepath.Join(dir, "agent.safetensors"), 100) },
+		2: func(dir string) error { return os.Remove(filepath.Join(dir, "lines.bin")) },
+	}
+	for try := 0; ; try++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		w.step = func(iteration int) {
+			time.Sleep(time.Millisecond) // several checkpoints
+			if try < len(harms) && iteration > 100*(try+1) {
+				cancel()
+			}
+		}
+		got = w.run(func(int) context.Context { return ctx })
+		cancel()
+		if got.Status == Finished {
+			break
+		}
+		all, err := filepath.Glob(filepath.Join(w.dir, "agents", fmt.Sprintf("%03d", try), "checkpoints", "iter-*"))
+		if err != nil || len(all) < 2 {
+			t.Fatalf("agent %d has the checkpoints %v, %v", try, all, err)
+		}
+		if err := harms[try](all[len(all)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if withoutWireBytes(t, got) != want {
+		t.Error("the rows or models differ")
+	}
 }

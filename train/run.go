@@ -223,7 +223,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	})
 	r.group.Serve(ctx, cancel)
 	done := make(chan struct{})
-	requesting.Go(func() { r.requestCheckpoints(stop, done) })
+	requesting.Go(func() { r.requestCheckpoints(ctx, stop, done) })
 	r.runAgents(ctx, cancel, res.First)
 	r.group.wait(ctx, stop)
 	r.driver.close()

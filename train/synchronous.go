@@ -37,7 +37,7 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		}
 		d.r.opt.Control.wait(ctx)
 		d.r.live.enter(a.id, t)
-		o := d.r.pace.enter(a.id, t)
+		o := d.r.pace.await(a.ctx, a.id, t)
 		if o.halt {
 			a.halt(errHalted)
 		}

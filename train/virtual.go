@@ -79,7 +79,7 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 	play := func(i int, o simnet.Op) { queue(i, op{Op: o}) }
 	s, l := d.r.setup, d.line
 	for m := first; ; m++ {
-		o := d.r.pace.enter(director, m)
+		o := d.r.pace.await(ctx, director, m)
 		if m == s.Config.Iterations && m > first {
 			l.Drain(play)
 		}

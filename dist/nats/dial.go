@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -147,10 +148,10 @@ func (n *Node) accept(stream grpc.ServerStream, direct bool) error {
 	if err := l.writeControl(kindHello, p.hello(h.Fresh)); err != nil {
 		l.end(err)
 	}
-	err = l.run()
-	if l.logEnd(err); errors.Is(err, errDrained) {
+	if err = l.run(); errors.Is(err, errDrained) || errors.Is(err, io.EOF) {
 		return nil
 	}
+	n.log.Debug("lost the connection to an agent", zap.Int("peer", p.id), zap.Error(err))
 	return status.Error(codes.Aborted, err.Error())
 }
 
@@ -284,7 +285,9 @@ func (p *peer) dial(ctx context.Context, open func(context.Context) (net.Conn, e
 	end := make(chan error, 1)
 	n.background.Go(func() {
 		err := l.run()
-		l.logEnd(err)
+		if n.open.Err() == nil && !errors.Is(err, errSuperseded) {
+			n.log.Info("lost the connection to an agent; reconnecting", zap.Int("peer", p.id), zap.Error(err))
+		}
 		cancel()
 		_ = conn.Close()
 		end <- err

@@ -3,11 +3,8 @@ package nats
 import (
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // link is a gRPC stream between this node and a peer, and its state. One goroutine reads, one
@@ -349,13 +346,4 @@ func (l *link) check(h *header) error {
 			"%d bytes", h.seq, h.stream, max(h.total, h.raw), in.arrived(), limit)}
 	}
 	return nil
-}
-
-// logEnd logs why a link has ended.
-func (l *link) logEnd(err error) {
-	if errors.Is(err, errDrained) || errors.Is(err, errSuperseded) || errors.Is(err, io.EOF) || errors.Is(err,
-		errRefused) {
-		return
-	}
-	l.peer.node.log.Info("lost the connection to an agent; reconnecting", zap.Int("peer", l.peer.id), zap.Error(err))
 }

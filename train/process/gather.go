@@ -21,7 +21,9 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)
 	for {
+		n.backlog.Add(1)
 		sn, err := pool.Acquire(ctx)
+		n.backlog.Add(-1)
 		if err != nil {
 			return nil
 		}
@@ -72,6 +74,8 @@ func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool,
 	switch note.Kind {
 	case NoteStopped:
 		return true, nil
+	case NoteStopping:
+		n.stop.hear(note)
 	case NoteDiverged:
 		n.opt.Run.Diverged(note)
 		return false, n.broadcast(ctx, note, from)
@@ -108,7 +112,7 @@ func (n *Node) broadcast(ctx context.Context, note Note, except int) error {
 		if i == n.opt.Rank || i == except {
 			continue
 		}
-		if err := n.opt.Network.Report(ctx, i, note.T, record); err != nil {
+		if err := n.opt.Network.Report(ctx, i, max(0, note.T), record); err != nil {
 			return err
 		}
 	}
@@ -129,6 +133,8 @@ func (n *Node) listen(ctx context.Context) error {
 		switch note.Kind {
 		case NoteDiverged:
 			n.opt.Run.Diverged(note)
+		case NoteHold, NoteStop:
+			n.stop.hear(note)
 		case NoteEnd:
 			n.end.Store(&note)
 			close(n.ended)

@@ -92,27 +92,36 @@ type Node struct {
 	done      chan struct{} // closed when the local agent has stopped
 	ended     chan struct{} // closed when the run has ended
 	end       atomic.Pointer[Note]
+	stop      *stopState
+	backlog   atomic.Int64 // agents whose reports wait for the collector
 	stopped   atomic.Bool  // this process is to stop, or has given up waiting for the others
 	reported  atomic.Int64 // evaluations that the local agent has delivered
 }
 
 // disk guards the checkpoints of a node.
 type disk struct {
-	sync.Mutex     // one checkpoint is written at a time,
-	written    int // and none before this iteration, which is on the disk
+	sync.Mutex        // one checkpoint is written at a time,
+	written    int    // and none before this iteration, which is on the disk
+	streams    []byte // in the newest checkpoint; nil: there is none
+	rows       int    // that the newest checkpoint follows
 	*snapshot.Reservation
 }
 
 // How long a process waits for events that should come at once.
 const (
 	haltAfter       = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
+	togetherTimeout = time.Minute      // to get to the iteration at which all stop
 	ShutdownTimeout = 10 * time.Second // for the other processes to receive that the run has ended
 )
 
 // New makes the node of this process.
 func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
-		done: make(chan struct{}), rows: newProgress(), disk: disk{Reservation: snapshot.NewReservation()}}
+		done: make(chan struct{}), rows: newProgress(), stop: newStopState(), disk: disk{Reservation: snapshot.NewReservation()}}
+	n.disk.streams, n.disk.rows = opt.Streams, 0
+	if n.Coordinates() {
+		n.disk.rows = n.evaluations()
+	}
 	n.rows.reach(n.evaluations())
 	n.reported.Store(int64(n.evaluations()))
 	return n
@@ -266,18 +275,40 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 		return err
 	}
 	n.disk.written = sn.T
-	return n.opt.Network.Stable(sn.Streams, rows)
+	// Two checkpoints are kept. What the older one needs must not be deleted: the newer one may be
+	// damaged when it is read.
+	older, olderRows := n.disk.streams, n.disk.rows
+	n.disk.streams, n.disk.rows = sn.Streams, rows
+	if older == nil {
+		return nil
+	}
+	return n.opt.Network.Stable(older, olderRows)
 }
 
-// Stopping tells that this process is to stop. It gives the agent time to get to the head of an
-// iteration, where it leaves a checkpoint, and then ends its waits: the agents that it waits for
-// may have stopped, too. In that case the earlier checkpoint is kept.
+// Decide tells that this process is to stop, and whether all stop at one iteration.
+func (n *Node) Decide(together bool) {
+	n.stop.together.Store(together)
+	n.stopped.Store(!together)
+	close(n.stop.decided)
+}
+
+// stopLimit is how long a decided stop may take.
+func (n *Node) stopLimit() time.Duration {
+	if n.stop.together.Load() {
+		return togetherTimeout
+	}
+	return haltAfter
+}
+
+// Stopping gives the agent time to get to the iteration at which it stops, where it leaves a
+// checkpoint, and then ends its waits: the agents that it waits for may have stopped, too. In that
+// case the earlier checkpoint is kept.
 func (n *Node) Stopping() {
-	n.stopped.Store(true)
 	select {
 	case <-n.done:
 	case <-n.life.Done():
-	case <-time.After(haltAfter):
+	case <-time.After(n.stopLimit()):
+		n.stopped.Store(true)
 		n.opt.Run.Halt()
 	}
 }
@@ -289,7 +320,12 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 	defer giveUp()
 	defer context.AfterFunc(stop, func() {
 		select {
-		case <-time.After(haltAfter):
+		case <-n.stop.decided:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(n.stopLimit()):
 			n.stopped.Store(true)
 			giveUp()
 			n.quit()
@@ -338,6 +374,9 @@ func (n *Node) End() (end Note, ok bool) {
 	}
 	return end, false
 }
+
+// StoppedTogether reports whether all processes have stopped at one iteration.
+func (n *Node) StoppedTogether() bool { return n.stop.together.Load() && !n.stopped.Load() }
 
 // Stopped reports whether this process was told to stop, or has given up waiting for the others.
 func (n *Node) Stopped() bool { return n.stopped.Load() }

@@ -26,6 +26,7 @@ type Note struct {
 	Loss   snapshot.Num `json:"loss"`            // of the agent that diverged
 	Cause  string       `json:"cause,omitempty"` // what failed before the loss showed it
 	Status string       `json:"status,omitempty"`
+	Stop   int64        `json:"stop,omitempty"` // number of the stop that the note is about
 }
 
 // NoteKind says what a Note tells.
@@ -35,6 +36,9 @@ const (
 	NoteDiverged NoteKind = "diverged" // an agent has diverged
 	NoteStopped  NoteKind = "walked"   // the sending agent has stopped: it reports no more
 	NoteEnd      NoteKind = "end"      // the run has ended, with a status
+	NoteStopping NoteKind = "stopping" // the sending agent is to stop, and waits at an iteration
+	NoteHold     NoteKind = "hold"     // the coordinator is to stop, and waits for all to be told the same
+	NoteStop     NoteKind = "stop"     // the iteration at which all stop; -1: each stops where it waits
 )
 
 // record encodes a note.

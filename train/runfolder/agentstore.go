@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -125,24 +126,44 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	}
 }
 
-// Newest opens the newest checkpoint of the agent, and reads the state of its streams. It returns
-// nil if there is none.
-func (h *AgentStore) Newest(s *config.Setup, rank int) (*Checkpoint, []byte, error) {
+// Newest opens the newest checkpoint of the agent that is not damaged, and reads the state of its
+// streams. It returns nil if there is none. damage describes newer ones that are damaged. This costs
+// time only: the other processes keep what an earlier checkpoint needs.
+func (h *AgentStore) Newest(s *config.Setup, rank int) (c *Checkpoint, streams []byte, damage []error, err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
+		return nil, nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
 	}
-	if len(names) == 0 {
-		return nil, nil, nil
-	}
-	c := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
-	lines, bad := c.openAgent(s, rank)
-	if bad != nil {
+	for _, name := range slices.Backward(names) {
+		c := &Checkpoint{Path: filepath.Join(dir, name)}
+		streams, bad := c.openAgent(s, rank)
+		if bad == nil {
+			return c, streams, damage, nil
+		}
 		bad.Path = c.Path
-		return nil, nil, bad
+		if !bad.isDamage() {
+			return nil, nil, nil, bad
+		}
+		damage = append(damage, bad)
 	}
-	return c, lines, nil
+	return nil, nil, damage, nil
+}
+
+// SetAside renames the damaged checkpoints of the agent, so that they are neither read again nor in
+// the way of new ones.
+func (h *AgentStore) SetAside(damage []error) error {
+	for _, err := range damage {
+		var bad *CheckpointError
+		if !errors.As(err, &bad) {
+			continue
+		}
+		aside := filepath.Join(filepath.Dir(bad.Path), "damaged-"+filepath.Base(bad.Path))
+		if err := errors.Join(os.RemoveAll(aside), os.Rename(bad.Path, aside)); err != nil {
+			return &CheckpointError{Path: bad.Path, Got: "is damaged, and cannot be renamed", Err: err}
+		}
+	}
+	return nil
 }
 
 // openAgent reads and verifies the checkpoint of one agent.

@@ -106,6 +106,9 @@ func (e *CheckpointError) ExitCode() int { return 2 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
+// isDamage reports whether the files of the checkpoint are not what was written.
+func (e *CheckpointError) isDamage() bool { return strings.HasPrefix(e.Got, "is damaged") }
+
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
 // CheckpointData is the content of a checkpoint.

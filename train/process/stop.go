@@ -1,0 +1,176 @@
+package process
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fspda/dist"
+)
+
+// Processes that are told to stop, all about the same time, stop at one iteration, so that their
+// checkpoints fit together and nothing has to be sent again when they resume:
+//
+//   - Each holds its agent at the head of the first iteration that it has not entered. The
+//     coordinator tells the others that it holds (NoteHold), and those that hold, too, answer with
+//     their iterations (NoteStopping).
+//   - When the coordinator knows all these iterations, it announces the last of them (NoteStop). All
+//     agents go on to it, leave a checkpoint, and wait for the end of the run.
+//
+// A process that is told to stop alone, or without the coordinator, stops where it holds. Notes are
+// read again after a restart. Therefore the coordinator draws a number for each stop, and a process
+// ignores a NoteHold that came long before it was told to stop, and a NoteStop that it has not
+// answered for.
+const (
+	holdTimeout  = 3 * time.Second // for the others to be told to stop, too
+	evalTimeout  = time.Minute     // for an evaluation, behind which the notes of the others wait
+	maxStopAhead = 1000            // iterations that an agent goes on for a common stop
+)
+
+// stopState is what a process knows of a stop.
+type stopState struct {
+	mu        sync.Mutex
+	number    int64         // of the coordinator's latest stop; 0: none
+	since     time.Time     // when it was heard of
+	positions map[int]int   // at the coordinator, by agent: where it holds
+	at        int           // the announced iteration; -1: each for itself
+	announced bool          // at is known
+	changed   chan struct{} // receives a value after a change; capacity 1
+
+	decided  chan struct{} // closed by Decide
+	together atomic.Bool
+}
+
+func newStopState() *stopState {
+	return &stopState{positions: map[int]int{}, changed: make(chan struct{}, 1),
+		decided: make(chan struct{})}
+}
+
+// hear handles a note about a stop.
+func (s *stopState) hear(note Note) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case note.Kind == NoteHold:
+		s.number, s.since = note.Stop, time.Now()
+	case note.Stop != s.number:
+	case note.Kind == NoteStopping:
+		s.positions[note.Agent] = note.T
+	case note.Kind == NoteStop:
+		s.announced, s.at = true, note.T
+	}
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// AgreeOnStop agrees with the other processes on the iteration at which to stop. The local agent
+// holds at the head of iteration position. If there is no agreement, it stops there, and together
+// is false.
+func (n *Node) AgreeOnStop(ctx context.Context, position int) (t int, together bool) {
+	ctx, cancel := context.WithTimeout(ctx, evalTimeout+holdTimeout)
+	defer cancel()
+	if n.Coordinates() {
+		t = n.announceStop(ctx, position)
+	} else {
+		t = n.awaitAnnouncement(ctx, position)
+	}
+	if t < 0 {
+		return position, false
+	}
+	return t, true
+}
+
+// announceStop is AgreeOnStop of the coordinator. It returns -1 if there is no agreement.
+func (n *Node) announceStop(ctx context.Context, position int) int {
+	number := 1 + rand.Int64N(1<<53) // exact in any JSON
+	hold := Note{Kind: NoteHold, T: position, Stop: number}
+	n.stop.hear(hold)
+	if n.broadcast(ctx, hold, n.opt.Rank) != nil {
+		return -1
+	}
+	t := n.collectPositions(ctx, position)
+	if n.broadcast(ctx, Note{Kind: NoteStop, T: t, Stop: number}, n.opt.Rank) != nil {
+		return -1
+	}
+	return t
+}
+
+// awaitAnnouncement is AgreeOnStop of the others. It returns -1 if there is no agreement.
+func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
+	answered := int64(0)
+	for began := time.Now(); ; {
+		s := n.stop
+		s.mu.Lock()
+		number, at := s.number, s.at
+		if began.Sub(s.since) > holdTimeout {
+			number = 0
+		}
+		announced := s.announced && number == answered
+		s.announced = announced
+		s.mu.Unlock()
+		switch {
+		case announced:
+			return at
+		case number != answered:
+			note := Note{Kind: NoteStopping, Agent: n.opt.Rank, T: position, Stop: number}
+			if n.opt.Network.Report(ctx, Coordinator, position, note.record()) != nil {
+				return -1
+			}
+			answered = number
+		}
+		if number == 0 && time.Since(began) > holdTimeout || !n.awaitStop(ctx) {
+			return -1
+		}
+	}
+}
+
+// collectPositions waits until all agents hold and returns the iteration at which they stop, or -1.
+func (n *Node) collectPositions(ctx context.Context, own int) int {
+	for began := time.Now(); ; {
+		n.stop.mu.Lock()
+		least, most, known := own, own, len(n.stop.positions)
+		for _, t := range n.stop.positions {
+			least, most = min(least, t), max(most, t)
+		}
+		n.stop.mu.Unlock()
+		switch {
+		case known == n.opt.Agents-1 && most-least <= maxStopAhead:
+			return most
+		case known == n.opt.Agents-1:
+			return -1
+		case time.Since(began) > holdTimeout && (n.backlog.Load() == 0 || n.anySilent()) || !n.awaitStop(ctx):
+			return -1
+		}
+	}
+}
+
+// anySilent reports whether an agent was not heard of for a while. What the others reported may wait
+// for it.
+func (n *Node) anySilent() bool {
+	sessions, ok := n.opt.Network.(dist.SessionOpener)
+	for i := range n.opt.Agents {
+		if ok && i != n.opt.Rank && sessions.SilentFor(i) > holdTimeout {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitStop waits a while for a change of the state. It returns false when ctx or the run ends.
+func (n *Node) awaitStop(ctx context.Context) bool {
+	select {
+	case <-n.stop.changed:
+	case <-time.After(100 * time.Millisecond):
+	case <-n.ended:
+		return false
+	case <-ctx.Done():
+		return false
+	case <-n.life.Done():
+		return false
+	}
+	return true
+}
