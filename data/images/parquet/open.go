@@ -17,10 +17,10 @@ const (
 )
 
 func init() {
-	for ending, kind := range map[string]string{".parquet": Kind, ".arrow": KindArrow} {
-		images.Register(images.Format{Name: kind, Columns: true,
-			Recognise: func(path string) bool { return recognise(path, ending) },
-			Open:      func(path string, o images.Options) (*images.Set, error) { return open(path, ending, o) }})
+	for _, f := range []struct{ ending, kind string }{{".parquet", Kind}, {".arrow", KindArrow}} {
+		images.Register(images.Format{Name: f.kind, Columns: true,
+			Recognise: func(path string) bool { return recognise(path, f.ending) },
+			Open:      func(path string, o images.Options) (*images.Set, error) { return open(path, f.ending, o) }})
 	}
 }
 
