@@ -51,7 +51,8 @@ func TestTorchvision(t *testing.T) {
 				}
 			}
 			if most > 1 || differ > len(w.pixels)/4 {
-				t.Errorf("%s, view %d: %d of %d numbers differ, by up to %d levels", name, i, differ, len(w.pixels), most)
+				t.Errorf("%s, view %d: %d of %d numbers differ, by up to %d levels", name, i, differ, len(w.pixels),
+					most)
 			}
 		}
 	}

@@ -65,7 +65,8 @@ func pngHeader(b []byte) (header, error) {
 	if string(b[12:16]) != "IHDR" {
 		return header{}, errors.New("damaged: a PNG without IHDR")
 	}
-	return sized(header{w: int(binary.BigEndian.Uint32(b[16:])), h: int(binary.BigEndian.Uint32(b[20:])), decode: decodePNG})
+	return sized(header{w: int(binary.BigEndian.Uint32(b[16:])), h: int(binary.BigEndian.Uint32(b[20:])),
+		decode: decodePNG})
 }
 
 func decodePNG(b []byte, _ header) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }

@@ -10,7 +10,8 @@ const lookBits = 10
 // means that the code is longer than lookBits.
 type entry uint32
 
-// blockEnd is the skip of the code that ends a block, more than any other can reach.
+// blockEnd is the skip of the code that ends a block, more than any other can reach. In a progressive
+// scan the code ends a run of blocks, and what is added to blockEnd says how long the run is.
 const blockEnd = 128
 
 // codeTable decodes one Huffman code.
@@ -66,7 +67,7 @@ func newEntry(n int, symbol uint8, dc bool) (entry, error) {
 	case dc && symbol > 11:
 		return 0, ErrUnsupported
 	case !dc && size == 0 && skip < 15:
-		skip = blockEnd
+		skip += blockEnd
 	}
 	return entry(n+size) | entry(size)<<8 | entry(skip)<<16, nil
 }
@@ -91,8 +92,15 @@ type bitReader struct {
 	n    uint
 }
 
-// slack is more than the bytes of a block: 64 codes of 16 bits with 15 bits of value.
-const slack = 64*31/8 + 32
+// slack is more than the bytes of an MCU: 6 blocks of 64 codes of 16 bits with 15 bits of value.
+const slack = 6*64*31/8 + 32
+
+// fill reads bytes until there are at least 56 bits.
+func (r *bitReader) fill() {
+	r.bits |= binary.BigEndian.Uint64(r.data[r.at:]) >> (r.n & 63)
+	r.at += int((63 - r.n) >> 3)
+	r.n |= 56
+}
 
 // over reports whether more bits were taken than there are before a byte.
 func (r *bitReader) over(end int) bool { return 8*r.at-int(r.n) > 8*end }
@@ -100,10 +108,8 @@ func (r *bitReader) over(end int) bool { return 8*r.at-int(r.n) > 8*end }
 // block decodes the coefficients of a block (F.2.2) that differ from 0, and adds the difference to
 // the first. It reports whether all codes exist and stay within the block.
 func (r *bitReader) block(to *[64]int16, dc, ac *codeTable, first *int32) bool {
+	r.fill()
 	data, at, bits, n := r.data, r.at, r.bits, r.n
-	bits |= binary.BigEndian.Uint64(data[at:]) >> (n & 63)
-	at += int((63 - n) >> 3)
-	n |= 56
 	e := dc.look[bits>>(64-lookBits)]
 	if e == 0 {
 		if e = dc.search(bits); e == 0 {

@@ -8,7 +8,7 @@ import (
 // Decoder decodes one picture at a time. Its zero value is ready for use.
 type Decoder struct {
 	file    []byte
-	at      int // of the first scan's data in file
+	at      int // the next byte of file
 	w, h    int
 	all     [3]component
 	parts   []component // the components of the picture
@@ -16,6 +16,11 @@ type Decoder struct {
 	known   [4]bool         // quant was read
 	codes   [2][4]codeTable // of DC and AC
 	restart int             // MCUs between two markers, or 0
+
+	progressive bool
+	inScan      []int // the components of the scan
+	spectrum          // of a progressive scan
+	ended       bool  // there is no further scan
 
 	scan     []byte // the scan without byte stuffing and markers, and slack
 	segments []int  // the end of each restart interval in scan
@@ -31,31 +36,28 @@ type component struct {
 	quant        byte
 	dc, ac       byte
 	first        int32   // the last block's first coefficient
-	blocks       []int16 // the coefficients of a row of MCUs, under the box
+	blocks       []int16 // the coefficients of a row of MCUs, under the box, or of the whole picture
+	width        int     // blocks in a row of blocks
 	pix          []uint8
 	stride       int
+	missing      [64]uint8 // the bits of each coefficient that no scan sent so far
 }
 
 // Decode decodes the part of the picture of [Decoder.Header] that contains box, which must not be
-// empty or exceed the picture. It returns an [image.YCbCr] or an [image.Gray] whose bounds contain
-// box and, within the picture, all chroma samples that interpolation needs. It is valid until the
-// next call. An error wraps [ErrDamaged].
+// empty or exceed the picture, once for each header. It returns an [image.YCbCr] or an [image.Gray]
+// whose bounds contain box and, within the picture, all chroma samples that interpolation needs. It
+// is valid until the next call. An error wraps [ErrDamaged].
 func (d *Decoder) Decode(box image.Rectangle) (image.Image, error) {
 	if box.Empty() || !box.In(image.Rect(0, 0, d.w, d.h)) {
 		panic("jpeg: a box outside the picture")
-	}
-	if err := d.unstuff(); err != nil {
-		return nil, err
 	}
 	luma := &d.parts[0]
 	mw, mh := 8*luma.across, 8*luma.down
 	mcus := image.Rect((box.Min.X-2*luma.across)/mw, (box.Min.Y-luma.down)/mh,
 		(box.Max.X+luma.across+mw-1)/mw, (box.Max.Y+luma.down+mh-1)/mh)
-	mcus = mcus.Intersect(image.Rect(0, 0, (d.w+mw-1)/mw, (d.h+mh-1)/mh))
-	for i := range d.parts {
-		d.parts[i].resize(mcus)
-	}
-	if err := d.rows(mcus, (d.w+mw-1)/mw, (d.h+mh-1)/mh); err != nil {
+	all := image.Rect(0, 0, (d.w+mw-1)/mw, (d.h+mh-1)/mh)
+	mcus = mcus.Intersect(all)
+	if err := d.planes(mcus, all.Max.X, all.Max.Y); err != nil {
 		return nil, err
 	}
 	bounds := image.Rect(mcus.Min.X*mw, mcus.Min.Y*mh, min(d.w, mcus.Max.X*mw), min(d.h, mcus.Max.Y*mh))
@@ -75,17 +77,24 @@ func (c *component) ratio() image.YCbCrSubsampleRatio {
 	}[c.across-1][c.down-1]
 }
 
-// resize makes room for the blocks and pixels of MCUs.
-func (c *component) resize(mcus image.Rectangle) {
-	row := c.row(mcus)
-	c.stride = 8 * row
-	c.blocks = grown(c.blocks, c.down*row*64)
-	c.pix = grown(c.pix, mcus.Dy()*c.down*8*c.stride)
+// planes decodes the pixels of MCUs, of which the picture has w×h.
+func (d *Decoder) planes(mcus image.Rectangle, w, h int) error {
+	for i := range d.parts {
+		p := &d.parts[i]
+		p.stride = (mcus.Dx()*p.across + 1) &^ 1 * 8 // two blocks are transformed at a time
+		p.pix = grown(p.pix, mcus.Dy()*p.down*8*p.stride)
+	}
+	if !d.progressive {
+		return d.baseline(mcus, w, h)
+	}
+	if err := d.scans(w, h); err != nil {
+		return err
+	}
+	for y := range mcus.Dy() {
+		d.transform(y, mcus.Min.Y+y, mcus.Min.X)
+	}
+	return nil
 }
-
-// row is the number of blocks in a row of the plane: an even number, since two are transformed at a
-// time.
-func (c *component) row(mcus image.Rectangle) int { return (mcus.Dx()*c.across + 1) &^ 1 }
 
 // grown returns a slice of n elements in the memory of s if that is large enough.
 func grown[T any](s []T, n int) []T {
@@ -95,8 +104,8 @@ func grown[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// unstuff copies the scan without the zero after each 0xff, and finds its restart intervals. After
-// the scan there must be the end of the image: other scans are not supported.
+// unstuff copies the scan without the zero after each 0xff, up to a marker, and finds its restart
+// intervals.
 func (d *Decoder) unstuff() error {
 	from := d.file[d.at:]
 	d.scan, d.segments = grown(d.scan, len(from)+slack)[:0], d.segments[:0]
@@ -105,74 +114,96 @@ func (d *Decoder) unstuff() error {
 		if i < 0 || i+1 >= len(from) {
 			return ErrDamaged
 		}
-		marker := from[i+1]
-		switch {
+		switch marker := from[i+1]; {
 		case marker == 0:
 			d.scan = append(d.scan, from[:i+1]...)
 		case marker == markerRST0+byte(len(d.segments)%8) && d.restart > 0:
 			d.scan = append(d.scan, from[:i]...)
 			d.segments = append(d.segments, len(d.scan))
-		case marker == markerEOI:
+		default:
 			d.scan = append(d.scan, from[:i]...)
 			d.segments = append(d.segments, len(d.scan))
 			d.scan = d.scan[:len(d.scan)+slack]
+			d.at = len(d.file) - len(from) + i
 			return nil
-		default:
-			return ErrDamaged
 		}
 		from = from[i+2:]
 	}
 }
 
-// rows decodes all rows of MCUs, of which the picture has w×h.
-func (d *Decoder) rows(mcus image.Rectangle, w, h int) error {
-	segments, left := d.segments, 0
-	if d.restart == 0 {
-		left = w * h
-		d.begin(0)
-	}
-	for y := range h {
-		wanted := y >= mcus.Min.Y && y < mcus.Max.Y
-		if wanted {
-			for i := range d.parts {
-				clear(d.parts[i].blocks)
-			}
+// intervals are the restart intervals of a scan (T.81, E.1.4).
+type intervals struct {
+	d    *Decoder
+	at   int // the number of the interval, from 1
+	left int // MCUs
+}
+
+// next begins an MCU of all, and an interval where one is due. It reports whether there is one.
+func (i *intervals) next(all int) bool {
+	d := i.d
+	if i.left == 0 {
+		if i.at == len(d.segments) {
+			return false
 		}
-		for x := range w {
-			if left == 0 {
-				begin := 0
-				if x+y > 0 {
-					begin, segments = segments[0], segments[1:]
-				}
-				if len(segments) == 0 {
-					return ErrDamaged
-				}
-				d.begin(begin)
-				left = d.restart
-			}
-			left--
-			if !d.mcu(x-mcus.Min.X, wanted && x >= mcus.Min.X && x < mcus.Max.X) || d.bits.over(segments[0]) {
-				return ErrDamaged
-			}
+		d.bits = bitReader{data: d.scan}
+		if i.at > 0 {
+			d.bits.at = d.segments[i.at-1]
 		}
-		if wanted {
-			for i := range d.parts {
-				d.parts[i].transform(&d.quant[d.parts[i].quant], y-mcus.Min.Y)
-			}
+		for k := range d.parts {
+			d.parts[k].first = 0
+		}
+		d.run = 0
+		i.at++
+		if i.left = d.restart; i.left == 0 {
+			i.left = all
 		}
 	}
-	if len(segments) > 1 {
+	i.left--
+	return true
+}
+
+// over reports whether more was read than the interval has.
+func (i *intervals) over() bool { return i.d.bits.over(i.d.segments[i.at-1]) }
+
+// ended returns an error if there are further intervals.
+func (i *intervals) ended() error {
+	if i.at < len(i.d.segments) {
 		return ErrDamaged
 	}
 	return nil
 }
 
-// begin begins a restart interval.
-func (d *Decoder) begin(at int) {
-	d.bits = bitReader{data: d.scan, at: at}
-	for i := range d.parts {
-		d.parts[i].first = 0
+// baseline decodes the only scan of a baseline picture row by row.
+func (d *Decoder) baseline(mcus image.Rectangle, w, h int) error {
+	if err := d.unstuff(); err != nil {
+		return err
 	}
+	if err := d.toScan(); err != nil || !d.ended {
+		return ErrDamaged
+	}
+	for k := range d.parts {
+		p := &d.parts[k]
+		p.width = p.stride / 8
+		p.blocks = grown(p.blocks, 64*p.down*p.width)
+	}
+	i := intervals{d: d}
+	for y := range h {
+		wanted := y >= mcus.Min.Y && y < mcus.Max.Y
+		if wanted {
+			for k := range d.parts {
+				clear(d.parts[k].blocks)
+			}
+		}
+		for x := range w {
+			if !i.next(w*h) || !d.mcu(x-mcus.Min.X, wanted && x >= mcus.Min.X && x < mcus.Max.X) || i.over() {
+				return ErrDamaged
+			}
+		}
+		if wanted {
+			d.transform(y-mcus.Min.Y, 0, 0)
+		}
+	}
+	return i.ended()
 }
 
 // mcu reads the blocks of an MCU, the one of number x in the row under the box if it is wanted.
@@ -184,7 +215,7 @@ func (d *Decoder) mcu(x int, wanted bool) bool {
 			for u := range c.across {
 				to := &d.unused
 				if wanted {
-					to = (*[64]int16)(c.blocks[64*(v*c.stride/8+x*c.across+u):])
+					to = (*[64]int16)(c.blocks[64*(v*c.width+x*c.across+u):])
 				}
 				if !d.bits.block(to, dc, ac, &c.first) {
 					return false
@@ -195,10 +226,14 @@ func (d *Decoder) mcu(x int, wanted bool) bool {
 	return true
 }
 
-// transform computes the pixels of a row of MCUs.
-func (c *component) transform(quant *[64]int16, y int) {
-	blocks := c.stride / 8
-	for v := range c.down {
-		inverse(c.pix[(y*c.down+v)*8*c.stride:], c.stride, c.blocks[64*v*blocks:], quant, blocks/2)
+// transform computes the pixels of row y of MCUs under the box, whose blocks are those of a row and
+// a column of MCUs.
+func (d *Decoder) transform(y, row, column int) {
+	for i := range d.parts {
+		c := &d.parts[i]
+		for v := range c.down {
+			inverse(c.pix[(y*c.down+v)*8*c.stride:], c.stride, c.blocks[64*((row*c.down+v)*c.width+column*c.across):],
+				&d.quant[c.quant], c.stride/16)
+		}
 	}
 }

@@ -22,7 +22,7 @@ func TestSupported(t *testing.T) {
 	var d Decoder
 	for name, want := range map[string]error{
 		"420.jpg": nil, "422.jpg": nil, "444.jpg": nil, "grey.jpg": nil, "restart.jpg": nil, "exif-rotated.jpg": nil,
-		"narrow.jpg": nil, "progressive.jpg": ErrUnsupported, "cmyk-adobe.jpg": ErrUnsupported,
+		"narrow.jpg": nil, "progressive.jpg": nil, "progressive-grey.jpg": nil, "cmyk-adobe.jpg": ErrUnsupported,
 		"cmyk-plain.jpg": ErrUnsupported, "rgb.png": ErrDamaged,
 	} {
 		w, h, err := d.Header(read(t, name))
@@ -75,14 +75,16 @@ func TestDamage(t *testing.T) {
 
 // For any input: no panic.
 func FuzzDecode(f *testing.F) {
-	for _, name := range []string{"420.jpg", "422.jpg", "444.jpg", "grey.jpg", "restart.jpg", "narrow.jpg"} {
+	for _, name := range []string{"420.jpg", "422.jpg", "444.jpg", "grey.jpg", "restart.jpg", "narrow.jpg",
+		"progressive.jpg", "progressive-grey.jpg"} {
 		f.Add(read(f, name))
 	}
 	var d Decoder
 	f.Fuzz(func(t *testing.T, b []byte) {
 		w, h, err := d.Header(b)
 		if err == nil && w*h < 1<<20 {
-			if m, err := d.Decode(image.Rect(w/2, h/2, w, h)); err == nil && !image.Rect(w/2, h/2, w, h).In(m.Bounds()) {
+			box := image.Rect(w/2, h/2, w, h)
+			if m, err := d.Decode(box); err == nil && !box.In(m.Bounds()) {
 				t.Errorf("%d×%d: %v", w, h, m.Bounds())
 			}
 		}

@@ -3,7 +3,7 @@ package jpeg
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"slices"
 )
 
 // ErrUnsupported reports a kind of JPEG that this package leaves to image/jpeg.
@@ -16,6 +16,7 @@ var ErrDamaged = errors.New("jpeg: damaged")
 const (
 	markerSOF0  = 0xc0 // baseline
 	markerSOF1  = 0xc1 // extended, Huffman
+	markerSOF2  = 0xc2 // progressive, Huffman
 	markerDHT   = 0xc4
 	markerSOF15 = 0xcf
 	markerRST0  = 0xd0
@@ -31,7 +32,8 @@ const (
 // Header reads a file up to its first scan and returns its width and height. The file must stay
 // unchanged until Decode has returned.
 func (d *Decoder) Header(file []byte) (w, h int, err error) {
-	d.file, d.parts, d.restart, d.known = file, d.parts[:0], 0, [4]bool{}
+	d.file, d.at, d.parts, d.restart, d.known = file, 2, d.parts[:0], 0, [4]bool{}
+	d.progressive, d.ended = false, false
 	for class := range d.codes {
 		for id := range d.codes[class] {
 			d.codes[class][id].known = false
@@ -40,41 +42,56 @@ func (d *Decoder) Header(file []byte) (w, h int, err error) {
 	if len(file) < 4 || file[0] != 0xff || file[1] != markerSOI {
 		return 0, 0, ErrDamaged
 	}
-	for at := 2; ; {
-		if at+4 > len(file) || file[at] != 0xff {
-			return 0, 0, ErrDamaged
+	if err := d.toScan(); err != nil {
+		return 0, 0, err
+	}
+	if d.ended {
+		return 0, 0, ErrDamaged
+	}
+	return d.w, d.h, nil
+}
+
+// toScan reads marker segments up to the header of a scan, or to the end of the image.
+func (d *Decoder) toScan() error {
+	for {
+		if d.at+2 <= len(d.file) && d.file[d.at] == 0xff && d.file[d.at+1] == markerEOI {
+			d.ended = true
+			return nil
 		}
-		marker := file[at+1]
+		if d.at+4 > len(d.file) || d.file[d.at] != 0xff {
+			return ErrDamaged
+		}
+		marker := d.file[d.at+1]
 		if marker == 0xff { // a fill byte
-			at++
+			d.at++
 			continue
 		}
-		size := int(binary.BigEndian.Uint16(file[at+2:]))
-		if size < 2 || at+2+size > len(file) {
-			return 0, 0, ErrDamaged
+		size := int(binary.BigEndian.Uint16(d.file[d.at+2:]))
+		if size < 2 || d.at+2+size > len(d.file) {
+			return ErrDamaged
 		}
-		segment := file[at+4 : at+2+size]
-		at += 2 + size
+		segment := d.file[d.at+4 : d.at+2+size]
+		d.at += 2 + size
 		if marker == markerSOS {
-			d.at = at
-			return d.w, d.h, d.scanHeader(segment)
+			return d.scanHeader(segment)
 		}
 		if err := d.segment(marker, segment); err != nil {
-			return 0, 0, err
+			return err
 		}
 	}
 }
 
-// segment reads a marker segment before the first scan.
+// segment reads a marker segment before a scan.
 func (d *Decoder) segment(marker byte, b []byte) error {
 	switch {
 	case marker == markerDQT:
 		return d.quantTables(b)
 	case marker == markerDHT:
 		return d.codeTables(b)
-	case marker == markerSOF0 || marker == markerSOF1:
+	case marker >= markerSOF0 && marker <= markerSOF2:
+		d.progressive = marker == markerSOF2
 		return d.frame(b)
-	case marker > markerSOF1 && marker <= markerSOF15:
+	case marker > markerSOF2 && marker <= markerSOF15:
 		return ErrUnsupported
 	case marker < markerSOF0 || marker >= markerRST0 && marker <= markerEOI:
 		return ErrDamaged
@@ -93,9 +110,10 @@ func (d *Decoder) segment(marker byte, b []byte) error {
 
 // zigzag is the natural position of each coefficient of a file.
 var zigzag = [64]uint8{
-	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
-	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55,
-	62, 63,
+	0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5,
+	12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14, 21, 28,
+	35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+	58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 }
 
 // quantTables reads quantization tables of 8-bit values (B.2.4.1).
@@ -150,6 +168,9 @@ func (d *Decoder) frame(b []byte) error {
 	for i := range d.parts {
 		c, p := b[6+3*i:], &d.parts[i]
 		p.id, p.across, p.down, p.quant = c[0], int(c[1]>>4), int(c[1]&15), c[2]
+		for k := range p.missing {
+			p.missing[k] = unsent
+		}
 		ids += string(rune(c[0]))
 		if p.quant > 3 {
 			return ErrDamaged
@@ -177,27 +198,39 @@ func (d *Decoder) sampling(ids string) error {
 	return nil
 }
 
-// scanHeader reads the header of a scan that must contain all components (B.2.3).
+// scanHeader reads the header of a scan (B.2.3). A baseline scan must contain all components.
 func (d *Decoder) scanHeader(b []byte) error {
-	n := len(d.parts)
-	if n == 0 {
+	d.inScan = d.inScan[:0]
+	if len(d.parts) == 0 || len(b) < 1 || len(b) != 4+2*int(b[0]) {
 		return ErrDamaged
 	}
-	if len(b) != 4+2*n || int(b[0]) != n {
+	for i := range int(b[0]) {
+		k := slices.IndexFunc(d.parts, func(c component) bool { return c.id == b[1+2*i] })
+		if k < 0 || len(d.inScan) > 0 && k <= d.inScan[len(d.inScan)-1] {
+			return ErrDamaged
+		}
+		d.inScan = append(d.inScan, k)
+		p := &d.parts[k]
+		p.dc, p.ac = b[2+2*i]>>4, b[2+2*i]&15
+		if p.dc > 3 || p.ac > 3 || !d.known[p.quant] {
+			return ErrDamaged
+		}
+	}
+	last := b[len(b)-3:]
+	d.from, d.to, d.high, d.low = int(last[0]), int(last[1]), uint(last[2]>>4), uint(last[2]&15)
+	if d.progressive {
+		return d.checkScan()
+	}
+	if len(d.inScan) < len(d.parts) {
 		return ErrUnsupported
 	}
-	for i := range d.parts {
-		p := &d.parts[i]
-		if b[1+2*i] != p.id {
-			return ErrUnsupported
-		}
-		p.dc, p.ac = b[2+2*i]>>4, b[2+2*i]&15
-		if p.dc > 3 || p.ac > 3 || !d.codes[0][p.dc].known || !d.codes[1][p.ac].known || !d.known[p.quant] {
-			return fmt.Errorf("%w: a table is missing", ErrDamaged)
-		}
-	}
-	if b[1+2*n] != 0 || b[2+2*n] != 63 || b[3+2*n] != 0 {
+	if d.from != 0 || d.to != 63 || d.high != 0 || d.low != 0 {
 		return ErrDamaged
+	}
+	for i := range d.parts {
+		if p := &d.parts[i]; !d.codes[0][p.dc].known || !d.codes[1][p.ac].known {
+			return ErrDamaged
+		}
 	}
 	return nil
 }

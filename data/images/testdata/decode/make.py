@@ -37,7 +37,9 @@ rotated[0x0112] = 6
 
 files = {
     "444.jpg": jpeg(rgb, subsampling=0), "422.jpg": jpeg(rgb, subsampling=1), "420.jpg": jpeg(rgb, subsampling=2),
-    "progressive.jpg": jpeg(rgb, progressive=True), "grey.jpg": jpeg(rgb.convert("L")),
+    "progressive.jpg": jpeg(rgb, progressive=True),
+    "progressive-422.jpg": jpeg(rgb, progressive=True, subsampling=1, restart_marker_blocks=2),
+    "progressive-grey.jpg": jpeg(rgb.convert("L"), progressive=True), "grey.jpg": jpeg(rgb.convert("L")),
     "cmyk-adobe.jpg": cmyk, "cmyk-plain.jpg": cmyk[:at] + cmyk[at + 16:],
     "restart.jpg": jpeg(rgb, restart_marker_blocks=2),
     "exif-rotated.jpg": jpeg(rgb, exif=rotated),
