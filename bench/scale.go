@@ -14,7 +14,8 @@ import (
 //
 // Share s runs s·T of T iterations. Algorithms with rounds can only be evaluated between rounds;
 // their number of rounds is the nearest that their evaluations divide. The number of evaluations is
-// that of the figure, but at most one per 400 iterations (and at least ten). Local steps, coins,
+// that of the figure, but at most one per 400 iterations (and at least ten). A warm-up is shortened
+// with the run, of which it keeps its share. Local steps, coins,
 // broadcast probabilities and masks, and so the bits of an iteration, are unchanged.
 //
 // Retune preserves the shape of the figure by scaling two further quantities.
@@ -90,6 +91,7 @@ func (s Scale) Caption() []string {
 func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, error) {
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
+		c.Warmup = digits(s.Share * c.Warmup)
 		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/minEvalInterval)))
 	}
 	if points > 0 {

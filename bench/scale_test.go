@@ -100,3 +100,22 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
+
+// The warm-up of figure 2 is shortened with the run: five epochs would be longer than a run of one.
+func TestScaleShortensWarmup(t *testing.T) {
+	f, err := FindFigure("2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64]float64{1: 5, 0.2: 1, 0.01: 0.05} {
+		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: share}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			if j.Config.Warmup != want {
+				t.Errorf("scale %v, %s: %v epochs of warm-up, want %v", share, j.Name, j.Config.Warmup, want)
+			}
+		}
+	}
+}

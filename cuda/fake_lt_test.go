@@ -43,8 +43,8 @@ type ltLayout struct {
 }
 
 // sizes are those of the attributes that are known, in bytes.
-var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 5: 4, 6: 4,
-	7: 4, 8: 4}
+var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 3: 4, 5: 4,
+	6: 4, 7: 4, 8: 4}
 
 func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 	l := &fakeLt{m: m, behaviour: of, descs: map[cublas.Ptr]map[int32]uint64{},

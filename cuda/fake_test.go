@@ -126,6 +126,7 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 	a.Destroy = func(cublas.Ptr) cublas.Status { return 0 }
 	a.SetStream = func(_ cublas.Ptr, s driver.Stream) cublas.Status { stream = s; return 0 }
 	a.SetWorkspace = func(cublas.Ptr, driver.Pointer, uintptr) cublas.Status { return 0 }
+	a.SetMathMode = func(cublas.Ptr, int32) cublas.Status { return 0 }
 	a.StatusString = func(s cublas.Status) string { return "fake" }
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}

@@ -30,6 +30,10 @@ const (
 	ComputeTF32    Compute = 77 // factors are rounded to 10 bits of mantissa
 )
 
+// noReducedReduction is a mode of mathematics: parts of a sum that are computed apart are added in
+// float32, not in the 16 bits of the result, which would round each partial sum.
+const noReducedReduction = 16
+
 // algoDefault lets the library choose an algorithm.
 const algoDefault = -1
 
@@ -39,6 +43,7 @@ type API struct {
 	Destroy      func(h Ptr) Status                               `sym:"cublasDestroy_v2"`
 	SetStream    func(h Ptr, s driver.Stream) Status              `sym:"cublasSetStream_v2"`
 	SetWorkspace func(h Ptr, at driver.Pointer, n uintptr) Status `sym:"cublasSetWorkspace_v2"`
+	SetMathMode  func(h Ptr, mode int32) Status                   `sym:"cublasSetMathMode"`
 	StatusString func(s Status) string                            `sym:"cublasGetStatusString"`
 	GemmEx       func(h Ptr, transA, transB, m, n, k int32, alpha *float32, a driver.Pointer, typeA Type, lda int32,
 		b driver.Pointer, typeB Type, ldb int32, beta *float32, c driver.Pointer, typeC Type, ldc int32,
@@ -94,7 +99,7 @@ func (a *API) New(s driver.Stream) (*Handle, error) {
 	if err := a.Check(a.SetStream(h.h, s), "cublasSetStream"); err != nil {
 		return nil, err
 	}
-	return h, nil
+	return h, a.Check(a.SetMathMode(h.h, noReducedReduction), "cublasSetMathMode")
 }
 
 // UseWorkspace gives the handle device memory to work in, so that it allocates none during stream

@@ -45,11 +45,14 @@ func TestHeader(t *testing.T) {
 				"CUBLASLT_MATMUL_DESC_TRANSA": descTransA, "CUBLASLT_MATMUL_DESC_TRANSB": descTransB,
 				"CUBLASLT_MATMUL_DESC_EPILOGUE":     descEpilogue,
 				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descMask,
-				"CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD":       descMaskRow,
-				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES":   prefWorkspace,
-				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES": prefAlignment,
-				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES": prefAlignment + 3,
-				"CUBLASLT_EPILOGUE_BIAS":                     int(EpilogueBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
+				"CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD":             descMaskRow,
+				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES":         prefWorkspace,
+				"CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK":       prefReduction,
+				"CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE":           reduceInCompute,
+				"CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION": noReducedReduction,
+				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES":       prefAlignment,
+				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES":       prefAlignment + 3,
+				"CUBLASLT_EPILOGUE_BIAS":                           int(EpilogueBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
 					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),
 				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
 			})

@@ -58,8 +58,13 @@ const (
 	descMaskRow  = 12 // bits from one row of the mask to the next
 
 	prefWorkspace = 1
+	prefReduction = 3
 	prefAlignment = 5 // of A; those of B, C and D follow
 )
+
+// reduceInCompute is the only scheme that may add the parts of a split sum: in the workspace, in
+// float32. The others add in the type of the result.
+const reduceInCompute = 2
 
 // Lt multiplies matrices with epilogues on one stream. It belongs to one thread.
 type Lt struct {
@@ -204,8 +209,9 @@ func (m *Matmul) choose(p Product) error {
 // prefer passes the workspace size and the alignments of the matrices to the library.
 func (m *Matmul) prefer(pref Ptr, p Product) error {
 	a := m.lt.api
-	memory := uintptr(m.lt.workspaceBytes)
-	err := a.check(a.SetPref(pref, prefWorkspace, unsafe.Pointer(&memory), 8), m.name)
+	memory, schemes := uintptr(m.lt.workspaceBytes), uint32(reduceInCompute)
+	err := errors.Join(a.check(a.SetPref(pref, prefWorkspace, unsafe.Pointer(&memory), 8), m.name),
+		a.check(a.SetPref(pref, prefReduction, unsafe.Pointer(&schemes), 4), m.name))
 	for i, at := range []driver.Pointer{p.B, p.A, p.C, p.C} {
 		n := alignment(at)
 		err = errors.Join(err, a.check(a.SetPref(pref, prefAlignment+int32(i), unsafe.Pointer(&n), 4), m.name))

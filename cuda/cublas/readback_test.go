@@ -84,6 +84,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 		t.Fatal(err)
 	}
 	want("memory", get.all(t, get.Pref, pref, 8, prefWorkspace), 1<<20)
+	want("schemes of reduction", get.all(t, get.Pref, pref, 4, prefReduction), 2)
 	want("alignments", get.all(t, get.Pref, pref, 4, 5, 6, 7, 8), 4, 256, 256, 256)
 	if err := a.check(a.DestroyPref(pref), "destroying"); err != nil {
 		t.Error(err)

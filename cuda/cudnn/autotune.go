@@ -13,6 +13,7 @@ type autotuner struct {
 	math   Math
 	at     addresses // operands and workspace of the measurements
 	best   Choice
+	begin  time.Time
 	timed  bool  // best is set
 	failed error // why the algorithms could not be timed
 }
@@ -38,18 +39,21 @@ func (t *autotuner) algorithms() error {
 	return err
 }
 
-// maxTuning limits the time for trying the engines of one convolution, the first one excepted: some
-// compile their kernels.
-const maxTuning = 2 * time.Second
+// Limits of the search for one convolution, of which ResNet-50 has about 70: its time, with that of
+// the algorithms, and how many engines are tried. The first engine is tried anyway, and the best come
+// first; PyTorch tries as many by default.
+const (
+	maxTuning  = 500 * time.Millisecond
+	maxEngines = 10
+)
 
 // engines times the engines that the library offers.
 func (t *autotuner) engines() error {
 	if t.how.Measure == nil || t.c.h.api.Backend == nil {
 		return nil
 	}
-	begin := time.Now()
 	for i, e := range t.c.engines(t.how, t.math) {
-		if i > 0 && time.Since(begin) > maxTuning {
+		if i == maxEngines || i > 0 && time.Since(t.begin) > maxTuning {
 			break
 		}
 		if err := t.engine(e); err != nil {

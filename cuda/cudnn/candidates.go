@@ -1,9 +1,17 @@
 package cudnn
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
+
+// maxTrying limits the time in which engines are tried, since each that compiles its kernel takes
+// seconds. Those come last; a run chooses among fewer of them.
+const maxTrying = 6 * time.Second
 
 // Candidates calls visit for every implementation that may be chosen for a convolution: the engines
-// that the library offers, the algorithms that it recommends, and the matrix product. The Conv is
+// that the library offers, as far as they can be tried in some seconds, the algorithms that it
+// recommends, and the matrix product. The Conv is
 // ready to run and valid until visit returns. An error of visit ends the iteration.
 func (h *Handle) Candidates(s Shape, d Direction, of Type, m Math, how Selection, visit func(c *Conv) error) error {
 	c := &Conv{h: h, shape: s, direction: d, of: of, how: how, math: m, hasRun: true}
@@ -22,7 +30,11 @@ func (h *Handle) Candidates(s Shape, d Direction, of Type, m Math, how Selection
 }
 
 func (c *Conv) eachEngine(how Selection, m Math, visit func(c *Conv) error) error {
+	begin := time.Now()
 	for _, e := range c.engines(how, m) {
+		if time.Since(begin) > maxTrying {
+			break
+		}
 		p, err := c.planWithin(e, how)
 		if err != nil {
 			continue // cannot be chosen

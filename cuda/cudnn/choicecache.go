@@ -1,20 +1,26 @@
 package cudnn
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"fspda/internal/wholefile"
 )
 
 // ChoiceCache stores the measured choices as files in a folder, so that each convolution is
-// measured once per machine. Several programs may share the folder at the same time. An unreadable
-// file is measured again; a failure to store is ignored, because the program can continue without
-// the cache. A ChoiceCache belongs to one thread.
+// measured once per machine. GPUs of the same name and several programs may share the folder at the
+// same time: the first measures a convolution, and the others wait and take its choice, so that
+// equal GPUs compute equally. An unreadable file is measured again; a failure to store is ignored,
+// because the program can continue without the cache. A ChoiceCache belongs to one thread.
 type ChoiceCache struct {
 	Dir     string  // "" keeps choices in memory only
 	GPU     string  // name of the GPU
@@ -77,6 +83,22 @@ func (c *ChoiceCache) get(key string) (Choice, bool) {
 		return Choice{}, false
 	}
 	return f.Choice, true
+}
+
+// lockLimit is how long to wait for another GPU that measures: more than it takes.
+const lockLimit = 30 * time.Second
+
+// lock waits until no other GPU measures the same convolution, and keeps others from it until
+// unlock. Where that fails or takes too long, both measure.
+func (c *ChoiceCache) lock(key string) (unlock func()) {
+	if c == nil || c.Dir == "" || os.MkdirAll(c.Dir, 0o755) != nil {
+		return func() {}
+	}
+	l := flock.New(strings.TrimSuffix(c.path(key), ".json") + ".lock")
+	ctx, cancel := context.WithTimeout(context.Background(), lockLimit)
+	defer cancel()
+	_, _ = l.TryLockContext(ctx, 10*time.Millisecond)
+	return func() { _ = l.Close() } // which unlocks
 }
 
 func (c *ChoiceCache) put(key string, to Choice) {

@@ -2,6 +2,7 @@ package cudnn
 
 import (
 	"fmt"
+	"time"
 
 	"fspda/cuda/driver"
 )
@@ -53,7 +54,11 @@ func (c *Conv) choose(how Selection, m Math) error {
 		return c.recommended(how, m)
 	}
 	key := c.key(how, m)
-	if known, ok := how.Cache.get(key); ok && c.take(known, how) == nil {
+	if c.takeKnown(key, how) {
+		return nil
+	}
+	defer how.Cache.lock(key)()
+	if c.takeKnown(key, how) { // another GPU has measured meanwhile
 		return nil
 	}
 	found, timed, err := c.fastest(how, m)
@@ -65,6 +70,12 @@ func (c *Conv) choose(how Selection, m Math) error {
 	}
 	how.Cache.put(key, found)
 	return c.take(found, how)
+}
+
+// takeKnown takes the stored choice, if there is one that can be made.
+func (c *Conv) takeKnown(key string, how Selection) bool {
+	known, ok := how.Cache.get(key)
+	return ok && c.take(known, how) == nil
 }
 
 // key describes everything that a measured choice depends on, except the GPU and the library.
@@ -159,7 +170,7 @@ func (c *Conv) fastest(how Selection, m Math) (best Choice, timed bool, err erro
 		return best, false, nil
 	}
 	defer free()
-	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4])}
+	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4]), begin: time.Now()}
 	for _, kind := range []func() error{t.algorithms, t.engines, t.product} {
 		if err := kind(); err != nil {
 			return best, false, err

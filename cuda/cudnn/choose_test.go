@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -216,5 +217,44 @@ func TestChoiceCache(t *testing.T) {
 	blocked.put("key", Choice{Algo: 1})
 	if !get(blocked, "key") {
 		t.Error("a choice that cannot be stored is not kept in memory")
+	}
+}
+
+// Two GPUs that need the same convolution at once take the same algorithm: the first measures it,
+// and the second waits for its choice.
+func TestChoiceOfSeveralGPUs(t *testing.T) {
+	dir := t.TempDir()
+	begun, goOn := make(chan bool), make(chan bool)
+	conv := func(l *library, alloc func(...int) ([]driver.Pointer, func(), error)) error {
+		h := &Handle{api: l.api()}
+		c, err := h.NewConv(small, Forward, Float16, TensorOp, Selection{MaxWorkspace: 100, Alloc: alloc,
+			Cache: &ChoiceCache{Dir: dir, GPU: "fake", Version: 91002}})
+		if err == nil && c.algo != 7 {
+			err = fmt.Errorf("algorithm %d, want 7", c.algo)
+		}
+		return err
+	}
+	first, second := &library{}, &library{}
+	ended := make(chan error, 2)
+	go func() {
+		ended <- conv(first, func(sizes ...int) ([]driver.Pointer, func(), error) {
+			close(begun)
+			<-goOn
+			return first.alloc(sizes...)
+		})
+	}()
+	<-begun
+	go func() { ended <- conv(second, second.alloc) }()
+	select {
+	case err := <-ended:
+		t.Errorf("the second GPU did not wait: %v", err)
+	case <-time.After(100 * time.Millisecond): // it would have measured by now
+		close(goOn)
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
+		}
+		if len(second.calls) > 0 {
+			t.Errorf("the second GPU measured: %q", second.calls)
+		}
 	}
 }

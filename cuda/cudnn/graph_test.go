@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"fspda/cuda/cudnn"
 	"fspda/cuda/cudnn/fakecudnn"
@@ -245,7 +246,7 @@ func TestEngineIsCached(t *testing.T) {
 	if b, got := open(1); got != "graph, engine 1 3=10 25=1" || len(b.timed) == 0 {
 		t.Errorf("the engine is gone: %s after %v", got, b.timed)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*"))
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%v, %v", files, err)
 	}
@@ -335,5 +336,28 @@ func TestProduct(t *testing.T) {
 	how.Deterministic = false
 	if got := open(1, cudnn.ErrRefused); got != "graph, engine 1 3=10 25=1" {
 		t.Errorf("refused: %s", got)
+	}
+}
+
+// Of many engines the first ten are tried, and fewer where they take long; the first one is tried
+// anyway.
+func TestTuningIsLimited(t *testing.T) {
+	offered := engines(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+	how := cudnn.Selection{MaxWorkspace: 100, Alloc: alloc}
+	b := newFixture(t, offered, nil)
+	b.times, how.Measure = map[int64]float64{0: 3, 10: 1, 11: 0.1}, b.measure
+	for _, e := range offered[:9] {
+		b.times[e.Index] = 2
+	}
+	if got := b.conv(t, cudnn.TensorOp, how); got != "graph, engine 10 3=100 25=1" || b.timed[11] > 0 {
+		t.Errorf("%s after %v, want the fastest of the first ten", got, b.timed)
+	}
+	slow := newFixture(t, offered, nil)
+	slow.times, how.Measure = b.times, func(n, turns int, send func() error) (float64, error) {
+		time.Sleep(90 * time.Millisecond)
+		return slow.measure(n, turns, send)
+	}
+	if slow.conv(t, cudnn.TensorOp, how); slow.timed[1] == 0 || slow.timed[3] > 0 {
+		t.Errorf("timed %v, want engine 1, and no third one after half a second", slow.timed)
 	}
 }

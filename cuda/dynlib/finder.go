@@ -211,7 +211,7 @@ func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
 			return nil, err
 		}
 	}
-	if err := f.openSiblings(c.path, l.LoadBefore); err != nil {
+	if err := f.openSiblings(c.path, l.LoadBefore, required); err != nil {
 		return nil, err
 	}
 	handle, err := f.opener.open(c.path, len(l.LoadAfter) > 0)
@@ -225,20 +225,26 @@ func (f *Finder) try(l *Library, c candidate) (*Handle, error) {
 			return nil, err
 		}
 	}
-	if err := f.openSiblings(c.path, l.LoadAfter); err != nil {
+	if err := f.openSiblings(c.path, l.LoadAfter, required); err != nil {
 		return nil, err
 	}
-	return h, nil
+	return h, f.openSiblings(c.path, l.LoadOptional, optional)
 }
 
+// Whether a sibling that does not open is an error.
+const (
+	required = true
+	optional = false
+)
+
 // openSiblings opens, with global symbols, the files in the folder of path that match the patterns.
-func (f *Finder) openSiblings(path string, patterns []string) error {
+func (f *Finder) openSiblings(path string, patterns []string, needed bool) error {
 	if !strings.Contains(path, string(filepath.Separator)) {
 		return nil // the loader finds the siblings in the same way
 	}
 	for _, p := range patterns {
 		for _, file := range existing(filepath.Join(filepath.Dir(path), p)) {
-			if _, err := f.opener.open(file, true); err != nil {
+			if _, err := f.opener.open(file, true); err != nil && needed {
 				return err
 			}
 		}

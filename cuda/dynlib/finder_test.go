@@ -205,3 +205,31 @@ func TestMajors(t *testing.T) {
 		}
 	}
 }
+
+// A part of cuDNN that convolutions do not need, and that does not open, is left out; one that they
+// need is not.
+func TestOptionalParts(t *testing.T) {
+	parts := []string{"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcudnn_graph.so.9", "cuda/lib64/libcudnn_ops.so.9",
+		"cuda/lib64/libcudnn_cnn.so.9", "cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_ext.so.9",
+		"cuda/lib64/libcudnn_heuristic.so.9"}
+	for _, c := range []struct {
+		bad    string
+		opened int
+	}{{"adv", 6}, {"ext", 6}, {"graph", 0}, {"ops", 0}, {"cnn", 0}} {
+		s := &fakeLoader{bad: "_" + c.bad}
+		f, _ := testFinder(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, parts...)
+		cudnn := CUDNN(12, 90)
+		cudnn.Accept = nil
+		h, err := f.Open(cudnn)
+		if c.opened == 0 && err == nil {
+			t.Errorf("%v is used without its part %s", h.Path, c.bad)
+		}
+		if got := distinct(s.opened); c.opened > 0 && (err != nil || got != c.opened) {
+			t.Errorf("without %s: %v, %d parts are open, want %d: %q", c.bad, err, got, c.opened, s.opened)
+		}
+	}
+}
+
+func distinct(all []string) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(all))))
+}

@@ -13,6 +13,7 @@ type Library struct {
 	// LoadBefore and LoadAfter are patterns of sibling files to open before and after the library,
 	// because it would not find them or would find those of another installation.
 	LoadBefore, LoadAfter []string
+	LoadOptional          []string // like LoadAfter; a file that does not open is left out
 	PreferredPaths        []string // paths to try before the search folders
 	FallbackPaths         []string // paths to try last
 	Hint                  string   // how to install it

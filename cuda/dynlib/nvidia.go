@@ -69,8 +69,11 @@ func CUDNN(major, cc int) *Library {
 		Name:      "cuDNN",
 		Files:     []string{"libcudnn.so.9"},
 		WheelDirs: []string{"nvidia/cudnn/lib"},
-		LoadAfter: []string{"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9", "libcudnn_*.so.9"},
-		Hint:      pip(major, "cudnn"),
+		LoadAfter: []string{"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"},
+		// attention, engines that compile at run time and what later versions add: convolutions do
+		// without, and some need libraries that a machine may lack
+		LoadOptional: []string{"libcudnn_*.so.9"},
+		Hint:         pip(major, "cudnn"),
 	}
 	if cc < 75 {
 		l.Hint = fmt.Sprintf("pip install 'nvidia-cudnn-cu%d<9.11'", major)

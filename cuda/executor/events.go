@@ -69,6 +69,9 @@ func (ex *Executor) recordCompletion(s driver.Stream, all *[]completion, then []
 
 // Synchronize waits until the GPU has completed the work on the stream.
 func (ex *Executor) Synchronize() error {
+	if ex.Mega.launches() { // the driver would wait forever for one that does not end
+		return ex.syncWithin(ex.watch.limit)
+	}
 	return ex.API.Check(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize", "waiting for the GPU")
 }
 
@@ -89,9 +92,7 @@ func (ex *Executor) syncWithin(limit time.Duration) error {
 			return ex.API.Check(r, "cuEventQuery", "waiting for the GPU")
 		}
 		if time.Since(begin) > limit {
-			ex.hung = true
-			return fmt.Errorf("cuda: a cooperative launch has not ended after %v: end what else uses the GPU, or set "+
-				"%s=1, which does without such launches", limit, SeparateLaunchesVariable)
+			return ex.hang(limit)
 		}
 	}
 }

@@ -35,7 +35,7 @@ type Executor struct {
 	OnThread func(now bool)
 	garbage  garbage
 	failure  atomic.Pointer[error] // the first
-	hung     bool                  // a launch has not ended: nothing waits for the GPU any more
+	watch    watchdog
 }
 
 // gpuContext is a GPU, its context and its two streams.
@@ -60,7 +60,8 @@ var ErrClosed = errors.New("cuda: the device is closed")
 // their work themselves.
 func New(api *driver.API, inline bool) *Executor {
 	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{},
-		closers: map[Closer]bool{}, inbox: newInbox(), ended: make(chan struct{})}
+		closers: map[Closer]bool{}, inbox: newInbox(), ended: make(chan struct{}),
+		watch: watchdog{limit: launchLimit}}
 	if inline {
 		ex.inline = &sync.Mutex{}
 	}
@@ -136,6 +137,7 @@ func (ex *Executor) sleep() bool {
 const napTime = 20 * time.Microsecond
 
 func (ex *Executor) nap() {
+	ex.checkAge()
 	ex.unlockThread()
 	time.Sleep(napTime)
 	ex.lockThread()
@@ -201,6 +203,7 @@ func (ex *Executor) pollStream(all *[]completion) bool {
 	if r == driver.NotReady {
 		return false
 	}
+	ex.watch.since = time.Time{}
 	ex.Fail(ex.API.Check(r, "cuEventQuery", "waiting for the GPU"))
 	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
 	ex.events.idle = append(ex.events.idle, c.event)
@@ -218,6 +221,7 @@ func (ex *Executor) drain() {
 		if ex.poll() {
 			i = 0
 		} else if i > pollsPerNap {
+			ex.checkAge()
 			time.Sleep(napTime)
 		}
 	}
@@ -296,7 +300,7 @@ func (ex *Executor) FreeMemory() (free, total uintptr, err error) {
 // Shutdown destroys all that was made in the context, the handles of libraries after their objects.
 // After a loss of the GPU everything is gone already, and the driver's errors are left out.
 func (ex *Executor) Shutdown(handles ...Closer) error {
-	if ex.hung { // the end of the process gives everything back
+	if ex.watch.hung { // the end of the process gives everything back
 		return nil
 	}
 	t := teardown{ex: ex, lost: ex.Err() != nil}

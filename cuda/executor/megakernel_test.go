@@ -39,3 +39,38 @@ func TestHungLaunch(t *testing.T) {
 		t.Errorf("closing: %v", err)
 	}
 }
+
+// Work behind a launch that does not end, after those that ended, fails within the limit: callers go
+// on with the error, and closing does not wait.
+func TestHungLaunchLater(t *testing.T) {
+	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
+	ex.watch.limit = 20 * time.Millisecond
+	if err := ex.Do(func() error { ex.Mega = &Megakernel{ex: ex, Launches: 1}; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	completed := make(chan bool)
+	ex.EnqueueThen(func() error { return nil }, func() { close(completed) })
+	<-completed
+	if err := ex.Err(); err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
+		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)
+	}
+	if err := ex.Stop(func() error { return ex.Shutdown() }); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+}
+
+// What waits for all of the GPU's work does not wait for a launch that does not end either.
+func TestSynchronizeHungLaunch(t *testing.T) {
+	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
+	ex.watch.limit = 20 * time.Millisecond
+	err := ex.Do(func() error {
+		ex.Mega = &Megakernel{ex: ex, Launches: 1}
+		return ex.Synchronize()
+	})
+	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
+		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)
+	}
+	if err := ex.Stop(func() error { return ex.Shutdown() }); err != nil {
+		t.Errorf("closing: %v", err)
+	}
+}

@@ -11,6 +11,7 @@ namespace {
 struct Handle {
   void *stream = nullptr, *workspace = nullptr;
   size_t workspace_bytes = 0;
+  int math = 0;
 };
 
 std::set<Handle *> handles;
@@ -54,6 +55,8 @@ cublasStatus_t send(const char *function, cublasHandle_t handle, Product p, cons
   if (!checked(function, p.a, "A", p.m, p.k, p.batch) || !checked(function, p.b, "B", p.k, p.n, p.batch) ||
       !checked(function, p.c, "C", p.m, p.n, p.batch))
     return CUBLAS_STATUS_INVALID_VALUE;
+  if (p.c.type != float32 && !(h->math & CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION))
+    report_misuse("%s: partial sums may be rounded to 16 bits: the mode of mathematics is %d", function, h->math);
   if (capturing(h->stream) && !h->workspace)
     report_misuse("%s: captured without a workspace set by the caller", function);
   // read now, since they are host pointers
@@ -101,6 +104,15 @@ BLAS cublasSetWorkspace_v2(cublasHandle_t handle, void *at, size_t bytes) {
   if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!reachable("cublasSetWorkspace_v2", "the workspace", at, bytes, 256)) return CUBLAS_STATUS_INVALID_VALUE;
   h->workspace = at, h->workspace_bytes = bytes;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+  LibraryLock held;
+  if (int requested = enter("cublasSetMathMode")) return (cublasStatus_t)requested;
+  Handle *h = find("cublasSetMathMode", handle);
+  if (!h) return CUBLAS_STATUS_NOT_INITIALIZED;
+  h->math = mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -31,7 +31,7 @@ struct Layout {
 
 struct Preference {
   uint64_t memory = 0;
-  uint32_t alignment[4] = {256, 256, 256, 256};
+  uint32_t alignment[4] = {256, 256, 256, 256}, reductions = 7;
 };
 
 std::set<void *> handles;
@@ -262,6 +262,7 @@ BLAS cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t handle,
   if (!p) return CUBLAS_STATUS_INVALID_VALUE;
   int a = (int)attribute;
   if (a == 1) return assign(&p->memory, value, bytes);
+  if (a == 3) return assign(&p->reductions, value, bytes);
   if (a >= 5 && a <= 8) return assign(&p->alignment[a - 5], value, bytes);
   report_misuse("cublasLtMatmulPreferenceSetAttribute: the fake has no attribute %d", a);
   return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -299,6 +300,8 @@ BLAS cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t des
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   o.a.type = la->type, o.d.type = ld->type;
+  if (ld->type != float32 && p->reductions & ~2u)
+    report_misuse("%s: partial sums may be rounded to 16 bits: reductions %u are allowed", function, p->reductions);
   // tensor cores need 16-byte alignment
   bool refuses = setting("FSPDA_FAKECUDA_LT", 1) == 0 || (la->type != float32 && p->alignment[0] < 16);
   if (!supported(*what) || refuses) return CUBLAS_STATUS_NOT_SUPPORTED;

@@ -8,7 +8,7 @@ import (
 
 // roundedTo rounds v to an element; F32 stands for TF32 with 10 bits of mantissa.
 func roundedTo(e kernels.Element, v float32) float64 {
-	if e == kernels.F32 {
+	if e == kernels.F32 && v == v {
 		return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
 	}
 	return float64(load(e, store(e, v)))
@@ -40,6 +40,32 @@ func tensorProducts(b *fixture) {
 				return factor(x[l]) * factor(y[r])
 			}) {
 				b.Errorf("products of form %s in %v are wrong", form, e)
+			}
+		}
+	}
+}
+
+// divergence checks that a factor that is not finite makes every sum of its row not finite: NaN, of
+// any bits, or an infinity that the other factors do not cancel. GPUs write NaN as 0x7fffffff.
+func divergence(b *fixture) {
+	const m, n, k = 20, 9, 24
+	for _, bits := range []uint32{0x7fffffff, 0xffffffff, 0x7f800001, 0x7fc00000, 0x7f800000, 0xff800000} {
+		bad := math.Float32frombits(bits)
+		for _, e := range []kernels.Element{kernels.F32, kernels.F16, kernels.BF16} {
+			for side := range 2 {
+				x, y, c := numbers(1, m*k), numbers(2, n*k), make([]float32, m*n)
+				[][]float32{x, y}[side][3*k+5] = bad
+				b.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: "nt", A: kernels.Operand{At: at(b, x)},
+					B: kernels.Operand{At: at(b, y)}, C: kernels.Operand{At: at(b, c)},
+					Element: e, TF32: e == kernels.F32}.Call())
+				for i, got := range c {
+					hit := []int{i / n, i % n}[side] == 3
+					finite := !math.IsNaN(float64(got)) && !math.IsInf(float64(got), 0)
+					if hit == finite || hit && bad != bad && got == got {
+						b.Errorf("%v: element %d of a product with a factor of bits %#x is %v", e, i, bits, got)
+						return
+					}
+				}
 			}
 		}
 	}

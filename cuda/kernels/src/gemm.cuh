@@ -147,8 +147,12 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
 }
 
-// tf32 rounds to a 10-bit mantissa, ties away from zero, and returns the bits of a float32.
-__device__ inline u32 tf32(float v) { return (__float_as_uint(v) + 0x1000u) & 0xffffe000u; }
+// tf32 rounds to a 10-bit mantissa, ties away from zero, and returns the bits of a float32. NaN and
+// infinities stay what they are: the carry of a NaN with a full mantissa would make it -0.
+__device__ inline u32 tf32(float v) {
+  const u32 bits = __float_as_uint(v);
+  return v == v ? (bits + 0x1000u) & 0xffffe000u : bits | 0x400000u;
+}
 
 #ifndef FSPDA_HOST
 // mma_tf32 multiplies 16×8 by 8×8 numbers in a warp; hostrun/host.h describes which numbers a lane
