@@ -60,7 +60,7 @@ async function ofRun() {
   found("curves advance", true, `${before} rows, then ${await length(page)}`);
   const state = await page.textContent("#state");
   found("state", state === "running", state);
-  const lit = await page.waitForFunction(() => fspda.agents.graph.sparks.length > 0, null, { timeout: 20_000 }).then(() => true, () => false);
+  const lit = await page.waitForFunction(() => fspda.agents.graph.active.length > 0, null, { timeout: 20_000 }).then(() => true, () => false);
   found("edges light up", lit, "");
 
   await page.click("label[for=x-bits_total]");
@@ -147,7 +147,7 @@ async function ofRun() {
   await click("resume");
   await page.waitForFunction(t => fspda.view.shown()[0].frame.iteration > t, two, { timeout: 40_000 });
   await click("checkpoint");
-  await page.waitForFunction(() => /checkpoint is on its way/.test(document.getElementById("notice").textContent));
+  await page.waitForFunction(() => /writing a checkpoint/.test(document.getElementById("notice").textContent));
   found("checkpoint", true, "");
   await click("stop");
   await page.click("#stop-box button[value=ok]");
@@ -180,13 +180,13 @@ async function ofPages() {
 async function ofThousand() {
   const page = await open(1360, 900, {}, "#token=" + token);
   found("the token leaves the address", !page.url().includes("token"), page.url());
-  await page.waitForFunction(() => fspda.agents.graph.n === 1000 && fspda.agents.calm, null, { timeout: 60_000 });
+  await page.waitForFunction(() => fspda.agents.graph.n === 1000 && fspda.agents.smoothLoss, null, { timeout: 60_000 });
   await page.locator("#agents").scrollIntoViewIfNeeded();
   const pace = await page.evaluate(() => new Promise(done => {
     const g = fspda.agents.graph, draw = g.draw.bind(g), begin = performance.now(), from = g.drawn;
     let spent = 0;
     g.draw = t => { const a = performance.now(); draw(t); spent += performance.now() - a; };
-    const keep = setInterval(() => { const k = Math.floor(Math.random() * 999); g.spoke([[k, k + 1]]); }, 10); // a run that is paused by the machine's load still shows what drawing costs
+    const keep = setInterval(() => { const k = Math.floor(Math.random() * 999); g.exchanged([[k, k + 1]]); }, 10); // a run that is paused by the machine's load still shows what drawing costs
     setTimeout(() => { clearInterval(keep); const s = (performance.now() - begin) / 1000, n = g.drawn - from; done({ fps: n / s, ms: spent / n }); }, 4000);
   }));
   found("1000 agents at 30 frames a second", pace.fps >= 30, `${pace.fps.toFixed(1)} frames a second, ${pace.ms.toFixed(2)} ms each`);
