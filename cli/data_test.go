@@ -80,6 +80,26 @@ func TestDataPrepareAndCheck(t *testing.T) {
 	want(t, 2, []string{"data", "check", out}, shard, "SHA-256")
 }
 
+// Tables of any column names are inspected and prepared, also those that save_to_disk wrote; other
+// sets have no columns to name.
+func TestDataTables(t *testing.T) {
+	const dir = "../data/images/parquet/testdata/"
+	columns := []string{"--image-column", "photo", "--label-column", "kind"}
+	want(t, 0, append([]string{"data", "info", dir + "cases/other-names.parquet"}, columns...), "parquet",
+		"classes   3: 0, 1, 2", "training  3 pictures")
+	want(t, 0, append([]string{"data", "prepare", dir + "cases/other-names.parquet", "--out", t.TempDir()}, columns...),
+		"3 training and 0 test pictures in 3 classes")
+	want(t, 0, []string{"data", "info", dir + "saved"}, "Arrow tables of save_to_disk", "classes   3: ant, bee, cat",
+		"training  5 pictures", "test      2 pictures")
+	want(t, 0, []string{"data", "info", dir + "cases/unlabelled.parquet"},
+		"2 rows for training have no label (-1 or null) and were left out")
+	want(t, 2, []string{"data", "info", dir + "cases/other-names.parquet", "--image-column", "foto"},
+		"photo.bytes (strings or bytes)", "want foto (strings or bytes)")
+	want(t, 2, append([]string{"data", "info", makeImages(t)}, columns...), "leave out --image-column")
+	want(t, 2, append([]string{"train", "--data", "mnist"}, columns...),
+		"image_column and label_column belong to folder and imagenet")
+}
+
 func TestDataRefuses(t *testing.T) {
 	empty := t.TempDir()
 	for words, args := range map[string][]string{

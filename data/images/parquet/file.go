@@ -129,8 +129,7 @@ func (f *file) check(column int) (memory int64, err error) {
 			continue
 		}
 		c, err := f.locate(g, column)
-		var large *pageError
-		if errors.As(err, &large) {
+		if errors.As(err, new(pageError)) {
 			return 0, &images.FormatError{Path: f.name, Got: err.Error(),
 				Want: fmt.Sprintf("at most %d MiB", maxPage>>20),
 				Hint: "write it again in smaller pages, in Python: pyarrow.parquet.write_table(" +

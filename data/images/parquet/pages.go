@@ -12,15 +12,10 @@ import (
 // maxPage limits the bytes of a page, before and after decompression.
 var maxPage int64 = 512 << 20 // a variable for tests
 
-// pageError reports a page that is too large.
-type pageError struct {
-	column string
-	size   int64
-}
+// pageError is the size of a page that is too large.
+type pageError int64
 
-func (e *pageError) Error() string {
-	return fmt.Sprintf("a page of %d MiB in column %s", e.size>>20, e.column)
-}
+func (e pageError) Error() string { return fmt.Sprintf("a page of %d MiB", int64(e)>>20) }
 
 // page describes a page.
 type page struct {
@@ -108,7 +103,7 @@ func (s *chunkScanner) next(left int) error {
 	case stored < 0 || p.size < 0 || stored > rest:
 		return fmt.Errorf("a page of %d bytes with %d left", stored, rest)
 	case max(stored, p.size) > maxPage:
-		return &pageError{column: s.column(), size: max(stored, p.size)}
+		return pageError(max(stored, p.size))
 	case h.DataPageHeader.Valid:
 		p.rows = int(h.DataPageHeader.V.NumValues)
 	case h.DataPageHeaderV2.Valid:
@@ -138,11 +133,4 @@ func (s *chunkScanner) next(left int) error {
 	}
 	s.in.Reset(s.section)
 	return nil
-}
-
-func (s *chunkScanner) column() string {
-	if n := len(s.meta.PathInSchema); n > 0 {
-		return s.meta.PathInSchema[0]
-	}
-	return "?"
 }
