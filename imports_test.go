@@ -17,6 +17,7 @@ var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
+	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
@@ -53,11 +54,11 @@ var allowed = map[string][]string{
 	"dist/disttest":           {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":              {"device"},
 	"train/algo/algotest":     {"device", "device/devicetest", "train/algo"}, // for tests of devices
-	"train/config":            {"data", "dist", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
+	"train/config":            {"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
 	"train/evaluate":          {"device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot"},
 	"train/memory":            {"device", "dist", "train/algo", "train/config"},
 	"train/runfolder": {
-		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/memory",
+		"data", "device", "dist", "internal/bounded", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/memory",
 		"train/safetensors", "train/simnet", "train/snapshot", "train/tensorboard",
 	},
 	"train/simnet":      {"dist", "internal/rng", "internal/spelling", "train/algo"},
@@ -70,9 +71,9 @@ var allowed = map[string][]string{
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/live",
 		"train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot",
 	},
-	"web":             {"internal/wholefile"},
+	"web":             {"internal/bounded", "internal/wholefile"},
 	"web/browsertest": {},
-	"bench":           {"train", "dist", "data", "device", "device/devicetest", "internal/rng"},
+	"bench":           {"train", "internal/bounded", "dist", "data", "device", "device/devicetest", "internal/rng"},
 	// runs the program itself: apart from what it measures
 	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
@@ -94,7 +95,7 @@ var allowed = map[string][]string{
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train", "train/config"},
 	"cli/runscmd":   {"cli/command", "train", "web"},
-	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "model", "train", "train/config", "train/memory"},
+	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "internal/bounded", "model", "train", "train/config", "train/memory"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
 		"train/memory", "train/process", "web",

@@ -7,13 +7,13 @@ import (
 	"hash/fnv"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"fspda/internal/bounded"
 	"fspda/internal/rng"
 	"fspda/train"
 )
@@ -39,11 +39,14 @@ const maxRuns = 10000
 
 // ReadSweep reads a sweep from a YAML file.
 func ReadSweep(path string) (*Sweep, error) {
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path, bounded.MaxYAML)
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
 	s := &Sweep{Metric: "test_acc_avg", Accounting: "shared-seed", Seed: 1}
+	if err := bounded.YAML(text); err != nil {
+		return nil, &train.ConfigError{Key: path, Err: err}
+	}
 	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
 		return nil, &train.ConfigError{Key: path, Err: err,
 			Want: "the keys are base, grid, random, samples, seed, metric, best, bits, accounting"}

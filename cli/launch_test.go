@@ -137,7 +137,7 @@ func TestKubernetesManifests(t *testing.T) {
 			t.Errorf("%+v, %v of %d", at, err, m.Spec.Completions)
 		}
 	}
-	if strings.Join(kinds, " ") != "Service Job" {
+	if strings.Join(kinds, " ") != "Service PersistentVolumeClaim Job" {
 		t.Errorf("kinds %v", kinds)
 	}
 }

@@ -173,6 +173,7 @@ func TestAgentRefusals(t *testing.T) {
 			"anybody could join"},
 		"no certs":     {[]string{"--rank", "0", "--join", "10.0.0.1:4700"}, "--certs"},
 		"wrong certs":  {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--certs", t.TempDir()}, "fspda certs"},
+		"open cluster": {[]string{"--rank", "0", "--nats", "nats://10.0.0.1:4222"}, "--insecure"},
 		"both":         {[]string{"--rank", "0", "--join", "10.0.0.1:4700", "--nats", "nats://x"}, "--nats"},
 		"packing":      {[]string{"--rank", "0", "--join", "127.0.0.1:1", "--insecure", "--packing", "zip"}, "zip"},
 		"not a number": {[]string{"--rank", "x"}, "--rank"},
@@ -182,6 +183,20 @@ func TestAgentRefusals(t *testing.T) {
 		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit status %d, %s", name, status, stderr)
 		}
+	}
+}
+
+// A launcher that starts another number of processes than the file has agents is refused.
+func TestAgentCountDiffers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	if err := os.WriteFile(file, []byte("agents: 10\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RANK", "0")
+	t.Setenv("WORLD_SIZE", "2")
+	status, _, stderr := call(t, "agent", "-c", file, "--join", "127.0.0.1:1", "--insecure")
+	if status != command.ExitBadInput || !strings.Contains(stderr, "WORLD_SIZE") {
+		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }
 

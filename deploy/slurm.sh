@@ -21,7 +21,14 @@ MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
 MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
 export MASTER_ADDR MASTER_PORT
 
-[ -f "$certs/ca.pem" ] || "$fspda" certs --out "$certs" --run "$run" -n "$SLURM_NTASKS" || exit 2
+# The certificates are made in a private folder. The key of their authority is deleted: nobody can add agents.
+if [ ! -f "$certs/ca.pem" ]; then
+  private=$(umask 077 && mktemp -d) || exit 2
+  "$fspda" certs --out "$private" --run "$run" -n "$SLURM_NTASKS" || exit 2
+  rm "$private/ca-key.pem"
+  (umask 077 && mkdir -p "$certs" && cp "$private"/*.pem "$certs") || exit 2
+  rm -r "$private"
+fi
 
 srun --kill-on-bad-exit=0 "$fspda" agent -c "$config" --run "$run" --certs "$certs" --out "$out" --json &
 agents=$!

@@ -8,7 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
+
+	"fspda/internal/bounded"
 )
 
 // metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at evaluation r, NaN
@@ -35,7 +36,7 @@ const maxLine = 1 << 20
 
 // readMetrics reads metrics.jsonl.
 func readMetrics(path string) (*metrics, error) {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("web: read metrics: no file %s: this is not the folder of a run, or the run has not "+
 			"evaluated yet", path)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
 )
 
@@ -33,7 +34,7 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 		return err
 	}
 	path := filepath.Join(dir, "config.yaml")
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path, bounded.MaxYAML)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("web: read: %w", err)
 	}

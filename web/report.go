@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
 )
 
@@ -86,7 +86,8 @@ func readRun(dir string) (*run, error) {
 	if r.metrics, err = readMetrics(filepath.Join(dir, "metrics.jsonl")); err != nil {
 		return nil, err
 	}
-	return r, errors.Join(r.readFiles(dir, os.ReadFile)...)
+	read := func(path string) ([]byte, error) { return bounded.File(path, maxFileSize) }
+	return r, errors.Join(r.readFiles(dir, read)...)
 }
 
 // readFiles reads the files of folder dir that describe the run: those that exist go into r, the

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"fspda/internal/bounded"
 )
 
 // settings holds the top-level keys of config.yaml or summary.json. A nil map has no keys.
@@ -17,6 +19,9 @@ type settings map[string]any
 func parseConfig(name string, b []byte) (text string, s settings, err error) {
 	if len(b) == 0 {
 		return "", nil, nil
+	}
+	if err := bounded.YAML(b); err != nil {
+		return "", nil, fmt.Errorf("web: %s: %w", name, err)
 	}
 	if err := yaml.Unmarshal(b, &s); err != nil {
 		return "", nil, fmt.Errorf("web: %s: want YAML with one setting per line: %w", name, err)

@@ -3,6 +3,7 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"fspda/internal/bounded"
 	"fspda/train"
 	"os"
 	"strings"
@@ -36,6 +37,21 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 // FlagName returns the flag of a key: dashes replace underscores.
 func FlagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
 
+// Agents returns the number of agents in a configuration file, 0 if it does not say.
+func Agents(file string) (int, error) {
+	if file == "" {
+		return 0, nil
+	}
+	text, err := bounded.File(file, bounded.MaxYAML)
+	if err != nil {
+		return 0, &train.ConfigError{Key: "-c", Got: file, Err: err}
+	}
+	c := train.Default()
+	c.Agents = 0 // Check refuses a file that says 0
+	err = c.Parse(file, text)
+	return c.Agents, err
+}
+
 // ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and
 // the flags; the later ones win. An empty file or folder is left out.
 func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
@@ -49,7 +65,7 @@ func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 		}
 	}
 	if file != "" {
-		text, err := os.ReadFile(file)
+		text, err := bounded.File(file, bounded.MaxYAML)
 		if err != nil {
 			return c, &train.ConfigError{Key: "-c", Got: file, Err: err}
 		}

@@ -106,8 +106,12 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		m.rank = env.Rank
 	}
 	if env.Size > 0 && !fs.Changed("agents") {
-		if c.Agents != train.Default().Agents && c.Agents != env.Size {
-			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents),
+		said, err := setup.Agents(m.file)
+		if err != nil {
+			return c, err
+		}
+		if said != 0 && said != env.Size {
+			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(said),
 				Want: fmt.Sprintf("the environment (%s) says %d: start as many processes as the configuration has "+
 					"agents", env.Names, env.Size)}
 		}

@@ -15,6 +15,7 @@ func newCerts() *cobra.Command {
 		out, run string
 		agents   int
 		days     int
+		servers  []string
 	)
 	cmd := &cobra.Command{
 		Use:   "certs",
@@ -30,6 +31,12 @@ Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.p
 			if err := nats.WriteCredentials(out, run, agents, time.Duration(days)*24*time.Hour); err != nil {
 				return command.UsageErrorf("%v", err)
 			}
+			if len(servers) > 0 {
+				err := nats.WriteServerCredentials(out, run, servers, time.Duration(days)*24*time.Hour)
+				if err != nil {
+					return command.UsageErrorf("%v", err)
+				}
+			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ca.pem, and for each of the %d agents of run %s "+
 				"agent-RANK.pem and agent-RANK-key.pem, valid for %d days\n", out, agents, run, days)
 			return err
@@ -39,6 +46,8 @@ Copy ca.pem and the two files of its agent to each machine. Do not copy ca-key.p
 	fs.StringVar(&out, "out", "certs", "folder")
 	fs.StringVar(&run, "run", "fspda", "name of the run, as for fspda agent")
 	fs.IntVarP(&agents, "agents", "n", 10, "number of agents")
+	fs.StringSliceVar(&servers, "nats-server", nil,
+		"host names and addresses of a NATS server: also make its certificate, nats-server.pem")
 	fs.IntVar(&days, "days", 365, "for how many days the certificates are valid")
 	return cmd
 }

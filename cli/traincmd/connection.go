@@ -3,6 +3,8 @@ package traincmd
 import (
 	"cmp"
 	"net"
+	"net/url"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -65,7 +67,7 @@ func (c *connection) checkAddresses(rank int) error {
 		if len(c.join) > 0 || c.listen != "" {
 			return command.UsageErrorf("--nats names an existing cluster: leave --join and --listen out")
 		}
-		return nil
+		return c.checkCluster()
 	}
 	if len(c.join) == 0 {
 		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, or name a NATS " +
@@ -94,6 +96,22 @@ func (c *connection) checkAddresses(rank int) error {
 	if c.certs == "" {
 		return command.UsageErrorf("--certs is missing: name the folder of certificates that fspda certs made; if " +
 			"all agents run on this machine, --insecure is enough")
+	}
+	return nil
+}
+
+// checkCluster refuses to use a cluster on another machine without certificates, unless that is
+// said.
+func (c *connection) checkCluster() error {
+	for _, text := range strings.Split(c.cluster, ",") {
+		at, err := url.Parse(strings.TrimSpace(text))
+		if err != nil || at.Host == "" {
+			return command.UsageErrorf("--nats %q: write nats://HOST:PORT or tls://HOST:PORT", text)
+		}
+		if c.certs == "" && !c.insecure && !loopback(at.Hostname()) {
+			return command.UsageErrorf("--nats %s without --certs: who reaches that server could read and change the "+
+				"run; name the folder of certificates that fspda certs made, or add --insecure", text)
+		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/cli/command"
+	"fspda/dist/nats"
 	"fspda/train"
 	"fspda/train/process"
 )
@@ -92,7 +93,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return &train.FolderError{Path: f.out, Got: "already holds a run",
 			Hint: "add --resume to resume it, or choose another folder with --out"}
 	}
-	file, remove, err := writeConfig(f.out, c)
+	file, certs, remove, err := writeConfig(f, c)
 	if err != nil {
 		return err
 	}
@@ -101,33 +102,44 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	u := &agentProcesses{flags: f, agents: c.Agents, file: file, port: port, stdout: stdout,
-		stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
+	u := &agentProcesses{flags: f, agents: c.Agents, file: file, certs: certs, port: port,
+		stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
-// writeConfig writes the configuration for the agents into the folder of their checkpoints, so that
-// nothing is left elsewhere if this process is killed.
-func writeConfig(out string, c train.Config) (file string, remove func(), err error) {
-	dir := filepath.Join(out, "agents")
-	created := []string{filepath.Join(dir, "up.yaml"), dir}
-	if _, err := os.Stat(out); err != nil {
-		created = append(created, out)
+// certsValid is how long the certificates of a run on this machine are valid.
+const certsValid = 10 * 365 * 24 * time.Hour
+
+// writeConfig writes the configuration for the agents, and certificates for this start of them,
+// into the folder of their checkpoints, so that nothing is left elsewhere if this process is killed.
+func writeConfig(f upFlags, c train.Config) (file, certs string, remove func(), err error) {
+	dir := filepath.Join(f.out, "agents")
+	file, certs = filepath.Join(dir, "up.yaml"), filepath.Join(dir, "certs")
+	created := []string{file, dir}
+	if _, err := os.Stat(f.out); err != nil {
+		created = append(created, f.out)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
+		return "", "", nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
 	}
-	file = created[0]
 	remove = func() {
+		_ = os.RemoveAll(certs)
 		for _, path := range created { // a folder with files of agents stays
 			_ = os.Remove(path)
 		}
 	}
-	if err := os.WriteFile(file, c.YAML(), 0o600); err != nil {
-		remove()
-		return "", nil, &train.FolderError{Path: file, Got: "cannot be written", Err: err}
+	err = os.RemoveAll(certs) // of an earlier start that was killed
+	if err == nil {
+		err = nats.WriteCredentials(certs, f.run, c.Agents, certsValid)
 	}
-	return file, remove, nil
+	if err == nil {
+		err = os.WriteFile(file, c.YAML(), 0o600)
+	}
+	if err != nil {
+		remove()
+		return "", "", nil, &train.FolderError{Path: dir, Got: "cannot be written", Err: err}
+	}
+	return file, certs, remove, nil
 }
 
 // metricsAddress returns where an agent serves its metrics: PORT+rank, or port 0 if PORT is 0. No
@@ -166,6 +178,7 @@ type agentProcesses struct {
 	flags  upFlags
 	agents int
 	file   string
+	certs  string
 	port   string
 	stdout io.Writer
 	stderr io.Writer
@@ -298,7 +311,12 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 
 func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
-		"--join", "127.0.0.1:" + u.port, "--insecure", "--exit-with-parent", "--packing", u.flags.packing}
+		"--join", "127.0.0.1:" + u.port, "--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing}
+	listen := "127.0.0.1:0"
+	if rank == process.Coordinator {
+		listen = "127.0.0.1:" + u.port
+	}
+	args = append(args, "--listen", listen)
 	if u.flags.quiet {
 		args = append(args, "--quiet")
 	}

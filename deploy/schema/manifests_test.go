@@ -15,8 +15,9 @@ import (
 
 // types holds the types of the API, by apiVersion and kind.
 var types = map[[2]string]func() any{
-	{"v1", "Service"}:   func() any { return new(core.Service) },
-	{"batch/v1", "Job"}: func() any { return new(batch.Job) },
+	{"v1", "Service"}:               func() any { return new(core.Service) },
+	{"v1", "PersistentVolumeClaim"}: func() any { return new(core.PersistentVolumeClaim) },
+	{"batch/v1", "Job"}:             func() any { return new(batch.Job) },
 }
 
 func TestManifests(t *testing.T) {

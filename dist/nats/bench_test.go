@@ -34,7 +34,8 @@ func benchMesh(b *testing.B, size int, durable bool) mesh {
 
 func benchNode(b *testing.B, self, size int, durable bool, join ...string) *Node {
 	n, err := Open(Options{Run: "bench", Self: self, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
-		Durable: durable, Server: Server{Listen: "127.0.0.1:0", Join: join}, Direct: DirectServer{Listen: "127.0.0.1:0"}})
+		Durable: durable, Server: Server{Listen: "127.0.0.1:0", Join: join},
+		Direct: DirectServer{Listen: "127.0.0.1:0"}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net"
 	"net/url"
 	"os"
 	"path"
@@ -80,6 +81,35 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 		return nil, nil, err
 	}
 	return ca, key, writePair(dir, authorityCert, authorityKey, der, key)
+}
+
+// WriteServerCredentials makes the certificate of a NATS server that a run uses, signed by the run's
+// authority in a folder: nats-server.pem and nats-server-key.pem. hosts are the names and IP
+// addresses under which agents reach the server.
+func WriteServerCredentials(dir, run string, hosts []string, valid time.Duration) error {
+	ca, by, err := authority(dir, run, valid)
+	if err != nil {
+		return err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "NATS server of " + run},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			text.IPAddresses = append(text.IPAddresses, ip)
+		} else {
+			text.DNSNames = append(text.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
+	if err != nil {
+		return err
+	}
+	return writePair(dir, "nats-server.pem", "nats-server-key.pem", der, key)
 }
 
 func authorityName(run string) string { return "fspda run " + run }

@@ -1,11 +1,8 @@
 package nats
 
 import (
-	"crypto/ecdsa"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"net"
 	"path/filepath"
@@ -163,26 +160,14 @@ func TestPermissionsInCluster(t *testing.T) {
 // in docs/many-machines.md, and returns its URL.
 func cluster(t *testing.T, dir, run string, agents int) string {
 	t.Helper()
-	ca, by, err := authority(dir, run, time.Hour)
+	if err := WriteServerCredentials(dir, run, []string{"127.0.0.1", "cluster"}, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	ca, _, err := authority(dir, run, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := ecdsa.GenerateKey(by.Curve, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "cluster"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, KeyUsage: x509.KeyUsageDigitalSignature,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := writePair(dir, "cluster.pem", "cluster-key.pem", der, key); err != nil {
-		t.Fatal(err)
-	}
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cluster.pem"), filepath.Join(dir, "cluster-key.pem"))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "nats-server.pem"), filepath.Join(dir, "nats-server-key.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}

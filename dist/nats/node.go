@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"sync"
@@ -163,12 +164,22 @@ func (n *Node) connect() (err error) {
 	} else {
 		options = append(options, n.opt.TLS.client(url)...)
 	}
-	if n.conn, err = client.Connect(url, options...); err != nil {
-		return fmt.Errorf("nats: cannot connect to the server %s: %w: is it running, and are its address and the "+
-			"credentials right?",
+	n.conn, err = client.Connect(url, options...)
+	if n.server == nil && isUnreachable(err) {
+		n.log.Warn("the NATS server cannot be reached; waiting for it", zap.String("server", url), zap.Error(err))
+		n.conn, err = client.Connect(url, append(options, client.RetryOnFailedConnect(true))...)
+	}
+	if err != nil {
+		return fmt.Errorf("nats: cannot connect to the server %s: %w: are its address and the credentials right?",
 			cmp.Or(url, "of this process"), err)
 	}
 	return nil
+}
+
+// isUnreachable reports whether no server listens, or the network fails.
+func isUnreachable(err error) bool {
+	var network *net.OpError
+	return errors.Is(err, client.ErrNoServers) || errors.As(err, &network)
 }
 
 // listen subscribes to the packets for this agent.
@@ -180,7 +191,10 @@ func (n *Node) listen() error {
 	if err := sub.SetPendingLimits(-1, 256<<20); err != nil {
 		return err
 	}
-	return n.conn.FlushTimeout(10 * time.Second)
+	if n.conn.IsConnected() {
+		return n.conn.FlushTimeout(10 * time.Second)
+	}
+	return nil // as soon as the server can be reached
 }
 
 // subject returns the subject on which agent from publishes to agent to.

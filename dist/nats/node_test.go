@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -400,10 +401,32 @@ func TestCluster(t *testing.T) {
 	}
 	m.start(t)
 	swap(t, m, testDim, 0, 3)
-	if _, err := Open(Options{Run: "test", Agents: 1, Dim: 1, Pool: m[0].opt.Pool,
-		URL: "nats://127.0.0.1:1"}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:1") {
-		t.Errorf("connected to a server that does not exist: %v", err)
+}
+
+// A node waits for a server of an existing cluster that is not up yet.
+func TestClusterStartsLate(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	m := make(mesh, 2)
+	for i := range m {
+		o := options(t, i, 2)
+		o.URL, o.Server, o.Log = fmt.Sprint("nats://127.0.0.1:", port), Server{}, zap.NewNop()
+		m[i] = open(t, o)
+		if err := m[i].Start(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(s.Shutdown)
+	swap(t, m, testDim, 0, 3)
 }
 
 // Reports are delivered in order, independently of exchanges, and are bounded in size.

@@ -1,8 +1,7 @@
 package config
 
 import (
-	"os"
-
+	"fspda/internal/bounded"
 	"fspda/train/algo"
 	"fspda/train/simnet"
 )
@@ -84,13 +83,16 @@ func (s *Setup) settleClocksByLinks() error {
 	return nil
 }
 
+// maxLinks limits the file of links: a trace of every pair of a thousand agents.
+const maxLinks = 64 << 20
+
 // readLinks reads the file that the key links names.
 func (s *Setup) readLinks() error {
 	c := &s.Config
 	if c.Links == "" {
 		return nil
 	}
-	text, err := os.ReadFile(c.Links)
+	text, err := bounded.File(c.Links, maxLinks)
 	if err != nil {
 		return &Error{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
 	}

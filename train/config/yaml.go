@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"fspda/internal/bounded"
 	"fspda/internal/spelling"
 )
 
@@ -17,6 +18,9 @@ func Nearest(wrong string, names []string) string { return spelling.Nearest(wron
 // Parse reads YAML into c. Keys that the text does not contain keep their values. The error for an
 // unknown key names the most similar key. The name is that of the file, for error messages.
 func (c *Config) Parse(name string, text []byte) error {
+	if err := bounded.YAML(text); err != nil {
+		return &Error{Key: name, Err: err}
+	}
 	var m yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &m, yaml.UseOrderedMap()); err != nil {
 		return &Error{Key: name, Err: err, Want: "expected YAML of the form 'key: value'"}

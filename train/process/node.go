@@ -117,7 +117,8 @@ const (
 // New makes the node of this process.
 func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
-		done: make(chan struct{}), rows: newProgress(), stop: newStopState(), disk: disk{Reservation: snapshot.NewReservation()}}
+		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
+		disk: disk{Reservation: snapshot.NewReservation()}}
 	n.disk.streams, n.disk.rows = opt.Streams, 0
 	if n.Coordinates() {
 		n.disk.rows = n.evaluations()

@@ -15,6 +15,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/internal/bounded"
 	"fspda/train/config"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
@@ -166,9 +167,16 @@ func (h *AgentStore) SetAside(damage []error) error {
 	return nil
 }
 
+// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent.
+func manifestLimit(s *config.Setup) int64 { return 1<<20 + 4<<10*int64(s.Graph.N) }
+
+// streamsLimit is the size of the longest state of streams that is read: the log that makes a
+// process ask for a checkpoint several times over, and 64 messages for each agent.
+func streamsLimit(s *config.Setup) int64 { return 1<<30 + 64*4*int64(s.Dim)*int64(s.Graph.N) }
+
 // openAgent reads and verifies the checkpoint of one agent.
 func (c *Checkpoint) openAgent(s *config.Setup, rank int) ([]byte, *CheckpointError) {
-	text, err := os.ReadFile(filepath.Join(c.Path, manifestFile))
+	text, err := bounded.File(filepath.Join(c.Path, manifestFile), manifestLimit(s))
 	if err != nil {
 		return nil, &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}
@@ -184,7 +192,7 @@ func (c *Checkpoint) openAgent(s *config.Setup, rank int) ([]byte, *CheckpointEr
 		return nil, &CheckpointError{Got: fmt.Sprintf("is of agent %d, not %d", m.Rank, rank),
 			Hint: "start each agent with the rank it had"}
 	}
-	lines, err := os.ReadFile(filepath.Join(c.Path, agentStreams))
+	lines, err := bounded.File(filepath.Join(c.Path, agentStreams), streamsLimit(s))
 	if sum := sha256.Sum256(lines); err != nil || hex.EncodeToString(sum[:]) != m.LinesSHA256 {
 		return nil, &CheckpointError{Got: "is damaged: " + agentStreams + " is not what its manifest says", Err: err}
 	}

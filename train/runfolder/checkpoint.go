@@ -16,6 +16,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/internal/bounded"
 	"fspda/internal/rng"
 	"fspda/train/algo"
 	"fspda/train/config"
@@ -330,7 +331,7 @@ func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
 
 // open reads the checkpoint, verifies it, and checks that it fits the setup unless that is nil.
 func (c *Checkpoint) open(s *config.Setup) *CheckpointError {
-	text, err := os.ReadFile(filepath.Join(c.Path, manifestFile))
+	text, err := bounded.File(filepath.Join(c.Path, manifestFile), manifestLimit(s))
 	if err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}

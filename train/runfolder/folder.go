@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"fspda/data"
+	"fspda/internal/bounded"
 	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/tensorboard"
@@ -59,7 +60,7 @@ func (e *FolderError) Unwrap() error { return e.Err }
 // there is none.
 func ReadConfig(path string) (config.Config, error) {
 	name := filepath.Join(path, "config.yaml")
-	text, err := os.ReadFile(name)
+	text, err := bounded.File(name, bounded.MaxYAML)
 	if err != nil {
 		return config.Config{}, err
 	}
@@ -226,7 +227,7 @@ func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) erro
 // ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
 // last line, as a killed process leaves it; any other damage is an error.
 func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}

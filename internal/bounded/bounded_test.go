@@ -1,0 +1,58 @@
+package bounded_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/internal/bounded"
+)
+
+func ExampleYAML() {
+	fmt.Println(bounded.YAML([]byte("agents: 10 # [[[[\nhidden: [100, 50]\n")))
+	fmt.Println(bounded.YAML([]byte("a: &a [x]\nb: [*a, *a]\n")))
+	// Output:
+	// <nil>
+	// line 1 has an anchor or an alias, "&": write the value out
+}
+
+func TestYAMLRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"long":     strings.Repeat("# long\n", 10_000),
+		"brackets": "a: " + strings.Repeat("[", 50_000),
+		"braces":   "a: " + strings.Repeat("{a: ", 100),
+		"dashes":   strings.Repeat("- ", 30_000) + "x",
+		"indented": strings.Repeat(" ", 100) + "a: 1",
+		"alias":    "a: *b",
+	} {
+		if bounded.YAML([]byte(text)) == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for name, text := range map[string]string{"empty": "", "brackets in a comment": "# " + strings.Repeat("[", 100),
+		"brackets in quotes": "a: '" + strings.Repeat("[", 100) + "'", "rule": "a: 1\n# " + strings.Repeat("-", 100)} {
+		if err := bounded.YAML([]byte(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := bounded.File(path, 5); string(b) != "12345" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := bounded.File(path, 4); err == nil {
+		t.Error("5 bytes were read, the limit was 4")
+	}
+	for _, other := range []string{filepath.Dir(path), os.DevNull} {
+		if _, err := bounded.File(other, 5); err == nil || !strings.Contains(err.Error(), "regular") {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+}
