@@ -20,6 +20,7 @@ import (
 	"fspda/device/signature"
 	"fspda/dist/nats"
 	"fspda/internal/rng"
+	"fspda/train/runfolder"
 )
 
 const (
@@ -196,7 +197,7 @@ func TestListedVariables(t *testing.T) {
 // TestListedVersions compares the table of versions with the constants.
 func TestListedVersions(t *testing.T) {
 	for name, version := range map[string]int{"rng.Version": rng.Version, "nats.Version": nats.Version,
-		"packed.Version": packed.Version} {
+		"packed.Version": packed.Version, "runfolder.CheckpointVersion": runfolder.CheckpointVersion} {
 		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| [^|]+ \| %d \| [^|]+ \| .%s. \|$`, version,
 			regexp.QuoteMeta(name)))
 		if !row.MatchString(readText(t, internalsPage)) {

@@ -72,6 +72,13 @@ var results = map[string]string{
 	"async":       "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
 	"async links": "{algo: fspda-async, links: wan.yaml}",
 	"sgd":         "algo: sgd",
+	"sa adamw":    "{algo: fspda-sa, optimizer: adamw, alpha: 0.01, weight_decay: 0.01, decay: weights}",
+	"sa nesterov corrected": "{algo: fspda-sa, optimizer: nesterov, momentum: 0.5, alpha: 0.1, placement: corrected, " +
+		"clip_norm: 1, decay: 'by-name(fc1.weight)'}",
+	"dsgd adamw": "{algo: dsgd, weights: metropolis, order: atc, edges: full, optimizer: adamw, beta2: 0.99, alpha: " +
+		"0.005, placement: auto, clip_norm: 0.5}",
+	"diging momentum tracking": "{algo: diging, edges: bernoulli(0.5), optimizer: heavy-ball, placement: local, " +
+		"momentum: 0.5, alpha: 0.1}",
 	"resnet20": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
 		"agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
 	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
@@ -142,7 +149,7 @@ func hashOf(t *testing.T, yaml string) string {
 		t.Fatal(err)
 	}
 	o := model.Options{Shape: set.Shape, Classes: set.Classes, Recompute: model.Recompute(c.Recompute),
-		Loss: model.LossOptions{WeightDecay: c.Decay, Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}}
+		Loss: model.LossOptions{WeightDecay: c.L2(), Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation = c.Hidden, c.Activation
 	}

@@ -370,6 +370,10 @@ func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []dev
 	d.k.timed(&d.k.vectors, func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
+func (d timedDevice) AdamW(a device.Adam, g, m, v, x device.Vector) {
+	d.k.timed(&d.k.vectors, func() { d.Device.AdamW(a, g, m, v, x) })
+}
+
 func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	d.k.timed(&d.k.vectors, func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
@@ -382,10 +386,11 @@ func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 // noopDevice wraps a device; its vector kernels do nothing.
 type noopDevice struct{ device.Device }
 
-func (noopDevice) Combine(device.Vector, ...device.Term)                              {}
-func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
-func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
-func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (noopDevice) Combine(device.Vector, ...device.Term)                                         {}
+func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                                     {}
+func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)                  {}
+func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term)            {}
+func (noopDevice) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector) {}
 func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
 func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}

@@ -179,6 +179,19 @@ func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	}
 }
 
+// AdamW is device.Device.AdamW. It panics if the lengths differ.
+func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
+	to, first, second, at := d.vector("AdamW", g), d.vector("AdamW", m), d.vector("AdamW", v), d.vector("AdamW", x)
+	checkLen("AdamW", "m", first.n, to.n)
+	checkLen("AdamW", "v", second.n, to.n)
+	checkLen("AdamW", "x", at.n, to.n)
+	if to.n == 0 {
+		return
+	}
+	d.exec.EnqueueCall(kernels.AdamW(a, to.address(), first.address(), second.address(), at.address(), to.n),
+		executor.Writes(&to.dep), executor.Writes(&first.dep), executor.Writes(&second.dep), executor.Reads(&at.dep))
+}
+
 // Dot returns Σ a[k]·b[k], with the bits of package cpu. It panics if the lengths differ. After a
 // failure it is NaN.
 func (d *Device) Dot(a, b device.Vector) float64 {

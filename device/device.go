@@ -25,6 +25,13 @@ type SparseTerm struct {
 	Idx Index
 }
 
+// Adam holds the coefficients of a step of AdamW: the decay rates of both averages, the weights of
+// the newest gradient in them, the factors that correct their bias, the number that is added to the
+// root, and the weight decay.
+type Adam struct {
+	Beta1, Rest1, Beta2, Rest2, Scale1, Scale2, Eps, Decay float64
+}
+
 // Device allocates vectors and computes with them.
 type Device interface {
 	// Name identifies the device in configurations and messages: "cpu", "cuda:0".
@@ -63,6 +70,14 @@ type Device interface {
 	// ScatterAdd adds the parts to dst in order: dst[Idx[j]] += A·V[j], with product and sum
 	// rounded separately. No V may be dst.
 	ScatterAdd(dst Vector, parts ...SparseTerm)
+	// AdamW replaces the gradient g by the direction of AdamW at x, and moves its averages m and v:
+	//
+	//	m ← Beta1·m + Rest1·g        v ← Beta2·v + Rest2·(g·g)
+	//	g ← (Scale1·m)/(Scale2·√v + Eps) + Decay·x
+	//
+	// The coefficients are first rounded to the precision of the device; each operation is then
+	// rounded by itself. The four vectors are distinct and have one length.
+	AdamW(a Adam, g, m, v, x Vector)
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 

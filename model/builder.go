@@ -84,7 +84,7 @@ func (b *builder) param(name string, fanIn int, shape ...int) *gorgonia.Node {
 func (b *builder) paramOf(t Tensor) *gorgonia.Node {
 	name := t.Name
 	n := b.leaf(name, t.Shape...)
-	t.Size, t.Decay = size(t.Shape), b.decay.decays(t.Shape)
+	t.Size, t.Decay = size(t.Shape), b.decay.decays(t)
 	b.layout.add(t)
 	if b.layout.dim > maxTensor {
 		panic(fmt.Errorf("%d parameters up to %s, want at most %d: choose smaller widths", b.layout.dim, name,

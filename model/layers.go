@@ -45,7 +45,7 @@ type normLayer struct {
 func (b *builder) newNorm(name string, channels int) normLayer {
 	b.layer = name
 	one := func(what string, v float64) *gorgonia.Node {
-		return b.paramOf(Tensor{Name: name + "." + what, Shape: []int{channels}, FanIn: 1,
+		return b.paramOf(Tensor{Name: name + "." + what, Shape: []int{channels}, FanIn: 1, norm: true,
 			start: start{rule: constant, scale: v}})
 	}
 	return normLayer{name, one("weight", 1), one("bias", 0), b.buffer(name+".running_mean", 0, channels),

@@ -16,6 +16,7 @@ type Tensor struct {
 	Decay  bool // subject to weight decay
 	FanIn  int  // number of inputs per output, for initialization
 
+	norm  bool  // of batch norm
 	start start // initial values
 }
 

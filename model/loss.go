@@ -3,6 +3,8 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 )
 
 // LossOptions describes the loss besides the cross entropy.
@@ -21,17 +23,65 @@ const (
 	DecayAll Decay = "all" // every tensor
 	// all but biases and batch norm: matrices and filters
 	DecayWeights Decay = "weights"
+	// all but batch norm
+	DecayNoNorm Decay = "no-norm"
+	// by-name(conv1,layer*.bn1): those whose names match, as in [Factor]
+	decayByName = "by-name("
 )
 
-// decays reports whether weight decay applies to a tensor of that shape.
-func (d Decay) decays(shape []int) bool { return d != DecayWeights || len(shape) > 1 }
+// patterns lists those of by-name.
+func (d Decay) patterns() []string {
+	list, ok := strings.CutPrefix(strings.TrimSuffix(string(d), ")"), decayByName)
+	if !ok {
+		return nil
+	}
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// decays reports whether weight decay applies to a tensor.
+func (d Decay) decays(t Tensor) bool {
+	switch d {
+	case "", DecayAll:
+		return true
+	case DecayWeights:
+		return len(t.Shape) > 1
+	case DecayNoNorm:
+		return !t.norm
+	}
+	return slices.ContainsFunc(d.patterns(), func(p string) bool { return matches(p, t.Name) })
+}
+
+// decayed returns an error if a pattern of by-name matches no tensor.
+func (n *Network) decayed() error {
+	for _, p := range n.loss.Decay.patterns() {
+		if !slices.ContainsFunc(n.layout.tensors, func(t Tensor) bool { return matches(p, t.Name) }) {
+			return fmt.Errorf("model: option Decay: no tensor of %s begins with %q", n.name, p)
+		}
+	}
+	return nil
+}
+
+// Undecayed lists the coordinates to which weight decay does not apply, ascending: those of tensors
+// that Decay leaves out, and of frozen ones.
+func (n *Network) Undecayed() (at []uint32) {
+	for i, t := range n.layout.tensors {
+		if t.Decay && (n.factors == nil || n.factors[i] != 0) {
+			continue
+		}
+		for k := range t.Size {
+			at = append(at, uint32(t.Offset+k))
+		}
+	}
+	return at
+}
 
 func (o LossOptions) validate() error {
 	if !(o.WeightDecay >= 0) || math.IsInf(o.WeightDecay, 1) {
 		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
 	}
-	if o.Decay != "" && o.Decay != DecayAll && o.Decay != DecayWeights {
-		return fmt.Errorf("option Decay is %q, want %s or %s", o.Decay, DecayAll, DecayWeights)
+	if !slices.Contains([]Decay{"", DecayAll, DecayWeights, DecayNoNorm}, o.Decay) && len(o.Decay.patterns()) == 0 {
+		return fmt.Errorf("option Decay is %q, want %s, %s, %s or by-name(PATTERN,...)", o.Decay, DecayAll, DecayWeights,
+			DecayNoNorm)
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return fmt.Errorf("option LabelSmoothing is %v, want at least 0 and below 1", o.LabelSmoothing)

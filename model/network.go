@@ -73,7 +73,7 @@ func newNetwork(n Network) (*Network, error) {
 		return nil, err
 	}
 	n.layout, n.buffers = &b.builder.layout, &b.builder.buffers
-	return &n, nil
+	return &n, n.decayed()
 }
 
 // Name describes the network: "mlp 784-100-10 sigmoid".

@@ -107,7 +107,7 @@ func TestResNetRefuses(t *testing.T) {
 		"BaseWidth is -1":                    func(o *ResNetOptions) { o.BaseWidth = -1 },
 		"WeightDecay is NaN":                 func(o *ResNetOptions) { o.WeightDecay = math.NaN() },
 		"LabelSmoothing is 1, want":          func(o *ResNetOptions) { o.LabelSmoothing = 1 },
-		`Decay is "bias", want all or`:       func(o *ResNetOptions) { o.Decay = "bias" },
+		`Decay is "bias", want all, weights`: func(o *ResNetOptions) { o.Decay = "bias" },
 		"layer conv1: ": func(o *ResNetOptions) {
 			o.Height, o.Width, o.BaseWidth = maxSide,
 				maxSide, maxSide
@@ -129,7 +129,8 @@ func TestResNetRefuses(t *testing.T) {
 // Weight decay applies to all tensors, or excludes those that torchvision's recipes exclude.
 func TestDecayedTensors(t *testing.T) {
 	// 19 convolutions, 2 shortcuts, the head
-	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22} {
+	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22, DecayNoNorm: 23,
+		"by-name(conv1,fc)": 3} {
 		net, n := resNetOf(t, ResNetOptions{Depth: 20, Height: 8, Width: 8, Decay: decay, WeightDecay: 0.5}), 0
 		for _, tensor := range net.Layout().Tensors() {
 			if tensor.Decay {

@@ -122,6 +122,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 	sn.Agent, sn.T, sn.Eval, sn.Save = a.id, t, eval, save
 	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
+	sn.Clipped, sn.Directions = a.gradients.clipped, a.state.Count
 	if eval {
 		a.gradients.meter = snapshot.Losses{}
 	}
@@ -187,6 +188,7 @@ func (a *agent) restore(ck *runfolder.Checkpoint) error {
 	}
 	a.exchange.ledger, a.exchange.codec.decodes = sn.Ledger, sn.Decodes
 	a.gradients.count, a.gradients.meter, a.gradients.scale = sn.Grads, sn.Losses, sn.Scale
+	a.gradients.clipped, a.state.Count = sn.Clipped, sn.Directions
 	a.clock.Restore(sn.Clock)
 	a.time = sn.Clock.At
 	return nil

@@ -135,6 +135,9 @@ func (d *privateDevice) AddDiffs(start device.Term, own device.Vector, others []
 	}
 	d.Device.AddDiffs(start, d.in(own), d.terms(others), d.terms(to)...)
 }
+func (d *privateDevice) AdamW(a device.Adam, g, m, v, x device.Vector) {
+	d.Device.AdamW(a, d.in(g), d.in(m), d.in(v), d.in(x))
+}
 func (d *privateDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	if start.V != nil {

@@ -71,8 +71,8 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	}
 }
 
-// One step of plain gradient descent on all data, shortened just where the gradient is longer than
-// the limit.
+// One step of plain gradient descent on all data along the gradient of the loss, shortened just where
+// it is longer than the limit, and along the L2 term, which is not.
 func TestClipNorm(t *testing.T) {
 	c := small()
 	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.Decay = "sgd", 1, "complete", "full", 1, 1, 0.1
@@ -84,21 +84,25 @@ func TestClipNorm(t *testing.T) {
 	if _, err := m.Grad(g, x, b); err != nil {
 		t.Fatal(err)
 	}
+	cpuDevice.Combine(g, device.Term{A: 1, V: g}, device.Term{A: -c.Decay, V: x}) // without the L2 term
 	norm := math.Sqrt(cpuDevice.Dot(g, g))
 	x0 := onHost(x)
-	moved := func(limit float64) float64 {
+	moved := func(limit float64) (length float64, clipped int) {
 		c := c
 		c.ClipNorm = limit
 		sq := 0.0
-		for k, v := range play(t, c, Options{}).Mean {
-			sq += math.Pow(float64(v)-float64(x0[k]), 2)
+		r := play(t, c, Options{})
+		for k, v := range r.Mean {
+			sq += math.Pow((float64(x0[k])-float64(v))/c.Alpha-c.Decay*float64(x0[k]), 2)
 		}
-		return math.Sqrt(sq) / c.Alpha
+		return math.Sqrt(sq), r.Rows[1].Clipped
 	}
 	for _, q := range []struct{ limit, want float64 }{{0, norm}, {norm * 1.01, norm}, {norm / 2, norm / 2},
 		{1e-3, 1e-3}} {
-		if got := moved(q.limit); math.Abs(got-q.want) > 1e-3*q.want {
-			t.Errorf("clip_norm %g: the model moved along a gradient of length %g, want %g", q.limit, got, q.want)
+		got, clipped := moved(q.limit)
+		if math.Abs(got-q.want) > 2e-3*q.want || (clipped == 1) != (q.want < norm) {
+			t.Errorf("clip_norm %g: the model moved along a gradient of length %g, %d clipped, want %g", q.limit, got,
+				clipped, q.want)
 		}
 	}
 }

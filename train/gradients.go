@@ -61,10 +61,12 @@ type gradients struct {
 	batches
 	model   gradientStarter
 	depth   int
-	pending []pendingLoss   // oldest first
-	buffers device.Vector   // of the agent's batch norm; nil: the network has none
-	part    device.Vector   // gradient of a micro-batch; nil unless batches are split
+	pending []pendingLoss // oldest first
+	buffers device.Vector // of the agent's batch norm; nil: the network has none
+	part    device.Vector // gradient of a micro-batch; nil unless batches are split
+	clipper clipper
 	count   int             // gradients so far
+	clipped int             // of them those that were shortened
 	meter   snapshot.Losses // losses since the last row
 
 	scaler lossScaler
@@ -90,6 +92,7 @@ func (g *gradients) init(overlap bool) {
 	if s.Config.Accum > 1 {
 		g.part = g.dev.NewVector(s.Dim)
 	}
+	g.clipper = newClipper(s, g.dev)
 	if dev, ok := g.dev.(device.LossScaler); ok && s.Config.Precision == "fp16" {
 		g.scaler = dev
 	}
@@ -121,7 +124,7 @@ func (g *gradients) grad(dst, x device.Vector) error {
 	if err := g.fillGradientTime(g.ctx, begin); err != nil {
 		return err
 	}
-	g.clip(dst)
+	g.clip(dst, x)
 	g.clock.Gradient(g.count)
 	g.count++
 	g.weigh(dst)
@@ -257,14 +260,10 @@ func (g *gradients) readScale() {
 	}
 }
 
-// clip shortens a gradient that is longer than Config.ClipNorm to that length.
-func (g *gradients) clip(v device.Vector) {
-	limit := g.run.setup.Config.ClipNorm
-	if limit == 0 {
-		return
-	}
-	if norm := math.Sqrt(g.dev.Dot(v, v)); norm > limit {
-		g.dev.Combine(v, device.Term{A: limit / norm, V: v})
+// clip shortens a gradient at x whose norm exceeds the limit of the run.
+func (g *gradients) clip(v, x device.Vector) {
+	if g.clipper.clip(v, x) {
+		g.clipped++
 	}
 }
 

@@ -134,7 +134,7 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 	if err := g.check(loss, int(l.logical.Load())); err != nil {
 		return err
 	}
-	g.clip(dst)
+	g.clip(dst, x)
 	g.weigh(dst)
 	l.loss = loss
 	return g.fillGradientTime(ctx, begin)

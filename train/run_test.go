@@ -180,6 +180,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 		var b device.Batch
 		l.Batch(&b, it)
 		_, err = m.Grad(dst, x, b)
+		newClipper(s, dev).clip(dst, x)
 		return err
 	}
 	events := s.Process.Active(nil, it)

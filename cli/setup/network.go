@@ -26,7 +26,7 @@ func init() {
 
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
-	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.Decay,
+	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
 		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation = c.Hidden, c.Activation

@@ -185,6 +185,25 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	}
 }
 
+// adamW is adamWGo.
+func adamW(a *adam, g, m, v, x []float32) {
+	m, v, x = m[:len(g)], v[:len(g)], x[:len(g)]
+	for len(g) > 0 {
+		n := min(vecBlock, len(g))
+		switch isa.Active {
+		case isa.AVX512:
+			adamWAVX512(pointer(g), pointer(m), pointer(v), pointer(x), n, a.beta1, a.rest1, a.beta2, a.rest2, a.scale1,
+				a.scale2, a.eps, a.decay)
+		case isa.AVX2:
+			adamWAVX2(pointer(g), pointer(m), pointer(v), pointer(x), n, a.beta1, a.rest1, a.beta2, a.rest2, a.scale1,
+				a.scale2, a.eps, a.decay)
+		default:
+			adamWGo(a, g[:n], m[:n], v[:n], x[:n])
+		}
+		g, m, v, x = g[n:], m[n:], v[n:], x[n:]
+	}
+}
+
 // pointers returns the addresses of the others' vectors, of n numbers.
 func (s *differences) pointers(n int) (v [maxTerms]*float32) {
 	_, _ = s.start[:n], s.own[:n]

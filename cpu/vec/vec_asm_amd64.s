@@ -670,6 +670,84 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·adamWAVX512(SB), NOSPLIT, $0-72
+	MOVQ         u+0(FP), AX
+	MOVQ         m+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VBROADCASTSS beta1+40(FP), Z0
+	VBROADCASTSS rest1+44(FP), Z1
+	VBROADCASTSS beta2+48(FP), Z2
+	VBROADCASTSS rest2+52(FP), Z3
+	VBROADCASTSS scale1+56(FP), Z4
+	VBROADCASTSS scale2+60(FP), Z5
+	VBROADCASTSS eps+64(FP), Z6
+	VBROADCASTSS decay+68(FP), Z7
+	XORQ         SI, SI
+	MOVQ         n+32(FP), DI
+	SUBQ         $0x00000010, DI
+	JLT          pass_rest
+
+pass_one:
+	VMOVUPS (AX)(SI*4), Z8
+	VMOVUPS (CX)(SI*4), Z9
+	VMOVUPS (DX)(SI*4), Z10
+	VMOVUPS (BX)(SI*4), Z11
+	VMULPS  Z8, Z8, Z12
+	VMULPS  Z1, Z8, Z8
+	VMULPS  Z0, Z9, Z9
+	VADDPS  Z8, Z9, Z9
+	VMULPS  Z3, Z12, Z12
+	VMULPS  Z2, Z10, Z10
+	VADDPS  Z12, Z10, Z10
+	VSQRTPS Z10, Z12
+	VMULPS  Z5, Z12, Z12
+	VADDPS  Z6, Z12, Z12
+	VMULPS  Z4, Z9, Z8
+	VDIVPS  Z12, Z8, Z8
+	VMULPS  Z7, Z11, Z11
+	VADDPS  Z11, Z8, Z8
+	VMOVUPS Z8, (AX)(SI*4)
+	VMOVUPS Z9, (CX)(SI*4)
+	VMOVUPS Z10, (DX)(SI*4)
+	ADDQ    $0x00000010, SI
+	SUBQ    $0x00000010, DI
+	JGE     pass_one
+
+pass_rest:
+	ADDQ      $0x00000010, DI
+	JZ        pass_done
+	MOVQ      $-1, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (AX)(SI*4), K1, Z8
+	VMOVUPS.Z (CX)(SI*4), K1, Z9
+	VMOVUPS.Z (DX)(SI*4), K1, Z10
+	VMOVUPS.Z (BX)(SI*4), K1, Z11
+	VMULPS    Z8, Z8, Z12
+	VMULPS    Z1, Z8, Z8
+	VMULPS    Z0, Z9, Z9
+	VADDPS    Z8, Z9, Z9
+	VMULPS    Z3, Z12, Z12
+	VMULPS    Z2, Z10, Z10
+	VADDPS    Z12, Z10, Z10
+	VSQRTPS   Z10, Z12
+	VMULPS    Z5, Z12, Z12
+	VADDPS    Z6, Z12, Z12
+	VMULPS    Z4, Z9, Z8
+	VDIVPS    Z12, Z8, Z8
+	VMULPS    Z7, Z11, Z11
+	VADDPS    Z11, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)(SI*4)
+	VMOVUPS   Z9, K1, (CX)(SI*4)
+	VMOVUPS   Z10, K1, (DX)(SI*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
 // func combineAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·combineAVX512(SB), NOSPLIT, $0-48
@@ -6084,6 +6162,91 @@ pass_rest:
 	VMASKMOVPS Y0, Y2, (AX)(SI*4)
 	VMOVUPS    (R8), Y0
 	VMASKMOVPS Y1, Y0, (CX)(SI*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+// Requires: AVX
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-72
+	MOVQ         u+0(FP), AX
+	MOVQ         m+8(FP), CX
+	MOVQ         v+16(FP), DX
+	MOVQ         x+24(FP), BX
+	VBROADCASTSS beta1+40(FP), Y0
+	VBROADCASTSS rest1+44(FP), Y1
+	VBROADCASTSS beta2+48(FP), Y2
+	VBROADCASTSS rest2+52(FP), Y3
+	VBROADCASTSS scale1+56(FP), Y4
+	VBROADCASTSS scale2+60(FP), Y5
+	VBROADCASTSS eps+64(FP), Y6
+	VBROADCASTSS decay+68(FP), Y7
+	XORQ         SI, SI
+	MOVQ         n+32(FP), DI
+	SUBQ         $0x00000008, DI
+	JLT          pass_rest
+
+pass_one:
+	VMOVUPS (AX)(SI*4), Y8
+	VMOVUPS (CX)(SI*4), Y9
+	VMOVUPS (DX)(SI*4), Y10
+	VMOVUPS (BX)(SI*4), Y11
+	VMULPS  Y8, Y8, Y12
+	VMULPS  Y1, Y8, Y8
+	VMULPS  Y0, Y9, Y9
+	VADDPS  Y8, Y9, Y9
+	VMULPS  Y3, Y12, Y12
+	VMULPS  Y2, Y10, Y10
+	VADDPS  Y12, Y10, Y10
+	VSQRTPS Y10, Y12
+	VMULPS  Y5, Y12, Y12
+	VADDPS  Y6, Y12, Y12
+	VMULPS  Y4, Y9, Y8
+	VDIVPS  Y12, Y8, Y8
+	VMULPS  Y7, Y11, Y11
+	VADDPS  Y11, Y8, Y8
+	VMOVUPS Y8, (AX)(SI*4)
+	VMOVUPS Y9, (CX)(SI*4)
+	VMOVUPS Y10, (DX)(SI*4)
+	ADDQ    $0x00000008, SI
+	SUBQ    $0x00000008, DI
+	JGE     pass_one
+
+pass_rest:
+	ADDQ       $0x00000008, DI
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R8
+	SHLQ       $0x02, DI
+	SUBQ       DI, R8
+	VMOVUPS    (R8), Y8
+	VMASKMOVPS (AX)(SI*4), Y8, Y8
+	VMOVUPS    (R8), Y9
+	VMASKMOVPS (CX)(SI*4), Y9, Y9
+	VMOVUPS    (R8), Y10
+	VMASKMOVPS (DX)(SI*4), Y10, Y10
+	VMOVUPS    (R8), Y11
+	VMASKMOVPS (BX)(SI*4), Y11, Y11
+	VMULPS     Y8, Y8, Y12
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y0, Y9, Y9
+	VADDPS     Y8, Y9, Y9
+	VMULPS     Y3, Y12, Y12
+	VMULPS     Y2, Y10, Y10
+	VADDPS     Y12, Y10, Y10
+	VSQRTPS    Y10, Y12
+	VMULPS     Y5, Y12, Y12
+	VADDPS     Y6, Y12, Y12
+	VMULPS     Y4, Y9, Y8
+	VDIVPS     Y12, Y8, Y8
+	VMULPS     Y7, Y11, Y11
+	VADDPS     Y11, Y8, Y8
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y8, Y0, (AX)(SI*4)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y9, Y0, (CX)(SI*4)
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y10, Y0, (DX)(SI*4)
 
 pass_done:
 	VZEROUPPER

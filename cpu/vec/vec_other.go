@@ -26,6 +26,7 @@ func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int)
 	addColumnsGo(sums, a, rows, stride, columns)
 }
 
+func adamW(a *adam, g, m, v, x []float32)                { adamWGo(a, g, m, v, x) }
 func addDiffAll1(p, q []float32, a float32, v []float32) { addDiffAll1Go(p, q, a, v) }
 
 func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {

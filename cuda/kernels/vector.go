@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"fspda/device"
 )
 
 var _ = define("vector.cu",
@@ -28,6 +30,7 @@ var _ = define("vector.cu",
 	"add_diffs_list n:l start:p scale:f own:p v:p a:p others:i t:p b:p terms:i",
 	"add y:p a:p b:p n:l",
 	"scale_by y:p x:p s:p a:f n:l",
+	"adamw g:p m:p v:p x:p n:l beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
 	"dot_sum out64:p out32:p part:p parts:l scale:d stride:l",
@@ -160,6 +163,13 @@ func Add(y, a, b Address, n int) Call { return call("add", over(n), y, a, b, n) 
 
 // ScaleBy is device.ScaleBy of n numbers.
 func ScaleBy(y, x, s Address, a float32, n int) Call { return call("scale_by", over(n), y, x, s, a, n) }
+
+// AdamW is device.Device.AdamW of n numbers.
+func AdamW(a device.Adam, g, m, v, x Address, n int) Call {
+	f := func(c float64) uint64 { return coefficient(float32(c)) }
+	return table["adamw"].call(over(n), uint64(g), uint64(m), uint64(v), uint64(x), uint64(n), f(a.Beta1), f(a.Rest1),
+		f(a.Beta2), f(a.Rest2), f(a.Scale1), f(a.Scale2), f(a.Eps), f(a.Decay))
+}
 
 // MoveAverage is device.MoveAverage of n numbers.
 func MoveAverage(y, x, avg, momentum Address, a float64, n int) Call {

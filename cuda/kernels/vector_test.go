@@ -153,6 +153,27 @@ func TestAddDiffs(t *testing.T) {
 	}
 }
 
+// AdamW has the CPU's bits, from averages of before.
+func TestAdamW(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.999, Rest2: 0.001, Scale1: 1.2, Scale2: 3, Eps: 1e-8, Decay: 0.01}
+	for _, n := range lengths {
+		g, m, v, x := numbers(1, n), numbers(2, n), numbers(3, n), numbers(4, n)
+		for i := range v {
+			v[i] *= v[i]
+		}
+		cg, cm, cv := onCPU(d, g), onCPU(d, m), onCPU(d, v)
+		d.AdamW(a, cg, cm, cv, onCPU(d, x))
+		gg, pg := copied(h, g)
+		gm, pm := copied(h, m)
+		gv, pv := copied(h, v)
+		h.run(kernels.AdamW(a, pg, pm, pv, at(h, x), n))
+		sameBits(t, "direction", gg, fromCPU(d, cg))
+		sameBits(t, "mean", gm, fromCPU(d, cm))
+		sameBits(t, "mean square", gv, fromCPU(d, cv))
+	}
+}
+
 // The scalar product has the CPU's bits for all magnitudes.
 func TestDot(t *testing.T) {
 	h, d := onHost(t), cpu.New()

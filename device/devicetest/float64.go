@@ -3,6 +3,7 @@ package devicetest
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"fspda/device"
 )
@@ -139,6 +140,23 @@ func (float64Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 			v[i] += float64(p.A * values[j])
 		}
 	}
+}
+
+func (float64Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
+	n := g.Len()
+	d, first, second, at := data64("AdamW", g, n), data64("AdamW", m, n), data64("AdamW", v, n), data64("AdamW", x, n)
+	for i := range d {
+		d[i], first[i], second[i] = adamW(func(v float64) float64 { return v }, a, d[i], first[i], second[i], at[i])
+	}
+}
+
+// adamW is device.Device.AdamW of one number, with each result rounded.
+func adamW(round arithmetic, a device.Adam, g, m, v, x float64) (u, mNew, vNew float64) {
+	m = round(round(round(a.Beta1)*m) + round(round(a.Rest1)*g))
+	v = round(round(round(a.Beta2)*v) + round(round(a.Rest2)*round(g*g)))
+	root := round(round(round(a.Scale2)*round(math.Sqrt(v))) + round(a.Eps))
+	u = round(round(round(a.Scale1)*m) / root)
+	return round(u + round(round(a.Decay)*x)), m, v
 }
 
 func (float64Device) Dot(a, b device.Vector) float64 {

@@ -19,6 +19,7 @@ var vectorChecks = []check{
 	{"combine and add differences", checkCombineDiffs},
 	{"scatter and add", checkScatterAdd},
 	{"ends of an edge", checkEnds},
+	{"adamw", checkAdamW},
 	{"dot", checkDot},
 	{"index", checkIndex},
 	{"history", checkHistory},
@@ -290,6 +291,43 @@ func checkEnds(f *field) {
 	}
 }
 
+// checkAdamW takes two steps from averages of before, with and without weight decay.
+func checkAdamW(f *field) {
+	for _, n := range lengths() {
+		for _, decay := range []float64{0, 0.01} {
+			m, v, x := widen(normal("m", n)), widen(normal("v", n)), widen(mixed("x", n))
+			for i := range v {
+				v[i] *= v[i]
+				v[i] = float64(float32(v[i]))
+			}
+			on := func(w []float64) device.Vector {
+				host := make([]float32, n)
+				for i, y := range w {
+					host[i] = float32(y)
+				}
+				return f.vector(host)
+			}
+			first, second, at := on(m), on(v), on(x)
+			for step := range 2 {
+				grad := mixed(fmt.Sprint("g", step), n)
+				g := f.vector(grad)
+				a := device.Adam{Beta1: 0.9, Rest1: 1 - 0.9, Beta2: 0.999, Rest2: 1 - 0.999, Scale1: 1 / 0.19,
+					Scale2: 31.6, Eps: 1e-8, Decay: decay}
+				f.d.AdamW(a, g, first, second, at)
+				want := make([]float64, n)
+				for i := range want {
+					want[i], m[i], v[i] = adamW(f.round, a, float64(grad[i]), m[i], v[i], x[i])
+				}
+				equal(f, fmt.Sprintf("AdamW of %d numbers, direction of step %d", n, step), f.read(g), want)
+				equal(f, "the mean of AdamW", f.read(first), m)
+				equal(f, "the mean square of AdamW", f.read(second), v)
+				equal(f, "x of AdamW afterwards", f.read(at), x)
+			}
+		}
+		f.done()
+	}
+}
+
 func checkDot(f *field) {
 	for _, n := range lengths() {
 		a, b := normal("a", n), normal("b", n)
@@ -466,6 +504,9 @@ func checkPanics(f *field) {
 		"ScatterAdd of 3 at 2 coordinates": func() { d.ScatterAdd(v(9), part(3, idx)) },
 		"ScatterAdd beyond dst":            func() { d.ScatterAdd(v(3), part(2, idx)) },
 		"ScatterAdd of a longer vector":    func() { d.ScatterAdd(v(3), part(4, nil)) },
+		"AdamW of a short mean":            func() { d.AdamW(device.Adam{}, v(4), v(3), v(4), v(4)) },
+		"AdamW of a long mean square":      func() { d.AdamW(device.Adam{}, v(4), v(4), v(5), v(4)) },
+		"AdamW at a short point":           func() { d.AdamW(device.Adam{}, v(4), v(4), v(4), v(3)) },
 		"Dot of two lengths":               func() { d.Dot(v(4), v(5)) },
 	} {
 		panics(f, what, run)

@@ -11,7 +11,7 @@ type Algorithm interface {
 	// Name is the method's name in configurations: "fspda-sa".
 	Name() string
 	// Aux names the vectors besides x that an agent keeps between iterations, in the order of
-	// State.Aux. All start at zero.
+	// State.Aux, without those of its optimizer. All start at zero.
 	Aux() []string
 	// Local is the first half of an iteration, before communication. It reads s.X, posts messages
 	// to the round's links, and calls r.Grad.
@@ -74,17 +74,23 @@ type Tracker interface {
 	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
-// State is one agent: its persistent vectors and its working memory. X and Aux are all that a
-// checkpoint stores: with them restored, the agent continues with the same bits.
+// State is one agent: its persistent vectors and its working memory. X, Aux and Count are all that
+// a checkpoint stores: with them restored, the agent continues with the same bits.
 type State struct {
 	Dev     device.Device
 	X       device.Vector   // the model, length d
-	Aux     []device.Vector // named by Algorithm.Aux, each of length d
+	Aux     []device.Vector // named by Names, each of length d
+	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
+	Count   int             // of the directions that an AdamW gave
 	Scratch any             // the working memory of a Scratcher
 
 	g device.Vector // gradient of the current iteration
 
+	except device.Index  // coordinates without decoupled weight decay; nil: none
+	few    device.Vector // of as many numbers
+
 	// operand lists, reused so that an iteration allocates none
+	input []device.Term // the gradient as the optimizer gets it
 	terms []device.Term
 	base  []device.Term
 	to    []device.Term
@@ -98,8 +104,13 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
 	s := &State{Dev: dev, X: x, g: newVector()}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
-	for range a.Aux() {
+	for range Names(a) {
 		s.Aux = append(s.Aux, newVector())
+	}
+	s.Opt = s.Aux[len(a.Aux()):]
+	if d, ok := a.(Descends); ok && d.decay() != nil && len(d.decay().Except) > 0 {
+		except := d.decay().Except
+		s.except, s.few = dev.NewIndex(except, nil), dev.NewVector(len(except))
 	}
 	if w, ok := a.(Scratcher); ok {
 		s.Scratch = w.NewScratch(newVector)
@@ -113,18 +124,10 @@ func (s *State) Gradient() device.Vector { return s.g }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
-	if i := slices.Index(a.Aux(), name); i >= 0 {
+	if i := slices.Index(Names(a), name); i >= 0 {
 		return s.Aux[i]
 	}
 	return nil
-}
-
-// withMomentum lists names of auxiliary vectors, and the momentum unless mu is 0.
-func withMomentum(mu float64, names ...string) []string {
-	if mu == 0 {
-		return names
-	}
-	return append(names, "momentum")
 }
 
 // Round is an agent's input in iteration T: step sizes, edges, gradient and messages.
@@ -133,8 +136,8 @@ type Round struct {
 	Alpha, Eta float64 // step sizes of this iteration; Alpha/Eta is constant over a schedule
 	Links      []Link  // this iteration's edges of the agent, ordered by peer
 
-	// Grad writes the gradient of this iteration's batch at x, including the L2 term, to dst. The
-	// first call of an iteration counts as its training step; later calls, at other points, use the
+	// Grad writes the gradient of this iteration's batch at x, including the L2 term unless weight
+	// decay is decoupled, to dst. The first call of an iteration counts as its training step; later calls, at other points, use the
 	// same batch.
 	Grad func(dst, x device.Vector) error
 	// Acquire returns a pooled vector of length n with undefined contents. It is released after the
@@ -233,28 +236,4 @@ func (s *State) targets(terms ...device.Term) []device.Term {
 func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.terms = append(s.terms[:0], terms...)
 	s.Dev.Combine(dst, s.terms...)
-}
-
-// direction computes the gradient at x and returns u: the gradient itself, or with mu > 0 the
-// heavy-ball momentum u ← mu·u + g, stored in s.Aux[at].
-func direction(s *State, r *Round, x device.Vector, mu float64, at int) (device.Vector, error) {
-	if err := r.Grad(s.g, x); err != nil {
-		return nil, err
-	}
-	if mu == 0 {
-		return s.g, nil
-	}
-	u := s.Aux[at]
-	s.combine(u, device.Term{A: mu, V: u}, device.Term{A: 1, V: s.g})
-	return u, nil
-}
-
-// descend takes the step x ← x - alpha·u on the current batch.
-func descend(s *State, r *Round, mu float64, at int) error {
-	u, err := direction(s, r, s.X, mu, at)
-	if err != nil {
-		return err
-	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-	return nil
 }

@@ -29,7 +29,7 @@ import (
 // carry the model itself.
 type CHOCO struct {
 	Theta float64 // consensus step size; smaller for sparser compressors
-	Mu    float64 // momentum; 0 disables it
+	Descent
 }
 
 var (
@@ -38,9 +38,8 @@ var (
 )
 
 const (
-	chocoCopy     = iota // in State.Aux: xhat_i
-	chocoSum             // s_i
-	chocoMomentum        // only if Mu != 0
+	chocoCopy = iota // in State.Aux: xhat_i
+	chocoSum         // s_i
 )
 
 func (CHOCO) Name() string { return "choco" }
@@ -48,13 +47,13 @@ func (CHOCO) Name() string { return "choco" }
 // Broadcast marks one-way messages.
 func (CHOCO) Broadcast() {}
 
-func (a CHOCO) Aux() []string { return withMomentum(a.Mu, "xhat", "s") }
+func (CHOCO) Aux() []string { return []string{"xhat", "s"} }
 
 // NewScratch returns the term w_ii·q_i that the agent sends in an iteration.
 func (CHOCO) NewScratch(func() device.Vector) any { return &device.SparseTerm{} }
 
 func (a CHOCO) Local(s *State, r *Round) error {
-	if err := descend(s, r, a.Mu, chocoMomentum); err != nil {
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	own := s.Scratch.(*device.SparseTerm)

@@ -94,7 +94,7 @@ func TestCHOCOGolden(t *testing.T) {
 // The mean moves by -alpha times the mean direction, and s = W·xhat, for every compressor and every
 // set of active agents, with and without momentum.
 func TestCHOCOInvariants(t *testing.T) {
-	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Mu: 0.6}} {
+	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Descent: heavyBall(0.6)}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			active := func(it, i int) bool {
 				s := rng.New(w.seed, "speaks", uint64(it), uint64(i))
@@ -109,7 +109,7 @@ func TestCHOCOInvariants(t *testing.T) {
 				for i := range u {
 					q.grad(it, i, gi, g.x(i))
 					for k := range gi {
-						u[i][k] = a.Mu*u[i][k] + gi[k]
+						u[i][k] = momentumOf(a)*u[i][k] + gi[k]
 						want[k] -= 0.02 * u[i][k] / float64(w.n)
 					}
 				}

@@ -13,61 +13,78 @@ import "fspda/device"
 //
 //	y = q + g        x ← x - alpha·y - Σ w·(x own - x other)        q ← q - Σ w·(y own - y other)
 //
-// An agent without an edge leaves q unchanged. With momentum, v ← mu·v + y replaces y in the step
-// of x.
+// An agent without an edge leaves q unchanged. A Corrected descent puts the optimizer behind the
+// tracker: Opt(y) replaces y in the step of x, and with momentum that is GT-DSGDm. Otherwise the
+// tracker follows the directions, g = Opt(gradient) above, and with momentum that is Momentum
+// Tracking (Takezawa and others 2022).
 //
 // Invariant: Σ q = 0, so the mean of y equals the mean of g, and the mean model moves by
 // -alpha·mean(g). With exact gradients the agents reach the optimum, and q tends to ∇F - ∇f_i.
-type DIGing struct {
-	Mu float64 // momentum on y; 0 disables it
-}
+type DIGing struct{ Descent }
 
 var (
 	_ Tracker     = DIGing{}
 	_ MultiVector = DIGing{}
 )
 
-const (
-	trackQ         = iota // in State.Aux, of DIGing and NEXT
-	digingMomentum        // only if Mu != 0
-)
+const trackQ = 0 // in State.Aux, of DIGing and NEXT
 
 func (DIGing) Name() string { return "diging" }
 
-func (a DIGing) Aux() []string { return withMomentum(a.Mu, "q") }
+func (DIGing) Aux() []string { return []string{"q"} }
 
 // Vectors is two: x and y.
 func (DIGing) Vectors() int { return 2 }
 
-// Tracked is q, which tends to ∇F - ∇f_i.
-func (DIGing) Tracked(alpha, eta float64) (string, float64) { return "q", 1 }
+// Tracked is q, which tends to ∇F - ∇f_i, times 1/(1-mu) where it follows momenta.
+func (a DIGing) Tracked(alpha, eta float64) (string, float64) { return "q", 1 / a.inverseGain() }
 
 func (a DIGing) Local(s *State, r *Round) error {
-	if err := r.Grad(s.g, s.X); err != nil {
+	if len(r.Links) == 0 { // no neighbour needs y: one pass
+		return a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[trackQ]})
+	}
+	u, y, err := a.track(s, r)
+	if err != nil {
 		return err
 	}
-	if a.Mu != 0 {
-		v := s.Aux[digingMomentum]
-		s.combine(v, device.Term{A: a.Mu, V: v}, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
-		s.sendTracked(r)
-		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
-		return nil
+	s.post(r, s.copied(r, s.X), y)
+	if !a.Corrected {
+		u = y
 	}
-	if len(r.Links) == 0 { // no neighbour needs y: one pass
-		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g},
-			device.Term{A: -r.Alpha, V: s.Aux[trackQ]})
-		return nil
-	}
-	s.sendTracked(r)
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
 	return nil
 }
 
-// sendTracked posts x and y, and replaces g by y = g + q, if the agent has links.
-func (s *State) sendTracked(r *Round) {
-	if len(r.Links) > 0 {
-		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1, V: s.Aux[trackQ]})
-		s.Send(r, s.X, s.g)
+// track returns the tracker y = g + q in a pooled vector, and the direction u: that of the
+// gradient, which then is the g of y, or with a Corrected descent that of y.
+func (d Descent) track(s *State, r *Round) (u, y device.Vector, err error) {
+	if err := r.Grad(s.g, s.X); err != nil {
+		return nil, nil, err
+	}
+	u = s.g
+	if !d.Corrected {
+		u = d.direct(s, r.Alpha, s.X)
+	}
+	q := device.Term{A: 1, V: s.Aux[trackQ]}
+	y = r.Acquire(u.Len())
+	s.combine(y, device.Term{A: 1, V: u}, q)
+	if d.Corrected {
+		u = d.direct(s, 1, s.X, q)
+	}
+	return u, y, nil
+}
+
+// copied returns a pooled copy of v.
+func (s *State) copied(r *Round, v device.Vector) device.Vector {
+	c := r.Acquire(v.Len())
+	s.Dev.Gather(c, v, nil)
+	return c
+}
+
+// post posts pooled vectors over every link.
+func (s *State) post(r *Round, vs ...device.Vector) {
+	for i := range r.Links {
+		r.Post(i, vs...)
 	}
 }
 

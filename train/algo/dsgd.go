@@ -15,27 +15,25 @@ import "fspda/device"
 // (adapt-then-combine), x ← W_t(x - alpha·u), which sends after the step.
 type DSGD struct {
 	Theta      float64 // consensus step; unused with Metropolis
-	Mu         float64 // momentum; 0 disables it
 	Metropolis bool
 	ATC        bool
+	Descent
 }
 
 var _ Algorithm = DSGD{}
 
 func (DSGD) Name() string { return "dsgd" }
 
-func (a DSGD) Aux() []string { return withMomentum(a.Mu) }
+func (DSGD) Aux() []string { return nil }
 
 func (a DSGD) Local(s *State, r *Round) error {
 	x := s.X
 	if !a.ATC {
 		x = s.SendModel(r)
 	}
-	u, err := direction(s, r, x, a.Mu, 0)
-	if err != nil {
+	if err := a.descend(s, r, r.Alpha, x); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u})
 	if a.ATC {
 		s.Send(r, s.X)
 	}

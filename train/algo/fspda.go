@@ -9,11 +9,12 @@ import "fspda/device"
 //	x ← x - alpha·u - eta·lambda - gamma·ΣD      (8a)
 //	lambda ← lambda + beta·ΣD                    (8b)
 //
-// where u is the gradient, or its heavy-ball momentum u ← mu·u + g. All right-hand sides are those
-// of time t. lambda is block i of Aᵀ·(edge duals), so no edge variable is stored.
+// where u = Opt(g) is the direction of the optimizer, or with a Corrected descent u = Opt(g +
+// (eta/alpha)·lambda) and no other term of lambda in 8a: an adaptive optimizer then still ends at a
+// stationary point of F. All right-hand sides are those of time t. lambda is block i of Aᵀ·(edge duals), so no edge variable is stored.
 //
 // Departures: equation 8b prints other - own, which diverges; this is the sign of the paper's
-// equation 11 and of its appendix. The paper has no momentum; its released program does.
+// equation 11 and of its appendix. The paper has no optimizer but SGD; its released program has momentum.
 //
 // For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u). Invariant: Σ
 // lambda = 0, since both ends of an edge add exact negatives.
@@ -25,34 +26,27 @@ import "fspda/device"
 type SA struct {
 	Gamma float64 // gossip step size; 0.5 averages a pair
 	Beta  float64 // dual step size
-	Mu    float64 // momentum; 0 disables it
 	Stale bool    // the dual compares own at t+1 with other at t
+	Descent
 }
 
 var _ Tracker = SA{}
 
-const (
-	saLambda   = iota // in State.Aux
-	saMomentum        // only if Mu != 0
-)
+const saLambda = 0 // in State.Aux
 
 func (SA) Name() string { return "fspda-sa" }
 
-func (a SA) Aux() []string { return withMomentum(a.Mu, "lambda") }
+func (SA) Aux() []string { return []string{"lambda"} }
 
-// Tracked is lambda, which tends to (alpha/((1-mu)·eta))·(∇F - ∇f_i).
+// Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i), times 1/(1-mu) with momentum outside of
+// it.
 func (a SA) Tracked(alpha, eta float64) (string, float64) {
-	return "lambda", alpha / ((1 - a.Mu) * eta)
+	return "lambda", alpha / (a.inverseGain() * eta)
 }
 
 func (a SA) Local(s *State, r *Round) error {
 	x := s.SendModel(r) // before the gradient, so that communication overlaps with it
-	u, err := direction(s, r, x, a.Mu, saMomentum)
-	if err != nil {
-		return err
-	}
-	s.combine(s.X, device.Term{A: 1, V: x}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Eta, V: s.Aux[saLambda]})
-	return nil
+	return a.descend(s, r, r.Alpha, x, device.Term{A: r.Eta, V: s.Aux[saLambda]})
 }
 
 func (a SA) Mix(s *State, r *Round) error {

@@ -10,8 +10,11 @@ import (
 // float64 by an independent program: ring edges e0=(0,1), e1=(1,2), e2=(2,3), e3=(0,3), of which
 // e_{t mod 4} is active with the mask {t mod 3, (t+1) mod 3}; h_ik = 1+((i+2k) mod 3)/2, b_ik =
 // (i+1) - k/2·(-1)^i, gradient factor 1+0.1·(-1)^t; alpha 0.1, eta 0.05; x = 0 at the start.
-func goldenGame(a Algorithm) *game {
-	g := newGame(a, 4, make([]float64, 3))
+func goldenGame(a Algorithm) *game { return goldenGameAt(a, 0) }
+
+// goldenGameAt is goldenGame with all coordinates equal to start at the start.
+func goldenGameAt(a Algorithm, start float64) *game {
+	g := newGame(a, 4, []float64{start, start, start})
 	g.alpha, g.eta = 0.1, 0.05
 	ring := [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}
 	g.edges = func(t int) [][2]int { return ring[t%4 : t%4+1] }
@@ -30,6 +33,17 @@ func goldenGame(a Algorithm) *game {
 	}
 	g.grad = q.grad
 	return g
+}
+
+// goldenObjective is F of the golden game, with factor 1.
+func goldenObjective(x []float64) (f float64) {
+	for i := range 4 {
+		for k, v := range x {
+			h, b := 1+float64((i+2*k)%3)/2, float64(i+1)-0.5*float64(k)*sign(i)
+			f += h * (v - b) * (v - b) / 8
+		}
+	}
+	return f
 }
 
 func sign(t int) float64 {

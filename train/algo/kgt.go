@@ -20,7 +20,7 @@ import "fspda/device"
 type KGT struct {
 	K    int     // local steps per round
 	EtaS float64 // outer step size; 1 keeps the result of the local steps
-	Mu   float64 // momentum; 0 disables it
+	Descent
 }
 
 var (
@@ -30,14 +30,13 @@ var (
 )
 
 const (
-	kgtC        = iota // in State.Aux
-	kgtStart           // x at the start of the round
-	kgtMomentum        // only if Mu != 0
+	kgtC     = iota // in State.Aux
+	kgtStart        // x at the start of the round
 )
 
 func (KGT) Name() string { return "kgt" }
 
-func (a KGT) Aux() []string { return withMomentum(a.Mu, "c", "start") }
+func (KGT) Aux() []string { return []string{"c", "start"} }
 
 // Period is K.
 func (a KGT) Period() int { return a.K }
@@ -45,19 +44,17 @@ func (a KGT) Period() int { return a.K }
 // Vectors is two: s - x and v.
 func (KGT) Vectors() int { return 2 }
 
-// Tracked is c, which tends to (∇F - ∇f_i)/(1-mu).
-func (a KGT) Tracked(alpha, eta float64) (string, float64) { return "c", 1 / (1 - a.Mu) }
+// Tracked is c, which tends to (∇F - ∇f_i)/(1-mu), or ∇F - ∇f_i inside the momentum.
+func (a KGT) Tracked(alpha, eta float64) (string, float64) { return "c", 1 / a.inverseGain() }
 
 func (a KGT) Local(s *State, r *Round) error {
 	start := s.Aux[kgtStart]
 	if r.T%a.K == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	u, err := direction(s, r, s.X, a.Mu, kgtMomentum)
-	if err != nil {
+	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[kgtC]}); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -r.Alpha, V: s.Aux[kgtC]})
 	if (r.T+1)%a.K != 0 {
 		return nil
 	}

@@ -16,8 +16,8 @@ import "fspda/device"
 // momentum, which continues across rounds. LED is Scaffnew with averaging every Tau iterations, p =
 // 1/Tau, c = 1 and h = -y/(alpha·Tau).
 type LED struct {
-	Tau int     // local steps per round
-	Mu  float64 // momentum; 0 disables it
+	Tau int // local steps per round
+	Descent
 }
 
 var (
@@ -25,30 +25,24 @@ var (
 	_ Periodic = LED{}
 )
 
-const (
-	ledY        = iota // in State.Aux
-	ledMomentum        // only if Mu != 0
-)
+const ledY = 0 // in State.Aux
 
 func (LED) Name() string { return "led" }
 
-func (a LED) Aux() []string { return withMomentum(a.Mu, "y") }
+func (LED) Aux() []string { return []string{"y"} }
 
 // Period is Tau.
 func (a LED) Period() int { return a.Tau }
 
-// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i).
+// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i), without 1/(1-mu) inside the momentum.
 func (a LED) Tracked(alpha, eta float64) (string, float64) {
-	return "y", alpha * float64(a.Tau) / (1 - a.Mu)
+	return "y", alpha * float64(a.Tau) / a.inverseGain()
 }
 
 func (a LED) Local(s *State, r *Round) error {
-	u, err := direction(s, r, s.X, a.Mu, ledMomentum)
-	if err != nil {
+	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: 1 / float64(a.Tau), V: s.Aux[ledY]}); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}, device.Term{A: -1 / float64(a.Tau),
-		V: s.Aux[ledY]})
 	s.Send(r, s.X)
 	return nil
 }

@@ -10,10 +10,11 @@ import "fspda/device"
 //
 // where nu_t = a_t·n/tau and a_{t+1} = a_t·(1 - kappa·a_t). Here nu_0 is alpha, and nu_t =
 // alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa is kappa·a_0. As in
-// [DIGing], the agent stores q = y - g. Invariant: Σ q = 0; q tends to ∇F - ∇f_i with exact
+// [DIGing], the agent stores q = y - g, and optimizers enter as there. Invariant: Σ q = 0; q tends to ∇F - ∇f_i with exact
 // gradients. The mean model moves by -nu·mean(g).
 type NEXT struct {
 	Kappa float64 // in [0,1); 0 keeps the step constant
+	Descent
 }
 
 var (
@@ -28,18 +29,26 @@ func (NEXT) Aux() []string { return []string{"q"} }
 // Vectors is two: z and y.
 func (NEXT) Vectors() int { return 2 }
 
-// Tracked is q, which tends to ∇F - ∇f_i.
-func (NEXT) Tracked(alpha, eta float64) (string, float64) { return "q", 1 }
+// Tracked is q, as that of DIGing.
+func (a NEXT) Tracked(alpha, eta float64) (string, float64) { return "q", 1 / a.inverseGain() }
 
 func (NEXT) NewScratch(func() device.Vector) any { return &stepDecay{} }
 
 func (a NEXT) Local(s *State, r *Round) error {
-	if err := r.Grad(s.g, s.X); err != nil {
+	nu := r.Alpha * s.Scratch.(*stepDecay).at(r.T, a.Kappa)
+	if len(r.Links) == 0 {
+		return a.descend(s, r, nu, s.X, device.Term{A: nu, V: s.Aux[trackQ]})
+	}
+	u, y, err := a.track(s, r)
+	if err != nil {
 		return err
 	}
-	nu := r.Alpha * s.Scratch.(*stepDecay).at(r.T, a.Kappa)
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -nu, V: s.g}, device.Term{A: -nu, V: s.Aux[trackQ]})
-	s.sendTracked(r)
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -nu, V: u})
+	if !a.Corrected {
+		s.terms = append(s.terms, device.Term{A: -nu, V: s.Aux[trackQ]})
+	}
+	s.Dev.Combine(s.X, s.terms...)
+	s.post(r, s.copied(r, s.X), y)
 	return nil
 }
 

@@ -42,6 +42,17 @@ func newGame(a Algorithm, n int, x0 []float64) *game {
 	return g
 }
 
+// heavyBall is descent with momentum.
+func heavyBall(mu float64) Descent { return Descent{Opt: HeavyBall{mu}} }
+
+// momentumOf is the factor of the heavy ball of an algorithm; 0: it has none.
+func momentumOf(a Descends) float64 {
+	if b, ok := a.Optimizer().(HeavyBall); ok {
+		return b.Mu
+	}
+	return 0
+}
+
 func values(v device.Vector) []float64 { return v.(*devicetest.Vector64).Data }
 
 func (g *game) x(i int) []float64 { return values(g.state[i].X) }

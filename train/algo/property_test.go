@@ -26,8 +26,8 @@ func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
 
 // The mean of x moves by -alpha times the mean direction, for every graph, mask and gain.
 func TestMeanRecursion(t *testing.T) {
-	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Mu: 0.9}, DSGD{Theta: 0.3},
-		DSGD{Theta: 0.3, Mu: 0.5}, DSGD{Metropolis: true}} {
+	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Descent: heavyBall(0.9)}, DSGD{Theta: 0.3},
+		DSGD{Theta: 0.3, Descent: heavyBall(0.5)}, DSGD{Metropolis: true}} {
 		t.Run(fmt.Sprintf("%+v", a), func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
 				g := w.play(a, q, 0.02, 0.01)
@@ -35,13 +35,7 @@ func TestMeanRecursion(t *testing.T) {
 				for i := range u {
 					u[i] = make([]float64, w.d)
 				}
-				mu := 0.0
-				switch a := a.(type) {
-				case SA:
-					mu = a.Mu
-				case DSGD:
-					mu = a.Mu
-				}
+				mu := momentumOf(a.(Descends))
 				gi := make([]float64, w.d)
 				for it := range 200 {
 					before := mean(w.n, g.x)
@@ -68,7 +62,7 @@ func TestMeanRecursion(t *testing.T) {
 // Both ends of an edge add exact negatives: the duals sum to zero.
 func TestDualsSumToZero(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		g := w.play(SA{Gamma: 0.3, Beta: 1, Mu: 0.5}, q, 0.02, 0.01)
+		g := w.play(SA{Gamma: 0.3, Beta: 1, Descent: heavyBall(0.5)}, q, 0.02, 0.01)
 		for it := range 5000 {
 			g.step(t, it)
 		}
@@ -82,7 +76,7 @@ func TestDualsSumToZero(t *testing.T) {
 // Without duals FSPDA-SA is DSGD.
 func TestSAWithoutDualIsDSGD(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		a, b := w.play(SA{Gamma: 0.3, Beta: 1, Mu: 0.4}, q, 0.02, 0), w.play(DSGD{Theta: 0.3, Mu: 0.4}, q, 0.02, 0)
+		a, b := w.play(SA{Gamma: 0.3, Beta: 1, Descent: heavyBall(0.4)}, q, 0.02, 0), w.play(DSGD{Theta: 0.3, Descent: heavyBall(0.4)}, q, 0.02, 0)
 		for it := range 1000 {
 			a.step(t, it)
 			b.step(t, it)
@@ -263,7 +257,7 @@ func TestSAReachesOptimum(t *testing.T) {
 			w := world{seed: 5, n: 4, d: 6, k: k, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}}}
 			s := rng.New(5, "quadratics")
 			q := randomQuadratics(&s, w.n, w.d)
-			g := w.play(SA{Gamma: 0.5, Beta: 1, Mu: c.mu}, q, c.alpha, c.eta)
+			g := w.play(SA{Gamma: 0.5, Beta: 1, Descent: heavyBall(c.mu)}, q, c.alpha, c.eta)
 			for it := range c.iterations {
 				g.step(t, it)
 			}

@@ -17,32 +17,26 @@ import "fspda/device"
 // Invariant: Σ h = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
 // gradients the agents reach the optimum with h = ∇f_i, times 1/(1-mu) with momentum.
 type Scaffnew struct {
-	P  float64 // probability of averaging
-	C  float64 // step size of the averaging
-	Mu float64 // momentum; 0 disables it
+	P float64 // probability of averaging
+	C float64 // step size of the averaging
+	Descent
 }
 
 var _ Tracker = Scaffnew{}
 
-const (
-	scaffnewH        = iota // in State.Aux
-	scaffnewMomentum        // only if Mu != 0
-)
+const scaffnewH = 0 // in State.Aux
 
 func (Scaffnew) Name() string { return "scaffnew" }
 
-func (a Scaffnew) Aux() []string { return withMomentum(a.Mu, "h") }
+func (Scaffnew) Aux() []string { return []string{"h"} }
 
-// Tracked is h, which tends to ∇f_i/(1-mu).
-func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / (1 - a.Mu) }
+// Tracked is h, which tends to ∇f_i/(1-mu), or ∇f_i inside the momentum.
+func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / a.inverseGain() }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
-	u, err := direction(s, r, s.X, a.Mu, scaffnewMomentum)
-	if err != nil {
+	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: -r.Alpha, V: s.Aux[scaffnewH]}); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u},
-		device.Term{A: r.Alpha, V: s.Aux[scaffnewH]})
 	s.Send(r, s.X)
 	return nil
 }

@@ -9,9 +9,7 @@ import "fspda/device"
 //
 // Every agent sends u to all others and sums in the order of the agents, so all copies of x stay
 // bit-identical.
-type SGD struct {
-	Mu float64 // momentum; 0 disables it
-}
+type SGD struct{ Descent }
 
 var _ Collective = SGD{}
 
@@ -20,10 +18,10 @@ func (SGD) Name() string { return "sgd" }
 // Collective marks the all-reduce.
 func (SGD) Collective() {}
 
-func (a SGD) Aux() []string { return withMomentum(a.Mu) }
+func (SGD) Aux() []string { return nil }
 
 func (a SGD) Local(s *State, r *Round) error {
-	u, err := direction(s, r, s.X, a.Mu, 0)
+	u, err := a.direction(s, r, r.Alpha, s.X)
 	if err != nil {
 		return err
 	}
@@ -33,7 +31,7 @@ func (a SGD) Local(s *State, r *Round) error {
 		return nil
 	}
 	b := u
-	if a.Mu == 0 && r.Swap != nil {
+	if u == s.g && r.Swap != nil {
 		s.g = r.Swap(u)
 	} else {
 		b = r.Acquire(u.Len())

@@ -31,16 +31,15 @@ import "fspda/device"
 // degree.
 type Swarm struct {
 	Blocking bool
-	Steps    int     // local steps per exchange, blocking only
-	Mu       float64 // momentum; 0 disables it
+	Steps    int // local steps per exchange, blocking only
+	Descent
 }
 
 var _ MultiVector = Swarm{}
 
 const (
-	swarmStart    = iota // in State.Aux: o; non-blocking only
-	swarmCopy            // c; non-blocking only
-	swarmMomentum        // only if Mu != 0; index 0 if blocking
+	swarmStart = iota // in State.Aux: o; non-blocking only
+	swarmCopy         // c; non-blocking only
 )
 
 func (Swarm) Name() string { return "swarm" }
@@ -54,14 +53,10 @@ func (a Swarm) Vectors() int {
 }
 
 func (a Swarm) Aux() []string {
-	var names []string
-	if !a.Blocking {
-		names = append(names, "o", "c")
+	if a.Blocking {
+		return nil
 	}
-	if a.Mu != 0 {
-		names = append(names, "momentum")
-	}
-	return names
+	return []string{"o", "c"}
 }
 
 func (a Swarm) Local(s *State, r *Round) error {
@@ -83,7 +78,7 @@ func (a Swarm) Local(s *State, r *Round) error {
 		}
 		r.Post(i, start, public)
 	}
-	return descend(s, r, a.Mu, swarmMomentum)
+	return a.descend(s, r, r.Alpha, s.X)
 }
 
 // together is the local half of the blocking form: local steps, then the message.
@@ -95,7 +90,7 @@ func (a Swarm) together(s *State, r *Round) error {
 		if h > 0 {
 			r.NextBatch()
 		}
-		if err := descend(s, r, a.Mu, 0); err != nil {
+		if err := a.descend(s, r, r.Alpha, s.X); err != nil {
 			return err
 		}
 	}

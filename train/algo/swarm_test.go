@@ -133,7 +133,7 @@ func TestSwarmNonBlockingMean(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		for _, l := range []*dist.Lattice{nil, lattice(t, "lattice(0.01,4096)")} {
 			w.k, w.many = 0, false
-			g := w.play(Swarm{Mu: 0.3}, q, 0.02, 0)
+			g := w.play(Swarm{Descent: heavyBall(0.3)}, q, 0.02, 0)
 			bound := 1e-12
 			if l != nil {
 				g.quantized(l)
@@ -169,7 +169,7 @@ func TestSwarmEqualObjectives(t *testing.T) {
 		for i := range q.h {
 			q.h[i], q.b[i] = q.h[0], q.b[0]
 		}
-		for _, a := range []Swarm{{Blocking: true, Steps: 2}, {}, {Mu: 0.5}} {
+		for _, a := range []Swarm{{Blocking: true, Steps: 2}, {}, {Descent: heavyBall(0.5)}} {
 			g := w.play(a, q, 0.1, 0)
 			withNext(g)
 			for it := range 4000 {

@@ -21,42 +21,64 @@ type entry struct {
 	follow bool
 	step   func(t int) float64 // multiple of alpha; nil: 1
 	whole  bool                // a lost message is an error
-	dress  func(g *game, w world)
+	// AdamW: with a constant step it ends near the optimum only
+	adaptive bool
+	dress    func(g *game, w world)
 }
 
 // table has a row for each algorithm, and for each of its forms with other auxiliary vectors.
 var table = []entry{
 	{algo: SGD{}, follow: true, static: true},
 	{algo: DSGD{Theta: 0.2}, follow: true},
-	{algo: DSGD{Metropolis: true, ATC: true, Mu: 0.5}, mu: 0.5, follow: true},
+	{algo: DSGD{Metropolis: true, ATC: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true},
 	{algo: SA{Gamma: 0.25, Beta: 1}, exact: true, follow: true},
-	{algo: SA{Gamma: 0.25, Beta: 1, Mu: 0.5}, mu: 0.5, exact: true, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true},
 	{algo: SA{Gamma: 0.25, Beta: 1, Stale: true}},
 	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.3}, exact: true},
 	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.1, ALambda: 0.4}, exact: true},
 	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.2, Lagged: true, ZeroStart: true}, exact: true},
 	{algo: Scaffnew{P: 0.25, C: 1}, static: true, when: coin(0.25), exact: true, follow: true},
-	{algo: Scaffnew{P: 0.25, C: 0.6, Mu: 0.5}, mu: 0.5, static: true, when: coin(0.25), exact: true, follow: true},
+	{algo: Scaffnew{P: 0.25, C: 0.6, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: coin(0.25), exact: true, follow: true},
 	{algo: LED{Tau: 4}, static: true, when: every(4), exact: true, follow: true},
-	{algo: LED{Tau: 4, Mu: 0.5}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
+	{algo: LED{Tau: 4, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
 	{algo: KGT{K: 4, EtaS: 1}, static: true, when: every(4), exact: true, follow: true},
-	{algo: KGT{K: 4, EtaS: 1, Mu: 0.5}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
+	{algo: KGT{K: 4, EtaS: 1, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
 	{algo: KGT{K: 3, EtaS: 0.6}, static: true, when: every(3), exact: true},
 	{algo: DIGing{}, exact: true, follow: true},
-	{algo: DIGing{Mu: 0.5}, mu: 0.5, exact: true, follow: true},
+	{algo: DIGing{Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true},
+	{algo: DIGing{Descent: Descent{Opt: HeavyBall{0.5}, Corrected: true}}, mu: 0.5, exact: true, follow: true},
+	{algo: NEXT{Descent: Descent{Opt: HeavyBall{0.5}, Corrected: true}}, mu: 0.5, exact: true, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Descent: Descent{Opt: Nesterov{0.5}, Corrected: true}}, exact: true},
+	{algo: Scaffnew{P: 0.25, C: 1, Descent: Descent{Opt: Nesterov{0.5}}}, static: true, when: coin(0.25), exact: true},
+	{algo: LED{Tau: 4, Descent: Descent{Opt: HeavyBall{0.5}, Corrected: true}}, mu: 0.5, static: true, when: every(4),
+		exact: true, follow: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Descent: adamW(true)}, adaptive: true},
+	{algo: SA{Gamma: 0.25, Beta: 1, Descent: adamW(false)}, adaptive: true},
+	{algo: DIGing{Descent: adamW(true)}, adaptive: true},
+	{algo: KGT{K: 4, EtaS: 1, Descent: adamW(false)}, static: true, when: every(4), adaptive: true},
+	{algo: CHOCO{Theta: 0.2, Descent: adamW(false)}, whole: true, dress: chatter, adaptive: true},
+	{algo: Swarm{Blocking: true, Steps: 2, Descent: adamW(false)}, dress: pairs, adaptive: true},
+	{algo: SGD{Descent: adamW(false)}, static: true, adaptive: true},
 	{algo: NEXT{}, exact: true, follow: true},
 	{algo: NEXT{Kappa: 0.001}, exact: true, follow: true,
 		step: func(t int) float64 { return new(stepDecay).at(t, 0.001) }},
 	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
 	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
 	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
-	{algo: CHOCO{Theta: 0.2, Mu: 0.5}, mu: 0.5, follow: true, whole: true, dress: chatter},
+	{algo: CHOCO{Theta: 0.2, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 	{algo: Swarm{}, dress: pairs},
-	{algo: Swarm{Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Swarm{Descent: heavyBall(0.5)}, mu: 0.5, dress: pairs},
 	{algo: Swarm{Blocking: true, Steps: 2}, dress: pairs},
-	{algo: Swarm{Blocking: true, Steps: 1, Mu: 0.5}, mu: 0.5, dress: pairs},
+	{algo: Swarm{Blocking: true, Steps: 1, Descent: heavyBall(0.5)}, mu: 0.5, dress: pairs},
 	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Coef: Inverse, CMax: 10}, exact: true, follow: true},
 }
+
+// adamW is descent by AdamW with decoupled weight decay on all coordinates but one.
+func adamW(corrected bool) Descent {
+	return Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Corrected: corrected, Decay: someDecay}
+}
+
+var someDecay = &Decay{Rate: 0.01, Except: []uint32{1}}
 
 // chatter makes half of the agents active at a time.
 func chatter(g *game, w world) {
@@ -226,7 +248,7 @@ func TestAllFollowTheMean(t *testing.T) {
 // Idle iterations and failing exchanges are tolerated: with exact gradients, agents with equal
 // objectives still reach the optimum together.
 func TestAllSurviveFailingEdges(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole },
+	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole && !e.adaptive },
 		func(t *testing.T, e entry) {
 			w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 			s := rng.New(3, "quadratics")
@@ -261,7 +283,7 @@ func TestAllSurviveFailingEdges(t *testing.T) {
 		})
 }
 
-// X and Aux are the complete persistent state: agents recreated from them at any iteration continue
+// X, Aux and Count are the complete persistent state: agents recreated from them at any iteration continue
 // with the same bits.
 func TestAllResumeFromState(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
@@ -286,7 +308,7 @@ func TestAllResumeFromState(t *testing.T) {
 	})
 }
 
-// revive makes a state from X and Aux of another one.
+// revive makes a state from X, Aux and Count of another one.
 func revive(a Algorithm, dev device.Device, s *State) *State {
 	x := dev.NewVector(s.X.Len())
 	copy(values(x), values(s.X))
@@ -294,6 +316,7 @@ func revive(a Algorithm, dev device.Device, s *State) *State {
 	for i, v := range s.Aux {
 		copy(values(r.Aux[i]), values(v))
 	}
+	r.Count = s.Count
 	return r
 }
 
@@ -359,6 +382,8 @@ type still struct{ device.Device }
 
 func (still) Combine(device.Vector, ...device.Term)                        {}
 func (still) Gather(_, _ device.Vector, _ device.Index)                    {}
+func (still) ScatterAdd(device.Vector, ...device.SparseTerm)               {}
+func (still) AdamW(_ device.Adam, _, _, _, _ device.Vector)                {}
 func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
 
 // The released program's dual step, own at t+1 against other at t, misses the optimum: it ends near

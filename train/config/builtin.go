@@ -8,34 +8,37 @@ import (
 
 // builtin lists the algorithms of this module.
 var builtin = []Method{
-	{Name: "fspda-sa", Masks: true, Momentum: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
-		c := s.Config
-		return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Mu: c.Momentum, Stale: c.Dual == "stale-neighbour"}
-	}},
+	{Name: "fspda-sa", Masks: true, Optimizers: true, Placements: anyPlacement, Dual: true, Check: fspdaStable,
+		New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Stale: c.Dual == "stale-neighbour", Descent: s.Descent()}
+		}},
 	{Name: "fspda-storm", Masks: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
 		return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
 			Lagged: c.StormLambda == "lagged"}
 	}},
-	{Name: "dsgd", Masks: true, Momentum: true, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
+	{Name: "dsgd", Masks: true, Optimizers: true, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
-		return algo.DSGD{Theta: c.Theta.V, Mu: c.Momentum, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc"}
+		return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc",
+			Descent: s.Descent()}
 	}},
-	{Name: "scaffnew", Edges: Coins, Mixing: true, Momentum: true, Check: mixingStable,
+	{Name: "scaffnew", Edges: Coins, Mixing: true, Optimizers: true, Placements: anyPlacement, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
 			p := 1.0
 			if len(s.Graph.Edges) > 0 {
 				p = s.Process.Rate(0)
 			}
-			return algo.Scaffnew{P: p, C: s.Config.Share, Mu: s.Config.Momentum}
+			return algo.Scaffnew{P: p, C: s.Config.Share, Descent: s.Descent()}
 		}},
-	{Name: "led", Edges: Rounds, Mixing: true, Momentum: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
-		return algo.LED{Tau: s.roundSteps(), Mu: s.Config.Momentum}
-	}},
-	{Name: "kgt", Edges: Rounds, Mixing: true, Momentum: true, Check: mixingStable, New: func(s *Setup) algo.Algorithm {
-		return algo.KGT{K: s.roundSteps(), EtaS: s.Config.OuterStep, Mu: s.Config.Momentum}
-	}},
-	{Name: "diging", Momentum: true, New: func(s *Setup) algo.Algorithm { return algo.DIGing{Mu: s.Config.Momentum} }},
+	{Name: "led", Edges: Rounds, Mixing: true, Optimizers: true, Placements: anyPlacement, Check: mixingStable,
+		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: s.roundSteps(), Descent: s.Descent()} }},
+	{Name: "kgt", Edges: Rounds, Mixing: true, Optimizers: true, Placements: localOnly, Check: mixingStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.KGT{K: s.roundSteps(), EtaS: s.Config.OuterStep, Descent: s.Descent()}
+		}},
+	{Name: "diging", Optimizers: true, Placements: anyPlacement, Tracks: true,
+		New: func(s *Setup) algo.Algorithm { return algo.DIGing{Descent: s.Descent()} }},
 	{Name: "extra", Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.EXTRA{Delta: s.Config.Delta}
@@ -44,22 +47,23 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.ProxGPDA{Rho: s.Config.Rho.V}
 		}},
-	{Name: "next", Exact: true, New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa} }},
-	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Momentum: true, Check: chocoStable,
+	{Name: "next", Exact: true, Optimizers: true, Placements: anyPlacement, Tracks: true,
+		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
+	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Optimizers: true, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
-			return algo.CHOCO{Theta: s.Config.Theta.V, Mu: s.Config.Momentum}
+			return algo.CHOCO{Theta: s.Config.Theta.V, Descent: s.Descent()}
 		}},
-	{Name: "swarm", Edges: Pairs, Momentum: true, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
+	{Name: "swarm", Edges: Pairs, Optimizers: true, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
-		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Mu: c.Momentum}
+		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Descent: s.Descent()}
 	}},
 	{Name: "fspda-async", Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
 			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
 		}},
-	{Name: "sgd", Edges: EveryPair, Momentum: true,
-		New: func(s *Setup) algo.Algorithm { return algo.SGD{Mu: s.Config.Momentum} }},
+	{Name: "sgd", Edges: EveryPair, Optimizers: true,
+		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }
 
 func fspdaStable(s *Setup) ([]string, error) {

@@ -116,12 +116,23 @@ var checks = []struct {
 		func(v float64) bool { return v > 0 && v <= 0.5 })},
 	{"kappa", number("at least 0 and below 1", belowOne)},
 	{"rho", number("a penalty above 0, or auto", positive)},
+	{"optimizer", oneOf("auto", optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW)},
+	{"beta1", number("at least 0 and below 1", belowOne)},
+	{"beta2", number("at least 0 and below 1", belowOne)},
+	{"eps", number("a number above 0", positive)},
+	{"placement", oneOf("auto", placementLocal, placementCorrected)},
+	{"decay_form", oneOf("auto", decayCoupled, decayDecoupled)},
 	{"momentum", number("at least 0 and below 1", belowOne)},
 	{"weight_decay", number("0 or more", notNegative)},
 	{"clip_norm", number("0, for no limit, or a norm above it", notNegative)},
 	{"epochs", number("0, or a number of epochs above it", notNegative)},
 	{"eval_epochs", number("0, or a number of epochs above it", notNegative)},
-	{"decay", oneOf("all", "weights")},
+	{"decay", func(key string, v any) error {
+		if d := *v.(*string); strings.HasPrefix(d, "by-name(") && strings.HasSuffix(d, ")") {
+			return nil // the network says whether it has such tensors
+		}
+		return oneOf("all", "weights", "no-norm", "by-name(PATTERN,...)")(key, v)
+	}},
 	{"label_smoothing", number("at least 0 and below 1", belowOne)},
 	{"density", number("above 0 and at most 1: the share of coordinates that an exchange carries", share)},
 	{"warmup", number("0 or more epochs", notNegative)},

@@ -111,13 +111,19 @@ type VariantKeys struct {
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
 type StepKeys struct {
 	EtaSchedule string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Momentum    float64 `yaml:"momentum" help:"heavy-ball factor mu; multiplies the effective step by 1/(1-mu)"`
-	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|²"`
-	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all, or weights, which leaves out biases and batch norm"`
+	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch; auto is heavy-ball with a momentum, else sgd"`
+	Momentum    float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
+	Beta1       float64 `yaml:"beta1" help:"adamw: decay rate of the mean of the gradients"`
+	Beta2       float64 `yaml:"beta2" help:"adamw: decay rate of the mean of their squares"`
+	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
+	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
+	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
+	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all; weights, which leaves out biases and batch norm; no-norm, which leaves out batch norm; or by-name(conv*,fc), the tensors that match"`
 	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
-	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, L2 term included: larger gradients are scaled down to it; 0 is no limit"`
+	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
 	Freeze      string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
 	LayerLR     string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }
@@ -191,7 +197,8 @@ func Default() Config {
 		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
 			Clock: ClockVirtual, GiveUp: 5},
 		VariantKeys: VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
-		StepKeys:    StepKeys{EtaSchedule: "coupled", Decay: 1e-4, Decays: "all", Schedule: "constant", Warmup: 5},
+		StepKeys: StepKeys{EtaSchedule: "coupled", Optimizer: "auto", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+			Placement: "auto", Decay: 1e-4, DecayForm: "auto", Decays: "all", Schedule: "constant", Warmup: 5},
 		ExchangeKeys: ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
 			Wire: "fp32"},
 		BatchKeys: BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1,

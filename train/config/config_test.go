@@ -218,7 +218,8 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Setup{Config: c, Graph: g, method: c.method()}
+	s := &Setup{Config: c, Graph: g}
+	s.method, _ = c.findMethod()
 	if s.Process, err = dist.ParseProcess(c.Edges, g, 1); err != nil {
 		t.Fatal(err)
 	}

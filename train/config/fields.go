@@ -53,6 +53,19 @@ func (c Config) harmless(f Field) bool {
 		return c.ImageColumn == ""
 	case "label_column":
 		return c.LabelColumn == ""
+	case "optimizer": // momentum tells sgd from heavy-ball
+		return c.Optimizer == "auto" || c.Optimizer == optimizerSGD || c.Optimizer == optimizerHeavyBall
+	case "beta1":
+		return c.Beta1 == Default().Beta1
+	case "beta2":
+		return c.Beta2 == Default().Beta2
+	case "eps":
+		return c.Eps == Default().Eps
+	case "placement":
+		m, ok := c.findMethod()
+		return c.Placement == "auto" || ok && c.Placement == c.usualPlacement(m)
+	case "decay_form":
+		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
 	case "freeze":
 		return c.Freeze == ""
 	case "layer_lr":

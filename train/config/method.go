@@ -18,13 +18,16 @@ type Method struct {
 	// Check refuses settings outside the stable region and returns warnings. It may be nil.
 	Check func(s *Setup) (warnings []string, err error)
 
-	Edges    EdgeNeed
-	Masks    bool // an exchange may carry part of the coordinates
-	Mixing   bool // it averages with the fixed matrix W: Link.Fixed is set
-	Momentum bool // it has a heavy ball
-	Dual     bool // it uses eta
-	Exact    bool // it is stated for exact gradients
-	Constant bool // it has no step size that a schedule could change
+	Edges      EdgeNeed
+	Masks      bool // an exchange may carry part of the coordinates
+	Mixing     bool // it averages with the fixed matrix W: Link.Fixed is set
+	Optimizers bool // it takes any optimizer; otherwise only sgd
+	// where its correction may enter with an adaptive optimizer, the default first; nil: it has none
+	Placements []string
+	Tracks     bool // it tracks the gradient; optimizers are placed corrected
+	Dual       bool // it uses eta
+	Exact      bool // it is stated for exact gradients
+	Constant   bool // it has no step size that a schedule could change
 }
 
 // EdgeNeed is the set of edge processes that an algorithm can use.
@@ -67,26 +70,27 @@ func Register(m Method) {
 // Algorithms lists the names that Config.Algo can have.
 func Algorithms() []string { return withFeature(func(Method) bool { return true }) }
 
-// method returns the method that Config.Algo names. Check has verified that it exists.
-func (c Config) method() Method {
+// findMethod returns the method that Config.Algo names, and whether it exists.
+func (c Config) findMethod() (m Method, ok bool) {
 	registry.RLock()
 	defer registry.RUnlock()
-	return methods[slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo })]
+	if at := slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo }); at >= 0 {
+		return methods[at], true
+	}
+	return m, false
 }
 
 // clocked reports whether Config.Algo names an asynchronous algorithm.
 func (c Config) clocked() bool {
-	registry.RLock()
-	defer registry.RUnlock()
-	return slices.ContainsFunc(methods, func(m Method) bool { return m.Name == c.Algo && m.Edges == Clocks })
+	m, ok := c.findMethod()
+	return ok && m.Edges == Clocks
 }
 
 // admit refuses keys that the method does not use, and resolves edges and mask where they are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
-	if c.Momentum != 0 && !m.Momentum {
-		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
-			"has one (%s)", m.Name, strings.Join(withFeature(func(m Method) bool { return m.Momentum }), ", "))
+	if err := s.settleOptimizer(); err != nil {
+		return err
 	}
 	if c.Schedule != "constant" && m.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",

@@ -47,6 +47,8 @@ type ModelSize struct {
 	Programs ProgramBytes
 	Batches  int                       // that batch norm had seen before the run, as a file of weights says
 	L2       func(x []float32) float64 // the L2 term of the loss at x; NaN: not known
+	// coordinates without weight decay, ascending
+	Undecayed []uint32
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
@@ -73,12 +75,16 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	s := &Setup{Config: c, Set: set, Threads: c.Threads, method: c.method()}
+	s := &Setup{Config: c, Set: set, Threads: c.Threads}
+	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Dim = m.Dim()
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
 	}
 	s.Collective = s.method.Edges == EveryPair
+	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
+		s.Undecayed = w.Undecayed()
+	}
 	if b, ok := m.(interface{ BufferSizes() []int }); ok {
 		s.Buffers = b.BufferSizes()
 	}

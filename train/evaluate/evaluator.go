@@ -251,6 +251,7 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
 		r.BitsTotal += e.setup.Bits(l)
 		r.BitsAgentMax = max(r.BitsAgentMax, e.setup.Bits(l))
 		r.GradsTotal += s.Grads
+		r.Clipped += s.Clipped
 		r.FarDecodes += s.Decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.Decodes.Largest))
 		r.Skipped += uint64(s.Scale.Skipped)

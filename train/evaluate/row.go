@@ -29,6 +29,7 @@ type Row struct {
 	Steps
 	Times
 	DataTerm
+	Clipping
 }
 
 // Position is where the run stands.
@@ -104,14 +105,19 @@ type Times struct {
 	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
 }
 
-// DataTerm is the last column, since it was added last.
+// Clipping counts clipped gradients, in columns that were added last.
+type Clipping struct {
+	Clipped int `json:"clipped_grads"` // gradients that clip_norm shortened, over all agents so far
+}
+
+// DataTerm was added later than the columns before it.
 type DataTerm struct {
 	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents' models
 	// at the row; NaN: the network does not tell it.
 	TrainDataLoss Num `json:"train_data_loss_avg"`
 }
 
-// UnmarshalJSON reads a row, also one that was written before its last column existed.
+// UnmarshalJSON reads a row, also one that was written before its last columns existed.
 func (r *Row) UnmarshalJSON(b []byte) error {
 	type plain Row
 	r.TrainDataLoss = Num(math.NaN())

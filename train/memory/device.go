@@ -125,9 +125,12 @@ func (v vectors) numbers() (all int) {
 
 // agentVectors counts the vectors of an agent: its state, its gradient, and two snapshots.
 func agentVectors(s *config.Setup) vectors {
-	state := 1 + len(s.Algo.Aux())
+	state := 1 + len(algo.Names(s.Algo))
 	n := 3*state + 1 + algo.ScratchVectors(s.Algo)
 	if s.Config.Accum > 1 {
+		n++
+	}
+	if s.ClipsApart() {
 		n++
 	}
 	v := vectors{s.Dim: n}

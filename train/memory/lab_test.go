@@ -25,7 +25,7 @@ func resolve(t *testing.T, c config.Config) (*config.Setup, *model.Engine) {
 		t.Fatal(err)
 	}
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, WeightDecay: c.Decay})
+		Activation: c.Activation, WeightDecay: c.L2()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,6 +121,8 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 		m.Scales = make([]device.LossScale, n)
 		m.Scales[sn.Agent] = sn.Scale
 	}
+	m.Clipped, m.Directions = make([]int, n), make([]int, n)
+	m.Clipped[sn.Agent], m.Directions[sn.Agent] = sn.Clipped, sn.Directions
 	if m.Clocks != nil {
 		m.Clocks = make([]simnet.ClockState, n)
 		m.Clocks[sn.Agent] = sn.Clock

@@ -25,12 +25,14 @@ import (
 	"fspda/train/snapshot"
 )
 
+// CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, is read.
+const CheckpointVersion = 2
+
 const (
-	checkpointFormat = 1
-	vectorsFile      = "agents.safetensors"
-	manifestFile     = "manifest.json"
-	buffersName      = "buffers"      // of an agent's batch norm
-	meanBuffersName  = "mean/buffers" // of the final mean model's
+	vectorsFile     = "agents.safetensors"
+	manifestFile    = "manifest.json"
+	buffersName     = "buffers"      // of an agent's batch norm
+	meanBuffersName = "mean/buffers" // of the final mean model's
 )
 
 // Manifest describes a checkpoint, in manifest.json next to the file of vectors. Random streams and
@@ -75,6 +77,9 @@ type AgentCounters struct {
 	Losses  []snapshot.Losses  `json:"losses,omitempty"`      // since the last row
 	Decodes []dist.DecodeStats `json:"decodes,omitempty"`     // of a lattice
 	Scales  []device.LossScale `json:"loss_scales,omitempty"` // of fp16
+	Clipped []int              `json:"clipped,omitempty"`     // gradients that clip_norm shortened
+	// calls of an optimizer that counts them
+	Directions []int `json:"directions,omitempty"`
 }
 
 // VirtualTime is the time of the agents, where they have one.
@@ -190,10 +195,10 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 // describe makes the manifest without the checksum.
 func describe(s *config.Setup, sv CheckpointData) Manifest {
 	m := Manifest{
-		Origin: Origin{Format: checkpointFormat, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
+		Origin: Origin{Format: CheckpointVersion, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
 			Data: s.Set.Fingerprint()},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
-			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: s.Algo.Aux(), WallS: sv.WallS, Batches: s.Batches,
+			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,
 			PixelMean: s.Set.Mean, PixelStd: s.Set.Std},
 	}
 	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
@@ -208,6 +213,7 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 		if s.HasClocks() {
 			m.Clocks = append(m.Clocks, a.Clock)
 		}
+		m.Clipped, m.Directions = append(m.Clipped, a.Clipped), append(m.Directions, a.Directions)
 	}
 	return m
 }
@@ -230,7 +236,7 @@ func tensors(a algo.Algorithm, sv CheckpointData) []safetensors.Tensor {
 	}
 	for _, s := range sv.Snapshots {
 		add(vectorName(s.Agent, "x"), s.Device, s.X)
-		for i, name := range a.Aux() {
+		for i, name := range algo.Names(a) {
 			add(vectorName(s.Agent, name), s.Device, s.Aux[i])
 		}
 		if s.Buffers != nil {
@@ -402,15 +408,20 @@ func otherData(there, here string) *CheckpointError {
 // fits compares the manifest with the setup.
 func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	switch {
-	case c.Format != checkpointFormat || c.RNG != rng.Version:
+	case c.Format < 1 || c.Format > CheckpointVersion || c.RNG != rng.Version:
 		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d "+
-			"and %d", c.Format, c.RNG, checkpointFormat, rng.Version), Hint: "resume it with the program that wrote it"}
+			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version), Hint: "resume it with the program that wrote it"}
 	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
 		return &CheckpointError{Got: "belongs to another configuration",
 			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
+	case c.Format == 1 && s.Config.ClipNorm > 0:
+		return &CheckpointError{Got: "has format 1, of programs that clipped gradients with their L2 term",
+			Hint: "resume it with the program that wrote it, or start over in another folder"}
+	case c.Format > 1 && (len(c.Clipped) != c.Agents || len(c.Directions) != c.Agents):
+		return &CheckpointError{Got: "is damaged: it lacks the counts of its optimizers"}
 	case c.Data != s.Set.Fingerprint():
 		return otherData(c.Data, s.Set.Fingerprint())
-	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, s.Algo.Aux()) ||
+	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, algo.Names(s.Algo)) ||
 		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
@@ -466,6 +477,9 @@ func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 	}
 	if c.Decodes != nil {
 		sn.Decodes = c.Decodes[i]
+	}
+	if len(c.Clipped) == c.Agents { // format 1 has no optimizer that counts
+		sn.Clipped, sn.Directions = c.Clipped[i], c.Directions[i]
 	}
 	if len(c.Scales) == c.Agents {
 		sn.Scale = c.Scales[i]

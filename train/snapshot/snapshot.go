@@ -16,7 +16,7 @@ type Snapshot struct {
 
 	Device  device.Device   // of the vectors
 	X       device.Vector   // the model
-	Aux     []device.Vector // as named by [algo.Algorithm.Aux]
+	Aux     []device.Vector // as named by [algo.Names]
 	Buffers device.Vector   // of batch norm; nil: the network has none
 	Counters
 
@@ -35,6 +35,9 @@ type Counters struct {
 	Decodes dist.DecodeStats `json:"decodes"`
 	Scale   device.LossScale `json:"scale,omitzero"`
 	Time    float64          `json:"time"` // virtual
+	// gradients that clip_norm shortened, and calls of an optimizer that counts them
+	Clipped    int `json:"clipped,omitempty"`
+	Directions int `json:"directions,omitempty"`
 }
 
 // Losses is the sum of the losses of an agent's batches since the last row of metrics.

@@ -53,6 +53,9 @@ var simples = []simple{
 			d := e.difference(in[2], in[3])
 			return vectors{e.plusTimes(in[0], s[0], d), e.plusTimes(in[1], s[1], d)}
 		}},
+	{"adamW", "writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v + eps) + " +
+		"decay·x, each operation rounded, with the u of before.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
+		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay"}, nil, 1, adamW},
 }
 
 // Comparisons with zero, as the immediate of VCMPPS: both quiet, the first true for NaN.
@@ -73,6 +76,26 @@ func (e *emitter) where(comparison uint8, x, v reg.VecVirtual) reg.VecVirtual {
 	e.asm.VCMPPS(operand.U8(comparison), zero, x, w)
 	e.asm.VANDPS(v, w, w)
 	return w
+}
+
+func adamW(e *emitter, in, s vectors) vectors {
+	g, m, v, x := in[0], in[1], in[2], in[3]
+	square := e.vector()
+	e.asm.VMULPS(g, g, square)
+	e.asm.VMULPS(s[1], g, g)
+	e.asm.VMULPS(s[0], m, m)
+	e.asm.VADDPS(g, m, m)
+	e.asm.VMULPS(s[3], square, square)
+	e.asm.VMULPS(s[2], v, v)
+	e.asm.VADDPS(square, v, v)
+	e.asm.VSQRTPS(v, square)
+	e.asm.VMULPS(s[5], square, square)
+	e.asm.VADDPS(s[6], square, square)
+	e.asm.VMULPS(s[4], m, g)
+	e.asm.VDIVPS(square, g, g)
+	e.asm.VMULPS(s[7], x, x)
+	e.asm.VADDPS(x, g, g)
+	return vectors{g, m, v}
 }
 
 func (e *emitter) difference(p, q reg.VecVirtual) reg.VecVirtual {

@@ -1,0 +1,198 @@
+package algo
+
+import (
+	"math"
+	"slices"
+
+	"fspda/device"
+)
+
+// Optimizer turns gradients into directions u. The step size belongs to the algorithm, x ← x -
+// alpha·u. An Optimizer is immutable and shared by all agents: its vectors and the number of its
+// calls are in the State of an agent.
+type Optimizer interface {
+	// Vectors names the vectors that it keeps between calls, all zero at the start.
+	Vectors() []string
+	// Direct returns the direction for the gradient, which is the sum of s.input, of which the first
+	// vector may be overwritten. Decay is the factor of x in the direction.
+	Direct(s *State, x device.Vector, decay float64) device.Vector
+	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in the
+	// gradient.
+	InverseGain() float64
+}
+
+// Plain is the gradient itself, PyTorch's SGD without momentum.
+type Plain struct{}
+
+// HeavyBall is momentum, PyTorch's SGD with dampening 0:
+//
+//	b ← Mu·b + g        u = b
+type HeavyBall struct{ Mu float64 }
+
+// Nesterov is PyTorch's SGD with Nesterov momentum:
+//
+//	b ← Mu·b + g        u = g + Mu·b
+type Nesterov struct{ Mu float64 }
+
+// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019), as in PyTorch. With s the
+// number of its calls, this one included,
+//
+//	m ← Beta1·m + (1-Beta1)·g        v ← Beta2·v + (1-Beta2)·g²
+//	u = (m/(1-Beta1^s)) / (√(v/(1-Beta2^s)) + Eps) + decay·x
+type AdamW struct{ Beta1, Beta2, Eps float64 }
+
+func (Plain) Vectors() []string     { return nil }
+func (HeavyBall) Vectors() []string { return []string{"momentum"} }
+func (Nesterov) Vectors() []string  { return []string{"momentum"} }
+func (AdamW) Vectors() []string     { return []string{"exp_avg", "exp_avg_sq"} } // PyTorch's names
+
+func (Plain) InverseGain() float64       { return 1 }
+func (o HeavyBall) InverseGain() float64 { return 1 - o.Mu }
+func (o Nesterov) InverseGain() float64  { return 1 - o.Mu }
+func (AdamW) InverseGain() float64       { return 0 }
+
+func (Plain) Direct(s *State, x device.Vector, decay float64) device.Vector {
+	return s.decayed(s.input, x, decay)
+}
+
+func (o HeavyBall) Direct(s *State, x device.Vector, decay float64) device.Vector {
+	s.input = append(s.input[:0], device.Term{A: 1, V: s.accumulate(o.Mu)})
+	return s.decayed(s.input, x, decay)
+}
+
+func (o Nesterov) Direct(s *State, x device.Vector, decay float64) device.Vector {
+	s.input = append(s.input, device.Term{A: o.Mu, V: s.accumulate(o.Mu)})
+	return s.decayed(s.input, x, decay)
+}
+
+func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
+	g := s.decayed(s.input, x, 0)
+	s.Count++
+	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
+	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
+		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, s.Opt[0], s.Opt[1], x)
+	return g
+}
+
+// Descent is how an algorithm moves along gradients: an optimizer, where a correction enters, and
+// decoupled weight decay. The zero value is plain gradient descent. Algorithms embed it.
+type Descent struct {
+	Opt Optimizer // nil is Plain
+	// Corrected puts the correction of an algorithm into the gradient, u = Opt(g + c). Otherwise it
+	// is added to the direction, Opt(g) + c. Both have the same fixed point if Opt is linear. An
+	// adaptive optimizer with the second one ends where the preconditioned gradients balance, which
+	// is no minimum if agents hold different data.
+	Corrected bool
+	Decay     *Decay // decoupled weight decay; nil: none, or in the gradient
+}
+
+// Decay is decoupled weight decay: Rate·x is part of the direction, on all coordinates but Except.
+type Decay struct {
+	Rate   float64
+	Except []uint32 // ascending
+}
+
+// Descends is an algorithm that embeds a Descent.
+type Descends interface {
+	Algorithm
+	Optimizer() Optimizer
+	decay() *Decay
+}
+
+// Optimizer returns the optimizer.
+func (d Descent) Optimizer() Optimizer {
+	if d.Opt == nil {
+		return Plain{}
+	}
+	return d.Opt
+}
+
+func (d Descent) decay() *Decay { return d.Decay }
+
+// inverseGain is 1 over the multiple of ∇F - ∇f_i to which a correction of that unit tends; 0: there
+// is no limit.
+func (d Descent) inverseGain() float64 {
+	if d.Corrected {
+		return 1
+	}
+	return d.Optimizer().InverseGain()
+}
+
+// Names lists the names of State.Aux: those of the algorithm, then those of its optimizer.
+func Names(a Algorithm) []string {
+	if d, ok := a.(Descends); ok {
+		return slices.Concat(a.Aux(), d.Optimizer().Vectors())
+	}
+	return a.Aux()
+}
+
+// direction computes the gradient at x and returns its direction. Corrections c are those of
+// descend.
+func (d Descent) direction(s *State, r *Round, alpha float64, x device.Vector,
+	c ...device.Term) (device.Vector, error) {
+	if err := r.Grad(s.g, x); err != nil {
+		return nil, err
+	}
+	return d.direct(s, alpha, x, c...), nil
+}
+
+// direct returns the direction of the gradient s.g at x.
+func (d Descent) direct(s *State, alpha float64, x device.Vector, c ...device.Term) device.Vector {
+	s.input = append(s.input[:0], device.Term{A: 1, V: s.g})
+	if d.Corrected && alpha > 0 {
+		for _, t := range c {
+			s.input = append(s.input, device.Term{A: t.A / alpha, V: t.V})
+		}
+	}
+	if d.Decay == nil {
+		return d.Optimizer().Direct(s, x, 0)
+	}
+	u := d.Optimizer().Direct(s, x, d.Decay.Rate)
+	if s.except != nil {
+		s.Dev.Gather(s.few, x, s.except)
+		s.add(u, device.SparseTerm{A: -d.Decay.Rate, V: s.few, Idx: s.except})
+	}
+	return u
+}
+
+// descend takes the step
+//
+//	x ← x - alpha·Opt(g) - Σ c              or, if Corrected,
+//	x ← x - alpha·Opt(g + Σ c/alpha)
+//
+// with the gradient g at x, and stores the result in s.X. At alpha = 0 a corrected step is none.
+func (d Descent) descend(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
+	u, err := d.direction(s, r, alpha, x, c...)
+	if err != nil {
+		return err
+	}
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: x}, device.Term{A: -alpha, V: u})
+	if !d.Corrected {
+		for _, t := range c {
+			s.terms = append(s.terms, device.Term{A: -t.A, V: t.V})
+		}
+	}
+	s.Dev.Combine(s.X, s.terms...)
+	return nil
+}
+
+// accumulate computes b ← mu·b + Σ input and returns b.
+func (s *State) accumulate(mu float64) device.Vector {
+	b := s.Opt[0]
+	s.terms = append(append(s.terms[:0], device.Term{A: mu, V: b}), s.input...)
+	s.Dev.Combine(b, s.terms...)
+	return b
+}
+
+// decayed returns Σ terms + decay·x: the only vector if there is one, else s.g.
+func (s *State) decayed(terms []device.Term, x device.Vector, decay float64) device.Vector {
+	if len(terms) == 1 && decay == 0 {
+		return terms[0].V
+	}
+	s.terms = append(s.terms[:0], terms...)
+	if decay != 0 {
+		s.terms = append(s.terms, device.Term{A: decay, V: x})
+	}
+	s.Dev.Combine(s.g, s.terms...)
+	return s.g
+}

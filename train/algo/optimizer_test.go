@@ -1,0 +1,237 @@
+package algo
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"testing"
+
+	"fspda/device"
+	"fspda/device/devicetest"
+	"fspda/internal/rng"
+)
+
+// Trajectories of optimizers over six iterations, computed in float64 by an independent program: the
+// model of agent 0, the objective at the mean model, and another vector of agent 0.
+func TestGoldenOptimizers(t *testing.T) {
+	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
+	inside := adam
+	inside.Corrected = true
+	sa := func(d Descent) SA { return SA{Gamma: 0.4, Beta: 1, Descent: d} }
+	tracked := Descent{Opt: HeavyBall{0.5}, Corrected: true}
+	for _, c := range []struct {
+		name  string
+		algo  Algorithm
+		start float64
+		game  func(g *game)
+		x     string
+		f     float64
+		aux   string
+		want  string
+	}{
+		{"heavy ball", DSGD{Descent: heavyBall(0.5)}, 2, alone, "1.2668709067 0.4205754583 0.1341250435", 5.1157943794,
+			"", ""},
+		{"nesterov, L2", DSGD{Descent: Descent{Opt: Nesterov{0.5}}}, 2, withL2, "1.2518357344 0.5042890203 0.1849198548",
+			5.1280767961, "", ""},
+		{"adamw", DSGD{Descent: adam}, 2, alone, "1.4087178067 1.4016435002 1.3989236032", 5.4248545509, "", ""},
+		{"adamw, clip", DSGD{Descent: adam}, 2, func(g *game) { alone(g); clipped(g) },
+			"1.3948010861 1.3901628789 1.3886996688", 5.4093392988, "", ""},
+		{"fspda-sa nesterov", sa(Descent{Opt: Nesterov{0.5}}), 2, nil, "1.7606819836 1.4408568395 1.0353126634",
+			5.1162059084, "lambda", "-1.3393811250 -3.4601882784 -2.2913786962"},
+		{"fspda-sa clip", sa(Descent{}), 2, clipped, "1.9613360821 1.8925089581 1.8651857339", 5.4954525648, "lambda",
+			"-0.2082755722 -0.6305621288 -0.6156291542"},
+		{"fspda-sa adamw local", sa(adam), 2, nil, "1.6989774585 1.9372484709 1.7297979881", 5.4502677995, "lambda",
+			"-0.5935425897 -1.1343242932 -0.7384384992"},
+		{"fspda-sa adamw corrected", sa(inside), 2, nil, "1.6477497676 1.8530404410 1.6976968885", 5.4183326412,
+			"lambda", "-0.5935425897 -1.1343242932 -0.7479252419"},
+		{"dsgd atc adamw", DSGD{Metropolis: true, ATC: true, Descent: adam}, 2, ringed,
+			"2.0291885840 2.2403715420 2.0502085924", 5.5260785261, "", ""},
+		{"dsgdm", DSGD{Metropolis: true, ATC: true, Descent: heavyBall(0.5)}, 0, ringed,
+			"2.1195526358 2.3377311669 2.4295697414", 5.1870418250, "", ""},
+		{"d2", LED{Tau: 1}, 0, ringed, "1.5108613023 1.5707494143 1.4975882404", 7.1701292519, "y",
+			"-0.1859395366 -0.2070028180 -0.1449202396"},
+		{"exact diffusion", LED{Tau: 1}, 0, halfLazy, "1.5671949084 1.6475551209 1.6319800578", 7.1843276111, "y",
+			"-0.2390908571 -0.3702346090 -0.3893495208"},
+		{"edm", LED{Tau: 1, Descent: heavyBall(0.5)}, 0, ringed, "2.2877932641 2.3639824194 2.3243561693",
+			5.1831687757, "y", "-0.3568948706 -0.6210392268 -0.5862551420"},
+		{"dsgt cta", DIGing{}, 0, ringed, "1.5242675432 1.8857809417 1.9644511964", 7.1822628158, "q",
+			"-1.9300417509 -2.2996362420 -2.2114420633"},
+		{"dsgt semi-atc", NEXT{}, 0, ringed, "1.5082227755 1.6155244938 1.5795316564", 7.1732651633, "q",
+			"-1.9293890082 -3.1831241328 -3.3438830161"},
+		{"gt-dsgdm semi-atc", NEXT{Descent: tracked}, 0, ringed, "2.2740845835 2.3839048018 2.3752310483", 5.1842404848,
+			"q", "-1.6932723109 -3.3643585359 -3.2879123644"},
+		{"momentum tracking", DIGing{Descent: heavyBall(0.5)}, 0, ringed, "2.2772499042 2.4615024962 2.5283810989",
+			5.1886391744, "q", "-3.5032528139 -6.2817509117 -6.5815912021"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := goldenGameAt(c.algo, c.start)
+			if c.game != nil {
+				c.game(g)
+			}
+			for it := range 6 {
+				g.step(t, it)
+			}
+			check(t, "x_0", g.x(0), c.x)
+			if f := goldenObjective(mean(4, g.x)); math.Abs(f-c.f) > 1e-9 {
+				t.Errorf("F(xbar) = %.10f, want %.10f", f, c.f)
+			}
+			if c.aux != "" {
+				check(t, c.aux, g.aux(0, c.aux), c.want)
+			}
+		})
+	}
+}
+
+func alone(g *game) { g.edges = func(int) [][2]int { return nil } }
+
+func ringed(g *game) {
+	g.edges = func(int) [][2]int { return [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}} }
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.fixed = func(int, int) float64 { return 1.0 / 3 }
+}
+
+func halfLazy(g *game) {
+	ringed(g)
+	g.fixed = func(int, int) float64 { return 1.0 / 6 }
+}
+
+func withL2(g *game) {
+	alone(g)
+	plain := g.grad
+	g.grad = func(t, i int, dst, x []float64) {
+		plain(t, i, dst, x)
+		for k := range dst {
+			dst[k] += 0.01 * x[k]
+		}
+	}
+}
+
+// clipped limits the norm of gradients to 1.
+func clipped(g *game) {
+	plain := g.grad
+	g.grad = func(t, i int, dst, x []float64) {
+		plain(t, i, dst, x)
+		by := math.Min(1, 1/(distance(dst, make([]float64, len(dst)))+1e-6))
+		for k := range dst {
+			dst[k] *= by
+		}
+	}
+}
+
+// The directions are those of PyTorch in float64, over a hundred steps on a quadratic.
+func TestPyTorchOptimizers(t *testing.T) {
+	text, err := os.ReadFile("testdata/pytorch.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var runs []struct {
+		Name  string
+		Decay float64
+		X     [][]float64 // the parameters after 1, 2, 10 and 100 steps
+	}
+	if err := json.Unmarshal(text, &runs); err != nil {
+		t.Fatal(err)
+	}
+	optimizers := map[string]Optimizer{"sgd": Plain{}, "heavy-ball": HeavyBall{0.9}, "nesterov": Nesterov{0.9},
+		"adamw": AdamW{0.9, 0.999, 1e-8}}
+	for _, run := range runs {
+		coupled := run.Name != "adamw"
+		d := Descent{Opt: optimizers[run.Name]}
+		if !coupled {
+			d.Decay = &Decay{Rate: run.Decay}
+		}
+		g := newGame(DSGD{Descent: d}, 1, []float64{2, -1, 0.5, 3})
+		alone(g)
+		g.alpha = 0.05
+		g.grad = func(t, _ int, dst, x []float64) {
+			for k := range dst {
+				dst[k] = (0.5 + 0.25*float64(k)) * (x[k] - float64(k-1)) * (1 + 0.5*float64(t%3))
+				if coupled {
+					dst[k] += run.Decay * x[k]
+				}
+			}
+		}
+		at := 0
+		for it := range 100 {
+			g.step(t, it)
+			if it != 0 && it != 1 && it != 9 && it != 99 {
+				continue
+			}
+			for k, want := range run.X[at] {
+				if got := g.x(0)[k]; math.Abs(got-want) > 1e-13*max(1, math.Abs(want)) {
+					t.Errorf("%s: x[%d] after %d steps is %v, in PyTorch %v", run.Name, k, it+1, got, want)
+				}
+			}
+			at++
+		}
+	}
+}
+
+// The count of AdamW is that of its calls, not the iteration: agents of blocking pairs rest while
+// others move.
+func TestAdamWCountsItsCalls(t *testing.T) {
+	g := newGame(Swarm{Blocking: true, Steps: 1, Descent: adamW(false)}, 3, make([]float64, 2))
+	w := world{graph: [][2]int{{0, 1}}, d: 2}
+	s := rng.New(1, "quadratics")
+	g.grad, g.edges = randomQuadratics(&s, 3, 2).grad, w.edges
+	pairs(g, world{graph: [][2]int{{0, 1}}, n: 3, d: 2})
+	g.alpha = 0.1
+	for it := range 5 {
+		g.step(t, it)
+	}
+	if g.state[0].Count != 5 || g.state[2].Count != 0 {
+		t.Errorf("counts %d and %d after five steps of the first agent and none of the last", g.state[0].Count,
+			g.state[2].Count)
+	}
+	if distance(g.x(2), make([]float64, 2)) != 0 {
+		t.Error("the agent without steps has moved")
+	}
+}
+
+// With heterogeneous agents AdamW inside the correction comes ten times as near to the optimum as
+// outside of it: outside, the preconditioned gradients balance.
+func TestAdamWCorrected(t *testing.T) {
+	w := world{seed: 5, n: 6, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {0, 5}}}
+	s := rng.New(5, "quadratics")
+	q := randomQuadratics(&s, w.n, w.d)
+	away := func(corrected bool) float64 {
+		const T, alpha = 8000, 0.01
+		d := Descent{Opt: AdamW{0.9, 0.999, 1e-8}, Corrected: corrected}
+		g := w.play(SA{Gamma: 0.5, Beta: 1, Descent: d}, q, alpha, 0)
+		for it := range T {
+			g.alpha = alpha / 2 * (1 + math.Cos(math.Pi*float64(it)/T))
+			g.eta = 0.5 * g.alpha
+			g.step(t, it)
+		}
+		return distance(mean(w.n, g.x), q.optimum())
+	}
+	outside, inside := away(false), away(true)
+	t.Logf("%.3g and %.3g from the optimum", outside, inside)
+	if !(inside < outside/10) {
+		t.Errorf("AdamW in the correction ends %g from the optimum, outside of it %g", inside, outside)
+	}
+}
+
+// Decoupled decay leaves excepted coordinates alone, to the bit where their gradient is zero.
+func TestDecayExcept(t *testing.T) {
+	for _, o := range []Optimizer{Plain{}, HeavyBall{0.9}, Nesterov{0.9}, AdamW{0.9, 0.99, 1e-8}} {
+		t.Run(fmt.Sprintf("%T", o), func(t *testing.T) {
+			dev := devicetest.NewFloat64()
+			x := dev.NewVector(3)
+			copy(values(x), []float64{1, 2, 3})
+			a := DSGD{Descent: Descent{Opt: o, Decay: someDecay}}
+			s := NewState(a, dev, x)
+			r := &Round{Alpha: 0.1, Acquire: dev.NewVector, Grad: func(dst, _ device.Vector) error {
+				clear(values(dst))
+				return nil
+			}}
+			if err := a.Local(s, r); err != nil {
+				t.Fatal(err)
+			}
+			if got := values(s.X); got[1] != 2 || math.Abs(got[0]-0.999) > 1e-15 || math.Abs(got[2]-2.997) > 1e-15 {
+				t.Errorf("x = %v, want 0.999, 2 and 2.997", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,168 @@
+package config
+
+import (
+	"strings"
+
+	"fspda/train/algo"
+)
+
+// The values of the keys of the optimizer, besides auto.
+const (
+	optimizerSGD       = "sgd"
+	optimizerHeavyBall = "heavy-ball"
+	optimizerNesterov  = "nesterov"
+	optimizerAdamW     = "adamw"
+
+	placementLocal     = "local"
+	placementCorrected = "corrected"
+
+	decayCoupled   = "coupled"
+	decayDecoupled = "decoupled"
+)
+
+// defaultMomentum is that of heavy-ball and nesterov where momentum is 0.
+const defaultMomentum = 0.9
+
+// Where the correction of a method may enter with an adaptive optimizer; the first is the default.
+var (
+	anyPlacement = []string{placementCorrected, placementLocal}
+	localOnly    = []string{placementLocal}
+)
+
+// Decoupled reports whether weight decay is applied by the optimizer, so that neither the objective
+// nor its gradients include it.
+func (c Config) Decoupled() bool {
+	return c.DecayForm == decayDecoupled || c.DecayForm == "auto" && c.Optimizer == optimizerAdamW
+}
+
+// L2 is the coefficient of the L2 term of the objective: weight_decay unless that is decoupled.
+func (c Config) L2() float64 {
+	if c.Decoupled() {
+		return 0
+	}
+	return c.Decay
+}
+
+// ClipsApart reports whether an agent clips a gradient from which it has to take the L2 term out.
+func (s *Setup) ClipsApart() bool { return s.Config.ClipNorm > 0 && s.Config.L2() > 0 }
+
+// settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect.
+func (s *Setup) settleOptimizer() error {
+	c, m := &s.Config, s.method
+	others := func() string { return strings.Join(withFeature(func(m Method) bool { return m.Optimizers }), ", ") }
+	switch {
+	case m.Optimizers:
+	case c.Momentum != 0:
+		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
+			"has one (%s)", m.Name, others())
+	case c.Optimizer != "auto" && c.Optimizer != optimizerSGD:
+		return Invalid("optimizer", c.Optimizer, "%s takes plain gradients, on which its convergence rests: use "+
+			"optimizer sgd, or an algorithm that takes any (%s)", m.Name, others())
+	case c.DecayForm == decayDecoupled:
+		return Invalid("decay_form", c.DecayForm, "%s takes plain gradients: use decay_form coupled, or an algorithm "+
+			"that takes any optimizer (%s)", m.Name, others())
+	}
+	switch c.Optimizer {
+	case "auto":
+		c.Optimizer = optimizerSGD
+		if c.Momentum > 0 {
+			c.Optimizer = optimizerHeavyBall
+		}
+	case optimizerSGD, optimizerAdamW:
+		if c.Momentum != 0 {
+			return Invalid("momentum", c.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
+				"beta1 of adamw", c.Optimizer)
+		}
+	case optimizerHeavyBall, optimizerNesterov:
+		if c.Momentum == 0 {
+			c.Momentum = defaultMomentum
+		}
+	}
+	if d := Default(); c.Optimizer != optimizerAdamW &&
+		(c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
+		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
+	}
+	if err := s.settlePlacement(); err != nil {
+		return err
+	}
+	return s.settleDecay()
+}
+
+// settlePlacement resolves where the correction of the method enters.
+func (s *Setup) settlePlacement() error {
+	c, m := &s.Config, s.method
+	switch adaptive := c.Optimizer == optimizerAdamW; {
+	case c.Placement == "auto":
+		c.Placement = c.usualPlacement(m)
+	case len(m.Placements) == 0:
+		return Invalid("placement", c.Placement, "%s has no correction that could be placed: use placement auto", m.Name)
+	case c.Optimizer == optimizerSGD:
+		return Invalid("placement", c.Placement, "both are the same with optimizer sgd: use placement auto")
+	case adaptive && c.Placement == placementCorrected && len(m.Placements) == 1:
+		return Invalid("placement", c.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
+			"correct the gradient: use placement local", m.Name)
+	}
+	if c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
+		s.Warnings = append(s.Warnings, "adamw outside the correction (placement local) ends where the agents' "+
+			"preconditioned gradients balance, which is no minimum if they hold different data")
+	}
+	return nil
+}
+
+// usualPlacement is what placement auto comes to: the first of the method's with an adaptive
+// optimizer, and with a linear one local, except for gradient tracking.
+func (c Config) usualPlacement(m Method) string {
+	switch {
+	case len(m.Placements) == 0, c.Optimizer == optimizerSGD:
+		return "auto" // no effect
+	case c.Optimizer == optimizerAdamW, m.Tracks:
+		return m.Placements[0]
+	}
+	return placementLocal
+}
+
+// settleDecay resolves decay_form and refuses factors of step sizes that the optimizer would undo.
+func (s *Setup) settleDecay() error {
+	c := &s.Config
+	if c.DecayForm != "auto" && c.Decay == 0 {
+		return Invalid("decay_form", c.DecayForm, "weight_decay is 0, so that it has no effect: leave one of them out")
+	}
+	decoupled := c.Decoupled()
+	switch {
+	case c.Decay == 0:
+	case decoupled:
+		c.DecayForm = decayDecoupled
+	default:
+		c.DecayForm = decayCoupled
+	}
+	switch {
+	case c.LayerLR == "":
+	case s.ClipsApart():
+		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: use "+
+			"weight_decay 0, or clip_norm 0")
+	case c.Optimizer == optimizerAdamW:
+		return Invalid("layer_lr", c.LayerLR, "adamw divides a gradient by its own size, and with it the factor: use "+
+			"another optimizer, or leave layer_lr out")
+	case decoupled && c.Decay > 0:
+		return Invalid("layer_lr", c.LayerLR, "does not apply to decoupled weight decay: use decay_form coupled")
+	}
+	return nil
+}
+
+// Descent is the optimizer of the resolved keys, for the algorithm of a method.
+func (s *Setup) Descent() algo.Descent {
+	c := s.Config
+	d := algo.Descent{Corrected: c.Placement == placementCorrected}
+	switch c.Optimizer {
+	case optimizerHeavyBall:
+		d.Opt = algo.HeavyBall{Mu: c.Momentum}
+	case optimizerNesterov:
+		d.Opt = algo.Nesterov{Mu: c.Momentum}
+	case optimizerAdamW:
+		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
+	}
+	if c.Decoupled() && c.Decay > 0 {
+		d.Decay = &algo.Decay{Rate: c.Decay, Except: s.Undecayed}
+	}
+	return d
+}
