@@ -125,34 +125,19 @@ func (c *bodyCodec) plainCode() byte {
 	return codecFloats
 }
 
-// appendValues appends the values of a buffer in the format of the run.
+// appendValues appends the values of a buffer in the format of the run. encode has reserved the
+// capacity.
 func (c *bodyCodec) appendValues(dst []byte, b *dist.Buffer) []byte {
-	if c.plainCode() == codecFloats {
-		return c.appendFloats(dst, b)
-	}
-	host := make([]float32, b.V.Len())
-	c.pool.Device().Read(host, b.V)
-	return c.wire.Append(dst, host)
-}
-
-// appendFloats appends the values of a buffer as float32.
-func (c *bodyCodec) appendFloats(dst []byte, b *dist.Buffer) []byte {
 	n := b.V.Len()
-	at := len(dst)
-	dst = dst[:at+4*n] // encode has reserved the capacity
-	if n == 0 {
-		return dst
-	}
-	if view, ok := floatsOf(dst[at:]); ok {
-		c.pool.Device().Read(view, b.V)
-		return dst
+	if c.plainCode() == codecFloats && n > 0 {
+		if view, ok := floatsOf(dst[len(dst) : len(dst)+4*n]); ok {
+			c.pool.Device().Read(view, b.V)
+			return dst[:len(dst)+4*n]
+		}
 	}
 	host := make([]float32, n)
 	c.pool.Device().Read(host, b.V)
-	for i, x := range host {
-		binary.LittleEndian.PutUint32(dst[at+4*i:], math.Float32bits(x))
-	}
-	return dst
+	return c.wire.Append(dst, host)
 }
 
 // littleEndian reports whether the byte order of this machine is that of the protocol.
@@ -270,27 +255,15 @@ func (c *bodyCodec) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, err
 	return values, nil
 }
 
+// writeValues writes what appendValues has appended to a buffer.
 func (c *bodyCodec) writeValues(b *dist.Buffer, src []byte) {
-	if c.plainCode() == codecFloats {
-		c.writeFloats(b, src)
-		return
+	if c.plainCode() == codecFloats && len(src) > 0 {
+		if view, ok := floatsOf(src); ok {
+			c.pool.Device().Write(b.V, view)
+			return
+		}
 	}
 	host := make([]float32, b.V.Len())
 	c.wire.Read(host, src)
-	c.pool.Device().Write(b.V, host)
-}
-
-func (c *bodyCodec) writeFloats(b *dist.Buffer, src []byte) {
-	if len(src) == 0 {
-		return
-	}
-	if view, ok := floatsOf(src); ok {
-		c.pool.Device().Write(b.V, view)
-		return
-	}
-	host := make([]float32, len(src)/4)
-	for i := range host {
-		host[i] = math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-	}
 	c.pool.Device().Write(b.V, host)
 }

@@ -65,22 +65,36 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 	if !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("nats: the authority in %s cannot be read: %w", dir, err)
 	}
+	return issue(dir, authorityCert, authorityKey, valid, &x509.Certificate{
+		Subject: pkix.Name{CommonName: authorityName(run)}, IsCA: true, BasicConstraintsValid: true,
+		MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
+}
+
+// issue completes a certificate, has it signed by an authority, or by itself without one, and writes
+// it with its key.
+func issue(dir, cert, private string, valid time.Duration, text, ca *x509.Certificate, by *ecdsa.PrivateKey) (
+	*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: authorityName(run)}, IsCA: true,
-		BasicConstraintsValid: true, MaxPathLenZero: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
-	der, err := x509.CreateCertificate(rand.Reader, text, text, &key.PublicKey, key)
+	if ca == nil {
+		ca, by = text, key
+	}
+	var serial [16]byte
+	rand.Read(serial[:]) // never fails
+	serial[0] &= 0x7f
+	text.SerialNumber = new(big.Int).SetBytes(serial[:])
+	text.NotBefore, text.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(valid)
+	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {
 		return nil, nil, err
 	}
-	ca, err := x509.ParseCertificate(der)
-	if err != nil {
+	if err := writePair(dir, cert, private, der, key); err != nil {
 		return nil, nil, err
 	}
-	return ca, key, writePair(dir, authorityCert, authorityKey, der, key)
+	made, err := x509.ParseCertificate(der)
+	return made, key, err
 }
 
 // WriteServerCredentials makes the certificate of a NATS server that a run uses, signed by the run's
@@ -91,13 +105,8 @@ func WriteServerCredentials(dir, run string, hosts []string, valid time.Duration
 	if err != nil {
 		return err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: "NATS server of " + run},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
+	text := &x509.Certificate{Subject: pkix.Name{CommonName: "NATS server of " + run},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			text.IPAddresses = append(text.IPAddresses, ip)
@@ -105,39 +114,19 @@ func WriteServerCredentials(dir, run string, hosts []string, valid time.Duration
 			text.DNSNames = append(text.DNSNames, host)
 		}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
-	if err != nil {
-		return err
-	}
-	return writePair(dir, "nats-server.pem", "nats-server-key.pem", der, key)
+	_, _, err = issue(dir, "nats-server.pem", "nats-server-key.pem", valid, text, ca, by)
+	return err
 }
 
 func authorityName(run string) string { return "fspda run " + run }
 
-// serial returns a random serial number of 127 bits.
-func serial() *big.Int {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	b[0] &= 0x7f
-	return new(big.Int).SetBytes(b[:])
-}
-
 func writeAgentCert(dir, run string, rank int, valid time.Duration, ca *x509.Certificate, by *ecdsa.PrivateKey) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	text := &x509.Certificate{SerialNumber: serial(), Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d",
-		rank)}, URIs: []*url.URL{agentURI(run, rank)},
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyAgreement,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid)}
-	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
-	if err != nil {
-		return err
-	}
 	cert, private := agentFiles(rank)
-	return writePair(dir, cert, private, der, key)
+	_, _, err := issue(dir, cert, private, valid, &x509.Certificate{
+		Subject: pkix.Name{CommonName: fmt.Sprintf("fspda agent %d", rank)}, URIs: []*url.URL{agentURI(run, rank)},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}}, ca, by)
+	return err
 }
 
 func agentURI(run string, rank int) *url.URL {

@@ -16,6 +16,7 @@ import (
 
 	client "github.com/nats-io/nats.go"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/test/bufconn"
 
 	"fspda/dist"
 )
@@ -41,7 +42,7 @@ type Options struct {
 	// messages that it has received since the last one.
 	Durable bool
 	// LogBytes is the size of the messages kept for all peers above which the node requests
-	// checkpoints of the peers; 0: 64 MiB.
+	// checkpoints of the peers; 0: 16 MiB, or four vectors if that is more.
 	LogBytes    int
 	Compression Compression   // of messages, lossless
 	Faults      FaultInjector // nil: none
@@ -52,7 +53,7 @@ type Options struct {
 	chunk                int
 }
 
-const defaultLogBytes = 64 << 20
+const minLogBytes = 16 << 20
 
 var validRunName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -67,7 +68,7 @@ type Node struct {
 
 	server             *embeddedServer // nil in an existing cluster
 	addresses          []string        // of the server for direct links
-	relayed            *relayListener
+	relayed            *bufconn.Listener
 	conn               *client.Conn
 	checkpointRequests chan struct{} // a peer requests a checkpoint
 	stats              stats
@@ -90,7 +91,7 @@ func Open(o Options) (*Node, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{opt: o, incarnation: newIncarnation(), log: o.Log, relayed: newRelayListener(),
+	n := &Node{opt: o, incarnation: newIncarnation(), log: o.Log, relayed: bufconn.Listen(maxRelayPacket),
 		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire,
 			dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
 		failed: make(chan struct{}), peers: make([]*peer, o.Agents)}
@@ -127,7 +128,7 @@ func (o *Options) check() error {
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)
 	o.maxRedial = cmp.Or(o.maxRedial, maxRedial)
-	o.LogBytes = cmp.Or(o.LogBytes, defaultLogBytes)
+	o.LogBytes = cmp.Or(o.LogBytes, max(minLogBytes, 4*4*o.Dim))
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
@@ -220,7 +221,7 @@ func (n *Node) Start(state []byte, reported int) error {
 	}
 	for _, p := range n.others() {
 		p.mu.Lock()
-		p.in[reports].next = uint64(reported)
+		p.in[reports].next, p.in[reports].written = uint64(reported), uint64(reported)
 		p.mu.Unlock()
 	}
 	if err := n.listen(); err != nil { // after the streams are restored: the first frames already acknowledge

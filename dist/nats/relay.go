@@ -166,9 +166,9 @@ func (s *relaySlot) get(id uint64) *relayConn {
 	return s.current
 }
 
-// startRelay starts a relayed connection, in place of an earlier one, and returns gRPC's end.
-func (p *peer) startRelay(id uint64) (*relayConn, net.Conn) {
-	outer, inner := net.Pipe()
+// startRelay starts a relayed connection, in place of an earlier one. The other end of inner belongs
+// to gRPC.
+func (p *peer) startRelay(id uint64, inner net.Conn) *relayConn {
 	r := &relayConn{peer: p, id: id, inner: inner, queue: make(chan []byte, relayQueue), done: make(chan struct{})}
 	p.relay.mu.Lock()
 	earlier := p.relay.current
@@ -177,13 +177,14 @@ func (p *peer) startRelay(id uint64) (*relayConn, net.Conn) {
 	earlier.close()
 	p.node.background.Go(r.write)
 	p.node.background.Go(r.read)
-	return r, outer
+	return r
 }
 
 // openRelay opens a relayed connection to the peer.
 func (p *peer) openRelay(context.Context) (net.Conn, error) {
-	_, c := p.startRelay(newIncarnation())
-	return c, nil
+	outer, inner := net.Pipe()
+	p.startRelay(newIncarnation(), inner)
+	return outer, nil
 }
 
 // receiveRelayed handles a packet of a relayed connection.
@@ -197,11 +198,11 @@ func (p *peer) receiveRelayed(id, seq uint64, payload []byte) {
 		_ = p.publish(packetEnd, id, 0, nil)
 		return
 	default:
-		var c net.Conn
-		r, c = p.startRelay(id)
-		if !p.node.relayed.offer(c) {
-			r.close()
+		inner, err := p.node.relayed.DialContext(p.node.open)
+		if err != nil {
+			return // the node closes
 		}
+		r = p.startRelay(id, inner)
 	}
 	if seq != r.next {
 		p.node.log.Debug("NATS lost a part of a relayed connection", zap.Int("peer", p.id))
@@ -254,50 +255,3 @@ func (r *relayConn) close() {
 		_ = r.peer.publish(packetEnd, r.id, 0, nil)
 	})
 }
-
-// relayListener delivers the relayed connections that other nodes have opened.
-type relayListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func newRelayListener() *relayListener {
-	return &relayListener{conns: make(chan net.Conn, 16), done: make(chan struct{})}
-}
-
-// offer hands a connection to Accept, unless too many wait.
-func (l *relayListener) offer(c net.Conn) bool {
-	select {
-	case l.conns <- c:
-		return true
-	default:
-		return false
-	}
-}
-
-// Accept implements net.Listener.
-func (l *relayListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements net.Listener.
-func (l *relayListener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	for {
-		select {
-		case c := <-l.conns:
-			_ = c.Close()
-		default:
-			return nil
-		}
-	}
-}
-
-// Addr implements net.Listener.
-func (l *relayListener) Addr() net.Addr { return &net.UnixAddr{Name: "relay", Net: "nats"} }

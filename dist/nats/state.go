@@ -15,7 +15,13 @@ import (
 // and these messages.
 func (n *Node) Save() []byte {
 	le := binary.LittleEndian
-	b := le.AppendUint64(nil, n.wireBytesSent.Load())
+	size := 8 + 64*len(n.peers)
+	for _, p := range n.others() {
+		p.mu.Lock()
+		size += p.out[exchanges].bytes + p.out[reports].bytes
+		p.mu.Unlock()
+	}
+	b := le.AppendUint64(make([]byte, 0, size), n.wireBytesSent.Load())
 	for _, p := range n.others() {
 		p.mu.Lock()
 		b = le.AppendUint64(b, p.in[exchanges].next)
@@ -38,8 +44,9 @@ func (n *Node) Save() []byte {
 	return b
 }
 
-// Stable reports that the state returned by Save is on disk, and that the reports before number
-// reported are not needed again. The other agents may then delete what was consumed before.
+// Stable reports that the state returned by Save is on disk, as part of a checkpoint that needs no
+// reports before number reported. The other agents may then delete what the checkpoint before this
+// one does not need: of the two that are kept, the newer one may be found damaged.
 func (n *Node) Stable(state []byte, reported int) error {
 	r := stateReader{b: state}
 	r.uint64()
@@ -49,8 +56,10 @@ func (n *Node) Stable(state []byte, reported int) error {
 			return err
 		}
 		p.mu.Lock()
-		p.in[exchanges].stable = max(p.in[exchanges].stable, next)
-		p.in[reports].stable = max(p.in[reports].stable, uint64(reported))
+		for s, now := range [durableStreams]uint64{next, uint64(reported)} {
+			in := &p.in[s]
+			in.stable, in.written = max(in.stable, in.written), max(in.written, now)
+		}
 		p.link.acknowledge()
 		p.mu.Unlock()
 	}
@@ -67,7 +76,7 @@ func (n *Node) restore(state []byte) error {
 			return err
 		}
 		p.mu.Lock()
-		p.in[exchanges].next = next // nothing becomes stable before a newer checkpoint is written
+		p.in[exchanges].next, p.in[exchanges].written = next, next
 		p.out = out
 		p.mu.Unlock()
 	}

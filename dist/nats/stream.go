@@ -96,12 +96,14 @@ type recvMessage struct {
 	body       []byte // the bytes received so far
 }
 
-// recvStream is the receiving end of a stream. Invariant: stable <= next, acked <= next.
+// recvStream is the receiving end of a stream. Invariant: stable <= written <= next with checkpoints,
+// acked <= next.
 type recvStream struct {
-	next   uint64         // the message that the agent consumes next
-	stable uint64         // messages before this one will never be needed again
-	acked  uint64         // the value of next that the sender was last told
-	queue  []*recvMessage // complete messages next, next+1, …
+	next    uint64         // the message that the agent consumes next
+	written uint64         // the value of next in the newest checkpoint
+	stable  uint64         // messages before this one will never be needed again
+	acked   uint64         // the value of next that the sender was last told
+	queue   []*recvMessage // complete messages next, next+1, …
 }
 
 // arrived returns the number of the message that must arrive next.

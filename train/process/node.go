@@ -100,10 +100,8 @@ type Node struct {
 
 // disk guards the checkpoints of a node.
 type disk struct {
-	sync.Mutex        // one checkpoint is written at a time,
-	written    int    // and none before this iteration, which is on the disk
-	streams    []byte // in the newest checkpoint; nil: there is none
-	rows       int    // that the newest checkpoint follows
+	sync.Mutex     // one checkpoint is written at a time,
+	written    int // and none before this iteration, which is on the disk
 	*snapshot.Reservation
 }
 
@@ -119,10 +117,6 @@ func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
 		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{Reservation: snapshot.NewReservation()}}
-	n.disk.streams, n.disk.rows = opt.Streams, 0
-	if n.Coordinates() {
-		n.disk.rows = n.evaluations()
-	}
 	n.rows.reach(n.evaluations())
 	n.reported.Store(int64(n.evaluations()))
 	return n
@@ -276,14 +270,7 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 		return err
 	}
 	n.disk.written = sn.T
-	// Two checkpoints are kept. What the older one needs must not be deleted: the newer one may be
-	// damaged when it is read.
-	older, olderRows := n.disk.streams, n.disk.rows
-	n.disk.streams, n.disk.rows = sn.Streams, rows
-	if older == nil {
-		return nil
-	}
-	return n.opt.Network.Stable(older, olderRows)
+	return n.opt.Network.Stable(sn.Streams, rows)
 }
 
 // Decide tells that this process is to stop, and whether all stop at one iteration.
