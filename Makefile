@@ -10,7 +10,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
-.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers generate cross cover clean
+.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers generate cross release module cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -73,6 +73,14 @@ generate: # regenerate what is generated; CI wants no difference
 cross: # build for every system we promise
 	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
 	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/fspda; done
+
+release: # stripped programs, container files, checksums, bill of materials and licences, in .release
+	rm -rf .release
+	deploy/release.sh .release
+
+module: # the same code as module MODULE, in .module, built and tested: make module MODULE=example.org/you/fspda
+	rm -rf .module
+	deploy/module.sh $(MODULE) .module
 
 cover: # statement coverage per package
 	$(GO) test -coverprofile $(COVER) ./... && $(GO) tool cover -func $(COVER) | tail -1

@@ -624,10 +624,9 @@ func TestBenchStepOfAll(t *testing.T) {
 // An error message names one package, whatever it wraps.
 func TestMessage(t *testing.T) {
 	for in, want := range map[string]string{
-		"config: data folder: data: set folder: JPEG decoder turbo: turbojpeg: not found": "config: data folder: JPEG decoder " +
-			"turbo: not found",
-		"train: gradient of agent 1: model: data: no file": "train: gradient of agent 1: no file",
-		"a plain error: with a colon":                      "a plain error: with a colon",
+		"config: data x: data: set x: decoder turbo: turbojpeg: not found": "config: data x: decoder turbo: not found",
+		"train: gradient of agent 1: model: data: no file":                 "train: gradient of agent 1: no file",
+		"a plain error: with a colon":                                      "a plain error: with a colon",
 	} {
 		if got := message(errors.New(in)); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

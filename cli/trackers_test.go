@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"os"
@@ -30,16 +31,19 @@ func TestTrackers(t *testing.T) {
 	}
 	peer := func(args ...string) []byte {
 		cmd := exec.Command(python, args...)
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, err.(*exec.ExitError).Stderr)
+			t.Fatalf("%v: %v\n%s", args, err, &stderr)
 		}
 		return out
 	}
 	script := filepath.Join("..", "deploy", "trackers.py")
 	peer(script, "mlflow", run, "--to", store)
 	peer(script, "wandb", run, "--to", dir)
-	if found, err := filepath.Glob(filepath.Join(dir, "wandb", "offline-run-*", "*.wandb")); err != nil || len(found) != 1 {
+	found, err := filepath.Glob(filepath.Join(dir, "wandb", "offline-run-*", "*.wandb"))
+	if err != nil || len(found) != 1 {
 		t.Errorf("W&B wrote %v, %v", found, err)
 	}
 	var got struct {

@@ -37,7 +37,10 @@ func TestNetworks(t *testing.T) {
 		name  string
 		shape []int
 		bound float64 // of the distance, relative to the length
-	}{{"mlp", []int{6, 6, 1}, 1e-6}, {"resnet20", []int{8, 8, 3}, 1e-3}} {
+
+		frozen []string
+	}{{"mlp", []int{6, 6, 1}, 1e-6, nil}, {"mlp", []int{6, 6, 1}, 1e-6, []string{"fc2"}},
+		{"resnet20", []int{8, 8, 3}, 1e-3, nil}, {"resnet20", []int{8, 8, 3}, 1e-3, []string{"*", "!fc"}}} {
 		o := model.Options{Shape: c.shape, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}}
 		if c.name == "mlp" {
 			o.Hidden = []int{9, 7}
@@ -45,6 +48,11 @@ func TestNetworks(t *testing.T) {
 		net, err := model.Open(c.name, o)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if c.frozen != nil {
+			if net, err = net.WithFactors(c.frozen, []model.Factor{{Pattern: "fc*", Factor: 3}}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		b := device.Batch{X: make([]float32, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}}
 		s := rng.New(1, "networks")

@@ -1,10 +1,10 @@
-// Package docscmd holds the commands of the manual: docs, man, and reference, which generates
-// docs/reference.md.
+// Package docscmd holds the commands that describe the program: docs, man, version, and reference,
+// which generates docs/reference.md.
 package docscmd
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newDocs(), newMan(), newReference()}
+	return []*cobra.Command{newDocs(), newMan(), newReference(), newVersion()}
 }

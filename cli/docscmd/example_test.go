@@ -15,4 +15,5 @@ func ExampleCommands() {
 	// docs
 	// man
 	// reference
+	// version
 }

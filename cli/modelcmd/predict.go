@@ -20,8 +20,8 @@ func newPredict() *cobra.Command {
 		Use:   "predict WEIGHTS|RUN [IMAGE...]",
 		Short: "Predict the classes of images, or of the examples of a data set",
 		Long: `Print the most probable classes of each image, or without images of each example of a data set, one line an example:
-its name or number, its label if it has one, and classes with their probabilities. With --every-agent each model has a line.
-Image files are scaled and normalised as those of the data sets imagenet and folder.`,
+its name or number, its label if it has one, and classes with their probabilities. With --every-agent each model has a
+line. Image files are scaled and normalised as those of the data sets imagenet and folder.`,
 		Example: `  fspda predict runs/fspda-sa-folder-1 cat.jpg dog.png
   fspda predict runs/fspda-sa-cifar10-1 --split train --json > predictions.jsonl
   fspda predict resnet50.safetensors --model resnet50 --data imagenet cat.jpg`,

@@ -127,8 +127,8 @@ func channelsFirst(net *model.Network, b device.Batch) array {
 	return a
 }
 
-// Input and output have a free batch axis, images a free height and width, tensors have the names of the layouts and the shapes of
-// torchvision, and every tensor is read.
+// Input and output have a free batch axis, images a free height and width, tensors have the names of
+// the layouts and the shapes of torchvision, and every tensor is read.
 func TestWriteStructure(t *testing.T) {
 	for _, net := range networks(t) {
 		x, buffers := weightsOf(net)

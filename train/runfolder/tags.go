@@ -35,7 +35,8 @@ var scalarTags = map[string]scalarTag{
 	"skipped_grads": {tag: "precision/skipped_gradients"}, "loss_scale": {tag: "precision/loss_scale"},
 	"grads_total": {"progress/gradients_thousands", 1e3},
 	"lr":          {tag: "steps/alpha"}, "eta": {tag: "steps/eta"},
-	"virtual_time": {tag: "time/virtual"}, "virtual_time_mean": {tag: "time/virtual_mean"}, "wall_s": {tag: "time/wall_s"},
+	"virtual_time": {tag: "time/virtual"}, "virtual_time_mean": {tag: "time/virtual_mean"},
+	"wall_s": {tag: "time/wall_s"},
 }
 
 // scalars calls write with the curves of a row, in the order of the columns.

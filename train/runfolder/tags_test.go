@@ -36,7 +36,8 @@ func TestScalarTags(t *testing.T) {
 // The hyperparameters are the keys that change results, as numbers where they are numbers.
 func TestHyperparameters(t *testing.T) {
 	p := hyperparameters(config.Default())
-	if p["alpha"] != 0.3 || p["algo"] != "fspda-sa" || p["eta"] != "auto" || p["hidden"] != "100" || p["deterministic"] != false {
+	if p["alpha"] != 0.3 || p["algo"] != "fspda-sa" || p["eta"] != "auto" || p["hidden"] != "100" ||
+		p["deterministic"] != false {
 		t.Errorf("hyperparameters %v", p)
 	}
 	if _, ok := p["threads"]; ok {

@@ -61,8 +61,10 @@ func TestFloats(t *testing.T) {
 		bits  uint16
 		want  float64
 	}{
-		{F16, 0x3c00, 1}, {F16, 0xc000, -2}, {F16, 0x7bff, 65504}, {F16, 0x0001, 0x1p-24}, {F16, 0x83ff, -1023 * 0x1p-24},
-		{F16, 0x3555, 0x1.554p-2}, {F16, 0xfc00, math.Inf(-1)}, {BF16, 0x3f80, 1}, {BF16, 0xc2f7, -123.5}, {BF16, 0x0001, 0x1p-133},
+		{F16, 0x3c00, 1}, {F16, 0xc000, -2}, {F16, 0x7bff, 65504}, {F16, 0x0001, 0x1p-24},
+		{F16, 0x83ff, -1023 * 0x1p-24},
+		{F16, 0x3555, 0x1.554p-2}, {F16, 0xfc00, math.Inf(-1)}, {BF16, 0x3f80, 1}, {BF16, 0xc2f7, -123.5},
+		{BF16, 0x0001, 0x1p-133},
 	} {
 		got, ok := Floats(c.dtype, []byte{byte(c.bits), byte(c.bits >> 8)})
 		if !ok || len(got) != 1 || float64(got[0]) != c.want {
