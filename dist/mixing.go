@@ -3,6 +3,7 @@ package dist
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -21,11 +22,19 @@ var mixingSpellings = []spelling{
 	{"lazy-metropolis", "half of that on an edge"},
 	{"laplacian(theta)", "theta on an edge: W = I - theta·(D-A)"},
 	{"uniform", "1/n everywhere; on the complete graph only"},
+	{"half-lazy(SPEC)", "(I+W)/2 with another of these as W"},
 }
 
 // ParseMixing returns the mixing matrix on g that spec names, checked by [CheckMixing]. The error
 // for an unknown spec lists all spellings.
 func ParseMixing(spec string, g *Graph) (*Mixing, error) {
+	if inner, ok := strings.CutPrefix(strings.TrimSpace(spec), "half-lazy("); ok && strings.HasSuffix(inner, ")") {
+		w, err := ParseMixing(strings.TrimSuffix(inner, ")"), g)
+		if err != nil {
+			return nil, err
+		}
+		return newMixing(g, "half-lazy("+w.spec+")", func(e Edge) float64 { return w.At(e.I, e.J) / 2 }), nil
+	}
 	p, err := readSpec("mixing matrix", spec, mixingSpellings)
 	if err != nil {
 		return nil, err

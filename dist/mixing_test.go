@@ -44,6 +44,7 @@ func TestMixingWeights(t *testing.T) {
 		want [3][3]float64
 	}{
 		{"metropolis", path, [3][3]float64{{2. / 3, 1. / 3, 0}, {1. / 3, 1. / 3, 1. / 3}, {0, 1. / 3, 2. / 3}}},
+		{"half-lazy(metropolis)", path, [3][3]float64{{5. / 6, 1. / 6, 0}, {1. / 6, 4. / 6, 1. / 6}, {0, 1. / 6, 5. / 6}}},
 		{"lazy-metropolis", path, [3][3]float64{{5. / 6, 1. / 6, 0}, {1. / 6, 4. / 6, 1. / 6}, {0, 1. / 6, 5. / 6}}},
 		{"laplacian(0.25)", path, [3][3]float64{{0.75, 0.25, 0}, {0.25, 0.5, 0.25}, {0, 0.25, 0.75}}},
 		{"laplacian(0.5)", path, [3][3]float64{{0.5, 0.5, 0}, {0.5, 0, 0.5}, {0, 0.5, 0.5}}},
@@ -76,7 +77,7 @@ func TestMixingWeights(t *testing.T) {
 
 func TestMixingOfOneAgent(t *testing.T) {
 	g := mustGraph(t, "complete", 1)
-	for _, spec := range []string{"metropolis", "lazy-metropolis", "laplacian(0.1)", "uniform"} {
+	for _, spec := range []string{"metropolis", "lazy-metropolis", "laplacian(0.1)", "uniform", "half-lazy(uniform)"} {
 		if w := mustMixing(t, spec, g); w.Self(0) != 1 {
 			t.Errorf("%s: without events, the own weight is %v", spec, w.Self(0))
 		}

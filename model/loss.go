@@ -80,8 +80,8 @@ func (o LossOptions) validate() error {
 		return fmt.Errorf("option WeightDecay is %v, want a finite number that is not negative", o.WeightDecay)
 	}
 	if !slices.Contains([]Decay{"", DecayAll, DecayWeights, DecayNoNorm}, o.Decay) && len(o.Decay.patterns()) == 0 {
-		return fmt.Errorf("option Decay is %q, want %s, %s, %s or by-name(PATTERN,...)", o.Decay, DecayAll, DecayWeights,
-			DecayNoNorm)
+		return fmt.Errorf("option Decay is %q, want %s, %s, %s or by-name(PATTERN,...)", o.Decay, DecayAll,
+			DecayWeights, DecayNoNorm)
 	}
 	if !(o.LabelSmoothing >= 0 && o.LabelSmoothing < 1) {
 		return fmt.Errorf("option LabelSmoothing is %v, want at least 0 and below 1", o.LabelSmoothing)

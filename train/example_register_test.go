@@ -13,8 +13,9 @@ import (
 	"fspda/train/config"
 )
 
-// ExactDiffusion is an algorithm that this module does not have, also known as D² (Tang, Lian, Yan,
-// Zhang and Liu 2018), on a static graph with a mixing matrix W whose eigenvalues are above -1/3:
+// ExactDiffusion is an algorithm of a program's own: D² (Tang, Lian, Yan, Zhang and Liu 2018),
+// which this module has as d2, in its two-step form, on a static graph with a mixing matrix W whose
+// eigenvalues are above -1/3:
 //
 //	x^1     = W (x^0 - alpha·g^0)
 //	x^{t+1} = W (2x^t - x^{t-1} - alpha·(g^t - g^{t-1}))

@@ -71,8 +71,8 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	}
 }
 
-// One step of plain gradient descent on all data along the gradient of the loss, shortened just where
-// it is longer than the limit, and along the L2 term, which is not.
+// One step of plain gradient descent on all data along the gradient of the loss, shortened just
+// where it is longer than the limit, and along the L2 term, which is not.
 func TestClipNorm(t *testing.T) {
 	c := small()
 	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.Decay = "sgd", 1, "complete", "full", 1, 1, 0.1

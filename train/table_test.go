@@ -43,6 +43,12 @@ var lines = []line{
 		c.Schedule, c.Warmup, c.Mask = "cosine", 1, "randk-per-layer"
 	}, vectors: 2, silent: true, loss: 2.25},
 	{name: "dsgd", vectors: 1, loss: 2.25},
+	{name: "dmsgd", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "dmsgd", 0.5, 0.1 }, vectors: 2, loss: 2.25},
+	{name: "qg-dsgdm", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "qg-dsgdm", 0.5, 0.1 }, vectors: 1,
+		loss: 2.25},
+	{name: "decentlam", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "decentlam", 0.5, 0.1 }, vectors: 1,
+		loss: 2.25},
+	{name: "d2", edit: func(c *Config) { c.Algo, c.Mixing = "d2", "half-lazy(metropolis)" }, vectors: 1, loss: 1.85},
 	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 },
 		vectors: 1, loss: 1.85},
 	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1,
@@ -262,7 +268,8 @@ func TestTableResumes(t *testing.T) {
 func TestTableTracks(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		s, _ := resolve(t, c)
-		if _, ok := s.Algo.(algo.Tracker); !ok || c.Dual != "same-time" || c.Optimizer == "adamw" { // whose vectors tend to no limit
+		// the vectors of adamw tend to no limit
+		if _, ok := s.Algo.(algo.Tracker); !ok || c.Dual != "same-time" || c.Optimizer == "adamw" {
 			return
 		}
 		c.Hidden, c.Iterations, c.EvalPoints, c.Sampling = Widths{}, 200, 2, "full"

@@ -19,8 +19,8 @@ func (Ops) AdamW(a device.Adam, g, m, v, x device.Vector) {
 // adam holds the coefficients of device.Adam, in its order.
 type adam struct{ beta1, rest1, beta2, rest2, scale1, scale2, eps, decay float32 }
 
-// adamWGo moves the averages m and v and writes the direction to g. The root of a float32 in float64,
-// rounded to float32, is the correctly rounded root.
+// adamWGo moves the averages m and v and writes the direction to g. The root of a float32 in
+// float64, rounded to float32, is the correctly rounded root.
 func adamWGo(a *adam, g, m, v, x []float32) {
 	m, v, x = m[:len(g)], v[:len(g)], x[:len(g)]
 	for i, grad := range g {

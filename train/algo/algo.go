@@ -137,8 +137,8 @@ type Round struct {
 	Links      []Link  // this iteration's edges of the agent, ordered by peer
 
 	// Grad writes the gradient of this iteration's batch at x, including the L2 term unless weight
-	// decay is decoupled, to dst. The first call of an iteration counts as its training step; later calls, at other points, use the
-	// same batch.
+	// decay is decoupled, to dst. The first call of an iteration counts as its training step; later
+	// calls, at other points, use the same batch.
 	Grad func(dst, x device.Vector) error
 	// Acquire returns a pooled vector of length n with undefined contents. It is released after the
 	// iteration.

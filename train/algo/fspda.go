@@ -11,10 +11,12 @@ import "fspda/device"
 //
 // where u = Opt(g) is the direction of the optimizer, or with a Corrected descent u = Opt(g +
 // (eta/alpha)·lambda) and no other term of lambda in 8a: an adaptive optimizer then still ends at a
-// stationary point of F. All right-hand sides are those of time t. lambda is block i of Aᵀ·(edge duals), so no edge variable is stored.
+// stationary point of F. All right-hand sides are those of time t. lambda is block i of Aᵀ·(edge
+// duals), so no edge variable is stored.
 //
 // Departures: equation 8b prints other - own, which diverges; this is the sign of the paper's
-// equation 11 and of its appendix. The paper has no optimizer but SGD; its released program has momentum.
+// equation 11 and of its appendix. The paper has no optimizer but SGD; its released program has
+// momentum.
 //
 // For every graph, mask, gamma, beta and eta the mean model moves by -alpha·mean(u). Invariant: Σ
 // lambda = 0, since both ends of an edge add exact negatives.
@@ -38,8 +40,8 @@ func (SA) Name() string { return "fspda-sa" }
 
 func (SA) Aux() []string { return []string{"lambda"} }
 
-// Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i), times 1/(1-mu) with momentum outside of
-// it.
+// Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i), times 1/(1-mu) with momentum outside
+// of it.
 func (a SA) Tracked(alpha, eta float64) (string, float64) {
 	return "lambda", alpha / (a.inverseGain() * eta)
 }

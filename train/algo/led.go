@@ -34,7 +34,8 @@ func (LED) Aux() []string { return []string{"y"} }
 // Period is Tau.
 func (a LED) Period() int { return a.Tau }
 
-// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i), without 1/(1-mu) inside the momentum.
+// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i), without 1/(1-mu) inside the
+// momentum.
 func (a LED) Tracked(alpha, eta float64) (string, float64) {
 	return "y", alpha * float64(a.Tau) / a.inverseGain()
 }

@@ -13,8 +13,8 @@ func TestGoldenLED(t *testing.T) {
 func TestLEDIsPeriodicScaffnew(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const tau, alpha = 5, 0.02
-		a, b := w.static(LED{Tau: tau, Descent: heavyBall(0.6)}, q, alpha, 0, every(tau)), w.static(Scaffnew{P: 1.0 / tau, C: 1,
-			Descent: heavyBall(0.6)}, q, alpha, 0, every(tau))
+		a := w.static(LED{Tau: tau, Descent: heavyBall(0.6)}, q, alpha, 0, every(tau))
+		b := w.static(Scaffnew{P: 1.0 / tau, C: 1, Descent: heavyBall(0.6)}, q, alpha, 0, every(tau))
 		a.grad, b.grad = noisy(q, w.seed, 0.2), noisy(q, w.seed, 0.2)
 		for it := range 1000 {
 			a.step(t, it)

@@ -10,8 +10,8 @@ import "fspda/device"
 //
 // where nu_t = a_t·n/tau and a_{t+1} = a_t·(1 - kappa·a_t). Here nu_0 is alpha, and nu_t =
 // alpha_t·b_t with b_0 = 1 and b_{t+1} = b_t·(1 - Kappa·b_t), so Kappa is kappa·a_0. As in
-// [DIGing], the agent stores q = y - g, and optimizers enter as there. Invariant: Σ q = 0; q tends to ∇F - ∇f_i with exact
-// gradients. The mean model moves by -nu·mean(g).
+// [DIGing], the agent stores q = y - g, and optimizers enter as there. Invariant: Σ q = 0; q tends
+// to ∇F - ∇f_i with exact gradients. The mean model moves by -nu·mean(g).
 type NEXT struct {
 	Kappa float64 // in [0,1); 0 keeps the step constant
 	Descent

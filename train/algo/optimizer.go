@@ -13,11 +13,11 @@ import (
 type Optimizer interface {
 	// Vectors names the vectors that it keeps between calls, all zero at the start.
 	Vectors() []string
-	// Direct returns the direction for the gradient, which is the sum of s.input, of which the first
-	// vector may be overwritten. Decay is the factor of x in the direction.
+	// Direct returns the direction for the gradient, which is the sum of s.input, of which the
+	// first vector may be overwritten. Decay is the factor of x in the direction.
 	Direct(s *State, x device.Vector, decay float64) device.Vector
-	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in the
-	// gradient.
+	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in
+	// the gradient.
 	InverseGain() float64
 }
 
@@ -109,8 +109,8 @@ func (d Descent) Optimizer() Optimizer {
 
 func (d Descent) decay() *Decay { return d.Decay }
 
-// inverseGain is 1 over the multiple of ∇F - ∇f_i to which a correction of that unit tends; 0: there
-// is no limit.
+// inverseGain is 1 over the multiple of ∇F - ∇f_i to which a correction of that unit tends; 0:
+// there is no limit.
 func (d Descent) inverseGain() float64 {
 	if d.Corrected {
 		return 1

@@ -12,8 +12,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Trajectories of optimizers over six iterations, computed in float64 by an independent program: the
-// model of agent 0, the objective at the mean model, and another vector of agent 0.
+// Trajectories of optimizers over six iterations, computed in float64 by an independent program:
+// the model of agent 0, the objective at the mean model, and another vector of agent 0.
 func TestGoldenOptimizers(t *testing.T) {
 	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
 	inside := adam
@@ -32,8 +32,8 @@ func TestGoldenOptimizers(t *testing.T) {
 	}{
 		{"heavy ball", DSGD{Descent: heavyBall(0.5)}, 2, alone, "1.2668709067 0.4205754583 0.1341250435", 5.1157943794,
 			"", ""},
-		{"nesterov, L2", DSGD{Descent: Descent{Opt: Nesterov{0.5}}}, 2, withL2, "1.2518357344 0.5042890203 0.1849198548",
-			5.1280767961, "", ""},
+		{"nesterov, L2", DSGD{Descent: Descent{Opt: Nesterov{0.5}}}, 2, withL2,
+			"1.2518357344 0.5042890203 0.1849198548", 5.1280767961, "", ""},
 		{"adamw", DSGD{Descent: adam}, 2, alone, "1.4087178067 1.4016435002 1.3989236032", 5.4248545509, "", ""},
 		{"adamw, clip", DSGD{Descent: adam}, 2, func(g *game) { alone(g); clipped(g) },
 			"1.3948010861 1.3901628789 1.3886996688", 5.4093392988, "", ""},
@@ -49,6 +49,14 @@ func TestGoldenOptimizers(t *testing.T) {
 			"2.0291885840 2.2403715420 2.0502085924", 5.5260785261, "", ""},
 		{"dsgdm", DSGD{Metropolis: true, ATC: true, Descent: heavyBall(0.5)}, 0, ringed,
 			"2.1195526358 2.3377311669 2.4295697414", 5.1870418250, "", ""},
+		{"dmsgd", DmSGD{Mu: 0.5}, 0, ringed, "2.1769409041 2.3405618639 2.3820108169", 5.1859986831, "momentum",
+			"-1.7719325304 -1.7739826972 -2.2334485070"},
+		{"qg-dsgdm", QG{Mu: 0.5}, 0, ringed, "2.0108988464 2.2024746798 2.2276778238", 5.3886812504, "momentum",
+			"-3.0429216856 -2.9211206827 -2.9735842362"},
+		{"qg-dsgdm nesterov", QG{Mu: 0.5, Nesterov: true}, 0, ringed, "2.0926890820 2.2372188717 2.3156080481",
+			5.2701085330, "momentum", "-2.5164894558 -2.1664415523 -2.2888495510"},
+		{"decentlam", DecentLaM{Mu: 0.5}, 0, ringed, "2.2148147886 2.3779570208 2.4242444356", 5.1857623686, "momentum",
+			"-2.3731984834 -1.9947383568 -2.2243944847"},
 		{"d2", LED{Tau: 1}, 0, ringed, "1.5108613023 1.5707494143 1.4975882404", 7.1701292519, "y",
 			"-0.1859395366 -0.2070028180 -0.1449202396"},
 		{"exact diffusion", LED{Tau: 1}, 0, halfLazy, "1.5671949084 1.6475551209 1.6319800578", 7.1843276111, "y",
@@ -115,6 +123,58 @@ func clipped(g *game) {
 		by := math.Min(1, 1/(distance(dst, make([]float64, len(dst)))+1e-6))
 		for k := range dst {
 			dst[k] *= by
+		}
+	}
+}
+
+// With exact gradients, local momentum enlarges the bias of DSGD, averaged momentum and that of
+// DecentLaM and plain QG hardly do, and D² and gradient tracking have none. The bias is the largest
+// error of a coordinate.
+func TestMomentumBias(t *testing.T) {
+	for _, c := range []struct {
+		algo Algorithm
+		want float64
+	}{
+		{DSGD{Metropolis: true, ATC: true}, 0.16},
+		{DSGD{Metropolis: true, ATC: true, Descent: heavyBall(0.5)}, 0.31},
+		{DmSGD{Mu: 0.5}, 0.167},
+		{QG{Mu: 0.5}, 0.16},
+		{QG{Mu: 0.5, Nesterov: true}, 0.23},
+		{DecentLaM{Mu: 0.5}, 0.16},
+		{DecentLaM{Mu: 0.9}, 0.16},
+		{LED{Tau: 1}, 0},
+		{LED{Tau: 1, Descent: heavyBall(0.5)}, 0},
+		{NEXT{Descent: Descent{Opt: HeavyBall{0.5}, Corrected: true}}, 0},
+		{DIGing{Descent: heavyBall(0.5)}, 0},
+	} {
+		g := goldenGame(c.algo)
+		ringed(g)
+		exact := g.grad
+		g.grad = func(t, i int, dst, x []float64) {
+			exact(t, i, dst, x)
+			for k := range dst {
+				dst[k] /= 1 + 0.1*sign(t)
+			}
+		}
+		for it := range 4000 {
+			g.step(t, it)
+		}
+		far, best := 0.0, make([]float64, 3)
+		for k := range best {
+			num, den := 0.0, 0.0
+			for i := range 4 {
+				h := 1 + float64((i+2*k)%3)/2
+				num, den = num+h*(float64(i+1)-0.5*float64(k)*sign(i)), den+h
+			}
+			best[k] = num / den
+		}
+		for i := range 4 {
+			for k, v := range g.x(i) {
+				far = max(far, math.Abs(v-best[k]))
+			}
+		}
+		if math.Abs(far-c.want) > 0.005 || c.want == 0 && far > 1e-12 {
+			t.Errorf("%s %+v ends %.4g from the optimum, want %.2g", c.algo.Name(), c.algo, far, c.want)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
 
 // The mean of x moves by -alpha times the mean direction, for every graph, mask and gain.
 func TestMeanRecursion(t *testing.T) {
-	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Descent: heavyBall(0.9)}, DSGD{Theta: 0.3},
-		DSGD{Theta: 0.3, Descent: heavyBall(0.5)}, DSGD{Metropolis: true}} {
+	for _, a := range []Algorithm{SA{Gamma: 0.3, Beta: 1}, SA{Gamma: 0.3, Beta: 0.5, Descent: heavyBall(0.9)},
+		DSGD{Theta: 0.3}, DSGD{Theta: 0.3, Descent: heavyBall(0.5)}, DSGD{Metropolis: true}} {
 		t.Run(fmt.Sprintf("%+v", a), func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
 				g := w.play(a, q, 0.02, 0.01)
@@ -76,7 +76,8 @@ func TestDualsSumToZero(t *testing.T) {
 // Without duals FSPDA-SA is DSGD.
 func TestSAWithoutDualIsDSGD(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		a, b := w.play(SA{Gamma: 0.3, Beta: 1, Descent: heavyBall(0.4)}, q, 0.02, 0), w.play(DSGD{Theta: 0.3, Descent: heavyBall(0.4)}, q, 0.02, 0)
+		a := w.play(SA{Gamma: 0.3, Beta: 1, Descent: heavyBall(0.4)}, q, 0.02, 0)
+		b := w.play(DSGD{Theta: 0.3, Descent: heavyBall(0.4)}, q, 0.02, 0)
 		for it := range 1000 {
 			a.step(t, it)
 			b.step(t, it)

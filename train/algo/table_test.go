@@ -38,11 +38,13 @@ var table = []entry{
 	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.1, ALambda: 0.4}, exact: true},
 	{algo: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.2, Lagged: true, ZeroStart: true}, exact: true},
 	{algo: Scaffnew{P: 0.25, C: 1}, static: true, when: coin(0.25), exact: true, follow: true},
-	{algo: Scaffnew{P: 0.25, C: 0.6, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: coin(0.25), exact: true, follow: true},
+	{algo: Scaffnew{P: 0.25, C: 0.6, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: coin(0.25), exact: true,
+		follow: true},
 	{algo: LED{Tau: 4}, static: true, when: every(4), exact: true, follow: true},
 	{algo: LED{Tau: 4, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
 	{algo: KGT{K: 4, EtaS: 1}, static: true, when: every(4), exact: true, follow: true},
-	{algo: KGT{K: 4, EtaS: 1, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: every(4), exact: true, follow: true},
+	{algo: KGT{K: 4, EtaS: 1, Descent: heavyBall(0.5)}, mu: 0.5, static: true, when: every(4), exact: true,
+		follow: true},
 	{algo: KGT{K: 3, EtaS: 0.6}, static: true, when: every(3), exact: true},
 	{algo: DIGing{}, exact: true, follow: true},
 	{algo: DIGing{Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true},
@@ -64,6 +66,10 @@ var table = []entry{
 		step: func(t int) float64 { return new(stepDecay).at(t, 0.001) }},
 	{algo: EXTRA{Delta: 0.5}, static: true, exact: true, follow: true},
 	{algo: ProxGPDA{Rho: 3}, static: true, exact: true},
+	{algo: DmSGD{Mu: 0.5}, mu: 0.5, follow: true},
+	{algo: QG{Mu: 0.5}},
+	{algo: QG{Mu: 0.5, Nesterov: true}},
+	{algo: DecentLaM{Mu: 0.5}, mu: 0.5, follow: true, dress: unmasked},
 	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 	{algo: Swarm{}, dress: pairs},
@@ -79,6 +85,9 @@ func adamW(corrected bool) Descent {
 }
 
 var someDecay = &Decay{Rate: 0.01, Except: []uint32{1}}
+
+// unmasked exchanges whole vectors.
+func unmasked(g *game, _ world) { g.mask = func(int, int, int) []uint32 { return nil } }
 
 // chatter makes half of the agents active at a time.
 func chatter(g *game, w world) {
@@ -283,8 +292,8 @@ func TestAllSurviveFailingEdges(t *testing.T) {
 		})
 }
 
-// X, Aux and Count are the complete persistent state: agents recreated from them at any iteration continue
-// with the same bits.
+// X, Aux and Count are the complete persistent state: agents recreated from them at any iteration
+// continue with the same bits.
 func TestAllResumeFromState(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {

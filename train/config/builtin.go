@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 
 	"fspda/train/algo"
@@ -8,7 +9,7 @@ import (
 
 // builtin lists the algorithms of this module.
 var builtin = []Method{
-	{Name: "fspda-sa", Masks: true, Optimizers: true, Placements: anyPlacement, Dual: true, Check: fspdaStable,
+	{Name: "fspda-sa", Masks: true, Optimizers: anyOptimizer, Placements: anyPlacement, Dual: true, Check: fspdaStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
 			return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Stale: c.Dual == "stale-neighbour", Descent: s.Descent()}
@@ -18,26 +19,36 @@ var builtin = []Method{
 		return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
 			Lagged: c.StormLambda == "lagged"}
 	}},
-	{Name: "dsgd", Masks: true, Optimizers: true, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
+	{Name: "dsgd", Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
 		return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc",
 			Descent: s.Descent()}
 	}},
-	{Name: "scaffnew", Edges: Coins, Mixing: true, Optimizers: true, Placements: anyPlacement, Check: mixingStable,
+	{Name: "dmsgd", Optimizers: heavyBallOnly,
+		New: func(s *Setup) algo.Algorithm { return algo.DmSGD{Mu: s.Config.Momentum} }},
+	{Name: "qg-dsgdm", Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
 		New: func(s *Setup) algo.Algorithm {
+			return algo.QG{Mu: s.Config.Momentum, Nesterov: s.Config.Optimizer == optimizerNesterov}
+		}},
+	{Name: "decentlam", Optimizers: heavyBallOnly,
+		New: func(s *Setup) algo.Algorithm { return algo.DecentLaM{Mu: s.Config.Momentum} }},
+	{Name: "d2", Edges: WholeGraph, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: d2Stable,
+		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
+	{Name: "scaffnew", Edges: Coins, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement,
+		Check: mixingStable, New: func(s *Setup) algo.Algorithm {
 			p := 1.0
 			if len(s.Graph.Edges) > 0 {
 				p = s.Process.Rate(0)
 			}
 			return algo.Scaffnew{P: p, C: s.Config.Share, Descent: s.Descent()}
 		}},
-	{Name: "led", Edges: Rounds, Mixing: true, Optimizers: true, Placements: anyPlacement, Check: mixingStable,
+	{Name: "led", Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: s.roundSteps(), Descent: s.Descent()} }},
-	{Name: "kgt", Edges: Rounds, Mixing: true, Optimizers: true, Placements: localOnly, Check: mixingStable,
+	{Name: "kgt", Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: localOnly, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.KGT{K: s.roundSteps(), EtaS: s.Config.OuterStep, Descent: s.Descent()}
 		}},
-	{Name: "diging", Optimizers: true, Placements: anyPlacement, Tracks: true,
+	{Name: "diging", Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.DIGing{Descent: s.Descent()} }},
 	{Name: "extra", Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
@@ -47,13 +58,13 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.ProxGPDA{Rho: s.Config.Rho.V}
 		}},
-	{Name: "next", Exact: true, Optimizers: true, Placements: anyPlacement, Tracks: true,
+	{Name: "next", Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
-	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Optimizers: true, Check: chocoStable,
+	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.CHOCO{Theta: s.Config.Theta.V, Descent: s.Descent()}
 		}},
-	{Name: "swarm", Edges: Pairs, Optimizers: true, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
+	{Name: "swarm", Edges: Pairs, Optimizers: anyOptimizer, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
 		c := s.Config
 		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Descent: s.Descent()}
 	}},
@@ -62,7 +73,7 @@ var builtin = []Method{
 			c := s.Config
 			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
 		}},
-	{Name: "sgd", Edges: EveryPair, Optimizers: true,
+	{Name: "sgd", Edges: EveryPair, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }
 
@@ -87,6 +98,23 @@ func mixingStable(s *Setup) ([]string, error) {
 	if least := s.Mixing.Spectrum()[0]; least < -1+1e-9 {
 		return nil, Invalid("mixing", s.Config.Mixing, "has the eigenvalue %.6g on graph %s; %s needs all above "+
 			"-1: use metropolis, or smaller weights", least, s.Config.Graph, s.Config.Algo)
+	}
+	return nil, nil
+}
+
+// d2Stable requires the eigenvalues of W to be above -1/3, at which differences between agents that
+// no curvature shrinks stay as they are.
+func d2Stable(s *Setup) (warnings []string, err error) {
+	if s.Graph.N == 1 {
+		return nil, nil
+	}
+	switch least := s.Mixing.Spectrum()[0]; {
+	case least < -1.0/3-1e-9:
+		return nil, Invalid("mixing", s.Config.Mixing, "has the eigenvalue %.6g on graph %s, and d2 diverges below "+
+			"-1/3: use half-lazy(%s), which is exact diffusion", least, s.Config.Graph, s.Config.Mixing)
+	case least < -1.0/3+1e-9:
+		return []string{fmt.Sprintf("mixing %s has the eigenvalue -1/3 on graph %s, at which d2 leaves some "+
+			"differences between agents as they are: half-lazy(%[1]s) does not", s.Config.Mixing, s.Config.Graph)}, nil
 	}
 	return nil, nil
 }

@@ -51,7 +51,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
+	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
 	Alpha      float64 `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
@@ -71,7 +71,7 @@ type AveragingKeys struct {
 	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco"`
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
-	Mixing     string    `yaml:"mixing" help:"scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform"`
+	Mixing     string    `yaml:"mixing" help:"d2, scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
 	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; blocking swarm: steps of a pair; 0 is 1"`
 	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
 	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
@@ -116,7 +116,7 @@ type StepKeys struct {
 	Beta1       float64 `yaml:"beta1" help:"adamw: decay rate of the mean of the gradients"`
 	Beta2       float64 `yaml:"beta2" help:"adamw: decay rate of the mean of their squares"`
 	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, d2, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
 	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
 	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all; weights, which leaves out biases and batch norm; no-norm, which leaves out batch norm; or by-name(conv*,fc), the tensors that match"`

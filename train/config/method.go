@@ -19,10 +19,11 @@ type Method struct {
 	Check func(s *Setup) (warnings []string, err error)
 
 	Edges      EdgeNeed
-	Masks      bool // an exchange may carry part of the coordinates
-	Mixing     bool // it averages with the fixed matrix W: Link.Fixed is set
-	Optimizers bool // it takes any optimizer; otherwise only sgd
-	// where its correction may enter with an adaptive optimizer, the default first; nil: it has none
+	Masks      bool     // an exchange may carry part of the coordinates
+	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
+	Optimizers []string // values of the key optimizer that it takes; nil: only sgd
+	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
+	// none
 	Placements []string
 	Tracks     bool // it tracks the gradient; optimizers are placed corrected
 	Dual       bool // it uses eta

@@ -19,6 +19,26 @@ func TestMethodRefusals(t *testing.T) {
 			"did you mean fspda-storm"}},
 		"storm heavy ball": {func(c *Config) { c.Algo, c.Momentum = "fspda-storm", 0.9 },
 			[]string{"momentum 0.9", "no heavy ball", "momentum 0", "fspda-sa"}},
+		"storm adamw": {func(c *Config) { c.Algo, c.Optimizer = "fspda-storm", "adamw" },
+			[]string{"optimizer adamw", "stated for sgd", "fspda-sa"}},
+		"qg adamw": {func(c *Config) { c.Algo, c.Optimizer = "qg-dsgdm", "adamw" },
+			[]string{"optimizer adamw", "heavy-ball or nesterov"}},
+		"momentum of sgd":    {func(c *Config) { c.Optimizer, c.Momentum = "sgd", 0.9 }, []string{"momentum 0.9", "heavy-ball"}},
+		"momentum of adamw":  {func(c *Config) { c.Optimizer, c.Momentum = "adamw", 0.9 }, []string{"momentum 0.9", "beta1"}},
+		"beta without adamw": {func(c *Config) { c.Beta2 = 0.99 }, []string{"optimizer sgd", "does not use beta1"}},
+		"placement of dsgd": {func(c *Config) { c.Algo, c.Optimizer, c.Placement = "dsgd", "adamw", "local" },
+			[]string{"placement local", "no correction"}},
+		"placement of sgd": {func(c *Config) { c.Placement = "local" }, []string{"placement local", "optimizer sgd"}},
+		"placement of kgt": {func(c *Config) { c.Algo, c.Optimizer, c.Placement = "kgt", "adamw", "corrected" },
+			[]string{"placement corrected", "kgt"}},
+		"decoupled storm": {func(c *Config) { c.Algo, c.DecayForm = "fspda-storm", "decoupled" },
+			[]string{"decay_form decoupled", "fspda-storm"}},
+		"no decay": {func(c *Config) { c.Decay, c.DecayForm = 0, "decoupled" }, []string{"weight_decay is 0"}},
+		"factors of adamw": {func(c *Config) { c.Optimizer, c.LayerLR = "adamw", "fc1=2" },
+			[]string{"layer_lr fc1=2", "adamw"}},
+		"d2 of a ring of four": {func(c *Config) {
+			c.Algo, c.Agents, c.Graph, c.Mixing, c.Mask, c.Density = "d2", 4, "ring", "laplacian(0.4)", "all", 1
+		}, []string{"mixing laplacian(0.4)", "-1/3", "half-lazy(laplacian(0.4))"}},
 		"extra heavy ball": {func(c *Config) { c.Algo, c.Momentum = "extra", 0.9 },
 			[]string{"momentum 0.9", "no heavy ball"}},
 		"a_x": {func(c *Config) { c.Algo, c.AX = "fspda-storm", 0 }, []string{"a_x 0", "at most 1"}},
@@ -182,5 +202,37 @@ func TestRegisterRefuses(t *testing.T) {
 			}()
 			Register(m)
 		}()
+	}
+}
+
+// Keys of optimizers that are auto are resolved, and what Resolve made is accepted again and has the
+// same fingerprint.
+func TestOptimizerKeys(t *testing.T) {
+	for _, q := range []struct {
+		edit                       func(c *Config)
+		optimizer, placement, form string
+		momentum                   float64
+	}{
+		{func(*Config) {}, "sgd", "auto", "coupled", 0},
+		{func(c *Config) { c.Momentum = 0.5 }, "heavy-ball", "local", "coupled", 0.5},
+		{func(c *Config) { c.Optimizer = "nesterov" }, "nesterov", "local", "coupled", 0.9},
+		{func(c *Config) { c.Optimizer = "adamw" }, "adamw", "corrected", "decoupled", 0},
+		{func(c *Config) { c.Optimizer, c.Decay = "adamw", 0 }, "adamw", "corrected", "auto", 0},
+		{func(c *Config) { c.Algo, c.Optimizer = "dsgd", "adamw" }, "adamw", "auto", "decoupled", 0},
+		{func(c *Config) { c.Algo, c.Momentum = "diging", 0.5 }, "heavy-ball", "corrected", "coupled", 0.5},
+		{func(c *Config) { c.Algo = "qg-dsgdm" }, "heavy-ball", "auto", "coupled", 0.9},
+	} {
+		c := small()
+		q.edit(&c)
+		s, _ := resolve(t, c)
+		c = s.Config
+		if c.Optimizer != q.optimizer || c.Placement != q.placement || c.DecayForm != q.form || c.Momentum != q.momentum {
+			t.Errorf("optimizer %s, placement %s, decay_form %s, momentum %v, want %+v", c.Optimizer, c.Placement,
+				c.DecayForm, c.Momentum, q)
+		}
+		again, _ := resolve(t, c)
+		if again.Config.Fingerprint() != c.Fingerprint() || again.Config.Optimizer != c.Optimizer {
+			t.Errorf("%+v: resolved again it is another configuration", q)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"fspda/train/algo"
@@ -22,6 +24,17 @@ const (
 
 // defaultMomentum is that of heavy-ball and nesterov where momentum is 0.
 const defaultMomentum = 0.9
+
+// Values of Method.Optimizers.
+var (
+	anyOptimizer  = []string{optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW}
+	heavyBallOnly = []string{optimizerHeavyBall}
+)
+
+// takes reports whether a method takes an optimizer.
+func (m Method) takes(optimizer string) bool {
+	return slices.Contains(m.Optimizers, optimizer) || m.Optimizers == nil && optimizer == optimizerSGD
+}
 
 // Where the correction of a method may enter with an adaptive optimizer; the first is the default.
 var (
@@ -49,25 +62,27 @@ func (s *Setup) ClipsApart() bool { return s.Config.ClipNorm > 0 && s.Config.L2(
 // settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect.
 func (s *Setup) settleOptimizer() error {
 	c, m := &s.Config, s.method
-	others := func() string { return strings.Join(withFeature(func(m Method) bool { return m.Optimizers }), ", ") }
+	others := func() string {
+		return strings.Join(withFeature(func(m Method) bool { return m.takes(optimizerAdamW) }), ", ")
+	}
 	switch {
-	case m.Optimizers:
-	case c.Momentum != 0:
+	case c.Momentum != 0 && !m.takes(optimizerHeavyBall):
 		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
 			"has one (%s)", m.Name, others())
-	case c.Optimizer != "auto" && c.Optimizer != optimizerSGD:
-		return Invalid("optimizer", c.Optimizer, "%s takes plain gradients, on which its convergence rests: use "+
-			"optimizer sgd, or an algorithm that takes any (%s)", m.Name, others())
-	case c.DecayForm == decayDecoupled:
-		return Invalid("decay_form", c.DecayForm, "%s takes plain gradients: use decay_form coupled, or an algorithm "+
-			"that takes any optimizer (%s)", m.Name, others())
+	case c.Optimizer != "auto" && !m.takes(c.Optimizer):
+		return Invalid("optimizer", c.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that takes "+
+			"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
+	case c.DecayForm == decayDecoupled && !m.takes(optimizerAdamW):
+		return Invalid("decay_form", c.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
+			"algorithm that takes any optimizer (%s)", m.Name, others())
 	}
-	switch c.Optimizer {
-	case "auto":
+	if c.Optimizer == "auto" {
 		c.Optimizer = optimizerSGD
-		if c.Momentum > 0 {
+		if c.Momentum > 0 || !m.takes(optimizerSGD) {
 			c.Optimizer = optimizerHeavyBall
 		}
+	}
+	switch c.Optimizer {
 	case optimizerSGD, optimizerAdamW:
 		if c.Momentum != 0 {
 			return Invalid("momentum", c.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
@@ -95,7 +110,8 @@ func (s *Setup) settlePlacement() error {
 	case c.Placement == "auto":
 		c.Placement = c.usualPlacement(m)
 	case len(m.Placements) == 0:
-		return Invalid("placement", c.Placement, "%s has no correction that could be placed: use placement auto", m.Name)
+		return Invalid("placement", c.Placement, "%s has no correction that could be placed: use placement auto",
+			m.Name)
 	case c.Optimizer == optimizerSGD:
 		return Invalid("placement", c.Placement, "both are the same with optimizer sgd: use placement auto")
 	case adaptive && c.Placement == placementCorrected && len(m.Placements) == 1:
@@ -138,8 +154,8 @@ func (s *Setup) settleDecay() error {
 	switch {
 	case c.LayerLR == "":
 	case s.ClipsApart():
-		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: use "+
-			"weight_decay 0, or clip_norm 0")
+		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
+			"use weight_decay 0, or clip_norm 0")
 	case c.Optimizer == optimizerAdamW:
 		return Invalid("layer_lr", c.LayerLR, "adamw divides a gradient by its own size, and with it the factor: use "+
 			"another optimizer, or leave layer_lr out")

@@ -112,8 +112,8 @@ type Clipping struct {
 
 // DataTerm was added later than the columns before it.
 type DataTerm struct {
-	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents' models
-	// at the row; NaN: the network does not tell it.
+	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents'
+	// models at the row; NaN: the network does not tell it.
 	TrainDataLoss Num `json:"train_data_loss_avg"`
 }
 

@@ -421,7 +421,8 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		return &CheckpointError{Got: "is damaged: it lacks the counts of its optimizers"}
 	case c.Data != s.Set.Fingerprint():
 		return otherData(c.Data, s.Set.Fingerprint())
-	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() || !slices.Equal(c.Aux, algo.Names(s.Algo)) ||
+	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() ||
+		!slices.Equal(c.Aux, algo.Names(s.Algo)) ||
 		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
