@@ -14,7 +14,7 @@ const MegakernelThreads = 256
 
 const (
 	maxCommandWords  = 1536 // MAX_COMMAND_WORDS of megakernel.cu
-	sharedSlice      = 4608 // SHARED_SLICE of megakernel.cu
+	sharedSlice      = 9216 // SHARED_SLICE of megakernel.cu
 	megakernelShared = 8*maxCommandWords + MegakernelThreads/64*sharedSlice
 )
 

@@ -111,4 +111,5 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		t.Log("\n" + report.String())
 	}
 	checkStreams(t, made)
+	checkLoads(t, made)
 }

@@ -20,8 +20,12 @@ const (
 	loadGlobal80, storeGlobal80 = 0x981, 0x986 // from sm_80
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
+	fusedMultiplyAdd            = 0x223
+	integerToFloat              = 0x306
 
-	wide = 6 // 128 bits
+	double = 5 // 64 bits
+	wide   = 6 // 128 bits
+	ofByte = 0 // of a conversion
 )
 
 // machineCodes returns the kernels of a cubin.
@@ -120,5 +124,44 @@ func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 	}
 	if found < 2*len(streams) {
 		t.Errorf("%d kernels were checked, want at least two for each of %d names", found, len(streams))
+	}
+}
+
+// checkLoads checks the products of stored bytes: bytes are loaded 8 at a time and the other factor
+// 4 numbers at a time, and nothing converts a byte between its load and the next barrier, behind
+// which the products of the tile before lie. A conversion would wait there for the load.
+func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
+	t.Helper()
+	codes := machineCodes(t, made["gemm.cu"].Cubin)
+	// the operands whose address comes from a list: a load of 8 bytes too
+	for name, lists := range map[string]int{"gemm_nt_bytes": 3, "gemm_tn_bytes": 4, "gemm_nt_bytes_tf32": 3,
+		"gemm_tn_bytes_tf32": 4} {
+		code, ok := codes[name]
+		if !ok {
+			t.Errorf("there is no %s", name)
+			continue
+		}
+		bytes, exposed, products, loading := -lists, 0, 0, false
+		for at := 0; at+16 <= len(code); at += 16 {
+			what := binary.LittleEndian.Uint64(code[at:]) & 0xfff
+			width := binary.LittleEndian.Uint64(code[at+8:]) >> 9 & 7
+			switch {
+			case (what == loadGlobal70 || what == loadGlobal80) && width == double:
+				bytes, loading = bytes+1, true
+			case what == barrier:
+				loading = false
+			case what == integerToFloat && width == ofByte && loading:
+				exposed++
+			case what == fusedMultiplyAdd:
+				products++
+			}
+		}
+		a := code.accesses()
+		t.Logf("%-20s %5d instructions, %3d multiply-adds, %d loads of 8 bytes and %d of 16, %d conversions before a "+
+			"barrier", name, len(code)/16, products, bytes, a.loads, exposed)
+		if bytes < 2 || a.loads < 4 || exposed > 0 || a.local > 0 {
+			t.Errorf("%s: %d loads of 8 bytes and %d of 16 (the first tile and the next), %d conversions that wait for "+
+				"a load, %d accesses to local memory; want at least 2 and 4, and none", name, bytes, a.loads, exposed, a.local)
+		}
 	}
 }

@@ -37,50 +37,114 @@ __device__ inline float apply_epilogue(int epilogue, float c, const float *aux, 
   return c;
 }
 
-// Matrix is a matrix with rows of `width` numbers.
+// tf32 rounds to a 10-bit mantissa, ties away from zero, and returns the bits of a float32. NaN and
+// infinities stay what they are: the carry of a NaN with a full mantissa would make it -0.
+__device__ inline u32 tf32(float v) {
+  const u32 bits = __float_as_uint(v);
+  return v == v ? (bits + 0x1000u) & 0xffffe000u : bits | 0x400000u;
+}
+
+// A source of a product is a matrix with rows of `width` numbers. `group` numbers of a row are loaded
+// at once, into the registers of a Raw, where the row's address allows it.
+
+// Matrix is a matrix of float32.
 struct Matrix {
+  static constexpr int group = 4;
+  typedef Four Raw;
   const float *p;
   int width;
   __device__ float at(int i, int j) const { return p[(i64)i * width + j]; }
+  __device__ bool grouped() const { return aligned16(address(p)) && width % group == 0; }
+  __device__ int stored_row(int i) const { return i; }
+  __device__ void load(Raw &to, i64 from) const { to = load4(p + from); }
+  __device__ void load_one(Raw &to, int j, i64 from) const { to.v[j] = p[from]; }
+  __device__ float number(const Raw &of, int j) const { return of.v[j]; }
 };
 
 // ByteMatrix is a matrix stored as bytes. The number of a byte is byte·scale + shift, the product
 // rounded first. Row i is row rows[i] of the bytes.
 struct ByteMatrix {
+  static constexpr int group = 8;
+  struct Raw {
+    u32 v[2];
+  };
   const u8 *bytes;
   const int *rows;
   int width;
   float scale, shift;
   __device__ float at(int i, int j) const { return (float)bytes[(i64)rows[i] * width + j] * scale + shift; }
+  __device__ bool grouped() const { return ((address(bytes) | (u64)width) & 7) == 0; }
+  __device__ int stored_row(int i) const { return rows[i]; }
+  __device__ void load(Raw &to, i64 from) const {
+    const uint2 words = *(const uint2 *)(bytes + from);
+    to.v[0] = words.x, to.v[1] = words.y;
+  }
+  __device__ void load_one(Raw &to, int j, i64 from) const { to.v[j / 4] |= (u32)bytes[from] << 8 * (j % 4); }
+  __device__ float number(const Raw &of, int j) const {
+    return (float)(of.v[j / 4] >> 8 * (j % 4) & 0xff) * scale + shift;
+  }
 };
 
 // Loader loads a tile of SIDE×BK numbers and transposes it, so that the numbers of one product are
-// adjacent. ALONG says that the rows of the operand run along k.
+// adjacent. ALONG says that the rows of the operand run along k. It holds what it loads as it is
+// stored, and converts it when the tile is written, so that no instruction waits for a load before
+// the products of the tile before. Nor does a load wait for another: the stored row of each number
+// is known one tile ahead.
 template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
-  static constexpr int each = SIDE * BK / THREADS;
-  float held[each];
+  static constexpr int group = Source::group, across = (ALONG ? BK : SIDE) / group;
+  static constexpr int each = SIDE * BK / group / THREADS;
+  static_assert(each * group * THREADS == SIDE * BK, "the threads share a tile evenly");
+  typename Source::Raw held[each];
+  int stored[each]; // row, -1 for none
+  bool grouped;
 
-  // fetch loads rows first.. and products from.. below end into registers.
+  // begin prepares to fetch rows first.. and products 0..; most and end are the numbers of both.
+  __device__ void begin(const Source &s, u32 thread, int first, int most, int end) {
+    grouped = s.grouped();
+#pragma unroll
+    for (int r = 0; r < each; r++) {
+      const int i = (int)(thread + r * THREADS) / across;
+      find(s, r, ALONG ? first + i : i, ALONG ? most : end);
+    }
+  }
+  __device__ void find(const Source &s, int r, int row, int rows) { stored[r] = row < rows ? s.stored_row(row) : -1; }
+
+  // fetch loads products from.. into registers; calls come tile after tile.
   __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int end) {
 #pragma unroll
     for (int r = 0; r < each; r++) {
-      const int e = thread + r * THREADS;
-      const int i = first + (ALONG ? e / BK : e % SIDE), p = from + (ALONG ? e % BK : e / SIDE);
-      held[r] = i < most && p < end ? (ALONG ? s.at(i, p) : s.at(p, i)) : 0.0f;
+      const int e = thread + r * THREADS, column = (ALONG ? from : first) + e % across * group;
+      const int columns = ALONG ? end : most;
+      held[r] = {};
+      const i64 at = (i64)stored[r] * s.width + column;
+      if (stored[r] >= 0 && from < end) {
+        if (grouped && column + group <= columns) {
+          s.load(held[r], at);
+        } else {
+          for (int j = 0; j < group; j++)
+            if (column + j < columns) s.load_one(held[r], j, at + j);
+        }
+      }
+      if (!ALONG) find(s, r, from + BK + e / across, end);
     }
   }
-  template <int WIDTH> __device__ void put(u32 thread, float (&tile)[BK][WIDTH]) const {
+  // put writes the tile, rounded to TF32 if ROUND.
+  template <bool ROUND, int WIDTH> __device__ void put(const Source &s, u32 thread, float (&tile)[BK][WIDTH]) const {
 #pragma unroll
     for (int r = 0; r < each; r++) {
-      const int e = thread + r * THREADS;
-      tile[ALONG ? e % BK : e / SIDE][ALONG ? e / BK : e % SIDE] = held[r];
+      const int e = thread + r * THREADS, row = e / across, column = e % across * group;
+#pragma unroll
+      for (int j = 0; j < group; j++) {
+        const float v = s.number(held[r], j);
+        tile[ALONG ? column + j : row][ALONG ? row : column + j] = ROUND ? __uint_as_float(tf32(v)) : v;
+      }
     }
   }
 };
 
-// Tiles is the shared memory of a block.
+// Tiles is the shared memory of a block: a tile of each factor that is multiplied, and the next.
 template <int WIDTH> struct Tiles {
-  __align__(16) float a[BK][WIDTH], b[BK][WIDTH];
+  __align__(16) float a[2][BK][WIDTH], b[2][BK][WIDTH];
 };
 
 // multiply computes a block's SIDE×SIDE elements of C, 4×4 per thread. If sums is not null and the
@@ -89,7 +153,7 @@ template <int SIDE, bool A_ALONG, bool B_ALONG, class Block, class SA, class SB>
 __device__ inline void multiply(const Block &block, const SA &a, const SB &b, float *c, const float *aux, float *sums,
                                 int m, int n, int k, int epilogue, float factor) {
   constexpr int ACROSS = SIDE / 4, THREADS = ACROSS * ACROSS;
-  auto &[ta, tb] = shared_of<Tiles<SIDE + 4>>(block);
+  auto &tiles = shared_of<Tiles<SIDE + 4>>(block);
   const u32 thread = block.thread();
   Loader<SIDE, THREADS, A_ALONG, SA> la;
   Loader<SIDE, THREADS, B_ALONG, SB> lb;
@@ -97,40 +161,44 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
   const int tx = thread % ACROSS, ty = thread / ACROSS;
   const bool adds = sums && block.x() == 0 && thread < SIDE;
   double sum = 0.0;
-  float all[4][4];
+  float all[4][4], s[4][4] = {};
   const int chunks = (k + DEPTH - 1) / DEPTH;
-  int begin = 0;
-  for (int chunk = 0; chunk < chunks; chunk++) {
-    const int end = begin + k / chunks + (chunk < k % chunks ? 1 : 0);
-    float s[4][4] = {};
-    la.fetch(a, thread, row, m, begin, end);
-    lb.fetch(b, thread, column, n, begin, end);
-    for (int p = begin; p < end; p += BK) {
-      block.sync();
-      la.put(thread, ta);
-      lb.put(thread, tb);
-      block.sync();
-      la.fetch(a, thread, row, m, p + BK, end); // loads overlap with the products
-      lb.fetch(b, thread, column, n, p + BK, end);
-      const int count = end - p < BK ? end - p : BK;
-      // Products with the zero padding of a tile could turn -0 into +0, so only real ones are
-      // added.
+  int chunk = 0, end = k / chunks + (k % chunks ? 1 : 0); // of the chunk
+  la.begin(a, thread, row, m, k);
+  lb.begin(b, thread, column, n, k);
+  la.fetch(a, thread, row, m, 0, k);
+  lb.fetch(b, thread, column, n, 0, k);
+  block.sync();
+  for (int p = 0; p < k; p += BK) {
+    auto &ta = tiles.a[p / BK % 2], &tb = tiles.b[p / BK % 2];
+    la.template put<false>(a, thread, ta);
+    lb.template put<false>(b, thread, tb);
+    block.sync(); // one for each tile: all have multiplied the last but one
+    la.fetch(a, thread, row, m, p + BK, k); // loads overlap with the products
+    lb.fetch(b, thread, column, n, p + BK, k);
+    // Products with the zero padding of a tile could turn -0 into +0, so only real ones are added.
+    const int count = k - p < BK ? k - p : BK;
+    int q = 0;
+    do {
+      const int stop = end - p < count ? end - p : count;
 #pragma unroll 4
-      for (int q = 0; q < count; q++) {
+      for (; q < stop; q++) {
         const Four va = load4(&ta[q][4 * ty]), vb = load4(&tb[q][4 * tx]);
 #pragma unroll
         for (int i = 0; i < 4; i++)
 #pragma unroll
           for (int j = 0; j < 4; j++) s[i][j] = fmaf(va.v[i], vb.v[j], s[i][j]);
       }
-      if (adds)
-        for (int q = 0; q < count; q++) sum = sum + (double)ta[q][thread];
-    }
+      if (p + q < end) break;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+      for (int i = 0; i < 4; i++)
 #pragma unroll
-      for (int j = 0; j < 4; j++) all[i][j] = chunk == 0 ? s[i][j] : s[i][j] + all[i][j];
-    begin = end;
+        for (int j = 0; j < 4; j++) all[i][j] = chunk == 0 ? s[i][j] : s[i][j] + all[i][j], s[i][j] = 0.0f;
+      chunk++;
+      end += k / chunks + (chunk < k % chunks ? 1 : 0);
+    } while (q < count);
+    if (adds)
+      for (int q = 0; q < count; q++) sum = sum + (double)ta[q][thread];
   }
 #pragma unroll 1 // the epilogue's code is long: shift registers instead of unrolling
   for (int i = 0; i < 4; i++) {
@@ -145,13 +213,6 @@ __device__ inline void multiply(const Block &block, const SA &a, const SB &b, fl
     }
   }
   if (adds && row + (int)thread < m) sums[row + thread] = (float)sum;
-}
-
-// tf32 rounds to a 10-bit mantissa, ties away from zero, and returns the bits of a float32. NaN and
-// infinities stay what they are: the carry of a NaN with a full mantissa would make it -0.
-__device__ inline u32 tf32(float v) {
-  const u32 bits = __float_as_uint(v);
-  return v == v ? (bits + 0x1000u) & 0xffffe000u : bits | 0x400000u;
 }
 
 #ifndef FSPDA_HOST
@@ -176,7 +237,7 @@ __device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &
                                      float *sums, int m, int n, int k, int epilogue, float factor) {
   constexpr int THREADS = 2 * TC_SIDE;
   // rows of 72 avoid bank conflicts between the lanes of a fragment
-  auto &[ta, tb] = shared_of<Tiles<TC_SIDE + 8>>(block);
+  auto &tiles = shared_of<Tiles<TC_SIDE + 8>>(block);
   const u32 thread = block.thread();
   Loader<TC_SIDE, THREADS, A_ALONG, SA> la;
   Loader<TC_SIDE, THREADS, B_ALONG, SB> lb;
@@ -185,12 +246,20 @@ __device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &
   const bool adds = sums && block.x() == 0 && thread < TC_SIDE;
   double sum = 0.0;
   float s[TC_SIDE / 8][4] = {};
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+  constexpr bool rounds = false;
+#else
+  constexpr bool rounds = true; // B here, once; A where it is multiplied, since its sums are exact
+#endif
+  la.begin(a, thread, row, m, k);
+  lb.begin(b, thread, column, n, k);
   la.fetch(a, thread, row, m, 0, k);
   lb.fetch(b, thread, column, n, 0, k);
+  block.sync();
   for (int p = 0; p < k; p += BK) {
-    block.sync();
-    la.put(thread, ta);
-    lb.put(thread, tb);
+    auto &ta = tiles.a[p / BK % 2], &tb = tiles.b[p / BK % 2];
+    la.template put<false>(a, thread, ta);
+    lb.template put<rounds>(b, thread, tb);
     block.sync();
     la.fetch(a, thread, row, m, p + BK, k);
     lb.fetch(b, thread, column, n, p + BK, k);
@@ -207,7 +276,7 @@ __device__ inline void multiply_tf32(const Block &block, const SA &a, const SB &
                          tf32(ta[q + t + 4][mine + g + 8])};
 #pragma unroll
       for (int j = 0; j < TC_SIDE / 8; j++) {
-        const u32 fb[2] = {tf32(tb[q + t][8 * j + g]), tf32(tb[q + t + 4][8 * j + g])};
+        const u32 fb[2] = {__float_as_uint(tb[q + t][8 * j + g]), __float_as_uint(tb[q + t + 4][8 * j + g])};
         mma_tf32(s[j], fa, fb);
       }
     }

@@ -14,7 +14,7 @@
 
 // threads per block; matrix products need the registers that this leaves
 #define MEGAKERNEL_THREADS 256
-#define SHARED_SLICE 4608      // bytes of shared memory per 64 threads of a body
+#define SHARED_SLICE 9216      // bytes of shared memory per 64 threads of a body
 // longest command list, in words, that each block copies to shared memory
 #define MAX_COMMAND_WORDS 1536
 
