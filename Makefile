@@ -10,7 +10,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
-.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers generate cross release module cover clean
+.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers card generate cross release module cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -66,6 +66,14 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	$(PEERS)/trackers/bin/pip install -q -r bench/peers/requirements-trackers.txt
 	FSPDA_PEERS=$(abspath $(PEERS))/trackers/bin/python $(GO) test -count 1 -v -run TestTrackers ./cli
 	test -z "$(PICTURES)" || $(PEERS)/bin/python bench/peers/load.py $(PEERS)/fspda $(PICTURES)
+
+card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...]; CHOICES names choices.jsonl of an earlier run
+	rm -rf bin/card && mkdir -p bin/card
+	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '-s -w' -o bin/card/fspda ./cmd/fspda
+	test -z "$(CHOICES)" || cp "$(CHOICES)" bin/card/choices.jsonl
+	cp bench/bundle/card.sh bin/card.sh
+	tar -C bin/card -cf - . | gzip -9 >> bin/card.sh
+	@ls -l bin/card.sh
 
 generate: # regenerate what is generated; CI wants no difference
 	$(GO) generate ./...

@@ -56,8 +56,8 @@ func (t Target) reopen() (string, error) {
 	}
 	saw := fmt.Sprintf("%d MB free before, %d after %d times", free[0]>>20, free[times]>>20, times)
 	if lost >= lostEach {
-		return saw, fmt.Errorf("each time that the device was opened and closed cost memory, %d MB at least: %d MB are "+
-			"missing after %d times", lost>>20, (free[0]-free[times])>>20, times)
+		return saw, fmt.Errorf("each time that the device was opened and closed cost memory, %d MB at least: %d MB "+
+			"are missing after %d times", lost>>20, (free[0]-free[times])>>20, times)
 	}
 	return saw, nil
 }

@@ -15,7 +15,7 @@ import (
 // newOptions returns options with an empty folder.
 func newOptions(t *testing.T) *Options {
 	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0",
-		Progress: io.Discard}
+		Progress: io.Discard, Choices: NoChoices{}}
 }
 
 func opened(t *testing.T, o *Options) *Results {
@@ -139,7 +139,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 13+12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 13+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }
@@ -228,5 +228,84 @@ func TestLines(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+}
+
+// The headline comes first, and its limits add up to the time of a call.
+func TestHeadlineFitsBudget(t *testing.T) {
+	o := &Options{Device: "cuda:0"}
+	headline, sum := o.headline(), time.Duration(0)
+	for i, p := range headline {
+		if name := o.Parts()[i].Name; name != p.Name {
+			t.Errorf("part %d is %s, want %s of the headline", i, name, p.Name)
+		}
+		sum += p.Limit
+	}
+	if sum > DefaultBudget || len(headline) != 7 {
+		t.Errorf("%d parts may take %v, want 7 within %v", len(headline), sum, DefaultBudget)
+	}
+	if seen := map[string]bool{}; true {
+		for _, p := range o.Parts() {
+			if seen[p.Name] {
+				t.Errorf("%s is there twice", p.Name)
+			}
+			seen[p.Name] = true
+		}
+	}
+	for i, p := range o.Parts() {
+		if at := strings.Index(p.Name, "/tune-"); at >= 0 &&
+			o.Parts()[i+1].Name != strings.Replace(p.Name, "/tune-", "/", 1) {
+			t.Errorf("%s is followed by %s", p.Name, o.Parts()[i+1].Name)
+		}
+	}
+	if first := opened(t, newOptions(t)).Lines()[0].What; !strings.Contains(first, "figure 1") {
+		t.Errorf("the first line is %q, want one of the headline", first)
+	}
+}
+
+// fixedChoices is choices in memory.
+type fixedChoices struct{ lines, added []byte }
+
+func (c *fixedChoices) Lines() ([]byte, error) { return c.lines, nil }
+
+func (c *fixedChoices) Add(lines []byte) error { c.added = lines; return nil }
+
+// Choices are kept in the folder with the results of each part, also of one that ran out of time,
+// and the next call takes them from there.
+func TestChoicesAreKept(t *testing.T) {
+	o := newOptions(t)
+	choices := &fixedChoices{}
+	o.Choices = choices
+	r := opened(t, o)
+	if len(choices.added) > 0 {
+		t.Errorf("an empty folder has choices: %q", choices.added)
+	}
+	part := Part{"a/tunes", time.Minute, func(ctx context.Context, k *job) error {
+		choices.lines = []byte("one\ntwo\n")
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	if out, err := r.play(t.Context(), part, 10*time.Millisecond); err != nil || out.Status != TimeOut {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	opened(t, o)
+	if string(choices.added) != "one\ntwo\n" {
+		t.Errorf("took over %q", choices.added)
+	}
+}
+
+// A call that is stopped leaves what it has, and says which part was not finished.
+func TestStoppedCallIsSaved(t *testing.T) {
+	o := newOptions(t)
+	r := opened(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := r.play(ctx, Part{"a/part", time.Minute, func(ctx context.Context, k *job) error {
+		k.out.set("x", 7)
+		cancel()
+		return ctx.Err()
+	}}, time.Minute)
+	if out := opened(t, o).outcome("a/part"); !errors.Is(err, context.Canceled) || out == nil || out.Values["x"] != 7 ||
+		out.Status != TimeOut {
+		t.Errorf("%v, %+v", err, out)
 	}
 }

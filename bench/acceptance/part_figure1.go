@@ -28,7 +28,7 @@ func with(base []string, more ...string) []string {
 
 // step measures an iteration of figure 1 here and in PyTorch.
 func (o *Options) step(precision string) Part {
-	return Part{"figure1/step-" + precision, o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
+	return Part{"figure1/step-" + precision, o.limit(time.Minute), func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 
 // gradient measures the large network in a precision, here and in PyTorch in turns.
 func (o *Options) gradient(g gradient) Part {
-	return Part{g.name(), o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{g.name(), o.limit(95 * time.Second), func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err
@@ -40,12 +41,7 @@ func (b *job) ourGradient(ctx context.Context, g gradient) error {
 		Roofline float64 `json:"roofline"`
 		CopyRate float64 `json:"copy_gb_s"`
 	}
-	args := []string{"bench", "network", "--device", b.Device, "--model", g.network, "--batch", strconv.Itoa(g.batch),
-		"--size", strconv.Itoa(g.pixels), "--time", b.shapes().turn, "--json"}
-	if b.Device != "cpu" {
-		args = append(args, "--precision", g.precision)
-	}
-	if err := b.report(ctx, "ours", &r, args...); err != nil {
+	if err := b.report(ctx, "ours", &r, b.network(g, b.shapes().turn)...); err != nil {
 		return err
 	}
 	b.out.best("ours", r.Images)
@@ -55,6 +51,31 @@ func (b *job) ourGradient(ctx context.Context, g gradient) error {
 	}
 	b.summarizeGradient()
 	return nil
+}
+
+// network returns the command that measures a gradient for some time.
+func (b *job) network(g gradient, turn string) []string {
+	args := []string{"bench", "network", "--device", b.Device, "--model", g.network, "--batch", strconv.Itoa(g.batch),
+		"--size", strconv.Itoa(g.pixels), "--time", turn, "--json"}
+	if b.Device != "cpu" {
+		args = append(args, "--precision", g.precision)
+	}
+	return args
+}
+
+// tuning has the device choose the convolutions of a gradient, half a second each, which would
+// otherwise happen within the limit of the gradient. What it has chosen when its time is over is
+// kept, and the gradient chooses the rest.
+func (o *Options) tuning(g gradient) Part {
+	return Part{g.network + "/tune-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
+		_, err := b.program(ctx, b.network(g, "1ms")...)
+		lines, listed := b.Choices.Lines()
+		if listed == nil {
+			b.out.set("choices", float64(bytes.Count(lines, []byte("\n"))))
+			b.out.Summary = fmt.Sprintf("%.0f choices of convolutions are known", b.out.Values["choices"])
+		}
+		return err
+	}}
 }
 
 // peers measures PyTorch once, eager or compiled. items is the number of items per run.

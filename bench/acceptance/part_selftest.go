@@ -8,10 +8,16 @@ import (
 	"time"
 )
 
+// Limits of a self-test: in the headline, and after it.
+const (
+	shortSelftest = 75 * time.Second
+	longSelftest  = 150 * time.Second
+)
+
 // selftest is fspda selftest in a precision. Its lines come one by one, so that those until its
 // time is over count.
-func (o *Options) selftest(precision string) Part {
-	return Part{"selftest/" + precision, o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
+func (o *Options) selftest(precision string, limit time.Duration) Part {
+	return Part{"selftest/" + precision, o.limit(limit), func(ctx context.Context, b *job) error {
 		args := []string{"selftest", "--device", b.Device, "--precision", precision}
 		if only := b.shapes().checks; only != "" {
 			args = append(args, "--only", only)

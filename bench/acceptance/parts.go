@@ -14,18 +14,38 @@ var (
 	all    = []string{"fp32", "tf32", "fp16", "bf16"}
 )
 
-// Parts lists the parts, the most important first.
+// Parts lists the parts: the headline, then the others, the most important first.
 func (o *Options) Parts() []Part {
-	s := o.shapes()
-	parts := []Part{o.selftest("fp32"), o.step("fp32"), o.sparse()}
 	networks := o.networks()
-	parts = append(parts, networks[:min(2, len(networks))]...)
-	parts = append(parts, o.memory(), o.curve(), o.repeat(), o.idle(), o.selftest("bf16"), o.selftest("fp16"),
-		o.selftest("tf32"), o.million(s))
+	parts := o.headline()
+	parts = append(parts, o.sparse(), o.memory(), o.curve(), o.repeat(), o.idle(),
+		o.selftest("bf16", longSelftest), o.selftest("fp16", longSelftest), o.selftest("tf32", longSelftest))
 	if o.Device != "cpu" {
 		parts = append(parts, o.launches())
 	}
-	return append(append(parts, networks[min(2, len(networks)):]...), o.step("tf32"))
+	return append(append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...), o.step("tf32"))
+}
+
+// headlineNetworks is how many gradients of the large network are in the headline: one in each
+// precision that is judged.
+const headlineNetworks = 2
+
+// headline are the parts that a call of DefaultBudget finishes or cuts off at their limits, which
+// add up to it.
+func (o *Options) headline() []Part {
+	networks := o.networks()
+	parts := append([]Part{o.selftest("fp32", shortSelftest), o.step("fp32")},
+		networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]...)
+	return append(parts, o.million(o.shapes()))
+}
+
+// partsOfNetwork is the number of parts of a gradient: that which measures it, after that which
+// chooses the convolutions, where there are several to choose from.
+func (o *Options) partsOfNetwork() int {
+	if o.Device == "cpu" {
+		return 1
+	}
+	return 2
 }
 
 // gradient is a measured gradient of a large network.
@@ -34,9 +54,9 @@ type gradient struct {
 	batch, pixels      int
 }
 
-func (g gradient) name() string {
-	return fmt.Sprintf("%s/%s-%d-%d", g.network, g.precision, g.batch, g.pixels)
-}
+func (g gradient) name() string { return g.network + "/" + g.shape() }
+
+func (g gradient) shape() string { return fmt.Sprintf("%s-%d-%d", g.precision, g.batch, g.pixels) }
 
 // gradients returns the gradients of the large network in some precisions, by precision and batch.
 func (s shapes) gradients(precisions []string) (all []gradient) {
@@ -62,7 +82,11 @@ func (o *Options) networks() (parts []Part) {
 		}
 	}
 	add := func(precision string, z shape) {
-		parts = append(parts, o.gradient(gradient{s.network, precision, z.batch, z.pixels}))
+		g := gradient{s.network, precision, z.batch, z.pixels}
+		if o.partsOfNetwork() > 1 {
+			parts = append(parts, o.tuning(g))
+		}
+		parts = append(parts, o.gradient(g))
 	}
 	for i, z := range sizes {
 		add(judged[0], z)

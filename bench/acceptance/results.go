@@ -26,10 +26,11 @@ type Results struct {
 	options *Options
 }
 
-// resultsFile holds the results as JSON, tableFile as text.
+// resultsFile holds the results as JSON, tableFile as text, and choicesFile what was chosen.
 const (
 	resultsFile = "card.json"
 	tableFile   = "card.md"
+	choicesFile = "choices.jsonl"
 )
 
 // open creates the folder, or reads the results of an earlier call. Results of another program
@@ -37,6 +38,9 @@ const (
 func open(o *Options) (*Results, error) {
 	if err := os.MkdirAll(filepath.Join(o.Out, "logs"), 0o755); err != nil {
 		return nil, &train.FolderError{Path: o.Out, Got: "cannot be made", Err: err, Hint: "give another --out"}
+	}
+	if err := o.takeChoices(); err != nil {
+		return nil, err
 	}
 	r := &Results{Version: o.Version, Device: o.Device, Tiny: o.Tiny, Began: time.Now().UTC().Truncate(time.Second),
 		Machine: o.Machine, options: o}
@@ -59,6 +63,32 @@ func open(o *Options) (*Results, error) {
 	}
 	old.Machine = o.Machine
 	return old, nil
+}
+
+// takeChoices adds the choices of an earlier call to those of the machine.
+func (o *Options) takeChoices() error {
+	path := filepath.Join(o.Out, choicesFile)
+	lines, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = o.Choices.Add(lines)
+	}
+	if err != nil {
+		return &train.FolderError{Path: path, Got: "cannot be taken over", Err: err,
+			Hint: "remove it, or set XDG_CACHE_HOME to a folder that can be written"}
+	}
+	return nil
+}
+
+// keepChoices writes the choices of the machine to the folder.
+func (o *Options) keepChoices() error {
+	lines, err := o.Choices.Lines()
+	if err != nil || len(lines) == 0 { // no folder for them: each call measures
+		return nil
+	}
+	return wholefile.Write(filepath.Join(o.Out, choicesFile), lines)
 }
 
 // outcome returns the outcome of a part, or nil.
@@ -101,7 +131,7 @@ func (r *Results) save() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
+	err = errors.Join(r.options.keepChoices(), wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
 		wholefile.Write(filepath.Join(r.options.Out, tableFile), []byte(r.Markdown())))
 	if err != nil {
 		return &train.FolderError{Path: r.options.Out, Got: "cannot be written", Err: err,

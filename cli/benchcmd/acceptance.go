@@ -20,19 +20,20 @@ import (
 )
 
 func newBenchCard() *cobra.Command {
-	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: 10 * time.Minute}
+	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: acceptance.DefaultBudget, Choices: cuda.Choices{}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "card",
-		Short: "Run all acceptance tests of a GPU, within ten minutes, and compare them with their targets",
+		Short: "Run all acceptance tests of a GPU, the headline in nine minutes, and compare them with their targets",
 		Long: `Run all acceptance tests of a GPU: self-tests in every precision, ResNet-50 against the memory's roofline and against
 PyTorch (eager and torch.compile, where python3 has it) on the same card in turns, figure 1's iterations and its
 losses against the CPU's, the sparse update against a copy, the idle share under the real loader, the memory of eight
 agents against its forecast, and trainings that must repeat.
 
-Each part has processes and a time limit of its own, so that none stops the others. Results are written to --out as
-they come: card.md, card.json and logs. A second call runs the parts that are left; --only runs parts again. The exit
-status is 1 if a part failed, not if a target is missed.`,
+Each part has processes and a time limit of its own, so that none stops the others. The first parts are those of the
+headline: the self-test and figure 1 in fp32, and ResNet-50, whose convolutions are chosen in a part before. Results are
+written to --out as they come: card.md, card.json, logs, and the choices, which later calls take over. A second call
+runs the parts that are left; --only runs parts again. The exit status is 1 if a part failed, not if a target is missed.`,
 		Example: `  fspda bench card
   fspda bench card --only selftest,figure1 --budget 3m
   fspda bench card --device cpu --tiny`,

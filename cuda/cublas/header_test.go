@@ -52,7 +52,8 @@ func TestHeader(t *testing.T) {
 				"CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION": noReducedReduction,
 				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES":       prefAlignment,
 				"CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES":       prefAlignment + 3,
-				"CUBLASLT_EPILOGUE_BIAS":                           int(EpilogueBias), "CUBLASLT_EPILOGUE_RELU_BIAS": int(
+				"CUBLASLT_EPILOGUE_BIAS":                           int(EpilogueBias),
+				"CUBLASLT_EPILOGUE_RELU_BIAS": int(
 					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),
 				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
 			})

@@ -107,7 +107,8 @@ func TestMatmul(t *testing.T) {
 	}
 	want := []string{"desc 68 0", "set 3 = 1", "set 4 = 0", "set 7 = 4", "set 8 = 8",
 		"layout 2: 4×3 by 4", "layout 2: 4×2 by 4", "layout 0: 3×2 by 3",
-		"prefer 1 = 1048576", "prefer 3 = 2", "prefer 5 = 4", "prefer 6 = 256", "prefer 7 = 256", "prefer 8 = 256", "advise 1",
+		"prefer 1 = 1048576", "prefer 3 = 2", "prefer 5 = 4", "prefer 6 = 256", "prefer 7 = 256", "prefer 8 = 256",
+		"advise 1",
 		"set 8 = 1024", "multiply 1·260·256 + 0·512 to 512 by 7 in 99 bytes at 4096 on 5",
 		"set 8 = 2048", "multiply 1·260·256 + 0·512 to 512 by 7 in 99 bytes at 4096 on 5"}
 	if !slices.Equal(l.calls, want) {

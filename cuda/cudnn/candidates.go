@@ -7,7 +7,7 @@ import (
 
 // maxTrying limits the time in which engines are tried, since each that compiles its kernel takes
 // seconds. Those come last; a run chooses among fewer of them.
-const maxTrying = 6 * time.Second
+const maxTrying = 3 * time.Second
 
 // Candidates calls visit for every implementation that may be chosen for a convolution: the engines
 // that the library offers, as far as they can be tried in some seconds, the algorithms that it

@@ -1,6 +1,7 @@
 package cudnn
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,9 +52,11 @@ func (c *ChoiceCache) name(key string) string {
 	return fmt.Sprintf("%s on %s, cuDNN %d", key, c.GPU, c.Version)
 }
 
-func (c *ChoiceCache) path(key string) string {
-	sum := sha256.Sum256([]byte(c.name(key)))
-	return filepath.Join(c.Dir, hex.EncodeToString(sum[:16])+".json")
+func (c *ChoiceCache) path(key string) string { return pathOf(c.Dir, c.name(key)) }
+
+func pathOf(dir, name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json")
 }
 
 // digest returns the checksum of a file's other fields.
@@ -118,4 +121,38 @@ func (c *ChoiceCache) put(key string, to Choice) {
 	if err == nil {
 		_ = wholefile.Write(c.path(key), append(text, '\n'))
 	}
+}
+
+// ReadChoices returns the choices that a folder stores, a line of JSON each. They are of use on any
+// machine with the same kind of GPU and version of the library.
+func ReadChoices(dir string) (lines []byte, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil && bytes.Count(text, []byte("\n")) == 1 {
+			lines = append(lines, text...)
+		}
+	}
+	return lines, nil
+}
+
+// AddChoices stores lines of [ReadChoices] in a folder, which keeps what it has. Damaged lines are
+// left out, since they would be measured again anyway.
+func AddChoices(dir string, lines []byte) error {
+	for line := range bytes.Lines(lines) {
+		var f choiceFile
+		if json.Unmarshal(line, &f) != nil || f.Sum != f.digest() || !f.Choice.valid() {
+			continue
+		}
+		path := pathOf(dir, f.For)
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := wholefile.Write(path, append(bytes.TrimSpace(line), '\n')); err != nil {
+			return fmt.Errorf("cudnn: storing choices of convolutions: %w", err)
+		}
+	}
+	return nil
 }

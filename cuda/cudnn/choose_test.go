@@ -258,3 +258,35 @@ func TestChoiceOfSeveralGPUs(t *testing.T) {
 		}
 	}
 }
+
+// Choices go from one folder to another as lines; what the other has is kept, and damage is left
+// out.
+func TestChoiceLines(t *testing.T) {
+	open := func(dir string) *ChoiceCache { return &ChoiceCache{Dir: dir, GPU: "a", Version: 1} }
+	from, to := t.TempDir(), filepath.Join(t.TempDir(), "new")
+	for i, key := range []string{"one", "two", "three"} {
+		open(from).put(key, Choice{Algo: int32(i), Engine: &Engine{Index: int64(i)}})
+	}
+	open(to).put("two", Choice{Algo: 9})
+	lines, err := ReadChoices(from)
+	if err != nil || strings.Count(string(lines), "\n") != 3 {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	damaged := strings.Replace(string(lines), `"algo":2`, `"algo":3`, 1) + "{\n\n"
+	for _, text := range []string{damaged, damaged} {
+		if err := AddChoices(to, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string]int32{"one": 0, "two": 9} {
+		if got, ok := open(to).get(key); !ok || got.Algo != want {
+			t.Errorf("%s: %+v, %v; want algorithm %d", key, got, ok, want)
+		}
+	}
+	if _, ok := open(to).get("three"); ok {
+		t.Error("a damaged line was stored")
+	}
+	if lines, err := ReadChoices(filepath.Join(to, "none")); err != nil || len(lines) > 0 {
+		t.Errorf("no folder: %q, %v", lines, err)
+	}
+}

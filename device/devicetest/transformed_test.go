@@ -90,7 +90,8 @@ func winograd(dims []int, x, w []float32) []float32 {
 // thousandth.
 func TestTransformedConvolutions(t *testing.T) {
 	beyond := false
-	for _, dims := range [][]int{{2, 9, 7, 1, 3, 3, 3, 1, 1}, {1, 8, 8, 16, 4, 3, 3, 1, 1}, {1, 4, 5, 64, 2, 3, 3, 1, 1}} {
+	for _, dims := range [][]int{{2, 9, 7, 1, 3, 3, 3, 1, 1}, {1, 8, 8, 16, 4, 3, 3, 1, 1},
+		{1, 4, 5, 64, 2, 3, 3, 1, 1}} {
 		c := &device.Call{Kernel: device.Conv, Dims: dims}
 		in := kernelInputs(c)
 		want, limit := evaluate(c, in)
