@@ -160,8 +160,8 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 		t.Logf("%-20s %5d instructions, %3d multiply-adds, %d loads of 8 bytes and %d of 16, %d conversions before a "+
 			"barrier", name, len(code)/16, products, bytes, a.loads, exposed)
 		if bytes < 2 || a.loads < 4 || exposed > 0 || a.local > 0 {
-			t.Errorf("%s: %d loads of 8 bytes and %d of 16 (the first tile and the next), %d conversions that wait for a "+
-				"load, %d accesses to local memory; want at least 2 and 4, and none", name, bytes, a.loads, exposed,
+			t.Errorf("%s: %d loads of 8 bytes and %d of 16 (first tile and next), %d conversions that wait for "+
+				"a load, %d accesses to local memory; want at least 2 and 4, and none", name, bytes, a.loads, exposed,
 				a.local)
 		}
 	}
