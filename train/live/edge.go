@@ -204,9 +204,16 @@ func (e *edge) sendUpdate(ctx context.Context) (<-chan struct{}, error) {
 
 // sendHello sends a hello with the state of this end.
 func (e *edge) sendHello(ctx context.Context, flags uint8) error {
+	e.a.mu.Lock()
+	msg := e.hello(flags)
+	e.a.mu.Unlock()
+	return e.send(ctx, msg)
+}
+
+// hello returns a hello with the state of this end. The caller holds the lock.
+func (e *edge) hello(flags uint8) *message {
 	a := e.a
-	a.mu.Lock()
-	msg := message{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
+	msg := &message{kind: hello, flags: flags, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
 		gradientTime: min(a.gradientTime, time.Hour)}
 	if e.fresh {
 		msg.flags |= flagFresh
@@ -218,8 +225,7 @@ func (e *edge) sendHello(ctx context.Context, flags uint8) error {
 		msg.flags |= flagAtEnd
 	}
 	e.sentEpoch, e.sentAtEnd = e.dual.Epoch, a.atEnd()
-	a.mu.Unlock()
-	return e.send(ctx, &msg)
+	return msg
 }
 
 func (e *edge) send(ctx context.Context, msg *message) error {

@@ -25,27 +25,24 @@ func (e *edge) handleHello(ctx context.Context, msg *message) error {
 	if e.inSync {
 		e.fresh = false
 	}
-	var more []*message
+	var answers []*message // written now, before what notify starts changes the state
+	if !msg.has(flagAnswer) || was != e.dual {
+		answers = append(answers, e.hello(flagAnswer))
+	}
 	if e.ahead(msg) && e.dual.N > 0 && !msg.has(flagFresh) && !e.inFlight(msg) {
-		more = append(more, &message{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
+		answers = append(answers, &message{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
 			values: a.read(e.dual.S)})
 	}
 	if msg.has(flagWant) && !a.joining && a.clock.T > 0 {
-		more = append(more, &message{kind: model, t: a.clock.T, values: a.read(a.state.X),
+		answers = append(answers, &message{kind: model, t: a.clock.T, values: a.read(a.state.X),
 			buffers: a.read(a.opt.Buffers)})
 	}
 	if msg.t == 0 || msg.has(flagJoining) {
 		e.answered = true
 	}
-	reply := !msg.has(flagAnswer) || was != e.dual
 	a.notify()
 	a.mu.Unlock()
-	if reply {
-		if err := e.sendHello(ctx, flagAnswer); err != nil {
-			return err
-		}
-	}
-	for _, m := range more {
+	for _, m := range answers {
 		if err := e.send(ctx, m); err != nil {
 			return err
 		}
