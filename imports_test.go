@@ -73,7 +73,9 @@ var allowed = map[string][]string{
 	},
 	"web":             {"internal/bounded", "internal/wholefile"},
 	"web/browsertest": {},
-	"bench":           {"train", "internal/bounded", "dist", "data", "device", "device/devicetest", "internal/rng"},
+	"bench": {
+		"train", "train/config", "internal/bounded", "dist", "data", "device", "device/devicetest", "internal/rng",
+	},
 	// runs the program itself: apart from what it measures
 	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"fspda/device"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // Campaign is a list of runs, each in a subfolder of Folder. It can be stopped and run again:
@@ -24,6 +26,7 @@ type Campaign struct {
 	Finish   func(folder string) error // writes plots and reports of a finished run; may be nil
 	OnEvent  func(Event)               // called by one goroutine at a time; may be nil
 	Version  string
+	Once     bool // a run that would be the same as an earlier one is left out
 }
 
 // Event is a progress report of a run.
@@ -33,6 +36,7 @@ type Event struct {
 	Iteration int
 	Row       train.Row // of Evaluated and Ended, the last one
 	Outcome   *Outcome  // of Ended and Kept
+	Same      int       // of LeftOut: the job that is the same run
 }
 
 // EventKind is the kind of an Event.
@@ -44,6 +48,7 @@ const (
 	Stepped                      // reached Iteration
 	Evaluated                    // there is a new Row
 	Ended
+	LeftOut // another job is the same run
 )
 
 // Outcome is the result of a run.
@@ -60,11 +65,13 @@ type planned struct {
 	job    Job
 	folder string
 	done   bool
+	unused []config.Unused
+	same   int // the earlier job that is the same run; -1: none
 }
 
 // Run runs all jobs and returns their outcomes in order. When ctx ends, the active runs write
-// checkpoints; the outcomes of unfinished runs are nil, and the error is that of ctx. A run that
-// diverges is an outcome, not an error.
+// checkpoints; the outcomes of unfinished runs are nil, as are those of runs left out by Once, and
+// the error is that of ctx. A run that diverges is an outcome, not an error.
 func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
@@ -109,7 +116,8 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 func (c *Campaign) plan() ([]planned, error) {
 	var errs []error
 	var plans []planned
-	for _, job := range c.Jobs {
+	first := map[string]int{} // by effective configuration
+	for i, job := range c.Jobs {
 		if c.Threads > 0 {
 			job.Config.Threads = max(1, c.Threads/max(1, min(c.Parallel, len(c.Jobs))))
 		}
@@ -118,13 +126,45 @@ func (c *Campaign) plan() ([]planned, error) {
 			errs = append(errs, fmt.Errorf("run %s: %w", job.Name, err))
 			continue
 		}
-		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name)}
+		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name), unused: s.Unused(job.Config), same: -1}
+		if k, ok := first[s.Effective(job.Config)]; !ok {
+			first[s.Effective(job.Config)] = i
+		} else if c.Once {
+			p.same = k
+		}
 		p.job.Config = s.Config
 		p.done, err = finished(p.folder, s.Config)
 		errs = append(errs, err)
 		plans = append(plans, p)
 	}
-	return plans, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return plans, refuseUnused(plans)
+}
+
+// refuseUnused refuses keys that runs share and that have an effect on none of those.
+func refuseUnused(plans []planned) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, p := range plans {
+		for _, u := range p.unused {
+			sharing, lacking := 0, 0
+			for _, q := range plans {
+				if slices.Contains(q.job.Shared, u.Key) {
+					sharing++
+					if slices.ContainsFunc(q.unused, func(v config.Unused) bool { return v.Key == u.Key }) {
+						lacking++
+					}
+				}
+			}
+			if sharing > 0 && lacking == sharing && !seen[u.Key] {
+				errs = append(errs, u.Error(fmt.Sprintf("any of the %d runs", sharing)))
+			}
+			seen[u.Key] = true
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // finished reports whether a folder holds a finished run of this configuration. A run of another
@@ -165,6 +205,10 @@ func (p *campaignRun) notify(e Event) {
 
 // runJob runs one job, or reads its outcome if it was finished before.
 func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
+	if plan.same >= 0 {
+		p.notify(Event{Job: i, Kind: LeftOut, Same: plan.same})
+		return nil
+	}
 	if plan.done {
 		out, err := ReadOutcome(plan.folder)
 		if err != nil {

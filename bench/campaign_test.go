@@ -176,6 +176,49 @@ func TestCampaignDiverges(t *testing.T) {
 	}
 }
 
+// A sweep makes equal runs once, and refuses a key that none of its runs uses.
+func TestSweepOfEqualRuns(t *testing.T) {
+	const base = "base: {data_train: 300, data_test: 50, hidden: 4, batch: 8, iterations: 4, eval_points: 2, agents: 3"
+	s, err := sweep(t, base+"}\ngrid: {theta: [0.3, 0.4], algo: [dsgd, fspda-sa]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	c := &Campaign{Folder: filepath.Join(t.TempDir(), "sweep"), Jobs: jobs, Open: (&lab{}).open, Once: true}
+	c.OnEvent = func(e Event) {
+		if e.Kind == LeftOut {
+			left = append(left, jobs[e.Job].Name+" as "+jobs[e.Same].Name)
+		}
+	}
+	outcomes, err := c.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"004-theta=0.4-algo=fspda-sa as 002-theta=0.3-algo=fspda-sa"}
+	if ranked := s.Rank(outcomes); len(ranked) != 3 || !slices.Equal(left, want) {
+		t.Errorf("%d runs ranked, left out %q", len(ranked), left)
+	}
+	for _, text := range []string{base + ", theta: 0.3}\ngrid: {gamma: [0.3, 0.4]}\n",
+		base + "}\ngrid: {theta: [0.3], gamma: [0.3, 0.4]}\n"} {
+		if s, err = sweep(t, text); err != nil {
+			t.Fatal(err)
+		}
+		if c.Jobs, err = s.Jobs(); err != nil {
+			t.Fatal(err)
+		}
+		c.Folder = filepath.Join(t.TempDir(), "other")
+		_, err = c.Run(context.Background())
+		if err == nil || err.Error() != "config: theta 0.3: has no effect on any of the 2 runs: it needs algo dsgd or "+
+			"choco; leave it out, or choose what uses it" {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
 // The forecast is measured, kept, and proportional to the iterations.
 func TestForecast(t *testing.T) {
 	jobs := tiny(t, "sa")

@@ -178,6 +178,7 @@ type Job struct {
 	Title  string // for legends, with what it exchanges
 	Group  string
 	Config train.Config
+	Shared []string // keys that were set for all runs: they must have an effect on at least one of them
 }
 
 // Jobs returns the configurations of a figure's runs.
@@ -205,9 +206,11 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if c, err = o.Scale.apply(c, o.Points, limit); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
+		c.TakeExplicit() // a test has checked the keys of the file
 		if o.Adjust != nil {
 			o.Adjust(&c)
 		}
+		shared := c.TakeExplicit()
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
@@ -215,7 +218,7 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if r.Group != "" {
 			title += " (" + r.Group + ")"
 		}
-		jobs = append(jobs, Job{Name: r.Name, Title: title, Group: r.Group, Config: c})
+		jobs = append(jobs, Job{Name: r.Name, Title: title, Group: r.Group, Config: c, Shared: shared})
 	}
 	return jobs, nil
 }

@@ -9,11 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+
 	"fspda/cpu"
 	"fspda/data"
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // lab opens configurations on small built-in data, each set once.
@@ -177,4 +180,57 @@ func TestFigureMistakes(t *testing.T) {
 	if want := []string{"sa-sorted", "storm-sorted", "sa-shuffled"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("chose %v, %v, want %v", names, err, want)
 	}
+}
+
+// Each key of a figure's file has an effect: those of a run on it, and those of all runs on at least
+// one of them.
+func TestKeysOfFigures(t *testing.T) {
+	all, err := Figures()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lab{}
+	for _, f := range all {
+		for _, variant := range VariantNames {
+			shared, used := keysOf(f.Common, f.Variants[variant]), map[string]bool{}
+			for _, r := range f.Runs {
+				c, err := f.config(r, variant)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, err = (Scale{Share: 1}).apply(c, 0, 1); err != nil {
+					t.Fatal(err)
+				}
+				c.TakeExplicit()
+				synthetic(2560, 20)(&c)
+				if f.Number == 2 { // the printed theta of CHOCO-SGD is refused as unstable
+					c.Theta = train.AutoFloat{Auto: true}
+				}
+				given := c
+				c.SetExplicit(keysOf(r.Config, r.Variants[variant])...)
+				s, _, _, err := l.open(c)
+				if err != nil {
+					t.Fatalf("figure %d, %s, run %s: %v", f.Number, variant, r.Name, err)
+				}
+				for _, key := range shared {
+					unused := slices.ContainsFunc(s.Unused(given), func(u config.Unused) bool { return u.Key == key })
+					used[key] = used[key] || !unused
+				}
+			}
+			for _, key := range shared {
+				if !used[key] {
+					t.Errorf("figure %d, %s: %s has no effect on any run", f.Number, variant, key)
+				}
+			}
+		}
+	}
+}
+
+func keysOf(parts ...yaml.MapSlice) (keys []string) {
+	for _, part := range parts {
+		for _, item := range part {
+			keys = append(keys, fmt.Sprint(item.Key))
+		}
+	}
+	return keys
 }

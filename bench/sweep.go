@@ -118,10 +118,12 @@ func (s *Sweep) Jobs() ([]Job, error) {
 			errs = append(errs, c.Parse("sweep", []byte(kv.key+": "+kv.value)))
 			words = append(words, kv.key+"="+plainName(kv.value))
 		}
-		if err := c.Check(); err != nil {
+		if err := errors.Join(c.Check(), c.FindData()); err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", strings.Join(words, "-"), err))
 		}
-		jobs = append(jobs, Job{Name: strings.Join(words, "-"), Title: strings.Join(words[1:], " "), Config: c})
+		shared := c.TakeExplicit()
+		jobs = append(jobs, Job{Name: strings.Join(words, "-"), Title: strings.Join(words[1:], " "), Config: c,
+			Shared: shared})
 	}
 	return jobs, errors.Join(errs...)
 }
@@ -224,11 +226,15 @@ type Ranked struct {
 	Iteration int
 }
 
-// Rank sorts the runs, the best first. Equal values keep the order of the sweep.
+// Rank sorts the runs, the best first, without those that were left out. Equal values keep the order
+// of the sweep.
 func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
 	column := slices.Index(train.Columns(), s.Metric)
 	var all []Ranked
 	for _, o := range outcomes {
+		if o == nil {
+			continue
+		}
 		r := Ranked{Outcome: o, Value: math.NaN()}
 		for _, row := range o.Rows {
 			if s.Bits > 0 && float64(Bits(row, s.Accounting)) > s.Bits {

@@ -58,6 +58,12 @@ func briefly(args []string) int {
 		name = ""
 	}
 	args = append(slices.Clone(args), shorter[name]...)
+	if name == "train" && !slices.Contains(args, "cosine") {
+		args = without(args, "--warmup")
+	}
+	if i := slices.Index(args, "--data"); i >= 0 && slices.Contains([]string{"imagenet", "folder"}, args[i+1]) {
+		args = without(without(args, "--data-train"), "--data-test")
+	}
 	if i := slices.Index(args, "--data-dir"); i >= 0 { // what is drawn takes the place of what would have to be fetched
 		switch {
 		case args[0] == "figure" || slices.Contains(args, "mnist"):
@@ -89,6 +95,14 @@ func briefly(args []string) int {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	return Run(ctx, args, visitor{stop}, os.Stderr)
+}
+
+// without leaves a flag and its value out.
+func without(args []string, flag string) []string {
+	if i := slices.Index(args, flag); i >= 0 {
+		return slices.Delete(args, i, i+2)
+	}
+	return args
 }
 
 // visitor requests the page whose address is written to it, then stops the program.

@@ -97,9 +97,7 @@ func TestPredictFiles(t *testing.T) {
 		"val/dog/4.png": image})
 	run := filepath.Join(t.TempDir(), "run")
 	if status, _, stderr := call(t, "train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4",
-		"--agents",
-		"1", "--graph", "complete", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points",
-		"1",
+		"--agents", "1", "--partition", "shuffled", "--batch", "2", "--iterations", "2", "--eval-points", "1",
 		"--device", "cpu", "--quiet", "--out", run); status != 0 {
 		t.Fatal(stderr)
 	}

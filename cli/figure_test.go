@@ -164,6 +164,8 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"figure", "1", "--set", "batch"}, "key=value"},
 		{[]string{"figure", "1"}, "no folder given"},
 		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=100000"}, "run sa: batch 100000"},
+		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=8", "--set", "kappa=0.1", "--scale", "0.0001",
+			"--retune"}, "kappa 0.1: has no effect on any of the 8 runs: it needs algo next"},
 		{[]string{"sweep"}, "-c is missing"},
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},

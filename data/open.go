@@ -2,6 +2,8 @@ package data
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 )
@@ -73,6 +75,23 @@ func Names() (names []string) {
 		names = append(names, r.name)
 	}
 	return names
+}
+
+// signs are patterns of files that only one set has.
+var signs = [][2]string{
+	{"train-images?idx3-ubyte*", "mnist"}, {"data_batch_1.bin", "cifar10"}, {"*/data_batch_1.bin", "cifar10"},
+	{"ILSVRC2012_img_*.tar", "imagenet"}, {"train/n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "imagenet"},
+}
+
+// Recognize returns the name of the set whose files a folder holds, by their names: mnist, cifar10
+// or imagenet; empty if they leave a doubt.
+func Recognize(dir string) string {
+	for _, sign := range signs {
+		if found, err := fs.Glob(os.DirFS(dir), sign[0]); err == nil && len(found) > 0 {
+			return sign[1]
+		}
+	}
+	return ""
 }
 
 // Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),

@@ -125,6 +125,9 @@ func (b *statusLines) on(e bench.Event) {
 	case bench.AlreadyDone:
 		b.say(fmt.Sprintf("%-*s  already done  %s", b.width, job.Name, b.numbers(e.Row)))
 		return
+	case bench.LeftOut:
+		b.say(fmt.Sprintf("%-*s  is the same run as %s", b.width, job.Name, b.jobs[e.Same].Name))
+		return
 	case bench.Ended:
 		s.running = false
 		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, command.Seconds(e.Outcome.WallS),

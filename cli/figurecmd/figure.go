@@ -91,6 +91,9 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 			c.Data = f.data
 		}
 		c.DataDir, c.Seed, c.Accounting = f.dataDir, f.seed, f.accounting
+		if f.dataDir != "" {
+			c.SetExplicit("data_dir")
+		}
 		_ = setKeys(c, f.set) // checked above
 	}
 	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil

@@ -80,7 +80,8 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 		base := filepath.Base(f.file)
 		f.out = filepath.Join(command.RunsDir, "sweep-"+strings.TrimSuffix(base, filepath.Ext(base)))
 	}
-	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
+	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
+		Once: true}
 	outcomes, err := runCampaign(ctx, c, f.quiet, stderr)
 	if err != nil {
 		return err

@@ -53,7 +53,8 @@ func Agents(file string) (int, error) {
 }
 
 // ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and
-// the flags; the later ones win. An empty file or folder is left out.
+// the flags; the later ones win. Keys of file and flags are marked as explicit. An empty file or
+// folder is left out.
 func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 	c := train.Default()
 	if resumed != "" {
@@ -79,7 +80,18 @@ func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 	fs.Visit(func(g *pflag.Flag) {
 		if over.Lookup(g.Name) != nil {
 			errs = append(errs, over.Set(g.Name, g.Value.String()))
+			c.SetExplicit(strings.ReplaceAll(g.Name, "-", "_"))
 		}
 	})
-	return c, errors.Join(errs...)
+	return c, errors.Join(append(errs, c.FindData())...)
+}
+
+// Flags returns flags of the values that were set explicitly in c.
+func Flags(c train.Config) (flags []string) {
+	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
+	ConfigFlags(fs, &c)
+	for _, key := range c.Explicit() {
+		flags = append(flags, "--"+FlagName(key)+"="+fs.Lookup(FlagName(key)).Value.String())
+	}
+	return flags
 }

@@ -10,11 +10,11 @@ import (
 var _ train.Buffered = (*model.Engine)(nil)
 
 // init tells the configuration the names of the networks, those that a program registers included.
-// Only an mlp has hidden layers to choose.
+// Only an mlp has hidden layers to choose, and blocks to recompute only the others.
 func init() {
 	config.SetModels(func() (names []config.ModelName) {
 		for _, name := range model.Names() {
-			m := config.ModelName{Name: name}
+			m := config.ModelName{Name: name, Keys: []string{"recompute"}}
 			if name == "mlp" {
 				m.Keys = []string{"hidden", "activation"}
 			}

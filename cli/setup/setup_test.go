@@ -1,8 +1,14 @@
 package setup
 
 import (
-	"fspda/train"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
+
+	"github.com/spf13/pflag"
+
+	"fspda/train"
 )
 
 // Agents share the cores; each has at least one.
@@ -22,4 +28,23 @@ func TestAgentThreads(t *testing.T) {
 func of(threads, agents int) (c train.Config) {
 	c.Threads, c.Agents = threads, agents
 	return c
+}
+
+// Keys of file and flags are explicit, and can be passed on as flags; those of defaults are not.
+func TestExplicitKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "run.yaml")
+	if err := os.WriteFile(file, []byte("{edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := train.Default()
+	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
+	ConfigFlags(fs, &c)
+	if err := fs.Parse([]string{"--data-train", "400", "--deterministic"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadConfig(file, "", fs)
+	want := []string{"--edges=bernoulli(0.1)", "--hidden=8,4", "--eta=auto", "--data-train=400", "--deterministic=true"}
+	if got := Flags(c); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/cli/command"
+	"fspda/cli/setup"
 	"fspda/dist/nats"
 	"fspda/train"
 	"fspda/train/process"
@@ -102,8 +103,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	u := &agentProcesses{flags: f, agents: c.Agents, file: file, certs: certs, port: port,
-		stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
+	u := &agentProcesses{flags: f, agents: c.Agents, file: file, explicit: setup.Flags(c),
+		certs: certs, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
@@ -180,9 +181,11 @@ type agentProcesses struct {
 	file   string
 	certs  string
 	port   string
-	stdout io.Writer
-	stderr io.Writer
-	log    *zap.Logger
+	// flags of the keys that were set explicitly, which the agents refuse if they have no effect
+	explicit []string
+	stdout   io.Writer
+	stderr   io.Writer
+	log      *zap.Logger
 }
 
 // exitTimeout is how long the other agents may take to exit after agent 0.
@@ -329,7 +332,7 @@ func (u *agentProcesses) arguments(rank int) []string {
 	if u.flags.faults != "" {
 		args = append(args, "--inject-faults", u.flags.faults)
 	}
-	return args
+	return append(args, u.explicit...)
 }
 
 // relay copies the log of an agent line by line, each with its rank. JSON lines name the rank

@@ -9,21 +9,24 @@ import (
 
 // builtin lists the algorithms of this module.
 var builtin = []Method{
-	{Name: "fspda-sa", Masks: true, Optimizers: anyOptimizer, Placements: anyPlacement, Dual: true, Check: fspdaStable,
+	{Name: "fspda-sa", Keys: []string{"gamma", "beta", "dual"},
+		Masks: true, Optimizers: anyOptimizer, Placements: anyPlacement, Dual: true, Check: fspdaStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
 			return algo.SA{Gamma: c.Gamma, Beta: c.Beta, Stale: c.Dual == "stale-neighbour", Descent: s.Descent()}
 		}},
-	{Name: "fspda-storm", Masks: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
-		c := s.Config
-		return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
-			Lagged: c.StormLambda == "lagged"}
-	}},
-	{Name: "dsgd", Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
-		c := s.Config
-		return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc",
-			Descent: s.Descent()}
-	}},
+	{Name: "fspda-storm", Keys: []string{"gamma", "beta", "a_x", "a_lambda", "storm_start", "storm_lambda"},
+		Masks: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
+				Lagged: c.StormLambda == "lagged"}
+		}},
+	{Name: "dsgd", Keys: []string{"theta", "weights", "order"},
+		Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc",
+				Descent: s.Descent()}
+		}},
 	{Name: "dmsgd", Optimizers: heavyBallOnly,
 		New: func(s *Setup) algo.Algorithm { return algo.DmSGD{Mu: s.Config.Momentum} }},
 	{Name: "qg-dsgdm", Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
@@ -34,7 +37,8 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm { return algo.DecentLaM{Mu: s.Config.Momentum} }},
 	{Name: "d2", Edges: WholeGraph, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: d2Stable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
-	{Name: "scaffnew", Edges: Coins, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement,
+	{Name: "scaffnew", Keys: []string{"local_steps", "share"},
+		Edges: Coins, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement,
 		Check: mixingStable, New: func(s *Setup) algo.Algorithm {
 			p := 1.0
 			if len(s.Graph.Edges) > 0 {
@@ -42,33 +46,41 @@ var builtin = []Method{
 			}
 			return algo.Scaffnew{P: p, C: s.Config.Share, Descent: s.Descent()}
 		}},
-	{Name: "led", Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: mixingStable,
+	{Name: "led", Keys: []string{"local_steps"},
+		Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: s.roundSteps(), Descent: s.Descent()} }},
-	{Name: "kgt", Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: localOnly, Check: mixingStable,
+	{Name: "kgt", Keys: []string{"local_steps", "outer_step"},
+		Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: localOnly, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.KGT{K: s.roundSteps(), EtaS: s.Config.OuterStep, Descent: s.Descent()}
 		}},
 	{Name: "diging", Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.DIGing{Descent: s.Descent()} }},
-	{Name: "extra", Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
+	{Name: "extra", Keys: []string{"delta"},
+		Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.EXTRA{Delta: s.Config.Delta}
 		}},
-	{Name: "prox-gpda", Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable,
+	{Name: "prox-gpda", Keys: []string{"rho"},
+		Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.ProxGPDA{Rho: s.Config.Rho.V}
 		}},
-	{Name: "next", Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
+	{Name: "next", Keys: []string{"kappa"},
+		Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
-	{Name: "choco", Edges: Speakers, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
+	{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits"},
+		Edges: Speakers, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.CHOCO{Theta: s.Config.Theta.V, Descent: s.Descent()}
 		}},
-	{Name: "swarm", Edges: Pairs, Optimizers: anyOptimizer, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
-		c := s.Config
-		return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Descent: s.Descent()}
-	}},
-	{Name: "fspda-async", Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
+	{Name: "swarm", Keys: []string{"compress", "swarm", "initiator", "local_steps"},
+		Edges: Pairs, Optimizers: anyOptimizer, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Descent: s.Descent()}
+		}},
+	{Name: "fspda-async", Keys: []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
+		Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
 			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}

@@ -167,7 +167,7 @@ func (c Config) Check() error {
 		errs = append(errs, Invalid("init_head", c.Head, "it belongs to init, which names no file: without one all "+
 			"weights are drawn from the seed"))
 	}
-	return errors.Join(append(errs, c.checkModelKeys())...)
+	return errors.Join(errs...)
 }
 
 // oneOf accepts the given names.

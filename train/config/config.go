@@ -5,7 +5,7 @@ package config
 // change a trajectory, and same:"move" keys that a resumed run may change.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
-// of the keys.
+// of the keys. effect.go says which keys have an effect on which runs.
 type Config struct {
 	DataKeys        `yaml:",inline"`
 	NetworkKeys     `yaml:",inline"`
@@ -22,6 +22,8 @@ type Config struct {
 	EvaluationKeys  `yaml:",inline"`
 	OutputKeys      `yaml:",inline"`
 	ExecutionKeys   `yaml:",inline"`
+
+	explicit []string // see SetExplicit
 }
 
 // DataKeys choose the data set and how its examples are read.

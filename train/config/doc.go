@@ -14,5 +14,8 @@
 // The keys are public: files written by older versions must parse and keep their
 // [Config.Fingerprint], which covers every key that can change the trajectory of a run.
 //
+// A key that the user set ([Config.SetExplicit], which Parse calls) and that has no effect on the
+// run is refused. effect.go has the conditions; methods and networks list the keys they read.
+//
 // Start reading at config.go (the keys), then check.go and setup.go.
 package config

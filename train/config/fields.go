@@ -21,6 +21,9 @@ func (c *Config) Fields() []Field {
 	sections := reflect.ValueOf(c).Elem()
 	for k := range sections.NumField() {
 		v := sections.Field(k)
+		if v.Kind() != reflect.Struct { // explicit
+			continue
+		}
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
 			fs = append(fs, Field{Key: tag.Get("yaml"), Help: tag.Get("help"), Harmless: tag.Get("same") != "",

@@ -18,6 +18,10 @@ type Method struct {
 	// Check refuses settings outside the stable region and returns warnings. It may be nil.
 	Check func(s *Setup) (warnings []string, err error)
 
+	// Keys lists the keys that New and Check read and that not every algorithm has, besides eta and
+	// mixing, which follow from Dual and Mixing. Others are refused if they are set explicitly.
+	Keys []string
+
 	Edges      EdgeNeed
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
@@ -148,7 +152,7 @@ func (s *Setup) admitMask() error {
 // admitEdges resolves edges auto and checks edges and local_steps against the method's need.
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
-	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && !s.BatchPerGradient() {
+	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && (m.Edges != Pairs || c.Swarm != "blocking") {
 		return Invalid("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when "+
 			"to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}

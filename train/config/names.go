@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,7 @@ import (
 )
 
 // ModelName is a value of the key model, with the keys that only some networks use and this one
-// does, such as hidden: Check refuses them for networks that do not list them.
+// does, such as hidden: set explicitly, they are refused for networks that do not list them.
 type ModelName struct {
 	Name string
 	Keys []string
@@ -43,30 +42,14 @@ func checkModel(key string, value any) error {
 	return oneOf(all...)(key, value)
 }
 
-// checkModelKeys refuses keys that the network has no use for. A key with its default value is
-// accepted, because it may not have been given at all.
-func (c Config) checkModelKeys() error {
-	known := modelNames()
-	at := slices.IndexFunc(known, func(m ModelName) bool { return m.Name == c.Model })
-	if at < 0 {
-		return nil
-	}
-	base := Default()
-	fields, defaults := c.Fields(), base.Fields()
-	for i, f := range fields {
-		var with []string
-		for _, m := range known {
-			if slices.Contains(m.Keys, f.Key) {
-				with = append(with, m.Name)
-			}
+// modelsWith lists the networks that list a key.
+func modelsWith(key string) (names []string) {
+	for _, m := range modelNames() {
+		if slices.Contains(m.Keys, key) {
+			names = append(names, m.Name)
 		}
-		if len(with) == 0 || slices.Contains(with, c.Model) || reflect.DeepEqual(f.Value, defaults[i].Value) {
-			continue
-		}
-		return Invalid(f.Key, reflect.ValueOf(f.Value).Elem().Interface(),
-			"only %s has this setting: leave it out, or use %[1]s in place of %s", strings.Join(with, ", "), c.Model)
 	}
-	return nil
+	return names
 }
 
 // checkDevice accepts auto, cpu, cuda, and cuda with numbers of GPUs. The devices need not exist.

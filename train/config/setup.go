@@ -76,6 +76,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		return nil, err
 	}
 	s := &Setup{Config: c, Set: set, Threads: c.Threads}
+	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Dim = m.Dim()
 	if s.Threads == 0 {
@@ -117,7 +118,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 			return nil, err
 		}
 	}
-	return s, s.checkRounds()
+	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
 }
 
 // split divides the training data among the agents. It makes the order of each shard once, which

@@ -15,8 +15,10 @@ import (
 // Nearest returns the name most similar to the wrong one, or "" if none is similar.
 func Nearest(wrong string, names []string) string { return spelling.Nearest(wrong, names) }
 
-// Parse reads YAML into c. Keys that the text does not contain keep their values. The error for an
-// unknown key names the most similar key. The name is that of the file, for error messages.
+// Parse reads YAML into c. Keys that the text does not contain keep their values, and those that it
+// contains are marked by [Config.SetExplicit], unless it has more than half of all keys: nobody
+// writes so many, so it is a resolved configuration, of this version or an older one. The error for
+// an unknown key names the most similar key. The name is that of the file, for error messages.
 func (c *Config) Parse(name string, text []byte) error {
 	if err := bounded.YAML(text); err != nil {
 		return &Error{Key: name, Err: err}
@@ -26,6 +28,7 @@ func (c *Config) Parse(name string, text []byte) error {
 		return &Error{Key: name, Err: err, Want: "expected YAML of the form 'key: value'"}
 	}
 	keys, fields := Keys(), c.Fields()
+	var given []string
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
@@ -40,6 +43,10 @@ func (c *Config) Parse(name string, text []byte) error {
 		if err := checkInteger(key, fields[at].Value, item.Value); err != nil {
 			return err
 		}
+		given = append(given, key)
+	}
+	if 2*len(given) <= len(keys) {
+		c.SetExplicit(given...)
 	}
 	if len(m) == 0 {
 		return nil
