@@ -182,8 +182,8 @@ func TestFigureMistakes(t *testing.T) {
 	}
 }
 
-// Each key of a figure's file has an effect: those of a run on it, and those of all runs on at least
-// one of them.
+// Each key of a figure's file has an effect: those of a run on it, and those of all runs on at
+// least one of them.
 func TestKeysOfFigures(t *testing.T) {
 	all, err := Figures()
 	if err != nil {

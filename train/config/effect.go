@@ -130,8 +130,8 @@ func (s *Setup) missing(key string, given Config) string {
 	return ""
 }
 
-// Effective lists the keys that have an effect on the setup that was resolved from given, with their
-// resolved values. Setups of equal lists are the same run.
+// Effective lists the keys that have an effect on the setup that was resolved from given, with
+// their resolved values. Setups of equal lists are the same run.
 func (s *Setup) Effective(given Config) string {
 	var b strings.Builder
 	resolved := s.Config
