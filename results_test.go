@@ -68,7 +68,7 @@ var results = map[string]string{
 	"swarm":           "algo: swarm",
 	"swarm lattice":   "{algo: swarm, compress: 'lattice(0.01,1024)', edges: matching}",
 	"swarm blocking": "{algo: swarm, compress: 'lattice(0.01,1024,stochastic)', swarm: blocking, local_steps: " +
-		"2, initiator: degree}",
+		"2}",
 	"async":       "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
 	"async links": "{algo: fspda-async, links: wan.yaml}",
 	"sgd":         "algo: sgd",
