@@ -48,6 +48,7 @@ var effects = []effect{
 	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
+	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.Optimizer == optimizerAdamW }, "optimizer adamw"},
 	{"decay", func(_ *Setup, c Config) bool { return c.Decay != 0 }, "weight_decay above 0"},
 	{"graph edges mask", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"density", func(s *Setup, c Config) bool { return s.exchanges() && (s.Config.Mask != "all" || c.Density == 1) },
