@@ -70,6 +70,12 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 		}
 		jobs = append(jobs, vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0,
 			func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+			vectorJob(fmt.Sprintf("adamw, d=%d", d), d, 4, 4, 3, func(v []device.Vector) func() {
+				a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 1, Scale2: 1, Eps: 1e-8,
+					Decay: 0.01}
+				dev.Combine(v[2]) // a mean square is not negative
+				return func() { dev.AdamW(a, v[0], v[1], v[2], v[3]) }
+			}),
 			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
 				return func() {
 					dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]})

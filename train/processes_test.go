@@ -129,6 +129,9 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"fspda-storm": func(c *Config) { c.Algo, c.Edges = "fspda-storm", "bernoulli(0.4)" },
 		"dsgd":        func(c *Config) { c.Algo, c.Edges, c.Momentum = "dsgd", "matching", 0.5 },
 		"sgd":         func(c *Config) { c.Algo = "sgd" },
+		"adamw": func(c *Config) {
+			c.Optimizer, c.Alpha, c.ClipNorm, c.Decay, c.Decays = "adamw", 0.01, 0.3, 0.01, "weights"
+		},
 		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },
 		"choco qsgd":  func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" },

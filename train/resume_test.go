@@ -224,6 +224,40 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// A checkpoint of version 1, which has no counts, is resumed with the same bits, with a heavy ball
+// too. It is refused where its program clipped gradients otherwise.
+func TestCheckpointOfVersion1(t *testing.T) {
+	c := long()
+	c.Momentum = 0.5
+	counts := regexp.MustCompile(`(?s)"(clipped|directions)": \[[^]]*\],?\s*`)
+	resumed := func(c Config) (*Result, error) {
+		dir := runFolder(t)
+		stopAt(t, c, dir, 20)
+		path := filepath.Join(newestCheckpoint(t, dir), "manifest.json")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := strings.Replace(counts.ReplaceAllString(string(text), ""), `"format": 2`, `"format": 1`, 1)
+		old = regexp.MustCompile(`,\s*}`).ReplaceAllString(old, "}")
+		if err := os.WriteFile(path, []byte(old), 0o644); err != nil || old == string(text) {
+			t.Fatalf("manifest %s, error %v", text, err)
+		}
+		return inFolder(t, context.Background(), c, dir, Options{})
+	}
+	r, err := resumed(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if trace(t, r) != trace(t, play(t, c, Options{})) {
+		t.Error("it went on to other results")
+	}
+	c.ClipNorm = 1
+	if _, err := resumed(c); err == nil || !strings.Contains(err.Error(), "format 1") {
+		t.Errorf("error %v, want one about the format", err)
+	}
+}
+
 // fullDisk is a disk on which files of more than limit bytes find no room.
 type fullDisk struct {
 	runfolder.Disk

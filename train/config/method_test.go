@@ -23,8 +23,10 @@ func TestMethodRefusals(t *testing.T) {
 			[]string{"optimizer adamw", "stated for sgd", "fspda-sa"}},
 		"qg adamw": {func(c *Config) { c.Algo, c.Optimizer = "qg-dsgdm", "adamw" },
 			[]string{"optimizer adamw", "heavy-ball or nesterov"}},
-		"momentum of sgd":    {func(c *Config) { c.Optimizer, c.Momentum = "sgd", 0.9 }, []string{"momentum 0.9", "heavy-ball"}},
-		"momentum of adamw":  {func(c *Config) { c.Optimizer, c.Momentum = "adamw", 0.9 }, []string{"momentum 0.9", "beta1"}},
+		"momentum of sgd": {func(c *Config) { c.Optimizer, c.Momentum = "sgd", 0.9 },
+			[]string{"momentum 0.9", "heavy-ball"}},
+		"momentum of adamw": {func(c *Config) { c.Optimizer, c.Momentum = "adamw", 0.9 },
+			[]string{"momentum 0.9", "beta1"}},
 		"beta without adamw": {func(c *Config) { c.Beta2 = 0.99 }, []string{"optimizer sgd", "does not use beta1"}},
 		"placement of dsgd": {func(c *Config) { c.Algo, c.Optimizer, c.Placement = "dsgd", "adamw", "local" },
 			[]string{"placement local", "no correction"}},
@@ -226,7 +228,8 @@ func TestOptimizerKeys(t *testing.T) {
 		q.edit(&c)
 		s, _ := resolve(t, c)
 		c = s.Config
-		if c.Optimizer != q.optimizer || c.Placement != q.placement || c.DecayForm != q.form || c.Momentum != q.momentum {
+		if c.Optimizer != q.optimizer || c.Placement != q.placement || c.DecayForm != q.form ||
+			c.Momentum != q.momentum {
 			t.Errorf("optimizer %s, placement %s, decay_form %s, momentum %v, want %+v", c.Optimizer, c.Placement,
 				c.DecayForm, c.Momentum, q)
 		}

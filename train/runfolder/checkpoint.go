@@ -410,20 +410,18 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	switch {
 	case c.Format < 1 || c.Format > CheckpointVersion || c.RNG != rng.Version:
 		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d "+
-			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version), Hint: "resume it with the program that wrote it"}
+			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version),
+			Hint: "resume it with the program that wrote it"}
 	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
 		return &CheckpointError{Got: "belongs to another configuration",
 			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Format == 1 && s.Config.ClipNorm > 0:
 		return &CheckpointError{Got: "has format 1, of programs that clipped gradients with their L2 term",
 			Hint: "resume it with the program that wrote it, or start over in another folder"}
-	case c.Format > 1 && (len(c.Clipped) != c.Agents || len(c.Directions) != c.Agents):
-		return &CheckpointError{Got: "is damaged: it lacks the counts of its optimizers"}
 	case c.Data != s.Set.Fingerprint():
 		return otherData(c.Data, s.Set.Fingerprint())
 	case c.Dim != s.Dim || c.Agents != len(s.Shards) || c.Algo != s.Algo.Name() ||
-		!slices.Equal(c.Aux, algo.Names(s.Algo)) ||
-		len(c.Ledgers) != c.Agents || len(c.Grads) != c.Agents || s.Lattice != nil && len(c.Decodes) != c.Agents:
+		!slices.Equal(c.Aux, algo.Names(s.Algo)) || !c.counts(s.Lattice != nil):
 		return &CheckpointError{Got: "is damaged: its manifest contradicts its configuration"}
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
 		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, "+
@@ -440,6 +438,12 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 			s.Config.Iterations)}
 	}
 	return nil
+}
+
+// counts reports whether the manifest has the counters of every agent.
+func (c *Checkpoint) counts(decodes bool) bool {
+	return len(c.Ledgers) == c.Agents && len(c.Grads) == c.Agents && (!decodes || len(c.Decodes) == c.Agents) &&
+		(c.Format == 1 || len(c.Clipped) == c.Agents && len(c.Directions) == c.Agents)
 }
 
 func (c *Checkpoint) verify(path string) *CheckpointError {
