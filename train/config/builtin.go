@@ -18,8 +18,8 @@ var builtin = []Method{
 	{Name: "fspda-storm", Keys: []string{"gamma", "beta", "a_x", "a_lambda", "storm_start", "storm_lambda"},
 		Masks: true, Dual: true, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda, ZeroStart: c.StormStart == "zero",
-				Lagged: c.StormLambda == "lagged"}
+			return algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda,
+				ZeroStart: c.StormStart == "zero", Lagged: c.StormLambda == "lagged"}
 		}},
 	{Name: "dsgd", Keys: []string{"theta", "weights", "order"},
 		Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
@@ -79,7 +79,8 @@ var builtin = []Method{
 			c := s.Config
 			return algo.Swarm{Blocking: c.Swarm == "blocking", Steps: max(1, c.LocalSteps), Descent: s.Descent()}
 		}},
-	{Name: "fspda-async", Keys: []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
+	{Name: "fspda-async",
+		Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
 		Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config

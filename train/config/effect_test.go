@@ -96,7 +96,8 @@ func TestKeysWithoutEffect(t *testing.T) {
 	for key, c := range effectCases {
 		err := resolveText(t, c.refused)
 		var ce *Error
-		if !errors.As(err, &ce) || ce.Key != key || !strings.Contains(err.Error(), "has no effect on this run: it needs") {
+		if !errors.As(err, &ce) || ce.Key != key ||
+			!strings.Contains(err.Error(), "has no effect on this run: it needs") {
 			t.Errorf("%s: error %v", c.refused, err)
 		}
 		if err := resolveText(t, c.accepted); err != nil {
@@ -120,9 +121,9 @@ func TestKeysWithoutEffect(t *testing.T) {
 // The refusal names the key, its value and all that would use it.
 func TestRefusalOfKeyWithoutEffect(t *testing.T) {
 	err := resolveText(t, "{algo: dsgd, gamma: 0.3, warmup: 2}")
-	want := "config: gamma 0.3: has no effect on this run: it needs algo fspda-sa, fspda-storm or fspda-async; leave it " +
-		"out, or choose what uses it\nconfig: warmup 2: has no effect on this run: it needs schedule cosine; leave it " +
-		"out, or choose what uses it"
+	want := "config: gamma 0.3: has no effect on this run: it needs algo fspda-sa, fspda-storm or fspda-async; leave " +
+		"it out, or choose what uses it\nconfig: warmup 2: has no effect on this run: it needs schedule cosine; leave " +
+		"it out, or choose what uses it"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
 	}

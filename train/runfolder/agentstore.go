@@ -169,8 +169,14 @@ func (h *AgentStore) SetAside(damage []error) error {
 	return nil
 }
 
-// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent.
-func manifestLimit(s *config.Setup) int64 { return 1<<20 + 4<<10*int64(s.Graph.N) }
+// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent, or 256 MiB where no
+// setup says how many there are.
+func manifestLimit(s *config.Setup) int64 {
+	if s == nil {
+		return 1 << 28
+	}
+	return 1<<20 + 4<<10*int64(s.Graph.N)
+}
 
 // streamsLimit is the size of the longest state of streams that is read: the log that makes a
 // process ask for a checkpoint several times over, and 64 messages for each agent.
