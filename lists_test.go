@@ -139,9 +139,8 @@ func TestListedRandomStreams(t *testing.T) {
 	streams := map[string]bool{}
 	for _, file := range readableFiles(t) {
 		root, _, _ := strings.Cut(file, "/")
-		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") ||
-			!slices.Contains([]string{"data", "dist", "model", "train"}, root) ||
-			strings.HasPrefix(file, "dist/disttest") {
+		if path.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") || !slices.Contains([]string{"data", "dist",
+			"model", "train"}, root) || strings.HasPrefix(file, "dist/disttest") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -26,13 +26,11 @@ var coinedWords = []string{
 // term. Each is an ordinary word, so that only its use as an identifier is refused.
 var retiredNames = map[string][]string{
 	"": {"AgentSight", "fallIn", "Fate", "giveBack", "hearDiverged", "homed", "Lawful", "letGo", "lookBack", "Rooms",
-		"settleIn",
-		"Sight", "standIn", "Weather"},
+		"settleIn", "Sight", "standIn", "Weather"},
 	"cli/": {"apart", "dashboard", "manners", "screen"},
 	"cpu/": {"alone", "coded", "lend", "slide", "slider", "spare", "summer"},
 	"cuda/": {"Bare", "company", "formation", "gates", "hazard", "imaginary", "joint", "marchable", "marcher", "owner",
-		"passage",
-		"sheet", "walks", "wave"},
+		"passage", "sheet", "walks", "wave"},
 	"data/":  {"lend", "place", "spare"},
 	"dist/":  {"Door", "Hear", "letter", "life", "Say", "seal", "Switchboard", "Talk", "way"},
 	"model/": {"begun", "placement", "recipe"},

@@ -118,10 +118,9 @@ func TestFigureOne(t *testing.T) {
 	}
 	sa := get("released", "sa")
 	if sa.Algo != "fspda-sa" || sa.Alpha != 1e-4 || sa.Eta.V != 1e-5 || sa.Gamma != 0.5 || sa.Beta != 1 ||
-		sa.Density != 0.1 || sa.Momentum != 0.9 ||
-		sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" || sa.Graph != "er10-published" ||
-		sa.Partition != "sorted" || sa.Batch != 256 ||
-		sa.Iterations != 1e6 || sa.EvalPoints != 500 || sa.Decay != 1e-4 || sa.Dual != "same-time" {
+		sa.Density != 0.1 || sa.Momentum != 0.9 || sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" ||
+		sa.Graph != "er10-published" || sa.Partition != "sorted" || sa.Batch != 256 || sa.Iterations != 1e6 ||
+		sa.EvalPoints != 500 || sa.Decay != 1e-4 || sa.Dual != "same-time" {
 		t.Errorf("released FSPDA-SA is %+v", sa)
 	}
 	if c := get("printed", "sa"); c.Momentum != 0 || c.Edges != "one-edge" || c.Mask != "randk" {

@@ -229,8 +229,7 @@ func TestNetworkSum(t *testing.T) {
 	if flops := n.Rate * float64(forward+backward); math.Abs(flops/(2*2*(3*4.089e9-0.118e9))-1) > 0.001 {
 		t.Errorf("%.4g operations", flops)
 	}
-	if text := r.String(); !strings.Contains(text,
-		"ResNet-50 conv+BN, batch 2: forward") {
+	if text := r.String(); !strings.Contains(text, "ResNet-50 conv+BN, batch 2: forward") {
 		t.Errorf("%s", text)
 	}
 }

@@ -72,8 +72,7 @@ func TestStepWithBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &gradientCounter{kernels: noKernels}
-	if _, ok := counted(m, all).(train.Buffered); !ok ||
-		len(buffered(m).BufferSizes()) == 0 {
+	if _, ok := counted(m, all).(train.Buffered); !ok || len(buffered(m).BufferSizes()) == 0 {
 		t.Fatal("the buffers are hidden")
 	}
 	if got := buffered(withoutBuffers{m}.Model).BufferSizes(); len(got) == 0 {

@@ -28,8 +28,7 @@ func TestBenchExchange(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
-	if table := r.String(); !strings.Contains(table, "bare gRPC stream") ||
-		!strings.Contains(table, "1200000") {
+	if table := r.String(); !strings.Contains(table, "bare gRPC stream") || !strings.Contains(table, "1200000") {
 		t.Errorf("%s", table)
 	}
 	for _, bad := range [][]string{{"--bytes", "3"}, {"--time", "0s"}, {"--batch", "0"},

@@ -15,11 +15,9 @@ func TestRealCIFAR10Long(t *testing.T) {
 		t.Skip("skipped: minutes long; set FSPDA_LONG=1")
 	}
 	s := summary(t, "train", "--data", "cifar10", "--data-dir", realData(t, "cifar10-imagefolder.tar"), "--model",
-		"resnet20", "--agents", "4",
-		"--partition", "dirichlet(0.3)", "--batch", "64", "--schedule", "cosine", "--warmup", "0.2", "--alpha", "0.05",
-		"--momentum", "0.9",
-		"--algo", "fspda-sa", "--edges", "one-edge", "--density", "0.1", "--iterations", "400", "--eval-points", "1",
-		"--eval-test", "500", "--eval-agents", "1")
+		"resnet20", "--agents", "4", "--partition", "dirichlet(0.3)", "--batch", "64", "--schedule", "cosine",
+		"--warmup", "0.2", "--alpha", "0.05", "--momentum", "0.9", "--algo", "fspda-sa", "--edges", "one-edge",
+		"--density", "0.1", "--iterations", "400", "--eval-points", "1", "--eval-test", "500", "--eval-agents", "1")
 	t.Logf("accuracy %.4f of the mean model after %d bits, consensus error %.3g", float64(s.TestAccAvg), s.BitsTotal,
 		float64(s.Consensus))
 	if s.TestAccAvg < 0.42 {

@@ -34,10 +34,8 @@ const onMachine = "# on the "
 var shorter = map[string][]string{
 	"train": {"--iterations", "12", "--epochs", "0", "--eval-points", "2", "--eval-epochs", "0", "--data-train",
 		"800", "--data-test", "50", "--batch", "8", "--warmup", "0.01"},
-	"agent": {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch",
-		"8"},
-	"up": {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch",
-		"8"},
+	"agent": {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
+	"up":    {"--iterations", "12", "--eval-points", "2", "--data-train", "800", "--data-test", "50", "--batch", "8"},
 	"figure": {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set",
 		"data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
 	"figure list":   {"--no-time"},

@@ -26,8 +26,7 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if status, _, stderr := call(t, "reference", file, picture); status != 0 {
 		t.Fatal(stderr)
 	}
-	for made, kept := range map[string]string{file: "../docs/reference.md",
-		picture: "../docs/images/stability.svg"} {
+	for made, kept := range map[string]string{file: "../docs/reference.md", picture: "../docs/images/stability.svg"} {
 		want, err := os.ReadFile(made)
 		if err != nil {
 			t.Fatal(err)

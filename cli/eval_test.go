@@ -36,11 +36,9 @@ func evaluated(t *testing.T, args ...string) (r evalReport) {
 // norm too. The predictions of the examples are those in the confusion table.
 func TestEval(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
-	if status, _, stderr := call(t, "train", "--data", "synthetic-images", "--crop", "8", "--data-train", "60",
-		"--data-test",
-		"50", "--model", "resnet20", "--agents", "2", "--batch", "6", "--iterations", "8", "--eval-points", "1",
-		"--bn-batches",
-		"4", "--device", "cpu", "--quiet", "--out", dir); status != 0 {
+	if status, _, stderr := call(t, "train", "--data", "synthetic-images", "--crop", "8", "--data-train",
+		"60", "--data-test", "50", "--model", "resnet20", "--agents", "2", "--batch", "6", "--iterations", "8",
+		"--eval-points", "1", "--bn-batches", "4", "--device", "cpu", "--quiet", "--out", dir); status != 0 {
 		t.Fatal(stderr)
 	}
 	row := lastRow(t, dir)
@@ -79,8 +77,7 @@ func TestEval(t *testing.T) {
 		}
 	}
 	file := evaluated(t, filepath.Join(dir, "agent1.safetensors"), "--data", "synthetic-images", "--crop", "8",
-		"--data-train",
-		"60", "--data-test", "50", "--device", "cpu")
+		"--data-train", "60", "--data-test", "50", "--device", "cpu")
 	if got := file.Models[0]; got.Accuracy != b || got.Loss != r.Models[2].Loss || got.ECE != r.Models[2].ECE {
 		t.Errorf("the file has %+v, the run %+v", got, r.Models[2])
 	}

@@ -151,10 +151,8 @@ func TestFineTune(t *testing.T) {
 	finetune := func(run string, more ...string) *safetensors.File {
 		run = filepath.Join(dir, run)
 		args := append([]string{"train", "--data", "synthetic-images", "--crop", "8", "--data-train", "40",
-			"--data-test", "10",
-			"--model", "resnet20", "--agents", "2", "--batch", "4", "--iterations", "2", "--eval-points", "1",
-			"--bn-batches",
-			"2", "--device", "cpu", "--quiet", "--out", run}, more...)
+			"--data-test", "10", "--model", "resnet20", "--agents", "2", "--batch", "4", "--iterations", "2",
+			"--eval-points", "1", "--bn-batches", "2", "--device", "cpu", "--quiet", "--out", run}, more...)
 		for _, args := range [][]string{args, {"export", run}} {
 			if status, _, stderr := call(t, args...); status != 0 {
 				t.Fatal(stderr)
@@ -169,8 +167,7 @@ func TestFineTune(t *testing.T) {
 	}
 	first := finetune("first")
 	second := finetune("second", "--seed", "2", "--init", filepath.Join(dir, "first", "mean.safetensors"),
-		"--init-head", "new",
-		"--freeze", "*,!fc", "--layer-lr", "fc=2")
+		"--init-head", "new", "--freeze", "*,!fc", "--layer-lr", "fc=2")
 	for _, info := range second.Tensors() {
 		a, err := io.ReadAll(section(t, first, info.Name))
 		b, err2 := io.ReadAll(section(t, second, info.Name))

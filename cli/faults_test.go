@@ -111,8 +111,7 @@ func (w *faultPlan) event() string {
 		w.during(2000, func(f *traincmd.NetworkFaults) { f.Break = 0.02 }, func(f *traincmd.NetworkFaults) { f.Break = 0 })
 	case 5:
 		name = "late"
-		w.during(2000, func(f *traincmd.NetworkFaults) { f.Late = 0.3 },
-			func(f *traincmd.NetworkFaults) { f.Late = 0 })
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Late = 0.3 }, func(f *traincmd.NetworkFaults) { f.Late = 0 })
 	case 6:
 		name, happened = "clock jump", w.jump()
 	case 7:
@@ -289,9 +288,8 @@ func faults(t *testing.T, agents, events int, seed uint64, args []string) {
 	}
 	want, got := endOf(t, calm), endOf(t, rough)
 	t.Logf("accuracy %.4f undisturbed, %.4f; of the worst agent %.4f and %.4f; sum of duals %.3g and %.3g; %.0f and "+
-		"%.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg),
-		float64(want.TestAccMin), float64(got.TestAccMin), float64(want.DualSum), float64(got.DualSum), float64(
-			want.WallS), float64(got.WallS))
+		"%.0f s", float64(want.TestAccAvg), float64(got.TestAccAvg), float64(want.TestAccMin), float64(got.TestAccMin),
+		float64(want.DualSum), float64(got.DualSum), float64(want.WallS), float64(got.WallS))
 	if got.TestAccAvg < want.TestAccAvg-0.01 {
 		t.Errorf("accuracy %v, %v undisturbed", got.TestAccAvg, want.TestAccAvg)
 	}

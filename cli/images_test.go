@@ -66,8 +66,7 @@ func TestBadPictures(t *testing.T) {
 		"train/b/3.png": good[:len(good)/2], "train/b/4.png": good,
 		"val/a/5.png": good, "val/b/6.png": good})
 	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "2",
-		"--partition", "shuffled",
-		"--batch", "2", "--iterations", "3", "--eval-points", "1"}
+		"--partition", "shuffled", "--batch", "2", "--iterations", "3", "--eval-points", "1"}
 	status, _, stderr := call(t, append(args, "--out", filepath.Join(t.TempDir(), "fails"))...)
 	if status == 0 || !strings.Contains(stderr, "train/b/3.png") &&
 		!strings.Contains(stderr, filepath.Join("train", "b", "3.png")) {
@@ -137,10 +136,9 @@ func TestLearnSyntheticImages(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute or two; FSPDA_LONG=1 runs it")
 	}
-	s := summary(t, "train", "--data", "synthetic-images", "--data-train", "2000", "--data-test", "300", "--crop", "32",
-		"--model", "resnet20",
-		"--agents", "2", "--partition", "shuffled", "--batch", "32", "--iterations", "450", "--alpha", "0.1",
-		"--eval-points", "3")
+	s := summary(t, "train", "--data", "synthetic-images", "--data-train", "2000", "--data-test", "300", "--crop",
+		"32", "--model", "resnet20", "--agents", "2", "--partition", "shuffled", "--batch", "32", "--iterations",
+		"450", "--alpha", "0.1", "--eval-points", "3")
 	if s.TestAccAvg < 0.65 {
 		t.Errorf("accuracy %.3f, want 0.65; a tenth is chance", float64(s.TestAccAvg))
 	}

@@ -48,9 +48,8 @@ func TestRealMNIST(t *testing.T) {
 		t.Skip("skipped: minutes long; set FSPDA_LONG=1")
 	}
 	args := []string{"train", "--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--graph",
-		"complete", "--edges", "one-edge", "--density", "0.1",
-		"--activation", "relu", "--batch", "64", "--iterations", "20000", "--alpha", "0.03", "--momentum", "0",
-		"--eval-points", "2"}
+		"complete", "--edges", "one-edge", "--density", "0.1", "--activation", "relu", "--batch", "64", "--iterations",
+		"20000", "--alpha", "0.03", "--momentum", "0", "--eval-points", "2"}
 	sa := summary(t, append(args, "--eta", "0.0007", "--gamma", "0.5", "--beta", "1")...)
 	dsgd := summary(t, append(args, "--algo", "dsgd", "--theta", "0.5")...)
 	t.Logf("fspda-sa %.4f, dsgd %.4f", float64(sa.TestAccAvg), float64(dsgd.TestAccAvg))

@@ -141,8 +141,7 @@ func TestUpOnMNIST(t *testing.T) {
 	dir := t.TempDir()
 	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
 	args := []string{"--data", "mnist", "--data-dir", mnistFolder(t), "--partition", "sorted", "--agents", "10",
-		"--iterations", "3000", "--eval-points", "4",
-		"--metrics", "test", "--checkpoint-every", "2"}
+		"--iterations", "3000", "--eval-points", "4", "--metrics", "test", "--checkpoint-every", "2"}
 	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
 		t.Fatal(stderr)
 	}
@@ -221,10 +220,9 @@ func TestCertsCommand(t *testing.T) {
 	for rank := range 2 {
 		go func() {
 			status, _, stderr := call(t, "agent", "--run", "digits", "--certs", dir, "--join", "127.0.0.1:"+port,
-				"--listen", "127.0.0.1:"+map[bool]string{true: port,
-					false: "0"}[rank == 0], "--rank", strconv.Itoa(rank),
-				"--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch",
-				"8", "--iterations", "30", "--eval-points", "1")
+				"--listen", "127.0.0.1:"+map[bool]string{true: port, false: "0"}[rank == 0], "--rank",
+				strconv.Itoa(rank), "--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50",
+				"--hidden", "4", "--batch", "8", "--iterations", "30", "--eval-points", "1")
 			if status != 0 {
 				done <- stderr
 				return

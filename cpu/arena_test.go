@@ -25,9 +25,8 @@ func chain(n int) *device.Code {
 	}
 	y := device.Ref{Space: device.Arena, Off: c.Arena, Len: 40 * 40 * 40}
 	c.Arena += y.Len
-	c.Calls = append(c.Calls,
-		device.Call{Kernel: device.Conv, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1},
-			In: []device.Ref{{Space: device.Input, Len: y.Len}, from}, Out: []device.Ref{y}},
+	c.Calls = append(c.Calls, device.Call{Kernel: device.Conv, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1},
+		In: []device.Ref{{Space: device.Input, Len: y.Len}, from}, Out: []device.Ref{y}},
 		device.Call{Kernel: device.ConvGradW, Dims: []int{1, 40, 40, 40, 40, 3, 3, 1, 1},
 			In: []device.Ref{{Space: device.Input, Len: y.Len}, y}, Out: []device.Ref{at(device.Grads, 0)}})
 	return c

@@ -28,19 +28,16 @@ func TestPanicsSayWhat(t *testing.T) {
 		"cpu: Write: src has length 3, want 4": func() { d.Write(d.NewVector(4), make([]float32, 3)) },
 		"cpu: Read: dst has length 5, want 4":  func() { d.Read(make([]float32, 5), d.NewVector(4)) },
 		"cpu: Combine: a term has length 3, want 4": func() {
-			d.Combine(d.NewVector(4),
-				term(d.NewVector(3)))
+			d.Combine(d.NewVector(4), term(d.NewVector(3)))
 		},
 		"cpu: Dot: b has length 1, want 2":         func() { d.Dot(d.NewVector(2), d.NewVector(1)) },
 		"cpu: AddDiff: other has length 1, want 2": func() { d.AddDiff(d.NewVector(2), d.NewVector(1), nil) },
 		"cpu: Combine: *devicetest.Vector64 is not a vector": func() {
-			d.Combine(devicetest.NewFloat64().NewVector(
-				1))
+			d.Combine(devicetest.NewFloat64().NewVector(1))
 		},
 		"cpu: Gather: dst has length 1, want 2": func() { d.Gather(d.NewVector(1), d.NewVector(2), nil) },
 		"cpu: Gather: devicetest.index64 is not an index": func() {
-			d.Gather(d.NewVector(1), d.NewVector(1),
-				devicetest.NewFloat64().NewIndex(nil, nil))
+			d.Gather(d.NewVector(1), d.NewVector(1), devicetest.NewFloat64().NewIndex(nil, nil))
 		},
 	} {
 		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {

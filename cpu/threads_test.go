@@ -18,13 +18,11 @@ import (
 // Kernels by the way their calls are divided.
 var (
 	linearLayers = []device.Kernel{device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid,
-		device.LinearReLU,
-		device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay}
+		device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay}
 	convolutions = []device.Kernel{device.Conv, device.ConvGradX, device.ConvGradW}
 	norms        = []device.Kernel{device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU,
-		device.BatchNormGrad,
-		device.BatchNormReLUGrad, device.BatchNormAddReLUGrad,
-		device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU}
+		device.BatchNormGrad, device.BatchNormReLUGrad, device.BatchNormAddReLUGrad, device.Normalize,
+		device.NormalizeReLU, device.NormalizeAddReLU}
 )
 
 // divisible returns calls that are large enough to be divided, each in its own code.
@@ -228,9 +226,8 @@ func BenchmarkThreads(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				params, grad, batch := &Vector{Data: kerneltest.Noise("params",
-					code.Dim)}, &Vector{Data: make([]float32,
-					code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
+				params, grad, batch := &Vector{Data: kerneltest.Noise("params", code.Dim)},
+					&Vector{Data: make([]float32, code.Dim)}, device.Batch{X: []float32{0}, Y: []int32{0}}
 				fastest := time.Duration(1 << 62)
 				for b.Loop() {
 					begin := time.Now()

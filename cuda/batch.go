@@ -298,9 +298,8 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 		return s.input.Address(), err
 	}
 	images := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
-		Padded: channels, Channels: channels,
-		Dst: p.mem.converted.Address(), Bytes: s.bytes.Address(), Scale: s.affine.Address(), Shift: s.affine.Address() +
-			kernels.Address(4*channels)}
+		Padded: channels, Channels: channels, Dst: p.mem.converted.Address(), Bytes: s.bytes.Address(),
+		Scale: s.affine.Address(), Shift: s.affine.Address() + kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
 		x := p.plan.Examples
 		images.Element, images.Dst = x.Element, arena+kernels.Address(x.Offset)

@@ -66,9 +66,8 @@ func TestBenchKernelsOnCard(t *testing.T) {
 		t.Errorf("a convolution goes by %q, %v", bound.Route, err)
 	}
 	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(),
-		Call: cpu.Call, Card: &card, Peak: card.Peak(16),
-		Floats: func(n int) []float32 { return make([]float32, n) }, Batch: 1, Each: time.Microsecond,
-		Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
+		Call: cpu.Call, Card: &card, Peak: card.Peak(16), Floats: func(n int) []float32 { return make([]float32, n) },
+		Batch: 1, Each: time.Microsecond, Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,11 @@ func noiseImage(w, h int, seed uint64) []uint8 {
 // windows are boxes of all kinds: enlarged, slightly and strongly reduced, a single pixel,
 // mirrored, a part of the output.
 func windows() []window {
-	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224, first: 0,
-		mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1,
-		out: 224, first: 0, mirror: true},
-		{from: 2, size: 290, out: 256, first: 16, mirror: false}, {from: 10, size: 250, out: 256, first: 32,
-			mirror: true}, {from: 0, size: 300, out: 32, first: 0, mirror: false}, {from: 0, size: 300,
-			out: 33, first: 1, mirror: true}, {from: 3, size: 2, out: 7, first: 0, mirror: false},
+	return []window{{from: 0, size: 300, out: 224, first: 0, mirror: false}, {from: 5, size: 224, out: 224,
+		first: 0, mirror: true}, {from: 100, size: 117, out: 224, first: 0, mirror: false}, {from: 299, size: 1,
+		out: 224, first: 0, mirror: true}, {from: 2, size: 290, out: 256, first: 16, mirror: false}, {from: 10,
+		size: 250, out: 256, first: 32, mirror: true}, {from: 0, size: 300, out: 32, first: 0, mirror: false},
+		{from: 0, size: 300, out: 33, first: 1, mirror: true}, {from: 3, size: 2, out: 7, first: 0, mirror: false},
 		{from: 0, size: 300, out: 3, first: 0, mirror: false}}
 }
 

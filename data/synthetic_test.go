@@ -109,8 +109,7 @@ func TestSyntheticClassesAreEqual(t *testing.T) {
 func TestSyntheticExampleIsAFunctionOfItsNumber(t *testing.T) {
 	set := mustSynthetic(t, SyntheticOptions{Train: 300, Test: 1, Seed: 6})
 	if small := mustSynthetic(t, SyntheticOptions{Train: 77, Test: 1, Seed: 6}); !slices.Equal(small.Train.Labels,
-		set.Train.Labels[:77]) ||
-		!slices.Equal(small.Train.Pixels, set.Train.Pixels[:77*pixels]) {
+		set.Train.Labels[:77]) || !slices.Equal(small.Train.Pixels, set.Train.Pixels[:77*pixels]) {
 		t.Error("77 examples are not the first 77 of 300")
 	}
 	var p pen

@@ -113,11 +113,9 @@ const (
 
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
-	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy, Score,
-		HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage,
-		LinearSigmoid, LinearReLU, LinearGradXSigmoid, LinearGradXReLU, LinearGradWDecay,
-		Conv, ConvGradX, ConvGradW,
-		BatchNorm, BatchNormReLU, BatchNormAddReLU, BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad,
-		Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad,
-	}
+	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
+		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage, LinearSigmoid, LinearReLU, LinearGradXSigmoid,
+		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
+		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool,
+		MaxPoolGrad, AvgPool, AvgPoolGrad}
 }

@@ -65,8 +65,7 @@ func TestAdjacencyAgrees(t *testing.T) {
 				at := slices.Index(g.Neighbours(i), j)
 				if (at >= 0) != ok || ok && g.Incident(i)[at] != want {
 					t.Fatalf("%s: neighbours %v of %d by edges %v; %d should be among them by edge %d", g,
-						g.Neighbours(i), i,
-						g.Incident(i), j, want)
+						g.Neighbours(i), i, g.Incident(i), j, want)
 				}
 			}
 		}

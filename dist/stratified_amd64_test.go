@@ -37,8 +37,7 @@ func TestStrataTwins(t *testing.T) {
 				}
 				if a != b || slow != fast {
 					t.Errorf("d=%d, k=%d, repetition %d: stream %v and cursor %+v, want %v and %+v", d, k, turn, b,
-						fast, a,
-						slow)
+						fast, a, slow)
 				}
 				if a.Counter()-rng.New(1, "mask", uint64(d), uint64(k),
 					uint64(turn)).Counter() != uint64((k-first+1)/2)*0x9e3779b97f4a7c15 {

@@ -54,8 +54,7 @@ var buildErrors = map[string]struct {
 	}, "2147483648 parameters up to y"},
 	"an output too large": {func(b *builder) *gorgonia.Node {
 		b.layer = "wide"
-		return b.apply(device.Linear, 0, b.param("x", 1, 1<<16, 1), b.param("w", 1, 1<<16, 1),
-			b.param("b", 1, 1<<16))
+		return b.apply(device.Linear, 0, b.param("x", 1, 1<<16, 1), b.param("w", 1, 1<<16, 1), b.param("b", 1, 1<<16))
 	}, "an output of linear has shape (65536, 65536)"},
 	"a panic of Gorgonia": {func(b *builder) *gorgonia.Node {
 		b.layer = "conv1"

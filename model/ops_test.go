@@ -61,8 +61,7 @@ var opCases = map[string]derivativeCase{
 	"a gradient that goes into another": {device.Add, func(b *builder) *gorgonia.Node {
 		x, y := b.param("x", 1, 7), b.param("y", 1, 7)
 		return b.apply(device.Add, 0, b.apply(device.HalfSquare, 1,
-			b.apply(device.Sigmoid, 0, b.apply(device.Add, 0, x, y))),
-			b.apply(device.HalfSquare, 0.3, y))
+			b.apply(device.Sigmoid, 0, b.apply(device.Add, 0, x, y))), b.apply(device.HalfSquare, 0.3, y))
 	}},
 	"a tensor of three uses": {device.Add, func(b *builder) *gorgonia.Node {
 		x := b.param("x", 1, 7)

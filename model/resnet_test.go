@@ -109,8 +109,7 @@ func TestResNetRefuses(t *testing.T) {
 		"LabelSmoothing is 1, want":          func(o *ResNetOptions) { o.LabelSmoothing = 1 },
 		`Decay is "bias", want all, weights`: func(o *ResNetOptions) { o.Decay = "bias" },
 		"layer conv1: ": func(o *ResNetOptions) {
-			o.Height, o.Width, o.BaseWidth = maxSide,
-				maxSide, maxSide
+			o.Height, o.Width, o.BaseWidth = maxSide, maxSide, maxSide
 		},
 	} {
 		o := good

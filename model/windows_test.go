@@ -20,8 +20,7 @@ func init() {
 	}
 	pool := func(g geometry, x ...int) derivativeCase {
 		return derivativeCase{device.MaxPool, func(b *builder) *gorgonia.Node {
-			return b.applyWindow(device.MaxPool, g,
-				b.param("x", 1, x...))
+			return b.applyWindow(device.MaxPool, g, b.param("x", 1, x...))
 		}}
 	}
 	norm := func(k device.Kernel, others int) derivativeCase {

@@ -207,8 +207,7 @@ func TestCodecBits(t *testing.T) {
 		{"published", func(c *Config) { c.Algo, c.PaperBits = "choco", "published" }, 10 * 32 * 478,
 			10 * (32 + index) * 478, 5 * (32 + 64) * 478},
 		{"published qsgd", func(c *Config) {
-			c.Algo, c.Compress, c.PaperBits = "choco", "qsgd-scaled(15)",
-				"published"
+			c.Algo, c.Compress, c.PaperBits = "choco", "qsgd-scaled(15)", "published"
 		}, 10 * (5*d + 4*32), 10 * (5*d + 4*32), 5 * 4 * d},
 	} {
 		t.Run(c.name, func(t *testing.T) {

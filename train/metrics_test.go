@@ -18,8 +18,7 @@ func TestCheapMetrics(t *testing.T) {
 		for k, r := range cheap.Rows {
 			w := full.Rows[k]
 			if r.TestAccAvg != w.TestAccAvg || r.TestLossMean != w.TestLossMean || r.TestAccMin != w.TestAccMin ||
-				r.Consensus != w.Consensus || r.BitsTotal != w.BitsTotal ||
-				!same(r.DualSum, w.DualSum) {
+				r.Consensus != w.Consensus || r.BitsTotal != w.BitsTotal || !same(r.DualSum, w.DualSum) {
 				t.Errorf("%s, row %d: %+v, full metrics say %+v", name, k, r, w)
 			}
 			for _, v := range []Num{r.GradSqAvg, r.GradSqWorst, r.DualTrack} {

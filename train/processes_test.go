@@ -35,8 +35,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 		id = append(id, nats.Field{Name: f[0], Value: f[1]})
 	}
 	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
-		Codec: s.Codec(), Wire: s.WireFormat(),
-		Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != "",
+		Codec: s.Codec(), Wire: s.WireFormat(), Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != "",
 		Direct: nats.DirectServer{Listen: "127.0.0.1:0"}}
 	if rank != process.Coordinator {
 		o.Server.Join = []string{w.join}

@@ -56,13 +56,11 @@ var lines = []line{
 	{name: "kgt", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "kgt", 5, 0.5, 0.1 }, vectors: 2,
 		loss: 1.65},
 	{name: "kgt cosine", edit: func(c *Config) {
-		c.Algo, c.LocalSteps, c.OuterStep, c.Schedule, c.Warmup = "kgt", 10,
-			0.8, "cosine", 1
+		c.Algo, c.LocalSteps, c.OuterStep, c.Schedule, c.Warmup = "kgt", 10, 0.8, "cosine", 1
 	}, vectors: 2, loss: 2.05},
 	{name: "diging", vectors: 2, loss: 1.85},
 	{name: "diging momentum", edit: func(c *Config) {
-		c.Algo, c.Momentum, c.Alpha, c.Edges = "diging", 0.5, 0.1,
-			"bernoulli(0.5)"
+		c.Algo, c.Momentum, c.Alpha, c.Edges = "diging", 0.5, 0.1, "bernoulli(0.5)"
 	}, vectors: 2, loss: 1.65},
 	{name: "extra", vectors: 1, loss: 1.45},
 	{name: "prox-gpda", vectors: 1, loss: 1.45},
@@ -88,8 +86,7 @@ var lines = []line{
 			2, "degree"
 	}, codec: true, loss: 2.25},
 	{name: "fspda-async", edit: func(c *Config) {
-		c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)",
-			"lognormal(0.5)"
+		c.Algo, c.Slowness, c.ComputeTime = "fspda-async", "linear(4)", "lognormal(0.5)"
 	}, codec: true, loss: 2.25},
 	{name: "fspda-async in step", edit: func(c *Config) {
 		c.Algo, c.ComputeTime, c.Contacts, c.Density, c.Coef = "fspda-async", "constant", 0.5, 1, "one"

@@ -85,7 +85,6 @@ func (o *Options) shapes() shapes {
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
-		rounds: 2, iterations: 1_000_000, longest: 75 * time.Second,
-		curve: 1000, repeat: 20, images: 2000, width: 500, height: 375, crop: 224, loaded: 128, agents: 8, batch: 128,
-		trained: "resnet50"}
+		rounds: 2, iterations: 1_000_000, longest: 75 * time.Second, curve: 1000, repeat: 20, images: 2000, width: 500,
+		height: 375, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50"}
 }

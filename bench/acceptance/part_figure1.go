@@ -15,11 +15,10 @@ import (
 
 // figure1 lists the flags of FSPDA-SA in figure 1 of the paper, on synthetic data of the same
 // shape.
-var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta", "1",
-	"--momentum", "0", "--density", "0.1",
-	"--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph", "er10-published", "--partition", "sorted",
-	"--batch", "256",
-	"--model", "mlp", "--hidden", "100", "--activation", "sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
+var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00001", "--gamma", "0.5", "--beta",
+	"1", "--momentum", "0", "--density", "0.1", "--mask", "randk", "--edges", "one-edge", "--agents", "10", "--graph",
+	"er10-published", "--partition", "sorted", "--batch", "256", "--model", "mlp", "--hidden", "100", "--activation",
+	"sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
 
 // with concatenates arguments.
 func with(base []string, more ...string) []string {

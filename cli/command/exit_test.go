@@ -17,8 +17,7 @@ import (
 // joined.
 func TestExitStatus(t *testing.T) {
 	bad := []error{UsageErrorf("x"), &train.ConfigError{}, &train.FolderError{}, &train.CheckpointError{},
-		&data.FormatError{},
-		&images.FormatError{}, &images.PictureError{Err: errors.New("x")}, &packed.OptionError{},
+		&data.FormatError{}, &images.FormatError{}, &images.PictureError{Err: errors.New("x")}, &packed.OptionError{},
 		&fetch.ChecksumError{}, &nats.HandshakeError{}}
 	for _, err := range bad {
 		if got := ExitStatus(fmt.Errorf("wrapped: %w", err)); got != ExitBadInput {

@@ -157,8 +157,7 @@ func (r *evalReport) String() string {
 	fmt.Fprintln(w, "model\taccuracy\ttop-5\tloss\tECE")
 	for _, s := range r.Models {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.4g\t%.4g\n", s.Model, command.Percent(s.Accuracy), command.Percent(s.Top5),
-			s.Loss,
-			s.ECE)
+			s.Loss, s.ECE)
 	}
 	first := r.Models[0]
 	order := make([]int, 0, len(first.PerClass))

@@ -26,8 +26,7 @@ func TestGemmOfBytes(t *testing.T) {
 				forward := call{transB: true, m: m, n: n, k: k, alpha: 1, lda: k, b: kerneltest.Noise("w", n*k), ldb: k,
 					ldc: n, epilogue: epilogue{op: biasSigmoid, operand: bias}}
 				gradient := call{transA: true, m: n, n: k, k: m, alpha: 1, a: kerneltest.Noise("dy", m*n), lda: n,
-					ldb: k,
-					ldc: k}
+					ldb: k, ldc: k}
 				for _, parts := range []int{1, 2, 3} {
 					f, g := forward, gradient
 					f.a, g.b = x, x

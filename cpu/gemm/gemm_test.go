@@ -148,8 +148,7 @@ func tryGemm(t *testing.T, p problem) {
 	a, b, c, ldc := p.operands()
 	old := append([]float32{}, c...)
 	Multiply(p.transA, p.transB, p.m, p.n, p.k, p.alpha, a.Data, max(a.RowStride, a.ColStride), b.Data,
-		max(b.RowStride, b.ColStride), p.beta,
-		c[p.skip:], ldc)
+		max(b.RowStride, b.ColStride), p.beta, c[p.skip:], ldc)
 	for i := range p.m {
 		for j := range p.n {
 			sum, size := 0.0, 0.0
@@ -219,8 +218,7 @@ func TestGemmPositionDoesNotMatter(t *testing.T) {
 			if v := c[i*n+j]; !kerneltest.Same(v, transposed[j*m+i]) || !kerneltest.Same(v,
 				row[j]) || !kerneltest.Same(v, column[i]) {
 				t.Fatalf("element %d,%d is %x; transposed %x, in its row %x, in its column %x", i, j, v,
-					transposed[j*m+i],
-					row[j], column[i])
+					transposed[j*m+i], row[j], column[i])
 			}
 		}
 	}

@@ -27,8 +27,7 @@ func TestNormLoopsCheckLengths(t *testing.T) {
 			"windows beyond x":    func() { loops.maxPool(p, x[:47], x, x) },
 			"part of a vector":    func() { loops.affine[1][plain](span{16, 4, 15, 0}, x, nil, x, x, x, x) },
 			"part of another": func() {
-				loops.gradient[1][plain](span{16, 4, 15, 0}, x, x, nil, x, x, x, x,
-					x)
+				loops.gradient[1][plain](span{16, 4, 15, 0}, x, x, nil, x, x, x, x, x)
 			},
 			"places beyond at":  func() { loops.maxPool(p, x, x, x[:31]) },
 			"a pixel beyond dx": func() { loops.maxPoolGrad[0](p, x, x, x[:47]) },

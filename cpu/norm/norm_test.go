@@ -25,9 +25,8 @@ var (
 
 // specials are all kinds of float32, and numbers whose products are denormal or overflow.
 var specials = []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), float32(math.Inf(-1)),
-	float32(math.NaN()),
-	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1.5p-70, -0x1.3p-64,
-	math.MaxFloat32, -math.MaxFloat32}
+	float32(math.NaN()), math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1.5p-70,
+	-0x1.3p-64, math.MaxFloat32, -math.MaxFloat32}
 
 // numbersAt returns n numbers that begin skip words behind a cache line, with guard words around
 // them. One in every `odd` is special, none if odd is 0.

@@ -44,8 +44,7 @@ func TestPoolLoops(t *testing.T) {
 	for i, c := range []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 64, 65, 100} {
 		for skip := range 16 {
 			p := windows{pixels: 1 + skip%4, channels: c, rows: 1 + i%3, cols: 1 + (i+skip)%4, rowStride: 9*c + i%2,
-				step:       (1 + skip%3) * c,
-				firstIndex: float32(i % 2), colStep: 1, rowStep: float32(skip % 2)}
+				step: (1 + skip%3) * c, firstIndex: float32(i % 2), colStep: 1, rowStep: float32(skip % 2)}
 			want := poolLoops(&plainLoops, p, skip, skip%2*6)
 			for _, k := range isa.Available() {
 				for o, got := range poolLoops(sets[k], p, skip, skip%2*6) {

@@ -74,8 +74,7 @@ func TestStreamsAllocateNothing(t *testing.T) {
 	defer func(old int) { nonTemporalFrom = old }(nonTemporalFrom)
 	nonTemporalFrom = 100
 	o := &kernel.Args{In: [][]float32{kerneltest.Noise("a", 1000), kerneltest.Noise("b", 1000)},
-		Out:  [][]float32{make([]float32, 1000)},
-		Dims: []int{1000}, Attr: 0.5}
+		Out: [][]float32{make([]float32, 1000)}, Dims: []int{1000}, Attr: 0.5}
 	for i, run := range []func(*kernel.Args) error{scale, scaleBy, add, addScaled, sigmoidGrad, relu, reluGrad} {
 		if n := testing.AllocsPerRun(5, func() { _ = run(o) }); n != 0 {
 			t.Errorf("run %d allocates %v times", i, n)
@@ -91,8 +90,7 @@ func BenchmarkElementwise(b *testing.B) {
 	for n := usual / 8; n <= 2*usual; n *= 2 {
 		for _, past := range []bool{false, true} {
 			o := &kernel.Args{In: [][]float32{longVector("a", n).Data, longVector("b", n).Data},
-				Out:  [][]float32{longVector("out", n).Data},
-				Dims: []int{n}, Attr: 0.5}
+				Out: [][]float32{longVector("out", n).Data}, Dims: []int{n}, Attr: 0.5}
 			for _, k := range []struct {
 				name  string
 				reads int

@@ -65,13 +65,11 @@ func nonTemporalCases() []testCase {
 		{"adds by non-temporal stores", 3, func(v [][]float32) float64 { adds(v[0], v[1], v[2], true); return 0 }},
 		{"relus by non-temporal stores", 2, func(v [][]float32) float64 { ReLUs(v[0], v[1], true); return 0 }},
 		{"reluGrads by non-temporal stores", 3, func(v [][]float32) float64 {
-			ReLUGrads(v[0], v[1], v[2],
-				true)
+			ReLUGrads(v[0], v[1], v[2], true)
 			return 0
 		}},
 		{"sigmoidGrads by non-temporal stores", 3, func(v [][]float32) float64 {
-			SigmoidGrads(v[0], v[1], v[2],
-				true)
+			SigmoidGrads(v[0], v[1], v[2], true)
 			return 0
 		}},
 	}
@@ -158,8 +156,7 @@ func diffCombinationCases() (cases []testCase) {
 
 // specials are numbers for which rounding, signs and comparisons may go wrong.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
-	float32(math.NaN()),
-	0x1p-149, -0x1p-149, 0x1.fffffcp-127, 0x1p-126, -0x1.5p-70, math.MaxFloat32, -math.MaxFloat32,
+	float32(math.NaN()), 0x1p-149, -0x1p-149, 0x1.fffffcp-127, 0x1p-126, -0x1.5p-70, math.MaxFloat32, -math.MaxFloat32,
 	88.7, -88.7, 104, -104, 149.9, -151}
 
 // randomNumbers returns n numbers of mixed magnitude; share percent of them are special.

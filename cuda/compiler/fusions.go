@@ -138,9 +138,8 @@ func (g *fusions) findSaved(back *tracedCall, maker []*tracedCall) {
 	}
 	forward := maker[y.value]
 	if !slices.Contains(forwardKernels[back.call.Kernel], forward.call.Kernel) || forward.out[0] != y ||
-		forward.in[0] != back.in[0] ||
-		forward.in[1] != back.in[3] || forward.mean() != back.in[4] || !slices.Equal(forward.call.Dims,
-		back.call.Dims) {
+		forward.in[0] != back.in[0] || forward.in[1] != back.in[3] || forward.mean() != back.in[4] ||
+		!slices.Equal(forward.call.Dims, back.call.Dims) {
 		return
 	}
 	k := g.saved[forward]

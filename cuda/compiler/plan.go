@@ -106,9 +106,8 @@ func (t *Task) Title() string {
 	}
 	return [...]string{CastParams: "rounding the parameters", FinishGradient: "finishing the gradient",
 		UpdateBuffers: "moving the buffers", AddPenalties: "adding the decay to the loss",
-		ZeroIfNotFinite: "checking the gradient",
-		UpdateScale:     "moving the loss scale", CastToHalf: "rounding", CastToFloat32: "widening",
-		ScaleLoss: "scaling the loss"}[t.Work]
+		ZeroIfNotFinite: "checking the gradient", UpdateScale: "moving the loss scale", CastToHalf: "rounding",
+		CastToFloat32: "widening", ScaleLoss: "scaling the loss"}[t.Work]
 }
 
 // Element returns the number type of output 0.
@@ -142,9 +141,8 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 		}
 		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
-	p := &planner{trace: t, code: code, element: o.Precision.Element(),
-		scaling: o.Precision == FP16 && code.Gradient, epilogues: o.Epilogues,
-		casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
+	p := &planner{trace: t, code: code, element: o.Precision.Element(), scaling: o.Precision == FP16 && code.Gradient,
+		epilogues: o.Epilogues, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
 	if !o.NoFusion {
 		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}

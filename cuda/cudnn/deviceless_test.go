@@ -105,10 +105,9 @@ func resnet50(batch, channels int) []Shape {
 	for stage, width := range []int{64, 128, 256, 512} {
 		stride := min(stage+1, 2)
 		out := side / stride
-		all = append(all, Shape{batch, side, side, in, width, 1, 1, 1, 0}, Shape{batch, side, side, width, width, 3, 3,
-			stride, 1},
-			Shape{batch, out, out, width, 4 * width, 1, 1, 1, 0}, Shape{batch, side, side, in, 4 * width, 1, 1, stride,
-				0}, Shape{batch, out, out, 4 * width, width, 1, 1, 1, 0})
+		all = append(all, Shape{batch, side, side, in, width, 1, 1, 1, 0}, Shape{batch, side, side, width, width, 3,
+			3, stride, 1}, Shape{batch, out, out, width, 4 * width, 1, 1, 1, 0}, Shape{batch, side, side, in, 4 * width,
+			1, 1, stride, 0}, Shape{batch, out, out, 4 * width, width, 1, 1, 1, 0})
 		if stage > 0 {
 			all = append(all, Shape{batch, out, out, width, width, 3, 3, 1, 1})
 		}

@@ -130,10 +130,9 @@ func TestPathVariable(t *testing.T) {
 // The parts of a library are opened from the same folder, in order.
 func TestBeside(t *testing.T) {
 	s := &fakeLoader{}
-	f, root := testFinder(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"}, "cuda/lib64/libnvrtc.so.12",
-		"cuda/lib64/libnvrtc-builtins.so.12.4",
-		"cuda/lib64/libcudnn.so.9", "cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_graph.so.9",
-		"cuda/lib64/libcudnn_ops.so.9")
+	f, root := testFinder(t, s, map[string]string{"CUDA_HOME": "ROOT/cuda"},
+		"cuda/lib64/libnvrtc.so.12", "cuda/lib64/libnvrtc-builtins.so.12.4", "cuda/lib64/libcudnn.so.9",
+		"cuda/lib64/libcudnn_adv.so.9", "cuda/lib64/libcudnn_graph.so.9", "cuda/lib64/libcudnn_ops.so.9")
 	if _, err := f.Open(NVRTC(12)); err != nil {
 		t.Fatal(err)
 	}

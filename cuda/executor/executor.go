@@ -59,9 +59,8 @@ var ErrClosed = errors.New("cuda: the device is closed")
 // New returns an executor whose goroutine is not started. With inline there is none: callers run
 // their work themselves.
 func New(api *driver.API, inline bool) *Executor {
-	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{},
-		closers: map[Closer]bool{}, inbox: newInbox(), ended: make(chan struct{}),
-		watch: watchdog{limit: launchLimit}}
+	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{}, closers: map[Closer]bool{},
+		inbox: newInbox(), ended: make(chan struct{}), watch: watchdog{limit: launchLimit}}
 	if inline {
 		ex.inline = &sync.Mutex{}
 	}

@@ -5,11 +5,8 @@ import (
 	"math"
 )
 
-var _ = define("cast.cu",
-	"scaler_step s:p growth:f backoff:f largest:f interval:u",
-	"zero_if_inf g:p scaler:p n:l",
-	"scaled_sum y:p a:p b:p by_a:p by_b:p p:f q:f n:l",
-)
+var _ = define("cast.cu", "scaler_step s:p growth:f backoff:f largest:f interval:u",
+	"zero_if_inf g:p scaler:p n:l", "scaled_sum y:p a:p b:p by_a:p by_b:p p:f q:f n:l")
 
 var _ = defineEach("cast.cu", halfElements,
 	"narrow_segments_%s dst:p src:p segments:p",

@@ -79,8 +79,7 @@ func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	a := func() float32 { return float32(s.IntN(9)-4) / 8 }
 	s.Shuffle(len(v.all), func(i, j int) {
 		v.all[i], v.all[j] = v.all[j], v.all[i]
-		v.few[i], v.few[j] = v.few[j],
-			v.few[i]
+		v.few[i], v.few[j] = v.few[j], v.few[i]
 	})
 	x, y := v.all, v.few
 	terms := make([]kernels.Term, 1+s.IntN(kernels.MaxTerms))

@@ -213,9 +213,8 @@ func TestGemmBytesTF32(t *testing.T) {
 		y[i], py = copied(h, make([]float32, m*n))
 		dw[i], pw = copied(h, make([]float32, n*k))
 		h.run(kernels.Gemm{Agents: 1, M: m, N: n, K: k, Form: "nt", A: x, Bytes: b, B: w, C: kernels.Operand{At: py},
-			TF32: true}.Call(),
-			kernels.Gemm{Agents: 1, M: n, N: k, K: m, Form: "tn", A: dy, B: x, Bytes: b, C: kernels.Operand{At: pw},
-				TF32: true}.Call())
+			TF32: true}.Call(), kernels.Gemm{Agents: 1, M: n, N: k, K: m, Form: "tn", A: dy, B: x, Bytes: b,
+			C: kernels.Operand{At: pw}, TF32: true}.Call())
 	}
 	sameBits(t, "y", y[1], y[0])
 	sameBits(t, "dW", dw[1], dw[0])

@@ -67,7 +67,6 @@ func (f Group) endScaling(dim int) []Call {
 	s := f.Half.Scaling
 	l := over(dim)
 	l.Grid[2] = uint32(f.Agents)
-	return []Call{call("zero_if_inf_each", l, f.Grads, s.Scalers, dim),
-		call("step_each", blocks(f.Agents, 32), s.Scalers, s.States, f.Agents, s.Growth, s.Backoff, s.Largest,
-			s.Interval)}
+	return []Call{call("zero_if_inf_each", l, f.Grads, s.Scalers, dim), call("step_each", blocks(f.Agents, 32),
+		s.Scalers, s.States, f.Agents, s.Growth, s.Backoff, s.Largest, s.Interval)}
 }

@@ -11,9 +11,7 @@ var _ = define("multitensor.cu",
 	"add_penalties out:p start:p part:p list:p penalties:i",
 )
 
-var _ = defineEach("multitensor.cu", allElements,
-	"finish_gradient_%s grads:p arena:p params:p list:p scaler:p",
-)
+var _ = defineEach("multitensor.cu", allElements, "finish_gradient_%s grads:p arena:p params:p list:p scaler:p")
 
 // Source says where a piece of a gradient is computed.
 type Source int32

@@ -175,9 +175,8 @@ func (n *Norm) Grad() []Call {
 		g, reluMask = n.DZ, reluNone
 	}
 	rows := n.rowsToMap()
-	return []Call{sums, factors,
-		call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale, n.Shift,
-			n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)}
+	return []Call{sums, factors, call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask,
+		n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)}
 }
 
 func (n *Norm) reluMask() int {

@@ -22,9 +22,8 @@ type Library struct {
 }
 
 var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram",
-	"nvrtcCompileProgram",
-	"nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram",
-	"nvrtcGetErrorString"}
+	"nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
+	"nvrtcDestroyProgram", "nvrtcGetErrorString"}
 
 // Open prepares the library found by dynlib.NVRTC for use.
 func Open(h *dynlib.Handle) (*Library, error) {

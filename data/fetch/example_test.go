@@ -14,8 +14,7 @@ import (
 // A set is fetched once; a second call verifies what is there.
 func ExampleSet_Fetch() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w,
-			"hello")
+		fmt.Fprint(w, "hello")
 	}))
 	defer server.Close()
 	dir, err := os.MkdirTemp("", "fetch")

@@ -78,8 +78,7 @@ func (l *listing) classes(root, folder, split string) error {
 func (l *listing) class(f *found, root, rel, class string, depth int) error {
 	if depth == 0 {
 		return &FormatError{Path: filepath.Join(root, rel), Got: fmt.Sprintf("folders %d deep", maxDepth),
-			Want: "pictures in a class folder",
-			Hint: "a link may lead in a circle"}
+			Want: "pictures in a class folder", Hint: "a link may lead in a circle"}
 	}
 	entries, err := os.ReadDir(filepath.Join(root, rel))
 	if err != nil {

@@ -84,10 +84,8 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 			switch {
 			case p.dir || isHidden(p.name):
 			case isPicture(p.name):
-				f.add(
-					picture{name: class + "/" + p.name, class: class, at: location{file: int32(file), offset: p.offset,
-						size: p.size}},
-				)
+				f.add(picture{name: class + "/" + p.name, class: class,
+					at: location{file: int32(file), offset: p.offset, size: p.size}})
 			default:
 				l.skip(p.name)
 			}

@@ -85,8 +85,7 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 	}
 	if none := without(reference.classes); len(none) > 0 && l.numbered == 0 {
 		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none),
-			reference.folder),
-			Want: imageFiles + " in each class", Hint: "add pictures, or remove the empty folder"}
+			reference.folder), Want: imageFiles + " in each class", Hint: "add pictures, or remove the empty folder"}
 	}
 	out := &Set{Path: l.path, Kind: l.kind}
 	if l.numbered > 0 {

@@ -251,9 +251,8 @@ func TestBadPicturesAreNamed(t *testing.T) {
 		for i, want := range []string{"", "picture cat/b.jpg: damaged", "picture cat/c.jpg: 60000×60000 pixels", ""} {
 			err := s.Train.Image(&p, i)
 			var bad *PictureError
-			if want == "" && err != nil || want != "" &&
-				(!errors.As(err, &bad) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
-					path)) {
+			if want == "" && err != nil || want != "" && (!errors.As(err, &bad) || !strings.Contains(err.Error(),
+				want) || !strings.Contains(err.Error(), path)) {
 				t.Errorf("picture %d: error %v, want %q", i, err, want)
 			}
 		}

@@ -43,8 +43,7 @@ func expand(pattern string) ([]string, error) {
 	for _, p := range all {
 		found, err := filepath.Glob(p)
 		if err != nil {
-			return nil, &FormatError{Path: pattern, Got: "a malformed pattern",
-				Want: "*, ? and {000..147}", Err: err}
+			return nil, &FormatError{Path: pattern, Got: "a malformed pattern", Want: "*, ? and {000..147}", Err: err}
 		}
 		files = append(files, found...)
 	}

@@ -147,8 +147,7 @@ func readLines(file string) ([][]string, error) {
 	s.Buffer(nil, 1<<20)
 	for s.Scan() {
 		words := strings.FieldsFunc(s.Text(), func(r rune) bool {
-			return r == ',' || r == ' ' || r == '\t' ||
-				r == '\r'
+			return r == ',' || r == ' ' || r == '\t' || r == '\r'
 		})
 		if len(words) == 0 || words[0] == "ImageId" || strings.HasPrefix(words[0], "#") {
 			continue

@@ -156,9 +156,8 @@ func same(a, b float32) bool {
 // specials are mixed into test data: every kind of float32, and numbers whose products are
 // denormal.
 var specials = []float32{0, float32(math.Copysign(0, -1)), 1, -1, float32(math.Inf(1)), float32(math.Inf(-1)),
-	float32(math.NaN()),
-	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1p-126, 0x1.5p-70,
-	-0x1.3p-64, math.MaxFloat32, -math.MaxFloat32, 0x1.fffffep0}
+	float32(math.NaN()), math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32, 0x1.fffffcp-127, 0x1p-126,
+	0x1.5p-70, -0x1.3p-64, math.MaxFloat32, -math.MaxFloat32, 0x1.fffffep0}
 
 // normal returns n ordinary numbers of mixed size and sign.
 func normal(name string, n int) []float32 {

@@ -46,9 +46,8 @@ func calls(k device.Kernel) []*device.Call {
 		list = append(list, &device.Call{Kernel: k, Dims: dims, Attr: attr, Name: fmt.Sprintf("%v", dims)})
 	}
 	switch k {
-	case device.Linear, device.LinearGradX, device.LinearGradW,
-		device.LinearSigmoid, device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU,
-		device.LinearGradWDecay:
+	case device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid, device.LinearReLU,
+		device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
 		attr := 0.0
 		if k == device.LinearGradWDecay {
 			attr = -0.3

@@ -39,8 +39,7 @@ func receivedByAgents(t *testing.T, net dist.Transport, n, rounds int) [][]strin
 }
 
 func exchangeRounds(ctx context.Context, net dist.Transport, b fixture, p dist.Process, self,
-	rounds int) (heard []string,
-	err error) {
+	rounds int) (heard []string, err error) {
 	for t := range rounds {
 		events := p.Active(nil, t)
 		for _, e := range events {

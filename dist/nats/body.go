@@ -213,8 +213,7 @@ func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []b
 			cmp.Or(c.wire, dist.FP32))
 	}
 	if codec == codecOfRun && (c.codec == nil || body[1] == 0) {
-		return nil, 0, nil, fmt.Errorf("nats: a message has %d vectors of a codec that this run does not use",
-			body[1])
+		return nil, 0, nil, fmt.Errorf("nats: a message has %d vectors of a codec that this run does not use", body[1])
 	}
 	if len(rest) < 4*int(body[1])+8 {
 		return nil, 0, nil, fmt.Errorf("nats: a message of %d bytes ends before its lengths do", len(body))

@@ -88,8 +88,7 @@ func TestHandshakeAuthenticates(t *testing.T) {
 		"rank out of range":    {by(credentials(t, dir, "test", 3)), as(valid, func(h *hello) { h.From = 3 })},
 		"another run":          {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Run = "x" })},
 		"no incarnation":       {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Incarnation = 0 })},
-		"impossible position": {by(credentials(t, dir, "test", 1)),
-			as(valid, func(h *hello) { h.Next[0] = 1 })},
+		"impossible position":  {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Next[0] = 1 })},
 	} {
 		if err := tryHandshake(t, m[0].addresses[0], c.by, c.hello); err == nil {
 			t.Errorf("%s: accepted", name)

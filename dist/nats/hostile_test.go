@@ -82,8 +82,7 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	})
 	before := heap()
 	noise := make([]byte, 64<<10)
-	for name, address := range map[string]string{"routes": m[0].Address(),
-		"direct links": m[0].addresses[0]} {
+	for name, address := range map[string]string{"routes": m[0].Address(), "direct links": m[0].addresses[0]} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -174,9 +173,8 @@ func cluster(t *testing.T, dir, run string, agents int) string {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca)
 	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLS: true,
-		TLSMap: true, TLSVerify: true, TLSTimeout: 5,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientCAs: pool,
-			ClientAuth: tls.RequireAndVerifyClientCert}}
+		TLSMap: true, TLSVerify: true, TLSTimeout: 5, TLSConfig: &tls.Config{MinVersion: tls.VersionTLS13,
+			Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert}}
 	for i := range agents {
 		publish, subscribe := Permissions(run, i)
 		o.Users = append(o.Users, &server.User{Username: agentURI(run, i).String(), Permissions: &server.Permissions{

@@ -92,9 +92,8 @@ func Open(o Options) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{opt: o, incarnation: newIncarnation(), log: o.Log, relayed: bufconn.Listen(maxRelayPacket),
-		bodyCodec: bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire,
-			dim: o.Dim}, checkpointRequests: make(chan struct{}, 1),
-		failed: make(chan struct{}), peers: make([]*peer, o.Agents)}
+		bodyCodec:          bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
+		checkpointRequests: make(chan struct{}, 1), failed: make(chan struct{}), peers: make([]*peer, o.Agents)}
 	n.open, n.close = context.WithCancel(context.Background())
 	n.bodyCodec.alloc, n.bodyCodec.contiguous = n.bodies.get, o.Compression.enabled()
 	for i := range n.peers {
@@ -122,8 +121,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(o.Run))
 	}
 	if most := uint64(1) << 32; uint64((&bodyCodec{dim: o.Dim}).limit()) >= most {
-		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, the limit of the protocol",
-			o.Dim)
+		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, the limit of the protocol", o.Dim)
 	}
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)

@@ -62,8 +62,7 @@ func startServer(o Options) (*embeddedServer, error) {
 		port = server.RANDOM_PORT
 	}
 	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
-		PoolSize:    -1,
-		Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
+		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
 	if t := o.TLS.Routes; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}

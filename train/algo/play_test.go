@@ -113,8 +113,7 @@ func (g *game) round(t, i int) *Round {
 	}
 	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
 		r.Shared = func(which int, fill func(dst device.Vector)) device.Vector {
-			return g.common([2]int{t, which},
-				fill)
+			return g.common([2]int{t, which}, fill)
 		}
 	}
 	if g.share {

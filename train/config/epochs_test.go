@@ -117,8 +117,7 @@ func TestAutoMetrics(t *testing.T) {
 	}
 	c.Metrics = "fast"
 	if _, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)}); err == nil || !strings.Contains(err.Error(),
-		"metrics") ||
-		!strings.Contains(err.Error(), "auto, full, test") {
+		"metrics") || !strings.Contains(err.Error(), "auto, full, test") {
 		t.Errorf("error %v", err)
 	}
 }

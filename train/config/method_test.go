@@ -87,8 +87,7 @@ func TestMethodRefusals(t *testing.T) {
 		"mixing": {func(c *Config) { c.Algo, c.Mixing = "extra", "uniform" },
 			[]string{"mixing", "complete"}},
 		"mixing eigenvalue": {func(c *Config) {
-			c.Algo, c.Mixing, c.Agents, c.Graph = "extra", "laplacian(0.5)", 4,
-				"ring"
+			c.Algo, c.Mixing, c.Agents, c.Graph = "extra", "laplacian(0.5)", 4, "ring"
 		}, []string{"mixing laplacian(0.5)", "eigenvalue -1", "metropolis"}},
 		"storm_start": {func(c *Config) { c.StormStart = "zeros" }, []string{`storm_start "zeros"`,
 			"did you mean zero"}},

@@ -93,8 +93,7 @@ func (s *Setup) settleOptimizer() error {
 			c.Momentum = defaultMomentum
 		}
 	}
-	if d := Default(); c.Optimizer != optimizerAdamW &&
-		(c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
+	if d := Default(); c.Optimizer != optimizerAdamW && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
 		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
 	}
 	if err := s.settlePlacement(); err != nil {

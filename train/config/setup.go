@@ -177,8 +177,7 @@ func (s *Setup) connect(sizes []int) error {
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
 	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(), s.readLinks(),
-		s.settleClocks(),
-		s.checkRealTime())
+		s.settleClocks(), s.checkRealTime())
 }
 
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.

@@ -94,11 +94,10 @@ var testAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, 
 func (l *testNetwork) start(i int) {
 	p := &testAgent{net: l, id: i, node: l.net.Start(i), done: make(chan error, 1), noise: rng.New(5, "lab", uint64(i))}
 	p.state = algo.NewState(testAlgo, testDevice, testDevice.NewVector(testDim))
-	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until, Algo: testAlgo, Alpha: 0.02,
-		Eta: 0.008, Mask: l.mask, Format: l.format, Seed: 3, CallRate: 1,
-		Timeouts: Timeouts{Exchange: l.exchangeTimeout, Drop: l.dropAfter, Finish: 3 * time.Second},
-		Network:  p.node, State: p.state, Trainer: p, Log: zap.NewNop(),
-	}
+	opt := Options{Self: i, Agents: l.graph.N, Edges: len(l.graph.Edges), Until: l.until,
+		Algo: testAlgo, Alpha: 0.02, Eta: 0.008, Mask: l.mask, Format: l.format, Seed: 3, CallRate: 1,
+		Timeouts: Timeouts{Exchange: l.exchangeTimeout, Drop: l.dropAfter, Finish: 3 * time.Second}, Network: p.node,
+		State: p.state, Trainer: p, Log: zap.NewNop()}
 	for k := range l.graph.N {
 		if k != i {
 			opt.Neighbours = append(opt.Neighbours, k)
@@ -275,9 +274,8 @@ func (l *testNetwork) check(limit float64, of ...int) {
 				if q := l.last[e.peer]; q != nil && !e.dropped {
 					f := q.edge(p.opt.Self)
 					if e.dual.Epoch != f.dual.Epoch || e.dual.N != f.dual.N {
-						l.t.Errorf("edge %d-%d: %d.%d at one end, %d.%d at the other", p.opt.Self, e.peer,
-							e.dual.Epoch, e.dual.N,
-							f.dual.Epoch, f.dual.N)
+						l.t.Errorf("edge %d-%d: %d.%d at one end, %d.%d at the other", p.opt.Self, e.peer, e.dual.Epoch,
+							e.dual.N, f.dual.Epoch, f.dual.N)
 					}
 					for k, v := range host(e.dual.S) {
 						if v != -host(f.dual.S)[k] {

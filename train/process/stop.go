@@ -44,8 +44,7 @@ type stopState struct {
 }
 
 func newStopState() *stopState {
-	return &stopState{positions: map[int]int{}, changed: make(chan struct{}, 1),
-		decided: make(chan struct{})}
+	return &stopState{positions: map[int]int{}, changed: make(chan struct{}, 1), decided: make(chan struct{})}
 }
 
 // hear handles a note about a stop.

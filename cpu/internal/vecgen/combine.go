@@ -14,8 +14,7 @@ const combineSignature = "func(dst *float32, v **float32, a *float32, terms, beg
 
 // combine writes the combination of one to six vectors.
 func combine(e *emitter) {
-	e.begin("combine", combineSignature,
-		"writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.")
+	e.begin("combine", combineSignature, "writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.")
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.pass(fmt.Sprint("terms", terms), at, n, e.lanes, unrollOf(terms), each(func(l loop, p *part) {
 			e.store(sum.at(l, p), l.of(dst, 0), p)

@@ -123,9 +123,8 @@ func (m *Machine) API() *driver.API {
 
 // withoutContext lists the functions that need no current context.
 var withoutContext = []string{"Init", "DriverGetVersion", "GetErrorName", "GetErrorString", "DeviceGetCount",
-	"DeviceGet",
-	"DeviceGetName", "DeviceTotalMem", "DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain", "PrimaryCtxRelease",
-	"CtxSetCurrent"}
+	"DeviceGet", "DeviceGetName", "DeviceTotalMem", "DeviceGetAttr", "DeviceCanAccess", "PrimaryCtxRetain",
+	"PrimaryCtxRelease", "CtxSetCurrent"}
 
 // recorded wraps f: it holds the lock, records the call and applies the faults.
 func (m *Machine) recorded(name string, f any) reflect.Value {

@@ -126,9 +126,8 @@ func opened(t *testing.T) (*Library, map[string]*kernels.Kernel) {
 }
 
 func launch(k *kernels.Kernel, blocks, threads, shared int, args ...uint64) kernels.Call {
-	return kernels.Call{Kernel: k, Args: args,
-		Launch: kernels.Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{uint32(threads), 1, 1},
-			Shared: uint32(shared)}}
+	return kernels.Call{Kernel: k, Args: args, Launch: kernels.Launch{Grid: [3]uint32{uint32(blocks), 1, 1},
+		Block: [3]uint32{uint32(threads), 1, 1}, Shared: uint32(shared)}}
 }
 
 func TestBarriersAndShuffles(t *testing.T) {

@@ -21,9 +21,8 @@ func imagesOfBatch(h *fixture) {
 			want := b.Numbers(nil, side*side*c)
 			got := make([]float32, len(want))
 			p := kernels.Images{N: len(rows), H: side, W: side, C: c, Height: side, Width: side, Padded: c,
-				Channels: channels,
-				Dst:      at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale), Shift: at(h,
-					shift)}
+				Channels: channels, Dst: at(h, got), Bytes: at(h, b.Bytes), Rows: at(h, rows), Scale: at(h, scale),
+				Shift: at(h, shift)}
 			h.run(p.Call())
 			sameBits(h, "numbers", got, want)
 		}

@@ -118,8 +118,7 @@ func (p plan) compare(old plan, where string) error {
 	} {
 		if c.got != c.want {
 			return &images.FormatError{Path: where, Got: fmt.Sprintf("a set begun with %s %v", c.what, c.got),
-				Want: fmt.Sprint(c.want),
-				Hint: "choose another folder, or delete this one"}
+				Want: fmt.Sprint(c.want), Hint: "choose another folder, or delete this one"}
 		}
 	}
 	return nil

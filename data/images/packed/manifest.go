@@ -119,8 +119,7 @@ func decodeManifest(path string, text []byte) (*Manifest, error) {
 	var e envelope
 	if err := json.Unmarshal(text, &e); err != nil || len(e.Manifest) == 0 {
 		return nil, &images.FormatError{Path: path, Got: "content that is not a manifest",
-			Want: "the manifest of a packed set", Err: err,
-			Hint: "prepare the set again"}
+			Want: "the manifest of a packed set", Err: err, Hint: "prepare the set again"}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, e.Manifest); err != nil {

@@ -36,8 +36,7 @@ func TestDamageIsFound(t *testing.T) {
 		}, "it was changed or damaged"},
 		"half a manifest": {manifestName, func(b []byte) []byte { return b[:len(b)/2] },
 			"content that is not a manifest"},
-		"no manifest": {manifestName, func([]byte) []byte { return []byte("{}") },
-			"content that is not a manifest"},
+		"no manifest": {manifestName, func([]byte) []byte { return []byte("{}") }, "content that is not a manifest"},
 	} {
 		dir := prepare(t, from, small(Raw))
 		path := filepath.Join(dir, c.file)

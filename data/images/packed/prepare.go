@@ -134,8 +134,7 @@ func makeFolder(dir string) error {
 	for _, e := range entries {
 		if n := e.Name(); n != lockName && n != journalName+suffix {
 			return &images.FormatError{Path: dir, Got: "a folder with other things in it, such as " + n,
-				Want: "an empty one, or a packed set to go on with",
-				Hint: "choose another folder"}
+				Want: "an empty one, or a packed set to go on with", Hint: "choose another folder"}
 		}
 	}
 	return nil
