@@ -54,12 +54,16 @@ var allowed = map[string][]string{
 	"dist/disttest":           {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":              {"device"},
 	"train/algo/algotest":     {"device", "device/devicetest", "train/algo"}, // for tests of devices
-	"train/config":            {"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet"},
-	"train/evaluate":          {"device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot"},
-	"train/memory":            {"device", "dist", "train/algo", "train/config"},
+	"train/config": {
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet",
+	},
+	"train/evaluate": {
+		"device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot",
+	},
+	"train/memory": {"device", "dist", "train/algo", "train/config"},
 	"train/runfolder": {
-		"data", "device", "dist", "internal/bounded", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/memory",
-		"train/safetensors", "train/simnet", "train/snapshot", "train/tensorboard",
+		"data", "device", "dist", "internal/bounded", "internal/rng", "train/algo", "train/config", "train/evaluate",
+		"train/memory", "train/safetensors", "train/simnet", "train/snapshot", "train/tensorboard",
 	},
 	"train/simnet":      {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
@@ -95,9 +99,14 @@ var allowed = map[string][]string{
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
-	"cli/modelcmd":  {"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train", "train/config"},
-	"cli/runscmd":   {"cli/command", "train", "web"},
-	"cli/setup":     {"cli/weights", "cpu", "cuda", "data", "device", "internal/bounded", "model", "train", "train/config", "train/memory"},
+	"cli/modelcmd": {
+		"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train", "train/config",
+	},
+	"cli/runscmd": {"cli/command", "train", "web"},
+	"cli/setup": {
+		"cli/weights", "cpu", "cuda", "data", "device", "internal/bounded", "model", "train", "train/config",
+		"train/memory",
+	},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
 		"train/memory", "train/process", "web",

@@ -108,7 +108,8 @@ func (w *faultPlan) event() string {
 			func(f *traincmd.NetworkFaults) { f.Cut = nil })
 	case 4:
 		name = "broken connections"
-		w.during(2000, func(f *traincmd.NetworkFaults) { f.Break = 0.02 }, func(f *traincmd.NetworkFaults) { f.Break = 0 })
+		w.during(2000, func(f *traincmd.NetworkFaults) { f.Break = 0.02 },
+			func(f *traincmd.NetworkFaults) { f.Break = 0 })
 	case 5:
 		name = "late"
 		w.during(2000, func(f *traincmd.NetworkFaults) { f.Late = 0.3 }, func(f *traincmd.NetworkFaults) { f.Late = 0 })

@@ -42,8 +42,8 @@ func TestPictureBomb(t *testing.T) {
 	good := golden(t)
 	dir := imageTree(t, map[string][]byte{"train/a/1.png": good, "train/a/2.png": bomb(), "train/b/3.png": good,
 		"val/a/4.png": good, "val/b/5.png": good})
-	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1", "--partition", "shuffled",
-		"--batch", "3", "--iterations", "2", "--eval-points", "1"}
+	args := []string{"train", "--data", "folder", "--data-dir", dir, "--crop", "8", "--hidden", "4", "--agents", "1",
+		"--partition", "shuffled", "--batch", "3", "--iterations", "2", "--eval-points", "1"}
 	status, _, stderr := call(t, append(args, "--out", filepath.Join(t.TempDir(), "fails"))...)
 	if status == 0 || !strings.Contains(stderr, "2.png") ||
 		!strings.Contains(stderr, "60000×60000 pixels by its header") {

@@ -68,7 +68,8 @@ func TestRelease(t *testing.T) {
 	check.Dir = dir
 	out, err := check.CombinedOutput()
 	for _, name := range []string{"fspda-linux-amd64", "fspda-linux-arm64", "fspda-darwin-arm64",
-		"fspda-windows-amd64.exe", "container/fspda-linux-amd64", "container/fspda-linux-arm64", "container/Dockerfile", "sbom.cdx.json"} {
+		"fspda-windows-amd64.exe", "container/fspda-linux-amd64", "container/fspda-linux-arm64",
+		"container/Dockerfile", "sbom.cdx.json"} {
 		if err != nil || !strings.Contains(string(out), name+": OK") {
 			t.Errorf("%s is not as its checksum says: %v\n%s", name, err, out)
 		}

@@ -131,7 +131,8 @@ func (r *Results) save() error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(r.options.keepChoices(), wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
+	err = errors.Join(r.options.keepChoices(),
+		wholefile.Write(filepath.Join(r.options.Out, resultsFile), append(text, '\n')),
 		wholefile.Write(filepath.Join(r.options.Out, tableFile), []byte(r.Markdown())))
 	if err != nil {
 		return &train.FolderError{Path: r.options.Out, Got: "cannot be written", Err: err,

@@ -20,7 +20,8 @@ import (
 )
 
 func newBenchCard() *cobra.Command {
-	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: acceptance.DefaultBudget, Choices: cuda.Choices{}}
+	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: acceptance.DefaultBudget,
+		Choices: cuda.Choices{}}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "card",

@@ -119,7 +119,8 @@ func trainShortly(ctx context.Context, c train.Config, dev device.Device) ([]flo
 		return nil, 0, r.Diverged
 	}
 	if r.Status != train.Finished {
-		return nil, 0, fmt.Errorf("a training of the self-test was interrupted at iteration %d of %d", r.Iteration, c.Iterations)
+		return nil, 0, fmt.Errorf("a training of the self-test was interrupted at iteration %d of %d",
+			r.Iteration, c.Iterations)
 	}
 	return r.Mean, float64(r.Rows[len(r.Rows)-1].TrainLossAvg), nil
 }

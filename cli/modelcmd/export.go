@@ -153,8 +153,9 @@ func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, me
 	ts := weights.Tensors(net, e.x, e.norms, e.batches)
 	if f.format == "hf" {
 		if len(saved.PixelMean) == 0 {
-			return 0, &train.FolderError{Path: f.out, Got: "cannot be written: the checkpoint, of an older version, does " +
-				"not say how pixels were normalised", Hint: "resume the run for a moment: its next checkpoint does"}
+			return 0, &train.FolderError{Path: f.out, Got: "cannot be written: the checkpoint, of an older version, " +
+				"does not say how pixels were normalised",
+				Hint: "resume the run for a moment: its next checkpoint does"}
 		}
 		return len(ts), weights.SaveHuggingFace(f.out, saved.Config.Model, net, ts, pictures(saved), meta)
 	}

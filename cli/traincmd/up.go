@@ -104,7 +104,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return err
 	}
 	u := &agentProcesses{flags: f, agents: c.Agents, file: file, explicit: setup.Flags(c),
-		certs: certs, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr}, log: newLogger(&f.trainFlags, stderr)}
+		certs: certs, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
+		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
