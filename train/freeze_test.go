@@ -29,7 +29,10 @@ func TestFrozenCoordinatesStay(t *testing.T) {
 			}
 			continue
 		}
-		r := play(t, c, Options{Model: m})
+		r, err := Run(t.Context(), s, Options{Device: cpuDevice, Model: m})
+		if err != nil {
+			t.Fatalf("%s: %v", l.name, err)
+		}
 		x := m.Init(c.Seed)
 		tensor, _ := net.Layout().Tensor("fc1.weight")
 		moved := 0

@@ -32,6 +32,7 @@ var scalarTags = map[string]scalarTag{
 	"bits_reference": {"bits/reference_Gbit", 1e9}, "overhead_bits": {"bits/overhead_Gbit", 1e9},
 	"wire_bytes":  {"bits/wire_GB", 1e9},
 	"far_decodes": {tag: "lattice/far_decodes"}, "largest_decode": {tag: "lattice/largest_decode"},
+	"clipped_grads": {tag: "steps/clipped_gradients"},
 	"skipped_grads": {tag: "precision/skipped_gradients"}, "loss_scale": {tag: "precision/loss_scale"},
 	"grads_total": {"progress/gradients_thousands", 1e3},
 	"lr":          {tag: "steps/alpha"}, "eta": {tag: "steps/eta"},
