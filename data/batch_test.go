@@ -36,7 +36,7 @@ func TestBatchIsConsecutive(t *testing.T) {
 	}
 	memory := &b.Rows[0]
 	if s.Batch(&b, 8, 9); b.N() != 1 || memory != &b.Rows[0] {
-		t.Errorf("%d examples, want 1 in the memory of before", b.N())
+		t.Errorf("%d examples, want 1 in the same memory", b.N())
 	}
 	checkRow(t, b, 0, s, 8, 0.25, 0.5)
 	if s.Batch(&b, 3, 3); b.N() != 0 || len(b.Rows) != 0 {

@@ -15,12 +15,12 @@ type observer interface {
 	enter(agent, t int)
 	// gradient tells the loss of an agent's batch.
 	gradient(agent int, loss float64)
-	// exchanged tells of an agent's round: the bits it has sent so far, and the links it received
+	// exchanged reports a round of an agent: the bits it has sent so far, and the links it received
 	// messages over.
 	exchanged(a *agent)
-	// met tells of one exchange of an agent in real time.
+	// met reports one exchange of an agent in real time.
 	met(a *agent, peer int)
-	// evaluated tells of an evaluation of all agents.
+	// evaluated reports an evaluation of all agents.
 	evaluated(agents []evaluate.AgentScore)
 }
 

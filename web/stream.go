@@ -78,7 +78,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 }
 
 // untilTick returns the time to the next multiple of tick. All clients wake at the same moments, so
-// that many disturb training no more often than one.
+// that many clients disturb training as rarely as one.
 func untilTick(now time.Time, tick time.Duration) time.Duration {
 	return tick - time.Duration(now.UnixNano())%tick
 }

@@ -55,7 +55,7 @@ func (r *Results) writeNetworks(b *strings.Builder) {
 		rows)
 }
 
-// writeParts tells of every part, and then of what they noted.
+// writeParts writes every part, then the notes of all parts.
 func (r *Results) writeParts(b *strings.Builder) {
 	b.WriteString("\n## Parts\n\n")
 	var rows [][]string

@@ -124,7 +124,7 @@ func (f *pthFile) bytes(name string) ([]byte, error) {
 		return nil, err
 	}
 	from, to := t.offset*width, (t.offset+n)*width
-	if t.offset < 0 || from > to || to > int64(len(raw)) {
+	if t.offset < 0 || t.offset > 1<<40 || from > to || to > int64(len(raw)) {
 		return nil, fmt.Errorf("its tensor %q ends at byte %d of %d: the file is damaged", name, to, len(raw))
 	}
 	return raw[from:to], nil

@@ -53,13 +53,13 @@ func sigmoidGradsStreamAVX512(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func addDiff1AVX512(v *float32, p *float32, q *float32, n int, a float32)
 
-// addDiff2AVX512 writes v += a·(p-q) and w += b·(p-q), with the p and q of before.
+// addDiff2AVX512 writes v += a·(p-q) and w += b·(p-q), with the old p and q.
 //
 //go:noescape
 func addDiff2AVX512(v *float32, w *float32, p *float32, q *float32, n int, a float32, b float32)
 
 // adamWAVX512 writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v
-// + eps) + decay·x, each operation rounded, with the u of before.
+// + eps) + decay·x, each operation rounded, with the old u.
 //
 //go:noescape
 func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
@@ -226,13 +226,13 @@ func sigmoidGradsStreamAVX2(dst *float32, y *float32, dy *float32, n int)
 //go:noescape
 func addDiff1AVX2(v *float32, p *float32, q *float32, n int, a float32)
 
-// addDiff2AVX2 writes v += a·(p-q) and w += b·(p-q), with the p and q of before.
+// addDiff2AVX2 writes v += a·(p-q) and w += b·(p-q), with the old p and q.
 //
 //go:noescape
 func addDiff2AVX2(v *float32, w *float32, p *float32, q *float32, n int, a float32, b float32)
 
 // adamWAVX2 writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v +
-// eps) + decay·x, each operation rounded, with the u of before.
+// eps) + decay·x, each operation rounded, with the old u.
 //
 //go:noescape
 func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)

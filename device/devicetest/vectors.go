@@ -291,7 +291,7 @@ func checkEnds(f *field) {
 	}
 }
 
-// checkAdamW takes two steps from averages of before, with and without weight decay.
+// checkAdamW takes two steps from averages that are not zero, with and without weight decay.
 func checkAdamW(f *field) {
 	for _, n := range lengths() {
 		for _, decay := range []float64{0, 0.01} {

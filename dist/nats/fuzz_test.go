@@ -13,7 +13,7 @@ import (
 	"fspda/dist"
 )
 
-// Whatever the other end of a link sends, it occupies no more memory than messages of the run.
+// No input from the other end of a link makes this end take more memory than messages of the run.
 func FuzzFrame(f *testing.F) {
 	n := &Node{opt: Options{Agents: 2, Self: 0, LogBytes: 1}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100}}
 	data := func(h header, payload string) []byte {

@@ -187,7 +187,7 @@ func (c *Config) FindData() error {
 	}
 	found := data.Recognize(c.DataDir)
 	if found == "" {
-		return Invalid("data_dir", c.DataDir, "no data set is named, and the names of its files tell none: add data, "+
+		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
 			"which is %s", either(readSets))
 	}
 	c.Data = found

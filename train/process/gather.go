@@ -65,7 +65,7 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	}
 }
 
-// pass acts on a note of another agent. stopped is true if the agent reports no more.
+// pass acts on a note of another agent. stopped is true if the agent sends no further reports.
 func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool, err error) {
 	note, err := readNote(record)
 	if err != nil {

@@ -34,7 +34,7 @@ type NoteKind string
 
 const (
 	NoteDiverged NoteKind = "diverged" // an agent has diverged
-	NoteStopped  NoteKind = "walked"   // the sending agent has stopped: it reports no more
+	NoteStopped  NoteKind = "stopped"  // the sending agent has stopped and sends no further reports
 	NoteEnd      NoteKind = "end"      // the run has ended, with a status
 	NoteStopping NoteKind = "stopping" // the sending agent is to stop, and waits at an iteration
 	NoteHold     NoteKind = "hold"     // the coordinator is to stop, and waits for all to be told the same

@@ -46,7 +46,7 @@ var simples = []simple{
 			d := e.difference(in[1], in[2])
 			return vectors{e.plusTimes(in[0], s[0], d)}
 		}},
-	{"addDiff2", "writes v += a·(p-q) and w += b·(p-q), with the p and q of before.", []string{"v", "w"},
+	{"addDiff2", "writes v += a·(p-q) and w += b·(p-q), with the old p and q.", []string{"v", "w"},
 		[]string{"v", "w", "p", "q"},
 		[]string{"a", "b"}, nil, 2,
 		func(e *emitter, in, s vectors) vectors {
@@ -54,7 +54,7 @@ var simples = []simple{
 			return vectors{e.plusTimes(in[0], s[0], d), e.plusTimes(in[1], s[1], d)}
 		}},
 	{"adamW", "writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v + eps) + " +
-		"decay·x, each operation rounded, with the u of before.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
+		"decay·x, each operation rounded, with the old u.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
 		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay"}, nil, 1, adamW},
 }
 
