@@ -149,7 +149,7 @@ func TestGroup(t *testing.T) {
 			}
 			want, wantLosses := train(cpu.New())
 			// while it computes, other agents' requests come
-			d, m := openFake(t, fakegpu.Options{EventDelay: 200 * time.Microsecond}, false,
+			d, m := openFake(t, fakegpu.Options{EventDelay: 2 * time.Millisecond}, false,
 				SeparateLaunches(c.launching))
 			if c.refused {
 				m.Fail("LaunchCooperative", 2, driver.CooperativeLaunchTooLarge)
