@@ -12,7 +12,7 @@ import (
 // The bytes of notes are fixed: processes of different versions exchange them.
 func TestNoteBytes(t *testing.T) {
 	for want, n := range map[string]Note{
-		`n{"kind":"stopped","t":0,"loss":0}`:                  {Kind: NoteStopped},
+		`n{"kind":"stopped","t":0,"loss":0}`:                 {Kind: NoteStopped},
 		`n{"kind":"end","t":7,"loss":0,"status":"finished"}`: {Kind: NoteEnd, T: 7, Status: "finished"},
 		`n{"kind":"diverged","agent":2,"t":3,"event":9,"loss":null,"cause":"c"}`: {
 			Kind: NoteDiverged, Agent: 2, T: 3, Event: 9, Loss: snapshot.Num(math.NaN()), Cause: "c"},
