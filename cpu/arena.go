@@ -63,7 +63,7 @@ func maxScratch(code *device.Code, threads int) int {
 // allocate gives a Program its own arena and scratch memory, or notes the size to acquire for each
 // run.
 func (p *Program) allocate() {
-	p.spaces[device.Labels] = kernel.Aligned(p.code.Batch)
+	p.spaces[device.Labels] = kernel.Aligned(p.code.Targets())
 	p.spaces[device.Momentum] = make([]float32, 1)
 	arena, scratch := kernel.Padded(p.code.Arena), maxScratch(p.code, p.device.threads)
 	if arena+scratch >= minSharedArena {

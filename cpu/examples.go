@@ -18,10 +18,10 @@ type examples struct {
 // load returns the examples of b as numbers, or nil if the calls will read them as bytes.
 func (x *examples) load(b device.Batch, features int) []float32 {
 	x.matrix = kernel.ByteMatrix{}
-	if b.Bytes == nil {
+	if b.Bytes == nil && b.Tokens == nil {
 		return b.X
 	}
-	if len(b.Scale) > 1 {
+	if b.Tokens != nil || len(b.Scale) > 1 {
 		x.numbers = b.Numbers(x.numbers, features)
 		return x.numbers
 	}

@@ -60,7 +60,8 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
-	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results))}
+	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results)),
+		classes: code.Classes()}
 	p.examples.asBytes = readsBytes(code)
 	p.allocate()
 	for i := range code.Calls {
@@ -68,7 +69,6 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 		s.run, s.Dims, s.Attr = kernels[c.Kernel].Run, c.Dims, c.Attr
 		s.Args.Workers, s.Bytes, s.Scratch = &p.workers, &p.examples.matrix, p.scratch
 		s.In, s.Out = p.operands(c.In), p.operands(c.Out)
-		p.countClasses(c)
 	}
 	for i, r := range code.Results {
 		p.results[i] = r.Ref.Off
@@ -103,17 +103,6 @@ func (p *Program) ownsSpace(s device.Space) bool {
 
 // slice returns the part of a space that r names. Its capacity ends with it.
 func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
-
-// countClasses notes the number of classes of a kernel that reads the labels of the batch as
-// classes.
-func (p *Program) countClasses(c *device.Call) {
-	switch c.Kernel {
-	case device.SoftmaxCrossEntropy, device.Score:
-		if n := c.Dims[1]; c.In[1].Space == device.Labels && (p.classes == 0 || n < p.classes) {
-			p.classes = n
-		}
-	}
-}
 
 // Workspace returns the bytes of scratch memory, in addition to the arena: those of the kernel that
 // needs most.
@@ -215,10 +204,7 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 		return err
 	}
 	p.spaces[device.Input] = p.examples.load(b, p.code.Features)
-	labels := p.spaces[device.Labels]
-	for i, y := range b.Y {
-		labels[i] = float32(y)
-	}
+	b.Labels(p.spaces[device.Labels])
 	return nil
 }
 
@@ -237,8 +223,11 @@ func (p *Program) setBuffers(buffers device.Vector, momentum float64) {
 }
 
 func (p *Program) checkBatch(b device.Batch) error {
-	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
+	if err := b.Check(p.code); err != nil {
 		return err
+	}
+	if b.Tokens != nil {
+		return b.CheckTokens(p.classes)
 	}
 	if p.classes > 0 {
 		for i, y := range b.Y {

@@ -78,7 +78,7 @@ func (e *LabelError) Error() string {
 
 // allocScalars allocates and sets the scalars.
 func (p *Program) allocScalars() error {
-	p.batch.classes = minClasses(p.code)
+	p.batch.classes = p.code.Classes()
 	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
 	return p.device.exec.Do(func() (err error) {
 		ex := p.device.exec
@@ -95,23 +95,12 @@ func (p *Program) allocScalars() error {
 	})
 }
 
-// minClasses returns the least number of classes among kernels that read labels, 0 where none does.
-func minClasses(code *device.Code) int {
-	least := 0
-	for i := range code.Calls {
-		switch c := &code.Calls[i]; c.Kernel {
-		case device.SoftmaxCrossEntropy, device.Score:
-			if n := c.Dims[1]; least == 0 || n < least {
-				least = n
-			}
-		}
-	}
-	return least
-}
-
 func (p *Program) checkBatch(b device.Batch) error {
-	if err := b.Check(p.code.Batch, p.code.Features); err != nil {
+	if err := b.Check(p.code); err != nil {
 		return err
+	}
+	if b.Tokens != nil {
+		return b.CheckTokens(p.batch.classes)
 	}
 	if p.batch.classes == 0 {
 		return nil
@@ -142,7 +131,7 @@ func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
 // prepareSlot allocates the memory that a slot lacks for a batch.
 func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	c, ex := p.code, p.device.exec
-	requests := []blockRequest{{&s.labels, 4 * (c.Batch + 1)}}
+	requests := []blockRequest{{&s.labels, 4 * (c.Targets() + 1)}}
 	if b.Bytes == nil {
 		requests = append(requests, blockRequest{&s.input, 4 * c.Batch * c.Features})
 	} else {
@@ -200,14 +189,13 @@ func (p *Program) prepareEvents(s *inputSlot) (err error) {
 
 // fillSlot copies a batch and the momentum to a slot.
 func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
-	labels := make([]float32, len(b.Y)+1)
-	for i, y := range b.Y {
-		labels[i] = float32(y)
-	}
-	labels[len(b.Y)] = momentum
+	n := b.Targets()
+	labels := make([]float32, n+1)
+	b.Labels(labels[:n])
+	labels[n] = momentum
 	p.uploadFloats(s, s.labels.At, labels)
 	if b.Bytes == nil {
-		p.uploadFloats(s, s.input.At, b.X)
+		p.uploadFloats(s, s.input.At, b.Numbers(nil, p.code.Features))
 		return
 	}
 	p.uploadBytes(s, b)

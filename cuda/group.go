@@ -102,7 +102,7 @@ func (gs *groups) of(d *Device, code *device.Code) *group {
 // groupable reports whether gradients of code are computed in a group, and its arithmetic in 16
 // bits.
 func (d *Device) groupable(code *device.Code) (half *kernels.GroupHalf, ok bool) {
-	if d.noGroups || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
+	if d.noGroups || code.Labels > 1 || !code.Gradient || code.Buffers > 0 || code.Batch == 0 || code.Features == 0 ||
 		code.Arena > maxGroupArena || code.FLOPs > maxGroupFLOPs {
 		return nil, false
 	}

@@ -274,7 +274,7 @@ func (p *Program) sendCalls(ex *executor.Executor, key programKey) error {
 func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
 	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena),
 		scalars: p.mem.scalars(), math: p.device.compute(), scaler: key.scaler}
-	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Batch)
+	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Targets())
 	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,

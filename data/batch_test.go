@@ -28,8 +28,8 @@ func TestBatchIsConsecutive(t *testing.T) {
 	s := tiny(t, 9).Test
 	var b device.Batch
 	s.Batch(&b, 2, 7)
-	if b.N() != 5 || b.Check(5, 6) != nil {
-		t.Fatalf("%d examples, want 5: %v", b.N(), b.Check(5, 6))
+	if err := b.Check(&device.Code{Batch: 5, Features: 6}); b.N() != 5 || err != nil {
+		t.Fatalf("%d examples, want 5: %v", b.N(), err)
 	}
 	for row := range 5 {
 		checkRow(t, b, row, s, row+2, 0.25, 0.5)

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Batch is a minibatch in host memory: N examples and their class indices. The examples are either
-// float32 values in X or encoded bytes in Bytes; the other field is nil. Data sets stored as bytes
-// pass the bytes on unconverted, which moves a quarter of the memory, and none at all where Rows
-// selects the examples. A device decodes them where it needs them, with the same bits as
-// [Batch.Numbers].
+// Batch is a minibatch in host memory: N examples and their class indices. The examples are
+// float32 values in X, encoded bytes in Bytes, or windows of the tokens in Tokens; the other two
+// fields are nil. Data sets stored as bytes pass the bytes on unconverted, which moves a quarter of
+// the memory, and none at all where Rows selects the examples. A device decodes them where it needs
+// them, with the same bits as [Batch.Numbers].
 type Batch struct {
 	X     []float32 // N×features, row-major
 	Bytes []uint8   // rows×features, row-major
@@ -20,10 +20,18 @@ type Batch struct {
 	// the last axis of an example (NHWC): byte b of channel c is b·Scale[c] + Shift[c] in float32,
 	// with the product rounded first.
 	Scale, Shift []float32
-	Y            []int32 // N class indices
 
-	// CacheKey identifies the contents of Bytes; it may be nil. Batches with the same key have the
-	// same Bytes, so a device may keep a copy of them as long as the key is reachable.
+	// Tokens is a stream of tokens, perhaps a mapped file. Example i is the window of Length+1
+	// tokens that begins at At[i]: the first Length are its features, the last Length its labels, so
+	// that each token predicts the next.
+	Tokens []uint16
+	At     []int64
+
+	Y      []int32 // class indices, Length for each example; nil with Tokens
+	Length int     // the labels of an example: one for each token of a window; 0 means 1
+
+	// CacheKey identifies the contents of Bytes or Tokens; it may be nil. Batches with the same key
+	// have the same contents, so a device may keep a copy of them as long as the key is reachable.
 	CacheKey *CacheKey
 }
 
@@ -32,13 +40,32 @@ type Batch struct {
 type CacheKey struct{ _ [2]uint64 }
 
 // N is the number of examples.
-func (b Batch) N() int { return len(b.Y) }
+func (b Batch) N() int {
+	if b.Tokens != nil {
+		return len(b.At)
+	}
+	return len(b.Y) / max(1, b.Length)
+}
 
-// Check returns an error unless the batch has the given number of examples with the given number of
-// features each, in exactly one of the two forms. It does not check the classes.
-func (b Batch) Check(examples, features int) error {
+// Targets is the number of labels: one for each example, or Length.
+func (b Batch) Targets() int { return b.N() * max(1, b.Length) }
+
+// Check returns an error unless the batch has the number of examples, features and labels that code
+// needs, in exactly one of the three forms. It does not check the classes, but see
+// [Batch.CheckTokens].
+func (b Batch) Check(code *Code) error {
+	examples, features := code.Batch, code.Features
+	if have, want := max(1, b.Length), max(1, code.Labels); have != want {
+		return fmt.Errorf("batch has %d labels an example, want %d: check that the data set fits the model", have, want)
+	}
 	if b.N() != examples {
 		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), examples)
+	}
+	if b.Tokens != nil {
+		return b.checkWindows(features)
+	}
+	if len(b.Y) != b.Targets() {
+		return fmt.Errorf("batch has %d labels, want %d for each example", len(b.Y), b.Length)
 	}
 	if b.Bytes != nil {
 		return b.checkBytes(features)
@@ -47,6 +74,54 @@ func (b Batch) Check(examples, features int) error {
 		return fmt.Errorf("batch has %d rows but no bytes: set Bytes, or leave Rows nil", len(b.Rows))
 	}
 	return fits(len(b.X), "numbers", examples, features)
+}
+
+// checkWindows checks that the windows lie within the stream.
+func (b Batch) checkWindows(features int) error {
+	if b.X != nil || b.Bytes != nil || b.Y != nil {
+		return fmt.Errorf("batch of tokens has also %d values in X, %d bytes in Bytes and %d labels in Y, want none",
+			len(b.X), len(b.Bytes), len(b.Y))
+	}
+	if b.Length != features {
+		return fmt.Errorf("batch has windows of %d tokens, want %d: load code for each length in use", b.Length,
+			features)
+	}
+	for i, at := range b.At {
+		if at < 0 || at > int64(len(b.Tokens))-int64(b.Length)-1 {
+			return fmt.Errorf("window %d of the batch begins at token %d of %d and has %d tokens: want it within "+
+				"the stream", i, at, len(b.Tokens), b.Length+1)
+		}
+	}
+	return nil
+}
+
+// TokenError says that a token of a batch is not in the vocabulary.
+type TokenError struct {
+	Token      uint16
+	Vocabulary int   // the number of tokens
+	Window, At int   // of the batch, and in the window
+	Place      int64 // in the stream
+}
+
+func (e *TokenError) Error() string {
+	return fmt.Sprintf("token %d of window %d, at place %d of the stream, is %d, want 0 to %d: check that the stream "+
+		"was made with the vocabulary of the model", e.At, e.Window, e.Place, e.Token, e.Vocabulary-1)
+}
+
+// CheckTokens returns a *[TokenError] unless all tokens of the windows are below vocabulary; 0
+// stands for any. Check must accept b.
+func (b Batch) CheckTokens(vocabulary int) error {
+	if vocabulary == 0 {
+		return nil
+	}
+	for i, at := range b.At {
+		for k, token := range b.Tokens[at : at+int64(b.Length)+1] {
+			if int(token) >= vocabulary {
+				return &TokenError{Token: token, Vocabulary: vocabulary, Window: i, At: k, Place: at + int64(k)}
+			}
+		}
+	}
+	return nil
 }
 
 func (b Batch) checkBytes(features int) error {
@@ -89,6 +164,9 @@ func fits(have int, what string, examples, features int) error {
 func (b Batch) Slice(from, to int) Batch {
 	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
 	switch {
+	case b.Tokens != nil:
+		b.At = b.At[from:to]
+		return b
 	case b.Rows != nil:
 		b.Rows = b.Rows[from:to]
 	case b.Bytes != nil:
@@ -96,14 +174,27 @@ func (b Batch) Slice(from, to int) Batch {
 	default:
 		b.X = b.X[from*f : to*f]
 	}
-	b.Y = b.Y[from:to]
+	each := max(1, b.Length)
+	b.Y = b.Y[from*each : to*each]
 	return b
 }
 
-// Numbers returns the examples as float32: X itself, or the decoded Bytes, which it writes to dst
-// if dst is large enough. Check must accept b.
+// Labels writes the labels to dst, which has length Targets. Check must accept b.
+func (b Batch) Labels(dst []float32) {
+	for i, y := range b.Y {
+		dst[i] = float32(y)
+	}
+	for i, at := range b.At {
+		for k, token := range b.Tokens[at+1:][:b.Length] {
+			dst[i*b.Length+k] = float32(token)
+		}
+	}
+}
+
+// Numbers returns the features as float32: X itself, or the decoded Bytes or Tokens, which it
+// writes to dst if dst is large enough. Check must accept b.
 func (b Batch) Numbers(dst []float32, features int) []float32 {
-	if b.Bytes == nil {
+	if b.Bytes == nil && b.Tokens == nil {
 		return b.X
 	}
 	n := b.N() * features
@@ -111,6 +202,11 @@ func (b Batch) Numbers(dst []float32, features int) []float32 {
 		dst = make([]float32, n)
 	}
 	dst = dst[:n]
+	for i, at := range b.At {
+		for k, token := range b.Tokens[at:][:features] {
+			dst[i*features+k] = float32(token)
+		}
+	}
 	for c := range b.Scale {
 		var of [256]float32
 		for v := range of {

@@ -64,7 +64,7 @@ func TestBatchCheck(t *testing.T) {
 		if strings.HasPrefix(what, "4 scales") {
 			features = 5
 		}
-		err := b.Check(2, features)
+		err := b.Check(&device.Code{Batch: 2, Features: features})
 		if fine := what == "" || what == "no error"; fine != (err == nil) || err != nil &&
 			!strings.Contains(err.Error(), what) {
 			t.Errorf("%q: %v", what, err)
@@ -80,11 +80,52 @@ func TestBatchSlice(t *testing.T) {
 		Shift: []float32{0}, Y: b.Y}
 	for _, of := range []device.Batch{b, rows, {X: b.Numbers(nil, 2), Y: b.Y}} {
 		p := of.Slice(1, 3)
-		if err := p.Check(2, 2); err != nil {
+		if err := p.Check(&device.Code{Batch: 2, Features: 2}); err != nil {
 			t.Error(err)
 		}
 		if got := p.Numbers(nil, 2); !slices.Equal(got, []float32{2, 3, 4, 5}) || !slices.Equal(p.Y, []int32{6, 7}) {
 			t.Errorf("examples %v with labels %v", got, p.Y)
 		}
+	}
+}
+
+// A window gives its first tokens as features and its last as labels; a slice holds the same
+// windows.
+func TestBatchOfTokens(t *testing.T) {
+	b := device.Batch{Tokens: []uint16{7, 8, 9, 65535, 1}, At: []int64{2, 0, 1}, Length: 2}
+	if b.N() != 3 || b.Targets() != 6 {
+		t.Fatalf("%d examples with %d labels, want 3 with 6", b.N(), b.Targets())
+	}
+	for _, c := range []struct {
+		b             device.Batch
+		inputs, after []float32
+	}{
+		{b, []float32{9, 65535, 7, 8, 8, 9}, []float32{65535, 1, 8, 9, 9, 65535}},
+		{b.Slice(1, 2), []float32{7, 8}, []float32{8, 9}},
+	} {
+		labels := make([]float32, c.b.Targets())
+		c.b.Labels(labels)
+		if err := c.b.Check(&device.Code{Batch: c.b.N(), Features: 2, Labels: 2}); err != nil {
+			t.Error(err)
+		}
+		if got := c.b.Numbers(nil, 2); !slices.Equal(got, c.inputs) || !slices.Equal(labels, c.after) {
+			t.Errorf("tokens %v with labels %v, want %v with %v", got, labels, c.inputs, c.after)
+		}
+	}
+	err := b.CheckTokens(10)
+	if want := "token 1 of window 0, at place 3 of the stream, is 65535, want 0 to 9"; err == nil ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
+	}
+	if err := b.CheckTokens(65536); err != nil {
+		t.Error(err)
+	}
+	x := device.Batch{X: make([]float32, 6), Y: make([]int32, 6), Length: 2}
+	if p := x.Slice(1, 3); p.N() != 2 || len(p.X) != 4 || len(p.Y) != 4 {
+		t.Errorf("slice of two examples with two labels each: %d examples, %d numbers, %d labels", p.N(), len(p.X), len(p.Y))
+	}
+	x.Y = x.Y[:5]
+	if err := x.Check(&device.Code{Batch: 2, Features: 2, Labels: 2}); err == nil {
+		t.Error("five labels of examples with two each: no error")
 	}
 }

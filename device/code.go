@@ -13,7 +13,7 @@ const (
 	Grads               // flat gradient vector, an argument of Run; same offsets as Params
 	Arena               // intermediate values: planned by the compiler, owned by the Program
 	Input               // examples of the batch, N×features
-	Labels              // class indices of the batch, as float32 (exact below 2^24)
+	Labels              // class indices of the batch, N×labels, as float32 (exact below 2^24)
 	// flat buffer vector, an argument of RunBuffered: running means and variances
 	Buffers
 	Momentum // one number, an argument of RunBuffered: the step of the moving averages
@@ -74,6 +74,7 @@ type Code struct {
 	Name     string
 	Batch    int // examples
 	Features int // numbers per example
+	Labels   int // labels per example: more than one where examples are windows of tokens; 0 means 1
 	Dim      int // length of the parameter and gradient vectors
 	Arena    int // length of the arena
 	Buffers  int // length of the buffer vector; 0 if no call uses buffers
@@ -82,4 +83,22 @@ type Code struct {
 	Results  []Result
 	Dataflow Dataflow // empty in code written by hand: see fspda/device/plan
 	FLOPs    float64  // floating-point operations of the matrix kernels in one Run
+}
+
+// Targets is the number of labels of a batch.
+func (c *Code) Targets() int { return c.Batch * max(1, c.Labels) }
+
+// Classes returns the smallest number of classes that a call expects of the labels of the batch, or
+// 0 if none does.
+func (c *Code) Classes() int {
+	least := 0
+	for i := range c.Calls {
+		switch call := &c.Calls[i]; call.Kernel {
+		case SoftmaxCrossEntropy, Score:
+			if n := call.Dims[1]; call.In[1].Space == Labels && (least == 0 || n < least) {
+				least = n
+			}
+		}
+	}
+	return least
 }

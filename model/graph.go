@@ -17,6 +17,7 @@ type Graph struct {
 	kind     Kind
 	batch    int
 	features int
+	labels   int // of an example
 	results  []result
 	grads    gorgonia.Nodes // by parameter; nil if the graph is not differentiated
 	updates  []bufferMove
@@ -115,7 +116,7 @@ func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batc
 	case len(out) != len(g.results):
 		return fmt.Errorf("out has length %d, want %d", len(out), len(g.results))
 	}
-	return batch.Check(g.batch, g.features)
+	return batch.Check(&device.Code{Batch: g.batch, Features: g.features, Labels: g.labels})
 }
 
 // buffered returns the length of the buffer vector, or 0 if the graph uses no buffers.
@@ -128,10 +129,8 @@ func (g *Graph) buffered() int {
 
 // let assigns every leaf its value.
 func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Batch) error {
-	labels := make([]float32, len(batch.Y))
-	for i, y := range batch.Y {
-		labels[i] = float32(y)
-	}
+	labels := make([]float32, batch.Targets())
+	batch.Labels(labels)
 	for n, space := range g.builder.data {
 		values := batch.Numbers(nil, g.features)
 		switch space {

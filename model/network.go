@@ -16,7 +16,7 @@ const (
 	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay
 	// term, and its gradient.
 	Train Kind = iota
-	// Score computes sums over the batch: the results "loss_sum" (cross entropies, without weight
+	// Score computes sums over the labels of the batch: the results "loss_sum" (cross entropies, without weight
 	// decay), "hits" and "hits5". Batch norm takes the statistics of the batch.
 	Score
 	// Step is Train and updates the buffers with the statistics of the batch.
@@ -56,6 +56,7 @@ type Network struct {
 	name    string
 	inputs  int
 	image   []int // height, width and channels; nil if examples are not images
+	tokens  bool  // an example is a window of tokens, each with a label
 	classes int
 	loss    LossOptions
 	layout  *Layout
@@ -84,6 +85,18 @@ func (n *Network) Inputs() int { return n.inputs }
 
 // Image returns the height, width and channels of an example, or nil if examples are not images.
 func (n *Network) Image() []int { return slices.Clone(n.image) }
+
+// Tokens reports whether an example is a window of tokens: Inputs tokens, each of which predicts the
+// next one. Classes is then the number of tokens in the vocabulary.
+func (n *Network) Tokens() bool { return n.tokens }
+
+// labels is the shape of the labels of an example.
+func (n *Network) labels() []int {
+	if n.tokens {
+		return []int{n.inputs}
+	}
+	return nil
+}
 
 // Classes is the number of classes.
 func (n *Network) Classes() int { return n.classes }
@@ -143,9 +156,10 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
 	if kind != Observe && kind != Predict {
-		labels = b.input(device.Labels, batch)
+		labels = b.input(device.Labels, append([]int{batch}, n.labels()...)...)
 	}
-	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, builder: b, recompute: n.recompute}
+	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, labels: size(n.labels()), builder: b,
+		recompute: n.recompute}
 	logits := n.forward(b, x)
 	switch kind {
 	case Score, ScoreWith:

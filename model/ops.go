@@ -27,30 +27,30 @@ type definition struct {
 // definitions returns the table of all kernels. It is a function because derivatives apply kernels,
 // which look them up in this table; a variable would be an initialization cycle.
 func definitions() map[device.Kernel]*definition {
-	const conv, pool, linear = "n h w c k r s t d", "n h w c r t d", "m n k"
+	const conv, pool, linear = "n h w c k r s t d", "n h w c r t d", "* n k"
 	one, first, both, three := []bool{true}, []bool{true, false}, []bool{true, true}, []bool{true, true, true}
 	table := map[device.Kernel]*definition{}
 	for _, d := range []definition{
-		{device.Linear, "mk nk n", "mn", linear, three, linearDerivative},
-		{device.LinearGradX, "mn nk", "mk", linear, nil, nil},
-		{device.LinearGradW, "mk mn", "nk n", linear, nil, nil},
+		{device.Linear, "*k nk n", "*n", linear, three, linearDerivative},
+		{device.LinearGradX, "*n nk", "*k", linear, nil, nil},
+		{device.LinearGradW, "*k *n", "nk n", linear, nil, nil},
 		{device.Sigmoid, "*", "*", "*", one, through(device.SigmoidGrad)},
 		{device.SigmoidGrad, "* *", "*", "*", nil, nil},
 		{device.ReLU, "*", "*", "*", one, through(device.ReLUGrad)},
 		{device.ReLUGrad, "* *", "*", "*", nil, nil},
-		{device.SoftmaxCrossEntropy, "mn m", "1 mn", "m n", first, crossEntropyDerivative},
-		{device.Score, "mn m", "3", "m n", nil, nil},
+		{device.SoftmaxCrossEntropy, "*n *", "1 *n", "* n", first, crossEntropyDerivative},
+		{device.Score, "*n *", "3", "* n", nil, nil},
 		{device.HalfSquare, "*", "1", "*", one, halfSquareDerivative},
 		{device.Scale, "*", "*", "*", one, scaleDerivative},
 		{device.ScaleBy, "* 1", "*", "*", first, scaleByDerivative},
 		{device.Add, "* *", "*", "*", both, addDerivative},
 		{device.AddScaled, "* *", "*", "*", both, addScaledDerivative},
 		{device.MoveAverage, "* * 1", "*", "*", nil, nil},
-		{device.LinearSigmoid, "mk nk n", "mn", linear, nil, nil},
-		{device.LinearReLU, "mk nk n", "mn", linear, nil, nil},
-		{device.LinearGradXSigmoid, "mn nk mk", "mk", linear, nil, nil},
-		{device.LinearGradXReLU, "mn nk mk", "mk", linear, nil, nil},
-		{device.LinearGradWDecay, "mk mn nk", "nk n", linear, nil, nil},
+		{device.LinearSigmoid, "*k nk n", "*n", linear, nil, nil},
+		{device.LinearReLU, "*k nk n", "*n", linear, nil, nil},
+		{device.LinearGradXSigmoid, "*n nk *k", "*k", linear, nil, nil},
+		{device.LinearGradXReLU, "*n nk *k", "*k", linear, nil, nil},
+		{device.LinearGradWDecay, "*k *n nk", "nk n", linear, nil, nil},
 		{device.Conv, "nhwc krsc", "npqk", conv, both, convDerivative},
 		{device.ConvGradX, "npqk krsc", "nhwc", conv, nil, nil},
 		{device.ConvGradW, "nhwc npqk", "krsc", conv, nil, nil},

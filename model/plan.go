@@ -49,6 +49,7 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 		Name:     g.name,
 		Batch:    g.batch,
 		Features: g.features,
+		Labels:   g.labels,
 		Dim:      g.builder.layout.dim,
 		Arena:    p.arena,
 		Buffers:  g.buffered(),

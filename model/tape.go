@@ -131,7 +131,7 @@ func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float3
 // run runs a graph with these leaves and calls read with it, before another goroutine can use it.
 func (t *Tape) run(r planKey, params []float32, b device.Batch, read func(*tapeGraph) error,
 	slope []float32) (err error) {
-	if err := b.Check(b.N(), t.opt.Inputs); err != nil {
+	if err := b.Check(&device.Code{Batch: b.N(), Features: t.opt.Inputs}); err != nil {
 		return fmt.Errorf("model: tape: %w", err)
 	}
 	g, err := t.get(r)

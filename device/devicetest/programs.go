@@ -16,6 +16,7 @@ var programChecks = []check{
 	{"labels", checkLabels},
 	{"batches", checkBatches},
 	{"batches of bytes", checkBytes},
+	{"windows of tokens", checkTokens},
 	{"malformed code", checkMalformed},
 	{"concurrent programs", checkPrograms},
 	{"caller's bugs in Run", checkRunPanics},

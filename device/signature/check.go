@@ -30,7 +30,7 @@ func checkSizes(code *device.Code) error {
 		got, least int
 	}{
 		{"batch", code.Batch, 1}, {"features", code.Features, 0}, {"dim", code.Dim, 0}, {"arena", code.Arena, 0},
-		{"buffers", code.Buffers, 0},
+		{"buffers", code.Buffers, 0}, {"labels", code.Labels, 0},
 	} {
 		if s.got < s.least {
 			return fmt.Errorf("%s is %d, want at least %d", s.name, s.got, s.least)
@@ -84,7 +84,7 @@ func checkRef(code *device.Code, r device.Ref) error {
 		device.Grads:    code.Dim,
 		device.Arena:    code.Arena,
 		device.Input:    code.Batch * code.Features,
-		device.Labels:   code.Batch,
+		device.Labels:   code.Targets(),
 		device.Buffers:  code.Buffers,
 		device.Momentum: 1,
 	}[r.Space]

@@ -11,6 +11,7 @@ const fullMetricsLimit = 2e12
 const (
 	ChunkExamples = 250
 	chunkFeatures = 4096
+	chunkTokens   = 1024
 )
 
 // evaluations says when a run is evaluated.
@@ -42,8 +43,11 @@ func (s *Setup) EvaluatedAgents() int {
 }
 
 // EvalChunk returns how many examples are evaluated at a time. Of large examples it is at most a
-// MicroBatch, for which there is memory.
+// MicroBatch, for which there is memory, and of windows of tokens about chunkTokens tokens.
 func (s *Setup) EvalChunk() int {
+	if s.Window > 0 {
+		return min(ChunkExamples, max(1, chunkTokens/s.Window))
+	}
 	if s.Set.Features() <= chunkFeatures {
 		return ChunkExamples
 	}

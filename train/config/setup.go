@@ -49,6 +49,7 @@ type ModelSize struct {
 	L2       func(x []float32) float64 // the L2 term of the loss at x; NaN: not known
 	// coordinates without weight decay, ascending
 	Undecayed []uint32
+	Window    int // tokens of an example, each with a label; 0: examples are not windows of tokens
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
@@ -88,6 +89,12 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}
 	if b, ok := m.(interface{ BufferSizes() []int }); ok {
 		s.Buffers = b.BufferSizes()
+	}
+	if t, ok := m.(interface {
+		Tokens() bool
+		Inputs() int
+	}); ok && t.Tokens() {
+		s.Window = t.Inputs()
 	}
 	err := s.split()
 	if err != nil { // first: a graph of more agents than examples may not fit into memory

@@ -70,7 +70,7 @@ func (e *Evaluator) scoreChunk(w *workspace, examples []int32, from, to int) (fo
 		return found, err
 	}
 	found.loss, found.hits, found.hits5, err = w.score(*b)
-	found.examples = b.N()
+	found.examples = b.Targets()
 	return found, err
 }
 
@@ -82,10 +82,10 @@ func (s *score) add(o score) {
 	s.examples += o.examples
 }
 
-// score sums the predictions of a model over examples.
+// score sums the predictions of a model over examples: one of each, or of each token of a window.
 type score struct {
 	loss, hits, hits5 float64
-	examples          int
+	examples          int // predictions
 }
 
 // objective computes F and its gradient at w.x. With keep it keeps the gradient of each f_i.
