@@ -14,6 +14,8 @@ type (
 	AutoFloat   = config.AutoFloat
 	Widths      = config.Widths
 	Method      = config.Method
+	Param       = config.Param
+	Params      = config.Params
 	Schedule    = config.Schedule
 )
 

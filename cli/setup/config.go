@@ -3,12 +3,16 @@ package setup
 import (
 	"errors"
 	"fmt"
-	"fspda/internal/bounded"
-	"fspda/train"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"fspda/internal/bounded"
+	"fspda/train"
+	"fspda/train/config"
 )
 
 // ConfigFlags defines a flag for every key of the configuration.
@@ -26,6 +30,12 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 			fs.Uint64Var(v, name, *v, f.Help)
 		case *float64:
 			fs.Float64Var(v, name, *v, f.Help)
+		case *config.Params:
+			help := f.Help
+			if all := config.ParamHelp(); all != "" {
+				help += ". " + all
+			}
+			fs.Var(v, name, help)
 		case pflag.Value:
 			fs.Var(v, name, f.Help)
 		default:
@@ -34,8 +44,25 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 	}
 }
 
-// FlagName returns the flag of a key: dashes replace underscores.
-func FlagName(key string) string { return strings.ReplaceAll(key, "_", "-") }
+// FlagName returns the flag of a key: dashes replace underscores, and --param sets one of params.
+func FlagName(key string) string {
+	if key == "params" || strings.HasPrefix(key, "params.") {
+		return "param"
+	}
+	return strings.ReplaceAll(key, "_", "-")
+}
+
+// keysOf returns the keys that a flag sets: its own, or one for each of params.
+func keysOf(f *pflag.Flag) (keys []string) {
+	params, ok := f.Value.(*config.Params)
+	if !ok {
+		return []string{strings.ReplaceAll(f.Name, "-", "_")}
+	}
+	for _, name := range slices.Sorted(maps.Keys(*params)) {
+		keys = append(keys, "params."+name)
+	}
+	return keys
+}
 
 // Agents returns the number of agents in a configuration file, 0 if it does not say.
 func Agents(file string) (int, error) {
@@ -80,7 +107,7 @@ func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 	fs.Visit(func(g *pflag.Flag) {
 		if over.Lookup(g.Name) != nil {
 			errs = append(errs, over.Set(g.Name, g.Value.String()))
-			c.SetExplicit(strings.ReplaceAll(g.Name, "-", "_"))
+			c.SetExplicit(keysOf(g)...)
 		}
 	})
 	return c, errors.Join(append(errs, c.FindData())...)
@@ -91,7 +118,11 @@ func Flags(c train.Config) (flags []string) {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	ConfigFlags(fs, &c)
 	for _, key := range c.Explicit() {
-		flags = append(flags, "--"+FlagName(key)+"="+fs.Lookup(FlagName(key)).Value.String())
+		value := fs.Lookup(FlagName(key)).Value.String()
+		if name, ok := strings.CutPrefix(key, "params."); ok {
+			value = config.Params{name: c.Params[name]}.String()
+		}
+		flags = append(flags, "--"+FlagName(key)+"="+value)
 	}
 	return flags
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/train"
+	"fspda/train/algo"
 )
 
 // Agents share the cores; each has at least one.
@@ -33,18 +34,25 @@ func of(threads, agents int) (c train.Config) {
 // Keys of file and flags are explicit, and can be passed on as flags; those of defaults are not.
 func TestExplicitKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
-	if err := os.WriteFile(file, []byte("{edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"), 0o644); err != nil {
+	train.Register(train.Method{Name: "with-params", New: func(*train.Setup) algo.Algorithm { return algo.DSGD{} },
+		Params: []train.Param{{Name: "a", Help: "first"}, {Name: "b", Help: "second"}, {Name: "c", Help: "third"}}})
+	if err := os.WriteFile(file, []byte("{params: {a: 1, b: 2}, edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c := train.Default()
 	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
 	ConfigFlags(fs, &c)
-	if err := fs.Parse([]string{"--data-train", "400", "--deterministic"}); err != nil {
+	if err := fs.Parse([]string{"--param", "b=3", "--param=c=4", "--data-train", "400", "--deterministic"}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := ReadConfig(file, "", fs)
-	want := []string{"--edges=bernoulli(0.1)", "--hidden=8,4", "--eta=auto", "--data-train=400", "--deterministic=true"}
-	if got := Flags(c); err != nil || !slices.Equal(got, want) {
+	want := []string{"--edges=bernoulli(0.1)", "--hidden=8,4", "--eta=auto", "--param=a=1", "--param=b=3",
+		"--data-train=400", "--deterministic=true", "--param=c=4"}
+	got := Flags(c)
+	if c.Params.String() != "a=1,b=3,c=4" {
+		t.Error(c.Params)
+	}
+	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
 	}
 }

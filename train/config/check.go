@@ -157,6 +157,7 @@ func (c Config) Check() error {
 	for _, k := range checks {
 		errs = append(errs, k.check(k.key, values[k.key]))
 	}
+	errs = append(errs, c.checkParams()...)
 	if c.Data == "synthetic" || c.Data == "synthetic-images" {
 		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
 	}

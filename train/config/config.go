@@ -54,6 +54,7 @@ type NetworkKeys struct {
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
 	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
+	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
 	Alpha      float64 `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`

@@ -201,6 +201,8 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 			*v = Widths{1, 2}
 		case *AutoFloat:
 			*v = AutoFloat{V: 7}
+		case *Params:
+			continue // TestParams: it depends on the algorithm
 		}
 		if (c.Fingerprint() == base.Fingerprint()) != f.Harmless || (len(c.Differences(base)) == 0) != f.Harmless {
 			t.Errorf("key %s: harmless %v, but the fingerprint says otherwise", f.Key, f.Harmless)

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -110,6 +111,11 @@ func (u Unused) Error(where string) error {
 
 // Unused lists the keys that have no effect on the setup that was resolved from given.
 func (s *Setup) Unused(given Config) (all []Unused) {
+	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
+		if _, ok := s.method.param(name); !ok {
+			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), "algo " + either(withParam(name))})
+		}
+	}
 	for _, f := range given.Fields() {
 		if needs := s.missing(f.Key, given); needs != "" {
 			all = append(all, Unused{f.Key, fmt.Sprint(reflect.ValueOf(f.Value).Elem().Interface()), needs})
@@ -169,7 +175,12 @@ func (s *Setup) refuseUnused(given Config) error {
 // SetExplicit marks keys as set by the user, by flag or in a file: Resolve refuses them if they
 // have no effect on the run. Parse marks the keys that it reads.
 func (c *Config) SetExplicit(keys ...string) {
-	c.explicit = slices.Concat(c.explicit, keys) // a copy: other configurations share the slice
+	c.explicit = slices.Clone(c.explicit) // other configurations share it
+	for _, key := range keys {
+		if !slices.Contains(c.explicit, key) {
+			c.explicit = append(c.explicit, key)
+		}
+	}
 }
 
 // TakeExplicit returns the keys that are marked, and unmarks them.

@@ -69,6 +69,8 @@ func (c Config) harmless(f Field) bool {
 		return c.Placement == "auto" || ok && c.Placement == c.usualPlacement(m)
 	case "decay_form":
 		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
+	case "params":
+		return len(c.Params) == 0
 	case "freeze":
 		return c.Freeze == ""
 	case "layer_lr":
@@ -86,6 +88,7 @@ func (c Config) FingerprintWithDevice() string { return c.fingerprint(true) }
 
 func (c Config) fingerprint(device bool) string {
 	h := sha256.New()
+	c.Params = c.settleParams()
 	for _, f := range c.Fields() {
 		if !c.harmless(f) || device && f.Moves {
 			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
@@ -97,6 +100,7 @@ func (c Config) fingerprint(device bool) string {
 // Differences lists the keys that would change the trajectory and differ, with both values.
 func (c Config) Differences(other Config) []string {
 	var diff []string
+	c.Params, other.Params = c.settleParams(), other.settleParams()
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
 		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())

@@ -22,6 +22,8 @@ type Method struct {
 	// mixing, which follow from Dual and Mixing. Others are refused if they are set explicitly.
 	Keys []string
 
+	Params []Param // settings that only this algorithm has; New reads them by Setup.Param and Choice
+
 	Edges      EdgeNeed
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
@@ -68,6 +70,9 @@ func Register(m Method) {
 		panic(fmt.Sprintf("config: Register of %q: a method needs a Name and a New", m.Name))
 	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
 		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
+	}
+	if err := m.fault(); err != nil {
+		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	methods = append(methods, m)
 }

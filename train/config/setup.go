@@ -79,6 +79,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s := &Setup{Config: c, Set: set, Threads: c.Threads}
 	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
+	s.Config.Params = c.settleParams()
 	s.Dim = m.Dim()
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()

@@ -2,7 +2,10 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +30,10 @@ func (c *Config) Parse(name string, text []byte) error {
 	if err := yaml.UnmarshalWithOptions(text, &m, yaml.UseOrderedMap()); err != nil {
 		return &Error{Key: name, Err: err, Want: "expected YAML of the form 'key: value'"}
 	}
+	m, text, params, err := takeParams(m, text)
+	if err != nil {
+		return err
+	}
 	keys, fields := Keys(), c.Fields()
 	var given []string
 	for _, item := range m {
@@ -45,16 +52,51 @@ func (c *Config) Parse(name string, text []byte) error {
 		}
 		given = append(given, key)
 	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		given = append(given, paramKey(name))
+	}
 	if 2*len(given) <= len(keys) {
 		c.SetExplicit(given...)
 	}
-	if len(m) == 0 {
+	if len(m) == 0 && len(params) == 0 {
 		return nil
 	}
-	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(c); err != nil {
+	old := c.Params
+	c.Params = nil // the decoder must not write to a map that other configurations share
+	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(c); err != nil && !errors.Is(err, io.EOF) {
 		return &Error{Key: name, Err: err}
 	}
+	c.Params = old.with(params)
 	return nil
+}
+
+// takeParams returns the values of the keys params and params.NAME of a file, and the rest of the
+// file. A text that has keys with a point is written anew without them.
+func takeParams(m yaml.MapSlice, text []byte) (rest yaml.MapSlice, _ []byte, params Params, err error) {
+	params = Params{}
+	dotted := false
+	for _, item := range m {
+		key := fmt.Sprint(item.Key)
+		name, point := strings.CutPrefix(key, paramKey(""))
+		inner, isMap := item.Value.(yaml.MapSlice)
+		switch {
+		case point:
+			dotted, params[name] = true, item.Value
+		case key == "params" && (isMap || item.Value == nil):
+			for _, p := range inner {
+				params[fmt.Sprint(p.Key)] = p.Value
+			}
+		case key == "params":
+			return nil, nil, nil, Invalid(key, item.Value, "expected the names and values of the algorithm's own "+
+				"settings, as in {beta: 0.9}")
+		default:
+			rest = append(rest, item)
+		}
+	}
+	if dotted {
+		text, err = yaml.Marshal(rest)
+	}
+	return rest, text, params, err
 }
 
 // checkInteger refuses a fraction for an integer key, which YAML would truncate.

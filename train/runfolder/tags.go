@@ -81,6 +81,10 @@ func hyperparameters(c config.Config) map[string]any {
 			if v.Auto {
 				params[f.Key] = "auto"
 			}
+		case *config.Params:
+			for name, value := range *v {
+				params[f.Key+"."+name] = value
+			}
 		default:
 			params[f.Key] = fmt.Sprint(v)
 		}
