@@ -20,6 +20,7 @@ import (
 	"fspda/device/signature"
 	"fspda/dist/nats"
 	"fspda/internal/rng"
+	"fspda/train"
 	"fspda/train/runfolder"
 )
 
@@ -35,6 +36,7 @@ func TestGeneratedTables(t *testing.T) {
 		{internalsPage, "kernels", kernelTable()},
 		{internalsPage, "operations", operationTable()},
 		{architecturePage, "imports", importTable()},
+		{"docs/methods.md", "methods", train.MethodTable()},
 	} {
 		text := readText(t, table.page)
 		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"

@@ -31,6 +31,10 @@ func Nearest(wrong string, names []string) string { return config.Nearest(wrong,
 // Algorithms lists the names that Config.Algo can have.
 func Algorithms() []string { return config.Algorithms() }
 
+// MethodHelp describes all algorithms, for a terminal; MethodTable is their table as Markdown.
+func MethodHelp() string  { return config.MethodHelp() }
+func MethodTable() string { return config.MethodTable() }
+
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 

@@ -61,6 +61,7 @@ report.html.
 
 Every flag but the last few is also a key of the YAML file given with -c (dashes become underscores); flags win.`,
 		Example: `  fspda train
+  fspda train --algo help
   fspda train --algo dsgd --partition sorted --iterations 10000
   fspda train --data mnist --data-dir DIR --graph 'er(0.5)' --density 0.01
   fspda train -c run.yaml --seed 2 --out runs/second
@@ -75,6 +76,10 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 	fs.StringVar(&f.web, "web", "",
 		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if algo := fs.Lookup("algo"); algo.Value.String() == "help" {
+			_, err := io.WriteString(cmd.OutOrStdout(), train.MethodHelp())
+			return err
+		}
 		return runTrain(cmd.Context(), &allAgents{trainFlags: f}, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd

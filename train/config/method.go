@@ -35,6 +35,8 @@ type Method struct {
 	Dual       bool // it uses eta
 	Exact      bool // it is stated for exact gradients
 	Constant   bool // it has no step size that a schedule could change
+
+	About About // its line in the table of methods
 }
 
 // EdgeNeed is the set of edge processes that an algorithm can use.
@@ -75,6 +77,13 @@ func Register(m Method) {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	methods = append(methods, m)
+}
+
+// registered lists all methods.
+func registered() []Method {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Clone(methods)
 }
 
 // Algorithms lists the names that Config.Algo can have.

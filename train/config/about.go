@@ -1,0 +1,111 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// About is what the table of methods says of a method: docs/methods.md and fspda train --algo help.
+// In formulas nE is the number of active edges, n that of agents, d the length of the model, k the
+// number of coordinates in a mask, v the bits of a value and iota those of an index.
+type About struct {
+	Sends  string // what travels over an active edge, each way
+	Bits   string // of all agents in one iteration, with shared seeds
+	Memory string // vectors of an agent besides model, gradient and optimizer
+	Skew   string // what data that differ between agents do
+	Graphs string // graphs and edge processes
+	Source string
+}
+
+// What several methods have in common.
+const (
+	exactOnSkew  = "exact"
+	biasedOnSkew = "bias, proportional to alpha"
+	anyGraph     = "any graph and process"
+	staticGraph  = "any graph, all edges"
+)
+
+// abouts describes the algorithms of this module.
+var abouts = map[string]About{
+	"fspda-sa": {"k values of the model", "nE 2 v k", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+	"fspda-storm": {"k values of two models", "nE 4 v k", "4, or 5", exactOnSkew, anyGraph,
+		"FSPDA, equation 10, appendix"},
+	"fspda-async": {"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
+		"FSPDA, appendix on asynchronous implementation"},
+	"dsgd": {"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
+		"Lian and others 2017; Koloskova and others 2020"},
+	"dmsgd": {"model and momentum", "nE 4 v d", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
+	"qg-dsgdm": {"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu", anyGraph,
+		"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
+	"decentlam": {"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu", anyGraph,
+		"Yuan and others 2021, algorithm 2"},
+	"d2": {"the model", "nE 2 v d", "1", exactOnSkew, staticGraph + "; eigenvalues of W above -1/3",
+		"Tang, Lian, Yan, Zhang and Liu 2018"},
+	"scaffnew": {"the model, when the coin says so", "nE 2 v d", "1", exactOnSkew, "any graph, all edges or none",
+		"Mishchenko, Malinovsky, Stich and Richtárik 2022"},
+	"led": {"the model, at the end of a round", "nE 2 v d a round", "1", exactOnSkew, staticGraph + ", in rounds",
+		"Alghunaim 2024"},
+	"kgt": {"two vectors, at the end of a round", "nE 4 v d a round", "2", exactOnSkew, staticGraph + ", in rounds",
+		"Liu, Lin, Koloskova and Stich 2024"},
+	"diging": {"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Nedić, Olshevsky and Shi 2017"},
+	"next":   {"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+	"extra":  {"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
+	"prox-gpda": {"the model", "nE 2 v d", "1", exactOnSkew, staticGraph,
+		"Hong, Hajinezhad and Zhao 2017"},
+	"choco": {"a compressed difference", "payload of each message", "2", biasedOnSkew,
+		"any graph, agents that speak to all neighbours", "Koloskova, Stich and Jaggi 2019, algorithm 2"},
+	"swarm": {"the model, or codes of two", "nE 4 v d; blocking nE 2 v d", "2; blocking 0", biasedOnSkew,
+		"any graph, pairs", "Nadiradze and others 2021"},
+	"sgd": {"the gradient, an all-reduce", "2(n-1) v d", "0", exactOnSkew, "none",
+		"the central reference"},
+}
+
+// about returns what the table says of a method.
+func (m Method) about() About {
+	if a, ok := abouts[m.Name]; ok {
+		return a
+	}
+	return m.About
+}
+
+// clocks says in which times and on how many machines a method runs.
+func (m Method) clocks() string {
+	if m.Edges == Clocks {
+		return "virtual time, real time, many machines"
+	}
+	return "virtual time, many machines"
+}
+
+// aboutHeads are the heads of the columns of the table of methods.
+var aboutHeads = []string{"method", "sends over an edge", "bits an iteration", "vectors", "agents of different data",
+	"graphs", "runs in", "source"}
+
+func (m Method) aboutCells() []string {
+	a := m.about()
+	return []string{m.Name, a.Sends, a.Bits, a.Memory, a.Skew, a.Graphs, m.clocks(), a.Source}
+}
+
+// MethodTable is the table of all methods as Markdown.
+func MethodTable() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(aboutHeads, " | "), strings.Repeat("---|", len(aboutHeads)))
+	for _, m := range registered() {
+		cells := m.aboutCells()
+		cells[0] = "`" + cells[0] + "`"
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String() + "\n"
+}
+
+// MethodHelp is the table of all methods as text: a paragraph for each.
+func MethodHelp() string {
+	var b strings.Builder
+	for _, m := range registered() {
+		cells := m.aboutCells()
+		fmt.Fprintf(&b, "%s\n", cells[0])
+		for k, head := range aboutHeads[1:] {
+			fmt.Fprintf(&b, "  %-26s %s\n", head, cells[k+1])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,24 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each algorithm of this module has a line in the table of methods, without empty cells.
+func TestMethodTable(t *testing.T) {
+	for _, m := range builtin {
+		if i := slices.Index(m.aboutCells(), ""); i >= 0 {
+			t.Errorf("%s has no %q in the table of methods", m.Name, aboutHeads[i])
+		}
+		if !strings.Contains(MethodTable(), "| `"+m.Name+"` |") || !strings.Contains(MethodHelp(), m.Name+"\n") {
+			t.Errorf("%s is not in the table of methods", m.Name)
+		}
+	}
+	for name := range abouts {
+		if !slices.ContainsFunc(builtin, func(m Method) bool { return m.Name == name }) {
+			t.Errorf("the table of methods describes %s, which does not exist", name)
+		}
+	}
+}
