@@ -45,6 +45,9 @@ func NewGraph(n int, edges []Edge) (*Graph, error) {
 	return g, nil
 }
 
+// compareEdges orders edges by (I,J).
+func compareEdges(a, b Edge) int { return cmp.Or(a.I-b.I, a.J-b.J) }
+
 func checkEdge(e Edge, n int) error {
 	for _, v := range []int{e.I, e.J} {
 		if v < 0 || v >= n {
@@ -63,7 +66,7 @@ func build(spec string, n int, edges []Edge) *Graph {
 	for k, e := range edges {
 		sorted[k] = Edge{min(e.I, e.J), max(e.I, e.J)}
 	}
-	slices.SortFunc(sorted, func(a, b Edge) int { return cmp.Or(a.I-b.I, a.J-b.J) })
+	slices.SortFunc(sorted, compareEdges)
 	g := &Graph{
 		N: n, Edges: slices.Compact(sorted), spec: spec,
 		peers: make([][]int, n), incident: make([][]int, n),

@@ -164,24 +164,31 @@ func CheckMixing(w mat.Matrix) error {
 	return nil
 }
 
-// ActiveMixing holds the Metropolis weights of the active edges: 1/(1+max(a_i,a_j)) on an active
-// edge, where a_i is the number of active edges at i, and the rest on the diagonal. At every
-// iteration the matrix is symmetric and its rows sum to 1; a single active edge averages its two
-// ends. It is scratch memory of one agent, updated by Set at each iteration.
+// ActiveMixing holds the weights of the active edges: those of a [Weighted] process, else Metropolis
+// weights, 1/(1+max(a_i,a_j)) on an active edge, where a_i is the number of active edges at i. The
+// rest is on the diagonal. At every iteration the matrix is symmetric and its rows sum to 1; a
+// single active edge averages its two ends. It is scratch memory of one agent, updated by Set at
+// each iteration.
 type ActiveMixing struct {
-	degree []int // active edges at each agent
+	own    Weighted // nil: Metropolis weights
+	degree []int    // active edges at each agent
 	events []Event
+	t      int
 }
 
-// NewActiveMixing returns the weights among n agents, with no edge active.
-func NewActiveMixing(n int) *ActiveMixing { return &ActiveMixing{degree: make([]int, n)} }
+// NewActiveMixing returns the weights of a process among n agents, with no edge active.
+func NewActiveMixing(p Process, n int) *ActiveMixing {
+	w := &ActiveMixing{degree: make([]int, n)}
+	w.own, _ = p.(Weighted)
+	return w
+}
 
-// Set sets the events of an iteration. It allocates only if there are more events than ever before.
-func (w *ActiveMixing) Set(events []Event) {
+// Set sets the events of iteration t. It allocates only if there are more events than ever before.
+func (w *ActiveMixing) Set(events []Event, t int) {
 	for _, e := range w.events {
 		w.degree[e.From], w.degree[e.To] = 0, 0
 	}
-	w.events = append(w.events[:0], events...)
+	w.events, w.t = append(w.events[:0], events...), t
 	for _, e := range events {
 		w.degree[e.From]++
 		w.degree[e.To]++
@@ -192,6 +199,9 @@ func (w *ActiveMixing) Set(events []Event) {
 func (w *ActiveMixing) Event(k int) float64 { return w.weight(w.events[k]) }
 
 func (w *ActiveMixing) weight(e Event) float64 {
+	if w.own != nil {
+		return w.own.Weight(e, w.t)
+	}
 	return 1 / float64(1+max(w.degree[e.From], w.degree[e.To]))
 }
 

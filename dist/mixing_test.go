@@ -131,12 +131,12 @@ func TestActiveMixing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewActiveMixing(n)
+	w := NewActiveMixing(mustProcess(t, "full", g, 1), n)
 	s := rng.New(1, "test")
 	var events []Event
 	for round := range 200 {
 		events = p.Active(events, round)
-		w.Set(events)
+		w.Set(events, 0)
 		x, mixed := make([]float64, n), make([]float64, n)
 		for i := range x {
 			x[i] = s.Float64()
@@ -170,14 +170,14 @@ func TestActiveMixing(t *testing.T) {
 }
 
 func TestOneActiveEdgeIsPairAverage(t *testing.T) {
-	w := NewActiveMixing(5)
-	w.Set([]Event{{Edge: 3, From: 4, To: 1}})
+	w := NewActiveMixing(process{}, 5)
+	w.Set([]Event{{Edge: 3, From: 4, To: 1}}, 0)
 	if w.Event(0) != 0.5 || w.Self(1) != 0.5 || w.Self(4) != 0.5 || w.Self(0) != 1 {
 		t.Errorf("weights %v on the edge, %v and %v at its ends, %v elsewhere", w.Event(0), w.Self(1), w.Self(4),
 			w.Self(0))
 	}
 	events := []Event{{Edge: 0, From: 0, To: 1}, {Edge: 1, From: 0, To: 2}}
-	if allocs := testing.AllocsPerRun(100, func() { w.Set(events) }); allocs != 0 {
+	if allocs := testing.AllocsPerRun(100, func() { w.Set(events, 0) }); allocs != 0 {
 		t.Errorf("Set allocates %v times", allocs)
 	}
 }

@@ -60,6 +60,9 @@ var processSpellings = []spelling{
 	{"matching", "a random set of edges without common agents to which none can be added"},
 	{"periodic(tau)", "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
 	{"coin(p)", "all edges at once with probability p, else none"},
+	{"base(k)", "rounds with at most k edges at an agent, after which all have the exact mean; on the graph of that name"},
+	{"simple-base(k)", "the same without the shortening by common factors"},
+	{"hyper-hypercube(k)", "the same for numbers of agents without a prime factor above k+1"},
 	{"full", "all edges"},
 	{"empty", "no edge"},
 	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
@@ -110,6 +113,8 @@ func newProcess(p parsedSpec, l edgeSampler) (Process, error) {
 		return process{withFloat(p.name, prob), each(prob), l.together(prob)}, err
 	case "full":
 		return process{p.name, each(1), l.g.all}, nil
+	case "base", "simple-base", "hyper-hypercube":
+		return newRepeated(p, l.g)
 	case "trace":
 		return readTrace(p, l.g)
 	}

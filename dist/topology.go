@@ -20,6 +20,10 @@ var graphSpellings = []spelling{
 	{"torus", "the grid, closed along each side longer than 2"},
 	{"hypercube", "i to i xor 2^k; the number of agents is a power of 2"},
 	{"exponential", "i to i+2^k, cyclic"},
+	{"binary-tree", "i to (i-1)/2, rounded down"},
+	{"base(k)", "the edges of the process base(k)"},
+	{"simple-base(k)", "the edges of the process simple-base(k)"},
+	{"hyper-hypercube(k)", "the edges of the process hyper-hypercube(k)"},
 	{"regular(k)", "a random graph in which all have k neighbours, drawn anew until connected"},
 	{"file(path)", "a file with one edge \"i j\" on each line; # begins a comment"},
 }
@@ -49,6 +53,12 @@ func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 		return parseRegular(p, n, seed)
 	case "file":
 		return parseFile(p, n)
+	case "base", "simple-base", "hyper-hypercube":
+		rounds, canonical, err := parseCycle(p, n)
+		if err != nil {
+			return nil, err
+		}
+		return build(canonical, n, rounds.union()), nil
 	case "er10-published":
 		if n != 10 {
 			return nil, p.bad("it has 10 agents, not %d", n)
@@ -72,6 +82,7 @@ var shapes = map[string]func(n int) []Edge{
 	"grid":        func(n int) []Edge { return gridEdges(n, false) },
 	"torus":       func(n int) []Edge { return gridEdges(n, true) },
 	"exponential": exponential,
+	"binary-tree": binaryTree,
 }
 
 func complete(n int) (edges []Edge) {
@@ -121,6 +132,13 @@ func exponential(n int) (edges []Edge) {
 		for hop := 1; hop < n; hop <<= 1 {
 			edges = append(edges, Edge{i, (i + hop) % n})
 		}
+	}
+	return edges
+}
+
+func binaryTree(n int) (edges []Edge) {
+	for i := 1; i < n; i++ {
+		edges = append(edges, Edge{(i - 1) / 2, i})
 	}
 	return edges
 }

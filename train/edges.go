@@ -15,11 +15,11 @@ type activeEdges struct {
 func (r *run) edgesAt(t int) *activeEdges {
 	e, _ := r.edges.Get().(*activeEdges)
 	if e == nil {
-		e = &activeEdges{t: -1, weights: dist.NewActiveMixing(r.setup.Graph.N)}
+		e = &activeEdges{t: -1, weights: dist.NewActiveMixing(r.setup.Process, r.setup.Graph.N)}
 	}
 	if e.t != t {
 		e.events = r.setup.Process.Active(e.events, t)
-		e.weights.Set(e.events)
+		e.weights.Set(e.events, t)
 		e.t = t
 	}
 	return e

@@ -14,6 +14,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
 )
@@ -193,6 +194,9 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 		if peer, ok := e.Peer(i); ok {
 			idx := s.Mask.Draw(nil, it, i, peer)
 			l := algo.Link{Peer: peer, Len: len(idx), ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
+			if w, ok := s.Process.(dist.Weighted); ok {
+				l.ActiveWeight = w.Weight(e, it)
+			}
 			if !s.Mask.Dense() {
 				l.Mask = dev.NewIndex(idx, nil)
 			}

@@ -43,6 +43,8 @@ var lines = []line{
 		c.Schedule, c.Warmup, c.Mask = "cosine", 1, "randk-per-layer"
 	}, vectors: 2, silent: true, loss: 2.25},
 	{name: "dsgd", vectors: 1, loss: 2.25},
+	{name: "dsgd base", edit: func(c *Config) { c.Algo, c.Graph, c.Order, c.Density = "dsgd", "base(1)", "atc", 1 },
+		vectors: 1, loss: 1.9},
 	{name: "dmsgd", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "dmsgd", 0.5, 0.1 }, vectors: 2, loss: 2.25},
 	{name: "qg-dsgdm", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "qg-dsgdm", 0.5, 0.1 }, vectors: 1,
 		loss: 2.25},

@@ -178,12 +178,13 @@ type Compressed struct {
 
 // Link is an active edge as seen by one of its ends.
 type Link struct {
-	Peer         int
-	Mask         device.Index // coordinates exchanged, equal at both ends; nil means all
-	Len          int          // number of coordinates exchanged
-	ActiveWeight float64      // Metropolis weight in this iteration's active graph
-	Initiator    bool         // this end initiates the exchange
-	PeerInactive bool         // in a Broadcast: the other end sends nothing
+	Peer int
+	Mask device.Index // coordinates exchanged, equal at both ends; nil means all
+	Len  int          // number of coordinates exchanged
+	// weight in this iteration's active graph: that of the edge process, else the Metropolis weight
+	ActiveWeight float64
+	Initiator    bool // this end initiates the exchange
+	PeerInactive bool // in a Broadcast: the other end sends nothing
 	// weight W_ij in the run's fixed mixing matrix; 0 if the algorithm uses none
 	FixedWeight float64
 	Sent        []device.Vector // vectors posted by this end

@@ -15,7 +15,7 @@ func UnitWeight(*Link) float64 { return 1 }
 // FixedWeight is the weight in the run's fixed mixing matrix.
 func FixedWeight(l *Link) float64 { return l.FixedWeight }
 
-// ActiveWeight is the Metropolis weight in this iteration's active graph.
+// ActiveWeight is the weight in this iteration's active graph, W_t.
 func ActiveWeight(l *Link) float64 { return l.ActiveWeight }
 
 // AddDifferences adds A·S to each V of the terms, where S = Σ w·(own - other) over the links with

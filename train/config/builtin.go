@@ -24,7 +24,7 @@ var builtin = []Method{
 	{Name: "dsgd", Keys: []string{"theta", "weights", "order"},
 		Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights == "metropolis", ATC: c.Order == "atc",
+			return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights != weightsConstant, ATC: c.Order == "atc",
 				Descent: s.Descent()}
 		}},
 	{Name: "dmsgd", Optimizers: heavyBallOnly,
@@ -96,7 +96,7 @@ func fspdaStable(s *Setup) ([]string, error) {
 }
 
 func dsgdStable(s *Setup) ([]string, error) {
-	if s.Config.Weights == "metropolis" {
+	if s.Config.Weights != weightsConstant {
 		return nil, nil // doubly stochastic by construction
 	}
 	return s.gossipStable("theta", s.Config.Theta.V, 0)

@@ -63,7 +63,7 @@ var checks = []struct {
 	{"storm_lambda", oneOf("exact", "lagged")},
 	{"dual", oneOf("same-time", "stale-neighbour")},
 	{"eta_schedule", oneOf("coupled", "constant")},
-	{"weights", oneOf("constant", "metropolis")},
+	{"weights", oneOf(weightsAuto, weightsConstant, weightsMetropolis, weightsProcess)},
 	{"order", oneOf("cta", "atc")},
 	{"schedule", oneOf("constant", "cosine")},
 	{"objective", oneOf("agents", "samples")},

@@ -72,7 +72,7 @@ type DualKeys struct {
 // AveragingKeys belong to the algorithms that average models.
 type AveragingKeys struct {
 	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco"`
-	Weights    string    `yaml:"weights" help:"dsgd: constant (theta) or metropolis (of the active graph)"`
+	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
 	Mixing     string    `yaml:"mixing" help:"d2, scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
 	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; blocking swarm: steps of a pair; 0 is 1"`
@@ -134,8 +134,8 @@ type StepKeys struct {
 // ExchangeKeys choose the agents, their graph and what an exchange carries.
 type ExchangeKeys struct {
 	Agents  int     `yaml:"agents" help:"number of agents n"`
-	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, er(0.5), er10-published, regular(3), file(PATH)"`
-	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ..."`
+	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"`
+	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ...; auto is that of the graph where it has one"`
 	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
 	Wire    string  `yaml:"wire" help:"format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"`
@@ -194,7 +194,7 @@ func Default() Config {
 		LengthKeys:  LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
 		DualKeys:    DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
 		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
-			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: "constant", Order: "cta"},
+			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: weightsAuto, Order: "cta"},
 		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
 			PaperBits: "honest"},
 		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,

@@ -37,7 +37,7 @@ var effects = []effect{
 	}, "eval_epochs 0"},
 	{"alpha", func(s *Setup, c Config) bool { return !s.uses("rho") || c.Rho.Auto },
 		"rho auto, or an algorithm that does not take its step from rho"},
-	{"theta", func(s *Setup, c Config) bool { return !s.uses("weights") || c.Weights == "constant" },
+	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
 		"weights constant"},
 	{"norms", func(_ *Setup, c Config) bool { return strings.HasPrefix(strings.TrimSpace(c.Compress), "qsgd") },
 		"compress qsgd(s) or qsgd-scaled(s)"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"fspda/dist"
 	"fspda/train/algo"
 )
 
@@ -52,6 +53,14 @@ const (
 	// agents that speak to all their neighbours: broadcast and its like, or all edges or none
 	Speakers
 	Clocks // none: every edge has a clock of its own
+)
+
+// The values of the key weights.
+const (
+	weightsAuto       = "auto"
+	weightsConstant   = "constant"
+	weightsMetropolis = "metropolis"
+	weightsProcess    = "process"
 )
 
 // defaultSteps is the default number of local steps between two exchanges.
@@ -174,6 +183,10 @@ func (s *Setup) admitEdges() error {
 	if steps == 0 {
 		steps = defaultSteps
 	}
+	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "auto" && m.Edges == AnyEdges {
+		c.Edges = own
+		return nil
+	}
 	if c.Edges == "auto" {
 		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)",
 			steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
@@ -186,7 +199,7 @@ func (s *Setup) admitEdges() error {
 		Pairs:    {"one-edge", "one-edge-round-robin", "matching", "trace", "empty"},
 		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Clocks:   {"one-edge"}}[m.Edges]
-	if fit != nil && !slices.Contains(fit, name) {
+	if fit != nil && !slices.Contains(fit, name) && !(m.Edges == Pairs && dist.InPairs(c.Edges)) {
 		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
 	return nil
@@ -197,10 +210,29 @@ var edgeReason = map[EdgeNeed]string{
 	Rounds:     "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)",
 	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
 	Pairs: "averages in pairs, and an agent with several edges at once could not (one-edge, " +
-		"one-edge-round-robin, matching, or a trace of pairs)",
+		"one-edge-round-robin, matching, base(1), or a trace of pairs)",
 	Speakers: "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
 		"broadcast-one, broadcast-rr)",
 	Clocks: "has a clock on every edge, which rings as often as contacts says",
+}
+
+// settleWeights resolves weights auto, which are those of the edge process where it has some.
+func (s *Setup) settleWeights() error {
+	c := &s.Config
+	_, weighted := s.Process.(dist.Weighted)
+	switch {
+	case c.Weights == weightsAuto && weighted && s.uses("weights"):
+		c.Weights = weightsProcess
+	case c.Weights == weightsAuto:
+		c.Weights = weightsConstant
+	case c.Weights == weightsProcess && !weighted:
+		return Invalid("weights", c.Weights, "edges %s have no weights of their own: use weights metropolis, or a "+
+			"graph of rounds such as base(2)", c.Edges)
+	case c.Weights == weightsMetropolis && weighted:
+		return Invalid("weights", c.Weights, "edges %s have weights of their own, with which all agents have the exact "+
+			"mean after some rounds: use weights process, or constant", c.Edges)
+	}
+	return nil
 }
 
 // settleRounds checks that local_steps agrees with the edge process, if both are given.

@@ -184,7 +184,7 @@ func (s *Setup) connect(sizes []int) error {
 		return &Error{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
-	return errors.Join(s.settleRounds(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(), s.readLinks(),
+	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(), s.readLinks(),
 		s.settleClocks(), s.checkRealTime())
 }
 
