@@ -79,10 +79,16 @@ var results = map[string]string{
 		"0.005, placement: auto, clip_norm: 0.5}",
 	"diging momentum tracking": "{algo: diging, edges: bernoulli(0.5), optimizer: heavy-ball, placement: local, " +
 		"momentum: 0.5, alpha: 0.1}",
-	"dmsgd":     "{algo: dmsgd, momentum: 0.5, alpha: 0.1}",
-	"qg-dsgdm":  "{algo: qg-dsgdm, optimizer: nesterov, momentum: 0.5, alpha: 0.1, edges: full}",
-	"decentlam": "{algo: decentlam, momentum: 0.5, alpha: 0.1, edges: full}",
-	"d2":        "{algo: d2, mixing: half-lazy(metropolis), momentum: 0.5, alpha: 0.1}",
+	"dmsgd":           "{algo: dmsgd, momentum: 0.5, alpha: 0.1}",
+	"qg-dsgdm":        "{algo: qg-dsgdm, optimizer: nesterov, momentum: 0.5, alpha: 0.1, edges: full}",
+	"decentlam":       "{algo: decentlam, momentum: 0.5, alpha: 0.1, edges: full}",
+	"dsgd base":       "{algo: dsgd, graph: base(1), order: atc, density: 1}",
+	"diloco":          "{algo: diloco, local_steps: 5, optimizer: adamw, alpha: 0.01, schedule: cosine, warmup: 1}",
+	"local-sgd links": "{algo: local-sgd, local_steps: 5, links: wan.yaml}",
+	"noloco":          "{algo: noloco, local_steps: 5, graph: complete}",
+	"gasloc":          "{algo: gasloc, local_steps: 4, graph: base(1), params: {outer_momentum: 0.5}}",
+	"sparta":          "{algo: sparta, optimizer: adamw, alpha: 0.01}",
+	"d2":              "{algo: d2, mixing: half-lazy(metropolis), momentum: 0.5, alpha: 0.1}",
 	"resnet20": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
 		"agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
 	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +

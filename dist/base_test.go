@@ -57,7 +57,7 @@ func averaged(t *testing.T, spec string, n, k, rounds int) float64 {
 	return math.Sqrt(sq)
 }
 
-func rounds(t *testing.T, name string, n, k int) int {
+func roundsOf(t *testing.T, name string, n, k int) int {
 	t.Helper()
 	c, ok := cycles[name](n, k)
 	if !ok {
@@ -76,7 +76,7 @@ func TestCyclesAverageExactly(t *testing.T) {
 					continue
 				}
 				spec := withInt(name, k)
-				if e := averaged(t, spec, n, k, rounds(t, name, n, k)); e > 1e-14 {
+				if e := averaged(t, spec, n, k, roundsOf(t, name, n, k)); e > 1e-14 {
 					t.Errorf("%s of %d agents is %g from the mean", spec, n, e)
 				}
 			}
@@ -89,19 +89,19 @@ func TestCycleLengths(t *testing.T) {
 	for n, want := range map[int][4]int{5: {5, 3, 3, 1}, 6: {4, 2, 2, 2}, 7: {5, 4, 3, 3}, 10: {6, 4, 4, 2}, 16: {4, 4, 2, 2},
 		23: {9, 6, 5, 4}, 25: {9, 6, 5, 2}, 33: {11, 6, 5, 5}, 60: {9, 6, 5, 3}} {
 		for k, length := range want {
-			if got := rounds(t, "base", n, k+1); got != length {
+			if got := roundsOf(t, "base", n, k+1); got != length {
 				t.Errorf("base(%d) of %d agents has %d rounds, want %d", k+1, n, got, length)
 			}
 		}
 	}
 	for _, c := range [][3]int{{6, 1, 5}, {10, 1, 7}, {10, 2, 5}, {33, 2, 7}, {33, 3, 6}, {60, 1, 11}, {60, 2, 8},
 		{60, 3, 6}} {
-		if got := rounds(t, "simple-base", c[0], c[1]); got != c[2] {
+		if got := roundsOf(t, "simple-base", c[0], c[1]); got != c[2] {
 			t.Errorf("simple-base(%d) of %d agents has %d rounds, want %d", c[1], c[0], got, c[2])
 		}
 	}
 	// the logarithm of 243 to the base 3 is below 5 in floating point
-	if e := averaged(t, "simple-base(2)", 244, 2, rounds(t, "simple-base", 244, 2)); e > 1e-13 {
+	if e := averaged(t, "simple-base(2)", 244, 2, roundsOf(t, "simple-base", 244, 2)); e > 1e-13 {
 		t.Errorf("simple-base(2) of 244 agents is %g from the mean", e)
 	}
 }

@@ -54,12 +54,7 @@ func (x *exchange) connect(t int) {
 	s := x.run.setup
 	x.round.Links, x.round.Shared = x.round.Links[:0], nil
 	if s.Collective {
-		x.round.Shared = x.sharedVector
-		for peer := range s.Graph.N {
-			if peer != x.id {
-				x.link(peer, nil, s.Dim, 1/float64(s.Graph.N), 0)
-			}
-		}
+		x.gather(t)
 		return
 	}
 	if s.Compressor != nil {
@@ -232,9 +227,7 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 func (x *exchange) account() {
 	s := x.run.setup
 	if s.Collective {
-		if n := s.Graph.N; n > 1 {
-			x.countSent(dist.Sent{Values: ringShare(x.id, n, s.Dim), Mask: s.Dim})
-		}
+		x.countGathered()
 		return
 	}
 	for i := range x.round.Links {
@@ -261,13 +254,6 @@ func (x *exchange) countSent(m dist.Sent) {
 	m.ValueBits, m.Dim = x.run.setup.WireFormat().Bits(), x.run.setup.Dim
 	x.ledger.Send(m)
 	x.ledger.WireBytes += uint64(m.ValueBits/8) * uint64(m.Values)
-}
-
-// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n
-// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
-func ringShare(i, n, d int) int {
-	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
-	return 2*d - chunk(i+1) - chunk(i+2)
 }
 
 // totalLen is the sum of the lengths of vectors.

@@ -81,6 +81,26 @@ func TestTimelineOfAllReduce(t *testing.T) {
 	}
 }
 
+// An all-reduce comes in the last iteration of a round only, and one of some coordinates takes as
+// long as its chunks are.
+func TestTimelineOfRounds(t *testing.T) {
+	for _, l := range []struct {
+		algo    string
+		steps   int
+		density float64
+	}{{"diloco", 3, 1}, {"sparta", 1, 0.1}, {"sparta", 2, 0.1}} {
+		c := small()
+		c.Agents, c.Algo, c.Iterations, c.EvalPoints, c.LocalSteps, c.Density = 4, l.algo, 6, 1, l.steps, l.density
+		c.Links = withLinks(t, "{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: 1}}")
+		s, _ := resolve(t, c)
+		chunk := math.Ceil(float64(s.Mask.Len())/4) * 32
+		want := 6*0.1 + float64(6/l.steps)*6*(chunk/1e6+0.02)
+		if got := play(t, c, Options{}).Rows[1].Time; !near(float64(got), want) {
+			t.Errorf("%s in rounds of %d: %v s, want %v", l.algo, l.steps, got, want)
+		}
+	}
+}
+
 // untimed returns a trace without the columns of virtual time.
 func untimed(t *testing.T, r *Result) string {
 	out := *r

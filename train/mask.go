@@ -27,7 +27,7 @@ type masks struct {
 }
 
 // maskKey is an iteration and an edge, the agent with the lower number first; or an iteration and
-// twice the agent that broadcasts.
+// twice the agent that broadcasts; or an iteration and twice agent 0, for an all-reduce.
 type maskKey struct{ t, i, j int }
 
 // comingMask is a mask that users agents of the worker will ask for.
@@ -179,6 +179,14 @@ func (r *run) holders(w *worker, sender int) int {
 func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask {
 	if r.setup.Compressor != nil {
 		return r.broadcastMasks(w)
+	}
+	if r.setup.Collective {
+		return func(dst []comingMask, t int) []comingMask {
+			if r.setup.Gathers(t) {
+				dst = append(dst, r.commonMask(w, t))
+			}
+			return dst
+		}
 	}
 	var events []dist.Event
 	return func(dst []comingMask, t int) []comingMask {

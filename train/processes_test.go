@@ -128,6 +128,12 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"fspda-storm": func(c *Config) { c.Algo, c.Edges = "fspda-storm", "bernoulli(0.4)" },
 		"dsgd":        func(c *Config) { c.Algo, c.Edges, c.Momentum = "dsgd", "matching", 0.5 },
 		"sgd":         func(c *Config) { c.Algo = "sgd" },
+		"diloco": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Optimizer, c.Alpha = "diloco", 5, "adamw", 0.01
+		},
+		"noloco": func(c *Config) { c.Algo, c.LocalSteps, c.Graph = "noloco", 5, "complete" },
+		"gasloc": func(c *Config) { c.Algo, c.LocalSteps, c.Graph = "gasloc", 2, "base(1)" },
+		"sparta": func(c *Config) { c.Algo, c.Optimizer, c.Alpha = "sparta", "adamw", 0.01 },
 		"adamw": func(c *Config) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.Decay, c.Decays = "adamw", 0.01, 0.3, 0.01, "weights"
 		},

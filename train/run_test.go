@@ -169,7 +169,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 }
 
 func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {
-	alpha, eta := s.Schedule.At(it - it%s.RoundLength())
+	alpha, eta := s.StepSizes(it)
 	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Acquire: dev.NewVector}
 	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 	r.Grad = func(dst, x device.Vector) error {
@@ -192,7 +192,11 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	}
 	for _, e := range events {
 		if peer, ok := e.Peer(i); ok {
-			idx := s.Mask.Draw(nil, it, i, peer)
+			from, to := i, peer
+			if s.Collective {
+				from, to = 0, 0
+			}
+			idx := s.Mask.Draw(nil, it, from, to)
 			l := algo.Link{Peer: peer, Len: len(idx), ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
 			if w, ok := s.Process.(dist.Weighted); ok {
 				l.ActiveWeight = w.Weight(e, it)
@@ -304,7 +308,7 @@ func TestDualSumStaysSmall(t *testing.T) {
 func TestOneAgent(t *testing.T) {
 	for _, name := range Algorithms() {
 		c := small()
-		c.Agents, c.Graph, c.Algo, c.LocalSteps = 1, "complete", name, 0
+		c.Agents, c.Graph, c.Algo, c.LocalSteps, c.EvalPoints = 1, "complete", name, 0, 3
 		if name == "prox-gpda" {
 			continue // has no step size without a neighbour, and is refused
 		}

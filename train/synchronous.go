@@ -62,7 +62,7 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
-	a.round.Alpha, a.round.Eta = s.Schedule.At(t - t%s.RoundLength())
+	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	a.exchange.connect(t)
 	defer a.release()
 	if err := s.Algo.Local(a.state, &a.round); err != nil {

@@ -20,8 +20,10 @@ type Algorithm interface {
 	Mix(s *State, r *Round) error
 }
 
-// Collective is an Algorithm with an all-reduce: every agent receives from all others in every
-// iteration, whatever the graph. Its communication cost is that of a ring all-reduce.
+// Collective is an Algorithm with an all-reduce: every agent receives from all others, whatever the
+// graph, in every iteration, or in the last one of each round if it is Periodic. All links have the
+// same mask, which is drawn from the iteration alone. Its communication cost is that of a ring
+// all-reduce.
 type Collective interface {
 	Algorithm
 	Collective()
@@ -41,6 +43,12 @@ type Broadcast interface {
 type Periodic interface {
 	Algorithm
 	Period() int
+}
+
+// Scheduled is a Periodic algorithm whose step sizes follow the schedule within a round.
+type Scheduled interface {
+	Periodic
+	Scheduled()
 }
 
 // Scratcher is an Algorithm with working memory of its own, one value per agent. The value does not

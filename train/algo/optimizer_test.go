@@ -71,6 +71,21 @@ func TestGoldenOptimizers(t *testing.T) {
 			"q", "-1.6932723109 -3.3643585359 -3.2879123644"},
 		{"momentum tracking", DIGing{Descent: heavyBall(0.5)}, 0, ringed, "2.2772499042 2.4615024962 2.5283810989",
 			5.1886391744, "q", "-3.5032528139 -6.2817509117 -6.5815912021"},
+		{"local sgd, all-reduce", DiLoCo{H: 2, Rate: 1}, 0, everyPair, "1.4883019303 1.6320067050 1.6009893155",
+			7.2069740924, "", ""},
+		{"local sgd, gossip", DSGD{Metropolis: true, ATC: true}, 0, ringedEvery(2),
+			"1.3333242703 1.5750546124 1.6369216972", 7.2198883774, "", ""},
+		{"diloco", DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Descent: adam}, 2, everyPair,
+			"2.1901375613 2.5103739225 2.1898920821", 5.3057276501, "outer_momentum",
+			"-0.0713995382 -0.2411551496 -0.0713398709"},
+		{"noloco", NoLoCo{H: 2, Rate: 0.7, Mu: 0.5, Pull: 0.7, Descent: adam}, 2, tournament,
+			"1.9511625468 2.1361359207 1.9810638659", 5.4484141565, "outer_momentum",
+			"-0.0750825045 0.0972724589 0.0681532160"},
+		{"gasloc", GASLoC{H: 2, Rate: 0.7, Mu: 0.5, Gamma: 0.5}, 2, tournament, "2.1962868159 2.0324608353 2.0804918746",
+			5.1579294304, "past", "2.0003699469 1.5204781654 1.4355361595"},
+		{"sparta", SPARTA{Every: 1, Descent: adam}, 2, func(g *game) {
+			g.edges = func(int) [][2]int { return world{n: 4}.complete() }
+		}, "2.0997051588 2.1307612064 2.0863837798", 5.4652124927, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := goldenGameAt(c.algo, c.start)
@@ -97,6 +112,52 @@ func ringed(g *game) {
 	g.edges = func(int) [][2]int { return [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}} }
 	g.mask = func(int, int, int) []uint32 { return nil }
 	g.fixed = func(int, int) float64 { return 1.0 / 3 }
+}
+
+// ringedEvery has all edges of the ring in the last iteration of each round of h.
+func ringedEvery(h int) func(g *game) {
+	return func(g *game) {
+		ringed(g)
+		atEnds(g, h)
+	}
+}
+
+// atEnds leaves the edges of the last iteration of each round of h.
+func atEnds(g *game, h int) {
+	edges := g.edges
+	g.edges = func(t int) [][2]int {
+		if (t+1)%h != 0 {
+			return nil
+		}
+		return edges(t)
+	}
+}
+
+// everyPair has all pairs, without masks, in the last iteration of each round of 2.
+func everyPair(g *game) {
+	n := len(g.state)
+	g.edges = func(int) [][2]int { return world{n: n}.complete() }
+	g.mask = func(int, int, int) []uint32 { return nil }
+	atEnds(g, 2)
+}
+
+// tournament pairs the agents at the end of round r of 2: the last with r mod (n-1), and (r+k) with
+// (r-k) modulo n-1.
+func tournament(g *game) {
+	n := len(g.state)
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.edges = func(t int) (pairs [][2]int) {
+		if t%2 == 0 {
+			return nil
+		}
+		m, r := n-1, t/2
+		pairs = append(pairs, [2]int{r % m, m})
+		for k := 1; k <= (n-2)/2; k++ {
+			i, j := (r+k)%m, (r-k%m+m)%m
+			pairs = append(pairs, [2]int{min(i, j), max(i, j)})
+		}
+		return pairs
+	}
 }
 
 func halfLazy(g *game) {

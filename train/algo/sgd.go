@@ -30,16 +30,7 @@ func (a SGD) Local(s *State, r *Round) error {
 		s.Dev.Combine(s.X, s.terms...)
 		return nil
 	}
-	b := u
-	if u == s.g && r.Swap != nil {
-		s.g = r.Swap(u)
-	} else {
-		b = r.Acquire(u.Len())
-		s.Dev.Gather(b, u, nil)
-	}
-	for i := range r.Links {
-		r.Post(i, b)
-	}
+	s.sendAll(r, u)
 	return nil
 }
 
@@ -47,21 +38,10 @@ func (a SGD) Mix(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil
 	}
-	s.terms = s.terms[:0]
-	for _, l := range r.Links {
-		if l.Received == nil {
-			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
-		}
-		s.terms = append(s.terms, device.Term{V: l.Received[0]})
+	sum, err := s.sumAll(a.Name(), r) // u was posted and is no longer needed
+	if err != nil {
+		return err
 	}
-	s.inOrder(r, r.Links[0].Sent[0])
-	n := len(s.terms)
-	sum := s.g // u was posted and is no longer needed
-	if r.Shared != nil {
-		sum = r.Shared(0, s.fill.terms)
-	} else {
-		s.sumTerms(sum)
-	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha / float64(n), V: sum})
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha / float64(len(r.Links)+1), V: sum})
 	return nil
 }

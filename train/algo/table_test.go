@@ -76,6 +76,12 @@ var table = []entry{
 	{algo: Swarm{Descent: heavyBall(0.5)}, mu: 0.5, dress: pairs},
 	{algo: Swarm{Blocking: true, Steps: 2}, dress: pairs},
 	{algo: Swarm{Blocking: true, Steps: 1, Descent: heavyBall(0.5)}, mu: 0.5, dress: pairs},
+	{algo: DiLoCo{H: 4, Rate: 1}, static: true, when: every(4), follow: true},
+	{algo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}, static: true, when: every(4), adaptive: true},
+	{algo: NoLoCo{H: 4, Rate: 0.7, Mu: 0.5, Pull: 0.7}, dress: pairsAtEnds},
+	{algo: GASLoC{H: 4, Rate: 0.7, Mu: 0.5, Gamma: 0.4, Descent: heavyBall(0.5)}, mu: 0.5, dress: pairsAtEnds},
+	{algo: SPARTA{Every: 1}, static: true, follow: true},
+	{algo: SPARTA{Every: 2, Descent: adamW(false)}, static: true, when: every(2), adaptive: true},
 	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Coef: Inverse, CMax: 10}, exact: true, follow: true},
 }
 
@@ -105,6 +111,12 @@ func pairs(g *game, w world) {
 			l.Initiator = (r.Self < l.Peer) == (r.T%2 == 0)
 		}
 	}
+}
+
+// pairsAtEnds is pairs in the last iteration of each round of four.
+func pairsAtEnds(g *game, w world) {
+	pairs(g, w)
+	atEnds(g, 4)
 }
 
 func coin(p float64) func(t int) bool {

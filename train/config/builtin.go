@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -86,9 +87,57 @@ var builtin = []Method{
 			c := s.Config
 			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
 		}},
+	{Name: "local-sgd", Keys: []string{"local_steps"}, Edges: EveryPair, Optimizers: anyOptimizer,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.DiLoCo{H: s.Config.LocalSteps, Rate: 1, Descent: s.Descent()}
+		}},
+	{Name: "diloco", Keys: []string{"local_steps"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
+		Range: "[0, 1)", Help: "Nesterov momentum of the outer steps"}},
+		Edges: EveryPair, Optimizers: anyOptimizer,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.DiLoCo{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
+				Descent: s.Descent()}
+		}},
+	{Name: "noloco", Keys: []string{"local_steps"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.5,
+		Range: "[0, 1)", Help: "heavy ball of the outer steps"}, {Name: "pull", Range: "[0, 2)",
+		Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},
+		Edges: RoundPairs, Optimizers: anyOptimizer, Check: nolocoStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.NoLoCo{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
+				Pull: s.pull(), Descent: s.Descent()}
+		}},
+	{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
+		Range: "[0, 1)", Help: "momentum of the outer steps"}},
+		Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.GASLoC{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
+				Gamma: s.Config.Gamma, Descent: s.Descent()}
+		}},
+	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1, Optimizers: anyOptimizer,
+		New: func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
 	{Name: "sgd", Edges: EveryPair, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }
+
+const outerMomentum = "outer_momentum"
+
+var outerLR = Param{Name: "outer_lr", Default: 0.7, Range: "(0, 2]", Help: "step size of the outer steps"}
+
+// pull is the gain of noloco towards the pair's mean.
+func (s *Setup) pull() float64 { return cmp.Or(s.Param("pull"), s.Param(outerLR.Name)) }
+
+// nolocoStable refuses gains at which the slow models of pairs drift apart (equation 74 of its
+// paper).
+func nolocoStable(s *Setup) ([]string, error) {
+	mu := s.Param(outerMomentum)
+	if most := math.Sqrt(2 + mu*mu); !(s.pull() > mu && s.pull() < most) {
+		return nil, Invalid("params.pull", s.pull(), "must be above outer_momentum %v and below %.4g, or the slow models "+
+			"of the agents drift apart", mu, most)
+	}
+	return nil, nil
+}
+
+func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
 
 func fspdaStable(s *Setup) ([]string, error) {
 	c := s.Config

@@ -110,7 +110,7 @@ func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Cl
 func (s *Setup) NewClock(agent int) *simnet.Clock {
 	allReduce := 0.0
 	if s.Collective {
-		allReduce = s.Links.AllReduce(s.Dim, s.WireFormat().Bits())
+		allReduce = s.Links.AllReduce(s.Mask.Len(), s.WireFormat().Bits())
 	}
 	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
 }

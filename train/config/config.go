@@ -53,7 +53,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async or sgd (central)"`
+	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central)"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
@@ -63,7 +63,7 @@ type LengthKeys struct {
 // DualKeys are the gains of the FSPDA algorithms.
 type DualKeys struct {
 	Eta     AutoFloat `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
-	Gamma   float64   `yaml:"gamma" help:"fspda: gossip gain; 0.5 averages a pair"`
+	Gamma   float64   `yaml:"gamma" help:"fspda, gasloc: gossip gain; 0.5 averages a pair"`
 	Beta    float64   `yaml:"beta" help:"fspda: dual step size"`
 	AX      float64   `yaml:"a_x" help:"fspda-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
 	ALambda float64   `yaml:"a_lambda" help:"fspda-storm: weight of the newest sample in the dual momentum"`
@@ -75,7 +75,7 @@ type AveragingKeys struct {
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
 	Mixing     string    `yaml:"mixing" help:"d2, scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
-	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; blocking swarm: steps of a pair; 0 is 1"`
+	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; sparta: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
 	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
 	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
 	Delta      float64   `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`

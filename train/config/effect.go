@@ -54,8 +54,9 @@ var effects = []effect{
 	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.Optimizer == optimizerAdamW },
 		"optimizer adamw"},
 	{"decay", func(_ *Setup, c Config) bool { return c.Decay != 0 }, "weight_decay above 0"},
-	{"graph edges mask", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
-	{"density", func(s *Setup, c Config) bool { return s.exchanges() && (s.Config.Mask != "all" || c.Density == 1) },
+	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
+	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
+	{"density", func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) },
 		anExchange + ", and a mask other than all"},
 	{"batch", func(_ *Setup, c Config) bool { return c.Sampling != "full" }, "sampling epochs or iid"},
 	{"bn bn_batches", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 }, "a network with batch norm"},
@@ -76,6 +77,11 @@ const (
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool { return !s.Collective && s.Graph.N > 1 }
+
+// masked reports whether the agents send vectors on which a mask could be.
+func (s *Setup) masked() bool {
+	return s.exchanges() || s.Collective && s.method.Masks && s.Graph.N > 1
+}
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {

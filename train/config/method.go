@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type Method struct {
 	Params []Param // settings that only this algorithm has; New reads them by Setup.Param and Choice
 
 	Edges      EdgeNeed
+	Steps      int      // default of local_steps; 0: 10
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
 	Optimizers []string // values of the key optimizer that it takes; nil: only sgd
@@ -48,11 +50,13 @@ const (
 	WholeGraph                 // all edges in every iteration: full
 	Rounds                     // all edges at the end of each round: periodic(tau), or full
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
-	EveryPair                  // an all-reduce: graph, edges and mask play no part
+	EveryPair                  // an all-reduce, in each iteration or round: graph and edges play no part
 	Pairs                      // at most one edge at an agent
 	// agents that speak to all their neighbours: broadcast and its like, or all edges or none
 	Speakers
-	Clocks // none: every edge has a clock of its own
+	Clocks     // none: every edge has a clock of its own
+	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
+	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
 )
 
 // The values of the key weights.
@@ -127,8 +131,8 @@ func (s *Setup) admit() error {
 	if c.Dual != "same-time" && m.Name != "fspda-sa" {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
-	if m.Edges == EveryPair { // an all-reduce uses no graph
-		c.Graph, c.Edges, c.Mask, c.Density = "complete", "full", "all", 1
+	if m.Edges == EveryPair {
+		s.admitCollective()
 		return nil
 	}
 	if err := s.admitCompressor(); err != nil {
@@ -138,6 +142,28 @@ func (s *Setup) admit() error {
 		return err
 	}
 	return s.admitEdges()
+}
+
+// admitCollective resolves the keys of an all-reduce, which uses no graph.
+func (s *Setup) admitCollective() {
+	c, m := &s.Config, s.method
+	c.Graph, c.Edges = "complete", "full"
+	if m.uses("local_steps") {
+		s.settleSteps()
+		if c.LocalSteps > 1 {
+			c.Edges = fmt.Sprintf("periodic(%d)", c.LocalSteps)
+		}
+	}
+	if !m.Masks {
+		c.Mask, c.Density = "all", 1
+	}
+}
+
+// settleSteps resolves local_steps 0.
+func (s *Setup) settleSteps() {
+	if c := &s.Config; c.LocalSteps == 0 {
+		c.LocalSteps = cmp.Or(s.method.Steps, defaultSteps)
+	}
 }
 
 // withFeature lists the algorithms for which has returns true.
@@ -175,34 +201,49 @@ func (s *Setup) admitMask() error {
 // admitEdges resolves edges auto and checks edges and local_steps against the method's need.
 func (s *Setup) admitEdges() error {
 	c, m := &s.Config, s.method
-	if c.LocalSteps != 0 && m.Edges != Rounds && m.Edges != Coins && (m.Edges != Pairs || c.Swarm != "blocking") {
+	if c.LocalSteps != 0 && !m.roundEnds() && m.Edges != Rounds && m.Edges != Coins &&
+		(m.Edges != Pairs || c.Swarm != "blocking") {
 		return Invalid("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when "+
 			"to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
-	steps := c.LocalSteps
-	if steps == 0 {
-		steps = defaultSteps
+	if m.roundEnds() {
+		s.settleSteps()
 	}
-	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "auto" && m.Edges == AnyEdges {
+	steps := cmp.Or(c.LocalSteps, defaultSteps)
+	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "auto" && m.plays(own) {
 		c.Edges = own
 		return nil
 	}
 	if c.Edges == "auto" {
 		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)",
 			steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
-			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge"}[m.Edges]
+			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching"}[m.Edges]
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
+	pairs := []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
 	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
-		Coins:    {"full", "periodic", "coin"},
-		Pairs:    {"one-edge", "one-edge-round-robin", "matching", "trace", "empty"},
+		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,
 		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Clocks:   {"one-edge"}}[m.Edges]
-	if fit != nil && !slices.Contains(fit, name) && !(m.Edges == Pairs && dist.InPairs(c.Edges)) {
+	if fit != nil && !slices.Contains(fit, name) && !m.plays(c.Edges) {
 		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
 	return nil
+}
+
+// roundEnds reports whether the edge process is played at the ends of rounds alone.
+func (m Method) roundEnds() bool { return m.Edges == RoundPairs || m.Edges == RoundEdges }
+
+// plays reports whether the method can use the process that a graph is made for.
+func (m Method) plays(process string) bool {
+	switch m.Edges {
+	case AnyEdges, RoundEdges:
+		return true
+	case Pairs, RoundPairs:
+		return dist.InPairs(process)
+	}
+	return false
 }
 
 var edgeReason = map[EdgeNeed]string{
@@ -213,6 +254,8 @@ var edgeReason = map[EdgeNeed]string{
 		"one-edge-round-robin, matching, base(1), or a trace of pairs)",
 	Speakers: "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
 		"broadcast-one, broadcast-rr)",
+	RoundPairs: "averages in pairs at the end of each round, and an agent with several edges at once could not " +
+		"(matching, one-edge, one-edge-round-robin, base(1), or a trace of pairs)",
 	Clocks: "has a clock on every edge, which rings as often as contacts says",
 }
 
@@ -256,6 +299,20 @@ func (s *Setup) roundSteps() int {
 		return max(1, s.Config.LocalSteps)
 	}
 	return int(1/s.Process.Rate(0) + 0.5)
+}
+
+// StepSizes returns alpha and eta of iteration t: those of the first iteration of its round, unless
+// the algorithm is Scheduled.
+func (s *Setup) StepSizes(t int) (alpha, eta float64) {
+	if _, ok := s.Algo.(algo.Scheduled); ok {
+		return s.Schedule.At(t)
+	}
+	return s.Schedule.At(t - t%s.RoundLength())
+}
+
+// Gathers reports whether iteration t of a Collective ends with an all-reduce.
+func (s *Setup) Gathers(t int) bool {
+	return s.Collective && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
 }
 
 // RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.

@@ -29,7 +29,7 @@ type Setup struct {
 	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
 	Lattice      *dist.Lattice   // nil: vectors travel as they are
 	Algo         algo.Algorithm
-	Collective   bool          // every iteration is an all-reduce
+	Collective   bool          // the agents communicate by all-reduce
 	Links        *simnet.Links // simulated; nil: none
 	ComputeTimes simnet.ComputeTimes
 	Schedule     Schedule
@@ -184,6 +184,9 @@ func (s *Setup) connect(sizes []int) error {
 		return &Error{Key: "mask", Err: err}
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
+	if s.method.roundEnds() {
+		s.Process = dist.AtRoundEnds(s.Process, c.LocalSteps)
+	}
 	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(), s.readLinks(),
 		s.settleClocks(), s.checkRealTime())
 }

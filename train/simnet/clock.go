@@ -55,7 +55,8 @@ type Clock struct {
 	port
 	now       float64 // begin of the iteration plus its gradients so far
 	ready     float64 // when the last received message arrived
-	allReduce float64 // seconds of the all-reduce that ends each iteration; 0: none
+	allReduce float64 // seconds of the all-reduce that ends each iteration with messages; 0: none
+	posted    bool    // the agent takes part in one in this iteration
 }
 
 // ClockState is a Clock at the head of an iteration, in seconds, as checkpoints hold it.
@@ -65,8 +66,9 @@ type ClockState struct {
 	Links  map[int]float64 `json:"links,omitempty"`  // by neighbour: time from which the link to it is free
 }
 
-// NewClock makes the clock of an agent at time 0. If allReduce is above 0, each iteration ends with
-// an all-reduce that takes so many seconds, and messages take no time of their own.
+// NewClock makes the clock of an agent at time 0. If allReduce is above 0, each iteration with
+// messages ends with an all-reduce that takes so many seconds, and messages take no time of their
+// own.
 func NewClock(l *Links, seed uint64, agent int, allReduce float64) *Clock {
 	return &Clock{port: port{id: agent, net: l, seed: seed}, allReduce: allReduce}
 }
@@ -80,6 +82,7 @@ func (c *Clock) Gradient(k int) {
 // when the sender is ready for the all-reduce.
 func (c *Clock) Post(t, peer int, bits float64) float64 {
 	if c.allReduce > 0 {
+		c.posted = true
 		return c.now
 	}
 	return c.send(c.now, t, peer, bits)
@@ -92,7 +95,10 @@ func (c *Clock) Receive(arrives float64) {
 
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
-	c.now, c.ready = math.Max(c.now, c.ready)+c.allReduce, 0
+	c.now, c.ready = math.Max(c.now, c.ready), 0
+	if c.posted {
+		c.now, c.posted = c.now+c.allReduce, false
+	}
 	return c.now
 }
 

@@ -1,0 +1,34 @@
+package dist
+
+// AtRoundEnds returns the process whose iteration r is played in the last iteration of round r of so
+// many; no edge is active in the others. Its String is that of p. It has the weights of p, if p is
+// [Weighted].
+func AtRoundEnds(p Process, steps int) Process {
+	r := rounds{p, steps}
+	if w, ok := p.(Weighted); ok {
+		return weightedRounds{r, w}
+	}
+	return r
+}
+
+type rounds struct {
+	Process
+	steps int
+}
+
+func (p rounds) Active(dst []Event, t int) []Event {
+	checkTime(t)
+	if (t+1)%p.steps != 0 {
+		return dst[:0]
+	}
+	return p.Process.Active(dst, t/p.steps)
+}
+
+func (p rounds) Rate(edge int) float64 { return p.Process.Rate(edge) / float64(p.steps) }
+
+type weightedRounds struct {
+	rounds
+	own Weighted
+}
+
+func (p weightedRounds) Weight(e Event, t int) float64 { return p.own.Weight(e, t/p.steps) }

@@ -1,0 +1,51 @@
+package algo
+
+import "fspda/device"
+
+// sendAll posts v over all links, for an all-reduce. If v is the gradient vector of s, that vector
+// becomes another one. Without links v stays as it is.
+func (s *State) sendAll(r *Round, v device.Vector) {
+	if len(r.Links) == 0 {
+		return
+	}
+	b := v
+	if v == s.g && r.Swap != nil {
+		s.g = r.Swap(v)
+	} else {
+		b = r.Acquire(v.Len())
+		s.Dev.Gather(b, v, nil)
+	}
+	for i := range r.Links {
+		r.Post(i, b)
+	}
+}
+
+// sumAll returns the sum over all agents of the vectors that they posted by sendAll, in the order of
+// the agents: all of them get the same bits. It overwrites the gradient vector. Without links it
+// returns the gradient vector.
+func (s *State) sumAll(name string, r *Round) (device.Vector, error) {
+	if len(r.Links) == 0 {
+		return s.g, nil
+	}
+	if err := s.collect(name, r); err != nil {
+		return nil, err
+	}
+	if r.Shared != nil {
+		return r.Shared(0, s.fill.terms), nil
+	}
+	s.sumTerms(s.g)
+	return s.g, nil
+}
+
+// collect sets s.terms to the vectors of all agents in their order, with factors of 1.
+func (s *State) collect(name string, r *Round) error {
+	s.terms = s.terms[:0]
+	for _, l := range r.Links {
+		if l.Received == nil {
+			return &MissingMessageError{Algorithm: name, T: r.T, Self: r.Self, Peer: l.Peer}
+		}
+		s.terms = append(s.terms, device.Term{V: l.Received[0]})
+	}
+	s.inOrder(r, r.Links[0].Sent[0])
+	return nil
+}

@@ -1,0 +1,85 @@
+package algo
+
+import "fspda/device"
+
+// DiLoCo takes rounds of H local steps, then one step of an outer optimizer by all agents together
+// (Douillard et al. 2023, algorithm 1). All hold the same slow model phi, at which a round starts,
+// and the same outer momentum b. With x the model after the local steps,
+//
+//	at the end of a round:  D = mean of (phi - x)
+//	                        b ← Mu·b + D        phi ← phi - Rate·(D + Mu·b)        x ← phi
+//
+// which is PyTorch's Nesterov momentum with D as the gradient. All agents sum in the order of their
+// numbers, so their copies of phi and b stay bit-identical. The inner optimizer keeps its state
+// over rounds, and it is not averaged. With Rate 1 and Mu 0 it is local SGD, x ← mean of x.
+//
+// Departure: the step of the outer optimizer comes after exactly H local steps in every round.
+type DiLoCo struct {
+	H    int     // local steps of a round
+	Rate float64 // step size of the outer optimizer
+	Mu   float64 // its momentum; 0: there is no b
+	Descent
+}
+
+var (
+	_ Collective = DiLoCo{}
+	_ Scheduled  = DiLoCo{}
+)
+
+const (
+	dilocoStart = iota // in State.Aux: phi
+	dilocoOuter        // b
+)
+
+func (DiLoCo) Name() string { return "diloco" }
+
+// Collective marks the all-reduce at the end of a round.
+func (DiLoCo) Collective() {}
+
+// Period is H.
+func (a DiLoCo) Period() int { return a.H }
+
+// Scheduled lets the local steps follow the schedule.
+func (DiLoCo) Scheduled() {}
+
+func (a DiLoCo) Aux() []string {
+	if a.Mu == 0 {
+		return []string{"start"}
+	}
+	return []string{"start", "outer_momentum"}
+}
+
+func (a DiLoCo) Local(s *State, r *Round) error {
+	start := s.Aux[dilocoStart]
+	if r.T%a.H == 0 {
+		s.combine(start, device.Term{A: 1, V: s.X})
+	}
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+		return err
+	}
+	if (r.T+1)%a.H == 0 { // the gradient is no longer needed
+		s.combine(s.g, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
+		s.sendAll(r, s.g)
+	}
+	return nil
+}
+
+func (a DiLoCo) Mix(s *State, r *Round) error {
+	if (r.T+1)%a.H != 0 {
+		return nil
+	}
+	sum, err := s.sumAll(a.Name(), r)
+	if err != nil {
+		return err
+	}
+	share := 1 / float64(len(r.Links)+1)
+	if a.Mu == 0 {
+		s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum})
+		return nil
+	}
+	b := s.Aux[dilocoOuter]
+	s.combine(b, device.Term{A: a.Mu, V: b}, device.Term{A: share, V: sum})
+	s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum},
+		device.Term{A: -a.Rate * a.Mu, V: b})
+	return nil
+}

@@ -1,0 +1,62 @@
+package algo
+
+import "fspda/device"
+
+// GASLoC is gossip with accelerated steps after local ones (Cagnasso, Belilovsky and Oyallon 2026).
+// It is experimental: we know a description of the recursion, not the authors' program nor their
+// defaults. Rounds of H local steps start at a slow model phi; y' is the y of the round before, x^0
+// at the start. With x the model after the local steps and D = own - other of y,
+//
+//	at the end of a round:  y = phi + Rate·(x - phi)
+//	                        phi ← y - Gamma·ΣD + Mu·(y - y')        x ← phi
+//
+// Gamma 0.5 averages a pair. The mean of phi obeys phi ← y + Mu·(y - y') of the means, for every
+// graph. Agents that are alike follow DiLoCo exactly. With Mu 0 and H 1 it is DSGD.
+type GASLoC struct {
+	H     int     // local steps of a round
+	Rate  float64 // step size of the outer optimizer
+	Mu    float64 // its momentum
+	Gamma float64 // gossip step size
+	Descent
+}
+
+var _ Scheduled = GASLoC{}
+
+const (
+	gaslocStart = iota // in State.Aux: phi
+	gaslocPast         // y'
+)
+
+func (GASLoC) Name() string { return "gasloc" }
+
+func (GASLoC) Aux() []string { return []string{"start", "past"} }
+
+// Period is H.
+func (a GASLoC) Period() int { return a.H }
+
+// Scheduled lets the local steps follow the schedule.
+func (GASLoC) Scheduled() {}
+
+func (a GASLoC) Local(s *State, r *Round) error {
+	start, past := s.Aux[gaslocStart], s.Aux[gaslocPast]
+	if r.T == 0 {
+		s.combine(past, device.Term{A: 1, V: s.X})
+	}
+	if r.T%a.H == 0 {
+		s.combine(start, device.Term{A: 1, V: s.X})
+	}
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
+		return err
+	}
+	y := s.g // the gradient is no longer needed
+	s.combine(y, device.Term{A: 1 - a.Rate, V: start}, device.Term{A: a.Rate, V: s.X})
+	s.Send(r, y)
+	s.combine(s.X, device.Term{A: 1 + a.Mu, V: y}, device.Term{A: -a.Mu, V: past})
+	s.combine(past, device.Term{A: 1, V: y})
+	return nil
+}
+
+func (a GASLoC) Mix(s *State, r *Round) error {
+	s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Gamma, V: s.X})
+	return nil
+}

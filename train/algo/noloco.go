@@ -1,0 +1,74 @@
+package algo
+
+import "fspda/device"
+
+// NoLoCo is DiLoCo over pairs instead of an all-reduce (Kolehmainen et al. 2025, equations 1 to 3):
+// rounds of H local steps, then random pairs of agents. Each agent has a slow model phi, at which a
+// round starts, and an outer momentum m. With x the model after the local steps, D = x - phi, and
+// means over the pair,
+//
+//	at the end of a round:  m ← Mu·m + Rate·mean(D) - Pull·(phi - mean(phi))
+//	                        phi ← phi + m        x ← phi
+//
+// An agent without a partner uses its own D and phi. The mean of phi over all agents moves by the
+// heavy ball of the mean of D. Agents never agree exactly. Differences stay bounded for pairs if Mu
+// < Pull < √(2+Mu²) (equation 74).
+//
+// Departure: equation 2 prints the sign of D that climbs; this is that of its proof and of its
+// released program.
+type NoLoCo struct {
+	H    int     // local steps of a round
+	Rate float64 // step size of the outer optimizer
+	Mu   float64 // its momentum
+	Pull float64 // gain towards the pair's mean of the slow models
+	Descent
+}
+
+var (
+	_ Scheduled   = NoLoCo{}
+	_ MultiVector = NoLoCo{}
+)
+
+const (
+	nolocoStart = iota // in State.Aux: phi
+	nolocoOuter        // m
+)
+
+func (NoLoCo) Name() string { return "noloco" }
+
+func (NoLoCo) Aux() []string { return []string{"start", "outer_momentum"} }
+
+// Period is H.
+func (a NoLoCo) Period() int { return a.H }
+
+// Scheduled lets the local steps follow the schedule.
+func (NoLoCo) Scheduled() {}
+
+// Vectors is two: D and phi.
+func (NoLoCo) Vectors() int { return 2 }
+
+func (a NoLoCo) Local(s *State, r *Round) error {
+	start, m := s.Aux[nolocoStart], s.Aux[nolocoOuter]
+	if r.T%a.H == 0 {
+		s.combine(start, device.Term{A: 1, V: s.X})
+	}
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
+		return err
+	}
+	moved := s.g // the gradient is no longer needed
+	s.combine(moved, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: start})
+	s.Send(r, moved, start)
+	s.combine(m, device.Term{A: a.Mu, V: m}, device.Term{A: a.Rate, V: moved})
+	return nil
+}
+
+func (a NoLoCo) Mix(s *State, r *Round) error {
+	if (r.T+1)%a.H != 0 {
+		return nil
+	}
+	start, m := s.Aux[nolocoStart], s.Aux[nolocoOuter]
+	s.AddDifferences(r, 0, UnitWeight, device.Term{A: -a.Rate / 2, V: m})
+	s.AddDifferences(r, 1, UnitWeight, device.Term{A: -a.Pull / 2, V: m})
+	s.combine(s.X, device.Term{A: 1, V: start}, device.Term{A: 1, V: m})
+	return nil
+}

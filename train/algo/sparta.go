@@ -1,0 +1,73 @@
+package algo
+
+import "fspda/device"
+
+// SPARTA averages a few coordinates of the models over all agents in every iteration (exogym 2025).
+// After a local step, on the coordinates k of a mask that all agents draw from the iteration alone,
+//
+//	x ← x - alpha·u        x[k] ← mean of x[k]
+//
+// The averages of the optimizer are left alone. With all coordinates it is local SGD with averages
+// after every step. All agents sum in the order of their numbers: afterwards they hold the same bits
+// on k. The mean model moves by -alpha·mean(u). It is biased if agents hold different data and
+// average few coordinates.
+type SPARTA struct {
+	Every int // iterations from one average to the next; 1 is every iteration
+	Descent
+}
+
+var (
+	_ Collective = SPARTA{}
+	_ Scheduled  = SPARTA{}
+)
+
+func (SPARTA) Name() string { return "sparta" }
+
+// Collective marks the all-reduce.
+func (SPARTA) Collective() {}
+
+// Period is Every.
+func (a SPARTA) Period() int { return a.Every }
+
+// Scheduled lets all steps follow the schedule.
+func (SPARTA) Scheduled() {}
+
+func (SPARTA) Aux() []string { return nil }
+
+func (a SPARTA) Local(s *State, r *Round) error {
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {
+		return err
+	}
+	own := r.Acquire(r.Links[0].Len) // all links have one mask
+	s.Dev.Gather(own, s.X, r.Links[0].Mask)
+	for i := range r.Links {
+		r.Post(i, own)
+	}
+	return nil
+}
+
+func (a SPARTA) Mix(s *State, r *Round) error {
+	if len(r.Links) == 0 {
+		return nil
+	}
+	if err := s.collect(a.Name(), r); err != nil {
+		return err
+	}
+	first, share, mask := s.terms[0].V, 1/float64(len(s.terms)), r.Links[0].Mask
+	if mask == nil && r.Shared != nil {
+		apart := r.Shared(0, s.fill.diffs) // Σ (first - x)
+		s.combine(s.X, device.Term{A: 1, V: first}, device.Term{A: -share, V: apart})
+		return nil
+	}
+	mean := r.Acquire(first.Len())
+	s.sumDiffs(mean)
+	s.combine(mean, device.Term{A: 1, V: first}, device.Term{A: -share, V: mean})
+	if mask == nil {
+		s.combine(s.X, device.Term{A: 1, V: mean})
+		return nil
+	}
+	// x - own is zero, so that x becomes the mean to the bit
+	s.add(s.X, device.SparseTerm{A: -1, V: r.Links[0].Sent[0], Idx: mask},
+		device.SparseTerm{A: 1, V: mean, Idx: mask})
+	return nil
+}

@@ -1,0 +1,54 @@
+package train
+
+import (
+	"fspda/device"
+	"fspda/dist"
+)
+
+// gather links the agent to all others, in an iteration of an all-reduce. All links have the mask of
+// the iteration.
+func (x *exchange) gather(t int) {
+	s := x.run.setup
+	if !s.Gathers(t) {
+		return
+	}
+	var mask device.Index
+	length := s.Dim
+	if s.Mask.Dense() {
+		x.round.Shared = x.sharedVector
+	} else {
+		mask = x.borrowMask(x.run.commonMask(x.worker, t))
+		length = mask.Len()
+	}
+	for peer := range s.Graph.N {
+		if peer != x.id {
+			x.link(peer, mask, length, 1/float64(s.Graph.N), 0)
+		}
+	}
+}
+
+// commonMask is the mask of an all-reduce: the one of the iteration, with agent 0 as both ends.
+func (r *run) commonMask(w *worker, t int) comingMask {
+	users := 0
+	for i := range r.setup.Graph.N {
+		users += r.countOn(w, i)
+	}
+	return comingMask{maskKey{t, 0, 0}, users}
+}
+
+// countGathered enters the agent's share of a ring all-reduce in the ledger. Each agent but one sends
+// the indices, in accountings that count them: the others know them from it.
+func (x *exchange) countGathered() {
+	if len(x.round.Links) == 0 {
+		return
+	}
+	k := x.round.Links[0].Len
+	x.countSent(dist.Sent{Values: ringShare(x.id, x.run.setup.Graph.N, k), Mask: k, Indices: x.id > 0})
+}
+
+// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n
+// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
+func ringShare(i, n, d int) int {
+	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
+	return 2*d - chunk(i+1) - chunk(i+2)
+}

@@ -1,0 +1,71 @@
+package train
+
+import (
+	"testing"
+
+	"fspda/cpu"
+	"fspda/device"
+)
+
+// pebble is a model of three parameters with the loss |x|²/2, whatever the examples.
+type pebble struct{ dev device.Device }
+
+func (pebble) Dim() int              { return 3 }
+func (pebble) Sizes() []int          { return []int{3} }
+func (pebble) Init(uint64) []float32 { return []float32{2, 2, 2} }
+
+func (p pebble) Grad(dst, x device.Vector, _ device.Batch) (float64, error) {
+	p.dev.Gather(dst, x, nil)
+	return p.dev.Dot(x, x) / 2, nil
+}
+
+func (p pebble) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return float64(b.N()) * p.dev.Dot(x, x) / 2, 0, 0, nil
+}
+
+// Bits of six iterations of four agents with three coordinates, by the formulas of the methods: with
+// shared seeds, packed indices and indices of 64 bits.
+func TestGoldenBits(t *testing.T) {
+	ring := func(c *Config) { c.Graph, c.Edges, c.Density = "ring", "full", 1 }
+	for _, l := range []struct {
+		name string
+		edit func(c *Config)
+		want [3]uint64
+	}{
+		{"fspda-sa", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{768, 792, 1536}},
+		{"dsgd", ring, [3]uint64{4608, 4608, 4608}},
+		{"dmsgd", ring, [3]uint64{9216, 9216, 9216}},
+		{"qg-dsgdm", ring, [3]uint64{4608, 4608, 4608}},
+		{"decentlam", ring, [3]uint64{4608, 4608, 4608}},
+		{"d2", nil, [3]uint64{4608, 4608, 4608}},
+		{"diging", ring, [3]uint64{9216, 9216, 9216}},
+		{"next", ring, [3]uint64{9216, 9216, 9216}},
+		{"local-sgd", func(c *Config) { c.LocalSteps = 2 }, [3]uint64{1728, 1728, 1728}},
+		{"dsgd", func(c *Config) { ring(c); c.Edges, c.Order = "periodic(2)", "atc" }, [3]uint64{2304, 2304, 2304}},
+		{"diloco", func(c *Config) { c.LocalSteps = 2 }, [3]uint64{1728, 1728, 1728}},
+		{"noloco", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{2304, 2304, 2304}},
+		{"gasloc", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{1152, 1152, 1152}},
+		{"sparta", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{2304, 2376, 4608}},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			c := small()
+			c.Algo, c.Agents, c.Iterations, c.EvalPoints, c.Alpha, c.Decay = l.name, 4, 6, 1, 0.1, 0
+			if l.edit != nil {
+				l.edit(&c)
+			}
+			m := pebble{cpu.New()}
+			s, err := c.Resolve(labSet, m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := Run(t.Context(), s, Options{Device: m.dev, Model: m})
+			if err != nil {
+				t.Fatal(err)
+			}
+			last := r.Rows[len(r.Rows)-1]
+			if got := [3]uint64{last.BitsSharedSeed, last.BitsPacked, last.BitsReference}; got != l.want {
+				t.Errorf("%s with edges %s: bits %d, want %d", l.name, s.Config.Edges, got, l.want)
+			}
+		})
+	}
+}
