@@ -1,0 +1,325 @@
+package text
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"fspda/internal/bounded"
+	"fspda/internal/wholefile"
+)
+
+// metaFile describes the files of tokens beside it.
+const metaFile = "meta.json"
+
+// maxMeta bounds the size of a metaFile: 65,536 characters, and the names of many files.
+const maxMeta = 64 << 20
+
+// Meta is the content of meta.json, which [Prepare] writes beside train.bin and val.bin.
+type Meta struct {
+	Tokenizer  string `json:"tokenizer"`
+	Vocabulary int    `json:"vocab_size"`
+	Chars      string `json:"chars,omitempty"` // of the tokenizer char
+	Train      Size   `json:"train"`
+	Val        Size   `json:"val"`
+	Files      []part `json:"files,omitempty"` // of the training stream, if there are several
+}
+
+// Size is the length of a stream.
+type Size struct {
+	Tokens int64 `json:"tokens"`
+	Bytes  int64 `json:"bytes"` // as text
+}
+
+// readMeta reads the description of a folder; nil: there is none.
+func readMeta(dir string) (*Meta, error) {
+	path := filepath.Join(dir, metaFile)
+	if notExist(path) {
+		return nil, nil
+	}
+	b, err := bounded.File(path, maxMeta)
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	m := &Meta{}
+	if err := json.Unmarshal(b, m); err != nil || m.Tokenizer == "" {
+		return nil, &FormatError{Path: path, Got: "it does not describe tokens", Want: "JSON with tokenizer and " +
+			"vocab_size", Hint: "prepare the text again with fspda data prepare text", Err: err}
+	}
+	return m, nil
+}
+
+// source is text before it is tokenized.
+type source struct {
+	train, val []byte
+	files      []sourceFile // of both, in order, if there are several
+}
+
+// sourceFile is a file as a part of the text.
+type sourceFile struct {
+	class string
+	end   int // in the whole text
+}
+
+// read reads a text: a file, or the .txt files of a folder and its subfolders, in the order of their
+// names. With the files train.txt and val.txt these are the two parts; otherwise the first 90% of
+// the characters are the training part.
+func read(path string) (s source, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return s, fmt.Errorf("text: %w", err)
+	}
+	var names []string
+	if info.IsDir() {
+		if s.train, err = readFile(filepath.Join(path, "train.txt")); err == nil {
+			s.val, err = readFile(filepath.Join(path, "val.txt"))
+			return s, err
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
+		if names, err = textFiles(path); err != nil {
+			return s, err
+		}
+	} else {
+		names = []string{path}
+	}
+	var all []byte
+	for _, name := range names {
+		b, err := readFile(name)
+		if err != nil {
+			return s, err
+		}
+		all = append(all, b...)
+		s.files = append(s.files, sourceFile{classOf(path, name), len(all)})
+	}
+	n := splitAt(all)
+	s.train, s.val = all[:n:n], all[n:]
+	if len(s.files) == 1 {
+		s.files = nil
+	}
+	return s, nil
+}
+
+// textFiles lists the .txt files of a folder and its subfolders.
+func textFiles(dir string) (names []string, err error) {
+	for _, pattern := range []string{"*.txt", "*/*.txt"} {
+		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
+		if err != nil {
+			return nil, fmt.Errorf("text: %s: %w", dir, err)
+		}
+		names = append(names, found...)
+	}
+	if len(names) == 0 {
+		return nil, &FormatError{Path: dir, Got: "it has neither train.bin and val.bin nor a .txt file", Want: "a text",
+			Hint: "name a folder with .txt files, or one that fspda data prepare text, nanoGPT or llm.c wrote"}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// escapeGlob makes a path a pattern that matches itself.
+func escapeGlob(dir string) string {
+	return strings.NewReplacer(`[`, `[[]`, `*`, `[*]`, `?`, `[?]`).Replace(dir)
+}
+
+// classOf returns the class of a file: its subfolder, or its own name.
+func classOf(dir, name string) string {
+	if sub := filepath.Dir(name); sub != filepath.Clean(dir) && name != dir {
+		return filepath.Base(sub)
+	}
+	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+}
+
+// readFile reads a text file that is not empty.
+func readFile(name string) ([]byte, error) {
+	f, err := bounded.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	if info.Size() == 0 {
+		return nil, &FormatError{Path: name, Got: "it is empty", Want: "text"}
+	}
+	b := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
+	if _, err := b.ReadFrom(f); err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// splitAt returns the length in bytes of the first 90% of the characters, of text that is not UTF-8
+// of the bytes.
+func splitAt(text []byte) int {
+	if !utf8.Valid(text) {
+		return len(text) / 10 * 9
+	}
+	chars := utf8.RuneCount(text)
+	n := int(math.Floor(0.9 * float64(chars)))
+	if chars == len(text) {
+		return n
+	}
+	at := 0
+	for range n {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return at
+}
+
+// tokenizerOf returns the tokenizer of a name for a text.
+func (s source) tokenizerOf(name string) (Tokenizer, error) {
+	if name == "" || name == "char" {
+		return CharsOf(slices.Concat(s.train, s.val))
+	}
+	return NewTokenizer(name, "")
+}
+
+// tokenize makes both streams. The files are tokenized one by one; a tokenizer that has a token for
+// the end of a text sets it behind each of several.
+func (s source) tokenize(t Tokenizer) (c *Corpus, err error) {
+	var parts []part
+	train, val := make([]uint16, 0, len(s.train)/tokenBytes(t)), make([]uint16, 0, len(s.val)/tokenBytes(t))
+	ends, _ := t.(interface{ EndOfText() uint16 })
+	from := 0
+	for _, f := range s.files {
+		before := len(train)
+		if train, err = t.Encode(train, between(s.train, from, f.end)); err != nil {
+			return nil, err
+		}
+		if val, err = t.Encode(val, between(s.val, from-len(s.train), f.end-len(s.train))); err != nil {
+			return nil, err
+		}
+		switch {
+		case ends == nil:
+		case f.end <= len(s.train):
+			train = append(train, ends.EndOfText())
+		default:
+			val = append(val, ends.EndOfText())
+		}
+		if len(train) > before {
+			parts = append(parts, part{f.class, int64(len(train) - before)})
+		}
+		from = f.end
+	}
+	if s.files == nil {
+		if train, err = t.Encode(train, s.train); err != nil {
+			return nil, fmt.Errorf("%w (in the training part)", err)
+		}
+		if val, err = t.Encode(val, s.val); err != nil {
+			return nil, fmt.Errorf("%w (in the validation part)", err)
+		}
+	}
+	return newCorpus(t, train, val, parts), nil
+}
+
+// tokenBytes is about how many bytes a token has.
+func tokenBytes(t Tokenizer) int {
+	if t.Size() > 1<<14 {
+		return 3
+	}
+	return 1
+}
+
+// between returns b[from:to], with both ends moved into b.
+func between(b []byte, from, to int) []byte {
+	from, to = min(max(from, 0), len(b)), min(max(to, 0), len(b))
+	return b[from:to]
+}
+
+// openText tokenizes a text, or opens what an earlier call kept of the same one.
+func openText(path string, o OpenOptions) (*Corpus, error) {
+	s, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.tokenizerOf(o.Tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("text: %s: %w", path, err)
+	}
+	if o.Cache == "" {
+		c, err := s.tokenize(t)
+		if err != nil {
+			return nil, fmt.Errorf("text: %s: %w", path, err)
+		}
+		return c, nil
+	}
+	dir := filepath.Join(o.Cache, s.hash(t))
+	if notExist(filepath.Join(dir, metaFile)) {
+		c, err := s.tokenize(t)
+		if err != nil {
+			return nil, fmt.Errorf("text: %s: %w", path, err)
+		}
+		if _, err := c.write(dir); err != nil {
+			return nil, err
+		}
+	}
+	return Open(dir, OpenOptions{})
+}
+
+// hash names a text with its tokenizer.
+func (s source) hash(t Tokenizer) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %d %d %d\n", t.Name(), t.Size(), len(s.train), len(s.val))
+	h.Write(s.train)
+	h.Write(s.val)
+	for _, f := range s.files {
+		fmt.Fprintf(h, "%q %d\n", f.class, f.end)
+	}
+	return t.Name() + "-" + hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// write writes the files of tokens, and meta.json last.
+func (c *Corpus) write(dir string) (*Meta, error) {
+	m := &Meta{Tokenizer: c.Tokenizer.Name(), Vocabulary: c.Vocabulary, Files: c.parts,
+		Train: Size{int64(len(c.Train)), c.Bytes(c.Train)}, Val: Size{int64(len(c.Val)), c.Bytes(c.Val)}}
+	if t, ok := c.Tokenizer.(*Chars); ok {
+		m.Chars = t.Chars()
+	}
+	meta, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train), WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	if err == nil {
+		err = wholefile.Publish(filepath.Join(dir, metaFile), append(meta, '\n'))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
+	}
+	return m, nil
+}
+
+// Prepare tokenizes a text, a file or a folder of .txt files, and writes train.bin and val.bin, as
+// nanoGPT reads them, and meta.json to the folder dir.
+func Prepare(path, tokenizer, dir string) (*Meta, error) {
+	s, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.tokenizerOf(tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("text: %s: %w", path, err)
+	}
+	c, err := s.tokenize(t)
+	if err != nil {
+		return nil, fmt.Errorf("text: %s: %w", path, err)
+	}
+	return c.write(dir)
+}
