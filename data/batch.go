@@ -15,6 +15,10 @@ func (s Split) Batch(dst *device.Batch, from, to int) error {
 	if from < 0 || to < from || to > s.Len() {
 		panic(fmt.Sprintf("data: batch of examples %d to %d of %d", from, to, s.Len()))
 	}
+	if s.windows != nil {
+		s.windows.batch(dst, from, to)
+		return nil
+	}
 	if s.images != nil {
 		examples := make([]int32, 0, to-from)
 		for e := from; e < to; e++ {
@@ -43,6 +47,11 @@ const examplesAhead = 4
 // It reuses the memory of dst if it is large enough. It panics if an index is not in [0,Len). An
 // image that cannot be read is an error.
 func (s Split) Gather(dst *device.Batch, examples []int32) error {
+	if s.windows != nil {
+		s.check(examples)
+		s.windows.gather(dst, examples)
+		return nil
+	}
 	if s.indexed() {
 		s.reserveRows(dst, len(examples))
 		labels, rows, classes := s.Labels, dst.Rows[:len(examples)], dst.Y[:len(examples)]
@@ -136,7 +145,24 @@ func resize(dst *device.Batch, n, features int) {
 
 // indexed reports whether a batch refers to the examples in the set's memory by index: pixels with
 // one normalization, which devices decode themselves.
-func (s Split) indexed() bool { return s.images == nil && len(s.norm.channels) == 1 }
+func (s Split) indexed() bool {
+	return s.images == nil && s.windows == nil && len(s.norm.channels) == 1
+}
+
+// refers reports whether a batch of training only refers to the set's memory.
+func (s Split) refers() bool { return (s.indexed() || s.windows != nil) && s.augment == None }
+
+// reserveAny sizes dst for n examples of whatever kind.
+func (s Split) reserveAny(dst *device.Batch, n int) {
+	switch {
+	case s.windows != nil:
+		s.windows.reserve(dst, n)
+	case s.refers():
+		s.reserveRows(dst, n)
+	default:
+		resize(dst, n, s.Features())
+	}
+}
 
 // reserveRows sizes dst for n examples that are rows of the set.
 func (s Split) reserveRows(dst *device.Batch, n int) {

@@ -35,8 +35,8 @@ type Loader struct {
 
 	step    int // the step of the next call of Next
 	buffers int
-	inline  bool     // no background preparation
-	out     []*int32 // the address of the first label of each unreleased batch, as its identity
+	inline  bool  // no background preparation
+	out     []any // the identities of the unreleased batches
 	free    chan device.Batch
 	ready   chan prepared
 	err     error // the error that ended the loader
@@ -88,15 +88,10 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan prepared, l.buffers)
-	named := split.indexed() && split.augment == None // faster than waking a goroutine
-	l.inline = named || o.Ahead == 0
+	l.inline = split.refers() || o.Ahead == 0 // faster than waking a goroutine
 	for range l.buffers {
 		var b device.Batch
-		if named {
-			split.reserveRows(&b, order.batch)
-		} else {
-			resize(&b, order.batch, split.Features())
-		}
+		split.reserveAny(&b, order.batch)
 		l.free <- b
 	}
 	if !l.inline {
@@ -124,6 +119,11 @@ func (l *Loader) prepare(step int) {
 
 // fill makes the batch of a step.
 func (l *Loader) fill(m *batchMaker, dst *device.Batch, step int) error {
+	if w := l.split.windows; w != nil && m.order.sampling == IID {
+		s := m.order.stream(step)
+		w.draw(dst, w.segment(m.order.shard[0]), m.order.batch, &s)
+		return nil
+	}
 	m.idx = m.order.At(m.idx, step)
 	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room,
 		l.stop); err != nil {
@@ -155,8 +155,19 @@ func (l *Loader) Next() (device.Batch, error) {
 		return device.Batch{}, err
 	}
 	l.step++
-	l.out = append(l.out, &b.Y[0])
+	l.out = append(l.out, identity(b))
 	return b, nil
+}
+
+// identity returns the address of memory that only this batch has.
+func identity(b device.Batch) any {
+	switch {
+	case len(b.At) > 0:
+		return &b.At[0]
+	case len(b.Y) > 0:
+		return &b.Y[0]
+	}
+	return nil
 }
 
 // take waits for the next batch, or makes it.
@@ -178,8 +189,9 @@ func (l *Loader) take() (device.Batch, error) {
 
 // Release returns a batch of Next for reuse. It panics if the batch was already released.
 func (l *Loader) Release(b device.Batch) {
-	for i, y := range l.out {
-		if len(b.Y) > 0 && y == &b.Y[0] {
+	of := identity(b)
+	for i, out := range l.out {
+		if of != nil && out == of {
 			l.out[i] = l.out[len(l.out)-1]
 			l.out = l.out[:len(l.out)-1]
 			l.free <- b

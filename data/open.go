@@ -26,6 +26,10 @@ type OpenOptions struct {
 	Workers         int
 
 	ImageColumn, LabelColumn string // of tables; "" searches usual names
+
+	// For text, see text.OpenOptions.
+	Tokenizer, Cache string
+	Window           int // tokens of an example; 0 means 64
 }
 
 // registration is a named data set.
@@ -58,6 +62,8 @@ var registered = []registration{
 	}},
 	{"imagenet", func(o OpenOptions) (*Set, error) { return openImages("imagenet", o) }},
 	{"folder", func(o OpenOptions) (*Set, error) { return openImages("folder", o) }},
+	{"text", openText},
+	{"synthetic-text", openSyntheticText},
 }
 
 // Register adds a data set to those that [Open] and [Names] know. Call it from init functions. It
@@ -81,11 +87,15 @@ func Names() (names []string) {
 var signs = [][2]string{
 	{"train-images?idx3-ubyte*", "mnist"}, {"data_batch_1.bin", "cifar10"}, {"*/data_batch_1.bin", "cifar10"},
 	{"ILSVRC2012_img_*.tar", "imagenet"}, {"train/n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "imagenet"},
+	{"train.bin", "text"}, {"*_train.bin", "text"},
 }
 
-// Recognize returns the name of the set whose files a folder holds, by their names: mnist, cifar10
-// or imagenet; empty if they leave a doubt.
+// Recognize returns the name of the set whose files a folder holds, by their names: mnist, cifar10,
+// imagenet or text, which may be a .txt file itself; empty if they leave a doubt.
 func Recognize(dir string) string {
+	if strings.HasSuffix(dir, ".txt") {
+		return "text"
+	}
 	for _, sign := range signs {
 		if found, err := fs.Glob(os.DirFS(dir), sign[0]); err == nil && len(found) > 0 {
 			return sign[1]
@@ -95,8 +105,8 @@ func Recognize(dir string) string {
 }
 
 // Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),
-// mnist, cifar10, imagenet, or folder (any folder or archive of labelled images). The caller must
-// close it. [Register] adds others.
+// mnist, cifar10, imagenet, folder (any folder or archive of labelled images), text, or
+// synthetic-text (a generated text). The caller must close it. [Register] adds others.
 func Open(name string, o OpenOptions) (*Set, error) {
 	for _, r := range registered {
 		if r.name == name {

@@ -15,7 +15,8 @@ const (
 	// last batch of an epoch may be short: 6000 examples at batch 256 are 23 batches of 256 and one
 	// of 112.
 	Epochs Sampling = "epochs"
-	// IID samples every example of every batch uniformly, with replacement.
+	// IID samples every example of every batch uniformly, with replacement; of a text, windows that
+	// begin at any token.
 	IID Sampling = "iid"
 	// Full uses the whole shard, in its own order, at every step, and ignores the batch size.
 	Full Sampling = "full"
@@ -86,7 +87,7 @@ func (o *Order) At(dst []int32, step int) []int32 {
 		return append(dst, o.shard...)
 	case IID:
 		// Each batch has its own stream, keyed by the step.
-		s := rng.New(o.seed, "batch", uint64(o.agent), uint64(step))
+		s := o.stream(step)
 		for range o.batch {
 			dst = append(dst, o.shard[s.IntN(len(o.shard))])
 		}
@@ -96,6 +97,11 @@ func (o *Order) At(dst []int32, step int) []int32 {
 	o.permute(step / steps)
 	from := step % steps * o.batch
 	return append(dst, o.perm[from:min(from+o.batch, len(o.perm))]...)
+}
+
+// stream is the source of the batch of a step, with IID.
+func (o *Order) stream(step int) rng.Stream {
+	return rng.New(o.seed, "batch", uint64(o.agent), uint64(step))
 }
 
 // permute computes the permutation of an epoch from the shard itself: epochs are independent.

@@ -27,6 +27,8 @@ type partitionSpec struct {
 }
 
 var spellings = []partitionSpec{
+	{"contiguous", "contiguous, contiguous(spread)", "equal slices in the set's order, of a text in tokens; the " +
+		"remainder is dropped, or spread", parseContiguous},
 	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread",
 		parseShuffled},
 	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",

@@ -127,7 +127,7 @@ func TestParsePartitionIsCanonical(t *testing.T) {
 
 func TestParsePartitionRefuses(t *testing.T) {
 	for spec, want := range map[string]string{
-		"":                   "is not known; accepted:\n  shuffled",
+		"":                   "is not known; accepted:\n  contiguous",
 		"dirichlet-eqal(1)":  "did you mean dirichlet-equal?; accepted:",
 		"shuffled(5)":        "want none or spread; accepted: shuffled, shuffled(spread)",
 		"sorted(a,b)":        "want none or spread",

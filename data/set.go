@@ -9,16 +9,17 @@ import (
 	"slices"
 	"sync"
 
+	"fspda/data/text"
 	"fspda/device"
 )
 
-// Set is a labelled set of images: training and test examples, in memory or decoded on demand. It
-// is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [Synthetic] or [FromImages].
+// Set is a labelled set of images, in memory or decoded on demand, or a text: training and test
+// examples. It is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
+// [LoadCIFAR10], [Synthetic], [FromImages] or [FromText].
 type Set struct {
 	Name    string
-	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last
-	Classes int
+	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens
+	Classes int   // of a text: the tokens of its vocabulary
 	Train   Split
 	Test    Split
 	Mean    []float32 // of pixel/255: one per channel, or one for all
@@ -28,6 +29,11 @@ type Set struct {
 
 	ClassNames []string // by class; nil: not known
 
+	Text  *text.Corpus // nil: not a text
+	Floor float64      // smallest loss that any model can have; 0: not known
+
+	bytesPerToken func() float64 // of a text
+
 	print func() string
 	bad   *badImages // nil in memory
 	close func() error
@@ -36,14 +42,15 @@ type Set struct {
 // Split is one half of a Set: Len examples. A pixel p represents (p/255 - mean)/std, which is
 // computed when a batch is made, so that a set takes a quarter of the memory of its float32 values.
 type Split struct {
-	// Len()×Features(), row-major; nil if images are decoded on demand
+	// Len()×Features(), row-major; nil if images are decoded on demand, and of a text
 	Pixels []uint8
-	Labels []int32 // Len() class indices
+	Labels []int32 // Len() class indices; nil of a text
 
 	shape   [3]int // rows, columns, channels
 	norm    *normalizer
 	augment Augment        // augmentation of training
 	images  *decodedImages // nil in memory
+	windows *textWindows   // nil: not a text
 	store   *device.CacheKey
 }
 
@@ -168,7 +175,12 @@ func (s *Set) hash() string {
 }
 
 // Len is the number of examples.
-func (s Split) Len() int { return len(s.Labels) }
+func (s Split) Len() int {
+	if s.windows != nil {
+		return s.windows.len()
+	}
+	return len(s.Labels)
+}
 
-// Features is the number of values of one example.
+// Features is the number of values of one example: of a window, its tokens.
 func (s Split) Features() int { return s.shape[0] * s.shape[1] * s.shape[2] }

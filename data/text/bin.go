@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"unsafe"
 
 	"github.com/edsrzf/mmap-go"
@@ -134,5 +135,5 @@ func WriteBin(path string, tokens []uint16) error {
 // notExist reports whether there is no such file.
 func notExist(path string) bool {
 	_, err := os.Stat(path)
-	return errors.Is(err, os.ErrNotExist)
+	return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -225,6 +225,9 @@ func (c *Corpus) Decode(tokens []uint16) ([]byte, error) {
 var errNoTokenizer = errors.New("text: the tokenizer of the tokens is not known, because no " + metaFile +
 	" lies beside them: prepare the text with fspda data prepare text")
 
+// Mapped reports whether the streams are files that are mapped into memory.
+func (c *Corpus) Mapped() bool { return len(c.files) > 0 }
+
 // Close unmaps the files. The streams are invalid afterwards.
 func (c *Corpus) Close() error {
 	var errs []error

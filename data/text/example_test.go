@@ -33,5 +33,5 @@ func Example() {
 	defer c.Close()
 	val, _ := c.Decode(c.Val)
 	fmt.Println(c.Vocabulary, len(c.Train), c.Train[:5], string(val))
-	// Output: 16 36 [13 9 0 2 4] tion
+	// Output: 14 36 [12 8 0 3 4] tion
 }

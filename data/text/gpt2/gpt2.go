@@ -52,7 +52,7 @@ func (*tokenizer) Size() int { return Size }
 func (*tokenizer) EndOfText() uint16 { return EndOfText }
 
 // chunk is about how many bytes are encoded at once.
-const chunk = 1 << 20
+const chunk = 1 << 18
 
 // Encode implements [text.Tokenizer]. The words <|endoftext|> in a text are plain text. Long text is
 // encoded in parts that end where GPT-2's rules end a piece, so that the tokens are the same.

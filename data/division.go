@@ -1,0 +1,25 @@
+package data
+
+// Division is a set that is divided among agents.
+type Division struct {
+	Set    *Set      // its training examples are those of the shards
+	Shards [][]int32 // by agent: examples of Set.Train
+
+	counts func() [][]int
+}
+
+// Counts returns how much of each class each agent holds: examples, or for a text the tokens of its
+// documents by their class. Element [i][c] is that of class c at agent i.
+func (d Division) Counts() [][]int { return d.counts() }
+
+// Divide divides the training examples among agents. The windows of a text do not leave the part of
+// their agent. The result shares the memory of s, which the caller closes.
+func (s *Set) Divide(p Partition, agents int, seed uint64) (Division, error) {
+	if s.Text != nil {
+		return s.divideText(p, agents, seed)
+	}
+	shards, err := p.Split(s.Train.Labels, s.Classes, agents, seed)
+	return Division{Set: s, Shards: shards, counts: func() [][]int {
+		return Histogram(s.Train.Labels, s.Classes, shards)
+	}}, err
+}
