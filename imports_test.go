@@ -41,24 +41,28 @@ var allowed = map[string][]string{
 	"cpu/internal/vecgen":     {"cpu/internal/asmgen"},
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
-	"data":                    {"data/images", "device", "internal/pages", "internal/rng", "internal/spelling"},
-	"data/images":             {"data/images/jpeg"},
-	"data/images/jpeg":        {},
-	"data/images/imagetest":   {}, // for tests: pictures to decode
-	"data/images/arrow":       {},
-	"data/images/packed":      {"data/images", "data/images/arrow"},
-	"data/images/parquet":     {"data/images", "data/images/arrow"},
-	"data/fetch":              {},
-	"dist":                    {"device", "internal/rng", "internal/spelling"},
-	"dist/nats":               {"dist"},
-	"dist/disttest":           {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":              {"device"},
-	"train/algo/algotest":     {"device", "device/devicetest", "train/algo"}, // for tests of devices
+	"data": {
+		"data/images", "data/text", "device", "internal/pages", "internal/rng", "internal/spelling",
+	},
+	"data/text":             {"internal/bounded", "internal/rng", "internal/wholefile"},
+	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
+	"data/images":           {"data/images/jpeg"},
+	"data/images/jpeg":      {},
+	"data/images/imagetest": {}, // for tests: pictures to decode
+	"data/images/arrow":     {},
+	"data/images/packed":    {"data/images", "data/images/arrow"},
+	"data/images/parquet":   {"data/images", "data/images/arrow"},
+	"data/fetch":            {},
+	"dist":                  {"device", "internal/rng", "internal/spelling"},
+	"dist/nats":             {"dist"},
+	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
+	"train/algo":            {"device"},
+	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
 		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet",
 	},
 	"train/evaluate": {
-		"device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot",
+		"data", "device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot",
 	},
 	"train/memory": {"device", "dist", "train/algo", "train/config"},
 	"train/runfolder": {
@@ -94,7 +98,8 @@ var allowed = map[string][]string{
 	},
 	"cli/command": {"train"},
 	"cli/datacmd": {
-		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet",
+		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "data/text",
+		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
@@ -104,7 +109,7 @@ var allowed = map[string][]string{
 	},
 	"cli/runscmd": {"cli/command", "train", "web"},
 	"cli/setup": {
-		"cli/weights", "cpu", "cuda", "data", "device", "internal/bounded", "model", "train", "train/config",
+		"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model", "train", "train/config",
 		"train/memory",
 	},
 	"cli/traincmd": {

@@ -27,7 +27,7 @@ type OpenOptions struct {
 
 	ImageColumn, LabelColumn string // of tables; "" searches usual names
 
-	// For text, see text.OpenOptions.
+	// For text, see text.OpenOptions; the tokenizer auto is that of "".
 	Tokenizer, Cache string
 	Window           int // tokens of an example; 0 means 64
 }

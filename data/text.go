@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -29,7 +30,7 @@ func openText(o OpenOptions) (*Set, error) {
 		return nil, fmt.Errorf("data: set text: no path given: name a folder with .txt files, a .txt file, or a " +
 			"folder that fspda data prepare text, nanoGPT or llm.c wrote, or train on the built-in set synthetic-text")
 	}
-	c, err := text.Open(o.Dir, text.OpenOptions{Tokenizer: o.Tokenizer, Cache: o.Cache})
+	c, err := text.Open(o.Dir, text.OpenOptions{Tokenizer: strings.TrimPrefix(o.Tokenizer, "auto"), Cache: o.Cache})
 	if err != nil {
 		return nil, fmt.Errorf("data: set text: %w", err)
 	}
@@ -92,6 +93,9 @@ func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 	s.bytesPerToken = sync.OnceValue(func() float64 { return float64(c.Bytes(c.Val)) / float64(len(c.Val)) })
 	return s, nil
 }
+
+// Tokenizers lists the tokenizers of this program.
+func Tokenizers() []string { return text.Names() }
 
 // BytesPerToken is the mean length of the tokens of the validation text as text; 0: the set is not a
 // text, or its tokenizer is not known.

@@ -12,11 +12,12 @@ import (
 
 // Forecast is the time and the memory that a run needs from an iteration to its end.
 type Forecast struct {
-	Iterations int               `json:"iterations"` // left
-	Step       time.Duration     `json:"step_ns"`    // of one iteration of all agents
-	Row        time.Duration     `json:"row_ns"`     // of one evaluation, on average
-	Total      time.Duration     `json:"total_ns"`   // to the end
-	ImagesPerS float64           `json:"images_per_s"`
+	Iterations int               `json:"iterations"`        // left
+	Step       time.Duration     `json:"step_ns"`           // of one iteration of all agents
+	Row        time.Duration     `json:"row_ns"`            // of one evaluation, on average
+	Total      time.Duration     `json:"total_ns"`          // to the end
+	ImagesPerS float64           `json:"images_per_s"`      // of text, tokens
+	Unit       string            `json:"unit"`              // of ImagesPerS: images or tokens
 	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
 	Memory     uint64            `json:"memory_bytes"`      // of the data set too, where it is in memory
 	Devices    []memory.Forecast `json:"devices,omitempty"` // that have a memory of their own
@@ -56,7 +57,11 @@ func ForecastRun(
 	f.Step = step
 	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
 	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
-	f.ImagesPerS = float64(s.Config.Agents*s.BatchSize()) / step.Seconds()
+	f.Unit = "images"
+	if s.Window > 0 {
+		f.Unit = "tokens"
+	}
+	f.ImagesPerS = float64(s.Config.Agents*s.BatchSize()*max(1, s.Window)) / step.Seconds()
 	return f, nil
 }
 

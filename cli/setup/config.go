@@ -79,19 +79,27 @@ func Agents(file string) (int, error) {
 	return c.Agents, err
 }
 
-// ReadConfig combines defaults, the configuration of the run folder to resume, the YAML file and
-// the flags; the later ones win. Keys of file and flags are marked as explicit. An empty file or
-// folder is left out.
+// ReadConfig combines defaults, which depend on the network and the data set, the configuration of
+// the run folder to resume, the YAML file and the flags; the later ones win. Keys of file and flags
+// are marked as explicit. An empty file or folder is left out.
 func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
-	c := train.Default()
 	if resumed != "" {
 		old, err := train.ReadConfig(resumed)
 		if err == nil {
-			c = old
+			return overlay(old, file, fs)
 		} else if !errors.Is(err, os.ErrNotExist) {
-			return c, &train.FolderError{Path: resumed, Got: "cannot be read", Err: err}
+			return old, &train.FolderError{Path: resumed, Got: "cannot be read", Err: err}
 		}
 	}
+	c, err := overlay(train.Default(), file, fs)
+	if err != nil {
+		return c, err
+	}
+	return overlay(c.Defaults(), file, fs)
+}
+
+// overlay changes a configuration by a file and flags.
+func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, error) {
 	if file != "" {
 		text, err := bounded.File(file, bounded.MaxYAML)
 		if err != nil {

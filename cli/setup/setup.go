@@ -3,6 +3,7 @@ package setup
 import (
 	"fspda/cli/weights"
 	"fspda/data"
+	_ "fspda/data/text/gpt2" // registers the tokenizer
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
@@ -38,7 +39,7 @@ func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
 		Seed: syntheticSeed, Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize,
 		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads,
-		ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn})
+		ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn, Tokenizer: c.Tokenizer, Window: c.Window()})
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}

@@ -123,6 +123,9 @@ func (d *display) what() []string {
 		fmt.Sprintf("%d agents, %s data%s, %s", c.Agents, c.Data, decoded(d.setup.Set), c.Partition),
 		fmt.Sprintf("%s, %d threads, %d an agent", d.device, d.setup.Threads, setup.AgentThreads(c)),
 	}
+	if about := d.setup.Set.Describe(); about != "" {
+		lines = append(lines, about)
+	}
 	if !d.setup.Collective {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
 			command.Percent(d.setup.Mask.Density())))
@@ -148,7 +151,7 @@ func (d *display) row(r train.Row) {
 		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg),
 			command.Bits(r.BitsTotal))
 		if images > 0 {
-			text += fmt.Sprintf(" %s images/s", command.Thousands(uint64(images)))
+			text += fmt.Sprintf(" %s %s/s", command.Thousands(uint64(images)), d.unit())
 		}
 		d.curves.add(r)
 		d.terminal.set(d.curves.lines(d.terminal.width()), text)
@@ -162,17 +165,26 @@ func (d *display) row(r train.Row) {
 		zap.Float64("train_loss", command.Round(float64(r.TrainLossAvg))), zap.Float64("test_acc",
 			command.Round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", command.Round(float64(r.TestAccMin))),
 		zap.Float64("consensus", command.Round(float64(r.Consensus))), zap.String("bits", command.Bits(r.BitsTotal)),
-		zap.Float64("images_per_s", math.Round(images)), zap.Float64("wall_s", command.Round(float64(r.WallS))))
+		zap.Float64(d.unit()+"_per_s", math.Round(images)), zap.Float64("wall_s", command.Round(float64(r.WallS))))
 }
 
-// images returns how many examples a second the agents trained on since the previous row; 0 at the
-// first row.
+// unit is what rates count.
+func (d *display) unit() string {
+	if d.setup.Window > 0 {
+		return "tokens"
+	}
+	return "images"
+}
+
+// images returns how many examples, or tokens of text, a second the agents trained on since the
+// previous row; 0 at the first row.
 func (d *display) images(r train.Row) float64 {
 	was := d.last
 	d.last = r
 	d.rows++
 	if took := float64(r.WallS - was.WallS); d.rows > 1 && took > 0 {
-		return float64(r.Epoch-was.Epoch) * float64(d.setup.Set.Train.Len()) / took
+		seen := d.setup.Set.Train.Len() * max(1, d.setup.Window)
+		return float64(r.Epoch-was.Epoch) * float64(seen) / took
 	}
 	return 0
 }
@@ -185,7 +197,7 @@ func (d *display) line(r train.Row, images float64) string {
 		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin),
 		command.Number(r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
 	if images > 0 {
-		line += fmt.Sprintf("  %s images/s", command.Thousands(uint64(images)))
+		line += fmt.Sprintf("  %s %s/s", command.Thousands(uint64(images)), d.unit())
 	}
 	return line
 }

@@ -17,6 +17,8 @@
 //	async       agent                   simulated compute times
 //	synthetic   split, example          the built-in data sets; Sub(block) for labels
 //	synthetic-images  split, example    the built-in images; Sub for their grain
+//	synthetic-text  split               the built-in text; 0 and the context for its source
+//	windows     t                       windows of text of an evaluation
 //	sim-cut     edge, t                 failing edges of the simulated network
 //	sim-delay   t, from, to             delays of messages, in deliveries
 //	recalibrate k                       k-th batch for the recalibration of batch norm

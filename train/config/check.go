@@ -81,6 +81,12 @@ var checks = []struct {
 	{"local_steps", atLeast(0)},
 	{"eval_agents", atLeast(0)},
 	{"eval_test", atLeast(0)},
+	{"eval_random", atLeast(0)},
+	{"block", atLeast(0)},
+	{"warmup_iterations", atLeast(0)},
+	{"decay_iterations", atLeast(0)},
+	{"min_alpha", number("0 or more", notNegative)},
+	{"tokenizer", func(key string, v any) error { return oneOf(append([]string{"auto"}, data.Tokenizers()...)...)(key, v) }},
 	{"bn_batches", atLeast(1)},
 	{"keep_checkpoints", atLeast(1)},
 	{"accumulate", atLeast(1)},
@@ -158,7 +164,7 @@ func (c Config) Check() error {
 		errs = append(errs, k.check(k.key, values[k.key]))
 	}
 	errs = append(errs, c.checkParams()...)
-	if c.Data == "synthetic" || c.Data == "synthetic-images" {
+	if c.Data == "synthetic" || c.Data == "synthetic-images" || c.Data == "synthetic-text" {
 		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
 	}
 	if c.ImageColumn+c.LabelColumn != "" && c.Data != "folder" && c.Data != "imagenet" {

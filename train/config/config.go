@@ -28,10 +28,10 @@ type Config struct {
 
 // DataKeys choose the data set and how its examples are read.
 type DataKeys struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), mnist, cifar10, imagenet or folder (any labelled images)"`
-	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; for images also an archive, shards or a packed set"`
-	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set"`
-	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), synthetic-text (drawn text), mnist, cifar10, imagenet, folder (any labelled images) or text"`
+	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; for images also an archive, shards or a packed set; for text also a .txt file"`
+	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set; of synthetic-text, characters"`
+	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set; of synthetic-text, characters"`
 	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"`
 	Crop      int    `yaml:"crop" help:"side of the part of an image that the network sees, in pixels; 0 is 224"`
 	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales an image before it takes the center; 0 is 8/7 of crop"`
@@ -40,6 +40,7 @@ type DataKeys struct {
 
 	ImageColumn string `yaml:"image_column" help:"images in Parquet or Arrow tables: their column; empty finds usual names such as image"`
 	LabelColumn string `yaml:"label_column" help:"images in Parquet or Arrow tables: the column of their labels; empty finds usual names such as label"`
+	Tokenizer   string `yaml:"tokenizer" help:"text: char (its characters), byte, gpt2 (the byte pairs of GPT-2), or auto (as the files of tokens say; char for .txt files)"`
 }
 
 // NetworkKeys choose the network and its initial weights.
@@ -47,6 +48,7 @@ type NetworkKeys struct {
 	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
+	Block      int    `yaml:"block" help:"language models: tokens of a window T, of which each predicts the next; 0 is that of the network"`
 	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
 	Head       string `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
 }
@@ -126,6 +128,9 @@ type StepKeys struct {
 	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
+	WarmupT     int     `yaml:"warmup_iterations" help:"cosine: iterations of linear warm-up, in place of warmup"`
+	DecayT      int     `yaml:"decay_iterations" help:"cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without warmup_iterations and min_alpha in epochs"`
+	MinAlpha    float64 `yaml:"min_alpha" help:"cosine by iterations: the step size at the end"`
 	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
 	Freeze      string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
 	LayerLR     string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
@@ -163,7 +168,8 @@ type EvaluationKeys struct {
 	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"`
 	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
-	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all"`
+	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all; of a text, windows"`
+	EvalRandom int     `yaml:"eval_random" same:"y" help:"text: batches of random windows of an evaluation, in place of the fixed ones; 0 is none"`
 	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
 	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, at most two passes over the training set"`
 	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
@@ -189,7 +195,7 @@ type ExecutionKeys struct {
 func Default() Config {
 	return Config{
 		DataKeys: DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto",
-			OnBad: "fail"},
+			OnBad: "fail", Tokenizer: "auto"},
 		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid", Head: HeadFile},
 		LengthKeys:  LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
 		DualKeys:    DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},

@@ -23,12 +23,16 @@ type effect struct {
 // effects is the table of conditions. Method.Keys and ModelName.Keys list the keys that only some
 // algorithms and networks have.
 var effects = []effect{
-	{"data_dir", func(_ *Setup, c Config) bool { return c.Data != "synthetic" && c.Data != "synthetic-images" },
+	{"data_dir", func(_ *Setup, c Config) bool { return !strings.HasPrefix(c.Data, "synthetic") },
 		"a data set that is read from files: name it with data"},
 	{"data_train data_test", func(_ *Setup, c Config) bool { return !slices.Contains(readSets, c.Data) },
-		"data synthetic or synthetic-images"},
+		"data synthetic, synthetic-images or synthetic-text"},
 	{"crop image_size jpeg on_bad", func(_ *Setup, c Config) bool { return !slices.Contains(fixedSets, c.Data) },
 		"data imagenet, folder or synthetic-images"},
+	{"tokenizer", func(_ *Setup, c Config) bool { return c.Data == "text" }, "data text"},
+	{"augment", func(s *Setup, c Config) bool { return !s.readsText(c) }, "a data set of pictures"},
+	{"eval_random", (*Setup).readsText, "data text or synthetic-text"},
+	{"eval_test", func(_ *Setup, c Config) bool { return c.EvalRandom == 0 }, "eval_random 0"},
 	{"init_head", func(_ *Setup, c Config) bool { return c.Start != "" }, "init, a file of weights"},
 	{"iterations", func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations },
 		"epochs 0"},
@@ -51,6 +55,10 @@ var effects = []effect{
 	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
+	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
+		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
+	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
+		"schedule cosine"},
 	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.Optimizer == optimizerAdamW },
 		"optimizer adamw"},
 	{"decay", func(_ *Setup, c Config) bool { return c.Decay != 0 }, "weight_decay above 0"},
@@ -66,14 +74,17 @@ var effects = []effect{
 // The data sets of this module that are read from files, and those whose examples have a fixed
 // size. Those that a program registers may use every key.
 var (
-	readSets  = []string{"mnist", "cifar10", "imagenet", "folder"}
-	fixedSets = []string{"synthetic", "mnist", "cifar10"}
+	readSets  = []string{"mnist", "cifar10", "imagenet", "folder", "text"}
+	fixedSets = []string{"synthetic", "mnist", "cifar10", "text", "synthetic-text"}
 )
 
 const (
 	drawnTimes = "algo fspda-async without links and with clock virtual"
 	anExchange = "two agents or more, and an algorithm that exchanges over a graph"
 )
+
+// readsText reports whether the data set is text.
+func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text != nil }
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool { return !s.Collective && s.Graph.N > 1 }
@@ -199,10 +210,13 @@ func (c *Config) TakeExplicit() []string {
 // FindData chooses the data set by the files of data_dir, if data was not set.
 func (c *Config) FindData() error {
 	if c.DataDir == "" || !slices.Contains(c.explicit, "data_dir") || slices.Contains(c.explicit, "data") ||
-		c.Data != Default().Data {
+		c.Data != Default().Data && c.Data != c.Defaults().Data {
 		return nil
 	}
 	found := data.Recognize(c.DataDir)
+	if _, reads := c.language(); reads && found == "" {
+		found = dataText
+	}
 	if found == "" {
 		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
 			"which is %s", either(readSets))

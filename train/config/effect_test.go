@@ -58,17 +58,27 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"drop_after":     {"{drop_after: 0}", "{algo: fspda-async, clock: real, drop_after: 3}"},
 	"eta_schedule":   {"{eta_schedule: constant}", "{schedule: cosine, warmup: 1, eta_schedule: constant}"},
 	"warmup":         {"{warmup: 1}", "{schedule: cosine, warmup: 1}"},
-	"beta1":          {"{beta1: 0.9}", "{optimizer: adamw, beta1: 0.8}"},
-	"beta2":          {"{beta2: 0.999}", "{optimizer: adamw, beta2: 0.9}"},
-	"eps":            {"{optimizer: nesterov, eps: 1e-8}", "{optimizer: adamw, eps: 1e-6}"},
-	"decay":          {"{weight_decay: 0, decay: weights}", "{decay: weights}"},
-	"graph":          {"{algo: sgd, graph: ring}", "{graph: ring}"},
-	"edges":          {"{algo: sgd, edges: full}", "{edges: full}"},
-	"mask":           {"{algo: sgd, mask: all}", "{mask: randk}"},
-	"density":        {"{mask: all, density: 0.1}", "{density: 0.1}"},
-	"batch":          {"{sampling: full, batch: 16}", "{batch: 16}"},
-	"bn":             {"{bn: local}", "{model: normed, bn: local}"},
-	"bn_batches":     {"{model: normed, bn: local, bn_batches: 9}", "{model: normed, bn_batches: 9}"},
+
+	"warmup_iterations": {"{warmup_iterations: 5}", "{schedule: cosine, warmup_iterations: 5}"},
+	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
+	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
+
+	"tokenizer":   {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
+	"augment":     {"{data: text, augment: none}", "{augment: none}"},
+	"eval_random": {"{eval_random: 3}", "{data: text, eval_random: 3}"},
+	"eval_test":   {"{data: text, eval_random: 3, eval_test: 5}", "{eval_test: 5}"},
+
+	"beta1":      {"{beta1: 0.9}", "{optimizer: adamw, beta1: 0.8}"},
+	"beta2":      {"{beta2: 0.999}", "{optimizer: adamw, beta2: 0.9}"},
+	"eps":        {"{optimizer: nesterov, eps: 1e-8}", "{optimizer: adamw, eps: 1e-6}"},
+	"decay":      {"{weight_decay: 0, decay: weights}", "{decay: weights}"},
+	"graph":      {"{algo: sgd, graph: ring}", "{graph: ring}"},
+	"edges":      {"{algo: sgd, edges: full}", "{edges: full}"},
+	"mask":       {"{algo: sgd, mask: all}", "{mask: randk}"},
+	"density":    {"{mask: all, density: 0.1}", "{density: 0.1}"},
+	"batch":      {"{sampling: full, batch: 16}", "{batch: 16}"},
+	"bn":         {"{bn: local}", "{model: normed, bn: local}"},
+	"bn_batches": {"{model: normed, bn: local, bn_batches: 9}", "{model: normed, bn_batches: 9}"},
 }
 
 // normed is a network with batch norm.

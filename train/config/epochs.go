@@ -26,7 +26,7 @@ func (s *Setup) Epochs(t int) float64 { return float64(t) / s.PerEpoch() }
 // settleEpochs converts epochs and eval_epochs to iterations and eval_points. The converted key
 // must have its default, or the value that results, as in a resolved configuration.
 func (s *Setup) settleEpochs() error {
-	c, base := &s.Config, Default()
+	c, base := &s.Config, s.Config.Defaults()
 	if c.Epochs > 0 {
 		t := math.Round(c.Epochs * s.PerEpoch())
 		switch {

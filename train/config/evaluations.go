@@ -29,7 +29,8 @@ func (s *Setup) settleMetrics() {
 	}
 	models := s.EvaluatedAgents() + 1
 	c.Metrics = MetricsFull
-	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*float64(s.Set.Train.Len()) > fullMetricsLimit {
+	uses := float64(s.Set.Train.Len()) * float64(max(1, s.Window)) // of each parameter
+	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*uses > fullMetricsLimit {
 		c.Metrics = MetricsTest
 	}
 }

@@ -71,6 +71,16 @@ func (c Config) harmless(f Field) bool {
 		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
 	case "params":
 		return len(c.Params) == 0
+	case "tokenizer":
+		return c.Tokenizer == "auto"
+	case "block":
+		return c.Block == 0
+	case "warmup_iterations":
+		return c.WarmupT == 0
+	case "decay_iterations":
+		return c.DecayT == 0
+	case "min_alpha":
+		return c.MinAlpha == 0
 	case "freeze":
 		return c.Freeze == ""
 	case "layer_lr":

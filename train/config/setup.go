@@ -19,8 +19,7 @@ type Setup struct {
 	Config   Config // resolved
 	Warnings []string
 
-	Set          *data.Set
-	Shards       [][]int32 // by agent: indices into Set.Train
+	data.Division
 	Weight       []float64 // of each f_i in F; they sum to 1
 	Graph        *dist.Graph
 	Process      dist.Process
@@ -76,7 +75,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	s := &Setup{Config: c, Set: set, Threads: c.Threads}
+	s := &Setup{Config: c, Division: data.Division{Set: set}, Threads: c.Threads}
 	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params = c.settleParams()
@@ -97,7 +96,11 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}); ok && t.Tokens() {
 		s.Window = t.Inputs()
 	}
-	err := s.split()
+	err := s.checkText()
+	if err != nil {
+		return nil, err
+	}
+	err = s.split()
 	if err != nil { // first: a graph of more agents than examples may not fit into memory
 		return nil, err
 	}
@@ -138,7 +141,7 @@ func (s *Setup) split() error {
 		return &Error{Key: "partition", Err: err}
 	}
 	c.Partition = p.String()
-	if s.Shards, err = p.Split(s.Set.Train.Labels, s.Set.Classes, c.Agents, c.Seed); err != nil {
+	if s.Division, err = s.Set.Divide(p, c.Agents, c.Seed); err != nil {
 		return &Error{Key: "partition", Got: c.Partition, Err: err}
 	}
 	total := 0
@@ -232,6 +235,9 @@ func (s *Setup) steps() error {
 	}
 	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
 		Uncoupled: c.EtaSchedule == "constant", PerEpoch: s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
+	if s.Schedule.Cosine && c.cosineByIterations() {
+		return s.scheduleByIterations()
+	}
 	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
 		return Invalid("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer "+
 			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
@@ -249,10 +255,9 @@ func (s *Setup) Loader(agent, first int) (*data.Loader, error) {
 func (s *Setup) Bits(l dist.Ledger) uint64 { return l.Bits(dist.Accounting(s.Config.Accounting)) }
 
 // Skew returns the mean over the agents of the share of their most frequent class: 1/classes if the
-// data is spread evenly, 1 if each agent has one class.
-func (s *Setup) Skew() float64 {
-	return data.Skew(data.Histogram(s.Set.Train.Labels, s.Set.Classes, s.Shards))
-}
+// data is spread evenly, 1 if each agent has one class. The classes of a text are those of its
+// documents, by tokens.
+func (s *Setup) Skew() float64 { return data.Skew(s.Counts()) }
 
 // manyAgents is from where on it is worth to say that evaluations look at every agent.
 const manyAgents = 200

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"fspda/data"
 	"fspda/device"
 	"fspda/train/config"
 	"fspda/train/memory"
@@ -74,6 +75,7 @@ type workspace struct {
 // subject is a model to be evaluated.
 type subject struct {
 	x           []float32
+	tests       testExamples
 	buffers     [][]float32 // of its batch norm; several are scored in turn; empty without batch norm
 	recalibrate bool        // its buffers are to be measured
 }
@@ -160,7 +162,15 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 	for k, v := range mean {
 		mean32[k] = float32(v)
 	}
+	tests, err := testsAt(e.setup, sn[0].T)
+	if err != nil {
+		return Evaluation{}, err
+	}
 	agents, at := e.subjects(sn, models, mean32)
+	for i := range agents {
+		agents[i].tests = tests
+	}
+	at.tests = tests
 	duals := e.duals(sn)
 	points, err := e.points(append(agents, at), duals != nil && e.full())
 	if err != nil {
@@ -171,6 +181,7 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
 	r.Agents = agentScores(models, mean, points[:len(agents)])
 	fillScores(&r.Row, points[:len(agents)], best)
+	r.LanguageScores = languageScores(e.setup.Set, float64(r.TestLossAvg))
 	if !e.full() {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
 	}
@@ -344,7 +355,7 @@ func (e *Evaluator) measure(p *point, s subject, keep bool, team []int) error {
 		s.buffers = [][]float32{b}
 	}
 	if w.buffered == nil {
-		return e.test(p, all)
+		return e.test(p, s.tests, all)
 	}
 	p.buffers = s.buffers[0]
 	if len(s.buffers) > 1 {
@@ -354,7 +365,7 @@ func (e *Evaluator) measure(p *point, s subject, keep bool, team []int) error {
 		for _, w := range all {
 			w.Device.Write(w.buffers, b)
 		}
-		if err := e.test(p, all); err != nil {
+		if err := e.test(p, s.tests, all); err != nil {
 			return err
 		}
 	}
@@ -400,6 +411,19 @@ func fillScores(r *Row, agents []*point, mean *point) {
 	acc, loss := mean.test.rates()
 	r.TestAccAvg, r.TestLossAvg = Num(acc), Num(loss)
 	r.TestTop5Avg = Num(mean.test.hits5 / float64(mean.test.examples))
+}
+
+// languageScores returns perplexity and bits per byte of a loss in nats a token.
+func languageScores(set *data.Set, loss float64) LanguageScores {
+	s := LanguageScores{Num(math.NaN()), Num(math.NaN())}
+	if set.Text == nil {
+		return s
+	}
+	s.Perplexity = Num(math.Exp(loss))
+	if bytes := set.BytesPerToken(); bytes > 0 {
+		s.BitsPerByte = Num(loss / math.Ln2 / bytes)
+	}
+	return s
 }
 
 // squaredDistance returns |x - mean|².

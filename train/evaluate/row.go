@@ -30,6 +30,7 @@ type Row struct {
 	Times
 	DataTerm
 	Clipping
+	LanguageScores
 }
 
 // Position is where the run stands.
@@ -110,6 +111,13 @@ type Clipping struct {
 	Clipped int `json:"clipped_grads"` // gradients that clip_norm shortened, over all agents so far
 }
 
+// LanguageScores restate test_loss_avg for text, in columns that were added last; NaN: the data is
+// not text.
+type LanguageScores struct {
+	Perplexity  Num `json:"perplexity"`    // e^loss
+	BitsPerByte Num `json:"bits_per_byte"` // of the text; NaN: the tokenizer is not known
+}
+
 // DataTerm was added later than the columns before it.
 type DataTerm struct {
 	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents'
@@ -120,7 +128,7 @@ type DataTerm struct {
 // UnmarshalJSON reads a row, also one that was written before its last columns existed.
 func (r *Row) UnmarshalJSON(b []byte) error {
 	type plain Row
-	r.TrainDataLoss = Num(math.NaN())
+	r.TrainDataLoss, r.Perplexity, r.BitsPerByte = Num(math.NaN()), Num(math.NaN()), Num(math.NaN())
 	return json.Unmarshal(b, (*plain)(r))
 }
 

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"fspda/device"
-	"fspda/train/config"
 	"fspda/train/memory"
 )
 
@@ -26,20 +25,16 @@ func (e *Evaluator) teams(models int) [][]int {
 	return all
 }
 
-// test scores the model in the workspaces of a team on the test set, or on eval_test examples of it.
-// The team shares the batches; scores are added in the order of the batches.
-func (e *Evaluator) test(p *point, team []*workspace) error {
-	examples := testExamples(e.setup)
-	n := len(examples)
-	if n == 0 {
-		n = e.setup.Set.Test.Len()
-	}
+// test scores the model in the workspaces of a team on test examples. The team shares the batches;
+// scores are added in the order of the batches.
+func (e *Evaluator) test(p *point, tests testExamples, team []*workspace) error {
+	n := tests.len()
 	chunk := e.setup.EvalChunk()
 	found, errs := make([]score, (n+chunk-1)/chunk), make([]error, len(team))
 	var failed atomic.Bool
 	work := func(k int) {
 		for i := k; i < len(found) && !failed.Load(); i += len(team) { // devices of one kind are equally fast
-			if found[i], errs[k] = e.scoreChunk(team[k], examples, i*chunk, min((i+1)*chunk, n)); errs[k] != nil {
+			if found[i], errs[k] = e.scoreChunk(team[k], tests, i*chunk, min((i+1)*chunk, n)); errs[k] != nil {
 				failed.Store(true)
 			}
 		}
@@ -60,13 +55,13 @@ func (e *Evaluator) test(p *point, team []*workspace) error {
 }
 
 // scoreChunk scores examples from to to-1.
-func (e *Evaluator) scoreChunk(w *workspace, examples []int32, from, to int) (found score, err error) {
+func (e *Evaluator) scoreChunk(w *workspace, tests testExamples, from, to int) (found score, err error) {
 	if e.interrupted() {
 		return found, ErrInterrupted
 	}
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	if err := readTest(e.setup, b, examples, from, to); err != nil {
+	if err := tests.read(b, from, to); err != nil {
 		return found, err
 	}
 	found.loss, found.hits, found.hits5, err = w.score(*b)
@@ -148,15 +143,6 @@ func (e *Evaluator) shard(w *workspace, shard []int32) (float64, error) {
 	return total, nil
 }
 
-// readTest fills dst with examples from to to-1 of the given ones, or of the whole test set if none
-// are given.
-func readTest(s *config.Setup, dst *device.Batch, examples []int32, from, to int) error {
-	if len(examples) > 0 {
-		return s.Set.Test.Gather(dst, examples[from:to])
-	}
-	return s.Set.Test.Batch(dst, from, to)
-}
-
 // score is Model.Score, with the buffers if there are any.
 func (w *workspace) score(b device.Batch) (loss, hits, hits5 float64, err error) {
 	if w.buffered != nil {
@@ -187,18 +173,4 @@ func (w *workspace) grad(b device.Batch) (loss float64, err error) {
 // rates returns accuracy and mean cross entropy.
 func (s score) rates() (acc, loss float64) {
 	return s.hits / float64(s.examples), s.loss / float64(s.examples)
-}
-
-// testExamples lists the test examples of a row, evenly spaced in the set, which may be sorted;
-// none: all examples.
-func testExamples(s *config.Setup) []int32 {
-	k, n := s.Config.EvalTest, s.Set.Test.Len()
-	if k == 0 || k >= n {
-		return nil
-	}
-	out := make([]int32, k)
-	for i := range out {
-		out[i] = int32(i * n / k)
-	}
-	return out
 }

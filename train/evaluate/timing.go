@@ -71,8 +71,8 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 		models = 1
 	}
 	tests := s.Set.Test.Len()
-	if some := testExamples(s); some != nil {
-		tests = len(some)
+	if some, err := testsAt(s, t); err == nil {
+		tests = some.len()
 	}
 	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
 	seconds := work / float64(max(1, e.parallel(models)))

@@ -46,7 +46,7 @@ func vectorMemory(s *config.Setup) uint64 {
 func batchMemory(s *config.Setup) uint64 {
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
-		batch = len(s.Set.Train.Labels) / s.Graph.N
+		batch = s.Set.Train.Len() / s.Graph.N
 	}
 	return 4 * uint64(compressorNumbers(s)+3*batch*s.Set.Features()) * uint64(s.Graph.N)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"fspda/data"
 	"fspda/internal/bounded"
 	"fspda/train/config"
 	"fspda/train/evaluate"
@@ -127,9 +126,8 @@ func (f *Folder) create(s *config.Setup) error {
 	if err := f.lockFolder(); err != nil {
 		return err
 	}
-	shards, err := json.Marshal(map[string]any{
-		"classes": s.Set.Classes, "agents": data.Histogram(s.Set.Train.Labels, s.Set.Classes,
-			s.Shards), "edges": edgePairs(s)})
+	counts := s.Counts()
+	shards, err := json.Marshal(map[string]any{"classes": len(counts[0]), "agents": counts, "edges": edgePairs(s)})
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ var scalarTags = map[string]scalarTag{
 	"wire_bytes":  {"bits/wire_GB", 1e9},
 	"far_decodes": {tag: "lattice/far_decodes"}, "largest_decode": {tag: "lattice/largest_decode"},
 	"clipped_grads": {tag: "steps/clipped_gradients"},
+	"perplexity":    {tag: "test/perplexity"}, "bits_per_byte": {tag: "test/bits_per_byte"},
 	"skipped_grads": {tag: "precision/skipped_gradients"}, "loss_scale": {tag: "precision/loss_scale"},
 	"grads_total": {"progress/gradients_thousands", 1e3},
 	"lr":          {tag: "steps/alpha"}, "eta": {tag: "steps/eta"},

@@ -1,0 +1,99 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// languageDefaults are the defaults of runs of a language model.
+type languageDefaults struct {
+	model             string
+	window, batch     int
+	iterations        int
+	alpha, min, beta2 float64
+}
+
+// languageModels lists the networks that read tokens, with the settings of nanoGPT for networks of
+// their size. The first is the default.
+var languageModels = []languageDefaults{
+	{"gpt-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99},
+	{"gpt-char", 256, 64, 5000, 1e-3, 1e-4, 0.99},
+	{"gpt2", 1024, 12, 2000, 6e-4, 6e-5, 0.95},
+	{"gpt2-medium", 1024, 12, 2000, 6e-4, 6e-5, 0.95},
+	{"llama-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99},
+}
+
+// The data sets that are text.
+const (
+	dataText      = "text"
+	dataSynthText = "synthetic-text"
+)
+
+// language returns the defaults of a language model that c names.
+func (c Config) language() (d languageDefaults, ok bool) {
+	i := slices.IndexFunc(languageModels, func(d languageDefaults) bool { return d.model == c.Model })
+	if i < 0 {
+		return d, false
+	}
+	return languageModels[i], true
+}
+
+// Window returns the number of tokens of a window of text: block, or what is usual for the network.
+func (c Config) Window() int {
+	if c.Block > 0 {
+		return c.Block
+	}
+	d, ok := c.language()
+	if !ok {
+		d = languageModels[0]
+	}
+	return d.window
+}
+
+// Defaults returns the default configuration of the network and the data set that c names. Those of
+// text, and those of language models, are those of nanoGPT: AdamW with a cosine schedule by
+// iterations, and windows from anywhere. Text without a network is read by gpt-nano, and a language
+// model without a data set reads the synthetic text. Others are [Default].
+func (c Config) Defaults() Config {
+	d := Default()
+	named := func(key string) bool { return slices.Contains(c.explicit, key) }
+	textual := c.Data == dataText || c.Data == dataSynthText
+	of, ok := c.language()
+	switch {
+	case !ok && (!textual || named("model")):
+		return d
+	case !ok:
+		of = languageModels[0]
+	case !textual && !named("data"):
+		d.Data = dataSynthText
+	}
+	d.Model = of.model
+	if textual {
+		d.Data = c.Data
+	}
+	d.DataTrain, d.DataTest = 1_000_000, 100_000
+	d.Iterations, d.Alpha, d.Batch = of.iterations, of.alpha, of.batch
+	d.Optimizer, d.Beta2, d.Decay, d.Decays, d.ClipNorm = optimizerAdamW, of.beta2, 0.1, "weights", 1
+	d.Schedule, d.WarmupT, d.MinAlpha = "cosine", 100, of.min
+	d.Partition, d.Sampling = "contiguous", "iid"
+	return d
+}
+
+// IsText reports whether a data set of this name is text.
+func IsText(name string) bool { return strings.TrimPrefix(name, "synthetic-") == dataText }
+
+// checkText checks that network and data set agree on whether examples are windows of text.
+func (s *Setup) checkText() error {
+	c := s.Config
+	var names []string
+	for _, d := range languageModels {
+		names = append(names, d.model)
+	}
+	switch {
+	case s.Set.Text != nil && s.Window == 0:
+		return Invalid("model", c.Model, "it does not read tokens, which is what %s has: use %s", c.Data, either(names))
+	case s.Set.Text == nil && s.Window > 0:
+		return Invalid("data", c.Data, "%s reads tokens: use data text or synthetic-text", c.Model)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package config
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/data"
+)
+
+// The cosine schedule by iterations gives the golden rates, which nanoGPT's code computed.
+func TestCosineIterations(t *testing.T) {
+	var g struct {
+		Schedule struct {
+			Rate   float64      `json:"learning_rate"`
+			Min    float64      `json:"min_lr"`
+			Warmup int          `json:"warmup_iters"`
+			Decay  int          `json:"lr_decay_iters"`
+			At     [][2]float64 `json:"at"`
+		}
+	}
+	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data"} {
+		if b, err := os.ReadFile(filepath.Join(dir, "gpt-tiny-golden.json")); dir != "" && err == nil {
+			if err := json.Unmarshal(b, &g); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+	if len(g.Schedule.At) == 0 {
+		t.Skip("gpt-tiny-golden.json is neither in $FSPDA_DATA nor in ../shared/data")
+	}
+	s := Schedule{Alpha: g.Schedule.Rate, Eta: 2 * g.Schedule.Rate, Cosine: true, Iterations: &CosineIterations{
+		Warmup: g.Schedule.Warmup, End: g.Schedule.Decay, Min: g.Schedule.Min / g.Schedule.Rate}}
+	for _, at := range g.Schedule.At {
+		alpha, eta := s.At(int(at[0]))
+		if math.Abs(alpha-at[1]) > 1e-10*at[1] || math.Abs(eta-2*at[1]) > 1e-10*at[1] {
+			t.Errorf("iteration %v: %v and %v, want %v and twice that", at[0], alpha, eta, at[1])
+		}
+	}
+}
+
+// Defaults depend on network and data set.
+func TestDefaults(t *testing.T) {
+	for _, c := range []struct {
+		set         func(*Config)
+		model, data string
+		batch       int
+		optimizer   string
+	}{
+		{func(*Config) {}, "mlp", "synthetic", 64, "auto"},
+		{func(c *Config) { c.Data = "text" }, "gpt-nano", "text", 12, "adamw"},
+		{func(c *Config) { c.Model = "llama-nano" }, "llama-nano", "synthetic-text", 12, "adamw"},
+		{func(c *Config) { c.Model = "gpt-char" }, "gpt-char", "synthetic-text", 64, "adamw"},
+		{func(c *Config) { c.Model, c.Data = "mlp", "text"; c.SetExplicit("model") }, "mlp", "synthetic", 64, "auto"},
+		{func(c *Config) { c.Model, c.Data = "gpt2", "mnist"; c.SetExplicit("data") }, "gpt2", "synthetic", 12, "adamw"},
+	} {
+		given := Default()
+		c.set(&given)
+		d := given.Defaults()
+		if d.Model != c.model || d.Data != c.data || d.Batch != c.batch || d.Optimizer != c.optimizer {
+			t.Errorf("%s on %s: %s on %s, batch %d, %s", given.Model, given.Data, d.Model, d.Data, d.Batch, d.Optimizer)
+		}
+	}
+	c := Config{NetworkKeys: NetworkKeys{Model: "gpt-char"}}
+	if c.Window() != 256 {
+		t.Error(c.Window())
+	}
+	if c.Block = 32; c.Window() != 32 {
+		t.Error(c.Window())
+	}
+}
+
+// reader is a network that reads tokens, or not.
+type reader struct{ tokens bool }
+
+func (r reader) Tokens() bool { return r.tokens }
+func (reader) Inputs() int    { return 8 }
+func (reader) Dim() int       { return 100 }
+func (reader) Sizes() []int   { return []int{60, 40} }
+
+// What does not fit text is refused.
+func TestTextIsRefused(t *testing.T) {
+	set, err := data.Open("synthetic-text", data.OpenOptions{TrainSize: 2000, TestSize: 300, Window: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := func() Config {
+		c := Default()
+		c.Data = "text"
+		c = c.Defaults()
+		c.Agents, c.Data = 4, "synthetic-text"
+		return c
+	}
+	for want, c := range map[string]struct {
+		set   func(*Config)
+		reads bool
+	}{
+		"does not read tokens":                            {func(*Config) {}, false},
+		"alpha falls until iteration 100":                 {func(c *Config) { c.DecayT = 100 }, true},
+		"expected at most alpha":                          {func(c *Config) { c.MinAlpha = 1 }, true},
+		"needs schedule cosine without warmup_iterations": {func(c *Config) { c.Warmup = 2; c.SetExplicit("warmup") }, true},
+		"eval_random 0":                                   {func(c *Config) { c.EvalRandom, c.EvalTest = 2, 3; c.SetExplicit("eval_test") }, true},
+		"data text":                                       {func(c *Config) { c.Tokenizer = "byte"; c.SetExplicit("tokenizer") }, true},
+		"pictures":                                        {func(c *Config) { c.Augment = "none"; c.SetExplicit("augment") }, true},
+	} {
+		conf := base()
+		c.set(&conf)
+		_, err := conf.Resolve(set, reader{c.reads})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	s, err := base().Resolve(set, reader{true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Window != 8 || s.Config.Metrics != MetricsFull || len(s.Shards) != 4 || s.Schedule.Iterations == nil ||
+		s.Skew() != 1 {
+		t.Errorf("%+v", s)
+	}
+	if _, err := Default().Resolve(set, reader{true}); err == nil {
+		t.Error("no error for dirichlet-equal on text without documents")
+	}
+}
