@@ -27,6 +27,10 @@ type Campaign struct {
 	OnEvent  func(Event)               // called by one goroutine at a time; may be nil
 	Version  string
 	Once     bool // a run that would be the same as an earlier one is left out
+
+	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
+	// checkpoint after the first evaluation there or later, and their outcomes have the rows up to it
+	Until float64
 }
 
 // Event is a progress report of a run.
@@ -58,6 +62,8 @@ type Outcome struct {
 	Status train.Status
 	Rows   []train.Row
 	WallS  float64
+
+	Dropped float64 // share of the run at which a sweep gave it up; 0: it did not
 }
 
 // planned is a validated job.
@@ -65,6 +71,7 @@ type planned struct {
 	job    Job
 	folder string
 	done   bool
+	limit  int // iteration of the last evaluation to make; 0: all
 	unused []config.Unused
 	same   int // the earlier job that is the same run; -1: none
 }
@@ -133,6 +140,7 @@ func (c *Campaign) plan() ([]planned, error) {
 			p.same = k
 		}
 		p.job.Config = s.Config
+		p.limit = c.limit(s)
 		p.done, err = finished(p.folder, s.Config)
 		errs = append(errs, err)
 		plans = append(plans, p)
@@ -141,6 +149,20 @@ func (c *Campaign) plan() ([]planned, error) {
 		return nil, err
 	}
 	return plans, refuseUnused(plans)
+}
+
+// limit returns the iteration of the first evaluation at the share Until of the run; 0 if that is the
+// end.
+func (c *Campaign) limit(s *train.Setup) int {
+	if c.Until <= 0 || c.Until >= 1 {
+		return 0
+	}
+	for k := range s.EvalCount() {
+		if t := s.EvalPoint(k); float64(t) >= c.Until*float64(s.Config.Iterations) && t < s.Config.Iterations {
+			return t
+		}
+	}
+	return 0
 }
 
 // refuseUnused refuses keys that runs share and that have an effect on none of those.
@@ -209,18 +231,16 @@ func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
 		p.notify(Event{Job: i, Kind: LeftOut, Same: plan.same})
 		return nil
 	}
-	if plan.done {
-		out, err := ReadOutcome(plan.folder)
-		if err != nil {
-			return err
-		}
-		out.Job = plan.job
+	out, err := plan.made()
+	if err != nil {
+		return err
+	}
+	if out != nil {
 		p.outcomes[i] = out
 		p.notify(Event{Job: i, Kind: AlreadyDone, Iteration: plan.job.Config.Iterations, Outcome: out, Row: out.Last()})
 		return nil
 	}
-	out, err := p.train(ctx, i, plan)
-	if err != nil || out == nil {
+	if out, err = p.train(ctx, i, plan); err != nil || out == nil {
 		return err
 	}
 	p.outcomes[i] = out
@@ -228,7 +248,39 @@ func (p *campaignRun) runJob(ctx context.Context, i int, plan planned) error {
 	return nil
 }
 
-// train runs a job to its end. It returns nil if the run was stopped.
+// made returns the outcome of a run that has nothing left to do, from its folder; nil if it has.
+func (p planned) made() (*Outcome, error) {
+	if !p.done && p.limit == 0 {
+		return nil, nil
+	}
+	out, err := ReadOutcome(p.folder)
+	if !p.done && (err != nil || out.Last().Iteration < p.limit) {
+		return nil, nil // no evaluation yet, or too few
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Job = p.job
+	return p.cut(out), nil
+}
+
+// cut leaves out the evaluations beyond the limit.
+func (p planned) cut(o *Outcome) *Outcome {
+	if p.limit == 0 {
+		return o
+	}
+	kept := 0
+	for kept < len(o.Rows) && o.Rows[kept].Iteration <= p.limit {
+		kept++
+	}
+	if kept < len(o.Rows) || o.Status == "" {
+		o.Status = train.Stopped
+	}
+	o.Rows = o.Rows[:kept]
+	return o
+}
+
+// train runs a job to its end, or to its limit. It returns nil if the run was stopped by ctx.
 func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome, error) {
 	named := func(err error) error { return fmt.Errorf("run %s: %w", plan.job.Name, err) }
 	s, m, dev, err := p.Open(plan.job.Config)
@@ -241,8 +293,15 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 		return nil, named(err)
 	}
 	began := false
-	res, err := train.Run(ctx, s, train.Options{Device: dev, Model: m, Folder: folder,
-		OnRow: func(r train.Row) { p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r}) },
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	res, err := train.Run(within, s, train.Options{Device: dev, Model: m, Folder: folder,
+		OnRow: func(r train.Row) {
+			p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r})
+			if plan.limit > 0 && r.Iteration >= plan.limit {
+				stop()
+			}
+		},
 		OnStep: func(t int) {
 			kind := Stepped
 			if !began {
@@ -253,8 +312,12 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	if err != nil {
 		return nil, named(err)
 	}
+	out := &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}
 	if res.Status == train.Stopped {
-		return nil, nil
+		if plan.limit == 0 || out.Last().Iteration < plan.limit {
+			return nil, nil
+		}
+		return plan.cut(out), nil
 	}
 	if err := folder.WriteSummary(train.Summarize(s, res, dev.Name(), p.Version)); err != nil {
 		return nil, named(err)
@@ -265,7 +328,7 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 				Hint: "free disk space, then run the same command again: the finished training is kept"}
 		}
 	}
-	return &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}, nil
+	return plan.cut(out), nil
 }
 
 // Last returns the last evaluation.

@@ -42,7 +42,7 @@ func lines(t *testing.T, folder string) []string {
 		r.WallS = 0
 		var b strings.Builder
 		for _, v := range r.Values() {
-			b.WriteString(short(train.Num(v)) + " ")
+			b.WriteString(short(v) + " ")
 			b.WriteString(plain(v) + ",")
 		}
 		out = append(out, b.String())
@@ -199,7 +199,7 @@ func TestSweepOfEqualRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"004-theta=0.4-algo=fspda-sa as 002-theta=0.3-algo=fspda-sa"}
-	if ranked := s.Rank(outcomes); len(ranked) != 3 || !slices.Equal(left, want) {
+	if ranked, err := s.Rank(outcomes); err != nil || len(ranked) != 3 || !slices.Equal(left, want) {
 		t.Errorf("%d runs ranked, left out %q", len(ranked), left)
 	}
 	for _, text := range []string{base + ", theta: 0.3}\ngrid: {gamma: [0.3, 0.4]}\n",

@@ -179,6 +179,8 @@ type Job struct {
 	Group  string
 	Config train.Config
 	Shared []string // keys that were set for all runs: they must have an effect on at least one of them
+
+	Setting string // name of the runs that differ from this one in their seeds only; empty: none does
 }
 
 // Jobs returns the configurations of a figure's runs.

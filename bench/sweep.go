@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -27,11 +26,16 @@ type Sweep struct {
 	Samples int           `yaml:"samples"` // draws of Random; 1 if it is empty
 	Seed    uint64        `yaml:"seed"`    // of the draws
 
-	Metric string `yaml:"metric"` // a column of metrics.csv; default test_acc_avg
+	Seeds   Seeds    `yaml:"seeds"`   // of each setting; empty: that of its configuration
+	Halving *Halving `yaml:"halving"` // nil: every run is made to its end
+
+	Metric string `yaml:"metric"` // see ParseMetric; default test_acc_avg
 	Best   string `yaml:"best"`   // max or min; by default max for accuracies, min for the rest
 	// budget in bits: the metric counts at the last evaluation within it; 0 is the end of the run
 	Bits       float64 `yaml:"bits"`
 	Accounting string  `yaml:"accounting"` // of the budget
+
+	metric Metric
 }
 
 // maxRuns limits the size of a grid.
@@ -49,22 +53,16 @@ func ReadSweep(path string) (*Sweep, error) {
 	}
 	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
 		return nil, &train.ConfigError{Key: path, Err: err,
-			Want: "the keys are base, grid, random, samples, seed, metric, best, bits, accounting"}
+			Want: "the keys are base, grid, random, samples, seed, seeds, halving, metric, best, bits, accounting"}
 	}
 	return s, s.check()
 }
 
 func (s *Sweep) check() error {
-	var errs []error
-	if !slices.Contains(train.Columns(), s.Metric) {
-		errs = append(errs, unknownName("metric", s.Metric, train.Columns()))
-	}
-	if s.Best == "" {
-		s.Best = "min"
-		if strings.HasPrefix(s.Metric, "test_acc") || strings.HasPrefix(s.Metric, "test_top5") {
-			s.Best = "max"
-		}
-	}
+	var err error
+	s.metric, err = ParseMetric(s.Metric)
+	errs := []error{err, s.Halving.check()}
+	s.Metric, s.Best = s.metric.Name, cmp.Or(s.Best, s.metric.best())
 	if s.Best != "min" && s.Best != "max" {
 		errs = append(errs, unknownName("best", s.Best, []string{"min", "max"}))
 	}
@@ -91,7 +89,8 @@ func (s *Sweep) check() error {
 // setting is one key with a value.
 type setting struct{ key, value string }
 
-// Jobs returns the runs. The name of a run is its number and its settings. A draw depends only on
+// Jobs returns the runs. The name of a run is its number and its settings, and its seed if there are
+// seeds. A draw depends only on
 // the seed of the sweep, its number and its key, so more samples or keys do not change earlier
 // draws.
 func (s *Sweep) Jobs() ([]Job, error) {
@@ -125,8 +124,17 @@ func (s *Sweep) Jobs() ([]Job, error) {
 		jobs = append(jobs, Job{Name: strings.Join(words, "-"), Title: strings.Join(words[1:], " "), Config: c,
 			Shared: shared})
 	}
-	return jobs, errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	if len(s.Seeds) > 0 && slices.ContainsFunc(slices.Concat(s.Grid, s.Random), isSeed) {
+		return nil, &train.ConfigError{Key: "seeds", Got: s.Seeds.String(),
+			Want: "grid or random has the key seed too: leave one of the two out"}
+	}
+	return s.Seeds.Jobs(jobs)
 }
+
+func isSeed(item yaml.MapItem) bool { return fmt.Sprint(item.Key) == "seed" }
 
 // plainName replaces characters of a value that file names may not contain.
 func plainName(v string) string {
@@ -216,102 +224,4 @@ func hash(name string) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return h.Sum64()
-}
-
-// Ranked is a run of a sweep with its metric.
-type Ranked struct {
-	*Outcome
-	Value     float64 // NaN if it diverged or had no evaluation within the budget
-	Bits      uint64  // at that evaluation
-	Iteration int
-}
-
-// Rank sorts the runs, the best first, without those that were left out. Equal values keep the order
-// of the sweep.
-func (s *Sweep) Rank(outcomes []*Outcome) []Ranked {
-	column := slices.Index(train.Columns(), s.Metric)
-	var all []Ranked
-	for _, o := range outcomes {
-		if o == nil {
-			continue
-		}
-		r := Ranked{Outcome: o, Value: math.NaN()}
-		for _, row := range o.Rows {
-			if s.Bits > 0 && float64(Bits(row, s.Accounting)) > s.Bits {
-				break
-			}
-			r.Value, r.Bits, r.Iteration = row.Values()[column], Bits(row, s.Accounting), row.Iteration
-		}
-		if o.Status == train.Diverged {
-			r.Value = math.NaN()
-		}
-		all = append(all, r)
-	}
-	sign := 1.0
-	if s.Best == "max" {
-		sign = -1
-	}
-	slices.SortStableFunc(all, func(a, b Ranked) int {
-		if math.IsNaN(a.Value) || math.IsNaN(b.Value) { // last, though it compares as the least
-			return cmp.Compare(b.Value, a.Value)
-		}
-		return cmp.Compare(sign*a.Value, sign*b.Value)
-	})
-	return all
-}
-
-// Budget describes the ranking criterion.
-func (s *Sweep) Budget() string {
-	if s.Bits == 0 {
-		return fmt.Sprintf("%s of %s at the end of the run", s.Best, s.Metric)
-	}
-	return fmt.Sprintf("%s of %s at the last evaluation within %s, %s accounting", s.Best, s.Metric, si(uint64(s.Bits)),
-		s.Accounting)
-}
-
-// RankedLine is a line of a ranking in JSON.
-type RankedLine struct {
-	Rank      int       `json:"rank"` // from 1
-	Run       string    `json:"run"`
-	Folder    string    `json:"folder"`
-	Metric    string    `json:"metric"`
-	Value     train.Num `json:"value"` // null where there is none
-	Iteration int       `json:"iteration"`
-	Bits      uint64    `json:"bits"`
-	Status    string    `json:"status"`
-}
-
-// Lines returns a ranking as lines for JSON.
-func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
-	lines := []RankedLine{}
-	for i, r := range ranked {
-		lines = append(lines, RankedLine{i + 1, r.Job.Name, r.Folder, s.Metric, train.Num(r.Value), r.Iteration, r.Bits,
-			string(r.Status)})
-	}
-	return lines
-}
-
-// WriteRanking writes a ranking as Markdown or CSV.
-func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, csv bool) error {
-	head := []string{"rank", "run", s.Metric, "iteration", "bits_" + strings.ReplaceAll(s.Accounting, "-", "_"),
-		"status"}
-	line := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
-	if csv {
-		line = func(cells []string) string { return strings.Join(cells, ",") }
-	}
-	var b strings.Builder
-	fmt.Fprintln(&b, line(head))
-	if !csv {
-		fmt.Fprintln(&b, "|"+strings.Repeat("---|", len(head)))
-	}
-	for i, r := range ranked {
-		bits := strconv.FormatUint(r.Bits, 10)
-		if !csv {
-			bits = si(r.Bits)
-		}
-		fmt.Fprintln(&b, line([]string{strconv.Itoa(i + 1), r.Job.Name, plain(r.Value), strconv.Itoa(r.Iteration), bits,
-			string(r.Status)}))
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -113,7 +113,11 @@ func TestRank(t *testing.T) {
 	}
 	order := func(s *Sweep) string {
 		var names []string
-		for _, r := range s.Rank(all) {
+		ranked, err := s.Rank(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range ranked {
 			names = append(names, r.Job.Name)
 		}
 		return strings.Join(names, " ")
@@ -131,14 +135,14 @@ func TestRank(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
 		}
 	}
-	if r := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all); r[0].Bits != 100 ||
-		!math.IsNaN(r[2].Value) {
-		t.Errorf("%+v", r)
+	r, err := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all)
+	if err != nil || r[0].Bits != 100 || !math.IsNaN(r[2].Value) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-// Bits to an accuracy are those of the first evaluation there, in the accounting that was asked
-// for.
+// Bits to an accuracy are interpolated between the evaluations around it, in the accounting that was
+// asked for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
 		{TestScores: evaluate.TestScores{TestAccAvg: 0.1,
@@ -151,11 +155,14 @@ func TestTable(t *testing.T) {
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(md.String(), "| a,b | 3 kbit / 6 kbit | – / – |") {
+	if !strings.Contains(md.String(), "| a,b | 2.4 kbit / 5.57 kbit | – / – |") {
+		t.Error(md.String())
+	}
+	if !strings.Contains(md.String(), "the first that reached it, which are 3 kbit apart.") {
 		t.Error(md.String())
 	}
 	if line := strings.Split(csv.String(), "\n")[1]; !strings.HasPrefix(line, `"a,b",fspda-sa,finished,`) ||
-		!strings.Contains(line, ",3000,,6000,,") {
+		!strings.Contains(line, ",2400,,5571,,") {
 		t.Error(csv.String())
 	}
 }

@@ -16,85 +16,166 @@ import (
 // Milestones lists the test accuracies whose cost in bits a table shows.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// Table summarizes several runs. Milestones are given for the worst agent and for the mean model.
+// Table summarizes several settings, each by one run or by runs of several seeds, whose numbers are
+// then means and sample standard deviations. Milestones are given for the worst agent and for the mean
+// model.
 type Table struct {
 	Accounting string // of the bits to reach an accuracy
 	Levels     []float64
 	Outcomes   []*Outcome
+	Each       bool // every run by itself
 }
 
-// header returns the column names.
-func (t *Table) header() []string {
-	h := []string{"run", "algorithm", "status", "iterations", "train_loss_worst", "grad_sq_worst", "consensus",
-		"test_acc_min", "test_acc_mean", "test_acc_avg", "bits_shared_seed", "bits_packed", "bits_reference"}
-	for _, l := range t.Levels {
-		h = append(h, fmt.Sprintf("bits_to_%g%%_mean_model", 100*l))
-	}
-	for _, l := range t.Levels {
-		h = append(h, fmt.Sprintf("bits_to_%g%%_worst_agent", 100*l))
-	}
-	if t.timed() {
-		h = append(h, "virtual_time")
-		for _, l := range t.Levels {
-			h = append(h, fmt.Sprintf("virtual_time_to_%g%%_mean_model", 100*l))
-		}
-	}
-	return append(h, "wall_s")
+// quantity is a column of a table.
+type quantity struct {
+	name  string
+	whole bool // counts
+	value func(o *Outcome) float64
 }
 
-// cells returns the row of a run; unknown numbers are empty.
-func (t *Table) cells(o *Outcome) []string {
-	r := o.Last()
-	cells := []string{o.Job.Title, o.Job.Config.Algo, string(o.Status), strconv.Itoa(r.Iteration)}
-	for _, v := range []train.Num{r.TrainLossWorst, r.GradSqWorst, r.Consensus, r.TestAccMin, r.TestAccMean,
-		r.TestAccAvg} {
-		cells = append(cells, plain(float64(v)))
+func column(name string, value func(r train.Row) train.Num) quantity {
+	return quantity{name, false, func(o *Outcome) float64 { return float64(value(o.Last())) }}
+}
+
+func count(name string, value func(r train.Row) uint64) quantity {
+	return quantity{name, true, func(o *Outcome) float64 { return float64(value(o.Last())) }}
+}
+
+// quantities returns the columns of numbers.
+func (t *Table) quantities() []quantity {
+	all := []quantity{
+		count("iterations", func(r train.Row) uint64 { return uint64(r.Iteration) }),
+		column("train_loss_worst", func(r train.Row) train.Num { return r.TrainLossWorst }),
+		column("grad_sq_worst", func(r train.Row) train.Num { return r.GradSqWorst }),
+		column("consensus", func(r train.Row) train.Num { return r.Consensus }),
+		column("test_acc_min", worstAccuracy),
+		column("test_acc_mean", func(r train.Row) train.Num { return r.TestAccMean }),
+		column("test_acc_avg", meanAccuracy),
+		count("bits_shared_seed", func(r train.Row) uint64 { return r.BitsSharedSeed }),
+		count("bits_packed", func(r train.Row) uint64 { return r.BitsPacked }),
+		count("bits_reference", func(r train.Row) uint64 { return r.BitsReference })}
+	for _, l := range t.Levels {
+		all = append(all, t.bitsTo(fmt.Sprintf("bits_to_%g%%_mean_model", 100*l), l, meanAccuracy))
 	}
-	for _, v := range []uint64{r.BitsSharedSeed, r.BitsPacked, r.BitsReference} {
-		cells = append(cells, strconv.FormatUint(v, 10))
-	}
-	for _, column := range []func(train.Row) train.Num{meanAccuracy, worstAccuracy} {
-		for _, l := range t.Levels {
-			cells = append(cells, t.reach(o.Rows, column, l))
-		}
+	for _, l := range t.Levels {
+		all = append(all, t.bitsTo(fmt.Sprintf("bits_to_%g%%_worst_agent", 100*l), l, worstAccuracy))
 	}
 	if t.timed() {
-		cells = append(cells, plain(float64(r.Time)))
+		all = append(all, column("virtual_time", virtualTime))
 		for _, l := range t.Levels {
-			cells = append(cells, plain(timeTo(o.Rows, l)))
+			all = append(all, timeTo(fmt.Sprintf("virtual_time_to_%g%%_mean_model", 100*l), l))
 		}
 	}
-	return append(cells, plain(o.WallS))
+	return append(all, quantity{"wall_s", false, func(o *Outcome) float64 { return o.WallS }})
+}
+
+// bitsTo is what it took to reach an accuracy, interpolated between evaluations.
+func (t *Table) bitsTo(name string, level float64, accuracy func(train.Row) train.Num) quantity {
+	return quantity{name, true, func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
+}
+
+func (t *Table) reach(o *Outcome, level float64, accuracy func(train.Row) train.Num) Reach {
+	return reach(o.Rows, level, accuracy, func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) })
+}
+
+func virtualTime(r train.Row) train.Num { return r.Time }
+
+func timeTo(name string, level float64) quantity {
+	return quantity{name, false, func(o *Outcome) float64 {
+		return reach(o.Rows, level, meanAccuracy, func(r train.Row) float64 { return float64(r.Time) }).At
+	}}
+}
+
+// settings returns the lines of the table.
+func (t *Table) settings() []Setting {
+	if !t.Each {
+		return Settings(t.Outcomes)
+	}
+	var all []Setting
+	for _, o := range t.Outcomes {
+		if o != nil {
+			all = append(all, Setting{Name: o.Job.Name, Title: o.Job.Title, Outcomes: []*Outcome{o}})
+		}
+	}
+	return all
+}
+
+// seeded reports whether a setting has several runs.
+func seeded(settings []Setting) bool {
+	return slices.ContainsFunc(settings, func(s Setting) bool { return len(s.Outcomes) > 1 })
+}
+
+// names returns the column names.
+func (t *Table) names() []string {
+	head := []string{"run", "algorithm", "status"}
+	several := seeded(t.settings())
+	if several {
+		head = append(head, "runs")
+	}
+	for _, q := range t.quantities() {
+		if head = append(head, q.name); several {
+			head = append(head, q.name+"_std")
+		}
+	}
+	return head
+}
+
+// cells returns the row of a setting; unknown numbers are empty.
+func (t *Table) cells(s Setting, several bool) []string {
+	cells := []string{s.Title, s.Outcomes[0].Job.Config.Algo, s.status()}
+	if several {
+		cells = append(cells, strconv.Itoa(len(s.Outcomes)))
+	}
+	for _, q := range t.quantities() {
+		mean, deviation, _ := moments(s.values(q))
+		text := plain(mean)
+		if q.whole && text != "" {
+			text = strconv.FormatFloat(mean, 'f', 0, 64)
+		}
+		if cells = append(cells, text); several {
+			cells = append(cells, plain(deviation))
+		}
+	}
+	return cells
+}
+
+// values returns a number of each run.
+func (s Setting) values(q quantity) []float64 {
+	all := make([]float64, len(s.Outcomes))
+	for i, o := range s.Outcomes {
+		all[i] = q.value(o)
+	}
+	return all
+}
+
+// show formats the mean of a number and, of several runs, its deviation; how many runs have the
+// number, if some lack it.
+func (s Setting) show(values []float64, format func(float64) string) string {
+	mean, deviation, n := moments(values)
+	switch {
+	case n == 0:
+		return "–"
+	case len(values) == 1:
+		return format(mean)
+	case n == 1:
+		return fmt.Sprintf("%s (1 of %d)", format(mean), len(values))
+	}
+	text := format(mean) + " ± " + format(deviation)
+	if n < len(values) {
+		text += fmt.Sprintf(" (%d of %d)", n, len(values))
+	}
+	return text
 }
 
 // Timed reports whether a run has virtual time of a simulated network, in seconds.
 func (o *Outcome) Timed() bool { return o.Job.Config.Links != "" }
 
-func (t *Table) timed() bool { return slices.ContainsFunc(t.Outcomes, (*Outcome).Timed) }
-
-// timeTo returns the virtual time of the first evaluation with a mean-model accuracy of at least
-// level, NaN if there is none.
-func timeTo(rows []train.Row, level float64) float64 {
-	for _, r := range rows {
-		if float64(r.TestAccAvg) >= level {
-			return float64(r.Time)
-		}
-	}
-	return math.NaN()
+func (t *Table) timed() bool {
+	return slices.ContainsFunc(t.Outcomes, func(o *Outcome) bool { return o != nil && o.Timed() })
 }
 
 func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
 func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
-
-// reach returns the bits at the first evaluation with an accuracy of at least level.
-func (t *Table) reach(rows []train.Row, accuracy func(train.Row) train.Num, level float64) string {
-	for _, r := range rows {
-		if float64(accuracy(r)) >= level {
-			return strconv.FormatUint(Bits(r, t.Accounting), 10)
-		}
-	}
-	return ""
-}
 
 // Bits returns the bits of a row in an accounting.
 func Bits(r train.Row, accounting string) uint64 {
@@ -116,105 +197,131 @@ func plain(v float64) string {
 
 // WriteCSV writes the table with all digits.
 func (t *Table) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
-	lines := [][]string{t.header()}
-	for _, o := range t.Outcomes {
-		lines = append(lines, t.cells(o))
+	lines := [][]string{t.names()}
+	settings := t.settings()
+	for _, s := range settings {
+		lines = append(lines, t.cells(s, seeded(settings)))
 	}
-	return out.WriteAll(lines)
+	return csv.NewWriter(w).WriteAll(lines)
 }
 
 // WriteMarkdown writes the table as Markdown: final results, then the bits to reach accuracies.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	var b strings.Builder
-	b.WriteString("| run | worst loss | worst squared gradient | consensus | accuracy: worst agent | mean of agents " +
-		"| mean model | bits: shared seed | packed | reference | time |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|---|---|\n")
-	for _, o := range t.Outcomes {
-		r := o.Last()
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", o.Job.Title, state(o),
-			short(r.TrainLossWorst), short(r.GradSqWorst), short(r.Consensus),
-			percent(r.TestAccMin), percent(r.TestAccMean), percent(r.TestAccAvg), si(r.BitsSharedSeed), si(
-				r.BitsPacked), si(r.BitsReference), minutes(o.WallS))
-	}
-	fmt.Fprintf(&b, "\nBits (%s accounting) at the first evaluation of at least this test accuracy, mean model / "+
-		"worst agent:\n\n| run |", t.Accounting)
-	for _, l := range t.Levels {
-		fmt.Fprintf(&b, " %g %% |", 100*l)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(t.Levels)) + "\n")
-	for _, o := range t.Outcomes {
-		fmt.Fprintf(&b, "| %s |", o.Job.Title)
-		for _, l := range t.Levels {
-			fmt.Fprintf(&b, " %s / %s |", bitsText(t.reach(o.Rows, meanAccuracy, l)),
-				bitsText(t.reach(o.Rows, worstAccuracy, l)))
+	settings := t.settings()
+	lines := [][]string{{"run", "worst loss", "worst squared gradient", "consensus", "accuracy: worst agent",
+		"mean of agents", "mean model", "bits: shared seed", "packed", "reference", "time"}}
+	formats := append(slices.Repeat([]func(float64) string{short}, 3), percent, percent, percent, si, si, si, minutes)
+	shown := t.quantities()[1:10]
+	shown = append(shown, quantity{"wall_s", false, func(o *Outcome) float64 { return o.WallS }})
+	for _, s := range settings {
+		line := []string{s.Label() + s.note()}
+		for k, q := range shown {
+			line = append(line, s.show(s.values(q), formats[k]))
 		}
-		b.WriteString("\n")
+		lines = append(lines, line)
 	}
-	t.writeTimes(&b)
+	var b strings.Builder
+	_ = writeMarkdownTable(&b, lines) // to memory
+	costs, note := t.Costs()
+	if seeded(settings) {
+		note += "\nNumbers of several seeds are means ± sample standard deviations."
+	}
+	fmt.Fprintf(&b, "\n%s\n\n", note)
+	_ = writeMarkdownTable(&b, costs)
+	t.writeTimes(&b, settings)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
+// Costs returns the table of the bits to reach accuracies, the head first, and what it says.
+func (t *Table) Costs() (lines [][]string, note string) {
+	head := []string{"run"}
+	for _, l := range t.Levels {
+		head = append(head, fmt.Sprintf("%g %%", 100*l))
+	}
+	lines = [][]string{head}
+	least, most := math.Inf(1), 0.0
+	for _, s := range t.settings() {
+		line := []string{s.Label()}
+		for _, l := range t.Levels {
+			mean, worst := t.bitsTo("", l, meanAccuracy), t.bitsTo("", l, worstAccuracy)
+			line = append(line, s.show(s.values(mean), si)+" / "+s.show(s.values(worst), si))
+			for _, o := range s.Outcomes {
+				for _, accuracy := range []func(train.Row) train.Num{meanAccuracy, worstAccuracy} {
+					if r := t.reach(o, l, accuracy).Resolution; r > 0 {
+						least, most = math.Min(least, r), math.Max(most, r)
+					}
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	note = fmt.Sprintf("Bits (%s accounting) to reach this test accuracy, mean model / worst agent: interpolated between "+
+		"the evaluation before and the first that reached it", t.Accounting)
+	switch {
+	case most == 0:
+		return lines, note + "."
+	case least == most:
+		return lines, note + fmt.Sprintf(", which are %s apart.", si(most))
+	}
+	return lines, note + fmt.Sprintf(", which are %s to %s apart.", si(least), si(most))
+}
+
 // writeTimes writes the virtual times to reach accuracies, if runs have them.
-func (t *Table) writeTimes(b *strings.Builder) {
+func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 	if !t.timed() {
 		return
 	}
-	b.WriteString("\nSeconds of the simulated network at the first evaluation of at least this test accuracy of the " +
-		"mean model:\n\n| run |")
+	b.WriteString("\nSeconds of the simulated network to reach this test accuracy of the mean model, interpolated " +
+		"between evaluations:\n\n")
+	head := []string{"run"}
 	for _, l := range t.Levels {
-		fmt.Fprintf(b, " %g %% |", 100*l)
+		head = append(head, fmt.Sprintf("%g %%", 100*l))
 	}
-	b.WriteString(" end |\n|---|" + strings.Repeat("---|", len(t.Levels)+1) + "\n")
-	for _, o := range t.Outcomes {
-		if !o.Timed() {
+	lines := [][]string{append(head, "end")}
+	for _, s := range settings {
+		if !s.Outcomes[0].Timed() {
 			continue
 		}
-		fmt.Fprintf(b, "| %s |", o.Job.Title)
+		line := []string{s.Label()}
 		for _, l := range t.Levels {
-			fmt.Fprintf(b, " %s |", short(train.Num(timeTo(o.Rows, l))))
+			line = append(line, s.show(s.values(timeTo("", l)), short))
 		}
-		fmt.Fprintf(b, " %s |\n", short(o.Last().Time))
+		lines = append(lines, append(line, s.show(s.values(column("", virtualTime)), short)))
 	}
+	_ = writeMarkdownTable(b, lines) // to memory
 }
 
-// state returns the status of a run, empty if it has finished.
-func state(o *Outcome) string {
-	switch o.Status {
-	case train.Finished:
+// note says how the runs of a setting ended, empty if they have finished.
+func (s Setting) note() string {
+	o := s.Outcomes[0]
+	status := s.status()
+	switch {
+	case status == string(train.Finished):
 		return ""
-	case "":
-		return " (unfinished)"
+	case status == string(train.Diverged) && len(s.Outcomes) == 1:
+		return fmt.Sprintf(" (diverged at %d)", o.Last().Iteration)
 	}
-	return " (" + string(o.Status) + fmt.Sprintf(" at %d)", o.Last().Iteration)
+	return " (" + status + ")"
 }
 
-func short(v train.Num) string {
-	if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
+func short(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return "–"
 	}
-	return strconv.FormatFloat(float64(v), 'g', 3, 64)
+	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func percent(v train.Num) string {
-	if math.IsNaN(float64(v)) {
+func percent(v float64) string {
+	if math.IsNaN(v) {
 		return "–"
 	}
-	return strconv.FormatFloat(100*float64(v), 'f', 2, 64) + " %"
-}
-
-func bitsText(digits string) string {
-	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil { // empty: not reached
-		return "–"
-	}
-	return si(n)
+	return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
 }
 
 // si formats a number of bits with three digits and a prefix.
-func si(n uint64) string {
-	v, unit := float64(n), 0
+func si(v float64) string {
+	unit := 0
 	for ; v >= 999.5 && unit < 6; unit++ {
 		v /= 1000
 	}
@@ -229,14 +336,15 @@ func minutes(s float64) string {
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
 }
 
-// WriteJSON writes the table as a list of objects, one per run, keyed by the CSV columns; unknown
+// WriteJSON writes the table as a list of objects, one per setting, keyed by the CSV columns; unknown
 // numbers are null.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
-	for _, o := range t.Outcomes {
+	settings, names := t.settings(), t.names()
+	for _, s := range settings {
 		run := map[string]any{}
-		for k, text := range t.cells(o) {
-			run[t.header()[k]] = jsonCell(text, k < 3)
+		for k, text := range t.cells(s, seeded(settings)) {
+			run[names[k]] = jsonCell(text, k < 3)
 		}
 		runs = append(runs, run)
 	}

@@ -31,11 +31,11 @@ func TestTableOfTimes(t *testing.T) {
 		return md.String(), c.String()
 	}
 	md, csv := write(a, b)
-	if !strings.Contains(md, "| far | 3.5 | – | 9 |") || strings.Contains(md, "| near | 3.5") {
+	if !strings.Contains(md, "| far | 2.69 | – | 9 |") || strings.Contains(md, "| near | 2.69") {
 		t.Error(md)
 	}
 	if !strings.Contains(csv, "virtual_time,virtual_time_to_50%_mean_model,virtual_time_to_90%_mean_model,wall_s") ||
-		!strings.Contains(csv, ",9,3.5,,0") {
+		!strings.Contains(csv, ",9,2.69231,,0") {
 		t.Error(csv)
 	}
 	if md, csv := write(a); strings.Contains(md+csv, "virtual_time") || strings.Contains(md, "Seconds") {

@@ -166,6 +166,8 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=100000"}, "run sa: batch 100000"},
 		{[]string{"figure", "1", "--data", "synthetic", "--set", "batch=8", "--set", "kappa=0.1", "--scale", "0.0001",
 			"--retune"}, "kappa 0.1: has no effect on any of the 8 runs: it needs algo next"},
+		{[]string{"figure", "1", "--seed", "2", "--seeds", "2"}, "--seed and --seeds are both set"},
+		{[]string{"figure", "1", "--seeds", "1,1"}, "nor a list of different seeds"},
 		{[]string{"sweep"}, "-c is missing"},
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},
@@ -223,6 +225,45 @@ func TestSweepAndCompare(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(command.RunsDir, "compare-1", name)); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Seeds are folded into means with deviations by sweep, figure and compare.
+func TestSeedsAreFolded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	grid := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 30, eval_points: 3}\n" +
+		"grid: {algo: [dsgd, fspda-sa]}\nmetric: bits_to(0.1)\n"
+	if err := os.WriteFile("grid.yaml", []byte(grid), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := call(t, "sweep", "-c", "grid.yaml", "--seeds", "2", "--raw")
+	if status != 0 || !strings.Contains(stdout, "| rank | run | bits_to(0.1) | std | runs | resolution |") ||
+		!strings.Contains(stdout, "mean of 2 seeds") {
+		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	runs, err := filepath.Glob(filepath.Join(command.RunsDir, "sweep-grid", "0*-seed-*"))
+	if err != nil || len(runs) != 4 {
+		t.Fatalf("%v, %v", runs, err)
+	}
+	tidy, err := os.ReadFile(filepath.Join(command.RunsDir, "sweep-grid", "evaluations.csv"))
+	if lines := strings.Count(string(tidy), "\n"); err != nil || lines != 1+4*4 ||
+		!strings.HasPrefix(string(tidy), "run,setting,seed,algo,") {
+		t.Errorf("%d lines, %v\n%s", lines, err, tidy)
+	}
+	status, stdout, stderr = call(t, append([]string{"compare", "--reach", "0.05", "--out", "both"}, runs...)...)
+	if status != 0 || strings.Count(stdout, "(2 seeds)") != 4 || !strings.Contains(stdout, " ± ") {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	page, err := os.ReadFile(filepath.Join("both", "compare.html"))
+	if err != nil || !bytes.Contains(page, []byte("Cost of an accuracy")) || !bytes.Contains(page, []byte(`"spread":{`)) {
+		t.Errorf("the page of compare has no means or no costs: %v", err)
+	}
+	status, stdout, stderr = call(t, tinyFigure("1", "fig", "--only", "sa,led", "--seeds", "3,5")...)
+	if status != 0 || strings.Count(stdout, "(2 seeds)") != 4 {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join("fig", "sa-seed-5", "summary.json")); err != nil {
+		t.Error(err)
 	}
 }
 

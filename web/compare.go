@@ -14,6 +14,10 @@ type Curve struct {
 	Group   string // a panel with a group shows only curves of that group
 	Style   int    // from 1; 0 chooses by the curve's index
 	Columns map[string][]float64
+
+	// of a mean over seeds, which [MeanCurve] makes: standard deviations by column, and the runs
+	Spread map[string][]float64
+	Runs   []Curve
 }
 
 // Panel is one image of a comparison.
@@ -32,6 +36,14 @@ type Comparison struct {
 	Panels  []Panel
 	Across  int // panels in a row
 	Curves  []Curve
+	Raw     bool // draw the single runs of means too
+	Tables  []PageTable
+}
+
+// PageTable is a table of a comparison's page.
+type PageTable struct {
+	Title, Note string
+	Lines       [][]string // the first is the head
 }
 
 // ReadCurve reads the metrics of the run in folder dir.
@@ -179,7 +191,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	logX := strings.HasPrefix(p.X, "bits")
 	var x, y extent
 	for _, cu := range c.curvesOf(p) {
-		eachPoint(cu, p, logX, func(px, py float64) { x.include(px); y.include(py) })
+		c.include(cu, p, logX, &x, &y)
 	}
 	if !x.some {
 		pl.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
@@ -196,10 +208,38 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	pl.axes()
 	for i := len(c.Curves) - 1; i >= 0; i-- { // the first is drawn last, on top
 		if cu := &c.Curves[i]; p.Group == "" || cu.Group == p.Group {
+			pl.band(cu, p, logX, strings.Replace(c.style(i), "c", "b", 1))
+			for k := range cu.Runs {
+				if c.Raw {
+					pl.path(&cu.Runs[k], p, logX, strings.Replace(c.style(i), "c", "r", 1))
+				}
+			}
 			pl.overlay(cu, p, logX, c.style(i), ym)
 		}
 	}
 	return raised(pl.drawing, title)
+}
+
+// include extends the axes to a curve, the upper edge of its band and, on a linear axis, the lower
+// one, and to its runs if they are drawn.
+func (c *Comparison) include(cu *Curve, p *Panel, logX bool, x, y *extent) {
+	spread := cu.Spread[p.Column]
+	eachRow(cu, p, logX, func(r int, px, py float64) {
+		x.include(px)
+		y.include(py)
+		if spread == nil {
+			return
+		}
+		y.include(py + spread[r])
+		if !p.Log {
+			y.include(py - spread[r])
+		}
+	})
+	for k := range cu.Runs {
+		if c.Raw {
+			c.include(&cu.Runs[k], p, logX, x, y)
+		}
+	}
 }
 
 // raised moves a chart up by the height of the legend and adds a title.
@@ -242,30 +282,41 @@ func (c *Comparison) shows(p *Panel) bool {
 
 // eachPoint calls visit for each point of a curve that the axes can show.
 func eachPoint(cu *Curve, p *Panel, logX bool, visit func(x, y float64)) {
+	eachRow(cu, p, logX, func(_ int, x, y float64) { visit(x, y) })
+}
+
+// eachRow is eachPoint with the number of the evaluation.
+func eachRow(cu *Curve, p *Panel, logX bool, visit func(row int, x, y float64)) {
 	ax, ay := axis{log: logX}, axis{log: p.Log}
 	xs, ys := cu.Columns[p.X], cu.Columns[p.Column]
 	for r := range min(len(xs), len(ys)) {
 		if finite(xs[r]) && finite(ys[r]) && ax.shows(xs[r]) && ay.shows(ys[r]) {
-			visit(xs[r], ys[r])
+			visit(r, xs[r], ys[r])
 		}
 	}
 }
 
-// overlay draws one curve of a panel.
+// overlay draws one curve of a panel, and says where it ends.
 func (p *plot) overlay(cu *Curve, panel *Panel, logX bool, style string, m measure) {
+	if last := p.path(cu, panel, logX, style); finite(last) {
+		p.alt += fmt.Sprintf(" %s ends at %s.", cu.Name, m.value(last))
+	}
+}
+
+// path draws the line of a curve and returns its last value, NaN if it has none.
+func (p *plot) path(cu *Curve, panel *Panel, logX bool, style string) (last float64) {
 	var at []point
-	last := math.NaN()
+	last = math.NaN()
 	eachPoint(cu, panel, logX, func(x, y float64) {
 		px, py := p.project(x, y)
 		at, last = append(at, point{px, py}), y
 	})
 	switch len(at) {
 	case 0:
-		return
 	case 1:
 		p.line(style, point{at[0].x - 3, at[0].y}, point{at[0].x + 3, at[0].y})
 	default:
 		p.line(style, at...)
 	}
-	p.alt += fmt.Sprintf(" %s ends at %s.", cu.Name, m.value(last))
+	return last
 }

@@ -3,6 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const W = 480, H = 300, L = 66, R = 14, T = 10, B = 44;
 const off = new Set();
+let raw = data.raw;
 
 function el(name, attrs, parent, text) {
   const svg = ["svg", "path", "line", "text", "circle", "rect"].includes(name);
@@ -79,16 +80,21 @@ function panel(p) {
     if (svg) svg.remove();
     svg = el("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": data.names[p.column] }, fig);
     const curves = data.curves.map((c, i) => ({ c, i })).filter(o => !off.has(o.i) && (!p.group || o.c.group === p.group));
-    const points = curves.map(({ c, i }) => {
-      const xs = c.columns[x.value] || [], ys = c.columns[p.column] || [], out = [];
+    // pick returns the points [x, y, standard deviation] that the axes can show
+    const pick = (columns, spread) => {
+      const xs = columns[x.value] || [], ys = columns[p.column] || [], out = [];
       xs.forEach((v, r) => {
         const w = ys[r];
         if (v === null || w === null || w === undefined || (logs.x.checked && v <= 0) || (logs.y.checked && w <= 0)) return;
-        out.push([v, w]);
+        out.push([v, w, spread && spread[p.column] ? spread[p.column][r] : null]);
       });
-      return { name: c.name, i, out };
-    }).filter(o => o.out.length);
-    const all = points.flatMap(o => o.out);
+      return out;
+    };
+    const points = curves.map(({ c, i }) => ({
+      name: c.name, i, out: pick(c.columns, c.spread), runs: raw ? (c.runs || []).map(r => pick(r)) : [],
+    })).filter(o => o.out.length);
+    const edges = q => q[2] === null ? [q] : [q, [q[0], q[1] + q[2]], ...(logs.y.checked ? [] : [[q[0], q[1] - q[2]]])];
+    const all = points.flatMap(o => o.out.flatMap(edges).concat(...o.runs));
     if (!all.length) { el("text", { x: W / 2, y: H / 2, "text-anchor": "middle", class: "v-note" }, svg, "nothing to show"); return; }
     const ax = axis(all.map(q => q[0]), logs.x.checked), ay = axis(all.map(q => q[1]), logs.y.checked);
     const px = v => L + ax.at(v) * (W - L - R), py = v => H - B - ay.at(v) * (H - T - B);
@@ -104,8 +110,16 @@ function panel(p) {
       el("text", { x: px(t), y: H - B + 15, "text-anchor": "middle", class: "v-tick" }, svg, tick(t, x.value));
     }
     el("text", { x: (L + W - R) / 2, y: H - 8, "text-anchor": "middle", class: "v-label" }, svg, data.names[x.value]);
+    const path = list => list.map((q, k) => (k ? "L" : "M") + q[0].toFixed(1) + " " + q[1].toFixed(1)).join("");
+    const line = list => path(list.map(q => [px(q[0]), py(q[1])]));
     for (const o of points.slice().reverse()) {
-      el("path", { class: data.curves[o.i].style, d: o.out.map((q, k) => (k ? "L" : "M") + px(q[0]).toFixed(1) + " " + py(q[1]).toFixed(1)).join("") }, svg);
+      const style = data.curves[o.i].style, wide = o.out.filter(q => q[2] !== null);
+      if (wide.length > 1) {
+        const low = q => logs.y.checked && q[1] - q[2] <= 0 ? H - B : Math.min(H - B, py(q[1] - q[2]));
+        el("path", { class: style.replace("c", "b"), d: path(wide.map(q => [px(q[0]), py(q[1] + q[2])]).concat(wide.slice().reverse().map(q => [px(q[0]), low(q)]))) + "Z" }, svg);
+      }
+      for (const r of o.runs) el("path", { class: style.replace("c", "r"), d: line(r) }, svg);
+      el("path", { class: style, d: line(o.out) }, svg);
     }
     const dot = el("circle", { r: 4, class: "v-node", visibility: "hidden" }, svg);
     svg.onpointermove = e => {
@@ -121,7 +135,8 @@ function panel(p) {
       if (!best) return;
       dot.setAttribute("cx", px(best.q[0]));
       dot.setAttribute("cy", py(best.q[1]));
-      tip.textContent = `${best.o.name}\n${number(best.q[1], p.column)} at ${number(best.q[0], x.value)}`;
+      const spread = best.q[2] === null ? "" : " ± " + number(best.q[2], p.column);
+      tip.textContent = `${best.o.name}\n${number(best.q[1], p.column)}${spread} at ${number(best.q[0], x.value)}`;
       tip.style.left = Math.min(e.clientX - box.left + 14, box.width - 170) + "px";
       tip.style.top = e.clientY - box.top + 8 + "px";
     };
@@ -143,10 +158,20 @@ data.curves.forEach((c, i) => {
   label.append(" " + c.name);
   box.onchange = () => { box.checked ? off.delete(i) : off.add(i); draws.forEach(d => d()); };
 });
+if (data.curves.some(c => c.runs)) {
+  const label = el("label", {}, document.getElementById("series"));
+  const box = el("input", { type: "checkbox" }, label);
+  box.checked = raw;
+  label.append(" each seed");
+  box.onchange = () => { raw = box.checked; draws.forEach(d => d()); };
+}
 const head = el("tr", {}, document.getElementById("table"));
 for (const t of ["last evaluation", ...data.table.map(c => data.names[c])]) el("th", {}, head, t);
 for (const c of data.curves) {
   const row = el("tr", {}, document.getElementById("table"));
   el("td", {}, row, c.name);
-  for (const k of data.table) el("td", {}, row, number((c.columns[k] || []).at(-1), k));
+  for (const k of data.table) {
+    const spread = c.spread ? (c.spread[k] || []).at(-1) : null;
+    el("td", {}, row, number((c.columns[k] || []).at(-1), k) + (spread === null || spread === undefined ? "" : " ± " + number(spread, k)));
+  }
 }

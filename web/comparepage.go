@@ -24,6 +24,7 @@ type comparisonData struct {
 	Table  []string          `json:"table"` // columns of the table
 	Panels []Panel           `json:"panels"`
 	Curves []curveData       `json:"curves"`
+	Raw    bool              `json:"raw"` // show the single runs of means at first
 }
 
 type curveData struct {
@@ -31,6 +32,10 @@ type curveData struct {
 	Group   string                `json:"group"`
 	Style   string                `json:"style"`
 	Columns map[string][]*float64 `json:"columns"` // null where a number is not finite
+
+	// of a mean over seeds
+	Spread map[string][]*float64   `json:"spread,omitempty"`
+	Runs   []map[string][]*float64 `json:"runs,omitempty"` // columns of each run
 }
 
 // WritePage writes the comparison as one self-contained HTML page on which curves can be switched
@@ -43,10 +48,11 @@ func (c *Comparison) WritePage(path string) error {
 	view := struct {
 		Title   string
 		Caption []string
+		Tables  []PageTable
 		CSS     template.CSS
 		Data    template.JS
 		Script  template.JS
-	}{clean(c.Title), c.Caption, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(
+	}{clean(c.Title), c.Caption, c.Tables, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(
 		comparisonScript)}
 	return publishPage(comparisonPage, view, path)
 }
@@ -54,7 +60,7 @@ func (c *Comparison) WritePage(path string) error {
 // data returns the known columns that some curve has.
 func (c *Comparison) data() *comparisonData {
 	xColumns := []string{"iteration", "epoch", "virtual_time"} // and those of bits
-	d := &comparisonData{Names: map[string]string{}, Panels: c.Panels}
+	d := &comparisonData{Names: map[string]string{}, Panels: c.Panels, Raw: c.Raw}
 	for _, m := range measures {
 		if !c.has(m.column) {
 			continue
@@ -70,15 +76,27 @@ func (c *Comparison) data() *comparisonData {
 		d.Names[p.Column], d.Names[p.X] = measureOf(p.Column).title, measureOf(p.X).title
 	}
 	for i, cu := range c.Curves {
-		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: map[string][]*float64{}}
-		for name := range d.Names {
-			for _, v := range cu.Columns[name] {
-				out.Columns[name] = append(out.Columns[name], pointer(v))
-			}
+		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: d.pick(cu.Columns)}
+		if cu.Spread != nil {
+			out.Spread = d.pick(cu.Spread)
+		}
+		for _, r := range cu.Runs {
+			out.Runs = append(out.Runs, d.pick(r.Columns))
 		}
 		d.Curves = append(d.Curves, out)
 	}
 	return d
+}
+
+// pick returns the named columns, with null for numbers that are not finite.
+func (d *comparisonData) pick(columns map[string][]float64) map[string][]*float64 {
+	out := map[string][]*float64{}
+	for name := range d.Names {
+		for _, v := range columns[name] {
+			out[name] = append(out[name], pointer(v))
+		}
+	}
+	return out
 }
 
 // has reports whether some curve has a number in a column.

@@ -206,31 +206,51 @@ func (r *run) bits() []fact {
 			"bytes that the transport carried, with its framing"})
 }
 
-// milestone is the evaluation at which the mean model reached a share of its best test accuracy.
+// milestone says when the mean model reached an accuracy, interpolated linearly between the evaluation
+// before and the first one that reached it.
 type milestone struct {
-	Share, Level, Iteration, Wall string
-	Bits                          []string // one for each mode
+	Level, Iteration, Wall string
+	Bits                   []string // one for each mode
+	Apart                  string   // iterations between the two evaluations; a dash if the first one reached it
 }
 
-// milestones returns when 80, 90 and 95 % of the best accuracy were reached. It is empty if no
-// accuracy above zero was measured.
+// levels lists the accuracies of milestones; a report has the highest maxLevels that were reached.
+var levels = []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99}
+
+const maxLevels = 6
+
+// milestones returns when accuracies were reached. It is empty if none was.
 func (r *run) milestones() []milestone {
 	m := r.metrics
-	best := m.best("test_acc_avg")
 	var all []milestone
-	for _, share := range []float64{0.80, 0.90, 0.95} {
-		row := m.reach("test_acc_avg", share*best*(1-1e-12)) // tolerance: 0.8*0.9 > 0.72 in binary
-		if row < 0 || best <= 0 {
+	for _, level := range levels {
+		row := m.reach("test_acc_avg", level)
+		if row < 0 {
 			continue
 		}
-		s := milestone{fmt.Sprintf("%.0f %%", 100*share), percent(share * best), grouped(m.column["iteration"][row]),
-			duration(m.column["wall_s"][row]), nil}
+		share, apart := 1.0, dash
+		if row > 0 {
+			acc, it := m.column["test_acc_avg"], m.column["iteration"]
+			apart = grouped(it[row] - it[row-1])
+			if finite(acc[row-1]) {
+				share = (level - acc[row-1]) / (acc[row] - acc[row-1])
+			}
+		}
+		at := func(key string) float64 {
+			c := m.column[key]
+			if row == 0 || share == 1 {
+				return c[row]
+			}
+			return c[row-1] + share*(c[row]-c[row-1])
+		}
+		s := milestone{Level: percent(level), Iteration: grouped(math.Round(at("iteration"))), Wall: duration(at("wall_s")),
+			Apart: apart}
 		for _, k := range modes {
-			s.Bits = append(s.Bits, si(m.column[k.key(r)][row], "bit"))
+			s.Bits = append(s.Bits, si(at(k.key(r)), "bit"))
 		}
 		all = append(all, s)
 	}
-	return all
+	return all[max(0, len(all)-maxLevels):]
 }
 
 // environment returns the program version, the machine and the device of the run.

@@ -12,17 +12,20 @@ func TestMilestones(t *testing.T) {
 {"iteration":300,"test_acc_avg":0.9,"bits_total":3e6,"wall_s":15}
 {"iteration":400,"test_acc_avg":0.5,"bits_total":4e6,"wall_s":20}
 `)}
-	want := []string{
-		"80 % 72.00 % 100 5 s 1 Mbit 2 Mbit 3 Mbit",
-		"90 % 81.00 % 200 10 s 2 Mbit 4 Mbit 6 Mbit",
-		"95 % 85.50 % 300 15 s 3 Mbit – –",
+	want := []string{ // of eight that were reached
+		"40.00 % 48 2.4 s 484 kbit – – 100",
+		"50.00 % 65 3.2 s 645 kbit – – 100",
+		"60.00 % 81 4 s 806 kbit – – 100",
+		"70.00 % 97 4.8 s 968 kbit – – 100",
+		"80.00 % 173 8.6 s 1.73 Mbit 3.45 Mbit 5.18 Mbit 100",
+		"90.00 % 300 15 s 3 Mbit – – 100",
 	}
 	got := r.milestones()
 	if len(got) != len(want) {
 		t.Fatalf("%d milestones, want %d", len(got), len(want))
 	}
 	for i, m := range got {
-		if s := strings.Join(append([]string{m.Share, m.Level, m.Iteration, m.Wall}, m.Bits...), " "); s != want[i] {
+		if s := strings.Join(append([]string{m.Level, m.Iteration, m.Wall}, append(m.Bits, m.Apart)...), " "); s != want[i] {
 			t.Errorf("milestone %d: %s, want %s", i, s, want[i])
 		}
 	}

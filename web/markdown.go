@@ -39,22 +39,21 @@ func (v *view) markdown() []byte {
 	return []byte(strings.TrimRight(b.String(), "\n") + "\n")
 }
 
-// milestoneTable writes the cost of reaching shares of the best accuracy.
+// milestoneTable writes the cost of reaching accuracies.
 func (v *view) milestoneTable(b *strings.Builder) {
 	b.WriteString("## Cost of an accuracy\n\n")
 	if len(v.Milestones) == 0 {
-		b.WriteString("No test accuracy above zero was measured.\n\n")
+		b.WriteString("No test accuracy of 10 % or more was measured.\n\n")
 		return
 	}
-	b.WriteString("When the test accuracy of the mean model first reached a share of its best, and what had been " +
-		"sent by then.\n\n| of the best | accuracy | iteration | wall time |")
+	b.WriteString("When the test accuracy of the mean model reached these values, and what had been sent by then: " +
+		"interpolated between two evaluations, which are so many iterations apart.\n\n| accuracy | iteration | wall time |")
 	for _, m := range v.Modes {
 		b.WriteString(" bits, " + m + " |")
 	}
-	b.WriteString("\n|---|" + strings.Repeat("--:|", 3+len(v.Modes)) + "\n")
+	b.WriteString(" apart |\n|" + strings.Repeat("--:|", 4+len(v.Modes)) + "\n")
 	for _, m := range v.Milestones {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Share, m.Level, m.Iteration, m.Wall,
-			strings.Join(m.Bits, " | "))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Level, m.Iteration, m.Wall, strings.Join(m.Bits, " | "), m.Apart)
 	}
 	b.WriteString("\n")
 }

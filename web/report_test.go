@@ -94,7 +94,7 @@ func TestWriteReportMissing(t *testing.T) {
 		}
 	}
 	if page := report(t, runs["empty"](t)); !strings.Contains(page, "has not evaluated yet") ||
-		!strings.Contains(page, "No test accuracy above zero") {
+		!strings.Contains(page, "No test accuracy of 10 % or more") {
 		t.Error("the page of an empty run does not say so")
 	}
 	if page := report(t, runs["diverged"](t)); !strings.Contains(page, `badge bad">diverged`) ||

@@ -67,8 +67,11 @@ func (o *opener) set(c train.Config) (*data.Set, error) {
 	return s, err
 }
 
-// runCampaign trains all runs of a campaign and shows a line for each.
-func runCampaign(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.Writer) ([]*bench.Outcome, error) {
+// runCampaign trains all runs of a campaign by play, and shows a line for each.
+func runCampaign(ctx context.Context, c *bench.Campaign,
+	play func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,
+	stderr io.Writer) ([]*bench.Outcome, error) {
+
 	if c.Threads == 0 {
 		c.Threads = runtime.NumCPU()
 	}
@@ -78,7 +81,7 @@ func runCampaign(ctx context.Context, c *bench.Campaign, quiet bool, stderr io.W
 	if !quiet {
 		c.OnEvent = newStatusLines(stderr, c.Jobs).on
 	}
-	outcomes, err := c.Run(ctx)
+	outcomes, err := play(ctx, c)
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "stopped; the same command resumes the runs in %s\n", c.Folder)
 		return outcomes, command.ErrStopped

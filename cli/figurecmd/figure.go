@@ -27,6 +27,8 @@ type figureFlags struct {
 	seed                  uint64
 	only, set             []string
 	quiet, noTime, json   bool
+	seeds                 bench.Seeds
+	raw                   bool
 }
 
 func newFigure() *cobra.Command {
@@ -62,6 +64,8 @@ bug-compat (the same with the released program's departures). --scale 0.01 makes
 	fs.StringVar(&f.data, "data", "", "another data set than the figure's: synthetic, mnist")
 	fs.StringVar(&f.dataDir, "data-dir", "", "folder of the data set's files")
 	fs.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
+	fs.Var(&f.seeds, "seeds", seedsHelp)
+	fs.BoolVar(&f.raw, "raw", false, rawHelp)
 	fs.StringVar(&f.accounting, "accounting", "shared-seed",
 		"how the axis of bits counts: shared-seed, packed or reference")
 	fs.StringArrayVar(&f.set, "set", nil, "key=value over the configuration of every run; may be repeated")
@@ -71,6 +75,9 @@ bug-compat (the same with the released program's departures). --scale 0.01 makes
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if f.jobs < 1 {
 			return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
+		}
+		if len(f.seeds) > 0 && fs.Changed("seed") {
+			return command.UsageErrorf("--seed and --seeds are both set: leave one of the two out")
 		}
 		if args[0] == "list" {
 			return listFigures(cmd.Context(), f, cmd.OutOrStdout())
@@ -114,7 +121,10 @@ func (f *figureFlags) folder(fig *bench.Figure) string {
 	if f.data != "" && fig.Schedule == nil {
 		parts = append(parts, f.data)
 	}
-	if f.seed != 1 {
+	switch {
+	case len(f.seeds) > 0:
+		parts = append(parts, "seeds", strings.ReplaceAll(f.seeds.String(), ",", "-"))
+	case f.seed != 1:
 		parts = append(parts, "seed", strconv.FormatUint(f.seed, 10))
 	}
 	return filepath.Join(command.RunsDir, strings.Join(parts, "-"))
@@ -137,12 +147,17 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	if fig.Schedule != nil {
 		return drawSchedule(fig, jobs, folder, f, stdout)
 	}
+	if jobs, err = f.seeds.Jobs(jobs); err != nil {
+		return err
+	}
 	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
 	if !f.quiet {
 		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder,
 			fig.About)
 	}
-	outcomes, playErr := runCampaign(ctx, c, f.quiet, stderr)
+	outcomes, playErr := runCampaign(ctx, c, func(ctx context.Context, c *bench.Campaign) ([]*bench.Outcome, error) {
+		return c.Run(ctx)
+	}, f.quiet, stderr)
 	var made []*bench.Outcome
 	for _, out := range outcomes {
 		if out != nil {
@@ -175,12 +190,12 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 // page, and the tables.
 func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figureFlags) error {
 	var curves []web.Curve
-	for _, o := range made {
-		c, err := web.ReadCurve(o.Folder, o.Job.Title, o.Job.Group)
+	for _, setting := range bench.Settings(made) {
+		c, err := curveOf(setting)
 		if err != nil {
 			return err
 		}
-		c.Style = fig.IndexInGroup(o.Job.Name)
+		c.Style = fig.IndexInGroup(setting.Name)
 		curves = append(curves, c)
 	}
 	var panels []web.Panel
@@ -192,21 +207,17 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 		across = 4
 	}
 	title := fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title)
-	caption := f.caption(fig, made)
+	table := tableOf(f.accounting, made)
 	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
-	if err := (&web.Comparison{Title: title, Caption: caption, Panels: panels, Across: across,
-		Curves: curves}).WriteImages(filepath.Join(folder, "figure")); err != nil {
-		return err
-	}
-	if err := (&web.Comparison{Title: title + ", against bits", Caption: caption, Panels: bits, Across: 3,
-		Curves: curves}).WriteImages(filepath.Join(folder, "bits")); err != nil {
-		return err
-	}
-	if err := (&web.Comparison{Title: title, Caption: caption, Panels: append(panels, bits...),
-		Curves: curves}).WritePage(filepath.Join(folder, "figure.html")); err != nil {
-		return err
-	}
-	return writeTable(folder, tableOf(f.accounting, made))
+	c := web.Comparison{Title: title, Caption: append(f.caption(fig, made), seedNote(curves)...), Curves: curves,
+		Raw: f.raw, Tables: []web.PageTable{costTable(table)}}
+	paper, againstBits, page := c, c, c
+	paper.Panels, paper.Across = panels, across
+	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
+	page.Panels = append(panels, bits...)
+	return errors.Join(paper.WriteImages(filepath.Join(folder, "figure")),
+		againstBits.WriteImages(filepath.Join(folder, "bits")), page.WritePage(filepath.Join(folder, "figure.html")),
+		writeTable(folder, table))
 }
 
 func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
@@ -242,7 +253,11 @@ func bitsPanels(x string, groups []string) []web.Panel {
 // caption returns the text below the plots.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
 	c := made[0].Job.Config
-	data := fmt.Sprintf("Flavour %s, seed %d, %s data, %d agents, network %s %s.", f.flavour, f.seed, c.Data, c.Agents,
+	seed := fmt.Sprintf("seed %d", f.seed)
+	if len(f.seeds) > 0 {
+		seed = "seeds " + f.seeds.String()
+	}
+	data := fmt.Sprintf("Flavour %s, %s, %s data, %d agents, network %s %s.", f.flavour, seed, c.Data, c.Agents,
 		c.Model, c.Hidden)
 	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " +
 		f.accounting + " accounting."}

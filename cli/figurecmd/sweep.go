@@ -23,6 +23,8 @@ type sweepFlags struct {
 	file, out     string
 	jobs, threads int
 	quiet, json   bool
+	seeds         bench.Seeds
+	raw           bool
 }
 
 // mostCurves is how many of the best runs a sweep draws at most.
@@ -39,14 +41,19 @@ func newSweep() *cobra.Command {
   grid: {alpha: [0.1, 0.3], density: [0.1, 1]}  # every combination
   random: {eta: 'log(0.0001, 0.01)'}            # each with so many draws: uniform(a,b), log(a,b), int(a,b), or a list
   samples: 5
-  metric: test_acc_avg                          # a column of metrics.csv
+  seeds: [1, 2, 3]                              # of each setting, or their number; judged by the mean
+  metric: test_acc_avg                          # a column of metrics.csv, bits_to(0.9), time_to(0.9) or
+                                                # iterations_to(0.9), for this accuracy of the mean model
   best: max                                     # or min
   bits: 1.0e+9                                  # judged at this many bits; 0 is the end of the run
   accounting: shared-seed                       # of these bits
+  halving: {at: [0.25, 0.5], keep: 0.5}         # at these shares of the run the better half goes on
 
-The sweep's folder holds a folder for each run, ranking.md and ranking.csv, and sweep.html with the curves of the best
-ten. What is done is kept and what is unfinished goes on when the same command runs again.`,
-		Example: "  fspda sweep -c grid.yaml --jobs 2",
+The sweep's folder holds a folder for each run, ranking.md and ranking.csv, evaluations.csv with every evaluation of
+every run, and sweep.html with the curves of the best ten. What is done is kept and what is unfinished goes on when the
+same command runs again.`,
+		Example: `  fspda sweep -c grid.yaml --jobs 2
+  fspda sweep -c grid.yaml --seeds 3`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.file == "":
@@ -62,15 +69,27 @@ ten. What is done is kept and what is unfinished goes on when the same command r
 	fs.StringVar(&f.out, "out", "", "folder of the sweep; the default is runs/sweep-FILE")
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
+	fs.Var(&f.seeds, "seeds", seedsHelp)
+	fs.BoolVar(&f.raw, "raw", false, rawHelp)
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "print the ranking as JSON")
 	return cmd
 }
 
+// Help of flags that sweep, figure and compare have.
+const (
+	seedsHelp = "seeds of each setting: their number, as in 3, or a list, as in 1,5,9; tables and plots show means and " +
+		"standard deviations"
+	rawHelp = "draw the curve of every seed too"
+)
+
 func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
 	s, err := bench.ReadSweep(f.file)
 	if err != nil {
 		return err
+	}
+	if len(f.seeds) > 0 {
+		s.Seeds = f.seeds
 	}
 	jobs, err := s.Jobs()
 	if err != nil {
@@ -82,26 +101,19 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	}
 	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
 		Once: true}
-	outcomes, err := runCampaign(ctx, c, f.quiet, stderr)
+	outcomes, err := runCampaign(ctx, c, s.Run, f.quiet, stderr)
 	if err != nil {
 		return err
 	}
-	ranked := s.Rank(outcomes)
-	var md, csv strings.Builder
-	if err := errors.Join(s.WriteRanking(&md, ranked, false), s.WriteRanking(&csv, ranked, true)); err != nil {
+	ranked, err := s.Rank(outcomes)
+	if err != nil {
 		return err
 	}
-	if err := errors.Join(command.WriteFile(filepath.Join(f.out, "ranking.md"), md.String()),
-		command.WriteFile(filepath.Join(f.out, "ranking.csv"), csv.String())); err != nil {
+	var md strings.Builder
+	if err := s.WriteRanking(&md, ranked, false); err != nil {
 		return err
 	}
-	var best []*bench.Outcome
-	for _, r := range ranked[:min(mostCurves, len(ranked))] {
-		best = append(best, r.Outcome)
-	}
-	title := fmt.Sprintf("Sweep of %d runs: the best %d", len(ranked), len(best))
-	if err := overlay(title, []string{"Judged by the " + s.Budget() + "."}, best, s.Accounting, f.out,
-		"sweep"); err != nil {
+	if err := f.write(s, ranked, outcomes, md.String()); err != nil {
 		return err
 	}
 	switch {
@@ -115,19 +127,43 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	return err
 }
 
+// write writes the files of a sweep: the ranking, all evaluations, and the curves of the best.
+func (f *sweepFlags) write(s *bench.Sweep, ranked []bench.Ranked, outcomes []*bench.Outcome, md string) error {
+	var csv, tidy strings.Builder
+	if err := errors.Join(s.WriteRanking(&csv, ranked, true), bench.WriteTidy(&tidy, outcomes)); err != nil {
+		return err
+	}
+	if err := errors.Join(command.WriteFile(filepath.Join(f.out, "ranking.md"), md),
+		command.WriteFile(filepath.Join(f.out, "ranking.csv"), csv.String()),
+		command.WriteFile(filepath.Join(f.out, "evaluations.csv"), tidy.String())); err != nil {
+		return err
+	}
+	var best []*bench.Outcome
+	shown := ranked[:min(mostCurves, len(ranked))]
+	for _, r := range shown {
+		best = append(best, r.Setting.Outcomes...)
+	}
+	title := fmt.Sprintf("Sweep of %d settings: the best %d", len(ranked), len(shown))
+	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), f.raw, f.out,
+		"sweep")
+}
+
 func newCompare() *cobra.Command {
 	var out, accounting string
 	var levels []float64
-	var asJSON bool
+	var asJSON, raw bool
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
-accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run.`,
+accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run.
+
+Runs that differ in nothing but their seeds are one line and one curve: the mean, with the standard deviation.
+evaluations.csv has every evaluation of every run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
 		Args:    command.Arguments(1, math.MaxInt, "the folders of runs to compare"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCompare(args, levels, accounting, out, asJSON, cmd.OutOrStdout())
+			return runCompare(args, levels, accounting, out, raw, asJSON, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
@@ -136,11 +172,12 @@ accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is
 		"how bits are counted: shared-seed, packed or reference")
 	cmd.Flags().StringVar(&out, "out", "",
 		"folder for the plots and tables; the default is the next free runs/compare-NUMBER")
+	cmd.Flags().BoolVar(&raw, "raw", false, "draw the curve of every seed too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
 	return cmd
 }
 
-func runCompare(folders []string, levels []float64, accounting, out string, asJSON bool, stdout io.Writer) error {
+func runCompare(folders []string, levels []float64, accounting, out string, raw, asJSON bool, stdout io.Writer) error {
 	probe := train.Default()
 	probe.Accounting = accounting
 	if err := probe.Check(); err != nil {
@@ -166,12 +203,17 @@ func runCompare(folders []string, levels []float64, accounting, out string, asJS
 	if err := command.MakeFolder(out); err != nil {
 		return err
 	}
+	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
 	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)), []string{"Bits are counted once, at the " +
-		"sending side, in " + accounting + " accounting."}, made, accounting, out, "compare"); err != nil {
+		"sending side, in " + accounting + " accounting."}, table, raw, out, "compare"); err != nil {
 		return err
 	}
-	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
-	if err := writeTable(out, table); err != nil {
+	var tidy strings.Builder
+	if err := bench.WriteTidy(&tidy, made); err != nil {
+		return err
+	}
+	if err := errors.Join(writeTable(out, table),
+		command.WriteFile(filepath.Join(out, "evaluations.csv"), tidy.String())); err != nil {
 		return err
 	}
 	if asJSON {
@@ -184,17 +226,44 @@ func runCompare(folders []string, levels []float64, accounting, out string, asJS
 	return err
 }
 
-// curvesOf reads the curves of runs.
+// curvesOf reads the curves of settings: means, where one has several runs.
 func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 	var curves []web.Curve
-	for _, o := range made {
-		curve, err := web.ReadCurve(o.Folder, o.Job.Title, "")
+	for _, s := range bench.Settings(made) {
+		curve, err := curveOf(s)
 		if err != nil {
 			return nil, err
 		}
 		curves = append(curves, curve)
 	}
 	return curves, nil
+}
+
+// curveOf reads the curve of a setting.
+func curveOf(s bench.Setting) (web.Curve, error) {
+	var runs []web.Curve
+	for _, o := range s.Outcomes {
+		run, err := web.ReadCurve(o.Folder, o.Job.Title, "")
+		if err != nil {
+			return run, err
+		}
+		runs = append(runs, run)
+	}
+	return web.MeanCurve(s.Label(), s.Outcomes[0].Job.Group, runs), nil
+}
+
+// costTable is the table of the bits to accuracies for a page.
+func costTable(t *bench.Table) web.PageTable {
+	lines, note := t.Costs()
+	return web.PageTable{Title: "Cost of an accuracy", Note: note, Lines: lines}
+}
+
+// seedNote says what means and bands are, if a curve has some.
+func seedNote(curves []web.Curve) []string {
+	if slices.ContainsFunc(curves, func(c web.Curve) bool { return c.Spread != nil }) {
+		return []string{"Curves of several seeds are means, with a band of one sample standard deviation at each side."}
+	}
+	return nil
 }
 
 // iterationPanels returns the panels of a comparison against iterations.
@@ -204,14 +273,15 @@ func iterationPanels() []web.Panel {
 }
 
 // overlay draws runs in the same plots: against bits and against iterations.
-func overlay(title string, caption []string, made []*bench.Outcome, accounting, folder, name string) error {
-	curves, err := curvesOf(made)
+func overlay(title string, caption []string, t *bench.Table, raw bool, folder, name string) error {
+	curves, err := curvesOf(t.Outcomes)
 	if err != nil {
 		return err
 	}
-	c := &web.Comparison{Title: title, Caption: caption, Across: 3, Curves: curves}
-	c.Panels = append(bitsPanels(bitsColumn(accounting), []string{""}), iterationPanels()...)
-	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
+	c := &web.Comparison{Title: title, Caption: append(caption, seedNote(curves)...), Across: 3, Curves: curves,
+		Raw: raw, Tables: []web.PageTable{costTable(t)}}
+	c.Panels = append(bitsPanels(bitsColumn(t.Accounting), []string{""}), iterationPanels()...)
+	if slices.ContainsFunc(t.Outcomes, (*bench.Outcome).Timed) {
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
 	}
 	c.DropEmpty()

@@ -3,9 +3,7 @@ package setup
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -54,14 +52,10 @@ func FlagName(key string) string {
 
 // keysOf returns the keys that a flag sets: its own, or one for each of params.
 func keysOf(f *pflag.Flag) (keys []string) {
-	params, ok := f.Value.(*config.Params)
-	if !ok {
-		return []string{strings.ReplaceAll(f.Name, "-", "_")}
+	if params, ok := f.Value.(*config.Params); ok {
+		return params.Keys()
 	}
-	for _, name := range slices.Sorted(maps.Keys(*params)) {
-		keys = append(keys, "params."+name)
-	}
-	return keys
+	return []string{strings.ReplaceAll(f.Name, "-", "_")}
 }
 
 // Agents returns the number of agents in a configuration file, 0 if it does not say.

@@ -37,6 +37,14 @@ func (p Params) String() string {
 	return strings.Join(words, ",")
 }
 
+// Keys lists the keys of the values, such as params.beta, sorted.
+func (p Params) Keys() (keys []string) {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		keys = append(keys, paramKey(name))
+	}
+	return keys
+}
+
 // Set adds values in the form of String to those that are there.
 func (p *Params) Set(text string) error {
 	added := Params{}
