@@ -27,7 +27,7 @@ func TestMarkdownReport(t *testing.T) {
 		if name != "good" {
 			continue
 		}
-		for _, want := range []string{"# mnist-sa\n", "96.89 %", "| 95 % |", "bits, shared seed",
+		for _, want := range []string{"# mnist-sa\n", "96.89 %", "| 95.00 % |", "bits, shared seed",
 			"fspda train --algo fspda-sa", "```yaml\n# resolved configuration", "| Seed | 1 |"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("no %q in\n%s", want, text)
