@@ -6,6 +6,9 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/train/algo"
+	"fspda/train/evaluate"
+	"fspda/train/snapshot"
 )
 
 // The metrics of a final state, against a plain program: one batch a shard, every agent's own
@@ -171,4 +174,45 @@ func meanOf(models [][]float32) []float64 {
 		}
 	}
 	return mean
+}
+
+// An agent that is absent is left out of all means, least and largest values.
+func TestAbsentAgentIsLeftOut(t *testing.T) {
+	c := small()
+	s, m := resolve(t, c)
+	dev := cpu.New()
+	var set []*snapshot.Snapshot
+	for i := range c.Agents {
+		sn := snapshot.New(dev, &algo.State{X: dev.NewVector(s.Dim), Aux: make([]device.Vector, len(s.Algo.Aux()))}, 0)
+		dev.Write(sn.X, m.Init(uint64(i)))
+		sn.Agent, sn.Eval = i, true
+		set = append(set, sn)
+	}
+	e := evaluate.New(s, []evaluate.Worker{{Device: dev, Model: m}})
+	whole, err := e.Evaluate(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set[2].ReplaceAbsent(2, 0, snapshot.Counters{Grads: 7})
+	snapshot.FillMissing(set)
+	got, err := e.Evaluate(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least, sum, most := math.Inf(1), 0.0, 0.0
+	for i, a := range got.Agents {
+		if (a.Accuracy != a.Accuracy || a.Distance != a.Distance) != (i == 2) {
+			t.Errorf("agent %d has %+v", i, a)
+		}
+		if i != 2 {
+			least, most, sum = math.Min(least, a.Accuracy), math.Max(most, a.Accuracy), sum+a.Accuracy
+		}
+	}
+	if r := got.Row; float64(r.TestAccMin) != least || float64(r.TestAccMax) != most ||
+		math.Abs(float64(r.TestAccMean)-sum/4) > 1e-12 || r.AgentsPresent != 4 || r.GradsTotal != 7 {
+		t.Errorf("%+v; the others have %g to %g", r, least, most)
+	}
+	if whole.AgentsPresent != 5 || whole.TestAccMean == got.TestAccMean || whole.Consensus == got.Consensus {
+		t.Errorf("with all agents: %+v", whole.Row)
+	}
 }

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -15,6 +16,7 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
+	Timeout time.Duration // of silence of an agent that this one needs, after which Run fails; 0: for ever
 	// nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
 	Store *runfolder.AgentStore
 }
@@ -33,7 +35,7 @@ func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
-		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Log: g.r.log}
+		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
 		var damage []error

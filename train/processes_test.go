@@ -24,6 +24,8 @@ type processes struct {
 	name string
 	join string              // of the coordinator
 	step func(iteration int) // of agent 0; may be nil
+
+	timeout time.Duration
 }
 
 // one runs one agent to its end. It calls ready with the address of its server.
@@ -46,7 +48,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	}
 	defer n.Close()
 	ready(n.Address())
-	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n}, OnStep: w.step}
+	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout}, OnStep: w.step}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err

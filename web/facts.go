@@ -132,6 +132,10 @@ func (r *run) results() []fact {
 		{"Parameters of one agent", grouped(r.final("dim")), ""},
 		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
 	}
+	if here := r.final("agents_present"); here < r.summary.number("agents") {
+		facts = append(facts, fact{"Agents present at the end", grouped(here),
+			"the others were dropped: no number but the totals of bits and gradients contains them"})
+	}
 	return append(facts, r.virtual()...)
 }
 

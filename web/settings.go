@@ -51,7 +51,7 @@ var summaryNumbers = []string{
 	"agents", "iterations", "wall_s", "iterations_per_s", "test_acc_avg", "test_acc_min", "test_acc_mean",
 	"train_loss_avg",
 	"train_loss_worst", "grad_sq_worst", "consensus", "dual_sum", "bits_total", "bits_packed", "bits_reference",
-	"wire_bytes", "dim",
+	"wire_bytes", "dim", "agents_present",
 }
 
 // number returns the value of a numeric key, NaN if it is null or missing.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,7 @@ type agentFlags struct {
 	connection
 	run            string
 	rank           int
+	timeout        time.Duration
 	metrics        string
 	exitWithParent bool
 	faults         string // file of injected faults; for tests
@@ -80,12 +82,27 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.run, "run", "fspda", "name of the run: agents connect only to agents of the same run")
 	fs.IntVar(&f.rank, "rank", -1, "rank of this agent, from 0")
 	f.connection.add(fs)
+	addTimeout(fs, &f.timeout)
 	fs.StringVar(&f.metrics, "metrics-listen", "",
 		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
 	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
 	_ = fs.MarkHidden("inject-faults")    // used by tests
+}
+
+// addTimeout adds the flag --timeout.
+func addTimeout(fs *pflag.FlagSet, to *time.Duration) {
+	fs.DurationVar(to, "timeout", 30*time.Minute, "how long nothing may be heard of an agent that this one has to "+
+		"wait for before it ends with an error; 0 is for ever")
+}
+
+// checkTimeout checks the flag --timeout: a busy process may be silent for seconds.
+func checkTimeout(d time.Duration) error {
+	if d != 0 && d < 10*time.Second {
+		return command.UsageErrorf("--timeout %v: write 0, for ever, or a duration from 10s on, as 30m", d)
+	}
+	return nil
 }
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
@@ -128,6 +145,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 			c.Agents-1, c.Agents)
 	}
 	m.out = cmp.Or(m.out, filepath.Join(command.RunsDir, m.run))
+	if err := checkTimeout(m.timeout); err != nil {
+		return c, err
+	}
 	return c, m.connection.check(m.run, m.rank)
 }
 
@@ -169,7 +189,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	metrics.serve(live, node, log)
 	log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", m.join),
 		zap.Int("agents", r.setup.Config.Agents))
-	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store}
+	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout}
 	return ctx, nil
 }
 

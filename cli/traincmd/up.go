@@ -35,6 +35,7 @@ type upFlags struct {
 	restarts int
 	async    bool
 	metrics  string
+	timeout  time.Duration
 	faults   string // file of injected faults; for tests
 }
 
@@ -61,6 +62,7 @@ and resumes from its checkpoint.`,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
 		"I has port PORT+I, or any free port if PORT is 0")
+	addTimeout(fs, &f.timeout)
 	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("inject-faults") // used by tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +84,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		c.Algo, c.Clock = "fspda-async", "real"
 	}
 	if err := c.Check(); err != nil {
+		return err
+	}
+	if err := checkTimeout(f.timeout); err != nil {
 		return err
 	}
 	if _, err := metricsAddress(f.metrics, c.Agents-1); err != nil {
@@ -315,7 +320,8 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 
 func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
-		"--join", "127.0.0.1:" + u.port, "--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing}
+		"--join", "127.0.0.1:" + u.port, "--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing,
+		"--timeout", u.flags.timeout.String()}
 	listen := "127.0.0.1:0"
 	if rank == process.Coordinator {
 		listen = "127.0.0.1:" + u.port

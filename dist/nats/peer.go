@@ -61,14 +61,16 @@ func (p *peer) wait(ctx context.Context) error {
 	}
 }
 
-// send numbers a message and logs it, as soon as the window has room. The link, now or after
+// send numbers a message and logs it, as soon as the window has room. A report for an agent that is
+// not connected does not wait: no agent needs the coordinator to train on. The link, now or after
 // reconnecting, sends what is in the log. send takes over the caller's reference to m.memory. epoch
 // is that of a session.
 func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.out[stream]
-	for (stream != sessions || epoch == p.epoch) && !o.hasRoom(o.next, m.body.size()) {
+	for (stream != sessions || epoch == p.epoch) && (stream != reports || p.link != nil) &&
+		!o.hasRoom(o.next, m.body.size()) {
 		if err := p.wait(ctx); err != nil {
 			m.memory.release()
 			return err

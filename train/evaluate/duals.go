@@ -40,7 +40,7 @@ func (e *Evaluator) addMail(dual []float32, s *snapshot.Snapshot) {
 
 // dualTrack returns the squared distance of the duals from their limit, a multiple of
 // (∇F - ∇f_i)(xbar), in which f_i is weighted as in F.
-func (e *Evaluator) dualTrack(duals [][]float32, mean *point) Num {
+func (e *Evaluator) dualTrack(sn []*snapshot.Snapshot, duals [][]float32, mean *point) Num {
 	c := e.setup.Config
 	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta.V)
 	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
@@ -48,9 +48,9 @@ func (e *Evaluator) dualTrack(duals [][]float32, mean *point) Num {
 	}
 	sum := 0.0
 	for i, l := range duals {
-		weight := e.setup.GradientScale(i)
+		weight, shard := e.setup.GradientScale(sn[i].Agent), mean.shards[sn[i].Agent]
 		for k, v := range l {
-			to := mean.full[k] - float64(weight*float64(mean.shards[i][k]))
+			to := mean.full[k] - float64(weight*float64(shard[k]))
 			diff := float64(v) - float64(multiple*to)
 			sum += float64(diff * diff)
 		}

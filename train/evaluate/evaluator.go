@@ -154,8 +154,10 @@ func (e *Evaluator) interrupted() bool {
 // full reports whether an evaluation includes the objective over the training data.
 func (e *Evaluator) full() bool { return e.setup.Config.Metrics == config.MetricsFull }
 
-// Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent.
-func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
+// Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent. Agents that are
+// missing count in the totals of bits and gradients only.
+func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
+	sn := snapshot.Present(all)
 	models := Read(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	mean := meanModel(models)
 	mean32 := make([]float32, e.setup.Dim)
@@ -177,9 +179,10 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 		return Evaluation{}, err
 	}
 	best := points[len(agents)]
-	r := Evaluation{Row: e.bookkeeping(sn), Mean: mean32, Buffers: best.buffers}
+	r := Evaluation{Row: e.bookkeeping(all), Mean: mean32, Buffers: best.buffers}
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
-	r.Agents = agentScores(models, mean, points[:len(agents)])
+	r.AgentsPresent = Num(len(sn))
+	r.Agents = agentScores(all, models, mean, points[:len(agents)])
 	fillScores(&r.Row, points[:len(agents)], best)
 	r.LanguageScores = languageScores(e.setup.Set, float64(r.TestLossAvg))
 	if !e.full() {
@@ -191,7 +194,7 @@ func (e *Evaluator) Evaluate(sn []*snapshot.Snapshot) (Evaluation, error) {
 		r.DualSum = dualSum(duals)
 	}
 	if duals != nil && e.full() {
-		r.DualTrack = e.dualTrack(duals, best)
+		r.DualTrack = e.dualTrack(sn, duals, best)
 	}
 	return r, nil
 }
@@ -240,7 +243,7 @@ func (e *Evaluator) subjects(sn []*snapshot.Snapshot, models [][]float32, mean [
 // spaced. With full metrics each costs a pass over all training data, whose size grows with the
 // number of agents.
 func (e *Evaluator) evaluatedAgents(n int) []int {
-	k := e.setup.EvaluatedAgents()
+	k := min(n, e.setup.EvaluatedAgents())
 	at := make([]int, k)
 	for i := range at {
 		at[i] = i * n / k
@@ -266,7 +269,7 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
 		r.FarDecodes += s.Decodes.Far
 		r.LargestDecode = max(r.LargestDecode, Num(s.Decodes.Largest))
 		r.Skipped += uint64(s.Scale.Skipped)
-		if r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale) {
+		if !s.Missing && (r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale)) {
 			r.LossScale = Num(s.Scale.Scale)
 		}
 		r.Time = max(r.Time, Num(s.Time))
@@ -440,13 +443,13 @@ func squaredDistance(x []float32, mean []float64) float64 {
 // that of the worst agent. Agents without a batch do not count; NaN if none had a batch.
 func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
 	total, worst := 0.0, Num(math.Inf(-1))
-	for i, s := range sn {
+	for _, s := range sn {
 		if s.Losses.Grads == 0 {
 			continue
 		}
 		loss := s.Losses.Loss / float64(s.Losses.Grads)
-		mean += Num(weight[i] * loss)
-		total += weight[i]
+		mean += Num(weight[s.Agent] * loss)
+		total += weight[s.Agent]
 		worst = max(worst, Num(loss))
 	}
 	if total == 0 {
@@ -464,22 +467,27 @@ func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float
 	sum, total := 0.0, 0.0
 	for i, s := range sn {
 		if s.Losses.Grads > 0 {
-			sum += float64(e.setup.Weight[i] * e.setup.L2(models[i]))
-			total += e.setup.Weight[i]
+			sum += float64(e.setup.Weight[s.Agent] * e.setup.L2(models[i]))
+			total += e.setup.Weight[s.Agent]
 		}
 	}
 	return Num(sum / total)
 }
 
-// agentScores returns the distances of all models from the mean, and the accuracies of the
+// agentScores returns the distances of all present models from the mean, and the accuracies of the
 // evaluated ones.
-func agentScores(models [][]float32, mean []float64, evaluated []*point) []AgentScore {
-	all := make([]AgentScore, len(models))
-	for i, m := range models {
-		all[i] = AgentScore{squaredDistance(m, mean), math.NaN()}
+func agentScores(all []*snapshot.Snapshot, models [][]float32, mean []float64, evaluated []*point) []AgentScore {
+	scores := make([]AgentScore, len(all))
+	present := make([]*AgentScore, 0, len(models))
+	for i, s := range all {
+		scores[i] = AgentScore{math.NaN(), math.NaN()}
+		if !s.Missing {
+			scores[i].Distance = squaredDistance(models[len(present)], mean)
+			present = append(present, &scores[i])
+		}
 	}
 	for k, p := range evaluated {
-		all[k*len(models)/len(evaluated)].Accuracy, _ = p.test.rates()
+		present[k*len(models)/len(evaluated)].Accuracy, _ = p.test.rates()
 	}
-	return all
+	return scores
 }

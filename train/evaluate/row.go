@@ -31,6 +31,7 @@ type Row struct {
 	DataTerm
 	Clipping
 	LanguageScores
+	Presence
 }
 
 // Position is where the run stands.
@@ -125,10 +126,16 @@ type DataTerm struct {
 	TrainDataLoss Num `json:"train_data_loss_avg"`
 }
 
+// Presence counts the agents that a row describes. In real time others may have been dropped.
+type Presence struct {
+	AgentsPresent Num `json:"agents_present"` // NaN: the row was written before this column existed
+}
+
 // UnmarshalJSON reads a row, also one that was written before its last columns existed.
 func (r *Row) UnmarshalJSON(b []byte) error {
 	type plain Row
 	r.TrainDataLoss, r.Perplexity, r.BitsPerByte = Num(math.NaN()), Num(math.NaN()), Num(math.NaN())
+	r.AgentsPresent = Num(math.NaN())
 	return json.Unmarshal(b, (*plain)(r))
 }
 

@@ -14,7 +14,8 @@ import (
 const joinTimeout = 2 * time.Second
 
 // join waits for the neighbours of an agent without history, and starts from the mean of their
-// models. An agent restored from a checkpoint, or without neighbours, does not wait.
+// models. An agent restored from a checkpoint, or without neighbours, does not wait, and none waits
+// for neighbours that are dropped.
 func (a *Agent) join(ctx context.Context) error {
 	a.mu.Lock()
 	joins := a.joining && len(a.edges) > 0
@@ -25,16 +26,19 @@ func (a *Agent) join(ctx context.Context) error {
 	}
 	var first time.Time
 	err := a.await(ctx, joinTimeout/8, func() bool {
-		answers := 0
+		answers, dropped := 0, 0
 		for _, e := range a.edges {
-			if e.answered {
+			switch {
+			case e.answered:
 				answers++
+			case e.dropped:
+				dropped++
 			}
 		}
 		if answers > 0 && first.IsZero() {
 			first = time.Now()
 		}
-		return answers == len(a.edges) || answers > 0 && time.Since(first) >= joinTimeout
+		return answers+dropped == len(a.edges) || answers > 0 && time.Since(first) >= joinTimeout
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -113,6 +114,7 @@ func (m *memory) Save() []byte                            { return nil }
 func (m *memory) Stable([]byte, int) error                { return nil }
 func (m *memory) AwaitReports(context.Context, int) error { return nil }
 func (m *memory) CheckpointRequested() <-chan struct{}    { return nil }
+func (m *memory) SilentFor(int) time.Duration             { return 0 }
 func (m *memory) WireBytes() uint64                       { return 0 }
 
 func (m *memory) Report(_ context.Context, to, t int, record []byte) error {

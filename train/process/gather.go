@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"fspda/dist"
 	"fspda/train/snapshot"
 )
 
@@ -87,8 +86,7 @@ func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool,
 // that has been silent for long, once the local agent has reported more than done evaluations.
 func (n *Node) nextReport(ctx context.Context, from, done int) (int, []byte, error) {
 	limit := n.opt.DropAfter
-	sessions, ok := n.opt.Network.(dist.SessionOpener)
-	if limit == 0 || !ok {
+	if limit == 0 {
 		return n.opt.Network.NextReport(ctx, from)
 	}
 	for {
@@ -99,7 +97,7 @@ func (n *Node) nextReport(ctx context.Context, from, done int) (int, []byte, err
 		if !timeout {
 			return t, record, err
 		}
-		if int(n.reported.Load()) > done && sessions.SilentFor(from) > limit {
+		if int(n.reported.Load()) > done && n.opt.Network.SilentFor(from) > limit {
 			return 0, nil, errAbsent
 		}
 	}

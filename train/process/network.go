@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"time"
 
 	"fspda/dist"
 )
@@ -31,6 +32,9 @@ type Network interface {
 	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
 	// checkpoint lets them delete these.
 	CheckpointRequested() <-chan struct{}
+	// SilentFor is the time since another agent's process was last heard; a running process sends
+	// heartbeats. It counts from the start if nothing was heard.
+	SilentFor(agent int) time.Duration
 	// WireBytes is the number of bytes of the agent's messages so far, each message counted once.
 	WireBytes() uint64
 }

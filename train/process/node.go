@@ -65,7 +65,10 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
-	Log          *zap.Logger
+	// Timeout is how long an agent that this process needs may be silent before the run ends here
+	// with a SilentError; 0: for ever.
+	Timeout time.Duration
+	Log     *zap.Logger
 
 	// of the checkpoint that the process resumes from
 	First   int
@@ -89,6 +92,7 @@ type Node struct {
 	quit      context.CancelFunc
 	gathering sync.WaitGroup // at the coordinator: one goroutine for each other agent
 	saving    sync.WaitGroup
+	watching  sync.WaitGroup
 	done      chan struct{} // closed when the local agent has stopped
 	ended     chan struct{} // closed when the run has ended
 	end       atomic.Pointer[Note]
@@ -151,6 +155,7 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 			fail(err)
 		}
 	}
+	n.watching.Go(func() { check(n.watch(n.life)) })
 	n.saving.Go(func() {
 		if err := n.save(n.life); err != nil {
 			check(err)
@@ -323,6 +328,7 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 	close(n.done)
 	close(n.queue)
 	defer n.saving.Wait()
+	defer n.watching.Wait()
 	defer n.quit()
 	var err error
 	for _, note := range own {

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"fspda/dist"
 )
 
 // Processes that are told to stop, all about the same time, stop at one iteration, so that their
@@ -150,9 +148,8 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 // anySilent reports whether an agent was not heard of for a while. What the others reported may wait
 // for it.
 func (n *Node) anySilent() bool {
-	sessions, ok := n.opt.Network.(dist.SessionOpener)
 	for i := range n.opt.Agents {
-		if ok && i != n.opt.Rank && sessions.SilentFor(i) > holdTimeout {
+		if i != n.opt.Rank && n.opt.Network.SilentFor(i) > holdTimeout {
 			return true
 		}
 	}

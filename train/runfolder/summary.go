@@ -21,12 +21,13 @@ const (
 // order of the keys.
 type Summary struct {
 	Outcome
-	evaluate.TestScores // this and the next five: of the last row
+	evaluate.TestScores // this and the next six: of the last row
 	evaluate.TrainScores
 	evaluate.DualScores
 	evaluate.Traffic
 	evaluate.DecodeScores
 	evaluate.LossScaling
+	evaluate.Presence
 	VirtualTimes
 	Settings
 	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own

@@ -35,8 +35,9 @@ var scalarTags = map[string]scalarTag{
 	"clipped_grads": {tag: "steps/clipped_gradients"},
 	"perplexity":    {tag: "test/perplexity"}, "bits_per_byte": {tag: "test/bits_per_byte"},
 	"skipped_grads": {tag: "precision/skipped_gradients"}, "loss_scale": {tag: "precision/loss_scale"},
-	"grads_total": {"progress/gradients_thousands", 1e3},
-	"lr":          {tag: "steps/alpha"}, "eta": {tag: "steps/eta"},
+	"agents_present": {tag: "progress/agents_present"},
+	"grads_total":    {"progress/gradients_thousands", 1e3},
+	"lr":             {tag: "steps/alpha"}, "eta": {tag: "steps/eta"},
 	"virtual_time": {tag: "time/virtual"}, "virtual_time_mean": {tag: "time/virtual_mean"},
 	"wall_s": {tag: "time/wall_s"},
 }

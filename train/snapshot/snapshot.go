@@ -1,6 +1,8 @@
 package snapshot
 
 import (
+	"slices"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -101,22 +103,23 @@ func (sn *Snapshot) DeviceErr() error {
 // counters are those of the agent's latest snapshot; its vectors are set by FillMissing.
 func (sn *Snapshot) ReplaceAbsent(agent, t int, latest Counters) {
 	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = agent, t, true, false, true
-	sn.Ledger, sn.Grads, sn.Losses = latest.Ledger, latest.Grads, Losses{}
+	sn.Counters, sn.Losses = latest, Losses{}
+}
+
+// Present returns the snapshots of the agents that are not missing.
+func Present(set []*Snapshot) []*Snapshot {
+	return slices.DeleteFunc(slices.Clone(set), func(sn *Snapshot) bool { return sn.Missing })
 }
 
 // FillMissing sets the models of absent agents to the mean of the others, and their duals to zero,
-// as an agent that joins has them. The mean, the distances from it and the sum of the duals are
-// then those of the present agents.
+// as an agent that joins has them, to be saved. The mean of a checkpoint's models is then that of
+// the present agents.
 func FillMissing(set []*Snapshot) {
-	var present, missing []*Snapshot
+	present := Present(set)
 	for _, sn := range set {
-		if sn.Missing {
-			missing = append(missing, sn)
-		} else {
-			present = append(present, sn)
+		if !sn.Missing {
+			continue
 		}
-	}
-	for _, sn := range missing {
 		for k, v := range sn.Vectors() {
 			if k > 0 && k <= len(sn.Aux) {
 				sn.Device.Combine(v)

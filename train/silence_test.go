@@ -1,0 +1,113 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"fspda/dist/nats"
+	"fspda/train/process"
+)
+
+// start starts the agents, and returns how each ends. end ends an agent.
+func (w *processes) start() (end []context.CancelFunc, wait func() []error) {
+	var running sync.WaitGroup
+	errs := make([]error, w.c.Agents)
+	run := func(rank int, ready func(string)) {
+		ctx, cancel := context.WithCancel(context.Background())
+		w.t.Cleanup(cancel)
+		end = append(end, cancel)
+		running.Go(func() {
+			r, err := w.one(ctx, rank, ready)
+			errs[rank] = err
+			if err == nil && r.Status == Finished {
+				w.t.Errorf("agent %d finished", rank)
+			}
+		})
+	}
+	address := make(chan string, 1)
+	run(process.Coordinator, func(a string) { address <- a })
+	w.join = <-address
+	for rank := 1; rank < w.c.Agents; rank++ {
+		run(rank, func(string) {})
+	}
+	return end, func() []error { running.Wait(); return errs }
+}
+
+// checkSilent checks that an agent has ended because another one was silent.
+func checkSilent(t *testing.T, rank int, err error, of int) {
+	t.Helper()
+	var silent *process.SilentError
+	if !errors.As(err, &silent) || silent.Agent != of {
+		t.Errorf("agent %d ended with %v, want that agent %d was silent", rank, err, of)
+	}
+}
+
+// An agent of a synchronous run returns without its checkpoints, and is refused: it ends at once,
+// and the others within the timeout.
+func TestLostAgentFolder(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 100_000, 1, 0.05
+	w := &processes{t: t, c: c, name: "folder", dir: filepath.Join(t.TempDir(), "many"), timeout: 3 * time.Second}
+	begun := make(chan struct{})
+	w.step = func(iteration int) {
+		if iteration == 400 {
+			close(begun)
+		}
+		time.Sleep(100 * time.Microsecond) // several checkpoints
+	}
+	end, wait := w.start()
+	<-begun
+	end[2]()
+	home, away := filepath.Join(w.dir, "agents", "002"), filepath.Join(w.dir, "away")
+	for os.Rename(home, away) != nil {
+		time.Sleep(time.Millisecond)
+	}
+	var refused *nats.HandshakeError
+	for refused == nil { // its first process holds the lock of its folder until it has ended
+		_, err := w.one(t.Context(), 2, func(string) {})
+		if !errors.As(err, &refused) && err != nil && t.Context().Err() == nil {
+			t.Logf("the second process: %v", err)
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	if refused.Field != "stream position" {
+		t.Errorf("refused because of the %s", refused.Field)
+	}
+	errs := wait()
+	checkSilent(t, 0, errs[0], 2)
+	checkSilent(t, 1, errs[1], 2)
+}
+
+// In real time the others train to their end without agent 0, which evaluates the run, and then end
+// with an error. Their last checkpoints are of the end.
+func TestLostCoordinatorInRealTime(t *testing.T) {
+	t.Parallel()
+	c := realTimeConfig()
+	c.Iterations, c.EvalPoints, c.Checkpoint, c.DropAfter = 500, 20, 0.1, 1
+	w := &processes{t: t, c: c, name: "leader", dir: filepath.Join(t.TempDir(), "many"), timeout: 2 * time.Second}
+	begun := make(chan struct{})
+	var once sync.Once
+	w.step = func(iteration int) {
+		if iteration >= 50 {
+			once.Do(func() { close(begun) })
+		}
+	}
+	end, wait := w.start()
+	<-begun
+	end[process.Coordinator]()
+	errs := wait()
+	for rank := 1; rank < c.Agents; rank++ {
+		checkSilent(t, rank, errs[rank], process.Coordinator)
+		ends, err := filepath.Glob(filepath.Join(w.dir, "agents", "00"+string(rune('0'+rank)), "checkpoints",
+			"iter-*500"))
+		if err != nil || len(ends) != 1 {
+			t.Errorf("agent %d has the last checkpoints %v, %v", rank, ends, err)
+		}
+	}
+}
