@@ -32,6 +32,7 @@ type agentFlags struct {
 	run            string
 	rank           int
 	timeout        time.Duration
+	mustResume     bool
 	metrics        string
 	exitWithParent bool
 	faults         string // file of injected faults; for tests
@@ -83,6 +84,8 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	fs.IntVar(&f.rank, "rank", -1, "rank of this agent, from 0")
 	f.connection.add(fs)
 	addTimeout(fs, &f.timeout)
+	fs.BoolVar(&f.mustResume, "resume", false, "end with an error if this agent has no checkpoint to resume from; "+
+		"without it such an agent starts at iteration 0")
 	fs.StringVar(&f.metrics, "metrics-listen", "",
 		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
@@ -174,6 +177,10 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(func() { _ = store.Close() })
+	if m.mustResume && store.Empty() {
+		return ctx, &train.FolderError{Path: store.Path, Got: "has no checkpoint to resume from",
+			Hint: "restore the folder from a copy, or leave --resume out to start at iteration 0"}
+	}
 	if m.rank == process.Coordinator {
 		_, err := train.ReadConfig(m.out)
 		if r.options.Folder, err = train.OpenFolder(m.out, r.setup, err == nil); err != nil {

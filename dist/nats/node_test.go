@@ -192,6 +192,51 @@ func TestLongLogRequestsCheckpoint(t *testing.T) {
 	}
 }
 
+// The logs of agents that write checkpoints when they are asked to stay as short, however long the
+// run: a few times the limit at most, whatever was sent.
+func TestLogsStayShort(t *testing.T) {
+	const limit, length, steps = 50_000, 100, 3000
+	m := openMesh(t, 2, func(o *Options) { o.Durable, o.LogBytes = true, limit })
+	ctx := testContext(t)
+	var most [2]int64
+	var checkpoints [2]int
+	var wg sync.WaitGroup
+	for self, n := range m {
+		wg.Go(func() {
+			for k := range steps {
+				if err := send(ctx, n, 1-self, k, ramp(self, k, length)); err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := receive(ctx, n, 1-self, k); err != nil {
+					t.Error(err)
+					return
+				}
+				most[self] = max(most[self], int64(n.Peers()[0].LogBytes))
+				select {
+				case <-n.CheckpointRequested():
+					checkpoints[self]++
+					if err := n.Stable(n.Save(), 0); err != nil {
+						t.Error(err)
+					}
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for self, n := range m {
+		sent := n.WireBytes()
+		t.Logf("agent %d: %d bytes sent, at most %d kept, %d checkpoints", self, sent, most[self], checkpoints[self])
+		if most[self] > 2*limit || sent < 20*limit {
+			t.Errorf("agent %d kept %d bytes of %d, with a limit of %d", self, most[self], sent, limit)
+		}
+		if checkpoints[self] > steps/10 {
+			t.Errorf("agent %d made %d checkpoints", self, checkpoints[self])
+		}
+	}
+}
+
 // An agent that crashes and continues from its checkpoint receives again what it had received
 // since. What it sends again is delivered once.
 func TestAgentRestarts(t *testing.T) {

@@ -55,6 +55,12 @@ const agentsFolder = "agents"
 // Close unlocks the folder.
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
+// Empty reports whether the agent has no checkpoints.
+func (h *AgentStore) Empty() bool {
+	names, err := listCheckpoints(filepath.Join(h.Path, "checkpoints"))
+	return err == nil && len(names) == 0
+}
+
 // agentManifest describes the checkpoint of one agent. Its lists have an entry for each agent, of
 // which only its own is set.
 type agentManifest struct {
