@@ -169,6 +169,8 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"figure", "1", "--seed", "2", "--seeds", "2"}, "--seed and --seeds are both set"},
 		{[]string{"figure", "1", "--seeds", "1,1"}, "nor a list of different seeds"},
 		{[]string{"sweep"}, "-c is missing"},
+		{[]string{"tune"}, "-c is missing"},
+		{[]string{"tune", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},
 		{[]string{"compare", "nowhere"}, "holds no run"},
@@ -264,6 +266,39 @@ func TestSeedsAreFolded(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join("fig", "sa-seed-5", "summary.json")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A tuning searches with its own seeds, reports fresh ones, and keeps what is done.
+func TestTune(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: 3}\n" +
+		"methods:\n  - {name: SA, set: {algo: fspda-sa}, grid: {alpha: [0.000001, 0.3], gamma: [0.5]}}\n" +
+		"  - {set: {algo: diloco, local_steps: 20}, grid: {alpha: [0.1, 0.3], params.outer_lr: [0.7]}}\n" +
+		"seeds: [7]\nreport: [1, 2]\nmetric: train_loss_avg\n"
+	if err := os.WriteFile("methods.yaml", []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := call(t, "tune", "-c", "methods.yaml", "--jobs", "2")
+	if status != 0 || !strings.Contains(stdout, "| SA | `{alpha: [") ||
+		!strings.Contains(stdout, ", 0.3], gamma: [0.5]}` | alpha 0.3, gamma 0.5 | alpha |") ||
+		!strings.Contains(stdout, "with seeds 1,2, which are reported") {
+		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	for name, want := range map[string]int{"search-*": 4, "report-*": 4, "tuning.*": 5} {
+		if files, err := filepath.Glob(filepath.Join(command.RunsDir, "tune-methods", name)); err != nil ||
+			len(files) != want {
+			t.Errorf("%s: %v, %v", name, files, err)
+		}
+	}
+	var lines []struct {
+		Method string
+		Values []float64
+	}
+	status, stdout, stderr = call(t, "tune", "-c", "methods.yaml", "--json")
+	if err := json.Unmarshal([]byte(stdout), &lines); status != 0 || err != nil || len(lines) != 2 ||
+		len(lines[1].Values) != 2 || strings.Count(stderr, "already done") != 8 {
+		t.Errorf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
 	}
 }
 

@@ -14,6 +14,7 @@ func ExampleCommands() {
 	// Output:
 	// figure
 	// sweep
+	// tune
 	// compare
 	// plot
 }

@@ -1,0 +1,322 @@
+package bench
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"fspda/internal/bounded"
+	"fspda/train"
+)
+
+// Tuning compares methods with the same budget of tuning. Each method has a grid of the same number
+// of points, and the same number of values where two grids have one key. Every point runs with all
+// Seeds. The best point of each method, by the mean of the metric, runs again with the seeds of
+// Report, which no choice has seen: only those runs are reported.
+type Tuning struct {
+	Base    yaml.MapSlice `yaml:"base"` // configuration of all runs
+	Methods []TunedMethod `yaml:"methods"`
+	Seeds   Seeds         `yaml:"seeds"`  // of the search
+	Report  Seeds         `yaml:"report"` // of the runs that are reported
+
+	Metric string `yaml:"metric"` // see ParseMetric; default test_acc_avg
+	Best   string `yaml:"best"`   // max or min; by default max for accuracies, min for the rest
+	// the metric counts at the last evaluation within so many bits and seconds of virtual time; 0 is
+	// no limit
+	Bits       float64 `yaml:"bits"`
+	Seconds    float64 `yaml:"seconds"`
+	Accounting string  `yaml:"accounting"` // of the bits
+
+	metric Metric
+}
+
+// TunedMethod is a method with its grid.
+type TunedMethod struct {
+	Name string        `yaml:"name"` // of its line; empty: its algo
+	Set  yaml.MapSlice `yaml:"set"`  // its configuration, on top of Tuning.Base
+	Grid yaml.MapSlice `yaml:"grid"` // key: [values]
+
+	points [][]setting
+}
+
+// ReadTuning reads a tuning from a YAML file.
+func ReadTuning(path string) (*Tuning, error) {
+	text, err := bounded.File(path, bounded.MaxYAML)
+	if err != nil {
+		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
+	}
+	t := &Tuning{Metric: "test_acc_avg", Accounting: "shared-seed", Seeds: Seeds{101, 102}, Report: Seeds{1, 2, 3}}
+	if err := bounded.YAML(text); err != nil {
+		return nil, &train.ConfigError{Key: path, Err: err}
+	}
+	if err := yaml.UnmarshalWithOptions(text, t, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
+		return nil, &train.ConfigError{Key: path, Err: err,
+			Want: "the keys are base, methods (each with name, set, grid), seeds, report, metric, best, bits, seconds, " +
+				"accounting"}
+	}
+	return t, errors.Join(t.check(), t.settleMethods())
+}
+
+func (t *Tuning) check() error {
+	judge := Sweep{Grid: yaml.MapSlice{{}}, Metric: t.Metric, Best: t.Best, Bits: t.Bits, Accounting: t.Accounting}
+	errs := []error{judge.check()}
+	t.Metric, t.metric, t.Best = judge.Metric, judge.metric, judge.Best
+	if !(t.Seconds >= 0) || math.IsInf(t.Seconds, 0) {
+		errs = append(errs, &train.ConfigError{Key: "seconds", Got: fmt.Sprint(t.Seconds),
+			Want: "expected a budget of virtual time above 0, or 0 for no limit"})
+	}
+	for _, s := range t.Report {
+		if slices.Contains(t.Seeds, s) {
+			errs = append(errs, &train.ConfigError{Key: "report", Got: fmt.Sprint(s),
+				Want: "is one of the seeds of the search: what is reported must not have been chosen on"})
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settleMethods makes the points of all grids and refuses unequal budgets.
+func (t *Tuning) settleMethods() error {
+	if len(t.Methods) == 0 {
+		return &train.ConfigError{Key: "methods", Want: "expected the methods to compare, each with set and grid"}
+	}
+	names, values := map[string]bool{}, map[string]map[int][]string{}
+	var sizes []string
+	unequal := false
+	for i := range t.Methods {
+		m := &t.Methods[i]
+		c, _, err := t.config(*m, nil)
+		if err != nil {
+			return err
+		}
+		m.Name = cmp.Or(m.Name, c.Algo)
+		if names[plainName(m.Name)] {
+			return &train.ConfigError{Key: "methods", Got: m.Name, Want: "occurs twice: give each line a name of its own"}
+		}
+		names[plainName(m.Name)] = true
+		if m.points, err = (&Sweep{Grid: m.Grid}).points(); err != nil {
+			return fmt.Errorf("%s: %w", m.Name, err)
+		}
+		for _, item := range m.Grid {
+			key, n := fmt.Sprint(item.Key), len(item.Value.([]any))
+			if values[key] == nil {
+				values[key] = map[int][]string{}
+			}
+			values[key][n] = append(values[key][n], m.Name)
+		}
+		sizes = append(sizes, fmt.Sprintf("%s %d", m.Name, len(m.points)))
+		unequal = unequal || len(m.points) != len(t.Methods[0].points)
+	}
+	if unequal {
+		return &train.ConfigError{Key: "methods", Got: strings.Join(sizes, ", "), Want: "are the points of the grids: " +
+			"give each method as many as the others, or the comparison is not fair"}
+	}
+	for key, by := range values {
+		if len(by) > 1 {
+			return &train.ConfigError{Key: "methods", Got: key, Want: "has more values in one grid than in another: " +
+				"give each method as many values of it"}
+		}
+	}
+	return nil
+}
+
+// config returns the configuration of a method at a point, and the keys that all methods share.
+func (t *Tuning) config(m TunedMethod, point []setting) (c train.Config, shared []string, err error) {
+	c = train.Default()
+	parse := func(what string, keys yaml.MapSlice) error {
+		if len(keys) == 0 {
+			return nil
+		}
+		text, err := yaml.Marshal(keys)
+		if err != nil {
+			return err
+		}
+		return c.Parse(what, text)
+	}
+	if err := parse("base", t.Base); err != nil {
+		return c, nil, err
+	}
+	shared = c.TakeExplicit() // those of the method stay marked: each must have an effect
+	errs := []error{parse("set", m.Set)}
+	for _, kv := range point {
+		errs = append(errs, c.Parse("grid", []byte(kv.key+": "+kv.value)))
+	}
+	return c, shared, errors.Join(append(errs, c.Check(), c.FindData())...)
+}
+
+// job is the run of a method at a point with a seed.
+func (t *Tuning) job(m TunedMethod, prefix string, point []setting, seed uint64) (Job, error) {
+	c, shared, err := t.config(m, point)
+	c.Seed = seed
+	words := []string{m.Name}
+	for _, kv := range point {
+		words = append(words, kv.key+"="+strings.Trim(kv.value, `"'`))
+	}
+	setting := prefix + plainName(strings.Join(words, "-"))
+	name := fmt.Sprintf("%s-seed-%d", setting, seed)
+	if err != nil {
+		err = fmt.Errorf("run %s: %w", name, err)
+	}
+	return Job{Name: name, Setting: setting, Title: strings.Join(words, " "), Group: m.Name, Config: c,
+		Shared: shared}, err
+}
+
+// Search returns the runs of the search: by method, then by point, then by seed.
+func (t *Tuning) Search() (jobs []Job, _ error) {
+	var errs []error
+	for _, m := range t.Methods {
+		for p, point := range m.points {
+			for _, seed := range t.Seeds {
+				j, err := t.job(m, fmt.Sprintf("search-%03d-", p+1), point, seed)
+				jobs, errs = append(jobs, j), append(errs, err)
+			}
+		}
+	}
+	return jobs, errors.Join(errs...)
+}
+
+// Choice is what the search chose for a method, and what the runs on fresh seeds gave.
+type Choice struct {
+	Method string
+	Grid   string
+	Chosen string   // nothing if every point has a run without a value
+	Edge   []string // keys whose chosen value is the least or the largest of several numbers
+	Search float64  // mean of the metric over the seeds of the search
+	Failed int      // points with a run that diverged or had no evaluation within the budget
+	Runs   int      // of the search
+
+	Mean, Std float64 // of the metric over the fresh seeds; NaN if one has no value
+	Values    []float64
+	Bits      uint64  // mean at those evaluations
+	Seconds   float64 // the same of virtual time
+
+	point []setting
+}
+
+// Choose picks the best point of each method. Outcomes are those of Search, in its order. Of equal
+// points the first wins.
+func (t *Tuning) Choose(outcomes []*Outcome) []Choice {
+	var all []Choice
+	for _, m := range t.Methods {
+		c := Choice{Method: m.Name, Grid: strings.TrimSpace(flow(m.Grid)), Search: math.NaN(), Mean: math.NaN(),
+			Std: math.NaN(), Runs: len(m.points) * len(t.Seeds)}
+		for _, point := range m.points {
+			mean := 0.0
+			for range t.Seeds {
+				v, _ := t.judge(outcomes[0])
+				mean += v / float64(len(t.Seeds))
+				outcomes = outcomes[1:]
+			}
+			switch {
+			case math.IsNaN(mean):
+				c.Failed++
+			case c.point == nil || t.better(mean, c.Search):
+				c.point, c.Search = point, mean
+			}
+		}
+		c.describe(m)
+		all = append(all, c)
+	}
+	return all
+}
+
+// describe writes out the chosen point, and which of its values are at an end of their range.
+func (c *Choice) describe(m TunedMethod) {
+	var words []string
+	for k, kv := range c.point {
+		words = append(words, kv.key+" "+strings.Trim(kv.value, `"'`))
+		if atEnd(kv.value, m.Grid[k].Value.([]any)) {
+			c.Edge = append(c.Edge, kv.key)
+		}
+	}
+	c.Chosen = strings.Join(words, ", ")
+}
+
+// atEnd reports whether a value is the least or the largest of several numbers.
+func atEnd(chosen string, values []any) bool {
+	at, err := strconv.ParseFloat(chosen, 64)
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, v := range values {
+		if x, err := strconv.ParseFloat(fmt.Sprint(v), 64); err == nil {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	return err == nil && low < high && (at <= low || at >= high)
+}
+
+func flow(keys yaml.MapSlice) string {
+	text, err := yaml.MarshalWithOptions(keys, yaml.Flow(true))
+	if err != nil {
+		return fmt.Sprint(keys)
+	}
+	return string(text)
+}
+
+func (t *Tuning) better(a, b float64) bool {
+	if t.Best == "max" {
+		return a > b
+	}
+	return a < b
+}
+
+// judge returns the metric of a run at its last evaluation within the budgets; NaN if it diverged or
+// has none.
+func (t *Tuning) judge(o *Outcome) (value float64, at train.Row) {
+	if o == nil || o.Status == train.Diverged {
+		return math.NaN(), at
+	}
+	bits := func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) }
+	within := o.Rows
+	if k := slices.IndexFunc(o.Rows, func(r train.Row) bool {
+		return t.Bits > 0 && bits(r) > t.Bits || t.Seconds > 0 && float64(r.Time) > t.Seconds
+	}); k >= 0 {
+		within = o.Rows[:k]
+	}
+	_, time := o.clock()
+	s := t.metric.of(within, bits, time)
+	if s.row >= 0 {
+		at = within[s.row]
+	}
+	return s.value, at
+}
+
+// Fresh returns the runs of the chosen points with the seeds that are reported.
+func (t *Tuning) Fresh(choices []Choice) (jobs []Job, _ error) {
+	var errs []error
+	for i, c := range choices {
+		for _, seed := range t.Report {
+			if c.point != nil {
+				j, err := t.job(t.Methods[i], "report-", c.point, seed)
+				jobs, errs = append(jobs, j), append(errs, err)
+			}
+		}
+	}
+	return jobs, errors.Join(errs...)
+}
+
+// Finish enters the outcomes of Fresh, in its order.
+func (t *Tuning) Finish(choices []Choice, outcomes []*Outcome) {
+	for i := range choices {
+		c := &choices[i]
+		if c.point == nil {
+			continue
+		}
+		bits := 0.0
+		for _, o := range outcomes[:len(t.Report)] {
+			v, row := t.judge(o)
+			c.Values = append(c.Values, v)
+			bits += float64(Bits(row, t.Accounting)) / float64(len(t.Report))
+			c.Seconds += float64(row.Time) / float64(len(t.Report))
+		}
+		outcomes = outcomes[len(t.Report):]
+		c.Bits = uint64(math.Round(bits))
+		if mean, deviation, have := moments(c.Values); have == len(c.Values) {
+			c.Mean, c.Std = mean, deviation
+		}
+	}
+}

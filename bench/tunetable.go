@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"fspda/train"
+)
+
+// Criterion says by what the runs are judged, and with which budget they were tuned.
+func (t *Tuning) Criterion() string {
+	at := "at the end of the run"
+	switch {
+	case t.Bits > 0 && t.Seconds > 0:
+		at = fmt.Sprintf("at the last evaluation within %s (%s) and %g s of virtual time", si(t.Bits), t.Accounting,
+			t.Seconds)
+	case t.Bits > 0:
+		at = fmt.Sprintf("at the last evaluation within %s (%s)", si(t.Bits), t.Accounting)
+	case t.Seconds > 0:
+		at = fmt.Sprintf("at the last evaluation within %g s of virtual time", t.Seconds)
+	}
+	points := len(t.Methods[0].points)
+	return fmt.Sprintf("Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with seeds %s. "+
+		"The chosen point ran again with seeds %s, which are reported.", t.Best, t.Metric, at, points*len(t.Seeds), points,
+		t.Seeds, t.Report)
+}
+
+// edge says which chosen values are at an end of their range: a wider grid may do better there.
+func (c *Choice) edge() string {
+	if len(c.Edge) == 0 {
+		return "no"
+	}
+	return strings.Join(c.Edge, ", ")
+}
+
+// WriteMarkdown writes the table of a tuning.
+func (t *Tuning) WriteMarkdown(w io.Writer, choices []Choice) error {
+	if _, err := fmt.Fprintf(w, "%s\n\n", t.Criterion()); err != nil {
+		return err
+	}
+	lines := [][]string{{"method", "grid", "chosen", "on the grid's edge", "failed points", "search", t.Metric, "bits",
+		"virtual seconds"}}
+	for _, c := range choices {
+		cells := []string{c.Method, "`" + c.Grid + "`", c.Chosen, c.edge(), fmt.Sprintf("%d", c.Failed),
+			short(c.Search), fmt.Sprintf("%s ± %s", short(c.Mean), short(c.Std)),
+			si(float64(c.Bits)), short(c.Seconds)}
+		if c.Chosen == "" {
+			cells[2], cells[3], cells[6], cells[7], cells[8] = "none: every point failed", "", "", "", ""
+		}
+		lines = append(lines, cells)
+	}
+	return writeMarkdownTable(w, lines)
+}
+
+// WriteCSV writes the table of a tuning, with the value of each reported seed.
+func (t *Tuning) WriteCSV(w io.Writer, choices []Choice) error {
+	head := []string{"method", "grid", "chosen", "edge", "search_runs", "failed_points", "search_" + t.Metric,
+		t.Metric + "_mean", t.Metric + "_std", "bits_" + strings.ReplaceAll(t.Accounting, "-", "_"), "virtual_seconds"}
+	for _, s := range t.Report {
+		head = append(head, fmt.Sprintf("%s_seed_%d", t.Metric, s))
+	}
+	lines := [][]string{head}
+	for _, c := range choices {
+		cells := []string{c.Method, c.Grid, c.Chosen, strings.Join(c.Edge, " "), strconv.Itoa(c.Runs),
+			strconv.Itoa(c.Failed), plain(c.Search), plain(c.Mean), plain(c.Std), strconv.FormatUint(c.Bits, 10),
+			plain(c.Seconds)}
+		for i := range t.Report {
+			v := math.NaN()
+			if i < len(c.Values) {
+				v = c.Values[i]
+			}
+			cells = append(cells, plain(v))
+		}
+		lines = append(lines, cells)
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// ChoiceLine is a line of a tuning in JSON.
+type ChoiceLine struct {
+	Method  string      `json:"method"`
+	Grid    string      `json:"grid"`
+	Chosen  string      `json:"chosen"`
+	Edge    []string    `json:"edge"` // keys whose chosen value is at an end of the grid
+	Runs    int         `json:"search_runs"`
+	Failed  int         `json:"failed_points"`
+	Metric  string      `json:"metric"`
+	Search  train.Num   `json:"search"`
+	Mean    train.Num   `json:"mean"` // null where there is none
+	Std     train.Num   `json:"std"`
+	Values  []train.Num `json:"values"` // by seed
+	Bits    uint64      `json:"bits"`
+	Seconds train.Num   `json:"virtual_seconds"`
+}
+
+// Lines returns the table of a tuning for JSON.
+func (t *Tuning) Lines(choices []Choice) []ChoiceLine {
+	lines := []ChoiceLine{}
+	for _, c := range choices {
+		l := ChoiceLine{Method: c.Method, Grid: c.Grid, Chosen: c.Chosen, Edge: append([]string{}, c.Edge...),
+			Runs: c.Runs, Failed: c.Failed, Metric: t.Metric, Search: train.Num(c.Search), Mean: train.Num(c.Mean),
+			Std: train.Num(c.Std), Values: []train.Num{}, Bits: c.Bits, Seconds: train.Num(c.Seconds)}
+		for _, v := range c.Values {
+			l.Values = append(l.Values, train.Num(v))
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
