@@ -29,6 +29,56 @@ type Collective interface {
 	Collective()
 }
 
+// Staged is an Algorithm with several exchanges in an iteration.
+type Staged interface {
+	Algorithm
+	// Between lists what agents do after each exchange but the last: they read what was received
+	// and post the vectors of the next exchange.
+	Between() []Stage
+}
+
+// Stage is a part of an iteration that posts messages.
+type Stage func(s *State, r *Round) error
+
+// Stages lists the parts of an iteration that each precede an exchange, Local first. Mix follows
+// the last exchange.
+func Stages(a Algorithm) []Stage {
+	all := []Stage{a.Local}
+	if m, ok := a.(Staged); ok {
+		all = append(all, m.Between()...)
+	}
+	return all
+}
+
+// Messages is an Algorithm that posts several messages on each link before an exchange. Their
+// vectors follow each other in Link.Sent and Link.Received.
+type Messages interface {
+	Algorithm
+	Messages() int
+}
+
+// MessagesPerLink returns how many messages an agent posts on a link before an exchange.
+func MessagesPerLink(a Algorithm) int {
+	if m, ok := a.(Messages); ok {
+		return m.Messages()
+	}
+	return 1
+}
+
+// Scaled is an Algorithm whose agents keep numbers besides vectors, as State.Scalars.
+type Scaled interface {
+	Algorithm
+	Scalars() []float64 // their values at the start
+}
+
+// Edged is an Algorithm whose agents keep memory for each of their edges of the graph.
+type Edged interface {
+	Algorithm
+	// EdgeVectors returns the lengths of the vectors of an edge, all zero at the start. The length
+	// of the model is d.
+	EdgeVectors(d int) []int
+}
+
 // Broadcast is an Algorithm with one-way messages: an active agent sends to all its neighbours and
 // need not receive from them. Its links are those of the whole graph, with the weights of the
 // mixing matrix.
@@ -65,6 +115,11 @@ func ScratchVectors(a Algorithm) (n int) {
 	if w, ok := a.(Scratcher); ok {
 		w.NewScratch(func() device.Vector { n++; return nil })
 	}
+	if d, ok := a.(Descends); ok {
+		if o, ok := d.Optimizer().(interface{ ScratchVectors() int }); ok {
+			n += o.ScratchVectors()
+		}
+	}
 	return n
 }
 
@@ -82,20 +137,24 @@ type Tracker interface {
 	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
-// State is one agent: its persistent vectors and its working memory. X, Aux and Count are all that
-// a checkpoint stores: with them restored, the agent continues with the same bits.
+// State is one agent: its persistent vectors and its working memory. X, Aux, Count, Scalars and
+// Edges are all that a checkpoint stores: with them restored, the agent continues with the same
+// bits.
 type State struct {
 	Dev     device.Device
 	X       device.Vector   // the model, length d
 	Aux     []device.Vector // named by Names, each of length d
 	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
 	Count   int             // of the directions that an AdamW gave
+	Scalars []float64       // of a Scaled algorithm
+	Edges   []*EdgeMemory   // of an Edged algorithm, by peer, ascending
 	Scratch any             // the working memory of a Scratcher
 
 	g device.Vector // gradient of the current iteration
 
 	except device.Index  // coordinates without decoupled weight decay; nil: none
 	few    device.Vector // of as many numbers
+	ones   device.Vector // of a GTAdam
 
 	// operand lists, reused so that an iteration allocates none
 	input []device.Term // the gradient as the optimizer gets it
@@ -107,6 +166,13 @@ type State struct {
 	fill fillers
 }
 
+// EdgeMemory is what an agent keeps for one of its edges.
+type EdgeMemory struct {
+	Peer    int
+	Count   int             // of exchanges, messages or the like
+	Vectors []device.Vector // of the lengths that the algorithm names
+}
+
 // NewState returns the state of an agent that starts at x^0. It takes ownership of x.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
@@ -116,6 +182,9 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 		s.Aux = append(s.Aux, newVector())
 	}
 	s.Opt = s.Aux[len(a.Aux()):]
+	if n, ok := a.(Scaled); ok {
+		s.Scalars = n.Scalars()
+	}
 	if d, ok := a.(Descends); ok && d.decay() != nil && len(d.decay().Except) > 0 {
 		except := d.decay().Except
 		s.except, s.few = dev.NewIndex(except, nil), dev.NewVector(len(except))
@@ -124,6 +193,32 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 		s.Scratch = w.NewScratch(newVector)
 	}
 	return s
+}
+
+// Connect allocates the memory of an Edged algorithm for the agent's edges of the graph, to the
+// given peers, ascending. Other algorithms have none.
+func (s *State) Connect(a Algorithm, peers []int) {
+	e, ok := a.(Edged)
+	if !ok {
+		return
+	}
+	s.Edges = nil
+	for _, peer := range peers {
+		m := &EdgeMemory{Peer: peer}
+		for _, n := range e.EdgeVectors(s.X.Len()) {
+			m.Vectors = append(m.Vectors, s.Dev.NewVector(n))
+		}
+		s.Edges = append(s.Edges, m)
+	}
+}
+
+// Edge returns the memory of the edge to a peer; nil: there is none.
+func (s *State) Edge(peer int) *EdgeMemory {
+	at, ok := slices.BinarySearchFunc(s.Edges, peer, func(m *EdgeMemory, peer int) int { return m.Peer - peer })
+	if !ok {
+		return nil
+	}
+	return s.Edges[at]
 }
 
 // Gradient returns the agent's gradient vector. Algorithms may use it as scratch memory within an
@@ -168,9 +263,11 @@ type Round struct {
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
+	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
 	Active     bool    // in a Broadcast: the agent is active and sends to all its links
-	// Compress returns a compressed copy of v, for a Broadcast.
-	Compress func(v device.Vector) (Compressed, error)
+	// Compress returns a compressed copy of v, for a Broadcast; which numbers the messages of an
+	// iteration from 0.
+	Compress func(v device.Vector, which int) (Compressed, error)
 	// Encode writes the quantization codes of x to dst; which numbers the agent's vectors. Decode
 	// writes the decoded vector closest to ref. Both are nil if vectors are sent uncompressed.
 	Encode func(dst, x device.Vector, which int) error
@@ -191,12 +288,19 @@ type Link struct {
 	Len  int          // number of coordinates exchanged
 	// weight in this iteration's active graph: that of the edge process, else the Metropolis weight
 	ActiveWeight float64
-	Initiator    bool // this end initiates the exchange
-	PeerInactive bool // in a Broadcast: the other end sends nothing
+	Initiator    bool    // this end initiates the exchange
+	PeerInactive bool    // the link is one-way: the other end sends nothing
+	Mute         bool    // the link is one-way: this end sends nothing
+	Share        float64 // on a directed graph: the share p_ij of what the other end sends
 	// weight W_ij in the run's fixed mixing matrix; 0 if the algorithm uses none
 	FixedWeight float64
 	Sent        []device.Vector // vectors posted by this end
 	Received    []device.Vector // vectors posted by the other end; nil: the exchange failed
+	// in a Broadcast: the coordinates of the values of each received message; nil means all
+	Coords []device.Index
+	// numbers at the end of what this end has sent that are no payload: the ledger counts them as
+	// overhead
+	Overhead int
 }
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share

@@ -19,10 +19,11 @@ func (g *game) broadcasting(graph [][2]int, active func(t, i int) bool, coords f
 		r.SelfWeight, r.Active = w[r.Self][r.Self], active(r.T, r.Self)
 		for k := range r.Links {
 			l := &r.Links[k]
-			l.FixedWeight, l.PeerInactive = w[r.Self][l.Peer], !active(r.T, l.Peer)
-			l.Mask, l.Len = g.index(coords(r.T, l.Peer))
+			l.FixedWeight, l.PeerInactive, l.Mute = w[r.Self][l.Peer], !active(r.T, l.Peer), !r.Active
+			index, _ := g.index(coords(r.T, l.Peer))
+			l.Coords = []device.Index{index, index}
 		}
-		r.Compress = func(v device.Vector) (Compressed, error) {
+		r.Compress = func(v device.Vector, _ int) (Compressed, error) {
 			idx, n := g.index(coords(r.T, r.Self))
 			b := g.dev.NewVector(n)
 			g.dev.Gather(b, v, idx)

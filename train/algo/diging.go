@@ -81,10 +81,12 @@ func (s *State) copied(r *Round, v device.Vector) device.Vector {
 	return c
 }
 
-// post posts pooled vectors over every link.
+// post posts pooled vectors over every link on which this end sends.
 func (s *State) post(r *Round, vs ...device.Vector) {
 	for i := range r.Links {
-		r.Post(i, vs...)
+		if !r.Links[i].Mute {
+			r.Post(i, vs...)
+		}
 	}
 }
 

@@ -41,15 +41,26 @@ type Nesterov struct{ Mu float64 }
 //	u = (m/(1-Beta1^s)) / (√(v/(1-Beta2^s)) + Eps) + decay·x
 type AdamW struct{ Beta1, Beta2, Eps float64 }
 
+// GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for the
+// tracker of gradients: Adam without correction of the bias, with eps inside the root,
+//
+//	m ← Beta1·m + (1-Beta1)·g        v ← Beta2·v + (1-Beta2)·g²        u = m/√(v + Eps) + decay·x
+//
+// The vector exp_avg_sq is v + Eps. Departure: the paper limits v to some large number, such as
+// 1e6, which no coordinate of a gradient below a thousand reaches.
+type GTAdam struct{ Beta1, Beta2, Eps float64 }
+
 func (Plain) Vectors() []string     { return nil }
 func (HeavyBall) Vectors() []string { return []string{"momentum"} }
 func (Nesterov) Vectors() []string  { return []string{"momentum"} }
 func (AdamW) Vectors() []string     { return []string{"exp_avg", "exp_avg_sq"} } // PyTorch's names
+func (GTAdam) Vectors() []string    { return []string{"exp_avg", "exp_avg_sq"} }
 
 func (Plain) InverseGain() float64       { return 1 }
 func (o HeavyBall) InverseGain() float64 { return 1 - o.Mu }
 func (o Nesterov) InverseGain() float64  { return 1 - o.Mu }
 func (AdamW) InverseGain() float64       { return 0 }
+func (GTAdam) InverseGain() float64      { return 0 }
 
 func (Plain) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	return s.decayed(s.input, x, decay)
@@ -71,6 +82,26 @@ func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
 	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
 		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, s.Opt[0], s.Opt[1], x)
+	return g
+}
+
+// ScratchVectors is the number of vectors of working memory: one of ones.
+func (GTAdam) ScratchVectors() int { return 1 }
+
+func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
+	g := s.decayed(s.input, x, 0)
+	if s.ones == nil {
+		s.ones = s.Dev.NewVector(x.Len())
+		s.Dev.Write(s.ones, slices.Repeat([]float32{1}, x.Len()))
+	}
+	grow := o.Eps * (1 - o.Beta2) / o.Beta2 // what decays of Eps
+	if s.Count++; s.Count == 1 {
+		grow = o.Eps / o.Beta2
+	}
+	v := s.Opt[1]
+	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: grow, V: s.ones})
+	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1, Scale2: 1,
+		Decay: decay}, g, s.Opt[0], v, x)
 	return g
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"fspda/device"
 	"fspda/device/devicetest"
+	"fspda/dist"
 	"fspda/internal/rng"
 )
 
@@ -30,6 +31,10 @@ type game struct {
 	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
 
 	prepare func(r *Round) // completes a round for an algorithm; may be nil
+	heard   func(r *Round) // completes what was received; may be nil
+
+	ledger dist.Ledger
+	coded  func(l *Link, which int) dist.Sent // what a message of a broadcast sends
 }
 
 func newGame(a Algorithm, n int, x0 []float64) *game {
@@ -38,6 +43,59 @@ func newGame(a Algorithm, n int, x0 []float64) *game {
 		x := g.dev.NewVector(len(x0))
 		copy(values(x), x0)
 		g.state = append(g.state, NewState(a, g.dev, x))
+	}
+	return g
+}
+
+// connected gives the agents the memory of the edges of a graph.
+func (g *game) connected(graph [][2]int) *game {
+	for i, s := range g.state {
+		s.Connect(g.algo, neighbours(graph, i))
+	}
+	return g
+}
+
+// neighbours lists those of agent i, ascending.
+func neighbours(graph [][2]int, i int) (peers []int) {
+	for _, e := range graph {
+		switch i {
+		case e[0]:
+			peers = append(peers, e[1])
+		case e[1]:
+			peers = append(peers, e[0])
+		}
+	}
+	slices.Sort(peers)
+	return peers
+}
+
+// directed sends over arcs, from the first agent of each to the second, in equal shares.
+func (g *game) directed(arcs func(t int) [][2]int) *game {
+	g.edges = func(t int) (edges [][2]int) {
+		for _, a := range arcs(t) {
+			if e := [2]int{min(a[0], a[1]), max(a[0], a[1])}; !slices.Contains(edges, e) {
+				edges = append(edges, e)
+			}
+		}
+		return edges
+	}
+	g.prepare = func(r *Round) {
+		share := func(j int) float64 {
+			n := 1
+			for _, a := range arcs(r.T) {
+				if a[0] == j {
+					n++
+				}
+			}
+			return 1 / float64(n)
+		}
+		r.Keep = share(r.Self)
+		for k := range r.Links {
+			l := &r.Links[k]
+			l.Share = share(l.Peer)
+			l.Mute = !slices.Contains(arcs(r.T), [2]int{r.Self, l.Peer})
+			l.PeerInactive = !slices.Contains(arcs(r.T), [2]int{l.Peer, r.Self})
+		}
 	}
 	return g
 }
@@ -60,30 +118,63 @@ func (g *game) x(i int) []float64 { return values(g.state[i].X) }
 // aux returns agent i's auxiliary vector of that name.
 func (g *game) aux(i int, name string) []float64 { return values(Aux(g.algo, g.state[i], name)) }
 
-// step runs iteration t: every agent's Local, then the exchange, then every agent's Mix.
+// step runs iteration t: every agent's Local, then the exchange, and so on; then every agent's Mix.
 func (g *game) step(tb testing.TB, t int) {
 	rounds := make([]*Round, len(g.state))
 	for i := range g.state {
 		rounds[i] = g.round(t, i)
-		if err := g.algo.Local(g.state[i], rounds[i]); err != nil {
-			tb.Fatal(err)
-		}
 	}
-	for i, r := range rounds {
-		for k := range r.Links {
-			peer := rounds[r.Links[k].Peer]
-			for _, l := range peer.Links {
-				if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
-					r.Links[k].Received = l.Sent
+	for stage := range Stages(g.algo) {
+		for i, s := range g.state {
+			if err := Stages(g.algo)[stage](s, rounds[i]); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		for i, r := range rounds {
+			for k := range r.Links {
+				peer := rounds[r.Links[k].Peer]
+				for _, l := range peer.Links {
+					if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
+						r.Links[k].Received = l.Sent
+					}
 				}
 			}
 		}
 	}
 	for i, r := range rounds {
+		for k := range r.Links {
+			g.count(i, &r.Links[k])
+		}
+		if g.heard != nil {
+			g.heard(r)
+		}
 		if err := g.algo.Mix(g.state[i], r); err != nil {
 			tb.Fatal(err)
 		}
 	}
+}
+
+// count enters what agent i sent over a link in the ledger.
+func (g *game) count(i int, l *Link) {
+	if len(l.Sent) == 0 {
+		return
+	}
+	if g.coded != nil {
+		for which := range MessagesPerLink(g.algo) {
+			g.ledger.Send(g.coded(l, which))
+		}
+		return
+	}
+	values := -l.Overhead
+	for _, v := range l.Sent {
+		values += v.Len()
+	}
+	g.ledger.Send(dist.Sent{Values: values, ValueBits: 32, Mask: l.Len, Dim: g.state[i].X.Len(), Indices: i > l.Peer})
+}
+
+// bits are those sent so far, in the three accountings.
+func (g *game) bits() [3]uint64 {
+	return [3]uint64{g.ledger.SharedSeed, g.ledger.Packed, g.ledger.Reference}
 }
 
 func (g *game) round(t, i int) *Round {

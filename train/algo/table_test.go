@@ -384,11 +384,11 @@ func TestAllAllocateNothing(t *testing.T) {
 			r.Acquire = func(int) device.Vector { return buffer }
 			r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 			if r.Compress != nil {
-				p, err := r.Compress(buffer)
+				p, err := r.Compress(buffer, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
-				r.Compress = func(device.Vector) (Compressed, error) { return p, nil }
+				r.Compress = func(device.Vector, int) (Compressed, error) { return p, nil }
 			}
 			links += len(r.Links)
 		}

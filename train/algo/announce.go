@@ -1,0 +1,82 @@
+package algo
+
+import (
+	"slices"
+
+	"fspda/device"
+)
+
+// announce compresses v - public, posts the result q as message number which of the iteration, and
+// adds q to public, the copy of v that all neighbours know. It returns the agent's own term w_ii·q
+// of the sum that [State.addAnnounced] makes. An agent that is not active does nothing. It
+// overwrites the gradient.
+func (s *State) announce(r *Round, which int, v, public device.Vector) (own device.SparseTerm, err error) {
+	if !r.Active {
+		return own, nil
+	}
+	s.combine(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
+	q, err := r.Compress(s.g, which)
+	if err != nil {
+		return own, err
+	}
+	s.post(r, q.Vectors...)
+	s.add(public, device.SparseTerm{A: 1, V: q.Vectors[0], Idx: q.Index})
+	return device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}, nil
+}
+
+// addAnnounced adds Σ_j w_ij·q_j to sum over the messages number which of all active neighbours, and
+// the agent's own term if it is active, ordered by agent.
+func (s *State) addAnnounced(a Algorithm, r *Round, which int, own device.SparseTerm, sum device.Vector) error {
+	if err := s.collect(a, r, which, own); err != nil {
+		return err
+	}
+	if len(s.parts) < 2 || r.Shared == nil || !equalWeights(s.parts) {
+		s.Dev.ScatterAdd(sum, s.parts...)
+		return nil
+	}
+	w := s.parts[0].A
+	for i := range s.parts {
+		s.parts[i].A = 1
+	}
+	all := r.Shared(which, s.fill.parts)
+	s.combine(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
+	return nil
+}
+
+// collect lists the received terms and the agent's own term, ordered by agent.
+func (s *State) collect(a Algorithm, r *Round, which int, own device.SparseTerm) error {
+	s.parts = s.parts[:0]
+	at := 0
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.PeerInactive {
+			continue
+		}
+		if l.Received == nil {
+			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		}
+		s.parts = append(s.parts, l.term(which, MessagesPerLink(a)))
+		if l.Peer < r.Self {
+			at = len(s.parts)
+		}
+	}
+	if r.Active {
+		s.parts = slices.Insert(s.parts, at, own)
+	}
+	return nil
+}
+
+// term returns the values of received message number which of so many, with the weight of the link.
+func (l *Link) term(which, messages int) device.SparseTerm {
+	t := device.SparseTerm{A: l.FixedWeight, V: l.Received[which*len(l.Received)/messages]}
+	if l.Coords != nil {
+		t.Idx = l.Coords[which]
+	}
+	return t
+}
+
+// equalWeights reports whether all weights are equal after rounding to float32. The agent's own
+// weight is 1 minus the others, so it may differ in the last bits of float64.
+func equalWeights(parts []device.SparseTerm) bool {
+	return !slices.ContainsFunc(parts, func(p device.SparseTerm) bool { return float32(p.A) != float32(parts[0].A) })
+}

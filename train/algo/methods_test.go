@@ -1,0 +1,187 @@
+package algo
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"fspda/device"
+	"fspda/dist"
+)
+
+// methodRow is a row of golden values: a trajectory of six iterations from zero, computed in
+// float64 by an independent program.
+type methodRow struct {
+	name string
+	algo Algorithm
+	game func(g *game)
+	x    string
+	f    float64
+	more string // of agent 0, as more reads it
+	read func(g *game) []float64
+	bits [3]uint64
+}
+
+func TestGoldenMethods(t *testing.T) {
+	aux := func(name string) func(g *game) []float64 {
+		return func(g *game) []float64 { return g.aux(0, name) }
+	}
+	onPath, onTree := [][2]int{{0, 1}, {1, 2}, {2, 3}}, [][2]int{{0, 1}, {0, 2}, {1, 3}}
+	message := func(g *game) []float64 { return values(g.state[0].Edge(1).Vectors[0]) }
+	for _, c := range []methodRow{
+		{"sgp one-peer exponential", SGP{Regular: true}, onePeer, "1.4801363669 1.4640402368 1.3756516996",
+			7.1947443823, "1.4801363669 1.4640402368 1.3756516996", pushedSum, same(2304)},
+		{"sgp lopsided", SGP{}, lopsided, "1.5866528379 1.7406925476 1.6390254222", 7.1850647561,
+			"1.9039766039 2.0888235953 1.9668234807", pushedSum, same(4608)},
+		{"relaysgd path", Relay{N: 4}, on(onPath), "1.0917814437 1.2025082477 1.1586174268", 9.2041117742,
+			"3.4055176302 3.8165113239 3.7043433359", message, same(3456)},
+		{"relaysgd binary tree", Relay{N: 4}, on(onTree), "1.1343209646 1.2871416264 1.2440968864", 9.3103822478,
+			"2.2452320103 2.8839998586 2.9025082160", message, same(3456)},
+		{"choco sign", CHOCO{Theta: 0.3}, packed(signOf), "0.9270060340 1.0606771150 1.0277185374", 7.2833552063,
+			"0.8946221859 0.8946221859 0.6072493312", aux("xhat"), same(1680)},
+		{"choco top-1", CHOCO{Theta: 0.3}, packed(top1), "0.9971736293 1.0335172432 0.9789758094", 7.2661797009,
+			"0.5105332268 0.6942389812 0.7270171716", aux("xhat"), [3]uint64{1632, 1632, 4608}},
+		{"ef21 top-1", CHOCO{Theta: 0.3, Early: true}, packed(top1), "0.8354454601 0.8879602170 0.8172547130",
+			7.2946758390, "0.5312507400 0.7753352686 0.2599725000", aux("xhat"), [3]uint64{1632, 1632, 4608}},
+		{"beer mask", BEER{Theta: 0.3}, packed(maskOfT), "1.2322187886 1.2994777336 1.2735316055", 7.2540240642,
+			"-1.4452631589 -2.5461002917 -2.7472417929", aux("p"), [3]uint64{6144, 6336, 12288}},
+		{"beer top-1", BEER{Theta: 0.3}, packed(top1), "1.0259818026 1.2636393575 1.3757250444", 7.1944178178,
+			"-1.2402599600 -2.3472243843 -3.0414407751", aux("p"), [3]uint64{3264, 3264, 9216}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := goldenGame(c.algo)
+			c.game(g)
+			for it := range 6 {
+				g.step(t, it)
+			}
+			check(t, "x_0", g.x(0), c.x)
+			check(t, "state", c.read(g), c.more)
+			if f := goldenObjective(mean(4, g.x)); math.Abs(f-c.f) > 1e-9 {
+				t.Errorf("F(xbar) = %.10f, want %.10f", f, c.f)
+			}
+			if g.bits() != c.bits {
+				t.Errorf("bits %d, want %d", g.bits(), c.bits)
+			}
+			if n := g.state[0].Scalars; n != nil && math.Abs(n[0]-1.1999957133) > 1e-9 {
+				t.Errorf("w = %.10f", n[0])
+			}
+		})
+	}
+}
+
+// pushedSum is X = w·z of agent 0.
+func pushedSum(g *game) []float64 {
+	x := slices.Clone(g.x(0))
+	for k := range x {
+		if s := g.state[0].Scalars; s != nil {
+			x[k] *= s[0]
+		}
+	}
+	return x
+}
+
+// onePeer sends from i to i + 2^(t mod 2), cyclic, over four agents.
+func onePeer(g *game) {
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.directed(func(t int) (arcs [][2]int) {
+		for i := range 4 {
+			arcs = append(arcs, [2]int{i, (i + 1<<(t%2)) % 4})
+		}
+		return arcs
+	})
+}
+
+// lopsided sends from i to i+1, and from the even ones also to i+2.
+func lopsided(g *game) {
+	g.mask = func(int, int, int) []uint32 { return nil }
+	g.directed(func(int) [][2]int { return [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 0}, {0, 2}, {2, 0}} })
+}
+
+// on exchanges whole vectors over all edges of a graph.
+func on(graph [][2]int) func(g *game) {
+	return func(g *game) {
+		g.mask = func(int, int, int) []uint32 { return nil }
+		g.edges = func(int) [][2]int { return graph }
+		g.connected(graph)
+	}
+}
+
+// compression is what a compressor makes of v in iteration t: values, their coordinates (nil: all)
+// and the numbers that travel besides, for the ledger.
+type compression func(t int, v []float64) (values []float64, coords []uint32, sent dist.Sent)
+
+// packed compresses over the ring, on which all speak.
+func packed(q compression) func(g *game) {
+	return func(g *game) {
+		g.broadcasting(ring4, allActive, everything)
+		type key struct{ t, agent, which int }
+		coords := map[key]device.Index{}
+		last := dist.Sent{}
+		whole := g.prepare
+		g.prepare = func(r *Round) {
+			whole(r)
+			for k := range r.Links {
+				r.Links[k].Coords = make([]device.Index, MessagesPerLink(g.algo))
+			}
+			r.Compress = func(v device.Vector, which int) (Compressed, error) {
+				picked, at, sent := q(r.T, values(v))
+				last = sent
+				b := g.dev.NewVector(len(picked))
+				copy(values(b), picked)
+				var index device.Index
+				if at != nil {
+					index = g.dev.NewIndex(at, nil)
+				}
+				coords[key{r.T, r.Self, which}] = index
+				return Compressed{Vectors: []device.Vector{b}, Index: index}, nil
+			}
+		}
+		g.heard = func(r *Round) {
+			for k := range r.Links {
+				for which := range r.Links[k].Coords {
+					r.Links[k].Coords[which] = coords[key{r.T, r.Links[k].Peer, which}]
+				}
+			}
+		}
+		g.coded = func(_ *Link, which int) dist.Sent {
+			sent := last
+			sent.Indices = which == 0 || sent.DataDependent // a mask is the same for both messages
+			return sent
+		}
+	}
+}
+
+// signOf is the sign of each coordinate, times the mean magnitude.
+func signOf(_ int, v []float64) ([]float64, []uint32, dist.Sent) {
+	scale, out := 0.0, make([]float64, len(v))
+	for _, x := range v {
+		scale += math.Abs(x) / float64(len(v))
+	}
+	for k, x := range v {
+		out[k] = scale
+		if x < 0 {
+			out[k] = -scale
+		}
+	}
+	return out, nil, dist.Sent{Values: len(v), ValueBits: 1, ExtraBits: 32, Mask: len(v), Dim: len(v)}
+}
+
+// top1 is the largest coordinate, the first of equal ones.
+func top1(_ int, v []float64) ([]float64, []uint32, dist.Sent) {
+	at := 0
+	for k, x := range v {
+		if math.Abs(x) > math.Abs(v[at]) {
+			at = k
+		}
+	}
+	return []float64{v[at]}, []uint32{uint32(at)}, dist.Sent{Values: 1, ValueBits: 32, Mask: 1, Dim: len(v),
+		DataDependent: true}
+}
+
+// maskOfT is the coordinates of the mask of iteration t.
+func maskOfT(t int, v []float64) ([]float64, []uint32, dist.Sent) {
+	a, b := t%3, (t+1)%3
+	a, b = min(a, b), max(a, b)
+	return []float64{v[a], v[b]}, []uint32{uint32(a), uint32(b)}, dist.Sent{Values: 2, ValueBits: 32, Mask: 2,
+		Dim: len(v)}
+}

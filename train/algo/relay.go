@@ -1,0 +1,108 @@
+package algo
+
+import "fspda/device"
+
+// Relay is RelaySGD (Vogels and others 2021, algorithm 1) on a tree: sums of models travel through
+// it, and every agent averages all models, each as late as the way is long. An agent keeps the last
+// message M_ji and its count C_ji of models of each neighbour j. With x^0 the model at the start,
+//
+//	h = x - alpha·u
+//	to each neighbour j:  M_ij = h + Σ_{k≠j} M_ki        C_ij = 1 + Σ_{k≠j} C_ki
+//	x ← (h + Σ_j M_ji + (n - 1 - Σ_j C_ji)·x^0)/n
+//
+// where the sums of messages are those of the iteration before. After as many iterations as the
+// tree is wide the counts sum to n-1. ByCount divides by the number of models that are there
+// instead of filling up with x^0: a faster start, with unequal weights.
+//
+// If an exchange fails, its message counts as empty in this iteration. Without failures and with
+// exact gradients the agents reach the optimum, though nothing tracks the gradient. The mean model
+// has no recursion of its own. The step size must shrink with the width of the tree.
+type Relay struct {
+	N       int // agents
+	ByCount bool
+	Descent
+}
+
+var (
+	_ Edged       = Relay{}
+	_ Scratcher   = Relay{}
+	_ MultiVector = Relay{}
+)
+
+const relayStart = 0 // in State.Aux: x^0
+
+func (Relay) Name() string { return "relaysgd" }
+
+func (Relay) Aux() []string { return []string{"start"} }
+
+// Vectors is one: the count beside it is a single number.
+func (Relay) Vectors() int { return 1 }
+
+// EdgeVectors is the last message of an edge; its count is EdgeMemory.Count.
+func (Relay) EdgeVectors(d int) []int { return []int{d} }
+
+// relayed is the working memory of an agent: a vector of one number that is 1, and links by edge.
+type relayed struct{ one device.Vector }
+
+func (Relay) NewScratch(func() device.Vector) any { return &relayed{} }
+
+func (a Relay) Local(s *State, r *Round) error {
+	if r.T == 0 {
+		s.Dev.Gather(s.Aux[relayStart], s.X, nil)
+	}
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil { // h
+		return err
+	}
+	w := s.Scratch.(*relayed)
+	if w.one == nil {
+		w.one = s.Dev.NewVector(1)
+		s.Dev.Write(w.one, []float32{1})
+	}
+	for i := range r.Links {
+		l := &r.Links[i]
+		count := 1
+		s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
+		for _, m := range s.Edges {
+			if m.Peer != l.Peer && m.Count > 0 {
+				s.terms = append(s.terms, device.Term{A: 1, V: m.Vectors[0]})
+				count += m.Count
+			}
+		}
+		sum, number := r.Acquire(s.X.Len()), r.Acquire(1)
+		s.Dev.Combine(sum, s.terms...)
+		s.combine(number, device.Term{A: float64(count), V: w.one})
+		r.Post(i, sum, number)
+		l.Overhead = 1
+	}
+	return nil
+}
+
+func (a Relay) Mix(s *State, r *Round) error {
+	one := s.Scratch.(*relayed).one
+	for i := range r.Links {
+		l := &r.Links[i]
+		m := s.Edge(l.Peer)
+		m.Count = 0
+		if l.Received != nil {
+			m.Count = int(s.Dev.Dot(l.Received[1], one))
+			s.Dev.Gather(m.Vectors[0], l.Received[0], nil)
+		}
+	}
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
+	models := 1
+	for _, m := range s.Edges {
+		if m.Count > 0 {
+			s.terms = append(s.terms, device.Term{A: 1, V: m.Vectors[0]})
+			models += m.Count
+		}
+	}
+	if !a.ByCount {
+		s.terms = append(s.terms, device.Term{A: float64(a.N - models), V: s.Aux[relayStart]})
+		models = a.N
+	}
+	for i := range s.terms {
+		s.terms[i].A /= float64(models)
+	}
+	s.Dev.Combine(s.X, s.terms...)
+	return nil
+}

@@ -1,0 +1,115 @@
+package algo
+
+import "fspda/device"
+
+// SGP is stochastic gradient push (Assran, Loizou, Ballas and Rabbat 2019, algorithm 1): push-sum on
+// directed graphs. What an agent has is divided among itself and those to which it sends, so that
+// the weights are column stochastic: p_ij = 1/(1+outdegree of j). A weight w, 1 at the start,
+// corrects for agents that get more than they give. With z the model,
+//
+//	X = w·z - alpha·u            with the gradient at z
+//	X ← Σ_j p_ij·X_j        w ← Σ_j p_ij·w_j        z = X/w        (j = i included)
+//
+// On regular graphs, where each agent sends to as many as it receives from, w stays 1 and is not
+// sent. State.X is z.
+//
+// Invariants: Σ w = n, and Σ X moves by -alpha·Σ u. Agents whose w is large move less. It is biased
+// if agents hold different data. A lost message would lose a part of the sum, so it is an error.
+type SGP struct {
+	Regular bool // w stays 1
+	Descent
+}
+
+var (
+	_ Scaled    = SGP{}
+	_ Scratcher = SGP{}
+)
+
+const sgpWeight = 0 // in State.Scalars: w
+
+func (SGP) Name() string { return "sgp" }
+
+func (SGP) Aux() []string { return nil }
+
+// Scalars is the weight w; none on a regular graph.
+func (a SGP) Scalars() []float64 {
+	if a.Regular {
+		return nil
+	}
+	return []float64{1}
+}
+
+// pushed is what an agent has divided in an iteration: X and w, rounded as they were sent.
+type pushed struct {
+	x      device.Vector
+	w      float64
+	one    device.Vector // of length 1: it turns numbers into vectors and back
+	packet []device.Vector
+}
+
+func (SGP) NewScratch(func() device.Vector) any { return &pushed{} }
+
+func (a SGP) Local(s *State, r *Round) error {
+	if err := a.descendPush(s, r); err != nil {
+		return err
+	}
+	p := s.Scratch.(*pushed)
+	p.x, p.w = s.copied(r, s.X), 1
+	p.packet = append(p.packet[:0], p.x)
+	if !a.Regular {
+		p.pack(s, r)
+	}
+	s.post(r, p.packet...)
+	return nil
+}
+
+// descendPush sets s.X to X = w·z - alpha·u.
+func (a SGP) descendPush(s *State, r *Round) error {
+	if a.Regular {
+		return a.descend(s, r, r.Alpha, s.X)
+	}
+	u, err := a.direction(s, r, r.Alpha, s.X)
+	if err != nil {
+		return err
+	}
+	s.combine(s.X, device.Term{A: s.Scalars[sgpWeight], V: s.X}, device.Term{A: -r.Alpha, V: u})
+	return nil
+}
+
+// pack adds w to the message, as a vector of one number, and sets w to that number.
+func (p *pushed) pack(s *State, r *Round) {
+	if p.one == nil {
+		p.one = s.Dev.NewVector(1)
+		s.Dev.Write(p.one, []float32{1})
+	}
+	w := r.Acquire(1)
+	s.combine(w, device.Term{A: s.Scalars[sgpWeight], V: p.one})
+	p.w, p.packet = s.Dev.Dot(w, p.one), append(p.packet, w)
+}
+
+func (a SGP) Mix(s *State, r *Round) error {
+	p := s.Scratch.(*pushed)
+	w := r.Keep * p.w
+	s.terms = append(s.terms[:0], device.Term{A: r.Keep, V: p.x})
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.PeerInactive {
+			continue
+		}
+		if l.Received == nil {
+			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+		}
+		s.terms = append(s.terms, device.Term{A: l.Share, V: l.Received[0]})
+		if !a.Regular {
+			w += l.Share * s.Dev.Dot(l.Received[1], p.one)
+		}
+	}
+	if !a.Regular {
+		s.Scalars[sgpWeight] = w
+		for i := range s.terms {
+			s.terms[i].A /= w
+		}
+	}
+	s.Dev.Combine(s.X, s.terms...)
+	return nil
+}
