@@ -89,6 +89,13 @@ var results = map[string]string{
 	"gasloc":          "{algo: gasloc, local_steps: 4, graph: base(1), params: {outer_momentum: 0.5}}",
 	"sparta":          "{algo: sparta, optimizer: adamw, alpha: 0.01}",
 	"d2":              "{algo: d2, mixing: half-lazy(metropolis), momentum: 0.5, alpha: 0.1}",
+	"dsgt atc":        "{algo: dsgt, params: {form: atc}, edges: bernoulli(0.5), momentum: 0.5, alpha: 0.1}",
+	"gt-adam":         "{algo: gt-adam, alpha: 0.02}",
+	"sgp":             "{algo: sgp, agents: 6, graph: one-peer-exp}",
+	"sgp push":        "{algo: sgp, edges: push(1), links: wan.yaml}",
+	"relaysgd":        "{algo: relaysgd, graph: binary-tree, momentum: 0.5, alpha: 0.1}",
+	"beer qsgd":       "{algo: beer, compress: qsgd-scaled(7)}",
+	"ef21 sign":       "{algo: choco, compress: sign, early: true}",
 	"resnet20": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +
 		"agents: 2, batch: 8, iterations: 6, alpha: 0.05}",
 	"resnet20 local norm": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +

@@ -7,7 +7,7 @@ import (
 )
 
 // Compressor computes the compressed vector Q(v) that other agents receive. It is a pure function
-// of (seed, t, agent) and v, and safe for concurrent use. Unlike a [Mask], it may depend on the
+// of (seed, t, agent, which) and v, and safe for concurrent use. Unlike a [Mask], it may depend on the
 // values, so that the two ends of an edge do not compare the same coordinates: it is for algorithms
 // that keep a public copy of every model.
 type Compressor interface {
@@ -16,10 +16,10 @@ type Compressor interface {
 	String() string
 	// Compress sets p to Q(v) as its receivers will see it, reusing p's memory. A compressor that
 	// computes with the numbers returns a *NotFiniteError for one that is not finite; one that only
-	// copies does not.
-	Compress(p *Payload, v []float32, t, agent int) error
+	// copies does not. which numbers the vectors that the agent compresses in an iteration.
+	Compress(p *Payload, v []float32, t, agent, which int) error
 	// Delta is the contraction: E|Q(v)-v|² ≤ (1-Delta)·|v|². With Delta <= 0, Q(v) may be further
-	// from v than zero is.
+	// from v than zero is. For sign it holds on average over normally distributed v, not for each.
 	Delta() float64
 }
 
@@ -28,6 +28,7 @@ var compressorSpellings = []spelling{
 	{"topk", "as many coordinates as mask and density say, those of largest magnitude"},
 	{"qsgd(s)", "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},
 	{"qsgd-scaled(s)", "the same times 1/(1+omega), so that it never moves away"},
+	{"sign", "the sign of each coordinate and one mean magnitude: 1 bit"},
 	{"identity", "everything"},
 }
 
@@ -35,7 +36,7 @@ var compressorSpellings = []spelling{
 type CompressorOptions struct {
 	Mask  Mask  // the coordinates of randk, and the number of coordinates of topk
 	Sizes []int // of the tensors of the vector
-	Flat  bool  // qsgd: one norm for the whole vector instead of one per tensor
+	Flat  bool  // qsgd, sign: one block of the whole vector instead of one per tensor
 	Seed  uint64
 }
 
@@ -51,6 +52,8 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 		return RandK{o.Mask}, nil
 	case "topk":
 		return newTopK(o), nil
+	case "sign":
+		return newSign(o), nil
 	case "identity":
 		d, err := totalSize(p, o.Sizes)
 		return identity{FloatCodec{1, d}}, err
@@ -92,7 +95,7 @@ func leastShare(counts, sizes []int) float64 {
 }
 
 // Compress implements [Compressor]. Both ends can draw the coordinates, so they are not sent.
-func (r RandK) Compress(p *Payload, v []float32, t, agent int) error {
+func (r RandK) Compress(p *Payload, v []float32, t, agent, _ int) error {
 	p.Dim = len(v)
 	p.Coords = r.Mask.Draw(p.Coords, t, agent, agent)
 	p.resize(1)
@@ -130,7 +133,7 @@ type identity struct{ FloatCodec }
 func (identity) String() string { return "identity" }
 func (identity) Delta() float64 { return 1 }
 
-func (c identity) Compress(p *Payload, v []float32, _, _ int) error {
+func (c identity) Compress(p *Payload, v []float32, _, _, _ int) error {
 	p.Dim, p.Coords = len(v), nil
 	p.resize(1)
 	p.Vectors[0] = append(p.Vectors[0][:0], v...)
@@ -159,7 +162,7 @@ func (c topK) String() string { return "topk" }
 // Delta is k/m: the k largest of m squares have at least k/m of their sum.
 func (c topK) Delta() float64 { return leastShare(c.counts, c.sizes) }
 
-func (c topK) Compress(p *Payload, v []float32, _, _ int) error {
+func (c topK) Compress(p *Payload, v []float32, _, _, _ int) error {
 	if err := checkFinite("topk", v); err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func TestCodecWritesWhatTheLedgerCounts(t *testing.T) {
 				if round%5 == 4 {
 					clear(v[:24]) // a block of norm zero
 				}
-				if err := c.Compress(&p, v, round, round%3); err != nil {
+				if err := c.Compress(&p, v, round, round%3, 0); err != nil {
 					t.Fatal(err)
 				}
 				for _, a := range []Accounting{SharedSeed, Packed, Reference} {
@@ -153,7 +153,7 @@ func TestCompressedBits(t *testing.T) {
 		var p Payload
 		s := rng.New(1, "bits")
 		c := zoo(t)[name]
-		if err := c.Compress(&p, gauss(&s, dim()), 0, 0); err != nil {
+		if err := c.Compress(&p, gauss(&s, dim()), 0, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		b, err := c.Encode(nil, p, SharedSeed, false)
@@ -184,7 +184,7 @@ func TestContractionAndBias(t *testing.T) {
 				var sum, sumSq float64
 				mean, second := make([]float64, len(v)), make([]float64, len(v))
 				for r := range rounds {
-					if err := c.Compress(&p, v, r, 2); err != nil {
+					if err := c.Compress(&p, v, r, 2, 0); err != nil {
 						t.Fatal(err)
 					}
 					e := 0.0
@@ -229,7 +229,7 @@ func TestRandKDelta(t *testing.T) {
 	var p Payload
 	const rounds = 20000
 	for r := range rounds {
-		if err := c.Compress(&p, v, r, 0); err != nil {
+		if err := c.Compress(&p, v, r, 0, 0); err != nil {
 			t.Fatal(err)
 		}
 		rest := square
@@ -283,7 +283,7 @@ func TestCompressRepeats(t *testing.T) {
 		v := gauss(&s, dim())
 		draw := func(t0, agent int) string {
 			var p Payload
-			if err := c.Compress(&p, v, t0, agent); err != nil {
+			if err := c.Compress(&p, v, t0, agent, 0); err != nil {
 				t.Fatal(err)
 			}
 			return fmt.Sprint(p.Coords, p.Vectors)
@@ -308,7 +308,7 @@ func TestCompressNotFinite(t *testing.T) {
 			v := make([]float32, dim())
 			v[13] = bad
 			var p Payload
-			err := c.Compress(&p, v, 0, 0)
+			err := c.Compress(&p, v, 0, 0, 0)
 			_, copies := c.(RandK)
 			if c.String() == "identity" {
 				copies = true
@@ -327,7 +327,7 @@ func TestCompressNotFinite(t *testing.T) {
 	for i := range v {
 		v[i] = math.MaxFloat32
 	}
-	if err := q.Compress(new(Payload), v, 0, 0); err == nil {
+	if err := q.Compress(new(Payload), v, 0, 0, 0); err == nil {
 		t.Error("a norm beyond float32 was accepted")
 	}
 }
@@ -368,7 +368,7 @@ func BenchmarkCompress(b *testing.B) {
 			b.SetBytes(int64(4 * len(v)))
 			b.ReportAllocs()
 			for t := 0; b.Loop(); t++ {
-				if err := c.Compress(&p, v, t, 0); err != nil {
+				if err := c.Compress(&p, v, t, 0, 0); err != nil {
 					b.Fatal(err)
 				}
 			}

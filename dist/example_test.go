@@ -89,7 +89,7 @@ func ExampleCompressor() {
 		return
 	}
 	var p dist.Payload
-	if err := q.Compress(&p, []float32{0.1, -3, 0, 0.5, 2, 1}, 0, 0); err != nil {
+	if err := q.Compress(&p, []float32{0.1, -3, 0, 0.5, 2, 1}, 0, 0, 0); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -63,6 +63,10 @@ var processSpellings = []spelling{
 	{"base(k)", "rounds with at most k edges at an agent, after which all have the exact mean; on the graph of that name"},
 	{"simple-base(k)", "the same without the shortening by common factors"},
 	{"hyper-hypercube(k)", "the same for numbers of agents without a prime factor above k+1"},
+	{"one-peer-exp", "one way: agent i sends to i+2^k, cyclic, with k = 0, 1, … in turn"},
+	{"static-exp", "one way: agent i sends to i+2^k, cyclic, for all k"},
+	{"push(k)", "one way: each agent sends to k of its neighbours, uniform"},
+	{"arcs(path)", "one way: a file with \"i j\" on each line: i sends to j in each iteration; # begins a comment"},
 	{"full", "all edges"},
 	{"empty", "no edge"},
 	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
@@ -115,6 +119,8 @@ func newProcess(p parsedSpec, l edgeSampler) (Process, error) {
 		return process{p.name, each(1), l.g.all}, nil
 	case "base", "simple-base", "hyper-hypercube":
 		return newRepeated(p, l.g)
+	case "one-peer-exp", "static-exp", "push", "arcs":
+		return parseDirected(p, l)
 	case "trace":
 		return readTrace(p, l.g)
 	}

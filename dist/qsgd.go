@@ -75,7 +75,7 @@ func (q *qsgd) Delta() float64 {
 	return least
 }
 
-func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
+func (q *qsgd) Compress(p *Payload, v []float32, t, agent, which int) error {
 	if err := checkFinite(q.name, v); err != nil {
 		return err
 	}
@@ -84,6 +84,9 @@ func (q *qsgd) Compress(p *Payload, v []float32, t, agent int) error {
 	p.Vectors[0] = grow(p.Vectors[0], q.dim)
 	p.Vectors[1] = grow(p.Vectors[1], len(q.sizes))
 	s := q.base.Sub(uint64(t), uint64(agent))
+	if which > 0 {
+		s = q.base.Sub(uint64(t), uint64(agent), uint64(which))
+	}
 	from := 0
 	for i, m := range q.sizes {
 		norm, err := q.norm(v[from:from+m], from)

@@ -20,6 +20,8 @@ var graphSpellings = []spelling{
 	{"torus", "the grid, closed along each side longer than 2"},
 	{"hypercube", "i to i xor 2^k; the number of agents is a power of 2"},
 	{"exponential", "i to i+2^k, cyclic"},
+	{"one-peer-exp", "the same, for the process of that name"},
+	{"static-exp", "the same, for the process of that name"},
 	{"binary-tree", "i to (i-1)/2, rounded down"},
 	{"base(k)", "the edges of the process base(k)"},
 	{"simple-base(k)", "the edges of the process simple-base(k)"},
@@ -75,14 +77,16 @@ func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 
 // shapes are the topologies without parameters that exist for every n.
 var shapes = map[string]func(n int) []Edge{
-	"complete":    complete,
-	"ring":        ring,
-	"path":        path,
-	"star":        star,
-	"grid":        func(n int) []Edge { return gridEdges(n, false) },
-	"torus":       func(n int) []Edge { return gridEdges(n, true) },
-	"exponential": exponential,
-	"binary-tree": binaryTree,
+	"complete":     complete,
+	"ring":         ring,
+	"path":         path,
+	"star":         star,
+	"grid":         func(n int) []Edge { return gridEdges(n, false) },
+	"torus":        func(n int) []Edge { return gridEdges(n, true) },
+	"exponential":  exponential,
+	"one-peer-exp": exponential,
+	"static-exp":   exponential,
+	"binary-tree":  binaryTree,
 }
 
 func complete(n int) (edges []Edge) {

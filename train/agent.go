@@ -21,6 +21,7 @@ const lossLimit = 1e5
 type agent struct {
 	*core
 	state     *algo.State
+	stages    []algo.Stage // what posts messages, before each exchange of an iteration
 	gradients gradients
 	exchange  exchange
 	snapshots *snapshot.Pool
@@ -44,6 +45,7 @@ type clock interface {
 	Gradient(k int)
 	Post(t, peer int, bits float64) (arrives float64)
 	Receive(arrives float64)
+	Await() // until everything received has arrived
 	End() float64
 	State() simnet.ClockState
 	Restore(simnet.ClockState)
@@ -55,6 +57,7 @@ type noClock struct{}
 func (noClock) Gradient(int)                   {}
 func (noClock) Post(int, int, float64) float64 { return 0 }
 func (noClock) Receive(float64)                {}
+func (noClock) Await()                         {}
 func (noClock) End() float64                   { return 0 }
 func (noClock) State() (s simnet.ClockState)   { return s }
 func (noClock) Restore(simnet.ClockState)      {}
@@ -72,7 +75,9 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
-	a := &agent{core: c, state: algo.NewState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), snapshots: r.snapshotPools[id]}
+	a := &agent{core: c, state: algo.NewState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
+		snapshots: r.snapshotPools[id]}
+	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
 	a.exchange = exchange{core: c}
@@ -123,6 +128,12 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 	sn.Agent, sn.T, sn.Eval, sn.Save = a.id, t, eval, save
 	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
 	sn.Clipped, sn.Directions = a.gradients.clipped, a.state.Count
+	sn.Scalars = append(sn.Scalars[:0], a.state.Scalars...)
+	if save {
+		for i, e := range a.state.Edges {
+			e.CopyTo(a.dev, sn.Edges[i])
+		}
+	}
 	if eval {
 		a.gradients.meter = snapshot.Losses{}
 	}
@@ -182,13 +193,19 @@ func (e *DivergedError) ExitCode() int { return 3 }
 
 // restore sets the agent to its state in a checkpoint.
 func (a *agent) restore(ck *runfolder.Checkpoint) error {
-	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Buffers: a.gradients.buffers}
+	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Edges: a.state.Edges,
+		Buffers: a.gradients.buffers}
 	if err := ck.Restore(&sn); err != nil {
 		return err
 	}
 	a.exchange.ledger, a.exchange.codec.decodes = sn.Ledger, sn.Decodes
 	a.gradients.count, a.gradients.meter, a.gradients.scale = sn.Grads, sn.Losses, sn.Scale
 	a.gradients.clipped, a.state.Count = sn.Clipped, sn.Directions
+	if len(sn.Scalars) != len(a.state.Scalars) {
+		return ck.Damaged(fmt.Sprintf("it has %d numbers of agent %d beside its vectors, want %d", len(sn.Scalars), a.id,
+			len(a.state.Scalars)))
+	}
+	copy(a.state.Scalars, sn.Scalars)
 	a.clock.Restore(sn.Clock)
 	a.time = sn.Clock.At
 	return nil

@@ -1,6 +1,10 @@
 package train
 
-import "fspda/dist"
+import (
+	"slices"
+
+	"fspda/dist"
+)
 
 // activeEdges is the edges of one iteration and their weights. Agents borrow one for a moment, from
 // a pool: an agent that finds the edges of its iteration there need not draw them again, and memory
@@ -9,6 +13,8 @@ type activeEdges struct {
 	t       int // -1: none yet
 	events  []dist.Event
 	weights *dist.ActiveMixing
+	arcs    []dist.Arc // of a directed run
+	out     []int      // by agent: arcs that leave it
 }
 
 // edgesAt borrows the edges of iteration t. The caller puts them back into run.edges.
@@ -20,7 +26,23 @@ func (r *run) edgesAt(t int) *activeEdges {
 	if e.t != t {
 		e.events = r.setup.Process.Active(e.events, t)
 		e.weights.Set(e.events, t)
+		if d := r.setup.Directed(); d != nil {
+			e.setArcs(d, r.setup.Graph.N, t)
+		}
 		e.t = t
 	}
 	return e
 }
+
+// setArcs sets the arcs of iteration t among n agents.
+func (e *activeEdges) setArcs(d dist.Directed, n, t int) {
+	e.arcs = d.Arcs(e.arcs, t)
+	e.out = slices.Grow(e.out[:0], n)[:n]
+	clear(e.out)
+	for _, a := range e.arcs {
+		e.out[a.From]++
+	}
+}
+
+// share is the part of what an agent has that goes to each agent to which it sends, and to itself.
+func (e *activeEdges) share(agent int) float64 { return 1 / float64(1+e.out[agent]) }

@@ -23,7 +23,7 @@ import (
 // It remembers step = x^{t-1} - alpha·g^{t-1}.
 type ExactDiffusion struct{}
 
-func (ExactDiffusion) Name() string { return "exact-diffusion" }
+func (ExactDiffusion) Name() string { return "two-step-d2" }
 
 func (ExactDiffusion) Aux() []string { return []string{"step"} }
 
@@ -56,7 +56,7 @@ func (ExactDiffusion) Mix(s *algo.State, r *algo.Round) error {
 
 func init() {
 	train.Register(train.Method{
-		Name: "exact-diffusion", Edges: config.WholeGraph, Mixing: true, Exact: true,
+		Name: "two-step-d2", Edges: config.WholeGraph, Mixing: true, Exact: true,
 		New: func(*train.Setup) algo.Algorithm { return ExactDiffusion{} },
 	})
 }
@@ -76,7 +76,7 @@ func ExampleRegister() {
 	}
 	dev := cpu.New()
 	engine := model.NewEngine(net, dev)
-	for _, name := range []string{"exact-diffusion", "dsgd"} {
+	for _, name := range []string{"two-step-d2", "dsgd"} {
 		c := train.Default()
 		c.Algo, c.Edges, c.Mask, c.Mixing, c.Theta = name, "full", "all", "lazy-metropolis", train.AutoFloat{V: 1.0 / 6}
 		c.Agents, c.Graph, c.Partition, c.Sampling, c.Iterations, c.EvalPoints, c.Alpha = 4, "ring", "sorted", "full",
@@ -95,6 +95,6 @@ func ExampleRegister() {
 		fmt.Printf("%s: accuracy above 0.6 %v, of one mind %v\n", name, last.TestAccAvg > 0.6, last.Consensus < 0.01)
 	}
 	// Output:
-	// exact-diffusion: accuracy above 0.6 true, of one mind true
+	// two-step-d2: accuracy above 0.6 true, of one mind true
 	// dsgd: accuracy above 0.6 true, of one mind false
 }

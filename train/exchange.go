@@ -18,6 +18,9 @@ type exchange struct {
 	*core
 	ledger dist.Ledger
 	codec  codec
+	edges  func(t int) // sets the links of an iteration
+	posts  []int       // by link: messages posted in this iteration
+	expect int         // messages that a link brings in an exchange
 
 	coords    []uint32
 	masks     []device.Index // one per link of a broadcast, memory reused
@@ -36,7 +39,17 @@ func (x *exchange) init() {
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
 	}
-	x.codec.message = s.Codec()
+	x.codec.message, x.expect = s.Codec(), algo.MessagesPerLink(s.Algo)
+	switch {
+	case s.Collective:
+		x.edges = x.gather
+	case s.Compressor != nil:
+		x.edges = x.broadcast
+	case s.Directed() != nil:
+		x.edges = x.push
+	default:
+		x.edges = x.exchangeOver
+	}
 	if s.Mixing != nil {
 		r.SelfWeight = s.Mixing.Self(x.id)
 	}
@@ -51,16 +64,37 @@ func (x *exchange) init() {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both
 // ends derive.
 func (x *exchange) connect(t int) {
-	s := x.run.setup
 	x.round.Links, x.round.Shared = x.round.Links[:0], nil
-	if s.Collective {
-		x.gather(t)
-		return
+	x.edges(t)
+}
+
+// push sets the round's links on a directed graph: one for each agent to which or from which an arc
+// leads.
+func (x *exchange) push(t int) {
+	now := x.run.edgesAt(t)
+	defer x.run.edges.Put(now)
+	x.round.Keep = now.share(x.id)
+	for _, a := range now.arcs {
+		if a.From != x.id && a.To != x.id {
+			continue
+		}
+		peer := a.From + a.To - x.id
+		if n := len(x.round.Links); n == 0 || x.round.Links[n-1].Peer != peer {
+			l := x.link(peer, nil, x.run.setup.Dim, 0, 0)
+			l.Mute, l.PeerInactive, l.Share = true, true, now.share(peer)
+		}
+		l := &x.round.Links[len(x.round.Links)-1]
+		if a.From == x.id {
+			l.Mute = false
+		} else {
+			l.PeerInactive = false
+		}
 	}
-	if s.Compressor != nil {
-		x.broadcast(t)
-		return
-	}
+}
+
+// exchangeOver sets the round's links over the active edges of the graph.
+func (x *exchange) exchangeOver(t int) {
+	s := x.run.setup
 	now := x.run.edgesAt(t)
 	defer x.run.edges.Put(now)
 	for k, e := range now.events {
@@ -108,7 +142,7 @@ func (x *exchange) sharedVector(which int, fill func(dst device.Vector)) device.
 }
 
 // link appends one link to the round, reusing the memory of an earlier round's.
-func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed float64) {
+func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed float64) *algo.Link {
 	n := len(x.round.Links)
 	if n < cap(x.round.Links) {
 		x.round.Links = x.round.Links[:n+1]
@@ -117,8 +151,10 @@ func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed f
 	}
 	l := &x.round.Links[n]
 	l.Peer, l.Mask, l.Len, l.ActiveWeight, l.FixedWeight = peer, mask, length, weight, fixed
-	l.Initiator, l.PeerInactive = false, false
-	l.Sent, l.Received = l.Sent[:0], nil
+	l.Initiator, l.PeerInactive, l.Mute, l.Share = false, false, false, 0
+	l.Sent, l.Received, l.Coords, l.Overhead = l.Sent[:0], nil, l.Coords[:0], 0
+	x.posts = append(x.posts[:n], 0)
+	return l
 }
 
 // acquire is Round.Acquire.
@@ -139,6 +175,7 @@ func (x *exchange) swap(v device.Vector) device.Vector {
 // post is Round.Post: it sends the vectors. The receiver in this process reads the same memory.
 func (x *exchange) post(link int, values ...device.Vector) {
 	l := &x.round.Links[link]
+	x.posts[link]++
 	m := dist.Message{T: x.round.T, From: x.id, To: l.Peer, Codec: x.codec.message}
 	for _, v := range values {
 		at := slices.IndexFunc(x.own, func(b *dist.Buffer) bool { return b.V == v })
@@ -169,21 +206,31 @@ func (x *exchange) shorten(b *dist.Buffer) {
 	x.dev.Write(b.V, x.host)
 }
 
-// receive waits for the message of the link's other end.
-func (x *exchange) receive(l *algo.Link) error {
+// receive waits for the messages of a link's other end.
+func (x *exchange) receive(link int) error {
 	if x.sendErr != nil {
 		return x.sendErr
 	}
-	if l.PeerInactive || len(l.Sent) == 0 && x.run.setup.Compressor == nil {
+	l := &x.round.Links[link]
+	if l.PeerInactive || len(l.Sent) == 0 && !l.Mute {
 		return nil
 	}
-	m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.round.T)
-	if errors.Is(err, dist.ErrIdle) {
-		return nil
+	for range x.expect {
+		m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.round.T)
+		if errors.Is(err, dist.ErrIdle) {
+			return nil
+		}
+		if err != nil {
+			return cmp.Or(context.Cause(x.ctx), err)
+		}
+		x.take(link, m)
 	}
-	if err != nil {
-		return cmp.Or(context.Cause(x.ctx), err)
-	}
+	return nil
+}
+
+// take adds a message to what was received over a link.
+func (x *exchange) take(link int, m dist.Message) {
+	l := &x.round.Links[link]
 	x.clock.Receive(m.Arrives)
 	for i, b := range m.Values {
 		b = x.toDevice(b)
@@ -192,9 +239,8 @@ func (x *exchange) receive(l *algo.Link) error {
 		l.Received = append(l.Received, b.V)
 	}
 	if x.run.setup.Compressor != nil {
-		x.locate(l, m.Values[0])
+		x.locate(link, m.Values[0])
 	}
-	return nil
 }
 
 // peerDevice is a device that copies vectors of others of its kind without the host.
@@ -233,18 +279,15 @@ func (x *exchange) account() {
 	for i := range x.round.Links {
 		l := &x.round.Links[i]
 		switch {
-		case s.Compressor != nil:
-			if len(l.Sent) > 0 {
-				x.accountCoded(l)
-			}
-			continue
-		case l.Received == nil:
-			continue
-		case s.Lattice != nil:
-			x.accountCoded(l)
-			continue
+		case len(l.Sent) == 0 || l.Received == nil && !l.PeerInactive:
+		case s.Compressor != nil || s.Lattice != nil:
+			x.accountCoded(i)
+		default:
+			x.countSent(dist.Sent{Values: totalLen(l.Sent) - l.Overhead, Mask: l.Len, Indices: x.id > l.Peer})
+			x.ledger.Messages += uint64(x.posts[i] - 1)
+			x.ledger.Overhead += 32 * uint64(l.Overhead)
+			x.ledger.WireBytes += 4 * uint64(l.Overhead)
 		}
-		x.countSent(dist.Sent{Values: totalLen(l.Sent), Mask: l.Len, Indices: x.id > l.Peer})
 	}
 }
 

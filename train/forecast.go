@@ -6,6 +6,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
@@ -107,6 +108,13 @@ func expectedBits(s *Setup) float64 {
 		}
 		return float64(s.Bits(l)) / float64(s.RoundLength())
 	}
+	if d := s.Directed(); d != nil {
+		values := s.Dim
+		if !d.Regular() {
+			values++
+		}
+		return d.ArcRate() * 32 * float64(values)
+	}
 	if s.Compressor != nil {
 		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(messageLedger(s)))
 	}
@@ -129,9 +137,13 @@ func expectedBits(s *Setup) float64 {
 	return rates * float64(s.Bits(pair))
 }
 
-// messageLedger is one message that goes through a codec.
+// messageLedger is what goes over a link one way through a codec in an iteration.
 func messageLedger(s *Setup) (l dist.Ledger) {
-	l.Send(s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len()))
+	for which := range algo.MessagesPerLink(s.Algo) {
+		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
+		m.Indices = which == 0 || m.DataDependent
+		l.Send(m)
+	}
 	return l
 }
 

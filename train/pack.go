@@ -15,9 +15,9 @@ import (
 // vectors of the device, which is how they travel within the process; message says how they travel
 // between processes.
 type codec struct {
-	message dist.Codec   // of the agent's messages; nil: float32
-	active  []int        // agents that broadcast
-	own     device.Index // coordinates of the agent's own broadcast
+	message dist.Codec     // of the agent's messages; nil: float32
+	active  []int          // agents that broadcast
+	own     []device.Index // coordinates of the agent's own broadcasts of an iteration
 	parts   []device.Vector
 	payload dist.Payload
 	x, y    []float32
@@ -36,32 +36,35 @@ func (x *exchange) broadcast(t int) {
 			continue
 		}
 		at := len(x.round.Links)
-		x.growMasks(at)
+		x.growMasks(at*x.expect + x.expect - 1)
 		fixed := s.Mixing.Edge(s.Graph.Incident(x.id)[k])
-		x.link(peer, nil, s.Dim, fixed, fixed)
-		x.round.Links[at].PeerInactive = silent
+		l := x.link(peer, nil, s.Dim, fixed, fixed)
+		l.PeerInactive, l.Mute = silent, !x.round.Active
 	}
 	if s.Graph.Degree(x.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
 		x.round.Shared = x.sharedVector
 	}
 }
 
-// locate sets the coordinates of a message that was received over a link of a broadcast: those that
-// follow from a seed, which do not travel, or those that came with the values.
-func (x *exchange) locate(l *algo.Link, b *dist.Buffer) {
-	if c, ok := x.run.setup.Compressor.(dist.RandK); ok {
-		if !c.Mask.Dense() {
-			l.Mask = x.broadcastMask(x.round.T, l.Peer)
-			l.Len = l.Mask.Len()
-		}
-		return
+// locate adds the coordinates of a message that was received over a link of a broadcast: those that
+// follow from a seed, which do not travel and are the same for all messages of an iteration, or
+// those that came with the values.
+func (x *exchange) locate(link int, b *dist.Buffer) {
+	l := &x.round.Links[link]
+	which := len(l.Coords)
+	var coords device.Index
+	c, drawn := x.run.setup.Compressor.(dist.RandK)
+	switch {
+	case drawn && which > 0:
+		coords = l.Coords[0]
+	case drawn && !c.Mask.Dense():
+		coords = x.broadcastMask(x.round.T, l.Peer)
+	case !drawn && len(b.Coords) > 0:
+		at := link*x.expect + which
+		x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
+		coords = x.masks[at]
 	}
-	if len(b.Coords) == 0 {
-		return
-	}
-	at := slices.IndexFunc(x.round.Links, func(o algo.Link) bool { return o.Peer == l.Peer })
-	x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
-	l.Mask, l.Len = x.masks[at], len(b.Coords)
+	l.Coords = append(l.Coords, coords)
 }
 
 // broadcasters tells which agents broadcast at iteration t: those that a broadcast process names,
@@ -99,7 +102,7 @@ func (r *run) hasEdges(t int) bool {
 }
 
 func (x *exchange) growMasks(at int) {
-	if at == len(x.masks) {
+	for at >= len(x.masks) {
 		x.masks = append(x.masks, nil)
 	}
 }
@@ -121,28 +124,34 @@ func (x *exchange) initiates(t int, e dist.Event) bool {
 }
 
 // pack is Round.Compress. Compressors that only pick coordinates leave the values on the device.
-func (x *exchange) pack(v device.Vector) (algo.Compressed, error) {
+func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	s, p := x.run.setup, &x.codec
 	p.parts = p.parts[:0]
+	for which >= len(p.own) {
+		p.own = append(p.own, nil)
+	}
 	t := x.round.T
 	switch c := s.Compressor.(type) {
 	case dist.RandK:
 		if c.Mask.Dense() {
 			return x.packWhole(v), nil
 		}
-		return x.packPart(v, x.broadcastMask(t, x.id)), nil
+		if which == 0 {
+			p.own[0] = x.broadcastMask(t, x.id)
+		}
+		return x.packPart(v, p.own[0]), nil
 	default:
 		if c.String() == "identity" {
 			return x.packWhole(v), nil
 		}
 	}
 	p.x = x.read(p.x, v)
-	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id); err != nil {
+	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
 	if coords := p.payload.Coords; coords != nil {
-		p.own = x.dev.NewIndex(coords, p.own)
-		made := x.packPart(v, p.own)
+		p.own[which] = x.dev.NewIndex(coords, p.own[which])
+		made := x.packPart(v, p.own[which])
 		last := x.own[len(x.own)-1] // coordinates travel with the values
 		last.Coords = append(last.Coords[:0], coords...)
 		return made, nil
@@ -208,12 +217,23 @@ func (x *exchange) diverging(err error) error {
 	return &DivergedError{Agent: x.id, T: x.round.T, Loss: math.NaN(), Cause: err}
 }
 
-// accountCoded enters a message that goes through a codec.
-func (x *exchange) accountCoded(l *algo.Link) {
+// accountCoded enters the messages of a link that went through a codec.
+func (x *exchange) accountCoded(link int) {
+	l := &x.round.Links[link]
+	each := len(l.Sent) / x.posts[link]
+	for which := range x.posts[link] {
+		x.accountOne(l, which, l.Sent[which*each:(which+1)*each])
+	}
+}
+
+// accountOne enters message number which of a link. Coordinates that follow from a seed are the same
+// in all messages of an iteration, and would be sent with the first.
+func (x *exchange) accountOne(l *algo.Link, which int, sent []device.Vector) {
 	s := x.run.setup
-	values := totalLen(l.Sent)
+	values := totalLen(sent)
 	wire := 4 * values
-	m := s.CodedMessage(x.codec.message, values, l.Sent[0].Len())
+	m := s.CodedMessage(x.codec.message, values, sent[0].Len())
+	m.Indices = which == 0 || m.DataDependent
 	if m.DataDependent {
 		wire += 4 * m.Mask
 	}

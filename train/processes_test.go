@@ -143,6 +143,10 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },
 		"choco qsgd":  func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" },
 		"swarm":       func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.001,1024)" },
+		"sgp":         func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" },
+		"relaysgd":    func(c *Config) { c.Algo, c.Graph = "relaysgd", "path" },
+		"beer":        func(c *Config) { c.Algo, c.Compress = "beer", "topk" },
+		"dsgt":        func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} },
 		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },
 	} {
 		t.Run(name, func(t *testing.T) {

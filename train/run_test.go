@@ -133,6 +133,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 		x := dev.NewVector(s.Dim)
 		dev.Write(x, m.Init(s.Config.Seed))
 		states[i] = algo.NewState(s.Algo, dev, x)
+		states[i].Connect(s.Algo, s.Graph.Neighbours(i))
 	}
 	services := newPlainServices(s, m, dev)
 	for it := range s.Config.Iterations {
@@ -140,16 +141,20 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 		for i := range rounds {
 			rounds[i] = plainRound(t, s, m, dev, it, i)
 			services.dress(t, rounds[i])
-			if err := s.Algo.Local(states[i], rounds[i]); err != nil {
-				t.Fatal(err)
-			}
 		}
-		for i, r := range rounds {
-			for k := range r.Links {
-				for _, l := range rounds[r.Links[k].Peer].Links {
-					if l.Peer == i {
-						r.Links[k].Received = l.Sent
-						services.heard(r, k)
+		for _, post := range algo.Stages(s.Algo) {
+			for i, r := range rounds {
+				if err := post(states[i], r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i, r := range rounds {
+				for k := range r.Links {
+					for _, l := range rounds[r.Links[k].Peer].Links {
+						if l.Peer == i {
+							r.Links[k].Received = l.Sent
+							services.heard(r, k)
+						}
 					}
 				}
 			}
@@ -171,7 +176,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {
 	alpha, eta := s.StepSizes(it)
 	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Acquire: dev.NewVector}
-	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
+	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = append(r.Links[link].Sent, v...) }
 	r.Grad = func(dst, x device.Vector) error {
 		l, err := s.Loader(i, 0)
 		if err != nil {

@@ -58,20 +58,24 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 	}
 }
 
-// step is one iteration: the local half, the exchange, the mixing half.
+// step is one iteration: the local half, the exchange, the mixing half. Some algorithms have several
+// exchanges.
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	a.exchange.connect(t)
 	defer a.release()
-	if err := s.Algo.Local(a.state, &a.round); err != nil {
-		return err
-	}
-	for i := range a.round.Links {
-		if err := a.exchange.receive(&a.round.Links[i]); err != nil {
+	for _, post := range a.stages {
+		if err := post(a.state, &a.round); err != nil {
 			return err
 		}
+		for i := range a.round.Links {
+			if err := a.exchange.receive(i); err != nil {
+				return err
+			}
+		}
+		a.clock.Await()
 	}
 	if err := s.Algo.Mix(a.state, &a.round); err != nil {
 		return err

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -51,6 +52,17 @@ var lines = []line{
 	{name: "decentlam", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "decentlam", 0.5, 0.1 }, vectors: 1,
 		loss: 2.25},
 	{name: "d2", edit: func(c *Config) { c.Algo, c.Mixing = "d2", "half-lazy(metropolis)" }, vectors: 1, loss: 1.85},
+	{name: "dsgt atc", edit: func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} }, vectors: 2, loss: 1.85},
+	{name: "gt-adam", edit: func(c *Config) { c.Algo, c.Alpha = "gt-adam", 0.02 }, vectors: 2, loss: 2.2},
+	{name: "sgp", codec: true, loss: 2.2},
+	{name: "sgp push", edit: func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" }, codec: true, loss: 2.2},
+	{name: "relaysgd", edit: func(c *Config) { c.Algo, c.Graph, c.Alpha = "relaysgd", "path", 0.1 }, codec: true, loss: 2.36},
+	{name: "beer", edit: func(c *Config) { c.Algo, c.Compress, c.Density = "beer", "topk", 0.5 }, codec: true, loss: 2.2},
+	{name: "beer randk broadcast", edit: func(c *Config) {
+		c.Algo, c.Density, c.Edges = "beer", 0.5, "broadcast(0.6)"
+	}, codec: true, loss: 2.2},
+	{name: "choco sign early", edit: func(c *Config) { c.Algo, c.Compress, c.Early = "choco", "sign", true }, codec: true,
+		loss: 2.2},
 	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 },
 		vectors: 1, loss: 1.85},
 	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1,
@@ -119,6 +131,34 @@ var lines = []line{
 	}, codec: true, loss: 2.25},
 }
 
+// synonyms are names of algorithms of other lines, with certain settings.
+var synonyms = map[string]struct{ name, of func(c *Config) }{
+	"gt-dsgdm": {func(c *Config) { c.Algo = "gt-dsgdm" }, func(c *Config) { c.Algo, c.Optimizer = "next", "heavy-ball" }},
+	"momentum-tracking": {func(c *Config) { c.Algo, c.Momentum = "momentum-tracking", 0.5 }, func(c *Config) {
+		c.Algo, c.Momentum, c.Placement = "diging", 0.5, "local"
+	}},
+	"edm": {func(c *Config) { c.Algo = "edm" }, func(c *Config) { c.Algo, c.Optimizer = "d2", "heavy-ball" }},
+	"exact-diffusion": {func(c *Config) { c.Algo, c.Mixing = "exact-diffusion", "laplacian(0.2)" }, func(c *Config) {
+		c.Algo, c.Mixing = "d2", "half-lazy(laplacian(0.2))"
+	}},
+	"dsgt cta": {func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "cta"} }, func(c *Config) { c.Algo = "diging" }},
+	"dsgt":     {func(c *Config) { c.Algo = "dsgt" }, func(c *Config) { c.Algo = "next" }},
+}
+
+func TestSynonyms(t *testing.T) {
+	for name, pair := range synonyms {
+		one, other := small(), small()
+		pair.name(&one)
+		pair.of(&other)
+		a, _ := resolve(t, one)
+		b, _ := resolve(t, other)
+		if !reflect.DeepEqual(a.Algo, b.Algo) || a.Process.String() != b.Process.String() || a.Mixing != nil &&
+			a.Mixing.String() != b.Mixing.String() {
+			t.Errorf("%s is %+v, want %+v", name, a.Algo, b.Algo)
+		}
+	}
+}
+
 // config is small, with the line's algorithm on it.
 func (l line) config() Config {
 	c := small()
@@ -133,14 +173,16 @@ func (l line) config() Config {
 
 func TestTableHasAll(t *testing.T) {
 	for _, name := range Algorithms() {
-		if !slices.ContainsFunc(lines, func(l line) bool { return l.config().Algo == name }) && name != exampleMethod {
+		_, synonym := synonyms[name]
+		if !slices.ContainsFunc(lines, func(l line) bool { return l.config().Algo == name }) && name != exampleMethod &&
+			!synonym {
 			t.Errorf("%s has no line in the table of all algorithms", name)
 		}
 	}
 }
 
 // exampleMethod is registered by an example.
-const exampleMethod = "exact-diffusion"
+const exampleMethod = "two-step-d2"
 
 func forLines(t *testing.T, f func(t *testing.T, l line, c Config)) {
 	for _, l := range lines {
@@ -223,7 +265,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.Collective || c.Algo == "choco" {
+		if s, _ := resolve(t, c); s.Collective || slices.Contains([]string{"choco", "beer", "sgp"}, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

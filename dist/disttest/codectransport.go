@@ -3,6 +3,7 @@ package disttest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"fspda/dist"
@@ -28,13 +29,15 @@ func NewCodecTransport(next dist.Transport, pool *dist.Pool, dim int) *CodecTran
 func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	p := dist.Payload{Dim: w.dim}
 	codec := m.Codec
-	if codec == nil {
-		codec = dist.FloatCodec{Vectors: len(m.Values), Len: m.Values[0].V.Len()}
-	}
+	var lengths []int
 	for _, b := range m.Values {
 		v := make([]float32, b.V.Len())
 		w.pool.Device().Read(v, b.V)
-		p.Vectors = append(p.Vectors, v)
+		p.Vectors, lengths = append(p.Vectors, v), append(lengths, len(v))
+	}
+	if codec == nil { // plain values, one vector after the other
+		all := slices.Concat(p.Vectors...)
+		codec, p.Dim, p.Vectors = dist.FloatCodec{Vectors: 1, Len: len(all)}, len(all), [][]float32{all}
 	}
 	p.Coords = append(p.Coords, m.Values[0].Coords...)
 	m.Release()
@@ -51,9 +54,16 @@ func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	w.Bits.Add(counted.SharedSeed)
 	w.Bytes.Add(uint64(len(text)))
 	// as many as the mask has, which both ends draw
-	back := dist.Payload{Dim: w.dim, Coords: make([]uint32, len(p.Vectors[0]))}
+	back := dist.Payload{Dim: p.Dim, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
 		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From, err)
+	}
+	if m.Codec == nil {
+		all := back.Vectors[0]
+		back.Vectors = nil
+		for _, n := range lengths {
+			back.Vectors, all = append(back.Vectors, all[:n]), all[n:]
+		}
 	}
 	m.Values = nil
 	for i, v := range back.Vectors {

@@ -212,6 +212,14 @@ func (s *State) Connect(a Algorithm, peers []int) {
 	}
 }
 
+// CopyTo copies the memory of an edge to that of the same edge in a copy of the agent.
+func (m *EdgeMemory) CopyTo(dev device.Device, to *EdgeMemory) {
+	to.Peer, to.Count = m.Peer, m.Count
+	for k, v := range m.Vectors {
+		dev.Gather(to.Vectors[k], v, nil)
+	}
+}
+
 // Edge returns the memory of the edge to a peer; nil: there is none.
 func (s *State) Edge(peer int) *EdgeMemory {
 	at, ok := slices.BinarySearchFunc(s.Edges, peer, func(m *EdgeMemory, peer int) int { return m.Peer - peer })

@@ -24,10 +24,16 @@ func (s *State) announce(r *Round, which int, v, public device.Vector) (own devi
 	return device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}, nil
 }
 
-// addAnnounced adds Σ_j w_ij·q_j to sum over the messages number which of all active neighbours, and
-// the agent's own term if it is active, ordered by agent.
-func (s *State) addAnnounced(a Algorithm, r *Round, which int, own device.SparseTerm, sum device.Vector) error {
-	if err := s.collect(a, r, which, own); err != nil {
+// announcement is one of the messages that an algorithm announces in an iteration.
+type announcement struct {
+	algo      string
+	which, of int // message number which of so many
+}
+
+// addAnnounced adds Σ_j w_ij·q_j to sum over the announcements of all active neighbours, and the
+// agent's own term if it is active, ordered by agent.
+func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum device.Vector) error {
+	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err
 	}
 	if len(s.parts) < 2 || r.Shared == nil || !equalWeights(s.parts) {
@@ -38,13 +44,13 @@ func (s *State) addAnnounced(a Algorithm, r *Round, which int, own device.Sparse
 	for i := range s.parts {
 		s.parts[i].A = 1
 	}
-	all := r.Shared(which, s.fill.parts)
+	all := r.Shared(m.which, s.fill.parts)
 	s.combine(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
 	return nil
 }
 
-// collect lists the received terms and the agent's own term, ordered by agent.
-func (s *State) collect(a Algorithm, r *Round, which int, own device.SparseTerm) error {
+// collectAnnounced lists the received terms and the agent's own term, ordered by agent.
+func (s *State) collectAnnounced(r *Round, m announcement, own device.SparseTerm) error {
 	s.parts = s.parts[:0]
 	at := 0
 	for i := range r.Links {
@@ -53,9 +59,9 @@ func (s *State) collect(a Algorithm, r *Round, which int, own device.SparseTerm)
 			continue
 		}
 		if l.Received == nil {
-			return &MissingMessageError{Algorithm: a.Name(), T: r.T, Self: r.Self, Peer: l.Peer}
+			return &MissingMessageError{Algorithm: m.algo, T: r.T, Self: r.Self, Peer: l.Peer}
 		}
-		s.parts = append(s.parts, l.term(which, MessagesPerLink(a)))
+		s.parts = append(s.parts, l.term(m))
 		if l.Peer < r.Self {
 			at = len(s.parts)
 		}
@@ -66,11 +72,11 @@ func (s *State) collect(a Algorithm, r *Round, which int, own device.SparseTerm)
 	return nil
 }
 
-// term returns the values of received message number which of so many, with the weight of the link.
-func (l *Link) term(which, messages int) device.SparseTerm {
-	t := device.SparseTerm{A: l.FixedWeight, V: l.Received[which*len(l.Received)/messages]}
-	if l.Coords != nil {
-		t.Idx = l.Coords[which]
+// term returns the values of an announcement that was received, with the weight of the link.
+func (l *Link) term(m announcement) device.SparseTerm {
+	t := device.SparseTerm{A: l.FixedWeight, V: l.Received[m.which*len(l.Received)/m.of]}
+	if len(l.Coords) > m.which {
+		t.Idx = l.Coords[m.which]
 	}
 	return t
 }

@@ -77,7 +77,7 @@ func (a BEER) Mix(s *State, r *Round) error {
 	for which, of := range [2]struct{ v, public, sum device.Vector }{
 		{s.X, s.Aux[beerCopyX], s.Aux[beerSumX]}, {s.Aux[beerP], s.Aux[beerCopyV], s.Aux[beerSumV]},
 	} {
-		if err := s.addAnnounced(a, r, which, own[which], of.sum); err != nil {
+		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, own[which], of.sum); err != nil {
 			return err
 		}
 		s.combine(of.v, device.Term{A: 1, V: of.v}, device.Term{A: a.Theta, V: of.sum},

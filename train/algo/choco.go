@@ -76,7 +76,8 @@ func (a CHOCO) announce(s *State, r *Round) (err error) {
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
-	if err := s.addAnnounced(a, r, 0, *s.Scratch.(*device.SparseTerm), s.Aux[chocoSum]); err != nil {
+	if err := s.addAnnounced(r, announcement{a.Name(), 0, 1}, *s.Scratch.(*device.SparseTerm),
+		s.Aux[chocoSum]); err != nil {
 		return err
 	}
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[chocoSum]},

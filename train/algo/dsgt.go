@@ -46,7 +46,9 @@ func (a DSGT) Local(s *State, r *Round) error {
 	g, z := s.Scratch.(device.Vector), s.Aux[trackQ]
 	s.Dev.Gather(g, u, nil)
 	s.combine(z, device.Term{A: 1, V: z}, device.Term{A: 1, V: g})
-	s.post(r, s.copied(r, z))
+	if len(r.Links) > 0 {
+		s.post(r, s.copied(r, z))
+	}
 	return nil
 }
 
@@ -64,7 +66,9 @@ func (a DSGT) adapt(s *State, r *Round) error {
 		u = a.direct(s, r.Alpha, s.X)
 	}
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-	s.post(r, s.copied(r, s.X))
+	if len(r.Links) > 0 {
+		s.post(r, s.copied(r, s.X))
+	}
 	s.combine(y, device.Term{A: 1, V: y}, device.Term{A: -1, V: s.Scratch.(device.Vector)})
 	return nil
 }

@@ -36,6 +36,39 @@ var builtin = []Method{
 		}},
 	{Name: "decentlam", Optimizers: heavyBallOnly,
 		New: func(s *Setup) algo.Algorithm { return algo.DecentLaM{Mu: s.Config.Momentum} }},
+	{Name: "dsgt", Params: []Param{trackingForm("semi-atc", "cta", "atc")}, Optimizers: anyOptimizer,
+		Placements: anyPlacement, Tracks: true, New: func(s *Setup) algo.Algorithm { return s.tracking(s.Descent()) }},
+	{Name: "gt-dsgdm", Params: []Param{trackingForm("semi-atc", "cta", "atc")},
+		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: func(s *Setup) algo.Algorithm {
+			d := s.Descent()
+			d.Corrected = true
+			return s.tracking(d)
+		}},
+	{Name: "momentum-tracking", Params: []Param{trackingForm("cta", "semi-atc", "atc")},
+		Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
+		New:        func(s *Setup) algo.Algorithm { return s.tracking(s.Descent()) }},
+	{Name: "gt-adam", Params: []Param{trackingForm("cta", "semi-atc", "atc")}, Optimizers: []string{optimizerGTAdam},
+		New: func(s *Setup) algo.Algorithm {
+			d := s.Descent()
+			d.Corrected = true
+			return s.tracking(d)
+		}},
+	{Name: "sgp", Edges: OneWay, Sums: true, Optimizers: anyOptimizer, Check: sgpStable,
+		New: func(s *Setup) algo.Algorithm {
+			return algo.SGP{Regular: s.Directed().Regular(), Descent: s.Descent()}
+		}},
+	{Name: "relaysgd", Edges: WholeGraph, Tree: true, Sums: true, Optimizers: anyOptimizer, Check: treeOnly,
+		Params: []Param{{Name: "normalize", Choices: []string{"agents", "counts"},
+			Help: "what the sum of models is divided by: agents, where x^0 stands for models that have not arrived " +
+				"yet, or counts, the number of those that have"}},
+		New: func(s *Setup) algo.Algorithm {
+			return algo.Relay{N: s.Graph.N, ByCount: s.Choice("normalize") == "counts", Descent: s.Descent()}
+		}},
+	{Name: "edm", Edges: WholeGraph, Mixing: true, Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
+		Check: d2Stable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
+	{Name: "exact-diffusion", Edges: WholeGraph, Mixing: true, HalfLazy: true, Optimizers: anyOptimizer,
+		Placements: anyPlacement, Check: mixingStable,
+		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
 	{Name: "d2", Edges: WholeGraph, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: d2Stable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
 	{Name: "scaffnew", Keys: []string{"local_steps", "share"},
@@ -70,10 +103,12 @@ var builtin = []Method{
 	{Name: "next", Keys: []string{"kappa"},
 		Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
-	{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits"},
+	{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Edges: Speakers, Masks: true, Mixing: true,
+		Check: chocoStable, New: func(s *Setup) algo.Algorithm { return algo.BEER{Theta: s.Config.Theta.V} }},
+	{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits", "early"},
 		Edges: Speakers, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
-			return algo.CHOCO{Theta: s.Config.Theta.V, Descent: s.Descent()}
+			return algo.CHOCO{Theta: s.Config.Theta.V, Early: s.Config.Early, Descent: s.Descent()}
 		}},
 	{Name: "swarm", Keys: []string{"compress", "swarm", "initiator", "local_steps"},
 		Edges: Pairs, Optimizers: anyOptimizer, Check: swarmFair, New: func(s *Setup) algo.Algorithm {
@@ -137,7 +172,46 @@ func nolocoStable(s *Setup) ([]string, error) {
 	return nil, nil
 }
 
+// trackingForm is the setting of gradient tracking that orders combining and adapting.
+func trackingForm(forms ...string) Param {
+	return Param{Name: "form", Choices: forms, Help: "order of combining and adapting: cta, W x - alpha y; semi-atc, " +
+		"W(x - alpha y), of models only; atc, of both, with two exchanges in an iteration"}
+}
+
+// tracking is gradient tracking in the form of the configuration.
+func (s *Setup) tracking(d algo.Descent) algo.Algorithm {
+	switch s.Choice("form") {
+	case "cta":
+		return algo.DIGing{Descent: d}
+	case "atc":
+		return algo.DSGT{Descent: d}
+	}
+	return algo.NEXT{Descent: d}
+}
+
+// sgpStable refuses short values for the weights of push-sum: their sum would drift.
+func sgpStable(s *Setup) ([]string, error) {
+	if s.WireFormat().Bits() < 32 && !s.Directed().Regular() {
+		return nil, Invalid("wire", s.Config.Wire, "the weights that sgp sends with edges %s need 32 bits: use wire fp32, "+
+			"or one-peer-exp or static-exp, which send none", s.Config.Edges)
+	}
+	return nil, nil
+}
+
 func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
+
+// treeOnly refuses graphs with cycles, in which a model would be counted several times.
+func treeOnly(s *Setup) ([]string, error) {
+	if n := s.Graph.N; len(s.Graph.Edges) != n-1 {
+		return nil, Invalid("graph", s.Config.Graph, "has %d edges among %d agents, and so cycles; %s sums models along "+
+			"the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+			len(s.Graph.Edges), n, s.Config.Algo, n-1)
+	}
+	if s.WireFormat().Bits() < 32 {
+		return nil, Invalid("wire", s.Config.Wire, "the counts that %s sends need 32 bits: use wire fp32", s.Config.Algo)
+	}
+	return nil, nil
+}
 
 func fspdaStable(s *Setup) ([]string, error) {
 	c := s.Config

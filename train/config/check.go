@@ -122,7 +122,7 @@ var checks = []struct {
 		func(v float64) bool { return v > 0 && v <= 0.5 })},
 	{"kappa", number("at least 0 and below 1", belowOne)},
 	{"rho", number("a penalty above 0, or auto", positive)},
-	{"optimizer", oneOf("auto", optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW)},
+	{"optimizer", oneOf("auto", optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW, optimizerGTAdam)},
 	{"beta1", number("at least 0 and below 1", belowOne)},
 	{"beta2", number("at least 0 and below 1", belowOne)},
 	{"eps", number("a number above 0", positive)},

@@ -43,8 +43,8 @@ func (s *Setup) admitChoco(name string) error {
 		c.Compress = "randk"
 		return nil
 	case "lattice":
-		return Invalid("compress", c.Compress, "choco adds up what it hears, and a lattice means something only "+
-			"near the receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice")
+		return Invalid("compress", c.Compress, "%s adds up what it hears, and a lattice means something only near the "+
+			"receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice", s.method.Name)
 	case "randk", "topk":
 		return nil
 	}

@@ -55,7 +55,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, scaffnew, led, kgt, diging, extra, prox-gpda, next, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central)"`
+	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
@@ -73,10 +73,10 @@ type DualKeys struct {
 
 // AveragingKeys belong to the algorithms that average models.
 type AveragingKeys struct {
-	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco"`
+	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco and beer"`
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
-	Mixing     string    `yaml:"mixing" help:"d2, scaffnew, led, kgt, extra, choco: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
+	Mixing     string    `yaml:"mixing" help:"d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
 	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; sparta: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
 	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
 	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
@@ -87,8 +87,9 @@ type AveragingKeys struct {
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
 type CompressionKeys struct {
-	Compress  string `yaml:"compress" help:"choco: randk, topk, qsgd(255), qsgd-scaled(255), identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic)"`
-	Norms     string `yaml:"norms" help:"qsgd: one norm for each tensor, or one for the flat vector"`
+	Compress  string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic)"`
+	Norms     string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
+	Early     bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
 	Swarm     string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
 	Initiator string `yaml:"initiator" help:"swarm: which end initiates an exchange: global (the one that starts it), or degree, the released program's rule"`
 	PaperBits string `yaml:"reference_bits" help:"choco: how bits_reference is counted: honest, or published, as the released program does"`
@@ -116,12 +117,12 @@ type VariantKeys struct {
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
 type StepKeys struct {
 	EtaSchedule string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch; auto is heavy-ball with a momentum, else sgd"`
+	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam; auto is heavy-ball with a momentum, else sgd"`
 	Momentum    float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
-	Beta1       float64 `yaml:"beta1" help:"adamw: decay rate of the mean of the gradients"`
-	Beta2       float64 `yaml:"beta2" help:"adamw: decay rate of the mean of their squares"`
-	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, d2, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
+	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
+	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
+	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
 	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
 	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all; weights, which leaves out biases and batch norm; no-norm, which leaves out batch norm; or by-name(conv*,fc), the tensors that match"`
@@ -140,7 +141,7 @@ type StepKeys struct {
 type ExchangeKeys struct {
 	Agents  int     `yaml:"agents" help:"number of agents n"`
 	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"`
-	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), full, ...; auto is that of the graph where it has one"`
+	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"`
 	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
 	Wire    string  `yaml:"wire" help:"format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"`

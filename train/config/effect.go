@@ -43,8 +43,8 @@ var effects = []effect{
 		"rho auto, or an algorithm that does not take its step from rho"},
 	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
 		"weights constant"},
-	{"norms", func(_ *Setup, c Config) bool { return strings.HasPrefix(strings.TrimSpace(c.Compress), "qsgd") },
-		"compress qsgd(s) or qsgd-scaled(s)"},
+	{"norms", func(_ *Setup, c Config) bool { return hasNorms(c.Compress) },
+		"compress qsgd(s), qsgd-scaled(s) or sign"},
 	{"initiator", func(_ *Setup, c Config) bool { return c.Swarm != "blocking" }, "swarm nonblocking"},
 	{"c_max", func(s *Setup, c Config) bool { return c.Coef == "inverse" || s.RealTime() },
 		"coef inverse or clock real"},
@@ -59,8 +59,8 @@ var effects = []effect{
 		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
 	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
 		"schedule cosine"},
-	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.Optimizer == optimizerAdamW },
-		"optimizer adamw"},
+	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.adaptive() },
+		"optimizer adamw, or algo gt-adam"},
 	{"decay", func(_ *Setup, c Config) bool { return c.Decay != 0 }, "weight_decay above 0"},
 	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
@@ -92,6 +92,12 @@ func (s *Setup) exchanges() bool { return !s.Collective && s.Graph.N > 1 }
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
 	return s.exchanges() || s.Collective && s.method.Masks && s.Graph.N > 1
+}
+
+// hasNorms reports whether a compressor sends numbers for each block.
+func hasNorms(compress string) bool {
+	name := strings.TrimSpace(compress)
+	return strings.HasPrefix(name, "qsgd") || name == "sign"
 }
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.

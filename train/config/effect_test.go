@@ -79,6 +79,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"batch":      {"{sampling: full, batch: 16}", "{batch: 16}"},
 	"bn":         {"{bn: local}", "{model: normed, bn: local}"},
 	"bn_batches": {"{model: normed, bn: local, bn_batches: 9}", "{model: normed, bn_batches: 9}"},
+	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
 }
 
 // normed is a network with batch norm.
@@ -145,6 +146,9 @@ func TestResolvedConfigurationsReplay(t *testing.T) {
 	for _, name := range Algorithms() {
 		c := small()
 		c.Algo, c.EvalPoints, c.Gamma, c.Warmup, c.Epochs, c.Iterations = name, 3, 0.4, 3, 12, Default().Iterations
+		if name == "relaysgd" {
+			c.Graph = "path"
+		}
 		s, m := resolve(t, c)
 		var again Config
 		text := string(s.Config.YAML())

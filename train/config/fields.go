@@ -81,6 +81,8 @@ func (c Config) harmless(f Field) bool {
 		return c.DecayT == 0
 	case "min_alpha":
 		return c.MinAlpha == 0
+	case "early":
+		return !c.Early
 	case "freeze":
 		return c.Freeze == ""
 	case "layer_lr":

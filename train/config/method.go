@@ -30,6 +30,9 @@ type Method struct {
 	Steps      int      // default of local_steps; 0: 10
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
+	Tree       bool     // graphs without cycles only; an unset graph is binary-tree
+	HalfLazy   bool     // that is (I+W)/2, with the W of the key mixing
+	Sums       bool     // it adds up vectors instead of differences: equal ones average with rounding
 	Optimizers []string // values of the key optimizer that it takes; nil: only sgd
 	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
 	// none
@@ -57,6 +60,7 @@ const (
 	Clocks     // none: every edge has a clock of its own
 	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
 	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
+	OneWay     // messages go one way: one-peer-exp, static-exp, push(k), arcs(PATH)
 )
 
 // The values of the key weights.
@@ -217,7 +221,8 @@ func (s *Setup) admitEdges() error {
 	if c.Edges == "auto" {
 		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)",
 			steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
-			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching"}[m.Edges]
+			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
+			OneWay: oneWayOf(c.Graph)}[m.Edges]
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
@@ -225,7 +230,8 @@ func (s *Setup) admitEdges() error {
 	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
 		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,
 		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
-		Clocks:   {"one-edge"}}[m.Edges]
+		Clocks:   {"one-edge"},
+		OneWay:   {"one-peer-exp", "static-exp", "push", "arcs"}}[m.Edges]
 	if fit != nil && !slices.Contains(fit, name) && !m.plays(c.Edges) {
 		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
@@ -242,8 +248,27 @@ func (m Method) plays(process string) bool {
 		return true
 	case Pairs, RoundPairs:
 		return dist.InPairs(process)
+	case OneWay:
+		return dist.OneWay(process)
 	}
 	return false
+}
+
+// oneWayOf is the process of arcs for a graph that does not name one.
+func oneWayOf(graph string) string {
+	if graph == "complete" || graph == "exponential" {
+		return "one-peer-exp"
+	}
+	return "push(1)"
+}
+
+// Directed returns the edge process of an algorithm on directed graphs; nil: it is none.
+func (s *Setup) Directed() dist.Directed {
+	if s.method.Edges != OneWay {
+		return nil
+	}
+	d, _ := s.Process.(dist.Directed)
+	return d
 }
 
 var edgeReason = map[EdgeNeed]string{
@@ -256,6 +281,7 @@ var edgeReason = map[EdgeNeed]string{
 		"broadcast-one, broadcast-rr)",
 	RoundPairs: "averages in pairs at the end of each round, and an agent with several edges at once could not " +
 		"(matching, one-edge, one-edge-round-robin, base(1), or a trace of pairs)",
+	OneWay: "sends one way (one-peer-exp, static-exp, push(k) or arcs(PATH))",
 	Clocks: "has a clock on every edge, which rings as often as contacts says",
 }
 

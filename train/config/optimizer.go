@@ -14,6 +14,7 @@ const (
 	optimizerHeavyBall = "heavy-ball"
 	optimizerNesterov  = "nesterov"
 	optimizerAdamW     = "adamw"
+	optimizerGTAdam    = "gt-adam"
 
 	placementLocal     = "local"
 	placementCorrected = "corrected"
@@ -41,6 +42,11 @@ var (
 	anyPlacement = []string{placementCorrected, placementLocal}
 	localOnly    = []string{placementLocal}
 )
+
+// adaptive reports whether the optimizer divides gradients by their size.
+func (c Config) adaptive() bool {
+	return c.Optimizer == optimizerAdamW || c.Optimizer == optimizerGTAdam
+}
 
 // Decoupled reports whether weight decay is applied by the optimizer, so that neither the objective
 // nor its gradients include it.
@@ -78,12 +84,14 @@ func (s *Setup) settleOptimizer() error {
 	}
 	if c.Optimizer == "auto" {
 		c.Optimizer = optimizerSGD
-		if c.Momentum > 0 || !m.takes(optimizerSGD) {
+		if !m.takes(optimizerSGD) {
+			c.Optimizer = m.Optimizers[0]
+		} else if c.Momentum > 0 {
 			c.Optimizer = optimizerHeavyBall
 		}
 	}
 	switch c.Optimizer {
-	case optimizerSGD, optimizerAdamW:
+	case optimizerSGD, optimizerAdamW, optimizerGTAdam:
 		if c.Momentum != 0 {
 			return Invalid("momentum", c.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
 				"beta1 of adamw", c.Optimizer)
@@ -93,7 +101,7 @@ func (s *Setup) settleOptimizer() error {
 			c.Momentum = defaultMomentum
 		}
 	}
-	if d := Default(); c.Optimizer != optimizerAdamW && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
+	if d := Default(); !c.adaptive() && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
 		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
 	}
 	if err := s.settlePlacement(); err != nil {
@@ -155,9 +163,9 @@ func (s *Setup) settleDecay() error {
 	case s.ClipsApart():
 		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
 			"use weight_decay 0, or clip_norm 0")
-	case c.Optimizer == optimizerAdamW:
-		return Invalid("layer_lr", c.LayerLR, "adamw divides a gradient by its own size, and with it the factor: use "+
-			"another optimizer, or leave layer_lr out")
+	case c.adaptive():
+		return Invalid("layer_lr", c.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
+			"another optimizer, or leave layer_lr out", c.Optimizer)
 	case decoupled && c.Decay > 0:
 		return Invalid("layer_lr", c.LayerLR, "does not apply to decoupled weight decay: use decay_form coupled")
 	}
@@ -173,6 +181,8 @@ func (s *Setup) Descent() algo.Descent {
 		d.Opt = algo.HeavyBall{Mu: c.Momentum}
 	case optimizerNesterov:
 		d.Opt = algo.Nesterov{Mu: c.Momentum}
+	case optimizerGTAdam:
+		d.Opt = algo.GTAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 	case optimizerAdamW:
 		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 
 	"fspda/data"
@@ -79,6 +80,9 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params = c.settleParams()
+	if s.method.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
+		s.Config.Graph = "binary-tree"
+	}
 	s.Dim = m.Dim()
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
@@ -204,6 +208,9 @@ func (s *Setup) mix() (err error) {
 		return Invalid("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too "+
 			"long for so many (limit %d): use fewer, or an algorithm without one (%s)", c.Algo, maxSpectrum,
 			strings.Join(withFeature(func(m Method) bool { return !m.Mixing }), ", "))
+	}
+	if s.method.HalfLazy && !strings.HasPrefix(strings.TrimSpace(c.Mixing), "half-lazy(") {
+		c.Mixing = "half-lazy(" + c.Mixing + ")"
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
 		return &Error{Key: "mixing", Err: err}

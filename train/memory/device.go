@@ -134,13 +134,21 @@ func agentVectors(s *config.Setup) vectors {
 		n++
 	}
 	v := vectors{s.Dim: n}
+	if e, ok := s.Algo.(algo.Edged); ok {
+		for _, length := range e.EdgeVectors(s.Dim) {
+			v[length] += 3 * s.Graph.MaxDegree()
+		}
+	}
 	v[s.BufferLen()] += 3
 	return v
 }
 
 // messageVectors counts the vectors that an agent has on their way to others.
 func messageVectors(s *config.Setup) vectors {
-	n := s.VectorsPerLink()
+	n := s.VectorsPerLink() * algo.MessagesPerLink(s.Algo)
+	if _, ok := s.Algo.(algo.Edged); ok { // what goes to one neighbour differs from what goes to the others
+		n *= linksAtOnce(s)
+	}
 	if s.Mask.Dense() {
 		return vectors{s.Dim: n}
 	}

@@ -129,6 +129,14 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	}
 	m.Clipped, m.Directions = make([]int, n), make([]int, n)
 	m.Clipped[sn.Agent], m.Directions[sn.Agent] = sn.Clipped, sn.Directions
+	if m.Scalars != nil {
+		m.Scalars = make([][]float64, n)
+		m.Scalars[sn.Agent] = sn.Scalars
+	}
+	if m.EdgeCounts != nil {
+		m.EdgeCounts = make([][]int, n)
+		m.EdgeCounts[sn.Agent] = edgeCounts(sn)
+	}
 	if m.Clocks != nil {
 		m.Clocks = make([]simnet.ClockState, n)
 		m.Clocks[sn.Agent] = sn.Clock

@@ -80,6 +80,9 @@ type AgentCounters struct {
 	Clipped []int              `json:"clipped,omitempty"`     // gradients that clip_norm shortened
 	// calls of an optimizer that counts them
 	Directions []int `json:"directions,omitempty"`
+	// of the algorithm: numbers, and for each edge of an agent, by peer, its count
+	Scalars    [][]float64 `json:"scalars,omitempty"`
+	EdgeCounts [][]int     `json:"edge_counts,omitempty"`
 }
 
 // VirtualTime is the time of the agents, where they have one.
@@ -214,8 +217,22 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 			m.Clocks = append(m.Clocks, a.Clock)
 		}
 		m.Clipped, m.Directions = append(m.Clipped, a.Clipped), append(m.Directions, a.Directions)
+		if len(a.Scalars) > 0 {
+			m.Scalars = append(m.Scalars, a.Scalars)
+		}
+		if counts := edgeCounts(a); counts != nil {
+			m.EdgeCounts = append(m.EdgeCounts, counts)
+		}
 	}
 	return m
+}
+
+// edgeCounts lists the counts of the edges of an agent; nil: it keeps nothing for them.
+func edgeCounts(sn *snapshot.Snapshot) (counts []int) {
+	for _, e := range sn.Edges {
+		counts = append(counts, e.Count)
+	}
+	return counts
 }
 
 // tensors lists every vector of every agent. Each is copied to the host only when it is written.
@@ -242,6 +259,11 @@ func tensors(a algo.Algorithm, sv CheckpointData) []safetensors.Tensor {
 		if s.Buffers != nil {
 			add(vectorName(s.Agent, buffersName), s.Device, s.Buffers)
 		}
+		for _, e := range s.Edges {
+			for k, v := range e.Vectors {
+				add(vectorName(s.Agent, edgeVectorName(e.Peer, k)), s.Device, v)
+			}
+		}
 		for _, peer := range slices.Sorted(maps.Keys(s.Duals)) {
 			add(vectorName(s.Agent, edgeName(peer)), s.Device, s.Duals[peer])
 		}
@@ -255,6 +277,9 @@ func tensors(a algo.Algorithm, sv CheckpointData) []safetensors.Tensor {
 
 // edgeName returns the name of the dual of the edge to a peer.
 func edgeName(peer int) string { return fmt.Sprintf("edge%d", peer) }
+
+// edgeVectorName returns the name of vector k that an algorithm keeps for the edge to a peer.
+func edgeVectorName(peer, k int) string { return fmt.Sprintf("edge%d.%d", peer, k) }
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
@@ -486,11 +511,33 @@ func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 	if len(c.Clipped) == c.Agents { // format 1 has no optimizer that counts
 		sn.Clipped, sn.Directions = c.Clipped[i], c.Directions[i]
 	}
+	if err := c.restoreEdges(sn); err != nil {
+		return err
+	}
 	if len(c.Scales) == c.Agents {
 		sn.Scale = c.Scales[i]
 	}
 	if len(c.Clocks) == c.Agents {
 		sn.Clock = c.Clocks[i]
+	}
+	return nil
+}
+
+// restoreEdges fills what an algorithm keeps besides vectors of the length of the model.
+func (c *Checkpoint) restoreEdges(sn *snapshot.Snapshot) error {
+	if len(c.Scalars) == c.Agents {
+		sn.Scalars = c.Scalars[sn.Agent]
+	}
+	if len(sn.Edges) > 0 && (len(c.EdgeCounts) != c.Agents || len(c.EdgeCounts[sn.Agent]) != len(sn.Edges)) {
+		return c.Damaged(fmt.Sprintf("it lacks what agent %d keeps for its %d edges", sn.Agent, len(sn.Edges)))
+	}
+	for i, e := range sn.Edges {
+		e.Count = c.EdgeCounts[sn.Agent][i]
+		for k, v := range e.Vectors {
+			if err := c.load(vectorName(sn.Agent, edgeVectorName(e.Peer, k)), sn.Device, v); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

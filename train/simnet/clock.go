@@ -93,6 +93,9 @@ func (c *Clock) Receive(arrives float64) {
 	c.ready = math.Max(c.ready, arrives)
 }
 
+// Await waits until everything that was received has arrived.
+func (c *Clock) Await() { c.now = math.Max(c.now, c.ready) }
+
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
 	c.now, c.ready = math.Max(c.now, c.ready), 0

@@ -16,10 +16,11 @@ type Snapshot struct {
 	Save     bool // it is to be saved
 	Missing  bool // a placeholder for the snapshot of an agent that is absent
 
-	Device  device.Device   // of the vectors
-	X       device.Vector   // the model
-	Aux     []device.Vector // as named by [algo.Names]
-	Buffers device.Vector   // of batch norm; nil: the network has none
+	Device  device.Device      // of the vectors
+	X       device.Vector      // the model
+	Aux     []device.Vector    // as named by [algo.Names]
+	Buffers device.Vector      // of batch norm; nil: the network has none
+	Edges   []*algo.EdgeMemory // memory of the algorithm for the agent's edges; set if Save
 	Counters
 
 	// of snapshots that are to be saved
@@ -38,8 +39,9 @@ type Counters struct {
 	Scale   device.LossScale `json:"scale,omitzero"`
 	Time    float64          `json:"time"` // virtual
 	// gradients that clip_norm shortened, and calls of an optimizer that counts them
-	Clipped    int `json:"clipped,omitempty"`
-	Directions int `json:"directions,omitempty"`
+	Clipped    int       `json:"clipped,omitempty"`
+	Directions int       `json:"directions,omitempty"`
+	Scalars    []float64 `json:"scalars,omitempty"` // of the algorithm
 }
 
 // Losses is the sum of the losses of an agent's batches since the last row of metrics.
@@ -77,6 +79,13 @@ func New(dev device.Device, s *algo.State, buffers int) *Snapshot {
 	}
 	for range s.Aux {
 		sn.Aux = append(sn.Aux, dev.NewVector(s.X.Len()))
+	}
+	for _, e := range s.Edges {
+		m := &algo.EdgeMemory{}
+		for _, v := range e.Vectors {
+			m.Vectors = append(m.Vectors, dev.NewVector(v.Len()))
+		}
+		sn.Edges = append(sn.Edges, m)
 	}
 	return sn
 }

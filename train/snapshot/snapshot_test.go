@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestEncodeDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := other.Encode()
-	if err != nil || !bytes.Equal(b, again) || other.Counters != one.Counters {
+	if err != nil || !bytes.Equal(b, again) || !reflect.DeepEqual(other.Counters, one.Counters) {
 		t.Errorf("%+v reads back as %+v, %v", one.Counters, other.Counters, err)
 	}
 	for _, bad := range [][]byte{nil, b[:3], b[:len(b)-1], append(slices.Clone(b), 0)} {
