@@ -79,10 +79,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s := &Setup{Config: c, Division: data.Division{Set: set}, Threads: c.Threads}
 	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
-	s.Config.Params = c.settleParams()
-	if s.method.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
-		s.Config.Graph = "binary-tree"
-	}
+	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
 	s.Dim = m.Dim()
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
@@ -134,6 +131,14 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		}
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
+}
+
+// usualGraph is the key graph, or a tree for a method that needs one, unless the graph was set.
+func (c Config) usualGraph(m Method) string {
+	if m.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
+		return "binary-tree"
+	}
+	return c.Graph
 }
 
 // split divides the training data among the agents. It makes the order of each shard once, which
