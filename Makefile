@@ -22,8 +22,9 @@ test: # all tests, in minutes on two cores
 	GOGC=400 $(GO) build $(ASM)
 	@$(MAKE) --no-print-directory -j2 test-default test-paths
 
+# The packages that take longest come first, and one more than there are cores at a time, since their tests also wait.
 test-default:
-	$(TEST) ./...
+	$(TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
 
 test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built without assembly
 	GODEBUG=cpu.avx512f=off $(PATHS) $(ASM)

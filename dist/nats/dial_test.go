@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"io"
 	"net"
 	"testing"
 	"time"
@@ -238,4 +239,24 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	b.ReportMetric(live.Seconds()*float64(b.N)/replay.Seconds(), "x_live")
 	b.ReportMetric(live.Seconds()*float64(b.N)/b.Elapsed().Seconds(), "x_live_connecting")
+}
+
+// A relayed connection that the other end has closed delivers what had arrived before.
+func TestRelayEndsAfterItsData(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	p := m[1].peers[0]
+	outer, inner := net.Pipe()
+	const id, packets = 7, 100
+	p.startRelay(id, inner)
+	for k := range packets {
+		if err := p.receivePacket(packetData, id, uint64(k), []byte{byte(k)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.receivePacket(packetEnd, id, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(outer); err != nil || len(b) != packets || b[packets-1] != packets-1 {
+		t.Errorf("read %d bytes, %v, want %d", len(b), err, packets)
+	}
 }

@@ -116,7 +116,7 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 		p.receiveRelayed(conn, seq, payload)
 		return nil
 	case kind == packetEnd:
-		p.relay.get(conn).close()
+		p.relay.get(conn).finish()
 		return nil
 	}
 	return &FrameError{Got: fmt.Sprintf("a packet of kind %d with %d bytes from agent %d", kind, len(payload), p.id)}
@@ -144,7 +144,7 @@ type relayConn struct {
 	peer  *peer
 	id    uint64
 	inner net.Conn
-	queue chan []byte // packets that were received and not read
+	queue chan []byte // packets that were received and not read; nil: there are no more
 	next  uint64      // number of the packet that must arrive next; of the goroutine that receives
 	done  chan struct{}
 	once  sync.Once
@@ -223,6 +223,9 @@ func (r *relayConn) write() {
 	for {
 		select {
 		case b := <-r.queue:
+			if b == nil {
+				return
+			}
 			if _, err := r.inner.Write(b); err != nil {
 				return
 			}
@@ -241,6 +244,19 @@ func (r *relayConn) read() {
 		if err != nil || r.peer.publish(packetData, r.id, seq, buf[:n]) != nil {
 			return
 		}
+	}
+}
+
+// finish closes the connection after what was received is read, since the other end has closed it.
+// A nil connection is closed.
+func (r *relayConn) finish() {
+	if r == nil {
+		return
+	}
+	select {
+	case r.queue <- nil:
+	default: // the other end ignores the flow control
+		r.close()
 	}
 }
 
