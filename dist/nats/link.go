@@ -3,6 +3,7 @@ package nats
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 )
@@ -77,7 +78,10 @@ func (l *link) run() error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		if err := l.write(); !errors.Is(err, errDrained) {
+		switch err := l.write(); {
+		case errors.Is(err, io.EOF): // the other end has ended the stream; what arrived before is read
+			<-l.done
+		case !errors.Is(err, errDrained):
 			l.end(err)
 		}
 	}()
