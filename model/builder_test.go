@@ -19,7 +19,7 @@ var buildErrors = map[string]struct {
 		w, bias := b.param("w", 1, 2, 4), b.param("b", 1, 2)
 		b.layer = "fc8"
 		return b.apply(device.Linear, 0, x, w, bias)
-	}, "layer fc8: linear: inputs of shapes [(3, 5) (2, 4) (2)] do not fit: want mk nk n"},
+	}, "layer fc8: linear: inputs of shapes [(3, 5) (2, 4) (2)] do not fit: want *k nk n"},
 	"two layers of one name": {func(b *builder) *gorgonia.Node {
 		x := b.linear("fc1", b.input(device.Input, 3, 1), 2)
 		return b.linear("fc1", x, 2)

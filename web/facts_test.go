@@ -13,11 +13,11 @@ func TestMilestones(t *testing.T) {
 {"iteration":400,"test_acc_avg":0.5,"bits_total":4e6,"wall_s":20}
 `)}
 	want := []string{ // of eight that were reached
-		"40.00 % 48 2.4 s 484 kbit – – 100",
-		"50.00 % 65 3.2 s 645 kbit – – 100",
-		"60.00 % 81 4 s 806 kbit – – 100",
-		"70.00 % 97 4.8 s 968 kbit – – 100",
-		"80.00 % 173 8.6 s 1.73 Mbit 3.45 Mbit 5.18 Mbit 100",
+		"40.00 % 48 2.42 s 484 kbit – – 100",
+		"50.00 % 65 3.23 s 645 kbit – – 100",
+		"60.00 % 81 4.03 s 806 kbit – – 100",
+		"70.00 % 97 4.84 s 968 kbit – – 100",
+		"80.00 % 173 8.64 s 1.73 Mbit 3.45 Mbit 5.18 Mbit 100",
 		"90.00 % 300 15 s 3 Mbit – – 100",
 	}
 	got := r.milestones()

@@ -143,7 +143,7 @@ var builtin = []Method{
 		}},
 	{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
 		Range: "[0, 1)", Help: "momentum of the outer steps"}},
-		Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
+		Sums: true, Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.GASLoC{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
 				Gamma: s.Config.Gamma, Descent: s.Descent()}
