@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"os"
 	"slices"
+	"sync"
 
 	"fspda/internal/rng"
 )
@@ -63,12 +64,16 @@ func (p directed) ArcRate() float64 { return p.mean }
 func newDirected(g *Graph, spec string, regular bool, mean float64, rate func(edge int) float64,
 	arcs func(dst []Arc, t int) []Arc) directed {
 	p := directed{arcs: arcs, regular: regular, mean: mean}
+	scratch := &sync.Pool{New: func() any { return new([]Arc) }}
 	p.process = process{spec, rate, func(dst []Event, t int) []Event {
-		for _, a := range p.Arcs(nil, t) {
+		s := scratch.Get().(*[]Arc)
+		*s = p.Arcs(*s, t)
+		for _, a := range *s {
 			if n := len(dst); n == 0 || dst[n-1].Edge != a.Edge {
 				dst = append(dst, g.event(a.Edge))
 			}
 		}
+		scratch.Put(s)
 		return dst
 	}}
 	return p

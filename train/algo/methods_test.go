@@ -7,6 +7,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/internal/rng"
 )
 
 // methodRow is a row of golden values: a trajectory of six iterations from zero, computed in
@@ -184,4 +185,274 @@ func maskOfT(t int, v []float64) ([]float64, []uint32, dist.Sent) {
 	a, b = min(a, b), max(a, b)
 	return []float64{v[a], v[b]}, []uint32{uint32(a), uint32(b)}, dist.Sent{Values: 2, ValueBits: 32, Mask: 2,
 		Dim: len(v)}
+}
+
+// With exact gradients over four thousand iterations, the largest error of a coordinate.
+func TestLongRuns(t *testing.T) {
+	path := [][2]int{{0, 1}, {1, 2}, {2, 3}}
+	for _, c := range []struct {
+		algo Algorithm
+		game func(g *game)
+		want float64
+	}{
+		{DSGT{}, ringed, 0},
+		{BEER{Theta: 0.3}, packed(maskOfT), 0},
+		{BEER{Theta: 0.3}, packed(top1), 0},
+		{Relay{N: 4}, on(path), 0},
+		{SGP{Regular: true}, onePeer, 0.24},
+		{CHOCO{Theta: 0.3}, packed(top1), 0.70},
+		{CHOCO{Theta: 0.3}, packed(signOf), 0.70},
+		{CHOCO{Theta: 0.3, Early: true}, packed(top1), 0.87},
+		{DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8}, Corrected: true}}, ringed, 8e-3},
+	} {
+		g := goldenGame(c.algo)
+		c.game(g)
+		exact := g.grad
+		g.grad = func(t, i int, dst, x []float64) {
+			exact(t, i, dst, x)
+			for k := range dst {
+				dst[k] /= 1 + 0.1*sign(t)
+			}
+		}
+		for it := range 4000 {
+			g.step(t, it)
+		}
+		far := goldenError(g)
+		if math.Abs(far-c.want) > 0.006 || c.want == 0 && far > 1e-12 {
+			t.Errorf("%s %+v ends %.4g from the optimum, want %.2g", c.algo.Name(), c.algo, far, c.want)
+		}
+	}
+}
+
+// With the identity and theta = 1 BEER is DIGing on the static graph.
+func TestBEERIdentityIsDIGing(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		w.k = 0
+		a := w.play(BEER{Theta: 1}, q, 0.05, 0).broadcasting(w.graph, allActive, everything)
+		b := w.static(DIGing{}, q, 0.05, 0, always)
+		a.grad, b.grad = noisy(q, w.seed, 0.3), noisy(q, w.seed, 0.3)
+		for it := range 200 {
+			a.step(t, it)
+			b.step(t, it)
+			for i := range w.n {
+				if e := distance(a.x(i), b.x(i)); e > 1e-12 {
+					t.Fatalf("iteration %d, agent %d: differ by %g", it, i, e)
+				}
+			}
+		}
+	})
+}
+
+// The public copies keep SH = W·H and SG = W·G, and the trackers V the mean of the gradients, for
+// every mask and every set of active agents.
+func TestBEERInvariants(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		g := w.play(BEER{Theta: 0.2}, q, 0.02, 0)
+		chatter(g, w)
+		weights := mixing(w.graph, w.n)
+		for it := range 200 {
+			g.step(t, it)
+			for _, names := range [][2]string{{"h", "sh"}, {"g", "sg"}} {
+				for i := range w.n {
+					sum := make([]float64, w.d)
+					for j := range w.n {
+						for k, v := range g.aux(j, names[0]) {
+							sum[k] += weights[i][j] * v
+						}
+					}
+					if e := distance(sum, g.aux(i, names[1])); e > 1e-12 {
+						t.Fatalf("iteration %d: %s of agent %d is %g from W·%s", it, names[1], i, e, names[0])
+					}
+				}
+			}
+		}
+	})
+}
+
+// On irregular directed graphs the weights sum to n, and the sum of X = w·z moves by -alpha times
+// the sum of the gradients.
+func TestSGPKeepsSums(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		g := w.play(SGP{}, q, 0.02, 0)
+		pushing(g, w)
+		g.grad = func(t, i int, dst, _ []float64) { // of any point: an agent of small weight takes large steps
+			s := rng.New(w.seed, "gradients", uint64(t), uint64(i))
+			for k := range dst {
+				dst[k] = s.Norm()
+			}
+		}
+		want, u := make([]float64, w.d), make([]float64, w.d)
+		for it := range 200 {
+			for i := range w.n {
+				g.grad(it, i, u, g.x(i))
+				for k := range u {
+					want[k] -= 0.02 * u[k]
+				}
+			}
+			g.step(t, it)
+			sum, weights := make([]float64, w.d), 0.0
+			for i, s := range g.state {
+				weights += s.Scalars[sgpWeight]
+				for k, v := range g.x(i) {
+					sum[k] += s.Scalars[sgpWeight] * v
+				}
+			}
+			if e := distance(sum, want); e > 1e-12 || math.Abs(weights-float64(w.n)) > 1e-12 {
+				t.Fatalf("iteration %d: the sum of X is %g off, the weights sum to %v of %d agents", it, e, weights, w.n)
+			}
+		}
+	})
+}
+
+// Without gradients all agents of a tree have the exact mean of the start after as many iterations as
+// the tree is wide, since each model has then reached each agent once.
+func TestRelaySumIsExact(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, _ quadratics) {
+		g := w.play(Relay{N: w.n}, quadratics{}, 0, 0)
+		treelike(g, w)
+		s := rng.New(w.seed, "start")
+		for i := range w.n {
+			for k := range g.x(i) {
+				g.x(i)[k] = s.Norm()
+			}
+		}
+		start := make([][]float64, w.n)
+		for i := range start {
+			start[i] = slices.Clone(g.x(i))
+		}
+		g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
+		want := mean(w.n, func(i int) []float64 { return start[i] })
+		for it := range w.n {
+			for i := range w.n { // constants in place of models
+				copy(g.x(i), start[i])
+			}
+			g.step(t, it)
+		}
+		for i := range w.n {
+			if e := distance(g.x(i), want); e > 1e-14 {
+				t.Errorf("agent %d is %g from the mean", i, e)
+			}
+		}
+	})
+}
+
+// A lost message of RelaySGD is empty in its iteration and is not relayed.
+func TestRelayLoses(t *testing.T) {
+	g := newGame(Relay{N: 3}, 3, []float64{0})
+	path := [][2]int{{0, 1}, {1, 2}}
+	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
+	on(path)(g)
+	g.lost = func(t, i, j int) bool { return t == 3 && i == 1 }
+	for it := range 5 {
+		for i := range 3 {
+			g.x(i)[0] = float64(3 * (i + 1))
+		}
+		g.step(t, it)
+		want := map[int][3]int{0: {1, 2, 1}, 1: {2, 2, 2}, 2: {2, 2, 2}, 3: {2, 1, 0}, 4: {1, 2, 2}}[it]
+		for i, s := range g.state {
+			n := 0
+			for _, m := range s.Edges {
+				n += m.Count
+			}
+			if n != want[i] {
+				t.Errorf("after iteration %d agent %d has %d models of others, want %d", it, i, n, want[i])
+			}
+		}
+	}
+}
+
+// D² in the form of its paper, x' = W(2x - x_ - alpha·(g - g_)), and in that of LED are the same;
+// so are the forms of Momentum Tracking and of DSGT.
+func TestStatedForms(t *testing.T) {
+	const alpha, mu = 0.03, 0.5
+	for name, form := range map[string]struct {
+		algo Algorithm
+		next func(h *history) [][]float64
+	}{
+		"d2": {LED{Tau: 1}, func(h *history) [][]float64 {
+			if h.t == 0 {
+				return h.w(h.add(1, h.x, -alpha, h.g))
+			}
+			return h.w(h.add(2, h.x, -1, h.lastX, -alpha, h.g, alpha, h.lastG))
+		}},
+		"momentum tracking": {DIGing{Descent: heavyBall(mu)}, func(h *history) [][]float64 {
+			h.a = h.add(mu, h.a, 1, h.g) // u
+			next := h.add(1, h.w(h.x), -alpha, h.a, alpha, h.b)
+			h.b = h.add(1, h.w(h.add(1, h.b, -1, h.a)), 1, h.a) // c
+			return next
+		}},
+		"dsgt": {DSGT{}, func(h *history) [][]float64 {
+			h.a = h.add(1, h.a, 1, h.g, -1, h.lastG) // y
+			if h.t > 0 {
+				h.a = h.w(h.a)
+			}
+			return h.w(h.add(1, h.x, -alpha, h.a))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			forWorlds(t, func(t *testing.T, w world, q quadratics) {
+				g := w.static(form.algo, q, alpha, 0, always)
+				g.grad = noisy(q, w.seed, 0.3)
+				h := newHistory(w)
+				for ; h.t < 100; h.t++ {
+					for i := range w.n {
+						g.grad(h.t, i, h.g[i], h.x[i])
+					}
+					next := form.next(h)
+					h.lastX, h.lastG, h.x, h.g = h.x, h.g, next, zeros(w.n, w.d)
+					g.step(t, h.t)
+					for i := range w.n {
+						if e := distance(h.x[i], g.x(i)); e > 1e-12 {
+							t.Fatalf("iteration %d, agent %d: differ by %g", h.t, i, e)
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// history is the vectors of all agents that stated forms of recursions use.
+type history struct {
+	t                        int
+	weights                  [][]float64
+	x, lastX, g, lastG, a, b [][]float64
+}
+
+func newHistory(w world) *history {
+	z := func() [][]float64 { return zeros(w.n, w.d) }
+	return &history{weights: mixing(w.graph, w.n), x: z(), lastX: z(), g: z(), lastG: z(), a: z(), b: z()}
+}
+
+// w is W·v.
+func (h *history) w(v [][]float64) [][]float64 {
+	out := zeros(len(v), len(v[0]))
+	for i := range v {
+		for j := range v {
+			for k := range v[i] {
+				out[i][k] += h.weights[i][j] * v[j][k]
+			}
+		}
+	}
+	return out
+}
+
+// add is the sum of factors times vectors, which follow each other.
+func (h *history) add(terms ...any) [][]float64 {
+	out := zeros(len(h.x), len(h.x[0]))
+	for n := 0; n < len(terms); n += 2 {
+		factor := 0.0
+		switch f := terms[n].(type) {
+		case int:
+			factor = float64(f)
+		case float64:
+			factor = f
+		}
+		for i, v := range terms[n+1].([][]float64) {
+			for k := range v {
+				out[i][k] += factor * v[k]
+			}
+		}
+	}
+	return out
 }

@@ -232,24 +232,30 @@ func TestMomentumBias(t *testing.T) {
 		for it := range 4000 {
 			g.step(t, it)
 		}
-		far, best := 0.0, make([]float64, 3)
-		for k := range best {
-			num, den := 0.0, 0.0
-			for i := range 4 {
-				h := 1 + float64((i+2*k)%3)/2
-				num, den = num+h*(float64(i+1)-0.5*float64(k)*sign(i)), den+h
-			}
-			best[k] = num / den
-		}
-		for i := range 4 {
-			for k, v := range g.x(i) {
-				far = max(far, math.Abs(v-best[k]))
-			}
-		}
+		far := goldenError(g)
 		if math.Abs(far-c.want) > 0.005 || c.want == 0 && far > 1e-12 {
 			t.Errorf("%s %+v ends %.4g from the optimum, want %.2g", c.algo.Name(), c.algo, far, c.want)
 		}
 	}
+}
+
+// goldenError is the largest error of a coordinate of an agent in a golden game.
+func goldenError(g *game) (far float64) {
+	best := make([]float64, 3)
+	for k := range best {
+		num, den := 0.0, 0.0
+		for i := range 4 {
+			h := 1 + float64((i+2*k)%3)/2
+			num, den = num+h*(float64(i+1)-0.5*float64(k)*sign(i)), den+h
+		}
+		best[k] = num / den
+	}
+	for i := range 4 {
+		for k, v := range g.x(i) {
+			far = max(far, math.Abs(v-best[k]))
+		}
+	}
+	return far
 }
 
 // The directions are those of PyTorch in float64, over a hundred steps on a quadratic.

@@ -189,13 +189,19 @@ func (s *Setup) tracking(d algo.Descent) algo.Algorithm {
 	return algo.NEXT{Descent: d}
 }
 
-// sgpStable refuses short values for the weights of push-sum: their sum would drift.
+// sgpStable refuses short values for the weights of push-sum: their sum would drift. It warns where
+// weights may become small.
 func sgpStable(s *Setup) ([]string, error) {
-	if s.WireFormat().Bits() < 32 && !s.Directed().Regular() {
+	if s.Directed().Regular() {
+		return nil, nil
+	}
+	if s.WireFormat().Bits() < 32 {
 		return nil, Invalid("wire", s.Config.Wire, "the weights that sgp sends with edges %s need 32 bits: use wire fp32, "+
 			"or one-peer-exp or static-exp, which send none", s.Config.Edges)
 	}
-	return nil, nil
+	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
+		"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use one-peer-exp",
+		s.Config.Edges)}, nil
 }
 
 func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
