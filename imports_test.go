@@ -25,8 +25,11 @@ var allowed = map[string][]string{
 		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
-		"cpu/conv", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device", "device/signature", "internal/pages",
+		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
+		"device/signature", "internal/pages",
 	},
+	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
+	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
 	"cpu/conv":                {"cpu/isa", "cpu/kernel", "cpu/tile", "device"},
 	"cpu/gemm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
 	"cpu/isa":                 {},

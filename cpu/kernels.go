@@ -3,7 +3,9 @@ package cpu
 import (
 	"maps"
 
+	"fspda/cpu/attention"
 	"fspda/cpu/conv"
+	"fspda/cpu/embed"
 	"fspda/cpu/gemm"
 	"fspda/cpu/kernel"
 	"fspda/cpu/norm"
@@ -13,7 +15,8 @@ import (
 
 // kernels holds the implementation of every device.Kernel. Package device says what each computes,
 // and device/signature which operands it takes.
-var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels)
+var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels, attention.Kernels, embed.Kernels,
+	norm.LayerKernels)
 
 func merged(tables ...kernel.Table) kernel.Table {
 	all := kernel.Table{}

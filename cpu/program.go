@@ -227,7 +227,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 		return err
 	}
 	if b.Tokens != nil {
-		return b.CheckTokens(p.classes)
+		return b.CheckTokens(p.code.Vocabulary())
 	}
 	if p.classes > 0 {
 		for i, y := range b.Y {

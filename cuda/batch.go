@@ -100,7 +100,7 @@ func (p *Program) checkBatch(b device.Batch) error {
 		return err
 	}
 	if b.Tokens != nil {
-		return b.CheckTokens(p.batch.classes)
+		return b.CheckTokens(p.code.Vocabulary())
 	}
 	if p.batch.classes == 0 {
 		return nil

@@ -32,6 +32,9 @@ func layoutOf(p *compiler.Plan) layout {
 // Footprint returns the bytes in which a run of code computes: its arena and the scratch of its
 // kernels. Programs of one device share them. Code that cannot be loaded takes 0 bytes.
 func (d *Device) Footprint(code *device.Code) int {
+	if checkKernels(code) != nil {
+		return 0
+	}
 	p, err := d.compile(code)
 	if err != nil {
 		return 0

@@ -8,6 +8,7 @@ import (
 	"fspda/cuda/cudnn"
 	"fspda/cuda/kernels"
 	"fspda/device"
+	"fspda/device/signature"
 )
 
 // lowering makes the step of a task.
@@ -81,6 +82,17 @@ var lowerings = map[device.Kernel]lowering{
 	}),
 }
 
+// checkKernels returns an error if code has a kernel that the GPU has not.
+func checkKernels(code *device.Code) error {
+	for i := range code.Calls {
+		if c := &code.Calls[i]; lowerings[c.Kernel] == nil {
+			return fmt.Errorf("call %d, %s: %w: language models run on the CPU so far, choose device cpu", i,
+				signature.Title(c), device.ErrNoKernel)
+		}
+	}
+	return nil
+}
+
 // lower makes the steps of a plan.
 func (l *lowerer) lower(p *compiler.Plan) ([]step, error) {
 	steps := make([]step, len(p.Tasks))
@@ -91,7 +103,7 @@ func (l *lowerer) lower(p *compiler.Plan) ([]step, error) {
 			make = lowerings[t.Call.Kernel]
 		}
 		if make == nil {
-			return nil, fmt.Errorf("call %d, %s: the GPU has no such kernel", i, t.Title())
+			return nil, fmt.Errorf("call %d, %s: %w", i, t.Title(), device.ErrNoKernel)
 		}
 		var err error
 		if steps[i], err = make(l, t); err != nil {

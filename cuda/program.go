@@ -69,6 +69,9 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err := signature.Check(code); err != nil {
 		return nil, err
 	}
+	if err := checkKernels(code); err != nil {
+		return nil, err
+	}
 	plan, err := d.compile(code)
 	if err != nil {
 		return nil, err

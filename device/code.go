@@ -88,6 +88,21 @@ type Code struct {
 // Targets is the number of labels of a batch.
 func (c *Code) Targets() int { return c.Batch * max(1, c.Labels) }
 
+// Vocabulary returns the smallest number of tokens or classes that a call expects of the tokens of
+// the batch, be they features or labels, or 0 if none does.
+func (c *Code) Vocabulary() int {
+	least := c.Classes()
+	for i := range c.Calls {
+		switch call := &c.Calls[i]; call.Kernel {
+		case Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad, TokenEmbedGradAdd:
+			if n := call.Dims[1]; call.In[0].Space == Input && (least == 0 || n < least) {
+				least = n
+			}
+		}
+	}
+	return least
+}
+
 // Classes returns the smallest number of classes that a call expects of the labels of the batch, or
 // 0 if none does.
 func (c *Code) Classes() int {

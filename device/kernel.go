@@ -1,5 +1,7 @@
 package device
 
+import "errors"
+
 // Kernel names a computation that every device implements. Shapes are in Dims, matrices are
 // row-major, all operands are float32. Sums are accumulated in float64 and rounded once where a
 // kernel says "sum".
@@ -111,11 +113,116 @@ const (
 	LinearGradWDecay Kernel = "linear-grad-w-decay"
 )
 
+// Kernels of language models. A row belongs to a token: row b·T+i is token i of window b. Tokens are
+// numbers, as labels are. C is the width of a row, H the number of heads, h = C/H that of a head.
+const (
+	// Embed: In ids[m] tokens[v×c] positions[p×c], Out y[m×c], Dims m v c p T. Row r is tokens[ids r]
+	// + positions[r mod T]; T is at most p.
+	Embed Kernel = "embed"
+	// EmbedGrad: In ids[m] dy[m×c], Out dtokens[v×c] dpositions[p×c], Dims as Embed. Each row of
+	// dtokens is the sum of the rows of dy with that token, and of dpositions those at that position.
+	EmbedGrad Kernel = "embed-grad"
+	// EmbedGradAdd: In ids[m] dy[m×c] base[v×c], Out and Dims as EmbedGrad. base is added to dtokens
+	// after that is rounded.
+	EmbedGradAdd Kernel = "embed-grad-add"
+	// TokenEmbed: In ids[m] tokens[v×c], Out y[m×c], Dims m v c. Embed without positions.
+	TokenEmbed Kernel = "token-embed"
+	// TokenEmbedGrad: In ids[m] dy[m×c], Out dtokens[v×c], Dims m v c.
+	TokenEmbedGrad Kernel = "token-embed-grad"
+	// TokenEmbedGradAdd: In ids[m] dy[m×c] base[v×c], Out dtokens[v×c], Dims m v c.
+	TokenEmbedGradAdd Kernel = "token-embed-grad-add"
+	// LastToken: In x[b·t×c], Out y[b×c], Dims b t c. The last row of each window.
+	LastToken Kernel = "last-token"
+
+	// Product: In x[m×k] W[n×k], Out y[m×n], Dims m n k. y = x·Wᵀ: Linear without a bias.
+	Product Kernel = "product"
+	// ProductGradW: In x[m×k] dy[m×n], Out dW[n×k], Dims m n k. dW = dyᵀ·x.
+	ProductGradW Kernel = "product-grad-w"
+
+	// LayerNorm: In x[m×c] gamma[c] beta[c], Out y[m×c] mean[m] rstd[m], Dims m c, Attr eps. Over the
+	// c numbers of each row: mean, rstd = 1/sqrt(var+eps) with the biased var, and y =
+	// gamma·(x−mean)·rstd + beta.
+	LayerNorm Kernel = "layer-norm"
+	// LayerNormPlain: In x[m×c] gamma[c]. LayerNorm without beta.
+	LayerNormPlain Kernel = "layer-norm-plain"
+	// LayerNormGrad: In x[m×c] dy[m×c] gamma[c] mean[m] rstd[m], Out dx[m×c] dgamma[c] dbeta[c], Dims
+	// m c.
+	LayerNormGrad Kernel = "layer-norm-grad"
+	// LayerNormPlainGrad: In as LayerNormGrad, Out dx[m×c] dgamma[c].
+	LayerNormPlainGrad Kernel = "layer-norm-plain-grad"
+	// AddLayerNorm: In a[m×c] d[m×c] gamma[c] beta[c], Out s[m×c] y[m×c] mean[m] rstd[m]. s = a + d,
+	// then LayerNorm of s.
+	AddLayerNorm Kernel = "add-layer-norm"
+	// AddLayerNormPlain: In a[m×c] d[m×c] gamma[c]. AddLayerNorm without beta.
+	AddLayerNormPlain Kernel = "add-layer-norm-plain"
+	// LayerNormGradAdd: In x[m×c] dy[m×c] gamma[c] mean[m] rstd[m] e[m×c]. LayerNormGrad followed by
+	// dx = dx + e.
+	LayerNormGradAdd Kernel = "layer-norm-grad-add"
+	// LayerNormPlainGradAdd: LayerNormPlainGrad followed by dx = dx + e.
+	LayerNormPlainGradAdd Kernel = "layer-norm-plain-grad-add"
+	// RMSNorm: In x[m×c] gamma[c], Out y[m×c] rrms[m], Dims m c, Attr eps. rrms = 1/sqrt(mean of x² +
+	// eps), y = gamma·x·rrms.
+	RMSNorm Kernel = "rms-norm"
+	// RMSNormGrad: In x[m×c] dy[m×c] gamma[c] rrms[m], Out dx[m×c] dgamma[c], Dims m c.
+	RMSNormGrad Kernel = "rms-norm-grad"
+
+	// GELUTanh: In x[n], Out y[n], Dims n. y = x·σ(2·sqrt(2/π)·(x + 0.044715·x³)), σ the sigmoid:
+	// x/2·(1+tanh(…)), the form of GPT-2.
+	GELUTanh Kernel = "gelu-tanh"
+	// GELUTanhGrad: In x[n] dy[n], Out dx[n], Dims n.
+	GELUTanhGrad Kernel = "gelu-tanh-grad"
+	// GELUErf: In x[n], Out y[n], Dims n. y = x·Φ(x), Φ the distribution function of the normal
+	// distribution.
+	GELUErf Kernel = "gelu-erf"
+	// GELUErfGrad: In x[n] dy[n], Out dx[n], Dims n.
+	GELUErfGrad Kernel = "gelu-erf-grad"
+	// LinearGELUTanh: In x[m×k] W[n×k] b[n], Out z[m×n] y[m×n], Dims m n k. z = x·Wᵀ + b, y =
+	// GELUTanh of z.
+	LinearGELUTanh Kernel = "linear-gelu-tanh"
+	// LinearGELUErf: LinearGELUTanh with GELUErf.
+	LinearGELUErf Kernel = "linear-gelu-erf"
+	// ProductGELUTanh: In x[m×k] W[n×k], Out z[m×n] y[m×n], Dims m n k. LinearGELUTanh without a bias.
+	ProductGELUTanh Kernel = "product-gelu-tanh"
+	// ProductGELUErf: ProductGELUTanh with GELUErf.
+	ProductGELUErf Kernel = "product-gelu-erf"
+	// LinearGradXGELUTanh: In dy[m×n] W[n×k] z[m×k], Out dx[m×k], Dims m n k. GELUTanhGrad of z and
+	// dy·W.
+	LinearGradXGELUTanh Kernel = "linear-grad-x-gelu-tanh"
+	// LinearGradXGELUErf: LinearGradXGELUTanh with GELUErfGrad.
+	LinearGradXGELUErf Kernel = "linear-grad-x-gelu-erf"
+	// SwiGLU: In gu[m×2f], Out y[m×f], Dims m f. y = g·σ(g)·u, g the first f numbers of a row, u the
+	// others.
+	SwiGLU Kernel = "swiglu"
+	// SwiGLUGrad: In gu[m×2f] dy[m×f], Out dgu[m×2f], Dims m f.
+	SwiGLUGrad Kernel = "swiglu-grad"
+
+	// RoPE: In x[B·T×3C], Out y[B·T×3C], Dims B T H h, Attr θ, with h even. A row holds queries, keys
+	// and values. It turns the pairs j and j+h/2 of each head of the first two by the angle
+	// t·θ^(−2j/h), t being the position, and copies the values.
+	RoPE Kernel = "rope"
+	// RoPEGrad: In dy[B·T×3C], Out dx[B·T×3C], Dims and Attr as RoPE. RoPE by the negative angles.
+	RoPEGrad Kernel = "rope-grad"
+	// Attention: In qkv[B·T×3C], Out y[B·T×C] lse[B·H·T], Dims B T H h. For each head with the queries
+	// q, keys k and values v of a window: S = q·kᵀ/sqrt(h), y_i = Σ_j softmax(S)_ij·v_j over the
+	// positions j up to i, and lse_i = log Σ exp S_ij.
+	Attention Kernel = "attention"
+	// AttentionGrad: In qkv[B·T×3C] y[B·T×C] lse[B·H·T] dy[B·T×C], Out dqkv[B·T×3C], Dims B T H h.
+	AttentionGrad Kernel = "attention-grad"
+)
+
+// ErrNoKernel is the error of loading code with a kernel that a device does not have.
+var ErrNoKernel = errors.New("the device has no such kernel")
+
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
 		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage, LinearSigmoid, LinearReLU, LinearGradXSigmoid,
 		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
 		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool,
-		MaxPoolGrad, AvgPool, AvgPoolGrad}
+		MaxPoolGrad, AvgPool, AvgPoolGrad, Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad,
+		TokenEmbedGradAdd, LastToken, Product, ProductGradW, LayerNorm, LayerNormPlain, LayerNormGrad,
+		LayerNormPlainGrad, AddLayerNorm, AddLayerNormPlain, LayerNormGradAdd, LayerNormPlainGradAdd, RMSNorm,
+		RMSNormGrad, GELUTanh, GELUTanhGrad, GELUErf, GELUErfGrad, LinearGELUTanh, LinearGELUErf, ProductGELUTanh,
+		ProductGELUErf, LinearGradXGELUTanh, LinearGradXGELUErf, SwiGLU, SwiGLUGrad, RoPE, RoPEGrad, Attention,
+		AttentionGrad}
 }

@@ -26,7 +26,7 @@ type bufferMove struct {
 func (b *builder) buffer(name string, initial float32, size int) *gorgonia.Node {
 	b.buffers.add(Tensor{Name: name, Shape: []int{size}, Size: size,
 		start: start{rule: constant, scale: float64(initial)}})
-	if b.norm == fromBatch {
+	if b.kind.norm() == fromBatch {
 		return nil
 	}
 	n := b.leaf(name, size)

@@ -29,7 +29,7 @@ type builder struct {
 	data    map[*gorgonia.Node]device.Space // the leaves of the batch and the momentum
 	// the leaves of buffers, by their index in the buffer layout
 	bufferOf  map[*gorgonia.Node]int
-	norm      normMode
+	kind      Kind
 	decay     Decay
 	block     int  // number of the current block, from 1; 0 outside of blocks
 	blocks    int  // number of blocks

@@ -26,9 +26,13 @@ type Engine struct {
 
 // planKey selects a plan.
 type planKey struct {
-	batch int
-	kind  Kind
+	batch  int
+	length int // of the windows of tokens; 0: that of the network
+	kind   Kind
 }
+
+// keyOf returns the key of the plan for a batch.
+func keyOf(b device.Batch, kind Kind) planKey { return planKey{b.N(), b.Length, kind} }
 
 // NewEngine runs a network on a device.
 func NewEngine(n *Network, dev device.Device) *Engine {
@@ -81,7 +85,7 @@ func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
 func (e *Engine) Footprint(batch int, kind Kind) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	p, err := e.plan(planKey{batch, kind})
+	p, err := e.plan(planKey{batch, 0, kind})
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +126,7 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 	if buffers != nil {
 		kind, momentum = Step, stepMomentum
 	}
-	r := planKey{b.N(), kind}
+	r := keyOf(b, kind)
 	p, err := e.acquire(r)
 	if err != nil {
 		return func() (float64, error) { return 0, err }
@@ -188,8 +192,20 @@ func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch
 	return e.run(Predict, x, nil, buffers, 0, b, out)
 }
 
+// Next writes the logits of the token that follows the given ones, of which there are 1 to the
+// largest window of the network, to out: Classes numbers.
+func (e *Engine) Next(out []float64, x device.Vector, tokens []uint16) error {
+	if !e.tokens || len(tokens) == 0 || len(out) != e.classes {
+		return fmt.Errorf("model: %s: the next token of %d with %d logits, want a language model and one logit for each "+
+			"of its %d tokens", e.name, len(tokens), len(out), e.classes)
+	}
+	// a window has one token more than features: the last one is not used
+	stream := append(slices.Clone(tokens), tokens[len(tokens)-1])
+	return e.run(Next, x, nil, nil, 0, device.Batch{Tokens: stream, At: []int64{0}, Length: len(tokens)}, out)
+}
+
 func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64, b device.Batch, out []float64) error {
-	r := planKey{b.N(), kind}
+	r := keyOf(b, kind)
 	p, err := e.acquire(r)
 	if err != nil {
 		return err
@@ -221,7 +237,14 @@ func (e *Engine) plan(r planKey) (*Plan, error) {
 	if p := e.plans[r]; p != nil {
 		return p, nil
 	}
-	p, err := e.Plan(r.batch, r.kind)
+	n := e.Network
+	if n.tokens && r.length > 0 && r.length != n.inputs {
+		var err error
+		if n, err = n.Window(r.length); err != nil {
+			return nil, err
+		}
+	}
+	p, err := n.Plan(r.batch, r.kind)
 	if err != nil {
 		return nil, err
 	}

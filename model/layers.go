@@ -66,11 +66,11 @@ var (
 // normalize applies a batch normalization and its fused operation.
 func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
 	b.layer = l.name
-	if b.norm == fromBuffers {
+	if b.kind.norm() == fromBuffers {
 		return b.apply(f.given, normEpsilon, append([]*gorgonia.Node{x, l.gamma, l.beta, l.mean, l.variance}, z...)...)
 	}
 	y := b.apply(f.batch, normEpsilon, append([]*gorgonia.Node{x, l.gamma, l.beta}, z...)...)
-	if b.norm == moveBuffers {
+	if b.kind.norm() == moveBuffers {
 		b.move(l.mean, b.project(y, 1), 1)
 		// The variance of a single row is no estimate.
 		if rows := size(x.Shape()) / l.gamma.Shape()[0]; rows > 1 {

@@ -15,6 +15,8 @@ type Tensor struct {
 	Size   int  // the product of Shape
 	Decay  bool // subject to weight decay
 	FanIn  int  // number of inputs per output, for initialization
+	// the names of the tensors that this one consists of in files, each with as many rows; nil: itself
+	Parts []string
 
 	norm  bool  // of batch norm
 	start start // initial values
@@ -45,6 +47,26 @@ func (l *Layout) Tensors() []Tensor {
 		tensors[i].Shape = slices.Clone(tensors[i].Shape)
 	}
 	return tensors
+}
+
+// Parts returns the list of tensors as files have them, in flat order: those with Parts are split.
+func (l *Layout) Parts() []Tensor {
+	var all []Tensor
+	for _, t := range l.Tensors() {
+		if t.Parts == nil {
+			all = append(all, t)
+			continue
+		}
+		part, n := t, len(t.Parts)
+		part.Size, part.Parts = t.Size/n, nil
+		for i, name := range t.Parts {
+			part.Name, part.Offset = name, t.Offset+i*part.Size
+			part.Shape = slices.Clone(t.Shape)
+			part.Shape[0] /= n
+			all = append(all, part)
+		}
+	}
+	return all
 }
 
 // sizes lists the lengths of the tensors in flat order.

@@ -27,10 +27,12 @@ const (
 	ScoreWith
 	// Predict computes the logits, batch × classes results "logit", with the buffers as statistics.
 	Predict
+	// Next computes the logits of the last token of each window, batch × classes results "logit".
+	Next
 	kinds
 )
 
-var kindNames = [kinds]string{"train", "score", "step", "observe", "score-with", "predict"}
+var kindNames = [kinds]string{"train", "score", "step", "observe", "score-with", "predict", "next"}
 
 func (k Kind) String() string {
 	if k < kinds {
@@ -44,7 +46,7 @@ func (k Kind) norm() normMode {
 	switch k {
 	case Step, Observe:
 		return moveBuffers
-	case ScoreWith, Predict:
+	case ScoreWith, Predict, Next:
 		return fromBuffers
 	}
 	return fromBatch
@@ -57,6 +59,7 @@ type Network struct {
 	inputs  int
 	image   []int // height, width and channels; nil if examples are not images
 	tokens  bool  // an example is a window of tokens, each with a label
+	block   int   // the largest number of tokens of a window; 0: any
 	classes int
 	loss    LossOptions
 	layout  *Layout
@@ -150,12 +153,15 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	if kind >= kinds {
 		return nil, fmt.Errorf("unknown kind, want one of %v", kindNames)
 	}
+	if kind == Next && !n.tokens || kind == Predict && n.tokens {
+		return nil, fmt.Errorf("want kind %v for windows of tokens, kind %v for other examples", Next, Predict)
+	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
-	b.norm, b.decay, b.factors = kind.norm(), n.loss.Decay, n.factors
+	b.kind, b.decay, b.factors = kind, n.loss.Decay, n.factors
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
-	if kind != Observe && kind != Predict {
+	if kind != Observe && kind != Predict && kind != Next {
 		labels = b.input(device.Labels, append([]int{batch}, n.labels()...)...)
 	}
 	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, labels: size(n.labels()), builder: b,
@@ -166,7 +172,7 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 		b.layer = "score"
 		sums := b.apply(device.Score, 0, logits, labels)
 		g.results = []result{{"loss_sum", sums, 0}, {"hits", sums, 1}, {"hits5", sums, 2}}
-	case Predict:
+	case Predict, Next:
 		for i := range batch * n.classes {
 			g.results = append(g.results, result{"logit", logits, i})
 		}

@@ -17,7 +17,9 @@ type Options struct {
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
 	Activation string // mlp: after each hidden layer: "sigmoid", the default, or "relu"
 
-	Recompute Recompute // residual networks: see Recompute
+	Recompute Recompute // residual networks and language models: see Recompute
+
+	Transformer Transformer // language models, whose Classes is the number of tokens
 }
 
 // Names lists the networks known to Open.
@@ -26,6 +28,7 @@ func Names() []string {
 	for _, d := range resNetDepths() {
 		names = append(names, fmt.Sprintf("resnet%d", d))
 	}
+	names = append(names, TransformerNames()...)
 	for _, r := range registered {
 		names = append(names, r.name)
 	}
@@ -40,6 +43,13 @@ func Open(name string, o Options) (*Network, error) {
 		if r.name == name {
 			return r.open(o)
 		}
+	}
+	if _, ok := NamedTransformer(name, o.Transformer); ok {
+		return openTransformer(name, o)
+	}
+	if o.Transformer != (Transformer{}) {
+		return nil, fmt.Errorf("model: %s: option Transformer is %+v, which only language models support: remove it", name,
+			o.Transformer)
 	}
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {

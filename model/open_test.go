@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,9 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
+		if slices.Contains(TransformerNames(), name) {
+			continue
+		}
 		if _, err := Open(name, Options{Shape: []int{8, 8, 3}, Classes: 2}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -51,6 +55,19 @@ func TestOpenRefuses(t *testing.T) {
 		"the shape [8 8 0]":                     {"resnet20", Options{Shape: []int{8, 8, 0}, Classes: 2}},
 		"Classes is 1":                          {"resnet20", Options{Shape: images, Classes: 1}},
 		"Inputs is 0":                           {"mlp", Options{Shape: []int{0}, Classes: 3}},
+		"the shape [8 8 3], want windows":       {"gpt-nano", Options{Shape: images, Classes: 65}},
+		"width 130 does not divide into 4 heads": {"gpt-nano", Options{Classes: 65,
+			Transformer: Transformer{Width: 130}}},
+		"windows of 65 tokens, want 1 to 64": {"gpt-nano", Options{Shape: []int{65}, Classes: 65}},
+		"a vocabulary of 1 tokens":           {"gpt-nano", Options{Classes: 1}},
+		"a vocabulary of 65537 tokens":       {"gpt2", Options{Classes: 65537}},
+		`option GELU is "fast"`:              {"gpt-nano", Options{Classes: 65, Transformer: Transformer{GELU: "fast"}}},
+		"option Layers is -1":                {"gpt-nano", Options{Classes: 65, Transformer: Transformer{Layers: -1}}},
+		"options GELU and NoBias belong":     {"llama-nano", Options{Classes: 65, Transformer: Transformer{NoBias: true}}},
+		"options Hidden [5]":                 {"gpt2", Options{Classes: 65, Hidden: []int{5}}},
+		"want 0 to 16777216":                 {"gpt2", Options{Classes: 65, Transformer: Transformer{Hidden: -4}}},
+		"option Transformer is {Layers:3":    {"mlp", Options{Shape: images, Classes: 2, Transformer: Transformer{Layers: 3}}},
+		`option Recompute is "all"`:          {"gpt2", Options{Classes: 65, Recompute: "all"}},
 	} {
 		if net, err := Open(c.name, c.o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") ||
 			!strings.Contains(err.Error(), want) {

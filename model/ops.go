@@ -12,8 +12,10 @@ import (
 // device.
 //
 // Shapes have a letter for each axis, and axes with the same letter have the same size. A digit
-// stands for that size, and a leading * for one or more axes of any size. In kernels with a window
-// an image is h×w, the window r×s, and it has p×q positions; t is its stride, d the padding.
+// stands for that size, before a letter for a multiple of it, and a leading * for one or more axes
+// of any size. In kernels with a window an image is h×w, the window r×s, and it has p×q positions; t
+// is its stride, d the padding. In those of language models b windows have T tokens, and a row has c
+// numbers, or H heads of e.
 type definition struct {
 	kernel  device.Kernel
 	in, out string // shapes of the inputs and the outputs
@@ -69,10 +71,13 @@ func definitions() map[device.Kernel]*definition {
 		{device.NormalizeReLU, "*c c c c c", "*c", "* c", nil, nil},
 		{device.NormalizeAddReLU, "*c c c c c *c", "*c", "* c", nil, nil},
 	} {
+		table[d.kernel] = &d
+	}
+	languageDefinitions(table)
+	for _, d := range table {
 		if d.by == nil {
 			d.by = make([]bool, len(strings.Fields(d.in)))
 		}
-		table[d.kernel] = &d
 	}
 	return table
 }

@@ -78,13 +78,26 @@ func refs(l *lowered, values []int) []device.Ref {
 	return r
 }
 
+// attentionFLOPs counts the two products of attention, for the positions that a token sees.
+func attentionFLOPs(c *device.Call) float64 {
+	b, t, heads, h := float64(c.Dims[0]), float64(c.Dims[1]), float64(c.Dims[2]), float64(c.Dims[3])
+	return 4 * b * heads * h * t * (t + 1) / 2
+}
+
 // flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel
-// or a convolution, including those with padding, and nothing for other kernels.
+// or a convolution, including those with padding, those of attention, twice for its gradient, and
+// nothing for other kernels.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {
 	case device.Linear, device.LinearGradX, device.LinearGradW, device.LinearSigmoid,
-		device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay:
+		device.LinearReLU, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradWDecay,
+		device.Product, device.ProductGradW, device.LinearGELUTanh, device.LinearGELUErf, device.ProductGELUTanh,
+		device.ProductGELUErf, device.LinearGradXGELUTanh, device.LinearGradXGELUErf:
 		return 2 * float64(c.Dims[0]) * float64(c.Dims[1]) * float64(c.Dims[2])
+	case device.Attention:
+		return attentionFLOPs(c)
+	case device.AttentionGrad:
+		return 2 * attentionFLOPs(c)
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		g := geometry{stride: c.Dims[7], pad: c.Dims[8]}
 		pixels := c.Dims[0] * g.out(c.Dims[1], c.Dims[5]) * g.out(c.Dims[2], c.Dims[6])

@@ -89,7 +89,7 @@ func goldenPlan(t *testing.T, n *Network, batch int, o LossOptions) *Plan {
 	err := func() (err error) {
 		b := newBuilder(nil)
 		defer b.rescue(&err)
-		b.norm = moveBuffers
+		b.kind = Step
 		x := b.input(device.Input, append([]int{batch}, n.image...)...)
 		logits := n.forward(b, x)
 		loss := b.loss(logits, b.input(device.Labels, batch), o)

@@ -254,7 +254,7 @@ func TestResNetGradient(t *testing.T) {
 func TestResNetIsItsReference(t *testing.T) {
 	dev := cpu.New()
 	for _, net := range smallResNets(t) {
-		for kind := range kinds {
+		for kind := range Next {
 			const batch = 2
 			params, buffers := round(smallParams(net)), net.InitBuffers()
 			b := device.Batch{X: round(random(batch*net.inputs, 44)), Y: randomLabels(batch, net.classes, 45)}

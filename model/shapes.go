@@ -2,18 +2,23 @@ package model
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"gorgonia.org/tensor"
 )
 
-// geometry describes the window of a kernel over images, besides the shapes of its inputs.
+// geometry describes a kernel besides the shapes of its inputs: the window of one over images, the
+// heads of attention, the tensors of an embedding.
 type geometry struct {
 	// of the input image, for kernels without that input
 	h, w        int
 	r, s        int // of the window, for kernels without a filter input
 	stride, pad int
+
+	heads                 int
+	vocabulary, positions int // of the gradient of an embedding
 }
 
 // out returns the number of positions of a window of that side along an axis of that length.
@@ -37,7 +42,8 @@ type axes struct {
 // axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a window.
 func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 	a := axes{size: map[rune]int{'1': 1, '3': 3, 't': g.stride, 'd': g.pad}}
-	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s} {
+	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'v': g.vocabulary,
+		'i': g.positions} {
 		if n > 0 {
 			a.size[axis] = n
 		}
@@ -52,6 +58,12 @@ func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 		}
 		fit = a.bind("pq", tensor.Shape{g.out(h, r), g.out(w, s)})
 	}
+	if heads := a.size['H']; fit && heads > 0 {
+		if c := a.size['c']; c%heads != 0 {
+			return a, fmt.Errorf("width %d does not divide into %d heads", c, heads)
+		}
+		a.size['e'] = a.size['c'] / heads
+	}
 	if !fit {
 		return a, fmt.Errorf("inputs of shapes %v do not fit: want %s, a letter for each axis", in, d.in)
 	}
@@ -61,31 +73,52 @@ func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 // bind gives the axes of a shape their letters, and returns false if they do not fit.
 func (a *axes) bind(letters string, s tensor.Shape) bool {
 	if last, ok := strings.CutPrefix(letters, "*"); ok {
-		n := len(s) - len(last)
+		n := len(s)
+		for range split(last) {
+			n--
+		}
 		if n < 1 || a.any != nil && !slices.Equal(a.any, s[:n]) { // Shape.Eq treats (3) and (3, 1) as equal
 			return false
 		}
 		a.any, letters, s = s[:n], last, s[n:]
 	}
-	if len(letters) != len(s) {
-		return false
-	}
-	for i, axis := range letters {
-		if n, ok := a.size[axis]; ok && n != s[i] {
+	i := 0
+	for axis, times := range split(letters) {
+		if i == len(s) || s[i]%times != 0 {
 			return false
 		}
-		a.size[axis] = s[i]
+		if n, ok := a.size[axis]; ok && n*times != s[i] {
+			return false
+		}
+		a.size[axis] = s[i] / times
+		i++
 	}
-	return true
+	return i == len(s)
+}
+
+// split returns the axes of letters, and how many times as long they are: 3c is three times c.
+func split(letters string) iter.Seq2[rune, int] {
+	return func(yield func(axis rune, times int) bool) {
+		for i := 0; i < len(letters); i++ {
+			times := 1
+			if n := letters[i]; n >= '2' && n <= '9' && i+1 < len(letters) {
+				times = int(n - '0')
+				i++
+			}
+			if !yield(rune(letters[i]), times) {
+				return
+			}
+		}
+	}
 }
 
 // shape returns the shape of letters.
 func (a *axes) shape(letters string) (s tensor.Shape) {
-	for _, axis := range letters {
+	for axis, times := range split(letters) {
 		if axis == '*' {
 			s = append(s, a.any...)
 		} else {
-			s = append(s, a.size[axis])
+			s = append(s, times*a.size[axis])
 		}
 	}
 	return s

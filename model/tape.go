@@ -47,11 +47,11 @@ func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 			"below 0, and a Forward", o.Inputs, o.Classes, o.WeightDecay)
 	}
 	t := &Tape{opt: o, dev: dev, idle: map[planKey][]*tapeGraph{}}
-	g, err := t.build(planKey{2, Train}, &t.layout)
+	g, err := t.build(planKey{batch: 2, kind: Train}, &t.layout)
 	if err != nil {
 		return nil, err
 	}
-	t.put(planKey{2, Train}, g)
+	t.put(planKey{batch: 2, kind: Train}, g)
 	return t, nil
 }
 
@@ -106,7 +106,7 @@ func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64
 
 // logits runs the network forward.
 func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {
-	err = t.run(planKey{b.N(), Score}, params, b, func(g *tapeGraph) error {
+	err = t.run(keyOf(b, Score), params, b, func(g *tapeGraph) error {
 		v, err := hostSlice(g.logits.Value(), g.logits.Shape())
 		logits = slices.Clone(v)
 		return err
@@ -117,7 +117,7 @@ func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err e
 // pull returns the gradient of Σ slope·logits by the parameters: the vector-Jacobian product.
 func (t *Tape) pull(params []float32, b device.Batch, slope []float32) ([]float32, error) {
 	grad := make([]float32, t.Dim())
-	err := t.run(planKey{b.N(), Train}, params, b, func(g *tapeGraph) error {
+	err := t.run(keyOf(b, Train), params, b, func(g *tapeGraph) error {
 		for i, n := range g.grads {
 			if err := read(grad, n, t.layout.tensors[i]); err != nil {
 				return fmt.Errorf("gradient of %w", err)

@@ -75,7 +75,7 @@ func (g *call) part(part, of int) call {
 		p.a = sub(g.a, from, g.transA, g.lda)
 		p.bytesA = g.bytesA.From(from, 0)
 		p.c = sub(g.c, from, false, g.ldc)
-		p.epilogue.operand = g.epilogue.fromRow(from, g.ldc)
+		p.epilogue = g.epilogue.fromRow(from, g.ldc)
 		return p
 	}
 	from, to := kernel.SplitUnits(part, of, g.n, 32)
@@ -83,7 +83,7 @@ func (g *call) part(part, of int) call {
 	p.b = sub(g.b, from, !g.transB, g.ldb)
 	p.bytesB = g.bytesB.From(0, from)
 	p.c = sub(g.c, from, true, g.ldc)
-	p.epilogue.operand = g.epilogue.fromCol(from)
+	p.epilogue = g.epilogue.fromCol(from)
 	return p
 }
 

@@ -17,6 +17,9 @@ const (
 	biasReLU                    // max(c + operand[j], 0)
 	timesSigmoidGrad            // c·y·(1-y), y = operand[i][j]
 	timesReLUGrad               // c if operand[i][j] > 0, else 0
+	biasGELU                    // c + operand[j], and result = GELU of that
+	thenGELU                    // c, and result = GELU of that
+	timesGELUGrad               // c times the derivative of GELU at operand[i][j]
 )
 
 // epilogue is applied to each element c of a product once all its products are added. It rounds as
@@ -26,6 +29,8 @@ const (
 type epilogue struct {
 	op      epilogueOp
 	operand []float32 // a row as long as C is wide, or a matrix like C with the same row stride
+	result  []float32 // of GELU: a matrix like C
+	form    vec.GELUForm
 }
 
 // apply applies the epilogue to rows×cols elements of C that begin at element i,j; c is a view of
@@ -35,7 +40,7 @@ func (e *epilogue) apply(i, j, rows, cols int, c tile.View) {
 	case noEpilogue:
 	case addBias:
 		e.addBias(j, rows, cols, c)
-	case biasSigmoid, biasReLU:
+	case biasSigmoid, biasReLU, biasGELU:
 		e.addBias(j, rows, cols, c)
 		e.elementwise(i, j, rows, cols, c)
 	default:
@@ -67,6 +72,10 @@ func (e *epilogue) elementwise(i, j, rows, cols int, c tile.View) {
 			vec.SigmoidGrads(x, e.operandAt(i+r, j, cols, c.RowStride), x, false)
 		case timesReLUGrad:
 			vec.ReLUGrads(x, e.operandAt(i+r, j, cols, c.RowStride), x, false)
+		case biasGELU, thenGELU:
+			vec.GELUs(e.form, e.result[(i+r)*c.RowStride+j:][:cols], x)
+		case timesGELUGrad:
+			vec.GELUGrads(e.form, x, e.operandAt(i+r, j, cols, c.RowStride), x)
 		}
 	}
 }
@@ -76,27 +85,36 @@ func (e *epilogue) operandAt(i, j, n, rs int) []float32 { return e.operand[i*rs+
 
 // check panics unless the operand is large enough for an m×n product whose rows lie ldc apart.
 func (e *epilogue) check(m, n, ldc int) {
-	need := 0
+	need, result := 0, 0
 	switch e.op {
 	case noEpilogue:
 	case addBias, biasSigmoid, biasReLU:
 		need = n
+	case biasGELU:
+		need, result = n, (m-1)*ldc+n
+	case thenGELU:
+		result = (m-1)*ldc + n
 	default:
 		need = (m-1)*ldc + n
 	}
-	if len(e.operand) < need {
-		panic(fmt.Sprintf("cpu: gemm: the epilogue has %d numbers, want %d", len(e.operand), need))
+	if len(e.operand) < need || len(e.result) < result {
+		panic(fmt.Sprintf("cpu: gemm: the epilogue has %d numbers and %d results, want %d and %d", len(e.operand),
+			len(e.result), need, result))
 	}
 }
 
-// fromRow returns the operand for C from row i on, whose rows lie ldc apart.
-func (e *epilogue) fromRow(i, ldc int) []float32 {
+// fromRow returns the epilogue for C from row i on, whose rows lie ldc apart.
+func (e epilogue) fromRow(i, ldc int) epilogue {
 	switch e.op {
-	case timesSigmoidGrad, timesReLUGrad:
-		return e.operand[min(i*ldc, len(e.operand)):]
+	case timesSigmoidGrad, timesReLUGrad, timesGELUGrad:
+		e.operand = e.operand[min(i*ldc, len(e.operand)):]
 	}
-	return e.operand
+	e.result = e.result[min(i*ldc, len(e.result)):]
+	return e
 }
 
-// fromCol returns the operand for C from column j on.
-func (e *epilogue) fromCol(j int) []float32 { return e.operand[min(j, len(e.operand)):] }
+// fromCol returns the epilogue for C from column j on.
+func (e epilogue) fromCol(j int) epilogue {
+	e.operand, e.result = e.operand[min(j, len(e.operand)):], e.result[min(j, len(e.result)):]
+	return e
+}

@@ -16,6 +16,15 @@ var Kernels = kernel.Table{
 	device.LinearGradXReLU:    productKernel(linearGradX(timesReLUGrad)),
 	device.LinearGradW:        {Run: linearGradW},
 	device.LinearGradWDecay:   {Run: linearGradWDecay},
+
+	device.Product:             productKernel(linear(noEpilogue)),
+	device.ProductGradW:        productKernel(gradW),
+	device.LinearGELUTanh:      productKernel(linearGELU(biasGELU, vec.Tanh)),
+	device.LinearGELUErf:       productKernel(linearGELU(biasGELU, vec.Erf)),
+	device.ProductGELUTanh:     productKernel(linearGELU(thenGELU, vec.Tanh)),
+	device.ProductGELUErf:      productKernel(linearGELU(thenGELU, vec.Erf)),
+	device.LinearGradXGELUTanh: productKernel(linearGradXGELU(vec.Tanh)),
+	device.LinearGradXGELUErf:  productKernel(linearGradXGELU(vec.Erf)),
 }
 
 // productKernel returns a kernel that computes one matrix product, in parts.
@@ -35,10 +44,34 @@ func productKernel(call func(o *kernel.Args) call) kernel.Kernel {
 // linear: y = then(x·Wᵀ + b).
 func linear(then epilogueOp) func(o *kernel.Args) call {
 	return func(o *kernel.Args) call {
-		x, w, bias, y := o.In[0], o.In[1], o.In[2], o.Out[0]
+		x, w, y := o.In[0], o.In[1], o.Out[0]
 		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-		return call{transB: true, m: m, n: n, k: k, alpha: 1, a: x,
-			lda: k, b: w, ldb: k, c: y, ldc: n, epilogue: epilogue{op: then, operand: bias}, bytesA: o.InputBytes()}
+		g := call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
+			epilogue: epilogue{op: then}, bytesA: o.InputBytes()}
+		if len(o.In) > 2 {
+			g.epilogue.operand = o.In[2]
+		}
+		return g
+	}
+}
+
+// linearGELU: z = x·Wᵀ + b, y = GELU(z).
+func linearGELU(then epilogueOp, form vec.GELUForm) func(o *kernel.Args) call {
+	product := linear(then)
+	return func(o *kernel.Args) call {
+		g := product(o)
+		g.epilogue.form, g.epilogue.result = form, o.Out[1]
+		return g
+	}
+}
+
+// linearGradXGELU: dx = dy·W times the derivative of GELU at z.
+func linearGradXGELU(form vec.GELUForm) func(o *kernel.Args) call {
+	product := linearGradX(timesGELUGrad)
+	return func(o *kernel.Args) call {
+		g := product(o)
+		g.epilogue.form = form
+		return g
 	}
 }
 

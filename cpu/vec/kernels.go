@@ -19,6 +19,12 @@ var Kernels = kernel.Table{
 	device.Add:                 {Run: add},
 	device.AddScaled:           {Run: addScaled},
 	device.MoveAverage:         {Run: moveAverage},
+	device.GELUTanh:            {Run: geluTanh},
+	device.GELUTanhGrad:        {Run: geluTanhGrad},
+	device.GELUErf:             {Run: geluErf},
+	device.GELUErfGrad:         {Run: geluErfGrad},
+	device.SwiGLU:              {Run: swiGLU},
+	device.SwiGLUGrad:          {Run: swiGLUGrad},
 }
 
 // inParts returns a kernel that divides the numbers of its output among the workers, in whole cache

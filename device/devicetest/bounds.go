@@ -69,6 +69,8 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 	default:
 		if isNorm(c.Kernel) {
 			normBounds(c, in, want, b)
+		} else if l, ok := languageKernels[c.Kernel]; ok {
+			l.bounds(c, in, want, b)
 		}
 	}
 	return b

@@ -86,6 +86,10 @@ func calls(k device.Kernel) []*device.Call {
 	case device.AvgPool, device.AvgPoolGrad:
 		avgPoolCalls(add)
 	default:
+		if l, ok := languageKernels[k]; ok {
+			l.calls(add)
+			break
+		}
 		if isNorm(k) {
 			normCalls(add)
 			break

@@ -8,7 +8,7 @@ import (
 )
 
 // Signature describes a kernel: its dimensions by letter, and the shapes of its operands as
-// products of these letters. An operand "1" or "3" has that many elements. In window kernels t is
+// products of these letters. An operand "1" or "3" has that many elements, and "2mf" twice as many as "mf". In window kernels t is
 // the stride and o the padding; p and q are the height and the width of the output.
 type Signature struct {
 	Dims    string
@@ -57,6 +57,43 @@ var signatures = map[device.Kernel]Signature{
 	device.MaxPoolGrad:      {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
 	device.AvgPool:          {"nmc", []string{"nmc"}, []string{"nc"}, false},
 	device.AvgPoolGrad:      {"nmc", []string{"nc"}, []string{"nmc"}, false},
+
+	device.Embed:                 {"mvcit", []string{"m", "vc", "ic"}, []string{"mc"}, false},
+	device.EmbedGrad:             {"mvcit", []string{"m", "mc"}, []string{"vc", "ic"}, false},
+	device.EmbedGradAdd:          {"mvcit", []string{"m", "mc", "vc"}, []string{"vc", "ic"}, false},
+	device.TokenEmbed:            {"mvc", []string{"m", "vc"}, []string{"mc"}, false},
+	device.TokenEmbedGrad:        {"mvc", []string{"m", "mc"}, []string{"vc"}, false},
+	device.TokenEmbedGradAdd:     {"mvc", []string{"m", "mc", "vc"}, []string{"vc"}, false},
+	device.LastToken:             {"btc", []string{"btc"}, []string{"bc"}, false},
+	device.Product:               {"mnk", []string{"mk", "nk"}, []string{"mn"}, false},
+	device.ProductGradW:          {"mnk", []string{"mk", "mn"}, []string{"nk"}, false},
+	device.LayerNorm:             {"mc", []string{"mc", "c", "c"}, []string{"mc", "m", "m"}, false},
+	device.LayerNormPlain:        {"mc", []string{"mc", "c"}, []string{"mc", "m", "m"}, false},
+	device.LayerNormGrad:         {"mc", []string{"mc", "mc", "c", "m", "m"}, []string{"mc", "c", "c"}, false},
+	device.LayerNormPlainGrad:    {"mc", []string{"mc", "mc", "c", "m", "m"}, []string{"mc", "c"}, false},
+	device.AddLayerNorm:          {"mc", []string{"mc", "mc", "c", "c"}, []string{"mc", "mc", "m", "m"}, false},
+	device.AddLayerNormPlain:     {"mc", []string{"mc", "mc", "c"}, []string{"mc", "mc", "m", "m"}, false},
+	device.LayerNormGradAdd:      {"mc", []string{"mc", "mc", "c", "m", "m", "mc"}, []string{"mc", "c", "c"}, false},
+	device.LayerNormPlainGradAdd: {"mc", []string{"mc", "mc", "c", "m", "m", "mc"}, []string{"mc", "c"}, false},
+	device.RMSNorm:               {"mc", []string{"mc", "c"}, []string{"mc", "m"}, false},
+	device.RMSNormGrad:           {"mc", []string{"mc", "mc", "c", "m"}, []string{"mc", "c"}, false},
+	device.GELUTanh:              {"n", []string{"n"}, []string{"n"}, true},
+	device.GELUTanhGrad:          {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.GELUErf:               {"n", []string{"n"}, []string{"n"}, true},
+	device.GELUErfGrad:           {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.LinearGELUTanh:        {"mnk", []string{"mk", "nk", "n"}, []string{"mn", "mn"}, false},
+	device.LinearGELUErf:         {"mnk", []string{"mk", "nk", "n"}, []string{"mn", "mn"}, false},
+	device.ProductGELUTanh:       {"mnk", []string{"mk", "nk"}, []string{"mn", "mn"}, false},
+	device.ProductGELUErf:        {"mnk", []string{"mk", "nk"}, []string{"mn", "mn"}, false},
+	device.LinearGradXGELUTanh:   {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.LinearGradXGELUErf:    {"mnk", []string{"mn", "nk", "mk"}, []string{"mk"}, false},
+	device.SwiGLU:                {"mf", []string{"2mf"}, []string{"mf"}, false},
+	device.SwiGLUGrad:            {"mf", []string{"2mf", "mf"}, []string{"2mf"}, false},
+	device.RoPE:                  {"btHh", []string{"3btHh"}, []string{"3btHh"}, true},
+	device.RoPEGrad:              {"btHh", []string{"3btHh"}, []string{"3btHh"}, true},
+	device.Attention:             {"btHh", []string{"3btHh"}, []string{"btHh", "bHt"}, false},
+	device.AttentionGrad: {"btHh", []string{"3btHh", "btHh", "bHt", "btHh"}, []string{"3btHh"},
+		false},
 }
 
 // Title names a call in messages: the kernel, and the layer if known.
@@ -91,7 +128,23 @@ func Find(c *device.Call) (Signature, error) {
 	if e.isWindow() {
 		return e, e.checkWindow(c.Dims)
 	}
-	return e, nil
+	return e, checkTokens(c)
+}
+
+// checkTokens checks the dimensions of kernels over windows of tokens.
+func checkTokens(c *device.Call) error {
+	switch d := c.Dims; c.Kernel {
+	case device.Embed, device.EmbedGrad, device.EmbedGradAdd:
+		if m, p, t := d[0], d[3], d[4]; t > p || m%t != 0 {
+			return fmt.Errorf("%d rows in windows of %d tokens, with %d positions: want whole windows that have positions",
+				m, t, p)
+		}
+	case device.RoPE, device.RoPEGrad:
+		if d[3]%2 != 0 {
+			return fmt.Errorf("heads of width %d, want an even width: its numbers are turned in pairs", d[3])
+		}
+	}
+	return nil
 }
 
 func (e *Signature) isWindow() bool { return strings.HasSuffix(e.Dims, "to") }

@@ -1,0 +1,123 @@
+package attention
+
+import (
+	"math"
+
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+	"fspda/device"
+)
+
+// Kernels are attention and rotary position embeddings.
+var Kernels = kernel.Table{
+	device.Attention:     {Run: forward, Scratch: forwardScratch},
+	device.AttentionGrad: {Run: backward, Scratch: backwardScratch},
+	device.RoPE:          {Run: rope(1)},
+	device.RoPEGrad:      {Run: rope(-1)},
+}
+
+// Short is the number of tokens up to which rows of scores are computed whole. It is part of the
+// definition.
+const Short = 256
+
+// blockKeys is how many keys the blocks of a longer window have, and blockRows how many queries. It
+// is part of the definition.
+const blockKeys = 64
+
+// bandRows is the largest number of queries whose scores are computed at once: the height of the
+// highest tile. It is part of the definition: the scores of a band end with those of its last query.
+const bandRows = 14
+
+// shape is the size of a call: windows, tokens, heads, numbers of a head.
+type shape struct{ windows, tokens, heads, width int }
+
+func shapeOf(dims []int) shape { return shape{dims[0], dims[1], dims[2], dims[3]} }
+
+// units returns the number of heads of all windows.
+func (s shape) units() int { return s.windows * s.heads }
+
+// row returns the length of a row of y; one of qkv is three times as long.
+func (s shape) row() int { return s.heads * s.width }
+
+// short reports whether rows of scores are computed whole.
+func (s shape) short() bool { return s.tokens <= Short }
+
+// scale is what scores are multiplied by.
+func (s shape) scale() float32 { return float32(1 / math.Sqrt(float64(s.width))) }
+
+// head returns the rows of one head in a matrix whose rows hold so many parts of row() numbers, from
+// the given part.
+func (s shape) head(data []float32, unit, part, parts int) tile.View {
+	b, h := unit/s.heads, unit%s.heads
+	stride := parts * s.row()
+	return tile.RowMajor(data[b*s.tokens*stride+part*s.row()+h*s.width:], stride)
+}
+
+// bands returns into how many bands to divide so many queries.
+func bands(queries int) int { return (queries + bandRows - 1) / bandRows }
+
+// padded returns n rounded up to whole vectors.
+func padded(n int) int { return kernel.Padded(n) }
+
+// eachUnit calls run for the units of a part.
+func eachUnit(s shape, part, of int, run func(unit int)) {
+	from, to := kernel.SplitUnits(part, of, s.units(), 1)
+	for unit := from; unit < to; unit++ {
+		run(unit)
+	}
+}
+
+// leastWork is how many multiply-adds of a head are worth another goroutine.
+const leastWork = tile.MinParallelWork
+
+// parts returns into how many parts to divide a call whose units take so many multiply-adds.
+func parts(o *kernel.Args, s shape, products int) int {
+	work := float64(s.units()) * float64(products) * float64(s.tokens) * float64(s.tokens) * float64(s.width)
+	return max(1, min(o.Threads(), s.units(), int(work/leastWork)))
+}
+
+func forward(o *kernel.Args) error {
+	s := shapeOf(o.Dims)
+	run := shortForward
+	if !s.short() {
+		run = blocksForward
+	}
+	o.Parallel(parts(o, s, 1), run)
+	return nil
+}
+
+func forwardScratch(dims []int, threads int) int {
+	s := shapeOf(dims)
+	if s.short() {
+		return threads * shortForwardFloats(s)
+	}
+	return threads * blocksForwardFloats(s)
+}
+
+func backward(o *kernel.Args) error {
+	s := shapeOf(o.Dims)
+	run := shortBackward
+	if !s.short() {
+		run = blocksBackward
+	}
+	o.Parallel(parts(o, s, 3), run)
+	return nil
+}
+
+func backwardScratch(dims []int, threads int) int {
+	s := shapeOf(dims)
+	if s.short() {
+		return threads * shortBackwardFloats(s)
+	}
+	return threads * blocksBackwardFloats(s)
+}
+
+// room hands out parts of a worker's scratch memory.
+type room struct{ free []float32 }
+
+// take returns n numbers, from a cache line on.
+func (r *room) take(n int) []float32 {
+	v := r.free[:n:n]
+	r.free = r.free[padded(n):]
+	return v
+}

@@ -1,0 +1,87 @@
+//go:build !noasm && !fspda_noasm
+
+package attention
+
+import (
+	"sync"
+
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// products computes products of parts of a head with the micro-kernels in use.
+type products struct {
+	set  *tile.Set // nil: in Go
+	args tile.Args
+}
+
+var productPool = sync.Pool{New: func() any { return new(products) }}
+
+// newProducts returns the products of the instruction set in use, until release.
+func newProducts() *products {
+	p := productPool.Get().(*products)
+	p.set = tile.Active()
+	return p
+}
+
+func (p *products) release() {
+	p.args = tile.Args{} // so that the pool keeps no operand alive
+	productPool.Put(p)
+}
+
+// transposed returns the transpose of rows×depth numbers of src as the right factor of a product:
+// in dst, with its rows stride numbers apart, or in place.
+func (p *products) transposed(dst []float32, stride int, src tile.View, rows, depth int) tile.View {
+	if p.set == nil {
+		return src.T()
+	}
+	tile.PackTransposed(dst, stride, src, rows, depth)
+	return tile.RowMajor(dst, stride)
+}
+
+// right returns rows×cols numbers of src as the right factor of a product: in place, or in dst with
+// rows of whole vectors where the micro-kernels would read beyond the last column.
+func (p *products) right(dst []float32, src tile.View, rows, cols int) tile.View {
+	if p.set == nil || p.set.Masked || cols%p.set.Lanes == 0 {
+		return src
+	}
+	stride := padded(cols)
+	for i := range rows {
+		copy(dst[i*stride:][:cols], src.Data[i*src.RowStride:])
+	}
+	return tile.RowMajor(dst, stride)
+}
+
+// multiply computes C = alpha·A·B + beta·C, each element with one chain of fused multiply-adds. The
+// rows of B lie in whole vectors, or are not read beyond the last column.
+func (p *products) multiply(rows, cols, depth int, alpha float32, a, b tile.View, beta float32, c tile.View) {
+	if p.set == nil {
+		plainMultiply(rows, cols, depth, alpha, a, b, beta, c)
+		return
+	}
+	_, _ = a.Data[(rows-1)*a.RowStride+(depth-1)*a.ColStride], b.Data[(depth-1)*b.RowStride+cols-1]
+	_ = c.Data[(rows-1)*c.RowStride+cols-1]
+	t, wide := &p.args, 2*p.set.Lanes
+	*t = tile.Args{ARow: 4 * a.RowStride, ACol: 4 * a.ColStride, BRow: 4 * b.RowStride, K: depth, Runs: 1,
+		CRow: 4 * c.RowStride, Alpha: alpha, Beta: beta}
+	strips := (rows + len(p.set.Tiles) - 1) / len(p.set.Tiles)
+	for s := range strips {
+		i, height := kernel.Split(s, strips, rows)
+		half, tiles := i+(height+1)/2, &p.set.Tiles[height-1]
+		t.A, t.A2 = &a.Data[i*a.RowStride], nil
+		if height > 1 {
+			t.A2 = &a.Data[half*a.RowStride]
+		}
+		for j := 0; j < cols; j += wide {
+			t.B, t.C = &b.Data[j], &c.Data[i*c.RowStride+j]
+			if height > 1 {
+				t.C2 = &c.Data[half*c.RowStride+j]
+			}
+			vectors := 1
+			if t.Last = min(wide, cols-j); t.Last > p.set.Lanes {
+				vectors, t.Last = 2, t.Last-p.set.Lanes
+			}
+			tiles[vectors-1](t)
+		}
+	}
+}

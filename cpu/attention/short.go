@@ -1,0 +1,131 @@
+package attention
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+	"fspda/cpu/vec"
+)
+
+// Whole rows of scores, in bands of queries. To the last bit, for row i of a head:
+//
+//	s_j = scale·Σ q_i·k_j, a chain of fused multiply-adds in float32;  top = max s_j over j ≤ i
+//	e_j = exp(s_j − top) in float64, rounded;  sum = Σ e_j as vec.ExpRows adds;  p_j = e_j/sum,
+//	multiplied by 1/sum in float64;  y = Σ p_j·v_j, a chain in ascending order;  lse = top + log sum
+//
+// The backward pass computes p_j again in the same way, then the chains
+//
+//	d_j = Σ dy·v_j,  g_j = p_j·(d_j − D) with D = Σ dy·y,  each operation rounded,
+//	dq = scale·Σ g_j·k_j,  dk_j = scale·Σ_i g_ij·q_i,  dv_j = Σ_i p_ij·dy_i
+
+// shortForwardFloats is the scratch memory of a worker.
+func shortForwardFloats(s shape) int {
+	return padded(s.width*padded(s.tokens)) + padded(bandRows*padded(s.tokens)) + padded(s.tokens*padded(s.width))
+}
+
+// shortForward computes the units of a part.
+func shortForward(o *kernel.Args, part, of int) {
+	s := shapeOf(o.Dims)
+	p := newProducts()
+	defer p.release()
+	from, to := kernel.SplitUnits(part, of, s.units(), 1)
+	for unit := from; unit < to; unit++ {
+		shortHead(o, s, p, unit, o.ScratchPart(part, of))
+	}
+}
+
+func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32) {
+	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
+	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
+	r := room{scratch}
+	wide := padded(s.tokens)
+	keys := p.transposed(r.take(s.width*wide), wide, k, s.tokens, s.width)
+	scores := tile.RowMajor(r.take(bandRows*wide), wide)
+	v = p.right(r.take(s.tokens*padded(s.width)), v, s.tokens, s.width)
+	for band := range bands(s.tokens) {
+		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
+		p.multiply(rows, i+rows, s.width, s.scale(), q.From(i, 0), keys, 0, scores)
+		softmax(scores, i, rows, lse)
+		p.multiply(rows, s.width, i+rows, 1, scores, v, 0, y.From(i, 0))
+	}
+}
+
+// softmax replaces the scores of a band of rows, from row i on, by their softmax, and writes lse if
+// that is not nil.
+func softmax(scores tile.View, i, rows int, lse []float32) {
+	var top [1]float32
+	var sum, scale [1]float64
+	for r := range rows {
+		n := i + r + 1
+		row := scores.Data[r*scores.RowStride:][:i+rows]
+		vec.RowMaxima(top[:], row[:n], n)
+		vec.ExpRows(row[:n], sum[:], row[:n], top[:], n)
+		scale[0] = 1 / sum[0]
+		vec.TimesRows(row[:n], row[:n], scale[:], n)
+		clear(row[n:])
+		if lse != nil {
+			lse[i+r] = float32(float64(top[0]) + vec.Log(sum[0]))
+		}
+	}
+}
+
+// shortBackwardFloats is the scratch memory of a worker.
+func shortBackwardFloats(s shape) int {
+	wide := padded(s.tokens)
+	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 3*padded(s.tokens*padded(s.width))
+}
+
+// shortBackward computes the units of a part.
+func shortBackward(o *kernel.Args, part, of int) {
+	s := shapeOf(o.Dims)
+	p := newProducts()
+	defer p.release()
+	from, to := kernel.SplitUnits(part, of, s.units(), 1)
+	for unit := from; unit < to; unit++ {
+		shortHeadGrad(o, s, p, unit, o.ScratchPart(part, of))
+	}
+}
+
+func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float32) {
+	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
+	y, dy := s.head(o.In[1], unit, 0, 1), s.head(o.In[3], unit, 0, 1)
+	dq, dk, dv := s.head(o.Out[0], unit, 0, 3), s.head(o.Out[0], unit, 1, 3), s.head(o.Out[0], unit, 2, 3)
+	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
+	keys := p.transposed(r.take(s.width*wide), wide, k, s.tokens, s.width)
+	values := p.transposed(r.take(s.width*wide), wide, v, s.tokens, s.width)
+	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
+	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
+	rightK, rightQ, rightDY := right(k), right(q), right(dy)
+	count := bands(s.tokens)
+	for band := range count {
+		i, rows := kernel.Split(band, count, s.tokens)
+		share, slope := shares.From(i, 0), slopes.From(i, 0)
+		p.multiply(rows, i+rows, s.width, s.scale(), q.From(i, 0), keys, 0, share)
+		softmax(share, i, rows, nil)
+		p.multiply(rows, i+rows, s.width, 1, dy.From(i, 0), values, 0, slope)
+		for r := range rows {
+			softmaxGrad(slope.Data[r*wide:][:i+rows], share.Data[r*wide:], i+r+1, dot(y, dy, i+r, s.width))
+		}
+		p.multiply(rows, s.width, i+rows, s.scale(), slope, rightK, 0, dq.From(i, 0))
+	}
+	for band := range count {
+		j, rows := kernel.Split(band, count, s.tokens)
+		later := s.tokens - j
+		p.multiply(rows, s.width, later, 1, shares.From(j, j).T(), rightDY.From(j, 0), 0, dv.From(j, 0))
+		p.multiply(rows, s.width, later, s.scale(), slopes.From(j, j).T(), rightQ.From(j, 0), 0, dk.From(j, 0))
+	}
+}
+
+// dot returns the product of row i of two heads.
+func dot(a, b tile.View, i, n int) float32 {
+	return float32(vec.Dot(a.Data[i*a.RowStride:][:n], b.Data[i*b.RowStride:][:n]))
+}
+
+// softmaxGrad replaces the first n gradients by the shares by those by the scores: share·(gradient −
+// mean). The others become zero.
+func softmaxGrad(slope, share []float32, n int, mean float32) {
+	share = share[:n]
+	for j, p := range share {
+		slope[j] = p * (slope[j] - mean)
+	}
+	clear(slope[n:])
+}

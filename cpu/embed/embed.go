@@ -1,0 +1,186 @@
+package embed
+
+import (
+	"fmt"
+	"sync"
+
+	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
+	"fspda/device"
+)
+
+// Kernels are the embeddings of tokens.
+var Kernels = kernel.Table{
+	device.Embed:             {Run: forward},
+	device.EmbedGrad:         {Run: backward(true)},
+	device.EmbedGradAdd:      {Run: backward(true)},
+	device.TokenEmbed:        {Run: forward},
+	device.TokenEmbedGrad:    {Run: backward(false)},
+	device.TokenEmbedGradAdd: {Run: backward(false)},
+	device.LastToken:         {Run: lastToken},
+}
+
+// tokenAt returns number i of ids, an integer below n.
+func tokenAt(ids []float32, i, n int) (int, error) {
+	v := ids[i]
+	if v >= 0 && v < float32(n) { // false for NaN
+		if c := int(v); float32(c) == v {
+			return c, nil
+		}
+	}
+	return 0, fmt.Errorf("token of row %d is %v, want an integer from 0 to %d: check that the stream was made with the "+
+		"vocabulary of the model", i, v, n-1)
+}
+
+// forward: y = tokens[ids], plus positions if there are any.
+func forward(o *kernel.Args) error {
+	ids, v := o.In[0], o.Dims[1]
+	for i := range ids {
+		if _, err := tokenAt(ids, i, v); err != nil {
+			return err
+		}
+	}
+	o.ParallelRange(len(o.Out[0]), forwardPart)
+	return nil
+}
+
+func forwardPart(o *kernel.Args, part, of int) {
+	ids, c := o.In[0], o.Dims[2]
+	from, to := kernel.SplitUnits(part, of, len(ids), 1)
+	for i := from; i < to; i++ {
+		y, token := o.Out[0][i*c:][:c], o.In[1][int(ids[i])*c:][:c]
+		if len(o.In) == 2 {
+			copy(y, token)
+			continue
+		}
+		vec.Adds(y, token, o.In[2][i%o.Dims[4]*c:][:c])
+	}
+}
+
+// sorted is the rows of a batch by token: those of token v are rows[from[v]:from[v+1]], ascending.
+type sorted struct {
+	from, rows []int32
+}
+
+var sortedPool = sync.Pool{New: func() any { return new(sorted) }}
+
+// sort sorts the rows by token.
+func (s *sorted) sort(ids []float32, v int) error {
+	if cap(s.from) < v+2 {
+		s.from = make([]int32, v+2)
+	}
+	if cap(s.rows) < len(ids) {
+		s.rows = make([]int32, len(ids))
+	}
+	s.from, s.rows = s.from[:v+2], s.rows[:len(ids)]
+	clear(s.from)
+	for i := range ids {
+		token, err := tokenAt(ids, i, v)
+		if err != nil {
+			return err
+		}
+		s.from[token+2]++
+	}
+	for t := range v {
+		s.from[t+2] += s.from[t+1]
+	}
+	for i, id := range ids {
+		at := &s.from[int(id)+1]
+		s.rows[*at] = int32(i)
+		*at++
+	}
+	return nil
+}
+
+// columnBlock is how many columns are summed at a time, in float64 on the stack.
+const columnBlock = 128
+
+// backward: dtokens = sums of the rows of dy by token, plus base if there is one, dpositions = sums by
+// position.
+func backward(positions bool) func(o *kernel.Args) error {
+	return func(o *kernel.Args) error {
+		s := sortedPool.Get().(*sorted)
+		defer sortedPool.Put(s)
+		if err := s.sort(o.In[0], o.Dims[1]); err != nil {
+			return err
+		}
+		g := gradient{Args: o, sorted: s, c: o.Dims[2], positions: positions}
+		if len(o.In) == 3 {
+			g.base = o.In[2]
+		}
+		for token := range o.Dims[1] {
+			g.token(token)
+		}
+		if positions {
+			for at := range o.Dims[3] {
+				g.position(at)
+			}
+		}
+		return nil
+	}
+}
+
+// gradient is one call of a gradient.
+type gradient struct {
+	*kernel.Args
+	*sorted
+	c         int
+	base      []float32
+	positions bool
+}
+
+// token computes the gradient of a token's row.
+func (g *gradient) token(v int) {
+	rows, out := g.rows[g.from[v]:g.from[v+1]], g.Out[0][v*g.c:][:g.c]
+	var sums [columnBlock]float64
+	for j := 0; j < g.c; j += columnBlock {
+		part := sums[:min(columnBlock, g.c-j)]
+		clear(part)
+		for _, r := range rows {
+			add(part, g.In[1][int(r)*g.c+j:])
+		}
+		round(out[j:], part)
+	}
+	if g.base != nil {
+		vec.Adds(out, out, g.base[v*g.c:][:g.c])
+	}
+}
+
+// position computes the gradient of a position's row.
+func (g *gradient) position(at int) {
+	m, t, out := g.Dims[0], g.Dims[4], g.Out[1][at*g.c:][:g.c]
+	if at >= t {
+		clear(out)
+		return
+	}
+	var sums [columnBlock]float64
+	for j := 0; j < g.c; j += columnBlock {
+		part := sums[:min(columnBlock, g.c-j)]
+		clear(part)
+		for r := at; r < m; r += t {
+			add(part, g.In[1][r*g.c+j:])
+		}
+		round(out[j:], part)
+	}
+}
+
+func add(sums []float64, row []float32) {
+	for j, v := range row[:len(sums)] {
+		sums[j] += float64(v)
+	}
+}
+
+func round(dst []float32, sums []float64) {
+	for j, s := range sums {
+		dst[j] = float32(s)
+	}
+}
+
+// lastToken copies the last row of each window.
+func lastToken(o *kernel.Args) error {
+	b, t, c := o.Dims[0], o.Dims[1], o.Dims[2]
+	for i := range b {
+		copy(o.Out[0][i*c:][:c], o.In[0][((i+1)*t-1)*c:])
+	}
+	return nil
+}

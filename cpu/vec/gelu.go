@@ -1,0 +1,166 @@
+package vec
+
+import (
+	"math"
+
+	"fspda/cpu/kernel"
+)
+
+var (
+	geluTanh = inParts(func(o *kernel.Args, from, to int) { GELUs(Tanh, o.Out[0][from:to], o.In[0][from:to]) })
+	geluErf  = inParts(func(o *kernel.Args, from, to int) { GELUs(Erf, o.Out[0][from:to], o.In[0][from:to]) })
+
+	geluTanhGrad = inParts(func(o *kernel.Args, from, to int) {
+		GELUGrads(Tanh, o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to])
+	})
+	geluErfGrad = inParts(func(o *kernel.Args, from, to int) {
+		GELUGrads(Erf, o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to])
+	})
+)
+
+// GELUForm is a form of GELU.
+type GELUForm uint8
+
+// The forms of GELU.
+const (
+	Tanh GELUForm = iota // x·σ(2·sqrt(2/π)·(x + 0.044715·x³))
+	Erf                  // x·Φ(x)
+)
+
+// GELUs writes GELU of x to dst, which may be x.
+func GELUs(form GELUForm, dst, x []float32) {
+	if form == Tanh {
+		geluTanhsGo(dst, x)
+		return
+	}
+	geluErfsGo(dst, x)
+}
+
+// GELUGrads writes dy times the derivative of GELU at x to dst, which may be x or dy.
+func GELUGrads(form GELUForm, dst, x, dy []float32) {
+	if form == Tanh {
+		geluTanhGradsGo(dst, x, dy)
+		return
+	}
+	geluErfGradsGo(dst, x, dy)
+}
+
+const (
+	geluSlope = 1.5957691216057307 // 2·sqrt(2/π)
+	geluCubic = 0.044715
+)
+
+// geluTanhsGo computes in float64 and rounds once.
+func geluTanhsGo(dst, x []float32) {
+	var buffer [expBlock]float64
+	for len(x) > 0 {
+		e := buffer[:min(expBlock, len(x))]
+		tanhExps(e, x)
+		for i, v := range e {
+			dst[i] = float32(float64(x[i]) / (1 + v))
+		}
+		x, dst = x[len(e):], dst[len(e):]
+	}
+}
+
+// tanhExps writes exp(−a) with a = 2·sqrt(2/π)·(x + 0.044715·x³).
+func tanhExps(e []float64, x []float32) {
+	for i, f := range x[:len(e)] {
+		v := float64(f)
+		e[i] = float64(-geluSlope*v) * (1 + float64(geluCubic*float64(v*v)))
+	}
+	exps(e)
+}
+
+// geluTanhGradsGo computes in float64 and rounds once.
+func geluTanhGradsGo(dst, x, dy []float32) {
+	var buffer [expBlock]float64
+	for len(x) > 0 {
+		e := buffer[:min(expBlock, len(x))]
+		tanhExps(e, x)
+		for i, v := range e {
+			f := float64(x[i])
+			s := 1 / (1 + v)
+			slope := float64(geluSlope*f) * (1 + float64(3*geluCubic*float64(f*f)))
+			dst[i] = float32(float64(dy[i]) * float64(s*(1+float64(float64(v*s)*slope))))
+		}
+		x, dy, dst = x[len(e):], dy[len(e):], dst[len(e):]
+	}
+}
+
+func normalCDF(x float64) float64 { return math.Erfc(-x*math.Sqrt2/2) / 2 }
+
+func geluErfsGo(dst, x []float32) {
+	for i, v := range x {
+		dst[i] = float32(float64(v) * normalCDF(float64(v)))
+	}
+}
+
+func geluErfGradsGo(dst, x, dy []float32) {
+	const density = 0.3989422804014327 // 1/sqrt(2π)
+	for i, v := range x {
+		f := float64(v)
+		dst[i] = float32(float64(dy[i]) * (normalCDF(f) + f*density*math.Exp(-f*f/2)))
+	}
+}
+
+// swiGLU: y = g·σ(g)·u.
+func swiGLU(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), func(o *kernel.Args, part, of int) {
+		f := o.Dims[1]
+		from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
+		for r := from; r < to; r++ {
+			gu, y := o.In[0][r*2*f:][:2*f], o.Out[0][r*f:][:f]
+			swiGLURow(y, gu[:f], gu[f:])
+		}
+	})
+	return nil
+}
+
+// swiGLURow computes in float64 and rounds once.
+func swiGLURow(y, gate, up []float32) {
+	var buffer [expBlock]float64
+	for len(y) > 0 {
+		e := buffer[:min(expBlock, len(y))]
+		for i, v := range gate[:len(e)] {
+			e[i] = -float64(v)
+		}
+		exps(e)
+		for i, v := range e {
+			y[i] = float32(float64(float64(gate[i])*float64(up[i])) / (1 + v))
+		}
+		y, gate, up = y[len(e):], gate[len(e):], up[len(e):]
+	}
+}
+
+// swiGLUGrad: with s = σ(g), dg = dy·u·s·(1+g·(1−s)), du = dy·g·s.
+func swiGLUGrad(o *kernel.Args) error {
+	o.ParallelRange(len(o.Out[0]), func(o *kernel.Args, part, of int) {
+		f := o.Dims[1]
+		from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
+		for r := from; r < to; r++ {
+			gu, dy, d := o.In[0][r*2*f:][:2*f], o.In[1][r*f:][:f], o.Out[0][r*2*f:][:2*f]
+			swiGLUGradRow(d[:f], d[f:], gu[:f], gu[f:], dy)
+		}
+	})
+	return nil
+}
+
+func swiGLUGradRow(dgate, dup, gate, up, dy []float32) {
+	var buffer [expBlock]float64
+	for len(dy) > 0 {
+		e := buffer[:min(expBlock, len(dy))]
+		for i, v := range gate[:len(e)] {
+			e[i] = -float64(v)
+		}
+		exps(e)
+		for i, v := range e {
+			g, s := float64(gate[i]), 1/(1+v)
+			d := float64(float64(dy[i]) * s)
+			dgate[i] = float32(float64(d*float64(up[i])) * (1 + float64(g*float64(v*s))))
+			dup[i] = float32(d * g)
+		}
+		n := len(e)
+		dgate, dup, gate, up, dy = dgate[n:], dup[n:], gate[n:], up[n:], dy[n:]
+	}
+}

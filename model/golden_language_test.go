@@ -1,0 +1,228 @@
+package model
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"fspda/cpu"
+	"fspda/device"
+)
+
+// goldenNetwork is a network of the golden values, which PyTorch computed in float64.
+type goldenNetwork struct {
+	Arch, GELU                                              string
+	Layers, Heads, Width, Block, Vocab, Batch, Seed, Hidden int
+	Bias                                                    bool
+	Parameters                                              int
+	Tokens                                                  [][]uint16
+	Loss                                                    float64
+	GradNorm                                                float64         `json:"grad_norm"`
+	GradFlat                                                []float64       `json:"grad_flat"`
+	Logits                                                  json.RawMessage // a list, for small networks
+	Tensors                                                 map[string]struct {
+		Shape []int
+		Param struct {
+			Norm   float64
+			First8 []float64
+		}
+		Grad struct {
+			Norm, Sum     float64
+			First8, Last4 []float64
+		}
+	}
+}
+
+// sharedFile reads a JSON file of $FSPDA_DATA or of shared/data beside the repository, or skips the
+// test.
+func sharedFile(t testing.TB, name string, into any) {
+	t.Helper()
+	for _, folder := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data", "../../../shared/data"} {
+		raw, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			continue
+		}
+		if err := json.Unmarshal(raw, into); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Skipf("skipped: no golden values; set FSPDA_DATA to a folder with %s in it", name)
+}
+
+// goldenFill is number i of tensor t: see shared/design/language.md, section 5.
+func goldenFill(t, i, seed int) int64 {
+	a, b := int64(i+1), int64(t+1)
+	return (131*a*a + 977*a*b + 7919*b + 15485863*int64(seed)) % 10007
+}
+
+func goldenNumber(t, i, seed int, base, amplitude float64) float32 {
+	return float32(base + amplitude*(float64(goldenFill(t, i, seed))/5003-1))
+}
+
+// filledParams fills the parameters of a network by that formula.
+func filledParams(n *Network, seed int) []float32 {
+	x := make([]float32, n.Dim())
+	for k, t := range n.layout.Parts() {
+		base, amplitude := 0.0, 1.4/math.Sqrt(float64(t.Shape[len(t.Shape)-1]))
+		switch {
+		case k == 0 || t.Name == "wpe.weight":
+			amplitude = 2 / math.Sqrt(float64(t.Shape[1]))
+		case len(t.Shape) == 1 && t.norm && t.start.scale == 1:
+			base, amplitude = 1, 0.2
+		case len(t.Shape) == 1:
+			amplitude = 0.1
+		}
+		for i := range t.Size {
+			x[t.Offset+i] = goldenNumber(k, i, seed, base, amplitude)
+		}
+	}
+	return x
+}
+
+func (g *goldenNetwork) open(t testing.TB) *Network {
+	t.Helper()
+	name := "gpt2"
+	o := Transformer{Layers: g.Layers, Heads: g.Heads, Width: g.Width, Block: g.Block, GELU: g.GELU, NoBias: !g.Bias,
+		Hidden: g.Hidden}
+	if g.Arch == "llama" {
+		name, o.GELU, o.NoBias = "llama-nano", "", false
+	}
+	n, err := Open(name, Options{Classes: g.Vocab, Transformer: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// batch joins the windows to one stream.
+func (g *goldenNetwork) batch() device.Batch {
+	b := device.Batch{Length: g.Block}
+	for _, w := range g.Tokens {
+		b.At = append(b.At, int64(len(b.Tokens)))
+		b.Tokens = append(b.Tokens, w...)
+	}
+	return b
+}
+
+// The tokens, losses, gradients and logits of five networks are those of PyTorch in float64.
+func TestGoldenLanguageModels(t *testing.T) {
+	var golden struct{ Networks map[string]*goldenNetwork }
+	sharedFile(t, "gpt-tiny-golden.json", &golden)
+	if len(golden.Networks) < 5 {
+		t.Fatalf("%d networks, want 5", len(golden.Networks))
+	}
+	for name, g := range golden.Networks {
+		t.Run(name, func(t *testing.T) { g.check(t) })
+	}
+}
+
+func (g *goldenNetwork) check(t *testing.T) {
+	n := g.open(t)
+	if n.Dim() != g.Parameters {
+		t.Errorf("%d parameters, want %d", n.Dim(), g.Parameters)
+	}
+	for b, w := range g.Tokens {
+		for s, token := range w {
+			if want := goldenFill(1000+b, s, g.Seed) % int64(g.Vocab); int64(token) != want {
+				t.Errorf("token %d of window %d is %d, the formula says %d", s, b, token, want)
+			}
+		}
+	}
+	dev := cpu.New()
+	params := filledParams(n, g.Seed)
+	x, grad := dev.Wrap(params), make([]float32, n.Dim())
+	e := NewEngine(n, dev)
+	loss, err := e.Grad(dev.Wrap(grad), x, g.batch())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !(math.Abs(loss-g.Loss) <= 1e-6*g.Loss) {
+		t.Errorf("loss %.12v, want %.12v", loss, g.Loss)
+	}
+	for _, p := range n.layout.Parts() {
+		g.checkTensor(t, p, params[p.Offset:][:p.Size], grad[p.Offset:][:p.Size])
+	}
+	if len(g.GradFlat) > 0 {
+		if off := relativeError(grad, g.GradFlat); !(off <= 3e-6) {
+			t.Errorf("the gradient is off by %v of its norm", off)
+		}
+	}
+	sum, hits, hits5, err := e.Score(x, g.batch())
+	if rows := float64(len(g.Tokens) * g.Block); err != nil || !(math.Abs(sum/rows-g.Loss) <= 1e-6*g.Loss) ||
+		hits > hits5 || hits5 > rows {
+		t.Errorf("score of %v tokens: loss %v, %v and %v hits, error %v", rows, sum, hits, hits5, err)
+	}
+	g.checkNext(t, e, x)
+}
+
+func (g *goldenNetwork) checkTensor(t *testing.T, p Tensor, param, grad []float32) {
+	want, ok := g.Tensors[p.Name]
+	if !ok {
+		t.Errorf("there is no tensor %s", p.Name)
+		return
+	}
+	if fmt.Sprint(want.Shape) != fmt.Sprint(p.Shape) {
+		t.Errorf("%s has shape %v, want %v", p.Name, p.Shape, want.Shape)
+	}
+	for i, v := range want.Param.First8 {
+		if i < len(param) && !(math.Abs(float64(param[i])-v) <= 1e-7*math.Abs(v)+1e-9) {
+			t.Errorf("number %d of %s is %v, want %v", i, p.Name, param[i], v)
+		}
+	}
+	// each of the known numbers is off by at most the error of the tensor
+	limit := 3e-6 * want.Grad.Norm
+	for i, v := range want.Grad.First8 {
+		if i < len(grad) && !(math.Abs(float64(grad[i])-v) <= limit) {
+			t.Errorf("gradient %d of %s is %v, want %v within %v", i, p.Name, grad[i], v, limit)
+		}
+	}
+	for i, v := range want.Grad.Last4 {
+		if at := len(grad) - len(want.Grad.Last4) + i; !(math.Abs(float64(grad[at])-v) <= limit) {
+			t.Errorf("gradient %d of %s is %v, want %v within %v", at, p.Name, grad[at], v, limit)
+		}
+	}
+	square := 0.0
+	for _, v := range grad {
+		square += float64(v) * float64(v)
+	}
+	if norm := math.Sqrt(square); !(math.Abs(norm-want.Grad.Norm) <= limit) {
+		t.Errorf("the norm of the gradient of %s is %v, want %v", p.Name, norm, want.Grad.Norm)
+	}
+}
+
+// relativeError returns |got − want|/|want|.
+func relativeError(got []float32, want []float64) float64 {
+	off, norm := 0.0, 0.0
+	for i, w := range want {
+		off += (float64(got[i]) - w) * (float64(got[i]) - w)
+		norm += w * w
+	}
+	return math.Sqrt(off / norm)
+}
+
+// checkNext compares the logits of the last token of every beginning of the first window.
+func (g *goldenNetwork) checkNext(t *testing.T, e *Engine, x device.Vector) {
+	var logits []float64
+	if json.Unmarshal(g.Logits, &logits) != nil {
+		return
+	}
+	largest := 0.0
+	for _, v := range logits {
+		largest = math.Max(largest, math.Abs(v))
+	}
+	out := make([]float64, g.Vocab)
+	for length := 1; length <= g.Block; length++ {
+		if err := e.Next(out, x, g.Tokens[0][:length]); err != nil {
+			t.Fatal(err)
+		}
+		for v, got := range out {
+			if want := logits[(length-1)*g.Vocab+v]; !(math.Abs(got-want) <= 2e-6*largest) {
+				t.Errorf("logit %d after %d tokens is %v, want %v", v, length, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"gorgonia.org/gorgonia"
+
+	"fspda/device"
+)
+
+// Transformer describes a language model. Zero fields are those of the named network.
+type Transformer struct {
+	Layers, Heads, Width int
+	Block                int    // the largest number of tokens of a window
+	GELU                 string // gpt: "tanh", the form of GPT-2 and the default, or "erf"
+	NoBias               bool   // gpt: no biases in linear and norm layers
+	Hidden               int    // width of the feed-forward layers; 0: 4 times Width, llama 8/3 times, to 64
+}
+
+// transformers are the named language models.
+var transformers = []struct {
+	name string
+	Transformer
+}{
+	{"gpt-nano", Transformer{Layers: 4, Heads: 4, Width: 128, Block: 64}},
+	{"gpt-char", Transformer{Layers: 6, Heads: 6, Width: 384, Block: 256}},
+	{"gpt2", Transformer{Layers: 12, Heads: 12, Width: 768, Block: 1024}},
+	{"gpt2-medium", Transformer{Layers: 24, Heads: 16, Width: 1024, Block: 1024}},
+	{"llama-nano", Transformer{Layers: 4, Heads: 4, Width: 128, Block: 64}},
+}
+
+// TransformerNames lists the named language models.
+func TransformerNames() (names []string) {
+	for _, t := range transformers {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// NamedTransformer returns the sizes of a named language model with the fields of t that are not
+// zero, and whether there is one of that name.
+func NamedTransformer(name string, t Transformer) (Transformer, bool) {
+	for _, named := range transformers {
+		if named.name != name {
+			continue
+		}
+		of := named.Transformer
+		return Transformer{Layers: cmp.Or(t.Layers, of.Layers), Heads: cmp.Or(t.Heads, of.Heads),
+			Width: cmp.Or(t.Width, of.Width), Block: cmp.Or(t.Block, of.Block), GELU: cmp.Or(t.GELU, "tanh"),
+			NoBias: t.NoBias, Hidden: t.Hidden}, true
+	}
+	return t, false
+}
+
+// isLlama reports whether a language model has the layers of Llama.
+func isLlama(name string) bool { return len(name) > 5 && name[:5] == "llama" }
+
+// openTransformer returns a named language model for windows of tokens of the given shape, which is
+// empty or has one axis.
+func openTransformer(name string, o Options) (*Network, error) {
+	t, _ := NamedTransformer(name, o.Transformer)
+	length := t.Block
+	if len(o.Shape) == 1 && o.Shape[0] > 0 {
+		length = o.Shape[0]
+	}
+	var err error
+	switch {
+	case len(o.Shape) > 1:
+		err = fmt.Errorf("an example has the shape %v, want windows of tokens: choose a data set of text", o.Shape)
+	case len(o.Hidden) > 0 || o.Activation != "":
+		err = fmt.Errorf("options Hidden %v and Activation %q belong to mlp: remove them", o.Hidden, o.Activation)
+	case o.Recompute != "" && o.Recompute != RecomputeNone && o.Recompute != RecomputeBlocks:
+		err = fmt.Errorf("option Recompute is %q, want %s or %s", o.Recompute, RecomputeNone, RecomputeBlocks)
+	case isLlama(name) && (o.Transformer.GELU != "" || o.Transformer.NoBias):
+		err = fmt.Errorf("options GELU and NoBias belong to gpt: llama has SwiGLU and no biases")
+	default:
+		err = cmp.Or(t.validate(o.Classes), o.Loss.validate())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("model: %s: %w", name, err)
+	}
+	n := Network{inputs: t.Block, tokens: true, block: t.Block, classes: o.Classes, loss: o.Loss,
+		recompute: o.Recompute == RecomputeBlocks}
+	n.name = fmt.Sprintf("%s of %d layers, %d heads, width %d, block %d, %d tokens", name, t.Layers, t.Heads, t.Width,
+		t.Block, o.Classes)
+	if isLlama(name) {
+		t.Hidden = cmp.Or(t.Hidden, (8*t.Width/3+63)/64*64)
+		n.block, n.forward = 0, llama{t, o.Classes}.forward
+	} else {
+		t.Hidden = cmp.Or(t.Hidden, 4*t.Width)
+		n.forward = gpt{t, o.Classes}.forward
+	}
+	net, err := newNetwork(n)
+	if err != nil {
+		return nil, err
+	}
+	return net.Window(length)
+}
+
+// maxVocabulary is the largest number of tokens: a stream holds them in 16 bits.
+const maxVocabulary = 1 << 16
+
+func (t Transformer) validate(vocabulary int) error {
+	for _, o := range []struct {
+		name string
+		n    int
+	}{{"Layers", t.Layers}, {"Heads", t.Heads}, {"Width", t.Width}, {"Block", t.Block}} {
+		if o.n < 1 || o.n > maxWidth {
+			return fmt.Errorf("option %s is %d, want 1 to %d", o.name, o.n, maxWidth)
+		}
+	}
+	if t.Hidden < 0 || t.Hidden > maxWidth {
+		return fmt.Errorf("option Hidden is %d, want 0 to %d", t.Hidden, maxWidth)
+	}
+	if t.Width%t.Heads != 0 {
+		return fmt.Errorf("width %d does not divide into %d heads: choose a multiple of the number of heads", t.Width,
+			t.Heads)
+	}
+	if !slices.Contains([]string{"", "tanh", "erf"}, t.GELU) {
+		return fmt.Errorf("option GELU is %q, want tanh or erf", t.GELU)
+	}
+	if vocabulary < 2 || vocabulary > maxVocabulary {
+		return fmt.Errorf("a vocabulary of %d tokens, want 2 to %d: choose a data set of text", vocabulary,
+			maxVocabulary)
+	}
+	return nil
+}
+
+// Window returns the network for windows of so many tokens. All have the same parameters.
+func (n *Network) Window(length int) (*Network, error) {
+	if !n.tokens {
+		return nil, fmt.Errorf("model: %s takes no windows of tokens", n.name)
+	}
+	if length < 1 || n.block > 0 && length > n.block {
+		return nil, fmt.Errorf("model: %s: windows of %d tokens, want 1 to %d: choose a larger block", n.name, length,
+			n.block)
+	}
+	other := *n
+	other.inputs = length
+	return &other, nil
+}
+
+// normalTensor is a matrix that starts with normal numbers.
+func normalTensor(name string, deviation float64, rows, columns int) Tensor {
+	return Tensor{Name: name, Shape: []int{rows, columns}, FanIn: columns, start: start{normal, deviation}}
+}
+
+// embedDeviation is the standard deviation of the initial matrices, those before a residual sum
+// excepted.
+const embedDeviation = 0.02
+
+// residualDeviation is that of matrices before a residual sum, of which each layer has two.
+func (t Transformer) residualDeviation() float64 {
+	return embedDeviation / math.Sqrt(2*float64(t.Layers))
+}
+
+// rowNorm adds a normalization of rows: name.weight, and name.bias unless plain.
+func (b *builder) rowNorm(k device.Kernel, name string, bias bool, x *gorgonia.Node) *gorgonia.Node {
+	b.layer = name
+	width := x.Shape()[x.Shape().Dims()-1]
+	in := []*gorgonia.Node{x, b.paramOf(Tensor{Name: name + ".weight", Shape: []int{width}, FanIn: 1, norm: true,
+		start: start{constant, 1}})}
+	if bias {
+		in = append(in, b.paramOf(Tensor{Name: name + ".bias", Shape: []int{width}, FanIn: 1, norm: true,
+			start: start{constant, 0}}))
+	}
+	return b.apply(k, normEpsilon, in...)
+}
+
+// dense adds a linear layer whose weight starts with normal numbers: name.weight, and name.bias
+// with a bias.
+func (b *builder) dense(t Tensor, bias bool, x *gorgonia.Node) *gorgonia.Node {
+	name := t.Name
+	b.layer = name
+	t.Name = name + ".weight"
+	w := b.paramOf(t)
+	if !bias {
+		return b.apply(device.Product, 0, x, w)
+	}
+	shift := b.paramOf(Tensor{Name: name + ".bias", Shape: t.Shape[:1], FanIn: t.FanIn, start: start{constant, 0}})
+	return b.apply(device.Linear, 0, x, w, shift)
+}
+
+// add is a residual sum.
+func (b *builder) add(x, y *gorgonia.Node) *gorgonia.Node { return b.apply(device.Add, 0, x, y) }
+
+// logits returns the logits: of all tokens, or of the last ones of the windows.
+func (b *builder) logits(layer string, x, tokens *gorgonia.Node) *gorgonia.Node {
+	b.layer = layer
+	if b.kind == Next {
+		x = b.apply(device.LastToken, 0, x)
+	}
+	return b.apply(device.Product, 0, x, tokens)
+}
+
+// gpt is a GPT-2: layers that normalize first, learned positions, and the embedding of the tokens as
+// the last layer.
+type gpt struct {
+	Transformer
+	vocabulary int
+}
+
+func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
+	b.layer = "wte"
+	tokens := b.paramOf(normalTensor("wte.weight", embedDeviation, g.vocabulary, g.Width))
+	b.layer = "wpe"
+	positions := b.paramOf(normalTensor("wpe.weight", embedDeviation, g.Block, g.Width))
+	x := b.apply(device.Embed, 0, ids, tokens, positions)
+	for l := range g.Layers {
+		b.inBlock(func() { x = g.block(b, fmt.Sprintf("h.%d.", l), x) })
+	}
+	return b.logits("lm_head", g.norm(b, "ln_f", x), tokens)
+}
+
+func (g gpt) norm(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
+	if g.NoBias {
+		return b.rowNorm(device.LayerNormPlain, name, false, x)
+	}
+	return b.rowNorm(device.LayerNorm, name, true, x)
+}
+
+// block is a layer: attention and two dense layers, each after a norm and added to its input.
+func (g gpt) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
+	gelu := device.GELUTanh
+	if g.GELU == "erf" {
+		gelu = device.GELUErf
+	}
+	y := g.norm(b, name+"ln_1", x)
+	y = b.dense(normalTensor(name+"attn.c_attn", embedDeviation, 3*g.Width, g.Width), !g.NoBias, y)
+	b.layer = name + "attn"
+	y = b.applyWindow(device.Attention, geometry{heads: g.Heads}, y)
+	y = b.dense(normalTensor(name+"attn.c_proj", g.residualDeviation(), g.Width, g.Width), !g.NoBias, y)
+	x = b.add(x, y)
+	y = g.norm(b, name+"ln_2", x)
+	y = b.dense(normalTensor(name+"mlp.c_fc", embedDeviation, g.Hidden, g.Width), !g.NoBias, y)
+	y = b.activation(name+"mlp.gelu", gelu, y)
+	y = b.dense(normalTensor(name+"mlp.c_proj", g.residualDeviation(), g.Width, g.Hidden), !g.NoBias, y)
+	return b.add(x, y)
+}
+
+// llama is a Llama: RMS norm, rotary positions, SwiGLU, no biases, and the embedding of the tokens as
+// the last layer.
+type llama struct {
+	Transformer
+	vocabulary int
+}
+
+// ropeTheta is the base of the angles of rotary positions.
+const ropeTheta = 10000
+
+func (m llama) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
+	b.layer = "model.embed_tokens"
+	tokens := b.paramOf(normalTensor("model.embed_tokens.weight", embedDeviation, m.vocabulary, m.Width))
+	x := b.apply(device.TokenEmbed, 0, ids, tokens)
+	for l := range m.Layers {
+		b.inBlock(func() { x = m.block(b, fmt.Sprintf("model.layers.%d.", l), x) })
+	}
+	return b.logits("lm_head", b.rowNorm(device.RMSNorm, "model.norm", false, x), tokens)
+}
+
+// block is a layer: attention and a gated feed-forward layer, each after a norm and added to its
+// input.
+func (m llama) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
+	y := b.rowNorm(device.RMSNorm, name+"input_layernorm", false, x)
+	y = b.dense(m.joined(name+"self_attn.", "qkv_proj", m.Width, "q_proj", "k_proj", "v_proj"), false, y)
+	b.layer = name + "self_attn"
+	heads := geometry{heads: m.Heads}
+	y = b.applyWindow(device.Attention, heads, b.applyAs(device.RoPE, heads, ropeTheta, y))
+	y = b.dense(normalTensor(name+"self_attn.o_proj", m.residualDeviation(), m.Width, m.Width), false, y)
+	x = b.add(x, y)
+	y = b.rowNorm(device.RMSNorm, name+"post_attention_layernorm", false, x)
+	y = b.dense(m.joined(name+"mlp.", "gate_up_proj", m.Hidden, "gate_proj", "up_proj"), false, y)
+	y = b.activation(name+"mlp.act", device.SwiGLU, y)
+	y = b.dense(normalTensor(name+"mlp.down_proj", m.residualDeviation(), m.Width, m.Hidden), false, y)
+	return b.add(x, y)
+}
+
+// joined is a tensor of several matrices with so many rows each, one below the other.
+func (m llama) joined(layer, name string, rows int, parts ...string) Tensor {
+	t := normalTensor(layer+name, embedDeviation, len(parts)*rows, m.Width)
+	for _, p := range parts {
+		t.Parts = append(t.Parts, layer+p+".weight")
+	}
+	return t
+}
