@@ -18,8 +18,16 @@ type NetworkOptions struct {
 	Forecast int // forecast of the memory of a run in bytes
 	// Load returns a function that runs Code once and returns the time of each of its calls.
 	Load func() (run func() ([]time.Duration, error), err error)
-	Each time.Duration // duration of the measurement
+	// Product computes a product of two matrices of ProductSide rows and columns on as many threads.
+	Product func() error
+	Each    time.Duration // duration of the measurement
 }
+
+// ProductSide is the side of the matrices whose product a gradient is compared with.
+const ProductSide = 1024
+
+// gradientsPerProduct is how many gradients are measured between two products.
+const gradientsPerProduct = 4
 
 // GradientReport is the cost of a gradient of a network, forward and backward.
 type GradientReport struct {
@@ -33,6 +41,7 @@ type GradientReport struct {
 	Images    float64       `json:"images_s"` // like all rates, of the fastest run
 	FLOPs     float64       `json:"flops"`    // of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
+	Product   float64       `json:"product_gflop_s"`  // of the product, measured in between
 	Forecast  int           `json:"memory_forecast"`  // bytes
 	Allocated uint64        `json:"memory_allocated"` // bytes allocated by loading the code and the first run
 	Kernels   []KernelShare `json:"kernels"`          // the longest first
@@ -63,6 +72,9 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 		return r, err
 	}
 	r.Allocated = allocated() - before
+	if err := o.Product(); err != nil {
+		return r, err
+	}
 	perCall := make([]time.Duration, len(c.Calls))
 	for begin := time.Now(); r.Runs == 0 || time.Since(begin) < o.Each; r.Runs++ {
 		if ctx.Err() != nil {
@@ -80,6 +92,13 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 		r.Mean += took
 		for i, d := range times {
 			perCall[i] += d
+		}
+		if r.Runs%gradientsPerProduct == 0 {
+			start := time.Now()
+			if err := o.Product(); err != nil {
+				return r, err
+			}
+			r.Product = max(r.Product, 2*ProductSide*ProductSide*ProductSide/time.Since(start).Seconds()/1e9)
 		}
 	}
 	r.finish(c, perCall)
@@ -121,9 +140,10 @@ func (r GradientReport) String() string {
 	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured
   gradient   %10.1f ms fastest, %.1f ms mean
   images     %10.2f a second
-  rate       %10.1f GFLOP/s, %.2f GFLOP
+  rate       %10.1f GFLOP/s, %.2f GFLOP, %.0f %% of %.1f GFLOP/s of products of %d×%d
   memory     %10.1f MiB taken, %.1f MiB forecast
 `, r.What, r.Dim, r.Batch, r.Threads, r.Runs, ms(r.Fastest), ms(r.Mean), r.Images, r.Rate, r.FLOPs/1e9,
+		100*r.Rate/r.Product, r.Product, ProductSide, ProductSide,
 		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
 	for _, k := range r.Kernels {
 		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,

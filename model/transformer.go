@@ -40,6 +40,9 @@ func TransformerNames() (names []string) {
 	return names
 }
 
+// IsTransformer reports whether a named network is a language model.
+func IsTransformer(name string) bool { return slices.Contains(TransformerNames(), name) }
+
 // NamedTransformer returns the sizes of a named language model with the fields of t that are not
 // zero, and whether there is one of that name.
 func NamedTransformer(name string, t Transformer) (Transformer, bool) {

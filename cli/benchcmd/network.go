@@ -1,6 +1,7 @@
 package benchcmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -14,6 +15,7 @@ import (
 	"fspda/cpu"
 	"fspda/cuda"
 	"fspda/device"
+	"fspda/internal/rng"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
@@ -41,8 +43,8 @@ moved once.`,
 	fs := cmd.Flags()
 	fs.StringVar(&f.model, "model", "resnet50", "network, as in train")
 	fs.IntVar(&f.size, "size", 224, "height and width of the images, of three channels")
-	fs.IntVar(&f.classes, "classes", 1000, "number of classes")
-	fs.IntVar(&f.batch, "batch", 8, "images of a gradient")
+	fs.IntVar(&f.classes, "classes", 0, "number of classes, or of tokens; 0 is 1000, or 65")
+	fs.IntVar(&f.batch, "batch", 8, "images of a gradient, or windows")
 	fs.StringVar(&f.recompute, "recompute", "none", "none or blocks, as in train")
 	fs.StringVar(&f.device, "device", "cpu", "cpu, cuda, cuda:N or auto, as in train")
 	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
@@ -57,7 +59,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	for _, n := range []struct {
 		key        string
 		got, least int
-	}{{"size", f.size, 1}, {"classes", f.classes, 2}, {"batch", f.batch, 1}, {"threads", f.threads, 0}} {
+	}{{"size", f.size, 1}, {"classes", f.classes, 0}, {"batch", f.batch, 1}, {"threads", f.threads, 0}} {
 		if n.got < n.least {
 			return r, config.Invalid(n.key, n.got, "expected at least %d", n.least)
 		}
@@ -65,7 +67,11 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	if err := c.Check(); err != nil {
 		return r, err
 	}
-	net, err := setup.OpenModel(c, []int{f.size, f.size, 3}, f.classes)
+	shape, classes := []int{f.size, f.size, 3}, 1000
+	if model.IsTransformer(f.model) {
+		c.Hidden, c.Decay, shape, classes = nil, 0, nil, 65
+	}
+	net, err := setup.OpenModel(c, shape, cmp.Or(f.classes, classes))
 	if err != nil {
 		return r, err
 	}
@@ -88,7 +94,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	}
 	dev := e.Device.(*cpu.Device) // every device that is not a GPU
 	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
-		Each: f.each, Load: gradientOf(net, dev, code)})
+		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev)})
 }
 
 // cardOf returns a GPU with what benchmarks need of it, or nil for another device.
@@ -106,15 +112,54 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 	return c
 }
 
-// gradientOf loads the gradient of a newly initialized network over random images.
+// productOf returns a product of two matrices of bench.ProductSide rows and columns.
+func productOf(dev *cpu.Device) func() error {
+	const n = bench.ProductSide
+	at := func(s device.Space, off int) []device.Ref { return []device.Ref{{Space: s, Off: off, Len: n * n}} }
+	code := &device.Code{Name: "product", Batch: 1, Features: 1, Dim: 2 * n * n, Arena: n * n,
+		Calls: []device.Call{{Kernel: device.Product, In: append(at(device.Params, 0), at(device.Params, n*n)...),
+			Out: at(device.Arena, 0), Dims: []int{n, n, n}}}}
+	x := dev.NewVector(code.Dim)
+	dev.Write(x, randomValues(code.Dim))
+	b := device.Batch{X: []float32{0}, Y: []int32{0}}
+	var p device.Program
+	return func() (err error) {
+		if p == nil {
+			if p, err = dev.Load(code); err != nil {
+				return err
+			}
+		}
+		return p.Run(x, nil, b, nil)
+	}
+}
+
+// randomBatch returns random images, or random windows of tokens.
+func randomBatch(net *model.Network, batch int) device.Batch {
+	if !net.Tokens() {
+		b := device.Batch{X: randomValues(batch * net.Inputs()), Y: make([]int32, batch)}
+		for i := range b.Y {
+			b.Y[i] = int32(i % net.Classes())
+		}
+		return b
+	}
+	t := net.Inputs()
+	b := device.Batch{Tokens: make([]uint16, batch*t+1), Length: t}
+	stream := rng.New(1, "bench tokens")
+	for i := range b.Tokens {
+		b.Tokens[i] = uint16(stream.IntN(net.Classes()))
+	}
+	for i := range batch {
+		b.At = append(b.At, int64(i*t))
+	}
+	return b
+}
+
+// gradientOf loads the gradient of a newly initialized network over a random batch.
 func gradientOf(net *model.Network, dev *cpu.Device, code *device.Code) func() (func() ([]time.Duration, error),
 	error) {
 	x, grad := dev.NewVector(net.Dim()), dev.NewVector(net.Dim())
 	dev.Write(x, net.Init(1))
-	b := device.Batch{X: randomValues(code.Batch * net.Inputs()), Y: make([]int32, code.Batch)}
-	for i := range b.Y {
-		b.Y[i] = int32(i % net.Classes())
-	}
+	b := randomBatch(net, code.Batch)
 	return func() (func() ([]time.Duration, error), error) {
 		p, err := dev.Load(code)
 		if err != nil {

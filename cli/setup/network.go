@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"strings"
+
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
@@ -10,13 +12,20 @@ import (
 var _ train.Buffered = (*model.Engine)(nil)
 
 // init tells the configuration the names of the networks, those that a program registers included.
-// Only an mlp has hidden layers to choose, and blocks to recompute only the others.
+// Only an mlp and language models have hidden layers to choose, and blocks to recompute only networks
+// other than an mlp.
 func init() {
 	config.SetModels(func() (names []config.ModelName) {
 		for _, name := range model.Names() {
 			m := config.ModelName{Name: name, Keys: []string{"recompute"}}
-			if name == "mlp" {
+			switch {
+			case name == "mlp":
 				m.Keys = []string{"hidden", "activation"}
+			case model.IsTransformer(name):
+				m.Keys = append(m.Keys, "hidden", "layers", "heads", "width", "block")
+				if !strings.HasPrefix(name, "llama") {
+					m.Keys = append(m.Keys, "gelu", "bias")
+				}
 			}
 			names = append(names, m)
 		}
@@ -28,8 +37,23 @@ func init() {
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
 		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
-	if c.Model == "mlp" {
+	switch {
+	case c.Model == "mlp":
 		o.Hidden, o.Activation = c.Hidden, c.Activation
+	case model.IsTransformer(c.Model):
+		t := &o.Transformer
+		*t = model.Transformer{Layers: c.Layers, Heads: c.Heads, Width: c.Width, Block: c.Block}
+		if !strings.HasPrefix(c.Model, "llama") {
+			t.GELU, t.NoBias = c.GELU, !c.Bias
+		}
+		switch len(c.Hidden) {
+		case 0:
+		case 1:
+			t.Hidden = c.Hidden[0]
+		default:
+			return nil, config.Invalid("hidden", c.Hidden, "all feed-forward layers of %s have one width: give one",
+				c.Model)
+		}
 	}
 	net, err := model.Open(c.Model, o)
 	if err != nil {

@@ -46,8 +46,13 @@ type DataKeys struct {
 // NetworkKeys choose the network and its initial weights.
 type NetworkKeys struct {
 	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones"`
-	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model"`
+	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model; language models: width of the feed-forward layers, none is 4 times width, llama 8/3 times"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
+	Layers     int    `yaml:"layers" help:"language models: number of layers; 0 is that of the network"`
+	Heads      int    `yaml:"heads" help:"language models: heads of the attention, which divide width; 0 is the number of the network"`
+	Width      int    `yaml:"width" help:"language models: numbers of a token between the layers; 0 is the width of the network"`
+	GELU       string `yaml:"gelu" help:"gpt: form of GELU: tanh, as GPT-2 has it, or erf"`
+	Bias       bool   `yaml:"bias" help:"gpt: biases in linear and norm layers"`
 	Block      int    `yaml:"block" help:"language models: tokens of a window T, of which each predicts the next; 0 is that of the network"`
 	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
 	Head       string `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
@@ -197,9 +202,10 @@ func Default() Config {
 	return Config{
 		DataKeys: DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto",
 			OnBad: "fail", Tokenizer: "auto"},
-		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid", Head: HeadFile},
-		LengthKeys:  LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
-		DualKeys:    DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
+		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid", GELU: "tanh", Bias: true,
+			Head: HeadFile},
+		LengthKeys: LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
+		DualKeys:   DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
 		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
 			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: weightsAuto, Order: "cta"},
 		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",

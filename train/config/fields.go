@@ -75,6 +75,16 @@ func (c Config) harmless(f Field) bool {
 		return c.Tokenizer == "auto"
 	case "block":
 		return c.Block == 0
+	case "layers":
+		return c.Layers == 0
+	case "heads":
+		return c.Heads == 0
+	case "width":
+		return c.Width == 0
+	case "gelu":
+		return c.GELU == Default().GELU
+	case "bias":
+		return c.Bias
 	case "warmup_iterations":
 		return c.WarmupT == 0
 	case "decay_iterations":

@@ -67,7 +67,7 @@ func (c Config) Defaults() Config {
 	case !textual && !named("data"):
 		d.Data = dataSynthText
 	}
-	d.Model = of.model
+	d.Model, d.Hidden = of.model, nil
 	if textual {
 		d.Data = c.Data
 	}
