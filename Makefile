@@ -10,7 +10,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
 PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
 
-.PHONY: help run test test-default test-paths test-long test-cu race lint fuzz bench peers card generate cross release module cover clean
+.PHONY: help run test test-default test-paths test-long soak test-cu race lint fuzz bench peers card generate cross release module cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -34,6 +34,10 @@ test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
 	cd deploy/schema && $(GO) test -count 1 ./...
+
+soak: # runs of processes under faults for SOAK (10m); prints its seed, which SEED draws again
+	$(GO) test -vet=off -c -o bin/cli.test ./cli
+	cd cli && FSPDA_SOAK=$${SOAK:-10m} FSPDA_SOAK_SEED=$(SEED) ../bin/cli.test -test.run '^TestSoak$$' -test.timeout 0
 
 test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (FSPDA_CUDA_PATH names where)
 	FSPDA_LONG=1 $(GO) test -count 1 -v -run 'TestTagCU|TestHeader|TestLibcuda' ./cuda/driver

@@ -35,7 +35,6 @@ type agentFlags struct {
 	mustResume     bool
 	metrics        string
 	exitWithParent bool
-	faults         string // file of injected faults; for tests
 }
 
 func newAgent() *cobra.Command {
@@ -89,9 +88,7 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.metrics, "metrics-listen", "",
 		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
-	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
-	_ = fs.MarkHidden("inject-faults")    // used by tests
 }
 
 // addTimeout adds the flag --timeout.
@@ -221,7 +218,7 @@ func (m *oneAgent) connect(r *run) (*nats.Node, error) {
 	o := nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), URL: m.cluster,
 		Server:  nats.Server{Listen: m.listen, Advertise: m.advertise, Join: m.join},
-		Durable: true, Compression: m.compression, Faults: faultsOf(m.faults, m.rank), TLS: m.tls,
+		Durable: true, Compression: m.compression, TLS: m.tls,
 		Direct: nats.DirectServer{Listen: m.direct, Advertise: m.directHost()}, Log: r.display.log}
 	o.Identity = []nats.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
 	for _, id := range s.Identity(r.model.Sizes()) {

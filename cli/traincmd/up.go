@@ -36,7 +36,6 @@ type upFlags struct {
 	async    bool
 	metrics  string
 	timeout  time.Duration
-	faults   string // file of injected faults; for tests
 }
 
 func newUp() *cobra.Command {
@@ -63,8 +62,6 @@ and resumes from its checkpoint.`,
 	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
 		"I has port PORT+I, or any free port if PORT is 0")
 	addTimeout(fs, &f.timeout)
-	fs.StringVar(&f.faults, "inject-faults", "", "file of injected faults")
-	_ = fs.MarkHidden("inject-faults") // used by tests
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
@@ -335,9 +332,6 @@ func (u *agentProcesses) arguments(rank int) []string {
 	}
 	if at, err := metricsAddress(u.flags.metrics, rank); err == nil && at != "" { // runUp has checked it
 		args = append(args, "--metrics-listen", at)
-	}
-	if u.flags.faults != "" {
-		args = append(args, "--inject-faults", u.flags.faults)
 	}
 	return append(args, u.explicit...)
 }

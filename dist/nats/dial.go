@@ -257,7 +257,10 @@ func (p *peer) dial(ctx context.Context, open func(context.Context) (net.Conn, e
 	conn, err := grpc.NewClient("passthrough:///agent", grpc.WithTransportCredentials(by),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			c, err := open(ctx)
-			return n.withFaults(p.id, c), err
+			if err == nil && n.opt.wrap != nil {
+				c = n.opt.wrap(c)
+			}
+			return c, err
 		}), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(), grpc.WithInitialWindowSize(window),
 		grpc.WithInitialConnWindowSize(window), grpc.WithReadBufferSize(n.bufferSize()),
 		grpc.WithWriteBufferSize(n.bufferSize()), experimental.WithBufferPool(&readBufferPool{}),

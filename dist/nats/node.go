@@ -44,13 +44,13 @@ type Options struct {
 	// LogBytes is the size of the messages kept for all peers above which the node requests
 	// checkpoints of the peers; 0: 16 MiB, or four vectors if that is more.
 	LogBytes    int
-	Compression Compression   // of messages, lossless
-	Faults      FaultInjector // nil: none
+	Compression Compression // of messages, lossless
 	Log         *zap.Logger
 
 	// changed by tests
 	heartbeat, maxRedial time.Duration
 	chunk                int
+	wrap                 func(net.Conn) net.Conn // connections to other agents
 }
 
 const minLogBytes = 16 << 20

@@ -86,22 +86,48 @@ func swap(t *testing.T, m mesh, length, first, last int) {
 	wg.Wait()
 }
 
-// breaking returns a fault injector that breaks connections with a probability, and delays bytes as
-// often.
-func breaking(seed uint64, probability float64) FaultInjector {
+var errInjected = errors.New("nats: an injected fault")
+
+// breaking returns connections that break with a probability at each read and write, and delay bytes
+// as often.
+func breaking(seed uint64, probability float64) func(net.Conn) net.Conn {
 	var mu sync.Mutex
 	s := rng.New(seed, "faults")
-	return func(int) FaultAction {
-		mu.Lock()
-		defer mu.Unlock()
-		switch u := s.Float64(); {
-		case u < probability:
-			return FaultAction{Break: true}
-		case u < 2*probability:
-			return FaultAction{Delay: time.Millisecond}
-		}
-		return FaultAction{}
+	return func(c net.Conn) net.Conn {
+		return &faultyConn{c, func() error {
+			mu.Lock()
+			u := s.Float64()
+			mu.Unlock()
+			switch {
+			case u < probability:
+				_ = c.Close()
+				return errInjected
+			case u < 2*probability:
+				time.Sleep(time.Millisecond)
+			}
+			return nil
+		}}
 	}
+}
+
+type faultyConn struct {
+	net.Conn
+	pass func() error
+}
+
+func (c *faultyConn) Write(b []byte) (int, error) {
+	if err := c.pass(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *faultyConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if err == nil {
+		err = c.pass()
+	}
+	return n, err
 }
 
 // A network whose connections break again and again delays a run and changes nothing else, whether
@@ -110,7 +136,7 @@ func TestConnectionsBreak(t *testing.T) {
 	for name, listen := range map[string]string{"direct": "127.0.0.1:0", "relayed": ""} {
 		t.Run(name, func(t *testing.T) {
 			m := openMesh(t, 2, func(o *Options) {
-				o.chunk, o.Direct.Listen, o.Faults = 3000, listen, breaking(7, 0.02)
+				o.chunk, o.Direct.Listen, o.wrap = 3000, listen, breaking(7, 0.02)
 			})
 			swap(t, m, 10, 0, 100)
 			swap(t, m, 20_000, 100, 130) // messages of many fragments

@@ -47,7 +47,7 @@ func openSession(t *testing.T, n *Node, with int) dist.Session {
 // from scratch, and the old one is closed.
 func TestSession(t *testing.T) {
 	m := openMesh(t, 2, func(o *Options) {
-		o.Durable, o.Direct.Listen, o.Faults = true, "127.0.0.1:0", breaking(9, 0.02)
+		o.Durable, o.Direct.Listen, o.wrap = true, "127.0.0.1:0", breaking(9, 0.02)
 	})
 	old := openSession(t, m[0], 1)
 	chat(t, old, openSession(t, m[1], 0), 40)

@@ -1,0 +1,579 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"fspda/cli/command"
+	"fspda/internal/rng"
+	"fspda/train"
+	"fspda/train/process"
+)
+
+// A soak is a series of runs of processes, into which faults are injected. The agents of a run reach
+// each other through proxies only.
+type soak struct {
+	t      *testing.T
+	seed   uint64
+	draw   rng.Stream
+	events map[string]int
+	starts int // of processes
+	rows   int // that were compared with those of an undisturbed run
+	stops  [2]int
+	worst  [2]float64 // real time: largest sum of the duals, and largest loss of accuracy, at an end
+}
+
+// soakRun is one run of a soak.
+type soakRun struct {
+	*soak
+	dir, disk string // the run folder, and where a file system of limited size is mounted; "": nowhere
+	agents    int
+	live      bool // in real time
+	args      []string
+	want      []string          // rows of an undisturbed run
+	proxies   [][2]*faultyProxy // by agent: for servers, and for links
+	ports     [2]int
+
+	mu      sync.Mutex
+	pids    []int  // 0: not running
+	held    []bool // the agent is not started again now
+	over    []bool // the agent has ended with the run
+	seen    int    // rows that were compared
+	stopped []int  // exit statuses of processes, by agent, the latest
+}
+
+// soakConfigs are the runs that a soak chooses from; the last ones are in real time.
+var soakConfigs = [][]string{
+	{"--algo", "fspda-sa", "--graph", "ring"},
+	{"--algo", "fspda-sa", "--graph", "complete", "--wire", "bf16", "--momentum", "0.5", "--alpha", "0.05"},
+	{"--algo", "fspda-storm", "--edges", "bernoulli(0.4)", "--graph", "ring"},
+	{"--algo", "dsgd", "--edges", "matching", "--momentum", "0.5", "--alpha", "0.05"},
+	{"--algo", "choco", "--compress", "topk"},
+	{"--algo", "fspda-async", "--alpha", "0.1"},
+	{"--algo", "fspda-async", "--alpha", "0.1", "--graph", "complete", "--wire", "bf16"},
+}
+
+const firstLiveConfig = 5
+
+// Processes are killed, stopped and cut off, their files damaged and their bytes changed, for the
+// time in FSPDA_SOAK. After each event a synchronous run has the rows of an undisturbed one, and at
+// its end the same vectors; a run in real time goes on, its duals sum to zero at its end, and its
+// accuracy is that of an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
+func TestSoak(t *testing.T) {
+	length, err := time.ParseDuration(os.Getenv("FSPDA_SOAK"))
+	if err != nil {
+		t.Skip("skipped: as long as FSPDA_SOAK says, such as 10m; make soak sets it")
+	}
+	seed, err := strconv.ParseUint(os.Getenv("FSPDA_SOAK_SEED"), 10, 64)
+	if err != nil {
+		seed = uint64(time.Now().UnixNano()) % 1e6
+	}
+	s := &soak{t: t, seed: seed, draw: rng.New(seed, "soak"), events: map[string]int{}}
+	fmt.Printf("soak: seed %d, for %v\n", seed, length)
+	end := time.Now().Add(length)
+	for k := 0; time.Now().Before(end) && !t.Failed(); k++ {
+		s.run(k, end)
+	}
+	total := 0
+	for _, n := range s.events {
+		total += n
+	}
+	fmt.Printf("soak: seed %d: %d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
+		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower\n", seed, total,
+		s.events, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
+}
+
+// run makes one run with faults until it has finished.
+func (s *soak) run(k int, end time.Time) {
+	dir := s.t.TempDir()
+	if keep := os.Getenv("FSPDA_SOAK_DIR"); keep != "" {
+		dir = filepath.Join(keep, strconv.Itoa(k))
+		_ = os.MkdirAll(dir, 0o755)
+	}
+	choice := s.draw.IntN(firstLiveConfig)
+	if k%3 == 2 {
+		choice = firstLiveConfig + s.draw.IntN(len(soakConfigs)-firstLiveConfig)
+	}
+	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
+		args: append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
+			"--metrics", "test", "--iterations", "1500", "--eval-points", "100", "--seed", strconv.Itoa(k + 1)},
+			soakConfigs[choice]...)}
+	r.args = append(r.args, "--agents", strconv.Itoa(r.agents))
+	r.reference(filepath.Join(dir, "calm"))
+	if r.disk = smallDisk(s.t, r.dir); r.disk != "" {
+		defer func() { _ = syscall.Unmount(r.disk, syscall.MNT_DETACH) }()
+	}
+	if r.live {
+		r.args = append(r.args, "--clock", "real", "--drop-after", "30", "--give-up", "0.5")
+	}
+	r.args = append(r.args, "--gradient-time", "0.005", "--checkpoint-every", "1")
+	certs := filepath.Join(dir, "certs")
+	if status, _, stderr := call(s.t, "certs", "--run", "soak", "-n", strconv.Itoa(r.agents), "--out", certs); status != 0 {
+		s.t.Fatal(stderr)
+	}
+	r.pids, r.held, r.over, r.stopped = make([]int, r.agents), make([]bool, r.agents), make([]bool, r.agents),
+		make([]int, r.agents)
+	r.openProxies()
+	began := time.Now()
+	done := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range r.agents {
+		all.Go(func() { r.supervise(i, certs) })
+	}
+	go func() { all.Wait(); close(done) }()
+	before := maps.Clone(s.events)
+	for !r.finished() && time.Now().Before(end) && !s.t.Failed() {
+		time.Sleep(time.Duration(100+s.draw.IntN(500)) * time.Millisecond)
+		if what := r.event(); what != "" {
+			s.events[what]++
+			r.check(what)
+		}
+	}
+	r.finish(done)
+	count := 0
+	for what, n := range s.events {
+		count += n - before[what]
+	}
+	fmt.Printf("soak: run %d: %d agents, %s: %d events in %.0f s\n", k, r.agents, strings.Join(soakConfigs[choice], " "),
+		count, time.Since(began).Seconds())
+}
+
+// reference makes the run in one process, and undisturbed.
+func (r *soakRun) reference(dir string) {
+	args := append([]string{"train", "--quiet", "--checkpoint-every", "0", "--out", dir}, r.args...)
+	if status, _, stderr := call(r.t, args...); status != 0 {
+		r.t.Fatal(stderr)
+	}
+	r.want = r.readRows(dir)
+	if len(r.want) != 101 {
+		r.t.Fatalf("%d rows", len(r.want))
+	}
+}
+
+// openProxies gives each agent addresses of its own, and proxies in front of them.
+func (r *soakRun) openProxies() {
+	for k := range r.ports {
+		l, err := net.Listen("tcp", "127.0.1.1:0")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.ports[k] = l.Addr().(*net.TCPAddr).Port
+		defer l.Close()
+	}
+	for i := range r.agents {
+		var pair [2]*faultyProxy
+		for k, port := range r.ports {
+			p, err := newFaultyProxy(fmt.Sprintf("127.0.2.%d:%d", i+1, port), fmt.Sprintf("127.0.1.%d:%d", i+1, port),
+				r.draw.Uint64())
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			pair[k] = p
+		}
+		r.proxies = append(r.proxies, pair)
+	}
+}
+
+// supervise starts an agent again and again until it has ended with the run.
+func (r *soakRun) supervise(i int, certs string) {
+	own, public := fmt.Sprintf("127.0.1.%d", i+1), fmt.Sprintf("127.0.2.%d", i+1)
+	route := strconv.Itoa(r.ports[0])
+	args := append([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out", r.dir,
+		"--join", "127.0.2.1:" + route, "--listen", own + ":" + route, "--advertise", public + ":" + route,
+		"--direct", fmt.Sprintf("%s:%d", own, r.ports[1]), "--threads", "1"}, r.args...)
+	log, err := os.Create(filepath.Join(filepath.Dir(r.dir), fmt.Sprintf("agent-%d.log", i)))
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	defer log.Close()
+	for !r.isOver(i) {
+		if r.isHeld(i) {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		cmd := exec.Command(os.Args[0], args...)
+		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+		from, _ := log.Seek(0, io.SeekCurrent)
+		cmd.Stderr = log
+		if err := cmd.Start(); err != nil {
+			r.t.Error(err)
+			return
+		}
+		r.mu.Lock()
+		r.pids[i] = cmd.Process.Pid
+		r.starts++
+		r.mu.Unlock()
+		_ = cmd.Wait()
+		status := cmd.ProcessState.ExitCode()
+		said := make([]byte, 1<<20)
+		n, _ := log.ReadAt(said, from)
+		said = said[:n]
+		r.mu.Lock()
+		r.pids[i], r.stopped[i] = 0, status
+		r.over[i] = r.over[i] || status == 0
+		r.mu.Unlock()
+		if status == command.ExitBadInput || status == command.ExitDiverged || bytes.Contains(said, []byte("panic:")) {
+			r.t.Errorf("agent %d ended with status %d: %s", i, status, said)
+			return
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+func (r *soakRun) isOver(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.over[i] || r.t.Failed()
+}
+
+func (r *soakRun) isHeld(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[i]
+}
+
+func (r *soakRun) finished() bool { return r.isOver(process.Coordinator) }
+
+// signal sends a signal to an agent's process, and reports whether it has one.
+func (r *soakRun) signal(i int, sig syscall.Signal) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return send(r.pids[i], sig) != 0
+}
+
+// pause waits for a random time of at most so many milliseconds, or, one time in eight, for so long
+// that keepalive ends connections.
+func (r *soakRun) pause(most int) {
+	if r.draw.IntN(8) == 0 {
+		time.Sleep(14 * time.Second)
+		return
+	}
+	time.Sleep(time.Duration(50+r.draw.IntN(most)) * time.Millisecond)
+}
+
+// event injects one fault and ends it. It returns "" if nothing could be done, as to a dead process.
+func (r *soakRun) event() string {
+	i := r.draw.IntN(r.agents)
+	some := r.proxies[i : i+1]
+	if r.draw.IntN(3) == 0 {
+		some = r.proxies
+	}
+	each := func(do func(p *faultyProxy)) {
+		for _, pair := range some {
+			do(pair[0])
+			do(pair[1])
+		}
+	}
+	name, happened := "", true
+	switch r.draw.IntN(11) {
+	case 0, 1:
+		name, happened = "kill", r.signal(i, syscall.SIGKILL)
+	case 2:
+		name, happened = "pause", r.signal(i, syscall.SIGSTOP)
+		r.pause(3000)
+		r.signal(i, syscall.SIGCONT)
+	case 3:
+		name = "cut"
+		each(func(p *faultyProxy) { p.cut(true) })
+		r.pause(3000)
+		each(func(p *faultyProxy) { p.cut(false) })
+	case 4:
+		name = "stall"
+		each(func(p *faultyProxy) { p.stall(true) })
+		r.pause(3000)
+		each(func(p *faultyProxy) { p.stall(false) })
+	case 5:
+		name = "slow"
+		by := time.Duration(1+r.draw.IntN(20)) * time.Millisecond
+		each(func(p *faultyProxy) { p.slow(by) })
+		time.Sleep(2 * time.Second)
+		each(func(p *faultyProxy) { p.slow(0) })
+	case 6:
+		name = "bit flips"
+		n := 1 + r.draw.IntN(3)
+		each(func(p *faultyProxy) { p.flip(n) })
+	case 7:
+		name, happened = "clock jump", r.jump(i, int32(r.draw.IntN(2*86400)-86400))
+	case 8:
+		name, happened = "full disk", r.fill()
+	case 9:
+		name, happened = "damaged checkpoint", r.damage(i)
+	case 10:
+		name, happened = "stop", r.stopAll()
+	}
+	if !happened {
+		return ""
+	}
+	return name
+}
+
+func (r *soakRun) jump(i int, seconds int32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pids[i] != 0 && jumpClock(r.pids[i], seconds) == nil
+}
+
+// fill fills the disk of the run folder for a while.
+func (r *soakRun) fill() bool {
+	if r.disk == "" {
+		return false
+	}
+	name := filepath.Join(r.disk, "full")
+	if f, err := os.Create(name); err == nil {
+		block := make([]byte, 1<<20)
+		for err == nil {
+			_, err = f.Write(block)
+		}
+		f.Close()
+	}
+	r.pause(3000)
+	return os.Remove(name) == nil
+}
+
+// hold keeps an agent from being started again, kills it, and waits until it is gone.
+func (r *soakRun) hold(i int, sig syscall.Signal) {
+	r.mu.Lock()
+	r.held[i] = true
+	r.mu.Unlock()
+	for end := time.Now().Add(90 * time.Second); r.signal(i, sig) && time.Now().Before(end); {
+		time.Sleep(50 * time.Millisecond)
+		if sig != syscall.SIGKILL {
+			sig = 0 // only wait
+		}
+	}
+}
+
+func (r *soakRun) resume(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held[i] = false
+}
+
+// damage kills an agent and damages its newest checkpoint, if it has another one.
+func (r *soakRun) damage(i int) bool {
+	r.hold(i, syscall.SIGKILL)
+	defer r.resume(i)
+	all, err := filepath.Glob(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i), "checkpoints", "iter-*"))
+	if err != nil || len(all) < 2 {
+		return false
+	}
+	newest := all[len(all)-1]
+	name := filepath.Join(newest, []string{"agent.safetensors", "lines.bin", "manifest.json"}[r.draw.IntN(3)])
+	b, err := os.ReadFile(name)
+	if err != nil || len(b) == 0 {
+		return false
+	}
+	switch r.draw.IntN(3) {
+	case 0:
+		err = os.RemoveAll(newest)
+	case 1:
+		err = os.Truncate(name, int64(r.draw.IntN(len(b))))
+	default:
+		b[r.draw.IntN(len(b))] ^= 1 << r.draw.IntN(8)
+		err = os.WriteFile(name, b, 0o600)
+	}
+	return err == nil
+}
+
+// stopAll stops all agents within half a second, and starts them again. It counts the stops that
+// leave all newest checkpoints at one iteration.
+func (r *soakRun) stopAll() bool {
+	var stopping sync.WaitGroup
+	for i := range r.agents {
+		late := time.Duration(r.draw.IntN(500)) * time.Millisecond
+		stopping.Go(func() {
+			time.Sleep(late)
+			r.hold(i, syscall.SIGTERM)
+		})
+	}
+	stopping.Wait()
+	at := map[string]bool{}
+	for i := range r.agents {
+		all, _ := filepath.Glob(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i), "checkpoints", "iter-*"))
+		at[filepath.Base(slices.Max(append(all, "none")))] = true
+		r.resume(i)
+	}
+	if !r.live {
+		r.stops[1]++
+		if len(at) == 1 {
+			r.stops[0]++
+		}
+	}
+	return true
+}
+
+// readRows reads the complete rows of a run, without times and bytes sent.
+func (r *soakRun) readRows(dir string) []string {
+	text, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	if r.live {
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	plain := wire.ReplaceAllString(wall.ReplaceAllString(string(text), ""), "")
+	return strings.Split(strings.TrimSuffix(plain, "\n"), "\n")
+}
+
+// check waits until the run has a new row, and compares the rows.
+func (r *soakRun) check(after string) {
+	const limit = 5 * time.Minute // on a machine that does other work, too
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		rows := r.readRows(r.dir)
+		if len(rows) > r.seen && rows[0] != "" {
+			r.compare(after, rows)
+			r.seen = len(rows)
+			return
+		}
+		if r.finished() {
+			return
+		}
+		if time.Since(began) > limit {
+			r.t.Errorf("no row for %v after %s", limit, after)
+			return
+		}
+	}
+}
+
+// compare compares the rows with those of an undisturbed run.
+func (r *soakRun) compare(after string, rows []string) {
+	for k, row := range rows {
+		switch {
+		case k >= len(r.want):
+			r.t.Errorf("after %s: %d rows", after, len(rows))
+			return
+		case !r.live && row != r.want[k]:
+			r.t.Errorf("after %s: row %d is\n%s\nwant\n%s", after, k, row, r.want[k])
+			return
+		case !r.live && k >= r.seen:
+			r.rows++
+		}
+	}
+}
+
+// finish waits for the end of the run, and compares its results.
+func (r *soakRun) finish(done <-chan struct{}) {
+	for began := time.Now(); !r.finished(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(began) > 15*time.Minute {
+			r.t.Error("the run does not end")
+			break
+		}
+	}
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second): // an agent that was killed at the end
+	}
+	r.mu.Lock()
+	for i := range r.over {
+		r.over[i] = true
+		send(r.pids[i], syscall.SIGKILL)
+	}
+	r.mu.Unlock()
+	<-done
+	for _, pair := range r.proxies {
+		pair[0].close()
+		pair[1].close()
+	}
+	if r.t.Failed() {
+		return
+	}
+	checkFiles(r.t, r.dir)
+	rows := r.readRows(r.dir)
+	if len(rows) != len(r.want) {
+		r.t.Errorf("%d rows at the end, want %d", len(rows), len(r.want))
+		return
+	}
+	calm := filepath.Join(filepath.Dir(r.dir), "calm")
+	if !r.live {
+		r.compare("the end", rows)
+		if vectors(r.t, calm) != vectors(r.t, r.dir) {
+			r.t.Error("other models at the end")
+		}
+		return
+	}
+	var got, want train.Row
+	if json.Unmarshal([]byte(rows[len(rows)-1]), &got) != nil || json.Unmarshal([]byte(r.want[len(rows)-1]), &want) != nil {
+		r.t.Error("rows that are not JSON")
+	}
+	less := float64(want.TestAccAvg - got.TestAccAvg)
+	r.worst = [2]float64{math.Max(r.worst[0], float64(got.DualSum)), math.Max(r.worst[1], less)}
+	if !(got.DualSum < 1e-3) || less > 0.03 || got.AgentsPresent != train.Num(r.agents) {
+		r.t.Errorf("at the end the duals sum to %v, the accuracy is %v, undisturbed %v, of %v agents", got.DualSum,
+			got.TestAccAvg, want.TestAccAvg, got.AgentsPresent)
+	}
+}
+
+// send sends a signal to a process and returns the process, or 0 if it is dead.
+func send(pid int, sig syscall.Signal) int {
+	if pid == 0 || syscall.Kill(pid, sig) != nil {
+		return 0
+	}
+	return pid
+}
+
+// smallDisk mounts a small file system there, and returns "" if that is not permitted.
+func smallDisk(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("fspda-test", path, "tmpfs", 0, "size=256m"); err != nil {
+		t.Logf("no disk will be full: a file system cannot be mounted: %v", err)
+		return ""
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(path, syscall.MNT_DETACH) })
+	return path
+}
+
+// checkFiles verifies every file of every checkpoint, of the agents and of the run.
+func checkFiles(t *testing.T, dir string) {
+	t.Helper()
+	checkManifests(t, filepath.Join(dir, "agents", "*"), map[string]string{"vectors_sha256": "agent.safetensors",
+		"lines_sha256": "lines.bin"})
+	checkManifests(t, dir, map[string]string{"vectors_sha256": "agents.safetensors"})
+}
+
+// checkManifests compares the files of checkpoints with the checksums in their manifests under
+// these keys.
+func checkManifests(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	manifests, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*", "manifest.json"))
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("no checkpoints in %s: %v", dir, err)
+	}
+	for _, name := range manifests {
+		text, err := os.ReadFile(name)
+		var m map[string]any
+		if err == nil {
+			err = json.Unmarshal(text, &m)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for key, file := range files {
+			b, err := os.ReadFile(filepath.Join(filepath.Dir(name), file))
+			if sum := sha256.Sum256(b); err != nil || hex.EncodeToString(sum[:]) != m[key] {
+				t.Errorf("%s of %s is damaged: %v", file, filepath.Dir(name), err)
+			}
+		}
+	}
+}
