@@ -110,7 +110,7 @@ func (s *soak) run(k int, end time.Time) {
 		_ = os.MkdirAll(dir, 0o755)
 	}
 	choice := s.draw.IntN(firstLiveConfig)
-	if k%3 == 2 {
+	if k%2 == 1 {
 		choice = firstLiveConfig + s.draw.IntN(len(soakConfigs)-firstLiveConfig)
 	}
 	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
