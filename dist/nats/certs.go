@@ -70,6 +70,9 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 		MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
 }
 
+// clockError is how far the clock of a machine may be behind.
+const clockError = 30 * 24 * time.Hour
+
 // issue completes a certificate, has it signed by an authority, or by itself without one, and writes
 // it with its key.
 func issue(dir, cert, private string, valid time.Duration, text, ca *x509.Certificate, by *ecdsa.PrivateKey) (
@@ -85,7 +88,7 @@ func issue(dir, cert, private string, valid time.Duration, text, ca *x509.Certif
 	rand.Read(serial[:]) // never fails
 	serial[0] &= 0x7f
 	text.SerialNumber = new(big.Int).SetBytes(serial[:])
-	text.NotBefore, text.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(valid)
+	text.NotBefore, text.NotAfter = time.Now().Add(-clockError), time.Now().Add(valid)
 	der, err := x509.CreateCertificate(rand.Reader, text, ca, &key.PublicKey, by)
 	if err != nil {
 		return nil, nil, err
@@ -239,6 +242,9 @@ func mutualTLS(pair tls.Certificate, pool *x509.CertPool, run string, rank *int)
 // agent of the run: that of the given rank if rank is not nil.
 func checkAgentCert(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
 	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
+		return fmt.Errorf("it is not valid at the time of this machine's clock: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("it is not signed by this run's authority: %w", err)
 	}

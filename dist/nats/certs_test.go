@@ -103,7 +103,9 @@ func TestCredentialsRefuse(t *testing.T) {
 	if err := WriteCredentials(dir, "test", 2, time.Hour); err != nil { // more agents, the same authority
 		t.Fatal(err)
 	}
-	credentials(t, dir, "test", 1)
+	if from := credentials(t, dir, "test", 1).agent.pair.Leaf.NotBefore; time.Since(from) < 29*24*time.Hour {
+		t.Errorf("a machine whose clock is behind by days cannot use a certificate that is valid from %v", from)
+	}
 	for name, err := range map[string]error{
 		"another run":       errorOf(ReadCredentials(dir, "other", 0)),
 		"no such agent":     errorOf(ReadCredentials(dir, "test", 7)),
