@@ -64,21 +64,52 @@ func (d *Device) kernelTerms(op string, terms []device.Term, n int) ([]kernels.T
 
 // Gather computes dst[j] = src[idx[j]]. It panics as device.Device says.
 func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
-	to, from, x := d.vector("Gather", dst), d.vector("Gather", src), d.index("Gather", idx)
-	checkLen("Gather", "dst", to.n, x.count("Gather", from.n))
+	if p := d.gather("Gather", dst, src, idx); p != nil {
+		d.exec.EnqueueOp(p)
+	}
+}
+
+// GatherWithGradient is Gather from the model of the next gradient, in the phase in which a batch
+// group computes that: it takes no phase of its own, and agents that exchange compute their next
+// gradients together.
+func (d *Device) GatherWithGradient(dst, src device.Vector, idx device.Index) {
+	if p := d.gather("GatherWithGradient", dst, src, idx); p != nil {
+		if d.exec.Mega != nil {
+			p.Batch = withGradient{p}
+		}
+		d.exec.EnqueueOp(p)
+	}
+}
+
+func (d *Device) gather(op string, dst, src device.Vector, idx device.Index) *executor.Op {
+	to, from, x := d.vector(op, dst), d.vector(op, src), d.index(op, idx)
+	checkLen(op, "dst", to.n, x.count(op, from.n))
 	if to.n == 0 {
-		return
+		return nil
 	}
 	ex, p, q, bytes := d.exec, to.address(), from.address(), to.bytes()
+	made := &executor.Op{}
 	if x != nil {
-		ex.EnqueueCall(kernels.Gather(p, q, x.address(), to.n), executor.Writes(&to.dep), executor.Reads(&from.dep),
-			executor.Reads(&x.dep))
-		return
+		made.Call = kernels.Gather(p, q, x.address(), to.n)
+		made.Reads(&x.dep)
+	} else {
+		made.Call = kernels.Copy(p, q, to.n)
+		made.Send = func() error { return ex.CopyWithin(driver.Pointer(p), driver.Pointer(q), bytes) }
 	}
-	ex.EnqueueOp(&executor.Op{Call: kernels.Copy(p, q, to.n),
-		Send: func() error { return ex.CopyWithin(driver.Pointer(p), driver.Pointer(q), bytes) }},
-		executor.Writes(&to.dep), executor.Reads(&from.dep))
+	made.Writes(&to.dep)
+	made.Reads(&from.dep)
+	return made
 }
+
+// withGradient is an operation in the level of gradients.
+type withGradient struct{ op *executor.Op }
+
+// BatchesWith is false: each is a call of its own.
+func (withGradient) BatchesWith(executor.Batchable) bool { return false }
+
+func (withGradient) LevelStride() int { return executor.LevelsPerIteration }
+
+func (g withGradient) SendBatch(ex *executor.Executor, _ []*executor.Op) error { return ex.Send(g.op) }
 
 // AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term. It panics as device.Device
 // says.

@@ -56,6 +56,7 @@ type ModuleAPI struct {
 		values *unsafe.Pointer) Result `sym:"cuModuleLoadDataEx"`
 	ModuleGetFunction func(out *Function, m Module, name *byte) Result `sym:"cuModuleGetFunction"`
 	ModuleUnload      func(m Module) Result                            `sym:"cuModuleUnload"`
+	FuncSetAttribute  func(f Function, a int32, value int32) Result    `sym:"cuFuncSetAttribute"`
 }
 
 // MemoryAPI allocates device memory and pinned host memory, and copies between devices.

@@ -18,3 +18,10 @@ const (
 	HostPortable       = 1 // pinned memory is valid in all contexts
 	CaptureThreadLocal = 1
 )
+
+// MaxDynamicShared is the attribute of a function that allows its launches more dynamic shared
+// memory than DefaultShared bytes.
+const (
+	MaxDynamicShared = 8
+	DefaultShared    = 48 << 10
+)

@@ -73,6 +73,13 @@ func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary) error {
 			"looking for kernel %s of %s", k.Name, k.Unit); err != nil {
 			return err
 		}
+		if k.MaxShared > 0 {
+			r := ex.API.FuncSetAttribute(f, driver.MaxDynamicShared, int32(k.MaxShared))
+			if err := ex.API.Check(r, "cuFuncSetAttribute", "giving kernel %s %d bytes of shared memory", k.Name,
+				k.MaxShared); err != nil {
+				return err
+			}
+		}
 		ex.loaded.functions[k] = f
 	}
 	return nil

@@ -25,6 +25,7 @@ type Megakernel struct {
 	MaxBytes   int   // of a list
 	MaxThreads int   // of a call, and numbers of a vector that is combined
 	Phase      int   // the first phase of the current level
+	next       int   // the first phase of the next level
 	Launches   uint64
 	refused    bool // by the driver: the calls of a list have launches of their own
 }
@@ -169,7 +170,7 @@ func (m *Megakernel) begin() error {
 		m.list = l
 	}
 	m.Commands.Reset(m.deviceList.Address(), m.list.buffer.Bytes[:m.MaxBytes])
-	m.Phase = 0
+	m.Phase, m.next = 0, 0
 	return nil
 }
 
@@ -183,15 +184,23 @@ func (m *Megakernel) Append(c kernels.Call) error {
 		return fmt.Errorf("cuda: %s does not fit a command list of %d bytes", c.Kernel.Name, m.MaxBytes)
 	}
 	m.Commands.Add(m.Phase, c)
+	m.EndAt(m.Phase + 1)
 	return nil
 }
 
-// nextLevel begins a level, whose calls run after those that were collected.
+// EndAt has the next level begin no earlier than at a phase. Calls of the current level may lie in
+// later phases if no operation can depend on them.
+func (m *Megakernel) EndAt(phase int) { m.next = max(m.next, phase) }
+
+// nextLevel begins a level, whose calls run after those of the current one.
 func (m *Megakernel) nextLevel() {
 	if m != nil && m.list != nil {
-		m.Phase = m.Commands.Phases()
+		m.Phase = max(m.Phase, m.next)
 	}
 }
+
+// collects reports whether something is collected and not launched yet.
+func (m *Megakernel) collects() bool { return m != nil && m.list != nil }
 
 // Flush launches what was collected.
 func (m *Megakernel) Flush() error {
@@ -216,7 +225,7 @@ func (m *Megakernel) launch() error {
 		return m.launchEach()
 	}
 	if m.Commands.Len() == 1 && !m.Commands.HasData() {
-		return m.ex.Launch(m.Commands.Calls()...)
+		return m.ex.Launch(slices.Concat(m.Commands.Calls()...)...)
 	}
 	return m.ex.Launch(m.Commands.Call(m.list.buffer.Address(), m.counter.Address(), m.blocks))
 }
@@ -228,7 +237,7 @@ func (m *Megakernel) launchEach() error {
 	if err := m.ex.CopyToDevice(m.deviceList.At, unsafe.Pointer(&b[0]), len(b)); err != nil {
 		return err
 	}
-	return m.ex.Launch(m.Commands.Calls()...)
+	return m.ex.Launch(slices.Concat(m.Commands.Calls()...)...)
 }
 
 // end ends the list, whose memory is free when the GPU has read it.

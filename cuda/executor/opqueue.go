@@ -66,7 +66,8 @@ func (p *Op) declare(all ...Access) {
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
 // one iteration are sent. What agents have queued for later iterations waits for that of other
-// agents. Results are bit-identical however operations are grouped.
+// agents; but an iteration of which all agents of the one before have queued their part joins it in
+// the megakernel, which saves a launch. Results are bit-identical however operations are grouped.
 //
 // Invariant: sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
@@ -89,7 +90,8 @@ type opBatch struct{ ops []*Op }
 
 const (
 	maxOps             = 1024 // operations in the queue
-	maxInFlight        = 2    // iterations before the GPU: one that it runs, and the next
+	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
+	maxJoined          = 4    // iterations in a launch of the megakernel
 	LevelsPerIteration = 8    // at most, of an agent's iteration in most algorithms
 )
 
@@ -234,18 +236,83 @@ func (ex *Executor) flush() {
 	}
 }
 
-// sendIteration sends the levels up to the end of an iteration.
+// sendIteration sends the levels up to the end of an iteration, and those of the next ones that
+// join it.
 func (ex *Executor) sendIteration() {
 	q := &ex.ops
-	n := q.iteration()
-	for _, l := range q.levels[:n] {
-		q.count -= l.count()
-		ex.sendLevel(l)
+	for i := 1; ; i++ {
+		members, n := q.members(0), q.iteration()
+		// an agent that is further shows that the next iteration is complete, or nearly so
+		joins := i < maxJoined && members > 0 && len(q.levels) > n+LevelsPerIteration && q.members(n) >= members
+		last := n - 1
+		for last > 0 && q.levels[last].count() == 0 {
+			last--
+		}
+		for k, l := range q.levels[:n] {
+			q.count -= l.count()
+			shares := joins && k >= last && ex.Mega.collects() && independent(q.levels[last], q.levels[n])
+			ex.sendLevel(l)
+			if !shares {
+				ex.Mega.nextLevel()
+			}
+		}
+		q.removeSent(n)
+		if !joins || !ex.Mega.collects() {
+			break
+		}
 	}
 	ex.Fail(ex.Mega.Flush())
-	q.removeSent(n)
 	ex.callAfter(ex.CopyStream, &ex.onCopyStream, &q.copied)
 	ex.callAfter(ex.Stream, &ex.onStream, &q.computed)
+}
+
+// independent reports whether no operation of a level depends on one of an earlier level.
+func independent(earlier, later *level) bool {
+	free := true
+	earlier.each(func(a *Op) {
+		later.each(func(b *Op) {
+			for _, x := range a.accesses {
+				for _, y := range b.accesses {
+					free = free && (x.On != y.On || !x.write && !y.write)
+				}
+			}
+		})
+	})
+	return free
+}
+
+func (l *level) each(f func(p *Op)) {
+	for _, p := range l.single {
+		f(p)
+	}
+	for i := range l.batches {
+		for _, p := range l.batches[i].ops {
+			f(p)
+		}
+	}
+}
+
+// Ahead reports whether at least `agents` operations that go together are queued for each of the
+// next iterations. The executor calls it.
+func (ex *Executor) Ahead(agents, iterations int) bool {
+	q, n := &ex.ops, 0
+	for i := 0; i < len(q.levels); i++ {
+		if l := q.levels[i]; len(l.batches) > 0 && len(l.batches[0].ops) >= agents &&
+			(q.sent+uint64(i))%LevelsPerIteration == 0 {
+			n++
+		}
+	}
+	return n >= iterations
+}
+
+// members returns how many operations of the i-th level go together.
+func (q *opQueue) members(i int) (n int) {
+	if i < len(q.levels) {
+		for _, b := range q.levels[i].batches {
+			n = max(n, len(b.ops))
+		}
+	}
+	return n
 }
 
 // callAfter has a list of callbacks called once a stream has completed what was sent, and empties
@@ -278,7 +345,7 @@ func (ex *Executor) sendLevel(l *level) {
 	ex.Mega.sortAcceptedLast(l.single)
 	for i, p := range l.single {
 		if ex.Err() == nil {
-			ex.Fail(ex.sendOp(p))
+			ex.Fail(ex.Send(p))
 		}
 		ex.ops.addCallback(p)
 		l.single[i] = nil
@@ -294,10 +361,10 @@ func (ex *Executor) sendLevel(l *level) {
 		}
 	}
 	l.single, l.batches = l.single[:0], l.batches[:0]
-	ex.Mega.nextLevel()
 }
 
-func (ex *Executor) sendOp(p *Op) error {
+// Send sends one operation. It is for operations of batches that go alone.
+func (ex *Executor) Send(p *Op) error {
 	switch {
 	case ex.Mega.accepts(p.Call):
 		return ex.Mega.Append(p.Call)

@@ -13,8 +13,8 @@ var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command
 const MegakernelThreads = 256
 
 const (
-	maxCommandWords  = 1536 // MAX_COMMAND_WORDS of megakernel.cu
-	sharedSlice      = 9216 // SHARED_SLICE of megakernel.cu
+	maxCommandWords  = 3072  // MAX_COMMAND_WORDS of megakernel.cu
+	sharedSlice      = 12288 // SHARED_SLICE of megakernel.cu
 	megakernelShared = 8*maxCommandWords + MegakernelThreads/64*sharedSlice
 )
 
@@ -45,6 +45,8 @@ var megakernelCommands = []megakernelCommand{
 	{"add_decay", 64, "add_decay_of<%s>"},
 	{"add_scaled", 256, "add_scaled_of<%s>"},
 	{"collect", 256, "collect_of<%s>"},
+	{"head", 256, "head_of<%s>"},
+	{"bias_gradient", 64, "bias_gradient_of<%s>"},
 	{"softmax_cross_entropy", 128, "softmax_cross_entropy_of<%s>"},
 	{"gemm_nt_32", 64, "gemm_of<SmallNT, %s>"},
 	{"gemm_nn_32", 64, "gemm_of<SmallNN, %s>"},
@@ -56,10 +58,14 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_tn_tf32", 128, "gemm_of<TensorCoreTN, %s>"},
 	{"gemm_nt_bytes_tf32", 128, "gemm_nt_bytes_of<TensorCoreNT, %s>"},
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
+	{"gemm_tn_bytes_wide", 128, "gemm_tn_bytes_wide_of<%s>"},
+	{"gemm_nt_bytes_parts", 128, "gemm_nt_bytes_parts_of<WideNT, %s>"},
+	{"gemm_nt_bytes_parts_tf32", 128, "gemm_nt_bytes_parts_of<TensorCore, %s>"},
 }
 
 // Stores the numbers of the commands once all kernels are in the table.
 func init() {
+	table["megakernel"].MaxShared = megakernelShared
 	for i, s := range megakernelCommands {
 		k := table[s.kernel]
 		if k == nil {
@@ -136,17 +142,17 @@ func (m *CommandList) HasData() bool { return m.data != 0 }
 // Phases returns the number of phases.
 func (m *CommandList) Phases() int { return len(m.phases) }
 
-// Calls returns the calls of all phases in order, for separate launches.
-func (m *CommandList) Calls() []Call {
-	var all []Call
-	for _, calls := range m.phases {
+// Calls returns the calls of each phase.
+func (m *CommandList) Calls() [][]Call {
+	all := make([][]Call, len(m.phases))
+	for i, calls := range m.phases {
 		for k := range calls {
 			c := calls[k].Call
 			c.Args = make([]uint64, len(c.Args))
-			for i := range c.Args {
-				c.Args[i] = calls[k].arg(i)
+			for j := range c.Args {
+				c.Args[j] = calls[k].arg(j)
 			}
-			all = append(all, c)
+			all[i] = append(all[i], c)
 		}
 	}
 	return all
@@ -206,7 +212,7 @@ func (m *CommandList) AddWithData(phase int, c Call, data Address) {
 // the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
 func (m *CommandList) Call(list, count Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
-	m.write(m.buffer[m.data : m.data+size])
+	m.write(m.buffer[m.data:m.data+size], blocks)
 	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1},
 		Shared: megakernelShared, Cooperative: true}
 	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
@@ -217,8 +223,35 @@ func (m *CommandList) Bytes() []byte {
 	return m.buffer[:m.data+m.commandBytes(len(m.phases), m.count, m.args)]
 }
 
-// write writes phases, commands and arguments.
-func (m *CommandList) write(b []byte) {
+// places is where the blocks of a phase's calls go: place p is group p/blocks of the threads of a
+// megakernel block, of width slots of 64 threads.
+type places struct{ blocks, next, width int }
+
+// take returns the first of n places for blocks of width slots. Blocks as large as those before go
+// on where these ended. Others begin a group that is free in all megakernel blocks, with the next
+// of these.
+func (p *places) take(width, n int) int {
+	if width != p.width && p.width > 0 {
+		slot := (p.next + p.blocks - 1) / p.blocks * p.width // the first that is free
+		p.next = (slot+width-1)/width*p.blocks + p.next%p.blocks
+	}
+	first := p.next
+	p.width, p.next = width, p.next+n
+	return first
+}
+
+// FirstPlaces returns the place of the first block of each call of a phase, in a megakernel of so
+// many blocks; block b of a call is at the b-th place from there, counted around.
+func FirstPlaces(phase []Call, blocks int) []int {
+	free, all := places{blocks: blocks}, make([]int, len(phase))
+	for i, c := range phase {
+		all[i] = free.take(int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2]))
+	}
+	return all
+}
+
+// write writes phases, commands and arguments, for a megakernel of so many blocks.
+func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	order := binary.LittleEndian
 	order.PutUint64(b, uint64(len(m.phases)))
 	end, at := 0, 8*(1+(len(m.phases)+1)/2)
@@ -228,10 +261,12 @@ func (m *CommandList) write(b []byte) {
 	}
 	args := at + commandSize*m.count
 	for _, calls := range m.phases {
-		first := uint32(0)
+		free := places{blocks: megakernelBlocks}
 		for k := range calls {
 			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
+			groups := MegakernelThreads / int(c.Block[0]) * megakernelBlocks
+			first := uint32(free.take(int(c.Block[0])/64, int(blocks)) % groups)
 			for i, v := range [...]uint32{uint32(c.Kernel.command - 1), blocks, first, c.Grid[0], c.Grid[1],
 				uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
@@ -239,7 +274,7 @@ func (m *CommandList) write(b []byte) {
 			for i := range c.Args {
 				order.PutUint64(b[args+8*i:], c.arg(i))
 			}
-			at, args, first = at+commandSize, args+8*len(c.Args), first+blocks
+			at, args = at+commandSize, args+8*len(c.Args)
 		}
 	}
 }

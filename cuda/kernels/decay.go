@@ -39,7 +39,21 @@ func countDecays(code *device.Code, i int) int {
 
 // isRead reports whether a call starting at i, or a result, reads the current value of an operand.
 func isRead(code *device.Code, i int, r device.Ref) bool {
-	for _, c := range code.Calls[i:] {
+	return reads(code, i, r, func(int) int { return 0 })
+}
+
+// isReadBesidesDecay is isRead, where the sums of squares of weight decay are not in the arena.
+func isReadBesidesDecay(code *device.Code, i int, r device.Ref) bool {
+	return reads(code, i, r, func(i int) int { return 2 * countDecays(code, i) })
+}
+
+func reads(code *device.Code, i int, r device.Ref, skip func(i int) int) bool {
+	for ; i < len(code.Calls); i++ {
+		if n := skip(i); n > 0 {
+			i += n - 1
+			continue
+		}
+		c := &code.Calls[i]
 		if r.OverlapsAny(c.In) {
 			return true
 		}
@@ -58,30 +72,33 @@ func isRead(code *device.Code, i int, r device.Ref) bool {
 }
 
 // decay lowers pairs of calls: first all sums of squares, then one call that adds them to the
-// losses in order.
-func (f Group) decay(pairs []device.Call, at int) ([]task, error) {
+// losses in order, or to the means of the rows' losses.
+func (f Group) decay(pairs []device.Call, at int, rows *rowLosses) ([]task, error) {
 	loss, err := f.inArena(pairs[1].Out[0])
 	if err != nil {
 		return nil, err
 	}
-	args := []any{loss, f.Stride, pairs[0].Attr / 2, len(pairs) / 2}
+	args := []any{loss, f.Stride, Address(0), 0, pairs[0].Attr / 2, len(pairs) / 2}
 	var all []task
-	var sums []device.Ref
+	reads := []device.Ref{pairs[1].Out[0]}
+	if rows != nil {
+		args[2], args[3], reads[0] = rows.at, rows.ref.Len, rows.ref
+	}
 	for i := 0; i < len(pairs); i += 2 {
 		c := &pairs[i]
 		square, err := f.squares(c)
 		if err != nil {
 			return nil, err
 		}
-		parts := scratchOf(c)
+		parts := DotParts(c.Dims[0])
 		sum := device.Ref{Space: scratch, Off: at, Len: parts}
-		all, sums = append(all, task{square, c.In, []device.Ref{sum}}), append(sums, sum)
+		all, reads = append(all, task{square, c.In, []device.Ref{sum}}), append(reads, sum)
 		args = append(args, f.Scratch, parts)
 		at, f.Scratch = at+parts, f.Scratch+8*Address(f.Agents*parts)
 	}
-	for len(args) < 4+2*maxDecays {
+	for len(args) < 6+2*maxDecays {
 		args = append(args, Address(0), 0)
 	}
 	add := call("add_decay", blocks(f.Agents*64, 64), args...)
-	return append(all, task{add, append(sums, pairs[1].Out[0]), pairs[1].Out[:1]}), nil
+	return append(all, task{add, reads, pairs[1].Out[:1]}), nil
 }

@@ -3,20 +3,21 @@ package kernels
 import "fmt"
 
 const (
-	gemmOperands = "a_list:p a:p a_offset:l b_list:p b:p b_offset:l c_list:p c:p c_offset:l " +
-		"aux_list:p aux:p aux_offset:l " +
-		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
+	operandsA     = "a_list:p a:p a_offset:l "
+	operandsB     = "b_list:p b:p b_offset:l "
+	operandsC     = "c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l "
+	operandSums   = "sums_list:p sums:p sums_offset:l " // of products of 16 bits
+	operandsLast  = "m:i n:i k:i epilogue:i factor:f"
 	bytesOperands = "bytes:p rows:p scale:f shift:f "
 )
 
 const (
-	gemmNTBytes = bytesOperands + "b_list:p b:p b_offset:l c_list:p c:p c_offset:l " +
-		"aux_list:p aux:p aux_offset:l m:i n:i k:i epilogue:i factor:f"
-	gemmTNBytes = "a_list:p a:p a_offset:l " + bytesOperands +
-		"c_list:p c:p c_offset:l " +
-		"aux_list:p aux:p aux_offset:l " +
-		"sums_list:p sums:p sums_offset:l m:i n:i k:i epilogue:i factor:f"
+	gemmNTBytes = bytesOperands + operandsB + operandsC + operandsLast
+	gemmTNBytes = operandsA + bytesOperands + operandsC + operandsLast
+	gemmParts   = bytesOperands + operandsB + "part:p parts:i m:i n:i k:i"
 )
+
+const gemmOperands = operandsA + operandsB + operandsC + operandsLast
 
 var _ = define("gemm.cu",
 	"gemm_nt_32 "+gemmOperands,
@@ -32,6 +33,9 @@ var _ = define("gemm.cu",
 	"gemm_nt_bytes_tf32 "+gemmNTBytes,
 	"gemm_tn_bytes "+gemmTNBytes,
 	"gemm_tn_bytes_tf32 "+gemmTNBytes,
+	"gemm_tn_bytes_wide "+gemmTNBytes,
+	"gemm_nt_bytes_parts "+gemmParts,
+	"gemm_nt_bytes_parts_tf32 "+gemmParts,
 )
 
 // Operand is a matrix of each agent, at Offset in a vector of the agent. List is the address of the
@@ -76,13 +80,27 @@ type Gemm struct {
 	Epilogue GemmEpilogue
 	Aux      Operand // operand of the epilogue
 	Factor   float32
-	Sums     Operand // form tn: the column sums of A, the gradient of a bias; optional
+	Sums     Operand // form tn with F16 or BF16: the column sums of A, the gradient of a bias; optional
 	Element  Element // F16 or BF16: round the factors and use tensor cores, on GPUs from sm_80
 	Round    bool    // with F16 or BF16: round C too
 	// with F16 or BF16: a list of the agents' Scalers, by which products are divided; 0 for none
 	Scalers Address
 	// round the factors to TF32 and use tensor cores, on GPUs from sm_80; others use float32
 	TF32 bool
+}
+
+const (
+	chunk = 384 // DEPTH of gemm.cuh
+	// the sides of a wide tile, and its threads
+	wideRows, wideColumns, wideThreads = 64, 112, 128
+	tensorSide                         = 64 // TC_SIDE
+)
+
+// wide reports whether a product of form tn uses wide tiles: they need to be nearly full.
+func (g Gemm) wide() bool {
+	full := func(n, side int) bool { return 5*n >= 4*((n+side-1)/side*side) }
+	return g.Bytes != nil && g.Form == "tn" && g.Element == F32 && !g.TF32 && g.K <= chunk &&
+		(g.Epilogue == NoEpilogue || g.Epilogue == AddScaled) && full(g.M, wideColumns) && full(g.N, wideRows)
 }
 
 // largeFrom is the number of blocks of 64×64 elements that fills any GPU. With fewer blocks, blocks
@@ -123,23 +141,27 @@ func (g Gemm) Call() Call {
 		panic("kernels: a product of byte inputs has form nn, want nt or tn")
 	}
 	side, threads, name := g.shape()
-	l := Launch{Grid: [3]uint32{uint32((g.N + side - 1) / side), uint32((g.M + side - 1) / side), uint32(g.Agents)},
+	l := Launch{Grid: [3]uint32{tiles(g.N, side), tiles(g.M, side), uint32(g.Agents)},
 		Block: [3]uint32{uint32(threads), 1, 1}}
+	if g.wide() {
+		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_bytes_wide", tiles(g.N, wideRows), tiles(g.M, wideColumns),
+			wideThreads
+	}
 	var args []any
 	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }
 	if g.Bytes != nil && g.Form == "nt" {
-		args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift)
+		args = append(args, g.Bytes.args()...)
 	} else {
 		operand(g.A)
 	}
 	if g.Bytes != nil && g.Form == "tn" {
-		args = append(args, g.Bytes.Bytes, g.Bytes.Rows, g.Bytes.Scale, g.Bytes.Shift)
+		args = append(args, g.Bytes.args()...)
 	} else {
 		operand(g.B)
 	}
 	operand(g.C)
 	operand(g.Aux)
-	if g.Bytes == nil || g.Form != "nt" {
+	if g.Element != F32 && (g.Bytes == nil || g.Form != "nt") {
 		operand(g.Sums)
 	}
 	args = append(args, g.M, g.N, g.K, int(g.Epilogue), g.Factor)
@@ -147,4 +169,35 @@ func (g Gemm) Call() Call {
 		args = append(args, g.halfArgs()...)
 	}
 	return call(name, l, args...)
+}
+
+func (b *ByteInputs) args() []any { return []any{b.Bytes, b.Rows, b.Scale, b.Shift} }
+
+func tiles(n, side int) uint32 { return uint32((n + side - 1) / side) }
+
+// chunksOf returns how many chunks k products have.
+func chunksOf(k int) int { return (k + chunk - 1) / chunk }
+
+// PartsCall returns the launch of a product of byte inputs in form nt that writes its summands, one
+// for each chunk of k: part holds them agent by agent, each of M×N numbers. Their sum from left to
+// right has the bits of the product. It spreads the products of few elements over more blocks.
+func (g Gemm) PartsCall(part Address) Call {
+	rows, columns, name := wideRows, wideColumns, "gemm_nt_bytes_parts"
+	if g.TF32 {
+		rows, columns, name = tensorSide, tensorSide, name+"_tf32"
+	}
+	parts := chunksOf(g.K)
+	l := Launch{Grid: [3]uint32{tiles(g.N, columns) * uint32(parts), tiles(g.M, rows), uint32(g.Agents)},
+		Block: [3]uint32{wideThreads, 1, 1}}
+	args := append(g.Bytes.args(), g.B.List, g.B.At, g.B.Offset, part, parts, g.M, g.N, g.K)
+	return call(name, l, args...)
+}
+
+// BiasGradient writes the column sums of each agent's m×n matrix dy, the gradient of a bias, plus
+// factor times b. b may be none.
+func BiasGradient(agents int, db, dy, b Operand, factor float32, m, n int) Call {
+	l := blocks(n, 64)
+	l.Grid[2] = uint32(agents)
+	return call("bias_gradient", l, db.List, db.At, db.Offset, dy.List, dy.At, dy.Offset, b.List, b.At, b.Offset, factor,
+		m, n)
 }

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 
 	"fspda/device"
 )
@@ -10,7 +11,7 @@ const operand3 = "%[1]s_list:p %[1]s:p %[1]s_offset:l "
 
 var _ = define("group.cu",
 	"square_blocks part:p "+fmt.Sprintf(operand3, "x")+"n:l",
-	"add_decay loss:p stride:l scale:d terms:i "+decayTerms(),
+	"add_decay loss:p stride:l row_loss:p m:l scale:d terms:i "+decayTerms(),
 	"add_scaled "+fmt.Sprintf(operand3, "y")+fmt.Sprintf(operand3, "a")+fmt.Sprintf(operand3, "b")+"c:f n:l",
 	"collect out:p arena:p stride:l length:i agents:i",
 )
@@ -41,19 +42,21 @@ type Group struct {
 // GroupScratch returns the size of Group.Scratch for code and a number of agents, in float64
 // numbers.
 func GroupScratch(code *device.Code, agents int) int {
-	all := 0
+	all, h := 0, findHead(code)
 	for i := range code.Calls {
-		all += agents * scratchOf(&code.Calls[i])
+		all += agents * scratchOf(h, code, i)
 	}
 	return all
 }
 
-// scratchOf returns the scratch that a call needs per agent.
-func scratchOf(c *device.Call) int {
-	switch c.Kernel {
-	case device.SoftmaxCrossEntropy:
+// scratchOf returns the scratch that call i needs per agent.
+func scratchOf(h *head, code *device.Code, i int) int {
+	switch c := &code.Calls[i]; {
+	case h.adds(i):
+		return h.partNumbers()
+	case c.Kernel == device.SoftmaxCrossEntropy:
 		return c.Dims[0]
-	case device.HalfSquare:
+	case c.Kernel == device.HalfSquare:
 		return DotParts(c.Dims[0])
 	}
 	return 0
@@ -81,34 +84,66 @@ const scratch = ^device.Space(0)
 
 // tasks returns the calls of code in a valid order of execution.
 func (f Group) tasks(code *device.Code) (all []task, err error) {
+	h := findHead(code)
 	at := 0
+	var rows *rowLosses
 	for i := 0; i < len(code.Calls); {
 		own := f
 		own.Scratch += 8 * Address(f.Agents*at)
-		c := &code.Calls[i]
-		n := countDecays(code, i)
+		c, used := &code.Calls[i], 1
 		var made []task
-		if n > 0 {
-			made, err = own.decay(code.Calls[i:i+2*n], at)
-		} else {
-			made, err = own.tasksOf(c, at)
+		switch n := countDecays(code, i); {
+		case n > 0:
+			used = 2 * n
+			made, err = own.decay(code.Calls[i:i+used], at, rows)
+			rows = nil
+		case f.Half == nil && h != nil && (i == h.last || i == h.back):
+		case f.Half == nil && h != nil && i == h.last+1:
+			made, err = own.headTasks(h, at)
+		case f.Half == nil && h.adds(i) && f.Bytes != nil:
+			made, err = own.parts(c, at)
+		case f.Half == nil && products[c.Kernel].form == "tn":
+			var add *device.Call
+			if i+1 < len(code.Calls) && code.Calls[i+1].Kernel == device.AddScaled &&
+				code.Calls[i+1].Out[0] == c.Out[1] && code.Calls[i+1].In[0] == c.Out[1] {
+				add, used = &code.Calls[i+1], 2
+			}
+			made, err = own.gradientsW(c, add)
+		default:
+			made, err = own.tasksOf(c, at, scratchOf(h, code, i))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("kernels: %s of layer %s: %w", c.Kernel, c.Name, err)
 		}
+		if c.Kernel == device.SoftmaxCrossEntropy && addsDecay(code, i) {
+			// the call that adds the decay takes the mean of the rows' losses too
+			rows = &rowLosses{own.Scratch, made[1].reads[0]}
+			made = slices.Delete(made, 1, 2)
+		}
 		all = append(all, made...)
-		for range max(1, 2*n) {
-			at += scratchOf(&code.Calls[i])
+		for range used {
+			at += scratchOf(h, code, i)
 			i++
 		}
 	}
 	return all, nil
 }
 
-// tasksOf lowers one call, whose scratch begins at offset at. If it becomes several calls, the
+// rowLosses is the losses of all rows, whose mean is still to be computed.
+type rowLosses struct {
+	at  Address
+	ref device.Ref
+}
+
+// addsDecay reports whether weight decay is added to the loss of call i right after it.
+func addsDecay(code *device.Code, i int) bool {
+	return countDecays(code, i+1) > 0 && code.Calls[i+2].Out[0] == code.Calls[i].Out[0]
+}
+
+// tasksOf lowers one call with the given scratch at offset at. If it becomes several calls, the
 // first writes partial sums to the scratch, the second sums them to the first result, and the
 // others work on the other results.
-func (f Group) tasksOf(c *device.Call, at int) ([]task, error) {
+func (f Group) tasksOf(c *device.Call, at, size int) ([]task, error) {
 	made, err := f.lower(c)
 	switch {
 	case err != nil:
@@ -116,7 +151,7 @@ func (f Group) tasksOf(c *device.Call, at int) ([]task, error) {
 	case len(made) == 1:
 		return []task{{made[0], c.In, c.Out}}, nil
 	}
-	sums, others := []device.Ref{{Space: scratch, Off: at, Len: scratchOf(c)}}, c.Out[1:]
+	sums, others := []device.Ref{{Space: scratch, Off: at, Len: size}}, c.Out[1:]
 	all := []task{{made[0], c.In, append(sums, others...)}, {made[1], sums, c.Out[:1]}}
 	for _, more := range made[2:] {
 		all = append(all, task{more, others, others})
@@ -174,17 +209,26 @@ func (f Group) operands(refs ...device.Ref) ([]Operand, error) {
 }
 
 func (f Group) product(c *device.Call) ([]Call, error) {
-	in, err := f.operands(c.In...)
+	g, err := f.gemm(c)
 	if err != nil {
 		return nil, err
+	}
+	return []Call{g.Call()}, nil
+}
+
+// gemm returns the product that a call computes.
+func (f Group) gemm(c *device.Call) (g Gemm, err error) {
+	in, err := f.operands(c.In...)
+	if err != nil {
+		return g, err
 	}
 	out, err := f.operands(c.Out...)
 	if err != nil {
-		return nil, err
+		return g, err
 	}
 	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
 	kind := products[c.Kernel]
-	g := Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr),
+	g = Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr),
 		TF32: f.TF32}
 	if len(in) > 2 {
 		g.Aux = in[2]
@@ -196,21 +240,24 @@ func (f Group) product(c *device.Call) ([]Call, error) {
 	case "nn":
 		g.M, g.N, g.K, g.A, g.B = m, k, n, in[0], in[1]
 	case "tn":
-		g.M, g.N, g.K, g.A, g.B, g.Sums = n, k, m, in[1], in[0], out[1]
+		g.M, g.N, g.K, g.A, g.B = n, k, m, in[1], in[0]
 	}
 	if byteInputs {
 		if c.In[0].Off != 0 || kind.form == "nn" {
-			return nil, fmt.Errorf("operand %s: byte inputs must be used whole, as the first factor", c.In[0])
+			return g, fmt.Errorf("operand %s: byte inputs must be used whole, as the first factor", c.In[0])
 		}
 		g.Bytes = f.Bytes
 	}
 	if s := f.Half; s != nil {
 		g.Element, g.Round = s.Element, s.Rounded[c]
+		if kind.form == "tn" {
+			g.Sums = out[1]
+		}
 		if s.Scaling != nil && kind.form == "tn" {
 			g.Scalers = s.Scaling.Scalers
 		}
 	}
-	return []Call{g.Call()}, nil
+	return g, nil
 }
 
 // inArena returns the address of an operand in the first agent's arena.
@@ -247,7 +294,7 @@ func (f Group) halfSquare(c *device.Call) ([]Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, scratchOf(c), c.Attr/2,
+	sum := call("dot_sum", blocks(f.Agents*threads, threads), Address(0), to, f.Scratch, DotParts(c.Dims[0]), c.Attr/2,
 		f.Stride)
 	return []Call{squares, sum}, nil
 }
@@ -258,7 +305,7 @@ func (f Group) squares(c *device.Call) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	l := blocks(32*scratchOf(c), 128)
+	l := blocks(32*DotParts(c.Dims[0]), 128)
 	l.Grid[2] = uint32(f.Agents)
 	return call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]), nil
 }

@@ -2,14 +2,17 @@ package kernels
 
 import "fspda/device"
 
-const halfOperands = " round:i scalers:p"
+const (
+	halfProduct  = operandsA + operandsB + operandsC + operandSums + operandsLast + halfOperands
+	halfOperands = " round:i scalers:p"
+)
 
 var _ = defineEach("gemm_half.cu", halfElements,
-	"gemm_nt_%s "+gemmOperands+halfOperands,
-	"gemm_nn_%s "+gemmOperands+halfOperands,
-	"gemm_tn_%s "+gemmOperands+halfOperands,
+	"gemm_nt_%s "+halfProduct,
+	"gemm_nn_%s "+halfProduct,
+	"gemm_tn_%s "+halfProduct,
 	"gemm_nt_bytes_%s "+gemmNTBytes+halfOperands,
-	"gemm_tn_bytes_%s "+gemmTNBytes+halfOperands,
+	"gemm_tn_bytes_%s "+operandsA+bytesOperands+operandsC+operandSums+operandsLast+halfOperands,
 )
 
 var _ = define("gemm_half.cu",

@@ -27,6 +27,11 @@ func TestGroup(t *testing.T) {
 			WeightDecay: 1e-2}, false},
 		{"relu, deep", model.MLPOptions{Inputs: 30, Classes: 5, Hidden: []int{20, 33}, Activation: "relu"}, false},
 		{"linear", model.MLPOptions{Inputs: 400, Classes: 3}, true},
+		{"wide tiles, and products in parts", model.MLPOptions{Inputs: 770, Classes: 11, Hidden: []int{103},
+			WeightDecay: 1e-2}, true},
+		{"relu, in parts", model.MLPOptions{Inputs: 388, Classes: 40, Hidden: []int{18}, Activation: "relu",
+			LabelSmoothing: 0.1}, true},
+		{"a wide last layer", model.MLPOptions{Inputs: 30, Classes: 200, Hidden: []int{70}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			network, err := model.MLP(c.options)
@@ -118,8 +123,8 @@ func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Co
 	}
 }
 
-// The gradient of figure 1's network with weight decay takes the minimal number of phases: forward,
-// backward, and the decay of the last bias.
+// The gradient of figure 1's network with weight decay takes three phases: the first layer, the rows
+// of the other, and the gradients of all parameters.
 func TestGroupPhases(t *testing.T) {
 	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
 	if err != nil {
@@ -132,13 +137,16 @@ func TestGroupPhases(t *testing.T) {
 	const some = 256
 	f := kernels.Group{Agents: 10, Params: some, Grads: some, Arena: some, Arenas: some, Inputs: some, Labels: some,
 		Scratch: some, Bad: some}
-	phases, done, err := f.Phases(plan.Code())
-	if err != nil || len(phases) != 6 || done != 5 {
-		t.Errorf("%d phases, the results in %d, %v; want 6 and 5", len(phases), done, err)
-	}
-	calls, err := f.Lower(plan.Code())
-	if err != nil || len(calls) != 14 {
-		t.Errorf("%d launches, %v; want 14", len(calls), err)
+	for _, bytes := range []*kernels.ByteInputs{nil, {}} {
+		f.Bytes = bytes
+		phases, done, err := f.Phases(plan.Code())
+		if err != nil || len(phases) != 3 || done != 3 {
+			t.Errorf("%d phases, the results in %d, %v; want 3 and 3", len(phases), done, err)
+		}
+		calls, err := f.Lower(plan.Code())
+		if err != nil || len(calls) != 11 {
+			t.Errorf("%d launches, %v; want 11", len(calls), err)
+		}
 	}
 }
 

@@ -39,6 +39,9 @@ type Kernel struct {
 	Name   string
 	Unit   string // source file: "vector.cu"
 	Params []Param
+	// MaxShared is the most bytes of dynamic shared memory of a launch, where they are more than the
+	// driver permits without being asked.
+	MaxShared int
 
 	command int // number in megakernelCommands, from 1 on; 0: not in the megakernel
 }

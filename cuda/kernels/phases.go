@@ -1,6 +1,10 @@
 package kernels
 
-import "fspda/device"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // Phases is Lower with the calls in phases: the calls of a phase are independent, and depend only
 // on earlier phases. The results of the code are available from phase done on.
@@ -12,6 +16,9 @@ func (f Group) Phases(code *device.Code) (phases [][]Call, done int, err error) 
 	p := phasePlanner{}
 	for _, t := range tasks {
 		p.add(t)
+	}
+	for _, calls := range p.phases { // calls of many threads first: others go where there is space
+		slices.SortStableFunc(calls, func(a, b Call) int { return int(b.Block[0]) - int(a.Block[0]) })
 	}
 	var results []device.Ref
 	for _, r := range code.Results {

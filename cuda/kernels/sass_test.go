@@ -21,6 +21,7 @@ const (
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
 	fusedMultiplyAdd            = 0x223
+	loadShared                  = 0x984
 	integerToFloat              = 0x306
 
 	double = 5 // 64 bits
@@ -134,8 +135,8 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 	t.Helper()
 	codes := machineCodes(t, made["gemm.cu"].Cubin)
 	// the operands whose address comes from a list: a load of 8 bytes too
-	for name, lists := range map[string]int{"gemm_nt_bytes": 3, "gemm_tn_bytes": 4, "gemm_nt_bytes_tf32": 3,
-		"gemm_tn_bytes_tf32": 4} {
+	for name, lists := range map[string]int{"gemm_nt_bytes": 3, "gemm_tn_bytes": 3, "gemm_nt_bytes_tf32": 3,
+		"gemm_tn_bytes_tf32": 3, "gemm_nt_bytes_parts": 1, "gemm_nt_bytes_parts_tf32": 1, "gemm_tn_bytes_wide": 3} {
 		code, ok := codes[name]
 		if !ok {
 			t.Errorf("there is no %s", name)
@@ -165,4 +166,47 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 				a.local)
 		}
 	}
+}
+
+// wideLoop is the instructions that a thread issues in wide products for each product of its
+// elements, without those between tiles: the model of an iteration counts them
+// (fspda/cuda/iteration_model_test.go).
+const wideLoop = 62.5
+
+// checkWide checks the loop of wide products: 56 multiply-adds for 6 loads from shared memory,
+// spread over 8 products, which the compiler unrolls.
+func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
+	t.Helper()
+	codes := machineCodes(t, made["gemm.cu"].Cubin)
+	for _, name := range []string{"gemm_nt_bytes_parts", "gemm_tn_bytes_wide"} {
+		loop, products, shared := longestLoop(codes[name])
+		t.Logf("%s: a loop of %d instructions, %d multiply-adds and %d loads from shared memory", name, loop, products,
+			shared)
+		if products != 8*56 || shared != 8*6 || float64(loop)/8 > wideLoop {
+			t.Errorf("%s: a loop of %d instructions with %d multiply-adds and %d loads from shared memory; want at most "+
+				"%v with %d and %d", name, loop, products, shared, 8*wideLoop, 8*56, 8*6)
+		}
+	}
+}
+
+// longestLoop counts the instructions, multiply-adds and loads from shared memory between two
+// branches or barriers, where the multiply-adds are most.
+func longestLoop(code machineCode) (all, products, shared int) {
+	var n, p, l int
+	for at := 0; at+16 <= len(code); at += 16 {
+		switch binary.LittleEndian.Uint64(code[at:]) & 0xfff {
+		case branch, barrier:
+			if p > products {
+				all, products, shared = n, p, l
+			}
+			n, p, l = 0, 0, 0
+			continue
+		case fusedMultiplyAdd:
+			p++
+		case loadShared:
+			l++
+		}
+		n++
+	}
+	return all, products, shared
 }

@@ -313,7 +313,9 @@ type Link struct {
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share
 // one copy.
-func (s *State) Send(r *Round, vs ...device.Vector) {
+func (s *State) Send(r *Round, vs ...device.Vector) { s.send(r, s.Dev.Gather, vs...) }
+
+func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.Index), vs ...device.Vector) {
 	var dense []device.Vector
 	for i := range r.Links {
 		l := &r.Links[i]
@@ -322,7 +324,7 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 			own = make([]device.Vector, len(vs))
 			for k, v := range vs {
 				own[k] = r.Acquire(l.Len)
-				s.Dev.Gather(own[k], v, l.Mask)
+				gather(own[k], v, l.Mask)
 			}
 		}
 		if l.Mask == nil {
@@ -332,11 +334,15 @@ func (s *State) Send(r *Round, vs ...device.Vector) {
 	}
 }
 
-// SendModel is Send of s.X for algorithms that overwrite all of s.X in this iteration. It returns
-// the model that was sent. Links without a mask get it without a copy.
+// SendModel is Send of s.X for algorithms that compute a gradient at s.X next, and overwrite all of
+// it in this iteration. It returns the model that was sent. Links without a mask get it without a copy.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Swap == nil {
-		s.Send(r, s.X)
+		gather := s.Dev.Gather
+		if d, ok := s.Dev.(device.BatchGatherer); ok {
+			gather = d.GatherWithGradient
+		}
+		s.send(r, gather, s.X)
 		return s.X
 	}
 	x = s.X

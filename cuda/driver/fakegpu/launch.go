@@ -61,7 +61,7 @@ func (m *Machine) queueLaunch(l Launch, f driver.Function, s driver.Stream, args
 	}
 	threads := block[0] * block[1] * block[2]
 	if !ok || n > len(args) || grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || threads == 0 || threads > 1024 ||
-		grid[1] > 65535 || grid[2] > 65535 {
+		grid[1] > 65535 || grid[2] > 65535 || l.Shared > max(driver.DefaultShared, m.shared[f]) {
 		return driver.InvalidValue
 	}
 	l.Kernel, l.Args = name, Arguments(args, n)

@@ -54,6 +54,7 @@ type handles struct {
 	last    uintptr // last handle value
 	modules map[driver.Module]bool
 	kernels map[driver.Function]string // names
+	shared  map[driver.Function]uint32 // the dynamic shared memory that was asked for
 	streams map[driver.Stream]*stream
 	events  map[driver.Event]*event
 	graphs  map[driver.Graph]*graph
@@ -90,7 +91,7 @@ func New(o Options) *Machine {
 		handles: handles{
 			last:    0x1000,
 			modules: map[driver.Module]bool{},
-			kernels: map[driver.Function]string{},
+			kernels: map[driver.Function]string{}, shared: map[driver.Function]uint32{},
 			streams: map[driver.Stream]*stream{},
 			events:  map[driver.Event]*event{},
 			graphs:  map[driver.Graph]*graph{},

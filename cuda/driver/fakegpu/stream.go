@@ -244,5 +244,12 @@ func (m *Machine) setModules(a *driver.API) {
 		return driver.Success
 	}
 	a.ModuleUnload = destroy(m.modules)
+	a.FuncSetAttribute = func(f driver.Function, at, value int32) driver.Result {
+		if m.kernels[f] == "" || at != driver.MaxDynamicShared || value < 0 {
+			return driver.InvalidValue
+		}
+		m.shared[f] = uint32(value)
+		return driver.Success
+	}
 	a.LaunchKernel, a.LaunchCooperative = m.launch, m.launchCooperative
 }

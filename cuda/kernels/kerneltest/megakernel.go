@@ -42,14 +42,15 @@ func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	forward := kernels.Gemm{Agents: 1, M: 50, N: 40, K: 130, Form: "nt", A: operand(m.a), B: operand(m.b),
 		C: operand(m.c), Epilogue: kernels.BiasSigmoid, Aux: operand(m.bias)}
 	backward := kernels.Gemm{Agents: 1, M: 40, N: 130, K: 50, Form: "tn", A: operand(m.c), B: operand(m.a),
-		C: operand(m.b), Epilogue: kernels.AddScaled, Aux: operand(m.b), Factor: -0.5, Sums: operand(m.bias)}
+		C: operand(m.b), Epilogue: kernels.AddScaled, Aux: operand(m.b), Factor: -0.5}
+	bias := kernels.BiasGradient(1, operand(m.bias), operand(m.c), operand(m.bias), -0.5, 50, 40)
 	dot := kernels.Dot(0, at(h, m.loss), x, z, at(h, m.parts), listLength, 0.5)
 	var all [][]kernels.Call
 	for range listRounds {
 		sum := kernels.Combine(x, listLength, kernels.Term{A: 0.75, V: y}, kernels.Term{A: 0.5, V: z})
 		all = append(all,
 			[]kernels.Call{kernels.Gather(y, x, at(h, m.reversed), listLength), forward.Call()},
-			[]kernels.Call{sum, backward.Call()},
+			[]kernels.Call{sum, backward.Call(), bias},
 			dot[:1], dot[1:])
 	}
 	return all

@@ -4,8 +4,8 @@
 #define GEMM(name, threads, Product)                                                                                   \
   KERNEL_OCCUPANCY(threads, 384 / threads)                                                                             \
   name(OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux),                 \
-       OPERAND(float, sums), int m, int n, int k, int epilogue, float factor) {                                        \
-    gemm_of<Product>(GridBlock(), PASS(a), PASS(b), PASS(c), PASS(aux), PASS(sums), m, n, k, epilogue, factor);        \
+       int m, int n, int k, int epilogue, float factor) {                                                              \
+    gemm_of<Product>(GridBlock(), PASS(a), PASS(b), PASS(c), PASS(aux), m, n, k, epilogue, factor);                    \
   }
 GEMM(gemm_nt_32, 64, SmallNT)
 GEMM(gemm_nn_32, 64, SmallNN)
@@ -30,9 +30,24 @@ GEMM_NT_BYTES(gemm_nt_bytes_tf32, 128, TensorCoreNT)
 #define GEMM_TN_BYTES(name, threads, Product)                                                                          \
   KERNEL_OCCUPANCY(threads, 384 / threads)                                                                             \
   name(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift, OPERAND(float, c),         \
-       OPERAND(const float, aux), OPERAND(float, sums), int m, int n, int k, int epilogue, float factor) {             \
-    gemm_tn_bytes_of<Product>(GridBlock(), PASS(a), bytes, rows, scale, shift, PASS(c), PASS(aux), PASS(sums), m, n,   \
-                              k, epilogue, factor);                                                                    \
+       OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {                                   \
+    gemm_tn_bytes_of<Product>(GridBlock(), PASS(a), bytes, rows, scale, shift, PASS(c), PASS(aux), m, n, k, epilogue,  \
+                              factor);                                                                                 \
   }
 GEMM_TN_BYTES(gemm_tn_bytes, 64, SmallTN)
 GEMM_TN_BYTES(gemm_tn_bytes_tf32, 128, TensorCoreTN)
+
+#define GEMM_NT_BYTES_PARTS(name, Core)                                                                                \
+  KERNEL_OCCUPANCY(128, 2)                                                                                             \
+  name(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), float *part, int parts,    \
+       int m, int n, int k) {                                                                                          \
+    gemm_nt_bytes_parts_of<Core>(GridBlock(), bytes, rows, scale, shift, PASS(b), part, parts, m, n, k);               \
+  }
+GEMM_NT_BYTES_PARTS(gemm_nt_bytes_parts, WideNT)
+GEMM_NT_BYTES_PARTS(gemm_nt_bytes_parts_tf32, TensorCore)
+
+KERNEL_OCCUPANCY(128, 2)
+gemm_tn_bytes_wide(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
+                   OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {
+  gemm_tn_bytes_wide_of(GridBlock(), PASS(a), bytes, rows, scale, shift, PASS(c), PASS(aux), m, n, k, epilogue, factor);
+}

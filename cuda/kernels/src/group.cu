@@ -6,8 +6,8 @@ KERNEL(128) square_blocks(double *part, OPERAND(const float, x), i64 n) {
   square_blocks_of(GridBlock(), part, PASS(x), n);
 }
 
-KERNEL(64) add_decay(float *loss, i64 stride, double scale, int terms, DECAY_TERMS) {
-  add_decay_of(GridBlock(), loss, stride, scale, terms, part0, parts0, part1, parts1, part2, parts2, part3, parts3,
+KERNEL(64) add_decay(float *loss, i64 stride, const double *row_loss, i64 m, double scale, int terms, DECAY_TERMS) {
+  add_decay_of(GridBlock(), loss, stride, row_loss, m, scale, terms, part0, parts0, part1, parts1, part2, parts2, part3, parts3,
                part4, parts4, part5, parts5, part6, parts6, part7, parts7);
 }
 

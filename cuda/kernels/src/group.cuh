@@ -24,13 +24,16 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
       const double *part3, i64 parts3, const double *part4, i64 parts4, const double *part5, i64 parts5,               \
       const double *part6, i64 parts6, const double *part7, i64 parts7
 
-// add_decay: loss = (..((loss + p₀) + p₁) ..) for agent x of the blocks, whose loss has the offset
+// add_decay: loss = (..((first + p₀) + p₁) ..) for agent x of the blocks, whose loss has the offset
 // x·stride, with pₜ = scale·Σ partₜ, rounded, of the agent's partsₜ numbers. terms is the number of
-// terms, at most 8.
-BODY add_decay_of(const Block &block, float *loss, i64 stride, double scale, int terms, DECAY_TERMS) {
+// terms, at most 8. first is the mean of the agent's m row losses, rounded, or the loss if row_loss
+// is null.
+BODY add_decay_of(const Block &block, float *loss, i64 stride, const double *row_loss, i64 m, double scale, int terms,
+                  DECAY_TERMS) {
   const double *part[8] = {part0, part1, part2, part3, part4, part5, part6, part7};
   const i64 parts[8] = {parts0, parts1, parts2, parts3, parts4, parts5, parts6, parts7};
-  float *mine = loss + block.x() * stride, sum = *mine;
+  float *mine = loss + block.x() * stride;
+  float sum = row_loss ? (float)(1.0 / (double)m * sum_in_order(block, row_loss + block.x() * m, m)) : *mine;
 #pragma unroll
   for (int t = 0; t < 8; t++)
     if (t < terms) sum = sum + (float)(scale * sum_in_order(block, part[t] + block.x() * parts[t], parts[t]));

@@ -1,0 +1,294 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"fspda/cuda/driver"
+	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/kernels"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
+)
+
+// The model of an iteration of figure 1 on an H100 or H200, in seconds, cycles and bytes. Nothing
+// of it was measured on a GPU. The sources:
+//
+//   - clock, processors, cores: NVIDIA's data sheet of the H100 SXM, whose 67 TFLOP/s in float32 are
+//     132·128·2·1.98 GHz. A float32 product leaves the GPU far below its limit of power.
+//   - issue: of the machine code of the wide products (kernels.TestCompile counts it): 62.5
+//     instructions for 56 multiply-adds. One warp runs on each of the four schedulers of a
+//     multiprocessor, and a scheduler issues one instruction per cycle.
+//   - the latencies are assumptions, of the order of published microbenchmarks: 0.9 µs for a barrier
+//     of all blocks (a write to the L2 cache, an addition there, and a read of the sum), 600 cycles
+//     for a load from the L2 cache, 1.2 µs for a read of host memory.
+const (
+	modelClock      = 1.98e9
+	modelProcessors = 132
+	modelBarrier    = 0.9e-6
+	modelLaunch     = 2e-6   // from the end of a launch to the start of the next
+	modelHost       = 1.2e-6 // until the first bytes of the host arrive
+	modelPCIe       = 40e9   // bytes a second, of PCIe 5 with 16 lanes
+	modelL2         = 5.5e12 // bytes a second
+	modelLoad       = 600    // cycles
+	modelTile       = 120    // cycles of a tile besides products: to shared memory, a barrier, first loads
+	modelIssue      = 62.5   // instructions for 56 multiply-adds
+	modelDepth      = 16     // products of a tile: BK of gemm.cuh
+	modelTarget     = 35e-6
+	modelBarriers   = 5.5 // of an iteration: 5, and where agents are apart at first, some more
+)
+
+// blockCost is what a block of a call costs: the cycles until it ends if it runs alone, the
+// instructions that its warps issue, the multiply-adds of its threads, padding included, and the
+// bytes of the L2 cache that it moves.
+type blockCost struct{ cycles, issues, products, bytes float64 }
+
+// costOf returns the cost of a block of a call.
+func costOf(t *testing.T, c kernels.Call) blockCost {
+	arg := func(name string) float64 {
+		i := slices.IndexFunc(c.Kernel.Params, func(p kernels.Param) bool { return p.Name == name })
+		return float64(int32(c.Args[i]))
+	}
+	warps := float64(c.Block[0]) / 32
+	// product is the cost of k products of tiles of 16, by threads with so many elements each, which
+	// issue so many instructions for a product; `after` cycles follow.
+	product := func(k, each, issue, after float64) blockCost {
+		tiles := (k + modelDepth - 1) / modelDepth
+		return blockCost{2*modelLoad + k*issue + tiles*modelTile + after, warps * k * issue,
+			32 * warps * each * k, 0}
+	}
+	vector := func(reads, writes float64) blockCost { // of 4 bytes
+		n := float64(c.Block[0]) * max(1, arg("n")/float64(c.Grid[0]*c.Block[0]))
+		return blockCost{modelLoad, warps * 30, 0, 4 * n * (reads + writes)}
+	}
+	switch name := c.Kernel.Name; name {
+	case "gemm_nt_bytes_parts":
+		return product(arg("k")/arg("parts")+modelDepth, 56, modelIssue, 500)
+	case "gemm_tn_bytes_wide":
+		return product(arg("k"), 56, modelIssue, modelLoad+900)
+	case "gemm_tn_32":
+		return product(arg("k"), 16, 24, modelLoad*4)
+	case "bias_gradient": // sums of float64, one after the other
+		return blockCost{arg("m")/32*modelLoad + 8*arg("m"), warps * 4 * arg("m"), 0, 4 * 64 * arg("m")}
+	case "square_blocks":
+		return blockCost{4096/32/8*modelLoad + 8*128, warps * 128 * 5, 0, 4 * 4096 * warps}
+	case "add_decay":
+		return blockCost{10 * (modelLoad + 64*12), warps * 4000, 0, 0}
+	case "head": // loads; sigmoids of float64; logits; two exponentials; gradients
+		rows, width, classes := arg("rows"), arg("width"), arg("classes")
+		sigmoids := rows * width * 40 / 64 // 64 float64 operations per cycle
+		return blockCost{2*modelLoad + sigmoids + width*(4+2) + 1900 + rows*width/256*classes*8, warps * 1700,
+			2 * rows * width * classes, 4 * rows * width * (arg("parts") + 2)}
+	case "combine1", "combine2", "combine3", "combine4", "combine5", "combine6":
+		return vector(float64(name[7]-'0'), 1)
+	case "gather":
+		return blockCost{2 * modelLoad, warps * 20, 0, 3 * 32 * float64(c.Block[0])} // sectors of 32 bytes
+	case "add_diff":
+		return blockCost{3 * modelLoad, warps * 30, 0, 5 * 32 * float64(c.Block[0])}
+	case "collect":
+		return blockCost{2 * modelLoad, warps * 20, 0, 0}
+	}
+	t.Fatalf("the model does not know %s, which an iteration calls", c.Kernel.Name)
+	return blockCost{}
+}
+
+// phaseCost is the cost of a phase: of its busiest multiprocessor, and of all.
+type phaseCost struct {
+	names           []string
+	cycles          float64 // of the busiest multiprocessor
+	products, bytes float64 // of the busiest multiprocessor; of all
+	seconds         float64
+}
+
+// costOfPhase divides the blocks of a phase among the multiprocessors, as the megakernel does.
+func costOfPhase(t *testing.T, calls []kernels.Call) (p phaseCost) {
+	type load struct {
+		groups   [kernels.MegakernelThreads / 64]float64 // cycles
+		issues   float64
+		products float64
+	}
+	all := make([]load, modelProcessors)
+	first := kernels.FirstPlaces(calls, modelProcessors)
+	for i, c := range calls {
+		if !slices.Contains(p.names, c.Kernel.Name) {
+			p.names = append(p.names, c.Kernel.Name)
+		}
+		one, width := costOf(t, c), int(c.Block[0])/64
+		blocks := int(c.Grid[0] * c.Grid[1] * c.Grid[2])
+		for b := range blocks {
+			place := first[i] + b
+			on := &all[place%modelProcessors]
+			group := place / modelProcessors * width % len(on.groups)
+			begin := slices.Max(on.groups[group : group+width])
+			for g := range width {
+				on.groups[group+g] = begin + one.cycles
+			}
+			on.issues, on.products = on.issues+one.issues, on.products+one.products
+		}
+		p.bytes += float64(blocks) * one.bytes
+	}
+	for i := range all {
+		p.cycles = max(p.cycles, slices.Max(all[i].groups[:]), all[i].issues/4)
+		p.products = max(p.products, all[i].products)
+	}
+	p.seconds = max(p.cycles/modelClock, modelLoad/modelClock+p.bytes/modelL2)
+	return p
+}
+
+// An iteration of figure 1 takes at most 35 µs by the model, and five barriers, with the phases and
+// bytes that the engine sends. So a change that adds a phase fails here. No mask is sent: they are
+// drawn on the device.
+func TestModelOfIteration(t *testing.T) {
+	launches := launchesOfFigure1(t)
+	var all []float64
+	sum, count, phases := 0.0, 0, 0
+	typical := map[string]int{}
+	for _, l := range launches {
+		iterations := 0
+		var s strings.Builder
+		total := modelLaunch + modelHost + float64(l.hostBytes)/modelPCIe + modelLoad/modelClock
+		for i, calls := range l.phases {
+			p := costOfPhase(t, calls)
+			for _, c := range calls {
+				if c.Kernel.Name == "head" {
+					iterations++
+				}
+			}
+			total += modelBarrier + p.seconds
+			fmt.Fprintf(&s, "phase %d: %5.2f µs, %6.0f cycles, %4.2f M multiply-adds on the busiest "+
+				"multiprocessor, %4.1f MB: %s\n", i, p.seconds*1e6, p.cycles, p.products/1e6, p.bytes/1e6,
+				strings.Join(p.names, ", "))
+		}
+		if iterations == 0 {
+			t.Fatalf("a launch without a gradient:\n%s", s.String())
+		}
+		each, barriers := total/float64(iterations), float64(len(l.phases))/float64(iterations)
+		all = append(all, each)
+		what := fmt.Sprintf("%d iterations, %d barriers, %d bytes from the host: %.1f µs an iteration\n%s", iterations,
+			len(l.phases), l.hostBytes, each*1e6, s.String())
+		if typical[what]++; typical[what] == 1 {
+			t.Log(what)
+		}
+		if barriers > 7 {
+			t.Errorf("%.1f barriers an iteration, want at most 7:\n%s", barriers, what)
+		}
+		sum, count, phases = sum+total, count+iterations, phases+len(l.phases)
+	}
+	if count == 0 {
+		t.Fatal("no launch has the gradients of all agents")
+	}
+	slices.Sort(all)
+	each := sum / float64(count)
+	t.Logf("%d launches of %d iterations: %.1f to %.1f µs an iteration, on average %.1f; %.1f barriers", len(all), count,
+		all[0]*1e6, all[len(all)-1]*1e6, each*1e6, float64(phases)/float64(count))
+	if b := float64(phases) / float64(count); b > modelBarriers {
+		t.Errorf("%.1f barriers an iteration, want at most %v", b, modelBarriers)
+	}
+	if each > modelTarget {
+		t.Errorf("%.1f µs an iteration, want at most %.0f", each*1e6, modelTarget*1e6)
+	}
+}
+
+// modelLaunchOf is a launch of the megakernel.
+type modelLaunchOf struct {
+	phases    [][]kernels.Call
+	hostBytes int // that the GPU reads from the host
+}
+
+// launchesOfFigure1 returns the launches of a run of figure 1 on a fake GPU that computes nothing,
+// and completes a launch once all agents have queued later iterations, as a GPU that is slower than
+// the host.
+func launchesOfFigure1(t *testing.T) []modelLaunchOf {
+	set, err := data.Synthetic(data.SyntheticOptions{Train: 2560, Test: 20, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Hidden, c.Metrics, c.Density, c.Edges = 2560, 20, train.Widths{100}, "test", 0.1,
+		"one-edge"
+	c.Agents, c.Graph, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint = 10, "er10-published", 256, 48, 1, 0
+	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
+		WeightDecay: 1e-4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, p := fakeBackend(t, fakegpu.Options{})
+	d, err := open(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &launchRecorder{device: d}
+	if err := d.exec.Do(func() error { r.replace(p.api); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	m := model.NewEngine(net, d)
+	s, err := c.Resolve(set, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := train.Run(t.Context(), s, train.Options{Device: d, Model: m})
+	if err != nil || res.Status != train.Finished {
+		t.Fatalf("the run is %s, %v", res.Status, err)
+	}
+	return r.all
+}
+
+// launchRecorder records the launches of the gradients of ten agents.
+type launchRecorder struct {
+	device *Device
+	all    []modelLaunchOf
+	since  time.Time
+}
+
+const (
+	recordedAgents = 10
+	patience       = 20 * time.Millisecond // for agents that are done, or wait
+)
+
+// ahead reports whether the agents have queued so much that a launch is full, or queue no more.
+func (r *launchRecorder) ahead() bool {
+	return r.device.exec.Ahead(recordedAgents, 6) || time.Since(r.since) > patience
+}
+
+// replace replaces functions of the driver.
+func (r *launchRecorder) replace(a *driver.API) {
+	r.since = time.Now()
+	a.LaunchKernel = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
+		[]unsafe.Pointer) driver.Result {
+		return driver.Success
+	}
+	a.LaunchCooperative = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
+		[]unsafe.Pointer) driver.Result {
+		r.since = time.Now()
+		r.record(&r.device.exec.Mega.Commands)
+		return driver.Success
+	}
+	query := a.EventQuery
+	a.EventQuery = func(e driver.Event) driver.Result {
+		if !r.ahead() {
+			return driver.NotReady
+		}
+		return query(e)
+	}
+}
+
+func (r *launchRecorder) record(list *kernels.CommandList) {
+	l := modelLaunchOf{list.Calls(), len(list.Bytes())}
+	gradients, whole := 0, 0
+	for _, calls := range l.phases {
+		for _, c := range calls {
+			if c.Kernel.Name == "head" {
+				gradients++
+				whole += int(c.Grid[2]) / recordedAgents
+			}
+		}
+	}
+	if gradients > 0 && gradients == whole {
+		r.all = append(r.all, l)
+	}
+}

@@ -1,0 +1,24 @@
+package kernels
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The sources and this package agree on the constants that both have.
+func TestConstants(t *testing.T) {
+	var all strings.Builder
+	for _, text := range Files() {
+		all.WriteString(text)
+	}
+	for name, value := range map[string]int{"MEGAKERNEL_THREADS": MegakernelThreads, "SHARED_SLICE": sharedSlice,
+		"MAX_COMMAND_WORDS": maxCommandWords, "DEPTH": chunk, "TC_SIDE": tensorSide, "HEAD_THREADS": headThreads,
+		"HEAD_LANES": headLanes, "HEAD_NUMBERS": headNumbers, "PIECE": headPiece} {
+		if !regexp.MustCompile(fmt.Sprintf(`(?m)^#define %s %d\b`, name, value)).MatchString(
+			regexp.MustCompile(` +`).ReplaceAllString(all.String(), " ")) {
+			t.Errorf("no source defines %s as %d", name, value)
+		}
+	}
+}
