@@ -75,6 +75,14 @@ func (e *Engine) InitBuffers() []float32 {
 // Sizes lists the lengths of the parameter tensors in flat order.
 func (e *Engine) Sizes() []int { return e.layout.sizes() }
 
+// Shapes lists the shapes of the parameter tensors in flat order.
+func (e *Engine) Shapes() (shapes [][]int) {
+	for _, t := range e.layout.tensors {
+		shapes = append(shapes, slices.Clone(t.Shape))
+	}
+	return shapes
+}
+
 // BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running
 // means, then the running variances.
 func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }

@@ -129,6 +129,9 @@ func expectedBits(s *Setup) float64 {
 	if s.Lattice != nil {
 		return rates * 2 * float64(s.Bits(messageLedger(s)))
 	}
+	if m, ok := s.Algo.(algo.Sized); ok {
+		return rates * 2 * 32 * m.MessageLen()
+	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
 		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,

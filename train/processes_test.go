@@ -145,6 +145,7 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"swarm":       func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.001,1024)" },
 		"sgp":         func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" },
 		"relaysgd":    func(c *Config) { c.Algo, c.Graph = "relaysgd", "path" },
+		"powergossip": func(c *Config) { c.Algo, c.Edges = "powergossip", "full" },
 		"beer":        func(c *Config) { c.Algo, c.Compress = "beer", "topk" },
 		"dsgt":        func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} },
 		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },

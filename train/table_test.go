@@ -57,6 +57,8 @@ var lines = []line{
 	{name: "sgp", codec: true, loss: 2.2},
 	{name: "sgp push", edit: func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" }, codec: true, loss: 2.2},
 	{name: "relaysgd", edit: func(c *Config) { c.Algo, c.Graph, c.Alpha = "relaysgd", "path", 0.1 }, codec: true, loss: 2.36},
+	{name: "powergossip", edit: func(c *Config) { c.Algo, c.Edges = "powergossip", "bernoulli(0.5)" }, codec: true,
+		loss: 1.85},
 	{name: "beer", edit: func(c *Config) { c.Algo, c.Compress, c.Density = "beer", "topk", 0.5 }, codec: true, loss: 2.2},
 	{name: "beer randk broadcast", edit: func(c *Config) {
 		c.Algo, c.Density, c.Edges = "beer", 0.5, "broadcast(0.6)"

@@ -65,6 +65,13 @@ func MessagesPerLink(a Algorithm) int {
 	return 1
 }
 
+// Sized is an Algorithm whose messages have other lengths than masks and whole vectors.
+type Sized interface {
+	Algorithm
+	// MessageLen returns the mean number of values that an agent sends over a link in an iteration.
+	MessageLen() float64
+}
+
 // Scaled is an Algorithm whose agents keep numbers besides vectors, as State.Scalars.
 type Scaled interface {
 	Algorithm
@@ -114,6 +121,9 @@ type Scratcher interface {
 func ScratchVectors(a Algorithm) (n int) {
 	if w, ok := a.(Scratcher); ok {
 		w.NewScratch(func() device.Vector { n++; return nil })
+	}
+	if w, ok := a.(interface{ ScratchVectors() int }); ok {
+		n += w.ScratchVectors()
 	}
 	if d, ok := a.(Descends); ok {
 		if o, ok := d.Optimizer().(interface{ ScratchVectors() int }); ok {

@@ -456,3 +456,111 @@ func (h *history) add(terms ...any) [][]float64 {
 	}
 	return out
 }
+
+// powerGame is the golden problem with six coordinates as one 2×3 matrix, on the whole ring.
+func powerGame(a PowerGossip) *game {
+	g := newGame(a, 4, make([]float64, 6))
+	g.alpha = 0.1
+	ringed(g)
+	g.connected(ring4)
+	q := quadratics{factor: func(t int) float64 { return 1 + 0.1*sign(t) }}
+	for i := range 4 {
+		var h, b []float64
+		for k := range 6 {
+			h = append(h, 1+float64((i+2*k)%3)/2)
+			b = append(b, float64(i+1)-0.5*float64(k)*sign(i))
+		}
+		q.h, q.b = append(q.h, h), append(q.b, b)
+	}
+	g.grad = q.grad
+	return g
+}
+
+func TestPowerGossipGolden(t *testing.T) {
+	g := powerGame(PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: func(dst []float32, _, i, j, _ int) {
+		edge := slices.Index(ring4, [2]int{i, j})
+		for k := range dst {
+			dst[k] = float32(1 + (edge+k)%2)
+		}
+	}})
+	for it := range 6 {
+		g.step(t, it)
+	}
+	check(t, "x_0", g.x(0)[:3], "1.2292031885 1.6318468067 1.5877540747")
+	m := g.state[0].Edge(1).Vectors
+	both := slices.Concat(values(m[0]), values(m[1]))
+	check(t, "a and s of the first edge", both[:3], "0.1164329834 1.0539478067 -0.1821345091")
+	check(t, "s of the first edge", both[2:], "-0.1821345091 -0.1818682472 -0.9663079019")
+	f := 0.0
+	for i := range 4 {
+		for k, v := range mean(4, g.x) {
+			h, b := 1+float64((i+2*k)%3)/2, float64(i+1)-0.5*float64(k)*sign(i)
+			f += h * (v - b) * (v - b) / 8
+		}
+	}
+	if math.Abs(f-26.2522903029) > 1e-9 || g.bits() != same(3840) {
+		t.Errorf("F(xbar) = %.10f, bits %d", f, g.bits())
+	}
+	for i, s := range g.state {
+		for _, e := range s.Edges {
+			for k, v := range e.Vectors {
+				if other := g.state[e.Peer].Edge(i).Vectors[k]; !slices.Equal(values(v), values(other)) {
+					t.Errorf("the ends of edge (%d,%d) have different directions", i, e.Peer)
+				}
+			}
+		}
+	}
+}
+
+// drawn gives directions of normal numbers.
+func drawn(seed uint64) func(dst []float32, t, i, j, block int) {
+	return func(dst []float32, t, i, j, block int) {
+		s := rng.New(seed, "directions", uint64(t), uint64(i), uint64(j), uint64(block))
+		for k := range dst {
+			dst[k] = float32(s.Norm())
+		}
+	}
+}
+
+// Without gradients the agents come to agree on the mean of the start; two whose difference has rank 1
+// agree after two exchanges with Theta·w = 1/2.
+func TestPowerGossipAgrees(t *testing.T) {
+	s := rng.New(3, "start")
+	a := PowerGossip{Theta: 1, Blocks: []Block{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}, Draw: drawn(1)}
+	g := newGame(a, 4, make([]float64, 14))
+	ringed(g)
+	g.connected(ring4)
+	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
+	for i := range 4 {
+		for k := range g.x(i) {
+			g.x(i)[k] = s.Norm()
+		}
+	}
+	want := mean(4, g.x)
+	for it := range 400 {
+		g.step(t, it)
+		if e := distance(want, mean(4, g.x)); e > 1e-12 {
+			t.Fatalf("iteration %d: the mean moved by %g", it, e)
+		}
+	}
+	for i := range 4 {
+		if e := distance(g.x(i), want); e > 1e-12 {
+			t.Errorf("agent %d is %g from the mean", i, e)
+		}
+	}
+	pair := newGame(PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(2)}, 2, make([]float64, 6))
+	pair.edges = func(int) [][2]int { return [][2]int{{0, 1}} }
+	pair.connected([][2]int{{0, 1}})
+	pair.grad = g.grad
+	for r := range 2 {
+		for c := range 3 {
+			pair.x(0)[3*r+c] = float64(r+1) * float64(c-2)
+		}
+	}
+	for it := range 2 {
+		pair.step(t, it)
+	}
+	if e := distance(pair.x(0), pair.x(1)); e > 1e-14 {
+		t.Errorf("two agents of a difference of rank 1 are %g apart after two exchanges", e)
+	}
+}

@@ -93,6 +93,8 @@ var table = []entry{
 	{algo: SGP{Regular: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: circling},
 	{algo: Relay{N: 5}, whole: true, dress: treelike}, // a lost message pulls towards x^0
 	{algo: Relay{ByCount: true, Descent: heavyBall(0.5)}, dress: treelike},
+	{algo: &PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
+		follow: true, dress: sketching},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }
@@ -134,6 +136,21 @@ func circling(g *game, w world) {
 		}
 		return arcs
 	})
+}
+
+// sketching exchanges sketches over random edges of the graph.
+func sketching(g *game, w world) {
+	unmasked(g, w)
+	p := *g.algo.(*PowerGossip)
+	p.Blocks = []Block{{0, 2, 2}, {4, w.d - 4, 0}}
+	if w.d == 4 {
+		p.Blocks = p.Blocks[:1]
+	}
+	g.algo = &p
+	for i, s := range g.state { // of the blocks above
+		g.state[i] = NewState(g.algo, g.dev, s.X)
+	}
+	g.connected(w.graph)
 }
 
 // treelike exchanges over a tree.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"fspda/internal/rng"
 	"fspda/train/algo"
 )
 
@@ -53,16 +54,22 @@ var builtin = []Method{
 			d.Corrected = true
 			return s.tracking(d)
 		}},
-	{Name: "sgp", Edges: OneWay, Sums: true, Optimizers: anyOptimizer, Check: sgpStable,
+	{Name: "sgp", Edges: OneWay, Shifts: true, Optimizers: anyOptimizer, Check: sgpStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.SGP{Regular: s.Directed().Regular(), Descent: s.Descent()}
 		}},
-	{Name: "relaysgd", Edges: WholeGraph, Tree: true, Sums: true, Optimizers: anyOptimizer, Check: treeOnly,
+	{Name: "relaysgd", Edges: WholeGraph, Tree: true, Shifts: true, Optimizers: anyOptimizer, Check: treeOnly,
 		Params: []Param{{Name: "normalize", Choices: []string{"agents", "counts"},
 			Help: "what the sum of models is divided by: agents, where x^0 stands for models that have not arrived " +
 				"yet, or counts, the number of those that have"}},
 		New: func(s *Setup) algo.Algorithm {
 			return algo.Relay{N: s.Graph.N, ByCount: s.Choice("normalize") == "counts", Descent: s.Descent()}
+		}},
+	{Name: "powergossip", Shifts: true, Optimizers: anyOptimizer, Params: []Param{{Name: "theta", Default: 1, Range: "(0, 1]",
+		Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
+		New: func(s *Setup) algo.Algorithm {
+			return algo.PowerGossip{Theta: s.Param("theta"), Blocks: s.Blocks, Draw: drawDirection(s.Config.Seed),
+				Descent: s.Descent()}
 		}},
 	{Name: "edm", Edges: WholeGraph, Mixing: true, Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
 		Check: d2Stable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
@@ -143,7 +150,7 @@ var builtin = []Method{
 		}},
 	{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
 		Range: "[0, 1)", Help: "momentum of the outer steps"}},
-		Sums: true, Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
+		Shifts: true, Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.GASLoC{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
 				Gamma: s.Config.Gamma, Descent: s.Descent()}
@@ -170,6 +177,16 @@ func nolocoStable(s *Setup) ([]string, error) {
 			"of the agents drift apart", mu, most)
 	}
 	return nil, nil
+}
+
+// drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.
+func drawDirection(seed uint64) func(dst []float32, t, i, j, block int) {
+	return func(dst []float32, t, i, j, block int) {
+		s := rng.New(seed, "mask", uint64(t), uint64(i), uint64(j), uint64(block))
+		for k := range dst {
+			dst[k] = float32(s.Norm())
+		}
+	}
 }
 
 // trackingForm is the setting of gradient tracking that orders combining and adapting.

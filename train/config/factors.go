@@ -46,9 +46,9 @@ func (s *Setup) admitFreeze() error {
 		return nil
 	}
 	switch {
-	case s.method.Sums:
-		return Invalid("freeze", c.Freeze, "%s averages by sums, whose rounding would move frozen coordinates: choose "+
-			"another algorithm", c.Algo)
+	case s.method.Shifts:
+		return Invalid("freeze", c.Freeze, "%s moves coordinates on which all agents agree, by rounding or more, and with "+
+			"them frozen ones: choose another algorithm", c.Algo)
 	case s.method.Edges == Speakers:
 		return Invalid("freeze", c.Freeze,
 			"%s sends compressed differences from copies that start at zero, and would move "+

@@ -32,7 +32,7 @@ type Method struct {
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
 	Tree       bool     // graphs without cycles only; an unset graph is binary-tree
 	HalfLazy   bool     // that is (I+W)/2, with the W of the key mixing
-	Sums       bool     // it adds up vectors instead of differences: equal ones average with rounding
+	Shifts     bool     // its averages move coordinates on which agents agree, by rounding or more
 	Optimizers []string // values of the key optimizer that it takes; nil: only sgd
 	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
 	// none

@@ -1,0 +1,225 @@
+package algo
+
+import (
+	"math"
+
+	"fspda/device"
+)
+
+// Block is a tensor of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
+// vector of so many Rows.
+type Block struct{ Offset, Rows, Cols int }
+
+// PowerGossip is DSGD, adapt-then-combine, over low-rank sketches of the differences between
+// neighbours (Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1). For each matrix of the model
+// and each edge {i<j} both ends hold the same vectors a and s. After the local step, with X_i that
+// matrix of agent i and W_t the Metropolis weights of the active graph,
+//
+//	even exchanges of the edge:  a ← a/|a|    sketch = X^T a    s = sketch_i - sketch_j
+//	odd ones:                    s ← s/|s|    sketch = X s      a = sketch_i - sketch_j
+//	X_i ← X_i - Theta·w_ij·a·s^T        X_j ← X_j + Theta·w_ij·a·s^T
+//
+// so that a power iteration on X_i - X_j runs along with training. All edges use the X of one
+// moment. Vectors travel whole. A direction whose norm is 0 would stay so: it is drawn anew.
+//
+// The mean model moves by -alpha·mean(u), since both ends add exact negatives. It is biased if
+// agents hold different data, as DSGD is.
+//
+// Departure: the authors' program divides by the norm plus 1e-8, and sends nothing at first.
+type PowerGossip struct {
+	Theta  float64
+	Blocks []Block // of the model, in order
+	// Draw writes normally distributed numbers of direction block of the edge {i, j} at its exchange
+	// number t, the same at both ends.
+	Draw func(dst []float32, t, i, j, block int)
+	Descent
+}
+
+var (
+	_ Edged     = PowerGossip{}
+	_ Sized     = PowerGossip{}
+	_ Scratcher = PowerGossip{}
+)
+
+func (PowerGossip) Name() string { return "powergossip" }
+
+func (PowerGossip) Aux() []string { return nil }
+
+// EdgeVectors lists a and s of each matrix. EdgeMemory.Count is the number of exchanges.
+func (a PowerGossip) EdgeVectors(int) (lengths []int) {
+	for _, b := range a.Blocks {
+		if b.Cols > 0 {
+			lengths = append(lengths, b.Rows, b.Cols)
+		}
+	}
+	return lengths
+}
+
+// MessageLen is the mean of even and odd exchanges.
+func (a PowerGossip) MessageLen() (n float64) {
+	for _, b := range a.Blocks {
+		n += float64(b.sketched()[0]+b.sketched()[1]) / 2
+	}
+	return n
+}
+
+// ScratchVectors is the number of vectors of working memory: the coordinates of all rows and columns.
+func (PowerGossip) ScratchVectors() int { return 2 }
+
+// lines are the coordinates of the rows and of the columns of a matrix, and its working memory. A
+// vector is one row. The first of each pair belongs to even exchanges, the second to odd ones.
+type lines struct {
+	of     [2][]device.Index // rows, columns
+	places [2][]device.Index // of the numbers of a direction: one each
+	part   [2]device.Vector  // of the length of a row, of a column
+	at     [2]device.Index   // of the sketch in the message
+	factor []float64         // the numbers of the direction
+}
+
+// sketches is the working memory of an agent.
+type sketches struct {
+	blocks []lines
+	length [2]int        // of a message
+	number device.Vector // of length 1
+	one    device.Vector
+}
+
+func (a PowerGossip) NewScratch(func() device.Vector) any { return &sketches{} }
+
+// prepare makes the working memory at the first exchange.
+func (a PowerGossip) prepare(s *State) *sketches {
+	w := s.Scratch.(*sketches)
+	if w.one != nil {
+		return w
+	}
+	w.one, w.number = s.Dev.NewVector(1), s.Dev.NewVector(1)
+	s.Dev.Write(w.one, []float32{1})
+	for _, b := range a.Blocks {
+		rows, cols := b.Rows, b.Cols
+		if cols == 0 {
+			rows, cols = 1, b.Rows
+		}
+		l := lines{part: [2]device.Vector{s.Dev.NewVector(cols), s.Dev.NewVector(rows)}}
+		for k := range rows {
+			l.of[0] = append(l.of[0], s.Dev.NewIndex(sequence(b.Offset+k*cols, cols, 1), nil))
+			l.places[0] = append(l.places[0], s.Dev.NewIndex([]uint32{uint32(k)}, nil))
+		}
+		for k := 0; k < cols && b.Cols > 0; k++ {
+			l.of[1] = append(l.of[1], s.Dev.NewIndex(sequence(b.Offset+k, rows, cols), nil))
+			l.places[1] = append(l.places[1], s.Dev.NewIndex([]uint32{uint32(k)}, nil))
+		}
+		for side, n := range b.sketched() {
+			l.at[side] = s.Dev.NewIndex(sequence(w.length[side], n, 1), nil)
+			w.length[side] += n
+		}
+		w.blocks = append(w.blocks, l)
+	}
+	return w
+}
+
+// sketched is the number of values of a block in a message, of even and odd exchanges.
+func (b Block) sketched() [2]int {
+	if b.Cols == 0 {
+		return [2]int{b.Rows, b.Rows}
+	}
+	return [2]int{b.Cols, b.Rows}
+}
+
+// sequence is n coordinates from first on, by steps of step.
+func sequence(first, n, step int) []uint32 {
+	at := make([]uint32, n)
+	for k := range at {
+		at[k] = uint32(first + k*step)
+	}
+	return at
+}
+
+func (a PowerGossip) Local(s *State, r *Round) error {
+	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+		return err
+	}
+	w := a.prepare(s)
+	for i := range r.Links {
+		m := s.Edge(r.Links[i].Peer)
+		side, next := m.Count%2, 0 // even: a multiplies rows; odd: s multiplies columns
+		message := r.Acquire(w.length[side])
+		s.Dev.Combine(message)
+		for k, b := range a.Blocks {
+			l := &w.blocks[k]
+			if b.Cols == 0 {
+				s.Dev.Gather(l.part[0], s.X, l.of[0][0])
+				s.add(message, device.SparseTerm{A: 1, V: l.part[0], Idx: l.at[side]})
+				continue
+			}
+			a.normalize(s, m.Vectors[next+side], m, r.Self, k)
+			w.sketch(s, k, side, m.Vectors[next+side], message)
+			next += 2
+		}
+		r.Post(i, message)
+	}
+	return nil
+}
+
+// normalize divides a direction by its norm, or draws it anew if that is 0.
+func (a PowerGossip) normalize(s *State, v device.Vector, m *EdgeMemory, self, block int) {
+	norm := math.Sqrt(s.Dev.Dot(v, v))
+	if norm == 0 {
+		host := make([]float32, v.Len())
+		a.Draw(host, m.Count, min(self, m.Peer), max(self, m.Peer), block)
+		s.Dev.Write(v, host)
+		norm = math.Sqrt(s.Dev.Dot(v, v))
+	}
+	s.combine(v, device.Term{A: 1 / norm, V: v})
+}
+
+// sketch adds the sum of the rows or columns of a block, times the numbers of a direction, to a
+// message.
+func (w *sketches) sketch(s *State, block, side int, direction, message device.Vector) {
+	l := &w.blocks[block]
+	for k, factor := range w.numbers(s, block, side, direction) {
+		s.Dev.Gather(l.part[side], s.X, l.of[side][k])
+		s.add(message, device.SparseTerm{A: factor, V: l.part[side], Idx: l.at[side]})
+	}
+}
+
+// numbers returns the numbers of a direction.
+func (w *sketches) numbers(s *State, block, side int, direction device.Vector) []float64 {
+	l := &w.blocks[block]
+	l.factor = l.factor[:0]
+	for _, at := range l.places[side] {
+		s.Dev.Gather(w.number, direction, at)
+		l.factor = append(l.factor, s.Dev.Dot(w.number, w.one))
+	}
+	return l.factor
+}
+
+func (a PowerGossip) Mix(s *State, r *Round) error {
+	w := a.prepare(s)
+	for i := range r.Links {
+		l := &r.Links[i]
+		if l.Received == nil {
+			continue
+		}
+		m := s.Edge(l.Peer)
+		gain, sign, side, next := -a.Theta*l.ActiveWeight, 1.0, m.Count%2, 0
+		if r.Self > l.Peer {
+			sign = -1
+		}
+		for k, b := range a.Blocks {
+			own, other := r.Acquire(b.sketched()[side]), r.Acquire(b.sketched()[side])
+			s.Dev.Gather(own, l.Sent[0], w.blocks[k].at[side])
+			s.Dev.Gather(other, l.Received[0], w.blocks[k].at[side])
+			if b.Cols == 0 {
+				s.Dev.AddDiff(own, other, w.blocks[k].of[0][0], s.targets(device.Term{A: gain, V: s.X})...)
+				continue
+			}
+			for n, factor := range w.numbers(s, k, side, m.Vectors[next+side]) {
+				s.Dev.AddDiff(own, other, w.blocks[k].of[side][n], s.targets(device.Term{A: gain * factor, V: s.X})...)
+			}
+			s.combine(m.Vectors[next+1-side], device.Term{A: sign, V: own}, device.Term{A: -sign, V: other})
+			next += 2
+		}
+		m.Count++
+	}
+	return nil
+}
