@@ -65,11 +65,13 @@ var allowed = map[string][]string{
 		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet",
 	},
 	"train/evaluate": {
-		"data", "device", "internal/rng", "train/algo", "train/config", "train/memory", "train/snapshot",
+		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
+		"train/snapshot",
 	},
-	"train/memory": {"device", "dist", "train/algo", "train/config"},
+	"train/memory":   {"device", "dist", "train/algo", "train/config"},
+	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
-		"data", "device", "dist", "internal/bounded", "internal/rng", "train/algo", "train/config", "train/evaluate",
+		"data/text", "device", "dist", "internal/bounded", "internal/rng", "train/algo", "train/config", "train/evaluate",
 		"train/memory", "train/safetensors", "train/simnet", "train/snapshot", "train/tensorboard",
 	},
 	"train/simnet":      {"dist", "internal/rng", "internal/spelling", "train/algo"},
@@ -108,7 +110,8 @@ var allowed = map[string][]string{
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd": {
-		"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train", "train/config",
+		"cli/command", "cli/setup", "cli/weights", "data", "data/images", "device", "model", "train",
+		"train/config",
 	},
 	"cli/runscmd": {"cli/command", "train", "web"},
 	"cli/setup": {

@@ -57,6 +57,9 @@ type (
 	Summary         = runfolder.Summary
 )
 
+// TokenizerFile is the file of a run folder that describes the tokens of a text.
+const TokenizerFile = runfolder.TokenizerFile
+
 // How a run can end.
 const (
 	Finished = runfolder.Finished

@@ -113,6 +113,11 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 		if err := f.Append(ev.Row); err != nil {
 			return ev, err
 		}
+		if ev.Sample != "" {
+			if err := f.AppendSample(runfolder.Sample{Iteration: ev.Iteration, Text: ev.Sample}); err != nil {
+				return ev, err
+			}
+		}
 		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
 			c.best = ev.TestAccAvg
 			c.run.writer.KeepBest(ev)

@@ -47,6 +47,25 @@ var charts = []chart{
 		curves: []curve{{"grad_sq_avg", "mean model"}, {"grad_sq_worst", "worst agent"}}},
 }
 
+// textCharts lists the charts that runs of text have besides.
+var textCharts = []chart{
+	{id: "validation_loss", title: "Validation loss", yTitle: "nats a token of the validation text", yScale: automatic,
+		label: plainLabel, value: fourDigits,
+		curves: []curve{{"test_loss_avg", "mean model"}, {"test_loss_mean", "mean of agents"}}},
+	{id: "perplexity", title: "Perplexity", yTitle: "of the validation text", yScale: automatic, label: plainLabel,
+		value: fourDigits, curves: []curve{{"perplexity", "mean model"}}},
+	{id: "bits_per_byte", title: "Bits per byte", yTitle: "of the validation text", yScale: automatic, label: plainLabel,
+		value: fourDigits, curves: []curve{{"bits_per_byte", "mean model"}}},
+}
+
+// chartsOf lists the charts of a run with these metrics.
+func chartsOf(m *metrics) []chart {
+	if finite(m.last("perplexity")) {
+		return slices.Concat(charts, textCharts)
+	}
+	return charts
+}
+
 func fourDigits(v float64) string { return significant(v, 4) }
 
 // xAxis describes the quantity on the x axis of a chart.

@@ -10,11 +10,12 @@ import (
 type run struct {
 	name    string // of its folder
 	metrics *metrics
-	summary settings // nil if the run has not written it
-	config  settings // nil if there is none
-	yaml    string   // text of config.yaml
-	shards  *shards  // nil if there is none
-	missing []string // names of files that do not exist
+	summary settings     // nil if the run has not written it
+	config  settings     // nil if there is none
+	yaml    string       // text of config.yaml
+	shards  *shards      // nil if there is none
+	samples []textSample // of a language model
+	missing []string     // names of files that do not exist
 }
 
 // final returns a number at the end of the run: from the summary, else from the last evaluation.
@@ -85,8 +86,13 @@ func (r *run) sentence() string {
 
 // headline returns the main numbers for the top of the page.
 func (r *run) headline() []fact {
+	first := fact{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"}
+	if p := r.metrics.last("perplexity"); finite(p) {
+		first = fact{"Perplexity", significant(p, 4), "of the mean model; " +
+			significant(r.metrics.last("bits_per_byte"), 4) + " bits per byte"}
+	}
 	return []fact{
-		{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"},
+		first,
 		{"Worst agent", percent(r.final("test_acc_min")), "test accuracy"},
 		{"Training loss", significant(r.final("train_loss_worst"), 4), "of the worst agent"},
 		{"Consensus error", significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},

@@ -14,8 +14,8 @@ func (v *view) markdown() []byte {
 	}
 	b.WriteString("## Curves\n\n")
 	for _, axis := range xAxesOf("") {
-		for i := range charts {
-			fmt.Fprintf(&b, "![%s against %s](plots/%s-%s.svg)\n", charts[i].title, axis.id, charts[i].id, axis.id)
+		for _, c := range v.Charts {
+			fmt.Fprintf(&b, "![%s against %s](plots/%s-%s.svg)\n", c.Title, axis.id, c.ID, axis.id)
 		}
 	}
 	b.WriteString("\n## At the end\n\n")
@@ -26,6 +26,13 @@ func (v *view) markdown() []byte {
 	if v.SplitNote != "" || v.GraphNote != "" {
 		split, _, _ := strings.Cut(v.SplitNote, " A cell's") // the rest explains the heat map
 		fmt.Fprintf(&b, "## Data and graph\n\n%s %s\n\n", split, v.GraphNote)
+	}
+	for i, s := range v.Samples {
+		if i == 0 {
+			b.WriteString("## Text of the mean model\n\n")
+		}
+		fmt.Fprintf(&b, "Iteration %s:\n\n", s.Iteration)
+		fenced(&b, "text", strings.Trim(s.Text, "\n"))
 	}
 	b.WriteString("## Run it again\n\n")
 	if v.Command != "" {

@@ -28,7 +28,7 @@ var metricKeys = []string{
 	"dual_track",
 	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes",
 	"grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
-	"agents_present",
+	"agents_present", "perplexity", "bits_per_byte",
 }
 
 // maxLine is the maximum length of a line of metrics.jsonl in bytes. Real lines have under a

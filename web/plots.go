@@ -46,10 +46,10 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 		return fmt.Errorf("web: create folder for plots: %w", err)
 	}
 	axes := xAxesOf(accounting(config))
-	for i := range charts {
+	for _, c := range chartsOf(m) {
 		for k := range axes {
-			d := charts[i].draw(m, &axes[k])
-			if err := writePlot(d, filepath.Join(folder, charts[i].id+"-"+axes[k].id), formats...); err != nil {
+			d := c.draw(m, &axes[k])
+			if err := writePlot(d, filepath.Join(folder, c.id+"-"+axes[k].id), formats...); err != nil {
 				return err
 			}
 		}

@@ -26,18 +26,24 @@ type view struct {
 	Missing                             []string // files that do not exist
 	CSS                                 template.CSS
 	Headline, Results, Bits             []fact
-	Charts                              []chartView
-	Modes                               []string
-	Milestones                          []milestone
-	Split, Graph                        template.HTML
-	SplitNote, GraphNote                string
-	Config, Command                     string
-	Environment                         []fact
+	modelViews
+	Modes                []string
+	Milestones           []milestone
+	Split, Graph         template.HTML
+	SplitNote, GraphNote string
+	Config, Command      string
+	Environment          []fact
+}
+
+// modelViews show how the model came along.
+type modelViews struct {
+	Charts  []chartView
+	Samples []textSample
 }
 
 // chartView is one chart with each x axis.
 type chartView struct {
-	Title           string
+	ID, Title       string
 	Iteration, Bits template.HTML
 }
 
@@ -103,10 +109,11 @@ func (r *run) readFiles(dir string, read func(path string) ([]byte, error)) (err
 		}
 		return path, text
 	}
-	var err [3]error
+	var err [4]error
 	r.yaml, r.config, err[0] = parseConfig(text("config.yaml"))
 	r.summary, err[1] = parseSummary(text("summary.json"))
 	r.shards, err[2] = parseShards(text("shards.json"))
+	r.samples, err[3] = readSamples(filepath.Join(dir, "samples.jsonl"), read)
 	return append(errs, err[:]...)
 }
 
@@ -119,13 +126,13 @@ func (r *run) view() *view {
 		Config: clean(r.yaml), Command: r.summary.text("command"), Environment: r.environment(),
 	}
 	v.Status, v.StatusClass = r.status()
+	v.Samples = lastSamples(r.samples)
 	for _, m := range modes {
 		v.Modes = append(v.Modes, m.name)
 	}
 	axes := xAxesOf(r.accounting())
-	for i := range charts {
-		c := &charts[i]
-		v.Charts = append(v.Charts, chartView{c.title, inline(c.draw(r.metrics, &axes[0])),
+	for _, c := range chartsOf(r.metrics) {
+		v.Charts = append(v.Charts, chartView{c.id, c.title, inline(c.draw(r.metrics, &axes[0])),
 			inline(c.draw(r.metrics, &axes[1]))})
 	}
 	if r.shards == nil {

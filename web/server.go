@@ -195,7 +195,7 @@ var shown = map[string]string{
 	"config.yaml": "text/plain; charset=utf-8", "metrics.csv": "text/csv; charset=utf-8",
 	"metrics.jsonl": "application/jsonl; charset=utf-8", "summary.json": "application/json",
 	"shards.json": "application/json",
-	"links.yaml":  "text/plain; charset=utf-8",
+	"links.yaml":  "text/plain; charset=utf-8", "samples.jsonl": "application/jsonl; charset=utf-8",
 }
 
 // filesOf lists the files of a run that browsers may read.

@@ -33,7 +33,7 @@ tokenizer gpt2 each of several files ends with the token 50256.`,
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s training and %s validation tokens of %s, vocabulary %s\n"+
 				"train on it: fspda train --data text --data-dir %s --model gpt-nano\n", out,
-				command.Thousands(uint64(m.Train.Tokens)), command.Thousands(uint64(m.Val.Tokens)), m.Tokenizer,
+				command.Thousands(uint64(m.Train.Tokens)), command.Thousands(uint64(m.Val.Tokens)), m.Name,
 				command.Thousands(uint64(m.Vocabulary)), out)
 			return err
 		},

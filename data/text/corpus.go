@@ -43,7 +43,7 @@ func Open(path string, o OpenOptions) (*Corpus, error) {
 	if train == "" {
 		return openText(path, o)
 	}
-	meta, err := readMeta(path)
+	meta, err := readMeta(path, metaFile)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +154,11 @@ func (c *Corpus) checkTokens(path string, tokens []uint16) error {
 func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions) (err error) {
 	name, chars := o.Tokenizer, ""
 	if meta != nil {
-		if name != "" && name != meta.Tokenizer {
-			return &FormatError{Path: filepath.Join(dir, metaFile), Got: "it says tokenizer " + meta.Tokenizer,
+		if name != "" && name != meta.Name {
+			return &FormatError{Path: filepath.Join(dir, metaFile), Got: "it says tokenizer " + meta.Name,
 				Want: name, Hint: "leave the tokenizer out, or prepare the text with the other one"}
 		}
-		name, chars, c.parts = meta.Tokenizer, meta.Chars, meta.Files
+		name, chars, c.parts = meta.Name, meta.Chars, meta.Files
 	}
 	switch {
 	case meta == nil && name == "char":

@@ -27,12 +27,26 @@ const maxMeta = 64 << 20
 
 // Meta is the content of meta.json, which [Prepare] writes beside train.bin and val.bin.
 type Meta struct {
-	Tokenizer  string `json:"tokenizer"`
+	description
+	Train Size   `json:"train"`
+	Val   Size   `json:"val"`
+	Files []part `json:"files,omitempty"` // of the training stream, if there are several
+}
+
+// description describes a tokenizer.
+type description struct {
+	Name       string `json:"tokenizer"`
 	Vocabulary int    `json:"vocab_size"`
 	Chars      string `json:"chars,omitempty"` // of the tokenizer char
-	Train      Size   `json:"train"`
-	Val        Size   `json:"val"`
-	Files      []part `json:"files,omitempty"` // of the training stream, if there are several
+}
+
+// describe returns the description of a tokenizer.
+func describe(t Tokenizer) description {
+	d := description{Name: t.Name(), Vocabulary: t.Size()}
+	if c, ok := t.(*Chars); ok {
+		d.Chars = c.Chars()
+	}
+	return d
 }
 
 // Size is the length of a stream.
@@ -42,8 +56,8 @@ type Size struct {
 }
 
 // readMeta reads the description of a folder; nil: there is none.
-func readMeta(dir string) (*Meta, error) {
-	path := filepath.Join(dir, metaFile)
+func readMeta(dir, name string) (*Meta, error) {
+	path := filepath.Join(dir, name)
 	if notExist(path) {
 		return nil, nil
 	}
@@ -52,7 +66,7 @@ func readMeta(dir string) (*Meta, error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	m := &Meta{}
-	if err := json.Unmarshal(b, m); err != nil || m.Tokenizer == "" {
+	if err := json.Unmarshal(b, m); err != nil || m.Name == "" {
 		return nil, &FormatError{Path: path, Got: "it does not describe tokens", Want: "JSON with tokenizer and " +
 			"vocab_size", Hint: "prepare the text again with fspda data prepare text", Err: err}
 	}
@@ -284,11 +298,8 @@ func (s source) hash(t Tokenizer) string {
 
 // write writes the files of tokens, and meta.json last.
 func (c *Corpus) write(dir string) (*Meta, error) {
-	m := &Meta{Tokenizer: c.Tokenizer.Name(), Vocabulary: c.Vocabulary, Files: c.parts,
+	m := &Meta{description: describe(c.Tokenizer), Files: c.parts,
 		Train: Size{int64(len(c.Train)), c.Bytes(c.Train)}, Val: Size{int64(len(c.Val)), c.Bytes(c.Val)}}
-	if t, ok := c.Tokenizer.(*Chars); ok {
-		m.Chars = t.Chars()
-	}
 	meta, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
@@ -322,4 +333,31 @@ func Prepare(path, tokenizer, dir string) (*Meta, error) {
 		return nil, fmt.Errorf("text: %s: %w", path, err)
 	}
 	return c.write(dir)
+}
+
+// Describe returns a description of a tokenizer, from which [ReadTokenizer] makes it again.
+func Describe(t Tokenizer) ([]byte, error) {
+	b, err := json.MarshalIndent(describe(t), "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+// ReadTokenizer makes the tokenizer that the file of a folder describes: meta.json, or the output of
+// [Describe]. It returns an error that wraps [fs.ErrNotExist] if there is no such file.
+func ReadTokenizer(dir, name string) (Tokenizer, error) {
+	m, err := readMeta(dir, name)
+	if err != nil {
+		return nil, err
+	}
+	if m == nil {
+		return nil, fmt.Errorf("text: %s: %w", filepath.Join(dir, name), fs.ErrNotExist)
+	}
+	t, err := NewTokenizer(m.Name, m.Chars)
+	if err == nil && t.Size() != m.Vocabulary {
+		err = &FormatError{Path: filepath.Join(dir, name), Got: fmt.Sprintf("it says %d tokens", m.Vocabulary),
+			Want: fmt.Sprintf("the %d of its tokenizer %s", t.Size(), t.Name())}
+	}
+	return t, err
 }

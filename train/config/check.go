@@ -86,6 +86,7 @@ var checks = []struct {
 	{"eval_agents", atLeast(0)},
 	{"eval_test", atLeast(0)},
 	{"eval_random", atLeast(0)},
+	{"sample_tokens", atLeast(0)},
 	{"block", atLeast(0)},
 	{"warmup_iterations", atLeast(0)},
 	{"decay_iterations", atLeast(0)},

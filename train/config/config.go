@@ -171,14 +171,15 @@ type ComputeKeys struct {
 
 // EvaluationKeys choose when and how models are evaluated.
 type EvaluationKeys struct {
-	EvalPoints int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
-	EvalEpochs float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"`
-	Metrics    string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
-	EvalTest   int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all; of a text, windows"`
-	EvalRandom int     `yaml:"eval_random" same:"y" help:"text: batches of random windows of an evaluation, in place of the fixed ones; 0 is none"`
-	BN         string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
-	BNBatches  int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, at most two passes over the training set"`
-	Accounting string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
+	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
+	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"`
+	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
+	EvalTest     int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all; of a text, windows"`
+	EvalRandom   int     `yaml:"eval_random" same:"y" help:"text: batches of random windows of an evaluation, in place of the fixed ones; 0 is none"`
+	SampleTokens int     `yaml:"sample_tokens" same:"y" help:"text: tokens that the mean model writes at each row, into samples.jsonl and on the page; 0 is none"`
+	BN           string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
+	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, at most two passes over the training set"`
+	Accounting   string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 }
 
 // OutputKeys choose the checkpoints.

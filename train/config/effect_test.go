@@ -63,10 +63,11 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
 
-	"tokenizer":   {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
-	"augment":     {"{data: text, augment: none}", "{augment: none}"},
-	"eval_random": {"{eval_random: 3}", "{data: text, eval_random: 3}"},
-	"eval_test":   {"{data: text, eval_random: 3, eval_test: 5}", "{eval_test: 5}"},
+	"tokenizer":     {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
+	"augment":       {"{data: text, augment: none}", "{augment: none}"},
+	"sample_tokens": {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
+	"eval_random":   {"{eval_random: 3}", "{data: text, eval_random: 3}"},
+	"eval_test":     {"{data: text, eval_random: 3, eval_test: 5}", "{eval_test: 5}"},
 
 	"beta1":      {"{beta1: 0.9}", "{optimizer: adamw, beta1: 0.8}"},
 	"beta2":      {"{beta2: 0.999}", "{optimizer: adamw, beta2: 0.9}"},

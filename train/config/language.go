@@ -11,16 +11,17 @@ type languageDefaults struct {
 	window, batch     int
 	iterations        int
 	alpha, min, beta2 float64
+	sample            int // tokens at a row; none of those that take long
 }
 
 // languageModels lists the networks that read tokens, with the settings of nanoGPT for networks of
 // their size. The first is the default.
 var languageModels = []languageDefaults{
-	{"gpt-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99},
-	{"gpt-char", 256, 64, 5000, 1e-3, 1e-4, 0.99},
-	{"gpt2", 1024, 12, 2000, 6e-4, 6e-5, 0.95},
-	{"gpt2-medium", 1024, 12, 2000, 6e-4, 6e-5, 0.95},
-	{"llama-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99},
+	{"gpt-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99, 200},
+	{"gpt-char", 256, 64, 5000, 1e-3, 1e-4, 0.99, 0},
+	{"gpt2", 1024, 12, 2000, 6e-4, 6e-5, 0.95, 0},
+	{"gpt2-medium", 1024, 12, 2000, 6e-4, 6e-5, 0.95, 0},
+	{"llama-nano", 64, 12, 2000, 1e-3, 1e-4, 0.99, 200},
 }
 
 // The data sets that are text.
@@ -75,7 +76,7 @@ func (c Config) Defaults() Config {
 	d.Iterations, d.Alpha, d.Batch = of.iterations, of.alpha, of.batch
 	d.Optimizer, d.Beta2, d.Decay, d.Decays, d.ClipNorm = optimizerAdamW, of.beta2, 0.1, "weights", 1
 	d.Schedule, d.WarmupT, d.MinAlpha = "cosine", 100, of.min
-	d.Partition, d.Sampling = "contiguous", "iid"
+	d.Partition, d.Sampling, d.SampleTokens, d.Hidden = "contiguous", "iid", of.sample, nil
 	return d
 }
 

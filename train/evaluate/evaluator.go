@@ -101,6 +101,7 @@ type Evaluation struct {
 	Mean    []float32
 	Buffers []float32 // with which the mean model was scored; nil without batch norm
 	Agents  []AgentScore
+	Sample  string // text that the mean model wrote; "": none
 }
 
 // AgentScore is the evaluation of an agent's model.
@@ -196,7 +197,8 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	if duals != nil && e.full() {
 		r.DualTrack = e.dualTrack(sn, duals, best)
 	}
-	return r, nil
+	r.Sample, err = e.sample(mean32, sn[0].T)
+	return r, err
 }
 
 // Read copies one vector of every snapshot to the host.

@@ -14,18 +14,24 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fspda/data/text"
 	"fspda/internal/bounded"
 	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/tensorboard"
 )
 
+// TokenizerFile is the file of a run folder that describes the tokens of a text.
+const TokenizerFile = "tokenizer.json"
+
 // Folder is the folder of a run, in which it leaves everything.
 //
 //	config.yaml     resolved, replayable
 //	metrics.jsonl   one Row a line; metrics.csv the same
 //	links.yaml      a copy of the simulated network, where there is one
+//	samples.jsonl   of a language model: text that it wrote at each row
 //	shards.json     classes per agent and the graph, for the report
+//	tokenizer.json  of a text: what its tokens are
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	agents/         see home.go: of a run of many processes
@@ -136,6 +142,13 @@ func (f *Folder) create(s *config.Setup) error {
 		text []byte
 	}
 	files := []file{{"shards.json", shards}}
+	if t := s.Set.Text; t != nil && t.Tokenizer != nil {
+		described, err := text.Describe(t.Tokenizer)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{TokenizerFile, described})
+	}
 	if s.Links != nil {
 		files = append(files, file{"links.yaml", s.Links.Source()})
 	}
@@ -177,6 +190,9 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		return err
 	}
 	f.rows = rows
+	if err := f.trimSamples(first); err != nil {
+		return f.full(err)
+	}
 	var j, c bytes.Buffer
 	c.WriteString(strings.Join(evaluate.Columns(), ",") + "\n")
 	for _, r := range rows {

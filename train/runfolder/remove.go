@@ -10,6 +10,7 @@ import (
 
 // written lists the entries that a run leaves in its folder.
 var written = []string{".lock", "config.yaml", "metrics.jsonl", "metrics.csv", "links.yaml", "shards.json",
+	"samples.jsonl", "tokenizer.json",
 	"summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots"}
 
 // RemoveFolder deletes the folder of a run. It refuses folders without a run, folders in use, and

@@ -1,4 +1,4 @@
-// The four charts: curves of the selected runs against iterations, time or bits.
+// The charts: curves of the selected runs against iterations, time or bits.
 import { significant, percent, bits, grouped, duration, si, short, tickPlain, tickPercent, tickTime, dash } from "./format.js";
 import { smoothed } from "./runs.js";
 import { asSVG, asPNG, asCSV, download } from "./export.js";
@@ -15,6 +15,10 @@ const definitions = [
     kinds: [["consensus", "sum over agents"], ["consensus_max", "farthest agent"]] },
   { id: "gradient_norm", title: "Squared gradient norm", y: "of the whole training loss", log: true, ...plain,
     kinds: [["grad_sq_avg", "mean model"], ["grad_sq_worst", "worst agent"]] },
+  { id: "validation_loss", title: "Validation loss", y: "nats a token of the validation text", log: "auto", text: true, ...plain,
+    kinds: [["test_loss_avg", "mean model"], ["test_loss_mean", "mean of agents"]] },
+  { id: "perplexity", title: "Perplexity", y: "of the validation text", log: "auto", text: true, ...plain, kinds: [["perplexity", "mean model"]] },
+  { id: "bits_per_byte", title: "Bits per byte", y: "of the validation text", log: "auto", text: true, ...plain, kinds: [["bits_per_byte", "mean model"]] },
 ];
 
 export const axes = {
@@ -120,6 +124,10 @@ class Chart {
   }
 
   update() {
+    if (this.def.text) { // of runs of text only
+      this.node.hidden = !this.view.shown().some(r => r.has("perplexity"));
+      if (this.node.hidden) return;
+    }
     const lines = this.lines();
     this.isLog = this.decideLog(lines);
     this.logButton.setAttribute("aria-pressed", this.isLog);

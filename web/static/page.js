@@ -152,7 +152,7 @@ function listen(query) {
     notice((over ? "The run and the program that served this page have ended." : "The program that serves this page cannot be reached.") + " The data received so far remain; fspda web shows the run from its folder.");
     drawHead();
   });
-  source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); } });
+  source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); drawSample(); } });
   source.addEventListener("runs", () => loadList().then(() => { const r = first(); if (r.name && r.about && !r.about.files.includes("report.html")) describe(r.name); }).catch(() => {}));
   source.addEventListener("agents", e => {
     const m = JSON.parse(e.data), r = run(m.run);
@@ -184,6 +184,7 @@ function showFirst() {
   drawHead();
   drawTiles();
   drawLedger();
+  drawSample();
   drawCharts();
 }
 
@@ -226,6 +227,7 @@ function drawTiles() {
   const wall = r.last("wall_s"), left = running && rate > 0 && all ? (all - t) / rate : null;
   const tiles = [
     tile("Iteration", grouped(t), all ? `of ${grouped(all)}` : "", bar),
+    ...(r.last("perplexity") === null ? [] : [tile("Perplexity", significant(r.last("perplexity"), 4), `validation loss ${significant(r.last("test_loss_avg"), 4)}, ${significant(r.last("bits_per_byte"), 4)} bits per byte`)]),
     tile("Test accuracy", percent(r.last("test_acc_avg")), `mean model; worst agent ${percent(r.last("test_acc_min"))}`),
     tile("Training loss", significant(r.last("train_loss_avg"), 4), `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
     tile("Consensus error", significant(r.last("consensus"), 3), "squared distances to the mean"),
@@ -235,6 +237,22 @@ function drawTiles() {
   ];
   if (f && running) tiles.push(tile("Memory", bytes(f.memory), "of the whole program"));
   id("tiles").replaceChildren(...tiles);
+}
+
+// drawSample shows the latest text that the mean model wrote, if it is a language model.
+async function drawSample() {
+  const r = first(), path = r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/";
+  const language = r.last("perplexity") !== null;
+  id("samples").hidden = !language;
+  if (!language) return;
+  const answer = await fetch(`/files/${path}samples.jsonl`, { cache: "no-store" }).catch(() => null);
+  if (r !== first()) return;
+  const lines = answer?.ok ? (await answer.text()).split("\n").slice(0, -1) : [];
+  id("samples").hidden = !lines.length;
+  if (!lines.length) return;
+  const sample = JSON.parse(lines.at(-1));
+  id("sample-when").textContent = `at iteration ${grouped(sample.iteration)}`;
+  id("sample").textContent = sample.text;
 }
 
 // drawLedger lists the sent bits by kind.
