@@ -22,6 +22,7 @@
 //	sim-cut     edge, t                 failing edges of the simulated network
 //	sim-delay   t, from, to             delays of messages, in deliveries
 //	recalibrate k                       k-th batch for the recalibration of batch norm
+//	sample      number of the text      tokens that a language model writes
 //	sweep       hash of a key, sample   values of a hyperparameter search
 //
 // Numbers come from splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,

@@ -76,7 +76,7 @@ func (c Config) Defaults() Config {
 	d.Iterations, d.Alpha, d.Batch = of.iterations, of.alpha, of.batch
 	d.Optimizer, d.Beta2, d.Decay, d.Decays, d.ClipNorm = optimizerAdamW, of.beta2, 0.1, "weights", 1
 	d.Schedule, d.WarmupT, d.MinAlpha = "cosine", 100, of.min
-	d.Partition, d.Sampling, d.SampleTokens, d.Hidden = "contiguous", "iid", of.sample, nil
+	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	return d
 }
 
