@@ -29,7 +29,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	l := r.Rows[len(r.Rows)-1]
 	sum.TestScores, sum.TrainScores, sum.DualScores = l.TestScores, l.TrainScores, l.DualScores
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores
-	sum.LossScaling, sum.Presence = l.LossScaling, l.Presence
+	sum.LossScaling, sum.Presence, sum.LanguageScores = l.LossScaling, l.Presence, l.LanguageScores
 	sum.BN, sum.VirtualTime = evaluate.BatchNormMode(s, l.Iteration), l.Time
 	sum.TimeTo50, sum.TimeTo80 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8)
 	sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)

@@ -150,6 +150,10 @@ func (d *display) row(r train.Row) {
 	if d.terminal != nil {
 		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg),
 			command.Bits(r.BitsTotal))
+		if p := r.Perplexity; p == p {
+			text = fmt.Sprintf("loss %.4f val %.4f %s", float64(r.TrainLossAvg), float64(r.TestLossAvg),
+				command.Bits(r.BitsTotal))
+		}
 		if images > 0 {
 			text += fmt.Sprintf(" %s %s/s", command.Thousands(uint64(images)), d.unit())
 		}
@@ -196,6 +200,9 @@ func (d *display) line(r train.Row, images float64) string {
 		"%6.2f %%  consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
 		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin),
 		command.Number(r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
+	if p := r.Perplexity; p == p {
+		line += fmt.Sprintf("  validation loss %.4f, perplexity %.3f", float64(r.TestLossAvg), float64(p))
+	}
 	if images > 0 {
 		line += fmt.Sprintf("  %s %s/s", command.Thousands(uint64(images)), d.unit())
 	}

@@ -37,14 +37,19 @@ func rows(folder string, s train.Summary) [][3]string {
 	if s.Metrics == "test" {
 		loss = "of the agents' last batches"
 	}
-	r := [][3]string{
+	var r [][3]string
+	if p := s.Perplexity; p > 0 {
+		r = append(r, [3]string{"validation loss", command.Number(s.TestLossAvg), "nats a token, " + of},
+			[3]string{"perplexity", command.Number(p), command.Number(s.BitsPerByte) + " bits per byte"})
+	}
+	r = append(r, [][3]string{
 		{"test accuracy", acc(s.TestAccAvg), "top-1, " + of},
 		{"", acc(s.TestTop5Avg), "top-5"},
 		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)),
 			fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
 		{"training loss", command.Number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss,
 			command.Number(s.TrainLossWorst))},
-	}
+	}...)
 	if !math.IsNaN(float64(s.GradSqWorst)) {
 		r = append(r, [3]string{"|∇F|²", command.Number(s.GradSqWorst), "squared gradient norm, worst agent"})
 	}

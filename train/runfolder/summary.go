@@ -21,13 +21,14 @@ const (
 // order of the keys.
 type Summary struct {
 	Outcome
-	evaluate.TestScores // this and the next six: of the last row
+	evaluate.TestScores // this and the next seven: of the last row
 	evaluate.TrainScores
 	evaluate.DualScores
 	evaluate.Traffic
 	evaluate.DecodeScores
 	evaluate.LossScaling
 	evaluate.Presence
+	evaluate.LanguageScores
 	VirtualTimes
 	Settings
 	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own
