@@ -110,8 +110,8 @@ var allowed = map[string][]string{
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
 	"cli/figurecmd": {"bench", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd": {
-		"cli/command", "cli/setup", "cli/weights", "data", "data/images", "data/text", "device", "model", "train",
-		"train/config", "train/generate",
+		"cli/command", "cli/setup", "cli/weights", "data", "data/images", "data/text", "data/text/gpt2", "device", "model",
+		"train", "train/config", "train/generate",
 	},
 	"cli/runscmd": {"cli/command", "train", "web"},
 	"cli/setup": {

@@ -15,6 +15,7 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cli/weights"
+	"fspda/data/text/gpt2"
 	"fspda/model"
 	"fspda/train"
 )
@@ -47,7 +48,8 @@ PyTorch's load_state_dict takes strictly and fspda train --init starts from; onn
 Runtime and others predict with; or hf, for Hugging Face's libraries.
 
 An ONNX model takes float32 "input", batch × channels × height × width of any size (mlp: batch × inputs), normalised
-as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for ResNet-18 to 152,
+as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for language models, which
+transformers loads (AutoModelForCausalLM), and for ResNet-18 to 152,
 which timm (local-dir:FOLDER) and transformers (AutoModelForImageClassification, which takes it from timm) load.
 
 The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
@@ -146,6 +148,14 @@ func (f choice) pick(run string, saved *train.Saved, net *model.Network) (e expo
 // save writes the model with metadata and returns the number of its tensors.
 func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, meta map[string]string) (tensors int,
 	err error) {
+	if f.format == "hf" && net.Tokens() {
+		sizes, _ := model.NamedTransformer(saved.Config.Model, setup.Transformer(saved.Config))
+		end := -1
+		if net.Classes() == gpt2.Size {
+			end = gpt2.EndOfText
+		}
+		return weights.SaveLanguageModel(f.out, sizes, net, e.x, end, meta)
+	}
 	if f.format == "onnx" {
 		return len(net.Layout().Tensors()) + len(net.Buffers().Tensors()), weights.SaveONNX(f.out, net, e.x, e.norms,
 			meta)

@@ -33,6 +33,18 @@ func init() {
 	})
 }
 
+// Transformer returns the sizes of the language model that c names, as far as it says them.
+func Transformer(c train.Config) model.Transformer {
+	t := model.Transformer{Layers: c.Layers, Heads: c.Heads, Width: c.Width, Block: c.Block}
+	if !strings.HasPrefix(c.Model, "llama") {
+		t.GELU, t.NoBias = c.GELU, !c.Bias
+	}
+	if len(c.Hidden) > 0 {
+		t.Hidden = c.Hidden[0]
+	}
+	return t
+}
+
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
@@ -41,19 +53,11 @@ func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error)
 	case c.Model == "mlp":
 		o.Hidden, o.Activation = c.Hidden, c.Activation
 	case model.IsTransformer(c.Model):
-		t := &o.Transformer
-		*t = model.Transformer{Layers: c.Layers, Heads: c.Heads, Width: c.Width, Block: c.Block}
-		if !strings.HasPrefix(c.Model, "llama") {
-			t.GELU, t.NoBias = c.GELU, !c.Bias
-		}
-		switch len(c.Hidden) {
-		case 0:
-		case 1:
-			t.Hidden = c.Hidden[0]
-		default:
+		if len(c.Hidden) > 1 {
 			return nil, config.Invalid("hidden", c.Hidden, "all feed-forward layers of %s have one width: give one",
 				c.Model)
 		}
+		o.Transformer = Transformer(c)
 	}
 	net, err := model.Open(c.Model, o)
 	if err != nil {

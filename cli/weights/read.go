@@ -41,6 +41,9 @@ func Read(path string, net *model.Network, o Options) (w Weights, err error) {
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	r.index()
+	if err := r.language(); err != nil {
+		return w, r.bad(nil, "%v", err)
+	}
 	if w.X, err = r.read(net.Layout()); err != nil {
 		return w, err
 	}
@@ -61,6 +64,8 @@ type reader struct {
 	infos map[string]safetensors.Info
 	head  string          // what the names of a new last layer begin with; empty: it is read
 	known map[string]bool // the names of the file that belong to the network
+	// the weights of a GPT-2 are inputs × outputs, as transformers has them
+	transposed bool
 }
 
 // tensorFile is a file of named tensors.
@@ -104,7 +109,13 @@ func (r *reader) bad(err error, want string, args ...any) error {
 
 func (r *reader) open() (err error) {
 	if st, err := os.Stat(r.path); err == nil && st.IsDir() {
-		return r.bad(nil, "it is a folder, want a file of weights: fspda export %s writes one of a run", r.path)
+		file := filepath.Join(r.path, "model.safetensors") // of Hugging Face
+		if _, err := os.Stat(file); err == nil {
+			r.path = file
+			return r.open()
+		}
+		return r.bad(nil, "it is a folder without model.safetensors, want a file of weights: fspda export %s writes one of a "+
+			"run", r.path)
 	}
 	if startsWith(r.path, "PK\x03\x04") || startsWith(r.path, "\x80\x02\x8a\x0a") {
 		if r.tensorFile, err = openPTH(r.path); err != nil {
@@ -147,7 +158,7 @@ func startsWith(path, magic string) bool {
 // read reads the tensors of a layout.
 func (r *reader) read(l *model.Layout) ([]float32, error) {
 	flat := make([]float32, l.Dim())
-	for _, t := range l.Tensors() {
+	for _, t := range l.Parts() {
 		if r.head != "" && strings.HasPrefix(t.Name, r.head) {
 			copy(flat[t.Offset:], r.o.NewHead[t.Offset:t.Offset+t.Size])
 			r.known[r.names[t.Name]] = true
@@ -165,7 +176,7 @@ func (r *reader) tensor(t model.Tensor, dst []float32) error {
 	name, ok := r.names[t.Name]
 	info := r.infos[name]
 	r.known[name] = true
-	shape := t.TorchShape()
+	shape := r.shapeInFile(t, info.Shape)
 	fit := fmt.Sprintf("the file has to be of %s, for examples of this shape and as many classes (init_head new "+
 		"draws the last layer)", r.net.Name())
 	switch {
@@ -174,19 +185,15 @@ func (r *reader) tensor(t model.Tensor, dst []float32) error {
 	case !slices.Equal(info.Shape, shape):
 		return fmt.Errorf("its tensor %q has the shape %v, want %v: %s", t.Name, info.Shape, shape, fit)
 	}
-	raw, err := r.bytes(name)
+	values, err := r.floats(name)
 	if err != nil {
 		return err
-	}
-	values, ok := safetensors.Floats(info.DType, raw)
-	if !ok {
-		return fmt.Errorf("its tensor %q is of type %s, want F32, F64, F16 or BF16", t.Name, info.DType)
 	}
 	if i := slices.IndexFunc(values, func(v float32) bool { return v-v != 0 }); i >= 0 {
 		return fmt.Errorf("its tensor %q holds %v at place %d, want finite numbers: these weights diverged, take "+
 			"earlier ones", t.Name, values[i], i)
 	}
-	t.FromTorch(dst, values)
+	r.place(t, dst, values)
 	return nil
 }
 

@@ -22,7 +22,7 @@ const batchesSeen = "num_batches_tracked"
 func Tensors(net *model.Network, x, buffers []float32, batches int) []safetensors.Tensor {
 	var ts []safetensors.Tensor
 	add := func(l *model.Layout, flat []float32) {
-		for _, t := range l.Tensors() {
+		for _, t := range l.Parts() {
 			values := make([]float32, t.Size)
 			t.ToTorch(values, flat[t.Offset:t.Offset+t.Size])
 			ts = append(ts, safetensors.Tensor{Name: t.Name, Shape: t.TorchShape(), Values: values})
