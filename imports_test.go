@@ -82,7 +82,7 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/live",
-		"train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot",
+		"train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
 	},
 	"web":             {"internal/bounded", "internal/wholefile"},
 	"web/browsertest": {},
@@ -95,7 +95,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":        {"cli"},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
-		"cli/modelcmd", "cli/runscmd", "cli/traincmd",
+		"cli/modelcmd", "cli/runscmd", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",

@@ -23,8 +23,8 @@ type Campaign struct {
 	Parallel int // runs at a time; they share the cores
 	Threads  int // cores of all runs together
 	Open     func(train.Config) (*train.Setup, train.Model, device.Device, error)
-	Finish   func(folder string) error // writes plots and reports of a finished run; may be nil
-	OnEvent  func(Event)               // called by one goroutine at a time; may be nil
+	Report   bool        // plots and a report in the folders of finished runs
+	OnEvent  func(Event) // called by one goroutine at a time; may be nil
 	Version  string
 	Once     bool // a run that would be the same as an earlier one is left out
 
@@ -295,7 +295,8 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	began := false
 	within, stop := context.WithCancel(ctx)
 	defer stop()
-	res, err := train.Run(within, s, train.Options{Device: dev, Model: m, Folder: folder,
+	res, err := train.Run(within, s, train.Options{Device: dev, Model: m, Folder: folder, Version: p.Version,
+		NoReport: !p.Report,
 		OnRow: func(r train.Row) {
 			p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r})
 			if plan.limit > 0 && r.Iteration >= plan.limit {
@@ -318,15 +319,6 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 			return nil, nil
 		}
 		return plan.cut(out), nil
-	}
-	if err := folder.WriteSummary(train.Summarize(s, res, dev.Name(), p.Version)); err != nil {
-		return nil, named(err)
-	}
-	if p.Finish != nil {
-		if err := p.Finish(plan.folder); err != nil {
-			return nil, &train.FolderError{Path: plan.folder, Got: "plots or report cannot be written", Err: err,
-				Hint: "free disk space, then run the same command again: the finished training is kept"}
-		}
 	}
 	return plan.cut(out), nil
 }

@@ -29,6 +29,9 @@ type Figure struct {
 	Variants map[string]yaml.MapSlice `yaml:"flavours"` // changes to common by variant
 	Runs     []FigureRun              `yaml:"runs"`
 	Panels   []Panel                  `yaml:"panels"`
+	Seeds    Seeds                    `yaml:"seeds"` // of each run; empty: that of its configuration
+
+	own bool // it is none of the paper's
 }
 
 // FigureRun is one curve. Its configuration merges common, the variant, Config and Variants; later
@@ -39,6 +42,9 @@ type FigureRun struct {
 	Group    string                   `yaml:"group"` // a panel with a group shows only its runs
 	Config   yaml.MapSlice            `yaml:"config"`
 	Variants map[string]yaml.MapSlice `yaml:"flavours"`
+
+	like   *FigureRun // of a run that Add made: the run whose configuration it takes
+	method string     // and its algorithm
 }
 
 // Panel describes one panel. Metric and Model together name a column of the metrics.
@@ -118,14 +124,15 @@ func unknownName(kind, got string, names []string) error {
 // check validates the file.
 func (f *Figure) check() error {
 	for _, name := range VariantNames {
-		if _, ok := f.Variants[name]; !ok {
+		if _, ok := f.Variants[name]; !ok && !f.own {
 			return fmt.Errorf("flavour %s is missing", name)
 		}
 	}
 	var names []string
 	for _, r := range f.Runs {
-		if r.Name == "" || slices.Contains(names, r.Name) {
-			return fmt.Errorf("run name %q is empty or occurs twice", r.Name)
+		if r.Name == "" || slices.Contains(names, r.Name) || r.Name != plainName(r.Name) {
+			return fmt.Errorf("run name %q is empty, occurs twice or is no name of a folder: use letters, digits, points "+
+				"and dashes", r.Name)
 		}
 		names = append(names, r.Name)
 	}
@@ -168,6 +175,7 @@ type FigureOptions struct {
 	Variant string
 	Scale   Scale
 	Only    []string            // names, or parts of names between dashes; empty is all
+	Without []string            // the same, of runs to leave out
 	Adjust  func(*train.Config) // changes every configuration last: data, seed, threads
 	Points  int                 // number of evaluations; 0 is that of the scale
 }
@@ -185,13 +193,19 @@ type Job struct {
 
 // Jobs returns the configurations of a figure's runs.
 func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
-	if !slices.Contains(VariantNames, o.Variant) {
+	if !slices.Contains(VariantNames, o.Variant) && !(f.own && o.Variant == "") {
 		return nil, unknownName("flavour", o.Variant, VariantNames)
+	}
+	if _, ok := f.Variants[o.Variant]; !ok && o.Variant != "" {
+		return nil, &train.ConfigError{Key: "flavour", Got: o.Variant, Want: "the figure's file has no flavour of this name"}
 	}
 	if err := o.Scale.check(); err != nil {
 		return nil, err
 	}
 	runs, err := f.chosen(o.Only)
+	if err == nil {
+		runs, err = f.without(runs, o.Without)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +222,10 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if c, err = o.Scale.apply(c, o.Points, limit); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
-		c.TakeExplicit() // a test has checked the keys of the file
+		if !f.own && r.like == nil {
+			c.TakeExplicit() // a test has checked the keys of the file
+		}
+		algo := c.Algo
 		if o.Adjust != nil {
 			o.Adjust(&c)
 		}
@@ -216,7 +233,11 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
 		}
-		title := r.Title + exchanged(c)
+		title := r.Title
+		if c.Algo != algo {
+			title = c.Algo
+		}
+		title += exchanged(c)
 		if r.Group != "" {
 			title += " (" + r.Group + ")"
 		}
@@ -245,17 +266,14 @@ func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 	if len(only) == 0 {
 		return f.Runs, nil
 	}
-	matches := func(r FigureRun, name string) bool {
-		return r.Name == name || slices.Contains(strings.Split(r.Name, "-"), name)
-	}
 	var runs []FigureRun
 	for _, r := range f.Runs {
-		if slices.ContainsFunc(only, func(name string) bool { return matches(r, name) }) {
+		if slices.ContainsFunc(only, r.matches) {
 			runs = append(runs, r)
 		}
 	}
 	for _, name := range only {
-		if !slices.ContainsFunc(f.Runs, func(r FigureRun) bool { return matches(r, name) }) {
+		if !slices.ContainsFunc(f.Runs, func(r FigureRun) bool { return r.matches(name) }) {
 			return nil, unknownName("run", name, f.RunNames())
 		}
 	}
@@ -264,6 +282,9 @@ func (f *Figure) chosen(only []string) ([]FigureRun, error) {
 
 // config returns the configuration of a run at full length.
 func (f *Figure) config(r FigureRun, variant string) (train.Config, error) {
+	if r.like != nil {
+		return f.fitted(r, variant)
+	}
 	c := train.Default()
 	var errs []error
 	for _, part := range []yaml.MapSlice{f.Common, f.Variants[variant], r.Config, r.Variants[variant]} {

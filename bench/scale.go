@@ -103,8 +103,8 @@ func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, e
 		scaleExchange(&c, math.Min(math.Sqrt(1/s.Share), limit))
 		err = retune(&c, 1/s.Share)
 	}
-	if c.Algo == "led" || c.Algo == "kgt" {
-		c.Iterations, c.EvalPoints = wholeRounds(c.Iterations, c.EvalPoints, c.LocalSteps)
+	if steps := c.RoundSteps(); steps > 0 {
+		c.Iterations, c.EvalPoints = wholeRounds(c.Iterations, c.EvalPoints, steps)
 	}
 	return c, err
 }

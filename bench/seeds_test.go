@@ -243,7 +243,8 @@ func TestHalving(t *testing.T) {
 			t.Errorf("%s: %v", r.Setting.Name, err)
 		}
 	}
-	want := []string{"0.4 finished 40", "0.2 given up at 50 % 20", "1e-05 given up at 20 % 10", "1e-06 given up at 20 % 10"}
+	want := []string{"0.4 finished 40", "0.2 given up at 50 % 20", "1e-05 given up at 20 % 10",
+		"1e-06 given up at 20 % 10"}
 	for i := range got {
 		got[i] = strings.ReplaceAll(strings.ReplaceAll(got[i], "0.000001", "1e-06"), "0.00001", "1e-05")
 	}

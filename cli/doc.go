@@ -1,9 +1,12 @@
 // Package cli is the command fspda as a library.
 //
-// [Main] is the whole program. A program of one's own calls train.Register, model.Register and
-// data.Register first and Main then: it has every command of fspda, and its algorithms, networks
-// and data sets are values of --algo, --model and --data. [Run] does the same without ending the
-// process.
+// [Main] is the whole program. A program of one's own calls it with its parts, as in
+//
+//	cli.Main(cli.With(cli.Method(mine), cli.Network("mine", open)))
+//
+// It has every command of fspda, and its algorithms, networks and data sets are values of --algo,
+// --model and --data. train.Register, model.Register and data.Register in an init function do the same.
+// [Run] runs the command without ending the process.
 //
 // The commands are in packages by topic: traincmd (train, up, agent), modelcmd (what uses a trained
 // model), figurecmd (several runs), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd. A

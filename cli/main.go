@@ -20,12 +20,42 @@ import (
 	"fspda/cli/modelcmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/traincmd"
+	"fspda/data"
+	"fspda/model"
+	"fspda/train"
 
 	"github.com/spf13/cobra"
 )
 
-// Main runs the command with the arguments of the process, and ends the process.
-func Main() {
+// Part is something of a program's own that its command has too: an algorithm, a network or a data set.
+type Part func()
+
+// Method is an algorithm, a value of --algo.
+func Method(m train.Method) Part { return func() { train.Register(m) } }
+
+// Network is a network, a value of --model.
+func Network(name string, open func(model.Options) (*model.Network, error)) Part {
+	return func() { model.Register(name, open) }
+}
+
+// Dataset is a data set, a value of --data.
+func Dataset(name string, open func(data.OpenOptions) (*data.Set, error)) Part {
+	return func() { data.Register(name, open) }
+}
+
+// With collects parts.
+func With(parts ...Part) Part {
+	return func() {
+		for _, add := range parts {
+			add()
+		}
+	}
+}
+
+// Main runs the command with the arguments of the process and with the given parts, and ends the
+// process. It panics if the name of a part is taken.
+func Main(parts ...Part) {
+	With(parts...)()
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore) // a second signal ends the program at once
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))

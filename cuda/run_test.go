@@ -56,7 +56,8 @@ func (r training) run(t *testing.T, d device.Device, dir string, onStep func(int
 	if err != nil {
 		t.Fatal(err)
 	}
-	return train.Run(context.Background(), s, train.Options{Device: d, Model: m, Folder: folder, OnStep: onStep})
+	return train.Run(context.Background(), s,
+		train.Options{Device: d, Model: m, Folder: folder, NoReport: true, OnStep: onStep})
 }
 
 // openFaulty opens a fake GPU that the test breaks.

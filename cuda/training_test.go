@@ -47,11 +47,13 @@ func TestTrainHalf(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
-		res, err := train.Run(ctx, setup, train.Options{Device: d, Model: engine, Folder: folder, OnStep: func(i int) {
+		o := train.Options{Device: d, Model: engine, Folder: folder, NoReport: true}
+		o.OnStep = func(i int) {
 			if i == stopAt {
 				stop()
 			}
-		}})
+		}
+		res, err := train.Run(ctx, setup, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -299,7 +299,7 @@ func TestResumeWithBuffers(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		opt := stopping(at, stop)
-		opt.Device, opt.Model, opt.Folder = cpuDevice, m, f
+		opt.Device, opt.Model, opt.Folder, opt.NoReport = cpuDevice, m, f, true
 		got, err = Run(ctx, s, opt)
 		stop()
 		if err != nil {

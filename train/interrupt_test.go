@@ -105,7 +105,7 @@ func TestCheckpointAskedWhileUnderWay(t *testing.T) {
 	defer stop()
 	ended := make(chan error)
 	go func() {
-		_, err := Run(ctx, s, Options{Device: cpuDevice, Model: m, Folder: f, Control: ctl, Live: w})
+		_, err := Run(ctx, s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true, Control: ctl, Live: w})
 		ended <- err
 	}()
 	until(t, "the run moves", func() bool { return w.Agents(nil)[0].Iteration > 3 })

@@ -81,7 +81,7 @@ func inFolder(tb testing.TB, ctx context.Context, c Config, dir string, opt Opti
 	if err != nil {
 		return nil, err
 	}
-	opt.Folder = f
+	opt.Folder, opt.NoReport = f, true
 	return try(tb, ctx, c, opt)
 }
 

@@ -298,7 +298,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Disk = fullDisk{runfolder.OSDisk{}, 10000} // the metrics fit, the vectors do not
-	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
+	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true})
 	var ce *CheckpointError
 	if !errors.As(err, &ce) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "--resume") {
 		t.Fatalf("error %v", err)
@@ -335,7 +335,7 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRun(s, Options{Device: cpuDevice, Model: m, Folder: f})
+	r := newRun(s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true})
 	res, err := r.start()
 	if err != nil {
 		t.Fatal(err)

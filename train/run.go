@@ -30,6 +30,8 @@ type Options struct {
 	Process   *Process       // nil: all agents are in this process; else its Network is the Transport
 	Live      *LiveState     // of as many agents; nil: not recorded
 	Control   *Control       // nil: the run cannot be paused
+	Version   string         // of the program, for summary.json; empty: that of the main module
+	NoReport  bool           // no plots and no report in Folder at the end
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
 }
@@ -44,6 +46,7 @@ type Result struct {
 	Rows      []Row
 	WallS     float64 // since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began
+	Summary   Summary // as in Folder; empty without one, and of a run that was stopped
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless Finished
 	Models    [][]float32 // final model of every agent; nil unless Finished
@@ -116,7 +119,8 @@ func newRun(s *Setup, opt Options) *run {
 
 // Run executes a setup from its start, or from the newest checkpoint in its folder. When ctx is
 // canceled, the agents go on to the first iteration that none has reached and leave a checkpoint
-// there; Run returns with status Stopped and no error.
+// there; Run returns with status Stopped and no error. At the end of a run that was not stopped, its
+// folder gets summary.json, plots and report.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	r := newRun(s, opt)
 	res, err := r.start()
@@ -129,7 +133,10 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		}
 		return nil, err
 	}
-	return res, r.execute(ctx, res)
+	if err := r.execute(ctx, res); err != nil {
+		return res, err
+	}
+	return res, r.publish(res)
 }
 
 // start makes the agents, at iteration 0 or where the newest checkpoint left them.

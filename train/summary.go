@@ -1,11 +1,15 @@
 package train
 
 import (
+	"cmp"
+	"errors"
 	"math"
 	"os"
+	"runtime/debug"
 
 	"fspda/train/evaluate"
 	"fspda/train/runfolder"
+	"fspda/web"
 )
 
 // Summarize makes the summary of a run from its result and its last row.
@@ -37,6 +41,32 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		sum.Links = s.Links.String()
 	}
 	return sum
+}
+
+// publish writes the results of a run that ended into its folder. A stopped run gets none: it can be
+// resumed.
+func (r *run) publish(res *Result) error {
+	f := r.opt.Folder
+	if f == nil || res.Status == Stopped {
+		return nil
+	}
+	res.Summary = Summarize(r.setup, res, r.opt.Device.Name(), cmp.Or(r.opt.Version, moduleVersion()))
+	if err := f.WriteSummary(res.Summary); err != nil || r.opt.NoReport {
+		return err
+	}
+	if err := errors.Join(web.WritePlots(f.Path), web.WriteReport(f.Path)); err != nil {
+		return &FolderError{Path: f.Path, Got: "plots or report cannot be written", Err: err,
+			Hint: "free disk space, then resume the run: the training is done and saved"}
+	}
+	return nil
+}
+
+// moduleVersion returns the version of the program's main module.
+func moduleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Path + " " + info.Main.Version
+	}
+	return ""
 }
 
 // timeTo returns the virtual time of the first row that reaches a share of the best accuracy of the

@@ -54,7 +54,8 @@ func TestCheckpointInTheBackground(t *testing.T) {
 			close(d.open)
 		}
 	}
-	got, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f, OnStep: onStep})
+	got, err := Run(context.Background(), s,
+		Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true, OnStep: onStep})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestBestModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
+	r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestBestModelWithoutRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Disk = fullDisk{runfolder.OSDisk{}, 10000}
-	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
+	_, err = Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true})
 	var ce *CheckpointError
 	if !errors.As(err, &ce) || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "best") {
 		t.Errorf("error %v", err)
@@ -168,7 +169,7 @@ func TestCheckpointOfBuffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f})
+	r, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m, Folder: f, NoReport: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,6 @@ import (
 	"fspda/data"
 	"fspda/device"
 	"fspda/train"
-	"fspda/web"
 )
 
 // opener resolves the configurations of many runs, and opens each device and each data set once.
@@ -76,8 +75,7 @@ func runCampaign(ctx context.Context, c *bench.Campaign,
 		c.Threads = runtime.NumCPU()
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
-	c.Version = command.Version()
-	c.Finish = func(folder string) error { return errors.Join(web.WritePlots(folder), web.WriteReport(folder)) }
+	c.Version, c.Report = command.Version(), true
 	if !quiet {
 		c.OnEvent = newStatusLines(stderr, c.Jobs).on
 	}

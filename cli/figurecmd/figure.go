@@ -25,17 +25,43 @@ type figureFlags struct {
 	scale                 bench.Scale
 	jobs, threads, points int
 	seed                  uint64
-	only, set             []string
+	only, without, with   []string
+	set                   []string
+	file                  string
 	quiet, noTime, json   bool
 	seeds                 bench.Seeds
 	raw                   bool
+	changed               func(flag string) bool
+}
+
+// find reads the figure that the arguments name, and adds the curves of --with.
+func (f *figureFlags) find(args []string) (fig *bench.Figure, err error) {
+	if f.file != "" {
+		if fig, err = bench.ReadFigure(f.file); err != nil {
+			return nil, err
+		}
+		if !f.changed("flavour") {
+			f.flavour = ""
+		}
+		if len(f.seeds) == 0 && !f.changed("seed") {
+			f.seeds = fig.Seeds
+		}
+	} else if fig, err = bench.FindFigure(args[0]); err != nil {
+		return nil, err
+	}
+	for _, spec := range f.with {
+		if err := fig.Add(spec); err != nil {
+			return nil, err
+		}
+	}
+	return fig, nil
 }
 
 func newFigure() *cobra.Command {
 	var f figureFlags
 	cmd := &cobra.Command{
-		Use:   "figure list | figure N",
-		Short: "Run all algorithms of a figure of the paper, and draw it",
+		Use:   "figure list | figure N | figure -c FILE",
+		Short: "Run all algorithms of a figure of the paper, or of your own, and draw it",
 		Long: `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
 
 The figure's folder holds a run folder for each curve, the plots as SVG and PNG, figure.html to look into them, and
@@ -44,18 +70,39 @@ runs again.
 
 Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions),
 bug-compat (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations;
---retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/figures.md.`,
+--retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/figures.md.
+
+--with adds an algorithm, also one that your own program registers: with the settings of the figure's first run, and
+edges, mask and momentum that it admits. -c reads a figure from a file: what all runs share, and what each changes.
+
+  title: My method against two others
+  common: {data: mnist, agents: 10, iterations: 2000}
+  runs:
+    - {name: mine, config: {algo: mine, params: {beta: 0.9}}}
+    - {name: dsgd, title: DSGD, config: {algo: dsgd}}
+  seeds: [1, 2, 3]
+  panels: [{metric: test_acc, model: mean, x: bits, y: linear}]   # may be missing`,
 		Example: `  fspda figure list
   fspda figure 1 --scale 0.02 --retune --data-dir DIR
   fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
+  fspda figure 1 --without kgt,led --with d2 --with dsgd,theta=0.3 --scale 0.02 --retune --data-dir DIR
+  fspda figure -c mine.yaml --seeds 3
   fspda figure 9`,
-		Args: command.Arguments(1, 1, "list or the number of one figure"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.file != "" && len(args) == 0 {
+				return nil
+			}
+			return command.Arguments(1, 1, "list or the number of one figure")(cmd, args)
+		},
 	}
 	fs := cmd.Flags()
+	fs.StringVarP(&f.file, "config", "c", "", "file of a figure of your own")
 	fs.StringVar(&f.flavour, "flavour", "released", "printed, released or bug-compat")
 	fs.Float64Var(&f.scale.Share, "scale", 1, "share of the figure's iterations to make, above 0 and at most 1")
 	fs.BoolVar(&f.scale.Retune, "retune", false, "scale step sizes so that the shape of the figure survives --scale")
 	fs.StringSliceVar(&f.only, "only", nil, "runs to make, by name or part of it, such as storm,choco; all if empty")
+	fs.StringSliceVar(&f.without, "without", nil, "runs to leave out, by name or part of it")
+	fs.StringArrayVar(&f.with, "with", nil, "algorithm to add, NAME or NAME,key=value,...; may be repeated")
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.IntVar(&f.points, "eval-points", 0,
@@ -79,10 +126,18 @@ bug-compat (the same with the released program's departures). --scale 0.01 makes
 		if len(f.seeds) > 0 && fs.Changed("seed") {
 			return command.UsageErrorf("--seed and --seeds are both set: leave one of the two out")
 		}
-		if args[0] == "list" {
+		f.changed = fs.Changed
+		switch {
+		case f.file != "" && len(args) > 0:
+			return command.UsageErrorf("-c names a figure of your own, and %s another one: leave one of the two out", args[0])
+		case f.file == "" && args[0] == "list":
 			return listFigures(cmd.Context(), f, cmd.OutOrStdout())
 		}
-		return runFigure(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		fig, err := f.find(args)
+		if err != nil {
+			return err
+		}
+		return runFigure(cmd.Context(), fig, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	return cmd
 }
@@ -97,13 +152,17 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 		if f.data != "" {
 			c.Data = f.data
 		}
-		c.DataDir, c.Seed, c.Accounting = f.dataDir, f.seed, f.accounting
 		if f.dataDir != "" {
+			c.DataDir = f.dataDir
 			c.SetExplicit("data_dir")
 		}
+		if f.file == "" || f.changed("seed") {
+			c.Seed = f.seed
+		}
+		c.Accounting = f.accounting
 		_ = setKeys(c, f.set) // checked above
 	}
-	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Points: f.points, Adjust: adjust}, nil
+	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Without: f.without, Points: f.points, Adjust: adjust}, nil
 }
 
 // folder returns the folder of the figure.
@@ -112,6 +171,12 @@ func (f *figureFlags) folder(fig *bench.Figure) string {
 		return f.out
 	}
 	parts := []string{"figure", strconv.Itoa(fig.Number), f.flavour}
+	if f.file != "" {
+		parts = []string{"figure", fig.ID}
+		if f.flavour != "" {
+			parts = append(parts, f.flavour)
+		}
+	}
 	if fig.Schedule == nil && f.scale.Share != 1 {
 		parts = append(parts, strconv.FormatFloat(f.scale.Share, 'g', -1, 64))
 		if f.scale.Retune {
@@ -130,11 +195,7 @@ func (f *figureFlags) folder(fig *bench.Figure) string {
 	return filepath.Join(command.RunsDir, strings.Join(parts, "-"))
 }
 
-func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr io.Writer) error {
-	fig, err := bench.FindFigure(name)
-	if err != nil {
-		return err
-	}
+func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, stderr io.Writer) error {
 	o, err := f.options()
 	if err != nil {
 		return err
@@ -152,8 +213,10 @@ func runFigure(ctx context.Context, name string, f figureFlags, stdout, stderr i
 	}
 	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
 	if !f.quiet {
-		fmt.Fprintf(stderr, "figure %d, %s: %s\n%s\nexpected: %s\n", fig.Number, f.flavour, fig.Title, folder,
-			fig.About)
+		fmt.Fprintf(stderr, "%s\n%s\n", f.title(fig), folder)
+		if fig.About != "" {
+			fmt.Fprintf(stderr, "expected: %s\n", fig.About)
+		}
 	}
 	outcomes, playErr := runCampaign(ctx, c, func(ctx context.Context, c *bench.Campaign) ([]*bench.Outcome, error) {
 		return c.Run(ctx)
@@ -206,7 +269,7 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	if across > 4 {
 		across = 4
 	}
-	title := fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title)
+	title := f.title(fig)
 	table := tableOf(f.accounting, made)
 	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
 	c := web.Comparison{Title: title, Caption: append(f.caption(fig, made), seedNote(curves)...), Curves: curves,
@@ -250,6 +313,14 @@ func bitsPanels(x string, groups []string) []web.Panel {
 	return panels
 }
 
+// title returns the title of the figure.
+func (f *figureFlags) title(fig *bench.Figure) string {
+	if f.file != "" {
+		return fig.Title
+	}
+	return fmt.Sprintf("Figure %d: %s", fig.Number, fig.Title)
+}
+
 // caption returns the text below the plots.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
 	c := made[0].Job.Config
@@ -257,10 +328,16 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	if len(f.seeds) > 0 {
 		seed = "seeds " + f.seeds.String()
 	}
-	data := fmt.Sprintf("Flavour %s, %s, %s data, %d agents, network %s %s.", f.flavour, seed, c.Data, c.Agents,
-		c.Model, c.Hidden)
-	lines := []string{"Expected: " + fig.About, data + " Bits are counted once, at the sending side, in " +
-		f.accounting + " accounting."}
+	data := fmt.Sprintf("%s, %s data, %d agents, network %s %s.", seed, c.Data, c.Agents, c.Model, c.Hidden)
+	if f.flavour != "" {
+		data = "Flavour " + f.flavour + ", " + data
+	}
+	var lines []string
+	if fig.About != "" {
+		lines = append(lines, "Expected: "+fig.About)
+	}
+	lines = append(lines, strings.ToUpper(data[:1])+data[1:]+" Bits are counted once, at the sending side, in "+
+		f.accounting+" accounting.")
 	if len(f.set) > 0 {
 		lines = append(lines, "Changed in every run: "+strings.Join(f.set, ", ")+".")
 	}

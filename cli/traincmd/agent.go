@@ -197,14 +197,14 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	return ctx, nil
 }
 
-// conclude reports how the run ended. Agent 0 also writes its results.
+// conclude reports how the run ended. Agent 0 also prints its results.
 func (m *oneAgent) conclude(r *run, res *train.Result) error {
 	switch {
 	case res.Status == train.Stopped:
 		r.display.log.Warn("stopped; the same command resumes")
 		return command.ErrStopped
 	case m.rank == process.Coordinator:
-		return writeResults(r, res)
+		return printResults(r, res)
 	case res.Diverged != nil:
 		return res.Diverged
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/data"
 	"fspda/model"
@@ -58,7 +59,8 @@ func openRun(m mode, f *trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer)
 	r.display = newDisplay(f, r.setup, r.model.Name(), r.devices.String(), stdout, stderr)
 	r.onClose(r.display.close)
 	r.setup.Set.OnSkip(func(err error) { r.display.log.Warn("skipped an image: " + err.Error()) })
-	r.options = train.Options{Device: r.devices.Device, Model: r.model, OnRow: r.display.row, OnStep: r.display.step}
+	r.options = train.Options{Device: r.devices.Device, Model: r.model, OnRow: r.display.row, OnStep: r.display.step,
+		Version: command.Version()}
 	return r, nil
 }
 

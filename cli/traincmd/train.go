@@ -16,7 +16,6 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/memory"
-	"fspda/web"
 )
 
 // trainFlags are the flags of a run that are no keys of its configuration.
@@ -161,26 +160,17 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 
 func (m *allAgents) conclude(r *run, res *train.Result) error {
 	m.page.finish()
-	return writeResults(r, res)
+	return printResults(r, res)
 }
 
-// writeResults writes the summary, plots and report of a run that ended, and prints its table. A
-// stopped run gets none of them: it can be resumed.
-func writeResults(r *run, res *train.Result) error {
+// printResults prints the table of a run that ended, or that it was stopped.
+func printResults(r *run, res *train.Result) error {
 	folder := r.options.Folder
 	if res.Status == train.Stopped {
 		r.display.stopped(folder.Path, res)
 		return command.ErrStopped
 	}
-	sum := train.Summarize(r.setup, res, r.devices.Name(), command.Version())
-	if err := folder.WriteSummary(sum); err != nil {
-		return err
-	}
-	if err := errors.Join(web.WritePlots(folder.Path), web.WriteReport(folder.Path)); err != nil {
-		return &train.FolderError{Path: folder.Path, Got: "plots or report cannot be written", Err: err,
-			Hint: "free disk space, then add --resume: the training is done and saved"}
-	}
-	if err := r.display.end(folder.Path, sum); err != nil {
+	if err := r.display.end(folder.Path, res.Summary); err != nil {
 		return err
 	}
 	if res.Diverged != nil {
