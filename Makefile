@@ -82,6 +82,7 @@ card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...]; CHOICES
 
 generate: # regenerate what is generated; CI wants no difference
 	$(GO) generate ./...
+	cd examples/quasi-global && $(GO) mod tidy
 
 cross: # build for every system we promise
 	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \

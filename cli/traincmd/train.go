@@ -65,11 +65,13 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
   fspda train --data mnist --data-dir DIR --graph 'er(0.5)' --density 0.01
   fspda train -c run.yaml --seed 2 --out runs/second
   fspda train --out runs/second --resume
+  fspda train --out runs/second --resume --iterations 6000
   fspda train --web :8080`,
 	}
 	fs := cmd.Flags()
 	f.add(fs, "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
-	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/")
+	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/; with more --iterations, a finished one "+
+		"continues beyond its end")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "",
@@ -116,6 +118,11 @@ func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
 	c, err := m.config(fs)
 	if err != nil {
 		return c, err
+	}
+	if old, err := train.ReadConfig(m.out); m.resume && err == nil {
+		if err := c.Lengthen(old); err != nil {
+			return c, err
+		}
 	}
 	return c, c.Check()
 }

@@ -437,7 +437,7 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d "+
 			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version),
 			Hint: "resume it with the program that wrote it"}
-	case c.Fingerprint != s.Config.Fingerprint() && c.Fingerprint != s.Config.FingerprintWithDevice():
+	case !slices.Contains(s.FingerprintsAt(c.Iteration), c.Fingerprint):
 		return &CheckpointError{Got: "belongs to another configuration",
 			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
 	case c.Format == 1 && s.Config.ClipNorm > 0:

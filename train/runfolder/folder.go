@@ -93,18 +93,57 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	case err != nil:
 		return nil, &FolderError{Path: path, Got: "cannot be read", Err: err}
 	}
-	if diff := s.Config.Differences(old); len(diff) > 0 {
+	diff := s.Config.Differences(old)
+	if len(diff) > 0 && resume && s.Lengthened(old) {
+		return f, f.lengthen(s, old)
+	}
+	if len(diff) > 0 {
 		return nil, &FolderError{Path: path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "),
 			Hint: "choose another folder with --out, or give the same configuration"}
 	}
 	if !resume {
 		hint := "add --resume to go on with it, or choose another folder with --out"
 		if _, err := os.Stat(filepath.Join(path, "summary.json")); err == nil {
-			hint = "it is finished; choose another folder with --out"
+			hint = "it is finished; choose another folder with --out, or lengthen it with --resume --iterations MORE"
 		}
 		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
 	}
 	return f, f.lockFolder()
+}
+
+// lengthen opens the folder of a finished run that s continues beyond its end.
+func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
+	if err := s.Continues(old); err != nil {
+		return &FolderError{Path: f.Path, Got: "holds a run that cannot be lengthened", Err: err}
+	}
+	summary := filepath.Join(f.Path, "summary.json")
+	var done Summary
+	text, err := os.ReadFile(summary)
+	if err == nil {
+		err = json.Unmarshal(text, &done)
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &FolderError{Path: f.Path, Got: fmt.Sprintf("holds a run of %d iterations that has not reached its end",
+			old.Iterations), Hint: "resume it to its end first, without another length"}
+	case err != nil:
+		return &FolderError{Path: f.Path, Got: "summary.json cannot be read", Err: err}
+	case done.Status != Finished:
+		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status), Hint: "only a finished run can be " +
+			"lengthened"}
+	}
+	if err := f.lockFolder(); err != nil {
+		return err
+	}
+	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
+	err = replace(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
+	if err == nil {
+		err = os.Remove(summary)
+	}
+	if err != nil {
+		return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())
+	}
+	return nil
 }
 
 // lockFolder makes sure that no other process uses the folder.

@@ -1,0 +1,112 @@
+package config
+
+import (
+	"math"
+	"slices"
+)
+
+// Lengthen prepares the configuration of a run that continues a finished one beyond its end: c is that of
+// the finished run, old, with more iterations or epochs. The distance between evaluations stays as it
+// was. A configuration of the same length is left alone.
+func (c *Config) Lengthen(old Config) error {
+	if c.Iterations == old.Iterations && c.Epochs == old.Epochs {
+		return nil
+	}
+	key, from, to := "iterations", float64(old.Iterations), float64(c.Iterations)
+	if old.Epochs > 0 {
+		if c.Iterations != old.Iterations {
+			return Invalid("iterations", c.Iterations, "the length of this run is given by epochs %v: set epochs instead",
+				old.Epochs)
+		}
+		key, from, to = "epochs", old.Epochs, c.Epochs
+		c.Iterations = Default().Iterations // epochs says how many
+	} else if c.Epochs > 0 {
+		return Invalid("epochs", c.Epochs, "the length of this run is given by iterations %d: set iterations instead",
+			old.Iterations)
+	}
+	if to < from {
+		return Invalid(key, to, "the run has %v of them, and cannot become shorter: use another folder", from)
+	}
+	if c.EvalEpochs > 0 {
+		c.EvalPoints = Default().EvalPoints // eval_epochs says how many
+		return nil
+	}
+	if c.EvalPoints != old.EvalPoints {
+		return nil // set; Continues checks it
+	}
+	count := min(old.EvalPoints, old.Iterations)
+	points := float64(count) * to / from
+	if points != math.Trunc(points) {
+		part := from / float64(count)
+		if old.Epochs == 0 {
+			part = from / float64(gcd(count, old.Iterations))
+		}
+		return Invalid(key, to, "the run was evaluated at %d equal distances, and the next evaluations would lie elsewhere: "+
+			"use a multiple of %.6g", count, part)
+	}
+	c.EvalPoints = int(points)
+	return nil
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Lengthened reports whether the resolved configuration is old with another length and nothing else.
+func (s *Setup) Lengthened(old Config) bool {
+	old.Iterations, old.Epochs, old.EvalPoints = s.Config.Iterations, s.Config.Epochs, s.Config.EvalPoints
+	return len(s.Config.Differences(old)) == 0
+}
+
+// Continues returns why a finished run of configuration old, whose length alone differs, cannot be
+// continued to the length of s; nil if the longer run begins exactly as that one did.
+func (s *Setup) Continues(old Config) error {
+	c := s.Config
+	count := min(old.EvalPoints, old.Iterations)
+	switch {
+	case c.Iterations <= old.Iterations:
+		return Invalid("iterations", c.Iterations, "the run has %d and cannot become shorter", old.Iterations)
+	case c.Schedule == "cosine" && !(c.cosineByIterations() && c.DecayT > 0):
+		return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d iterations "+
+			"would have had other step sizes from the start: train anew with that length, or with decay_iterations",
+			old.Iterations, c.Iterations)
+	case s.Asynchronous():
+		return Invalid("algo", c.Algo, "its agents ended at different times, and a longer run would have gone on at each of "+
+			"them: train anew with iterations %d", c.Iterations)
+	}
+	for k := range count + 1 {
+		was := old.Iterations // the last one
+		switch {
+		case k < count && c.EvalEpochs > 0:
+			continue // the same distance
+		case k < count:
+			was = int(math.Round(float64(k) * float64(old.Iterations) / float64(count)))
+		}
+		if at := s.EvalPoint(k); at != was {
+			return Invalid("iterations", c.Iterations, "evaluation %d would be at iteration %d, and was at %d: choose a length "+
+				"that keeps the distance of the evaluations", k, at, was)
+		}
+	}
+	return nil
+}
+
+// FingerprintsAt returns the fingerprints of the run and of a shorter one that ended at an iteration, as
+// checkpoints of a run that was lengthened there have it.
+func (s *Setup) FingerprintsAt(iteration int) []string {
+	all := []string{s.Config.Fingerprint(), s.Config.FingerprintWithDevice()}
+	if iteration <= 0 || iteration >= s.Config.Iterations {
+		return all
+	}
+	short := s.Config
+	share := float64(iteration) / float64(short.Iterations)
+	short.Epochs = math.Round(short.Epochs*share*1e9) / 1e9
+	short.EvalPoints = int(math.Round(float64(s.EvalCount()) * share))
+	short.Iterations = iteration
+	if s.EvalPoint(short.EvalPoints) != iteration {
+		return all
+	}
+	return slices.Concat(all, []string{short.Fingerprint(), short.FingerprintWithDevice()})
+}

@@ -1,0 +1,127 @@
+package train
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A finished run that is continued beyond its end has the bits of a run that had this length from the
+// start, in its rows and its models; also if it is stopped on the way, and also by epochs.
+func TestLengthen(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"sa":       func(*Config) {},
+		"storm":    func(c *Config) { c.Algo = "fspda-storm" },
+		"momentum": func(c *Config) { c.Algo, c.Edges, c.Momentum, c.Density, c.Mask = "dsgd", "matching", 0.9, 1, "all" },
+		"epochs":   func(c *Config) { c.Iterations, c.Epochs = Default().Iterations, 6 },
+		"eval_epochs": func(c *Config) {
+			c.Iterations, c.Epochs, c.EvalEpochs, c.EvalPoints = Default().Iterations, 6, 2, Default().EvalPoints
+		},
+	} {
+		c := small()
+		change(&c)
+		long := c
+		long.Iterations = c.Iterations * 3 / 2
+		if c.Epochs > 0 {
+			long.Iterations, long.Epochs = c.Iterations, 10
+			if c.EvalEpochs == 0 {
+				c.EvalPoints, long.EvalPoints = 3, 5
+			}
+		} else {
+			long.EvalPoints = c.EvalPoints * 3 / 2
+		}
+		want := play(t, long, Options{})
+		dir := runFolder(t)
+		if _, err := inFolder(t, context.Background(), c, dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		more, err := ReadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := more
+		if more.Epochs > 0 {
+			more.Epochs = long.Epochs
+		} else {
+			more.Iterations = long.Iterations
+		}
+		if err := more.Lengthen(old); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		first, err := inFolder(t, ctx, more, dir, Options{OnStep: func(at int) {
+			if at >= want.Iteration-10 {
+				stop()
+			}
+		}})
+		stop()
+		if err != nil || first.First == 0 {
+			t.Fatalf("%s: from %d, %v", name, first.First, err)
+		}
+		got := first
+		if first.Status == Stopped {
+			if _, err := os.Stat(filepath.Join(dir, "summary.json")); err == nil {
+				t.Errorf("%s: the summary of the shorter run is still there", name)
+			}
+			if got, err = inFolder(t, context.Background(), more, dir, Options{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if trace(t, got) != trace(t, want) {
+			t.Errorf("%s: continued to %d, not as a run of that length", name, got.Iteration)
+		}
+	}
+}
+
+// What would not begin as the shorter run did is refused, with the reason.
+func TestLengthenRefuses(t *testing.T) {
+	cosine := func(c *Config) { c.Schedule, c.Warmup = "cosine", 1 }
+	for _, c := range []struct {
+		change, longer func(c *Config)
+		words          string
+	}{
+		{func(*Config) {}, func(c *Config) { c.Iterations = 70 }, "use a multiple of 15"},
+		{func(*Config) {}, func(c *Config) { c.Iterations = 30 }, "cannot become shorter"},
+		{func(*Config) {}, func(c *Config) { c.Epochs = 30 }, "given by iterations 60"},
+		{func(*Config) {}, func(c *Config) { c.Iterations, c.EvalPoints = 120, 9 }, "evaluation 1 would be at iteration 13"},
+		{func(*Config) {}, func(c *Config) { c.Iterations, c.Alpha = 120, 0.9 }, "another configuration"},
+		{cosine, func(c *Config) { c.Iterations = 120 }, "other step sizes from the start"},
+		{func(c *Config) { c.Algo, c.Edges = "fspda-async", "auto" }, func(c *Config) { c.Iterations = 120 },
+			"ended at different times"},
+		{func(c *Config) { c.Iterations, c.Epochs = Default().Iterations, 6 }, func(c *Config) { c.Iterations = 120 },
+			"given by epochs 6"},
+	} {
+		run := small()
+		c.change(&run)
+		dir := runFolder(t)
+		if _, err := inFolder(t, context.Background(), run, dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		old, err := ReadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := old
+		c.longer(&more)
+		if err = more.Lengthen(old); err == nil {
+			_, err = inFolder(t, context.Background(), more, dir, Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), c.words) {
+			t.Errorf("%v, want %q", err, c.words)
+		}
+	}
+	dir := runFolder(t)
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	if _, err := inFolder(t, ctx, small(), dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	more := small()
+	more.Iterations, more.EvalPoints = 120, 8
+	if _, err := inFolder(t, context.Background(), more, dir, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "has not reached its end") {
+		t.Errorf("error %v", err)
+	}
+}
