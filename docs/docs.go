@@ -29,7 +29,7 @@ var files embed.FS
 
 // order is the reading order of the pages. Pages that it does not name follow.
 var order = []string{"start", "concepts", "training", "methods", "data", "files", "networks", "step-sizes", "from-pytorch",
-	"authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links",
+	"departures", "authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links",
 	"many-machines", "gpus", "performance", "troubleshooting", "reference", "glossary", "internals", "protocol"}
 
 // Page is a page of the manual.

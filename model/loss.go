@@ -25,7 +25,7 @@ const (
 	DecayWeights Decay = "weights"
 	// all but batch norm
 	DecayNoNorm Decay = "no-norm"
-	// by-name(conv1,layer*.bn1): those whose names match, as in [Factor]
+	// by-name(conv1,layer*.bn1): those whose names match, as in [Factor]; by-name(*,!fc): all but fc
 	decayByName = "by-name("
 )
 
@@ -48,12 +48,19 @@ func (d Decay) decays(t Tensor) bool {
 	case DecayNoNorm:
 		return !t.norm
 	}
-	return slices.ContainsFunc(d.patterns(), func(p string) bool { return matches(p, t.Name) })
+	in := false
+	for _, p := range d.patterns() { // the last that matches counts
+		if rest, except := strings.CutPrefix(p, "!"); matches(rest, t.Name) {
+			in = !except
+		}
+	}
+	return in
 }
 
 // decayed returns an error if a pattern of by-name matches no tensor.
 func (n *Network) decayed() error {
 	for _, p := range n.loss.Decay.patterns() {
+		p = strings.TrimPrefix(p, "!")
 		if !slices.ContainsFunc(n.layout.tensors, func(t Tensor) bool { return matches(p, t.Name) }) {
 			return fmt.Errorf("model: option Decay: no tensor of %s begins with %q", n.name, p)
 		}

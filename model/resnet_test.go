@@ -129,7 +129,7 @@ func TestResNetRefuses(t *testing.T) {
 func TestDecayedTensors(t *testing.T) {
 	// 19 convolutions, 2 shortcuts, the head
 	for decay, want := range map[Decay]int{"": 65, DecayAll: 65, DecayWeights: 22, DecayNoNorm: 23,
-		"by-name(conv1,fc)": 3} {
+		"by-name(conv1,fc)": 3, "by-name(*,!fc,!conv1)": 62, "by-name(*,!bn*,!*.*.bn*)": 27} {
 		net, n := resNetOf(t, ResNetOptions{Depth: 20, Height: 8, Width: 8, Decay: decay, WeightDecay: 0.5}), 0
 		for _, tensor := range net.Layout().Tensors() {
 			if tensor.Decay {
@@ -141,6 +141,21 @@ func TestDecayedTensors(t *testing.T) {
 			count(p, device.HalfSquare) != want || added != want {
 			t.Errorf("decay %q: %d tensors decay, %d are in the loss and %d in the gradient, want %d", decay, n,
 				count(p, device.HalfSquare), added, want)
+		}
+	}
+}
+
+// The released program leaves tensors whose names contain bn out of weight decay, and so decays the batch
+// norms of shortcuts: of the 53,120 values of ResNet-50's batch norms it excludes 45,440.
+func TestDecayByName(t *testing.T) {
+	for decay, want := range map[Decay]int{DecayNoNorm: 53120, "by-name(*,!bn*,!*.*.bn*)": 45440} {
+		net, err := ResNet(ResNetOptions{Depth: 50, Height: 32, Width: 32, Classes: 1000, Decay: decay,
+			WeightDecay: 1e-4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(net.Undecayed()); got != want {
+			t.Errorf("%s leaves %d values out, want %d", decay, got, want)
 		}
 	}
 }

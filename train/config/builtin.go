@@ -124,10 +124,10 @@ var builtin = []Method{
 		}},
 	{Name: "fspda-async",
 		Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
-		Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: fspdaStable,
+		Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: asyncStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax}
+			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax.V}
 		}},
 	{Name: "local-sgd", Keys: []string{"local_steps"}, Edges: EveryPair, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm {
@@ -239,6 +239,12 @@ func treeOnly(s *Setup) ([]string, error) {
 func fspdaStable(s *Setup) ([]string, error) {
 	c := s.Config
 	return s.gossipStable("gamma", c.Gamma, c.Eta.V*c.Beta)
+}
+
+// asyncStable is fspdaStable, and warns of agents whose coefficients c_max limits.
+func asyncStable(s *Setup) ([]string, error) {
+	warnings, err := fspdaStable(s)
+	return append(warnings, s.limitedCoefficients()...), err
 }
 
 func dsgdStable(s *Setup) ([]string, error) {

@@ -117,7 +117,7 @@ var checks = []struct {
 	{"drop_after", number("0, for never, or 1 to 1e9 seconds",
 		func(v float64) bool { return v == 0 || v >= 1 && v <= 1e9 })},
 	{"coef", oneOf(string(algo.Inverse), string(algo.One), string(algo.Printed))},
-	{"c_max", number("a coefficient above 0", positive)},
+	{"c_max", number("a coefficient above 0, or auto", positive)},
 	{"contacts", number("0 or more", notNegative)},
 	{"a_x", number("above 0 and at most 1: the weight of the newest sample", share)},
 	{"a_lambda", number("above 0 and at most 1: the weight of the newest sample", share)},

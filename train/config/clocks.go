@@ -1,6 +1,10 @@
 package config
 
 import (
+	"fmt"
+	"math"
+	"slices"
+
 	"fspda/internal/bounded"
 	"fspda/train/algo"
 	"fspda/train/simnet"
@@ -30,9 +34,56 @@ func (s *Setup) checkRealTime() error {
 	return nil
 }
 
+// leastCMax is the least value of c_max auto.
+const leastCMax = 10
+
+// settleCMax resolves c_max auto by the declared times of gradients.
+func (s *Setup) settleCMax() {
+	c := &s.Config
+	if !c.CMax.Auto {
+		return
+	}
+	c.CMax = AutoFloat{V: leastCMax}
+	if mean := s.ComputeTimes.Mean; s.method.Edges == Clocks && len(mean) > 0 && slices.Min(mean) > 0 {
+		c.CMax.V = sixDigits(math.Max(leastCMax, 2*slices.Max(mean)/slices.Min(mean)))
+	}
+}
+
+// limitedCoefficients warns of agents that compute so rarely that c_max limits their coefficients: the
+// run then ends near the optimum of an objective that gives them less weight. Exchanges cancel
+// gradients, so that how often an agent computes is counted, over 1000 iterations of logical time.
+func (s *Setup) limitedCoefficients() []string {
+	c := s.Config
+	if c.Coef != string(algo.Inverse) || s.RealTime() || s.Graph.N < 2 || s.Graph.N > maxCounted {
+		return nil
+	}
+	const iterations = 1000
+	l := s.timelineOf(algo.Async{Coef: algo.One})
+	for l.Latest < iterations {
+		l.Advance(func(int, simnet.Op) {})
+	}
+	worst, agent := 0.0, 0
+	for i, k := range l.Clocks {
+		if need := float64(k.T) / math.Max(1, float64(k.G)); need > worst {
+			worst, agent = need, i
+		}
+	}
+	if worst <= 1.1*c.CMax.V {
+		return nil
+	}
+	return []string{fmt.Sprintf("agent %d completes a gradient in one of %.3g iterations of its logical time, and its "+
+		"coefficient is limited to c_max %v: the run ends near the optimum of an objective in which the agent counts "+
+		"%.2g of what it should; set c_max %.2g, and a smaller alpha if the run then diverges", agent, worst, c.CMax.V,
+		c.CMax.V/worst, 1.5*worst)}
+}
+
+// maxCounted is the largest number of agents whose gradients are counted before a run.
+const maxCounted = 256
+
 // settleClocks settles the compute times of an asynchronous run, and of gradient_time.
 func (s *Setup) settleClocks() (err error) {
 	c := &s.Config
+	defer s.settleCMax()
 	if s.method.Edges == Clocks && s.Links != nil {
 		return s.settleClocksByLinks()
 	}

@@ -64,7 +64,7 @@ func TestCodecRefusals(t *testing.T) {
 		"async compress": {func(c *Config) { c.Algo, c.Compress = "fspda-async", "qsgd(3)" },
 			[]string{"compress qsgd(3)"}},
 		"coef":     {func(c *Config) { c.Coef = "inverted" }, []string{`coef "inverted"`, "inverse"}},
-		"c_max":    {func(c *Config) { c.CMax = 0 }, []string{"c_max 0"}},
+		"c_max":    {func(c *Config) { c.CMax = AutoFloat{} }, []string{"c_max 0"}},
 		"contacts": {func(c *Config) { c.Contacts = -1 }, []string{"contacts -1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,14 +102,14 @@ type CompressionKeys struct {
 
 // AsyncKeys belong to fspda-async.
 type AsyncKeys struct {
-	Coef        string  `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
-	CMax        float64 `yaml:"c_max" help:"fspda-async: the largest gradient coefficient"`
-	ComputeTime string  `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
-	Slowness    string  `yaml:"slowness" help:"fspda-async: factors of the agents' gradient times: equal, linear(6), straggler(6), random(6)"`
-	Contacts    float64 `yaml:"contacts" help:"fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"`
-	Clock       string  `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at their own pace, without waiting for each other)"`
-	GiveUp      float64 `yaml:"give_up" same:"y" help:"clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"`
-	DropAfter   float64 `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
+	Coef        string    `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
+	CMax        AutoFloat `yaml:"c_max" help:"fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest and the fastest agent if that is more"`
+	ComputeTime string    `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
+	Slowness    string    `yaml:"slowness" help:"fspda-async: factors of the agents' gradient times: equal, linear(6), straggler(6), random(6)"`
+	Contacts    float64   `yaml:"contacts" help:"fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"`
+	Clock       string    `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at their own pace, without waiting for each other)"`
+	GiveUp      float64   `yaml:"give_up" same:"y" help:"clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"`
+	DropAfter   float64   `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
 }
 
 // VariantKeys choose variants of the FSPDA algorithms.
@@ -130,7 +130,7 @@ type StepKeys struct {
 	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
 	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
-	Decays      string  `yaml:"decay" help:"what weight_decay applies to: all; weights, which leaves out biases and batch norm; no-norm, which leaves out batch norm; or by-name(conv*,fc), the tensors that match"`
+	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but batch norm; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
 	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
@@ -211,11 +211,11 @@ func Default() Config {
 			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: weightsAuto, Order: "cta"},
 		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
 			PaperBits: "honest"},
-		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: 10, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
+		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: AutoFloat{Auto: true}, ComputeTime: "exp", Slowness: "equal", Contacts: 1,
 			Clock: ClockVirtual, GiveUp: 5},
 		VariantKeys: VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
 		StepKeys: StepKeys{EtaSchedule: "coupled", Optimizer: "auto", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
-			Placement: "auto", Decay: 1e-4, DecayForm: "auto", Decays: "all", Schedule: "constant", Warmup: 5},
+			Placement: "auto", Decay: 1e-4, DecayForm: "auto", Decays: "no-norm", Schedule: "constant", Warmup: 5},
 		ExchangeKeys: ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
 			Wire: "fp32"},
 		BatchKeys: BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1,

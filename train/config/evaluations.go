@@ -55,7 +55,11 @@ func (s *Setup) EvalChunk() int {
 	return min(ChunkExamples, s.MicroBatch())
 }
 
-func (s *Setup) warnSlowEvaluation() {
+// warn warns of evaluations that take long, and of a run of one agent.
+func (s *Setup) warn() {
+	if s.Graph.N == 1 && !s.Collective {
+		s.Warnings = append(s.Warnings, "one agent: its graph has no edge, so that nothing is exchanged and consensus is 0")
+	}
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == MetricsFull {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for "+
 			"each of %d agents: eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))

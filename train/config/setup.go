@@ -134,7 +134,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}
 	s.settleMetrics()
 	s.Warnings = append(s.Warnings, set.Notes...)
-	s.warnSlowEvaluation()
+	s.warn()
 	s.Algo = s.method.New(s)
 	s.L2 = func([]float32) float64 { return math.NaN() }
 	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
+
+	"fspda/dist"
 )
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
@@ -35,18 +36,19 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		return nil, Invalid(key, gain, "is outside the stable region of one active edge, %s < %.4g: each exchange "+
 			"would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
-	if s.simultaneous() && s.Mask.Dense() {
+	static, meeting := s.activeEdges()
+	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
 				"coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph,
 				key, 2/l+dual/2, l)
 		}
 	}
-	degree := float64(s.Graph.MaxDegree())
-	if load := degree * s.MaxEdgeRate() * s.Mask.Density(); gain*degree >= 1 && load > 1 {
-		warnings = append(warnings, fmt.Sprintf("%s·(largest degree %g) is %.3g and about %.2g edges meet at a node "+
-			"and coordinate at once: the gossip may diverge; a safe value is below %.3g",
-			key, degree, gain*degree, load, 1/degree))
+	degree := float64(meeting)
+	if load := degree * s.Mask.Density(); gain*degree >= 1 && load > 1 {
+		warnings = append(warnings, fmt.Sprintf("%s·(most active edges at an agent, %d) is %.3g and about %.2g edges meet at "+
+			"an agent and coordinate at once: the gossip may diverge; a safe value is below %.3g",
+			key, meeting, gain*degree, load, 1/degree))
 	}
 	return warnings, nil
 }
@@ -57,11 +59,37 @@ const maxSpectrum = 1500
 
 func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
 
-// simultaneous reports whether all edges are active whenever one is.
-func (s *Setup) simultaneous() bool {
-	name := s.Process.String()
-	return name == "full" || strings.HasPrefix(name, "periodic(") || strings.HasPrefix(name, "coin(")
+// activeEdges looks at iterations of the edge process. static reports whether all edges are active
+// whenever one is, and meeting is the largest number of active edges at an agent. It looks at 64
+// iterations with active edges, fewer on graphs of very many edges, and searches as long as a process
+// of the smallest rates may need for the first.
+func (s *Setup) activeEdges() (static bool, meeting int) {
+	edges := len(s.Graph.Edges)
+	looks := min(64, max(8, maxLooked/edges))
+	degree := make([]int, s.Graph.N)
+	var active []dist.Event
+	static = true
+	for t, found := 0, 0; found < looks && t < 64*looks; t++ {
+		if active = s.Process.Active(active, t); len(active) == 0 {
+			continue
+		}
+		found++
+		static = static && len(active) == edges
+		clear(degree)
+		for _, e := range active {
+			degree[e.From]++
+			degree[e.To]++
+			meeting = max(meeting, degree[e.From], degree[e.To])
+		}
+	}
+	if meeting == 0 { // none found: assume the worst
+		return true, s.Graph.MaxDegree()
+	}
+	return static, meeting
 }
+
+// maxLooked limits the number of edges that activeEdges looks at.
+const maxLooked = 1 << 22
 
 // MaxEdgeRate returns the largest probability over the edges that an edge is active in an
 // iteration.
