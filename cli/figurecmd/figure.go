@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fspda/bench"
 	"fspda/cli/command"
@@ -25,13 +26,18 @@ type figureFlags struct {
 	scale                 bench.Scale
 	jobs, threads, points int
 	seed                  uint64
-	only, without, with   []string
 	set                   []string
-	file                  string
 	quiet, noTime, json   bool
-	seeds                 bench.Seeds
-	raw                   bool
-	changed               func(flag string) bool
+	figureCurves
+	changed func(flag string) bool
+}
+
+// figureCurves are the flags that choose the figure and its curves.
+type figureCurves struct {
+	file                string
+	only, without, with []string
+	seeds               bench.Seeds
+	raw                 bool
 }
 
 // find reads the figure that the arguments name, and adds the curves of --with.
@@ -62,7 +68,28 @@ func newFigure() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "figure list | figure N | figure -c FILE",
 		Short: "Run all algorithms of a figure of the paper, or of your own, and draw it",
-		Long: `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
+		Long:  figureLong,
+		Example: `  fspda figure list
+  fspda figure 1 --scale 0.02 --retune --data-dir DIR
+  fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
+  fspda figure 1 --without kgt,led --with d2 --with dsgd,theta=0.3 --scale 0.02 --retune --data-dir DIR
+  fspda figure -c mine.yaml --seeds 3
+  fspda figure 9`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.file != "" && len(args) == 0 {
+				return nil
+			}
+			return command.Arguments(1, 1, "list or the number of one figure")(cmd, args)
+		},
+	}
+	f.add(cmd.Flags())
+	f.changed = cmd.Flags().Changed
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
+	return cmd
+}
+
+// figureLong is the help of figure.
+const figureLong = `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
 
 The figure's folder holds a run folder for each curve, the plots as SVG and PNG, figure.html to look into them, and
 the final numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command
@@ -81,21 +108,9 @@ edges, mask and momentum that it admits. -c reads a figure from a file: what all
     - {name: mine, config: {algo: mine, params: {beta: 0.9}}}
     - {name: dsgd, title: DSGD, config: {algo: dsgd}}
   seeds: [1, 2, 3]
-  panels: [{metric: test_acc, model: mean, x: bits, y: linear}]   # may be missing`,
-		Example: `  fspda figure list
-  fspda figure 1 --scale 0.02 --retune --data-dir DIR
-  fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
-  fspda figure 1 --without kgt,led --with d2 --with dsgd,theta=0.3 --scale 0.02 --retune --data-dir DIR
-  fspda figure -c mine.yaml --seeds 3
-  fspda figure 9`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if f.file != "" && len(args) == 0 {
-				return nil
-			}
-			return command.Arguments(1, 1, "list or the number of one figure")(cmd, args)
-		},
-	}
-	fs := cmd.Flags()
+  panels: [{metric: test_acc, model: mean, x: bits, y: linear}]   # may be missing`
+
+func (f *figureFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "config", "c", "", "file of a figure of your own")
 	fs.StringVar(&f.flavour, "flavour", "released", "printed, released or bug-compat")
 	fs.Float64Var(&f.scale.Share, "scale", 1, "share of the figure's iterations to make, above 0 and at most 1")
@@ -119,27 +134,26 @@ edges, mask and momentum that it admits. -c reads a figure from a file: what all
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
 	fs.BoolVar(&f.json, "json", false, "print the list, or the table of the figure, as JSON")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if f.jobs < 1 {
-			return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
-		}
-		if len(f.seeds) > 0 && fs.Changed("seed") {
-			return command.UsageErrorf("--seed and --seeds are both set: leave one of the two out")
-		}
-		f.changed = fs.Changed
-		switch {
-		case f.file != "" && len(args) > 0:
-			return command.UsageErrorf("-c names a figure of your own, and %s another one: leave one of the two out", args[0])
-		case f.file == "" && args[0] == "list":
-			return listFigures(cmd.Context(), f, cmd.OutOrStdout())
-		}
-		fig, err := f.find(args)
-		if err != nil {
-			return err
-		}
-		return runFigure(cmd.Context(), fig, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
+	if f.jobs < 1 {
+		return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
 	}
-	return cmd
+	if len(f.seeds) > 0 && f.changed("seed") {
+		return command.UsageErrorf("--seed and --seeds are both set: leave one of the two out")
+	}
+	switch {
+	case f.file != "" && len(args) > 0:
+		return command.UsageErrorf("-c names a figure of your own, and %s another one: leave one of the two out", args[0])
+	case f.file == "" && args[0] == "list":
+		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
+	}
+	fig, err := f.find(args)
+	if err != nil {
+		return err
+	}
+	return runFigure(cmd.Context(), fig, *f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 // options returns the options of the figure's jobs.
