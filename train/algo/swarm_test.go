@@ -2,6 +2,7 @@ package algo
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/device"
@@ -159,6 +160,63 @@ func TestSwarmNonBlockingMean(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The non-blocking form with a lattice is its recursion to rounding if the replay reads float32 as the
+// codec does. The mean of two lattice points lies in the middle of a cell in half of all cases, an exact tie,
+// and a replay that reads float64 rounds many of these the other way. Each makes a difference of one cell;
+// they add up, while averaging and gradients damp them: the replays stay within tens of cells.
+func TestSwarmLatticeReplay(t *testing.T) {
+	var worst [2]float64
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		w.k, w.many = 0, false
+		l := lattice(t, "lattice(0.01,4096)")
+		for which, read := range []func(v float64) float64{
+			func(v float64) float64 { return float64(float32(v)) }, func(v float64) float64 { return v }} {
+			g := w.play(Swarm{}, q, 0.02, 0).quantized(l)
+			x := make([][]float64, w.n)
+			for i := range x {
+				x[i] = slices.Clone(g.x(i))
+			}
+			o, c := cloned(x), cloned(x)
+			gi := make([]float64, w.d)
+			for it := range 1000 {
+				for i := range x {
+					q.grad(it, i, gi, x[i])
+					for k := range gi {
+						x[i][k] -= 0.02 * gi[k]
+					}
+				}
+				i, j := w.edges(it)[0][0], w.edges(it)[0][1]
+				for k := range gi {
+					point := func(v float64) float64 { return l.Side * math.RoundToEven(read(v)/l.Side) }
+					mean := (point(c[i][k]) + point(c[j][k])) / 2
+					c[i][k], c[j][k] = mean-(o[i][k]-x[i][k]), mean
+					o[i][k], x[i][k] = c[i][k], c[i][k]
+				}
+				g.step(t, it)
+				for i := range x {
+					for k, v := range g.x(i) {
+						worst[which] = max(worst[which], math.Abs(v-x[i][k])/l.Side)
+					}
+				}
+			}
+		}
+	})
+	if worst[0] > 1e-6 {
+		t.Errorf("the replay in float32 is %g cells off", worst[0])
+	}
+	if worst[1] < 0.5 || worst[1] > 30 {
+		t.Errorf("the replay in float64 is %g cells off: ties no longer explain it", worst[1])
+	}
+	t.Logf("replays of float32 and of float64 are %.3g and %.3g cells off", worst[0], worst[1])
+}
+
+func cloned(x [][]float64) (all [][]float64) {
+	for _, v := range x {
+		all = append(all, slices.Clone(v))
+	}
+	return all
 }
 
 // Agents with equal objectives reach the optimum and agree, although in the non-blocking form each
