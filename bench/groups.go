@@ -54,7 +54,7 @@ func exchanged(c train.Config) string {
 	switch {
 	case c.LocalSteps > 0:
 		return fmt.Sprintf(", %d steps", c.LocalSteps)
-	case c.Density < 1:
+	case c.Masked():
 		return fmt.Sprintf(" %.3g %%", 100*c.Density)
 	case name != "":
 		return fmt.Sprintf(", p %.3g", p)

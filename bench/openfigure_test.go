@@ -23,20 +23,21 @@ func ownFigure(t *testing.T, text string) (*Figure, error) {
 // A figure of one's own needs runs only; its keys, its seeds and its curves are those of the file.
 func TestOwnFigure(t *testing.T) {
 	f, err := ownFigure(t, "common: {agents: 4, iterations: 60}\nruns:\n- {name: sa, config: {algo: fspda-sa}}\n"+
-		"- {name: other, title: DSGD, config: {algo: dsgd, theta: 0.3, density: 1}}\nseeds: 2\n")
+		"- {name: other, title: DSGD, config: {algo: dsgd, theta: 0.3, density: 1}}\n"+
+		"- {name: whole, config: {algo: qg-dsgdm, momentum: 0.9}}\nseeds: 2\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	jobs, err := f.Jobs(FigureOptions{Scale: Scale{Share: 1}})
-	if err != nil || len(jobs) != 2 || len(f.Panels) != 3 || f.ID != "mine" || f.Seeds.String() != "1,2" {
+	if err != nil || len(jobs) != 3 || len(f.Panels) != 3 || f.ID != "mine" || f.Seeds.String() != "1,2" {
 		t.Fatalf("%+v, %v, %v", f, jobs, err)
 	}
 	if j := jobs[1]; j.Title != "DSGD" || j.Config.Theta.V != 0.3 || j.Config.Agents != 4 ||
 		!slices.Equal(j.Shared, []string{"agents", "iterations", "algo", "theta", "density"}) {
 		t.Errorf("%+v", jobs[1])
 	}
-	if jobs[0].Title != "sa 10 %" {
-		t.Errorf("title %q", jobs[0].Title)
+	if jobs[0].Title != "sa 10 %" || jobs[2].Title != "whole" {
+		t.Errorf("titles %q and %q", jobs[0].Title, jobs[2].Title)
 	}
 	for text, words := range map[string]string{
 		"runs: []": "has no runs",

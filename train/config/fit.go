@@ -39,3 +39,9 @@ func (c Config) RoundSteps() int {
 	}
 	return cmp.Or(c.LocalSteps, m.Steps, defaultSteps)
 }
+
+// Masked reports whether an exchange carries part of the coordinates.
+func (c Config) Masked() bool {
+	m, ok := c.findMethod()
+	return ok && m.Masks && c.Mask != "all" && c.Density < 1
+}
