@@ -173,6 +173,9 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 // (fspda/cuda/iteration_model_test.go).
 const wideLoop = 62.5
 
+// wideSetup is the most instructions in front of the loop, once in a tile.
+const wideSetup = 24
+
 // checkWide checks the loop of wide products: 56 multiply-adds for 6 loads from shared memory,
 // spread over 8 products, which the compiler unrolls.
 func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
@@ -182,9 +185,9 @@ func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
 		loop, products, shared := longestLoop(codes[name])
 		t.Logf("%s: a loop of %d instructions, %d multiply-adds and %d loads from shared memory", name, loop, products,
 			shared)
-		if products != 8*56 || shared != 8*6 || float64(loop)/8 > wideLoop {
+		if products != 8*56 || shared != 8*6 || float64(loop) > 8*wideLoop+wideSetup {
 			t.Errorf("%s: a loop of %d instructions with %d multiply-adds and %d loads from shared memory; want at most "+
-				"%v with %d and %d", name, loop, products, shared, 8*wideLoop, 8*56, 8*6)
+				"%v with %d and %d", name, loop, products, shared, 8*wideLoop+wideSetup, 8*56, 8*6)
 		}
 	}
 }
