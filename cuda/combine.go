@@ -71,10 +71,10 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 
 // GatherWithGradient is Gather from the model of the next gradient, in the phase in which a batch
 // group computes that: it takes no phase of its own, and agents that exchange compute their next
-// gradients together.
+// gradients together. The gradient of a large network would delay it: then it is an ordinary Gather.
 func (d *Device) GatherWithGradient(dst, src device.Vector, idx device.Index) {
 	if p := d.gather("GatherWithGradient", dst, src, idx); p != nil {
-		if d.exec.Mega != nil {
+		if d.exec.Mega != nil && d.vector("GatherWithGradient", src).grouped.Load() {
 			p.Batch = withGradient{p}
 		}
 		d.exec.EnqueueOp(p)

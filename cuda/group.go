@@ -213,6 +213,7 @@ func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait f
 	req := p.group.newRequest()
 	req.program, req.out = p, out
 	req.params, req.grad, req.lossScale = v.params.address(), v.grad.address(), v.scale
+	v.params.grouped.Store(true)
 	req.Reads(&v.params.dep)
 	req.Writes(&v.grad.dep)
 	if v.scale != nil {

@@ -20,6 +20,8 @@ type Vector struct {
 	block executor.Block // empty where n is 0
 	dep   executor.Dependency
 	scale atomic.Pointer[lossScale] // of gradients that a Program of fp16 has written; may be nil
+	// a batch group has computed a gradient at the vector
+	grouped atomic.Bool
 }
 
 var _ device.Vector = (*Vector)(nil)
