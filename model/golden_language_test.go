@@ -23,6 +23,7 @@ type goldenNetwork struct {
 	GradNorm                                                float64         `json:"grad_norm"`
 	GradFlat                                                []float64       `json:"grad_flat"`
 	Logits                                                  json.RawMessage // a list, for small networks
+	AdamW                                                   *goldenAdamW
 	Tensors                                                 map[string]struct {
 		Shape []int
 		Param struct {
@@ -157,6 +158,53 @@ func (g *goldenNetwork) check(t *testing.T) {
 		t.Errorf("score of %v tokens: loss %v, %v and %v hits, error %v", rows, sum, hits, hits5, err)
 	}
 	g.checkNext(t, e, x)
+	if g.AdamW != nil {
+		g.AdamW.check(t, e, x, g.batch())
+	}
+}
+
+// goldenAdamW is ten steps of AdamW on one batch.
+type goldenAdamW struct {
+	LR          float64
+	WeightDecay float64 `json:"weight_decay"`
+	Betas       []float64
+	Eps, Clip   float64
+	Steps       int
+	Losses      []float64
+	Norms       []float64 `json:"grad_norms_before_clip"`
+}
+
+func (a *goldenAdamW) check(t *testing.T, e *Engine, x device.Vector, b device.Batch) {
+	dev, d := e.dev.(*cpu.Device), e.Dim()
+	g, m, v, decayed := dev.NewVector(d), dev.NewVector(d), dev.NewVector(d), dev.NewVector(d)
+	for k := range a.Steps + 1 {
+		loss, err := e.Grad(g, x, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !(math.Abs(loss-a.Losses[k]) <= 5e-6*a.Losses[k]) {
+			t.Errorf("loss %.9v before step %d of AdamW, want %.9v", loss, k, a.Losses[k])
+		}
+		if k == a.Steps {
+			return
+		}
+		norm := math.Sqrt(dev.Dot(g, g))
+		if !(math.Abs(norm-a.Norms[k]) <= 2e-5*a.Norms[k]) {
+			t.Errorf("norm %v of gradient %d, want %v", norm, k, a.Norms[k])
+		}
+		dev.Combine(g, device.Term{A: min(1, a.Clip/(norm+1e-6)), V: g})
+		dev.Combine(decayed, device.Term{A: a.WeightDecay, V: x})
+		for _, p := range e.layout.tensors {
+			if len(p.Shape) == 1 {
+				clear(dev.Floats(decayed)[p.Offset:][:p.Size])
+			}
+		}
+		b1, b2 := a.Betas[0], a.Betas[1]
+		dev.AdamW(device.Adam{Beta1: b1, Rest1: 1 - b1, Beta2: b2, Rest2: 1 - b2,
+			Scale1: 1 / (1 - math.Pow(b1, float64(k+1))), Scale2: 1 / math.Sqrt(1-math.Pow(b2, float64(k+1))), Eps: a.Eps},
+			g, m, v, x)
+		dev.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g}, device.Term{A: -a.LR, V: decayed})
+	}
 }
 
 func (g *goldenNetwork) checkTensor(t *testing.T, p Tensor, param, grad []float32) {

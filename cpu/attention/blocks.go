@@ -38,7 +38,7 @@ func (w *rowState) reset(n int) {
 
 // blocksForwardFloats is the scratch memory of a worker.
 func blocksForwardFloats(s shape) int {
-	return padded(s.width*blockKeys) + padded(blockKeys*blockKeys) + padded(blockKeys*padded(s.width))
+	return padded(s.width*blockKeys) + padded(blockKeys*blockKeys) + 2*padded(blockKeys*padded(s.width))
 }
 
 // blocksForward computes the units of a part.
@@ -59,10 +59,11 @@ func blocksHead(o *kernel.Args, s shape, p *products, w *rowState, unit int, scr
 	r := room{scratch}
 	keyRoom, scores, valueRoom := r.take(s.width*blockKeys), tile.RowMajor(r.take(blockKeys*blockKeys), blockKeys),
 		r.take(blockKeys*padded(s.width))
+	scaledRoom := r.take(blockKeys * padded(s.width))
 	w.reset(s.tokens)
 	for j := 0; j < s.tokens; j += blockKeys {
 		n := min(blockKeys, s.tokens-j)
-		keys := p.transposed(keyRoom, blockKeys, k.From(j, 0), n, s.width)
+		keys := p.transposed(keyRoom, blockKeys, scaled(scaledRoom, k.From(j, 0), n, s.width), n, s.width)
 		values := p.right(valueRoom, v.From(j, 0), n, s.width)
 		beta := float32(1)
 		if j == 0 {
@@ -70,7 +71,7 @@ func blocksHead(o *kernel.Args, s shape, p *products, w *rowState, unit int, scr
 		}
 		for i := j; i < s.tokens; i += blockKeys {
 			rows := min(blockKeys, s.tokens-i)
-			p.multiply(rows, n, s.width, s.scale(), q.From(i, 0), keys, 0, scores)
+			p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, scores)
 			for r := range rows {
 				row := y.Data[(i+r)*y.RowStride:][:s.width]
 				w.add(i+r, scores.Data[r*blockKeys:][:n], min(n, i+r-j+1), row, j > 0)
@@ -107,7 +108,7 @@ func (w *rowState) add(i int, scores []float32, n int, row []float32, started bo
 
 // blocksBackwardFloats is the scratch memory of a worker.
 func blocksBackwardFloats(s shape) int {
-	return 2*padded(s.width*blockKeys) + 2*padded(blockKeys*blockKeys) + 3*padded(blockKeys*padded(s.width)) +
+	return 2*padded(s.width*blockKeys) + 2*padded(blockKeys*blockKeys) + 4*padded(blockKeys*padded(s.width)) +
 		padded(s.tokens)
 }
 
@@ -133,7 +134,7 @@ type headGrad struct {
 	lse, means               []float32
 	shares, slopes           tile.View
 	keysT, valuesT, keyBlock tile.View
-	rooms                    struct{ keys, values, k, q, dy []float32 }
+	rooms                    struct{ keys, values, scaled, k, q, dy []float32 }
 }
 
 func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float32) *headGrad {
@@ -147,9 +148,9 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 	h.slopes = tile.RowMajor(r.take(blockKeys*blockKeys), blockKeys)
 	narrow := blockKeys * padded(s.width)
 	h.rooms.k, h.rooms.q, h.rooms.dy = r.take(narrow), r.take(narrow), r.take(narrow)
-	h.means = r.take(s.tokens)
+	h.rooms.scaled, h.means = r.take(narrow), r.take(s.tokens)
 	for i := range h.means {
-		h.means[i] = dot(y, h.dy, i, s.width)
+		h.means[i] = float32(dot(y, h.dy, i, s.width))
 	}
 	return h
 }
@@ -157,7 +158,7 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 // keys adds what the block of keys that begins at j contributes.
 func (h *headGrad) keys(j int) {
 	n := min(blockKeys, h.tokens-j)
-	h.keysT = h.p.transposed(h.rooms.keys, blockKeys, h.k.From(j, 0), n, h.width)
+	h.keysT = h.p.transposed(h.rooms.keys, blockKeys, scaled(h.rooms.scaled, h.k.From(j, 0), n, h.width), n, h.width)
 	h.valuesT = h.p.transposed(h.rooms.values, blockKeys, h.v.From(j, 0), n, h.width)
 	h.keyBlock = h.p.right(h.rooms.k, h.k.From(j, 0), n, h.width)
 	for i := j; i < h.tokens; i += blockKeys {
@@ -168,14 +169,14 @@ func (h *headGrad) keys(j int) {
 // queries adds what a block of queries and one of keys contribute.
 func (h *headGrad) queries(i, j, rows, n int) {
 	p := h.p
-	p.multiply(rows, n, h.width, h.scale(), h.q.From(i, 0), h.keysT, 0, h.shares)
+	p.multiply(rows, n, h.width, 1, h.q.From(i, 0), h.keysT, 0, h.shares)
 	p.multiply(rows, n, h.width, 1, h.dy.From(i, 0), h.valuesT, 0, h.slopes)
 	var sum [1]float64
 	for r := range rows {
 		seen, share := min(n, i+r-j+1), h.shares.Data[r*blockKeys:][:n]
 		vec.ExpRows(share[:seen], sum[:], share[:seen], h.lse[i+r:i+r+1], seen)
 		clear(share[seen:])
-		softmaxGrad(h.slopes.Data[r*blockKeys:][:n], share, seen, h.means[i+r])
+		softmaxGrad(h.slopes.Data[r*blockKeys:][:n], share, seen, float64(h.means[i+r]))
 	}
 	later, earlier := float32(1), float32(1)
 	if i == j {

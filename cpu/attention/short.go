@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"math"
+
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
 	"fspda/cpu/vec"
@@ -8,18 +10,21 @@ import (
 
 // Whole rows of scores, in bands of queries. To the last bit, for row i of a head:
 //
-//	s_j = scale·Σ q_i·k_j, a chain of fused multiply-adds in float32;  top = max s_j over j ≤ i
+//	s_j = Σ q_i·(k_j/√h), the factor in float64 and rounded, a chain of fused multiply-adds in
+//	float32;  top = max s_j over j ≤ i
 //	e_j = exp(s_j − top) in float64, rounded;  sum = Σ e_j as vec.ExpRows adds;  p_j = e_j/sum,
 //	multiplied by 1/sum in float64;  y = Σ p_j·v_j, a chain in ascending order;  lse = top + log sum
 //
 // The backward pass computes p_j again in the same way, then the chains
 //
-//	d_j = Σ dy·v_j,  g_j = p_j·(d_j − D) with D = Σ dy·y,  each operation rounded,
+//	d_j = Σ dy·v_j,  g_j = p_j·(d_j − D) with D = Σ p_j·d_j, both in float64, rounded once,
 //	dq = scale·Σ g_j·k_j,  dk_j = scale·Σ_i g_ij·q_i,  dv_j = Σ_i p_ij·dy_i
+//
+// D is dy·y, which the sum over the row has more exactly: it is d_1 for a window of one token.
 
 // shortForwardFloats is the scratch memory of a worker.
 func shortForwardFloats(s shape) int {
-	return padded(s.width*padded(s.tokens)) + padded(bandRows*padded(s.tokens)) + padded(s.tokens*padded(s.width))
+	return padded(s.width*padded(s.tokens)) + padded(bandRows*padded(s.tokens)) + 2*padded(s.tokens*padded(s.width))
 }
 
 // shortForward computes the units of a part.
@@ -36,17 +41,26 @@ func shortForward(o *kernel.Args, part, of int) {
 func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32) {
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
 	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
-	r := room{scratch}
-	wide := padded(s.tokens)
-	keys := p.transposed(r.take(s.width*wide), wide, k, s.tokens, s.width)
+	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
+	keys := p.transposed(r.take(s.width*wide), wide, scaled(r.take(narrow), k, s.tokens, s.width), s.tokens, s.width)
 	scores := tile.RowMajor(r.take(bandRows*wide), wide)
-	v = p.right(r.take(s.tokens*padded(s.width)), v, s.tokens, s.width)
+	v = p.right(r.take(narrow), v, s.tokens, s.width)
 	for band := range bands(s.tokens) {
 		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
-		p.multiply(rows, i+rows, s.width, s.scale(), q.From(i, 0), keys, 0, scores)
+		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, scores)
 		softmax(scores, i, rows, lse)
 		p.multiply(rows, s.width, i+rows, 1, scores, v, 0, y.From(i, 0))
 	}
+}
+
+// scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits than by a
+// factor at the end.
+func scaled(dst []float32, k tile.View, rows, width int) tile.View {
+	stride, scale := padded(width), [1]float64{1 / math.Sqrt(float64(width))}
+	for i := range rows {
+		vec.TimesRows(dst[i*stride:][:width], k.Data[i*k.RowStride:][:width], scale[:], width)
+	}
+	return tile.RowMajor(dst, stride)
 }
 
 // softmax replaces the scores of a band of rows, from row i on, by their softmax, and writes lse if
@@ -71,7 +85,7 @@ func softmax(scores tile.View, i, rows int, lse []float32) {
 // shortBackwardFloats is the scratch memory of a worker.
 func shortBackwardFloats(s shape) int {
 	wide := padded(s.tokens)
-	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 3*padded(s.tokens*padded(s.width))
+	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 4*padded(s.tokens*padded(s.width))
 }
 
 // shortBackward computes the units of a part.
@@ -87,10 +101,10 @@ func shortBackward(o *kernel.Args, part, of int) {
 
 func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float32) {
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
-	y, dy := s.head(o.In[1], unit, 0, 1), s.head(o.In[3], unit, 0, 1)
+	dy := s.head(o.In[3], unit, 0, 1)
 	dq, dk, dv := s.head(o.Out[0], unit, 0, 3), s.head(o.Out[0], unit, 1, 3), s.head(o.Out[0], unit, 2, 3)
 	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
-	keys := p.transposed(r.take(s.width*wide), wide, k, s.tokens, s.width)
+	keys := p.transposed(r.take(s.width*wide), wide, scaled(r.take(narrow), k, s.tokens, s.width), s.tokens, s.width)
 	values := p.transposed(r.take(s.width*wide), wide, v, s.tokens, s.width)
 	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
 	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
@@ -99,11 +113,13 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	for band := range count {
 		i, rows := kernel.Split(band, count, s.tokens)
 		share, slope := shares.From(i, 0), slopes.From(i, 0)
-		p.multiply(rows, i+rows, s.width, s.scale(), q.From(i, 0), keys, 0, share)
+		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, share)
 		softmax(share, i, rows, nil)
 		p.multiply(rows, i+rows, s.width, 1, dy.From(i, 0), values, 0, slope)
 		for r := range rows {
-			softmaxGrad(slope.Data[r*wide:][:i+rows], share.Data[r*wide:], i+r+1, dot(y, dy, i+r, s.width))
+			n := i + r + 1
+			mean := vec.Dot(share.Data[r*wide:][:n], slope.Data[r*wide:][:n])
+			softmaxGrad(slope.Data[r*wide:][:i+rows], share.Data[r*wide:], n, mean)
 		}
 		p.multiply(rows, s.width, i+rows, s.scale(), slope, rightK, 0, dq.From(i, 0))
 	}
@@ -116,16 +132,16 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 }
 
 // dot returns the product of row i of two heads.
-func dot(a, b tile.View, i, n int) float32 {
-	return float32(vec.Dot(a.Data[i*a.RowStride:][:n], b.Data[i*b.RowStride:][:n]))
+func dot(a, b tile.View, i, n int) float64 {
+	return vec.Dot(a.Data[i*a.RowStride:][:n], b.Data[i*b.RowStride:][:n])
 }
 
 // softmaxGrad replaces the first n gradients by the shares by those by the scores: share·(gradient −
 // mean). The others become zero.
-func softmaxGrad(slope, share []float32, n int, mean float32) {
+func softmaxGrad(slope, share []float32, n int, mean float64) {
 	share = share[:n]
 	for j, p := range share {
-		slope[j] = p * (slope[j] - mean)
+		slope[j] = float32(float64(p) * (float64(slope[j]) - mean))
 	}
 	clear(slope[n:])
 }

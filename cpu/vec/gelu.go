@@ -30,7 +30,7 @@ const (
 // GELUs writes GELU of x to dst, which may be x.
 func GELUs(form GELUForm, dst, x []float32) {
 	if form == Tanh {
-		geluTanhsGo(dst, x)
+		geluTanhs(dst, x)
 		return
 	}
 	geluErfsGo(dst, x)
@@ -39,7 +39,7 @@ func GELUs(form GELUForm, dst, x []float32) {
 // GELUGrads writes dy times the derivative of GELU at x to dst, which may be x or dy.
 func GELUGrads(form GELUForm, dst, x, dy []float32) {
 	if form == Tanh {
-		geluTanhGradsGo(dst, x, dy)
+		geluTanhGrads(dst, x, dy)
 		return
 	}
 	geluErfGradsGo(dst, x, dy)

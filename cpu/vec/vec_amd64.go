@@ -30,6 +30,12 @@ func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst,
 // Sigmoids writes 1/(1+exp(-x)) to dst.
 func Sigmoids(dst, x []float32) { sigmoidLoops.run(dst, x, x, false) }
 
+// geluTanhs writes GELU of x in its tanh form to dst.
+func geluTanhs(dst, x []float32) { geluLoops.run(dst, x, x, false) }
+
+// geluTanhGrads writes dy times its derivative at x to dst.
+func geluTanhGrads(dst, x, dy []float32) { geluGradLoops.run(dst, x, dy, false) }
+
 // combine writes c to dst, which may be one of its vectors. With stream it uses non-temporal
 // stores; dst must then be none of them. The assembly has no special case for a factor of 1:
 // multiplying by it changes nothing, and costs nothing compared with the memory.

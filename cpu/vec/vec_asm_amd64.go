@@ -80,6 +80,18 @@ func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin
 //go:noescape
 func sigmoidsAVX512(dst *float32, x *float32, n int)
 
+// geluTanhsAVX512 writes dst = x/(1+exp(-a)), a = 2·sqrt(2/π)·(x + 0.044715·x³), computed in
+// float64.
+//
+//go:noescape
+func geluTanhsAVX512(dst *float32, x *float32, n int)
+
+// geluTanhGradsAVX512 writes dy times the derivative of GELU at x, as geluTanhs has it, computed in
+// float64.
+//
+//go:noescape
+func geluTanhGradsAVX512(dst *float32, x *float32, dy *float32, n int)
+
 // expRowsAVX512 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum
 // of each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes
 // sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
@@ -252,6 +264,17 @@ func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin i
 //
 //go:noescape
 func sigmoidsAVX2(dst *float32, x *float32, n int)
+
+// geluTanhsAVX2 writes dst = x/(1+exp(-a)), a = 2·sqrt(2/π)·(x + 0.044715·x³), computed in float64.
+//
+//go:noescape
+func geluTanhsAVX2(dst *float32, x *float32, n int)
+
+// geluTanhGradsAVX2 writes dy times the derivative of GELU at x, as geluTanhs has it, computed in
+// float64.
+//
+//go:noescape
+func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
 
 // expRowsAVX2 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of
 // each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes sum

@@ -64,11 +64,27 @@ DATA vecConstants<>+448(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+456(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+464(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+472(SB)/8, $0x3f8000003f800000
-DATA vecConstants<>+480(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+488(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+496(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+504(SB)/8, $0xff800000ff800000
-GLOBL vecConstants<>(SB), RODATA|NOPTR, $512
+DATA vecConstants<>+480(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+488(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+496(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+504(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+512(SB)/8, $0xbff9884533d43650
+DATA vecConstants<>+520(SB)/8, $0xbff9884533d43650
+DATA vecConstants<>+528(SB)/8, $0xbff9884533d43650
+DATA vecConstants<>+536(SB)/8, $0xbff9884533d43650
+DATA vecConstants<>+544(SB)/8, $0x3fa6e4e26d4801f7
+DATA vecConstants<>+552(SB)/8, $0x3fa6e4e26d4801f7
+DATA vecConstants<>+560(SB)/8, $0x3fa6e4e26d4801f7
+DATA vecConstants<>+568(SB)/8, $0x3fa6e4e26d4801f7
+DATA vecConstants<>+576(SB)/8, $0x3fc12ba9d1f60179
+DATA vecConstants<>+584(SB)/8, $0x3fc12ba9d1f60179
+DATA vecConstants<>+592(SB)/8, $0x3fc12ba9d1f60179
+DATA vecConstants<>+600(SB)/8, $0x3fc12ba9d1f60179
+DATA vecConstants<>+608(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+616(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+624(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+632(SB)/8, $0xff800000ff800000
+GLOBL vecConstants<>(SB), RODATA|NOPTR, $640
 
 DATA vecMasks<>+0(SB)/4, $0xffffffff
 DATA vecMasks<>+4(SB)/4, $0xffffffff
@@ -1591,6 +1607,443 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func geluTanhsAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·geluTanhsAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+512(SB), Z13
+	VBROADCASTSD vecConstants<>+544(SB), Z14
+	XORQ         DX, DX
+	MOVQ         n+16(FP), BX
+	SUBQ         $0x00000010, BX
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD (CX)(DX*4), Z15
+	VMULPD    Z15, Z15, Z16
+	VMULPD    Z14, Z16, Z16
+	VADDPD    Z5, Z16, Z16
+	VMULPD    Z13, Z15, Z15
+	VMULPD    Z16, Z15, Z15
+	VCVTPS2PD 32(CX)(DX*4), Z16
+	VMULPD    Z16, Z16, Z17
+	VMULPD    Z14, Z17, Z17
+	VADDPD    Z5, Z17, Z17
+	VMULPD    Z13, Z16, Z16
+	VMULPD    Z17, Z16, Z16
+	VMINPD    Z15, Z0, Z15
+	VMINPD    Z16, Z0, Z16
+	VMAXPD    Z15, Z1, Z15
+	VMAXPD    Z16, Z1, Z16
+	VMULPD    Z3, Z15, Z17
+	VMULPD    Z3, Z16, Z18
+	VADDPD    Z2, Z17, Z17
+	VADDPD    Z2, Z18, Z18
+	VSUBPD    Z2, Z17, Z19
+	VSUBPD    Z2, Z18, Z20
+	VMULPD    Z4, Z19, Z19
+	VMULPD    Z4, Z20, Z20
+	VSUBPD    Z19, Z15, Z19
+	VSUBPD    Z20, Z16, Z20
+	VMULPD    Z19, Z19, Z15
+	VMULPD    Z20, Z20, Z21
+	VMULPD    Z11, Z19, Z23
+	VMULPD    Z11, Z20, Z24
+	VMULPD    Z9, Z19, Z16
+	VMULPD    Z9, Z20, Z22
+	VADDPD    Z10, Z23, Z23
+	VADDPD    Z10, Z24, Z24
+	VADDPD    Z8, Z16, Z16
+	VADDPD    Z8, Z22, Z22
+	VMULPD    Z15, Z23, Z23
+	VMULPD    Z21, Z24, Z24
+	VADDPD    Z23, Z16, Z23
+	VADDPD    Z24, Z22, Z24
+	VMULPD    Z7, Z19, Z22
+	VMULPD    Z7, Z20, Z16
+	VADDPD    Z5, Z19, Z19
+	VADDPD    Z5, Z20, Z20
+	VADDPD    Z6, Z22, Z22
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z15, Z22, Z22
+	VMULPD    Z21, Z16, Z16
+	VMULPD    Z15, Z15, Z15
+	VMULPD    Z21, Z21, Z21
+	VADDPD    Z22, Z19, Z22
+	VADDPD    Z16, Z20, Z16
+	VMULPD    Z15, Z23, Z23
+	VMULPD    Z21, Z24, Z24
+	VPSLLQ    $0x34, Z17, Z17
+	VPSLLQ    $0x34, Z18, Z18
+	VPADDQ    Z12, Z17, Z17
+	VPADDQ    Z12, Z18, Z18
+	VADDPD    Z23, Z22, Z22
+	VADDPD    Z24, Z16, Z16
+	VMULPD    Z17, Z22, Z15
+	VMULPD    Z18, Z16, Z16
+	VCVTPS2PD (CX)(DX*4), Z17
+	VADDPD    Z5, Z15, Z15
+	VDIVPD    Z15, Z17, Z15
+	VCVTPS2PD 32(CX)(DX*4), Z17
+	VADDPD    Z5, Z16, Z16
+	VDIVPD    Z16, Z17, Z16
+	VCVTPD2PS Z15, Y15
+	VMOVUPS   Y15, (AX)(DX*4)
+	VCVTPD2PS Z16, Y15
+	VMOVUPS   Y15, 32(AX)(DX*4)
+	ADDQ      $0x00000010, DX
+	SUBQ      $0x00000010, BX
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000010, BX
+	SUBQ $0x00000008, BX
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD (CX)(DX*4), Z15
+	VMULPD    Z15, Z15, Z16
+	VMULPD    Z14, Z16, Z16
+	VADDPD    Z5, Z16, Z16
+	VMULPD    Z13, Z15, Z15
+	VMULPD    Z16, Z15, Z15
+	VMINPD    Z15, Z0, Z15
+	VMAXPD    Z15, Z1, Z15
+	VMULPD    Z3, Z15, Z16
+	VADDPD    Z2, Z16, Z16
+	VSUBPD    Z2, Z16, Z17
+	VMULPD    Z4, Z17, Z17
+	VSUBPD    Z17, Z15, Z17
+	VMULPD    Z17, Z17, Z15
+	VMULPD    Z11, Z17, Z19
+	VMULPD    Z9, Z17, Z18
+	VADDPD    Z10, Z19, Z19
+	VADDPD    Z8, Z18, Z18
+	VMULPD    Z15, Z19, Z19
+	VADDPD    Z19, Z18, Z19
+	VMULPD    Z7, Z17, Z18
+	VADDPD    Z5, Z17, Z17
+	VADDPD    Z6, Z18, Z18
+	VMULPD    Z15, Z18, Z18
+	VMULPD    Z15, Z15, Z15
+	VADDPD    Z18, Z17, Z18
+	VMULPD    Z15, Z19, Z19
+	VPSLLQ    $0x34, Z16, Z16
+	VPADDQ    Z12, Z16, Z16
+	VADDPD    Z19, Z18, Z18
+	VMULPD    Z16, Z18, Z15
+	VCVTPS2PD (CX)(DX*4), Z16
+	VADDPD    Z5, Z15, Z15
+	VDIVPD    Z15, Z16, Z15
+	VCVTPD2PS Z15, Y15
+	VMOVUPS   Y15, (AX)(DX*4)
+	ADDQ      $0x00000008, DX
+	SUBQ      $0x00000008, BX
+	JGE       pass_one
+
+pass_rest:
+	ADDQ        $0x00000008, BX
+	JZ          pass_done
+	MOVQ        $-1, SI
+	BZHIQ       BX, SI, SI
+	KMOVW       SI, K1
+	VCVTPS2PD.Z (CX)(DX*4), K1, Z15
+	VMULPD      Z15, Z15, Z16
+	VMULPD      Z14, Z16, Z16
+	VADDPD      Z5, Z16, Z16
+	VMULPD      Z13, Z15, Z15
+	VMULPD      Z16, Z15, Z15
+	VMINPD      Z15, Z0, Z15
+	VMAXPD      Z15, Z1, Z15
+	VMULPD      Z3, Z15, Z0
+	VADDPD      Z2, Z0, Z0
+	VSUBPD      Z2, Z0, Z1
+	VMULPD      Z4, Z1, Z1
+	VSUBPD      Z1, Z15, Z1
+	VMULPD      Z1, Z1, Z2
+	VMULPD      Z11, Z1, Z3
+	VMULPD      Z9, Z1, Z4
+	VADDPD      Z10, Z3, Z3
+	VADDPD      Z8, Z4, Z4
+	VMULPD      Z2, Z3, Z3
+	VADDPD      Z3, Z4, Z3
+	VMULPD      Z7, Z1, Z4
+	VADDPD      Z5, Z1, Z1
+	VADDPD      Z6, Z4, Z4
+	VMULPD      Z2, Z4, Z4
+	VMULPD      Z2, Z2, Z2
+	VADDPD      Z4, Z1, Z4
+	VMULPD      Z2, Z3, Z3
+	VPSLLQ      $0x34, Z0, Z0
+	VPADDQ      Z12, Z0, Z0
+	VADDPD      Z3, Z4, Z4
+	VMULPD      Z0, Z4, Z15
+	VCVTPS2PD.Z (CX)(DX*4), K1, Z0
+	VADDPD      Z5, Z15, Z15
+	VDIVPD      Z15, Z0, Z15
+	VCVTPD2PS   Z15, Y0
+	VMOVUPS     Y0, K1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluTanhGradsAVX512(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·geluTanhGradsAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+512(SB), Z13
+	VBROADCASTSD vecConstants<>+480(SB), Z14
+	VBROADCASTSD vecConstants<>+544(SB), Z15
+	VBROADCASTSD vecConstants<>+576(SB), Z16
+	XORQ         BX, BX
+	MOVQ         n+24(FP), SI
+	SUBQ         $0x00000010, SI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD (CX)(BX*4), Z17
+	VMULPD    Z17, Z17, Z18
+	VMULPD    Z15, Z18, Z18
+	VADDPD    Z5, Z18, Z18
+	VMULPD    Z13, Z17, Z17
+	VMULPD    Z18, Z17, Z17
+	VCVTPS2PD 32(CX)(BX*4), Z18
+	VMULPD    Z18, Z18, Z19
+	VMULPD    Z15, Z19, Z19
+	VADDPD    Z5, Z19, Z19
+	VMULPD    Z13, Z18, Z18
+	VMULPD    Z19, Z18, Z18
+	VMINPD    Z17, Z0, Z17
+	VMINPD    Z18, Z0, Z18
+	VMAXPD    Z17, Z1, Z17
+	VMAXPD    Z18, Z1, Z18
+	VMULPD    Z3, Z17, Z19
+	VMULPD    Z3, Z18, Z20
+	VADDPD    Z2, Z19, Z19
+	VADDPD    Z2, Z20, Z20
+	VSUBPD    Z2, Z19, Z21
+	VSUBPD    Z2, Z20, Z22
+	VMULPD    Z4, Z21, Z21
+	VMULPD    Z4, Z22, Z22
+	VSUBPD    Z21, Z17, Z21
+	VSUBPD    Z22, Z18, Z22
+	VMULPD    Z21, Z21, Z17
+	VMULPD    Z22, Z22, Z23
+	VMULPD    Z11, Z21, Z25
+	VMULPD    Z11, Z22, Z26
+	VMULPD    Z9, Z21, Z18
+	VMULPD    Z9, Z22, Z24
+	VADDPD    Z10, Z25, Z25
+	VADDPD    Z10, Z26, Z26
+	VADDPD    Z8, Z18, Z18
+	VADDPD    Z8, Z24, Z24
+	VMULPD    Z17, Z25, Z25
+	VMULPD    Z23, Z26, Z26
+	VADDPD    Z25, Z18, Z25
+	VADDPD    Z26, Z24, Z26
+	VMULPD    Z7, Z21, Z24
+	VMULPD    Z7, Z22, Z18
+	VADDPD    Z5, Z21, Z21
+	VADDPD    Z5, Z22, Z22
+	VADDPD    Z6, Z24, Z24
+	VADDPD    Z6, Z18, Z18
+	VMULPD    Z17, Z24, Z24
+	VMULPD    Z23, Z18, Z18
+	VMULPD    Z17, Z17, Z17
+	VMULPD    Z23, Z23, Z23
+	VADDPD    Z24, Z21, Z24
+	VADDPD    Z18, Z22, Z18
+	VMULPD    Z17, Z25, Z25
+	VMULPD    Z23, Z26, Z26
+	VPSLLQ    $0x34, Z19, Z19
+	VPSLLQ    $0x34, Z20, Z20
+	VPADDQ    Z12, Z19, Z19
+	VPADDQ    Z12, Z20, Z20
+	VADDPD    Z25, Z24, Z24
+	VADDPD    Z26, Z18, Z18
+	VMULPD    Z19, Z24, Z17
+	VMULPD    Z20, Z18, Z18
+	VCVTPS2PD (CX)(BX*4), Z20
+	VADDPD    Z5, Z17, Z19
+	VDIVPD    Z19, Z5, Z19
+	VMULPD    Z20, Z20, Z21
+	VMULPD    Z16, Z21, Z21
+	VADDPD    Z5, Z21, Z21
+	VMULPD    Z14, Z20, Z20
+	VMULPD    Z21, Z20, Z20
+	VMULPD    Z19, Z17, Z17
+	VMULPD    Z20, Z17, Z17
+	VADDPD    Z5, Z17, Z17
+	VMULPD    Z17, Z19, Z19
+	VCVTPS2PD (DX)(BX*4), Z17
+	VMULPD    Z17, Z19, Z17
+	VCVTPS2PD 32(CX)(BX*4), Z20
+	VADDPD    Z5, Z18, Z19
+	VDIVPD    Z19, Z5, Z19
+	VMULPD    Z20, Z20, Z21
+	VMULPD    Z16, Z21, Z21
+	VADDPD    Z5, Z21, Z21
+	VMULPD    Z14, Z20, Z20
+	VMULPD    Z21, Z20, Z20
+	VMULPD    Z19, Z18, Z18
+	VMULPD    Z20, Z18, Z18
+	VADDPD    Z5, Z18, Z18
+	VMULPD    Z18, Z19, Z19
+	VCVTPS2PD 32(DX)(BX*4), Z18
+	VMULPD    Z18, Z19, Z18
+	VCVTPD2PS Z17, Y17
+	VMOVUPS   Y17, (AX)(BX*4)
+	VCVTPD2PS Z18, Y17
+	VMOVUPS   Y17, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, SI
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000008, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD (CX)(BX*4), Z17
+	VMULPD    Z17, Z17, Z18
+	VMULPD    Z15, Z18, Z18
+	VADDPD    Z5, Z18, Z18
+	VMULPD    Z13, Z17, Z17
+	VMULPD    Z18, Z17, Z17
+	VMINPD    Z17, Z0, Z17
+	VMAXPD    Z17, Z1, Z17
+	VMULPD    Z3, Z17, Z18
+	VADDPD    Z2, Z18, Z18
+	VSUBPD    Z2, Z18, Z19
+	VMULPD    Z4, Z19, Z19
+	VSUBPD    Z19, Z17, Z19
+	VMULPD    Z19, Z19, Z17
+	VMULPD    Z11, Z19, Z21
+	VMULPD    Z9, Z19, Z20
+	VADDPD    Z10, Z21, Z21
+	VADDPD    Z8, Z20, Z20
+	VMULPD    Z17, Z21, Z21
+	VADDPD    Z21, Z20, Z21
+	VMULPD    Z7, Z19, Z20
+	VADDPD    Z5, Z19, Z19
+	VADDPD    Z6, Z20, Z20
+	VMULPD    Z17, Z20, Z20
+	VMULPD    Z17, Z17, Z17
+	VADDPD    Z20, Z19, Z20
+	VMULPD    Z17, Z21, Z21
+	VPSLLQ    $0x34, Z18, Z18
+	VPADDQ    Z12, Z18, Z18
+	VADDPD    Z21, Z20, Z20
+	VMULPD    Z18, Z20, Z17
+	VCVTPS2PD (CX)(BX*4), Z19
+	VADDPD    Z5, Z17, Z18
+	VDIVPD    Z18, Z5, Z18
+	VMULPD    Z19, Z19, Z20
+	VMULPD    Z16, Z20, Z20
+	VADDPD    Z5, Z20, Z20
+	VMULPD    Z14, Z19, Z19
+	VMULPD    Z20, Z19, Z19
+	VMULPD    Z18, Z17, Z17
+	VMULPD    Z19, Z17, Z17
+	VADDPD    Z5, Z17, Z17
+	VMULPD    Z17, Z18, Z18
+	VCVTPS2PD (DX)(BX*4), Z17
+	VMULPD    Z17, Z18, Z17
+	VCVTPD2PS Z17, Y17
+	VMOVUPS   Y17, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
+	SUBQ      $0x00000008, SI
+	JGE       pass_one
+
+pass_rest:
+	ADDQ        $0x00000008, SI
+	JZ          pass_done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVW       DI, K1
+	VCVTPS2PD.Z (CX)(BX*4), K1, Z17
+	VMULPD      Z17, Z17, Z18
+	VMULPD      Z15, Z18, Z18
+	VADDPD      Z5, Z18, Z18
+	VMULPD      Z13, Z17, Z17
+	VMULPD      Z18, Z17, Z17
+	VMINPD      Z17, Z0, Z17
+	VMAXPD      Z17, Z1, Z17
+	VMULPD      Z3, Z17, Z0
+	VADDPD      Z2, Z0, Z0
+	VSUBPD      Z2, Z0, Z1
+	VMULPD      Z4, Z1, Z1
+	VSUBPD      Z1, Z17, Z1
+	VMULPD      Z1, Z1, Z2
+	VMULPD      Z11, Z1, Z3
+	VMULPD      Z9, Z1, Z4
+	VADDPD      Z10, Z3, Z3
+	VADDPD      Z8, Z4, Z4
+	VMULPD      Z2, Z3, Z3
+	VADDPD      Z3, Z4, Z3
+	VMULPD      Z7, Z1, Z4
+	VADDPD      Z5, Z1, Z1
+	VADDPD      Z6, Z4, Z4
+	VMULPD      Z2, Z4, Z4
+	VMULPD      Z2, Z2, Z2
+	VADDPD      Z4, Z1, Z4
+	VMULPD      Z2, Z3, Z3
+	VPSLLQ      $0x34, Z0, Z0
+	VPADDQ      Z12, Z0, Z0
+	VADDPD      Z3, Z4, Z4
+	VMULPD      Z0, Z4, Z17
+	VCVTPS2PD.Z (CX)(BX*4), K1, Z1
+	VADDPD      Z5, Z17, Z0
+	VDIVPD      Z0, Z5, Z0
+	VMULPD      Z1, Z1, Z2
+	VMULPD      Z16, Z2, Z2
+	VADDPD      Z5, Z2, Z2
+	VMULPD      Z14, Z1, Z1
+	VMULPD      Z2, Z1, Z1
+	VMULPD      Z0, Z17, Z17
+	VMULPD      Z1, Z17, Z17
+	VADDPD      Z5, Z17, Z17
+	VMULPD      Z17, Z0, Z0
+	VCVTPS2PD.Z (DX)(BX*4), K1, Z1
+	VMULPD      Z1, Z0, Z17
+	VCVTPD2PS   Z17, Y0
+	VMOVUPS     Y0, K1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
 // func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·expRowsAVX512(SB), NOSPLIT, $0-48
@@ -2003,7 +2456,7 @@ TEXT ·rowMaximaAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
-	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VBROADCASTSD vecConstants<>+608(SB), Z0
 	VPXORD       Z1, Z1, Z1
 
 row:
@@ -7132,6 +7585,442 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func geluTanhsAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·geluTanhsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	XORQ DX, DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x00000008, BX
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD  (CX)(DX*4), Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VCVTPS2PD  16(CX)(DX*4), Y1
+	VMULPD     Y1, Y1, Y2
+	VMULPD     vecConstants<>+544(SB), Y2, Y2
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VMULPD     vecConstants<>+512(SB), Y1, Y1
+	VMULPD     Y2, Y1, Y1
+	VMOVUPS    vecConstants<>+32(SB), Y2
+	VMINPD     Y0, Y2, Y0
+	VMINPD     Y1, Y2, Y1
+	VMOVUPS    vecConstants<>+64(SB), Y2
+	VMAXPD     Y0, Y2, Y0
+	VMAXPD     Y1, Y2, Y1
+	VMULPD     vecConstants<>+128(SB), Y0, Y2
+	VMULPD     vecConstants<>+128(SB), Y1, Y3
+	VADDPD     vecConstants<>+96(SB), Y2, Y2
+	VADDPD     vecConstants<>+96(SB), Y3, Y3
+	VSUBPD     vecConstants<>+96(SB), Y2, Y4
+	VSUBPD     vecConstants<>+96(SB), Y3, Y5
+	VMULPD     vecConstants<>+160(SB), Y4, Y4
+	VMULPD     vecConstants<>+160(SB), Y5, Y5
+	VSUBPD     Y4, Y0, Y4
+	VSUBPD     Y5, Y1, Y5
+	VMULPD     Y4, Y4, Y0
+	VMULPD     Y5, Y5, Y6
+	VMULPD     vecConstants<>+352(SB), Y4, Y8
+	VMULPD     vecConstants<>+352(SB), Y5, Y9
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VADDPD     vecConstants<>+0(SB), Y4, Y4
+	VADDPD     vecConstants<>+0(SB), Y5, Y5
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
+	VMULPD     Y0, Y0, Y0
+	VMULPD     Y6, Y6, Y6
+	VADDPD     Y7, Y4, Y7
+	VADDPD     Y1, Y5, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VPSLLQ     $0x34, Y2, Y2
+	VPSLLQ     $0x34, Y3, Y3
+	VPADDQ     vecConstants<>+384(SB), Y2, Y2
+	VPADDQ     vecConstants<>+384(SB), Y3, Y3
+	VADDPD     Y8, Y7, Y7
+	VADDPD     Y9, Y1, Y1
+	VMULPD     Y2, Y7, Y0
+	VMULPD     Y3, Y1, Y1
+	VMOVUPS    vecConstants<>+0(SB), Y2
+	VCVTPS2PD  (CX)(DX*4), Y3
+	VADDPD     Y2, Y0, Y0
+	VDIVPD     Y0, Y3, Y0
+	VCVTPS2PD  16(CX)(DX*4), Y3
+	VADDPD     Y2, Y1, Y1
+	VDIVPD     Y1, Y3, Y1
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	VCVTPD2PSY Y1, X0
+	VMOVUPS    X0, 16(AX)(DX*4)
+	ADDQ       $0x00000008, DX
+	SUBQ       $0x00000008, BX
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, BX
+	SUBQ $0x00000004, BX
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD  (CX)(DX*4), Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VCVTPS2PD  (CX)(DX*4), Y2
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y2, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $0x00000004, DX
+	SUBQ       $0x00000004, BX
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, BX
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), SI
+	SHLQ       $0x02, BX
+	SUBQ       BX, SI
+	VMOVUPS    (SI), X0
+	VMASKMOVPS (CX)(DX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VMOVUPS    (SI), X2
+	VMASKMOVPS (CX)(DX*4), X2, X2
+	VCVTPS2PD  X2, Y2
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y2, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (SI), X1
+	VMASKMOVPS X0, X1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·geluTanhGradsAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x00000008, SI
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD  (CX)(BX*4), Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VCVTPS2PD  16(CX)(BX*4), Y1
+	VMULPD     Y1, Y1, Y2
+	VMULPD     vecConstants<>+544(SB), Y2, Y2
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VMULPD     vecConstants<>+512(SB), Y1, Y1
+	VMULPD     Y2, Y1, Y1
+	VMOVUPS    vecConstants<>+32(SB), Y2
+	VMINPD     Y0, Y2, Y0
+	VMINPD     Y1, Y2, Y1
+	VMOVUPS    vecConstants<>+64(SB), Y2
+	VMAXPD     Y0, Y2, Y0
+	VMAXPD     Y1, Y2, Y1
+	VMULPD     vecConstants<>+128(SB), Y0, Y2
+	VMULPD     vecConstants<>+128(SB), Y1, Y3
+	VADDPD     vecConstants<>+96(SB), Y2, Y2
+	VADDPD     vecConstants<>+96(SB), Y3, Y3
+	VSUBPD     vecConstants<>+96(SB), Y2, Y4
+	VSUBPD     vecConstants<>+96(SB), Y3, Y5
+	VMULPD     vecConstants<>+160(SB), Y4, Y4
+	VMULPD     vecConstants<>+160(SB), Y5, Y5
+	VSUBPD     Y4, Y0, Y4
+	VSUBPD     Y5, Y1, Y5
+	VMULPD     Y4, Y4, Y0
+	VMULPD     Y5, Y5, Y6
+	VMULPD     vecConstants<>+352(SB), Y4, Y8
+	VMULPD     vecConstants<>+352(SB), Y5, Y9
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VADDPD     vecConstants<>+0(SB), Y4, Y4
+	VADDPD     vecConstants<>+0(SB), Y5, Y5
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
+	VMULPD     Y0, Y0, Y0
+	VMULPD     Y6, Y6, Y6
+	VADDPD     Y7, Y4, Y7
+	VADDPD     Y1, Y5, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VPSLLQ     $0x34, Y2, Y2
+	VPSLLQ     $0x34, Y3, Y3
+	VPADDQ     vecConstants<>+384(SB), Y2, Y2
+	VPADDQ     vecConstants<>+384(SB), Y3, Y3
+	VADDPD     Y8, Y7, Y7
+	VADDPD     Y9, Y1, Y1
+	VMULPD     Y2, Y7, Y0
+	VMULPD     Y3, Y1, Y1
+	VCVTPS2PD  (CX)(BX*4), Y3
+	VMOVUPS    vecConstants<>+0(SB), Y5
+	VADDPD     Y5, Y0, Y2
+	VDIVPD     Y2, Y5, Y2
+	VMULPD     Y3, Y3, Y4
+	VMULPD     vecConstants<>+576(SB), Y4, Y4
+	VADDPD     Y5, Y4, Y4
+	VMULPD     vecConstants<>+480(SB), Y3, Y3
+	VMULPD     Y4, Y3, Y3
+	VMULPD     Y2, Y0, Y0
+	VMULPD     Y3, Y0, Y0
+	VADDPD     Y5, Y0, Y0
+	VMULPD     Y0, Y2, Y2
+	VCVTPS2PD  (DX)(BX*4), Y0
+	VMULPD     Y0, Y2, Y0
+	VCVTPS2PD  16(CX)(BX*4), Y3
+	VMOVUPS    vecConstants<>+0(SB), Y5
+	VADDPD     Y5, Y1, Y2
+	VDIVPD     Y2, Y5, Y2
+	VMULPD     Y3, Y3, Y4
+	VMULPD     vecConstants<>+576(SB), Y4, Y4
+	VADDPD     Y5, Y4, Y4
+	VMULPD     vecConstants<>+480(SB), Y3, Y3
+	VMULPD     Y4, Y3, Y3
+	VMULPD     Y2, Y1, Y1
+	VMULPD     Y3, Y1, Y1
+	VADDPD     Y5, Y1, Y1
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  16(DX)(BX*4), Y1
+	VMULPD     Y1, Y2, Y1
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	VCVTPD2PSY Y1, X0
+	VMOVUPS    X0, 16(AX)(BX*4)
+	ADDQ       $0x00000008, BX
+	SUBQ       $0x00000008, SI
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000004, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD  (CX)(BX*4), Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VCVTPS2PD  (CX)(BX*4), Y2
+	VMOVUPS    vecConstants<>+0(SB), Y4
+	VADDPD     Y4, Y0, Y1
+	VDIVPD     Y1, Y4, Y1
+	VMULPD     Y2, Y2, Y3
+	VMULPD     vecConstants<>+576(SB), Y3, Y3
+	VADDPD     Y4, Y3, Y3
+	VMULPD     vecConstants<>+480(SB), Y2, Y2
+	VMULPD     Y3, Y2, Y2
+	VMULPD     Y1, Y0, Y0
+	VMULPD     Y2, Y0, Y0
+	VADDPD     Y4, Y0, Y0
+	VMULPD     Y0, Y1, Y1
+	VCVTPS2PD  (DX)(BX*4), Y0
+	VMULPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $0x00000004, BX
+	SUBQ       $0x00000004, SI
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, SI
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), X0
+	VMASKMOVPS (CX)(BX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y0, Y1
+	VMULPD     vecConstants<>+544(SB), Y1, Y1
+	VADDPD     vecConstants<>+0(SB), Y1, Y1
+	VMULPD     vecConstants<>+512(SB), Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS (CX)(BX*4), X1, X1
+	VCVTPS2PD  X1, Y2
+	VMOVUPS    vecConstants<>+0(SB), Y4
+	VADDPD     Y4, Y0, Y1
+	VDIVPD     Y1, Y4, Y1
+	VMULPD     Y2, Y2, Y3
+	VMULPD     vecConstants<>+576(SB), Y3, Y3
+	VADDPD     Y4, Y3, Y3
+	VMULPD     vecConstants<>+480(SB), Y2, Y2
+	VMULPD     Y3, Y2, Y2
+	VMULPD     Y1, Y0, Y0
+	VMULPD     Y2, Y0, Y0
+	VADDPD     Y4, Y0, Y0
+	VMULPD     Y0, Y1, Y1
+	VMOVUPS    (DI), X0
+	VMASKMOVPS (DX)(BX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
 // func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 // Requires: AVX, AVX2
 TEXT ·expRowsAVX2(SB), NOSPLIT, $0-48
@@ -7812,7 +8701,7 @@ TEXT ·rowMaximaAVX2(SB), NOSPLIT, $0-32
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+480(SB), Y1
+	VMOVUPS vecConstants<>+608(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
@@ -7833,7 +8722,7 @@ row_rest:
 	VMOVUPS    (R8), Y2
 	VMASKMOVPS (CX)(SI*4), Y2, Y2
 	VMOVUPS    (R8), Y3
-	VMOVUPS    vecConstants<>+480(SB), Y4
+	VMOVUPS    vecConstants<>+608(SB), Y4
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMAXPS     Y1, Y2, Y1
 

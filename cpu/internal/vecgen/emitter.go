@@ -102,6 +102,12 @@ const (
 
 func twice(v float32) uint64 { return uint64(math.Float32bits(v))<<32 | uint64(math.Float32bits(v)) }
 
+// The constants of GELU in its tanh form, as package vec has them.
+const (
+	geluSlope = 1.5957691216057307
+	geluCubic = 0.044715
+)
+
 // constants have 64 bits: a float64, or a float32 twice.
 var constants = []struct {
 	name string
@@ -122,6 +128,10 @@ var constants = []struct {
 	{"bias", 1023 << 52},
 	{"sign", 1 << 63},
 	{"float one", twice(1)},
+	{"gelu slope", math.Float64bits(geluSlope)},
+	{"-gelu slope", math.Float64bits(-geluSlope)},
+	{"gelu cubic", math.Float64bits(geluCubic)},
+	{"gelu cubic 3", math.Float64bits(3 * geluCubic)},
 	{"float -inf", twice(float32(math.Inf(-1)))},
 }
 
