@@ -150,7 +150,7 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 	h.rooms.k, h.rooms.q, h.rooms.dy = r.take(narrow), r.take(narrow), r.take(narrow)
 	h.rooms.scaled, h.means = r.take(narrow), r.take(s.tokens)
 	for i := range h.means {
-		h.means[i] = float32(dot(y, h.dy, i, s.width))
+		h.means[i] = float32(vec.Dot(y.Data[i*y.RowStride:][:s.width], h.dy.Data[i*h.dy.RowStride:][:s.width]))
 	}
 	return h
 }
@@ -176,7 +176,9 @@ func (h *headGrad) queries(i, j, rows, n int) {
 		seen, share := min(n, i+r-j+1), h.shares.Data[r*blockKeys:][:n]
 		vec.ExpRows(share[:seen], sum[:], share[:seen], h.lse[i+r:i+r+1], seen)
 		clear(share[seen:])
-		softmaxGrad(h.slopes.Data[r*blockKeys:][:n], share, seen, float64(h.means[i+r]))
+		slope, mean := h.slopes.Data[r*blockKeys:][:n], [1]float64{float64(h.means[i+r])}
+		vec.SlopeRows(slope[:seen], share, slope, mean[:], seen)
+		clear(slope[seen:])
 	}
 	later, earlier := float32(1), float32(1)
 	if i == j {

@@ -43,13 +43,14 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
 	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
 	keys := p.transposed(r.take(s.width*wide), wide, scaled(r.take(narrow), k, s.tokens, s.width), s.tokens, s.width)
-	scores := tile.RowMajor(r.take(bandRows*wide), wide)
+	scores := r.take(bandRows * wide)
 	v = p.right(r.take(narrow), v, s.tokens, s.width)
 	for band := range bands(s.tokens) {
 		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
-		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, scores)
+		share := tile.RowMajor(scores, i+rows)
+		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, share)
 		softmax(scores, i, rows, lse)
-		p.multiply(rows, s.width, i+rows, 1, scores, v, 0, y.From(i, 0))
+		p.multiply(rows, s.width, i+rows, 1, share, v, 0, y.From(i, 0))
 	}
 }
 
@@ -64,28 +65,41 @@ func scaled(dst []float32, k tile.View, rows, width int) tile.View {
 }
 
 // softmax replaces the scores of a band of rows, from row i on, by their softmax, and writes lse if
-// that is not nil.
-func softmax(scores tile.View, i, rows int, lse []float32) {
-	var top [1]float32
-	var sum, scale [1]float64
+// that is not nil. The rows have i+rows scores each, of which the last ones belong to later tokens.
+func softmax(scores []float32, i, rows int, lse []float32) {
+	var top [bandRows]float32
+	var sum, scale [bandRows]float64
+	n := i + rows
+	scores = scores[:rows*n]
 	for r := range rows {
-		n := i + r + 1
-		row := scores.Data[r*scores.RowStride:][:i+rows]
-		vec.RowMaxima(top[:], row[:n], n)
-		vec.ExpRows(row[:n], sum[:], row[:n], top[:], n)
-		scale[0] = 1 / sum[0]
-		vec.TimesRows(row[:n], row[:n], scale[:], n)
-		clear(row[n:])
-		if lse != nil {
-			lse[i+r] = float32(float64(top[0]) + vec.Log(sum[0]))
+		for j := i + r + 1; j < n; j++ {
+			scores[r*n+j] = minusInf
 		}
+	}
+	vec.RowMaxima(top[:rows], scores, n)
+	vec.ExpRows(scores, sum[:rows], scores, top[:rows], n)
+	for r, v := range sum[:rows] {
+		scale[r] = 1 / v
+		if lse != nil {
+			lse[i+r] = float32(float64(top[r]) + vec.Log(v))
+		}
+	}
+	vec.TimesRows(scores, scores, scale[:rows], n)
+	clearLater(scores, i, rows)
+}
+
+// clearLater sets what belongs to later tokens to zero.
+func clearLater(scores []float32, i, rows int) {
+	n := i + rows
+	for r := range rows {
+		clear(scores[r*n+i+r+1 : (r+1)*n])
 	}
 }
 
 // shortBackwardFloats is the scratch memory of a worker.
 func shortBackwardFloats(s shape) int {
 	wide := padded(s.tokens)
-	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 4*padded(s.tokens*padded(s.width))
+	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 2*padded(bandRows*wide) + 4*padded(s.tokens*padded(s.width))
 }
 
 // shortBackward computes the units of a part.
@@ -109,19 +123,20 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
 	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
 	rightK, rightQ, rightDY := right(k), right(q), right(dy)
+	share, slope := r.take(bandRows*wide), r.take(bandRows*wide)
 	count := bands(s.tokens)
 	for band := range count {
 		i, rows := kernel.Split(band, count, s.tokens)
-		share, slope := shares.From(i, 0), slopes.From(i, 0)
-		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, share)
+		n := i + rows
+		p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, tile.RowMajor(share, n))
 		softmax(share, i, rows, nil)
-		p.multiply(rows, i+rows, s.width, 1, dy.From(i, 0), values, 0, slope)
+		p.multiply(rows, n, s.width, 1, dy.From(i, 0), values, 0, tile.RowMajor(slope, n))
+		softmaxGrad(slope, share, i, rows)
 		for r := range rows {
-			n := i + r + 1
-			mean := vec.Dot(share.Data[r*wide:][:n], slope.Data[r*wide:][:n])
-			softmaxGrad(slope.Data[r*wide:][:i+rows], share.Data[r*wide:], n, mean)
+			copy(shares.Data[(i+r)*wide:][:n], share[r*n:])
+			copy(slopes.Data[(i+r)*wide:][:n], slope[r*n:])
 		}
-		p.multiply(rows, s.width, i+rows, s.scale(), slope, rightK, 0, dq.From(i, 0))
+		p.multiply(rows, s.width, n, s.scale(), tile.RowMajor(slope, n), rightK, 0, dq.From(i, 0))
 	}
 	for band := range count {
 		j, rows := kernel.Split(band, count, s.tokens)
@@ -131,17 +146,14 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	}
 }
 
-// dot returns the product of row i of two heads.
-func dot(a, b tile.View, i, n int) float64 {
-	return vec.Dot(a.Data[i*a.RowStride:][:n], b.Data[i*b.RowStride:][:n])
-}
-
-// softmaxGrad replaces the first n gradients by the shares by those by the scores: share·(gradient −
-// mean). The others become zero.
-func softmaxGrad(slope, share []float32, n int, mean float64) {
-	share = share[:n]
-	for j, p := range share {
-		slope[j] = float32(float64(p) * (float64(slope[j]) - mean))
+// softmaxGrad replaces the gradients by the shares of a band of rows by those by the scores:
+// share·(gradient − mean).
+func softmaxGrad(slope, share []float32, i, rows int) {
+	var mean [bandRows]float64
+	n := i + rows
+	for r := range rows {
+		mean[r] = vec.Dot(share[r*n:][:i+r+1], slope[r*n:][:i+r+1])
 	}
-	clear(slope[n:])
+	vec.SlopeRows(slope[:rows*n], share, slope, mean[:rows], n)
+	clearLater(slope, i, rows)
 }

@@ -12,6 +12,10 @@ func ExpRows(dst []float32, sums []float64, x, tops []float32, n int) { expRows(
 // may be src.
 func TimesRows(dst, src []float32, scales []float64, n int) { timesRows(dst, src, scales, n) }
 
+// SlopeRows writes p·(d - mean) to dst for rows of n numbers, mean that of the row, computed in
+// float64 and rounded once: the gradient of softmax. dst may be p or d.
+func SlopeRows(dst, p, d []float32, means []float64, n int) { slopeRows(dst, p, d, means, n) }
+
 // Dot returns Σ x·y in float64: product k is added to partial sum k mod 32, and the partial sums are
 // added as a tree.
 func Dot(x, y []float32) float64 { return dot(x, y) }

@@ -49,6 +49,16 @@ func expRowGo(dst, x []float32, top float64) float64 {
 	return tree(s[:])
 }
 
+// slopeRowsGo writes p·(d - mean) to dst for rows of n numbers, computed in float64.
+func slopeRowsGo(dst, p, d []float32, means []float64, n int) {
+	for r, mean := range means {
+		row, slopes := dst[r*n:(r+1)*n], d[r*n:(r+1)*n]
+		for j, v := range p[r*n : (r+1)*n] {
+			row[j] = float32(float64(v) * (float64(slopes[j]) - mean))
+		}
+	}
+}
+
 // timesRowsGo writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 func timesRowsGo(dst, src []float32, scales []float64, n int) {
 	for r, s := range scales {

@@ -129,6 +129,21 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 	}
 }
 
+// slopeRows is slopeRowsGo. dst may be p or d.
+func slopeRows(dst, p, d []float32, means []float64, n int) {
+	all := len(means) * n
+	dst, p, d = dst[:all], p[:all], d[:all]
+	switch {
+	case all == 0:
+	case isa.Active == isa.AVX512:
+		slopeRowsAVX512(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means))
+	case isa.Active == isa.AVX2:
+		slopeRowsAVX2(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means))
+	default:
+		slopeRowsGo(dst, p, d, means, n)
+	}
+}
+
 // addColumns is addColumnsGo.
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	_ = a[(rows-1)*stride+columns-1]

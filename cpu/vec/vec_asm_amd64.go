@@ -99,6 +99,12 @@ func geluTanhGradsAVX512(dst *float32, x *float32, dy *float32, n int)
 //go:noescape
 func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
+// slopeRowsAVX512 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
+// float64. Both counts are at least 1.
+//
+//go:noescape
+func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+
 // timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.
 //
@@ -282,6 +288,12 @@ func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
 //
 //go:noescape
 func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+
+// slopeRowsAVX2 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
+// float64. Both counts are at least 1.
+//
+//go:noescape
+func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
 
 // timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.

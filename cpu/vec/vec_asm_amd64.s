@@ -2231,6 +2231,79 @@ row_end:
 	VZEROUPPER
 	RET
 
+// func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·slopeRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ d+16(FP), DX
+	MOVQ means+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ rows+40(FP), DI
+
+row:
+	XORQ         R8, R8
+	VBROADCASTSD (BX), Z0
+	MOVQ         SI, R9
+	SUBQ         $0x00000010, R9
+	JLT          row_few
+
+row_many:
+	VCVTPS2PD (DX)(R8*4), Z1
+	VSUBPD    Z0, Z1, Z1
+	VCVTPS2PD (CX)(R8*4), Z2
+	VMULPD    Z2, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R8*4)
+	VCVTPS2PD 32(DX)(R8*4), Z1
+	VSUBPD    Z0, Z1, Z1
+	VCVTPS2PD 32(CX)(R8*4), Z2
+	VMULPD    Z2, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 32(AX)(R8*4)
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       row_many
+
+row_few:
+	ADDQ $0x00000010, R9
+	SUBQ $0x00000008, R9
+	JLT  row_rest
+
+row_one:
+	VCVTPS2PD (DX)(R8*4), Z1
+	VSUBPD    Z0, Z1, Z1
+	VCVTPS2PD (CX)(R8*4), Z2
+	VMULPD    Z2, Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, R9
+	JGE       row_one
+
+row_rest:
+	ADDQ        $0x00000008, R9
+	JZ          row_done
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K1
+	VCVTPS2PD.Z (DX)(R8*4), K1, Z1
+	VSUBPD      Z0, Z1, Z1
+	VCVTPS2PD.Z (CX)(R8*4), K1, Z0
+	VMULPD      Z0, Z1, Z1
+	VCVTPD2PS   Z1, Y0
+	VMOVUPS     Y0, K1, (AX)(R8*4)
+
+row_done:
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(SI*4), CX
+	LEAQ (DX)(SI*4), DX
+	ADDQ $0x08, BX
+	DECQ DI
+	JNZ  row
+	VZEROUPPER
+	RET
+
 // func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·timesRowsAVX512(SB), NOSPLIT, $0-40
@@ -8352,6 +8425,84 @@ row_end:
 	ADDQ         $0x04, BX
 	DECQ         DI
 	JNZ          row
+	VZEROUPPER
+	RET
+
+// func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+// Requires: AVX
+TEXT ·slopeRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ p+8(FP), CX
+	MOVQ d+16(FP), DX
+	MOVQ means+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ rows+40(FP), DI
+
+row:
+	XORQ         R8, R8
+	VBROADCASTSD (BX), Y0
+	MOVQ         SI, R9
+	SUBQ         $0x00000008, R9
+	JLT          row_few
+
+row_many:
+	VCVTPS2PD  (DX)(R8*4), Y1
+	VSUBPD     Y0, Y1, Y1
+	VCVTPS2PD  (CX)(R8*4), Y2
+	VMULPD     Y2, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R8*4)
+	VCVTPS2PD  16(DX)(R8*4), Y1
+	VSUBPD     Y0, Y1, Y1
+	VCVTPS2PD  16(CX)(R8*4), Y2
+	VMULPD     Y2, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)(R8*4)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, R9
+	JGE        row_many
+
+row_few:
+	ADDQ $0x00000008, R9
+	SUBQ $0x00000004, R9
+	JLT  row_rest
+
+row_one:
+	VCVTPS2PD  (DX)(R8*4), Y1
+	VSUBPD     Y0, Y1, Y1
+	VCVTPS2PD  (CX)(R8*4), Y2
+	VMULPD     Y2, Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R8*4)
+	ADDQ       $0x00000004, R8
+	SUBQ       $0x00000004, R9
+	JGE        row_one
+
+row_rest:
+	ADDQ       $0x00000004, R9
+	JZ         row_done
+	LEAQ       vecMasks<>+128(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), X1
+	VMASKMOVPS (DX)(R8*4), X1, X1
+	VCVTPS2PD  X1, Y1
+	VSUBPD     Y0, Y1, Y1
+	VMOVUPS    (R10), X0
+	VMASKMOVPS (CX)(R8*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y1, X0
+	VMOVUPS    (R10), X1
+	VMASKMOVPS X0, X1, (AX)(R8*4)
+
+row_done:
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(SI*4), CX
+	LEAQ (DX)(SI*4), DX
+	ADDQ $0x08, BX
+	DECQ DI
+	JNZ  row
 	VZEROUPPER
 	RET
 

@@ -22,6 +22,8 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	expRowsGo(dst, sums, x, tops, n)
 }
 
+func slopeRows(dst, p, d []float32, means []float64, n int) { slopeRowsGo(dst, p, d, means, n) }
+
 func timesRows(dst, src []float32, scales []float64, n int) { timesRowsGo(dst, src, scales, n) }
 
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {

@@ -201,6 +201,31 @@ func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) re
 	return v
 }
 
+// slopeRows writes the gradient of softmax.
+func slopeRows(e *emitter) {
+	e.begin("slopeRows", "func(dst, p, d *float32, means *float64, n, rows int)",
+		"writes p·(d - mean) for rows of n numbers, mean that of the row, computed in float64. Both counts are at "+
+			"least 1.")
+	dst, p, d, means := e.argument("dst"), e.argument("p"), e.argument("d"), e.argument("means")
+	n, rows := e.argument("n"), e.argument("rows")
+	e.repeat("row", rows, func() {
+		mean, at, left := e.vector(), e.start(), e.asm.GP64()
+		e.asm.VBROADCASTSD(operand.Mem{Base: means}, mean)
+		e.asm.MOVQ(n, left)
+		e.pass("row", at, left, e.half, 2, each(func(l loop, part *part) {
+			v := e.widen(l.of(d, 0), part)
+			e.asm.VSUBPD(mean, v, v)
+			e.asm.VMULPD(e.widen(l.of(p, 0), part), v, v)
+			e.narrow(v, l.of(dst, 0), part)
+		}))
+		for _, base := range []reg.GPVirtual{dst, p, d} {
+			e.asm.LEAQ(operand.Mem{Base: base, Index: n, Scale: 4}, base)
+		}
+		e.asm.ADDQ(operand.U8(8), means)
+	})
+	e.end()
+}
+
 // timesRows writes the second half of softmax.
 func timesRows(e *emitter) {
 	e.begin("timesRows", "func(dst, src *float32, scales *float64, n, rows int)",
