@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"cpu/gemm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
 	"cpu/isa":                 {},
 	"cpu/kernel":              {"device", "device/signature", "internal/pages"},
-	"cpu/norm":                {"cpu/isa", "cpu/kernel", "device"},
+	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/vec", "device"},
 	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
 	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "device"},
 	"cpu/internal/asmgen":     {},

@@ -5,23 +5,24 @@ import (
 	"sync"
 
 	"fspda/cpu/kernel"
+	"fspda/cpu/vec"
 	"fspda/device"
 )
 
 // Layer normalization of a matrix of m rows (tokens) and c columns. To the last bit, for every row,
-// in float64 unless it says otherwise, where Σ adds number j to partial sum j mod rowSums and the
+// in float64, where Σ adds number j to partial sum j mod 16, in the backward pass mod 8, and the
 // partial sums as a tree:
 //
-// Forward. mean = Σ x/c, d = x − mean, rstd = 1/sqrt(Σ d²/c + eps), y = float32(float32(d·rstd)·gamma)
-// + beta in float32; the outputs are mean and rstd, rounded. Two passes over a row in the first-level
+// Forward. mean = Σ x/c, d = x − mean, rstd = 1/sqrt(Σ d²/c + eps), y = (d·rstd)·gamma + beta; the
+// outputs are rounded once. Two passes over a row in the first-level
 // cache keep the digits of the variance whatever the mean is.
 //
-// Backward. d = x − mean and rstd are those of the rounded outputs, g = float32(gamma·dy). δ = Σ d/c
+// Backward. d = x − mean and rstd are those of the rounded outputs, g = gamma·dy. δ = Σ d/c
 // is what the rounding of the mean lost. With A = Σ g/c, B = (Σ g·d/c − δ·A)·rstd, x̂ = (d−δ)·rstd,
-// dx = rstd·(g − A − x̂·B), rounded once. dgamma = Σ dy·x̂ and dbeta = Σ dy over the rows of a block,
+// dx = ((g − A) − x̂·B)·rstd, rounded once. dgamma = Σ dy·x̂ and dbeta = Σ dy over the rows of a block,
 // in order, and then over the blocks.
 //
-// RMS norm is the same with mean = 0: rrms = 1/sqrt(Σ x²/c + eps), y = float32(float32(x·rrms)·gamma);
+// RMS norm is the same with mean = 0: rrms = 1/sqrt(Σ x²/c + eps), y = (x·rrms)·gamma;
 // B = Σ g·x/c·rrms, dx = rrms·(g − x·rrms·B).
 
 // LayerKernels normalize rows.
@@ -38,9 +39,6 @@ var LayerKernels = kernel.Table{
 	device.RMSNormGrad:           {Run: layerNormGrad},
 }
 
-// rowSums is the number of partial sums of a row.
-const rowSums = 16
-
 // layerRows is how many rows a block of dgamma and dbeta has. It is part of the definition.
 const layerRows = 64
 
@@ -51,16 +49,6 @@ const leastRows = 32 << 10
 func rowParts(o *kernel.Args) int {
 	m, c := o.Dims[0], o.Dims[1]
 	return max(1, min(o.Threads(), m*c/leastRows))
-}
-
-// treeSum adds partial sums as a tree.
-func treeSum(s *[rowSums]float64) float64 {
-	for n := rowSums / 2; n > 0; n /= 2 {
-		for l := range n {
-			s[l] += s[l+n]
-		}
-	}
-	return s[0]
 }
 
 func layerNorm(o *kernel.Args) error {
@@ -94,36 +82,17 @@ func addLayerNormPart(o *kernel.Args, part, of int) {
 	from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
 	for r := from; r < to; r++ {
 		a, d, s := o.In[0][r*c:][:c], o.In[1][r*c:][:c], o.Out[0][r*c:][:c]
-		for j, v := range a {
-			s[j] = v + d[j]
-		}
+		vec.Adds(s, a, d)
 		o.Out[2][r], o.Out[3][r] = layerRow(o.Out[1][r*c:][:c], s, o.In[2], beta, o.Attr)
 	}
 }
 
 // layerRow normalizes a row.
 func layerRow(y, x, gamma, beta []float32, eps float64) (mean, rstd float32) {
-	var s [rowSums]float64
-	for j, v := range x {
-		s[j%rowSums] += float64(v)
-	}
 	c := float64(len(x))
-	center := treeSum(&s) / c
-	s = [rowSums]float64{}
-	for j, v := range x {
-		d := float64(v) - center
-		s[j%rowSums] += float64(d * d)
-	}
-	inverse := 1 / math.Sqrt(treeSum(&s)/c+eps)
-	gamma = gamma[:len(x)]
-	for j, v := range x {
-		y[j] = float32(float32((float64(v)-center)*inverse) * gamma[j])
-	}
-	if beta != nil {
-		for j, b := range beta {
-			y[j] += b
-		}
-	}
+	center := vec.CenteredSum(x, 0) / c
+	inverse := 1 / math.Sqrt(vec.CenteredSquares(x, center)/c+eps)
+	vec.NormalizeRow(y, x, gamma, beta, center, inverse)
 	return float32(center), float32(inverse)
 }
 
@@ -137,14 +106,8 @@ func rmsNormPart(o *kernel.Args, part, of int) {
 	from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
 	for r := from; r < to; r++ {
 		x, y := o.In[0][r*c:][:c], o.Out[0][r*c:][:c]
-		var s [rowSums]float64
-		for j, v := range x {
-			s[j%rowSums] += float64(float64(v) * float64(v))
-		}
-		inverse := 1 / math.Sqrt(treeSum(&s)/float64(c)+o.Attr)
-		for j, v := range x {
-			y[j] = float32(float32(float64(v)*inverse) * o.In[1][j])
-		}
+		inverse := 1 / math.Sqrt(vec.CenteredSquares(x, 0)/float64(c)+o.Attr)
+		vec.NormalizeRow(y, x, o.In[1], nil, 0, inverse)
 		o.Out[1][r] = float32(inverse)
 	}
 }
@@ -232,30 +195,15 @@ func (g *layerGrad) row(r int, forGamma, forBeta []float64) {
 	if g.mean != nil {
 		mean = float64(g.mean[r])
 	}
-	var s, along, center [rowSums]float64
-	for j, v := range x {
-		k, d := j%rowSums, float64(v)-mean
-		slope := float64(g.gamma[j] * dy[j])
-		s[k] += slope
-		along[k] += float64(slope * d)
-		center[k] += d
-	}
+	slope, along, off := vec.GradSums(x, dy, g.gamma, mean)
 	n := float64(c)
-	a, delta := treeSum(&s)/n, treeSum(&center)/n
+	a, delta := slope/n, off/n
 	if g.mean == nil {
 		a, delta = 0, 0
 	}
-	b := (treeSum(&along)/n - float64(delta*a)) * rstd
-	for j, v := range x {
-		normal := ((float64(v) - mean) - delta) * rstd
-		g := float64(g.gamma[j] * dy[j])
-		dx[j] = float32(rstd * ((g - a) - float64(normal*b)))
-		forGamma[j] += float64(float64(dy[j]) * normal)
-		forBeta[j] += float64(dy[j])
-	}
+	b := (along/n - float64(delta*a)) * rstd
+	vec.GradRow(dx, x, dy, g.gamma, forGamma, forBeta, &vec.RowSlope{Mean: mean, Delta: delta, RStd: rstd, A: a, B: b})
 	if g.add != nil {
-		for j, e := range g.add[r*c:][:c] {
-			dx[j] += e
-		}
+		vec.Adds(dx, dx, g.add[r*c:][:c])
 	}
 }

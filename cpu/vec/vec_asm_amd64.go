@@ -105,6 +105,41 @@ func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int
 //go:noescape
 func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
 
+// centeredSumAVX512 returns Σ (x - center) in float64: number j is added to partial sum j mod 16,
+// and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func centeredSumAVX512(x *float32, center *float64, n int) float64
+
+// centeredSquaresAVX512 returns Σ (x - center)² in float64: number j is added to partial sum j mod
+// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func centeredSquaresAVX512(x *float32, center *float64, n int) float64
+
+// normalizeRowAVX512 writes ((x - params[0])·params[1])·gamma, computed in float64.
+//
+//go:noescape
+func normalizeRowAVX512(dst *float32, x *float32, gamma *float32, params *float64, n int)
+
+// normalizeShiftRowAVX512 writes ((x - params[0])·params[1])·gamma + beta, computed in float64.
+//
+//go:noescape
+func normalizeShiftRowAVX512(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+
+// gradSumsAVX512 writes Σ g, Σ g·d and Σ d to sums, with d = x - center and g = gamma·dy, in
+// float64: number j is added to partial sum j mod 8, and sum l takes sum l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func gradSumsAVX512(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+
+// gradRowAVX512 writes dx = ((g - A) - x̂·B)·rstd with x̂ = ((x - mean) - delta)·rstd and g =
+// gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64. params are mean, delta, rstd,
+// A and B. n is a multiple of 8.
+//
+//go:noescape
+func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+
 // timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.
 //
@@ -294,6 +329,41 @@ func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, 
 //
 //go:noescape
 func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+
+// centeredSumAVX2 returns Σ (x - center) in float64: number j is added to partial sum j mod 16, and
+// sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func centeredSumAVX2(x *float32, center *float64, n int) float64
+
+// centeredSquaresAVX2 returns Σ (x - center)² in float64: number j is added to partial sum j mod
+// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func centeredSquaresAVX2(x *float32, center *float64, n int) float64
+
+// normalizeRowAVX2 writes ((x - params[0])·params[1])·gamma, computed in float64.
+//
+//go:noescape
+func normalizeRowAVX2(dst *float32, x *float32, gamma *float32, params *float64, n int)
+
+// normalizeShiftRowAVX2 writes ((x - params[0])·params[1])·gamma + beta, computed in float64.
+//
+//go:noescape
+func normalizeShiftRowAVX2(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+
+// gradSumsAVX2 writes Σ g, Σ g·d and Σ d to sums, with d = x - center and g = gamma·dy, in float64:
+// number j is added to partial sum j mod 8, and sum l takes sum l+4, l+2 and l+1 in turn.
+//
+//go:noescape
+func gradSumsAVX2(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+
+// gradRowAVX2 writes dx = ((g - A) - x̂·B)·rstd with x̂ = ((x - mean) - delta)·rstd and g =
+// gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64. params are mean, delta, rstd,
+// A and B. n is a multiple of 8.
+//
+//go:noescape
+func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
 
 // timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.

@@ -2304,6 +2304,383 @@ row_done:
 	VZEROUPPER
 	RET
 
+// func centeredSumAVX512(x *float32, center *float64, n int) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·centeredSumAVX512(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         center+8(FP), CX
+	VBROADCASTSD (CX), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         CX, CX
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x00000010, DX
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (AX)(CX*4), Z3
+	VSUBPD    Z0, Z3, Z3
+	VADDPD    Z3, Z1, Z1
+	VCVTPS2PD 32(AX)(CX*4), Z3
+	VSUBPD    Z0, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000010, DX
+	JGE       sum_full
+
+sum_last:
+	ADDQ        $0x00000010, DX
+	JZ          sum_end
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VCVTPS2PD.Z (AX)(CX*4), K1, Z3
+	VSUBPD      Z0, Z3, Z3
+	VMOVAPD.Z   Z3, K1, Z3
+	VADDPD      Z3, Z1, Z1
+	CMPQ        DX, $0x08
+	JLE         sum_end
+	KSHIFTRW    $0x08, K1, K1
+	VCVTPS2PD.Z 32(AX)(CX*4), K1, Z3
+	VSUBPD      Z0, Z3, Z3
+	VMOVAPD.Z   Z3, K1, Z0
+	VADDPD      Z0, Z2, Z2
+
+sum_end:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDPD        X0, X1, X1
+	MOVSD         X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func centeredSquaresAVX512(x *float32, center *float64, n int) float64
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
+TEXT ·centeredSquaresAVX512(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         center+8(FP), CX
+	VBROADCASTSD (CX), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         CX, CX
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x00000010, DX
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (AX)(CX*4), Z3
+	VSUBPD    Z0, Z3, Z3
+	VMULPD    Z3, Z3, Z3
+	VADDPD    Z3, Z1, Z1
+	VCVTPS2PD 32(AX)(CX*4), Z3
+	VSUBPD    Z0, Z3, Z3
+	VMULPD    Z3, Z3, Z3
+	VADDPD    Z3, Z2, Z2
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000010, DX
+	JGE       sum_full
+
+sum_last:
+	ADDQ        $0x00000010, DX
+	JZ          sum_end
+	MOVQ        $-1, BX
+	BZHIQ       DX, BX, BX
+	KMOVW       BX, K1
+	VCVTPS2PD.Z (AX)(CX*4), K1, Z3
+	VSUBPD      Z0, Z3, Z3
+	VMULPD      Z3, Z3, Z3
+	VMOVAPD.Z   Z3, K1, Z3
+	VADDPD      Z3, Z1, Z1
+	CMPQ        DX, $0x08
+	JLE         sum_end
+	KSHIFTRW    $0x08, K1, K1
+	VCVTPS2PD.Z 32(AX)(CX*4), K1, Z3
+	VSUBPD      Z0, Z3, Z3
+	VMULPD      Z3, Z3, Z3
+	VMOVAPD.Z   Z3, K1, Z0
+	VADDPD      Z0, Z2, Z2
+
+sum_end:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDPD        X0, X1, X1
+	MOVSD         X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func normalizeRowAVX512(dst *float32, x *float32, gamma *float32, params *float64, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·normalizeRowAVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gamma+16(FP), DX
+	MOVQ         params+24(FP), BX
+	VBROADCASTSD (BX), Z0
+	VBROADCASTSD 8(BX), Z1
+	XORQ         BX, BX
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x00000010, SI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD (CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD (DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	VCVTPS2PD 32(CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD 32(DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, SI
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000008, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD (CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD (DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
+	SUBQ      $0x00000008, SI
+	JGE       pass_one
+
+pass_rest:
+	ADDQ        $0x00000008, SI
+	JZ          pass_done
+	MOVQ        $-1, DI
+	BZHIQ       SI, DI, DI
+	KMOVW       DI, K1
+	VCVTPS2PD.Z (CX)(BX*4), K1, Z2
+	VSUBPD      Z0, Z2, Z2
+	VMULPD      Z1, Z2, Z2
+	VCVTPS2PD.Z (DX)(BX*4), K1, Z0
+	VMULPD      Z0, Z2, Z2
+	VCVTPD2PS   Z2, Y0
+	VMOVUPS     Y0, K1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func normalizeShiftRowAVX512(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·normalizeShiftRowAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gamma+16(FP), DX
+	MOVQ         params+32(FP), BX
+	MOVQ         beta+24(FP), SI
+	VBROADCASTSD (BX), Z0
+	VBROADCASTSD 8(BX), Z1
+	XORQ         BX, BX
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x00000010, DI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD (CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD (DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPS2PD (SI)(BX*4), Z3
+	VADDPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	VCVTPS2PD 32(CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD 32(DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPS2PD 32(SI)(BX*4), Z3
+	VADDPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, 32(AX)(BX*4)
+	ADDQ      $0x00000010, BX
+	SUBQ      $0x00000010, DI
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000010, DI
+	SUBQ $0x00000008, DI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD (CX)(BX*4), Z2
+	VSUBPD    Z0, Z2, Z2
+	VMULPD    Z1, Z2, Z2
+	VCVTPS2PD (DX)(BX*4), Z3
+	VMULPD    Z3, Z2, Z2
+	VCVTPS2PD (SI)(BX*4), Z3
+	VADDPD    Z3, Z2, Z2
+	VCVTPD2PS Z2, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
+	SUBQ      $0x00000008, DI
+	JGE       pass_one
+
+pass_rest:
+	ADDQ        $0x00000008, DI
+	JZ          pass_done
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVW       R8, K1
+	VCVTPS2PD.Z (CX)(BX*4), K1, Z2
+	VSUBPD      Z0, Z2, Z2
+	VMULPD      Z1, Z2, Z2
+	VCVTPS2PD.Z (DX)(BX*4), K1, Z0
+	VMULPD      Z0, Z2, Z2
+	VCVTPS2PD.Z (SI)(BX*4), K1, Z0
+	VADDPD      Z0, Z2, Z2
+	VCVTPD2PS   Z2, Y0
+	VMOVUPS     Y0, K1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX512(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gradSumsAVX512(SB), NOSPLIT, $0-48
+	MOVQ         sums+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         center+32(FP), SI
+	VBROADCASTSD (SI), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	VPXORD       Z3, Z3, Z3
+	XORQ         SI, SI
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x00000008, DI
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (CX)(SI*4), Z4
+	VCVTPS2PD (DX)(SI*4), Z5
+	VSUBPD    Z0, Z4, Z4
+	VCVTPS2PD (BX)(SI*4), Z6
+	VMULPD    Z6, Z5, Z5
+	VADDPD    Z4, Z3, Z3
+	VADDPD    Z5, Z1, Z1
+	VMULPD    Z5, Z4, Z4
+	VADDPD    Z4, Z2, Z2
+	ADDQ      $0x00000008, SI
+	SUBQ      $0x00000008, DI
+	JGE       sum_full
+
+sum_last:
+	ADDQ        $0x00000008, DI
+	JZ          sum_end
+	MOVQ        $-1, R8
+	BZHIQ       DI, R8, R8
+	KMOVW       R8, K1
+	VCVTPS2PD.Z (CX)(SI*4), K1, Z4
+	VCVTPS2PD.Z (DX)(SI*4), K1, Z5
+	VSUBPD      Z0, Z4, Z4
+	VMOVAPD.Z   Z4, K1, Z0
+	VCVTPS2PD.Z (BX)(SI*4), K1, Z4
+	VMULPD      Z4, Z5, Z5
+	VADDPD      Z0, Z3, Z3
+	VADDPD      Z5, Z1, Z1
+	VMULPD      Z5, Z0, Z0
+	VADDPD      Z0, Z2, Z2
+
+sum_end:
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDPD        X0, X1, X1
+	VMOVSD        X1, (AX)
+	VEXTRACTF64X4 $0x01, Z2, Y0
+	VADDPD        Y0, Y2, Y2
+	VEXTRACTF64X2 $0x01, Y2, X0
+	VADDPD        X0, X2, X2
+	VPERMILPD     $0x01, X2, X0
+	VADDPD        X0, X2, X2
+	VMOVSD        X2, 8(AX)
+	VEXTRACTF64X4 $0x01, Z3, Y0
+	VADDPD        Y0, Y3, Y3
+	VEXTRACTF64X2 $0x01, Y3, X0
+	VADDPD        X0, X3, X3
+	VPERMILPD     $0x01, X3, X0
+	VADDPD        X0, X3, X3
+	VMOVSD        X3, 16(AX)
+	VZEROUPPER
+	RET
+
+// func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+// Requires: AVX, AVX512F
+TEXT ·gradRowAVX512(SB), NOSPLIT, $0-64
+	MOVQ         dx+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         forGamma+32(FP), SI
+	MOVQ         forBeta+40(FP), DI
+	MOVQ         params+48(FP), R8
+	VBROADCASTSD (R8), Z0
+	VBROADCASTSD 8(R8), Z1
+	VBROADCASTSD 16(R8), Z2
+	VBROADCASTSD 24(R8), Z3
+	VBROADCASTSD 32(R8), Z4
+	XORQ         R8, R8
+	MOVQ         n+56(FP), R9
+	SUBQ         $0x00000008, R9
+	JLT          done
+
+numbers:
+	VCVTPS2PD (CX)(R8*4), Z5
+	VCVTPS2PD (DX)(R8*4), Z6
+	VCVTPS2PD (BX)(R8*4), Z7
+	VSUBPD    Z0, Z5, Z5
+	VSUBPD    Z1, Z5, Z5
+	VMULPD    Z2, Z5, Z5
+	VMULPD    Z6, Z7, Z7
+	VSUBPD    Z3, Z7, Z7
+	VADDPD    (DI)(R8*8), Z6, Z8
+	VMOVUPD   Z8, (DI)(R8*8)
+	VMULPD    Z5, Z6, Z6
+	VADDPD    (SI)(R8*8), Z6, Z6
+	VMOVUPD   Z6, (SI)(R8*8)
+	VMULPD    Z4, Z5, Z5
+	VSUBPD    Z5, Z7, Z7
+	VMULPD    Z2, Z7, Z7
+	VCVTPD2PS Z7, Y5
+	VMOVUPS   Y5, (AX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, R9
+	JGE       numbers
+
+done:
+	VZEROUPPER
+	RET
+
 // func timesRowsAVX512(dst *float32, src *float32, scales *float64, n int, rows int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·timesRowsAVX512(SB), NOSPLIT, $0-40
@@ -8503,6 +8880,506 @@ row_done:
 	ADDQ $0x08, BX
 	DECQ DI
 	JNZ  row
+	VZEROUPPER
+	RET
+
+// func centeredSumAVX2(x *float32, center *float64, n int) float64
+// Requires: AVX, AVX2, SSE2
+TEXT ·centeredSumAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         center+8(FP), CX
+	VBROADCASTSD (CX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	XORQ         CX, CX
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x00000010, DX
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 16(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 32(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD 48(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000010, DX
+	JGE       sum_full
+
+sum_last:
+	ADDQ       $0x00000010, DX
+	JZ         sum_end
+	LEAQ       vecMasks<>+128(SB), BX
+	MOVQ       DX, SI
+	SHLQ       $0x02, SI
+	SUBQ       SI, BX
+	VMOVUPS    (BX), X5
+	VMASKMOVPS (AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VPMOVSXDQ  (BX), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y1, Y1
+	CMPQ       DX, $0x04
+	JLE        sum_end
+	LEAQ       16(BX), SI
+	VMOVUPS    (SI), X5
+	VMASKMOVPS 16(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VPMOVSXDQ  (SI), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y2, Y2
+	CMPQ       DX, $0x08
+	JLE        sum_end
+	LEAQ       32(BX), SI
+	VMOVUPS    (SI), X5
+	VMASKMOVPS 32(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VPMOVSXDQ  (SI), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y3, Y3
+	CMPQ       DX, $0x0c
+	JLE        sum_end
+	LEAQ       48(BX), DX
+	VMOVUPS    (DX), X5
+	VMASKMOVPS 48(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VPMOVSXDQ  (DX), Y0
+	VANDPD     Y5, Y0, Y0
+	VADDPD     Y0, Y4, Y4
+
+sum_end:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDPD       X0, X1, X1
+	MOVSD        X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func centeredSquaresAVX2(x *float32, center *float64, n int) float64
+// Requires: AVX, AVX2, SSE2
+TEXT ·centeredSquaresAVX2(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         center+8(FP), CX
+	VBROADCASTSD (CX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	XORQ         CX, CX
+	MOVQ         n+16(FP), DX
+	SUBQ         $0x00000010, DX
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 16(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 32(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD 48(AX)(CX*4), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x00000010, CX
+	SUBQ      $0x00000010, DX
+	JGE       sum_full
+
+sum_last:
+	ADDQ       $0x00000010, DX
+	JZ         sum_end
+	LEAQ       vecMasks<>+128(SB), BX
+	MOVQ       DX, SI
+	SHLQ       $0x02, SI
+	SUBQ       SI, BX
+	VMOVUPS    (BX), X5
+	VMASKMOVPS (AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VMULPD     Y5, Y5, Y5
+	VPMOVSXDQ  (BX), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y1, Y1
+	CMPQ       DX, $0x04
+	JLE        sum_end
+	LEAQ       16(BX), SI
+	VMOVUPS    (SI), X5
+	VMASKMOVPS 16(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VMULPD     Y5, Y5, Y5
+	VPMOVSXDQ  (SI), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y2, Y2
+	CMPQ       DX, $0x08
+	JLE        sum_end
+	LEAQ       32(BX), SI
+	VMOVUPS    (SI), X5
+	VMASKMOVPS 32(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VMULPD     Y5, Y5, Y5
+	VPMOVSXDQ  (SI), Y6
+	VANDPD     Y5, Y6, Y6
+	VADDPD     Y6, Y3, Y3
+	CMPQ       DX, $0x0c
+	JLE        sum_end
+	LEAQ       48(BX), DX
+	VMOVUPS    (DX), X5
+	VMASKMOVPS 48(AX)(CX*4), X5, X5
+	VCVTPS2PD  X5, Y5
+	VSUBPD     Y0, Y5, Y5
+	VMULPD     Y5, Y5, Y5
+	VPMOVSXDQ  (DX), Y0
+	VANDPD     Y5, Y0, Y0
+	VADDPD     Y0, Y4, Y4
+
+sum_end:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDPD       X0, X1, X1
+	MOVSD        X1, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func normalizeRowAVX2(dst *float32, x *float32, gamma *float32, params *float64, n int)
+// Requires: AVX
+TEXT ·normalizeRowAVX2(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gamma+16(FP), DX
+	MOVQ         params+24(FP), BX
+	VBROADCASTSD (BX), Y0
+	VBROADCASTSD 8(BX), Y1
+	XORQ         BX, BX
+	MOVQ         n+32(FP), SI
+	SUBQ         $0x00000008, SI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD  (CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  (DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (AX)(BX*4)
+	VCVTPS2PD  16(CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  16(DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, 16(AX)(BX*4)
+	ADDQ       $0x00000008, BX
+	SUBQ       $0x00000008, SI
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000004, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD  (CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  (DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (AX)(BX*4)
+	ADDQ       $0x00000004, BX
+	SUBQ       $0x00000004, SI
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, SI
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), X2
+	VMASKMOVPS (CX)(BX*4), X2, X2
+	VCVTPS2PD  X2, Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VMOVUPS    (DI), X0
+	VMASKMOVPS (DX)(BX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y2, Y2
+	VCVTPD2PSY Y2, X0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func normalizeShiftRowAVX2(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+// Requires: AVX
+TEXT ·normalizeShiftRowAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gamma+16(FP), DX
+	MOVQ         params+32(FP), BX
+	MOVQ         beta+24(FP), SI
+	VBROADCASTSD (BX), Y0
+	VBROADCASTSD 8(BX), Y1
+	XORQ         BX, BX
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x00000008, DI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD  (CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  (DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPS2PD  (SI)(BX*4), Y3
+	VADDPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (AX)(BX*4)
+	VCVTPS2PD  16(CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  16(DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPS2PD  16(SI)(BX*4), Y3
+	VADDPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, 16(AX)(BX*4)
+	ADDQ       $0x00000008, BX
+	SUBQ       $0x00000008, DI
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, DI
+	SUBQ $0x00000004, DI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD  (CX)(BX*4), Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VCVTPS2PD  (DX)(BX*4), Y3
+	VMULPD     Y3, Y2, Y2
+	VCVTPS2PD  (SI)(BX*4), Y3
+	VADDPD     Y3, Y2, Y2
+	VCVTPD2PSY Y2, X2
+	VMOVUPS    X2, (AX)(BX*4)
+	ADDQ       $0x00000004, BX
+	SUBQ       $0x00000004, DI
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, DI
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R8
+	SHLQ       $0x02, DI
+	SUBQ       DI, R8
+	VMOVUPS    (R8), X2
+	VMASKMOVPS (CX)(BX*4), X2, X2
+	VCVTPS2PD  X2, Y2
+	VSUBPD     Y0, Y2, Y2
+	VMULPD     Y1, Y2, Y2
+	VMOVUPS    (R8), X0
+	VMASKMOVPS (DX)(BX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VMULPD     Y0, Y2, Y2
+	VMOVUPS    (R8), X0
+	VMASKMOVPS (SI)(BX*4), X0, X0
+	VCVTPS2PD  X0, Y0
+	VADDPD     Y0, Y2, Y2
+	VCVTPD2PSY Y2, X0
+	VMOVUPS    (R8), X1
+	VMASKMOVPS X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX2(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+// Requires: AVX, AVX2
+TEXT ·gradSumsAVX2(SB), NOSPLIT, $0-48
+	MOVQ         sums+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         center+32(FP), SI
+	VBROADCASTSD (SI), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VXORPS       Y5, Y5, Y5
+	VXORPS       Y6, Y6, Y6
+	XORQ         SI, SI
+	MOVQ         n+40(FP), DI
+	SUBQ         $0x00000008, DI
+	JLT          sum_last
+
+sum_full:
+	VCVTPS2PD (CX)(SI*4), Y7
+	VCVTPS2PD (DX)(SI*4), Y8
+	VSUBPD    Y0, Y7, Y7
+	VCVTPS2PD (BX)(SI*4), Y9
+	VMULPD    Y9, Y8, Y8
+	VADDPD    Y7, Y5, Y5
+	VADDPD    Y8, Y1, Y1
+	VMULPD    Y8, Y7, Y7
+	VADDPD    Y7, Y3, Y3
+	VCVTPS2PD 16(CX)(SI*4), Y7
+	VCVTPS2PD 16(DX)(SI*4), Y8
+	VSUBPD    Y0, Y7, Y7
+	VCVTPS2PD 16(BX)(SI*4), Y9
+	VMULPD    Y9, Y8, Y8
+	VADDPD    Y7, Y6, Y6
+	VADDPD    Y8, Y2, Y2
+	VMULPD    Y8, Y7, Y7
+	VADDPD    Y7, Y4, Y4
+	ADDQ      $0x00000008, SI
+	SUBQ      $0x00000008, DI
+	JGE       sum_full
+
+sum_last:
+	ADDQ       $0x00000008, DI
+	JZ         sum_end
+	LEAQ       vecMasks<>+128(SB), R8
+	MOVQ       DI, R9
+	SHLQ       $0x02, R9
+	SUBQ       R9, R8
+	VMOVUPS    (R8), X7
+	VMASKMOVPS (CX)(SI*4), X7, X7
+	VCVTPS2PD  X7, Y7
+	VMOVUPS    (R8), X8
+	VMASKMOVPS (DX)(SI*4), X8, X8
+	VCVTPS2PD  X8, Y8
+	VSUBPD     Y0, Y7, Y7
+	VPMOVSXDQ  (R8), Y9
+	VANDPD     Y7, Y9, Y9
+	VMOVUPS    (R8), X7
+	VMASKMOVPS (BX)(SI*4), X7, X7
+	VCVTPS2PD  X7, Y7
+	VMULPD     Y7, Y8, Y8
+	VADDPD     Y9, Y5, Y5
+	VADDPD     Y8, Y1, Y1
+	VMULPD     Y8, Y9, Y9
+	VADDPD     Y9, Y3, Y3
+	CMPQ       DI, $0x04
+	JLE        sum_end
+	LEAQ       16(R8), DI
+	VMOVUPS    (DI), X7
+	VMASKMOVPS 16(CX)(SI*4), X7, X7
+	VCVTPS2PD  X7, Y7
+	VMOVUPS    (DI), X8
+	VMASKMOVPS 16(DX)(SI*4), X8, X8
+	VCVTPS2PD  X8, Y8
+	VSUBPD     Y0, Y7, Y7
+	VPMOVSXDQ  (DI), Y0
+	VANDPD     Y7, Y0, Y0
+	VMOVUPS    (DI), X7
+	VMASKMOVPS 16(BX)(SI*4), X7, X7
+	VCVTPS2PD  X7, Y7
+	VMULPD     Y7, Y8, Y8
+	VADDPD     Y0, Y6, Y6
+	VADDPD     Y8, Y2, Y2
+	VMULPD     Y8, Y0, Y0
+	VADDPD     Y0, Y4, Y4
+
+sum_end:
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDPD       X0, X1, X1
+	VMOVSD       X1, (AX)
+	VADDPD       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPD       X0, X3, X3
+	VPERMILPD    $0x01, X3, X0
+	VADDPD       X0, X3, X3
+	VMOVSD       X3, 8(AX)
+	VADDPD       Y6, Y5, Y5
+	VEXTRACTF128 $0x01, Y5, X0
+	VADDPD       X0, X5, X5
+	VPERMILPD    $0x01, X5, X0
+	VADDPD       X0, X5, X5
+	VMOVSD       X5, 16(AX)
+	VZEROUPPER
+	RET
+
+// func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+// Requires: AVX
+TEXT ·gradRowAVX2(SB), NOSPLIT, $0-64
+	MOVQ         dx+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         gamma+24(FP), BX
+	MOVQ         forGamma+32(FP), SI
+	MOVQ         forBeta+40(FP), DI
+	MOVQ         params+48(FP), R8
+	VBROADCASTSD (R8), Y0
+	VBROADCASTSD 8(R8), Y1
+	VBROADCASTSD 16(R8), Y2
+	VBROADCASTSD 24(R8), Y3
+	VBROADCASTSD 32(R8), Y4
+	XORQ         R8, R8
+	MOVQ         n+56(FP), R9
+	SUBQ         $0x00000004, R9
+	JLT          done
+
+numbers:
+	VCVTPS2PD  (CX)(R8*4), Y5
+	VCVTPS2PD  (DX)(R8*4), Y6
+	VCVTPS2PD  (BX)(R8*4), Y7
+	VSUBPD     Y0, Y5, Y5
+	VSUBPD     Y1, Y5, Y5
+	VMULPD     Y2, Y5, Y5
+	VMULPD     Y6, Y7, Y7
+	VSUBPD     Y3, Y7, Y7
+	VADDPD     (DI)(R8*8), Y6, Y8
+	VMOVUPD    Y8, (DI)(R8*8)
+	VMULPD     Y5, Y6, Y6
+	VADDPD     (SI)(R8*8), Y6, Y6
+	VMOVUPD    Y6, (SI)(R8*8)
+	VMULPD     Y4, Y5, Y5
+	VSUBPD     Y5, Y7, Y7
+	VMULPD     Y2, Y7, Y7
+	VCVTPD2PSY Y7, X5
+	VMOVUPS    X5, (AX)(R8*4)
+	ADDQ       $0x00000004, R8
+	SUBQ       $0x00000004, R9
+	JGE        numbers
+
+done:
 	VZEROUPPER
 	RET
 
