@@ -1,8 +1,6 @@
 package vec
 
 import (
-	"math"
-
 	"fspda/cpu/kernel"
 )
 
@@ -33,7 +31,7 @@ func GELUs(form GELUForm, dst, x []float32) {
 		geluTanhs(dst, x)
 		return
 	}
-	geluErfsGo(dst, x)
+	geluErfs(dst, x)
 }
 
 // GELUGrads writes dy times the derivative of GELU at x to dst, which may be x or dy.
@@ -42,7 +40,7 @@ func GELUGrads(form GELUForm, dst, x, dy []float32) {
 		geluTanhGrads(dst, x, dy)
 		return
 	}
-	geluErfGradsGo(dst, x, dy)
+	geluErfGrads(dst, x, dy)
 }
 
 const (
@@ -85,22 +83,6 @@ func geluTanhGradsGo(dst, x, dy []float32) {
 			dst[i] = float32(float64(dy[i]) * float64(s*(1+float64(float64(v*s)*slope))))
 		}
 		x, dy, dst = x[len(e):], dy[len(e):], dst[len(e):]
-	}
-}
-
-func normalCDF(x float64) float64 { return math.Erfc(-x*math.Sqrt2/2) / 2 }
-
-func geluErfsGo(dst, x []float32) {
-	for i, v := range x {
-		dst[i] = float32(float64(v) * normalCDF(float64(v)))
-	}
-}
-
-func geluErfGradsGo(dst, x, dy []float32) {
-	const density = 0.3989422804014327 // 1/sqrt(2π)
-	for i, v := range x {
-		f := float64(v)
-		dst[i] = float32(float64(dy[i]) * (normalCDF(f) + f*density*math.Exp(-f*f/2)))
 	}
 }
 

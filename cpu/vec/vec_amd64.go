@@ -36,6 +36,12 @@ func geluTanhs(dst, x []float32) { geluLoops.run(dst, x, x, false) }
 // geluTanhGrads writes dy times its derivative at x to dst.
 func geluTanhGrads(dst, x, dy []float32) { geluGradLoops.run(dst, x, dy, false) }
 
+// geluErfs writes GELU of x in its exact form to dst.
+func geluErfs(dst, x []float32) { geluErfLoops.run(dst, x, x, false) }
+
+// geluErfGrads writes dy times its derivative at x to dst.
+func geluErfGrads(dst, x, dy []float32) { geluErfGradLoops.run(dst, x, dy, false) }
+
 // combine writes c to dst, which may be one of its vectors. With stream it uses non-temporal
 // stores; dst must then be none of them. The assembly has no special case for a factor of 1:
 // multiplying by it changes nothing, and costs nothing compared with the memory.

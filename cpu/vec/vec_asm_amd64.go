@@ -92,6 +92,17 @@ func geluTanhsAVX512(dst *float32, x *float32, n int)
 //go:noescape
 func geluTanhGradsAVX512(dst *float32, x *float32, dy *float32, n int)
 
+// geluErfsAVX512 writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.
+//
+//go:noescape
+func geluErfsAVX512(dst *float32, x *float32, n int)
+
+// geluErfGradsAVX512 writes dy times the derivative of GELU at x, as geluErfs has it, computed in
+// float64.
+//
+//go:noescape
+func geluErfGradsAVX512(dst *float32, x *float32, dy *float32, n int)
+
 // expRowsAVX512 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum
 // of each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes
 // sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
@@ -316,6 +327,17 @@ func geluTanhsAVX2(dst *float32, x *float32, n int)
 //
 //go:noescape
 func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+
+// geluErfsAVX2 writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.
+//
+//go:noescape
+func geluErfsAVX2(dst *float32, x *float32, n int)
+
+// geluErfGradsAVX2 writes dy times the derivative of GELU at x, as geluErfs has it, computed in
+// float64.
+//
+//go:noescape
+func geluErfGradsAVX2(dst *float32, x *float32, dy *float32, n int)
 
 // expRowsAVX2 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of
 // each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes sum

@@ -80,11 +80,87 @@ DATA vecConstants<>+576(SB)/8, $0x3fc12ba9d1f60179
 DATA vecConstants<>+584(SB)/8, $0x3fc12ba9d1f60179
 DATA vecConstants<>+592(SB)/8, $0x3fc12ba9d1f60179
 DATA vecConstants<>+600(SB)/8, $0x3fc12ba9d1f60179
-DATA vecConstants<>+608(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+616(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+624(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+632(SB)/8, $0xff800000ff800000
-GLOBL vecConstants<>(SB), RODATA|NOPTR, $640
+DATA vecConstants<>+608(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+616(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+624(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+632(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+640(SB)/8, $0xbfe0000000000000
+DATA vecConstants<>+648(SB)/8, $0xbfe0000000000000
+DATA vecConstants<>+656(SB)/8, $0xbfe0000000000000
+DATA vecConstants<>+664(SB)/8, $0xbfe0000000000000
+DATA vecConstants<>+672(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+680(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+688(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+696(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+704(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+712(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+720(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+728(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+736(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+744(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+752(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+760(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+768(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+776(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+784(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+792(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+800(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+808(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+816(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+824(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+832(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+840(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+848(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+856(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+864(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+872(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+880(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+888(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+896(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+904(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+912(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+920(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+928(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+936(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+944(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+952(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+960(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+968(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+976(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+984(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+992(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1000(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1008(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1016(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1024(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1032(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1040(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1048(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1056(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1064(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1072(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1080(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1088(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1096(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1104(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1112(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1120(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1128(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1136(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1144(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1152(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1160(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1168(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1176(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1184(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1192(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1200(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1208(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1216(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1224(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1232(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1240(SB)/8, $0xff800000ff800000
+GLOBL vecConstants<>(SB), RODATA|NOPTR, $1248
 
 DATA vecMasks<>+0(SB)/4, $0xffffffff
 DATA vecMasks<>+4(SB)/4, $0xffffffff
@@ -2044,6 +2120,829 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func geluErfsAVX512(dst *float32, x *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·geluErfsAVX512(SB), NOSPLIT, $0-24
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	XORQ         DX, DX
+	MOVQ         n+16(FP), BX
+	SUBQ         $0x00000010, BX
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(DX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z19
+	VMULPD       Z4, Z19, Z19
+	VSUBPD       Z19, Z13, Z19
+	VMULPD       Z19, Z19, Z13
+	VMULPD       Z11, Z19, Z21
+	VMULPD       Z9, Z19, Z20
+	VADDPD       Z10, Z21, Z21
+	VADDPD       Z8, Z20, Z20
+	VMULPD       Z13, Z21, Z21
+	VADDPD       Z21, Z20, Z21
+	VMULPD       Z7, Z19, Z20
+	VADDPD       Z5, Z19, Z19
+	VADDPD       Z6, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z20, Z19, Z20
+	VMULPD       Z13, Z21, Z21
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z14, Z20, Z13
+	VCVTPS2PD    (CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z19
+	VMULPD       Z19, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z19
+	VMULPD       Z19, Z14, Z19
+	VBROADCASTSD vecConstants<>+736(SB), Z20
+	VADDPD       Z20, Z19, Z19
+	VBROADCASTSD vecConstants<>+1184(SB), Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1152(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1120(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1088(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1056(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1024(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+992(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+960(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+928(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+896(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+864(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+832(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+800(SB), Z19
+	VADDPD       Z19, Z20, Z20
+	VMULPD       Z14, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VCVTPS2PD    (CX)(DX*4), Z13
+	VCVTPS2PD    (CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VMULPD       Z20, Z14, Z20
+	VPXORD       Z15, Z15, Z15
+	VMAXPD       Z13, Z15, Z13
+	VSUBPD       Z20, Z13, Z13
+	VCVTPD2PS    Z13, Y13
+	VMOVUPS      Y13, (AX)(DX*4)
+	VCVTPS2PD    32(CX)(DX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z19
+	VMULPD       Z4, Z19, Z19
+	VSUBPD       Z19, Z13, Z19
+	VMULPD       Z19, Z19, Z13
+	VMULPD       Z11, Z19, Z21
+	VMULPD       Z9, Z19, Z20
+	VADDPD       Z10, Z21, Z21
+	VADDPD       Z8, Z20, Z20
+	VMULPD       Z13, Z21, Z21
+	VADDPD       Z21, Z20, Z21
+	VMULPD       Z7, Z19, Z20
+	VADDPD       Z5, Z19, Z19
+	VADDPD       Z6, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z20, Z19, Z20
+	VMULPD       Z13, Z21, Z21
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z14, Z20, Z13
+	VCVTPS2PD    32(CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z19
+	VMULPD       Z19, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z19
+	VMULPD       Z19, Z14, Z19
+	VBROADCASTSD vecConstants<>+736(SB), Z20
+	VADDPD       Z20, Z19, Z19
+	VBROADCASTSD vecConstants<>+1184(SB), Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1152(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1120(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1088(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1056(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1024(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+992(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+960(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+928(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+896(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+864(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+832(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+800(SB), Z19
+	VADDPD       Z19, Z20, Z20
+	VMULPD       Z14, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VCVTPS2PD    32(CX)(DX*4), Z13
+	VCVTPS2PD    32(CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VMULPD       Z20, Z14, Z20
+	VPXORD       Z16, Z16, Z16
+	VMAXPD       Z13, Z16, Z13
+	VSUBPD       Z20, Z13, Z13
+	VCVTPD2PS    Z13, Y13
+	VMOVUPS      Y13, 32(AX)(DX*4)
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x00000010, BX
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000010, BX
+	SUBQ $0x00000008, BX
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(DX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z15
+	VMULPD       Z4, Z15, Z15
+	VSUBPD       Z15, Z13, Z15
+	VMULPD       Z15, Z15, Z13
+	VMULPD       Z11, Z15, Z19
+	VMULPD       Z9, Z15, Z16
+	VADDPD       Z10, Z19, Z19
+	VADDPD       Z8, Z16, Z16
+	VMULPD       Z13, Z19, Z19
+	VADDPD       Z19, Z16, Z19
+	VMULPD       Z7, Z15, Z16
+	VADDPD       Z5, Z15, Z15
+	VADDPD       Z6, Z16, Z16
+	VMULPD       Z13, Z16, Z16
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z16, Z15, Z16
+	VMULPD       Z13, Z19, Z19
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z14, Z16, Z13
+	VCVTPS2PD    (CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z15
+	VPANDQ       Z15, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z15
+	VMULPD       Z15, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z15
+	VMULPD       Z15, Z14, Z15
+	VBROADCASTSD vecConstants<>+736(SB), Z16
+	VADDPD       Z16, Z15, Z15
+	VBROADCASTSD vecConstants<>+1184(SB), Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1152(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1120(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1088(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1056(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1024(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+992(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+960(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+928(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+896(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+864(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+832(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+800(SB), Z15
+	VADDPD       Z15, Z16, Z16
+	VMULPD       Z14, Z16, Z16
+	VMULPD       Z13, Z16, Z16
+	VCVTPS2PD    (CX)(DX*4), Z13
+	VCVTPS2PD    (CX)(DX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z15
+	VPANDQ       Z15, Z14, Z14
+	VMULPD       Z16, Z14, Z16
+	VPXORD       Z17, Z17, Z17
+	VMAXPD       Z13, Z17, Z13
+	VSUBPD       Z16, Z13, Z13
+	VCVTPD2PS    Z13, Y13
+	VMOVUPS      Y13, (AX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, BX
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000008, BX
+	JZ           pass_done
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z0
+	VADDPD       Z2, Z0, Z0
+	VSUBPD       Z2, Z0, Z1
+	VMULPD       Z4, Z1, Z1
+	VSUBPD       Z1, Z13, Z1
+	VMULPD       Z1, Z1, Z2
+	VMULPD       Z11, Z1, Z3
+	VMULPD       Z9, Z1, Z4
+	VADDPD       Z10, Z3, Z3
+	VADDPD       Z8, Z4, Z4
+	VMULPD       Z2, Z3, Z3
+	VADDPD       Z3, Z4, Z3
+	VMULPD       Z7, Z1, Z4
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z4, Z4
+	VMULPD       Z2, Z4, Z4
+	VMULPD       Z2, Z2, Z2
+	VADDPD       Z4, Z1, Z4
+	VMULPD       Z2, Z3, Z3
+	VPSLLQ       $0x34, Z0, Z0
+	VPADDQ       Z12, Z0, Z0
+	VADDPD       Z3, Z4, Z4
+	VMULPD       Z0, Z4, Z13
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z0
+	VBROADCASTSD vecConstants<>+608(SB), Z1
+	VPANDQ       Z1, Z0, Z0
+	VBROADCASTSD vecConstants<>+672(SB), Z1
+	VMULPD       Z1, Z0, Z0
+	VADDPD       Z5, Z0, Z0
+	VDIVPD       Z0, Z5, Z0
+	VBROADCASTSD vecConstants<>+704(SB), Z1
+	VMULPD       Z1, Z0, Z1
+	VBROADCASTSD vecConstants<>+736(SB), Z2
+	VADDPD       Z2, Z1, Z1
+	VBROADCASTSD vecConstants<>+1184(SB), Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1152(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1120(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1088(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1056(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1024(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+992(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+960(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+928(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+896(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+864(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+832(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+800(SB), Z1
+	VADDPD       Z1, Z2, Z2
+	VMULPD       Z0, Z2, Z2
+	VMULPD       Z13, Z2, Z2
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z0
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z1
+	VBROADCASTSD vecConstants<>+608(SB), Z3
+	VPANDQ       Z3, Z1, Z1
+	VMULPD       Z2, Z1, Z2
+	VPXORD       Z18, Z18, Z18
+	VMAXPD       Z0, Z18, Z0
+	VSUBPD       Z2, Z0, Z0
+	VCVTPD2PS    Z0, Y0
+	VMOVUPS      Y0, K1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluErfGradsAVX512(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·geluErfGradsAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	XORQ         BX, BX
+	MOVQ         n+24(FP), SI
+	SUBQ         $0x00000010, SI
+	JLT          pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(BX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z19
+	VMULPD       Z4, Z19, Z19
+	VSUBPD       Z19, Z13, Z19
+	VMULPD       Z19, Z19, Z13
+	VMULPD       Z11, Z19, Z21
+	VMULPD       Z9, Z19, Z20
+	VADDPD       Z10, Z21, Z21
+	VADDPD       Z8, Z20, Z20
+	VMULPD       Z13, Z21, Z21
+	VADDPD       Z21, Z20, Z21
+	VMULPD       Z7, Z19, Z20
+	VADDPD       Z5, Z19, Z19
+	VADDPD       Z6, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z20, Z19, Z20
+	VMULPD       Z13, Z21, Z21
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z14, Z20, Z13
+	VCVTPS2PD    (CX)(BX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z19
+	VMULPD       Z19, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z19
+	VMULPD       Z19, Z14, Z19
+	VBROADCASTSD vecConstants<>+736(SB), Z20
+	VADDPD       Z20, Z19, Z19
+	VBROADCASTSD vecConstants<>+1184(SB), Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1152(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1120(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1088(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1056(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1024(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+992(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+960(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+928(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+896(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+864(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+832(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+800(SB), Z19
+	VADDPD       Z19, Z20, Z20
+	VMULPD       Z14, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VCVTPS2PD    (CX)(BX*4), Z14
+	VMULPD       Z14, Z13, Z13
+	VBROADCASTSD vecConstants<>+768(SB), Z19
+	VMULPD       Z19, Z13, Z13
+	VSUBPD       Z20, Z5, Z19
+	VPXORD       Z15, Z15, Z15
+	VCMPPD       $0x1e, Z15, Z14, K1
+	VMOVAPD      Z19, K1, Z20
+	VADDPD       Z13, Z20, Z20
+	VCVTPS2PD    (DX)(BX*4), Z13
+	VMULPD       Z13, Z20, Z20
+	VCVTPD2PS    Z20, Y13
+	VMOVUPS      Y13, (AX)(BX*4)
+	VCVTPS2PD    32(CX)(BX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z19
+	VMULPD       Z4, Z19, Z19
+	VSUBPD       Z19, Z13, Z19
+	VMULPD       Z19, Z19, Z13
+	VMULPD       Z11, Z19, Z21
+	VMULPD       Z9, Z19, Z20
+	VADDPD       Z10, Z21, Z21
+	VADDPD       Z8, Z20, Z20
+	VMULPD       Z13, Z21, Z21
+	VADDPD       Z21, Z20, Z21
+	VMULPD       Z7, Z19, Z20
+	VADDPD       Z5, Z19, Z19
+	VADDPD       Z6, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z20, Z19, Z20
+	VMULPD       Z13, Z21, Z21
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z14, Z20, Z13
+	VCVTPS2PD    32(CX)(BX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z19
+	VPANDQ       Z19, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z19
+	VMULPD       Z19, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z19
+	VMULPD       Z19, Z14, Z19
+	VBROADCASTSD vecConstants<>+736(SB), Z20
+	VADDPD       Z20, Z19, Z19
+	VBROADCASTSD vecConstants<>+1184(SB), Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1152(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1120(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1088(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1056(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+1024(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+992(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+960(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+928(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+896(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+864(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+832(SB), Z21
+	VADDPD       Z21, Z20, Z20
+	VMULPD       Z19, Z20, Z20
+	VBROADCASTSD vecConstants<>+800(SB), Z19
+	VADDPD       Z19, Z20, Z20
+	VMULPD       Z14, Z20, Z20
+	VMULPD       Z13, Z20, Z20
+	VCVTPS2PD    32(CX)(BX*4), Z14
+	VMULPD       Z14, Z13, Z13
+	VBROADCASTSD vecConstants<>+768(SB), Z19
+	VMULPD       Z19, Z13, Z13
+	VSUBPD       Z20, Z5, Z19
+	VPXORD       Z16, Z16, Z16
+	VCMPPD       $0x1e, Z16, Z14, K1
+	VMOVAPD      Z19, K1, Z20
+	VADDPD       Z13, Z20, Z20
+	VCVTPS2PD    32(DX)(BX*4), Z13
+	VMULPD       Z13, Z20, Z20
+	VCVTPD2PS    Z20, Y13
+	VMOVUPS      Y13, 32(AX)(BX*4)
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000010, SI
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000010, SI
+	SUBQ $0x00000008, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(BX*4), Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z14
+	VADDPD       Z2, Z14, Z14
+	VSUBPD       Z2, Z14, Z15
+	VMULPD       Z4, Z15, Z15
+	VSUBPD       Z15, Z13, Z15
+	VMULPD       Z15, Z15, Z13
+	VMULPD       Z11, Z15, Z19
+	VMULPD       Z9, Z15, Z16
+	VADDPD       Z10, Z19, Z19
+	VADDPD       Z8, Z16, Z16
+	VMULPD       Z13, Z19, Z19
+	VADDPD       Z19, Z16, Z19
+	VMULPD       Z7, Z15, Z16
+	VADDPD       Z5, Z15, Z15
+	VADDPD       Z6, Z16, Z16
+	VMULPD       Z13, Z16, Z16
+	VMULPD       Z13, Z13, Z13
+	VADDPD       Z16, Z15, Z16
+	VMULPD       Z13, Z19, Z19
+	VPSLLQ       $0x34, Z14, Z14
+	VPADDQ       Z12, Z14, Z14
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z14, Z16, Z13
+	VCVTPS2PD    (CX)(BX*4), Z14
+	VBROADCASTSD vecConstants<>+608(SB), Z15
+	VPANDQ       Z15, Z14, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z15
+	VMULPD       Z15, Z14, Z14
+	VADDPD       Z5, Z14, Z14
+	VDIVPD       Z14, Z5, Z14
+	VBROADCASTSD vecConstants<>+704(SB), Z15
+	VMULPD       Z15, Z14, Z15
+	VBROADCASTSD vecConstants<>+736(SB), Z16
+	VADDPD       Z16, Z15, Z15
+	VBROADCASTSD vecConstants<>+1184(SB), Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1152(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1120(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1088(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1056(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+1024(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+992(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+960(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+928(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+896(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+864(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+832(SB), Z19
+	VADDPD       Z19, Z16, Z16
+	VMULPD       Z15, Z16, Z16
+	VBROADCASTSD vecConstants<>+800(SB), Z15
+	VADDPD       Z15, Z16, Z16
+	VMULPD       Z14, Z16, Z16
+	VMULPD       Z13, Z16, Z16
+	VCVTPS2PD    (CX)(BX*4), Z14
+	VMULPD       Z14, Z13, Z13
+	VBROADCASTSD vecConstants<>+768(SB), Z15
+	VMULPD       Z15, Z13, Z13
+	VSUBPD       Z16, Z5, Z15
+	VPXORD       Z17, Z17, Z17
+	VCMPPD       $0x1e, Z17, Z14, K1
+	VMOVAPD      Z15, K1, Z16
+	VADDPD       Z13, Z16, Z16
+	VCVTPS2PD    (DX)(BX*4), Z13
+	VMULPD       Z13, Z16, Z16
+	VCVTPD2PS    Z16, Y13
+	VMOVUPS      Y13, (AX)(BX*4)
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x00000008, SI
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000008, SI
+	JZ           pass_done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z13
+	VMULPD       Z13, Z13, Z13
+	VBROADCASTSD vecConstants<>+640(SB), Z14
+	VMULPD       Z14, Z13, Z13
+	VMINPD       Z13, Z0, Z13
+	VMAXPD       Z13, Z1, Z13
+	VMULPD       Z3, Z13, Z0
+	VADDPD       Z2, Z0, Z0
+	VSUBPD       Z2, Z0, Z1
+	VMULPD       Z4, Z1, Z1
+	VSUBPD       Z1, Z13, Z1
+	VMULPD       Z1, Z1, Z2
+	VMULPD       Z11, Z1, Z3
+	VMULPD       Z9, Z1, Z4
+	VADDPD       Z10, Z3, Z3
+	VADDPD       Z8, Z4, Z4
+	VMULPD       Z2, Z3, Z3
+	VADDPD       Z3, Z4, Z3
+	VMULPD       Z7, Z1, Z4
+	VADDPD       Z5, Z1, Z1
+	VADDPD       Z6, Z4, Z4
+	VMULPD       Z2, Z4, Z4
+	VMULPD       Z2, Z2, Z2
+	VADDPD       Z4, Z1, Z4
+	VMULPD       Z2, Z3, Z3
+	VPSLLQ       $0x34, Z0, Z0
+	VPADDQ       Z12, Z0, Z0
+	VADDPD       Z3, Z4, Z4
+	VMULPD       Z0, Z4, Z13
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
+	VBROADCASTSD vecConstants<>+608(SB), Z1
+	VPANDQ       Z1, Z0, Z0
+	VBROADCASTSD vecConstants<>+672(SB), Z1
+	VMULPD       Z1, Z0, Z0
+	VADDPD       Z5, Z0, Z0
+	VDIVPD       Z0, Z5, Z0
+	VBROADCASTSD vecConstants<>+704(SB), Z1
+	VMULPD       Z1, Z0, Z1
+	VBROADCASTSD vecConstants<>+736(SB), Z2
+	VADDPD       Z2, Z1, Z1
+	VBROADCASTSD vecConstants<>+1184(SB), Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1152(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1120(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1088(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1056(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+1024(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+992(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+960(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+928(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+896(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+864(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+832(SB), Z3
+	VADDPD       Z3, Z2, Z2
+	VMULPD       Z1, Z2, Z2
+	VBROADCASTSD vecConstants<>+800(SB), Z1
+	VADDPD       Z1, Z2, Z2
+	VMULPD       Z0, Z2, Z2
+	VMULPD       Z13, Z2, Z2
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
+	VMULPD       Z0, Z13, Z13
+	VBROADCASTSD vecConstants<>+768(SB), Z1
+	VMULPD       Z1, Z13, Z13
+	VSUBPD       Z2, Z5, Z1
+	VPXORD       Z18, Z18, Z18
+	VCMPPD       $0x1e, Z18, Z0, K2
+	VMOVAPD      Z1, K2, Z2
+	VADDPD       Z13, Z2, Z2
+	VCVTPS2PD.Z  (DX)(BX*4), K1, Z0
+	VMULPD       Z0, Z2, Z2
+	VCVTPD2PS    Z2, Y0
+	VMOVUPS      Y0, K1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
 // func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
 TEXT ·expRowsAVX512(SB), NOSPLIT, $0-48
@@ -2906,7 +3805,7 @@ TEXT ·rowMaximaAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
-	VBROADCASTSD vecConstants<>+608(SB), Z0
+	VBROADCASTSD vecConstants<>+1216(SB), Z0
 	VPXORD       Z1, Z1, Z1
 
 row:
@@ -8471,6 +9370,849 @@ pass_done:
 	VZEROUPPER
 	RET
 
+// func geluErfsAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·geluErfsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	XORQ DX, DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x00000008, BX
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+608(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMULPD       Y3, Y1, Y3
+	VXORPS       Y1, Y1, Y1
+	VMAXPD       Y0, Y1, Y0
+	VSUBPD       Y3, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(DX*4)
+	VCVTPS2PD    16(CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    16(CX)(DX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    16(CX)(DX*4), Y0
+	VCVTPS2PD    16(CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+608(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMULPD       Y3, Y1, Y3
+	VXORPS       Y1, Y1, Y1
+	VMAXPD       Y0, Y1, Y0
+	VSUBPD       Y3, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, 16(AX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, BX
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000008, BX
+	SUBQ $0x00000004, BX
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+608(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMULPD       Y3, Y1, Y3
+	VXORPS       Y1, Y1, Y1
+	VMAXPD       Y0, Y1, Y0
+	VSUBPD       Y3, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x00000004, BX
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000004, BX
+	JZ           pass_done
+	LEAQ         vecMasks<>+128(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVUPS      (SI), X0
+	VMASKMOVPS   (CX)(DX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VMOVUPS      (SI), X1
+	VMASKMOVPS   (CX)(DX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMOVUPS      (SI), X0
+	VMASKMOVPS   (CX)(DX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMOVUPS      (SI), X1
+	VMASKMOVPS   (CX)(DX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD vecConstants<>+608(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMULPD       Y3, Y1, Y3
+	VXORPS       Y1, Y1, Y1
+	VMAXPD       Y0, Y1, Y0
+	VSUBPD       Y3, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      (SI), X1
+	VMASKMOVPS   X0, X1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluErfGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·geluErfGradsAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x00000008, SI
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VMULPD       Y1, Y0, Y0
+	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VSUBPD       Y3, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y1, Y1
+	VBLENDVPD    Y1, Y2, Y3, Y3
+	VADDPD       Y0, Y3, Y3
+	VCVTPS2PD    (DX)(BX*4), Y0
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	VCVTPS2PD    16(CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    16(CX)(BX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    16(CX)(BX*4), Y1
+	VMULPD       Y1, Y0, Y0
+	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VSUBPD       Y3, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y1, Y1
+	VBLENDVPD    Y1, Y2, Y3, Y3
+	VADDPD       Y0, Y3, Y3
+	VCVTPS2PD    16(DX)(BX*4), Y0
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X0
+	VMOVUPS      X0, 16(AX)(BX*4)
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x00000008, SI
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000004, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VMULPD       Y1, Y0, Y0
+	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VSUBPD       Y3, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y1, Y1
+	VBLENDVPD    Y1, Y2, Y3, Y3
+	VADDPD       Y0, Y3, Y3
+	VCVTPS2PD    (DX)(BX*4), Y0
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x00000004, SI
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000004, SI
+	JZ           pass_done
+	LEAQ         vecMasks<>+128(SB), DI
+	SHLQ         $0x02, SI
+	SUBQ         SI, DI
+	VMOVUPS      (DI), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+32(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+64(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VMULPD       vecConstants<>+128(SB), Y0, Y1
+	VADDPD       vecConstants<>+96(SB), Y1, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VMULPD       vecConstants<>+160(SB), Y2, Y2
+	VSUBPD       Y2, Y0, Y2
+	VMULPD       Y2, Y2, Y0
+	VMULPD       vecConstants<>+352(SB), Y2, Y4
+	VMULPD       vecConstants<>+288(SB), Y2, Y3
+	VADDPD       vecConstants<>+320(SB), Y4, Y4
+	VADDPD       vecConstants<>+256(SB), Y3, Y3
+	VMULPD       Y0, Y4, Y4
+	VADDPD       Y4, Y3, Y4
+	VMULPD       vecConstants<>+224(SB), Y2, Y3
+	VADDPD       vecConstants<>+0(SB), Y2, Y2
+	VADDPD       vecConstants<>+192(SB), Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y3, Y2, Y3
+	VMULPD       Y0, Y4, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       vecConstants<>+384(SB), Y1, Y1
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y1, Y3, Y0
+	VMOVUPS      (DI), X1
+	VMASKMOVPS   (CX)(BX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VBROADCASTSD vecConstants<>+608(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VMULPD       Y3, Y1, Y1
+	VADDPD       Y2, Y1, Y1
+	VDIVPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+704(SB), Y2
+	VMULPD       Y2, Y1, Y2
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1056(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+1024(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+992(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+960(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+928(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+896(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+832(SB), Y4
+	VADDPD       Y4, Y3, Y3
+	VMULPD       Y2, Y3, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y2
+	VADDPD       Y2, Y3, Y3
+	VMULPD       Y1, Y3, Y3
+	VMULPD       Y0, Y3, Y3
+	VMOVUPS      (DI), X1
+	VMASKMOVPS   (CX)(BX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VMULPD       Y1, Y0, Y0
+	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y2
+	VSUBPD       Y3, Y2, Y2
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y1, Y1
+	VBLENDVPD    Y1, Y2, Y3, Y3
+	VADDPD       Y0, Y3, Y3
+	VMOVUPS      (DI), X0
+	VMASKMOVPS   (DX)(BX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X0
+	VMOVUPS      (DI), X1
+	VMASKMOVPS   X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
 // func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 // Requires: AVX, AVX2
 TEXT ·expRowsAVX2(SB), NOSPLIT, $0-48
@@ -9729,7 +11471,7 @@ TEXT ·rowMaximaAVX2(SB), NOSPLIT, $0-32
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+608(SB), Y1
+	VMOVUPS vecConstants<>+1216(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
@@ -9750,7 +11492,7 @@ row_rest:
 	VMOVUPS    (R8), Y2
 	VMASKMOVPS (CX)(SI*4), Y2, Y2
 	VMOVUPS    (R8), Y3
-	VMOVUPS    vecConstants<>+608(SB), Y4
+	VMOVUPS    vecConstants<>+1216(SB), Y4
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMAXPS     Y1, Y2, Y1
 

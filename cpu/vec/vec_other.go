@@ -14,6 +14,8 @@ func SigmoidGrads(dst, y, dy []float32, _ bool)     { sigmoidGradsGo(dst, y, dy)
 func Sigmoids(dst, x []float32)                     { sigmoidsGo(dst, x) }
 func geluTanhs(dst, x []float32)                    { geluTanhsGo(dst, x) }
 func geluTanhGrads(dst, x, dy []float32)            { geluTanhGradsGo(dst, x, dy) }
+func geluErfs(dst, x []float32)                     { geluErfsGo(dst, x) }
+func geluErfGrads(dst, x, dy []float32)             { geluErfGradsGo(dst, x, dy) }
 func combine(dst []float32, c *combination, _ bool) { combineGo(dst, c) }
 func dotBlock(x, y []float32) float64               { return dotGo(x, y) }
 func rowMaxima(tops, x []float32, n int)            { rowMaximaGo(tops, x, n) }
