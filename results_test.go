@@ -95,6 +95,7 @@ var results = map[string]string{
 	"sgp push":        "{algo: sgp, edges: push(1), links: wan.yaml}",
 	"relaysgd":        "{algo: relaysgd, graph: binary-tree, momentum: 0.5, alpha: 0.1}",
 	"powergossip":     "{algo: powergossip, edges: bernoulli(0.5)}",
+	"sa sketch":       "{algo: fspda-sa-sketch}",
 	"beer qsgd":       "{algo: beer, compress: qsgd-scaled(7)}",
 	"ef21 sign":       "{algo: choco, compress: sign, early: true}",
 	"resnet20": "{model: resnet20, data: synthetic-images, crop: 8, data_train: 120, data_test: 40, " +

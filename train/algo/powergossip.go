@@ -138,6 +138,12 @@ func (a PowerGossip) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
+	a.sendSketches(s, r)
+	return nil
+}
+
+// sendSketches posts a sketch of the model over each link.
+func (a PowerGossip) sendSketches(s *State, r *Round) {
 	w := a.prepare(s)
 	for i := range r.Links {
 		m := s.Edge(r.Links[i].Peer)
@@ -157,7 +163,6 @@ func (a PowerGossip) Local(s *State, r *Round) error {
 		}
 		r.Post(i, message)
 	}
-	return nil
 }
 
 // normalize divides a direction by its norm, or draws it anew if that is 0.
@@ -194,6 +199,13 @@ func (w *sketches) numbers(s *State, block, side int, direction device.Vector) [
 }
 
 func (a PowerGossip) Mix(s *State, r *Round) error {
+	a.addSketched(s, r, ActiveWeight, device.Term{A: -a.Theta, V: s.X})
+	return nil
+}
+
+// addSketched adds A·w·D to each V of the terms, where D is what the sketches tell of own - other on
+// each link, and updates the directions.
+func (a PowerGossip) addSketched(s *State, r *Round, weight LinkWeight, to ...device.Term) {
 	w := a.prepare(s)
 	for i := range r.Links {
 		l := &r.Links[i]
@@ -201,7 +213,7 @@ func (a PowerGossip) Mix(s *State, r *Round) error {
 			continue
 		}
 		m := s.Edge(l.Peer)
-		gain, sign, side, next := -a.Theta*l.ActiveWeight, 1.0, m.Count%2, 0
+		sign, side, next := 1.0, m.Count%2, 0
 		if r.Self > l.Peer {
 			sign = -1
 		}
@@ -210,16 +222,15 @@ func (a PowerGossip) Mix(s *State, r *Round) error {
 			s.Dev.Gather(own, l.Sent[0], w.blocks[k].at[side])
 			s.Dev.Gather(other, l.Received[0], w.blocks[k].at[side])
 			if b.Cols == 0 {
-				s.Dev.AddDiff(own, other, w.blocks[k].of[0][0], s.targets(device.Term{A: gain, V: s.X})...)
+				s.Dev.AddDiff(own, other, w.blocks[k].of[0][0], s.scaled(weight(l), to)...)
 				continue
 			}
 			for n, factor := range w.numbers(s, k, side, m.Vectors[next+side]) {
-				s.Dev.AddDiff(own, other, w.blocks[k].of[side][n], s.targets(device.Term{A: gain * factor, V: s.X})...)
+				s.Dev.AddDiff(own, other, w.blocks[k].of[side][n], s.scaled(weight(l)*factor, to)...)
 			}
 			s.combine(m.Vectors[next+1-side], device.Term{A: sign, V: own}, device.Term{A: -sign, V: other})
 			next += 2
 		}
 		m.Count++
 	}
-	return nil
 }

@@ -95,6 +95,8 @@ var table = []entry{
 	{algo: Relay{ByCount: true, Descent: heavyBall(0.5)}, dress: treelike},
 	{algo: &PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
 		follow: true, dress: sketching},
+	{algo: &SketchedSA{0.25, 1, PowerGossip{Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}}, mu: 0.5,
+		exact: true, follow: true, dress: sketching},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }
@@ -141,12 +143,18 @@ func circling(g *game, w world) {
 // sketching exchanges sketches over random edges of the graph.
 func sketching(g *game, w world) {
 	unmasked(g, w)
-	p := *g.algo.(*PowerGossip)
-	p.Blocks = []Block{{0, 2, 2}, {4, w.d - 4, 0}}
+	blocks := []Block{{0, 2, 2}, {4, w.d - 4, 0}}
 	if w.d == 4 {
-		p.Blocks = p.Blocks[:1]
+		blocks = blocks[:1]
 	}
-	g.algo = &p
+	switch a := g.algo.(type) {
+	case *PowerGossip:
+		p := *a
+		p.Blocks, g.algo = blocks, &p
+	case *SketchedSA:
+		p := *a
+		p.Blocks, g.algo = blocks, &p
+	}
 	for i, s := range g.state { // of the blocks above
 		g.state[i] = NewState(g.algo, g.dev, s.X)
 	}

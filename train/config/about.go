@@ -71,6 +71,9 @@ var abouts = map[string]About{
 	"powergossip": {"one product of each matrix with a vector; vectors whole",
 		"nE 2 v (rows or columns of all matrices + rest)", "0; rows + columns of all matrices an edge", biasedOnSkew,
 		anyGraph, "Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1"},
+	"fspda-sa-sketch": {"one product of each matrix with a vector; vectors whole",
+		"nE 2 v (rows or columns of all matrices + rest)", "1; rows + columns of all matrices an edge", exactOnSkew +
+			" (measured; experimental)", anyGraph, "FSPDA-SA over the sketches of powergossip"},
 	"beer": {"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
 		"any graph, agents that speak to all neighbours", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
 	"choco": {"a compressed difference", "payload of each message", "2", biasedOnSkew,

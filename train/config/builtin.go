@@ -68,8 +68,11 @@ var builtin = []Method{
 	{Name: "powergossip", Shifts: true, Optimizers: anyOptimizer, Params: []Param{{Name: "theta", Default: 1, Range: "(0, 1]",
 		Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
 		New: func(s *Setup) algo.Algorithm {
-			return algo.PowerGossip{Theta: s.Param("theta"), Blocks: s.Blocks, Draw: drawDirection(s.Config.Seed),
-				Descent: s.Descent()}
+			return s.sketches(s.Param("theta"))
+		}},
+	{Name: "fspda-sa-sketch", Keys: []string{"gamma", "beta"}, Shifts: true, Dual: true, Optimizers: anyOptimizer,
+		Placements: anyPlacement, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
+			return algo.SketchedSA{Gamma: s.Config.Gamma, Beta: s.Config.Beta, PowerGossip: s.sketches(0)}
 		}},
 	{Name: "edm", Edges: WholeGraph, Mixing: true, Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
 		Check: d2Stable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
@@ -177,6 +180,11 @@ func nolocoStable(s *Setup) ([]string, error) {
 			"of the agents drift apart", mu, most)
 	}
 	return nil, nil
+}
+
+// sketches is powergossip on the tensors of the model.
+func (s *Setup) sketches(theta float64) algo.PowerGossip {
+	return algo.PowerGossip{Theta: theta, Blocks: s.Blocks, Draw: drawDirection(s.Config.Seed), Descent: s.Descent()}
 }
 
 // drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.

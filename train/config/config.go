@@ -60,7 +60,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, powergossip, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
+	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, powergossip, fspda-sa-sketch, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
@@ -127,7 +127,7 @@ type StepKeys struct {
 	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
 	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
 	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
 	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
 	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but batch norm; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`

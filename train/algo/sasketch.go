@@ -1,0 +1,37 @@
+package algo
+
+import "fspda/device"
+
+// SketchedSA is FSPDA-SA whose masks are the low-rank sketches of [PowerGossip]: with D what the
+// sketch of an edge tells of own - other at time t,
+//
+//	x ← x - alpha·u - eta·lambda - gamma·ΣD        lambda ← lambda + beta·ΣD
+//
+// D is a projection of the difference, as a mask's is, but the projection depends on the models, which
+// the paper's theory excludes: it is experimental. Invariant: Σ lambda = 0, since both ends of an edge
+// add exact negatives. The mean model moves by -alpha·mean(u).
+type SketchedSA struct {
+	Gamma, Beta float64
+	PowerGossip // its descent and its sketches
+}
+
+var _ Tracker = SketchedSA{}
+
+func (SketchedSA) Name() string { return "fspda-sa-sketch" }
+
+func (SketchedSA) Aux() []string { return []string{"lambda"} }
+
+// Tracked is lambda, as that of [SA].
+func (a SketchedSA) Tracked(alpha, eta float64) (string, float64) {
+	return "lambda", alpha / (a.inverseGain() * eta)
+}
+
+func (a SketchedSA) Local(s *State, r *Round) error {
+	a.sendSketches(s, r) // before the gradient, so that communication overlaps with it
+	return a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: s.Aux[saLambda]})
+}
+
+func (a SketchedSA) Mix(s *State, r *Round) error {
+	a.addSketched(s, r, UnitWeight, device.Term{A: -a.Gamma, V: s.X}, device.Term{A: a.Beta, V: s.Aux[saLambda]})
+	return nil
+}
