@@ -56,7 +56,7 @@ func (r *run) publish(res *Result) error {
 	}
 	if err := errors.Join(web.WritePlots(f.Path), web.WriteReport(f.Path)); err != nil {
 		return &FolderError{Path: f.Path, Got: "plots or report cannot be written", Err: err,
-			Hint: "free disk space, then resume the run: the training is done and saved"}
+			Hint: "make that possible, then call again with --resume: the training is done and saved"}
 	}
 	return nil
 }

@@ -15,4 +15,5 @@ func ExampleCommands() {
 	// export
 	// eval
 	// predict
+	// sample
 }
