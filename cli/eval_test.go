@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fspda/train"
 )
 
 // evalReport is what the tests read of fspda eval --json.
@@ -122,6 +124,54 @@ func TestPredictFiles(t *testing.T) {
 	} {
 		if status, _, stderr := call(t, args...); status == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s, want %q", args, status, stderr, want)
+		}
+	}
+}
+
+// A language model is measured on the windows of its text, samples text by a seed, and predicts no
+// classes.
+func TestEvalText(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, "train", "--data", "synthetic-text", "--data-train", "600", "--data-test", "100",
+		"--agents", "2", "--layers", "1", "--heads", "2", "--width", "8", "--block", "8", "--batch", "2", "--iterations", "4",
+		"--warmup-iterations", "1", "--eval-points", "1", "--sample-tokens", "5", "--device", "cpu", "--out", run,
+		"--quiet"); status != 0 {
+		t.Fatal(stderr)
+	}
+	status, stdout, stderr := call(t, "eval", run, "--every-agent", "--json", "--device", "cpu")
+	var r struct {
+		Windows, Tokens int
+		Models          []struct {
+			Loss, Perplexity float64
+			BitsPerByte      float64 `json:"bits_per_byte"`
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	rows, err := train.ReadMetrics(filepath.Join(run, "metrics.jsonl"), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := rows[len(rows)-1]
+	if m := r.Models[0]; len(r.Models) != 3 || r.Windows != 12 || r.Tokens != 96 ||
+		math.Abs(m.Loss-float64(last.TestLossAvg)) > 1e-6 || math.Abs(m.Perplexity-float64(last.Perplexity)) > 1e-4 ||
+		math.Abs(m.BitsPerByte-float64(last.BitsPerByte)) > 1e-6 {
+		t.Errorf("%+v, want the last row: %+v", r, last)
+	}
+	_, one, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
+	_, two, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
+	_, other, _ := call(t, "sample", run, "--tokens", "20", "--seed", "2", "--device", "cpu")
+	if one != two || one == other || len(one) != 22 {
+		t.Errorf("samples %q, %q and %q", one, two, other)
+	}
+	for want, args := range map[string][]string{
+		"'A', which is not among": {"sample", run, "--prompt", "A"},
+		"temperature -1":          {"sample", run, "--temperature", "-1"},
+		"predicts no classes":     {"predict", run},
+	} {
+		if status, _, stderr := call(t, args...); status != 2 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit status %d, %s", args, status, stderr)
 		}
 	}
 }

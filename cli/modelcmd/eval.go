@@ -24,7 +24,8 @@ func newEval() *cobra.Command {
 any data set with the same classes. A run brings its data set and network; flags replace them.
 
 The loss is the mean cross entropy. The calibration error (ECE) is the mean distance between confidence and accuracy
-over 15 equal bins of confidence, weighted by examples. JSON has the bins, and the confusion table: the examples of
+over 15 equal bins of confidence, weighted by examples. Of a language model it is the loss, perplexity, bits per byte
+and accuracy over the windows of the text at multiples of their length. JSON has the bins, and the confusion table: the examples of
 each class, in its row, by predicted class.`,
 		Example: `  fspda eval runs/fspda-sa-cifar10-1 --every-agent
   fspda eval runs/fspda-sa-cifar10-1 --best --data folder --data-dir other-pictures
@@ -38,6 +39,9 @@ each class, in its row, by predicted class.`,
 			return nil, err
 		}
 		defer func() { err = errors.Join(err, t.close()) }()
+		if t.set.Text != nil {
+			return t.evalText(ctx, f.split)
+		}
 		r := &evalReport{Network: t.Network, Data: t.set.Name, Split: f.split, Examples: t.split.Len(),
 			Names: t.set.ClassNames}
 		for _, m := range t.models {

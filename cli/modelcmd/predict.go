@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fspda/cli/command"
+	"fspda/train/config"
 )
 
 func newPredict() *cobra.Command {
@@ -35,6 +36,10 @@ line. Image files are scaled and normalised as those of the data sets imagenet a
 				return err
 			}
 			defer func() { err = errors.Join(err, t.close()) }()
+			if t.engine.Tokens() {
+				return config.Invalid("model", t.Network, "a language model predicts no classes: fspda sample lets it write, "+
+					"fspda eval measures it")
+			}
 			var failed error
 			err = t.predict(cmd.Context(), func(model, example int, label int32, p []float64) {
 				if failed == nil {
