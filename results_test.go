@@ -70,6 +70,7 @@ var results = map[string]string{
 	"swarm blocking": "{algo: swarm, compress: 'lattice(0.01,1024,stochastic)', swarm: blocking, local_steps: " +
 		"2, initiator: degree}",
 	"async":       "{algo: fspda-async, slowness: linear(4), compute_time: lognormal(0.5)}",
+	"async storm": "{algo: fspda-async-storm, slowness: linear(4), a_lambda: 0.2}",
 	"async links": "{algo: fspda-async, links: wan.yaml}",
 	"sgd":         "algo: sgd",
 	"sa adamw":    "{algo: fspda-sa, optimizer: adamw, alpha: 0.01, weight_decay: 0.01, decay: weights}",

@@ -424,7 +424,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 			}
 		case simnet.Meet:
 			if o.Lag > 0 {
-				a.CatchUp(states[i], o.Lag, s.Config.Eta.V)
+				a.CatchUp(states[i], o.Lag, s.Config.Alpha, s.Config.Eta.V)
 			}
 			if waiting == nil {
 				waiting = &o
@@ -435,8 +435,8 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 			coords := s.Mask.Draw(nil, o.T, i, j)
 			idx := cpuDevice.NewIndex(coords, nil)
 			x, y := masked(i, idx, len(coords)), masked(j, idx, len(coords))
-			a.Deliver(states[i], x, y, idx)
-			a.Deliver(states[j], y, x, idx)
+			a.Deliver(states[i], []device.Vector{x}, []device.Vector{y}, idx)
+			a.Deliver(states[j], []device.Vector{y}, []device.Vector{x}, idx)
 		}
 	}
 	for line.Latest < s.Config.Iterations {

@@ -118,14 +118,15 @@ func TestTableUnderLinks(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		c.EvalPoints, c.Iterations, c.Batch = 2, 60, min(c.Batch, 4)
 		plain := play(t, c, Options{})
-		if c.Algo == "fspda-async" {
+		s, _ := resolve(t, c)
+		if s.Asynchronous() {
 			base := Default()
 			c.ComputeTime, c.Slowness = base.ComputeTime, base.Slowness
 		}
 		c.Links = name
 		timed := play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9,
 			disttest.Faults{MaxDelay: 5, Reorder: true})})
-		if c.Algo != "fspda-async" && untimed(t, timed) != untimed(t, plain) {
+		if !s.Asynchronous() && untimed(t, timed) != untimed(t, plain) {
 			t.Error("the links changed the trajectory")
 		}
 		if again := play(t, c, Options{}); trace(t, again) != trace(t, timed) {

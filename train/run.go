@@ -179,7 +179,7 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 	for _, i := range r.localAgents() {
 		batch := first
 		if s.BatchPerGradient() && ck != nil {
-			batch = ck.Grads[i]
+			batch = (ck.Grads[i] + s.GradientsPerBatch() - 1) / s.GradientsPerBatch()
 		}
 		a, err := newAgent(r, i, batch)
 		if err != nil {

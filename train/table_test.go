@@ -109,6 +109,9 @@ var lines = []line{
 	{name: "fspda-async in step", edit: func(c *Config) {
 		c.Algo, c.ComputeTime, c.Contacts, c.Density, c.Coef = "fspda-async", "constant", 0.5, 1, "one"
 	}, codec: true, loss: 2.25},
+	{name: "fspda-async-storm", edit: func(c *Config) {
+		c.Algo, c.Slowness, c.AX, c.ALambda = "fspda-async-storm", "linear(2)", 0.5, 0.6
+	}, codec: true, loss: 2.25},
 	{name: "sgd", loss: 1.45},
 	{name: "local-sgd", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "local-sgd", 5, 0.5, 0.1 },
 		loss: 1.65},

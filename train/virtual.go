@@ -157,17 +157,17 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 func (d *virtualTime) meet(a *agent, o op) error {
 	alg := d.r.setup.Async()
 	if o.Lag > 0 {
-		alg.CatchUp(a.state, o.Lag, a.round.Eta)
+		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)
 	}
 	x := &a.exchange
 	x.ledger.Overhead += contactBits
 	a.round.T = o.T
 	l := x.connectTo(o.Peer)
-	a.state.Send(&a.round, a.state.X)
+	a.state.Send(&a.round, alg.Posts(a.state)...)
 	if err := x.receive(0); err != nil || l.Received == nil {
 		return err
 	}
-	alg.Deliver(a.state, l.Sent[0], l.Received[0], l.Mask)
+	alg.Deliver(a.state, l.Sent, l.Received, l.Mask)
 	x.account()
 	d.r.live.exchanged(a)
 	return nil

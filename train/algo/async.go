@@ -43,11 +43,34 @@ import (
 // momentum.
 type Async struct {
 	SA
+	Protocol
+}
+
+// Asynchronous is an algorithm without a global clock. Its Protocol says what happens at an event,
+// from the logical clocks alone; the other methods move the vectors of one agent.
+type Asynchronous interface {
+	Algorithm
+	// EdgeEvent and Finish are those of Protocol.
+	EdgeEvent(i, j *LogicalClock) EdgeOutcome
+	Finish(i *LogicalClock, gradient bool) Step
+	// Posts lists the vectors of an exchange.
+	Posts(s *State) []device.Vector
+	// CatchUp moves an agent that was behind through lag >= 1 iterations without events.
+	CatchUp(s *State, lag int, alpha, eta float64)
+	// Deliver puts an exchange of the vectors of Posts into the buffer, on the coordinates of mask.
+	Deliver(s *State, own, received []device.Vector, mask device.Index)
+	// Move applies a step. It calls grad if the step has a gradient, a second time with the same
+	// batch if the algorithm needs two.
+	Move(s *State, st Step, alpha, eta float64, grad func(dst, x device.Vector) error) error
+}
+
+// Protocol is the protocol of asynchronous algorithms: what an event does to logical clocks.
+type Protocol struct {
 	Coef Coefficient
 	CMax float64 // upper limit of c
 }
 
-var _ Algorithm = Async{}
+var _ Asynchronous = Async{}
 
 const asyncMail = saLambda + 1 // in State.Aux
 
@@ -85,7 +108,7 @@ type EdgeOutcome struct {
 }
 
 // EdgeEvent applies an edge event to the clocks of its two ends.
-func (a Async) EdgeEvent(i, j *LogicalClock) EdgeOutcome {
+func (p Protocol) EdgeEvent(i, j *LogicalClock) EdgeOutcome {
 	if i.Full || j.Full {
 		return EdgeOutcome{Declined: true}
 	}
@@ -112,7 +135,7 @@ type Step struct {
 
 // Finish advances the clock at a completed gradient, or with gradient unset at the gossip step of a
 // cancelled one.
-func (a Async) Finish(i *LogicalClock, gradient bool) Step {
+func (p Protocol) Finish(i *LogicalClock, gradient bool) Step {
 	st := Step{T: i.T, Gossip: i.Full, Q: 1}
 	if i.Full {
 		st.T = max(i.T, i.PeerT)
@@ -120,32 +143,35 @@ func (a Async) Finish(i *LogicalClock, gradient bool) Step {
 	}
 	if gradient {
 		i.G++
-		st.C = a.coefficient(st.T-i.Away, i.G)
+		st.C = p.coefficient(st.T-i.Away, i.G)
 	}
 	i.T, i.Full = st.T+1, false
 	return st
 }
 
-func (a Async) coefficient(t, g int) float64 {
-	switch a.Coef {
+func (p Protocol) coefficient(t, g int) float64 {
+	switch p.Coef {
 	case Inverse:
-		return math.Min(float64(t+1)/float64(g), a.CMax)
+		return math.Min(float64(t+1)/float64(g), p.CMax)
 	case One:
 		return 1
 	case Printed:
 		return float64(g) / float64(t+1)
 	}
-	panic(fmt.Sprintf("algo: unknown coefficient rule %q", a.Coef))
+	panic(fmt.Sprintf("algo: unknown coefficient rule %q", p.Coef))
 }
 
+// Posts is the model.
+func (Async) Posts(s *State) []device.Vector { return []device.Vector{s.X} }
+
 // CatchUp applies the dual term of lag idle rounds to an agent that was behind.
-func (a Async) CatchUp(s *State, lag int, eta float64) {
+func (a Async) CatchUp(s *State, lag int, _, eta float64) {
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -float64(lag) * eta, V: s.Aux[saLambda]})
 }
 
 // Deliver stores own - received in the buffer, on the coordinates of mask.
-func (a Async) Deliver(s *State, own, received device.Vector, mask device.Index) {
-	s.Dev.AddDiff(own, received, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
+func (a Async) Deliver(s *State, own, received []device.Vector, mask device.Index) {
+	s.Dev.AddDiff(own[0], received[0], mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
 }
 
 // Move applies a step to the vectors. It calls grad if the step has a gradient.

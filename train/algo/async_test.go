@@ -15,7 +15,7 @@ import (
 // records what a replay needs.
 type eventSim struct {
 	g      *game
-	a      Async
+	a      Asynchronous
 	clocks []LogicalClock
 
 	coef  []map[int]float64 // agent → logical time → coefficient of its gradient
@@ -23,7 +23,7 @@ type eventSim struct {
 	masks map[[3]int][]uint32
 }
 
-func newBottle(g *game, a Async) *eventSim {
+func newBottle(g *game, a Asynchronous) *eventSim {
 	b := &eventSim{
 		g:      g,
 		a:      a,
@@ -66,13 +66,19 @@ func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (dec
 	interrupted = -1
 	if m.Lag > 0 {
 		interrupted = [2]int{i, j}[m.Behind]
-		b.a.CatchUp(b.g.state[interrupted], m.Lag, b.g.eta)
+		b.a.CatchUp(b.g.state[interrupted], m.Lag, b.g.alpha, b.g.eta)
 	}
 	c := mask(m.T)
 	idx, n := b.g.index(c)
-	x, y := b.g.dev.NewVector(n), b.g.dev.NewVector(n)
-	b.g.dev.Gather(x, b.g.state[i].X, idx)
-	b.g.dev.Gather(y, b.g.state[j].X, idx)
+	posts := func(i int) (parts []device.Vector) {
+		for _, v := range b.a.Posts(b.g.state[i]) {
+			part := b.g.dev.NewVector(n)
+			b.g.dev.Gather(part, v, idx)
+			parts = append(parts, part)
+		}
+		return parts
+	}
+	x, y := posts(i), posts(j)
 	b.a.Deliver(b.g.state[i], x, y, idx)
 	b.a.Deliver(b.g.state[j], y, x, idx)
 	b.edges[m.T] = append(b.edges[m.T], [2]int{i, j})
@@ -83,18 +89,23 @@ func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (dec
 	return false, interrupted
 }
 
-// dualSum returns |Σ(lambda + beta·mail)|.
+// dualSum returns |Σ(dual + share·mail)|: lambda and beta, or ahead and beta/a_lambda.
 func (b *eventSim) dualSum() float64 {
 	sum := make([]float64, len(b.g.x(0)))
 	for i := range b.clocks {
 		for k := range sum {
-			sum[k] += b.g.aux(i, "lambda")[k] + b.a.Beta*b.g.aux(i, "mail")[k]
+			switch a := b.a.(type) {
+			case Async:
+				sum[k] += b.g.aux(i, "lambda")[k] + a.Beta*b.g.aux(i, "mail")[k]
+			case AsyncSTORM:
+				sum[k] += b.g.aux(i, "ahead")[k] + a.Beta/a.ALambda*b.g.aux(i, "mail")[k]
+			}
 		}
 	}
 	return distance(sum, make([]float64, len(sum)))
 }
 
-var exactAsync = Async{SA: SA{Gamma: 0.4, Beta: 1}, Coef: Inverse, CMax: 10}
+var exactAsync = Async{SA: SA{Gamma: 0.4, Beta: 1}, Protocol: Protocol{Coef: Inverse, CMax: 10}}
 
 // A trace on the golden problem with exact gradients, computed by hand and by an independent
 // program. C i is the end of agent i's gradient, E i j an edge event with its mask.
@@ -150,11 +161,28 @@ func goldenQuadratics() quadratics {
 }
 
 // Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the
-// factor of each gradient: every agent has the x of its own time. At every event Σ(lambda +
-// beta·mail) = 0.
+// factor of each gradient, and FSPDA-STORM with this factor on both gradients: every agent has the x
+// of its own time. At every event the duals and the mail sum to zero.
 func TestAsyncReplay(t *testing.T) {
+	p := Protocol{Coef: Inverse, CMax: 10}
+	storm := func(ax, al float64) STORM { return STORM{Gamma: 0.4, Beta: 0.8, AX: ax, ALambda: al} }
+	for _, c := range []struct {
+		async Asynchronous
+		sync  Algorithm
+	}{
+		{Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Protocol: p}, SA{Gamma: 0.4, Beta: 0.8}},
+		{AsyncSTORM{storm(0.3, 0.2), p}, storm(0.3, 0.2)},
+		{AsyncSTORM{storm(0.3, 0.3), p}, storm(0.3, 0.3)},
+		{AsyncSTORM{storm(1, 1), p}, SA{Gamma: 0.4, Beta: 0.8}},
+		{AsyncSTORM{storm(0.2, 1), p}, storm(0.2, 1)},
+	} {
+		t.Run(fmt.Sprintf("%s%+v", c.async.Name(), c.async), func(t *testing.T) { replayAsync(t, c.async, c.sync) })
+	}
+}
+
+// replayAsync compares an asynchronous algorithm with the synchronous one that it is in logical time.
+func replayAsync(t *testing.T, a Asynchronous, same Algorithm) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
-		a := Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Coef: Inverse, CMax: 10}
 		g := w.play(a, q, 0.02, 0.015)
 		b := newBottle(g, a)
 		s := rng.New(w.seed, "events")
@@ -173,7 +201,7 @@ func TestAsyncReplay(t *testing.T) {
 				t.Fatalf("|sum of duals and mail| = %g", e)
 			}
 		}
-		sync := w.play(SA{Gamma: a.Gamma, Beta: a.Beta}, q, g.alpha, g.eta)
+		sync := w.play(same, q, g.alpha, g.eta)
 		sync.edges = func(t int) [][2]int { return b.edges[t] }
 		sync.mask = func(t, i, j int) []uint32 { return b.masks[[3]int{t, i, j}] }
 		sync.grad = func(t, i int, dst, x []float64) {
@@ -193,7 +221,7 @@ func TestAsyncReplay(t *testing.T) {
 			for i, d := range b.clocks {
 				if d.T == it {
 					if e := distance(g.x(i), sync.x(i)); e > 1e-12 {
-						t.Errorf("agent %d at its time %d is %g from synchronous FSPDA-SA", i, it, e)
+						t.Errorf("agent %d at its time %d is %g from the synchronous algorithm", i, it, e)
 					}
 				}
 			}
@@ -201,7 +229,7 @@ func TestAsyncReplay(t *testing.T) {
 		}
 		for i, d := range b.clocks {
 			if e := distance(g.x(i), sync.x(i)); d.T == last && e > 1e-12 {
-				t.Errorf("agent %d at its time %d is %g from synchronous FSPDA-SA", i, last, e)
+				t.Errorf("agent %d at its time %d is %g from the synchronous algorithm", i, last, e)
 			}
 		}
 	})
@@ -212,7 +240,7 @@ func TestAsyncReplay(t *testing.T) {
 func TestAsyncInStepIsSA(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		w.many = false
-		a := Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Coef: Inverse, CMax: 10}
+		a := Async{SA: SA{Gamma: 0.4, Beta: 0.8}, Protocol: Protocol{Coef: Inverse, CMax: 10}}
 		b := newBottle(w.play(a, q, 0.02, 0.015), a)
 		g := w.play(SA{Gamma: 0.4, Beta: 0.8}, q, 0.02, 0.015)
 		rounds := w.play(a, q, 0.02, 0.015)
@@ -261,7 +289,7 @@ func TestAsyncAlone(t *testing.T) {
 }
 
 func TestAsyncProtocol(t *testing.T) {
-	a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Coef: Inverse, CMax: 3}
+	a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Protocol: Protocol{Coef: Inverse, CMax: 3}}
 	i, j := LogicalClock{T: 9, G: 2}, LogicalClock{T: 4, G: 4}
 	if m := a.EdgeEvent(&i, &j); m.Declined || m.T != 9 || m.Lag != 5 || m.Behind != 1 {
 		t.Errorf("%+v", m)
@@ -281,7 +309,7 @@ func TestAsyncProtocol(t *testing.T) {
 	}
 	for coef, want := range map[Coefficient]float64{Inverse: 11. / 4, One: 1, Printed: 4. / 11} {
 		d := i
-		if st := (Async{Coef: coef, CMax: 3}).Finish(&d, true); st.Gossip || math.Abs(st.C-want) > 1e-15 {
+		if st := (Async{Protocol: Protocol{Coef: coef, CMax: 3}}).Finish(&d, true); st.Gossip || math.Abs(st.C-want) > 1e-15 {
 			t.Errorf("%s: %+v, want c = %v", coef, st, want)
 		}
 	}
@@ -296,7 +324,7 @@ func TestAsyncCoefficient(t *testing.T) {
 	slowness := []int{1, 1, 1, 3, 5, 12}
 	away := map[Coefficient]float64{}
 	for _, coef := range []Coefficient{Inverse, One, Printed} {
-		a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Coef: coef, CMax: 100}
+		a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Protocol: Protocol{Coef: coef, CMax: 100}}
 		b := newBottle(w.play(a, q, 0.002, 0.001), a)
 		e := rng.New(4, "events")
 		sum, n := make([]float64, w.d), 0

@@ -67,7 +67,7 @@ func (a Async) Rejoin(s *State, i *LogicalClock, t int, eta float64) {
 	lag := t - i.T
 	steps := min(lag, max(1, int(a.CMax)))
 	if steps > 0 {
-		a.CatchUp(s, steps, eta)
+		a.CatchUp(s, steps, 0, eta)
 	}
 	i.Away += lag - steps
 	i.T = t

@@ -32,6 +32,8 @@ var abouts = map[string]About{
 		"FSPDA, equation 10, appendix"},
 	"fspda-async": {"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"},
+	"fspda-async-storm": {"k values of two models", "nE 4 v k", "5, or 7", exactOnSkew,
+		"any graph, a clock on every edge", "derived from FSPDA, equation 10 and that appendix"},
 	"dsgd": {"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
 		"Lian and others 2017; Koloskova and others 2020"},
 	"dmsgd": {"model and momentum", "nE 4 v d", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
@@ -105,7 +107,7 @@ func (m Method) about() About {
 
 // clocks says in which times and on how many machines a method runs.
 func (m Method) clocks() string {
-	if m.Edges == Clocks {
+	if m.realTime() {
 		return "virtual time, real time, many machines"
 	}
 	return "virtual time, many machines"

@@ -130,7 +130,14 @@ var builtin = []Method{
 		Edges: Clocks, Masks: true, Dual: true, Constant: true, Check: asyncStable,
 		New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Coef: algo.Coefficient(c.Coef), CMax: c.CMax.V}
+			return algo.Async{SA: algo.SA{Gamma: c.Gamma, Beta: c.Beta}, Protocol: s.protocol()}
+		}},
+	{Name: "fspda-async-storm", Keys: []string{"gamma", "beta", "a_x", "a_lambda", "coef", "c_max", "contacts"},
+		Edges: Clocks, Masks: true, Dual: true, Constant: true, Gradients: 2, Check: asyncStable,
+		New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.AsyncSTORM{STORM: algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda},
+				Protocol: s.protocol()}
 		}},
 	{Name: "local-sgd", Keys: []string{"local_steps"}, Edges: EveryPair, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm {
@@ -242,6 +249,11 @@ func treeOnly(s *Setup) ([]string, error) {
 		return nil, Invalid("wire", s.Config.Wire, "the counts that %s sends need 32 bits: use wire fp32", s.Config.Algo)
 	}
 	return nil, nil
+}
+
+// protocol is the protocol of an asynchronous algorithm.
+func (s *Setup) protocol() algo.Protocol {
+	return algo.Protocol{Coef: algo.Coefficient(s.Config.Coef), CMax: s.Config.CMax.V}
 }
 
 func fspdaStable(s *Setup) ([]string, error) {

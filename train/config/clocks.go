@@ -17,7 +17,10 @@ const (
 )
 
 // RealTime reports whether an asynchronous run runs in real time, without a timeline.
-func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.Edges == Clocks }
+func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.realTime() }
+
+// realTime reports whether the method can run in real time.
+func (m Method) realTime() bool { return m.Edges == Clocks && m.uses("clock") }
 
 // checkRealTime refuses keys that a run with this clock cannot have.
 func (s *Setup) checkRealTime() error {
@@ -25,6 +28,10 @@ func (s *Setup) checkRealTime() error {
 	switch {
 	case c.Clock == ClockReal && s.method.Edges != Clocks:
 		return Invalid("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
+	case c.Clock == ClockReal && !s.RealTime():
+		return Invalid("clock", c.Clock, "%s runs in virtual time only: an agent that fails in real time leaves its "+
+			"differences in the momenta of its neighbours, from which they cannot be removed: use clock virtual, or "+
+			"fspda-async", c.Algo)
 	case c.DropAfter > 0 && !s.RealTime():
 		return Invalid("drop_after", c.DropAfter, "a run of %s with clock %s waits for all its agents: leave it "+
 			"0, or use fspda-async with clock real", c.Algo, c.Clock)
@@ -58,7 +65,7 @@ func (s *Setup) limitedCoefficients() []string {
 		return nil
 	}
 	const iterations = 1000
-	l := s.timelineOf(algo.Async{Coef: algo.One})
+	l := s.timelineOf(algo.Protocol{Coef: algo.One})
 	for l.Latest < iterations {
 		l.Advance(func(int, simnet.Op) {})
 	}
@@ -167,15 +174,16 @@ func (s *Setup) NewClock(agent int) *simnet.Clock {
 }
 
 // Async returns the algorithm of an asynchronous run.
-func (s *Setup) Async() algo.Async { return s.Algo.(algo.Async) }
+func (s *Setup) Async() algo.Asynchronous { return s.Algo.(algo.Asynchronous) }
 
 // NewTimeline makes the timeline of an asynchronous run.
 func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Async()) }
 
-func (s *Setup) timelineOf(a algo.Async) *simnet.Timeline {
+func (s *Setup) timelineOf(p simnet.Protocol) *simnet.Timeline {
 	c := s.Config
-	return simnet.NewTimeline(simnet.TimelineOptions{Algo: a, Agents: s.Graph.N, Edges: s.Graph.Edges,
-		Calls: c.Contacts, Times: s.ComputeTimes, Seed: c.Seed, Links: s.Links, Bits: 32 * float64(s.Mask.Len())})
+	return simnet.NewTimeline(simnet.TimelineOptions{Algo: p, Agents: s.Graph.N, Edges: s.Graph.Edges,
+		Calls: c.Contacts, Times: s.ComputeTimes.Multiplied(s.GradientsPerBatch()), Seed: c.Seed, Links: s.Links,
+		Bits: 32 * float64(s.Mask.Len()*s.VectorsPerLink())})
 }
 
 // ContactShare returns the share of logical iterations in which an edge is used. There is no
@@ -187,7 +195,7 @@ func (s *Setup) ContactShare() float64 {
 	}
 	const iterations = 1000
 	meetings := 0
-	l := s.timelineOf(algo.Async{Coef: algo.One})
+	l := s.timelineOf(algo.Protocol{Coef: algo.One})
 	for l.Latest < iterations {
 		l.Advance(func(_ int, o simnet.Op) {
 			if o.Kind == simnet.Meet {

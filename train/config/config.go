@@ -60,7 +60,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, powergossip, fspda-sa-sketch, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
+	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, powergossip, fspda-sa-sketch, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, fspda-async-storm, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
@@ -72,8 +72,8 @@ type DualKeys struct {
 	Eta     AutoFloat `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
 	Gamma   float64   `yaml:"gamma" help:"fspda, gasloc: gossip gain; 0.5 averages a pair"`
 	Beta    float64   `yaml:"beta" help:"fspda: dual step size"`
-	AX      float64   `yaml:"a_x" help:"fspda-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
-	ALambda float64   `yaml:"a_lambda" help:"fspda-storm: weight of the newest sample in the dual momentum"`
+	AX      float64   `yaml:"a_x" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
+	ALambda float64   `yaml:"a_lambda" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the dual momentum"`
 }
 
 // AveragingKeys belong to the algorithms that average models.

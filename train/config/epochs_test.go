@@ -167,7 +167,7 @@ func TestLinksFingerprint(t *testing.T) {
 		a.Algo = name
 		b := a
 		b.Links = "wan.yaml"
-		if same := a.Fingerprint() == b.Fingerprint(); same == (name == "fspda-async") ||
+		if same := a.Fingerprint() == b.Fingerprint(); same == strings.HasPrefix(name, "fspda-async") ||
 			same != (len(a.Differences(b)) == 0) {
 			t.Errorf("%s: links leave the fingerprint alone: %v", name, same)
 		}

@@ -28,6 +28,7 @@ type Method struct {
 
 	Edges      EdgeNeed
 	Steps      int      // default of local_steps; 0: 10
+	Gradients  int      // of a batch, in an asynchronous algorithm; 0: 1
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
 	Tree       bool     // graphs without cycles only; an unset graph is binary-tree
@@ -237,6 +238,9 @@ func (s *Setup) admitEdges() error {
 	}
 	return nil
 }
+
+// GradientsPerBatch is the number of gradients that an asynchronous algorithm takes of a batch.
+func (s *Setup) GradientsPerBatch() int { return max(1, s.method.Gradients) }
 
 // roundEnds reports whether the edge process is played at the ends of rounds alone.
 func (m Method) roundEnds() bool { return m.Edges == RoundPairs || m.Edges == RoundEdges }

@@ -279,7 +279,7 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
 	}
 	r.TimeMean /= Num(len(sn))
 	if e.setup.BatchPerGradient() {
-		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)) / e.setup.PerEpoch())
+		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)*e.setup.GradientsPerBatch()) / e.setup.PerEpoch())
 	}
 	alpha, eta := e.setup.Schedule.At(t)
 	r.LR, r.Eta = Num(alpha), Num(eta)

@@ -88,7 +88,7 @@ func host(v device.Vector) []float32 {
 
 var testDevice = cpu.New(cpu.Threads(1))
 
-var testAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, CMax: 10}
+var testAlgo = algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Protocol: algo.Protocol{Coef: algo.Inverse, CMax: 10}}
 
 // start starts agent i, from its checkpoint if there is one.
 func (l *testNetwork) start(i int) {

@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	method := algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Coef: algo.Inverse, CMax: 10}
+	method := algo.Async{SA: algo.SA{Gamma: 0.5, Beta: 1}, Protocol: algo.Protocol{Coef: algo.Inverse, CMax: 10}}
 	var states [2]*algo.State
 	var all sync.WaitGroup
 	for i := range states {

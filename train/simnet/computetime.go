@@ -20,6 +20,18 @@ type ComputeTimes struct {
 	Mean         []float64
 }
 
+// Multiplied returns the times of so many gradients.
+func (c ComputeTimes) Multiplied(k int) ComputeTimes {
+	if k == 1 {
+		return c
+	}
+	c.Mean = slices.Clone(c.Mean)
+	for i := range c.Mean {
+		c.Mean[i] *= float64(k)
+	}
+	return c
+}
+
 // ParseDistribution reads constant, exp, uniform or lognormal(sigma).
 func ParseDistribution(spec string) (Distribution, error) {
 	name, arg, err := nameAndNumber(spec)

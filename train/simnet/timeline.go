@@ -24,7 +24,7 @@ type Timeline struct {
 	Latest int     // the largest logical time of an agent
 	Clocks []algo.LogicalClock
 
-	algo     algo.Async
+	algo     Protocol
 	edges    []dist.Edge
 	rate     float64 // of all edges together
 	times    ComputeTimes
@@ -35,9 +35,15 @@ type Timeline struct {
 	nextEdge float64 // when the next edge fires
 }
 
+// Protocol says what events do to logical clocks, as [algo.Protocol] does.
+type Protocol interface {
+	EdgeEvent(i, j *algo.LogicalClock) algo.EdgeOutcome
+	Finish(i *algo.LogicalClock, gradient bool) algo.Step
+}
+
 // TimelineOptions are the settings of a [Timeline].
 type TimelineOptions struct {
-	Algo   algo.Async
+	Algo   Protocol
 	Agents int
 	Edges  []dist.Edge
 	Calls  float64 // mean number of exchanges that an agent is called to in a unit of time
