@@ -25,8 +25,12 @@ func ReadFigure(path string) (*Figure, error) {
 	}
 	f := &Figure{own: true}
 	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err, Want: "the keys are title, about, common, flavours, seeds, " +
-			"runs (each with name, title, group, config, flavours) and panels"}
+		return nil, &train.ConfigError{
+			Key: path,
+			Err: err,
+			Want: "the keys are title, about, common, flavours, seeds, " +
+				"runs (each with name, title, group, config, flavours) and panels",
+		}
 	}
 	if f.ID == "" {
 		f.ID = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
@@ -35,8 +39,16 @@ func ReadFigure(path string) (*Figure, error) {
 		f.Title = f.ID
 	}
 	if len(f.Panels) == 0 {
-		f.Panels = []Panel{{Metric: "test_acc", Model: "mean", X: "iteration", Y: "linear"},
-			{Metric: "train_loss", Model: "worst", X: "iteration", Y: "log"}, {Metric: "consensus", X: "iteration", Y: "log"}}
+		f.Panels = []Panel{
+			{Metric: "test_acc", Model: "mean", X: "iteration", Y: "linear"},
+			{
+				Metric: "train_loss",
+				Model:  "worst",
+				X:      "iteration",
+				Y:      "log",
+			},
+			{Metric: "consensus", X: "iteration", Y: "log"},
+		}
 	}
 	for i := range f.Runs {
 		if r := &f.Runs[i]; r.Title == "" {
@@ -44,7 +56,11 @@ func ReadFigure(path string) (*Figure, error) {
 		}
 	}
 	if len(f.Runs) == 0 && f.Schedule == nil {
-		return nil, &train.ConfigError{Key: path, Got: "has no runs", Want: "add runs: [{name: NAME, config: {algo: NAME}}]"}
+		return nil, &train.ConfigError{
+			Key:  path,
+			Got:  "has no runs",
+			Want: "add runs: [{name: NAME, config: {algo: NAME}}]",
+		}
 	}
 	if err := f.check(); err != nil {
 		return nil, &train.ConfigError{Key: path, Err: err}
@@ -82,8 +98,12 @@ func (f *Figure) Add(spec string) error {
 			name += "-" + plainName(group)
 		}
 		if slices.Contains(f.RunNames(), name) {
-			return &train.ConfigError{Key: "--with", Got: spec, Want: "the figure has this curve: change a setting, as in " +
-				method + ",alpha=0.1"}
+			return &train.ConfigError{
+				Key: "--with",
+				Got: spec,
+				Want: "the figure has this curve: change a setting, as in " +
+					method + ",alpha=0.1",
+			}
 		}
 		f.Runs = append(f.Runs, FigureRun{Name: name, Title: title, Group: group, Config: config, like: &like,
 			method: method})
@@ -114,7 +134,10 @@ func (f *Figure) without(runs []FigureRun, names []string) ([]FigureRun, error) 
 			return nil, unknownName("run", name, f.RunNames())
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(runs), func(r FigureRun) bool { return slices.ContainsFunc(names, r.matches) })
+	left := slices.DeleteFunc(
+		slices.Clone(runs),
+		func(r FigureRun) bool { return slices.ContainsFunc(names, r.matches) },
+	)
 	if len(left) == 0 {
 		return nil, &train.ConfigError{Key: "--without", Got: strings.Join(names, ","), Want: "no run is left"}
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 func TestSeeds(t *testing.T) {
-	for text, want := range map[string]string{"3": "1,2,3", "1": "1", "1,5,9": "1,5,9", " 7, 2": "7,2", "0": "", "-1": "",
+	for text, want := range map[string]string{"3": "1,2,3", "1": "1", "1,5,9": "1,5,9", " 7, " +
+		"2": "7,2", "0": "", "-1": "",
 		"1001": "", "2,2": "", "a": "", "1,": ""} {
 		var s Seeds
 		if err := s.Set(text); (err == nil) != (want != "") || s.String() != want {
@@ -72,8 +73,12 @@ func TestReach(t *testing.T) {
 	}{{rows, 0.3, 50, 100, 1}, {rows, 0.5, 100, 100, 1}, {rows, 0.65, 250, 100, 3}, {rows, 0.1, 0, 0, 0},
 		{rows, 0.95, math.NaN(), math.NaN(), -1}, {nan, 0.4, 100, 100, 1}, {nil, 0.4, math.NaN(), math.NaN(), -1}} {
 		got := reach(c.rows, c.level, meanAccuracy, bits)
-		if same := func(a, b float64) bool { return math.Abs(a-b) < 1e-9 || math.IsNaN(a) && math.IsNaN(b) }; !same(got.At,
-			c.at) || !same(got.Resolution, c.resolution) || got.Row != c.row {
+		if same := func(a,
+			b float64) bool {
+			return math.Abs(a-b) < 1e-9 || math.IsNaN(a) && math.IsNaN(b)
+		}; !same(got.At,
+			c.at) || !same(got.Resolution, c.resolution) ||
+			got.Row != c.row {
 			t.Errorf("%v: %+v, want %+v", c.level, got, c)
 		}
 	}
@@ -125,7 +130,10 @@ func TestRankSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if has := strings.Contains(table.String(), "resolution"); has != strings.Contains(metric, "_to") ||
-			!strings.Contains(md.String(), "| std | runs |") || !strings.Contains(table.String(), "\"1 finished, 1 diverged\"") {
+			!strings.Contains(
+				md.String(),
+				"| std | runs |",
+			) || !strings.Contains(table.String(), "\"1 finished, 1 diverged\"") {
 			t.Errorf("%s\n%s", md.String(), table.String())
 		}
 	}
@@ -202,7 +210,8 @@ func TestTableOfSeeds(t *testing.T) {
 // of one that was never stopped.
 func TestHalving(t *testing.T) {
 	text := "{base: {algo: dsgd, data_train: 300, data_test: 50, hidden: [4], agents: 4, batch: 8, iterations: 40, " +
-		"eval_points: 8, density: 1}, grid: {alpha: [0.000001, 0.2, 0.00001, 0.4]}, seeds: 2, metric: train_loss_avg, " +
+		"eval_points: 8, density: 1}, grid: {alpha: [0.000001, 0.2, 0.00001, 0.4]}, seeds: 2, metric: " +
+		"train_loss_avg, " +
 		"halving: {at: [0.2, 0.5]}}"
 	s, err := sweep(t, text)
 	if err != nil {

@@ -56,9 +56,13 @@ func ReadTuning(path string) (*Tuning, error) {
 		return nil, &train.ConfigError{Key: path, Err: err}
 	}
 	if err := yaml.UnmarshalWithOptions(text, t, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err,
-			Want: "the keys are base, methods (each with name, set, grid), seeds, report, metric, best, bits, seconds, " +
-				"accounting"}
+		return nil, &train.ConfigError{
+			Key: path,
+			Err: err,
+			Want: "the keys are base, methods (each with name, set, grid), seeds, report, metric, best, bits, " +
+				"seconds, " +
+				"accounting",
+		}
 	}
 	return t, errors.Join(t.check(), t.settleMethods())
 }
@@ -96,7 +100,11 @@ func (t *Tuning) settleMethods() error {
 		}
 		m.Name = cmp.Or(m.Name, c.Algo)
 		if names[plainName(m.Name)] {
-			return &train.ConfigError{Key: "methods", Got: m.Name, Want: "occurs twice: give each line a name of its own"}
+			return &train.ConfigError{
+				Key:  "methods",
+				Got:  m.Name,
+				Want: "occurs twice: give each line a name of its own",
+			}
 		}
 		names[plainName(m.Name)] = true
 		if m.points, err = (&Sweep{Grid: m.Grid}).points(); err != nil {
@@ -113,8 +121,12 @@ func (t *Tuning) settleMethods() error {
 		unequal = unequal || len(m.points) != len(t.Methods[0].points)
 	}
 	if unequal {
-		return &train.ConfigError{Key: "methods", Got: strings.Join(sizes, ", "), Want: "are the points of the grids: " +
-			"give each method as many as the others, or the comparison is not fair"}
+		return &train.ConfigError{
+			Key: "methods",
+			Got: strings.Join(sizes, ", "),
+			Want: "are the points of the grids: " +
+				"give each method as many as the others, or the comparison is not fair",
+		}
 	}
 	for key, by := range values {
 		if len(by) > 1 {

@@ -129,16 +129,26 @@ func TestTuningMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"base: {algo: dsgd}":                      "expected the methods",
 		"methods: [" + method("{alpha: 3}") + "]": "list of values",
-		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: [1]}}]":                "are the points of the grids: give each method as many",
-		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: [1], batch: [1, 2]}}]": "has more values in one grid than in another",
-		"methods: [" + method("{alpha: [1]}") + ", " + method("{alpha: [2]}") + "]":                                    "occurs twice",
-		"methods: [" + method("{alpha: [1]}") + "]\nreport: [101]":                                                     "must not have been chosen on",
-		"methods: [" + method("{alpha: [1]}") + "]\nseeds: []":                                                         "neither a number of seeds",
-		"methods: [" + method("{alpha: [1]}") + "]\nseeds: [4, 4]":                                                     "neither a number of seeds",
-		"methods: [" + method("{alpha: [1]}") + "]\nseconds: -1":                                                       "virtual time",
-		"methods: [" + method("{alpha: [1]}") + "]\nmetric: accuracy":                                                  "metric",
-		"methods: [" + method("{alpha: [1]}") + "]\nbudget: 3":                                                         "the keys are",
-		"methods: [{set: {algo: dsgdd}, grid: {alpha: [1]}}]":                                                          "did you mean dsgd",
+		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: " +
+			"[1]}}]": "are the points of the grids: give each method as many",
+		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: [1], batch: [1, " +
+			"2]}}]": "has more values in one grid than in another",
+		"methods: [" + method("{alpha: [1]}") + ", " + method("{alpha: "+
+			"[2]}") + "]": "occurs twice",
+		"methods: [" + method("{alpha: [1]}") + "]\nreport: " +
+			"[101]": "must not have been chosen on",
+		"methods: [" + method("{alpha: [1]}") + "]\nseeds: " +
+			"[]": "neither a number of seeds",
+		"methods: [" + method("{alpha: [1]}") + "]\nseeds: [4, " +
+			"4]": "neither a number of seeds",
+		"methods: [" + method("{alpha: [1]}") + "]\nseconds: " +
+			"-1": "virtual time",
+		"methods: [" + method("{alpha: [1]}") + "]\nmetric: " +
+			"accuracy": "metric",
+		"methods: [" + method("{alpha: [1]}") + "]\nbudget: " +
+			"3": "the keys are",
+		"methods: [{set: {algo: dsgdd}, grid: {alpha: " +
+			"[1]}}]": "did you mean dsgd",
 	} {
 		s, err := tuning(t, text)
 		if err == nil {

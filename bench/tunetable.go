@@ -24,9 +24,17 @@ func (t *Tuning) Criterion() string {
 		at = fmt.Sprintf("at the last evaluation within %g s of virtual time", t.Seconds)
 	}
 	points := len(t.Methods[0].points)
-	return fmt.Sprintf("Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with seeds %s. "+
-		"The chosen point ran again with seeds %s, which are reported.", t.Best, t.Metric, at, points*len(t.Seeds), points,
-		t.Seeds, t.Report)
+	return fmt.Sprintf(
+		"Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with seeds %s. "+
+			"The chosen point ran again with seeds %s, which are reported.",
+		t.Best,
+		t.Metric,
+		at,
+		points*len(t.Seeds),
+		points,
+		t.Seeds,
+		t.Report,
+	)
 }
 
 // edge says which chosen values are at an end of their range: a wider grid may do better there.

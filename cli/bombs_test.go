@@ -57,7 +57,8 @@ func TestBombs(t *testing.T) {
 			"report":  func() { call(t, "report", dir) },
 			"web": func() {
 				for _, path := range []string{"/api/runs", "/api/run?run=" + name} {
-					s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+					s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost"+path,
+						nil))
 				}
 			},
 		} {

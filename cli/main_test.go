@@ -343,9 +343,11 @@ func TestBadInput(t *testing.T) {
 		"activation": {[]string{"train", "--model", "resnet20", "--activation", "relu"},
 			[]string{"activation relu", "needs model mlp"}},
 		"gamma of dsgd": {quick("--algo", "dsgd", "--gamma", "0.3"),
-			[]string{"gamma 0.3: has no effect on this run", "fspda-sa, fspda-storm, fspda-sa-sketch, fspda-async, fspda-async-storm or gasloc"}},
-		"theta in a file": {quick("-c", write("theta.yaml", "theta: 0.4")), []string{"theta 0.4", "dsgd, beer or choco"}},
-		"no schedule":     {quick("--warmup", "2"), []string{"warmup 2", "needs schedule cosine"}},
+			[]string{"gamma 0.3: has no effect on this run", "fspda-sa, fspda-storm, fspda-sa-sketch, " +
+				"fspda-async, fspda-async-storm or gasloc"}},
+		"theta in a file": {quick("-c", write("theta.yaml", "theta: 0.4")), []string{"theta 0.4", "dsgd, beer or " +
+			"choco"}},
+		"no schedule": {quick("--warmup", "2"), []string{"warmup 2", "needs schedule cosine"}},
 		"files of which set": {quick("--data-dir", empty), []string{"data_dir " + empty,
 			"add data, which is mnist, cifar10, imagenet, folder or text"}},
 		"files of mnist": {[]string{"train", "--data-dir", filepath.Dir(write("train-images-idx3-ubyte", ""))},

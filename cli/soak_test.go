@@ -97,9 +97,19 @@ func TestSoak(t *testing.T) {
 	for _, n := range s.events {
 		total += n
 	}
-	fmt.Printf("soak: seed %d: %d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
-		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower\n", seed, total,
-		s.events, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
+	fmt.Printf(
+		"soak: seed %d: %d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
+			"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower\n",
+		seed,
+		total,
+		s.events,
+		s.starts,
+		s.rows,
+		s.stops[0],
+		s.stops[1],
+		s.worst[0],
+		s.worst[1],
+	)
 }
 
 // run makes one run with faults until it has finished.
@@ -127,7 +137,16 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	r.args = append(r.args, "--gradient-time", "0.005", "--checkpoint-every", "1")
 	certs := filepath.Join(dir, "certs")
-	if status, _, stderr := call(s.t, "certs", "--run", "soak", "-n", strconv.Itoa(r.agents), "--out", certs); status != 0 {
+	if status, _, stderr := call(
+		s.t,
+		"certs",
+		"--run",
+		"soak",
+		"-n",
+		strconv.Itoa(r.agents),
+		"--out",
+		certs,
+	); status != 0 {
 		s.t.Fatal(stderr)
 	}
 	r.pids, r.held, r.over, r.stopped = make([]int, r.agents), make([]bool, r.agents), make([]bool, r.agents),
@@ -153,8 +172,14 @@ func (s *soak) run(k int, end time.Time) {
 	for what, n := range s.events {
 		count += n - before[what]
 	}
-	fmt.Printf("soak: run %d: %d agents, %s: %d events in %.0f s\n", k, r.agents, strings.Join(soakConfigs[choice], " "),
-		count, time.Since(began).Seconds())
+	fmt.Printf(
+		"soak: run %d: %d agents, %s: %d events in %.0f s\n",
+		k,
+		r.agents,
+		strings.Join(soakConfigs[choice], " "),
+		count,
+		time.Since(began).Seconds(),
+	)
 }
 
 // reference makes the run in one process, and undisturbed.
@@ -233,7 +258,8 @@ func (r *soakRun) supervise(i int, certs string) {
 		r.over[i] = r.over[i] || status == 0
 		r.mu.Unlock()
 		full := bytes.Contains(said, []byte("no space left")) // agent 0 ends, and is started again
-		if status == command.ExitBadInput && !full || status == command.ExitDiverged || bytes.Contains(said, []byte("panic:")) {
+		if status == command.ExitBadInput && !full || status == command.ExitDiverged ||
+			bytes.Contains(said, []byte("panic:")) {
 			r.t.Errorf("agent %d ended with status %d: %s", i, status, said)
 			return
 		}
@@ -513,7 +539,8 @@ func (r *soakRun) finish(done <-chan struct{}) {
 		return
 	}
 	var got, want train.Row
-	if json.Unmarshal([]byte(rows[len(rows)-1]), &got) != nil || json.Unmarshal([]byte(r.want[len(rows)-1]), &want) != nil {
+	if json.Unmarshal([]byte(rows[len(rows)-1]), &got) != nil ||
+		json.Unmarshal([]byte(r.want[len(rows)-1]), &want) != nil {
 		r.t.Error("rows that are not JSON")
 	}
 	less := float64(want.TestAccAvg - got.TestAccAvg)

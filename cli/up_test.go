@@ -202,9 +202,24 @@ func TestAgentCountDiffers(t *testing.T) {
 // An agent with --resume does not start without a checkpoint, and a timeout that a busy process could
 // exceed is refused.
 func TestAgentResumeRefuses(t *testing.T) {
-	args := []string{"agent", "--agents", "2", "--rank", "1", "--join", "127.0.0.1:1", "--insecure", "--data-train", "400",
-		"--data-test", "100", "--out", filepath.Join(t.TempDir(), "run")}
-	for flag, want := range map[string]string{"--resume": "no checkpoint to resume from", "--timeout=1s": "from 10s on"} {
+	args := []string{
+		"agent",
+		"--agents",
+		"2",
+		"--rank",
+		"1",
+		"--join",
+		"127.0.0.1:1",
+		"--insecure",
+		"--data-train",
+		"400",
+		"--data-test",
+		"100",
+		"--out",
+		filepath.Join(t.TempDir(), "run"),
+	}
+	for flag, want := range map[string]string{"--resume": "no checkpoint to resume from", "--timeout=1s": "from " +
+		"10s on"} {
 		status, _, stderr := call(t, append(args, flag)...)
 		if status != command.ExitBadInput || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit status %d, %s", flag, status, stderr)

@@ -187,7 +187,14 @@ func near(t *testing.T, what string, got []float32, want []float64, limit float6
 		largest, off = math.Max(largest, math.Abs(w)), math.Max(off, math.Abs(float64(got[i])-w))
 	}
 	if len(got) != len(want) || !(off <= limit*largest) { // all zeros must be zeros
-		t.Errorf("%s: %d numbers off by %v of the largest, want %d within %v", what, len(got), off/largest, len(want), limit)
+		t.Errorf(
+			"%s: %d numbers off by %v of the largest, want %d within %v",
+			what,
+			len(got),
+			off/largest,
+			len(want),
+			limit,
+		)
 	}
 }
 
@@ -222,7 +229,13 @@ func TestGoldenLanguageKernels(t *testing.T) {
 		}
 	}
 	dims = []int{e.B * e.T, e.V, e.C, e.Positions, e.T}
-	near(t, "embed", run(t, device.Embed, 0, dims, [][]float32{ids, single(e.WTE), single(e.WPE)}, len(e.Y))[0], e.Y, 5e-7)
+	near(
+		t,
+		"embed",
+		run(t, device.Embed, 0, dims, [][]float32{ids, single(e.WTE), single(e.WPE)}, len(e.Y))[0],
+		e.Y,
+		5e-7,
+	)
 	de := run(t, device.EmbedGrad, 0, dims, [][]float32{ids, single(e.DY)}, len(e.DWTE), len(e.DWPE))
 	near(t, "embed dwte", de[0], e.DWTE, 5e-7)
 	near(t, "embed dwpe", de[1], e.DWPE, 5e-7)
@@ -252,14 +265,31 @@ func widened(v []float32, x []float64, n int) (all []float64) {
 func (g *languageGolden) checkRows(t *testing.T) {
 	l, r := g.LayerNorm, g.RMSNorm
 	dims, size := []int{l.M, l.C}, l.M*l.C
-	y := run(t, device.LayerNorm, l.Eps, dims, [][]float32{single(l.X), single(l.Gamma), single(l.Beta)}, size, l.M, l.M)
+	y := run(
+		t,
+		device.LayerNorm,
+		l.Eps,
+		dims,
+		[][]float32{single(l.X), single(l.Gamma), single(l.Beta)},
+		size,
+		l.M,
+		l.M,
+	)
 	last := size - l.C
 	near(t, "layer-norm", y[0][:last], l.Y[:last], 5e-7)
 	near(t, "layer-norm, row of mean 100", y[0][last:], l.Y[last:], 2e-6)
 	near(t, "layer-norm mean", y[1], l.Mean, 5e-7)
 	near(t, "layer-norm rstd", y[2], l.RStd, 5e-7)
-	d := run(t, device.LayerNormGrad, 0, dims, [][]float32{single(l.X), single(l.DY), single(l.Gamma), y[1], y[2]}, size,
-		l.C, l.C)
+	d := run(
+		t,
+		device.LayerNormGrad,
+		0,
+		dims,
+		[][]float32{single(l.X), single(l.DY), single(l.Gamma), y[1], y[2]},
+		size,
+		l.C,
+		l.C,
+	)
 	near(t, "layer-norm dx", d[0][:last], l.DX[:last], 5e-7)
 	near(t, "layer-norm dx, row of mean 100", d[0][last:], l.DX[last:], 2e-6)
 	near(t, "layer-norm dgamma", d[1], l.DGamma, 2e-6)

@@ -54,7 +54,8 @@ func (d documents) check(agents int, spread bool) error {
 	}
 	if len(d.labels) < agents {
 		return fmt.Errorf("%d documents for %d agents, want at least one each: use fewer agents, the partition "+
-			"contiguous, or a text with more files, or speeches under the names of their speakers", len(d.labels), agents)
+			"contiguous, or a text with more files, or speeches under the names of their "+
+			"speakers", len(d.labels), agents)
 	}
 	return nil
 }
@@ -95,8 +96,13 @@ func (p Sorted) deal(d documents, agents int, _ uint64) ([][]int32, error) {
 
 func (ByClass) deal(d documents, agents int, _ uint64) ([][]int32, error) {
 	if agents != d.classes {
-		return nil, fmt.Errorf("%d agents and %d classes of documents (speakers, folders or files), want as many agents "+
-			"as classes: use %d agents, or the partition sorted", agents, d.classes, d.classes)
+		return nil, fmt.Errorf(
+			"%d agents and %d classes of documents (speakers, folders or files), want as many agents "+
+				"as classes: use %d agents, or the partition sorted",
+			agents,
+			d.classes,
+			d.classes,
+		)
 	}
 	return members(d.labels, d.classes), nil
 }

@@ -69,8 +69,11 @@ func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 		return nil, fmt.Errorf("data: set %s: windows of %d tokens, want at least 1", name, window)
 	}
 	if c.Vocabulary < 2 {
-		return nil, fmt.Errorf("data: set %s: a vocabulary of %d tokens, want at least 2: is the text all one character?",
-			name, c.Vocabulary)
+		return nil, fmt.Errorf(
+			"data: set %s: a vocabulary of %d tokens, want at least 2: is the text all one character?",
+			name,
+			c.Vocabulary,
+		)
 	}
 	s := &Set{Name: name, Shape: []int{window}, Classes: c.Vocabulary, Text: c, close: c.Close}
 	for _, half := range []struct {
@@ -157,14 +160,24 @@ func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err 
 		shared.Memory += 2 * int64(len(tokens))
 		d.counts = func() [][]int { return docs.count(shards) }
 	default:
-		return d, fmt.Errorf("data: partition %s: it does not divide text: use contiguous, or one that deals documents: "+
-			"shuffled, sorted, by-class, dirichlet, dirichlet-equal or file", p)
+		return d, fmt.Errorf(
+			"data: partition %s: it does not divide text: use contiguous, or one that deals documents: "+
+				"shuffled, sorted, by-class, dirichlet, dirichlet-equal or file",
+			p,
+		)
 	}
 	w := newWindows(tokens, length, ends...)
 	for i, seg := range w.segments {
 		if n := seg.to - seg.from; n < int64(length)+1 {
-			return d, fmt.Errorf("data: partition %s: agent %d has %d tokens, want at least %d, a window of T = %d and its "+
-				"next token: use fewer agents, a longer text, or a shorter window (block)", p, i, n, length+1, length)
+			return d, fmt.Errorf(
+				"data: partition %s: agent %d has %d tokens, want at least %d, a window of T = %d and its "+
+					"next token: use fewer agents, a longer text, or a shorter window (block)",
+				p,
+				i,
+				n,
+				length+1,
+				length,
+			)
 		}
 	}
 	shared.Train.windows, d.Shards = w, w.shards()

@@ -54,7 +54,8 @@ func TestDivideText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spec := range []string{"shuffled", "sorted", "dirichlet(1)", "dirichlet-equal(0.3)", "by-class", "contiguous"} {
+	for _, spec := range []string{"shuffled", "sorted", "dirichlet(1)", "dirichlet-equal(0.3)", "by-class",
+		"contiguous"} {
 		p, err := ParsePartition(spec)
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,8 @@ func TestDirectedProcesses(t *testing.T) {
 	for _, c := range []struct {
 		spec    string
 		regular bool
-	}{{"one-peer-exp", true}, {"static-exp", true}, {"push(1)", false}, {"push(9)", false}, {"arcs(" + file + ")", false}} {
+	}{{"one-peer-exp", true}, {"static-exp", true}, {"push(1)", false}, {"push(9)", false}, {"arcs(" + file + ")",
+		false}} {
 		d := mustDirected(t, c.spec, "complete", n)
 		g := mustGraph(t, "complete", n)
 		if d.Regular() != c.regular || d.String() != c.spec {
@@ -130,7 +131,8 @@ func TestDirectedProcesses(t *testing.T) {
 func TestDirectedErrors(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"0 1\n1 2\n2 0\n": "no way leads from agent 0 to agent 3", "1 0\n2 1\n0 2\n3 0\n": "no way leads from agent 0 to agent 3",
+		"0 1\n1 2\n2 0\n": "no way leads from agent 0 to agent 3", "1 0\n2 1\n0 2\n3 0\n": "no way leads from " +
+			"agent 0 to agent 3",
 		"0 2\n": ":1: (0,2) is not an edge", "0\n": "1 numbers, want 2", "a b\n": "",
 	} {
 		file := filepath.Join(dir, "arcs")

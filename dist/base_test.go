@@ -86,7 +86,8 @@ func TestCyclesAverageExactly(t *testing.T) {
 
 // The numbers of rounds are those of the published program.
 func TestCycleLengths(t *testing.T) {
-	for n, want := range map[int][4]int{5: {5, 3, 3, 1}, 6: {4, 2, 2, 2}, 7: {5, 4, 3, 3}, 10: {6, 4, 4, 2}, 16: {4, 4, 2, 2},
+	for n, want := range map[int][4]int{5: {5, 3, 3, 1}, 6: {4, 2, 2, 2}, 7: {5, 4, 3, 3}, 10: {6, 4, 4, 2}, 16: {4,
+		4, 2, 2},
 		23: {9, 6, 5, 4}, 25: {9, 6, 5, 2}, 33: {11, 6, 5, 5}, 60: {9, 6, 5, 3}} {
 		for k, length := range want {
 			if got := roundsOf(t, "base", n, k+1); got != length {

@@ -60,7 +60,10 @@ var processSpellings = []spelling{
 	{"matching", "a random set of edges without common agents to which none can be added"},
 	{"periodic(tau)", "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
 	{"coin(p)", "all edges at once with probability p, else none"},
-	{"base(k)", "rounds with at most k edges at an agent, after which all have the exact mean; on the graph of that name"},
+	{
+		"base(k)",
+		"rounds with at most k edges at an agent, after which all have the exact mean; on the graph of that name",
+	},
 	{"simple-base(k)", "the same without the shortening by common factors"},
 	{"hyper-hypercube(k)", "the same for numbers of agents without a prime factor above k+1"},
 	{"one-peer-exp", "one way: agent i sends to i+2^k, cyclic, with k = 0, 1, … in turn"},

@@ -200,8 +200,15 @@ func (a *goldenAdamW) check(t *testing.T, e *Engine, x device.Vector, b device.B
 			}
 		}
 		b1, b2 := a.Betas[0], a.Betas[1]
-		dev.AdamW(device.Adam{Beta1: b1, Rest1: 1 - b1, Beta2: b2, Rest2: 1 - b2,
-			Scale1: 1 / (1 - math.Pow(b1, float64(k+1))), Scale2: 1 / math.Sqrt(1-math.Pow(b2, float64(k+1))), Eps: a.Eps},
+		dev.AdamW(device.Adam{
+			Beta1:  b1,
+			Rest1:  1 - b1,
+			Beta2:  b2,
+			Rest2:  1 - b2,
+			Scale1: 1 / (1 - math.Pow(b1, float64(k+1))),
+			Scale2: 1 / math.Sqrt(1-math.Pow(b2, float64(k+1))),
+			Eps:    a.Eps,
+		},
 			g, m, v, x)
 		dev.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g}, device.Term{A: -a.LR, V: decayed})
 	}

@@ -12,7 +12,8 @@ func tokenLeaf(b *builder, shape ...int) *gorgonia.Node { return b.input(device.
 func init() {
 	for name, c := range map[string]derivativeCase{
 		"embed": {device.Embed, func(b *builder) *gorgonia.Node {
-			return b.apply(device.Embed, 0, tokenLeaf(b, 1, 3), b.param("tokens", 1, 5, 2), b.param("positions", 1, 4, 2))
+			return b.apply(device.Embed, 0, tokenLeaf(b, 1, 3), b.param("tokens", 1, 5, 2), b.param("positions", 1,
+				4, 2))
 		}},
 		"a token embedding that is also the last layer": {device.TokenEmbed, func(b *builder) *gorgonia.Node {
 			w := b.param("tokens", 1, 5, 2)
@@ -25,7 +26,8 @@ func init() {
 			return b.apply(device.Linear, 0, b.param("x", 1, 2, 3, 4), b.param("w", 1, 2, 4), b.param("b", 1, 2))
 		}},
 		"layer norm": {device.LayerNorm, func(b *builder) *gorgonia.Node {
-			return b.apply(device.LayerNorm, 1e-5, b.param("x", 1, 2, 2, 5), b.param("gamma", 1, 5), b.param("beta", 1, 5))
+			return b.apply(device.LayerNorm, 1e-5, b.param("x", 1, 2, 2, 5), b.param("gamma", 1, 5), b.param("beta",
+				1, 5))
 		}},
 		"layer norm without beta": {device.LayerNormPlain, func(b *builder) *gorgonia.Node {
 			return b.apply(device.LayerNormPlain, 1e-5, b.param("x", 1, 3, 5), b.param("gamma", 1, 5))

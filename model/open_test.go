@@ -63,11 +63,13 @@ func TestOpenRefuses(t *testing.T) {
 		"a vocabulary of 65537 tokens":       {"gpt2", Options{Classes: 65537}},
 		`option GELU is "fast"`:              {"gpt-nano", Options{Classes: 65, Transformer: Transformer{GELU: "fast"}}},
 		"option Layers is -1":                {"gpt-nano", Options{Classes: 65, Transformer: Transformer{Layers: -1}}},
-		"options GELU and NoBias belong":     {"llama-nano", Options{Classes: 65, Transformer: Transformer{NoBias: true}}},
-		"options Hidden [5]":                 {"gpt2", Options{Classes: 65, Hidden: []int{5}}},
-		"want 0 to 16777216":                 {"gpt2", Options{Classes: 65, Transformer: Transformer{Hidden: -4}}},
-		"option Transformer is {Layers:3":    {"mlp", Options{Shape: images, Classes: 2, Transformer: Transformer{Layers: 3}}},
-		`option Recompute is "all"`:          {"gpt2", Options{Classes: 65, Recompute: "all"}},
+		"options GELU and NoBias " +
+			"belong": {"llama-nano", Options{Classes: 65, Transformer: Transformer{NoBias: true}}},
+		"options Hidden [5]": {"gpt2", Options{Classes: 65, Hidden: []int{5}}},
+		"want 0 to 16777216": {"gpt2", Options{Classes: 65, Transformer: Transformer{Hidden: -4}}},
+		"option Transformer is " +
+			"{Layers:3": {"mlp", Options{Shape: images, Classes: 2, Transformer: Transformer{Layers: 3}}},
+		`option Recompute is "all"`: {"gpt2", Options{Classes: 65, Recompute: "all"}},
 	} {
 		if net, err := Open(c.name, c.o); net != nil || err == nil || !strings.HasPrefix(err.Error(), "model: ") ||
 			!strings.Contains(err.Error(), want) {

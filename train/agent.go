@@ -202,8 +202,10 @@ func (a *agent) restore(ck *runfolder.Checkpoint) error {
 	a.gradients.count, a.gradients.meter, a.gradients.scale = sn.Grads, sn.Losses, sn.Scale
 	a.gradients.clipped, a.state.Count = sn.Clipped, sn.Directions
 	if len(sn.Scalars) != len(a.state.Scalars) {
-		return ck.Damaged(fmt.Sprintf("it has %d numbers of agent %d beside its vectors, want %d", len(sn.Scalars), a.id,
-			len(a.state.Scalars)))
+		return ck.Damaged(
+			fmt.Sprintf("it has %d numbers of agent %d beside its vectors, want %d", len(sn.Scalars), a.id,
+				len(a.state.Scalars)),
+		)
 	}
 	copy(a.state.Scalars, sn.Scalars)
 	a.clock.Restore(sn.Clock)

@@ -103,8 +103,10 @@ func expectedBits(s *Setup) float64 {
 	if s.Collective {
 		var l dist.Ledger
 		for i := range s.Graph.N {
-			l.Send(dist.Sent{Values: ringShare(i, s.Graph.N, s.Mask.Len()), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
-				Indices: i > 0})
+			l.Send(
+				dist.Sent{Values: ringShare(i, s.Graph.N, s.Mask.Len()), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+					Indices: i > 0},
+			)
 		}
 		return float64(s.Bits(l)) / float64(s.RoundLength())
 	}

@@ -12,10 +12,13 @@ import (
 // start, in its rows and its models; also if it is stopped on the way, and also by epochs.
 func TestLengthen(t *testing.T) {
 	for name, change := range map[string]func(c *Config){
-		"sa":       func(*Config) {},
-		"storm":    func(c *Config) { c.Algo = "fspda-storm" },
-		"momentum": func(c *Config) { c.Algo, c.Edges, c.Momentum, c.Density, c.Mask = "dsgd", "matching", 0.9, 1, "all" },
-		"epochs":   func(c *Config) { c.Iterations, c.Epochs = Default().Iterations, 6 },
+		"sa":    func(*Config) {},
+		"storm": func(c *Config) { c.Algo = "fspda-storm" },
+		"momentum": func(c *Config) {
+			c.Algo, c.Edges, c.Momentum, c.Density, c.Mask = "dsgd", "matching", 0.9, 1,
+				"all"
+		},
+		"epochs": func(c *Config) { c.Iterations, c.Epochs = Default().Iterations, 6 },
 		"eval_epochs": func(c *Config) {
 			c.Iterations, c.Epochs, c.EvalEpochs, c.EvalPoints = Default().Iterations, 6, 2, Default().EvalPoints
 		},
@@ -85,7 +88,8 @@ func TestLengthenRefuses(t *testing.T) {
 		{func(*Config) {}, func(c *Config) { c.Iterations = 70 }, "use a multiple of 15"},
 		{func(*Config) {}, func(c *Config) { c.Iterations = 30 }, "cannot become shorter"},
 		{func(*Config) {}, func(c *Config) { c.Epochs = 30 }, "given by iterations 60"},
-		{func(*Config) {}, func(c *Config) { c.Iterations, c.EvalPoints = 120, 9 }, "evaluation 1 would be at iteration 13"},
+		{func(*Config) {}, func(c *Config) { c.Iterations, c.EvalPoints = 120, 9 }, "evaluation 1 would be at " +
+			"iteration 13"},
 		{func(*Config) {}, func(c *Config) { c.Iterations, c.Alpha = 120, 0.9 }, "another configuration"},
 		{cosine, func(c *Config) { c.Iterations = 120 }, "other step sizes from the start"},
 		{func(c *Config) { c.Algo, c.Edges = "fspda-async", "auto" }, func(c *Config) { c.Iterations = 120 },

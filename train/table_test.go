@@ -52,21 +52,44 @@ var lines = []line{
 	{name: "decentlam", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "decentlam", 0.5, 0.1 }, vectors: 1,
 		loss: 2.25},
 	{name: "d2", edit: func(c *Config) { c.Algo, c.Mixing = "d2", "half-lazy(metropolis)" }, vectors: 1, loss: 1.85},
-	{name: "dsgt atc", edit: func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} }, vectors: 2, loss: 1.85},
+	{
+		name:    "dsgt atc",
+		edit:    func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} },
+		vectors: 2,
+		loss:    1.85,
+	},
 	{name: "gt-adam", edit: func(c *Config) { c.Algo, c.Alpha = "gt-adam", 0.02 }, vectors: 2, loss: 2.2},
 	{name: "sgp", codec: true, loss: 2.2},
 	{name: "sgp push", edit: func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" }, codec: true, loss: 2.2},
-	{name: "relaysgd", edit: func(c *Config) { c.Algo, c.Graph, c.Alpha = "relaysgd", "path", 0.1 }, codec: true, loss: 2.36},
+	{
+		name:  "relaysgd",
+		edit:  func(c *Config) { c.Algo, c.Graph, c.Alpha = "relaysgd", "path", 0.1 },
+		codec: true,
+		loss:  2.36,
+	},
 	{name: "powergossip", edit: func(c *Config) { c.Algo, c.Edges = "powergossip", "bernoulli(0.5)" }, codec: true,
 		loss: 1.85},
-	{name: "fspda-sa-sketch", edit: func(c *Config) { c.Algo, c.Edges = "fspda-sa-sketch", "bernoulli(0.5)" }, codec: true,
-		loss: 2.2},
-	{name: "beer", edit: func(c *Config) { c.Algo, c.Compress, c.Density = "beer", "topk", 0.5 }, codec: true, loss: 2.2},
+	{
+		name:  "fspda-sa-sketch",
+		edit:  func(c *Config) { c.Algo, c.Edges = "fspda-sa-sketch", "bernoulli(0.5)" },
+		codec: true,
+		loss:  2.2,
+	},
+	{
+		name:  "beer",
+		edit:  func(c *Config) { c.Algo, c.Compress, c.Density = "beer", "topk", 0.5 },
+		codec: true,
+		loss:  2.2,
+	},
 	{name: "beer randk broadcast", edit: func(c *Config) {
 		c.Algo, c.Density, c.Edges = "beer", 0.5, "broadcast(0.6)"
 	}, codec: true, loss: 2.2},
-	{name: "choco sign early", edit: func(c *Config) { c.Algo, c.Compress, c.Early = "choco", "sign", true }, codec: true,
-		loss: 2.2},
+	{
+		name:  "choco sign early",
+		edit:  func(c *Config) { c.Algo, c.Compress, c.Early = "choco", "sign", true },
+		codec: true,
+		loss:  2.2,
+	},
 	{name: "scaffnew", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha, c.Share = "scaffnew", 0.5, 0.1, 0.9 },
 		vectors: 1, loss: 1.85},
 	{name: "led", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "led", 5, 0.5, 0.1 }, vectors: 1,
@@ -140,7 +163,10 @@ var lines = []line{
 
 // synonyms are names of algorithms of other lines, with certain settings.
 var synonyms = map[string]struct{ name, of func(c *Config) }{
-	"gt-dsgdm": {func(c *Config) { c.Algo = "gt-dsgdm" }, func(c *Config) { c.Algo, c.Optimizer = "next", "heavy-ball" }},
+	"gt-dsgdm": {
+		func(c *Config) { c.Algo = "gt-dsgdm" },
+		func(c *Config) { c.Algo, c.Optimizer = "next", "heavy-ball" },
+	},
 	"momentum-tracking": {func(c *Config) { c.Algo, c.Momentum = "momentum-tracking", 0.5 }, func(c *Config) {
 		c.Algo, c.Momentum, c.Placement = "diging", 0.5, "local"
 	}},
@@ -148,8 +174,11 @@ var synonyms = map[string]struct{ name, of func(c *Config) }{
 	"exact-diffusion": {func(c *Config) { c.Algo, c.Mixing = "exact-diffusion", "laplacian(0.2)" }, func(c *Config) {
 		c.Algo, c.Mixing = "d2", "half-lazy(laplacian(0.2))"
 	}},
-	"dsgt cta": {func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "cta"} }, func(c *Config) { c.Algo = "diging" }},
-	"dsgt":     {func(c *Config) { c.Algo = "dsgt" }, func(c *Config) { c.Algo = "next" }},
+	"dsgt cta": {
+		func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "cta"} },
+		func(c *Config) { c.Algo = "diging" },
+	},
+	"dsgt": {func(c *Config) { c.Algo = "dsgt" }, func(c *Config) { c.Algo = "next" }},
 }
 
 func TestSynonyms(t *testing.T) {
@@ -330,7 +359,8 @@ func TestTableTracks(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
 		s, _ := resolve(t, c)
 		// the vectors of adamw tend to no limit; a sketch of a large matrix needs more iterations
-		if _, ok := s.Algo.(algo.Tracker); !ok || c.Algo == "fspda-sa-sketch" || c.Dual != "same-time" || c.Optimizer == "adamw" {
+		if _, ok := s.Algo.(algo.Tracker); !ok || c.Algo == "fspda-sa-sketch" || c.Dual != "same-time" ||
+			c.Optimizer == "adamw" {
 			return
 		}
 		c.Hidden, c.Iterations, c.EvalPoints, c.Sampling = Widths{}, 200, 2, "full"

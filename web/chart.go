@@ -54,8 +54,15 @@ var textCharts = []chart{
 		curves: []curve{{"test_loss_avg", "mean model"}, {"test_loss_mean", "mean of agents"}}},
 	{id: "perplexity", title: "Perplexity", yTitle: "of the validation text", yScale: automatic, label: plainLabel,
 		value: fourDigits, curves: []curve{{"perplexity", "mean model"}}},
-	{id: "bits_per_byte", title: "Bits per byte", yTitle: "of the validation text", yScale: automatic, label: plainLabel,
-		value: fourDigits, curves: []curve{{"bits_per_byte", "mean model"}}},
+	{
+		id:     "bits_per_byte",
+		title:  "Bits per byte",
+		yTitle: "of the validation text",
+		yScale: automatic,
+		label:  plainLabel,
+		value:  fourDigits,
+		curves: []curve{{"bits_per_byte", "mean model"}},
+	},
 }
 
 // chartsOf lists the charts of a run with these metrics.

@@ -52,8 +52,9 @@ func (c *Comparison) WritePage(path string) error {
 		CSS     template.CSS
 		Data    template.JS
 		Script  template.JS
-	}{clean(c.Title), c.Caption, c.Tables, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text), template.JS(
-		comparisonScript)}
+	}{clean(c.Title), c.Caption, c.Tables, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text),
+		template.JS(
+			comparisonScript)}
 	return publishPage(comparisonPage, view, path)
 }
 

@@ -253,8 +253,12 @@ func (r *run) milestones() []milestone {
 			}
 			return c[row-1] + share*(c[row]-c[row-1])
 		}
-		s := milestone{Level: percent(level), Iteration: grouped(math.Round(at("iteration"))), Wall: duration(at("wall_s")),
-			Apart: apart}
+		s := milestone{
+			Level:     percent(level),
+			Iteration: grouped(math.Round(at("iteration"))),
+			Wall:      duration(at("wall_s")),
+			Apart:     apart,
+		}
 		for _, k := range modes {
 			s.Bits = append(s.Bits, si(at(k.key(r)), "bit"))
 		}

@@ -25,7 +25,10 @@ func TestMilestones(t *testing.T) {
 		t.Fatalf("%d milestones, want %d", len(got), len(want))
 	}
 	for i, m := range got {
-		if s := strings.Join(append([]string{m.Level, m.Iteration, m.Wall}, append(m.Bits, m.Apart)...), " "); s != want[i] {
+		if s := strings.Join(
+			append([]string{m.Level, m.Iteration, m.Wall}, append(m.Bits, m.Apart)...),
+			" ",
+		); s != want[i] {
 			t.Errorf("milestone %d: %s, want %s", i, s, want[i])
 		}
 	}
@@ -37,8 +40,10 @@ func TestMilestones(t *testing.T) {
 // bits_total has the accounting of the configuration. Each mode has its own column too, except in
 // old runs.
 func TestAccounting(t *testing.T) {
-	m := parsed(t,
-		`{"iteration":1,"test_acc_avg":1,"bits_total":2e6,"bits_shared_seed":1e6,"bits_packed":2e6,"bits_reference":3e6}`)
+	m := parsed(
+		t,
+		`{"iteration":1,"test_acc_avg":1,"bits_total":2e6,"bits_shared_seed":1e6,"bits_packed":2e6,"bits_reference":3e6}`,
+	)
 	r := &run{metrics: m, config: settings{"accounting": "packed"}}
 	if got := strings.Join(r.milestones()[0].Bits, " "); got != "1 Mbit 2 Mbit 3 Mbit" {
 		t.Error(got)

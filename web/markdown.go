@@ -54,13 +54,22 @@ func (v *view) milestoneTable(b *strings.Builder) {
 		return
 	}
 	b.WriteString("When the test accuracy of the mean model reached these values, and what had been sent by then: " +
-		"interpolated between two evaluations, which are so many iterations apart.\n\n| accuracy | iteration | wall time |")
+		"interpolated between two evaluations, which are so many iterations apart.\n\n| accuracy | iteration | " +
+		"wall time |")
 	for _, m := range v.Modes {
 		b.WriteString(" bits, " + m + " |")
 	}
 	b.WriteString(" apart |\n|" + strings.Repeat("--:|", 4+len(v.Modes)) + "\n")
 	for _, m := range v.Milestones {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Level, m.Iteration, m.Wall, strings.Join(m.Bits, " | "), m.Apart)
+		fmt.Fprintf(
+			b,
+			"| %s | %s | %s | %s | %s |\n",
+			m.Level,
+			m.Iteration,
+			m.Wall,
+			strings.Join(m.Bits, " | "),
+			m.Apart,
+		)
 	}
 	b.WriteString("\n")
 }

@@ -27,7 +27,8 @@ func TestMeanCurve(t *testing.T) {
 	if got := c.Columns["train_loss_worst"]; len(got) != 3 || got[0] != 4 || got[1] != 2.5 || !math.IsNaN(got[2]) {
 		t.Errorf("mean %v", got)
 	}
-	if got := c.Spread["train_loss_worst"]; got[0] != 0 || math.Abs(got[1]-math.Sqrt(0.5)) > 1e-15 || !math.IsNaN(got[2]) {
+	if got := c.Spread["train_loss_worst"]; got[0] != 0 || math.Abs(got[1]-math.Sqrt(0.5)) > 1e-15 ||
+		!math.IsNaN(got[2]) {
 		t.Errorf("spread %v", got)
 	}
 	if one := MeanCurve("one", "", runsOfSeeds()[:1]); one.Name != "one" || one.Spread != nil || one.Runs != nil ||
@@ -43,7 +44,10 @@ func TestBand(t *testing.T) {
 	runs[0].Columns["train_loss_worst"][1], runs[1].Columns["train_loss_worst"][2] = 900, 1.5
 	c := &Comparison{Title: "seeds", Curves: []Curve{MeanCurve("mine", "", runs)}, Tables: []PageTable{{
 		Title: "Cost", Note: "bits & more", Lines: [][]string{{"run", "90 %"}, {"<mine>", "3 ± 1"}}}}}
-	c.Panels = []Panel{{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "train_loss_worst", X: "iteration"}}
+	c.Panels = []Panel{
+		{Column: "train_loss_worst", X: "iteration", Log: true},
+		{Column: "train_loss_worst", X: "iteration"},
+	}
 	for _, raw := range []bool{false, true} {
 		c.Raw = raw
 		base := filepath.Join(t.TempDir(), "figure")

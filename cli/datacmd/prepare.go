@@ -26,7 +26,8 @@ func newDataPrepare() *cobra.Command {
 		Long: `Scale the pictures of a set once and pack them into files that training maps into memory.
 
 SRC is a folder of class folders, a tar of it, ImageNet's original tars, WebDataset or Parquet shards, or a folder of
-save_to_disk. A text is prepared by the command below. A preparation that was stopped, or killed at any moment, resumes when it is called again; the result is
+save_to_disk. A text is prepared by the command below. A preparation that was stopped, or killed at any moment,
+resumes when it is called again; the result is
 the same, to the last byte.`,
 		Example: "  fspda data prepare ~/imagenet --out ~/imagenet-256\n  fspda train --data imagenet --data-dir " +
 			"~/imagenet-256 --model resnet50",

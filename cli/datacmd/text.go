@@ -20,7 +20,8 @@ describes them. IN is a .txt file, or a folder of them; those in a subfolder hav
 
 The first 90% of the characters are the training text, unless the folder has the files train.txt and val.txt. With the
 tokenizer gpt2 each of several files ends with the token 50256.`,
-		Example: "  fspda data prepare text input.txt --out shakespeare\n  fspda train --data text --data-dir shakespeare " +
+		Example: "  fspda data prepare text input.txt --out shakespeare\n  fspda train --data text --data-dir " +
+			"shakespeare " +
 			"--model gpt-nano",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,8 +39,9 @@ tokenizer gpt2 each of several files ends with the token 50256.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&tokenizer, "tokenizer", "char", "char (the characters of the text), byte, or gpt2 (the byte "+
-		"pairs of GPT-2)")
+	cmd.Flags().
+		StringVar(&tokenizer, "tokenizer", "char", "char (the characters of the text), byte, or gpt2 (the byte "+
+			"pairs of GPT-2)")
 	cmd.Flags().StringVar(&out, "out", "", "folder of the files")
 	return cmd
 }

@@ -112,7 +112,8 @@ func run(step recursion) (at, distance []float64) {
 		total := 0.0
 		for i := range agents {
 			for k := range dims {
-				total += math.Pow(s.x[i][k]-best[k]/sum, 2)
+				d := s.x[i][k] - best[k]/sum
+				total += d * d
 				g[i][k] = s.curvature[i] * (s.x[i][k] - s.centre[i][k])
 			}
 		}

@@ -145,7 +145,10 @@ func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case f.file != "" && len(args) > 0:
-		return command.UsageErrorf("-c names a figure of your own, and %s another one: leave one of the two out", args[0])
+		return command.UsageErrorf(
+			"-c names a figure of your own, and %s another one: leave one of the two out",
+			args[0],
+		)
 	case f.file == "" && args[0] == "list":
 		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
 	}
@@ -176,7 +179,14 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 		c.Accounting = f.accounting
 		_ = setKeys(c, f.set) // checked above
 	}
-	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Without: f.without, Points: f.points, Adjust: adjust}, nil
+	return bench.FigureOptions{
+		Variant: f.flavour,
+		Scale:   f.scale,
+		Only:    f.only,
+		Without: f.without,
+		Points:  f.points,
+		Adjust:  adjust,
+	}, nil
 }
 
 // folder returns the folder of the figure.

@@ -78,7 +78,8 @@ same command runs again.`,
 
 // Help of flags that sweep, figure and compare have.
 const (
-	seedsHelp = "seeds of each setting: their number, as in 3, or a list, as in 1,5,9; tables and plots show means and " +
+	seedsHelp = "seeds of each setting: their number, as in 3, or a list, as in 1,5,9; tables and plots show " +
+		"means and " +
 		"standard deviations"
 	rawHelp = "draw the curve of every seed too"
 )

@@ -25,7 +25,8 @@ any data set with the same classes. A run brings its data set and network; flags
 
 The loss is the mean cross entropy. The calibration error (ECE) is the mean distance between confidence and accuracy
 over 15 equal bins of confidence, weighted by examples. Of a language model it is the loss, perplexity, bits per byte
-and accuracy over the windows of the text at multiples of their length. JSON has the bins, and the confusion table: the examples of
+and accuracy over the windows of the text at multiples of their length. JSON has the bins, and the confusion
+table: the examples of
 each class, in its row, by predicted class.`,
 		Example: `  fspda eval runs/fspda-sa-cifar10-1 --every-agent
   fspda eval runs/fspda-sa-cifar10-1 --best --data folder --data-dir other-pictures

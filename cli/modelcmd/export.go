@@ -48,7 +48,8 @@ PyTorch's load_state_dict takes strictly and fspda train --init starts from; onn
 Runtime and others predict with; or hf, for Hugging Face's libraries.
 
 An ONNX model takes float32 "input", batch × channels × height × width of any size (mlp: batch × inputs), normalised
-as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for language models, which
+as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for language
+models, which
 transformers loads (AutoModelForCausalLM), and for ResNet-18 to 152,
 which timm (local-dir:FOLDER) and transformers (AutoModelForImageClassification, which takes it from timm) load.
 

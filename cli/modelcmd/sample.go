@@ -35,8 +35,10 @@ type sampleFlags struct {
 var sampleKeys = []string{"device", "precision", "threads"}
 
 func newSample() *cobra.Command {
-	f := sampleFlags{options: generate.Options{Choice: generate.Choice{Temperature: 0.8, TopK: 200}, Count: 500, Seed: 1},
-		samples: 1}
+	f := sampleFlags{
+		options: generate.Options{Choice: generate.Choice{Temperature: 0.8, TopK: 200}, Count: 500, Seed: 1},
+		samples: 1,
+	}
 	cmd := &cobra.Command{
 		Use:   "sample RUN",
 		Short: "Let the language model of a run write text",
@@ -98,8 +100,12 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 		return err
 	}
 	if !net.Tokens() {
-		return config.Invalid("model", saved.Config.Model, "it is no language model, which alone writes text: fspda predict "+
-			"prints what it predicts")
+		return config.Invalid(
+			"model",
+			saved.Config.Model,
+			"it is no language model, which alone writes text: fspda predict "+
+				"prints what it predicts",
+		)
 	}
 	tokenizer, err := text.ReadTokenizer(run, train.TokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,8 +115,11 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 		return err
 	}
 	if tokenizer.Size() != saved.Classes {
-		return &train.FolderError{Path: run, Got: fmt.Sprintf("its tokenizer has %d tokens, its model %d", tokenizer.Size(),
-			saved.Classes)}
+		return &train.FolderError{
+			Path: run,
+			Got: fmt.Sprintf("its tokenizer has %d tokens, its model %d", tokenizer.Size(),
+				saved.Classes),
+		}
 	}
 	picked, err := f.pick(run, saved, net)
 	if err != nil {
@@ -133,7 +142,13 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 }
 
 // write draws the texts and prints them as they come.
-func (f *sampleFlags) write(ctx context.Context, m generate.Model, x device.Vector, t text.Tokenizer, to io.Writer) error {
+func (f *sampleFlags) write(
+	ctx context.Context,
+	m generate.Model,
+	x device.Vector,
+	t text.Tokenizer,
+	to io.Writer,
+) error {
 	prompt := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t").Replace(f.prompt)
 	tokens, err := t.Encode(nil, []byte(prompt))
 	if err != nil {

@@ -94,8 +94,8 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 			gelu = "gelu"
 		}
 		for k, v := range map[string]any{"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2",
-			"n_positions": wpe.Shape[0], "n_ctx": wpe.Shape[0], "n_embd": t.Width, "n_layer": t.Layers, "n_head": t.Heads,
-			"n_inner": inner, "activation_function": gelu, "layer_norm_epsilon": 1e-5, "resid_pdrop": 0.0,
+			"n_positions": wpe.Shape[0], "n_ctx": wpe.Shape[0], "n_embd": t.Width, "n_layer": t.Layers,
+			"n_head": t.Heads, "n_inner": inner, "activation_function": gelu, "layer_norm_epsilon": 1e-5, "resid_pdrop": 0.0,
 			"embd_pdrop": 0.0, "attn_pdrop": 0.0} {
 			config[k] = v
 		}
@@ -118,7 +118,8 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 		return 0, err
 	}
 	if err := os.MkdirAll(folder, 0o777); err != nil {
-		return 0, &train.FolderError{Path: folder, Got: "cannot be created", Err: err, Hint: "choose another with --out"}
+		return 0, &train.FolderError{Path: folder, Got: "cannot be created", Err: err,
+			Hint: "choose another with --out"}
 	}
 	ts := languageTensors(net, x)
 	if err := Save(filepath.Join(folder, "model.safetensors"), ts, meta); err != nil {
@@ -158,7 +159,11 @@ func (r *reader) language() error {
 			return err
 		}
 		if slices.ContainsFunc(values, func(v float32) bool { return v != 0 }) {
-			return fmt.Errorf("its tensor %q is not zero, and %s has no biases: leave --bias=false out", file, r.net.Name())
+			return fmt.Errorf(
+				"its tensor %q is not zero, and %s has no biases: leave --bias=false out",
+				file,
+				r.net.Name(),
+			)
 		}
 		r.known[file] = true
 	}
@@ -182,8 +187,12 @@ func (r *reader) tied() error {
 	if first, err := r.floats(tokens); err != nil {
 		return err
 	} else if !slices.Equal(first, last) {
-		return fmt.Errorf("its tensor %q is not the embedding %q: %s uses the embedding as its last layer", file, tokens,
-			r.net.Name())
+		return fmt.Errorf(
+			"its tensor %q is not the embedding %q: %s uses the embedding as its last layer",
+			file,
+			tokens,
+			r.net.Name(),
+		)
 	}
 	r.known[file] = true
 	return nil

@@ -51,8 +51,9 @@ func TestLanguageModelFiles(t *testing.T) {
 		config map[string]any
 	}{
 		"gpt": {"gpt-nano", nil, map[string][]int{"transformer.h.1.attn.c_attn.weight": {16, 48},
-			"transformer.h.0.mlp.c_fc.weight": {16, 64}, "transformer.wte.weight": {11, 16}, "transformer.wpe.weight": {8, 16},
-			"transformer.ln_f.bias": {16}}, map[string]any{"activation_function": "gelu_new", "n_positions": 8.0,
+			"transformer.h.0.mlp.c_fc.weight": {16, 64}, "transformer.wte.weight": {11, 16},
+			"transformer.wpe.weight": {8, 16},
+			"transformer.ln_f.bias":  {16}}, map[string]any{"activation_function": "gelu_new", "n_positions": 8.0,
 			"n_inner": nil, "vocab_size": 11.0, "eos_token_id": nil, "model_type": "gpt2"}},
 		"gpt without biases": {"gpt-nano", func(s *model.Transformer) { s.NoBias, s.GELU, s.Hidden = true, "erf", 24 },
 			map[string][]int{"transformer.h.1.attn.c_attn.bias": {48}, "transformer.h.0.mlp.c_fc.weight": {16, 24},
@@ -115,7 +116,8 @@ func TestForeignLanguageModels(t *testing.T) {
 			for i := range ts {
 				ts[i].Name = strings.TrimPrefix(ts[i].Name, gptPrefix)
 			}
-			return append(ts, safetensors.Tensor{Name: "h.0.attn.bias", Shape: []int{1, 1, 2, 2}, Values: make([]float32, 4)},
+			return append(ts, safetensors.Tensor{Name: "h.0.attn.bias", Shape: []int{1, 1, 2, 2},
+				Values: make([]float32, 4)},
 				safetensors.Tensor{Name: "lm_head.weight", Shape: ts[0].Shape, Values: embedding(ts)})
 		}, true},
 		"is not the embedding": {func(ts []safetensors.Tensor) []safetensors.Tensor {
@@ -124,7 +126,8 @@ func TestForeignLanguageModels(t *testing.T) {
 		}, true},
 		"has no biases": {func(ts []safetensors.Tensor) []safetensors.Tensor { return ts }, false},
 		"which gpt-nano of": {func(ts []safetensors.Tensor) []safetensors.Tensor {
-			return append(ts, safetensors.Tensor{Name: "transformer.h.9.ln_1.weight", Shape: []int{1}, Values: []float32{1}})
+			return append(ts, safetensors.Tensor{Name: "transformer.h.9.ln_1.weight", Shape: []int{1},
+				Values: []float32{1}})
 		}, true},
 		"has the shape": {func(ts []safetensors.Tensor) []safetensors.Tensor {
 			ts[1].Shape = []int{16, 20}

@@ -114,8 +114,12 @@ func (r *reader) open() (err error) {
 			r.path = file
 			return r.open()
 		}
-		return r.bad(nil, "it is a folder without model.safetensors, want a file of weights: fspda export %s writes one of a "+
-			"run", r.path)
+		return r.bad(
+			nil,
+			"it is a folder without model.safetensors, want a file of weights: fspda export %s writes one of a "+
+				"run",
+			r.path,
+		)
 	}
 	if startsWith(r.path, "PK\x03\x04") || startsWith(r.path, "\x80\x02\x8a\x0a") {
 		if r.tensorFile, err = openPTH(r.path); err != nil {

@@ -59,14 +59,6 @@ func bands(queries int) int { return (queries + bandRows - 1) / bandRows }
 // padded returns n rounded up to whole vectors.
 func padded(n int) int { return kernel.Padded(n) }
 
-// eachUnit calls run for the units of a part.
-func eachUnit(s shape, part, of int, run func(unit int)) {
-	from, to := kernel.SplitUnits(part, of, s.units(), 1)
-	for unit := from; unit < to; unit++ {
-		run(unit)
-	}
-}
-
 // leastWork is how many multiply-adds of a head are worth another goroutine.
 const leastWork = tile.MinParallelWork
 

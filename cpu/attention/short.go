@@ -99,7 +99,15 @@ func clearLater(scores []float32, i, rows int) {
 // shortBackwardFloats is the scratch memory of a worker.
 func shortBackwardFloats(s shape) int {
 	wide := padded(s.tokens)
-	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + 2*padded(bandRows*wide) + 4*padded(s.tokens*padded(s.width))
+	return 2*padded(
+		s.width*wide,
+	) + 2*padded(
+		s.tokens*wide,
+	) + 2*padded(
+		bandRows*wide,
+	) + 4*padded(
+		s.tokens*padded(s.width),
+	)
 }
 
 // shortBackward computes the units of a part.

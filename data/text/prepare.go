@@ -307,7 +307,10 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
-	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train), WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	err = errors.Join(
+		WriteBin(filepath.Join(dir, "train.bin"), c.Train),
+		WriteBin(filepath.Join(dir, "val.bin"), c.Val),
+	)
 	if err == nil {
 		err = wholefile.Publish(filepath.Join(dir, metaFile), append(meta, '\n'))
 	}

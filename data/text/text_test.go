@@ -410,7 +410,8 @@ func TestBadInput(t *testing.T) {
 			strings.Replace(meta, "3", "4", 1)), ""},
 		"add up": {dir("train.bin", "\x00\x00", "val.bin", "\x00\x00", "meta.json", strings.Replace(meta, "}",
 			`,"files":[{"class":"a","tokens":2}]}`, 1)), ""},
-		"ascending order": {dir("train.bin", "\x00\x00", "val.bin", "\x00\x00", "meta.json", strings.Replace(meta, "abc",
+		"ascending " +
+			"order": {dir("train.bin", "\x00\x00", "val.bin", "\x00\x00", "meta.json", strings.Replace(meta, "abc",
 			"cba", 1)), ""},
 		"neither train.bin":     {dir("readme", "x"), ""},
 		"want text":             {dir("a.txt", ""), ""},

@@ -365,8 +365,18 @@ func rowGradBounds(c *device.Call, in, want, b [][]float64) {
 
 // geluKernels are GELU, its gradients, SwiGLU, and products followed by GELU.
 var geluKernels = map[device.Kernel]language{
-	device.GELUTanh:        {each1(func(_, x float64) float64 { return x * tanhGate(x) }), lengthCalls, wideInputs, geluBounds},
-	device.GELUErf:         {each1(func(_, x float64) float64 { return x * erfGate(x) }), lengthCalls, wideInputs, geluBounds},
+	device.GELUTanh: {
+		each1(func(_, x float64) float64 { return x * tanhGate(x) }),
+		lengthCalls,
+		wideInputs,
+		geluBounds,
+	},
+	device.GELUErf: {
+		each1(func(_, x float64) float64 { return x * erfGate(x) }),
+		lengthCalls,
+		wideInputs,
+		geluBounds,
+	},
 	device.GELUTanhGrad:    {each2(tanhSlope), lengthCalls, wideInputs, geluGradBounds},
 	device.GELUErfGrad:     {each2(erfSlope), lengthCalls, wideInputs, geluGradBounds},
 	device.LinearGELUTanh:  {interpretLinearGELU, productCalls, nil, linearGELUBounds},

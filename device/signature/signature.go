@@ -8,7 +8,8 @@ import (
 )
 
 // Signature describes a kernel: its dimensions by letter, and the shapes of its operands as
-// products of these letters. An operand "1" or "3" has that many elements, and "2mf" twice as many as "mf". In window kernels t is
+// products of these letters. An operand "1" or "3" has that many elements, and "2mf" twice as many as "mf". In window
+// kernels t is
 // the stride and o the padding; p and q are the height and the width of the output.
 type Signature struct {
 	Dims    string
@@ -136,8 +137,12 @@ func checkTokens(c *device.Call) error {
 	switch d := c.Dims; c.Kernel {
 	case device.Embed, device.EmbedGrad, device.EmbedGradAdd:
 		if m, p, t := d[0], d[3], d[4]; t > p || m%t != 0 {
-			return fmt.Errorf("%d rows in windows of %d tokens, with %d positions: want whole windows that have positions",
-				m, t, p)
+			return fmt.Errorf(
+				"%d rows in windows of %d tokens, with %d positions: want whole windows that have positions",
+				m,
+				t,
+				p,
+			)
 		}
 	case device.RoPE, device.RoPEGrad:
 		if d[3]%2 != 0 {

@@ -309,7 +309,11 @@ func TestAsyncProtocol(t *testing.T) {
 	}
 	for coef, want := range map[Coefficient]float64{Inverse: 11. / 4, One: 1, Printed: 4. / 11} {
 		d := i
-		if st := (Async{Protocol: Protocol{Coef: coef, CMax: 3}}).Finish(&d, true); st.Gossip || math.Abs(st.C-want) > 1e-15 {
+		if st := (Async{Protocol: Protocol{Coef: coef, CMax: 3}}).Finish(
+			&d,
+			true,
+		); st.Gossip ||
+			math.Abs(st.C-want) > 1e-15 {
 			t.Errorf("%s: %+v, want c = %v", coef, st, want)
 		}
 	}

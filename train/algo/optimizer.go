@@ -100,8 +100,14 @@ func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	}
 	v := s.Opt[1]
 	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: grow, V: s.ones})
-	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1, Scale2: 1,
-		Decay: decay}, g, s.Opt[0], v, x)
+	s.Dev.AdamW(
+		device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1, Scale2: 1,
+			Decay: decay},
+		g,
+		s.Opt[0],
+		v,
+		x,
+	)
 	return g
 }
 

@@ -35,7 +35,8 @@ func TestGoldenOptimizers(t *testing.T) {
 			"", "", [3]uint64{}},
 		{"nesterov, L2", DSGD{Descent: Descent{Opt: Nesterov{0.5}}}, 2, withL2,
 			"1.2518357344 0.5042890203 0.1849198548", 5.1280767961, "", "", [3]uint64{}},
-		{"adamw", DSGD{Descent: adam}, 2, alone, "1.4087178067 1.4016435002 1.3989236032", 5.4248545509, "", "", [3]uint64{}},
+		{"adamw", DSGD{Descent: adam}, 2, alone, "1.4087178067 1.4016435002 " +
+			"1.3989236032", 5.4248545509, "", "", [3]uint64{}},
 		{"adamw, clip", DSGD{Descent: adam}, 2, func(g *game) { alone(g); clipped(g) },
 			"1.3948010861 1.3901628789 1.3886996688", 5.4093392988, "", "", [3]uint64{}},
 		{"fspda-sa nesterov", sa(Descent{Opt: Nesterov{0.5}}), 2, nil, "1.7606819836 1.4408568395 1.0353126634",
@@ -87,7 +88,8 @@ func TestGoldenOptimizers(t *testing.T) {
 		{"noloco", NoLoCo{H: 2, Rate: 0.7, Mu: 0.5, Pull: 0.7, Descent: adam}, 2, tournament,
 			"1.9511625468 2.1361359207 1.9810638659", 5.4484141565, "outer_momentum",
 			"-0.0750825045 0.0972724589 0.0681532160", same(2304)},
-		{"gasloc", GASLoC{H: 2, Rate: 0.7, Mu: 0.5, Gamma: 0.5}, 2, tournament, "2.1962868159 2.0324608353 2.0804918746",
+		{"gasloc", GASLoC{H: 2, Rate: 0.7, Mu: 0.5, Gamma: 0.5}, 2, tournament, "2.1962868159 2.0324608353 " +
+			"2.0804918746",
 			5.1579294304, "past", "2.0003699469 1.5204781654 1.4355361595", same(1152)},
 		{"sparta", SPARTA{Every: 1, Descent: adam}, 2, func(g *game) {
 			g.edges = func(int) [][2]int { return world{n: 4}.complete() }

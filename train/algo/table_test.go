@@ -97,8 +97,13 @@ var table = []entry{
 	{algo: Relay{ByCount: true, Descent: heavyBall(0.5)}, dress: treelike},
 	{algo: &PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
 		follow: true, dress: sketching},
-	{algo: &SketchedSA{0.25, 1, PowerGossip{Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}}, mu: 0.5,
-		exact: true, follow: true, dress: sketching},
+	{
+		algo:   &SketchedSA{0.25, 1, PowerGossip{Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}},
+		mu:     0.5,
+		exact:  true,
+		follow: true,
+		dress:  sketching,
+	},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }

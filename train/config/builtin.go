@@ -65,11 +65,16 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.Relay{N: s.Graph.N, ByCount: s.Choice("normalize") == "counts", Descent: s.Descent()}
 		}},
-	{Name: "powergossip", Shifts: true, Optimizers: anyOptimizer, Params: []Param{{Name: "theta", Default: 1, Range: "(0, 1]",
-		Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
+	{
+		Name:       "powergossip",
+		Shifts:     true,
+		Optimizers: anyOptimizer,
+		Params: []Param{{Name: "theta", Default: 1, Range: "(0, 1]",
+			Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
 		New: func(s *Setup) algo.Algorithm {
 			return s.sketches(s.Param("theta"))
-		}},
+		},
+	},
 	{Name: "fspda-sa-sketch", Keys: []string{"gamma", "beta"}, Shifts: true, Dual: true, Optimizers: anyOptimizer,
 		Placements: anyPlacement, Check: fspdaStable, New: func(s *Setup) algo.Algorithm {
 			return algo.SketchedSA{Gamma: s.Config.Gamma, Beta: s.Config.Beta, PowerGossip: s.sketches(0)}
@@ -158,13 +163,20 @@ var builtin = []Method{
 			return algo.NoLoCo{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
 				Pull: s.pull(), Descent: s.Descent()}
 		}},
-	{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
-		Range: "[0, 1)", Help: "momentum of the outer steps"}},
-		Shifts: true, Edges: RoundEdges, Optimizers: anyOptimizer, Check: gaslocStable,
+	{
+		Name: "gasloc",
+		Keys: []string{"local_steps", "gamma"},
+		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
+			Range: "[0, 1)", Help: "momentum of the outer steps"}},
+		Shifts:     true,
+		Edges:      RoundEdges,
+		Optimizers: anyOptimizer,
+		Check:      gaslocStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.GASLoC{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
 				Gamma: s.Config.Gamma, Descent: s.Descent()}
-		}},
+		},
+	},
 	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
 	{Name: "sgd", Edges: EveryPair, Optimizers: anyOptimizer,
@@ -183,8 +195,14 @@ func (s *Setup) pull() float64 { return cmp.Or(s.Param("pull"), s.Param(outerLR.
 func nolocoStable(s *Setup) ([]string, error) {
 	mu := s.Param(outerMomentum)
 	if most := math.Sqrt(2 + mu*mu); !(s.pull() > mu && s.pull() < most) {
-		return nil, Invalid("params.pull", s.pull(), "must be above outer_momentum %v and below %.4g, or the slow models "+
-			"of the agents drift apart", mu, most)
+		return nil, Invalid(
+			"params.pull",
+			s.pull(),
+			"must be above outer_momentum %v and below %.4g, or the slow models "+
+				"of the agents drift apart",
+			mu,
+			most,
+		)
 	}
 	return nil, nil
 }
@@ -228,12 +246,20 @@ func sgpStable(s *Setup) ([]string, error) {
 		return nil, nil
 	}
 	if s.WireFormat().Bits() < 32 {
-		return nil, Invalid("wire", s.Config.Wire, "the weights that sgp sends with edges %s need 32 bits: use wire fp32, "+
-			"or one-peer-exp or static-exp, which send none", s.Config.Edges)
+		return nil, Invalid(
+			"wire",
+			s.Config.Wire,
+			"the weights that sgp sends with edges %s need 32 bits: use wire fp32, "+
+				"or one-peer-exp or static-exp, which send none",
+			s.Config.Edges,
+		)
 	}
-	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
-		"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use one-peer-exp",
-		s.Config.Edges)}, nil
+	return []string{
+		fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
+			"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use "+
+			"one-peer-exp",
+			s.Config.Edges),
+	}, nil
 }
 
 func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
@@ -241,12 +267,24 @@ func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s
 // treeOnly refuses graphs with cycles, in which a model would be counted several times.
 func treeOnly(s *Setup) ([]string, error) {
 	if n := s.Graph.N; len(s.Graph.Edges) != n-1 {
-		return nil, Invalid("graph", s.Config.Graph, "has %d edges among %d agents, and so cycles; %s sums models along "+
-			"the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
-			len(s.Graph.Edges), n, s.Config.Algo, n-1)
+		return nil, Invalid(
+			"graph",
+			s.Config.Graph,
+			"has %d edges among %d agents, and so cycles; %s sums models along "+
+				"the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+			len(s.Graph.Edges),
+			n,
+			s.Config.Algo,
+			n-1,
+		)
 	}
 	if s.WireFormat().Bits() < 32 {
-		return nil, Invalid("wire", s.Config.Wire, "the counts that %s sends need 32 bits: use wire fp32", s.Config.Algo)
+		return nil, Invalid(
+			"wire",
+			s.Config.Wire,
+			"the counts that %s sends need 32 bits: use wire fp32",
+			s.Config.Algo,
+		)
 	}
 	return nil, nil
 }

@@ -91,7 +91,10 @@ var checks = []struct {
 	{"warmup_iterations", atLeast(0)},
 	{"decay_iterations", atLeast(0)},
 	{"min_alpha", number("0 or more", notNegative)},
-	{"tokenizer", func(key string, v any) error { return oneOf(append([]string{"auto"}, data.Tokenizers()...)...)(key, v) }},
+	{
+		"tokenizer",
+		func(key string, v any) error { return oneOf(append([]string{"auto"}, data.Tokenizers()...)...)(key, v) },
+	},
 	{"bn_batches", atLeast(1)},
 	{"keep_checkpoints", atLeast(1)},
 	{"accumulate", atLeast(1)},

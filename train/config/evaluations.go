@@ -58,7 +58,10 @@ func (s *Setup) EvalChunk() int {
 // warn warns of evaluations that take long, and of a run of one agent.
 func (s *Setup) warn() {
 	if s.Graph.N == 1 && !s.Collective {
-		s.Warnings = append(s.Warnings, "one agent: its graph has no edge, so that nothing is exchanged and consensus is 0")
+		s.Warnings = append(
+			s.Warnings,
+			"one agent: its graph has no edge, so that nothing is exchanged and consensus is 0",
+		)
 	}
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == MetricsFull {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for "+

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
+	"slices"
 )
 
 // Field is one key of a Config, from which flags and documentation are made.
@@ -42,61 +43,38 @@ func Keys() []string {
 	return keys
 }
 
+// laterKeys have no effect at their defaults, so that configurations written before these keys
+// existed keep their fingerprint.
+var laterKeys = []string{"init_head", "image_column", "label_column", "beta1", "beta2", "eps", "params", "tokenizer",
+	"block", "layers", "heads", "width", "gelu", "bias", "warmup_iterations", "decay_iterations", "min_alpha", "early",
+	"freeze", "layer_lr"}
+
+// isDefault reports whether the field has the value of Default.
+func (f Field) isDefault() bool {
+	c := Default()
+	all := c.Fields()
+	at := slices.IndexFunc(all, func(o Field) bool { return o.Key == f.Key })
+	return fmt.Sprint(reflect.ValueOf(f.Value).Elem()) == fmt.Sprint(reflect.ValueOf(all[at].Value).Elem())
+}
+
 // harmless reports whether a key never changes the trajectory of c. The key links changes that of
 // an asynchronous run, in which times decide which agents meet.
 func (c Config) harmless(f Field) bool {
-	switch f.Key { // configurations written before these keys existed keep their fingerprint
+	if slices.Contains(laterKeys, f.Key) {
+		return f.isDefault()
+	}
+	switch f.Key {
 	case "clock":
 		return c.Clock == ClockVirtual
 	case "deterministic":
 		return !c.Repeats
-	case "init_head":
-		return c.Head == HeadFile
-	case "image_column":
-		return c.ImageColumn == ""
-	case "label_column":
-		return c.LabelColumn == ""
 	case "optimizer": // momentum tells sgd from heavy-ball
 		return c.Optimizer == "auto" || c.Optimizer == optimizerSGD || c.Optimizer == optimizerHeavyBall
-	case "beta1":
-		return c.Beta1 == Default().Beta1
-	case "beta2":
-		return c.Beta2 == Default().Beta2
-	case "eps":
-		return c.Eps == Default().Eps
 	case "placement":
 		m, ok := c.findMethod()
 		return c.Placement == "auto" || ok && c.Placement == c.usualPlacement(m)
 	case "decay_form":
 		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
-	case "params":
-		return len(c.Params) == 0
-	case "tokenizer":
-		return c.Tokenizer == "auto"
-	case "block":
-		return c.Block == 0
-	case "layers":
-		return c.Layers == 0
-	case "heads":
-		return c.Heads == 0
-	case "width":
-		return c.Width == 0
-	case "gelu":
-		return c.GELU == Default().GELU
-	case "bias":
-		return c.Bias
-	case "warmup_iterations":
-		return c.WarmupT == 0
-	case "decay_iterations":
-		return c.DecayT == 0
-	case "min_alpha":
-		return c.MinAlpha == 0
-	case "early":
-		return !c.Early
-	case "freeze":
-		return c.Freeze == ""
-	case "layer_lr":
-		return c.LayerLR == ""
 	}
 	return f.Harmless && (f.Key != "links" || !c.clocked())
 }

@@ -56,7 +56,8 @@ func TestDefaults(t *testing.T) {
 		{func(c *Config) { c.Model = "llama-nano" }, "llama-nano", "synthetic-text", 12, "adamw"},
 		{func(c *Config) { c.Model = "gpt-char" }, "gpt-char", "synthetic-text", 64, "adamw"},
 		{func(c *Config) { c.Model, c.Data = "mlp", "text"; c.SetExplicit("model") }, "mlp", "synthetic", 64, "auto"},
-		{func(c *Config) { c.Model, c.Data = "gpt2", "mnist"; c.SetExplicit("data") }, "gpt2", "synthetic", 12, "adamw"},
+		{func(c *Config) { c.Model, c.Data = "gpt2", "mnist"; c.SetExplicit("data") }, "gpt2", "synthetic", 12,
+			"adamw"},
 	} {
 		given := Default()
 		c.set(&given)
@@ -99,13 +100,16 @@ func TestTextIsRefused(t *testing.T) {
 		set   func(*Config)
 		reads bool
 	}{
-		"does not read tokens":                            {func(*Config) {}, false},
-		"alpha falls until iteration 100":                 {func(c *Config) { c.DecayT = 100 }, true},
-		"expected at most alpha":                          {func(c *Config) { c.MinAlpha = 1 }, true},
-		"needs schedule cosine without warmup_iterations": {func(c *Config) { c.Warmup = 2; c.SetExplicit("warmup") }, true},
-		"eval_random 0":                                   {func(c *Config) { c.EvalRandom, c.EvalTest = 2, 3; c.SetExplicit("eval_test") }, true},
-		"data text":                                       {func(c *Config) { c.Tokenizer = "byte"; c.SetExplicit("tokenizer") }, true},
-		"pictures":                                        {func(c *Config) { c.Augment = "none"; c.SetExplicit("augment") }, true},
+		"does not read tokens":            {func(*Config) {}, false},
+		"alpha falls until iteration 100": {func(c *Config) { c.DecayT = 100 }, true},
+		"expected at most alpha":          {func(c *Config) { c.MinAlpha = 1 }, true},
+		"needs schedule cosine without " +
+			"warmup_iterations": {func(c *Config) { c.Warmup = 2; c.SetExplicit("warmup") }, true},
+		"eval_random " +
+			"0": {func(c *Config) { c.EvalRandom, c.EvalTest = 2, 3; c.SetExplicit("eval_test") }, true},
+		"data " +
+			"text": {func(c *Config) { c.Tokenizer = "byte"; c.SetExplicit("tokenizer") }, true},
+		"pictures": {func(c *Config) { c.Augment = "none"; c.SetExplicit("augment") }, true},
 	} {
 		conf := base()
 		c.set(&conf)

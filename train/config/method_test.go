@@ -49,17 +49,24 @@ func TestMethodRefusals(t *testing.T) {
 			[]string{"wire fp16", "counts", "fp32"}},
 		"relaysgd frozen": {func(c *Config) { c.Algo, c.Graph, c.Freeze = "relaysgd", "path", "fc1" },
 			[]string{"freeze fc1", "rounding"}},
-		"powergossip frozen": {func(c *Config) { c.Algo, c.Freeze = "powergossip", "fc1" }, []string{"freeze fc1", "or more"}},
-		"sgp both ways":      {func(c *Config) { c.Algo, c.Edges = "sgp", "one-edge" }, []string{"edges one-edge", "one way"}},
-		"sgp fp16":           {func(c *Config) { c.Algo, c.Wire = "sgp", "fp16" }, []string{"wire fp16", "one-peer-exp"}},
-		"one-peer-exp":       {func(c *Config) { c.Algo, c.Agents, c.Edges = "sgp", 8, "static-exp" }, []string{"no edge", "exponential"}},
-		"beer heavy ball":    {func(c *Config) { c.Algo, c.Momentum = "beer", 0.9 }, []string{"momentum 0.9", "no heavy ball"}},
+		"powergossip frozen": {func(c *Config) { c.Algo, c.Freeze = "powergossip", "fc1" }, []string{"freeze " +
+			"fc1", "or more"}},
+		"sgp both ways": {func(c *Config) { c.Algo, c.Edges = "sgp", "one-edge" }, []string{"edges " +
+			"one-edge", "one way"}},
+		"sgp fp16": {func(c *Config) { c.Algo, c.Wire = "sgp", "fp16" }, []string{"wire " +
+			"fp16", "one-peer-exp"}},
+		"one-peer-exp": {func(c *Config) { c.Algo, c.Agents, c.Edges = "sgp", 8, "static-exp" }, []string{"no edge",
+			"exponential"}},
+		"beer heavy ball": {func(c *Config) { c.Algo, c.Momentum = "beer", 0.9 }, []string{"momentum 0.9", "no " +
+			"heavy ball"}},
 		"beer lattice": {func(c *Config) { c.Algo, c.Compress = "beer", "lattice(0.1,16)" },
 			[]string{"compress lattice", "beer adds up"}},
 		"gt-adam of dsgd": {func(c *Config) { c.Algo, c.Optimizer = "dsgd", "gt-adam" }, []string{"optimizer gt-adam"}},
-		"gt-dsgdm sgd":    {func(c *Config) { c.Algo, c.Optimizer = "gt-dsgdm", "sgd" }, []string{"optimizer sgd", "heavy-ball"}},
-		"form":            {func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "act"} }, []string{"params.form", "semi-atc"}},
-		"a_x":             {func(c *Config) { c.Algo, c.AX = "fspda-storm", 0 }, []string{"a_x 0", "at most 1"}},
+		"gt-dsgdm sgd": {func(c *Config) { c.Algo, c.Optimizer = "gt-dsgdm", "sgd" }, []string{"optimizer " +
+			"sgd", "heavy-ball"}},
+		"form": {func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "act"} }, []string{"params.form",
+			"semi-atc"}},
+		"a_x": {func(c *Config) { c.Algo, c.AX = "fspda-storm", 0 }, []string{"a_x 0", "at most 1"}},
 		"a_lambda": {func(c *Config) { c.Algo, c.ALambda = "fspda-storm", 1.5 },
 			[]string{"a_lambda 1.5", "at most 1"}},
 		"storm gamma": {func(c *Config) { c.Algo, c.Gamma, c.Eta = "fspda-storm", 1.2, AutoFloat{} },

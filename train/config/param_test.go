@@ -88,17 +88,20 @@ func TestParams(t *testing.T) {
 func TestParamsRefuses(t *testing.T) {
 	withMethods(t, mine, other)
 	for text, words := range map[string]string{
-		"{algo: mine, params: {beta: 1}}":              "params.beta 1: expected a number in [0, 1): share kept",
-		"{algo: mine, params: {beta: .nan}}":           "params.beta NaN: expected a number in [0, 1)",
-		"{algo: mine, params: {beta: [1]}}":            "params.beta [1]: expected a number in [0, 1)",
-		"{algo: mine, params: {shift: .inf}}":          "params.shift +Inf: expected a finite number",
-		"{algo: mine, params: {rounds: 1.5}}":          "params.rounds 1.5: expected a whole number in [1, inf)",
-		"{algo: mine, params: {start: zeros}}":         "did you mean zero?",
-		"{algo: mine, params: {bta: 0.5}}":             "params.bta does not exist: did you mean beta? the parameters of",
-		"{algo: dsgd, params: {bta: 0.5}}":             "algo dsgd has no parameters of its own",
-		"{algo: dsgd, params: {beta: 0.5}}":            "params.beta 0.5: has no effect on this run: it needs algo mine",
-		"{algo: other, params: {kept: 1, rounds: 40}}": "params.rounds 40: has no effect on this run: it needs algo mine",
-		"{algo: mine, params: 0.9}":                    "params 0.9: expected the names and values",
+		"{algo: mine, params: {beta: 1}}":      "params.beta 1: expected a number in [0, 1): share kept",
+		"{algo: mine, params: {beta: .nan}}":   "params.beta NaN: expected a number in [0, 1)",
+		"{algo: mine, params: {beta: [1]}}":    "params.beta [1]: expected a number in [0, 1)",
+		"{algo: mine, params: {shift: .inf}}":  "params.shift +Inf: expected a finite number",
+		"{algo: mine, params: {rounds: 1.5}}":  "params.rounds 1.5: expected a whole number in [1, inf)",
+		"{algo: mine, params: {start: zeros}}": "did you mean zero?",
+		"{algo: mine, params: {bta: 0.5}}": "params.bta does not exist: did you mean beta? the " +
+			"parameters of",
+		"{algo: dsgd, params: {bta: 0.5}}": "algo dsgd has no parameters of its own",
+		"{algo: dsgd, params: {beta: 0.5}}": "params.beta 0.5: has no effect on this run: it needs " +
+			"algo mine",
+		"{algo: other, params: {kept: 1, rounds: 40}}": "params.rounds 40: has no effect on this run: it needs " +
+			"algo mine",
+		"{algo: mine, params: 0.9}": "params 0.9: expected the names and values",
 	} {
 		c := small()
 		err := c.Parse("run.yaml", []byte(text))
@@ -111,7 +114,8 @@ func TestParamsRefuses(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]Param{
-		"name": {Name: "Beta"}, "no name": {}, "range": {Name: "a", Range: "0..1"}, "order": {Name: "a", Range: "[1, 0]"},
+		"name": {Name: "Beta"}, "no " +
+			"name": {}, "range": {Name: "a", Range: "0..1"}, "order": {Name: "a", Range: "[1, 0]"},
 		"default": {Name: "a", Range: "(0, 1]"}, "twice": mine.Params[0],
 	} {
 		m := Method{Params: []Param{mine.Params[0], bad}}
@@ -154,7 +158,10 @@ func TestParamsFingerprint(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	withMethods(t, other)
-	if help := ParamHelp(); !strings.Contains(help, "mine: rounds (a whole number in [1, inf), default 4): local rounds") ||
+	if help := ParamHelp(); !strings.Contains(
+		help,
+		"mine: rounds (a whole number in [1, inf), default 4): local rounds",
+	) ||
 		!strings.Contains(help, "other: kept (a finite number, default 2): kept") {
 		t.Error(help)
 	}

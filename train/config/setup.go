@@ -217,8 +217,17 @@ func (s *Setup) connect(sizes []int) error {
 	if s.method.roundEnds() {
 		s.Process = dist.AtRoundEnds(s.Process, c.LocalSteps)
 	}
-	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(), s.readLinks(),
-		s.settleClocks(), s.checkRealTime())
+	return errors.Join(
+		s.settleRounds(),
+		s.settleWeights(),
+		s.mix(),
+		s.compress(sizes),
+		s.admitFreeze(),
+		s.admitWire(),
+		s.readLinks(),
+		s.settleClocks(),
+		s.checkRealTime(),
+	)
 }
 
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.

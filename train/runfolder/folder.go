@@ -129,8 +129,12 @@ func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
 	case err != nil:
 		return &FolderError{Path: f.Path, Got: "summary.json cannot be read", Err: err}
 	case done.Status != Finished:
-		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status), Hint: "only a finished run can be " +
-			"lengthened"}
+		return &FolderError{
+			Path: f.Path,
+			Got:  "holds a run that " + string(done.Status),
+			Hint: "only a finished run can be " +
+				"lengthened",
+		}
 	}
 	if err := f.lockFolder(); err != nil {
 		return err

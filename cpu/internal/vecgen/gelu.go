@@ -123,7 +123,11 @@ func (e *emitter) halfErfcs(l loop, p *part, x reg.Register) (exp, half reg.VecV
 
 // geluErfs writes GELU in its exact form, as geluErfsGo of package vec does.
 func geluErfs(e *emitter) {
-	e.begin("geluErfs", "func(dst, x *float32, n int)", "writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.")
+	e.begin(
+		"geluErfs",
+		"func(dst, x *float32, n int)",
+		"writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.",
+	)
 	dst, x := e.argument("dst"), e.argument("x")
 	e.hold(expConstants...)
 	e.pass("pass", e.start(), e.argument("n"), e.half, 2, each(func(l loop, p *part) {
@@ -140,8 +144,12 @@ func geluErfs(e *emitter) {
 
 // geluErfGrads writes its gradient, as geluErfGradsGo of package vec does.
 func geluErfGrads(e *emitter) {
-	e.begin("geluErfGrads", "func(dst, x, dy *float32, n int)", "writes dy times the derivative of GELU at x, as geluErfs "+
-		"has it, computed in float64.")
+	e.begin(
+		"geluErfGrads",
+		"func(dst, x, dy *float32, n int)",
+		"writes dy times the derivative of GELU at x, as geluErfs "+
+			"has it, computed in float64.",
+	)
 	dst, x, dy := e.argument("dst"), e.argument("x"), e.argument("dy")
 	e.hold(expConstants...)
 	e.pass("pass", e.start(), e.argument("n"), e.half, 2, each(func(l loop, p *part) {
