@@ -95,8 +95,9 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 		}
 		for k, v := range map[string]any{"architectures": []string{"GPT2LMHeadModel"}, "model_type": "gpt2",
 			"n_positions": wpe.Shape[0], "n_ctx": wpe.Shape[0], "n_embd": t.Width, "n_layer": t.Layers,
-			"n_head": t.Heads, "n_inner": inner, "activation_function": gelu, "layer_norm_epsilon": 1e-5, "resid_pdrop": 0.0,
-			"embd_pdrop": 0.0, "attn_pdrop": 0.0} {
+			"n_head": t.Heads, "n_inner": inner, "activation_function": gelu, "layer_norm_epsilon": 1e-5,
+			"resid_pdrop": 0.0,
+			"embd_pdrop":  0.0, "attn_pdrop": 0.0} {
 			config[k] = v
 		}
 	} else {
