@@ -26,7 +26,17 @@ type languageGolden struct {
 		X, DY, Y, DX []float64
 	}
 	Attention []goldenAttention
-	Embed     struct {
+	AdamW     struct {
+		LR, Eps float64
+		Betas   []float64
+		P       []float64
+		G       [][]float64
+		Runs    []struct {
+			Decay float64
+			Steps []struct{ P, M, V []float64 }
+		}
+	}
+	Embed struct {
 		B, T, C, V, Positions       int
 		IDs                         [][]int
 		WTE, WPE, DY, Y, DWTE, DWPE []float64
@@ -239,6 +249,30 @@ func TestGoldenLanguageKernels(t *testing.T) {
 	de := run(t, device.EmbedGrad, 0, dims, [][]float32{ids, single(e.DY)}, len(e.DWTE), len(e.DWPE))
 	near(t, "embed dwte", de[0], e.DWTE, 5e-7)
 	near(t, "embed dwpe", de[1], e.DWPE, 5e-7)
+}
+
+// Steps of AdamW with and without decay agree with PyTorch in float64.
+func TestGoldenAdamW(t *testing.T) {
+	var golden languageGolden
+	languageKernels(t, &golden)
+	a, d := golden.AdamW, New()
+	for _, run := range a.Runs {
+		p, n := single(a.P), len(a.P)
+		x, m, v := d.Wrap(p), d.NewVector(n), d.NewVector(n)
+		for k, step := range run.Steps {
+			u, power := d.Wrap(single(a.G[k])), float64(k+1)
+			d.AdamW(device.Adam{
+				Beta1: a.Betas[0], Rest1: 1 - a.Betas[0], Scale1: 1 / (1 - math.Pow(a.Betas[0], power)),
+				Beta2: a.Betas[1], Rest2: 1 - a.Betas[1], Scale2: 1 / math.Sqrt(1-math.Pow(a.Betas[1], power)),
+				Eps: a.Eps,
+			}, u, m, v, x)
+			d.Combine(x, device.Term{A: 1 - a.LR*run.Decay, V: x}, device.Term{A: -a.LR, V: u})
+			what := fmt.Sprintf("step %d of AdamW with decay %v, ", k, run.Decay)
+			near(t, what+"p", p, step.P, 5e-7)
+			near(t, what+"m", d.Floats(m), step.M, 5e-7)
+			near(t, what+"v", d.Floats(v), step.V, 5e-7)
+		}
+	}
 }
 
 // threefold returns rows of n numbers, each three times: as queries, keys and values.
