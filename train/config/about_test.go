@@ -15,6 +15,10 @@ func TestMethodTable(t *testing.T) {
 		if !strings.Contains(MethodTable(), "| `"+m.Name+"` |") || !strings.Contains(MethodHelp(), m.Name+"\n") {
 			t.Errorf("%s is not in the table of methods", m.Name)
 		}
+		at := slices.IndexFunc(new(Config).Fields(), func(f Field) bool { return f.Key == "algo" })
+		if !strings.Contains(new(Config).Fields()[at].Help, m.Name) {
+			t.Errorf("%s is not in the help of the key algo", m.Name)
+		}
 	}
 	for name := range abouts {
 		if !slices.ContainsFunc(builtin, func(m Method) bool { return m.Name == name }) {

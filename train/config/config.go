@@ -1,8 +1,9 @@
 package config
 
 // Config holds every setting of a run. The yaml tag of a field is its key in a file and, with
-// dashes, the name of its flag; help is its one line of explanation; same:"y" marks keys that never
-// change a trajectory, and same:"move" keys that a resumed run may change.
+// dashes, the name of its flag; help is its one line of explanation, in which ALGORITHMS stands for the
+// names of all methods; same:"y" marks keys that never change a trajectory, and same:"move" keys that
+// a resumed run may change.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys. effect.go says which keys have an effect on which runs.
@@ -60,7 +61,7 @@ type NetworkKeys struct {
 
 // LengthKeys choose the algorithm, the length of the run and the step size.
 type LengthKeys struct {
-	Algo       string  `yaml:"algo" help:"fspda-sa, fspda-storm, dsgd, dmsgd, qg-dsgdm, decentlam, d2, edm, exact-diffusion, dsgt, gt-dsgdm, momentum-tracking, gt-adam, sgp, relaysgd, powergossip, fspda-sa-sketch, scaffnew, led, kgt, diging, extra, prox-gpda, next, beer, choco, swarm, fspda-async, fspda-async-storm, local-sgd, diloco, noloco, gasloc, sparta or sgd (central); help describes them"`
+	Algo       string  `yaml:"algo" help:"ALGORITHMS; help describes them"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
 	Iterations int     `yaml:"iterations" help:"number of iterations T"`
 	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`

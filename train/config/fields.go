@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Field is one key of a Config, from which flags and documentation are made.
@@ -19,6 +20,7 @@ type Field struct {
 // Fields lists the keys of c in order, with pointers to their values.
 func (c *Config) Fields() []Field {
 	var fs []Field
+	algorithms := strings.Join(Algorithms(), ", ")
 	sections := reflect.ValueOf(c).Elem()
 	for k := range sections.NumField() {
 		v := sections.Field(k)
@@ -27,8 +29,9 @@ func (c *Config) Fields() []Field {
 		}
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
-			fs = append(fs, Field{Key: tag.Get("yaml"), Help: tag.Get("help"), Harmless: tag.Get("same") != "",
-				Moves: tag.Get("same") == "move", Value: v.Field(i).Addr().Interface()})
+			fs = append(fs, Field{Key: tag.Get("yaml"), Help: strings.Replace(tag.Get("help"), "ALGORITHMS", algorithms, 1),
+				Harmless: tag.Get("same") != "", Moves: tag.Get("same") == "move",
+				Value: v.Field(i).Addr().Interface()})
 		}
 	}
 	return fs
