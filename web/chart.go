@@ -12,8 +12,8 @@ type chart struct {
 	title  string
 	yTitle string
 	curves []curve
-	band   [2]string // keys of the lower and upper edge of a shaded band; empty for none
-	yScale scale
+	band   [2]string                    // keys of the lower and upper edge of a shaded band; empty for none
+	log    bool                         // the y axis, whatever the values are
 	label  func(v, step float64) string // of ticks of the y axis
 	value  func(v float64) string       // of single values
 }
@@ -21,17 +21,9 @@ type chart struct {
 // curve is one line of a chart: a key of metrics.jsonl and its name in the legend.
 type curve struct{ key, name string }
 
-type scale uint8
-
-const (
-	linear scale = iota
-	logarithmic
-	automatic // logarithmic if all values are positive and span more than a factor of ten
-)
-
 // charts lists the charts of a run.
 var charts = []chart{
-	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", yScale: automatic,
+	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", log: true,
 		label: plainLabel, value: fourDigits,
 		curves: []curve{{"train_loss_avg", "mean model"}, {"train_loss_worst", "worst agent"}}},
 	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel,
@@ -39,30 +31,23 @@ var charts = []chart{
 		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_min", "worst agent"},
 			{"test_acc_mean", "mean of agents"}},
 		band: [2]string{"test_acc_min", "test_acc_max"}},
-	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", yScale: logarithmic,
+	{id: "consensus_error", title: "Consensus error", yTitle: "squared distance to mean model", log: true,
 		label: plainLabel, value: fourDigits,
 		curves: []curve{{"consensus", "sum over agents"}, {"consensus_max", "farthest agent"}}},
-	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", yScale: logarithmic,
+	{id: "gradient_norm", title: "Squared gradient norm", yTitle: "whole training loss", log: true,
 		label: plainLabel, value: fourDigits,
 		curves: []curve{{"grad_sq_avg", "mean model"}, {"grad_sq_worst", "worst agent"}}},
 }
 
 // textCharts lists the charts that runs of text have besides.
 var textCharts = []chart{
-	{id: "validation_loss", title: "Validation loss", yTitle: "nats a token of the validation text", yScale: automatic,
+	{id: "validation_loss", title: "Validation loss", yTitle: "nats a token of the validation text", log: true,
 		label: plainLabel, value: fourDigits,
 		curves: []curve{{"test_loss_avg", "mean model"}, {"test_loss_mean", "mean of agents"}}},
-	{id: "perplexity", title: "Perplexity", yTitle: "of the validation text", yScale: automatic, label: plainLabel,
+	{id: "perplexity", title: "Perplexity", yTitle: "of the validation text", log: true, label: plainLabel,
 		value: fourDigits, curves: []curve{{"perplexity", "mean model"}}},
-	{
-		id:     "bits_per_byte",
-		title:  "Bits per byte",
-		yTitle: "of the validation text",
-		yScale: automatic,
-		label:  plainLabel,
-		value:  fourDigits,
-		curves: []curve{{"bits_per_byte", "mean model"}},
-	},
+	{id: "bits_per_byte", title: "Bits per byte", yTitle: "of the validation text", label: plainLabel,
+		value: fourDigits, curves: []curve{{"bits_per_byte", "mean model"}}},
 }
 
 // chartsOf lists the charts of a run with these metrics.
@@ -139,22 +124,22 @@ func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
 
 // scale chooses both axes. If there is nothing to draw it returns the reason.
 func (p *plot) scale() (why string) {
-	ys, xs, log := p.values()
+	ys, xs := p.values()
 	if len(ys) == 0 {
-		return "not measured in this run"
+		return notMeasured
 	}
-	p.y.log, p.x.log = log, p.xAxis.log
+	p.y.log, p.x.log = p.chart.log, p.xAxis.log
 	var x, y extent
+	why = "0 at every evaluation"
 	for i := range ys {
-		if p.y.shows(ys[i]) {
-			if p.x.shows(xs[i]) {
-				x.include(xs[i])
-				y.include(ys[i])
-			} else if p.xAxis.emptyNote != "" {
-				why = p.xAxis.emptyNote
-			}
-		} else if why == "" {
-			why = "no value above zero for a logarithmic axis"
+		if !p.y.shows(ys[i]) {
+			continue
+		}
+		if p.x.shows(xs[i]) {
+			x.include(xs[i])
+			y.include(ys[i])
+		} else if p.xAxis.emptyNote != "" {
+			why = p.xAxis.emptyNote
 		}
 	}
 	if !x.some {
@@ -165,7 +150,7 @@ func (p *plot) scale() (why string) {
 			x.include(v)
 		}
 	}
-	p.y = newAxis(p.chart.yTitle, log, y, p.chart.label)
+	p.y = newAxis(p.chart.yTitle, p.chart.log, y, p.chart.label)
 	p.x = newAxis(p.xAxis.title, p.xAxis.log, x, p.xAxis.label)
 	if p.chart.id == "test_accuracy" {
 		p.y.keep(fraction)
@@ -176,20 +161,19 @@ func (p *plot) scale() (why string) {
 	return ""
 }
 
-// values returns the finite values of the chart with their x positions, and whether the y axis
-// should be logarithmic.
-func (p *plot) values() (ys, xs []float64, log bool) {
-	var y extent
+// notMeasured stands in a chart whose columns have no numbers.
+const notMeasured = "not measured"
+
+// values returns the finite values of the chart with their x positions.
+func (p *plot) values() (ys, xs []float64) {
 	for _, k := range p.chart.keys() {
 		for r, v := range p.m.column[k] {
 			if finite(v) && finite(p.xs[r]) {
 				ys, xs = append(ys, v), append(xs, p.xs[r])
-				y.include(v)
 			}
 		}
 	}
-	log = p.chart.yScale == logarithmic || p.chart.yScale == automatic && y.lo >= smallest && y.hi > 10*y.lo
-	return ys, xs, log
+	return ys, xs
 }
 
 // keys returns the columns that the chart shows.

@@ -67,9 +67,9 @@ func TestChartPositions(t *testing.T) {
 
 func TestChartEmpty(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                              "not measured in this run",
-		`{"iteration":5}`:               "not measured in this run",
-		`{"iteration":5,"consensus":0}`: "no value above zero for a logarithmic axis",
+		"":                              notMeasured,
+		`{"iteration":5}`:               notMeasured,
+		`{"iteration":5,"consensus":0}`: "0 at every evaluation",
 		`{"iteration":5,"consensus":1,"bits_total":0}`: "no bits were sent at any evaluation",
 	} {
 		d := charts[2].draw(parsed(t, text), &axes[1])

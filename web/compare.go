@@ -195,7 +195,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	}
 	if !x.some {
 		pl.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
-		pl.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, "nothing measured yet")
+		pl.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, notMeasured)
 		return raised(pl.drawing, title)
 	}
 	pl.y, pl.x = newAxis(ym.title, p.Log, y, ym.label), newAxis(xm.title, logX, x, xm.label)

@@ -59,7 +59,7 @@ func TestComparisonPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"A &lt;figure&gt; &amp; more", "first: training loss, worst agent",
-		"packed accounting", "nothing measured yet", "Scale 0.01.",
+		"packed accounting", "not measured", "Scale 0.01.",
 		">two<", "three ends at 3", "v-c1", "v-c2", "v-c3"} {
 		if !bytes.Contains(svg, []byte(want)) {
 			t.Errorf("the picture lacks %q", want)

@@ -174,6 +174,19 @@ func (r *run) iterations() float64 {
 	return r.metrics.last("iteration")
 }
 
+// nextEvaluation returns the iteration of the next evaluation of a run that has not ended.
+func (r *run) nextEvaluation() (at float64, ok bool) {
+	all, points := r.config.number("iterations"), r.config.number("eval_points")
+	now := r.metrics.last("iteration")
+	if r.summary != nil || r.config.number("eval_epochs") > 0 || !(points > 0) || !(now < all) {
+		return 0, false
+	}
+	for k := math.Floor(now * points / all); at <= now; k++ {
+		at = math.Round(k * all / points)
+	}
+	return at, true
+}
+
 func epochs(v float64) string {
 	if !finite(v) {
 		return ""

@@ -23,9 +23,9 @@ func (v *view) markdown() []byte {
 	b.WriteString("## What was sent\n\n")
 	factTable(&b, v.Bits)
 	v.milestoneTable(&b)
-	if v.SplitNote != "" || v.GraphNote != "" {
-		split, _, _ := strings.Cut(v.SplitNote, " A cell's") // the rest explains the heat map
-		fmt.Fprintf(&b, "## Data and graph\n\n%s %s\n\n", split, v.GraphNote)
+	if v.Split.Note != "" || v.Graph.Note != "" {
+		split, _, _ := strings.Cut(v.Split.Note, " A cell's") // the rest explains the heat map
+		fmt.Fprintf(&b, "## Data and graph\n\n%s %s\n\n", split, v.Graph.Note)
 	}
 	for i, s := range v.Samples {
 		if i == 0 {

@@ -27,12 +27,19 @@ type view struct {
 	CSS                                 template.CSS
 	Headline, Results, Bits             []fact
 	modelViews
-	Modes                []string
-	Milestones           []milestone
-	Split, Graph         template.HTML
-	SplitNote, GraphNote string
-	Config, Command      string
-	Environment          []fact
+	Modes           []string
+	Milestones      []milestone
+	Split, Graph    figure
+	Config, Command string
+	Environment     []fact
+	Next            string // when the next evaluation comes; empty if none does
+}
+
+// figure is a drawing with the table behind it. The zero value is none.
+type figure struct {
+	Drawing template.HTML
+	Note    string
+	Table   PageTable
 }
 
 // modelViews show how the model came along.
@@ -45,6 +52,7 @@ type modelViews struct {
 type chartView struct {
 	ID, Title       string
 	Iteration, Bits template.HTML
+	Table           PageTable
 }
 
 // WriteReport reads dir, the folder of a run, and writes dir/report.html: one page with the
@@ -127,22 +135,25 @@ func (r *run) view() *view {
 	}
 	v.Status, v.StatusClass = r.status()
 	v.Samples = lastSamples(r.samples)
+	if at, ok := r.nextEvaluation(); ok {
+		v.Next = grouped(at)
+	}
 	for _, m := range modes {
 		v.Modes = append(v.Modes, m.name)
 	}
 	axes := xAxesOf(r.accounting())
 	for _, c := range chartsOf(r.metrics) {
 		v.Charts = append(v.Charts, chartView{c.id, c.title, inline(c.draw(r.metrics, &axes[0])),
-			inline(c.draw(r.metrics, &axes[1]))})
+			inline(c.draw(r.metrics, &axes[1])), c.table(r.metrics, axes)})
 	}
 	if r.shards == nil {
 		return v
 	}
 	if d := r.shards.heatMap(); d != nil {
-		v.Split, v.SplitNote = inline(d), r.shards.splitNote()
+		v.Split = figure{inline(d), r.shards.splitNote(), r.shards.splitTable()}
 	}
 	if d := r.shards.graph(r.setting("graph")); d != nil {
-		v.Graph, v.GraphNote = inline(d), r.shards.graphNote()
+		v.Graph = figure{inline(d), r.shards.graphNote(), r.shards.graphTable()}
 	}
 	return v
 }

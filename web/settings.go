@@ -56,8 +56,13 @@ var summaryNumbers = []string{
 
 // number returns the value of a numeric key, NaN if it is null or missing.
 func (s settings) number(key string) float64 {
-	if v, ok := s[key].(float64); ok {
+	switch v := s[key].(type) {
+	case float64:
 		return v
+	case uint64: // of YAML
+		return float64(v)
+	case int64:
+		return float64(v)
 	}
 	return math.NaN()
 }
