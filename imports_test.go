@@ -88,7 +88,7 @@ var allowed = map[string][]string{
 	"train/simnet":      {"dist", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
-	"train/process":     {"dist", "train/snapshot"},
+	"train/process":     {"dist", "internal/wholefile", "train/snapshot"},
 	"train/safetensors": {},
 	"train/tensorboard": {},
 	"train": {
@@ -112,7 +112,7 @@ var allowed = map[string][]string{
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
 		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config",
 	},
-	"cli/command": {"train"},
+	"cli/command": {"internal/wholefile", "train"},
 	"cli/datacmd": {
 		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "data/text",
 		"data/text/gpt2",

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -131,6 +132,40 @@ func TestUpIsTrain(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A disk that is full when the results are written ends the run with a status of its own. Resumed
+// with room on the disk, it finishes with the results of an undisturbed one.
+func TestUpFullDisk(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil || testing.Short() {
+		t.Skip("starts processes, on a system with /dev/full")
+	}
+	t.Parallel() // it mostly waits
+	dir := t.TempDir()
+	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+	args := []string{"--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch", "8", "--agents", "2",
+		"--iterations", "30", "--eval-points", "2"}
+	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	config, err := os.ReadFile(filepath.Join(one, "config.yaml"))
+	full := filepath.Join(many, ".summary.json.writing")
+	if err := errors.Join(err, os.Mkdir(many, 0o755), os.Symlink("/dev/full", full),
+		os.WriteFile(filepath.Join(many, "config.yaml"), config, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, "--resume", "--out", many)
+	var exit *exec.ExitError
+	_, err = tryProcesses(args, func(int, int) {})
+	if !errors.As(err, &exit) || exit.ExitCode() != command.ExitDiskFull ||
+		!strings.Contains(err.Error(), "make room, then resume with --resume") {
+		t.Fatalf("it ended with %v", err)
+	}
+	if err := os.Remove(full); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	processes(t, args, func(int, int) {})
+	sameRun(t, one, many)
 }
 
 // Ten processes on real MNIST, one of which is killed about every second, at random.

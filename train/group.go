@@ -33,8 +33,13 @@ type processGroup interface {
 	stop(ctx context.Context)
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)
-	// finish completes the result of a run that ended with err.
+	// finish completes the result of a run that ended with err, and writes it.
 	finish(res *Result, c *collector, err error) error
+	// results returns the results of a run that has finished already, but whose end other processes
+	// may not know; else nil.
+	results() *Result
+	// endAgain tells the other processes of the end of such a run.
+	endAgain(res *Result) error
 	// repeatsEvaluations reports whether a resumed run can repeat an evaluation that was abandoned.
 	repeatsEvaluations() bool
 }
@@ -64,6 +69,8 @@ func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int)                                {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
+func (g *singleProcess) results() *Result                               { return nil }
+func (g *singleProcess) endAgain(*Result) error                         { return nil }
 
 func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.pace.request(true)) }
 
@@ -89,7 +96,10 @@ func (g *singleProcess) finish(res *Result, c *collector, err error) error {
 	if err != nil {
 		return err
 	}
-	return g.r.finish(res, c.last, c.interrupted)
+	if err := g.r.finish(res, c.last, c.interrupted); err != nil {
+		return err
+	}
+	return g.r.publish(res)
 }
 
 // requestCheckpoints asks the agents for checkpoints: by the clock, when another process or the

@@ -3,6 +3,8 @@ package train
 import (
 	"context"
 	"errors"
+	"math"
+	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -105,6 +107,9 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 		if err := g.r.finish(res, c.last, false); err != nil {
 			return err
 		}
+		if err := g.r.publish(res); err != nil {
+			return err // the others are needed again, to repeat the end of the run
+		}
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(res.Status)})
 	case lost != nil:
 		res.Status, res.Diverged, res.Iteration = Diverged, lost, lost.T
@@ -115,6 +120,34 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 		res.dropModels()
 	}
 	return nil
+}
+
+// results returns the results in the folder of the coordinator: its process has ended after they were
+// written, so that some of the others may have ended, too.
+func (g *manyProcesses) results() *Result {
+	f := g.r.opt.Folder
+	if f == nil || !g.Coordinates() {
+		return nil
+	}
+	sum, err := f.Summary()
+	if err != nil || sum.Status != Finished {
+		return nil
+	}
+	rows, err := runfolder.ReadMetrics(filepath.Join(f.Path, "metrics.jsonl"), math.MaxInt)
+	if err != nil {
+		return nil
+	}
+	return &Result{Status: sum.Status, Iteration: sum.Iterations, First: sum.Iterations, Rows: rows, WallS: sum.WallS,
+		Summary: sum, Memory: sum.Memory}
+}
+
+func (g *manyProcesses) endAgain(res *Result) error {
+	g.r.log.Info("the run has finished already; telling the other agents", zap.Int("iteration", res.Iteration))
+	if err := errors.Join(g.r.report(), g.Start()); err != nil {
+		return errors.Join(err, g.r.opt.Folder.Close())
+	}
+	g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(res.Status)})
+	return g.r.opt.Folder.Close()
 }
 
 // stop is a stop at the same iteration in all processes, if they are told to stop alike. In real

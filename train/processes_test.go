@@ -2,10 +2,14 @@ package train
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,6 +30,8 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
+	listen  string         // of the coordinator; "": any port
+	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
 }
 
 // one runs one agent to its end. It calls ready with the address of its server.
@@ -41,6 +47,8 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 		Direct: nats.DirectServer{Listen: "127.0.0.1:0"}}
 	if rank != process.Coordinator {
 		o.Server.Join = []string{w.join}
+	} else if w.listen != "" {
+		o.Server.Listen = w.listen
 	}
 	n, err := nats.Open(o)
 	if err != nil {
@@ -58,6 +66,9 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 			_, err := ReadConfig(w.dir)
 			if opt.Folder, err = OpenFolder(w.dir, s, err == nil); err != nil {
 				return nil, err
+			}
+			if w.disk != nil {
+				opt.Folder.Disk = w.disk
 			}
 		}
 	}
@@ -408,5 +419,64 @@ func TestProcessesSurviveDamage(t *testing.T) {
 	}
 	if withoutWireBytes(t, got) != want {
 		t.Error("the rows or models differ")
+	}
+}
+
+// noSummary is a disk that is full when summary.json is written.
+type noSummary struct{ runfolder.Disk }
+
+func (d noSummary) WriteFile(path string, write func(io.Writer) error) (int64, error) {
+	if strings.Contains(path, "summary.json") {
+		return 0, &os.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}
+	}
+	return d.Disk.WriteFile(path, write)
+}
+
+// The disk of the coordinator is full when it writes the results: the others wait for it. Started
+// again it repeats the end of the run. When all are started once more, it tells them that the run
+// has finished.
+func TestProcessesEndAgain(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 40, 2, 0
+	want := withoutWireBytes(t, play(t, c, Options{}))
+	w := &processes{t: t, c: c, name: "end", dir: filepath.Join(t.TempDir(), "many"),
+		disk: noSummary{runfolder.OSDisk{}}}
+	others := make(chan *Result, c.Agents)
+	_, err := w.one(t.Context(), process.Coordinator, func(address string) {
+		w.join, w.listen = address, address
+		for rank := 1; rank < c.Agents; rank++ {
+			go func() {
+				r, err := w.one(t.Context(), rank, func(string) {})
+				if err != nil {
+					t.Error(err)
+				}
+				others <- r
+			}()
+		}
+	})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "summary.json") {
+		t.Errorf("error %v", err)
+	}
+	if len(others) > 0 {
+		t.Error("an agent has ended before the results were written")
+	}
+	w.disk = nil
+	got, err := w.one(t.Context(), process.Coordinator, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if withoutWireBytes(t, got) != want {
+		t.Error("the rows or models differ")
+	}
+	for range c.Agents - 1 {
+		if r := <-others; r == nil || r.Status != Finished {
+			t.Errorf("an agent has ended with %+v", r)
+		}
+	}
+	again := w.run(nil)
+	if again.Status != Finished || len(again.Rows) != len(got.Rows) || again.Models != nil ||
+		again.Summary.Iterations != c.Iterations {
+		t.Errorf("it has ended again with %+v", again)
 	}
 }

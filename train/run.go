@@ -48,13 +48,12 @@ type Result struct {
 	First     int     // iteration at which this part began
 	Summary   Summary // as in Folder; empty without one, and of a run that was stopped
 	Diverged  *DivergedError
-	Mean      []float32   // final mean model; nil unless Finished
-	Models    [][]float32 // final model of every agent; nil unless Finished
+	Mean      []float32   // final mean model; nil unless this call finished the run
+	Models    [][]float32 // final model of every agent; nil unless this call finished the run
 	// forecast and measured memory of devices with a memory of their own; nil if there are none
 	Memory []memory.Forecast
 
-	// batch norm of the mean model, as used by the last row; nil unless Finished, or without batch
-	// norm
+	// batch norm of the mean model, as used by the last row; nil as Mean is, or without batch norm
 	MeanBuffers []float32
 	Buffers     [][]float32 // of every agent's
 }
@@ -120,7 +119,7 @@ func newRun(s *Setup, opt Options) *run {
 // Run executes a setup from its start, or from the newest checkpoint in its folder. When ctx is
 // canceled, the agents go on to the first iteration that none has reached and leave a checkpoint
 // there; Run returns with status Stopped and no error. At the end of a run that was not stopped, its
-// folder gets summary.json, plots and report.
+// folder gets summary.json, plots and report; after that the other processes are told of the end.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	r := newRun(s, opt)
 	res, err := r.start()
@@ -133,13 +132,14 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		}
 		return nil, err
 	}
-	if err := r.execute(ctx, res); err != nil {
-		return res, err
+	if res.Status == Finished {
+		return res, r.group.endAgain(res)
 	}
-	return res, r.publish(res)
+	return res, r.execute(ctx, res)
 }
 
-// start makes the agents, at iteration 0 or where the newest checkpoint left them.
+// start makes the agents, at iteration 0 or where the newest checkpoint left them. If the run has
+// finished already, start returns its results and makes no agents.
 func (r *run) start() (*Result, error) {
 	res := &Result{}
 	ck, err := r.group.open()
@@ -150,6 +150,9 @@ func (r *run) start() (*Result, error) {
 		defer ck.Close()
 		res.First, res.WallS = ck.Iteration, ck.WallS
 		r.log.Info("resuming", zap.Int("iteration", ck.Iteration), zap.String("checkpoint", ck.Path))
+	}
+	if done := r.group.results(); done != nil {
+		return done, nil
 	}
 	if r.driver, err = r.newDriver(res.First); err != nil {
 		return nil, err

@@ -51,8 +51,17 @@ func (r *run) publish(res *Result) error {
 		return nil
 	}
 	res.Summary = Summarize(r.setup, res, r.opt.Device.Name(), cmp.Or(r.opt.Version, moduleVersion()))
-	if err := f.WriteSummary(res.Summary); err != nil || r.opt.NoReport {
+	if err := f.WriteSummary(res.Summary); err != nil {
 		return err
+	}
+	return r.report()
+}
+
+// report draws the plots and writes the report of a run whose results are in its folder.
+func (r *run) report() error {
+	f := r.opt.Folder
+	if r.opt.NoReport {
+		return nil
 	}
 	if err := errors.Join(web.WritePlots(f.Path), web.WriteReport(f.Path)); err != nil {
 		return &FolderError{Path: f.Path, Got: "plots or report cannot be written", Err: err,

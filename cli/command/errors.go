@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fspda/internal/wholefile"
 	"fspda/train"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ const (
 	ExitFailed   = 1   // something failed
 	ExitBadInput = 2   // the user has to change something: arguments, files, folders
 	ExitDiverged = 3   // the run diverged
+	ExitDiskFull = 4   // a disk is full: what is on it is complete, and the same can be tried again
 	ExitStopped  = 130 // stopped by a signal or the stop button
 )
 
@@ -44,12 +46,14 @@ var ErrStopped error = stoppedError{}
 // exitCoder is an error with an exit status. exec.ExitError is one too.
 type exitCoder interface{ ExitCode() int }
 
-// ExitStatus returns the exit status of an error: its own, or 1.
+// ExitStatus returns the exit status of an error: that of a full disk, or its own, or 1.
 func ExitStatus(err error) int {
 	var coder exitCoder
 	switch {
 	case err == nil:
 		return 0
+	case wholefile.DiskFull(err):
+		return ExitDiskFull
 	case errors.As(err, &coder):
 		return coder.ExitCode()
 	}

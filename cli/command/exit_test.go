@@ -3,6 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"fspda/data"
@@ -26,7 +28,8 @@ func TestExitStatus(t *testing.T) {
 	}
 	for want, err := range map[int]error{
 		0: nil, ExitFailed: errors.New("anything else"), ExitDiverged: &train.DivergedError{},
-		ExitStopped: errors.Join(ErrStopped, &train.FolderError{}),
+		ExitStopped:  errors.Join(ErrStopped, &train.FolderError{}),
+		ExitDiskFull: &train.FolderError{Err: &os.PathError{Op: "write", Path: "metrics.csv", Err: syscall.ENOSPC}},
 	} {
 		if got := ExitStatus(err); got != want {
 			t.Errorf("%T: exit status %d, want %d", err, got, want)

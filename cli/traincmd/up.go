@@ -242,6 +242,10 @@ func worst(errs []error) error {
 type exitError struct{ agent, status int }
 
 func (e *exitError) Error() string {
+	if e.status == command.ExitDiskFull {
+		return fmt.Sprintf("agent %d ended because a disk is full; its log above names the file: all agents were "+
+			"stopped, and their checkpoints are kept: make room, then resume with --resume", e.agent)
+	}
 	return fmt.Sprintf("agent %d ended with exit status %d; its log above says why", e.agent, e.status)
 }
 
@@ -264,7 +268,7 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 		case status == 0:
 			return nil
 		case status == command.ExitStopped && ctx.Err() != nil, status == command.ExitDiverged,
-			status == command.ExitBadInput:
+			status == command.ExitBadInput, status == command.ExitDiskFull:
 			return &exitError{rank, status}
 		case ctx.Err() != nil:
 			return &exitError{rank, command.ExitStopped}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"go.uber.org/zap"
 
+	"fspda/internal/wholefile"
 	"fspda/train/snapshot"
 )
 
@@ -213,7 +213,7 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 func (n *Node) writeLast(ctx context.Context, sn *snapshot.Snapshot) error {
 	for {
 		err := n.write(ctx, sn)
-		if !errors.Is(err, syscall.ENOSPC) {
+		if !wholefile.DiskFull(err) {
 			return err
 		}
 		n.opt.Log.Warn("the disk is full; the agent cannot end", zap.Error(err))
@@ -230,7 +230,7 @@ func (n *Node) save(ctx context.Context) error {
 	for sn := range n.queue {
 		if sn.Save {
 			switch err := n.write(ctx, sn); {
-			case errors.Is(err, syscall.ENOSPC):
+			case wholefile.DiskFull(err):
 				// the earlier checkpoint is complete, and the others keep all messages since
 				n.opt.Log.Warn("no checkpoint, because the disk is full; the next one is tried in its time",
 					zap.Int("iteration", sn.T), zap.Error(err))

@@ -103,7 +103,7 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	}
 	if !resume {
 		hint := "add --resume to go on with it, or choose another folder with --out"
-		if _, err := os.Stat(filepath.Join(path, "summary.json")); err == nil {
+		if _, err := os.Stat(filepath.Join(path, summaryFile)); err == nil {
 			hint = "it is finished; choose another folder with --out, or lengthen it with --resume --iterations MORE"
 		}
 		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
@@ -116,12 +116,7 @@ func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
 	if err := s.Continues(old); err != nil {
 		return &FolderError{Path: f.Path, Got: "holds a run that cannot be lengthened", Err: err}
 	}
-	summary := filepath.Join(f.Path, "summary.json")
-	var done Summary
-	text, err := os.ReadFile(summary)
-	if err == nil {
-		err = json.Unmarshal(text, &done)
-	}
+	done, err := f.Summary()
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return &FolderError{Path: f.Path, Got: fmt.Sprintf("holds a run of %d iterations that has not reached its end",
@@ -142,7 +137,7 @@ func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
 	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
 	err = replace(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
 	if err == nil {
-		err = os.Remove(summary)
+		err = os.Remove(filepath.Join(f.Path, summaryFile))
 	}
 	if err != nil {
 		return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())

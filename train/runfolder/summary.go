@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 
+	"fspda/internal/bounded"
 	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
@@ -78,14 +79,29 @@ type Settings struct {
 	Machine   string  `json:"machine"`
 }
 
+const (
+	summaryFile = "summary.json"
+	maxSummary  = 1 << 20 // bytes
+)
+
 // WriteSummary writes summary.json.
 func (f *Folder) WriteSummary(s Summary) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := replace(f.Disk, filepath.Join(f.Path, "summary.json"), append(text, '\n')); err != nil {
-		return &FolderError{Path: f.Path, Got: "summary.json cannot be written", Err: err}
+	if err := replace(f.Disk, filepath.Join(f.Path, summaryFile), append(text, '\n')); err != nil {
+		return &FolderError{Path: f.Path, Got: summaryFile + " cannot be written", Err: err,
+			Hint: "make that possible, then go on with --resume: the training is done and saved"}
 	}
 	return nil
+}
+
+// Summary reads summary.json. The error wraps os.ErrNotExist if the run has not ended.
+func (f *Folder) Summary() (s Summary, err error) {
+	text, err := bounded.File(filepath.Join(f.Path, summaryFile), maxSummary)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	return s, err
 }
