@@ -229,8 +229,8 @@ func (r *run) bits() []fact {
 			"bytes that the transport carried, with its framing"})
 }
 
-// milestone says when the mean model reached an accuracy, interpolated linearly between the evaluation
-// before and the first one that reached it.
+// milestone says when the mean model reached an accuracy, interpolated linearly between the
+// evaluation before and the first one that reached it.
 type milestone struct {
 	Level, Iteration, Wall string
 	Bits                   []string // one for each mode

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"slices"
@@ -38,9 +37,13 @@ type RunInfo struct {
 	Agents     string   `json:"agents"`
 	Graph      string   `json:"graph"`
 	Iterations float64  `json:"iterations"` // of the whole run; 0 where unknown
-	Accuracy   *float64 `json:"accuracy"`   // on the test set, of the mean model, at the end; null where unknown
-	Bits       *float64 `json:"bits"`       // sent, at the end; null where unknown
+	Accuracy   *float64 `json:"accuracy"`   // on the test set, of the mean model, so far; null where unknown
+	Bits       *float64 `json:"bits"`       // sent so far; null where unknown
 	Changed    int64    `json:"changed"`    // when its metrics last grew, in seconds since 1970
+
+	Latest   map[string]*float64 `json:"latest"`   // columns of the latest evaluation; null where not measured
+	Settings map[string]string   `json:"settings"` // those in which the runs of the list differ
+	Group    string              `json:"group"`    // equal for runs that differ in their seeds only; may be empty
 }
 
 // runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches what it reads.
@@ -49,26 +52,40 @@ type runList struct {
 	only string // the only run to show; empty for all
 	live *LiveRun
 
-	mu    sync.Mutex
-	next  time.Time // of the next search
-	infos []RunInfo
-	cache map[string]cachedInfo
+	mu     sync.Mutex
+	next   time.Time // of the next search
+	infos  []RunInfo
+	varied []string // the keys of Settings, in the order of the configuration
+	cache  map[string]cachedInfo
 }
 
 // cachedInfo is the information about a run, with the modification times of the files that it came
 // from.
 type cachedInfo struct {
-	config, summary time.Time
-	info            RunInfo
+	config, summary, metrics time.Time
+	info                     RunInfo
+	keys                     []string // of the configuration, in its order
+	settings                 settings // the configuration; nil if there is none
 }
 
 // list returns the runs, the latest first.
 func (l *runList) list(now time.Time) []RunInfo {
+	runs, _ := l.listVaried(now)
+	return runs
+}
+
+// listVaried is list with the keys in which the runs differ.
+func (l *runList) listVaried(now time.Time) (runs []RunInfo, varied []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now.Before(l.next) {
-		return l.infos
+	if !now.Before(l.next) {
+		l.refresh(now)
 	}
+	return l.infos, l.varied
+}
+
+// refresh searches the runs and reads what has changed.
+func (l *runList) refresh(now time.Time) {
 	begin := time.Now()
 	defer func() { l.next = now.Add(max(searchInterval, searchPauseFactor*time.Since(begin))) }()
 	read := map[string]cachedInfo{}
@@ -79,6 +96,10 @@ func (l *runList) list(now time.Time) []RunInfo {
 		l.infos = append(l.infos, r.info)
 	}
 	l.cache = read
+	l.varied = variedKeys(read)
+	for i := range l.infos {
+		l.infos[i].Settings = read[l.infos[i].Run].some(l.varied)
+	}
 	slices.SortStableFunc(l.infos, func(a, b RunInfo) int {
 		if a.Live != b.Live {
 			if a.Live {
@@ -88,7 +109,6 @@ func (l *runList) list(now time.Time) []RunInfo {
 		}
 		return int(b.Changed - a.Changed)
 	})
-	return l.infos
 }
 
 // has reports whether there is a run of that name.
@@ -131,13 +151,15 @@ func (l *runList) regular(name string) bool {
 
 // info returns the entry of a run, from the cache if its files are unchanged.
 func (l *runList) info(run string, now time.Time) cachedInfo {
-	r := cachedInfo{config: l.modified(runFile(run, "config.yaml")), summary: l.modified(runFile(run, "summary.json"))}
-	if old, ok := l.cache[run]; ok && old.config.Equal(r.config) && old.summary.Equal(r.summary) {
-		r.info = old.info
+	at := func(name string) time.Time { return l.modified(runFile(run, name)) }
+	r := cachedInfo{config: at("config.yaml"), summary: at("summary.json"), metrics: at("metrics.jsonl")}
+	if old, ok := l.cache[run]; ok && old.config.Equal(r.config) && old.summary.Equal(r.summary) &&
+		old.metrics.Equal(r.metrics) {
+		r = old
 	} else {
-		r.info = l.load(run)
+		l.load(run, &r)
 	}
-	changed := l.modified(runFile(run, "metrics.jsonl"))
+	changed := r.metrics
 	if changed.IsZero() {
 		changed = r.config
 	}
@@ -162,28 +184,44 @@ func (l *runList) modified(name string) time.Time {
 	return info.ModTime()
 }
 
-// load reads the configuration and the summary. It ignores damaged files; describe reports them.
-func (l *runList) load(run string) RunInfo {
+// load reads the configuration, the summary and the latest evaluation. It ignores damaged files;
+// describe reports them.
+func (l *runList) load(run string, r *cachedInfo) {
 	info := RunInfo{Run: run, Name: run}
 	if run == "." {
 		info.Name = path.Base(strings.ReplaceAll(l.root.Name(), "\\", "/"))
 	}
-	var config, summary settings
+	var summary settings
 	if b, err := readFile(l.root, runFile(run, "config.yaml")); err == nil {
-		_, config, _ = parseConfig("", b)
+		var text string
+		text, r.settings, _ = parseConfig("", b)
+		r.keys = keysOf(text)
 	}
 	if b, err := readFile(l.root, runFile(run, "summary.json")); err == nil {
 		summary, _ = parseSummary("", b)
 	}
-	info.Algo, info.Data = first("algo", config, summary), first("data", config, summary)
-	info.Agents, info.Graph = first("agents", config, summary), first("graph", config, summary)
-	if v, err := json.Number(config.text("iterations")).Float64(); err == nil {
+	info.Algo, info.Data = first("algo", r.settings, summary), first("data", r.settings, summary)
+	info.Agents, info.Graph = first("agents", r.settings, summary), first("graph", r.settings, summary)
+	if v, err := json.Number(r.settings.text("iterations")).Float64(); err == nil {
 		info.Iterations = v
 	}
-	info.Accuracy, info.Bits = pointer(summary.number("test_acc_avg")), pointer(summary.number("bits_total"))
-	info.Status = first("status", summary)
-	return info
+	rows := l.lastRows(run)
+	latest := rows[len(rows)-1]
+	info.Latest = map[string]*float64{}
+	for _, column := range latestColumns {
+		info.Latest[column] = pointer(latest.number(column))
+	}
+	info.Accuracy, info.Bits = info.Latest["test_acc_avg"], info.Latest["bits_total"]
+	if summary != nil {
+		info.Accuracy, info.Bits = pointer(summary.number("test_acc_avg")), pointer(summary.number("bits_total"))
+	}
+	info.Status, info.Group = first("status", summary), groupOf(r.settings)
+	r.info = info
 }
+
+// latestColumns lists the columns of RunInfo.Latest.
+var latestColumns = []string{"iteration", "train_loss_avg", "train_loss_worst", "test_acc_avg", "test_acc_min",
+	"consensus", "perplexity", "bits_total", "wall_s"}
 
 // pointer returns a pointer to v, or nil if v is not finite.
 func pointer(v float64) *float64 {
@@ -197,34 +235,34 @@ func pointer(v float64) *float64 {
 // interval between its latest two evaluations, at least 30 s.
 func (l *runList) staleAfter(run string) time.Duration {
 	least := 30 * time.Second
-	name := runFile(run, "metrics.jsonl")
-	f, _, err := openRegular(l.root, name)
-	if err != nil {
-		return least
-	}
-	defer f.Close()
-	if end, err := f.Seek(0, io.SeekEnd); err != nil {
-		return least
-	} else if _, err := f.Seek(max(0, end-8192), io.SeekStart); err != nil {
-		return least
-	}
-	b, err := io.ReadAll(io.LimitReader(f, 8192))
-	if err != nil {
-		return least
-	}
-	wall := []float64{math.NaN(), math.NaN()}
-	for line := range bytes.Lines(b) {
-		var row struct {
-			Wall *float64 `json:"wall_s"`
-		}
-		if json.Unmarshal(line, &row) == nil && row.Wall != nil {
-			wall = []float64{wall[1], *row.Wall}
-		}
-	}
-	if d := 3 * (wall[1] - wall[0]); d > least.Seconds() && d < 1e6 {
+	rows := l.lastRows(run)
+	if d := 3 * (rows[1].number("wall_s") - rows[0].number("wall_s")); d > least.Seconds() && d < 1e6 {
 		return time.Duration(d * float64(time.Second))
 	}
 	return least
+}
+
+// tailBytes is how much of the end of metrics.jsonl is read for the latest evaluations.
+const tailBytes = 8192
+
+// lastRows returns the latest two evaluations of a run, nil in place of those that are not there.
+func (l *runList) lastRows(run string) (rows [2]settings) {
+	f, info, err := openRegular(l.root, runFile(run, "metrics.jsonl"))
+	if err != nil {
+		return rows
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tailBytes), tailBytes))
+	if err != nil {
+		return rows
+	}
+	for line := range bytes.Lines(b) {
+		var row settings
+		if json.Unmarshal(line, &row) == nil && row != nil {
+			rows = [2]settings{rows[1], row}
+		}
+	}
+	return rows
 }
 
 // runFile returns the path of a file of a run, relative to the folder of the server.

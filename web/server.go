@@ -126,11 +126,9 @@ func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) {
 	if s.opt.Live != nil {
 		live = s.opt.Live.Run
 	}
-	writeJSON(w, struct {
-		Runs  []RunInfo `json:"runs"`
-		Live  string    `json:"live"`
-		Steer bool      `json:"steer"`
-	}{append([]RunInfo{}, s.runs.list(time.Now())...), live, s.opt.Live != nil && s.opt.Token != ""})
+	runs, varied := s.runs.listVaried(time.Now())
+	writeJSON(w, map[string]any{"runs": append([]RunInfo{}, runs...), "varied": append([]string{}, varied...),
+		"live": live, "steer": s.opt.Live != nil && s.opt.Token != "", "folder": clean(s.opt.Dir)})
 }
 
 // runOf returns the run that a request names, or responds with an error.
@@ -170,6 +168,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		"accounting": run.accounting(), "graph": run.setting("graph"),
 		"classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
 		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),
+		"eval_points": pointer(run.config.number("eval_points")),
+		"eval_epochs": pointer(run.config.number("eval_epochs")),
 	})
 }
 

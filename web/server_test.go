@@ -93,8 +93,53 @@ func TestServerListsRuns(t *testing.T) {
 		one.Iterations != 20000 {
 		t.Errorf("%s", body)
 	}
-	if storm.Status != "running" || storm.Accuracy != nil || answer.Live != "" || answer.Steer {
+	if storm.Status != "running" || *storm.Accuracy != *storm.Latest["test_acc_avg"] || *storm.Bits != 800*6.4*79510 ||
+		*storm.Latest["iteration"] != 800 || storm.Latest["perplexity"] != nil || answer.Live != "" || answer.Steer {
 		t.Errorf("%s", body)
+	}
+	if one.Group == "" || one.Group != storm.Group || len(one.Settings) != 0 {
+		t.Errorf("equal configurations: groups %q and %q, settings %v", one.Group, storm.Group, one.Settings)
+	}
+}
+
+// The list has the settings in which runs differ, in the order of the configuration. Runs that differ
+// in their seeds only are of one group.
+func TestServerListsWhatDiffers(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, algo, alpha, seed, threads string) {
+		folder := filepath.Join(dir, name)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text := "data: mnist\nhidden:\n- 32\nalgo: " + algo + "\nalpha: " + alpha + "\nseed: " + seed + "\nthreads: " +
+			threads + "\n"
+		if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", "dsgd", "0.1", "1", "2")
+	write("b", "dsgd", "0.1", "2", "4")
+	write("c", "fspda-sa", "0.1", "2", "2")
+	var answer struct {
+		Runs   []RunInfo
+		Varied []string
+	}
+	_, body := get(t, newServer(t, Options{Dir: dir}).URL+"/api/runs")
+	if err := json.Unmarshal([]byte(body), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(answer.Varied); got != "[algo seed]" {
+		t.Errorf("varied %s", got)
+	}
+	group := map[string]string{}
+	for _, r := range answer.Runs {
+		group[r.Run] = r.Group
+		if r.Run == "b" && fmt.Sprint(r.Settings) != "map[algo:dsgd seed:2]" {
+			t.Errorf("settings %v", r.Settings)
+		}
+	}
+	if group["a"] != group["b"] || group["a"] == group["c"] {
+		t.Errorf("groups %v", group)
 	}
 }
 

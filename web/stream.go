@@ -11,7 +11,7 @@ import (
 
 // Limits of a stream of events.
 const (
-	maxStreamRuns     = 12               // in one stream
+	maxStreamRuns     = 48               // in one stream
 	writeTimeout      = 5 * time.Second  // a client that takes longer is disconnected
 	keepAliveInterval = 15 * time.Second // interval of comments that keep the connection open
 	liveTick          = frameInterval

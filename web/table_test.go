@@ -12,7 +12,8 @@ func TestChartTable(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, jsonl(t, evaluations(301)))
 	table := charts[1].table(m, axes)
-	if got := strings.Join(table.Head(), "|"); got != "iteration|bits|mean model|worst agent|mean of agents|best agent" {
+	head := "iteration|bits|mean model|worst agent|mean of agents|best agent"
+	if got := strings.Join(table.Head(), "|"); got != head {
 		t.Errorf("head %s", got)
 	}
 	body := table.Body()
