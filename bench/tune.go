@@ -17,30 +17,42 @@ import (
 
 // Tuning compares methods with the same budget of tuning. Each method has a grid of the same number
 // of points, and the same number of values where two grids have one key. Every point runs with all
-// Seeds. The best point of each method, by the mean of the metric, runs again with the seeds of
-// Report, which no choice has seen: only those runs are reported.
+// Seeds. For each budget, the best point of each method, by the mean of the metric, runs again with
+// the seeds of Report, which no choice has seen: only those runs are reported.
 type Tuning struct {
-	Base    yaml.MapSlice `yaml:"base"` // configuration of all runs
+	ID      string        `yaml:"id"` // of a figure
+	Title   string        `yaml:"title"`
+	About   string        `yaml:"about"`
+	Network yaml.MapSlice `yaml:"network"` // links of all runs
+	Base    yaml.MapSlice `yaml:"base"`    // configuration of all runs
 	Methods []TunedMethod `yaml:"methods"`
 	Seeds   Seeds         `yaml:"seeds"`  // of the search
 	Report  Seeds         `yaml:"report"` // of the runs that are reported
 
-	Metric string `yaml:"metric"` // see ParseMetric; default test_acc_avg
-	Best   string `yaml:"best"`   // max or min; by default max for accuracies, min for the rest
-	// the metric counts at the last evaluation within so many bits and seconds of virtual time; 0 is
-	// no limit
-	Bits       float64 `yaml:"bits"`
-	Seconds    float64 `yaml:"seconds"`
-	Accounting string  `yaml:"accounting"` // of the bits
+	Metric     string   `yaml:"metric"`     // see ParseMetric; default test_acc_avg
+	Best       string   `yaml:"best"`       // max or min; by default max for accuracies, min for the rest
+	Budget     Budget   `yaml:",inline"`    // the only one, or
+	Budgets    []Budget `yaml:"budgets"`    // several, each with a choice and a table of its own
+	Accounting string   `yaml:"accounting"` // of the bits
 
 	metric Metric
+	last   []string // keys that all runs get last, as YAML
+	kept   bool     // some methods may have been left out: keys of Base need no effect
+}
+
+// Budget is what the runs of a tuning may spend: the metric counts at the last evaluation within so
+// many bits and seconds of virtual time. 0 is no limit.
+type Budget struct {
+	Bits    float64 `yaml:"bits"`
+	Seconds float64 `yaml:"seconds"`
 }
 
 // TunedMethod is a method with its grid.
 type TunedMethod struct {
-	Name string        `yaml:"name"` // of its line; empty: its algo
-	Set  yaml.MapSlice `yaml:"set"`  // its configuration, on top of Tuning.Base
-	Grid yaml.MapSlice `yaml:"grid"` // key: [values]
+	Name  string        `yaml:"name"`  // of its line; empty: its algo
+	Group string        `yaml:"group"` // of the plot that shows it
+	Set   yaml.MapSlice `yaml:"set"`   // its configuration, on top of Tuning.Base
+	Grid  yaml.MapSlice `yaml:"grid"`  // key: [values]
 
 	points [][]setting
 }
@@ -51,30 +63,42 @@ func ReadTuning(path string) (*Tuning, error) {
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
-	t := &Tuning{Metric: "test_acc_avg", Accounting: "shared-seed", Seeds: Seeds{101, 102}, Report: Seeds{1, 2, 3}}
 	if err := bounded.YAML(text); err != nil {
 		return nil, &train.ConfigError{Key: path, Err: err}
 	}
+	return parseTuning(path, text)
+}
+
+func parseTuning(path string, text []byte) (*Tuning, error) {
+	t := &Tuning{Metric: "test_acc_avg", Accounting: "shared-seed", Seeds: Seeds{101, 102}, Report: Seeds{1, 2, 3}}
 	if err := yaml.UnmarshalWithOptions(text, t, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
 		return nil, &train.ConfigError{
 			Key: path,
 			Err: err,
-			Want: "the keys are base, methods (each with name, set, grid), seeds, report, metric, best, bits, " +
-				"seconds, " +
-				"accounting",
+			Want: "the keys are id, title, about, network, base, methods (each with name, group, set, grid), " +
+				"seeds, report, metric, best, bits, seconds, budgets (each with bits, seconds), accounting",
 		}
 	}
 	return t, errors.Join(t.check(), t.settleMethods())
 }
 
 func (t *Tuning) check() error {
-	judge := Sweep{Grid: yaml.MapSlice{{}}, Metric: t.Metric, Best: t.Best, Bits: t.Bits, Accounting: t.Accounting}
-	errs := []error{judge.check()}
-	t.Metric, t.metric, t.Best = judge.Metric, judge.metric, judge.Best
-	if !(t.Seconds >= 0) || math.IsInf(t.Seconds, 0) {
-		errs = append(errs, &train.ConfigError{Key: "seconds", Got: fmt.Sprint(t.Seconds),
-			Want: "expected a budget of virtual time above 0, or 0 for no limit"})
+	if len(t.Budgets) == 0 {
+		t.Budgets = []Budget{t.Budget}
+	} else if t.Budget != (Budget{}) {
+		return &train.ConfigError{Key: "budgets", Want: "bits and seconds are set outside of them too: move these in"}
 	}
+	var errs []error
+	judge := Sweep{Grid: yaml.MapSlice{{}}, Metric: t.Metric, Best: t.Best, Accounting: t.Accounting}
+	for _, b := range t.Budgets {
+		judge.Bits = b.Bits
+		errs = append(errs, judge.check())
+		if !(b.Seconds >= 0) || math.IsInf(b.Seconds, 0) {
+			errs = append(errs, &train.ConfigError{Key: "seconds", Got: fmt.Sprint(b.Seconds),
+				Want: "expected a budget of virtual time above 0, or 0 for no limit"})
+		}
+	}
+	t.Metric, t.metric, t.Best = judge.Metric, judge.metric, judge.Best
 	for _, s := range t.Report {
 		if slices.Contains(t.Seeds, s) {
 			errs = append(errs, &train.ConfigError{Key: "report", Got: fmt.Sprint(s),
@@ -153,11 +177,19 @@ func (t *Tuning) config(m TunedMethod, point []setting) (c train.Config, shared 
 	if err := parse("base", t.Base); err != nil {
 		return c, nil, err
 	}
-	shared = c.TakeExplicit() // those of the method stay marked: each must have an effect
+	if shared = c.TakeExplicit(); t.kept {
+		shared = nil
+	}
 	errs := []error{parse("set", m.Set)}
 	for _, kv := range point {
 		errs = append(errs, c.Parse("grid", []byte(kv.key+": "+kv.value)))
 	}
+	own := c.TakeExplicit()
+	for _, text := range t.last {
+		errs = append(errs, c.Parse("--set", []byte(text)))
+	}
+	shared = append(shared, c.TakeExplicit()...)
+	c.SetExplicit(own...) // each must have an effect
 	return c, shared, errors.Join(append(errs, c.Check(), c.FindData())...)
 }
 
@@ -192,6 +224,12 @@ func (t *Tuning) Search() (jobs []Job, _ error) {
 	return jobs, errors.Join(errs...)
 }
 
+// TuneResult is the comparison within one budget.
+type TuneResult struct {
+	Budget
+	Choices []Choice // of each method
+}
+
 // Choice is what the search chose for a method, and what the runs on fresh seeds gave.
 type Choice struct {
 	Method string
@@ -206,21 +244,28 @@ type Choice struct {
 	Values    []float64
 	Bits      uint64  // mean at those evaluations
 	Seconds   float64 // the same of virtual time
+	Outcomes  []*Outcome
 
 	point []setting
 }
 
-// Choose picks the best point of each method. Outcomes are those of Search, in its order. Of equal
-// points the first wins.
-func (t *Tuning) Choose(outcomes []*Outcome) []Choice {
-	var all []Choice
+// Choose picks the best point of each method for each budget. Outcomes are those of Search, in its
+// order. Of equal points the first wins.
+func (t *Tuning) Choose(outcomes []*Outcome) (all []TuneResult) {
+	for _, b := range t.Budgets {
+		all = append(all, TuneResult{Budget: b, Choices: t.choose(b, outcomes)})
+	}
+	return all
+}
+
+func (t *Tuning) choose(b Budget, outcomes []*Outcome) (all []Choice) {
 	for _, m := range t.Methods {
 		c := Choice{Method: m.Name, Grid: strings.TrimSpace(flow(m.Grid)), Search: math.NaN(), Mean: math.NaN(),
 			Std: math.NaN(), Runs: len(m.points) * len(t.Seeds)}
 		for _, point := range m.points {
 			mean := 0.0
 			for range t.Seeds {
-				v, _ := t.judge(outcomes[0])
+				v, _ := t.judge(b, outcomes[0])
 				mean += v / float64(len(t.Seeds))
 				outcomes = outcomes[1:]
 			}
@@ -276,35 +321,49 @@ func (t *Tuning) better(a, b float64) bool {
 	return a < b
 }
 
-// judge returns the metric of a run at its last evaluation within the budgets; NaN if it diverged or
+// judge returns the metric of a run at its last evaluation within the budget; NaN if it diverged or
 // has none.
-func (t *Tuning) judge(o *Outcome) (value float64, at train.Row) {
+func (t *Tuning) judge(b Budget, o *Outcome) (value float64, at train.Row) {
 	if o == nil || o.Status == train.Diverged {
 		return math.NaN(), at
 	}
-	bits := func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) }
-	within := o.Rows
-	if k := slices.IndexFunc(o.Rows, func(r train.Row) bool {
-		return t.Bits > 0 && bits(r) > t.Bits || t.Seconds > 0 && float64(r.Time) > t.Seconds
-	}); k >= 0 {
-		within = o.Rows[:k]
-	}
+	within := o.Rows[:t.Within(b, o)]
 	_, time := o.clock()
-	s := t.metric.of(within, bits, time)
+	s := t.metric.of(within, t.bits, time)
 	if s.row >= 0 {
 		at = within[s.row]
 	}
 	return s.value, at
 }
 
-// Fresh returns the runs of the chosen points with the seeds that are reported.
-func (t *Tuning) Fresh(choices []Choice) (jobs []Job, _ error) {
+// Within returns the number of evaluations of a run until its budget is spent.
+func (t *Tuning) Within(b Budget, o *Outcome) int {
+	spent := func(r train.Row) bool {
+		return b.Bits > 0 && t.bits(r) > b.Bits || b.Seconds > 0 && float64(r.Time) > b.Seconds
+	}
+	if k := slices.IndexFunc(o.Rows, spent); k >= 0 {
+		return k
+	}
+	return len(o.Rows)
+}
+
+func (t *Tuning) bits(r train.Row) float64 { return float64(Bits(r, t.Accounting)) }
+
+// Fresh returns the runs of the chosen points with the seeds that are reported, each once.
+func (t *Tuning) Fresh(results []TuneResult) (jobs []Job, _ error) {
 	var errs []error
-	for i, c := range choices {
-		for _, seed := range t.Report {
-			if c.point != nil {
+	seen := map[string]bool{}
+	for _, r := range results {
+		for i, c := range r.Choices {
+			if c.point == nil {
+				continue
+			}
+			for _, seed := range t.Report {
 				j, err := t.job(t.Methods[i], "report-", c.point, seed)
-				jobs, errs = append(jobs, j), append(errs, err)
+				if !seen[j.Name] {
+					jobs, errs = append(jobs, j), append(errs, err)
+				}
+				seen[j.Name] = true
 			}
 		}
 	}
@@ -312,23 +371,45 @@ func (t *Tuning) Fresh(choices []Choice) (jobs []Job, _ error) {
 }
 
 // Finish enters the outcomes of Fresh, in its order.
-func (t *Tuning) Finish(choices []Choice, outcomes []*Outcome) {
-	for i := range choices {
-		c := &choices[i]
-		if c.point == nil {
-			continue
+func (t *Tuning) Finish(results []TuneResult, outcomes []*Outcome) error {
+	fresh, err := t.Fresh(results)
+	if err != nil {
+		return err
+	}
+	made := map[string]*Outcome{}
+	for k, j := range fresh {
+		made[j.Name] = outcomes[k]
+	}
+	for _, r := range results {
+		for i := range r.Choices {
+			c := &r.Choices[i]
+			if c.point == nil {
+				continue
+			}
+			for _, seed := range t.Report {
+				j, err := t.job(t.Methods[i], "report-", c.point, seed)
+				if err != nil {
+					return err
+				}
+				c.Outcomes = append(c.Outcomes, made[j.Name])
+			}
+			t.report(r.Budget, c)
 		}
-		bits := 0.0
-		for _, o := range outcomes[:len(t.Report)] {
-			v, row := t.judge(o)
-			c.Values = append(c.Values, v)
-			bits += float64(Bits(row, t.Accounting)) / float64(len(t.Report))
-			c.Seconds += float64(row.Time) / float64(len(t.Report))
-		}
-		outcomes = outcomes[len(t.Report):]
-		c.Bits = uint64(math.Round(bits))
-		if mean, deviation, have := moments(c.Values); have == len(c.Values) {
-			c.Mean, c.Std = mean, deviation
-		}
+	}
+	return nil
+}
+
+// report enters the numbers of the outcomes of a choice.
+func (t *Tuning) report(b Budget, c *Choice) {
+	bits := 0.0
+	for _, o := range c.Outcomes {
+		v, row := t.judge(b, o)
+		c.Values = append(c.Values, v)
+		bits += t.bits(row) / float64(len(t.Report))
+		c.Seconds += float64(row.Time) / float64(len(t.Report))
+	}
+	c.Bits = uint64(math.Round(bits))
+	if mean, deviation, have := moments(c.Values); have == len(c.Values) {
+		c.Mean, c.Std = mean, deviation
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,7 +73,8 @@ func TestTuningChooses(t *testing.T) {
 		}
 		made = append(made, o)
 	}
-	choices := s.Choose(made)
+	results := s.Choose(made)
+	choices := results[0].Choices
 	first, second := choices[0], choices[1]
 	if first.Method != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
 		first.Failed != 0 || first.Runs != 12 || math.Abs(first.Search-0.8) > 1e-12 {
@@ -82,12 +84,15 @@ func TestTuningChooses(t *testing.T) {
 		second.Failed != 2 || math.Abs(second.Search-0.65) > 1e-12 {
 		t.Errorf("%+v", second)
 	}
-	fresh, err := s.Fresh(choices)
+	fresh, err := s.Fresh(results)
 	if err != nil || len(fresh) != 6 || fresh[5].Config.Seed != 3 || fresh[5].Config.Alpha != 0.2 ||
 		fresh[0].Config.Graph != "ring" {
 		t.Fatalf("%d jobs, %v", len(fresh), err)
 	}
-	s.Finish(choices, []*Outcome{ending(0.7), ending(0.8), ending(0.9), ending(0.5), nil, ending(0.5)})
+	if err := s.Finish(results, []*Outcome{ending(0.7), ending(0.8), ending(0.9), ending(0.5), nil,
+		ending(0.5)}); err != nil {
+		t.Fatal(err)
+	}
 	if c := choices[0]; math.Abs(c.Mean-0.8) > 1e-12 || math.Abs(c.Std-0.1) > 1e-12 || c.Bits != 100 {
 		t.Errorf("%+v", c)
 	}
@@ -95,7 +100,7 @@ func TestTuningChooses(t *testing.T) {
 		t.Errorf("a run without an outcome gives %v", choices[1].Mean)
 	}
 	var md, csv strings.Builder
-	if err := errors.Join(s.WriteMarkdown(&md, choices), s.WriteCSV(&csv, choices)); err != nil {
+	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto | alpha |",
@@ -115,12 +120,81 @@ func TestTuningOfFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	choices := s.Choose([]*Outcome{nil, {Status: train.Diverged, Rows: ending(1).Rows}})
-	fresh, err := s.Fresh(choices)
+	results := s.Choose([]*Outcome{nil, {Status: train.Diverged, Rows: ending(1).Rows}})
+	fresh, err := s.Fresh(results)
 	var md strings.Builder
-	if s.Finish(choices, nil); err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, choices) != nil ||
+	if s.Finish(results, nil) != nil || err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, results) != nil ||
 		!strings.Contains(md.String(), "every point failed") {
 		t.Errorf("%d runs, %v\n%s", len(fresh), err, md.String())
+	}
+}
+
+// Each budget has a choice of its own. A point that both choose runs again once.
+func TestTuningBudgets(t *testing.T) {
+	s, err := tuning(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}, {set: {algo: sgd}, grid: {alpha: [1, "+
+		"2]}}]\nseeds: [5]\nreport: [1, 2]\nbudgets: [{bits: 150}, {seconds: 9}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the first point is better within 150 bits, the second at the end
+	late := &Outcome{Status: train.Finished, Rows: slices.Clone(ending(0.2).Rows)}
+	late.Rows[2].TestAccAvg = 1
+	results := s.Choose([]*Outcome{ending(0.7), late, ending(0.8), ending(0.1)})
+	if len(results) != 2 || results[0].Choices[0].Chosen != "alpha 1" || results[1].Choices[0].Chosen != "alpha 2" ||
+		results[1].Choices[1].Chosen != "alpha 1" || results[0].Choices[0].Search != 0.7 {
+		t.Fatalf("%+v", results)
+	}
+	fresh, err := s.Fresh(results)
+	if err != nil || len(fresh) != 6 {
+		t.Fatalf("%d runs, %v, want two seeds of three points", len(fresh), err)
+	}
+	var made []*Outcome
+	for _, j := range fresh {
+		made = append(made, ending(0.1*j.Config.Alpha))
+	}
+	if err := s.Finish(results, made); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Mean != 0.1 || a.Bits != 100 || b.Mean != 0.99 ||
+		b.Bits != 200 || s.Within(results[0].Budget, made[0]) != 2 {
+		t.Errorf("%+v, %+v", a, b)
+	}
+	var md strings.Builder
+	if err := s.WriteMarkdown(&md, results); err != nil || strings.Count(md.String(), "| dsgd |") != 2 ||
+		!strings.Contains(md.String(), "**At the last evaluation within 9 s of virtual time**") {
+		t.Errorf("%v\n%s", err, md.String())
+	}
+}
+
+// The figures that compare tuned methods are valid, and one compares every algorithm.
+func TestTuningFigures(t *testing.T) {
+	all, err := TuningFigures()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%d figures, %v", len(all), err)
+	}
+	f, err := FindTuning("methods")
+	if err != nil || f == nil {
+		t.Fatal(err)
+	}
+	var compared []string
+	for i := range f.Methods {
+		compared = append(compared, f.Algo(i))
+	}
+	for _, name := range train.Algorithms() {
+		if !slices.Contains(compared, name) {
+			t.Errorf("figure methods does not compare %s", name)
+		}
+	}
+	if err := errors.Join(f.Keep([]string{"dsgd", "sgd"}, []string{"sgd"}), f.Set("synthetic", "", []string{
+		"iterations=50"})); err != nil || len(f.Methods) != 1 {
+		t.Fatal(err)
+	}
+	jobs, err := f.Search()
+	if err != nil || len(jobs) != 4 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
+		t.Errorf("%d jobs, %v", len(jobs), err)
+	}
+	if f.Keep([]string{"dsdg"}, nil) == nil || f.Set("", "", []string{"batch"}) == nil {
+		t.Error("an unknown method, or a key without a value, is admitted")
 	}
 }
 
@@ -143,6 +217,10 @@ func TestTuningMistakes(t *testing.T) {
 			"4]": "neither a number of seeds",
 		"methods: [" + method("{alpha: [1]}") + "]\nseconds: " +
 			"-1": "virtual time",
+		"methods: [" + method("{alpha: [1]}") + "]\nbits: 5\nbudgets: [{bits: " +
+			"1}]": "are set outside of them too",
+		"methods: [" + method("{alpha: [1]}") + "]\nbudgets: [{bits: " +
+			"-1}]": "bits",
 		"methods: [" + method("{alpha: [1]}") + "]\nmetric: " +
 			"accuracy": "metric",
 		"methods: [" + method("{alpha: [1]}") + "]\nbudget: " +

@@ -154,7 +154,7 @@ func TestFigureMistakes(t *testing.T) {
 		args []string
 		word string
 	}{
-		{[]string{"figure"}, "the number of one figure"},
+		{[]string{"figure"}, "the number or name of one figure"},
 		{[]string{"figure", "11"}, "there are 1, mnist-main"},
 		{[]string{"figure", "2"}, "data imagenet: no path given"},
 		{[]string{"figure", "1", "--flavour", "publishd"}, "printed, released, bug-compat"},
@@ -170,6 +170,8 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"figure", "1", "--seeds", "1,1"}, "nor a list of different seeds"},
 		{[]string{"sweep"}, "-c is missing"},
 		{[]string{"tune"}, "-c is missing"},
+		{[]string{"figure", "methods", "--scale", "0.1"}, "figure methods has no --scale"},
+		{[]string{"figure", "methods", "--only", "dsdg"}, "did you mean dsgd"},
 		{[]string{"tune", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},
@@ -275,7 +277,8 @@ func TestTune(t *testing.T) {
 	text := "base: {data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 60, eval_points: 3}\n" +
 		"methods:\n  - {name: SA, set: {algo: fspda-sa}, grid: {alpha: [0.000001, 0.3], gamma: [0.5]}}\n" +
 		"  - {set: {algo: diloco, local_steps: 20}, grid: {alpha: [0.1, 0.3], params.outer_lr: [0.7]}}\n" +
-		"seeds: [7]\nreport: [1, 2]\nmetric: train_loss_avg\n"
+		"seeds: [7]\nreport: [1, 2]\nmetric: train_loss_avg\nbudgets: [{seconds: 100}, {bits: 1e12}]\n" +
+		"network: {gradient_ms: 5, default: {latency_ms: 20}}\n"
 	if err := os.WriteFile("methods.yaml", []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +288,8 @@ func TestTune(t *testing.T) {
 		!strings.Contains(stdout, "with seeds 1,2, which are reported") {
 		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 	}
-	for name, want := range map[string]int{"search-*": 4, "report-*": 4, "tuning.*": 5} {
+	for name, want := range map[string]int{"search-*": 4, "report-*": 4, "tuning*": 5,
+		"ranking.*": 2, "network.yaml": 1} {
 		if files, err := filepath.Glob(filepath.Join(command.RunsDir, "tune-methods", name)); err != nil ||
 			len(files) != want {
 			t.Errorf("%s: %v, %v", name, files, err)
@@ -296,9 +300,26 @@ func TestTune(t *testing.T) {
 		Values []float64
 	}
 	status, stdout, stderr = call(t, "tune", "-c", "methods.yaml", "--json")
-	if err := json.Unmarshal([]byte(stdout), &lines); status != 0 || err != nil || len(lines) != 2 ||
+	if err := json.Unmarshal([]byte(stdout), &lines); status != 0 || err != nil || len(lines) != 4 ||
 		len(lines[1].Values) != 2 || strings.Count(stderr, "already done") != 8 {
 		t.Errorf("exit status %d, %v\n%s%s", status, err, stdout, stderr)
+	}
+}
+
+// A figure of tuned methods takes another data set, keys and seeds.
+func TestFigureOfTunedMethods(t *testing.T) {
+	t.Chdir(t.TempDir())
+	args := []string{"figure", "methods", "--only", "sgd", "--seeds", "4,5", "--data", "synthetic"}
+	for _, set := range []string{"data_train=300", "data_test=50", "hidden=4", "iterations=10", "eval_points=2"} {
+		args = append(args, "--set", set)
+	}
+	status, stdout, stderr := call(t, args...)
+	if status != 0 || !strings.Contains(stdout, "with seeds 4,5, which are reported") ||
+		strings.Count(stdout, "| sgd |") != 2 {
+		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(command.RunsDir, "figure-methods", "ranking.png")); err != nil {
+		t.Error(err)
 	}
 }
 

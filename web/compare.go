@@ -123,14 +123,19 @@ func (c *Comparison) draw() *drawing {
 		d.alt += " " + p.alt
 	}
 	y := top + panelH*float64((len(c.Panels)+across-1)/across) + 14
-	for _, line := range c.Caption {
+	d.h = d.caption(c.Caption, y)
+	return d
+}
+
+// caption writes lines of text from y on, and returns where they end.
+func (d *drawing) caption(lines []string, y float64) float64 {
+	for _, line := range lines {
 		for _, part := range wrapped("v-label", line, d.w-2*edge) {
 			d.text("v-label", edge, y, start, part)
 			y += 16
 		}
 	}
-	d.h = y
-	return d
+	return y
 }
 
 // put adds the marks of another drawing, shifted by (dx, dy).
@@ -164,6 +169,9 @@ func wrapped(style, line string, width float64) []string {
 func (c *Comparison) legend(d *drawing) float64 {
 	x, y := edge, 42.0
 	for i := range c.Curves {
+		if c.named(i) {
+			continue
+		}
 		w := 27 + textWidth("v-key", clean(c.Curves[i].Name)) + 16
 		if x > edge && x+w > d.w-edge {
 			x, y = edge, y+18
@@ -173,6 +181,16 @@ func (c *Comparison) legend(d *drawing) float64 {
 		x += w
 	}
 	return y
+}
+
+// named reports whether an earlier curve has the name and the style of curve i.
+func (c *Comparison) named(i int) bool {
+	for k := range i {
+		if c.Curves[k].Name == c.Curves[i].Name && c.style(k) == c.style(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // panelH is the height of a panel: that of a chart without the legend.

@@ -66,20 +66,22 @@ func (f *figureFlags) find(args []string) (fig *bench.Figure, err error) {
 func newFigure() *cobra.Command {
 	var f figureFlags
 	cmd := &cobra.Command{
-		Use:   "figure list | figure N | figure -c FILE",
-		Short: "Run all algorithms of a figure of the paper, or of your own, and draw it",
+		Use:   "figure list | figure N | figure NAME | figure -c FILE",
+		Short: "Run all algorithms of a figure of the paper, of a comparison, or of your own, and draw it",
 		Long:  figureLong,
 		Example: `  fspda figure list
   fspda figure 1 --scale 0.02 --retune --data-dir DIR
   fspda figure 1 --only sa,storm,choco --jobs 2 --data-dir DIR
   fspda figure 1 --without kgt,led --with d2 --with dsgd,theta=0.3 --scale 0.02 --retune --data-dir DIR
   fspda figure -c mine.yaml --seeds 3
-  fspda figure 9`,
+  fspda figure 9
+  fspda figure methods --jobs 2 --data-dir DIR
+  fspda figure low-communication --jobs 2 --data-dir DIR`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.file != "" && len(args) == 0 {
 				return nil
 			}
-			return command.Arguments(1, 1, "list or the number of one figure")(cmd, args)
+			return command.Arguments(1, 1, "list, or the number or name of one figure")(cmd, args)
 		},
 	}
 	f.add(cmd.Flags())
@@ -98,6 +100,10 @@ runs again.
 Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions),
 bug-compat (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations;
 --retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/figures.md.
+
+methods compares all methods, and low-communication those that exchange little, at equal bits and at equal seconds of a
+slow network: each is tuned by the same number of runs, as fspda tune does it, and reported on seeds that no choice has
+seen. The folder holds ranking.png, tuning.md with grids, choices and results, and tuning.html with the curves.
 
 --with adds an algorithm, also one that your own program registers: with the settings of the figure's first run, and
 edges, mask and momentum that it admits. -c reads a figure from a file: what all runs share, and what each changes.
@@ -152,11 +158,44 @@ func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
 	case f.file == "" && args[0] == "list":
 		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
 	}
+	if f.file == "" {
+		if t, err := bench.FindTuning(args[0]); t != nil || err != nil {
+			return f.runTuned(cmd.Context(), t, err, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		}
+	}
 	fig, err := f.find(args)
 	if err != nil {
 		return err
 	}
 	return runFigure(cmd.Context(), fig, *f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// runTuned plays a figure that compares tuned methods.
+func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, err error, stdout, stderr io.Writer) error {
+	if err != nil {
+		return err
+	}
+	for _, flag := range []string{"flavour", "scale", "retune", "with", "eval-points", "seed", "accounting"} {
+		if f.changed(flag) {
+			return command.UsageErrorf("figure %s has no --%s: its methods, seeds and budgets are those of its "+
+				"file; --set changes keys of all runs, --seeds the seeds that are reported", t.ID, flag)
+		}
+	}
+	if err := errors.Join(t.Keep(f.only, f.without), t.Set(f.data, f.dataDir, f.set)); err != nil {
+		return err
+	}
+	if len(f.seeds) > 0 {
+		t.Report = f.seeds
+	}
+	out := f.out
+	if out == "" {
+		out = filepath.Join(command.RunsDir, "figure-"+t.ID)
+	}
+	if !f.quiet {
+		fmt.Fprintf(stderr, "%s\n%s\nexpected: %s\n", t.Title, out, t.About)
+	}
+	return playTuning(ctx, t, sweepFlags{out: out, jobs: f.jobs, threads: f.threads, quiet: f.quiet, json: f.json,
+		raw: f.raw}, stdout, stderr)
 }
 
 // options returns the options of the figure's jobs.
@@ -396,7 +435,7 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 
 // figureLine describes a figure in the list.
 type figureLine struct {
-	Number   int      `json:"number"`
+	Number   int      `json:"number"` // 0: it has a name only
 	ID       string   `json:"id"`
 	Title    string   `json:"title"`
 	Runs     []string `json:"runs"`
@@ -423,6 +462,17 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 			if line.time != "" {
 				fmt.Fprintf(stdout, "   time%s\n", line.time)
 			}
+		}
+	}
+	tuned, err := bench.TuningFigures()
+	if err != nil {
+		return err
+	}
+	for _, t := range tuned {
+		lines = append(lines, figureLine{ID: t.ID, Title: t.Title, Runs: t.Names(), Expected: t.About})
+		if !f.json {
+			fmt.Fprintf(stdout, "%s: %s\n   methods: %s\n   expected: %s\n", t.ID, t.Title,
+				strings.Join(t.Names(), ", "), t.About)
 		}
 	}
 	if f.json {

@@ -63,6 +63,15 @@ func (a PowerGossip) MessageLen() (n float64) {
 	return n
 }
 
+// MaxRank is the largest rank that a matrix of the model can have.
+func (a PowerGossip) MaxRank() int {
+	most := 1
+	for _, b := range a.Blocks {
+		most = max(most, min(b.Rows, b.Cols))
+	}
+	return most
+}
+
 // ScratchVectors is the number of vectors of working memory: the coordinates of all rows and columns.
 func (PowerGossip) ScratchVectors() int { return 2 }
 

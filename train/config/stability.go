@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"fspda/dist"
+	"fspda/train/algo"
 )
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
@@ -122,7 +123,11 @@ func (s *Setup) autoEta() float64 {
 	if s.Graph.N < 2 || c.Beta == 0 {
 		return 0
 	}
-	rho := s.Graph.Connectivity() * s.minRate() * s.Mask.Density()
+	share := s.Mask.Density()
+	if sketched, ok := s.method.New(s).(algo.SketchedSA); ok {
+		share = 1 / float64(sketched.MaxRank()) // one direction of each matrix
+	}
+	rho := s.Graph.Connectivity() * s.minRate() * share
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
 }
 
