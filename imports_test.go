@@ -106,7 +106,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":        {"cli"},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
-		"cli/modelcmd", "cli/runscmd", "cli/traincmd", "data", "model", "train",
+		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -19,6 +21,7 @@ import (
 	"fspda/cli/figurecmd"
 	"fspda/cli/modelcmd"
 	"fspda/cli/runscmd"
+	"fspda/cli/setup"
 	"fspda/cli/traincmd"
 	"fspda/data"
 	"fspda/model"
@@ -94,15 +97,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		Version:       command.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return command.UsageErrorf("unknown command %q%s", args[0], command.DidYouMean(args[0],
-				command.Names(cmd), ""))
-		},
 	}
+	command.OnlyHolds(root)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
@@ -110,17 +106,43 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(), devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
+	root.InitDefaultCompletionCmd()
 	complete(root)
+	takeAliases(root)
+	usage := strings.Replace(root.UsageTemplate(), "{{.LocalFlags.FlagUsages |", "{{flagUsages . |", 1)
+	cobra.AddTemplateFunc("flagUsages", setup.FlagUsages)
+	root.SetUsageTemplate(usage)
 	return root
 }
 
+// takeAliases lets flags have the names that other programs give them, and says what they are called
+// here.
+func takeAliases(root *cobra.Command) {
+	hints := map[string]bool{}
+	root.SetGlobalNormalizationFunc(setup.Aliases(func(hint string) { hints[hint] = true }))
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		for _, name := range []string{"quiet", "json"} {
+			if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "true" {
+				return
+			}
+		}
+		for _, hint := range slices.Sorted(maps.Keys(hints)) {
+			fmt.Fprintln(cmd.ErrOrStderr(), hint)
+		}
+	}
+}
+
 // complete makes commands refuse arguments unless they say what they take, and list their flags in
-// the order in which they were added.
+// the order in which they were added. The shell completes values of their flags.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().SortFlags, cmd.PersistentFlags().SortFlags = false, false
 	if cmd.Args == nil {
 		cmd.Args = command.NoArgs
 	}
+	if cmd.Name() == "completion" {
+		command.OnlyHolds(cmd)
+	}
+	setup.CompleteKeys(cmd)
 	for _, c := range cmd.Commands() {
 		complete(c)
 	}

@@ -77,6 +77,16 @@ func ParsePartition(spec string) (Partition, error) {
 	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, near, PartitionUsage())
 }
 
+// PartitionForms lists the accepted partition specs, with examples of their arguments.
+func PartitionForms() (forms []string) {
+	for _, s := range spellings {
+		for form := range strings.SplitSeq(s.usage, ", ") {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
 // PartitionUsage returns the table of accepted partition specs, one per line, for help texts.
 func PartitionUsage() string {
 	var b strings.Builder

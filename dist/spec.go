@@ -14,6 +14,17 @@ type spelling struct {
 	form, meaning string
 }
 
+// Forms lists the spellings of a key of the configuration: graph, edges, mask, mixing or compress.
+// An argument stands in brackets: "er(p)".
+func Forms(key string) (forms []string) {
+	for _, s := range map[string][]spelling{"graph": graphSpellings, "edges": processSpellings, "mask": maskSpellings,
+		"mixing": mixingSpellings, "compress": append(compressorSpellings[:len(compressorSpellings):len(compressorSpellings)],
+			latticeSpellings[:2]...)}[key] {
+		forms = append(forms, s.form)
+	}
+	return forms
+}
+
 // splitSpec splits "name" or "name(argument)". Spaces around either are dropped.
 func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 	s := strings.TrimSpace(spec)

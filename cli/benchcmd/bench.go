@@ -42,6 +42,7 @@ With --algo all, on the CPU: a line per algorithm, compared with the first one.`
 
 // measureSteps measures the algorithm that c names, or all of them.
 func measureSteps(ctx context.Context, c train.Config, each time.Duration) (fmt.Stringer, error) {
+	c.FoldNames()
 	if c.Algo != "all" {
 		o, err := stepOptions(c, each)
 		if err != nil {

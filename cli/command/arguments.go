@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -27,19 +28,23 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 
 // Group returns a command that only holds other commands.
 func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   use,
-		Short: short,
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return UsageErrorf("unknown command %q%s", use+" "+args[0], DidYouMean(args[0], Names(cmd), ""))
-		},
-	}
+	cmd := &cobra.Command{Use: use, Short: short}
 	cmd.AddCommand(commands...)
+	OnlyHolds(cmd)
 	return cmd
+}
+
+// OnlyHolds makes cmd, which only holds other commands, print its help, and refuse the names of
+// commands that do not exist.
+func OnlyHolds(cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		path := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
+		return UsageErrorf("unknown command %q%s", path, DidYouMean(args[0], Names(cmd), ""))
+	}
 }
 
 // Report makes cmd print the report that measure returns, as text, or with --json as JSON.

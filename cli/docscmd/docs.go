@@ -36,6 +36,9 @@ that page as text, with --listen all of it in a browser.`,
 			return printPage(cmd.OutOrStdout(), args[0])
 		},
 	}
+	for _, p := range docs.Pages() {
+		cmd.ValidArgs = append(cmd.ValidArgs, p.Name+"\t"+p.Title)
+	}
 	cmd.Flags().StringVar(&listen, "listen", "",
 		"HOST:PORT to serve the manual at; without a host only this machine can connect; port 0 is any free port")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the list of pages as JSON")

@@ -43,7 +43,7 @@ each against the iteration and against bits, into its folder plots. Of several: 
 	fs.StringVar(&f.out, "out", "",
 		"folder of the plots; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
 	fs.BoolVar(&f.json, "json", false, "print the names of the files as JSON")
-	return cmd
+	return command.CompleteRuns(cmd)
 }
 
 func runPlot(runs []string, f plotFlags, stdout io.Writer) error {

@@ -175,7 +175,7 @@ evaluations.csv has every evaluation of every run.`,
 		"folder for the plots and tables; the default is the next free runs/compare-NUMBER")
 	cmd.Flags().BoolVar(&raw, "raw", false, "draw the curve of every seed too")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
-	return cmd
+	return command.CompleteRuns(cmd)
 }
 
 func runCompare(folders []string, levels []float64, accounting, out string, raw, asJSON bool, stdout io.Writer) error {

@@ -34,7 +34,7 @@ each class, in its row, by predicted class.`,
 		Args: command.Arguments(1, 1, "one run folder or file of weights"),
 	}
 	f.define(cmd)
-	return command.Report(cmd, func(ctx context.Context) (_ fmt.Stringer, err error) {
+	return command.Report(command.CompleteRuns(cmd), func(ctx context.Context) (_ fmt.Stringer, err error) {
 		t, err := f.open(cmd, cmd.Flags().Arg(0), nil)
 		if err != nil {
 			return nil, err

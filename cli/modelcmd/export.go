@@ -72,7 +72,7 @@ measured with, or before the end those pooled from the agents.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return export(args[0], f, cmd.OutOrStdout())
 	}
-	return cmd
+	return command.CompleteRuns(cmd)
 }
 
 // exported is a model to write to a file.

@@ -56,7 +56,7 @@ line. Image files are scaled and normalised as those of the data sets imagenet a
 	f.define(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print an object of JSON a line")
 	cmd.Flags().IntVar(&top, "top", 5, "classes of an example")
-	return cmd
+	return command.CompleteRuns(cmd)
 }
 
 // prediction is a line of fspda predict.

@@ -68,7 +68,7 @@ largest. The same seed gives the same text.`,
 	fs.IntVar(&f.samples, "samples", f.samples, "number of texts")
 	fs.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "seed of the draws")
 	fs.BoolVar(&f.json, "json", false, "print an object of JSON a text")
-	return cmd
+	return command.CompleteRuns(cmd)
 }
 
 // check refuses flags out of range.

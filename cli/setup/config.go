@@ -39,6 +39,7 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 		default:
 			panic(fmt.Sprintf("fspda: no flag for the type %T of key %s", v, f.Key))
 		}
+		Topic(fs, f.Group, name)
 	}
 }
 
@@ -112,6 +113,7 @@ func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, erro
 			c.SetExplicit(keysOf(g)...)
 		}
 	})
+	c.FoldNames()
 	return c, errors.Join(append(errs, c.FindData())...)
 }
 

@@ -45,6 +45,8 @@ func (f *trainFlags) add(fs *pflag.FlagSet, out string) {
 	fs.StringVar(&f.out, "out", "", out)
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
+	setup.Topic(fs, "run", "config")
+	setup.Topic(fs, "output", "out", "quiet", "json")
 }
 
 func newTrain() *cobra.Command {
@@ -58,7 +60,10 @@ Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents
 random edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and
 report.html.
 
-Every flag but the last few is also a key of the YAML file given with -c (dashes become underscores); flags win.`,
+Every flag but --config, --resume, --dry-run, --out, --quiet, --json and --web is also a key of the YAML file given with
+-c (dashes become underscores); flags win. Names that other programs use (--lr, --workers, --topology, --dataset,
+--batch-size, --world-size) are understood, and upper and lower case are the same in names of algorithms, graphs, data
+sets and networks.`,
 		Example: `  fspda train
   fspda train --algo help
   fspda train --algo dsgd --partition sorted --iterations 10000
@@ -81,6 +86,8 @@ Every flag but the last few is also a key of the YAML file given with -c (dashes
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "",
 		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
+	setup.Topic(fs, "run", "resume", "dry-run")
+	setup.Topic(fs, "output", "web")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if algo := fs.Lookup("algo"); algo.Value.String() == "help" {
 			_, err := io.WriteString(cmd.OutOrStdout(), train.MethodHelp())

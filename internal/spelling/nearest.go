@@ -1,15 +1,39 @@
 package spelling
 
-import "github.com/agnivade/levenshtein"
+import (
+	"slices"
+	"strings"
 
-// Nearest returns the name with the smallest edit distance to wrong, the first of several, or "" if
-// the distance exceeds two letters or a third of wrong.
+	"github.com/agnivade/levenshtein"
+)
+
+// Nearest returns the name most similar to wrong, whatever the case of letters: a name of which
+// wrong is a word, as storm of fspda-storm, or else the one with the smallest edit distance, the
+// first of several. If this distance exceeds two letters or a third of wrong, it returns the first
+// name that contains wrong, or "".
 func Nearest(wrong string, names []string) string {
-	best, at := "", 1+max(2, len(wrong)/3)
+	wrong = strings.ToLower(wrong)
+	best, at, word, part := "", 1+max(2, len(wrong)/3), "", ""
 	for _, n := range names {
-		if d := levenshtein.ComputeDistance(wrong, n); d < at {
+		lower := strings.ToLower(n)
+		if d := levenshtein.ComputeDistance(wrong, lower); d < at {
 			best, at = n, d
 		}
+		if len(wrong) < 4 || !strings.Contains(lower, wrong) {
+			continue
+		}
+		if part == "" {
+			part = n
+		}
+		if word == "" && slices.Contains(strings.Split(lower, "-"), wrong) {
+			word = n
+		}
+	}
+	switch {
+	case at > 1 && word != "":
+		return word
+	case best == "":
+		return part
 	}
 	return best
 }

@@ -6,10 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"fspda/data"
-	"fspda/dist"
-	"fspda/train/algo"
 )
 
 // The values of the key metrics.
@@ -42,42 +38,21 @@ const maxThreads = 1024
 // check returns the fault of a value, or nil.
 type check func(key string, value any) error
 
-// checks lists the checks of single keys. Keys that are not listed are checked by Resolve, which
-// parses them: graph, edges, mask, partition, mixing, compress, compute_time, slowness, links.
+// checks lists the checks of single keys besides choices. Keys that are in neither are checked by
+// Resolve, which parses them: graph, edges, mask, partition, mixing, compress, compute_time,
+// slowness, links.
 var checks = []struct {
 	key   string
 	check check
 }{
-	{"init_head", oneOf(HeadFile, HeadNew)},
 	{"layer_lr", func(key string, v any) error { _, err := parseFactors(key, *v.(*string)); return err }},
-	{"data", func(key string, v any) error { return oneOf(data.Names()...)(key, v) }},
-	{"augment", oneOf(data.Augments()...)},
-	{"jpeg", oneOf(data.Decoders()...)},
-	{"on_bad", oneOf(string(data.Fail), string(data.Skip))},
 	{"crop", atLeast(0)},
 	{"image_size", atLeast(0)},
 	{"model", checkModel},
-	{"activation", oneOf("sigmoid", "relu")},
-	{"gelu", oneOf("tanh", "erf")},
 	{"layers", atLeast(0)},
 	{"heads", atLeast(0)},
 	{"width", atLeast(0)},
-	{"algo", func(key string, v any) error { return oneOf(Algorithms()...)(key, v) }},
-	{"storm_start", oneOf("gradient", "zero")},
-	{"storm_lambda", oneOf("exact", "lagged")},
-	{"dual", oneOf("same-time", "stale-neighbour")},
-	{"eta_schedule", oneOf("coupled", "constant")},
-	{"weights", oneOf(weightsAuto, weightsConstant, weightsMetropolis, weightsProcess)},
-	{"order", oneOf("cta", "atc")},
-	{"schedule", oneOf("constant", "cosine")},
-	{"objective", oneOf("agents", "samples")},
-	{"sampling", oneOf(string(data.Epochs), string(data.IID), string(data.Full))},
-	{"metrics", oneOf("auto", MetricsFull, MetricsTest)},
-	{"bn", oneOf(BNPooled, BNRecalibrate, BNLocal)},
-	{"recompute", oneOf("none", "blocks")},
-	{"accounting", oneOf("shared-seed", "packed", "reference")},
 	{"device", checkDevice},
-	{"precision", oneOf("fp32", "tf32", "fp16", "bf16")},
 	{"iterations", atLeast(1)},
 	{"agents", atLeast(1)},
 	{"batch", atLeast(1)},
@@ -91,10 +66,6 @@ var checks = []struct {
 	{"warmup_iterations", atLeast(0)},
 	{"decay_iterations", atLeast(0)},
 	{"min_alpha", number("0 or more", notNegative)},
-	{
-		"tokenizer",
-		func(key string, v any) error { return oneOf(append([]string{"auto"}, data.Tokenizers()...)...)(key, v) },
-	},
 	{"bn_batches", atLeast(1)},
 	{"keep_checkpoints", atLeast(1)},
 	{"accumulate", atLeast(1)},
@@ -109,17 +80,10 @@ var checks = []struct {
 	{"beta", number("0 or more", notNegative)},
 	{"gamma", number("a finite number", finite)},
 	{"theta", number("a finite number, or auto", finite)},
-	{"wire", oneOf(string(dist.FP32), string(dist.FP16), string(dist.BF16))},
-	{"norms", oneOf("tensor", "flat")},
-	{"swarm", oneOf("nonblocking", "blocking")},
-	{"initiator", oneOf("global", "degree")},
-	{"reference_bits", oneOf("honest", "published")},
-	{"clock", oneOf(ClockVirtual, ClockReal)},
 	{"gradient_time", number("0 or more seconds", notNegative)},
 	{"give_up", number("above 0 and at most 1e6 seconds", func(v float64) bool { return v > 0 && v <= 1e6 })},
 	{"drop_after", number("0, for never, or 1 to 1e9 seconds",
 		func(v float64) bool { return v == 0 || v >= 1 && v <= 1e9 })},
-	{"coef", oneOf(string(algo.Inverse), string(algo.One), string(algo.Printed))},
 	{"c_max", number("a coefficient above 0, or auto", positive)},
 	{"contacts", number("0 or more", notNegative)},
 	{"a_x", number("above 0 and at most 1: the weight of the newest sample", share)},
@@ -130,12 +94,9 @@ var checks = []struct {
 		func(v float64) bool { return v > 0 && v <= 0.5 })},
 	{"kappa", number("at least 0 and below 1", belowOne)},
 	{"rho", number("a penalty above 0, or auto", positive)},
-	{"optimizer", oneOf("auto", optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW, optimizerGTAdam)},
 	{"beta1", number("at least 0 and below 1", belowOne)},
 	{"beta2", number("at least 0 and below 1", belowOne)},
 	{"eps", number("a number above 0", positive)},
-	{"placement", oneOf("auto", placementLocal, placementCorrected)},
-	{"decay_form", oneOf("auto", decayCoupled, decayDecoupled)},
 	{"momentum", number("at least 0 and below 1", belowOne)},
 	{"weight_decay", number("0 or more", notNegative)},
 	{"clip_norm", number("0, for no limit, or a norm above it", notNegative)},
@@ -145,7 +106,7 @@ var checks = []struct {
 		if d := *v.(*string); strings.HasPrefix(d, "by-name(") && strings.HasSuffix(d, ")") {
 			return nil // the network says whether it has such tensors
 		}
-		return oneOf("all", "weights", "no-norm", "by-name(PATTERN,...)")(key, v)
+		return oneOf(decayForms()...)(key, v)
 	}},
 	{"label_smoothing", number("at least 0 and below 1", belowOne)},
 	{"density", number("above 0 and at most 1: the share of coordinates that an exchange carries", share)},
@@ -163,11 +124,15 @@ func finite(float64) bool        { return true }
 // Check refuses values that are wrong whatever the data set and the model. The error lists all of
 // them.
 func (c Config) Check() error {
+	c.FoldNames()
 	values := map[string]any{}
 	for _, f := range c.Fields() {
 		values[f.Key] = f.Value
 	}
 	var errs []error
+	for _, k := range choices {
+		errs = append(errs, oneOf(k.names()...)(k.key, values[k.key]))
+	}
 	for _, k := range checks {
 		errs = append(errs, k.check(k.key, values[k.key]))
 	}
@@ -192,12 +157,16 @@ func oneOf(names ...string) check {
 		if slices.Contains(names, got) {
 			return nil
 		}
-		hint := "expected " + strings.Join(names, ", ")
-		if near := Nearest(got, names); near != "" {
-			hint = fmt.Sprintf("did you mean %s? %s", near, hint)
-		}
-		return Invalid(key, fmt.Sprintf("%q", got), "%s", hint)
+		return Invalid(key, fmt.Sprintf("%q", got), "%sexpected %s", suggestion(got, names), strings.Join(names, ", "))
 	}
+}
+
+// suggestion asks whether the most similar of names was meant; it is empty if none is similar.
+func suggestion(wrong string, names []string) string {
+	if near := Nearest(wrong, names); near != "" {
+		return fmt.Sprintf("did you mean %s? ", near)
+	}
+	return ""
 }
 
 func atLeast(least int) check {

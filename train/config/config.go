@@ -3,26 +3,27 @@ package config
 // Config holds every setting of a run. The yaml tag of a field is its key in a file and, with
 // dashes, the name of its flag; help is its one line of explanation, in which ALGORITHMS stands for
 // the names of all methods; same:"y" marks keys that never change a trajectory, and same:"move" keys
-// that a resumed run may change.
+// that a resumed run may change. group is the topic of a section, or of a field that differs from
+// its section.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys. effect.go says which keys have an effect on which runs.
 type Config struct {
-	DataKeys        `yaml:",inline"`
-	NetworkKeys     `yaml:",inline"`
-	LengthKeys      `yaml:",inline"`
-	DualKeys        `yaml:",inline"`
-	AveragingKeys   `yaml:",inline"`
-	CompressionKeys `yaml:",inline"`
-	AsyncKeys       `yaml:",inline"`
-	VariantKeys     `yaml:",inline"`
-	StepKeys        `yaml:",inline"`
-	ExchangeKeys    `yaml:",inline"`
-	BatchKeys       `yaml:",inline"`
-	ComputeKeys     `yaml:",inline"`
-	EvaluationKeys  `yaml:",inline"`
-	OutputKeys      `yaml:",inline"`
-	ExecutionKeys   `yaml:",inline"`
+	DataKeys        `yaml:",inline" group:"data"`
+	NetworkKeys     `yaml:",inline" group:"network"`
+	LengthKeys      `yaml:",inline" group:"method"`
+	DualKeys        `yaml:",inline" group:"method"`
+	AveragingKeys   `yaml:",inline" group:"method"`
+	CompressionKeys `yaml:",inline" group:"exchange"`
+	AsyncKeys       `yaml:",inline" group:"method"`
+	VariantKeys     `yaml:",inline" group:"method"`
+	StepKeys        `yaml:",inline" group:"method"`
+	ExchangeKeys    `yaml:",inline" group:"exchange"`
+	BatchKeys       `yaml:",inline" group:"data"`
+	ComputeKeys     `yaml:",inline" group:"run"`
+	EvaluationKeys  `yaml:",inline" group:"output"`
+	OutputKeys      `yaml:",inline" group:"output"`
+	ExecutionKeys   `yaml:",inline" group:"run"`
 
 	explicit []string // see SetExplicit
 }
@@ -63,8 +64,8 @@ type NetworkKeys struct {
 type LengthKeys struct {
 	Algo       string  `yaml:"algo" help:"ALGORITHMS; help describes them"`
 	Params     Params  `yaml:"params" help:"settings of the algorithm's own, NAME=VALUE, as in beta=0.9; in a file params: {beta: 0.9}"`
-	Iterations int     `yaml:"iterations" help:"number of iterations T"`
-	Epochs     float64 `yaml:"epochs" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
+	Iterations int     `yaml:"iterations" group:"run" help:"number of iterations T"`
+	Epochs     float64 `yaml:"epochs" group:"run" help:"passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"`
 	Alpha      float64 `yaml:"alpha" help:"primal step size (learning rate); the largest one of a schedule"`
 }
 
@@ -160,7 +161,7 @@ type BatchKeys struct {
 	Batch     int    `yaml:"batch" help:"examples per agent and iteration"`
 	Accum     int    `yaml:"accumulate" help:"parts of a batch whose gradients are computed one after the other, to save memory; batch norm sees one part at a time"`
 	Sampling  string `yaml:"sampling" help:"epochs (without replacement), iid (with) or full (the whole shard)"`
-	Seed      uint64 `yaml:"seed" help:"seed of every random choice"`
+	Seed      uint64 `yaml:"seed" group:"run" help:"seed of every random choice"`
 }
 
 // ComputeKeys choose the device and its arithmetic.
@@ -191,8 +192,8 @@ type OutputKeys struct {
 
 // ExecutionKeys choose simulated links and how the run is computed.
 type ExecutionKeys struct {
-	Links        string  `yaml:"links" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
-	EvalAgents   int     `yaml:"eval_agents" same:"y" help:"number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is all"`
+	Links        string  `yaml:"links" group:"exchange" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
+	EvalAgents   int     `yaml:"eval_agents" group:"output" same:"y" help:"number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is all"`
 	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which recomputes the activations inside blocks instead of keeping them: a third of the memory, a third more work"`
 	GradientTime float64 `yaml:"gradient_time" same:"y" help:"least time of a gradient in seconds, multiplied by the agent's slowness, to emulate slow machines; 0 is no minimum"`
 	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; with more cores than agents, each agent uses several"`

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,12 +10,16 @@ import (
 	"strings"
 )
 
+// Groups lists the topics of keys.
+func Groups() []string { return []string{"data", "network", "method", "exchange", "run", "output"} }
+
 // Field is one key of a Config, from which flags and documentation are made.
 type Field struct {
 	Key, Help string
-	Harmless  bool // never changes a trajectory, or Moves is set
-	Moves     bool // a resumed run may have another value, and then differs by rounding of float32 only
-	Value     any  // pointer into the Config
+	Group     string // its topic, one of Groups
+	Harmless  bool   // never changes a trajectory, or Moves is set
+	Moves     bool   // a resumed run may have another value, and then differs by rounding of float32 only
+	Value     any    // pointer into the Config
 }
 
 // Fields lists the keys of c in order, with pointers to their values.
@@ -30,6 +35,7 @@ func (c *Config) Fields() []Field {
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
 			fs = append(fs, Field{Key: tag.Get("yaml"), Help: strings.Replace(tag.Get("help"), "ALGORITHMS", algorithms, 1),
+				Group:    cmp.Or(tag.Get("group"), sections.Type().Field(k).Tag.Get("group")),
 				Harmless: tag.Get("same") != "", Moves: tag.Get("same") == "move",
 				Value: v.Field(i).Addr().Interface()})
 		}

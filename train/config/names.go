@@ -31,15 +31,10 @@ func modelNames() []ModelName {
 
 // checkModel accepts the listed names.
 func checkModel(key string, value any) error {
-	known := modelNames()
-	if known == nil {
-		return nil
+	if all := modelList(); len(all) > 0 {
+		return oneOf(all...)(key, value)
 	}
-	var all []string
-	for _, m := range known {
-		all = append(all, m.Name)
-	}
-	return oneOf(all...)(key, value)
+	return nil
 }
 
 // modelsWith lists the networks that list a key.
@@ -65,9 +60,13 @@ func checkDevice(key string, value any) error {
 			seen[i] = true
 		}
 	}
+	if kind == "gpu" {
+		return Invalid(key, fmt.Sprintf("%q", got), "did you mean cuda%s? a GPU is called cuda here", got[len(kind):])
+	}
 	if !ok {
 		return Invalid(key, fmt.Sprintf("%q", got),
-			"expected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1")
+			"%sexpected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1",
+			suggestion(kind, []string{"auto", "cpu", "cuda"}))
 	}
 	return nil
 }

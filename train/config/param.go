@@ -212,9 +212,7 @@ func (c Config) checkParams() (errs []error) {
 				names, texts = append(names, p.Name), append(texts, p.String())
 			}
 			want = fmt.Sprintf("the parameters of algo %s are %s", c.Algo, strings.Join(texts, "; "))
-			if near := Nearest(name, names); near != "" {
-				want = fmt.Sprintf("did you mean %s? %s", near, want)
-			}
+			want = suggestion(name, names) + want
 		}
 		errs = append(errs, &Error{Key: paramKey(name), Got: "does not exist", Want: want})
 	}

@@ -91,6 +91,7 @@ func blocksOf(m Model) (blocks []algo.Block) {
 // split, batch against shard, the graph, and step sizes against the stable region. It has no side
 // effects.
 func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
+	c.FoldNames()
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
@@ -115,12 +116,10 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}); ok && t.Tokens() {
 		s.Window = t.Inputs()
 	}
-	err := s.checkText()
-	if err != nil {
+	if err := s.checkText(); err != nil {
 		return nil, err
 	}
-	err = s.split()
-	if err != nil { // first: a graph of more agents than examples may not fit into memory
+	if err := s.split(); err != nil { // first: a graph of more agents than examples may not fit into memory
 		return nil, err
 	}
 	if err := s.settleEpochs(); err != nil {
@@ -143,10 +142,11 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if z, ok := m.(interface {
 		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
 	}); ok {
-		p := &s.Programs
-		if p.Gradient, p.Score, err = z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk()); err != nil {
+		gradient, score, err := z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk())
+		if err != nil {
 			return nil, err
 		}
+		s.Programs = ProgramBytes{gradient, score}
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
 }

@@ -42,7 +42,9 @@ func (c *Config) Parse(name string, text []byte) error {
 		if at < 0 {
 			e := &Error{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist",
 				Want: "the keys are " + strings.Join(keys, ", ")}
-			if near := Nearest(key, keys); near != "" {
+			if alias := Alias(key); alias != "" {
+				e.Want = fmt.Sprintf("it is called %q here", alias)
+			} else if near := Nearest(key, keys); near != "" {
 				e.Want = fmt.Sprintf("did you mean %q?", near)
 			}
 			return e
@@ -67,6 +69,7 @@ func (c *Config) Parse(name string, text []byte) error {
 		return &Error{Key: name, Err: err}
 	}
 	c.Params = old.with(params)
+	c.FoldNames()
 	return nil
 }
 

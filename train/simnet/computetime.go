@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/internal/rng"
+	"fspda/internal/spelling"
 )
 
 // Distribution draws a compute time of mean 1.
@@ -47,7 +48,8 @@ func ParseDistribution(spec string) (Distribution, error) {
 	case name == "uniform":
 		return func(s *rng.Stream) float64 { return 0.5 + s.Float64() }, nil
 	}
-	return nil, fmt.Errorf("expected constant, exp, uniform (0.5 to 1.5) or lognormal(sigma) with sigma above 0")
+	return nil, fmt.Errorf("%sexpected constant, exp, uniform (0.5 to 1.5) or lognormal(sigma) with sigma above 0",
+		nearForm(spec, Distributions()))
 }
 
 // ParseSlowness reads equal, linear(f), straggler(f) or random(f), and returns for each of n agents
@@ -59,8 +61,8 @@ func ParseSlowness(spec string, n int, seed uint64) ([]float64, error) {
 		return slow, nil
 	}
 	if err != nil || !(most >= 1) || !slices.Contains([]string{"linear", "straggler", "random"}, name) {
-		return nil, fmt.Errorf("expected equal, or with a number of at least 1: linear(f) (1 to f, in the order " +
-			"of the agents), straggler(f) (the last one), random(f) (1 to f)")
+		return nil, fmt.Errorf("%sexpected equal, or with a number of at least 1: linear(f) (1 to f, in the order "+
+			"of the agents), straggler(f) (the last one), random(f) (1 to f)", nearForm(spec, Slownesses()))
 	}
 	s := rng.New(seed, "async-slowness")
 	for i := range slow {
@@ -75,6 +77,26 @@ func ParseSlowness(spec string, n int, seed uint64) ([]float64, error) {
 		slow[n-1] = most
 	}
 	return slow, nil
+}
+
+// Distributions lists the forms that ParseDistribution reads, and Slownesses those of ParseSlowness.
+func Distributions() []string { return []string{"constant", "exp", "uniform", "lognormal(sigma)"} }
+func Slownesses() []string    { return []string{"equal", "linear(f)", "straggler(f)", "random(f)"} }
+
+// nearForm suggests the form whose name is similar to that of a spec, and is empty if it is spelled
+// right.
+func nearForm(spec string, forms []string) string {
+	wrong, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
+	var names []string
+	for _, f := range forms {
+		name, _, _ := strings.Cut(f, "(")
+		names = append(names, name)
+	}
+	at := slices.Index(names, spelling.Nearest(wrong, names))
+	if at < 0 || names[at] == wrong {
+		return ""
+	}
+	return "did you mean " + forms[at] + "? "
 }
 
 // nameAndNumber splits "name" or "name(number)". The number of the first form is NaN.
