@@ -7,8 +7,8 @@ PEERS = .peers
 TEST = GOGC=400 $(GO) test -vet=off -exec 'env -u GOGC'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
 ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
-# Tests of the packages that hold assembly, but for those that compare all paths by themselves or none.
-PATHS = $(TEST) -timeout 5m -skip 'TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet'
+# Tests that compare all paths by themselves, or none.
+ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet
 
 .PHONY: help run test test-default test-paths test-long soak test-cu race lint fuzz bench peers card generate cross release module cover clean
 
@@ -26,13 +26,16 @@ test: # all tests, in minutes on two cores
 test-default:
 	$(TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
 
-test-paths: # tests of the assembly's other paths: AVX2, Go on amd64, and built without assembly
-	GODEBUG=cpu.avx512f=off $(PATHS) $(ASM)
-	GODEBUG=cpu.avx2=off $(PATHS) $(ASM)
-	$(PATHS) -tags fspda_noasm $(ASM)
+test-paths: # tests of the assembly's other paths: AVX2, and Go on amd64
+	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -c -o bin/paths/ $(ASM)
+	@set -e; for p in $(ASM); do for off in avx512f avx2; do echo "$$p without $$off"; \
+	  (cd $$p && GODEBUG=cpu.$$off=off $(CURDIR)/bin/paths/$${p##*/}.test -test.timeout 5m -test.skip '$(ONCE)'); \
+	done; done
+	$(GO) build -tags fspda_noasm $(ASM)
 
 test-long: # the long ones too
 	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
+	$(GO) test -timeout 15m -count 1 -skip '$(ONCE)' -tags fspda_noasm $(ASM)
 	cd deploy/schema && $(GO) test -count 1 ./...
 
 soak: # runs of processes under faults for SOAK (10m); prints its seed, which SEED draws again

@@ -232,7 +232,7 @@ func TestFakeCUDAConvolutions(t *testing.T) {
 	}
 }
 
-// Failures are reported with advice, and a run that loses its GPU resumes elsewhere.
+// Failures are reported with advice.
 func TestFakeCUDAFaults(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	for name, c := range map[string]struct {
@@ -300,6 +300,9 @@ func TestFakeCUDAVersions(t *testing.T) {
 // A run that loses its GPU ends with advice, and the CPU resumes it from its checkpoint with the
 // result of an uninterrupted run.
 func TestFakeCUDALoss(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("trains three times: set FSPDA_LONG=1")
+	}
 	b := newFakeMachine(t, fakecuda.Variant{})
 	lost, whole, gone := filepath.Join(b.work, "lost"), filepath.Join(b.work, "whole"), filepath.Join(b.work, "gone")
 	long := func(more ...string) []string {

@@ -2,7 +2,9 @@ package train
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"testing"
 
@@ -97,11 +99,12 @@ func trace(tb testing.TB, r *Result) string {
 		}
 		out = append(append(out, line...), '\n')
 	}
-	text, err := json.Marshal(r.Models)
-	if err != nil {
-		tb.Fatal(err)
+	for _, x := range r.Models {
+		for _, v := range x {
+			out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+		}
 	}
-	return string(append(out, text...))
+	return string(out)
 }
 
 func runFolder(tb testing.TB) string { return filepath.Join(tb.TempDir(), "run") }

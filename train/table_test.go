@@ -324,7 +324,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 // A run that is stopped at random iterations and resumed gives the bits of one that was not.
 func TestTableResumes(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
-		c.EvalPoints, c.Batch = 2, min(c.Batch, 4)
+		c.EvalPoints, c.Iterations, c.Batch = 2, 60, min(c.Batch, 4)
 		want, part := trace(t, play(t, c, Options{})), runFolder(t)
 		s := rng.New(2, "stops "+l.name)
 		for stops := 0; ; {

@@ -75,8 +75,10 @@ func withPalette(img image.Image) image.Image {
 		c := color.RGBA{uint8(p >> 24), uint8(p >> 16), uint8(p >> 8), uint8(p)}
 		if i < 256 {
 			small.Palette = append(small.Palette, c)
+			index[p] = uint8(i)
+		} else {
+			index[p] = uint8(small.Palette.Index(c))
 		}
-		index[p] = uint8(small.Palette.Index(c))
 	}
 	for i := range small.Pix {
 		if i > 0 && pixel(i) == pixel(i-1) {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/gofrs/flock"
 
 	"fspda/cuda/kernels"
 	"fspda/cuda/kernels/hostrun"
@@ -87,6 +88,14 @@ func Build(v Variant) (dir string, err error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", fmt.Errorf("fakecuda: %w", err)
 	}
+	lock := flock.New(dir + ".lock") // other processes wait for the first
+	if err := lock.Lock(); err != nil {
+		return "", fmt.Errorf("fakecuda: %w", err)
+	}
+	defer lock.Unlock()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, nil
+	}
 	work, err := os.MkdirTemp(parent, "build-")
 	if err != nil {
 		return "", fmt.Errorf("fakecuda: %w", err)
@@ -95,8 +104,7 @@ func Build(v Variant) (dir string, err error) {
 	if err := v.buildAll(work, compiler, hostKernels); err != nil {
 		return "", err
 	}
-	// another process may have been faster; the content is the same
-	if err := os.Rename(work, dir); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Rename(work, dir); err != nil {
 		return "", fmt.Errorf("fakecuda: %w", err)
 	}
 	return dir, nil

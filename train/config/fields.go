@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Groups lists the topics of keys.
@@ -58,13 +59,20 @@ var laterKeys = []string{"init_head", "image_column", "label_column", "beta1", "
 	"block", "layers", "heads", "width", "gelu", "bias", "warmup_iterations", "decay_iterations", "min_alpha", "early",
 	"freeze", "layer_lr"}
 
+// defaults are the values of Default as text, by key.
+var defaults = sync.OnceValue(func() map[string]string {
+	values, c := map[string]string{}, Default()
+	for _, f := range c.Fields() {
+		values[f.Key] = f.text()
+	}
+	return values
+})
+
+// text returns the field's value as text.
+func (f Field) text() string { return fmt.Sprint(reflect.ValueOf(f.Value).Elem()) }
+
 // isDefault reports whether the field has the value of Default.
-func (f Field) isDefault() bool {
-	c := Default()
-	all := c.Fields()
-	at := slices.IndexFunc(all, func(o Field) bool { return o.Key == f.Key })
-	return fmt.Sprint(reflect.ValueOf(f.Value).Elem()) == fmt.Sprint(reflect.ValueOf(all[at].Value).Elem())
-}
+func (f Field) isDefault() bool { return f.text() == defaults()[f.Key] }
 
 // harmless reports whether a key never changes the trajectory of c. The key links changes that of
 // an asynchronous run, in which times decide which agents meet.

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/gofrs/flock"
+
 	"fspda/cuda/dynlib"
 	"fspda/cuda/kernels"
 )
@@ -176,6 +178,14 @@ func build(compiler string, files map[string]string, all []*kernels.Kernel) (str
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("hostrun: %w", err)
 	}
+	lock := flock.New(strings.TrimSuffix(path, ".so") + ".lock") // other processes wait for the first
+	if err := lock.Lock(); err != nil {
+		return "", fmt.Errorf("hostrun: %w", err)
+	}
+	defer lock.Unlock()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
 	work, err := os.MkdirTemp(dir, "build-")
 	if err != nil {
 		return "", fmt.Errorf("hostrun: %w", err)
@@ -192,7 +202,6 @@ func build(compiler string, files map[string]string, all []*kernels.Kernel) (str
 	if log, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("hostrun: %s: %w:\n%s", cmd, err, log)
 	}
-	// another process may have been faster; the content is the same
 	return path, os.Rename(made, path)
 }
 
