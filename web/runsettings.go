@@ -5,8 +5,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"fspda/internal/bounded"
 )
 
 // Limits of the settings of a list of runs.
@@ -45,8 +49,8 @@ func groupOf(s settings) string {
 	return fmt.Sprintf("%x", hash.Sum(nil)[:8])
 }
 
-// variedKeys returns the keys in which the configurations of runs differ, in the order of the
-// longest configuration.
+// variedKeys returns the keys in which the configurations of runs differ: the algorithm, then those
+// of the longest configuration in its order.
 func variedKeys(runs map[string]cachedInfo) []string {
 	values := map[string]map[string]bool{}
 	var order []string
@@ -69,6 +73,9 @@ func variedKeys(runs map[string]cachedInfo) []string {
 	}
 	maps.DeleteFunc(values, func(_ string, v map[string]bool) bool { return len(v) < 2 })
 	at := func(key string) int {
+		if key == "algo" {
+			return -1
+		}
 		if i := slices.Index(order, key); i >= 0 {
 			return i
 		}
@@ -78,6 +85,73 @@ func variedKeys(runs map[string]cachedInfo) []string {
 		return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 	})
 	return varied[:min(len(varied), maxVaried)]
+}
+
+// Labels returns names for the runs in folders that say what differs between them, and not what they
+// have in common: the values of as few settings as tell them apart. Runs that differ in their seeds
+// only have the same label. A run without a readable configuration is called by its folder.
+func Labels(folders []string) []string {
+	var runs []cachedInfo
+	for _, folder := range folders {
+		r := cachedInfo{info: RunInfo{Name: filepath.Base(folder)}}
+		if text, err := bounded.File(filepath.Join(folder, "config.yaml"), bounded.MaxYAML); err == nil {
+			yaml, s, _ := parseConfig(folder, text)
+			r.keys, r.settings, r.info.Group = keysOf(yaml), s, groupOf(s)
+		}
+		runs = append(runs, r)
+	}
+	byName := map[string]cachedInfo{}
+	for i, r := range runs {
+		byName[strconv.Itoa(i)] = r
+	}
+	keys := distinguishing(runs, slices.DeleteFunc(variedKeys(byName), func(k string) bool { return k == "seed" }))
+	groups, labels := map[string]map[string]bool{}, make([]string, len(runs))
+	for i, r := range runs {
+		labels[i] = r.label(keys)
+		if groups[labels[i]] == nil {
+			groups[labels[i]] = map[string]bool{}
+		}
+		groups[labels[i]][r.info.Group] = true
+	}
+	for i, r := range runs {
+		if labels[i] == "" || len(groups[labels[i]]) > 1 || r.settings == nil {
+			labels[i] = r.info.Name
+		}
+	}
+	return labels
+}
+
+// distinguishing returns as few keys as tell the configurations of runs apart, the first ones where
+// several would do.
+func distinguishing(runs []cachedInfo, keys []string) []string {
+	var chosen []string
+	parts := func(keys []string) int {
+		seen := map[string]bool{}
+		for _, r := range runs {
+			seen[fmt.Sprint(r.some(keys))] = true
+		}
+		return len(seen)
+	}
+	for _, k := range keys {
+		if more := append(slices.Clone(chosen), k); parts(more) > parts(chosen) {
+			chosen = more
+		}
+	}
+	return chosen
+}
+
+// label writes the values of keys; those of the algorithm, the model and the data say by themselves
+// what they are.
+func (r cachedInfo) label(keys []string) string {
+	var words []string
+	for _, k := range keys {
+		v := clean(cmp.Or(r.settings.text(k), dash))
+		if !slices.Contains([]string{"algo", "model", "data"}, k) {
+			v = strings.ReplaceAll(k, "_", " ") + " " + v
+		}
+		words = append(words, v)
+	}
+	return strings.Join(words, ", ")
 }
 
 // some returns the settings of the keys that the run has.

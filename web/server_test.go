@@ -102,8 +102,8 @@ func TestServerListsRuns(t *testing.T) {
 	}
 }
 
-// The list has the settings in which runs differ, in the order of the configuration. Runs that differ
-// in their seeds only are of one group.
+// The list has the settings in which runs differ, the algorithm first and the others in the order of
+// the configuration. Runs that differ in their seeds only are of one group.
 func TestServerListsWhatDiffers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, algo, alpha, seed, threads string) {
@@ -111,7 +111,7 @@ func TestServerListsWhatDiffers(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		text := "data: mnist\nhidden:\n- 32\nalgo: " + algo + "\nalpha: " + alpha + "\nseed: " + seed + "\nthreads: " +
+		text := "data: mnist\nhidden:\n- 32\nalpha: " + alpha + "\nalgo: " + algo + "\nseed: " + seed + "\nthreads: " +
 			threads + "\n"
 		if err := os.WriteFile(filepath.Join(folder, "config.yaml"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -119,7 +119,7 @@ func TestServerListsWhatDiffers(t *testing.T) {
 	}
 	write("a", "dsgd", "0.1", "1", "2")
 	write("b", "dsgd", "0.1", "2", "4")
-	write("c", "fspda-sa", "0.1", "2", "2")
+	write("c", "fspda-sa", "0.2", "2", "2")
 	var answer struct {
 		Runs   []RunInfo
 		Varied []string
@@ -128,13 +128,13 @@ func TestServerListsWhatDiffers(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(answer.Varied); got != "[algo seed]" {
+	if got := fmt.Sprint(answer.Varied); got != "[algo alpha seed]" {
 		t.Errorf("varied %s", got)
 	}
 	group := map[string]string{}
 	for _, r := range answer.Runs {
 		group[r.Run] = r.Group
-		if r.Run == "b" && fmt.Sprint(r.Settings) != "map[algo:dsgd seed:2]" {
+		if r.Run == "b" && fmt.Sprint(r.Settings) != "map[algo:dsgd alpha:0.1 seed:2]" {
 			t.Errorf("settings %v", r.Settings)
 		}
 	}

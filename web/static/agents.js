@@ -187,7 +187,7 @@ export class Agents {
     if (pages < 2) return;
     if (!this.pager.firstChild) {
       const b = (text, step) => Object.assign(document.createElement("button"), { type: "button", textContent: text, onclick: () => { this.page += step; this.fill(); } });
-      this.pager.append(b("Back", -1), document.createElement("span"), b("Next", 1));
+      this.pager.append(b("Previous", -1), document.createElement("span"), b("Next", 1));
     }
     const [back, text, next] = this.pager.children;
     text.textContent = `${grouped(this.page * perPage + 1)} to ${grouped(Math.min(n, (this.page + 1) * perPage))} of ${grouped(n)}`;

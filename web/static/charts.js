@@ -1,13 +1,13 @@
-// The charts: curves of the selected runs against iterations, time or bits.
+// The charts: curves of the selected runs against iterations, time or bits. Whether an axis is logarithmic is fixed until the reader changes it.
 import { significant, percent, bits, grouped, duration, si, short, tickPlain, tickPercent, tickTime, dash } from "./format.js";
 import { smoothed } from "./runs.js";
 import { asSVG, asPNG, asCSV, download } from "./export.js";
 
-const plain = { tick: tickPlain, value: v => significant(v, 4) };
+const plain = { tick: tickPlain, value: (v, digits = 4) => significant(v, digits) };
 const share = { tick: tickPercent, value: v => percent(v) };
 
 const definitions = [
-  { id: "training_loss", title: "Training loss", y: "loss on the training data", log: "auto", ...plain,
+  { id: "training_loss", title: "Training loss", y: "loss on the training data", log: true, ...plain,
     kinds: [["train_loss_avg", "mean model"], ["train_loss_worst", "worst agent"]] },
   { id: "test_accuracy", title: "Test accuracy", y: "correct on the test set", log: false, ...share,
     kinds: [["test_acc_avg", "mean model"], ["test_acc_min", "worst agent"], ["test_acc_mean", "mean of agents"]], band: ["test_acc_min", "test_acc_max"] },
@@ -15,10 +15,10 @@ const definitions = [
     kinds: [["consensus", "sum over agents"], ["consensus_max", "farthest agent"]] },
   { id: "gradient_norm", title: "Squared gradient norm", y: "of the whole training loss", log: true, ...plain,
     kinds: [["grad_sq_avg", "mean model"], ["grad_sq_worst", "worst agent"]] },
-  { id: "validation_loss", title: "Validation loss", y: "nats a token of the validation text", log: "auto", text: true, ...plain,
+  { id: "validation_loss", title: "Validation loss", y: "nats a token of the validation text", log: true, text: true, ...plain,
     kinds: [["test_loss_avg", "mean model"], ["test_loss_mean", "mean of agents"]] },
-  { id: "perplexity", title: "Perplexity", y: "of the validation text", log: "auto", text: true, ...plain, kinds: [["perplexity", "mean model"]] },
-  { id: "bits_per_byte", title: "Bits per byte", y: "of the validation text", log: "auto", text: true, ...plain, kinds: [["bits_per_byte", "mean model"]] },
+  { id: "perplexity", title: "Perplexity", y: "of the validation text", log: true, text: true, ...plain, kinds: [["perplexity", "mean model"]] },
+  { id: "bits_per_byte", title: "Bits per byte", y: "of the validation text", log: false, text: true, ...plain, kinds: [["bits_per_byte", "mean model"]] },
 ];
 
 export const axes = {
@@ -54,6 +54,19 @@ function logLabels(u, ticks) {
   });
 }
 
+// nearest returns the index of the point of curve k that is nearest to x, looking from index idx; null if it has none.
+function nearest(data, k, idx, x) {
+  const xs = data[0], ys = data[k], known = i => ys[i] !== null && ys[i] !== undefined;
+  if (idx === null || known(idx)) return idx;
+  let a = idx, b = idx;
+  while (a >= 0 && !known(a)) a--;
+  while (b < xs.length && !known(b)) b++;
+  if (a < 0) return b < xs.length ? b : null;
+  return b < xs.length && xs[b] - x < x - xs[a] ? b : a;
+}
+
+const maxNumbers = 40; // evaluations of a run in the table behind a chart
+
 const make = (name, attrs = {}, ...children) => {
   const e = document.createElement(name);
   for (const k in attrs) k in e && k !== "role" ? (e[k] = attrs[k]) : e.setAttribute(k, attrs[k]);
@@ -65,21 +78,23 @@ class Chart {
   constructor(def, view) {
     this.def = def;
     this.view = view;
-    this.log = null; // null: use the definition
+    this.isLog = def.log;
     this.off = new Set(def.kinds.slice(1).map(k => k[0])); // for several runs only the first kind is shown
     this.offSingle = new Set();
     this.shape = "";
     this.legend = make("div", { className: "legend" });
     this.readout = make("div", { className: "readout" });
     this.plot = make("div", { className: "plot", tabIndex: 0, role: "application", "aria-roledescription": "chart" });
-    this.logButton = make("button", { type: "button", textContent: "log y", title: "logarithmic y axis", onclick: () => { this.log = !this.isLog; this.update(); } });
+    this.logButton = make("button", { type: "button", textContent: "log y", title: "logarithmic y axis", onclick: () => { this.isLog = !this.isLog; this.update(); } });
+    this.tableButton = make("button", { type: "button", textContent: "Table", title: "the numbers", "aria-label": `Table of ${def.title}`, "aria-expanded": "false", onclick: () => { this.numbers.hidden = !this.numbers.hidden; this.tableButton.setAttribute("aria-expanded", String(!this.numbers.hidden)); this.fillNumbers(); } });
+    this.numbers = make("div", { className: "scroll numbers", hidden: true, tabIndex: 0, role: "region", "aria-label": `Table: ${def.title}` });
     const save = (name, how) => make("button", { type: "button", textContent: name, title: `download as ${name}`, "aria-label": `Download ${def.title} as ${name}`, onclick: () => how() });
     this.node = make("figure", { className: "chart", id: def.id },
-      make("figcaption", {}, make("b", { textContent: def.title }), make("span", { className: "tools" }, this.logButton,
+      make("figcaption", {}, make("b", { textContent: def.title }), make("span", { className: "tools" }, this.logButton, this.tableButton,
         save("SVG", () => download(`${def.id}.svg`, "image/svg+xml", asSVG(this.picture()))),
         save("PNG", () => asPNG(this.picture(), this.u).then(b => download(`${def.id}.png`, "image/png", b))),
-        save("CSV", () => download(`${def.id}.csv`, "text/csv", asCSV(this.view.shown(), this.view.x, this.columns()))))),
-      this.legend, this.plot, this.readout);
+        save("CSV", () => download(`${def.id}.csv`, "text/csv", asCSV(this.view.runs(), this.view.x, this.columns()))))),
+      this.legend, this.plot, this.readout, this.numbers);
     this.plot.addEventListener("keydown", e => this.key(e));
     new ResizeObserver(() => this.resize()).observe(this.plot);
   }
@@ -88,22 +103,32 @@ class Chart {
   hidden() { return this.several() ? this.off : this.offSingle; }
   columns() { return [...new Set([...this.def.kinds.map(k => k[0]), ...(this.def.band ?? [])])]; }
 
-  // lines returns the curves to draw: one for each run and kind.
+  // lines returns the curves to draw: one for each run and kind. Their names drop what is common.
   lines() {
-    const runs = this.view.shown(), several = runs.length > 1, lines = [];
+    const runs = this.view.shown(), several = runs.length > 1, kinds = this.kinds(), lines = [];
     for (const run of runs) {
-      this.def.kinds.forEach(([column, kind], k) => {
-        if (this.hidden().has(column) || !run.columns[column]) return;
+      for (const [column, kind, k] of kinds) {
+        if (!run.columns[column]) continue;
         const c = colour(several ? this.view.colourOf(run) : kindColours[k]);
-        lines.push({ run, column, name: several ? `${this.view.nameOf(run)}, ${kind}` : kind, colour: c, dash: dashes[k] });
-      });
+        const name = !several ? kind : kinds.length > 1 ? `${this.view.nameOf(run)}, ${kind}` : this.view.nameOf(run);
+        lines.push({ run, column, name, colour: c, dash: dashes[k], spread: run.spread?.[column] });
+      }
     }
     return lines;
   }
 
-  // points returns the points of a column that the axes can show.
-  points(run, columns, log) {
-    const xs = run.columns[this.view.x] ?? [], logx = this.view.logx, at = [], rows = [];
+  // kinds returns the kinds of curves that are switched on, with their numbers.
+  kinds() { return this.def.kinds.map((kind, k) => [...kind, k]).filter(([column]) => !this.hidden().has(column)); }
+
+  // heading names the chart, and the kind of its curves if all are of one and their names do not say so.
+  heading() {
+    const kinds = this.kinds();
+    return this.several() && kinds.length === 1 ? `${this.def.title}, ${kinds[0][1]}` : this.def.title;
+  }
+
+  // points returns the points of columns that the axes can show.
+  points(run, columns) {
+    const xs = run.columns[this.view.x] ?? [], logx = this.view.logx, log = this.isLog, at = [], rows = [];
     let last = -Infinity;
     for (let r = 0; r < run.length; r++) {
       const x = xs[r];
@@ -112,15 +137,7 @@ class Chart {
       at.push(x);
       rows.push(r);
     }
-    return [at, ...columns.map(c => rows.map(r => { const v = run.columns[c]?.[r]; return v === null || v === undefined || log && v <= 0 ? null : v; }))];
-  }
-
-  decideLog(lines) {
-    if (this.log !== null) return this.log;
-    if (this.def.log !== "auto") return this.def.log;
-    let lo = Infinity, hi = -Infinity;
-    for (const l of lines) for (const v of l.run.columns[l.column]) if (v !== null) { if (v < lo) lo = v; if (v > hi) hi = v; }
-    return lo > 0 && hi > 10 * lo;
+    return [at, ...columns.map(c => rows.map(r => { const v = c?.[r]; return v === null || v === undefined || log && v <= 0 ? null : v; }))];
   }
 
   update() {
@@ -129,38 +146,44 @@ class Chart {
       if (this.node.hidden) return;
     }
     const lines = this.lines();
-    this.isLog = this.decideLog(lines);
     this.logButton.setAttribute("aria-pressed", this.isLog);
     this.drawLegend();
     this.node.classList.toggle("several", this.several());
     const { data, series, bands } = this.assemble(lines);
     const empty = !series.length || !data.slice(1).some(ys => ys.some(v => v !== null));
-    const shape = JSON.stringify([this.isLog, this.view.x, this.view.logx, series.map(s => [s.stroke, s.dash, s.name]), bands, data[0]?.length > 40, empty, colour("ink")]);
+    const shape = JSON.stringify([this.isLog, this.view.x, this.view.logx, series.map(s => [s.stroke, s.dash, s.name]), bands, data[0]?.length > 40, empty && this.why(), colour("ink")]);
     this.lines_ = lines;
+    this.series = series;
     if (shape !== this.shape || !this.u) this.rebuild(shape, data, series, bands, empty);
     else this.u.setData(data, false);
     if (this.u) this.u.setScale("x", this.xRange(data[0]));
     this.show(this.u?.cursor.idx);
+    if (!this.numbers.hidden) this.fillNumbers();
   }
 
-  // assemble merges the x values of all lines, as uPlot requires.
+  // assemble merges the x values of all lines, as uPlot requires. A band is two series, its upper and its lower edge.
   assemble(lines) {
-    const tables = [], series = [], smooth = this.view.smooth;
-    const alone = !this.several() && lines.length && this.def.band && !smooth;
-    const bands = [];
-    if (alone) {
-      tables.push(this.points(lines[0].run, this.def.band, this.isLog));
+    const tables = [], series = [], bands = [], smooth = this.view.smooth;
+    const band = (fill, lower) => {
       const edge = { stroke: "transparent", width: 0, points: { show: false }, quiet: true, name: "band" };
-      series.push(edge, edge);
-      bands.push({ series: [2, 1], fill: translucent(colour("blue"), 0.14) });
+      series.push({ ...edge, upper: true }, { ...edge, auto: lower });
+      bands.push({ series: [series.length - 1, series.length], fill: translucent(fill, 0.16) });
+    };
+    if (!this.several() && lines.length && this.def.band && !smooth && !lines[0].spread) {
+      tables.push(this.points(lines[0].run, this.def.band.toReversed().map(c => lines[0].run.columns[c])));
+      band(colour("blue"), true);
     }
     for (const l of lines) {
-      const [xs, ys] = this.points(l.run, [l.column], this.isLog);
-      if (smooth) {
+      const mean = l.run.columns[l.column], s = smooth ? null : l.spread, low = mean.map((v, r) => s && v !== null ? v - s[r] : null);
+      const [xs, ys, ...edges] = this.points(l.run, s ? [mean, mean.map((v, r) => v === null ? null : v + s[r]), this.isLog ? low.map((v, r) => v > 0 ? v : mean[r] * 1e-9) : low] : [mean]);
+      if (s) {
+        tables.push([xs, ...edges, ys]);
+        band(l.colour, !this.isLog);
+      } else if (smooth) {
         tables.push([xs, ys, smoothed(ys, smooth)]);
         series.push({ ...l, stroke: translucent(l.colour, 0.25), width: 1.2, quiet: true });
       } else tables.push([xs, ys]);
-      series.push({ ...l, stroke: l.colour, width: 2 });
+      series.push({ ...l, stroke: l.colour, width: 2, read: true });
     }
     return { data: tables.length === 1 ? tables[0] : tables.length ? uPlot.join(tables) : [[]], series, bands };
   }
@@ -173,14 +196,23 @@ class Chart {
     return { min: lo, max: hi };
   }
 
+  // why says why the chart is empty.
+  why() {
+    const runs = this.view.shown(), measured = runs.some(r => this.columns().some(c => r.columns[c]?.some(v => v !== null)));
+    const next = this.view.next();
+    if (!runs.some(r => r.length)) return next || "no evaluation yet";
+    return [measured ? "0 at every evaluation" : "not measured", measured ? next : ""].filter(Boolean).join("\n");
+  }
+
   rebuild(shape, data, series, bands, empty) {
     this.u?.destroy();
     this.u = null;
     this.shape = shape;
     this.plot.replaceChildren();
     if (empty) {
-      this.plot.append(make("div", { className: "empty", textContent: this.view.shown().some(r => r.length) ? (this.isLog || this.view.logx ? "no value above zero for a logarithmic axis" : "not measured in this run") : this.view.shown().some(r => r.frame) ? "waiting for the first evaluation" : "no evaluation yet" }));
-      this.plot.setAttribute("aria-label", `${this.def.title}: nothing to show yet`);
+      const why = this.why();
+      this.plot.append(make("div", { className: "empty", textContent: why }));
+      this.plot.setAttribute("aria-label", `${this.def.title}: ${why}`);
       return;
     }
     const ink = colour("soft"), grid = colour("faint"), x = axes[this.view.x];
@@ -188,7 +220,7 @@ class Chart {
     const step = splits => { const s = splits.filter(v => v !== null); return s.length > 1 ? s[1] - s[0] : 0; };
     const width = Math.max(200, this.plot.clientWidth), height = this.plot.clientHeight;
     this.u = new uPlot({
-      width, height, series: [{}, ...series.map(s => ({ label: s.name, stroke: s.stroke, width: s.width, dash: s.dash, spanGaps: true,
+      width, height, series: [{}, ...series.map(s => ({ label: s.name, stroke: s.stroke, width: s.width, dash: s.dash, spanGaps: true, auto: s.auto ?? true,
         points: s.points ?? { show: data[0].length <= 40 && !s.quiet, size: 5, fill: s.stroke, stroke: s.stroke } }))],
       bands: bands, legend: { show: false }, padding: [8, 26, 0, 0],
       scales: { x: { time: false, distr: this.view.logx ? 3 : 1, auto: false, range: (u, lo, hi) => [lo, hi] },
@@ -197,7 +229,8 @@ class Chart {
         { ...axis, label: x.label(this.view), size: 36, space: 74, values: (u, s) => s.map(v => v === null ? "" : x.tick(v)), ...(this.view.logx ? { splits: logTicks, filter: logLabels } : x.steps ? { incrs: x.steps } : {}) },
         { ...axis, label: this.def.y, size: (u, words) => Math.max(52, 16 + 7 * Math.max(0, ...(words ?? []).map(w => w.length))), space: 34, values: (u, s) => s.map(v => v === null ? "" : this.def.tick(v, this.isLog ? 0 : step(s))), ...(this.isLog ? { splits: logTicks, filter: logLabels } : {}) },
       ],
-      cursor: { sync: { key: "fspda", setSeries: false }, drag: { x: true, y: false, uni: 20 }, points: { size: 7 },
+      cursor: { sync: { key: "fspda", setSeries: false }, drag: { x: true, y: false, uni: 20 },
+        dataIdx: (u, k, idx, x) => k ? nearest(u.data, k, idx, x) : idx, points: { size: 7 },
         bind: { dblclick: () => () => { this.view.setZoom(null); return null; } } },
       hooks: {
         setCursor: [u => this.show(u.cursor.idx)],
@@ -239,33 +272,48 @@ class Chart {
     }));
   }
 
-  // show writes the values at the cursor, or the latest. For several runs it is also the legend.
+  // show writes the values at the cursor, or the latest: of each curve those of its own evaluation, whose x it names where
+  // it is not that of the cursor. For several runs it is also the legend.
   show(idx) {
-    const lines = this.lines_ ?? [], u = this.u;
+    const u = this.u, x = axes[this.view.x];
     if (!u) { this.readout.replaceChildren(); return; }
-    const xs = u.data[0], at = idx ?? xs.length - 1;
-    const values = [];
-    u.series.forEach((s, k) => {
-      const stroke = String(s.stroke?.(u, k) ?? "");
-      if (k === 0 || !s.width || s.label === "band" || stroke.length === 9) return;
-      let v = null;
-      for (let d = 0; d < 60 && v === null; d++) v = u.data[k][at - d] ?? u.data[k][at + d] ?? null;
-      if (v !== null) values.push({ name: s.label, stroke, text: this.def.value(v) });
+    const xs = u.data[0], at = idx ?? xs.length - 1, values = [];
+    this.series.forEach((s, i) => {
+      if (!s.read) return;
+      const ys = u.data[i + 1], k = u.cursor.idxs?.[i + 1] ?? nearest(u.data, i + 1, at, xs[at]);
+      if (k === null || ys[k] === null || ys[k] === undefined) return;
+      const upper = this.series[i - 2]?.upper ? u.data[i - 1][k] : null;
+      values.push({ name: s.name, colour: s.colour, x: xs[k], text: this.def.value(ys[k]) + (upper > ys[k] ? ` ± ${this.def.value(upper - ys[k], 2)}` : "") });
     });
-    const where = xs.length ? axes[this.view.x].value(xs[at]) : dash;
-    this.words = `${where}: ${values.map(v => `${v.name} ${v.text}`).join(" · ")}`;
-    this.readout.replaceChildren(...this.several() ? this.table(where, values) : [this.words]);
-    this.plot.setAttribute("aria-label", `${this.def.title} against ${axes[this.view.x].label(this.view)}, ${lines.length} curves. ${this.words}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
+    const own = idx === null || idx === undefined ? values[0]?.x : xs[at], where = own === undefined ? dash : x.value(own);
+    const apart = v => v.x === own ? "" : x.value(v.x);
+    this.words = `${where}: ${values.map(v => `${v.name} ${v.text}${apart(v) && ` at ${apart(v)}`}`).join(" · ")}`;
+    this.readout.replaceChildren(...this.several() ? this.table(where, values, apart) : [this.words]);
+    this.plot.setAttribute("aria-label", `${this.heading()} against ${x.label(this.view)}, ${values.length} curves. ${this.words}. Arrow keys read values, plus and minus zoom, Escape shows all.`);
   }
 
-  // table lists the values of several runs. If all are of the same kind, a heading names it.
-  table(where, values) {
-    const kinds = this.def.kinds.filter(([column]) => !this.hidden().has(column)), alone = kinds.length === 1 ? `, ${kinds[0][1]}` : "";
+  // table lists the values of several runs. If all are of the same kind, the heading names it.
+  table(where, values, apart) {
+    const kinds = this.kinds(), alone = kinds.length === 1 ? `, ${kinds[0][1]}` : "";
     return [make("div", { textContent: where + alone }), make("ul", {}, ...values.map(v => {
-      const name = alone && v.name.endsWith(alone) ? v.name.slice(0, -alone.length) : v.name, swatch = make("span", { className: "swatch" });
-      swatch.style.background = v.stroke;
-      return make("li", {}, swatch, make("span", { className: "name", title: v.name, textContent: short(name, 20) }), make("span", { className: "value", textContent: v.text }));
+      const swatch = make("span", { className: "swatch" });
+      swatch.style.background = v.colour;
+      return make("li", {}, swatch, make("span", { className: "name", title: v.name, textContent: short(v.name, 40) }), make("span", { className: "own", textContent: apart(v) }), make("span", { className: "value", textContent: v.text }));
     }))];
+  }
+
+  // fillNumbers writes the table behind the chart: of each run at most maxNumbers evaluations, spread evenly.
+  fillNumbers() {
+    if (this.numbers.hidden) return;
+    const several = this.several(), columns = this.columns(), x = axes[this.view.x], names = Object.fromEntries(this.def.kinds);
+    const title = c => names[c] ?? (c === this.def.band?.[1] ? "best agent" : c), cell = (tag, textContent, more = {}) => make(tag, { textContent, ...more });
+    const head = make("tr", {}, ...[...several ? ["run"] : [], x.name, ...columns.map(title)].map(t => cell("th", t, { scope: "col" })));
+    const body = this.view.shown().flatMap(r => {
+      const n = Math.min(r.length, maxNumbers), rows = Array.from({ length: n }, (_, i) => n < 2 ? i : Math.round(i * (r.length - 1) / (n - 1)));
+      return rows.map(k => make("tr", {}, ...several ? [cell("th", this.view.nameOf(r), { scope: "row" })] : [], cell(several ? "td" : "th", x.value(r.columns[this.view.x]?.[k]), several ? {} : { scope: "row" }),
+        ...columns.map(c => { const v = r.columns[c]?.[k], d = r.spread?.[c]?.[k]; return cell("td", v === null || v === undefined ? dash : this.def.value(v) + (d ? ` ± ${this.def.value(d, 2)}` : "")); })));
+    });
+    this.numbers.replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
   }
 
   key(e) {
@@ -306,12 +354,13 @@ class Chart {
   // picture returns the data for exporting the chart.
   picture() {
     const u = this.u;
-    const { data, series } = this.assemble(this.lines_ ?? []);
+    const { data, series, bands } = this.assemble(this.lines_ ?? []);
     const axis = k => u ? (u.axes[k]._splits ?? []).map((v, i) => [v, u.axes[k]._values?.[i] ?? ""]).filter(([v]) => v !== null) : [];
     return {
-      title: this.def.title, xLabel: axes[this.view.x].label(this.view), yLabel: this.def.y, logx: this.view.logx, logy: this.isLog,
+      title: this.heading(), xLabel: axes[this.view.x].label(this.view), yLabel: this.def.y, logx: this.view.logx, logy: this.isLog,
       x: u?.scales.x ?? { min: 0, max: 1 }, y: u?.scales.y ?? { min: 0, max: 1 }, xTicks: axis(0), yTicks: axis(1), xs: data[0],
       series: series.map((s, k) => ({ ...s, ys: data[k + 1] })).filter(s => s.name !== "band"),
+      bands: bands.map(b => ({ upper: data[b.series[0]], lower: data[b.series[1]], fill: b.fill })),
       ink: colour("ink"), soft: colour("soft"), line: colour("line"), paper: colour("paper"),
     };
   }

@@ -16,7 +16,7 @@ export function asSVG(p) {
   const px = v => L + place(v, p.x, p.logx) * (W - L - R), py = v => H - B - place(v, p.y, p.logy) * (H - T - B);
   const n = v => v.toFixed(1).replace(/\.0$/, "");
   const text = (x, y, s, more = "") => `<text x="${n(x)}" y="${n(y)}" ${more}>${escaped(s)}</text>`;
-  const out = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${W} ${H}" width="${W}" height="${H}" font-family="Liberation Sans,Arial,Helvetica,sans-serif" font-size="12" fill="${p.soft}">`,
+  const out = [`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${W} ${H}" width="${W}" height="${H}" font-family="Liberation Sans,Arial,Helvetica,sans-serif" font-size="12" fill="${p.soft}" role="img">`,
     `<title>${escaped(p.title)} against ${escaped(p.xLabel)}</title>`, `<rect width="${W}" height="${H}" fill="${p.paper}"/>`,
     text(14, 24, p.title, `font-size="15" font-weight="bold" fill="${p.ink}"`), `<clipPath id="c"><rect x="${L}" y="${T}" width="${W - L - R}" height="${H - T - B}"/></clipPath>`];
   for (const [v, label] of p.yTicks) {
@@ -28,6 +28,11 @@ export function asSVG(p) {
     out.push(`<path d="M${n(px(v))} ${T}V${H - B}" stroke="${p.line}" stroke-width=".7"/>`, text(px(v), H - B + 17, label, 'text-anchor="middle"'));
   }
   out.push(text((L + W - R) / 2, H - 10, p.xLabel, 'text-anchor="middle"'), text(0, 0, p.yLabel, `text-anchor="middle" transform="translate(17 ${(T + H - B) / 2}) rotate(-90)"`));
+  const known = (ys, i) => ys[i] !== null && ys[i] !== undefined, at = (ys, i) => `${n(px(p.xs[i]))} ${n(py(ys[i]))}`;
+  for (const b of p.bands) {
+    const rows = p.xs.map((_, i) => i).filter(i => known(b.upper, i) && known(b.lower, i));
+    if (rows.length > 1) out.push(`<path d="M${[...rows.map(i => at(b.upper, i)), ...rows.toReversed().map(i => at(b.lower, i))].join("L")}Z" fill="${b.fill.slice(0, 7)}" fill-opacity=".16" clip-path="url(#c)"/>`);
+  }
   let key = 14;
   for (const s of p.series) {
     let d = "", up = true;

@@ -1,12 +1,15 @@
 // The live page: the selected runs, their events, and the buttons that control the live run.
-import { significant, percent, bits, grouped, duration, bytes, si, short, dash } from "./format.js";
-import { Run } from "./runs.js";
+import { significant, percent, bits, grouped, duration, bytes, si, dash } from "./format.js";
+import { Run, Mean, labels } from "./runs.js";
 import { makeCharts, axes, runColours } from "./charts.js";
+import { RunTable, foldSeeds } from "./runtable.js";
 import { Agents } from "./agents.js";
 
 const id = name => document.getElementById(name);
 const runs = new Map(); // by name, those with data
-let list = [], picked = [], live = "", canSteer = false, source = null, lost = false;
+const means = new Map(); // by the names of their runs
+let list = [], varied = [], folder = "", picked = [], live = "", canSteer = false, source = null, lost = false;
+let curves = []; // what the charts show: infos of a run, or of several seeds, its name, and its numbers
 
 const say = text => { id("said").textContent = text; };
 const store = (key, value) => { try { sessionStorage.setItem(key, value); } catch { /* without storage the page asks again */ } };
@@ -14,14 +17,17 @@ const stored = key => { try { return sessionStorage.getItem(key); } catch { retu
 const run = name => { if (!runs.has(name)) runs.set(name, new Run(name)); return runs.get(name); };
 const first = () => run(picked[0] ?? "");
 
-// Settings of the charts, and functions that they call.
+// Settings of the charts, and functions that they call. Each quantity of the x axis has a scale of its own.
 const view = {
-  x: "iteration", logx: false, smooth: 0, zoom: null,
-  shown: () => picked.map(run),
-  colourOf: r => runColours[picked.indexOf(r.name) % runColours.length],
-  nameOf: r => list.find(i => i.run === r.name)?.name ?? r.name,
+  x: "iteration", logs: { bits_total: true }, smooth: 0, zoom: null,
+  get logx() { return Boolean(view.logs[view.x]); },
+  shown: () => curves.map(c => c.numbers.refresh?.() ?? c.numbers),
+  runs: () => picked.map(run),
+  colourOf: r => runColours[Math.max(0, curves.findIndex(c => c.numbers === r)) % runColours.length],
+  nameOf: r => curves.find(c => c.numbers === r)?.label ?? r.name,
   accounting: () => first().about?.accounting ?? "shared-seed",
   setZoom: z => { view.zoom = z; id("unzoom").hidden = !z; drawCharts(); },
+  next: nextEvaluation,
   say,
 };
 const charts = makeCharts(id("charts"), view);
@@ -30,7 +36,31 @@ let asked = false;
 function drawCharts() {
   if (asked) return;
   asked = true;
-  requestAnimationFrame(() => { asked = false; for (const c of charts) c.update(); });
+  requestAnimationFrame(() => { asked = false; for (const c of charts) c.update(); drawNext(); });
+}
+
+// ---- the next evaluation
+
+const running = r => r.frame ? r.frame.state !== "ended" : list.find(i => i.run === r.name)?.status === "running";
+
+// nextEvaluation says when the first of the shown runs that goes on is evaluated again; empty if none goes on.
+function nextEvaluation() {
+  const r = view.runs().find(running), info = list.find(i => i.run === r?.name), a = r?.about;
+  if (!a) return "";
+  const all = r.frame?.iterations ?? info.iterations, now = r.last("iteration") ?? -1;
+  const every = a.eval_epochs > 0 ? (r.last("epoch") > 0 ? a.eval_epochs * now / r.last("epoch") : null) : a.eval_points > 0 ? all / a.eval_points : null;
+  if (now >= 0 && !every) return "";
+  let k = Math.max(0, Math.floor(now / every));
+  while (now >= 0 && Math.round(k * every) <= now) k++;
+  const at = now < 0 ? 0 : Math.min(all, Math.round(k * every));
+  if (at <= now) return "";
+  const rate = r.rate(), t = r.frame?.iteration, left = rate > 0 && t < at ? `, in about ${duration(Math.max(1, Math.round((at - t) / rate)))}` : "";
+  return (now < 0 ? "the first evaluation comes at iteration 0" : `next evaluation at iteration ${grouped(at)}`) + (r.frame?.state === "paused" ? ", when the run is resumed" : left);
+}
+
+function drawNext() {
+  const text = nextEvaluation();
+  if (id("next").textContent !== text) id("next").textContent = text;
 }
 
 // ---- the bar above the charts
@@ -41,11 +71,11 @@ function fillAxes() {
   id("xaxis").dataset.shown = shown.join();
   id("xaxis").replaceChildren(id("xaxis").querySelector("legend"), ...shown.flatMap(k => {
     const input = Object.assign(document.createElement("input"), { type: "radio", name: "x", id: "x-" + k, value: k, checked: k === view.x });
-    input.onchange = () => { view.x = k; view.zoom = null; view.logx = k === "bits_total"; id("logx").checked = view.logx; id("unzoom").hidden = true; drawCharts(); };
+    input.onchange = () => { view.x = k; id("logx").checked = view.logx; view.setZoom(null); };
     return [input, Object.assign(document.createElement("label"), { htmlFor: input.id, textContent: axes[k].name })];
   }));
 }
-id("logx").onchange = e => { view.logx = e.target.checked; view.setZoom(null); };
+id("logx").onchange = e => { view.logs[view.x] = e.target.checked; view.setZoom(null); };
 id("smooth").oninput = e => { view.smooth = Number(e.target.value); id("smooth-value").textContent = view.smooth ? view.smooth.toFixed(2) : "0"; drawCharts(); };
 id("unzoom").onclick = () => view.setZoom(null);
 
@@ -78,46 +108,54 @@ async function getJSON(path) {
 
 async function loadList() {
   const answer = await getJSON("/api/runs");
-  ({ runs: list, live, steer: canSteer } = answer);
-  if (!picked.length) {
+  ({ runs: list, live, steer: canSteer, varied, folder } = answer);
+  if (!picked.length && !chosen) {
     const wanted = new URLSearchParams(location.search).getAll("run").filter(r => list.some(i => i.run === r));
-    pick(wanted.length ? wanted : list.slice(0, 1).map(i => i.run));
+    const newest = list.length ? foldSeeds(list, true)[0].map(i => i.run) : [];
+    pick(wanted.length ? wanted : newest);
   }
-  drawList();
+  settle();
   drawHead();
 }
 
-function drawList() {
+const table = new RunTable(id("run-table"), (names, on) => { chosen = true; pick(on ? [...picked, ...names.filter(n => !picked.includes(n))] : picked.filter(n => !names.includes(n))); }, stored, store);
+table.onfold = () => pick(picked);
+let chosen = false; // by the reader
+const maxCurves = 8, maxShown = 48; // as many as there are colours, and as a stream has runs
+
+// settle puts the picked runs together to curves, and draws the table of runs.
+function settle() {
+  const infos = picked.map(name => list.find(i => i.run === name) ?? { run: name, name, settings: {} });
+  curves = foldSeeds(infos, table.folded).slice(0, maxCurves).map(group => ({ infos: group, numbers: group.length > 1 ? mean(group.map(i => i.run)) : run(group[0].run) }));
+  const names = labels(curves.map(c => c.infos[0]), varied.filter(k => k !== "seed" || curves.some(c => c.infos.length === 1)));
+  curves.forEach((c, k) => { c.label = c.infos.length > 1 ? `${names[k]} (${c.infos.length} seeds)` : names[k]; });
+  const some = list.length > 0;
   id("runs").hidden = list.length < 2;
-  id("frame").classList.toggle("many", list.length > 1);
-  id("runs-count").textContent = list.length;
-  const words = id("runs-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const fits = i => words.every(w => `${i.name} ${i.algo} ${i.data} ${i.graph} ${i.status}`.toLowerCase().includes(w));
-  id("runs-list").replaceChildren(...list.filter(i => fits(i) || picked.includes(i.run)).slice(0, 200).map(i => {
-    const li = document.createElement("li"), label = document.createElement("label"), at = picked.indexOf(i.run);
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: at >= 0 });
-    box.onchange = () => pick(box.checked ? [...picked, i.run] : picked.filter(r => r !== i.run));
-    const span = (name, text) => Object.assign(document.createElement("span"), { className: name, textContent: text });
-    const swatch = span("swatch", "");
-    if (at >= 0) swatch.style.background = `var(--${runColours[at % runColours.length]})`;
-    const about = [i.live ? "live" : i.status, i.algo, i.accuracy === null ? "" : percent(i.accuracy), i.bits === null ? "" : bits(i.bits)].filter(Boolean).map(v => v.replaceAll(" ", "\u00a0")).join(" · ");
-    label.title = i.name;
-    label.append(box, swatch, span("name", short(i.name, 60)), span("about", about));
-    li.append(label);
-    li.className = at === 0 ? "first" : "";
-    return li;
-  }));
+  id("empty").hidden = some;
+  for (const part of document.querySelectorAll("main > .of-runs")) part.classList.toggle("none", !picked.length);
+  id("choose").hidden = !some || picked.length > 0;
+  id("runs-count").textContent = `${list.length}, ${picked.length} shown`;
+  id("try").textContent = `fspda train --iterations 300${folder === "runs" || !folder ? "" : ` --out ${folder}/first`}`;
+  table.set(list, varied, live, new Map(curves.flatMap((c, k) => c.infos.map(i => [i.run, runColours[k % runColours.length]]))));
 }
-id("runs-filter").oninput = drawList;
+
+function mean(names) {
+  const key = names.join("\n");
+  if (!means.has(key)) means.set(key, new Mean(names.map(run)));
+  return means.get(key);
+}
 
 // pick selects the runs to show. The sections about a single run show the first.
 function pick(names) {
-  picked = names.slice(0, 8);
+  const infos = names.map(name => list.find(i => i.run === name)).filter(Boolean);
+  picked = foldSeeds(infos, table.folded).slice(0, maxCurves).flat().map(i => i.run).slice(0, maxShown);
+  if (picked.length < infos.length) notice(`At most ${maxCurves} curves are shown at a time: take some away before adding others.`);
   view.zoom = null;
   const query = picked.map(r => "run=" + encodeURIComponent(r)).join("&");
   history.replaceState(null, "", picked.length ? "?" + query : location.pathname);
   for (const [name] of runs) if (!picked.includes(name)) runs.delete(name);
-  drawList();
+  for (const [key] of means) if (!key.split("\n").every(name => picked.includes(name))) means.delete(key);
+  settle();
   listen(query);
   for (const name of picked) if (!run(name).about) describe(name);
   showFirst();
@@ -152,7 +190,7 @@ function listen(query) {
     notice((over ? "The run and the program that served this page have ended." : "The program that serves this page cannot be reached.") + " The data received so far remain; fspda web shows the run from its folder.");
     drawHead();
   });
-  source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (m.run === picked[0]) { drawTiles(); drawLedger(); drawSample(); } });
+  source.addEventListener("rows", e => { const m = JSON.parse(e.data); run(m.run).add(m); fillAxes(); drawCharts(); if (curves[0]?.infos.some(i => i.run === m.run)) drawTiles(); if (m.run === picked[0]) { drawLedger(); drawSample(); } });
   source.addEventListener("runs", () => loadList().then(() => { const r = first(); if (r.name && r.about && !r.about.files.includes("report.html")) describe(r.name); }).catch(() => {}));
   source.addEventListener("agents", e => {
     const m = JSON.parse(e.data), r = run(m.run);
@@ -165,7 +203,8 @@ function listen(query) {
     if (m.run !== picked[0]) return;
     if (m.exchanges.length) agents.graph.exchanged(m.exchanges);
     drawTiles();
-    if (before !== m.state) drawHead();
+    drawNext();
+    if (before !== m.state) { drawHead(); drawCharts(); }
   });
 }
 
@@ -173,7 +212,8 @@ function listen(query) {
 
 function showFirst() {
   const r = first(), a = r.about;
-  id("sentence").textContent = a?.sentence ?? "";
+  const seeds = curves[0]?.infos.length ?? 1;
+  id("sentence").textContent = (a?.sentence ?? "").replace(/; seed \d+/, seeds > 1 ? `; ${seeds} seeds` : "$&");
   id("command").textContent = a?.command || "not recorded";
   id("config").textContent = a?.config ?? "";
   const path = r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/";
@@ -190,8 +230,8 @@ function showFirst() {
 
 function drawHead() {
   const info = list.find(i => i.run === picked[0]), r = first();
-  const name = info?.name ?? (list.length ? "no run is selected" : "no runs yet");
-  id("title").textContent = picked.length > 1 ? `${name} and ${picked.length - 1} more` : name;
+  const name = picked.length ? (curves.length > 1 || curves[0].infos.length > 1 ? curves[0].label : info?.name ?? picked[0]) : list.length ? "no run is selected" : "no runs yet";
+  id("title").textContent = curves.length > 1 ? `${name} and ${curves.length - 1} more` : name;
   document.title = `${name} · fspda`;
   const state = lost ? "lost" : r.frame && r.frame.state !== "ended" ? r.frame.state : info?.status ?? "";
   id("state").textContent = lost ? "no connection" : state;
@@ -218,24 +258,28 @@ function drawTiles() {
   const wait = 250 - (performance.now() - tilesAt);
   if (wait > 0) { tilesLater = setTimeout(drawTiles, wait); return; }
   tilesAt = performance.now();
-  const r = first(), f = r.frame, info = list.find(i => i.run === r.name), running = f ? f.state !== "ended" : info?.status === "running";
-  const t = f?.iteration ?? r.last("iteration"), all = f?.iterations ?? info?.iterations ?? null, rate = running || !f ? r.rate() : null;
+  if (!curves.length) return;
+  const r = view.shown()[0], f = r.frame, info = curves[0].infos[0], goes = running(r);
+  const t = f?.iteration ?? r.last("iteration"), all = f?.iterations ?? info.iterations ?? null, rate = goes || !f ? r.rate() : null;
   const bar = document.createElement("progress");
   bar.max = all || 1;
   bar.value = t ?? 0;
   bar.setAttribute("aria-label", "iterations made");
-  const wall = r.last("wall_s"), left = running && rate > 0 && all ? (all - t) / rate : null;
+  const wall = r.last("wall_s"), left = goes && rate > 0 && all ? (all - t) / rate : null, seeds = curves[0].infos.length;
+  // measured is a tile of a column; of several seeds it has the mean, and notes the standard deviation.
+  const measured = (name, column, write, note) => tile(name, write(r.last(column)), r.deviation(column) ? `± ${write(r.deviation(column), 2)} over ${seeds} seeds` : note);
+  const text = r.last("perplexity") !== null;
   const tiles = [
     tile("Iteration", grouped(t), all ? `of ${grouped(all)}` : "", bar),
-    ...(r.last("perplexity") === null ? [] : [tile("Perplexity", significant(r.last("perplexity"), 4), `validation loss ${significant(r.last("test_loss_avg"), 4)}, ${significant(r.last("bits_per_byte"), 4)} bits per byte`)]),
-    tile("Test accuracy", percent(r.last("test_acc_avg")), `mean model; worst agent ${percent(r.last("test_acc_min"))}`),
-    tile("Training loss", significant(r.last("train_loss_avg"), 4), `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
-    tile("Consensus error", significant(r.last("consensus"), 3), "squared distances to the mean"),
-    tile("Sent", bits(r.last("bits_total")), `until iteration ${grouped(r.last("iteration"))}, ${view.accounting()}`),
-    tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, "iterations"),
-    running && left !== null ? tile("Time left", duration(left), wall === null ? "" : `after ${duration(wall)}`) : tile("Wall time", duration(wall), "at the latest row"),
+    ...text ? [measured("Perplexity", "perplexity", significant, `validation loss ${significant(r.last("test_loss_avg"), 4)}`), measured("Bits per byte", "bits_per_byte", significant, "of the validation text")] : [],
+    ...text && r.last("test_acc_avg") === null ? [] : [measured("Test accuracy", "test_acc_avg", v => percent(v), `mean model; worst agent ${percent(r.last("test_acc_min"))}`)],
+    measured("Training loss", "train_loss_avg", significant, `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
+    measured("Consensus error", "consensus", (v, n = 3) => significant(v, n), "squared distances to the mean"),
+    measured("Sent", "bits_total", bits, `until iteration ${grouped(r.last("iteration"))}, ${view.accounting()}`),
+    tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, seeds > 1 ? "iterations, first seed" : "iterations"),
+    goes && left !== null ? tile("Time left", duration(left), wall === null ? "" : `after ${duration(wall)}`) : measured("Wall time", "wall_s", v => duration(v), "at the latest row"),
   ];
-  if (f && running) tiles.push(tile("Memory", bytes(f.memory), "of the whole program"));
+  if (f && goes) tiles.push(tile("Memory", bytes(f.memory), "of the whole program"));
   id("tiles").replaceChildren(...tiles);
 }
 
@@ -333,10 +377,10 @@ id("actions").onclick = e => { const action = e.target.dataset?.action; if (acti
 // The URL may carry the token in its fragment, which is not sent to servers.
 const given = new URLSearchParams(location.hash.slice(1)).get("token");
 if (given) { store("token", given); history.replaceState(null, "", location.pathname + location.search); }
-if (matchMedia("(max-width: 1080px)").matches) id("runs-box").open = false;
 setTheme(stored("theme") ?? "");
-loadList().catch(e => notice(String(e.message)));
+loadList().then(() => { id("runs-box").open = !live && !matchMedia("(max-width: 620px)").matches; }).catch(e => notice(String(e.message)));
 setInterval(() => { if (!picked.length) loadList().catch(() => {}); }, 3000);
+setInterval(() => { if (picked.length && id("runs-box").open && list.some(i => i.status === "running")) loadList().catch(() => {}); }, 8000); // numbers of runs that go on
 
 // For tests and debugging.
-globalThis.fspda = { view, charts, agents, runs, pick };
+globalThis.fspda = { view, charts, agents, runs, pick, table };
