@@ -259,8 +259,10 @@ func TestSeedsAreFolded(t *testing.T) {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 	page, err := os.ReadFile(filepath.Join("both", "compare.html"))
-	if err != nil || !bytes.Contains(page, []byte("Cost of an accuracy")) || !bytes.Contains(page, []byte(`"spread":{`)) {
-		t.Errorf("the page of compare has no means or no costs: %v", err)
+	if err != nil || !bytes.Contains(page, []byte("Cost of an accuracy")) || !bytes.Contains(page, []byte(`"spread":{`)) ||
+		!bytes.Contains(page, []byte(`"name":"dsgd (2 seeds)","run":"001-algo=dsgd (2 seeds)"`)) ||
+		!bytes.Contains(page, []byte(`<th scope="row" role="rowheader">fspda-sa (2 seeds)</th>`)) {
+		t.Errorf("the page of compare has no means or no costs, or its names are not those that differ: %v", err)
 	}
 	status, stdout, stderr = call(t, tinyFigure("1", "fig", "--only", "sa,led", "--seeds", "3,5")...)
 	if status != 0 || strings.Count(stdout, "(2 seeds)") != 4 {

@@ -10,7 +10,8 @@ import (
 
 // Curve is one line of a [Comparison]: columns of numbers by name, as in metrics.jsonl.
 type Curve struct {
-	Name    string
+	Name    string // in legends
+	Run     string // its full name, which the page shows beside Name; may be empty
 	Group   string // a panel with a group shows only curves of that group
 	Style   int    // from 1; 0 chooses by the curve's index
 	Columns map[string][]float64

@@ -1,7 +1,7 @@
 "use strict";
 // Draws the panels of a comparison from the numbers in #data: curves can be switched off, axes changed, values read off.
 const data = JSON.parse(document.getElementById("data").textContent);
-const W = 480, H = 300, L = 66, R = 14, T = 10, B = 44;
+const H = 300, L = 66, R = 14, T = 10, B = 44;
 const off = new Set();
 let raw = data.raw;
 
@@ -57,46 +57,75 @@ function axis(values, log) {
   };
 }
 
-// panel makes one picture with its controls, and returns what draws it anew.
+// short names a column in a list of choices.
+function short(column) {
+  return column.startsWith("bits_") ? "bits, " + column.slice(5).replaceAll("_", "-") : data.names[column];
+}
+
+// nearest returns the point of a curve whose x is nearest to x.
+function nearest(points, x, log) {
+  const far = q => log ? Math.abs(Math.log(q[0] / x)) : Math.abs(q[0] - x);
+  return points.reduce((best, q) => far(q) < far(best) ? q : best, points[0]);
+}
+
+// spread writes a standard deviation.
+function spread(v, column) {
+  if (!v) return "";
+  return " ± " + number(column.startsWith("test_") ? v : +v.toPrecision(2), column);
+}
+
+// panel makes one picture with its controls, its readout and the table behind it, and returns what draws it anew.
 function panel(p) {
-  const fig = el("figure", {}, document.getElementById("panels"));
+  const fig = el("figure", {}, document.getElementById("panels")), title = (p.title ? p.title + ": " : "") + data.names[p.column];
   const cap = el("figcaption", {}, fig);
-  el("b", {}, cap, (p.title ? p.title + ": " : "") + data.names[p.column]);
+  el("b", {}, cap, title);
   const controls = el("span", {}, cap);
   const x = el("select", { "aria-label": "x axis" }, controls);
-  for (const c of data.xs) el("option", { value: c }, x, data.names[c]);
+  for (const c of data.xs) el("option", { value: c }, x, short(c));
   x.value = p.x;
-  const logs = {};
+  const logs = { y: p.log, x: Object.fromEntries(data.xs.map(c => [c, c.startsWith("bits")])) }, boxes = {}; // each quantity of the x axis has a scale of its own
   for (const k of ["x", "y"]) {
     const label = el("label", {}, controls);
-    logs[k] = el("input", { type: "checkbox" }, label);
+    boxes[k] = el("input", { type: "checkbox" }, label);
     label.append("log " + k);
   }
-  logs.y.checked = p.log;
-  logs.x.checked = p.x.startsWith("bits");
-  const tip = el("div", { class: "tip" }, fig);
-  let svg = null;
+  const plot = el("div", { class: "plot", tabindex: 0, role: "application", "aria-roledescription": "chart" }, fig);
+  const readout = el("div", { class: "readout" }, fig), details = el("details", {}, fig);
+  el("summary", {}, details, "Table");
+  const table = el("table", {}, el("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table: " + title }, details));
+  let at = null, points = [], xs = [], scale = null, words = ""; // at: the x that is read; null: the end of each curve
+
   function draw() {
-    if (svg) svg.remove();
-    svg = el("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": data.names[p.column] }, fig);
-    const curves = data.curves.map((c, i) => ({ c, i })).filter(o => !off.has(o.i) && (!p.group || o.c.group === p.group));
+    boxes.x.checked = logs.x[x.value];
+    boxes.y.checked = logs.y;
+    const logx = logs.x[x.value], logy = logs.y, W = Math.max(260, plot.clientWidth);
+    plot.replaceChildren();
+    const svg = el("svg", { viewBox: `0 0 ${W} ${H}`, role: "img" }, plot);
     // pick returns the points [x, y, standard deviation] that the axes can show
-    const pick = (columns, spread) => {
+    const pick = (columns, deviations) => {
       const xs = columns[x.value] || [], ys = columns[p.column] || [], out = [];
       xs.forEach((v, r) => {
         const w = ys[r];
-        if (v === null || w === null || w === undefined || (logs.x.checked && v <= 0) || (logs.y.checked && w <= 0)) return;
-        out.push([v, w, spread && spread[p.column] ? spread[p.column][r] : null]);
+        if (v === null || w === null || w === undefined || (logx && v <= 0) || (logy && w <= 0)) return;
+        out.push([v, w, deviations && deviations[p.column] ? deviations[p.column][r] : null]);
       });
       return out;
     };
-    const points = curves.map(({ c, i }) => ({
+    points = data.curves.map((c, i) => ({ c, i })).filter(o => !off.has(o.i) && (!p.group || o.c.group === p.group)).map(({ c, i }) => ({
       name: c.name, i, out: pick(c.columns, c.spread), runs: raw ? (c.runs || []).map(r => pick(r)) : [],
     })).filter(o => o.out.length);
-    const edges = q => q[2] === null ? [q] : [q, [q[0], q[1] + q[2]], ...(logs.y.checked ? [] : [[q[0], q[1] - q[2]]])];
+    const edges = q => q[2] === null ? [q] : [q, [q[0], q[1] + q[2]], ...(logy ? [] : [[q[0], q[1] - q[2]]])];
     const all = points.flatMap(o => o.out.flatMap(edges).concat(...o.runs));
-    if (!all.length) { el("text", { x: W / 2, y: H / 2, "text-anchor": "middle", class: "v-note" }, svg, "nothing to show"); return; }
-    const ax = axis(all.map(q => q[0]), logs.x.checked), ay = axis(all.map(q => q[1]), logs.y.checked);
+    xs = [...new Set(points.flatMap(o => o.out.map(q => q[0])))].sort((a, b) => a - b);
+    svg.setAttribute("aria-label", `${title} against ${data.names[x.value]}. ` + (points.map(o => `${o.name} ends at ${number(o.out.at(-1)[1], p.column)}.`).join(" ") || "Not measured."));
+    if (!details.open) table.replaceChildren(); else fill();
+    if (!all.length) {
+      el("text", { x: W / 2, y: H / 2, "text-anchor": "middle", class: "v-note" }, svg, "not measured");
+      scale = null;
+      read();
+      return;
+    }
+    const ax = axis(all.map(q => q[0]), logx), ay = axis(all.map(q => q[1]), logy);
     const px = v => L + ax.at(v) * (W - L - R), py = v => H - B - ay.at(v) * (H - T - B);
     for (const t of ay.ticks) {
       el("line", { x1: L, x2: W - R, y1: py(t), y2: py(t), class: "v-grid" }, svg);
@@ -105,47 +134,96 @@ function panel(p) {
     let taken = 0;
     for (const t of ax.ticks) {
       el("line", { x1: px(t), x2: px(t), y1: T, y2: H - B, class: "v-grid" }, svg);
-      if (px(t) - taken < 52) continue;
+      if (px(t) - taken < 58) continue;
       taken = px(t);
-      el("text", { x: px(t), y: H - B + 15, "text-anchor": "middle", class: "v-tick" }, svg, tick(t, x.value));
+      el("text", { x: Math.min(px(t), W - 26), y: H - B + 15, "text-anchor": "middle", class: "v-tick" }, svg, tick(t, x.value));
     }
-    el("text", { x: (L + W - R) / 2, y: H - 8, "text-anchor": "middle", class: "v-label" }, svg, data.names[x.value]);
+    el("text", { x: (L + W - R) / 2, y: H - 8, "text-anchor": "middle", class: "v-label" }, svg, W < 380 ? short(x.value) : data.names[x.value]);
     const path = list => list.map((q, k) => (k ? "L" : "M") + q[0].toFixed(1) + " " + q[1].toFixed(1)).join("");
     const line = list => path(list.map(q => [px(q[0]), py(q[1])]));
     for (const o of points.slice().reverse()) {
       const style = data.curves[o.i].style, wide = o.out.filter(q => q[2] !== null);
       if (wide.length > 1) {
-        const low = q => logs.y.checked && q[1] - q[2] <= 0 ? H - B : Math.min(H - B, py(q[1] - q[2]));
+        const low = q => logy && q[1] - q[2] <= 0 ? H - B : Math.min(H - B, py(q[1] - q[2]));
         el("path", { class: style.replace("c", "b"), d: path(wide.map(q => [px(q[0]), py(q[1] + q[2])]).concat(wide.slice().reverse().map(q => [px(q[0]), low(q)]))) + "Z" }, svg);
       }
       for (const r of o.runs) el("path", { class: style.replace("c", "r"), d: line(r) }, svg);
       el("path", { class: style, d: line(o.out) }, svg);
     }
-    const dot = el("circle", { r: 4, class: "v-node", visibility: "hidden" }, svg);
-    svg.onpointermove = e => {
-      const box = svg.getBoundingClientRect(), k = W / box.width;
-      const mx = (e.clientX - box.left) * k, my = (e.clientY - box.top) * k;
-      let best = null, least = 900;
-      for (const o of points) for (const q of o.out) {
-        const d = (px(q[0]) - mx) ** 2 + (py(q[1]) - my) ** 2;
-        if (d < least) { least = d; best = { o, q }; }
-      }
-      tip.style.display = best ? "block" : "none";
-      dot.setAttribute("visibility", best ? "visible" : "hidden");
-      if (!best) return;
-      dot.setAttribute("cx", px(best.q[0]));
-      dot.setAttribute("cy", py(best.q[1]));
-      const spread = best.q[2] === null ? "" : " ± " + number(best.q[2], p.column);
-      tip.textContent = `${best.o.name}\n${number(best.q[1], p.column)}${spread} at ${number(best.q[0], x.value)}`;
-      tip.style.left = Math.min(e.clientX - box.left + 14, box.width - 170) + "px";
-      tip.style.top = e.clientY - box.top + 8 + "px";
-    };
-    svg.onpointerleave = () => { tip.style.display = "none"; dot.setAttribute("visibility", "hidden"); };
+    scale = { px, py, svg, from: px(xs[0]), to: px(xs.at(-1)) };
+    read();
   }
-  x.onchange = () => { logs.x.checked = x.value.startsWith("bits"); draw(); };
-  logs.x.onchange = logs.y.onchange = draw;
-  draw();
+
+  // read shows the crosshair at an x, and of each curve the values of its evaluation nearest to it, with its own x.
+  function read() {
+    const logx = logs.x[x.value], values = points.map(o => ({ o, q: at === null ? o.out.at(-1) : nearest(o.out, at, logx) }));
+    if (scale) {
+      scale.svg.querySelectorAll(".cross").forEach(e => e.remove());
+      if (at !== null) {
+        el("line", { x1: scale.px(at), x2: scale.px(at), y1: T, y2: H - B, class: "cross v-axis", "stroke-dasharray": "3 3" }, scale.svg);
+        for (const { o, q } of values) el("circle", { cx: scale.px(q[0]), cy: scale.py(q[1]), r: 4, class: "cross " + data.curves[o.i].style.replace("c", "o") }, scale.svg);
+      }
+    }
+    const list = el("ul", {});
+    for (const { o, q } of values) {
+      const item = el("li", {}, list);
+      key(o.i, item);
+      el("span", { class: "name", title: o.name }, item, o.name);
+      el("span", { class: "own" }, item, number(q[0], x.value));
+      el("span", { class: "value" }, item, number(q[1], p.column) + spread(q[2], p.column));
+    }
+    readout.replaceChildren(list);
+    words = values.map(({ o, q }) => `${o.name} ${number(q[1], p.column)}${spread(q[2], p.column)} at ${number(q[0], x.value)}`).join(", ");
+    plot.setAttribute("aria-label", `${title} against ${data.names[x.value]}: ${words || "not measured"}. Arrow keys read values.`);
+  }
+
+  // fill writes the table behind the picture: of each curve at most 40 evaluations, spread evenly.
+  function fill() {
+    table.replaceChildren();
+    const head = el("tr", {}, el("thead", {}, table)), body = el("tbody", {}, table);
+    for (const t of ["run", short(x.value), data.names[p.column]]) el("th", { scope: "col" }, head, t);
+    for (const o of points) {
+      const n = Math.min(40, o.out.length);
+      for (let k = 0; k < n; k++) {
+        const q = o.out[n < 2 ? k : Math.round(k * (o.out.length - 1) / (n - 1))], row = el("tr", {}, body);
+        el("th", { scope: "row" }, row, o.name);
+        el("td", {}, row, number(q[0], x.value));
+        el("td", {}, row, number(q[1], p.column) + spread(q[2], p.column));
+      }
+    }
+  }
+
+  plot.onpointermove = e => {
+    if (!scale) return;
+    const left = e.clientX - plot.getBoundingClientRect().left;
+    at = xs.reduce((best, v) => Math.abs(scale.px(v) - left) < Math.abs(scale.px(best) - left) ? v : best, xs[0]);
+    read();
+  };
+  plot.onpointerleave = () => { at = null; read(); };
+  plot.onkeydown = e => {
+    if (!xs.length || e.ctrlKey || e.metaKey || e.altKey) return;
+    const now = at === null ? xs.length - 1 : xs.indexOf(at), last = xs.length - 1;
+    const to = { ArrowLeft: at === null ? last : now - 1, ArrowRight: now + 1, Home: 0, End: last }[e.key];
+    if (to === undefined && e.key !== "Escape") return;
+    e.preventDefault();
+    at = to === undefined ? null : xs[Math.max(0, Math.min(last, to))];
+    read();
+    document.getElementById("said").textContent = words;
+  };
+  plot.onblur = () => { at = null; read(); };
+  details.ontoggle = fill;
+  x.onchange = () => { at = null; draw(); };
+  boxes.x.onchange = () => { logs.x[x.value] = boxes.x.checked; draw(); };
+  boxes.y.onchange = () => { logs.y = boxes.y.checked; draw(); };
+  let width = 0;
+  new ResizeObserver(() => { if (plot.clientWidth !== width) { width = plot.clientWidth; draw(); } }).observe(plot);
   return draw;
+}
+
+// key draws the line of a curve as it is in the pictures.
+function key(i, parent) {
+  const svg = el("svg", { viewBox: "0 0 26 8", "aria-hidden": "true", class: "key" }, parent);
+  el("line", { x1: 1, x2: 25, y1: 4, y2: 4, class: data.curves[i].style }, svg);
 }
 
 const draws = data.panels.map(panel);
@@ -153,9 +231,9 @@ data.curves.forEach((c, i) => {
   const label = el("label", {}, document.getElementById("series"));
   const box = el("input", { type: "checkbox" }, label);
   box.checked = true;
-  const svg = el("svg", { viewBox: "0 0 26 8" }, label);
-  el("line", { x1: 1, x2: 25, y1: 4, y2: 4, class: c.style }, svg);
+  key(i, label);
   label.append(" " + c.name);
+  if (c.run) label.title = c.run;
   box.onchange = () => { box.checked ? off.delete(i) : off.add(i); draws.forEach(d => d()); };
 });
 if (data.curves.some(c => c.runs)) {
@@ -165,13 +243,13 @@ if (data.curves.some(c => c.runs)) {
   label.append(" each seed");
   box.onchange = () => { raw = box.checked; draws.forEach(d => d()); };
 }
-const head = el("tr", {}, document.getElementById("table"));
-for (const t of ["last evaluation", ...data.table.map(c => data.names[c])]) el("th", {}, head, t);
-for (const c of data.curves) {
-  const row = el("tr", {}, document.getElementById("table"));
-  el("td", {}, row, c.name);
-  for (const k of data.table) {
-    const spread = c.spread ? (c.spread[k] || []).at(-1) : null;
-    el("td", {}, row, number((c.columns[k] || []).at(-1), k) + (spread === null || spread === undefined ? "" : " ± " + number(spread, k)));
-  }
-}
+const names = ["run", ...data.table.map(c => data.names[c])], results = document.getElementById("table");
+const head = el("tr", { role: "row" }, el("thead", { role: "rowgroup" }, results)), body = el("tbody", { role: "rowgroup" }, results);
+for (const t of names) el("th", { scope: "col", role: "columnheader" }, head, t);
+data.curves.forEach((c, i) => {
+  const row = el("tr", { role: "row" }, body), name = el("th", { scope: "row", role: "rowheader" }, row);
+  key(i, name);
+  name.append(c.name);
+  if (c.run) el("span", { class: "soft" }, name, c.run);
+  data.table.forEach((k, n) => el("td", { role: "cell", "data-label": names[n + 1] }, row, number((c.columns[k] || []).at(-1), k) + spread(c.spread && (c.spread[k] || []).at(-1), k)));
+});

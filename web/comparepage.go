@@ -29,6 +29,7 @@ type comparisonData struct {
 
 type curveData struct {
 	Name    string                `json:"name"`
+	Run     string                `json:"run,omitempty"`
 	Group   string                `json:"group"`
 	Style   string                `json:"style"`
 	Columns map[string][]*float64 `json:"columns"` // null where a number is not finite
@@ -77,7 +78,8 @@ func (c *Comparison) data() *comparisonData {
 		d.Names[p.Column], d.Names[p.X] = measureOf(p.Column).title, measureOf(p.X).title
 	}
 	for i, cu := range c.Curves {
-		out := curveData{Name: clean(cu.Name), Group: cu.Group, Style: c.style(i), Columns: d.pick(cu.Columns)}
+		out := curveData{Name: clean(cu.Name), Run: clean(cu.Run), Group: cu.Group, Style: c.style(i),
+			Columns: d.pick(cu.Columns)}
 		if cu.Spread != nil {
 			out.Spread = d.pick(cu.Spread)
 		}

@@ -65,8 +65,8 @@ type style struct {
 	opacity      float64 // of the fill; 0 is opaque
 }
 
-// styles lists all styles. Their names are also CSS classes. The band and the single runs of curve v-c1
-// have the styles v-b1 and v-r1, and so on.
+// styles lists all styles. Their names are also CSS classes. The band, the single runs and the points
+// of curve v-c1 have the styles v-b1, v-r1 and v-o1, and so on.
 var styles = withSeeds([]style{
 	{name: "v-grid", stroke: "line", width: 0.8},
 	{name: "v-minor", stroke: "faint", width: 0.8},
@@ -103,12 +103,13 @@ var styles = withSeeds([]style{
 	{name: "v-name", fill: "ink", size: 12},
 })
 
-// withSeeds adds the styles of bands and single runs to those of curves.
+// withSeeds adds the styles of bands, single runs and points that are read to those of curves.
 func withSeeds(list []style) []style {
 	for _, s := range list {
 		if number, ok := strings.CutPrefix(s.name, "v-c"); ok && strings.Trim(number, "0123456789") == "" {
 			list = append(list, style{name: "v-b" + number, fill: s.stroke, opacity: 0.16},
-				style{name: "v-r" + number, stroke: s.stroke, width: 0.7})
+				style{name: "v-r" + number, stroke: s.stroke, width: 0.7},
+				style{name: "v-o" + number, fill: s.stroke})
 		}
 	}
 	return list

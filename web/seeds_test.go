@@ -74,6 +74,7 @@ func TestBand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{`"spread":{`, `"runs":[{`, "<h2>Cost</h2>", "&lt;mine&gt;", "bits &amp; more", "each seed",
+			`<td role="cell" data-label="90 %">3 ± 1</td>`,
 			`"raw":` + map[bool]string{false: "false", true: "true"}[raw]} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("the page lacks %q", want)

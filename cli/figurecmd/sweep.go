@@ -145,7 +145,7 @@ func (f *sweepFlags) write(s *bench.Sweep, ranked []bench.Ranked, outcomes []*be
 		best = append(best, r.Setting.Outcomes...)
 	}
 	title := fmt.Sprintf("Sweep of %d settings: the best %d", len(ranked), len(shown))
-	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), f.raw, f.out,
+	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), titled, f.raw, f.out,
 		"sweep")
 }
 
@@ -206,7 +206,7 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 	}
 	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
 	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)), []string{"Bits are counted once, at the " +
-		"sending side, in " + accounting + " accounting."}, table, raw, out, "compare"); err != nil {
+		"sending side, in " + accounting + " accounting."}, table, differing, raw, out, "compare"); err != nil {
 		return err
 	}
 	var tidy strings.Builder
@@ -273,14 +273,45 @@ func iterationPanels() []web.Panel {
 		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}
 }
 
-// overlay draws runs in the same plots: against bits and against iterations.
-func overlay(title string, caption []string, t *bench.Table, raw bool, folder, name string) error {
+// titled names curves by the titles of their settings.
+func titled(settings []bench.Setting) []string {
+	names := make([]string, len(settings))
+	for i, s := range settings {
+		names[i] = s.Label()
+	}
+	return names
+}
+
+// differing names curves by what differs between the configurations of their runs.
+func differing(settings []bench.Setting) []string {
+	folders := make([]string, len(settings))
+	for i, s := range settings {
+		folders[i] = s.Outcomes[0].Folder
+	}
+	names := web.Labels(folders)
+	for i, s := range settings {
+		s.Title = names[i]
+		names[i] = s.Label()
+	}
+	return names
+}
+
+// overlay draws runs in the same plots: against bits and against iterations. label names the curves.
+func overlay(title string, caption []string, t *bench.Table, label func([]bench.Setting) []string, raw bool,
+	folder, name string) error {
+
 	curves, err := curvesOf(t.Outcomes)
 	if err != nil {
 		return err
 	}
+	costs := costTable(t)
+	for i, name := range label(bench.Settings(t.Outcomes)) {
+		if name != curves[i].Name {
+			curves[i].Name, curves[i].Run, costs.Lines[i+1][0] = name, curves[i].Name, name
+		}
+	}
 	c := &web.Comparison{Title: title, Caption: append(caption, seedNote(curves)...), Across: 3, Curves: curves,
-		Raw: raw, Tables: []web.PageTable{costTable(t)}}
+		Raw: raw, Tables: []web.PageTable{costs}}
 	c.Panels = append(bitsPanels(bitsColumn(t.Accounting), []string{""}), iterationPanels()...)
 	if slices.ContainsFunc(t.Outcomes, (*bench.Outcome).Timed) {
 		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
