@@ -28,8 +28,8 @@ type OpenOptions struct {
 	ImageColumn, LabelColumn string // of tables; "" searches usual names
 
 	// For text, see text.OpenOptions; the tokenizer auto is that of "".
-	Tokenizer, Cache string
-	Window           int // tokens of an example; 0 means 64
+	Tokenizer string
+	Window    int // tokens of an example; 0 means 64
 }
 
 // registration is a named data set.

@@ -30,7 +30,7 @@ func openText(o OpenOptions) (*Set, error) {
 		return nil, fmt.Errorf("data: set text: no path given: name a folder with .txt files, a .txt file, or a " +
 			"folder that fspda data prepare text, nanoGPT or llm.c wrote, or train on the built-in set synthetic-text")
 	}
-	c, err := text.Open(o.Dir, text.OpenOptions{Tokenizer: strings.TrimPrefix(o.Tokenizer, "auto"), Cache: o.Cache})
+	c, err := text.Open(o.Dir, text.OpenOptions{Tokenizer: strings.TrimPrefix(o.Tokenizer, "auto")})
 	if err != nil {
 		return nil, fmt.Errorf("data: set text: %w", err)
 	}

@@ -28,8 +28,6 @@ type part struct {
 type OpenOptions struct {
 	// Tokenizer is the name of one; "" is that of the folder's meta.json, or char for a text
 	Tokenizer string
-	// Cache is a folder in which tokenized text is kept for the next time; "": it is kept in memory
-	Cache string
 }
 
 // Open opens a text: a folder with the files train.bin and val.bin of nanoGPT, llm.c or [Prepare], a

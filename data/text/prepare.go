@@ -2,8 +2,6 @@ package text
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,7 +252,7 @@ func between(b []byte, from, to int) []byte {
 	return b[from:to]
 }
 
-// openText tokenizes a text, or opens what an earlier call kept of the same one.
+// openText tokenizes a text.
 func openText(path string, o OpenOptions) (*Corpus, error) {
 	s, err := read(path)
 	if err != nil {
@@ -264,36 +262,11 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("text: %s: %w", path, err)
 	}
-	if o.Cache == "" {
-		c, err := s.tokenize(t)
-		if err != nil {
-			return nil, fmt.Errorf("text: %s: %w", path, err)
-		}
-		return c, nil
+	c, err := s.tokenize(t)
+	if err != nil {
+		return nil, fmt.Errorf("text: %s: %w", path, err)
 	}
-	dir := filepath.Join(o.Cache, s.hash(t))
-	if notExist(filepath.Join(dir, metaFile)) {
-		c, err := s.tokenize(t)
-		if err != nil {
-			return nil, fmt.Errorf("text: %s: %w", path, err)
-		}
-		if _, err := c.write(dir); err != nil {
-			return nil, err
-		}
-	}
-	return Open(dir, OpenOptions{})
-}
-
-// hash names a text with its tokenizer.
-func (s source) hash(t Tokenizer) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d %d %d\n", t.Name(), t.Size(), len(s.train), len(s.val))
-	h.Write(s.train)
-	h.Write(s.val)
-	for _, f := range s.files {
-		fmt.Fprintf(h, "%q %d\n", f.class, f.end)
-	}
-	return t.Name() + "-" + hex.EncodeToString(h.Sum(nil)[:8])
+	return c, nil
 }
 
 // write writes the files of tokens, and meta.json last.
