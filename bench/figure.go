@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"fspda/train"
+	"fspda/train/config"
 )
 
 //go:embed figures/*.yaml
@@ -292,17 +293,11 @@ func (f *Figure) config(r FigureRun, variant string) (train.Config, error) {
 	if r.like != nil {
 		return f.fitted(r, variant)
 	}
-	c := train.Default()
-	var errs []error
-	for _, part := range []yaml.MapSlice{f.Common, f.Variants[variant], r.Config, r.Variants[variant]} {
-		if len(part) == 0 {
-			continue
+	return config.Made(func(c *train.Config) error {
+		var errs []error
+		for _, part := range []yaml.MapSlice{f.Common, f.Variants[variant], r.Config, r.Variants[variant]} {
+			errs = append(errs, parseKeys(c, fmt.Sprintf("figure %d, run %s", f.Number, r.Name), part))
 		}
-		text, err := yaml.Marshal(part)
-		if err != nil {
-			return c, err
-		}
-		errs = append(errs, c.Parse(fmt.Sprintf("figure %d, run %s", f.Number, r.Name), text))
-	}
-	return c, errors.Join(errs...)
+		return errors.Join(errs...)
+	})
 }

@@ -17,9 +17,10 @@ type StepOptions struct {
 	Device device.Device
 	Model  train.Model
 	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
-	// Products allocates operands and returns a function that computes all matrix products of one
-	// gradient on the calling goroutine: the limit. nil omits the limit.
-	Products func() (run func())
+	// Products allocates operands and returns a function that computes the matrix products of one
+	// gradient on the calling goroutine, and its floating-point operations: the limit. nil omits the
+	// limit.
+	Products func() (run func(), flops float64)
 	Each     time.Duration // duration of each measurement
 }
 
@@ -268,15 +269,15 @@ const warmUp = 20
 // limit returns the rate at which cores cores compute the matrix products of gradients, in the
 // fastest window.
 func (o StepOptions) limit(cores int) (best float64) {
-	runs := make([]func(), cores)
+	runs, flops := make([]func(), cores), 0.0
 	for i := range runs {
-		runs[i] = o.Products()
+		runs[i], flops = o.Products()
 	}
 	for range windows {
 		rates := make([]float64, cores)
 		var all sync.WaitGroup
 		for i, run := range runs {
-			all.Go(func() { rates[i] = o.FLOPs / repeated(run, o.Each/windows).Seconds() / 1e9 })
+			all.Go(func() { rates[i] = flops / repeated(run, o.Each/windows).Seconds() / 1e9 })
 		}
 		all.Wait()
 		sum := 0.0

@@ -31,7 +31,8 @@ func options(t testing.TB, iterations int) StepOptions {
 		t.Fatal(err)
 	}
 	return StepOptions{Setup: s, Device: dev, Model: m, FLOPs: 1e6,
-		Products: func() func() { return func() { time.Sleep(50 * time.Microsecond) } }, Each: 20 * time.Millisecond}
+		Products: func() (func(), float64) { return func() { time.Sleep(50 * time.Microsecond) }, 1e6 },
+		Each:     20 * time.Millisecond}
 }
 
 // The parts make up the step, and what they are compared with was measured.
@@ -119,9 +120,9 @@ func TestStepRefusals(t *testing.T) {
 // Cores that work at once reach the sum of their rates.
 func TestLimit(t *testing.T) {
 	made := 0
-	o := StepOptions{FLOPs: 1e6, Each: 20 * time.Millisecond, Products: func() func() {
+	o := StepOptions{Each: 20 * time.Millisecond, Products: func() (func(), float64) {
 		made++
-		return func() { time.Sleep(time.Millisecond) }
+		return func() { time.Sleep(time.Millisecond) }, 1e6
 	}}
 	for cores := 1; cores < 4; cores++ {
 		made = 0

@@ -15,6 +15,7 @@ import (
 	"fspda/internal/bounded"
 	"fspda/internal/rng"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // Sweep is a hyperparameter search: every combination of the lists in Grid, each with Samples draws
@@ -94,16 +95,6 @@ type setting struct{ key, value string }
 // the seed of the sweep, its number and its key, so more samples or keys do not change earlier
 // draws.
 func (s *Sweep) Jobs() ([]Job, error) {
-	base := train.Default()
-	if len(s.Base) > 0 {
-		text, err := yaml.Marshal(s.Base)
-		if err != nil {
-			return nil, err
-		}
-		if err := base.Parse("base", text); err != nil {
-			return nil, err
-		}
-	}
 	points, err := s.points()
 	if err != nil {
 		return nil, err
@@ -111,13 +102,21 @@ func (s *Sweep) Jobs() ([]Job, error) {
 	var jobs []Job
 	var errs []error
 	for i, settings := range points {
-		c := base
 		words := []string{fmt.Sprintf("%03d", i+1)}
 		for _, kv := range settings {
-			errs = append(errs, c.Parse("sweep", []byte(kv.key+": "+kv.value)))
 			words = append(words, kv.key+"="+plainName(kv.value))
 		}
-		if err := errors.Join(c.Check(), c.FindData()); err != nil {
+		c, err := config.Made(func(c *train.Config) error {
+			errs := []error{parseKeys(c, "base", s.Base)}
+			for _, kv := range settings {
+				errs = append(errs, c.Parse("sweep", []byte(kv.key+": "+kv.value)))
+			}
+			return errors.Join(errs...)
+		})
+		if err == nil {
+			err = errors.Join(c.Check(), c.FindData())
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("run %s: %w", strings.Join(words, "-"), err))
 		}
 		shared := c.TakeExplicit()
@@ -132,6 +131,18 @@ func (s *Sweep) Jobs() ([]Job, error) {
 			Want: "grid or random has the key seed too: leave one of the two out"}
 	}
 	return s.Seeds.Jobs(jobs)
+}
+
+// parseKeys sets the given keys of a configuration.
+func parseKeys(c *train.Config, what string, keys yaml.MapSlice) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	text, err := yaml.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	return c.Parse(what, text)
 }
 
 func isSeed(item yaml.MapItem) bool { return fmt.Sprint(item.Key) == "seed" }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
+
 	"fspda/train"
 	"fspda/train/evaluate"
 )
@@ -19,6 +21,38 @@ func sweep(t *testing.T, text string) (*Sweep, error) {
 		t.Fatal(err)
 	}
 	return ReadSweep(path)
+}
+
+// The defaults of a language model are those of fspda train in a sweep, a tuning and a figure.
+func TestLanguageDefaults(t *testing.T) {
+	check := func(what string, c train.Config, err error) {
+		t.Helper()
+		if err != nil || c.Model != "gpt-nano" || c.Optimizer != "adamw" || c.Beta2 != 0.99 || c.Hidden != nil ||
+			c.Partition != "contiguous" || c.Batch != 12 {
+			t.Errorf("%s: %+v, %v", what, c, err)
+		}
+	}
+	s, err := sweep(t, "base: {data: synthetic-text}\ngrid: {alpha: [0.01]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := s.Jobs()
+	check("sweep", jobs[0].Config, err)
+	tuned, err := tuning(t, "methods: [{set: {algo: dsgd, data: synthetic-text}, grid: {alpha: [0.01]}}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err = tuned.Search()
+	check("tuning", jobs[0].Config, err)
+	if jobs[0].Config.Alpha != 0.01 {
+		t.Errorf("alpha %v", jobs[0].Config.Alpha)
+	}
+	f := &Figure{Common: yaml.MapSlice{{Key: "model", Value: "gpt-nano"}}}
+	c, err := f.config(FigureRun{Name: "one", Config: yaml.MapSlice{{Key: "algo", Value: "dsgd"}}}, "")
+	check("figure", c, err)
+	if c.Algo != "dsgd" || c.Data != "synthetic-text" {
+		t.Errorf("%s on %s", c.Algo, c.Data)
+	}
 }
 
 func TestSweepJobs(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // Tuning compares methods with the same budget of tuning. Each method has a grid of the same number
@@ -163,34 +164,35 @@ func (t *Tuning) settleMethods() error {
 
 // config returns the configuration of a method at a point, and the keys that all methods share.
 func (t *Tuning) config(m TunedMethod, point []setting) (c train.Config, shared []string, err error) {
-	c = train.Default()
-	parse := func(what string, keys yaml.MapSlice) error {
-		if len(keys) == 0 {
-			return nil
+	own := func(c *train.Config) error {
+		errs := []error{parseKeys(c, "set", m.Set)}
+		for _, kv := range point {
+			errs = append(errs, c.Parse("grid", []byte(kv.key+": "+kv.value)))
 		}
-		text, err := yaml.Marshal(keys)
-		if err != nil {
-			return err
-		}
-		return c.Parse(what, text)
+		return errors.Join(errs...)
 	}
-	if err := parse("base", t.Base); err != nil {
+	last := func(c *train.Config) (err error) {
+		for _, text := range t.last {
+			err = errors.Join(err, c.Parse("--set", []byte(text)))
+		}
+		return err
+	}
+	c, err = config.Made(func(c *train.Config) error {
+		return errors.Join(parseKeys(c, "base", t.Base), own(c), last(c))
+	})
+	if err != nil {
 		return c, nil, err
 	}
-	if shared = c.TakeExplicit(); t.kept {
-		shared = nil
+	err = errors.Join(c.Check(), c.FindData())
+	var base, set, over train.Config
+	err = errors.Join(err, parseKeys(&base, "base", t.Base), own(&set), last(&over))
+	if !t.kept {
+		shared = base.TakeExplicit()
 	}
-	errs := []error{parse("set", m.Set)}
-	for _, kv := range point {
-		errs = append(errs, c.Parse("grid", []byte(kv.key+": "+kv.value)))
-	}
-	own := c.TakeExplicit()
-	for _, text := range t.last {
-		errs = append(errs, c.Parse("--set", []byte(text)))
-	}
-	shared = append(shared, c.TakeExplicit()...)
-	c.SetExplicit(own...) // each must have an effect
-	return c, shared, errors.Join(append(errs, c.Check(), c.FindData())...)
+	shared = append(shared, over.TakeExplicit()...)
+	c.TakeExplicit()
+	c.SetExplicit(set.TakeExplicit()...) // each must have an effect
+	return c, shared, err
 }
 
 // job is the run of a method at a point with a seed.

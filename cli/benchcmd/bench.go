@@ -24,8 +24,7 @@ func newBench() *cobra.Command {
 }
 
 func newBenchStep() *cobra.Command {
-	c := train.Default()
-	c.Batch, c.DataTrain, c.DataTest, c.EvalPoints, c.Iterations, c.Checkpoint = 256, 10000, 100, 1, 1e9, 0
+	c := stepDefaults(train.Default())
 	var each time.Duration
 	cmd := &cobra.Command{
 		Use:   "step",
@@ -37,7 +36,26 @@ With --algo all, on the CPU: a line per algorithm, compared with the first one.`
 	}
 	setup.ConfigFlags(cmd.Flags(), &c)
 	cmd.Flags().DurationVar(&each, "time", 3*time.Second, "how long to measure each thing")
-	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) { return measureSteps(ctx, c, each) })
+	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) {
+		c, err := setup.ReadConfig("", "", cmd.Flags())
+		if err != nil {
+			return nil, err
+		}
+		if c, err = setup.WithFlags(stepDefaults(c), cmd.Flags()); err != nil {
+			return nil, err
+		}
+		c.TakeExplicit()
+		return measureSteps(ctx, c, each)
+	})
+}
+
+// stepDefaults replaces settings of a run by those of a measurement.
+func stepDefaults(c train.Config) train.Config {
+	if !model.IsTransformer(c.Model) {
+		c.Batch, c.DataTrain, c.DataTest = 256, 10000, 100
+	}
+	c.EvalPoints, c.Iterations, c.Checkpoint, c.SampleTokens = 1, 1e9, 0, 0
+	return c
 }
 
 // measureSteps measures the algorithm that c names, or all of them.
@@ -100,11 +118,12 @@ func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) 
 		return bench.StepOptions{}, err
 	}
 	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
-		Products: func() func() { return products(code.Code()) }, Each: each}, nil
+		Products: func() (func(), float64) { return products(code.Code()) }, Each: each}, nil
 }
 
-// products returns a function that computes all matrix products of a plan, on random factors.
-func products(c *device.Code) func() {
+// products returns a function that computes the matrix products of a plan, other than those inside
+// of attention, on random factors, and their floating-point operations.
+func products(c *device.Code) (run func(), flops float64) {
 	var all []func()
 	add := func(transA, transB bool, m, n, k int) {
 		a, b, c := randomValues(m*k), randomValues(k*n), make([]float32, m*n)
@@ -116,15 +135,18 @@ func products(c *device.Code) func() {
 			ldb = k
 		}
 		all = append(all, func() { cpu.Gemm(transA, transB, m, n, k, 1, a, lda, b, ldb, 0, c, n) })
+		flops += 2 * float64(m) * float64(n) * float64(k)
 	}
 	for _, call := range c.Calls {
 		d := call.Dims
 		switch call.Kernel {
-		case device.Linear, device.LinearSigmoid, device.LinearReLU:
+		case device.Linear, device.LinearSigmoid, device.LinearReLU, device.Product, device.LinearGELUTanh,
+			device.LinearGELUErf, device.ProductGELUTanh, device.ProductGELUErf:
 			add(false, true, d[0], d[1], d[2])
-		case device.LinearGradX, device.LinearGradXSigmoid, device.LinearGradXReLU:
+		case device.LinearGradX, device.LinearGradXSigmoid, device.LinearGradXReLU, device.LinearGradXGELUTanh,
+			device.LinearGradXGELUErf:
 			add(false, false, d[0], d[2], d[1])
-		case device.LinearGradW, device.LinearGradWDecay:
+		case device.LinearGradW, device.LinearGradWDecay, device.ProductGradW:
 			add(true, false, d[1], d[2], d[0])
 		case device.Conv, device.ConvGradX, device.ConvGradW:
 			pixels, outputs, window := convProduct(d)
@@ -135,7 +157,7 @@ func products(c *device.Code) func() {
 		for _, product := range all {
 			product()
 		}
-	}
+	}, flops
 }
 
 // convProduct returns the dimensions of the matrix product with as many operations as a convolution

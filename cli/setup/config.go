@@ -86,12 +86,14 @@ func ReadConfig(file, resumed string, fs *pflag.FlagSet) (train.Config, error) {
 			return old, &train.FolderError{Path: resumed, Got: "cannot be read", Err: err}
 		}
 	}
-	c, err := overlay(train.Default(), file, fs)
-	if err != nil {
-		return c, err
-	}
-	return overlay(c.Defaults(), file, fs)
+	return config.Made(func(c *train.Config) (err error) {
+		*c, err = overlay(*c, file, fs)
+		return err
+	})
 }
+
+// WithFlags changes a configuration by flags, and marks their keys as explicit.
+func WithFlags(c train.Config, fs *pflag.FlagSet) (train.Config, error) { return overlay(c, "", fs) }
 
 // overlay changes a configuration by a file and flags.
 func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, error) {

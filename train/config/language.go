@@ -80,6 +80,17 @@ func (c Config) Defaults() Config {
 	return d
 }
 
+// Made returns the configuration that set makes of [Default], with the [Config.Defaults] of the
+// network and the data set that it names.
+func Made(set func(c *Config) error) (Config, error) {
+	c := Default()
+	if err := set(&c); err != nil {
+		return c, err
+	}
+	c = c.Defaults()
+	return c, set(&c)
+}
+
 // IsText reports whether a data set of this name is text.
 func IsText(name string) bool { return strings.TrimPrefix(name, "synthetic-") == dataText }
 
