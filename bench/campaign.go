@@ -124,13 +124,17 @@ func (c *Campaign) plan() ([]planned, error) {
 	var errs []error
 	var plans []planned
 	first := map[string]int{} // by effective configuration
+	said := map[string]bool{} // errors that several runs share, such as missing data, are reported once
 	for i, job := range c.Jobs {
 		if c.Threads > 0 {
 			job.Config.Threads = max(1, c.Threads/max(1, min(c.Parallel, len(c.Jobs))))
 		}
 		s, _, _, err := c.Open(job.Config)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("run %s: %w", job.Name, err))
+			if !said[err.Error()] {
+				said[err.Error()] = true
+				errs = append(errs, fmt.Errorf("run %s: %w", job.Name, err))
+			}
 			continue
 		}
 		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name), unused: s.Unused(job.Config), same: -1}

@@ -116,7 +116,7 @@ func TestDataRefuses(t *testing.T) {
 	} {
 		want(t, 2, append([]string{"data"}, args...), words)
 	}
-	want(t, 1, []string{"data", "check", filepath.Join(empty, "none")}, "no such file")
+	want(t, 2, []string{"data", "check", filepath.Join(empty, "none")}, "no such file")
 	want(t, 0, []string{"data", "imagenet"}, "Make an account", "LOC_val_solution.csv")
 }
 

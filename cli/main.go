@@ -84,8 +84,46 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var inner = regexp.MustCompile(`: (?:(?:algo|cuda|config|data: set [^:]+|data|dist|evaluate|images|live|memory|model|` +
 	`nats|packed|parquet|process|runfolder|safetensors|simnet|train|turbojpeg|wholefile): )+`)
 
-// message returns the text of an error with at most one name of a package, the first.
-func message(err error) string { return inner.ReplaceAllString(err.Error(), ": ") }
+// message returns the text of an error with at most one name of a package, the first, and without
+// names of Go's types and functions.
+func message(err error) string {
+	text := inner.ReplaceAllString(err.Error(), ": ")
+	text = mismatch.ReplaceAllStringFunc(text, func(s string) string {
+		m := mismatch.FindStringSubmatch(s)
+		at := ""
+		if key := m[3][strings.LastIndexByte(m[3], '.')+1:]; m[1] != "" && key != "" {
+			at = key + ": "
+		}
+		return fmt.Sprintf("%sfound %s, expected %s", at, kind(m[2]), kind(m[4]))
+	})
+	return notNumber.ReplaceAllString(text, "$1 is not a number in its range")
+}
+
+// The errors of decoders of YAML and JSON about a value of another type, and those of package strconv.
+var (
+	mismatch = regexp.MustCompile(`(json: )?cannot unmarshal (\S+|map\[string\]interface \{\}|\[\]interface \{\}) into Go ` +
+		`(?:struct field|value) ?(\S*) of type (\S+)(?: \( overflow \))?`)
+	notNumber = regexp.MustCompile(`strconv\.[A-Z]\w+: parsing ("[^"]*"): [a-z ]+`)
+)
+
+// kind names a type of Go, or one of JSON, in plain words; a value stays as it is.
+func kind(name string) string {
+	switch {
+	case strings.HasPrefix(name, "["), name == "array":
+		return "a list"
+	case strings.HasPrefix(name, "map"), name == "object", strings.Contains(name, "."):
+		return "keys with values"
+	case strings.HasPrefix(name, "int"), strings.HasPrefix(name, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(name, "float"), name == "number":
+		return "a number"
+	case name == "string":
+		return "a text"
+	case name == "bool":
+		return "true or false"
+	}
+	return name
+}
 
 // indent aligns the further lines of an error with its first.
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n       ") }

@@ -5,6 +5,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -134,6 +135,91 @@ func TestCompletion(t *testing.T) {
 		lines := "\n" + stdout
 		if status != 0 || !strings.Contains(lines, "\n"+c.has) || strings.Contains(lines, "\n"+c.lacks) {
 			t.Errorf("%q: exit status %d\n%s", c.args, status, stdout)
+		}
+	}
+}
+
+// Messages about values of a wrong kind speak of numbers, texts and lists, and end with the status
+// of bad input.
+func TestPlainWords(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f.yaml")
+	for _, c := range []struct {
+		text string
+		args []string
+		want string
+	}{
+		{"alpha: big", []string{"train", "-c", file}, "alpha big: expected a number"},
+		{"alpha: [1, 2]", []string{"train", "-c", file}, "alpha [1, 2]: expected a number"},
+		{"agents: [1, 2]", []string{"train", "-c", file}, "agents [1, 2]: expected a whole number"},
+		{"agents: 99999999999999999999", []string{"train", "-c", file}, "expected a whole number"},
+		{"bias: 3", []string{"train", "-c", file}, "bias 3: expected true or false"},
+		{"seed: -1", []string{"train", "-c", file}, "seed -1: expected a whole number of at least 0"},
+		{"algo: {a: b}", []string{"train", "-c", file}, "algo {a: b}: expected a name or a text"},
+		{"grid: {alpha: [[1]]}", []string{"sweep", "-c", file}, "alpha [1]: expected a number"},
+		{"grid: {alpha: [1]}\nsamples: x", []string{"sweep", "-c", file}, "found a text, expected a whole number"},
+		{"default: {latency_ms: x}", []string{"train", "--links", file}, "found a text, expected a number"},
+		{"default: {latency_ms: [1]}", []string{"train", "--links", file}, "found a list, expected a number"},
+		{"", []string{"train", "--alpha", "big"}, "--alpha big: expected a number"},
+		{"", []string{"train", "--agents", "1.5"}, "--agents 1.5: expected a whole number"},
+		{"", []string{"train", "--seed", "-1"}, "--seed -1: expected a whole number of at least 0"},
+		{"", []string{"train", "--bn-batches", "99999999999999999999"}, "expected a smaller number"},
+		{"", []string{"train", "--bias=3"}, "--bias 3: expected true or false"},
+		{"", []string{"train", "--hidden", "a"}, "--hidden a: \"a\" is not a list of positive widths"},
+		{"", []string{"train", "--help=all"}, "write --help all"},
+		{"", []string{"runs", "--older", "x"}, "--older x: expected a duration, such as 30s"},
+		{"", []string{"data", "info", "/nope"}, "name a folder, an archive"},
+		{"", []string{"data", "check", "/nope"}, "fspda data prepare"},
+		{"", []string{"data", "prepare", "/nope", "--out", dir}, "/nope"},
+		{"", []string{"completion", "bsh"}, "did you mean bash?"},
+		{"", []string{"train", "--data", "mnist"}, "config: data mnist: no folder given: fspda data mnist fetches it"},
+		{"", []string{"train", "--data", "cifar10"}, "given: fspda data cifar10 fetches it"},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr := call(t, c.args...)
+		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) || goWords.MatchString(stderr) {
+			t.Errorf("%s %q: exit status %d, %s", c.text, c.args, status, stderr)
+		}
+	}
+	// Runs of a figure that lack the same data say so once.
+	if _, _, stderr := call(t, "figure", "1", "--data-dir", dir, "--out", filepath.Join(dir, "f")); strings.Count(
+		stderr, "fspda data mnist") != 1 {
+		t.Error(stderr)
+	}
+}
+
+// goWords matches names of Go's types and functions.
+var goWords = regexp.MustCompile(`unmarshal|Go struct|interface|strconv|uint64|float64|\[\]|time: `)
+
+// The same of the files of a run that were changed by hand.
+func TestPlainWordsOfRunFolders(t *testing.T) {
+	t.Chdir(t.TempDir()) // compare writes to runs/
+	dir := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, quick("--quiet", "--out", dir)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, name := range []string{"summary.json", "metrics.jsonl", "checkpoints/iter-000000040/manifest.json",
+		"config.yaml"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		was, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{`{"iteration": "x", "iterations": "x", "format": "x"}`, `[1]`} {
+			if err := os.WriteFile(path, []byte(text+"\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, args := range [][]string{{"plot", dir}, {"compare", dir, dir}, {"export", dir},
+				{"runs", "--dir", filepath.Dir(dir)}} {
+				if _, _, stderr := call(t, args...); goWords.MatchString(stderr) {
+					t.Errorf("%s in %s: %q: %s", text, name, args, stderr)
+				}
+			}
+		}
+		if err := os.WriteFile(path, was, 0o644); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -14,10 +14,9 @@ const (
 	mnistStd  = 0.3081
 )
 
-const mnistHint = "MNIST is four files in the IDX format of LeCun, Cortes and Burges (train-images-idx3-ubyte, " +
-	"train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz): fetch them from a " +
-	"mirror of the MNIST database into one folder and name that folder, or train on the built-in set synthetic, " +
-	"which needs no files"
+const mnistHint = "fspda data mnist fetches it to data/mnist; or name a folder with its four files in the IDX format " +
+	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz), " +
+	"or train on the built-in set synthetic, which needs no files"
 
 // LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a
 // folder. Each may be plain or end in .gz and be spelled train-images-idx3-ubyte or

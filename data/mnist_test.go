@@ -84,7 +84,7 @@ func TestLoadMNISTNamesWhatIsMissing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	if _, err := LoadMNIST(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) ||
-		!strings.Contains(err.Error(), "fetch them") {
+		!strings.Contains(err.Error(), "fspda data mnist fetches it") {
 		t.Errorf("error %v, want one about a missing folder and how to get the data", err)
 	}
 	writeFile(t, filepath.Join(dir, "file"), nil)

@@ -28,7 +28,7 @@ func TestOpenMNIST(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	for name, want := range map[string]string{
-		"mnist":  "no folder given: MNIST is four files",
+		"mnist":  "no folder given: fspda data mnist fetches it",
 		"cifar":  `set "cifar" is not known, want synthetic, synthetic-images, mnist, `,
 		"":       `set "" is not known`,
 		"MNIST ": "is not known",

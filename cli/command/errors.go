@@ -3,6 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 	"strings"
 
 	"fspda/internal/wholefile"
@@ -46,7 +48,8 @@ var ErrStopped error = stoppedError{}
 // exitCoder is an error with an exit status. exec.ExitError is one too.
 type exitCoder interface{ ExitCode() int }
 
-// ExitStatus returns the exit status of an error: that of a full disk, or its own, or 1.
+// ExitStatus returns the exit status of an error: that of a full disk, or its own, or that of bad
+// input for a file that does not exist, or 1.
 func ExitStatus(err error) int {
 	var coder exitCoder
 	switch {
@@ -56,12 +59,20 @@ func ExitStatus(err error) int {
 		return ExitDiskFull
 	case errors.As(err, &coder):
 		return coder.ExitCode()
+	case errors.Is(err, fs.ErrNotExist):
+		return ExitBadInput
 	}
 	return ExitFailed
 }
 
-// FlagError suggests the most similar flag where a flag is unknown.
+// FlagError suggests the most similar flag where a flag is unknown, and says what a flag takes where
+// its value is wrong.
 func FlagError(cmd *cobra.Command, err error) error {
+	var value *pflag.InvalidValueError
+	if errors.As(err, &value) {
+		f := value.GetFlag()
+		return UsageErrorf("--%s %s: %s", f.Name, value.GetValue(), wants(f, value.Unwrap()))
+	}
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
@@ -69,6 +80,29 @@ func FlagError(cmd *cobra.Command, err error) error {
 		msg += DidYouMean(name, names, "--")
 	}
 	return &usageError{msg}
+}
+
+// wants says what the values of a flag are; cause is what its type says of a wrong one.
+func wants(f *pflag.Flag, cause error) string {
+	switch {
+	case errors.Is(cause, strconv.ErrRange):
+		return "expected a smaller number"
+	case f.Name == "help":
+		return "write --help all"
+	}
+	switch f.Value.Type() {
+	case "int":
+		return "expected a whole number"
+	case "uint64":
+		return "expected a whole number of at least 0"
+	case "float64", "float64Slice":
+		return "expected a number"
+	case "bool":
+		return "expected true or false"
+	case "duration":
+		return "expected a duration, such as 30s, 5m or 168h"
+	}
+	return cause.Error()
 }
 
 // DidYouMean returns the end of an error message about a misspelled name: the most similar of

@@ -72,9 +72,9 @@ func printPage(w io.Writer, name string) error {
 	}
 	hint := ""
 	if near := train.Nearest(name, names); near != "" {
-		hint = "; did you mean " + near + "?"
+		hint = "did you mean " + near + "? "
 	}
-	return command.UsageErrorf("no page %q%s The pages are %s", name, hint, strings.Join(names, ", "))
+	return command.UsageErrorf("no page %q: %sthe pages are %s", name, hint, strings.Join(names, ", "))
 }
 
 func serveDocs(ctx context.Context, address string, w io.Writer) error {

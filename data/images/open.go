@@ -51,7 +51,7 @@ func Open(path string, o Options) (*Set, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("images: %w", err)
+		return nil, fmt.Errorf("images: %w: name a folder, an archive, shards or tables of pictures", err)
 	}
 	for _, f := range registered {
 		if f.Recognise(path) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -49,7 +51,7 @@ func (c *Config) Parse(name string, text []byte) error {
 			}
 			return e
 		}
-		if err := checkInteger(key, fields[at].Value, item.Value); err != nil {
+		if err := checkKind(key, fields[at].Value, item.Value); err != nil {
 			return err
 		}
 		given = append(given, key)
@@ -102,17 +104,60 @@ func takeParams(m yaml.MapSlice, text []byte) (rest yaml.MapSlice, _ []byte, par
 	return rest, text, params, err
 }
 
-// checkInteger refuses a fraction for an integer key, which YAML would truncate.
-func checkInteger(key string, field, value any) error {
+// checkKind refuses a value that is of another kind than its field, and a fraction for an integer
+// key, which YAML would truncate.
+func checkKind(key string, field, value any) error {
+	want, ok := "", true
 	switch field.(type) {
-	case *int, *uint64:
-		switch value.(type) {
-		case int, int64, uint64:
+	case *int:
+		want = "a whole number"
+		switch v := value.(type) {
+		case int, int64:
+		case uint64:
+			ok = v <= math.MaxInt
 		default:
-			return Invalid(key, value, "expected a whole number")
+			ok = false
+		}
+	case *uint64:
+		want = "a whole number of at least 0"
+		switch value.(type) {
+		case uint64:
+		default:
+			ok = false
+		}
+	case *float64:
+		want = "a number"
+		switch v := value.(type) {
+		case int, int64, uint64, float64:
+		case string: // the decoder reads 5e-05 as a text
+			_, err := strconv.ParseFloat(v, 64)
+			ok = err == nil
+		default:
+			ok = false
+		}
+	case *bool:
+		want = "true or false"
+		_, ok = value.(bool)
+	case *string:
+		want = "a name or a text"
+		switch value.(type) {
+		case yaml.MapSlice, []any:
+			ok = false
 		}
 	}
+	if !ok {
+		return Invalid(key, valueText(value), "expected %s", want)
+	}
 	return nil
+}
+
+// valueText writes a value of a file on one line.
+func valueText(value any) string {
+	text, err := yaml.MarshalWithOptions(value, yaml.Flow(true))
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 // YAML writes c in the form that Parse reads.

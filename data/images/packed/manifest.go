@@ -102,7 +102,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	path := filepath.Join(dir, manifestName)
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("packed: %w", err)
+		return nil, fmt.Errorf("packed: %w: name a folder that fspda data prepare wrote", err)
 	}
 	if info.Size() > maxManifest {
 		return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()),
