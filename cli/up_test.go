@@ -134,6 +134,35 @@ func TestUpIsTrain(t *testing.T) {
 	}
 }
 
+// Three processes that train a language model, of which two are killed, have the metrics and the
+// weights of one process.
+func TestUpOnText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	dir := t.TempDir()
+	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+	args := []string{"--data", "synthetic-text", "--data-train", "4000", "--data-test", "200", "--layers", "1",
+		"--heads", "2", "--width", "8", "--block", "8", "--batch", "2", "--agents", "3", "--edges", "one-edge",
+		"--density", "0.2", "--iterations", "900", "--eval-points", "3", "--sample-tokens", "0",
+		"--checkpoint-every", "0.1"}
+	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--out", one}, args...)...); status != 0 {
+		t.Fatal(stderr)
+	}
+	killed, starts := map[int]bool{2: true}, 0 // it lives
+	processes(t, append(args, "--out", many), func(agent, pid int) {
+		starts++
+		if !killed[agent] {
+			killed[agent] = true
+			time.AfterFunc(time.Duration(400+200*agent)*time.Millisecond,
+				func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		}
+	})
+	t.Logf("%d processes were started", starts)
+	sameRun(t, one, many)
+}
+
 // A disk that is full when the results are written ends the run with a status of its own. Resumed
 // with room on the disk, it finishes with the results of an undisturbed one.
 func TestUpFullDisk(t *testing.T) {
