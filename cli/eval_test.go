@@ -200,6 +200,7 @@ func TestEvalText(t *testing.T) {
 		"'A', which is not among": {"sample", run, "--prompt", "A"},
 		"temperature -1":          {"sample", run, "--temperature", "-1"},
 		"predicts no classes":     {"predict", run},
+		"use --format hf":         {"export", run, "--format", "onnx"},
 	} {
 		if status, _, stderr := call(t, args...); status != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s", args, status, stderr)
