@@ -164,6 +164,10 @@ func TestRecalibrations(t *testing.T) {
 		got >= 2*(n+s.MicroBatch()) {
 		t.Errorf("%d examples of %d, want two passes", got, n)
 	}
+	s.Config.Iterations = 3
+	if got := evaluate.Recalibrations(s); got != 3*s.Config.Agents {
+		t.Errorf("%d batches, want one for each of %d gradients", got, 3*s.Config.Agents)
+	}
 }
 
 // measured averages moments over the recalibration batches.

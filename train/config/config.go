@@ -180,7 +180,7 @@ type EvaluationKeys struct {
 	EvalRandom   int     `yaml:"eval_random" same:"y" help:"text: batches of random windows of an evaluation, in place of the fixed ones; 0 is none"`
 	SampleTokens int     `yaml:"sample_tokens" same:"y" help:"text: tokens that the mean model writes at each row, into samples.jsonl and on the page; 0 is none"`
 	BN           string  `yaml:"bn" same:"y" help:"batch norm of the mean model: pooled (from the agents' statistics; recalibrated for the last row), recalibrate (measured anew) or local (each agent's in turn)"`
-	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration, at most two passes over the training set"`
+	BNBatches    int     `yaml:"bn_batches" same:"y" help:"training batches of a recalibration; at most two passes over the training set, and one batch for each gradient of the run"`
 	Accounting   string  `yaml:"accounting" same:"y" help:"what bits_total counts: shared-seed, packed or reference; all three are always kept"`
 }
 

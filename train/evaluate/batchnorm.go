@@ -79,10 +79,11 @@ func (e *Evaluator) recalibrate(w *workspace) ([]float32, error) {
 }
 
 // Recalibrations returns the number of batches of a recalibration: bn_batches, but at most two
-// passes over the training set.
+// passes over the training set, and at most one for each gradient of the run, so that it costs less
+// than the training.
 func Recalibrations(s *config.Setup) int {
 	n, m := s.Set.Train.Len(), s.MicroBatch()
-	return min(s.Config.BNBatches, 2*((n+m-1)/m))
+	return min(s.Config.BNBatches, 2*((n+m-1)/m), s.Config.Iterations*s.Config.Agents)
 }
 
 // RecalibrationBatch appends the examples of the k-th batch, as many as a gradient is computed over
