@@ -18,8 +18,8 @@ type StepOptions struct {
 	Model  train.Model
 	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
 	// Products allocates operands and returns a function that computes the matrix products of one
-	// gradient on the calling goroutine, and its floating-point operations: the limit. nil omits the
-	// limit.
+	// gradient on the calling goroutine, and its floating-point operations: the limit. nil omits
+	// the limit.
 	Products func() (run func(), flops float64)
 	Each     time.Duration // duration of each measurement
 }

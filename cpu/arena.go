@@ -44,10 +44,14 @@ func (a *arenaPool) release(x []float32) {
 	a.free = slices.Insert(a.free, at, x)
 }
 
-// Footprint returns the bytes that a run of code needs: its arena and the scratch memory of its
-// kernels.
+// Footprint returns the bytes that a run of code needs: its arena, the scratch memory of its kernels,
+// and the memory for packed matrices that the kernel that needs most takes from a pool.
 func (d *Device) Footprint(code *device.Code) int {
-	return 4 * (kernel.Padded(code.Arena) + maxScratch(code, d.threads))
+	pooled := 0
+	for i := range code.Calls {
+		pooled = max(pooled, kernels.Pooled(&code.Calls[i], d.threads))
+	}
+	return 4 * (kernel.Padded(code.Arena) + maxScratch(code, d.threads) + pooled)
 }
 
 // maxScratch returns the numbers of scratch memory of the kernel that needs most, since kernels run

@@ -8,33 +8,63 @@ import (
 
 // Kernels are fully connected layers and their gradients: matrix products with an epilogue.
 var Kernels = kernel.Table{
-	device.Linear:             productKernel(linear(addBias)),
-	device.LinearSigmoid:      productKernel(linear(biasSigmoid)),
-	device.LinearReLU:         productKernel(linear(biasReLU)),
-	device.LinearGradX:        productKernel(linearGradX(noEpilogue)),
-	device.LinearGradXSigmoid: productKernel(linearGradX(timesSigmoidGrad)),
-	device.LinearGradXReLU:    productKernel(linearGradX(timesReLUGrad)),
-	device.LinearGradW:        {Run: linearGradW},
-	device.LinearGradWDecay:   {Run: linearGradWDecay},
+	device.Linear:             productKernel(forward, linear(addBias)),
+	device.LinearSigmoid:      productKernel(forward, linear(biasSigmoid)),
+	device.LinearReLU:         productKernel(forward, linear(biasReLU)),
+	device.LinearGradX:        productKernel(toInput, linearGradX(noEpilogue)),
+	device.LinearGradXSigmoid: productKernel(toInput, linearGradX(timesSigmoidGrad)),
+	device.LinearGradXReLU:    productKernel(toInput, linearGradX(timesReLUGrad)),
+	device.LinearGradW:        {Run: linearGradW, Pooled: pooled(toWeights)},
+	device.LinearGradWDecay:   {Run: linearGradWDecay, Pooled: pooled(toWeights)},
 
-	device.Product:             productKernel(linear(noEpilogue)),
-	device.ProductGradW:        productKernel(gradW),
-	device.LinearGELUTanh:      productKernel(linearGELU(biasGELU, vec.Tanh)),
-	device.LinearGELUErf:       productKernel(linearGELU(biasGELU, vec.Erf)),
-	device.ProductGELUTanh:     productKernel(linearGELU(thenGELU, vec.Tanh)),
-	device.ProductGELUErf:      productKernel(linearGELU(thenGELU, vec.Erf)),
-	device.LinearGradXGELUTanh: productKernel(linearGradXGELU(vec.Tanh)),
-	device.LinearGradXGELUErf:  productKernel(linearGradXGELU(vec.Erf)),
+	device.Product:             productKernel(forward, linear(noEpilogue)),
+	device.ProductGradW:        productKernel(toWeights, gradW),
+	device.LinearGELUTanh:      productKernel(forward, linearGELU(biasGELU, vec.Tanh)),
+	device.LinearGELUErf:       productKernel(forward, linearGELU(biasGELU, vec.Erf)),
+	device.ProductGELUTanh:     productKernel(forward, linearGELU(thenGELU, vec.Tanh)),
+	device.ProductGELUErf:      productKernel(forward, linearGELU(thenGELU, vec.Erf)),
+	device.LinearGradXGELUTanh: productKernel(toInput, linearGradXGELU(vec.Tanh)),
+	device.LinearGradXGELUErf:  productKernel(toInput, linearGradXGELU(vec.Erf)),
+}
+
+// forward is the shape of x·Wᵀ, of x[m×k] and W[n×k], for the dimensions m n k of a kernel.
+func forward(d []int) call {
+	return call{transB: true, m: d[0], n: d[1], k: d[2], alpha: 1, lda: d[2], ldb: d[2], ldc: d[1]}
+}
+
+// toInput is the shape of dy·W.
+func toInput(d []int) call {
+	return call{m: d[0], n: d[2], k: d[1], alpha: 1, lda: d[1], ldb: d[2], ldc: d[2]}
+}
+
+// toWeights is the shape of dyᵀ·x. The transpose xᵀ·dy has rows as short as the number of outputs,
+// which fill fewer lanes of a vector: with ten outputs it takes one and a half times as long.
+func toWeights(d []int) call {
+	return call{transA: true, m: d[1], n: d[2], k: d[0], alpha: 1, lda: d[1], ldb: d[2], ldc: d[2]}
+}
+
+// pooled returns the numbers of memory that a product of a shape takes from the pools.
+func pooled(shape func(dims []int) call) func(dims []int, threads int) int {
+	return func(dims []int, threads int) int {
+		g := shape(dims)
+		parts := g.parts(threads)
+		if g.m >= g.n {
+			g.m = (g.m + parts - 1) / parts
+		} else {
+			g.n = (g.n + parts - 1) / parts
+		}
+		return parts * g.workspace()
+	}
 }
 
 // productKernel returns a kernel that computes one matrix product, in parts.
-func productKernel(call func(o *kernel.Args) call) kernel.Kernel {
+func productKernel(shape func(dims []int) call, call func(o *kernel.Args) call) kernel.Kernel {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)
 		p := g.part(part, of)
 		p.run()
 	}
-	return kernel.Kernel{Run: func(o *kernel.Args) error {
+	return kernel.Kernel{Pooled: pooled(shape), Run: func(o *kernel.Args) error {
 		g := call(o)
 		o.Parallel(g.parts(o.Threads()), run)
 		return nil
@@ -44,10 +74,8 @@ func productKernel(call func(o *kernel.Args) call) kernel.Kernel {
 // linear: y = then(x·Wᵀ + b).
 func linear(then epilogueOp) func(o *kernel.Args) call {
 	return func(o *kernel.Args) call {
-		x, w, y := o.In[0], o.In[1], o.Out[0]
-		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-		g := call{transB: true, m: m, n: n, k: k, alpha: 1, a: x, lda: k, b: w, ldb: k, c: y, ldc: n,
-			epilogue: epilogue{op: then}, bytesA: o.InputBytes()}
+		g := forward(o.Dims)
+		g.a, g.b, g.c, g.bytesA, g.epilogue.op = o.In[0], o.In[1], o.Out[0], o.InputBytes(), then
 		if len(o.In) > 2 {
 			g.epilogue.operand = o.In[2]
 		}
@@ -82,19 +110,17 @@ func linearGradX(then epilogueOp) func(o *kernel.Args) call {
 		if then != noEpilogue {
 			e.operand = o.In[2]
 		}
-		dy, w, dx := o.In[0], o.In[1], o.Out[0]
-		m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-		return call{m: m, n: k, k: n, alpha: 1, a: dy, lda: n, b: w, ldb: k, c: dx, ldc: k, epilogue: e}
+		g := toInput(o.Dims)
+		g.a, g.b, g.c, g.epilogue = o.In[0], o.In[1], o.Out[0], e
+		return g
 	}
 }
 
-// gradW: dW = dyᵀ·x. The transpose xᵀ·dy has rows as short as the number of outputs, which fill
-// fewer lanes of a vector: with ten outputs it takes one and a half times as long.
+// gradW: dW = dyᵀ·x.
 func gradW(o *kernel.Args) call {
-	x, dy, dw := o.In[0], o.In[1], o.Out[0]
-	m, n, k := o.Dims[0], o.Dims[1], o.Dims[2]
-	return call{transA: true, m: n, n: k, k: m, alpha: 1, a: dy, lda: n, b: x, ldb: k, c: dw, ldc: k,
-		bytesB: o.InputBytes()}
+	g := toWeights(o.Dims)
+	g.a, g.b, g.c, g.bytesB = o.In[1], o.In[0], o.Out[0], o.InputBytes()
+	return g
 }
 
 // linearGradW: dW = dyᵀ·x, db = column sums of dy.

@@ -12,6 +12,9 @@ func product(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.Vi
 	plainProduct(m, n, k, alpha, a, b, beta, c, then)
 }
 
+// workspace returns the numbers of memory that the product takes from pools.
+func (g *call) workspace() int { return 0 }
+
 // TakesBytes reports whether products over so many examples can read them as bytes.
 func TakesBytes(int) bool { return false }
 

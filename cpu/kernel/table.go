@@ -12,6 +12,8 @@ import (
 type Kernel struct {
 	Run     func(o *Args) error
 	Scratch func(dims []int, threads int) int // numbers of scratch memory of a call; nil stands for none
+	// numbers of memory that a call takes from pools, which all calls share; nil stands for none
+	Pooled func(dims []int, threads int) int
 }
 
 // Table holds kernels by name.
@@ -22,6 +24,14 @@ type Table map[device.Kernel]Kernel
 func (t Table) Scratch(c *device.Call, threads int) int {
 	if size := t[c.Kernel].Scratch; size != nil {
 		return max(size(c.Dims, 1), size(c.Dims, threads)) // a run may get no team
+	}
+	return 0
+}
+
+// Pooled returns the numbers of memory that a call takes from pools, on so many threads.
+func (t Table) Pooled(c *device.Call, threads int) int {
+	if size := t[c.Kernel].Pooled; size != nil {
+		return size(c.Dims, threads)
 	}
 	return 0
 }
