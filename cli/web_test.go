@@ -186,6 +186,28 @@ func TestWebCommand(t *testing.T) {
 	}
 }
 
+// Where no run has been made yet, fspda web waits for the first one in runs.
+func TestWebWithoutRuns(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, stop := context.WithCancel(context.Background())
+	var out output
+	status := make(chan int)
+	go func() { status <- Run(ctx, []string{"web", "--listen", ":0"}, &out, io.Discard) }()
+	r, err := http.Get(out.find(t, `(http://\S+)`) + "api/runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(r.Body)
+	r.Body.Close()
+	if !strings.Contains(string(text), `"runs":[]`) || !strings.Contains(string(text), `"folder":"runs"`) {
+		t.Errorf("%s", text)
+	}
+	stop()
+	if s := <-status; s != 0 {
+		t.Errorf("exit status %d", s)
+	}
+}
+
 func TestWebRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
