@@ -259,7 +259,8 @@ func TestSeedsAreFolded(t *testing.T) {
 		t.Errorf("exit status %d\n%s%s", status, stdout, stderr)
 	}
 	page, err := os.ReadFile(filepath.Join("both", "compare.html"))
-	if err != nil || !bytes.Contains(page, []byte("Cost of an accuracy")) || !bytes.Contains(page, []byte(`"spread":{`)) ||
+	if err != nil || !bytes.Contains(page, []byte("Cost of an accuracy")) ||
+		!bytes.Contains(page, []byte(`"spread":{`)) ||
 		!bytes.Contains(page, []byte(`"name":"dsgd (2 seeds)","run":"001-algo=dsgd (2 seeds)"`)) ||
 		!bytes.Contains(page, []byte(`<th scope="row" role="rowheader">fspda-sa (2 seeds)</th>`)) {
 		t.Errorf("the page of compare has no means or no costs, or its names are not those that differ: %v", err)

@@ -81,7 +81,7 @@ func niceStep(s float64) float64 {
 // than three ticks, round numbers as on a linear axis.
 func logAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
 	span := math.Log10(hi) - math.Log10(lo)
-	if span < 0.02 { // centre a constant curve
+	if span < 1e-6 { // centre a constant curve
 		lo, hi = lo/2, hi*2
 	} else {
 		margin := math.Pow(10, 0.04*span)

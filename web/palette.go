@@ -65,8 +65,8 @@ type style struct {
 	opacity      float64 // of the fill; 0 is opaque
 }
 
-// styles lists all styles. Their names are also CSS classes. The band, the single runs and the points
-// of curve v-c1 have the styles v-b1, v-r1 and v-o1, and so on.
+// styles lists all styles. Their names are also CSS classes. The band, the single runs and the
+// points of curve v-c1 have the styles v-b1, v-r1 and v-o1, and so on.
 var styles = withSeeds([]style{
 	{name: "v-grid", stroke: "line", width: 0.8},
 	{name: "v-minor", stroke: "faint", width: 0.8},

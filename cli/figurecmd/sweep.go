@@ -145,8 +145,8 @@ func (f *sweepFlags) write(s *bench.Sweep, ranked []bench.Ranked, outcomes []*be
 		best = append(best, r.Setting.Outcomes...)
 	}
 	title := fmt.Sprintf("Sweep of %d settings: the best %d", len(ranked), len(shown))
-	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), titled, f.raw, f.out,
-		"sweep")
+	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), titled, f.raw,
+		f.out, "sweep")
 }
 
 func newCompare() *cobra.Command {
@@ -296,7 +296,8 @@ func differing(settings []bench.Setting) []string {
 	return names
 }
 
-// overlay draws runs in the same plots: against bits and against iterations. label names the curves.
+// overlay draws runs in the same plots: against bits and against iterations. label names the
+// curves.
 func overlay(title string, caption []string, t *bench.Table, label func([]bench.Setting) []string, raw bool,
 	folder, name string) error {
 

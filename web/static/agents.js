@@ -41,6 +41,7 @@ export class Agents {
     const about = run.about, rows = about?.agents ?? [];
     this.run = run;
     this.rows = rows;
+    this.classes = about?.classes ?? 0; // 1 of text, which has none
     this.smoothLoss = null;
     this.degree = new Array(rows.length).fill(0);
     for (const [i, j] of about?.edges ?? []) { this.degree[i]++; this.degree[j]++; }
@@ -54,13 +55,14 @@ export class Agents {
 
   // choose fills the list of quantities that colours can show.
   choose() {
-    const live = this.run.agents, options = [["share", "share of the commonest class"]];
+    const live = this.run.agents, options = this.classes > 1 ? [["share", "share of the commonest class"]] : [];
     if (live) options.unshift(["loss", "loss of the batch"], ["distance", "distance from the mean model"], ["accuracy", "test accuracy"]);
     const names = options.map(o => o[0]).join();
     if (names === this.options) return;
     this.options = names;
     this.by.replaceChildren(...options.map(([value, text]) => Object.assign(document.createElement("option"), { value, textContent: text })));
-    this.by.value = live ? "loss" : "share";
+    this.by.value = options[0]?.[0] ?? "";
+    this.by.parentNode.hidden = !options.length;
   }
 
   // receive handles a message with the state of the agents.
@@ -109,11 +111,12 @@ export class Agents {
     if (!row) return "";
     if (a) facts.push(["loss of its batch", significant(a.loss[i], 4)], ["distance from the mean", significant(a.distance[i] === null ? null : Math.sqrt(a.distance[i]), 4)],
       ["test accuracy", percent(a.accuracy[i])], ["sent", bits(a.sent[i])], ["iteration", grouped(a.iteration[i])]);
-    facts.push(["examples", grouped(total(row))], ["commonest class", percent(topShare(row), 0)], ["neighbours", grouped(this.degree[i])]);
+    facts.push(["examples", grouped(total(row))], ...this.classes > 1 ? [["commonest class", percent(topShare(row), 0)]] : [], ["neighbours", grouped(this.degree[i])]);
     if (plain) return `agent ${i}: ` + facts.map(f => f.join(" ")).join(", ");
     const shown = long ? facts : facts.filter((f, k) => k < 2 || f[0] === "examples");
+    const data = this.classes > 1 ? histogram(row) : "";
     const list = shown.map(([k, v]) => long ? `<dt>${k}</dt><dd>${v}</dd>` : `<div><span class="soft">${k}</span> ${v}</div>`).join("");
-    return long ? `<div><b>Agent ${i}</b><dl>${list}</dl></div><div><span class="soft">its data, by class</span>${histogram(row)}</div>` : `<b>agent ${i}</b>${list}${histogram(row)}`;
+    return long ? `<div><b>Agent ${i}</b><dl>${list}</dl></div>${data && `<div><span class="soft">its data, by class</span>${data}</div>`}` : `<b>agent ${i}</b>${list}${data}`;
   }
 
   columns() {
@@ -121,7 +124,8 @@ export class Agents {
     const cols = [["agent", "agent", i => i, v => v]];
     if (a) cols.push(["loss", "loss", i => a.loss[i], v => significant(v, 3)], ["distance", "distance", i => a.distance[i] === null ? null : Math.sqrt(a.distance[i]), v => significant(v, 3)],
       ["accuracy", "accuracy", i => a.accuracy[i], v => percent(v, 1)], ["sent", "sent", i => a.sent[i], bits], ["iteration", "iteration", i => a.iteration[i], grouped]);
-    cols.push(["examples", "examples", i => total(rows[i]), grouped], ["share", "top class", i => topShare(rows[i]), v => percent(v, 0)]);
+    cols.push(["examples", "examples", i => total(rows[i]), grouped]);
+    if (this.classes > 1) cols.push(["share", "top class", i => topShare(rows[i]), v => percent(v, 0)]);
     if (!a) cols.push(["degree", "neighbours", i => this.degree[i], grouped]);
     return cols;
   }

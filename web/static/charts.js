@@ -42,6 +42,10 @@ function logTicks(u, axis, min, max) {
     const v = Number(`${m}e${e}`);
     if (v >= min && v <= max) ticks.push(v);
   }
+  if (ticks.length < 3) { // round numbers, as on a linear axis
+    const p = 10 ** Math.floor(Math.log10((max - min) / 4)), step = [1, 2, 5, 10].find(m => m * p >= (max - min) / 4) * p;
+    return Array.from({ length: 8 }, (_, k) => (Math.ceil(min / step) + k) * step).filter(v => v <= max);
+  }
   return ticks;
 }
 function logLabels(u, ticks) {
@@ -166,7 +170,7 @@ class Chart {
     const tables = [], series = [], bands = [], smooth = this.view.smooth;
     const band = (fill, lower) => {
       const edge = { stroke: "transparent", width: 0, points: { show: false }, quiet: true, name: "band" };
-      series.push({ ...edge, upper: true }, { ...edge, auto: lower });
+      series.push(edge, { ...edge, auto: lower });
       bands.push({ series: [series.length - 1, series.length], fill: translucent(fill, 0.16) });
     };
     if (!this.several() && lines.length && this.def.band && !smooth && !lines[0].spread) {
@@ -183,7 +187,7 @@ class Chart {
         tables.push([xs, ys, smoothed(ys, smooth)]);
         series.push({ ...l, stroke: translucent(l.colour, 0.25), width: 1.2, quiet: true });
       } else tables.push([xs, ys]);
-      series.push({ ...l, stroke: l.colour, width: 2, read: true });
+      series.push({ ...l, stroke: l.colour, width: 2, read: true, deviation: Boolean(s) });
     }
     return { data: tables.length === 1 ? tables[0] : tables.length ? uPlot.join(tables) : [[]], series, bands };
   }
@@ -243,7 +247,7 @@ class Chart {
     if (lo === null || hi === null) return this.isLog ? [0.1, 1] : [0, 1];
     if (this.isLog) {
       if (lo <= 0) return [0.1, 1];
-      const f = hi / lo > 1.05 ? (hi / lo) ** 0.04 : 2;
+      const f = hi / lo > 1 + 1e-6 ? (hi / lo) ** 0.04 : 2;
       return [lo / f, hi * f];
     }
     if (hi - lo <= 1e-9 * Math.max(Math.abs(lo), Math.abs(hi))) { const d = Math.abs(lo) / 10 || 1; return [lo - d, hi + d]; }
@@ -282,7 +286,7 @@ class Chart {
       if (!s.read) return;
       const ys = u.data[i + 1], k = u.cursor.idxs?.[i + 1] ?? nearest(u.data, i + 1, at, xs[at]);
       if (k === null || ys[k] === null || ys[k] === undefined) return;
-      const upper = this.series[i - 2]?.upper ? u.data[i - 1][k] : null;
+      const upper = s.deviation ? u.data[i - 1][k] : null;
       values.push({ name: s.name, colour: s.colour, x: xs[k], text: this.def.value(ys[k]) + (upper > ys[k] ? ` ± ${this.def.value(upper - ys[k], 2)}` : "") });
     });
     const own = idx === null || idx === undefined ? values[0]?.x : xs[at], where = own === undefined ? dash : x.value(own);
@@ -298,7 +302,7 @@ class Chart {
     return [make("div", { textContent: where + alone }), make("ul", {}, ...values.map(v => {
       const swatch = make("span", { className: "swatch" });
       swatch.style.background = v.colour;
-      return make("li", {}, swatch, make("span", { className: "name", title: v.name, textContent: short(v.name, 40) }), make("span", { className: "own", textContent: apart(v) }), make("span", { className: "value", textContent: v.text }));
+      return make("li", {}, swatch, make("span", { className: "name", title: v.name, textContent: short(v.name, 40) }), make("span", { className: "own", textContent: apart(v).replace(/^iteration/, "at") }), make("span", { className: "value", textContent: v.text }));
     }))];
   }
 

@@ -55,6 +55,7 @@ function nextEvaluation() {
   const at = now < 0 ? 0 : Math.min(all, Math.round(k * every));
   if (at <= now) return "";
   const rate = r.rate(), t = r.frame?.iteration, left = rate > 0 && t < at ? `, in about ${duration(Math.max(1, Math.round((at - t) / rate)))}` : "";
+  if (now >= 0 && t >= at) return `evaluating iteration ${grouped(at)}`;
   return (now < 0 ? "the first evaluation comes at iteration 0" : `next evaluation at iteration ${grouped(at)}`) + (r.frame?.state === "paused" ? ", when the run is resumed" : left);
 }
 
