@@ -90,17 +90,30 @@ type live struct {
 // start starts a run in dir and waits for its page.
 func start(t *testing.T, program, dir string, args ...string) *live {
 	t.Helper()
+	return open(t, regexp.MustCompile(`"url": "([^"]+)", "token": "([^"]+)"`), program, dir,
+		append([]string{"train", "--web", "127.0.0.1:0"}, args...)...)
+}
+
+// shownRuns serves the runs in a folder below dir.
+func shownRuns(t *testing.T, program, dir, folder string) *live {
+	t.Helper()
+	return open(t, regexp.MustCompile(`(http://\S+) (shows) the runs`), program, dir, "web", folder, "--listen",
+		"127.0.0.1:0")
+}
+
+// open starts a program in dir and waits for the address of its page, which it prints like page.
+func open(t *testing.T, page *regexp.Regexp, program, dir string, args ...string) *live {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program, append([]string{"train", "--web", "127.0.0.1:0"}, args...)...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	var out log
-	cmd.Dir, cmd.Stderr, cmd.Args[0] = dir, &out, "fspda"
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Args[0] = dir, &out, &out, "fspda"
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	l := &live{done: make(chan error, 1)}
 	go func() { l.done <- cmd.Wait() }()
 	t.Cleanup(cancel)
-	page := regexp.MustCompile(`"url": "([^"]+)", "token": "([^"]+)"`)
 	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if m := page.FindStringSubmatch(out.String()); m != nil {
 			l.url, l.token = m[1], m[2]
@@ -131,7 +144,7 @@ func drive(t *testing.T, with tools, scene string, l *live, shots string) {
 			t.Errorf("%s: %s", f.Name, f.Detail)
 			continue
 		}
-		t.Logf("%s: %s", f.Name, f.Detail)
+		t.Logf("as it should: %s: %s", f.Name, f.Detail)
 	}
 }
 
@@ -166,6 +179,33 @@ func TestRun(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Error("the stop button did not end the run")
 	}
+}
+
+// A person looks at seven runs: two algorithms with three seeds, and a third with other evaluations.
+func TestRuns(t *testing.T) {
+	with, dir := findTools(t), t.TempDir()
+	fspda := program(t)
+	train := func(args ...string) {
+		args = append([]string{"train", "--quiet", "--data-train", "2000", "--data-test", "400", "--hidden", "16"}, args...)
+		cmd := exec.Command(fspda, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	for _, seed := range []string{"1", "2", "3"} {
+		for _, algo := range []string{"dsgd", "fspda-sa"} {
+			train("--algo", algo, "--seed", seed, "--iterations", "1000", "--eval-points", "20")
+		}
+	}
+	train("--algo", "choco", "--iterations", "1300", "--eval-points", "9")
+	drive(t, with, "runs", shownRuns(t, fspda, dir, "runs"), screenshots(t))
+}
+
+// A folder without runs says how to make one.
+func TestNoRuns(t *testing.T) {
+	with := findTools(t)
+	drive(t, with, "none", shownRuns(t, program(t), t.TempDir(), "."), screenshots(t))
 }
 
 // A thousand agents are drawn at the pace of the screen.

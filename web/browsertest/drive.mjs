@@ -105,10 +105,18 @@ async function ofRun() {
   await page.evaluate(() => scrollTo(0, 0));
   await shot(page, "live");
 
-  const name = await page.evaluate(() => [...document.querySelectorAll("#runs-list .name")].map(e => e.textContent).find(n => n.includes("dsgd")));
-  await page.locator("#runs-list label", { hasText: name }).click();
+  const next = await page.textContent("#next");
+  found("the next evaluation", /^(next evaluation at iteration [\d\u2009]+(, in about .+)?|evaluating iteration [\d\u2009]+)$/.test(next), next);
+  await numbers(page);
+  await page.click("#runs-box > summary");
+  await page.locator("#run-table tbody label", { hasText: "dsgd" }).click();
   await page.waitForFunction(() => fspda.view.shown().length === 2 && fspda.view.shown().every(r => r.length > 5) && fspda.charts[1].u?.series.length === 3, null, { timeout: 20_000 });
   found("two runs overlaid", true, await page.textContent("#test_accuracy .readout"));
+  const names = await page.evaluate(() => fspda.view.shown().map(fspda.view.nameOf));
+  found("the legend drops what is common", names.join() === "fspda-sa,dsgd", names.join(", "));
+  await ownPoints(page);
+  await page.click("#runs-box > summary");
+  await scales(page);
   await page.click("label[for=x-bits_total]");
   await page.waitForTimeout(800);
   await accessible(page, "two runs");
@@ -157,6 +165,143 @@ async function ofRun() {
   found("stop with the token", true, await page.textContent("#notice"));
 }
 
+// numbers opens the table behind a chart.
+async function numbers(page) {
+  await page.getByRole("button", { name: "Table of Test accuracy" }).click();
+  const rows = await page.evaluate(() => [...document.querySelectorAll("#test_accuracy .numbers tbody tr")].map(r => [...r.cells].map(c => c.textContent)));
+  const same = await page.evaluate(() => fspda.view.shown()[0].columns.test_acc_avg[0]);
+  found("the table behind a chart", rows.length >= 3 && rows[0][0] === "iteration 0" && rows[0][1] === `${(100 * same).toFixed(2)} %`, `${rows.length} rows, ${rows[0]}`);
+  await page.getByRole("button", { name: "Table of Test accuracy" }).click();
+}
+
+// ownPoints looks with the cursor at several places: the readout has for each run the value of its own evaluation that is nearest, and says at which x.
+async function ownPoints(page) {
+  const wrong = [];
+  await page.locator("#test_accuracy .plot").scrollIntoViewIfNeeded();
+  const box = await page.locator("#test_accuracy .u-over").boundingBox();
+  for (const part of [0.03, 0.31, 0.62, 0.97]) {
+    await page.mouse.move(box.x + box.width * part, box.y + 60);
+    await page.waitForTimeout(60);
+    wrong.push(...await page.evaluate(() => {
+      const chart = fspda.charts[1], u = chart.u, left = u.posToVal(u.cursor.left, "x"), at = u.data[0][u.cursor.idx], lines = [...chart.node.querySelectorAll(".readout li")];
+      return fspda.view.shown().map((r, k) => {
+        const xs = r.columns[fspda.view.x].slice(0, r.length), best = xs.reduce((b, x, i) => Math.abs(x - at) < Math.abs(xs[b] - at) ? i : b, 0);
+        const value = lines[k]?.querySelector(".value").textContent.split(" ±")[0], want = `${(100 * r.columns.test_acc_avg[best]).toFixed(2)} %`;
+        const own = lines[k]?.querySelector(".own").textContent, digits = own?.replace(/\D/g, "");
+        const named = xs[best] === at ? own === "" : fspda.view.x !== "iteration" || digits === String(xs[best]);
+        return value === want && named ? "" : `${r.name} at ${at} (cursor ${left}): ${value} ${own}, want ${want} of ${xs[best]}`;
+      });
+    }));
+  }
+  found("each curve is read at its own evaluations", wrong.every(w => !w), wrong.filter(Boolean).join("; ") || `${wrong.length} readings`);
+  await page.mouse.move(5, 300);
+}
+
+// scales sees that no axis becomes linear or logarithmic but by its switch.
+async function scales(page) {
+  const state = () => page.evaluate(() => [fspda.view.logx, ...fspda.charts.map(c => c.isLog)].join());
+  const first = await state();
+  await page.click("label[for=x-bits_total]");
+  const bits = await state();
+  await page.uncheck("#logx");
+  await page.click("label[for=x-iteration]");
+  const back = await state();
+  await page.click("label[for=x-bits_total]");
+  const again = await state();
+  found("axes keep their scales", first.slice(5) === bits.slice(4) && back === first && again === bits.replace("true", "false"), [first, bits, back, again].join(" | "));
+  await page.check("#logx");
+  await page.click("label[for=x-iteration]");
+}
+
+// ofRuns looks at the runs of a folder: two algorithms with three seeds each, and one run of another with evaluations elsewhere.
+async function ofRuns() {
+  const page = await open(1360, 900), texts = n => page.evaluate(n => [...document.querySelectorAll("#run-table tbody tr")].map(r => n ? r.cells[n].textContent : r.cells[0].textContent), n);
+  const folded = await texts(0);
+  found("seeds are folded", folded.length === 3 && folded.filter(t => t.includes("(3 seeds)")).length === 2, folded.join(", "));
+  const head = await page.evaluate(() => [...document.querySelectorAll("#run-table thead th")].map(c => c.textContent)), accuracy = head.indexOf("test accuracy");
+  const shown = (await texts(accuracy))[folded.findIndex(t => t.includes("dsgd"))];
+  const want = await page.evaluate(() => { const v = fspda.table.list.filter(i => i.algo === "dsgd").map(i => 100 * i.accuracy), m = v.reduce((a, b) => a + b) / v.length; return `${m.toFixed(2)} % ± ${Math.sqrt(v.reduce((a, b) => a + (b - m) ** 2, 0) / (v.length - 1)).toFixed(2)} %`; });
+  found("mean and standard deviation", shown === want, `${shown}, want ${want}`);
+  await page.getByRole("button", { name: "test accuracy", exact: true }).click();
+  const sorted = (await texts(accuracy)).map(parseFloat);
+  found("the table of runs sorts", sorted.every((v, i) => !i || v <= sorted[i - 1]) && await page.getAttribute(`#run-table thead th:nth-child(${accuracy + 1})`, "aria-sort") === "descending", sorted.join(" "));
+  await page.fill("#run-table input[type=search]", "algo=dsgd");
+  found("the filter", (await texts(0)).join().includes("dsgd") && (await texts(0)).length === 1, (await texts(0)).join());
+  await page.fill("#run-table input[type=search]", "nothing of that name");
+  found("an empty filter says so", (await page.textContent("#run-table .note")) === "No run has all of these words.", "");
+  await page.fill("#run-table input[type=search]", "");
+  await page.click("#run-table .columns summary");
+  await page.getByRole("checkbox", { name: "consensus error" }).check();
+  found("columns", (await page.textContent("#run-table thead")).includes("consensus error"), "");
+  await accessible(page, "columns of the table of runs");
+  await page.click("#run-table .columns summary");
+
+  for (const algo of ["fspda-sa", "dsgd"]) { // the latest run, choco, is shown from the start
+    const box = page.locator("#run-table tbody tr", { hasText: algo }).locator("input");
+    await box.check();
+    found(`focus stays at ${algo}`, await box.evaluate(e => e === document.activeElement), await page.evaluate(() => document.activeElement.outerHTML.slice(0, 80)));
+  }
+  await page.waitForFunction(() => fspda.view.shown().length === 3 && fspda.view.shown().every(r => r.length > 2));
+  const names = await page.evaluate(() => fspda.view.shown().map(fspda.view.nameOf).sort());
+  found("names of means", names.join() === "choco,dsgd (3 seeds),fspda-sa (3 seeds)", names.join(", "));
+  const band = await page.evaluate(() => fspda.charts[1].u.series.length);
+  found("bands of standard deviations", band === 1 + 3 + 2 * 2, band);
+  await ownPoints(page);
+  await accessible(page, "runs");
+  await fits(page, "runs");
+  await page.evaluate(() => scrollTo(0, 0));
+  await shot(page, "runs", false);
+  await page.uncheck("#run-table .bar > label input");
+  await page.waitForFunction(() => fspda.view.shown().length === 7 && fspda.charts[1].u?.series.length === 8);
+  found("unfolded", (await texts(0)).length === 7, "");
+  await page.reload();
+  await page.waitForFunction(() => globalThis.fspda?.charts[0].u);
+  found("the address keeps the choice", (await page.evaluate(() => fspda.view.runs().length)) === 7, page.url());
+  await page.context().close();
+
+  const phone = await open(390, 844, { deviceScaleFactor: 2, isMobile: true, hasTouch: true });
+  await phone.click("#runs-box > summary");
+  const cut = await phone.evaluate(() => { const s = document.querySelector("#run-table .scroll"); return s.scrollWidth - s.clientWidth; });
+  found("no column of the runs is cut on a phone", cut <= 0, `${cut} px`);
+  await phone.selectOption("#run-table select", "accuracy");
+  await accessible(phone, "runs, phone");
+  await fits(phone, "runs, phone");
+  await shot(phone, "runs-phone", false);
+  await phone.context().close();
+}
+
+// ofNone looks at a folder without runs.
+async function ofNone() {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 600 }, bypassCSP: false }), page = await context.newPage();
+  page.on("pageerror", e => troubles.push(String(e.stack)));
+  await page.goto(url);
+  await page.waitForSelector("#empty:not([hidden])");
+  const command = await page.textContent("#try");
+  found("a command to try", /^fspda train --iterations 300( --out \S+)?$/.test(command), command);
+  found("no charts without runs", !await page.isVisible("#curves"), "");
+  await accessible(page, "no runs");
+  await shot(page, "none", false);
+}
+
+// compared looks closer at a comparison: its readout, its keys, its tables.
+async function compared(page, kind) {
+  const text = () => page.evaluate(() => [...document.querySelectorAll("#panels figure:nth-child(2) .readout li")].map(l => l.textContent));
+  const end = await text();
+  await page.focus("#panels figure:nth-child(2) .plot");
+  for (const k of ["Home", "ArrowRight"]) await page.keyboard.press(k);
+  const early = await text();
+  found(`keys read every curve, ${kind}`, end.length === 2 && early.length === 2 && early.every((t, i) => t !== end[i] && / %$/.test(t)), early.join(", "));
+  found(`what is read is said, ${kind}`, (await page.textContent("#said")).includes(" at "), await page.textContent("#said"));
+  await page.keyboard.press("Escape");
+  const bad = await page.evaluate(() => [...document.querySelectorAll("#panels svg[role=img]")].filter(s => !/ends at/.test(s.getAttribute("aria-label"))).length);
+  found(`pictures have labels, ${kind}`, bad === 0, bad);
+  await page.click("#panels figure:nth-child(2) summary");
+  await page.waitForFunction(() => document.querySelectorAll("#panels figure:nth-child(2) tbody tr").length > 10);
+  await page.click("#panels figure:nth-child(2) summary");
+  const cut = await page.evaluate(() => [...document.querySelectorAll("main > .table")].map(t => t.scrollWidth - t.clientWidth));
+  found(`tables, ${kind}`, kind !== "phone" || cut.every(c => c <= 0), cut.join());
+}
+
 // ofPages looks at pages that need no server, NAME=FILE with a comma between: reports, in which the picture of the manual is taken, and comparisons.
 async function ofPages() {
   for (const [name, file] of url.split(",").map(p => p.split("="))) {
@@ -167,9 +312,11 @@ async function ofPages() {
       page.on("request", r => { if (!r.url().startsWith("file:") && !r.url().startsWith("data:")) troubles.push(`${name} asks for ${r.url()}`); });
       await page.goto("file://" + file);
       await accessible(page, `${name}, ${kind}`);
+      if (name === "compare") await compared(page, kind);
+      else found(`tables behind drawings, ${kind}`, await page.evaluate(() => [...document.querySelectorAll("figure")].every(f => f.querySelector("svg[role=img][aria-label]") && f.querySelectorAll("details tbody tr").length > 2)), "");
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
       found(`width, ${name}, ${kind}`, wide <= 0, `${wide} px beyond the window`);
-      const curves = await page.evaluate(() => [...document.querySelectorAll("figure svg path")].filter(p => p.getAttribute("d").length > 40).length);
+      const curves = await page.evaluate(() => [...document.querySelectorAll("figure svg[role=img] path")].filter(p => p.getAttribute("d").length > 40).length);
       found(`curves, ${name}, ${kind}`, curves >= 4, curves);
       await shot(page, kind === "light" ? name : `${name}-${kind}`, false);
       await context.close();
@@ -207,7 +354,7 @@ async function ofThousand() {
 
 const expected = []; // what a browser logs of answers that are meant to be refused
 try {
-  await { run: ofRun, thousand: ofThousand, pages: ofPages }[scene]();
+  await { run: ofRun, runs: ofRuns, none: ofNone, thousand: ofThousand, pages: ofPages }[scene]();
 } catch (e) {
   const page = browser.contexts()[0]?.pages()[0], text = id => page?.evaluate(id => document.getElementById(id)?.textContent, id);
   found("the scene", false, `${e.stack}\nstate ${await text("state")}, notice ${await text("notice")}`);
