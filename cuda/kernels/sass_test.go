@@ -26,7 +26,7 @@ const (
 
 	double = 5 // 64 bits
 	wide   = 6 // 128 bits
-	ofByte = 0 // of a conversion
+	ofByte = 0 // a conversion's operand; 2 is 32 bits, as in a division of integers
 )
 
 // machineCodes returns the kernels of a cubin.
@@ -145,13 +145,14 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 		bytes, exposed, products, loading := -lists, 0, 0, false
 		for at := 0; at+16 <= len(code); at += 16 {
 			what := binary.LittleEndian.Uint64(code[at:]) & 0xfff
-			width := binary.LittleEndian.Uint64(code[at+8:]) >> 9 & 7
+			high := binary.LittleEndian.Uint64(code[at+8:])
+			width, operand := high>>9&7, high>>20&3
 			switch {
 			case (what == loadGlobal70 || what == loadGlobal80) && width == double:
 				bytes, loading = bytes+1, true
 			case what == barrier:
 				loading = false
-			case what == integerToFloat && width == ofByte && loading:
+			case what == integerToFloat && operand == ofByte && loading:
 				exposed++
 			case what == fusedMultiplyAdd:
 				products++
