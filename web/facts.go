@@ -68,7 +68,11 @@ func (r *run) sentence() string {
 		part(" the model %s", "model")
 	}
 	part(" on %s", "data")
-	part(" with %s agents", "agents")
+	if r.setting("agents") == "1" {
+		b.WriteString(" with 1 agent")
+	} else {
+		part(" with %s agents", "agents")
+	}
 	part(" on the graph %s", "graph")
 	part(", edge process %s", "edges")
 	part(", mask %s", "mask")

@@ -64,8 +64,8 @@ type runList struct {
 type cachedInfo struct {
 	config, summary, metrics time.Time
 	info                     RunInfo
-	keys                     []string // of the configuration, in its order
-	settings                 settings // the configuration; nil if there is none
+	keys                     []string          // of the configuration, in its order
+	values                   map[string]string // their values; nil without a configuration
 }
 
 // list returns the runs, the latest first.
@@ -191,18 +191,16 @@ func (l *runList) load(run string, r *cachedInfo) {
 	if run == "." {
 		info.Name = path.Base(strings.ReplaceAll(l.root.Name(), "\\", "/"))
 	}
-	var summary settings
+	var config, summary settings
 	if b, err := readFile(l.root, runFile(run, "config.yaml")); err == nil {
-		var text string
-		text, r.settings, _ = parseConfig("", b)
-		r.keys = keysOf(text)
+		config = r.configure("", b)
 	}
 	if b, err := readFile(l.root, runFile(run, "summary.json")); err == nil {
 		summary, _ = parseSummary("", b)
 	}
-	info.Algo, info.Data = first("algo", r.settings, summary), first("data", r.settings, summary)
-	info.Agents, info.Graph = first("agents", r.settings, summary), first("graph", r.settings, summary)
-	if v, err := json.Number(r.settings.text("iterations")).Float64(); err == nil {
+	info.Algo, info.Data = first("algo", config, summary), first("data", config, summary)
+	info.Agents, info.Graph = first("agents", config, summary), first("graph", config, summary)
+	if v := config.number("iterations"); finite(v) {
 		info.Iterations = v
 	}
 	rows := l.lastRows(run)
@@ -215,7 +213,7 @@ func (l *runList) load(run string, r *cachedInfo) {
 	if summary != nil {
 		info.Accuracy, info.Bits = pointer(summary.number("test_acc_avg")), pointer(summary.number("bits_total"))
 	}
-	info.Status, info.Group = first("status", summary), groupOf(r.settings)
+	info.Status, info.Group = first("status", summary), r.info.Group
 	r.info = info
 }
 

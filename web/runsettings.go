@@ -34,16 +34,29 @@ func keysOf(yaml string) []string {
 	return keys
 }
 
-// groupOf returns a text that is equal for configurations that differ in their seed only. It is
-// empty without a configuration.
-func groupOf(s settings) string {
-	if s == nil {
-		return ""
+// configure takes the keys, the values and the group from a configuration, and returns it; name is
+// used in errors. A damaged configuration is none.
+func (r *cachedInfo) configure(name string, text []byte) settings {
+	yaml, s, err := parseConfig(name, text)
+	if err != nil || s == nil {
+		return nil
 	}
+	r.keys, r.values = keysOf(yaml), map[string]string{}
+	for key := range s {
+		if v := s.text(key); v != "" {
+			r.values[key] = v
+		}
+	}
+	r.info.Group = r.group()
+	return s
+}
+
+// group returns a text that is equal for configurations that differ in their seed only.
+func (r *cachedInfo) group() string {
 	hash := sha256.New()
-	for _, key := range slices.Sorted(maps.Keys(s)) {
+	for _, key := range slices.Sorted(maps.Keys(r.values)) {
 		if key != "seed" && !slices.Contains(ownKeys, key) {
-			hash.Write([]byte(key + ":" + s.text(key) + "\n"))
+			hash.Write([]byte(key + ":" + r.values[key] + "\n"))
 		}
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil)[:8])
@@ -66,8 +79,8 @@ func variedKeys(runs map[string]cachedInfo) []string {
 	}
 	for _, r := range runs {
 		for key := range values {
-			if r.settings != nil {
-				values[key][r.settings.text(key)] = true
+			if r.values != nil {
+				values[key][r.values[key]] = true
 			}
 		}
 	}
@@ -95,8 +108,7 @@ func Labels(folders []string) []string {
 	for _, folder := range folders {
 		r := cachedInfo{info: RunInfo{Name: filepath.Base(folder)}}
 		if text, err := bounded.File(filepath.Join(folder, "config.yaml"), bounded.MaxYAML); err == nil {
-			yaml, s, _ := parseConfig(folder, text)
-			r.keys, r.settings, r.info.Group = keysOf(yaml), s, groupOf(s)
+			r.configure(folder, text)
 		}
 		runs = append(runs, r)
 	}
@@ -114,7 +126,7 @@ func Labels(folders []string) []string {
 		groups[labels[i]][r.info.Group] = true
 	}
 	for i, r := range runs {
-		if labels[i] == "" || len(groups[labels[i]]) > 1 || r.settings == nil {
+		if labels[i] == "" || len(groups[labels[i]]) > 1 || r.values == nil {
 			labels[i] = r.info.Name
 		}
 	}
@@ -145,7 +157,7 @@ func distinguishing(runs []cachedInfo, keys []string) []string {
 func (r cachedInfo) label(keys []string) string {
 	var words []string
 	for _, k := range keys {
-		v := clean(cmp.Or(r.settings.text(k), dash))
+		v := clean(cmp.Or(r.values[k], dash))
 		if !slices.Contains([]string{"algo", "model", "data"}, k) {
 			v = strings.ReplaceAll(k, "_", " ") + " " + v
 		}
@@ -158,7 +170,7 @@ func (r cachedInfo) label(keys []string) string {
 func (r cachedInfo) some(keys []string) map[string]string {
 	chosen := map[string]string{}
 	for _, key := range keys {
-		if v := r.settings.text(key); v != "" {
+		if v := r.values[key]; v != "" {
 			chosen[key] = clean(v[:min(len(v), maxSetting)])
 		}
 	}

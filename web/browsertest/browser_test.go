@@ -181,12 +181,14 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A person looks at seven runs: two algorithms with three seeds, and a third with other evaluations.
+// A person looks at seven runs: two algorithms with three seeds, and a third with other
+// evaluations.
 func TestRuns(t *testing.T) {
 	with, dir := findTools(t), t.TempDir()
 	fspda := program(t)
 	train := func(args ...string) {
-		args = append([]string{"train", "--quiet", "--data-train", "2000", "--data-test", "400", "--hidden", "16"}, args...)
+		args = append([]string{"train", "--quiet", "--data-train", "2000", "--data-test", "400", "--hidden", "16"},
+			args...)
 		cmd := exec.Command(fspda, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
