@@ -44,8 +44,8 @@ func (a *arenaPool) release(x []float32) {
 	a.free = slices.Insert(a.free, at, x)
 }
 
-// Footprint returns the bytes that a run of code needs: its arena, the scratch memory of its kernels,
-// and the memory for packed matrices that the kernel that needs most takes from a pool.
+// Footprint returns the bytes that a run of code needs: its arena, the scratch memory of its
+// kernels, and the memory for packed matrices that the kernel that needs most takes from a pool.
 func (d *Device) Footprint(code *device.Code) int {
 	pooled := 0
 	for i := range code.Calls {

@@ -25,7 +25,8 @@ func (g *call) workspace() int {
 	}
 	a, b := operandView(g.transA, nil, g.lda), operandView(g.transB, nil, g.ldb)
 	if m, n, k := g.m, g.n, g.k; worthTransposing(s, m, n, k, a, b, g.beta) {
-		rows := call{transA: !g.transB, transB: !g.transA, m: n, n: min(transposedRows, m), k: k, lda: g.ldb, ldb: g.lda}
+		rows := call{transA: !g.transB, transB: !g.transA, m: n, n: min(transposedRows, m), k: k, lda: g.ldb,
+			ldb: g.lda}
 		return n*transposedRows + rows.workspace()
 	}
 	j := job{Set: s, m: g.m, n: g.n, k: g.k, a: a, packA: shouldPackA(a, g.n), packB: shouldPackB(b, g.m)}
