@@ -69,7 +69,7 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	$(PEERS)/bin/python bench/peers/compare.py $(PEERS)/fspda
 	test ! -e /proc/driver/nvidia/version || $(PEERS)/bin/pip install -q --no-deps -r bench/peers/requirements-gpu.txt
 	test ! -e /proc/driver/nvidia/version || $(PEERS)/fspda bench card --python $(PEERS)/bin/python --out $(PEERS)/card
-	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run 'TestTorchvision|TestHuggingFace|TestONNXRuntime|TestAutocast' ./cli/weights ./cuda
+	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run 'TestTorchvision|TestHuggingFace|TestTransformers|TestONNXRuntime|TestAutocast' ./cli/weights ./cuda
 	test -x $(PEERS)/trackers/bin/python || python3 -m venv $(PEERS)/trackers
 	$(PEERS)/trackers/bin/pip install -q -r bench/peers/requirements-trackers.txt
 	FSPDA_PEERS=$(abspath $(PEERS))/trackers/bin/python $(GO) test -count 1 -v -run TestTrackers ./cli

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from work import BATCH, CONVS, NORMS, PRODUCTS
+from work import BATCH, CONVS, GPT, NORMS, PRODUCTS
 
 ROUNDS = 3
 LAYER_ROUNDS = 2  # a round takes half a minute
@@ -118,6 +118,25 @@ def mlp(program, cores, peers):
     return rates
 
 
+def gpt(program, cores, peers):
+    """Milliseconds of a gradient and of a step of a small GPT by library, and GFLOP/s of a product of 1024×1024 matrices in the
+    same turns. fspda computes the gradient on all cores; the rest of its step is that of one core."""
+    g, best, rate = GPT(), {}, 0.0
+    sizes = ("--model", "gpt-nano", "--batch", str(g.batch))
+    step = ("step", *sizes, "--algo", "sgd", "--agents", "1", "--time", "1s")
+    for _ in range(ROUNDS):
+        (gradient,) = ours(program, [cores], "network", *sizes, "--time", "2s", "--threads", str(len(cores)))
+        (whole,) = ours(program, cores[-1:], *step)
+        keep(best, ("fspda", "gradient"), gradient["time_ns"])
+        keep(best, ("fspda", "rest"), max(0, whole["step_ns"] - whole["gradient_ns"]))
+        rate = max(rate, gradient["product_gflop_s"])
+        for name, peer in peers.items():
+            for what, ns in (peer.ask(kind="gpt", seconds=2) or {}).items():
+                keep(best, (name, what), ns)
+    best["fspda", "step"] = best["fspda", "gradient"] + best.pop(("fspda", "rest"))
+    return {key: ns * 1e-6 for key, ns in best.items()}, rate, gradient["flops"]
+
+
 def network(program, cores, peers, batch):
     """Images in a second of a whole gradient by library; fspda in one process on all cores, and in one on each."""
     best = {}
@@ -213,6 +232,16 @@ def compare(program, cores):
     rates = mlp(program, cores, peers)
     print(f"\nStep of an MLP 784-100-10 of {BATCH} examples (forward, backward, update):")
     table(["", "steps/s", "fspda / it"], [[n, number(r, 0), ratio(rates["fspda"], r)] for n, r in rates.items()])
+
+    times, rate, flops = gpt(program, cores, {n: p for n, p in peers.items() if n == "torch"})
+    print(f"\nStep of gpt-nano, {GPT().batch} windows of {GPT().block} tokens, ms (gradient, and all with clipping and AdamW); fspda's gradient:")
+    print(f"{flops / times['fspda', 'gradient'] * 1e-6 / rate:.0%} of the {rate:.0f} GFLOP/s of its products of 1024×1024 matrices.")
+    rows = []
+    for name in dict.fromkeys(name for name, _ in times):
+        both = [times[name, what] for what in ("gradient", "step")]
+        ours_ms = [times["fspda", what] for what in ("gradient", "step")]
+        rows.append([name, *map(number, both), *(number(theirs / mine, 2) for theirs, mine in zip(both, ours_ms, strict=True))])
+    table(["", "gradient", "step", "it / fspda, gradient", "it / fspda, step"], rows)
 
     print("\nConvolutions and batch norms of ResNet-50 at 224×224 pixels, ms an image (forward, backward) and images/s of both:")
     rows = []

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from work import BATCH, CLASSES, CONVS, EPSILON, HIDDEN, INPUTS, LABELS, NORMS, RATE, SIDE, fastest
+from work import BATCH, CLASSES, CONVS, EPSILON, GPT, HIDDEN, INPUTS, LABELS, NORMS, RATE, SIDE, fastest
 
 torch.manual_seed(1)
 
@@ -45,7 +45,7 @@ _steps = {}
 
 def mlp(seconds):
     """Nanoseconds of a step, eager and compiled. A machine that cannot compile has no such entry."""
-    if not _steps:
+    if "eager" not in _steps:
         _steps["eager"] = _Step(lambda f: f)
         try:
             compiled = _Step(torch.compile)
@@ -53,7 +53,66 @@ def mlp(seconds):
             _steps["compile"] = compiled
         except Exception:  # the compiler, its headers, or what it needs may be missing
             pass
-    return {name: fastest(step, seconds, least=10) for name, step in _steps.items()}
+    return {name: fastest(_steps[name], seconds, least=10) for name in ("eager", "compile") if name in _steps}
+
+
+class _Layer(torch.nn.Module):
+    """A layer of a GPT: causal attention, then two products with GELU between them."""
+
+    def __init__(self, g):
+        super().__init__()
+        self.heads = g.heads
+        self.norm1, self.norm2 = (torch.nn.LayerNorm(g.width) for _ in range(2))
+        self.qkv = torch.nn.Linear(g.width, 3 * g.width)
+        self.proj = torch.nn.Linear(g.width, g.width)
+        self.up = torch.nn.Linear(g.width, 4 * g.width)
+        self.down = torch.nn.Linear(4 * g.width, g.width)
+
+    def forward(self, x):
+        q, k, v = (
+            part.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(x.shape[2], 2)
+        )
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(y.transpose(1, 2).reshape(x.shape))
+        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+
+class _GPTStep(torch.nn.Module):
+    """A training step of a GPT with tied embeddings."""
+
+    def __init__(self, g):
+        super().__init__()
+        self.g = g
+        self.tokens = torch.nn.Embedding(g.tokens, g.width)
+        self.positions = torch.nn.Embedding(g.block, g.width)
+        self.layers = torch.nn.Sequential(*(_Layer(g) for _ in range(g.layers)))
+        self.norm = torch.nn.LayerNorm(g.width)
+        for p in self.parameters():
+            if p.dim() > 1:
+                torch.nn.init.normal_(p, std=0.02)
+        groups = [{"params": [p for p in self.parameters() if (p.dim() > 1) == two], "weight_decay": g.decay * two} for two in (True, False)]
+        self.adamw = torch.optim.AdamW(groups, lr=g.rate, betas=g.betas, fused=True)
+        self.x, self.y = (torch.randint(g.tokens, (g.batch, g.block)) for _ in range(2))
+
+    def gradient(self):
+        """Forward and backward."""
+        self.adamw.zero_grad(set_to_none=True)
+        x = self.layers(self.tokens(self.x) + self.positions.weight)
+        F.cross_entropy((self.norm(x) @ self.tokens.weight.T).flatten(0, 1), self.y.flatten()).backward()
+
+    def step(self):
+        """A gradient, clipped, and a step of AdamW."""
+        self.gradient()
+        torch.nn.utils.clip_grad_norm_(self.parameters(), self.g.clip)
+        self.adamw.step()
+
+
+def gpt(seconds):
+    """Nanoseconds of a gradient and of a step of a small GPT, eager."""
+    if "gpt" not in _steps:
+        _steps["gpt"] = _GPTStep(GPT())
+    s = _steps["gpt"]
+    return {"gradient": fastest(s.gradient, seconds, least=10), "step": fastest(s.step, seconds, least=10)}
 
 
 def network(batch, seconds):

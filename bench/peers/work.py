@@ -1,4 +1,4 @@
-"""What is compared: products of matrices, an MLP's step, the layers of ResNet-50, and all of it."""
+"""What is compared: products of matrices, steps of an MLP and of a small GPT, the layers of ResNet-50, and all of it."""
 
 from typing import NamedTuple
 
@@ -34,6 +34,21 @@ PRODUCTS = [
 
 # The MLP: inputs, hidden units, classes, examples of a step, and the step size.
 INPUTS, HIDDEN, CLASSES, BATCH, RATE = 784, 100, 10, 256, 0.05
+
+
+class GPT(NamedTuple):
+    """The network gpt-nano of fspda, and its step: windows of tokens, AdamW."""
+
+    layers: int = 4
+    heads: int = 4
+    width: int = 128
+    block: int = 64
+    tokens: int = 65
+    batch: int = 12
+    rate: float = 1e-3
+    betas: tuple = (0.9, 0.99)
+    decay: float = 0.1
+    clip: float = 1.0
 
 
 class Conv(NamedTuple):

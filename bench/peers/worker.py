@@ -22,8 +22,8 @@ def answer(peer, request):
     kind, seconds = request["kind"], request["seconds"]
     if kind == "products":
         return {p.name: peer.product(p, seconds) for p in PRODUCTS}
-    if kind == "mlp":
-        return peer.mlp(seconds)
+    if kind in ("mlp", "gpt"):
+        return getattr(peer, kind)(seconds)
     return getattr(peer, kind)(request["batch"], seconds)
 
 
