@@ -89,6 +89,7 @@ var results = map[string]string{
 	"noloco":          "{algo: noloco, local_steps: 5, graph: complete}",
 	"gasloc":          "{algo: gasloc, local_steps: 4, graph: base(1), params: {outer_momentum: 0.5}}",
 	"sparta":          "{algo: sparta, optimizer: adamw, alpha: 0.01}",
+	"demo":            "{algo: demo, alpha: 0.01, compress: 'dct(8,4)', links: wan.yaml}",
 	"d2":              "{algo: d2, mixing: half-lazy(metropolis), momentum: 0.5, alpha: 0.1}",
 	"dsgt atc":        "{algo: dsgt, params: {form: atc}, edges: bernoulli(0.5), momentum: 0.5, alpha: 0.1}",
 	"gt-adam":         "{algo: gt-adam, alpha: 0.02}",

@@ -11,7 +11,8 @@ type Payload struct {
 	Coords  []uint32    // the coordinates sent, ascending; nil: all, or known to both ends
 	Vectors [][]float32 // the numbers of the message's buffers
 
-	scratch []uint32 // used by topk
+	scratch []uint32  // used by topk
+	numbers []float32 // used by dct
 }
 
 // Codec encodes the content of a message, and decodes it to bit-identical numbers.

@@ -29,6 +29,7 @@ var compressorSpellings = []spelling{
 	{"qsgd(s)", "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},
 	{"qsgd-scaled(s)", "the same times 1/(1+omega), so that it never moves away"},
 	{"sign", "the sign of each coordinate and one mean magnitude: 1 bit"},
+	{"dct(side,k)", "demo: the k largest coefficients of the cosine transform of each chunk, of sides up to side"},
 	{"identity", "everything"},
 }
 
@@ -37,7 +38,10 @@ type CompressorOptions struct {
 	Mask  Mask  // the coordinates of randk, and the number of coordinates of topk
 	Sizes []int // of the tensors of the vector
 	Flat  bool  // qsgd, sign: one block of the whole vector instead of one per tensor
-	Seed  uint64
+	// Shapes has the rows and columns of the tensors for dct, which takes those of 0 columns, and all
+	// if it is nil, for vectors
+	Shapes [][2]int
+	Seed   uint64
 }
 
 // ParseCompressor returns the compressor that spec names. Its rounding is drawn from the stream
@@ -54,6 +58,8 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 		return newTopK(o), nil
 	case "sign":
 		return newSign(o), nil
+	case "dct":
+		return newDCT(p, o)
 	case "identity":
 		d, err := totalSize(p, o.Sizes)
 		return identity{FloatCodec{1, d}}, err

@@ -46,6 +46,7 @@ func zoo(t testing.TB) map[string]Compressor {
 		"scaled flat":          parseCompressor(t, "qsgd-scaled(2)", "randk", 0.1, true),
 		"sign":                 parseCompressor(t, "sign", "randk", 0.1, false),
 		"sign flat":            parseCompressor(t, "sign", "randk", 0.1, true),
+		"dct":                  parseCompressor(t, "dct(8,3)", "randk", 0.1, false),
 		"identity":             parseCompressor(t, "identity", "randk", 0.1, false),
 	}
 }
@@ -67,7 +68,15 @@ func gauss(s *rng.Stream, n int) []float32 {
 }
 
 // dense returns the compressed vector as its receiver sees it.
-func dense(p Payload) []float32 {
+func dense(c Compressor, p Payload) []float32 {
+	if t, ok := c.(*DCT); ok {
+		coefficients, v := make([]float32, p.Dim), make([]float32, p.Dim)
+		for j, at := range p.Coords {
+			coefficients[at] = p.Vectors[0][j]
+		}
+		t.Inverse(v, coefficients)
+		return v
+	}
 	if p.Coords == nil {
 		return p.Vectors[0]
 	}
@@ -194,7 +203,7 @@ func TestContractionAndBias(t *testing.T) {
 						t.Fatal(err)
 					}
 					e := 0.0
-					for i, x := range dense(p) {
+					for i, x := range dense(c, p) {
 						gap := float64(x) - float64(v[i])
 						e += gap * gap
 						mean[i] += gap / rounds
@@ -302,7 +311,7 @@ func TestCompressRepeats(t *testing.T) {
 		if _, quantizer := c.(*qsgd); (draw(3, 1, 1) != first) != quantizer {
 			t.Errorf("%s: the second vector of an iteration is rounded as the first", name)
 		}
-		random := c.Delta() < 1 && !strings.HasPrefix(name, "topk") && !strings.HasPrefix(name, "sign")
+		random := c.Delta() < 1 && !strings.HasPrefix(name, "topk") && !strings.HasPrefix(name, "sign") && name != "dct"
 		if changed := first != draw(4, 1) || first != draw(3, 2); changed != random {
 			t.Errorf("%s: depends on iteration and agent: %v, want %v", name, changed, random)
 		}

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 )
@@ -33,6 +34,9 @@ type Sent struct {
 
 	Mask int // coordinates of the mask; the vectors share it
 	Dim  int // length of the vector it is taken from; a mask of Dim coordinates needs no indices
+	// IndexBits is the packed size of all indices, where they count within blocks; 0: they count within
+	// the vector
+	IndexBits int
 
 	// Indices says that this message carries the indices in accountings that send them: over a
 	// bidirectional edge the one from the higher-numbered end, and every unidirectional message.
@@ -61,7 +65,7 @@ func (l *Ledger) Send(m Sent) {
 	payload := uint64(m.Values)*uint64(m.ValueBits) + uint64(m.ExtraBits)
 	var packed, reference uint64
 	if m.Indices && m.Mask < m.Dim {
-		packed = uint64(m.Mask) * uint64(IndexBits(m.Dim))
+		packed = uint64(cmp.Or(m.IndexBits, m.Mask*IndexBits(m.Dim)))
 		reference = uint64(m.Mask) * 64
 	}
 	l.Messages++

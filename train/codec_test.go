@@ -106,6 +106,19 @@ func (p *plainServices) quantize(r *algo.Round) {
 	}
 }
 
+func (p *plainServices) transform(r *algo.Round, c *dist.DCT) {
+	r.Inverse = func(dst, v device.Vector) {
+		m := make([]float32, dst.Len())
+		c.Inverse(m, p.host(v))
+		p.dev.Write(dst, m)
+	}
+	r.Signs = func(dst, sums, counts device.Vector) {
+		m := make([]float32, dst.Len())
+		c.Signs(m, p.host(sums), p.host(counts))
+		p.dev.Write(dst, m)
+	}
+}
+
 func (p *plainServices) broadcast(r *algo.Round) {
 	s := p.s
 	p.speaks = map[int]bool{}
@@ -120,11 +133,18 @@ func (p *plainServices) broadcast(r *algo.Round) {
 	}
 	r.Active, r.Links = p.speaks[r.Self], nil
 	for _, peer := range s.Graph.Neighbours(r.Self) {
-		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: s.Mixing.At(r.Self, peer),
+		weight := 0.0
+		if s.Mixing != nil {
+			weight = s.Mixing.At(r.Self, peer)
+		}
+		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: weight,
 			PeerInactive: !p.speaks[peer], Mute: !p.speaks[r.Self]})
 	}
 	if len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
 		r.Shared = plainCommon(p.dev, s.Dim)
+	}
+	if c, ok := s.Compressor.(*dist.DCT); ok {
+		p.transform(r, c)
 	}
 	r.Compress = func(v device.Vector, which int) (algo.Compressed, error) {
 		var q dist.Payload

@@ -54,7 +54,7 @@ func (x *exchange) init() {
 		r.SelfWeight = s.Mixing.Self(x.id)
 	}
 	if s.Compressor != nil {
-		r.Compress = x.pack
+		r.Compress, r.Inverse, r.Signs = x.pack, x.inverse, x.signs
 	}
 	if s.Lattice != nil {
 		r.Encode, r.Decode = x.encode, x.decode

@@ -20,7 +20,7 @@ type codec struct {
 	own     []device.Index // coordinates of the agent's own broadcasts of an iteration
 	parts   []device.Vector
 	payload dist.Payload
-	x, y    []float32
+	x, y, z []float32
 	decodes dist.DecodeStats
 }
 
@@ -37,7 +37,10 @@ func (x *exchange) broadcast(t int) {
 		}
 		at := len(x.round.Links)
 		x.growMasks(at*x.expect + x.expect - 1)
-		fixed := s.Mixing.Edge(s.Graph.Incident(x.id)[k])
+		fixed := 0.0
+		if s.Mixing != nil {
+			fixed = s.Mixing.Edge(s.Graph.Incident(x.id)[k])
+		}
 		l := x.link(peer, nil, s.Dim, fixed, fixed)
 		l.PeerInactive, l.Mute = silent, !x.round.Active
 	}
@@ -149,6 +152,9 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
+	if _, ok := s.Compressor.(*dist.DCT); ok {
+		return x.packCoefficients(which), nil
+	}
 	if coords := p.payload.Coords; coords != nil {
 		p.own[which] = x.dev.NewIndex(coords, p.own[which])
 		made := x.packPart(v, p.own[which])
@@ -169,6 +175,37 @@ func (x *exchange) packWhole(v device.Vector) algo.Compressed {
 	x.dev.Gather(b, v, nil)
 	x.codec.parts = append(x.codec.parts, b)
 	return algo.Compressed{Vectors: x.codec.parts}
+}
+
+// packCoefficients takes what was compressed, of which the coordinates are no coordinates of the
+// vector.
+func (x *exchange) packCoefficients(which int) algo.Compressed {
+	p := &x.codec
+	p.own[which] = x.dev.NewIndex(p.payload.Coords, p.own[which])
+	b := x.acquire(len(p.payload.Coords))
+	x.dev.Write(b, p.payload.Vectors[0])
+	last := x.own[len(x.own)-1] // coordinates travel with the values
+	last.Coords = append(last.Coords[:0], p.payload.Coords...)
+	p.parts = append(p.parts, b)
+	return algo.Compressed{Vectors: p.parts, Index: p.own[which]}
+}
+
+// inverse is Round.Inverse.
+func (x *exchange) inverse(dst, coefficients device.Vector) {
+	p := &x.codec
+	p.x = x.read(p.x, coefficients)
+	p.y = slices.Grow(p.y[:0], dst.Len())[:dst.Len()]
+	x.run.setup.Compressor.(*dist.DCT).Inverse(p.y, p.x)
+	x.dev.Write(dst, p.y)
+}
+
+// signs is Round.Signs.
+func (x *exchange) signs(dst, sums, counts device.Vector) {
+	p := &x.codec
+	p.x, p.y = x.read(p.x, sums), x.read(p.y, counts)
+	p.z = slices.Grow(p.z[:0], dst.Len())[:dst.Len()]
+	x.run.setup.Compressor.(*dist.DCT).Signs(p.z, p.x, p.y)
+	x.dev.Write(dst, p.z)
 }
 
 // packPart takes coordinates of v.

@@ -149,6 +149,8 @@ var lines = []line{
 		c.Algo, c.LocalSteps, c.Graph, c.Params = "gasloc", 2, "base(1)", Params{"outer_momentum": 0.5}
 	}, vectors: 1, loss: 2},
 	{name: "sparta", edit: func(c *Config) { c.Algo, c.Density = "sparta", 0.2 }, loss: 2.2},
+	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
+		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {
 		c.Algo, c.Optimizer, c.Alpha, c.Decay = "fspda-sa", "adamw", 0.01, 0.01
 		c.Edges, c.Density, c.Gamma = "full", 1, 0.3
@@ -301,7 +303,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.Collective || slices.Contains([]string{"choco", "beer", "sgp"}, c.Algo) {
+		if s, _ := resolve(t, c); s.Collective || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

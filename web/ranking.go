@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Ranking shows one number of many settings, each a line with a dot and a bar of one standard
@@ -82,6 +83,9 @@ func (p *RankingPanel) draw() *drawing {
 		x.include(1)
 	}
 	a := newAxis(m.title, false, x, m.label)
+	if strings.HasPrefix(p.Column, "test_acc") {
+		a.keep(fraction)
+	}
 	at := func(v float64) float64 { return left + a.at(v)*(plotRight-left) }
 	for _, t := range a.ticks {
 		d.line("v-grid", point{at(t.at), top}, point{at(t.at), bottom})

@@ -179,7 +179,8 @@ func drawTuning(t *bench.Tuning, results []bench.TuneResult, reported []*bench.O
 		ranking.WriteImages(filepath.Join(f.out, "ranking"))}
 	for g, sheet := range sheets {
 		sheet.Caption = page.Caption
-		errs = append(errs, sheet.WriteImages(filepath.Join(f.out, strings.TrimSuffix("tuning-"+g, "-"))))
+		errs = append(errs, sheet.WriteImages(filepath.Join(f.out, strings.TrimSuffix("tuning-"+
+			strings.ReplaceAll(g, " ", "-"), "-"))))
 	}
 	return errors.Join(errs...)
 }

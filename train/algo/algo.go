@@ -195,7 +195,7 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	if n, ok := a.(Scaled); ok {
 		s.Scalars = n.Scalars()
 	}
-	if d, ok := a.(Descends); ok && d.decay() != nil && len(d.decay().Except) > 0 {
+	if d, ok := a.(decays); ok && d.decay() != nil && len(d.decay().Except) > 0 {
 		except := d.decay().Except
 		s.except, s.few = dev.NewIndex(except, nil), dev.NewVector(len(except))
 	}
@@ -290,6 +290,11 @@ type Round struct {
 	// writes the decoded vector closest to ref. Both are nil if vectors are sent uncompressed.
 	Encode func(dst, x device.Vector, which int) error
 	Decode func(dst, codes, ref device.Vector) error
+	// Inverse sets dst to the vector whose coefficients are given, for a compressor that sends
+	// coefficients of a transform. Signs sets it to the signs of the vector whose coefficients are sums
+	// divided by counts, and overwrites sums.
+	Inverse func(dst, coefficients device.Vector)
+	Signs   func(dst, sums, counts device.Vector)
 }
 
 // Compressed is a compressed vector as its receivers get it. Its memory is released after the

@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -70,6 +72,47 @@ func TestGoldenMethods(t *testing.T) {
 	}
 }
 
+// DeMo with one chunk, of which two coefficients are sent.
+func TestGoldenDeMo(t *testing.T) {
+	g := goldenGameAt(DeMo{Keep: 0.9}, 2)
+	inDeMo(g, dist.NewTransform[float64]([][2]int{{3, 0}}, 64))
+	for it := range 6 {
+		g.step(t, it)
+	}
+	for i := range 4 {
+		check(t, fmt.Sprint("x_", i), g.x(i), "2.6000000000 2.4000000000 2.6000000000")
+	}
+	check(t, "e", g.aux(0, "momentum"), "-0.1012500000 0.0000000000 0.1012500000")
+	if f := goldenObjective(mean(4, g.x)); math.Abs(f-5.1131250000) > 1e-9 {
+		t.Errorf("F(xbar) = %.10f", f)
+	}
+	if want := [3]uint64{4896, 4896, 13824}; g.bits() != want {
+		t.Errorf("bits %d, want %d", g.bits(), want)
+	}
+}
+
+// inDeMo sends the two largest coefficients of a transform to all agents.
+func inDeMo(g *game, c *dist.Transform[float64]) {
+	packedOver(world{n: len(g.state)}.complete(), func(_ int, v []float64) ([]float64, []uint32, dist.Sent) {
+		all := make([]float64, len(v))
+		c.Forward(all, v)
+		order := make([]uint32, len(v))
+		for k := range order {
+			order[k] = uint32(k)
+		}
+		slices.SortStableFunc(order, func(a, b uint32) int { return cmp.Compare(math.Abs(all[b]), math.Abs(all[a])) })
+		at := slices.Sorted(slices.Values(order[:2]))
+		return []float64{all[at[0]], all[at[1]]}, at, dist.Sent{Values: 2, ValueBits: 32, Mask: 2, Dim: len(v),
+			DataDependent: true}
+	})(g)
+	whole := g.prepare
+	g.prepare = func(r *Round) {
+		whole(r)
+		r.Inverse = func(dst, v device.Vector) { c.Inverse(values(dst), values(v)) }
+		r.Signs = func(dst, sums, counts device.Vector) { c.Signs(values(dst), values(sums), values(counts)) }
+	}
+}
+
 // pushedSum is X = w·z of agent 0.
 func pushedSum(g *game) []float64 {
 	x := slices.Clone(g.x(0))
@@ -112,9 +155,12 @@ func on(graph [][2]int) func(g *game) {
 type compression func(t int, v []float64) (values []float64, coords []uint32, sent dist.Sent)
 
 // packed compresses over the ring, on which all speak.
-func packed(q compression) func(g *game) {
+func packed(q compression) func(g *game) { return packedOver(ring4, q) }
+
+// packedOver compresses over a graph.
+func packedOver(graph [][2]int, q compression) func(g *game) {
 	return func(g *game) {
-		g.broadcasting(ring4, allActive, everything)
+		g.broadcasting(graph, allActive, everything)
 		type key struct{ t, agent, which int }
 		coords := map[key]device.Index{}
 		last := dist.Sent{}

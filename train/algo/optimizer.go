@@ -91,8 +91,7 @@ func (GTAdam) ScratchVectors() int { return 1 }
 func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g := s.decayed(s.input, x, 0)
 	if s.ones == nil {
-		s.ones = s.Dev.NewVector(x.Len())
-		s.Dev.Write(s.ones, slices.Repeat([]float32{1}, x.Len()))
+		s.ones = s.newOnes(x.Len())
 	}
 	grow := o.Eps * (1 - o.Beta2) / o.Beta2 // what decays of Eps
 	if s.Count++; s.Count == 1 {
@@ -129,11 +128,14 @@ type Decay struct {
 	Except []uint32 // ascending
 }
 
+// decays is an algorithm with decoupled weight decay; nil: none.
+type decays interface{ decay() *Decay }
+
 // Descends is an algorithm that embeds a Descent.
 type Descends interface {
 	Algorithm
 	Optimizer() Optimizer
-	decay() *Decay
+	decays
 }
 
 // Optimizer returns the optimizer.
@@ -211,6 +213,28 @@ func (d Descent) descend(s *State, r *Round, alpha float64, x device.Vector, c .
 	}
 	s.Dev.Combine(s.X, s.terms...)
 	return nil
+}
+
+// shrink is decoupled weight decay of x by itself, x ← x - rate·x, on the coordinates that decay.
+// The others keep their bits.
+func (s *State) shrink(r *Round, x device.Vector, rate float64) {
+	if s.except != nil {
+		s.Dev.Gather(s.few, x, s.except)
+	}
+	s.combine(x, device.Term{A: 1 - rate, V: x})
+	if s.except != nil {
+		shrunk := r.Acquire(s.few.Len())
+		s.Dev.Gather(shrunk, x, s.except)
+		s.add(x, device.SparseTerm{A: -1, V: shrunk, Idx: s.except},
+			device.SparseTerm{A: 1, V: s.few, Idx: s.except})
+	}
+}
+
+// newOnes returns a vector of n ones.
+func (s *State) newOnes(n int) device.Vector {
+	v := s.Dev.NewVector(n)
+	s.Dev.Write(v, slices.Repeat([]float32{1}, n))
+	return v
 }
 
 // accumulate computes b ← mu·b + Σ input and returns b.

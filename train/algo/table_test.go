@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/dist"
 	"fspda/internal/rng"
 )
 
@@ -82,6 +83,7 @@ var table = []entry{
 	{algo: GASLoC{H: 4, Rate: 0.7, Mu: 0.5, Gamma: 0.4, Descent: heavyBall(0.5)}, mu: 0.5, dress: pairsAtEnds},
 	{algo: SPARTA{Every: 1}, static: true, follow: true},
 	{algo: SPARTA{Every: 2, Descent: adamW(false)}, static: true, when: every(2), adaptive: true},
+	{algo: DeMo{Keep: 0.9, Decay: someDecay}, whole: true, dress: transforming},
 	{algo: AsyncSTORM{STORM: STORM{Gamma: 0.25, Beta: 1, AX: 0.3, ALambda: 0.2}, Protocol: Protocol{Inverse, 10}},
 		exact: true},
 	{algo: Async{SA: SA{Gamma: 0.25, Beta: 1}, Protocol: Protocol{Coef: Inverse, CMax: 10}}, exact: true, follow: true},
@@ -114,6 +116,11 @@ func adamW(corrected bool) Descent {
 }
 
 var someDecay = &Decay{Rate: 0.01, Except: []uint32{1}}
+
+// transforming sends the largest cosine coefficients of chunks to all agents.
+func transforming(g *game, w world) {
+	inDeMo(g, dist.NewTransform[float64]([][2]int{{len(g.x(0)), 0}}, 64))
+}
 
 // unmasked exchanges whole vectors.
 func unmasked(g *game, _ world) { g.mask = func(int, int, int) []uint32 { return nil } }

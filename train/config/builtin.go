@@ -179,6 +179,11 @@ var builtin = []Method{
 	},
 	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
+	{Name: "demo", Keys: []string{"compress"}, Edges: AllGather, Optimizers: []string{optimizerDeMo},
+		Params: []Param{{Name: "keep", Default: 0.999, Range: "[0, 1)", Help: "decay rate of the momentum"}},
+		New: func(s *Setup) algo.Algorithm {
+			return algo.DeMo{Keep: s.Param("keep"), Decay: s.Descent().Decay}
+		}},
 	{Name: "sgd", Edges: EveryPair, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }

@@ -45,6 +45,9 @@ func (s *Setup) admitChoco(name string) error {
 	case "lattice":
 		return Invalid("compress", c.Compress, "%s adds up what it hears, and a lattice means something only near the "+
 			"receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice", s.method.Name)
+	case "dct":
+		return Invalid("compress", c.Compress, "sends coefficients, which only demo transforms back: use randk, topk, "+
+			"qsgd-scaled(s), sign or identity")
 	case "randk", "topk":
 		return nil
 	}
@@ -60,12 +63,29 @@ func (s *Setup) admitChoco(name string) error {
 	return nil
 }
 
+// admitTransform resolves compress auto of demo.
+func (s *Setup) admitTransform() error {
+	c := &s.Config
+	switch name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "("); name {
+	case "auto":
+		c.Compress = "dct(64,32)"
+	case "dct":
+	default:
+		return Invalid("compress", c.Compress, "%s sends coefficients of a cosine transform: use dct(side,k), such as "+
+			"dct(64,32)", s.method.Name)
+	}
+	return nil
+}
+
 // compress makes the compressor of an algorithm of speakers, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
 	switch s.method.Edges {
-	case Speakers:
+	case Speakers, AllGather:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
+		for _, b := range s.Blocks {
+			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
+		}
 		if s.Compressor, err = dist.ParseCompressor(c.Compress, o); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}

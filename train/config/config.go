@@ -94,7 +94,7 @@ type AveragingKeys struct {
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
 type CompressionKeys struct {
-	Compress  string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic)"`
+	Compress  string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
 	Norms     string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
 	Early     bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
 	Swarm     string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
@@ -124,7 +124,7 @@ type VariantKeys struct {
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
 type StepKeys struct {
 	EtaSchedule string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam; auto is heavy-ball with a momentum, else sgd"`
+	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
 	Momentum    float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
 	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
 	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`

@@ -87,7 +87,9 @@ const (
 func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text != nil }
 
 // exchanges reports whether the agents send anything over edges of a graph.
-func (s *Setup) exchanges() bool { return !s.Collective && s.Graph.N > 1 }
+func (s *Setup) exchanges() bool {
+	return !s.Collective && s.method.Edges != AllGather && s.Graph.N > 1
+}
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {

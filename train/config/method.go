@@ -62,6 +62,7 @@ const (
 	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
 	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
 	OneWay     // messages go one way: one-peer-exp, static-exp, push(k), arcs(PATH)
+	AllGather  // every message reaches all agents, in each iteration: graph and edges play no part
 )
 
 // The values of the key weights.
@@ -136,9 +137,13 @@ func (s *Setup) admit() error {
 	if c.Dual != "same-time" && m.Name != "fspda-sa" {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
-	if m.Edges == EveryPair {
+	switch m.Edges {
+	case EveryPair:
 		s.admitCollective()
 		return nil
+	case AllGather:
+		s.admitCollective()
+		return s.admitTransform()
 	}
 	if err := s.admitCompressor(); err != nil {
 		return err
@@ -149,7 +154,7 @@ func (s *Setup) admit() error {
 	return s.admitEdges()
 }
 
-// admitCollective resolves the keys of an all-reduce, which uses no graph.
+// admitCollective resolves the keys of an exchange among all agents, which uses no graph.
 func (s *Setup) admitCollective() {
 	c, m := &s.Config, s.method
 	c.Graph, c.Edges = "complete", "full"

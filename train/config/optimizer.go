@@ -15,6 +15,7 @@ const (
 	optimizerNesterov  = "nesterov"
 	optimizerAdamW     = "adamw"
 	optimizerGTAdam    = "gt-adam"
+	optimizerDeMo      = "demo"
 
 	placementLocal     = "local"
 	placementCorrected = "corrected"
@@ -51,7 +52,8 @@ func (c Config) adaptive() bool {
 // Decoupled reports whether weight decay is applied by the optimizer, so that neither the objective
 // nor its gradients include it.
 func (c Config) Decoupled() bool {
-	return c.DecayForm == decayDecoupled || c.DecayForm == "auto" && c.Optimizer == optimizerAdamW
+	return c.DecayForm == decayDecoupled ||
+		c.DecayForm == "auto" && (c.Optimizer == optimizerAdamW || c.Optimizer == optimizerDeMo)
 }
 
 // L2 is the coefficient of the L2 term of the objective: weight_decay unless that is decoupled.
@@ -78,7 +80,7 @@ func (s *Setup) settleOptimizer() error {
 	case c.Optimizer != "auto" && !m.takes(c.Optimizer):
 		return Invalid("optimizer", c.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that takes "+
 			"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
-	case c.DecayForm == decayDecoupled && !m.takes(optimizerAdamW):
+	case c.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
 		return Invalid("decay_form", c.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
 			"algorithm that takes any optimizer (%s)", m.Name, others())
 	}
@@ -91,7 +93,7 @@ func (s *Setup) settleOptimizer() error {
 		}
 	}
 	switch c.Optimizer {
-	case optimizerSGD, optimizerAdamW, optimizerGTAdam:
+	case optimizerSGD, optimizerAdamW, optimizerGTAdam, optimizerDeMo:
 		if c.Momentum != 0 {
 			return Invalid("momentum", c.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
 				"beta1 of adamw", c.Optimizer)
@@ -163,7 +165,7 @@ func (s *Setup) settleDecay() error {
 	case s.ClipsApart():
 		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
 			"use weight_decay 0, or clip_norm 0")
-	case c.adaptive():
+	case c.adaptive() || c.Optimizer == optimizerDeMo:
 		return Invalid("layer_lr", c.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
 			"another optimizer, or leave layer_lr out", c.Optimizer)
 	case decoupled && c.Decay > 0:

@@ -1,0 +1,323 @@
+package dist
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// number is the precision of a Transform: that of the agents, or of tests.
+type number interface{ float32 | float64 }
+
+// Transform is the orthonormal discrete cosine transform (DCT-II) of a flat vector in chunks: a matrix
+// is cut into chunks of Side(rows) × Side(columns), a vector into chunks of Side(length). Chunk by
+// chunk the coefficients lie one after the other, those of a matrix by rows. It is safe for concurrent
+// use.
+type Transform[T number] struct {
+	chunks []chunk
+	basis  map[int][]T // by side n: element (u, i) of the n×n matrix is the i-th number of frequency u
+	turned map[int][]T // the transposed matrices
+}
+
+// chunk is a rectangle of a matrix, or a part of a vector, with one row.
+type chunk struct {
+	from, stride int // its first number in the vector, and the distance of its rows
+	at           int // its first coefficient
+	rows, cols   int
+}
+
+func (c chunk) len() int { return c.rows * c.cols }
+
+// maxSide limits the sides of chunks.
+const maxSide = 64
+
+// chunkSide is the largest divisor of n that is at most limit.
+func chunkSide(n, limit int) int {
+	for side := min(n, limit); ; side-- {
+		if n%side == 0 {
+			return side
+		}
+	}
+}
+
+// NewTransform makes the transform of tensors of the given rows and columns, one after the other; 0
+// columns mean a vector of so many rows. The sides of chunks are at most side.
+func NewTransform[T number](shapes [][2]int, side int) *Transform[T] {
+	t := &Transform[T]{basis: map[int][]T{}, turned: map[int][]T{}}
+	from, at := 0, 0
+	for _, s := range shapes {
+		rows, cols := s[0], s[1]
+		if cols == 0 {
+			rows, cols = 1, s[0]
+		}
+		c := chunk{stride: cols, rows: chunkSide(rows, side), cols: chunkSide(cols, side)}
+		t.prepare(c.rows)
+		t.prepare(c.cols)
+		for i := 0; i < rows; i += c.rows {
+			for j := 0; j < cols; j += c.cols {
+				c.from, c.at = from+i*cols+j, at
+				t.chunks = append(t.chunks, c)
+				at += c.len()
+			}
+		}
+		from += rows * cols
+	}
+	return t
+}
+
+// prepare computes the matrix of a side. Elements that are zero are exactly 0, so that no rounding
+// error takes their place.
+func (t *Transform[T]) prepare(n int) {
+	if t.basis[n] != nil {
+		return
+	}
+	b, turned := make([]T, n*n), make([]T, n*n)
+	for u := range n {
+		scale := math.Sqrt(2 / float64(n))
+		if u == 0 {
+			scale = math.Sqrt(1 / float64(n))
+		}
+		for i := range n {
+			if v := math.Cos(math.Pi * float64((2*i+1)*u) / float64(2*n)); math.Abs(v) > 1e-12 {
+				b[u*n+i] = T(scale * v)
+				turned[i*n+u] = b[u*n+i]
+			}
+		}
+	}
+	t.basis[n], t.turned[n] = b, turned
+}
+
+// Forward sets dst to the coefficients of v.
+func (t *Transform[T]) Forward(dst, v []T) {
+	var half [maxSide * maxSide]T
+	for _, c := range t.chunks {
+		across, down := t.turned[c.cols], t.basis[c.rows]
+		rows := half[:c.len()]
+		clear(rows)
+		for i := range c.rows {
+			for j, x := range v[c.from+i*c.stride:][:c.cols] {
+				addScaled(rows[i*c.cols:][:c.cols], x, across[j*c.cols:][:c.cols])
+			}
+		}
+		out := dst[c.at:][:c.len()]
+		if c.rows == 1 {
+			copy(out, rows)
+			continue
+		}
+		clear(out)
+		for u := range c.rows {
+			for i := range c.rows {
+				addScaled(out[u*c.cols:][:c.cols], down[u*c.rows+i], rows[i*c.cols:][:c.cols])
+			}
+		}
+	}
+}
+
+// Inverse sets dst to the vector of these coefficients. It is fast where most of them are zero.
+func (t *Transform[T]) Inverse(dst, coefficients []T) {
+	var half [maxSide]T
+	for _, c := range t.chunks {
+		across, down := t.basis[c.cols], t.basis[c.rows]
+		for i := range c.rows {
+			clear(dst[c.from+i*c.stride:][:c.cols])
+		}
+		for u := range c.rows {
+			row, some := half[:c.cols], false
+			for w, x := range coefficients[c.at+u*c.cols:][:c.cols] {
+				if x == 0 {
+					continue
+				}
+				if !some {
+					clear(row)
+				}
+				addScaled(row, x, across[w*c.cols:][:c.cols])
+				some = true
+			}
+			for i := 0; some && i < c.rows; i++ {
+				addScaled(dst[c.from+i*c.stride:][:c.cols], down[u*c.rows+i], row)
+			}
+		}
+	}
+}
+
+// Signs sets dst to the signs of the vector whose coefficients are sums divided by counts, or 0 where
+// that is 0. Numbers below a ten millionth of the largest of their chunk are rounding errors of 0. It
+// overwrites sums.
+func (t *Transform[T]) Signs(dst, sums, counts []T) {
+	for i, n := range counts {
+		if n > 1 {
+			sums[i] /= n
+		}
+	}
+	t.Inverse(dst, sums)
+	for _, c := range t.chunks {
+		var most T
+		for i := range c.rows {
+			for _, x := range dst[c.from+i*c.stride:][:c.cols] {
+				most = max(most, x, -x)
+			}
+		}
+		for i := range c.rows {
+			row := dst[c.from+i*c.stride:][:c.cols]
+			for k, x := range row {
+				switch {
+				case x > 1e-7*most:
+					row[k] = 1
+				case x < -1e-7*most:
+					row[k] = -1
+				default:
+					row[k] = 0
+				}
+			}
+		}
+	}
+}
+
+// addScaled computes dst += a·v. It rounds products and sums one by one, on every machine.
+func addScaled[T number](dst []T, a T, v []T) {
+	for i, x := range v[:len(dst)] {
+		dst[i] += T(a * x)
+	}
+}
+
+// DCT sends the Keep largest coefficients of each chunk of a [Transform] of sides up to Side, among
+// equal ones the first. It is the compressor of demo: its values are coefficients, so that receivers
+// need the transform.
+type DCT struct {
+	*Transform[float32]
+	Side, Keep int
+
+	dim, kept, indexBits int
+}
+
+var _ Compressor = (*DCT)(nil)
+
+// newDCT reads the argument of dct(side,keep).
+func newDCT(p parsedSpec, o CompressorOptions) (*DCT, error) {
+	first, second, two := strings.Cut(p.arg, ",")
+	side, err1 := strconv.Atoi(strings.TrimSpace(first))
+	keep, err2 := strconv.Atoi(strings.TrimSpace(second))
+	if !two || err1 != nil || err2 != nil || side < 2 || side > maxSide || keep < 1 {
+		return nil, p.bad("expected the largest side of a chunk, from 2 to %d, and the number of coefficients that a "+
+			"chunk keeps, at least 1: dct(64,32)", maxSide)
+	}
+	shapes := o.Shapes
+	if shapes == nil {
+		for _, n := range o.Sizes {
+			shapes = append(shapes, [2]int{n, 0})
+		}
+	}
+	c := &DCT{Transform: NewTransform[float32](shapes, side), Side: side, Keep: keep}
+	for _, k := range c.chunks {
+		c.dim += k.len()
+		c.kept += c.of(k)
+		c.indexBits += c.of(k) * c.width(k)
+	}
+	return c, nil
+}
+
+// of is the number of coefficients that a chunk keeps.
+func (c *DCT) of(k chunk) int { return min(c.Keep, k.len()) }
+
+// width is the number of bits of an index in a chunk; 0 if all are sent.
+func (c *DCT) width(k chunk) int {
+	if c.Keep >= k.len() {
+		return 0
+	}
+	return IndexBits(k.len())
+}
+
+// String implements [Compressor].
+func (c *DCT) String() string { return fmt.Sprintf("dct(%d,%d)", c.Side, c.Keep) }
+
+// Delta is the least share of kept coefficients: the transform keeps lengths.
+func (c *DCT) Delta() float64 {
+	least := 1.0
+	for _, k := range c.chunks {
+		least = min(least, float64(c.of(k))/float64(k.len()))
+	}
+	return least
+}
+
+// Compress implements [Compressor]. The coordinates are those of coefficients.
+func (c *DCT) Compress(p *Payload, v []float32, _, _, _ int) error {
+	if err := checkFinite("dct", v); err != nil {
+		return err
+	}
+	p.Dim = len(v)
+	p.numbers = grow(p.numbers, len(v))
+	c.Forward(p.numbers, v)
+	p.Coords = p.Coords[:0]
+	for _, k := range c.chunks {
+		p.Coords = p.largest(p.Coords, p.numbers[k.at:][:k.len()], c.of(k), uint32(k.at))
+	}
+	p.resize(1)
+	p.Vectors[0] = gatherFloats(p.Vectors[0], p.numbers, p.Coords)
+	return nil
+}
+
+// Sent implements [Codec].
+func (c *DCT) Sent(Payload) Sent {
+	return Sent{Values: c.kept, ValueBits: 32, Mask: c.kept, Dim: c.dim, IndexBits: c.indexBits, Indices: true,
+		DataDependent: true}
+}
+
+// indexWidth is the width of an index of a chunk in an accounting.
+func (c *DCT) indexWidth(k chunk, a Accounting) int {
+	switch {
+	case c.kept == c.dim:
+		return 0
+	case a == Reference:
+		return 64
+	}
+	return c.width(k)
+}
+
+// Encode implements [Codec]. The indices count within their chunks.
+func (c *DCT) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error) {
+	if len(p.Vectors) != 1 || len(p.Vectors[0]) != c.kept || len(p.Coords) != c.kept {
+		return nil, fmt.Errorf("dist: %s of %d coefficients cannot encode a payload that it did not compress", c, c.kept)
+	}
+	w, next := bitWriter{dst: dst}, 0
+	for _, k := range c.chunks {
+		for _, at := range p.Coords[next:][:c.of(k)] {
+			if width := c.indexWidth(k, a); width > 0 {
+				w.put(uint64(int(at)-k.at), width)
+			}
+		}
+		next += c.of(k)
+	}
+	writeFloats(&w, p.Vectors[0])
+	return w.bytes(), nil
+}
+
+// Decode implements [Codec].
+func (c *DCT) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
+	bits := c.indexBits
+	if a == Reference && c.kept < c.dim {
+		bits = 64 * c.kept
+	}
+	if err := checkSize("dct", b, 32*c.kept+bits); err != nil {
+		return err
+	}
+	r := bitReader{src: b}
+	p.Coords = p.Coords[:0]
+	for _, k := range c.chunks {
+		width := c.indexWidth(k, a)
+		for n := range c.of(k) {
+			at := n // all coefficients of the chunk
+			if width > 0 {
+				at = int(r.take(width))
+			}
+			if at >= k.len() || n > 0 && uint32(k.at+at) <= p.Coords[len(p.Coords)-1] {
+				return fmt.Errorf("dist: dct: index %d of a chunk is %d, expected ascending indices below %d; the "+
+					"message is damaged", n, at, k.len())
+			}
+			p.Coords = append(p.Coords, uint32(k.at+at))
+		}
+	}
+	p.resize(1)
+	p.Vectors[0] = readFloats(&r, p.Vectors[0], c.kept)
+	return nil
+}

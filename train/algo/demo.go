@@ -1,0 +1,100 @@
+package algo
+
+import "fspda/device"
+
+// DeMo is decoupled momentum (Peng, Quesnelle and Kingma 2024): agents send the largest coefficients
+// of the cosine transform C of their momentum e, and keep the rest for later. With g the gradient at x,
+//
+//	x ← (1 - alpha·decay)·x        e ← Keep·e + alpha·g
+//	S, c = the largest coefficients of C e, of each chunk        e ← e - C^T c
+//	r = for each coefficient the mean over the agents that sent it        x ← x - alpha·sign(C^T r)
+//
+// Every message reaches all agents, which sum in the order of their numbers: all models stay equal to
+// the bit. The step does not depend on the size of the gradient. The mean is over the agents that sent
+// a coefficient and not over all, which matters for the signs after the transform.
+type DeMo struct {
+	Keep  float64 // decay rate of the momentum
+	Decay *Decay  // decoupled weight decay; nil: none
+}
+
+var (
+	_ Broadcast = DeMo{}
+	_ Scratcher = DeMo{}
+)
+
+// momenta is the working memory of an agent.
+type momenta struct {
+	own  device.SparseTerm // what it sends
+	ones device.Vector     // as many
+}
+
+func (DeMo) Name() string { return "demo" }
+
+// Broadcast marks messages that reach all neighbours: here, all agents.
+func (DeMo) Broadcast() {}
+
+func (DeMo) Aux() []string { return []string{"momentum"} }
+
+func (DeMo) NewScratch(func() device.Vector) any { return &momenta{} }
+
+// ScratchVectors is the number of vectors of working memory that it acquires: coefficients and counts.
+func (DeMo) ScratchVectors() int { return 2 }
+
+func (a DeMo) decay() *Decay { return a.Decay }
+
+func (a DeMo) Local(s *State, r *Round) error {
+	if err := r.Grad(s.g, s.X); err != nil {
+		return err
+	}
+	if a.Decay != nil {
+		s.shrink(r, s.X, r.Alpha*a.Decay.Rate)
+	}
+	e := s.Aux[0]
+	s.combine(e, device.Term{A: a.Keep, V: e}, device.Term{A: r.Alpha, V: s.g})
+	q, err := r.Compress(e, 0)
+	if err != nil {
+		return err
+	}
+	s.post(r, q.Vectors...)
+	w := s.Scratch.(*momenta)
+	w.own = device.SparseTerm{A: 1, V: q.Vectors[0], Idx: q.Index}
+	sent := r.Acquire(e.Len())
+	s.Dev.Combine(sent)
+	s.add(sent, w.own)
+	r.Inverse(s.g, sent)
+	s.combine(e, device.Term{A: 1, V: e}, device.Term{A: -1, V: s.g})
+	return nil
+}
+
+func (a DeMo) Mix(s *State, r *Round) error {
+	w := s.Scratch.(*momenta)
+	r.Active = true // every agent sends
+	if err := s.collectAnnounced(r, announcement{a.Name(), 0, 1}, w.own); err != nil {
+		return err
+	}
+	for i := range s.parts {
+		s.parts[i].A = 1
+	}
+	step := s.g
+	if r.Shared != nil {
+		step = r.Shared(0, func(dst device.Vector) { w.signs(s, r, dst) })
+	} else {
+		w.signs(s, r, step)
+	}
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: step})
+	return nil
+}
+
+// signs sets dst to the sign of the mean of what all agents sent, which is in s.parts.
+func (w *momenta) signs(s *State, r *Round, dst device.Vector) {
+	if w.ones == nil {
+		w.ones = s.newOnes(w.own.V.Len())
+	}
+	sums, counts := r.Acquire(dst.Len()), r.Acquire(dst.Len())
+	s.sumParts(sums)
+	for i := range s.parts {
+		s.parts[i].V = w.ones
+	}
+	s.sumParts(counts)
+	r.Signs(dst, sums, counts)
+}
