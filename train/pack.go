@@ -152,12 +152,12 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
-	if _, ok := s.Compressor.(*dist.DCT); ok {
-		return x.packCoefficients(which), nil
-	}
 	if coords := p.payload.Coords; coords != nil {
 		p.own[which] = x.dev.NewIndex(coords, p.own[which])
 		made := x.packPart(v, p.own[which])
+		if _, ok := s.Compressor.(*dist.DCT); ok { // coefficients, which are no numbers of v
+			x.dev.Write(made.Vectors[0], p.payload.Vectors[0])
+		}
 		last := x.own[len(x.own)-1] // coordinates travel with the values
 		last.Coords = append(last.Coords[:0], coords...)
 		return made, nil
@@ -175,19 +175,6 @@ func (x *exchange) packWhole(v device.Vector) algo.Compressed {
 	x.dev.Gather(b, v, nil)
 	x.codec.parts = append(x.codec.parts, b)
 	return algo.Compressed{Vectors: x.codec.parts}
-}
-
-// packCoefficients takes what was compressed, of which the coordinates are no coordinates of the
-// vector.
-func (x *exchange) packCoefficients(which int) algo.Compressed {
-	p := &x.codec
-	p.own[which] = x.dev.NewIndex(p.payload.Coords, p.own[which])
-	b := x.acquire(len(p.payload.Coords))
-	x.dev.Write(b, p.payload.Vectors[0])
-	last := x.own[len(x.own)-1] // coordinates travel with the values
-	last.Coords = append(last.Coords[:0], p.payload.Coords...)
-	p.parts = append(p.parts, b)
-	return algo.Compressed{Vectors: p.parts, Index: p.own[which]}
 }
 
 // inverse is Round.Inverse.
