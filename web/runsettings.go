@@ -100,8 +100,8 @@ func variedKeys(runs map[string]cachedInfo) []string {
 	return varied[:min(len(varied), maxVaried)]
 }
 
-// Labels returns names for the runs in folders that say what differs between them, and not what they
-// have in common: the values of as few settings as tell them apart. Runs that differ in their seeds
+// Labels returns names for the runs in folders that say what differs between them, and not what
+// they have in common: the values of as few settings as tell them apart. Runs that differ in their seeds
 // only have the same label. A run without a readable configuration is called by its folder.
 func Labels(folders []string) []string {
 	var runs []cachedInfo

@@ -18,6 +18,7 @@ const browser = await chromium.launch({ executablePath: process.env.FSPDA_CHROMI
 async function open(width, height, options = {}, hash = "") {
   const context = await browser.newContext({ viewport: { width, height }, acceptDownloads: true, bypassCSP: false, ...options });
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000); // of a machine that does other work
   page.on("console", m => { if (["error", "warning"].includes(m.type())) troubles.push(`${m.type()}: ${m.text()}`); });
   page.on("pageerror", e => troubles.push(String(e.stack)));
   await page.goto(url + hash);
