@@ -101,8 +101,8 @@ func variedKeys(runs map[string]cachedInfo) []string {
 }
 
 // Labels returns names for the runs in folders that say what differs between them, and not what
-// they have in common: the values of as few settings as tell them apart. Runs that differ in their seeds
-// only have the same label. A run without a readable configuration is called by its folder.
+// they have in common: the values of as few settings as tell them apart. Runs that differ in their
+// seeds only have the same label. A run without a readable configuration is called by its folder.
 func Labels(folders []string) []string {
 	var runs []cachedInfo
 	for _, folder := range folders {
