@@ -38,8 +38,8 @@ type CompressorOptions struct {
 	Mask  Mask  // the coordinates of randk, and the number of coordinates of topk
 	Sizes []int // of the tensors of the vector
 	Flat  bool  // qsgd, sign: one block of the whole vector instead of one per tensor
-	// Shapes has the rows and columns of the tensors for dct, which takes those of 0 columns, and all
-	// if it is nil, for vectors
+	// Shapes has the rows and columns of the tensors for dct, which takes those of 0 columns, and
+	// all if it is nil, for vectors
 	Shapes [][2]int
 	Seed   uint64
 }

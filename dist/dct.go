@@ -10,10 +10,10 @@ import (
 // number is the precision of a Transform: that of the agents, or of tests.
 type number interface{ float32 | float64 }
 
-// Transform is the orthonormal discrete cosine transform (DCT-II) of a flat vector in chunks: a matrix
-// is cut into chunks of Side(rows) × Side(columns), a vector into chunks of Side(length). Chunk by
-// chunk the coefficients lie one after the other, those of a matrix by rows. It is safe for concurrent
-// use.
+// Transform is the orthonormal discrete cosine transform (DCT-II) of a flat vector in chunks: a
+// matrix is cut into chunks of Side(rows) × Side(columns), a vector into chunks of Side(length).
+// Chunk by chunk the coefficients lie one after the other, those of a matrix by rows. It is safe
+// for concurrent use.
 type Transform[T number] struct {
 	chunks []chunk
 	basis  map[int][]T // by side n: element (u, i) of the n×n matrix is the i-th number of frequency u
@@ -141,9 +141,9 @@ func (t *Transform[T]) Inverse(dst, coefficients []T) {
 	}
 }
 
-// Signs sets dst to the signs of the vector whose coefficients are sums divided by counts, or 0 where
-// that is 0. Numbers below a ten millionth of the largest of their chunk are rounding errors of 0. It
-// overwrites sums.
+// Signs sets dst to the signs of the vector whose coefficients are sums divided by counts, or 0
+// where that is 0. Numbers below a ten millionth of the largest of their chunk are rounding errors
+// of 0. It overwrites sums.
 func (t *Transform[T]) Signs(dst, sums, counts []T) {
 	for i, n := range counts {
 		if n > 1 {
@@ -182,8 +182,8 @@ func addScaled[T number](dst []T, a T, v []T) {
 }
 
 // DCT sends the Keep largest coefficients of each chunk of a [Transform] of sides up to Side, among
-// equal ones the first. It is the compressor of demo: its values are coefficients, so that receivers
-// need the transform.
+// equal ones the first. It is the compressor of demo: its values are coefficients, so that
+// receivers need the transform.
 type DCT struct {
 	*Transform[float32]
 	Side, Keep int
@@ -277,7 +277,8 @@ func (c *DCT) indexWidth(k chunk, a Accounting) int {
 // Encode implements [Codec]. The indices count within their chunks.
 func (c *DCT) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != 1 || len(p.Vectors[0]) != c.kept || len(p.Coords) != c.kept {
-		return nil, fmt.Errorf("dist: %s of %d coefficients cannot encode a payload that it did not compress", c, c.kept)
+		return nil, fmt.Errorf("dist: %s of %d coefficients cannot encode a payload that it did not compress", c,
+			c.kept)
 	}
 	w, next := bitWriter{dst: dst}, 0
 	for _, k := range c.chunks {

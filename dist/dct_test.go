@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// A chunk is transformed as the definition of the orthonormal DCT-II says, and the inverse gives the
-// vector back, whatever the shapes.
+// A chunk is transformed as the definition of the orthonormal DCT-II says, and the inverse gives
+// the vector back, whatever the shapes.
 func TestTransform(t *testing.T) {
 	shapes := [][2]int{{6, 10}, {9, 0}, {7, 130}, {1, 0}, {128, 0}}
 	d := 0

@@ -34,8 +34,8 @@ type Sent struct {
 
 	Mask int // coordinates of the mask; the vectors share it
 	Dim  int // length of the vector it is taken from; a mask of Dim coordinates needs no indices
-	// IndexBits is the packed size of all indices, where they count within blocks; 0: they count within
-	// the vector
+	// IndexBits is the packed size of all indices, where they count within blocks; 0: they count
+	// within the vector
 	IndexBits int
 
 	// Indices says that this message carries the indices in accountings that send them: over a

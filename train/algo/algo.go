@@ -291,8 +291,8 @@ type Round struct {
 	Encode func(dst, x device.Vector, which int) error
 	Decode func(dst, codes, ref device.Vector) error
 	// Inverse sets dst to the vector whose coefficients are given, for a compressor that sends
-	// coefficients of a transform. Signs sets it to the signs of the vector whose coefficients are sums
-	// divided by counts, and overwrites sums.
+	// coefficients of a transform. Signs sets it to the signs of the vector whose coefficients are
+	// sums divided by counts, and overwrites sums.
 	Inverse func(dst, coefficients device.Vector)
 	Signs   func(dst, sums, counts device.Vector)
 }

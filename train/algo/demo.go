@@ -2,16 +2,17 @@ package algo
 
 import "fspda/device"
 
-// DeMo is decoupled momentum (Peng, Quesnelle and Kingma 2024): agents send the largest coefficients
-// of the cosine transform C of their momentum e, and keep the rest for later. With g the gradient at x,
+// DeMo is decoupled momentum (Peng, Quesnelle and Kingma 2024): agents send the largest
+// coefficients of the cosine transform C of their momentum e, and keep the rest for later. With g
+// the gradient at x,
 //
 //	x ← (1 - alpha·decay)·x        e ← Keep·e + alpha·g
 //	S, c = the largest coefficients of C e, of each chunk        e ← e - C^T c
 //	r = for each coefficient the mean over the agents that sent it        x ← x - alpha·sign(C^T r)
 //
-// Every message reaches all agents, which sum in the order of their numbers: all models stay equal to
-// the bit. The step does not depend on the size of the gradient. The mean is over the agents that sent
-// a coefficient and not over all, which matters for the signs after the transform.
+// Every message reaches all agents, which sum in the order of their numbers: all models stay equal
+// to the bit. The step does not depend on the size of the gradient. The mean is over the agents
+// that sent a coefficient and not over all, which matters for the signs after the transform.
 type DeMo struct {
 	Keep  float64 // decay rate of the momentum
 	Decay *Decay  // decoupled weight decay; nil: none
@@ -37,7 +38,8 @@ func (DeMo) Aux() []string { return []string{"momentum"} }
 
 func (DeMo) NewScratch(func() device.Vector) any { return &momenta{} }
 
-// ScratchVectors is the number of vectors of working memory that it acquires: coefficients and counts.
+// ScratchVectors is the number of vectors of working memory that it acquires: coefficients and
+// counts.
 func (DeMo) ScratchVectors() int { return 2 }
 
 func (a DeMo) decay() *Decay { return a.Decay }

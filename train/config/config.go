@@ -2,9 +2,9 @@ package config
 
 // Config holds every setting of a run. The yaml tag of a field is its key in a file and, with
 // dashes, the name of its flag; help is its one line of explanation, in which ALGORITHMS stands for
-// the names of all methods; same:"y" marks keys that never change a trajectory, and same:"move" keys
-// that a resumed run may change. group is the topic of a section, or of a field that differs from
-// its section.
+// the names of all methods; same:"y" marks keys that never change a trajectory, and same:"move"
+// keys that a resumed run may change. group is the topic of a section, or of a field that differs
+// from its section.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys. effect.go says which keys have an effect on which runs.

@@ -35,7 +35,8 @@ func (c *Config) Fields() []Field {
 		}
 		for i := range v.NumField() {
 			tag := v.Type().Field(i).Tag
-			fs = append(fs, Field{Key: tag.Get("yaml"), Help: strings.Replace(tag.Get("help"), "ALGORITHMS", algorithms, 1),
+			fs = append(fs, Field{Key: tag.Get("yaml"),
+				Help:     strings.Replace(tag.Get("help"), "ALGORITHMS", algorithms, 1),
 				Group:    cmp.Or(tag.Get("group"), sections.Type().Field(k).Tag.Get("group")),
 				Harmless: tag.Get("same") != "", Moves: tag.Get("same") == "move",
 				Value: v.Field(i).Addr().Interface()})
