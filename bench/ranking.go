@@ -265,7 +265,7 @@ func (s Setting) status() string {
 	}
 	var words []string
 	for _, k := range []train.Status{train.Finished, train.Stopped, train.Diverged, ""} {
-		name := cmp.Or(string(k), "unfinished")
+		name := cmp.Or(string(k), string(train.Stopped))
 		switch {
 		case count[k] == len(s.Outcomes):
 			return name

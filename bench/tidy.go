@@ -29,7 +29,7 @@ func WriteTidy(w io.Writer, outcomes []*Outcome) error {
 		for _, key := range keys {
 			head = append(head, values[key])
 		}
-		head = append(head, cmp.Or(string(o.Status), "unfinished"))
+		head = append(head, cmp.Or(string(o.Status), string(train.Stopped)))
 		for _, r := range o.Rows {
 			lines = append(lines, append(head[:len(head):len(head)], strings.Split(r.CSV(), ",")...))
 		}

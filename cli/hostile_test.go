@@ -40,7 +40,7 @@ func beginTraining(t *testing.T, iterations int, more ...string) *trainee {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tr.cmd.Process.Kill() })
-	tr.host = strings.TrimSuffix(tr.log.find(t, `"url": "http://([^"]+)"`), "/")
+	tr.host = strings.TrimSuffix(tr.log.find(t, `url http://([^,\s]+)`), "/")
 	return tr
 }
 

@@ -99,10 +99,10 @@ func message(err error) string {
 	return notNumber.ReplaceAllString(text, "$1 is not a number in its range")
 }
 
-// The errors of decoders of YAML and JSON about a value of another type, and those of package strconv.
+// The errors of decoders of YAML and JSON about a value of another type, and of package strconv.
 var (
-	mismatch = regexp.MustCompile(`(json: )?cannot unmarshal (\S+|map\[string\]interface \{\}|\[\]interface \{\}) into Go ` +
-		`(?:struct field|value) ?(\S*) of type (\S+)(?: \( overflow \))?`)
+	mismatch = regexp.MustCompile(`(json: )?cannot unmarshal (\S+|map\[string\]interface \{\}|\[\]interface \{\}) ` +
+		`into Go (?:struct field|value) ?(\S*) of type (\S+)(?: \( overflow \))?`)
 	notNumber = regexp.MustCompile(`strconv\.[A-Z]\w+: parsing ("[^"]*"): [a-z ]+`)
 )
 
@@ -153,8 +153,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	return root
 }
 
-// takeAliases lets flags have the names that other programs give them, and says what they are called
-// here.
+// takeAliases lets flags have the names that other programs give them, and says what they are
+// called here.
 func takeAliases(root *cobra.Command) {
 	hints := map[string]bool{}
 	root.SetGlobalNormalizationFunc(setup.Aliases(func(hint string) { hints[hint] = true }))

@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	pid  = regexp.MustCompile(`started.*"agent": (\d+), "pid": (\d+)`)
+	pid  = regexp.MustCompile(`started.*agent (\d+), pid (\d+)`)
 	wire = regexp.MustCompile(`"wire_bytes":\d+`)
 )
 
@@ -335,7 +335,7 @@ func TestUpMetrics(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	t.Parallel() // it mostly waits
-	shows := regexp.MustCompile(`\[(\d)\].*"url": "(http://[^"]+/metrics)"`)
+	shows := regexp.MustCompile(`\[(\d)\].*url (http://[^,\s]+/metrics)`)
 	seen := map[string]bool{}
 	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100",
 		"--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",

@@ -84,7 +84,7 @@ func TestWebChangesNothing(t *testing.T) {
 	go func() {
 		status <- Run(context.Background(), append(args, "--out", seen, "--web", ":0"), io.Discard, &out)
 	}()
-	url, token := out.find(t, `"url": "([^"]+)"`), out.find(t, `"token": "([^"]+)"`)
+	url, token := out.find(t, `url ([^,\s]+)`), out.find(t, `token ([^,\s]+)`)
 	var readers sync.WaitGroup
 	var mu sync.Mutex
 	events := map[string]int{}
@@ -145,7 +145,7 @@ func TestWebStops(t *testing.T) {
 		status <- Run(context.Background(), quick("--iterations", "10000000", "--eval-points", "1", "--out", dir,
 			"--web", "127.0.0.1:0"), io.Discard, &out)
 	}()
-	url, token := out.find(t, `"url": "([^"]+)"`), out.find(t, `"token": "([^"]+)"`)
+	url, token := out.find(t, `url ([^,\s]+)`), out.find(t, `token ([^,\s]+)`)
 	if s := steerAt(t, url, "guess", "stop"); s != http.StatusForbidden {
 		t.Errorf("a guessed token: status %d", s)
 	}

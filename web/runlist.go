@@ -30,7 +30,7 @@ const (
 type RunInfo struct {
 	Run        string   `json:"run"`    // its folder, relative to that of the server; "." is the latter itself
 	Name       string   `json:"name"`   // for display
-	Status     string   `json:"status"` // finished, stopped, diverged, running or unfinished
+	Status     string   `json:"status"` // finished, stopped, diverged or running
 	Live       bool     `json:"live"`   // it runs in this process
 	Algo       string   `json:"algo"`
 	Data       string   `json:"data"`
@@ -168,7 +168,7 @@ func (l *runList) info(run string, now time.Time) cachedInfo {
 	if r.info.Live {
 		r.info.Status = "running"
 	} else if r.summary.IsZero() {
-		r.info.Status = "unfinished"
+		r.info.Status = "stopped"
 		if now.Sub(changed) < l.staleAfter(run) {
 			r.info.Status = "running"
 		}

@@ -424,7 +424,7 @@ func TestStaleAfter(t *testing.T) {
 	if s := l.info("figure 1/storm", later).info.Status; s != "running" {
 		t.Errorf("after 29 minutes the run is %s", s)
 	}
-	if s := l.info("figure 1/storm", later.Add(2*time.Minute)).info.Status; s != "unfinished" {
+	if s := l.info("figure 1/storm", later.Add(2*time.Minute)).info.Status; s != "stopped" {
 		t.Errorf("after 31 minutes the run is %s", s)
 	}
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // statuses are the values of --status.
-var statuses = []string{"finished", "stopped", "diverged", "running", "unfinished"}
+var statuses = []string{"finished", "stopped", "diverged", "running"}
 
 // runsFlags select runs.
 type runsFlags struct {
@@ -43,7 +43,7 @@ func newRuns() *cobra.Command {
 		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
 have all of them in name, algorithm, data or graph.`,
 		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status " +
-			"diverged,unfinished --older 168h",
+			"diverged,stopped --older 168h",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			runs, err := f.choose(args)
 			if err != nil {

@@ -29,8 +29,8 @@ func Topic(fs *pflag.FlagSet, topic string, names ...string) {
 }
 
 // FlagUsages explains the flags of a command. Of a command with all keys of the configuration it
-// explains the commonest, and lists the others by topic; the argument that follows --help is a topic to
-// explain, or all.
+// explains the commonest, and lists the others by topic; the argument that follows --help is a topic
+// to explain, or all.
 func FlagUsages(cmd *cobra.Command) string {
 	flags := cmd.LocalFlags()
 	if flags.Lookup(usual[0]) == nil || flags.Lookup("density") == nil {
@@ -104,8 +104,8 @@ func chosen(flags *pflag.FlagSet, topic string) *pflag.FlagSet {
 func CompleteKeys(cmd *cobra.Command) {
 	for _, key := range train.Keys() {
 		if names := config.Choices(key); names != nil && cmd.Flags().Lookup(FlagName(key)) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(FlagName(key), func(_ *cobra.Command, _ []string, begun string) ([]string,
-				cobra.ShellCompDirective) {
+			_ = cmd.RegisterFlagCompletionFunc(FlagName(key), func(_ *cobra.Command, _ []string,
+				begun string) ([]string, cobra.ShellCompDirective) {
 				fits := func(name string) bool { return strings.HasPrefix(name, strings.ToLower(begun)) }
 				return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !fits(name) }),
 					cobra.ShellCompDirectiveNoFileComp

@@ -33,9 +33,13 @@ type display struct {
 
 	terminal *terminal // nil where the standard error is no terminal
 	curves   curves
-	forecast string    // time and memory of the run; empty: not known
-	last     train.Row // the latest evaluation
+	forecast *train.Forecast // time and memory of the run; nil: not known
+	from     int             // iteration at which the run begins, or is resumed
+	last     train.Row       // the latest evaluation
 	rows     int
+	pace     pace // guarded by mu, as text
+	text     string
+	mu       sync.Mutex
 
 	iteration atomic.Int64 // of agent 0
 	quit      chan struct{}
@@ -49,23 +53,22 @@ func newDisplay(f *trainFlags, s *train.Setup, model, device string, stdout, std
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
 		d.terminal = newTerminal(file)
 		// the bar shows what log lines of lower levels say
-		d.log = zap.New(zapcore.NewCore(lineEncoder(), zapcore.AddSync(d.terminal), zapcore.WarnLevel))
+		d.log = zap.New(zapcore.NewCore(newLineEncoder(), zapcore.AddSync(d.terminal), zapcore.WarnLevel))
 	}
 	return d
 }
 
-// newBar makes a progress bar with rate and time left, which disappears at the end.
+// newBar makes a progress bar, which disappears at the end.
 func newBar(w io.Writer, iterations int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(iterations, progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription("starting"),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("it"),
-		progressbar.OptionSetPredictTime(true), progressbar.OptionSetElapsedTime(true), progressbar.OptionFullWidth(),
+		progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(false), progressbar.OptionFullWidth(),
 		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100*time.Millisecond))
 }
 
 // newLogger logs plain lines or JSON lines, or errors only.
 func newLogger(f *trainFlags, w io.Writer) *zap.Logger {
-	level, enc := zapcore.InfoLevel, lineEncoder()
+	level, enc := zapcore.InfoLevel, newLineEncoder()
 	if f.quiet {
 		level = zapcore.ErrorLevel
 	}
@@ -75,30 +78,29 @@ func newLogger(f *trainFlags, w io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level))
 }
 
-func lineEncoder() zapcore.Encoder {
-	c := zap.NewDevelopmentEncoderConfig()
-	c.EncodeTime = zapcore.TimeEncoderOfLayout("15:04:05")
-	c.EncodeLevel = zapcore.LowercaseLevelEncoder
-	c.ConsoleSeparator = " "
-	return zapcore.NewConsoleEncoder(c)
-}
-
 // begin logs what is about to run, and starts the bar.
 func (d *display) begin(folder string) {
 	c := d.setup.Config
 	d.log.Info("training", zap.Strings("what", d.what()), zap.Int("iterations", c.Iterations),
 		zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads",
 			d.setup.Threads), zap.Int("threads_per_agent", setup.AgentThreads(c)))
-	if d.forecast != "" && d.terminal == nil {
-		d.log.Info("forecast: " + d.forecast)
+	lines := d.what()
+	if d.from > 0 {
+		resumed := fmt.Sprintf("resumed at iteration %s of %s", command.Thousands(uint64(d.from)),
+			command.Thousands(uint64(c.Iterations)))
+		d.log.Info(resumed)
+		lines = append(lines, resumed)
+	}
+	d.pace.total = c.Iterations
+	if d.forecast != nil {
+		d.pace.expect(d.forecast.Iterations, d.forecast.Total)
+		d.log.Info("forecast: " + forecastLine(*d.forecast))
+		lines = append(lines, forecastLine(*d.forecast))
 	}
 	if d.terminal == nil {
 		return
 	}
-	lines := d.what()
-	if d.forecast != "" {
-		lines = append(lines, d.forecast)
-	}
+	d.iteration.CompareAndSwap(0, int64(d.from))
 	fmt.Fprintf(d.terminal, "%s\n%s\n", strings.Join(lines, "\n"), folder)
 	d.terminal.bar = newBar(d.terminal.w, c.Iterations)
 	d.wg.Go(func() {
@@ -107,7 +109,7 @@ func (d *display) begin(folder string) {
 		for {
 			select {
 			case <-tick.C:
-				d.terminal.move(d.iteration.Load())
+				d.terminal.move(d.iteration.Load(), d.progress())
 			case <-d.quit:
 				return
 			}
@@ -144,32 +146,66 @@ func decoded(set *data.Set) string {
 // step moves the bar.
 func (d *display) step(t int) { d.iteration.Store(int64(t)) }
 
+// progress is the text before the bar: the latest evaluation, and the time left.
+func (d *display) progress() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if left := d.pace.left(int(d.iteration.Load())); left >= 1 {
+		return d.text + " " + command.Seconds(math.Round(left)) + " left"
+	}
+	return d.text
+}
+
+// latest describes an evaluation in a few words, without numbers that are not known yet.
+func (d *display) latest(r train.Row, images float64) string {
+	var words []string
+	add := func(known train.Num, format string, args ...any) {
+		if known == known {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(r.TrainLossAvg, "loss %.4f", float64(r.TrainLossAvg))
+	if r.Perplexity == r.Perplexity {
+		add(r.TestLossAvg, "val %.4f", float64(r.TestLossAvg))
+	} else {
+		add(r.TestAccAvg, "acc %.2f%%", 100*float64(r.TestAccAvg))
+	}
+	words = append(words, command.Bits(r.BitsTotal))
+	if images > 0 {
+		words = append(words, fmt.Sprintf("%s %s/s", command.Thousands(uint64(images)), d.unit()))
+	}
+	return strings.Join(words, " ")
+}
+
 // row shows an evaluation.
 func (d *display) row(r train.Row) {
 	images := d.images(r)
 	if d.terminal != nil {
-		text := fmt.Sprintf("loss %.4f acc %.2f%% %s", float64(r.TrainLossAvg), 100*float64(r.TestAccAvg),
-			command.Bits(r.BitsTotal))
-		if p := r.Perplexity; p == p {
-			text = fmt.Sprintf("loss %.4f val %.4f %s", float64(r.TrainLossAvg), float64(r.TestLossAvg),
-				command.Bits(r.BitsTotal))
-		}
-		if images > 0 {
-			text += fmt.Sprintf(" %s %s/s", command.Thousands(uint64(images)), d.unit())
-		}
+		d.mu.Lock()
+		d.pace.row(r.Iteration, float64(r.WallS))
+		d.text = d.latest(r, images)
+		d.mu.Unlock()
 		d.curves.add(r)
-		d.terminal.set(d.curves.lines(d.terminal.width()), text)
+		d.terminal.set(d.curves.lines(d.terminal.width()))
 		return
 	}
 	if !d.flags.json {
 		d.log.Info(d.line(r, images))
 		return
 	}
-	d.log.Info("evaluation", zap.Int("iteration", r.Iteration), zap.Float64("epoch", command.Round(float64(r.Epoch))),
-		zap.Float64("train_loss", command.Round(float64(r.TrainLossAvg))), zap.Float64("test_acc",
-			command.Round(float64(r.TestAccAvg))), zap.Float64("test_acc_min", command.Round(float64(r.TestAccMin))),
-		zap.Float64("consensus", command.Round(float64(r.Consensus))), zap.String("bits", command.Bits(r.BitsTotal)),
-		zap.Float64(d.unit()+"_per_s", math.Round(images)), zap.Float64("wall_s", command.Round(float64(r.WallS))))
+	fields := []zap.Field{zap.Int("iteration", r.Iteration)}
+	for _, n := range []struct {
+		key   string
+		value float64
+	}{{"epoch", float64(r.Epoch)}, {"train_loss", float64(r.TrainLossAvg)}, {"test_acc", float64(r.TestAccAvg)},
+		{"test_acc_min", float64(r.TestAccMin)}, {"consensus", float64(r.Consensus)},
+		{d.unit() + "_per_s", math.Round(images)},
+		{"wall_s", float64(r.WallS)}} {
+		if v := command.Round(n.value); !math.IsNaN(v) && !math.IsInf(v, 0) { // JSON has no such numbers
+			fields = append(fields, zap.Float64(n.key, v))
+		}
+	}
+	d.log.Info("evaluation", append(fields, zap.Uint64("bits_total", r.BitsTotal))...)
 }
 
 // unit is what rates count.
@@ -196,10 +232,11 @@ func (d *display) images(r train.Row) float64 {
 // line writes an evaluation as one line, with aligned columns.
 func (d *display) line(r train.Row, images float64) string {
 	total := command.Thousands(uint64(d.setup.Config.Iterations))
-	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent "+
+	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent%s "+
 		"%6.2f %%  consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
-		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), 100*float64(r.TestAccMin),
-		command.Number(r.Consensus), command.Bits(r.BitsTotal), command.Seconds(float64(r.WallS)))
+		float64(r.Epoch), command.Number(r.TrainLossAvg), 100*float64(r.TestAccAvg), d.looked(),
+		100*float64(r.TestAccMin), command.Number(r.Consensus), command.Bits(r.BitsTotal),
+		command.Seconds(float64(r.WallS)))
 	if p := r.Perplexity; p == p {
 		line += fmt.Sprintf("  validation loss %.4f, perplexity %.3f", float64(r.TestLossAvg), float64(p))
 	}
@@ -209,19 +246,34 @@ func (d *display) line(r train.Row, images float64) string {
 	return line
 }
 
-// close removes the bar. It may be called more than once.
-func (d *display) close() {
+// looked says how many agents an evaluation looks at, if it is not all.
+func (d *display) looked() string {
+	if k := d.setup.EvaluatedAgents(); k < d.setup.Graph.N {
+		return fmt.Sprintf(" of %d looked at", k)
+	}
+	return ""
+}
+
+// close removes the bar; of a run that is not done also the curves, which would stay as they are.
+// It may be called more than once.
+func (d *display) close(done bool) {
 	d.once.Do(func() {
 		close(d.quit)
 		d.wg.Wait()
 		if d.terminal != nil {
-			d.terminal.end()
+			d.terminal.end(done)
 		}
 	})
 }
 
 // stopped logs how to resume a stopped run.
 func (d *display) stopped(folder string, res *train.Result) {
+	resume := "fspda train --out " + folder + " --resume"
+	if !d.flags.json {
+		d.log.Warn(fmt.Sprintf("stopped at iteration %s of %s; a checkpoint was written; %s continues",
+			command.Thousands(uint64(res.Iteration)), command.Thousands(uint64(d.setup.Config.Iterations)), resume))
+		return
+	}
 	d.log.Warn("stopped; a checkpoint was written", zap.Int("iteration", res.Iteration),
-		zap.Int("of", d.setup.Config.Iterations), zap.String("resume", "fspda train --out "+folder+" --resume"))
+		zap.Int("of", d.setup.Config.Iterations), zap.String("resume", resume))
 }

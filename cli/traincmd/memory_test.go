@@ -3,21 +3,28 @@ package traincmd
 import (
 	"runtime/debug"
 	"testing"
+
+	"fspda/train/memory"
 )
 
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
-	limitMemory(limitedFrom - 1)()
+	limitMemory(limitedFrom-1, false)()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a small run sets a limit of %d bytes, want %d, unchanged", got, before)
 	}
-	undo := limitMemory(100 << 30)
+	undo := limitMemory(200<<20, true)
+	if got := debug.SetMemoryLimit(-1); got != 200<<20-memory.OutsideHeap {
+		t.Errorf("an exact forecast of 200 MiB gives a limit of %d bytes", got)
+	}
+	undo()
+	undo = limitMemory(100<<30, true)
 	if got := debug.SetMemoryLimit(-1); got != 102<<30 {
 		t.Errorf("a forecast of 100 GiB gives a limit of %d bytes, want 2 %% more", got)
 	}
 	undo()
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory(100 << 30)
+	limitMemory(100<<30, true)
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a limit set by the user became %d bytes, want %d, unchanged", got, before)
 	}

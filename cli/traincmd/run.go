@@ -57,7 +57,7 @@ func openRun(m mode, f *trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer)
 		return nil, err
 	}
 	r.display = newDisplay(f, r.setup, r.model.Name(), r.devices.String(), stdout, stderr)
-	r.onClose(r.display.close)
+	r.onClose(func() { r.display.close(false) })
 	r.setup.Set.OnSkip(func(err error) { r.display.log.Warn("skipped an image: " + err.Error()) })
 	r.options = train.Options{Device: r.devices.Device, Model: r.model, OnRow: r.display.row, OnStep: r.display.step,
 		Version: command.Version()}
@@ -90,7 +90,7 @@ func (r *run) train(ctx context.Context, m mode) error {
 	}
 	r.options.Log = r.display.log
 	res, err := train.Run(ctx, r.setup, r.options)
-	r.display.close()
+	r.display.close(err == nil && res.Status != train.Stopped)
 	if err != nil {
 		return err
 	}

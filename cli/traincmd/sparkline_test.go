@@ -74,15 +74,15 @@ func TestTerminal(t *testing.T) {
 	for k := range 30 {
 		c.add(train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: train.Num(3 - 0.1*float64(k)), Consensus: 1},
 			TestScores: evaluate.TestScores{TestAccAvg: train.Num(0.03 * float64(k))}})
-		s.set(c.lines(60), "loss")
-		s.move(int64(3 * k))
+		s.set(c.lines(60))
+		s.move(int64(3*k), "loss")
 		if k == 10 {
 			if _, err := s.Write([]byte("a warning\n")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	s.end()
+	s.end(true)
 	var got []string
 	for _, l := range visibleLines(out.String()) {
 		if l = strings.TrimSpace(l); l != "" {

@@ -23,12 +23,16 @@ func (d *display) end(folder string, sum train.Summary) error {
 	if d.terminal != nil {
 		title = nil // it was printed at the start
 	}
-	_, err := fmt.Fprint(d.stdout, table(title, rows(folder, sum)))
+	lines := rows(folder, sum, d.looked())
+	if sum.Failure != "" {
+		lines = append([][3]string{{"convergence", "failed", sum.Failure}}, lines...)
+	}
+	_, err := fmt.Fprint(d.stdout, table(title, lines))
 	return err
 }
 
 // rows returns the lines of the final table: a name, its value, and an explanation.
-func rows(folder string, s train.Summary) [][3]string {
+func rows(folder string, s train.Summary, looked string) [][3]string {
 	acc := func(n train.Num) string { return fmt.Sprintf("%.2f %%", 100*float64(n)) }
 	of, loss := "of the mean model", "of the mean model"
 	if s.BN != "" {
@@ -46,12 +50,12 @@ func rows(folder string, s train.Summary) [][3]string {
 		{"test accuracy", acc(s.TestAccAvg), "top-1, " + of},
 		{"", acc(s.TestTop5Avg), "top-5"},
 		{"", fmt.Sprintf("%.2f – %.2f %%", 100*float64(s.TestAccMin), 100*float64(s.TestAccMax)),
-			fmt.Sprintf("top-1 over the agents, mean %s", acc(s.TestAccMean))},
-		{"training loss", command.Number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent %s", loss,
+			fmt.Sprintf("top-1 over the agents%s, mean %s", looked, acc(s.TestAccMean))},
+		{"training loss", command.Number(s.TrainLossAvg), fmt.Sprintf("%s; worst agent%s %s", loss, looked,
 			command.Number(s.TrainLossWorst))},
 	}...)
 	if !math.IsNaN(float64(s.GradSqWorst)) {
-		r = append(r, [3]string{"|∇F|²", command.Number(s.GradSqWorst), "squared gradient norm, worst agent"})
+		r = append(r, [3]string{"|∇F|²", command.Number(s.GradSqWorst), "squared gradient norm, worst agent" + looked})
 	}
 	r = append(r, [3]string{"consensus error", command.Number(s.Consensus), "Σ|x_i − x̄|²"})
 	if !math.IsNaN(float64(s.DualSum)) {

@@ -43,8 +43,8 @@ func (t *terminal) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// set replaces the lines and the text before the bar.
-func (t *terminal) set(lines []string, before string) {
+// set replaces the lines.
+func (t *terminal) set(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.erase()
@@ -52,24 +52,25 @@ func (t *terminal) set(lines []string, before string) {
 		t.lines = lines
 	}
 	t.draw()
-	if t.bar != nil {
-		t.bar.Describe(before)
-	}
 }
 
-// move sets the progress of the bar. Errors are ignored: training goes on without a terminal.
-func (t *terminal) move(n int64) {
+// move sets the progress of the bar and the text before it. Errors are ignored: training goes on
+// without a terminal.
+func (t *terminal) move(n int64, before string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.bar.Describe(before)
 	_ = t.bar.Set64(n)
 }
 
-// end removes the bar and leaves the lines.
-func (t *terminal) end() {
+// end removes the bar, and leaves the lines if asked to.
+func (t *terminal) end(leave bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.bar != nil {
+	if leave && t.bar != nil {
 		_ = t.bar.Clear()
+	} else {
+		t.erase()
 	}
 	t.bar, t.lines = nil, nil
 }

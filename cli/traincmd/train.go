@@ -160,14 +160,15 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	r.onClose(limitMemory(memory.Footprint(r.setup)))
+	r.onClose(limitMemory(memory.Footprint(r.setup), r.setup.Config.Model == "mlp"))
+	r.display.from = train.Standing(m.out)
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {
-		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, train.Standing(m.out), r.options.Others...)
+		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, r.display.from, r.options.Others...)
 		if err != nil {
 			return ctx, errors.Join(err, folder.Close())
 		}
-		r.display.forecast = forecastLine(f)
+		r.display.forecast = &f
 	}
 	if ctx, err = m.page.serve(ctx, m.out, r); err != nil {
 		return ctx, errors.Join(err, folder.Close())

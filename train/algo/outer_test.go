@@ -92,8 +92,8 @@ func TestSPARTA(t *testing.T) {
 	})
 }
 
-// The mean slow model of NoLoCo moves by the heavy ball of the mean way of a round, on any pairs, also
-// if exchanges fail; that of GASLoC by its own recursion.
+// The mean slow model of NoLoCo moves by the heavy ball of the mean change over a round, on any pairs,
+// also if exchanges fail; that of GASLoC by its own recursion.
 func TestOuterMeans(t *testing.T) {
 	const h, rate, mu = 2, 0.6, 0.5
 	for _, a := range []Algorithm{NoLoCo{H: h, Rate: rate, Mu: mu, Pull: 0.8},

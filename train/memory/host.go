@@ -11,8 +11,12 @@ import (
 	"fspda/train/config"
 )
 
-// ownProgram is about the bytes of the program itself and its runtime.
-const ownProgram = 80 << 20
+// ownProgram is about the bytes of the program itself and its runtime. OutsideHeap is the part that
+// Go's memory limit does not count, mostly pages of the program file.
+const (
+	ownProgram  = 80<<20 + OutsideHeap
+	OutsideHeap = 32 << 20
+)
 
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
 // pictures in memory, and everything that the run keeps on the host.

@@ -41,6 +41,7 @@ type Outcome struct {
 	Agents         int     `json:"agents"`
 	Iterations     int     `json:"iterations"` // reached
 	Status         Status  `json:"status"`
+	Failure        string  `json:"failed_to_converge,omitempty"` // the reason; empty of a run that converged
 	WallS          float64 `json:"wall_s"`
 	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
 }
