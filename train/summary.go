@@ -3,7 +3,6 @@ package train
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
@@ -33,7 +32,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	}
 	l := r.Rows[len(r.Rows)-1]
 	if r.Status == Finished {
-		sum.Failure = failure(r.Rows)
+		sum.Failure = evaluate.Failure(r.Rows)
 	}
 	sum.TestScores, sum.TrainScores, sum.DualScores = l.TestScores, l.TrainScores, l.DualScores
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores
@@ -45,32 +44,6 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		sum.Links = s.Links.String()
 	}
 	return sum
-}
-
-// failure says why a run that finished has failed to converge: its training loss, or that of its
-// worst agent, ends above where it began, or its agents are so far from consensus that their models
-// reach less than half of the accuracy of the mean model, or it of theirs. Else it is empty.
-func failure(rows []Row) string {
-	last := rows[len(rows)-1]
-	for _, first := range rows[:len(rows)-1] {
-		if first.TrainLossAvg != first.TrainLossAvg { // not measured in the first row
-			continue
-		}
-		switch {
-		case last.TrainLossAvg > first.TrainLossAvg:
-			return fmt.Sprintf("the training loss ends at %.4g, above %.4g where it began", last.TrainLossAvg,
-				first.TrainLossAvg)
-		case last.TrainLossWorst > first.TrainLossWorst:
-			return fmt.Sprintf("far from consensus: the training loss of the worst agent ends at %.4g, above %.4g where "+
-				"it began", last.TrainLossWorst, first.TrainLossWorst)
-		}
-		break
-	}
-	if a, b := last.TestAccAvg, last.TestAccMean; a < b/2 || b < a/2 {
-		return fmt.Sprintf("far from consensus: the mean model reaches %.4g %% of the test set, the agents' models "+
-			"%.4g %% on average", 100*a, 100*b)
-	}
-	return ""
 }
 
 // publish writes the results of a run that ended into its folder. A stopped run gets none: it can be

@@ -1,19 +1,17 @@
-package train
+package evaluate
 
 import (
 	"math"
 	"strings"
 	"testing"
-
-	"fspda/train/evaluate"
 )
 
 // A run whose loss ends above its start, or whose agents end far from consensus, has failed to
 // converge.
 func TestFailure(t *testing.T) {
 	row := func(loss, worst, accuracy, mean float64) Row {
-		return Row{TrainScores: evaluate.TrainScores{TrainLossAvg: Num(loss), TrainLossWorst: Num(worst)},
-			TestScores: evaluate.TestScores{TestAccAvg: Num(accuracy), TestAccMean: Num(mean)}}
+		return Row{TrainScores: TrainScores{TrainLossAvg: Num(loss), TrainLossWorst: Num(worst)},
+			TestScores: TestScores{TestAccAvg: Num(accuracy), TestAccMean: Num(mean)}}
 	}
 	unknown := row(math.NaN(), math.NaN(), 0.1, 0.1)
 	start := row(2.3, 2.3, 0.1, 0.1)
@@ -30,7 +28,7 @@ func TestFailure(t *testing.T) {
 		{[]Row{start, row(0.3, 0.5, 0.9, 0.3)}, "the agents' models 30 %"},
 		{[]Row{unknown, unknown}, ""},
 	} {
-		if got := failure(c.rows); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+		if got := Failure(c.rows); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
 			t.Errorf("%q, want one with %q", got, c.want)
 		}
 	}
