@@ -110,7 +110,7 @@ var allowed = map[string][]string{
 	},
 	"cli/benchcmd": {
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
-		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config",
+		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
 	},
 	"cli/command": {"internal/wholefile", "train"},
 	"cli/datacmd": {

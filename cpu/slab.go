@@ -16,7 +16,7 @@ const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
 	minSlab        = 1 << 20     // the first slab of a Device; a longer vector gets its own memory
-	maxSlab        = 1 << 22
+	maxSlab        = 1 << 24
 )
 
 // slabAllocator cuts vectors from slabs.

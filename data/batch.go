@@ -149,15 +149,15 @@ func (s Split) indexed() bool {
 	return s.images == nil && s.windows == nil && len(s.norm.channels) == 1
 }
 
-// refers reports whether a batch of training only refers to the set's memory.
-func (s Split) refers() bool { return (s.indexed() || s.windows != nil) && s.augment == None }
+// Refers reports whether a batch of training only refers to the set's memory.
+func (s Split) Refers() bool { return (s.indexed() || s.windows != nil) && s.augment == None }
 
 // reserveAny sizes dst for n examples of whatever kind.
 func (s Split) reserveAny(dst *device.Batch, n int) {
 	switch {
 	case s.windows != nil:
 		s.windows.reserve(dst, n)
-	case s.refers():
+	case s.Refers():
 		s.reserveRows(dst, n)
 	default:
 		resize(dst, n, s.Features())

@@ -49,7 +49,7 @@ type Loader struct {
 type batchMaker struct {
 	order *Order
 	idx   []int32
-	room  worker
+	room  *worker // made when images are decoded
 }
 
 // prepared is a finished batch, or its error.
@@ -88,7 +88,7 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan prepared, l.buffers)
-	l.inline = split.refers() || o.Ahead == 0 // faster than waking a goroutine
+	l.inline = split.Refers() || o.Ahead == 0 // faster than waking a goroutine
 	for range l.buffers {
 		var b device.Batch
 		split.reserveAny(&b, order.batch)
@@ -125,7 +125,10 @@ func (l *Loader) fill(m *batchMaker, dst *device.Batch, step int) error {
 		return nil
 	}
 	m.idx = m.order.At(m.idx, step)
-	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, &m.room,
+	if m.room == nil && !l.split.Refers() {
+		m.room = new(worker)
+	}
+	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, m.room,
 		l.stop); err != nil {
 		if errors.Is(err, ErrClosed) {
 			return err

@@ -25,6 +25,7 @@ type agent struct {
 	gradients gradients
 	exchange  exchange
 	snapshots *snapshot.Pool
+	lends     bool    // snapshots refer to the agent's vectors
 	time      float64 // virtual time at the head of this iteration, in seconds or mean gradients
 }
 
@@ -75,16 +76,40 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
-	a := &agent{core: c, state: algo.NewState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
-		snapshots: r.snapshotPools[id]}
+	newState := algo.NewState
+	if w.gradients != nil {
+		newState = algo.NewBorrower
+	}
+	a := &agent{core: c, state: newState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
+		snapshots: r.snapshotPools[id], lends: r.lends()}
 	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
 	a.exchange = exchange{core: c}
 	a.exchange.init()
 	c.round.Self, c.round.Grad, c.round.NextBatch = id, a.gradients.grad, a.gradients.release
-	a.snapshots.Fill(a.newSnapshot)
+	if a.lends {
+		a.snapshots.Lend(&snapshot.Snapshot{Device: c.dev})
+	} else {
+		a.snapshots.Fill(a.newSnapshot)
+	}
 	return a, nil
+}
+
+// borrow gives the agent a vector for gradients, unless it has one. It keeps it over several steps,
+// since its other vectors are in the cache now.
+func (a *agent) borrow() {
+	if a.state.Gradient() == nil {
+		a.state.Borrow(<-a.worker.gradients)
+	}
+}
+
+// giveBack ends borrow. The agent calls it before it waits for other agents.
+func (a *agent) giveBack() {
+	if g := a.worker.gradients; g != nil && a.state.Gradient() != nil {
+		g <- a.state.Gradient()
+		a.state.Borrow(nil)
+	}
 }
 
 // newSnapshot allocates a snapshot on the agent's device.
@@ -98,9 +123,11 @@ func (a *agent) release() {
 	a.gradients.release()
 }
 
-// leave copies the agent's state at the head of iteration t into a snapshot and delivers it. step
-// is the agent's position, as the driver counts it.
+// leave copies the agent's state at the head of iteration t into a snapshot and delivers it; or lends
+// it, and waits until it has been evaluated and saved. step is the agent's position, as the driver
+// counts it.
 func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
+	a.giveBack()
 	if err := a.gradients.drain(0); err != nil {
 		return err
 	}
@@ -116,26 +143,35 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	a.copyTo(sn, t, eval, save)
 	sn.Decodes, sn.Scale, sn.Time = a.exchange.codec.decodes, a.gradients.scale, a.time
 	sn.Clock = a.clock.State() // an evaluation that is abandoned leaves a checkpoint, too
-	if a.gradients.buffers != nil {
+	if a.gradients.buffers != nil && !a.lends {
 		a.dev.Gather(sn.Buffers, a.gradients.buffers, nil)
 	}
-	return a.run.group.Deliver(ctx, sn)
+	if err := a.run.group.Deliver(ctx, sn); err != nil || !a.lends {
+		return err
+	}
+	// The others leave theirs at t before one can diverge beyond it: the set becomes complete, or
+	// this agent is halted.
+	return a.snapshots.AwaitReturn(a.ctx)
 }
 
-// copyTo copies vectors and counters to a snapshot. The meter is copied before it is reset: a run
-// that resumes from a checkpoint repeats the row.
+// copyTo copies vectors and counters to a snapshot, or lends it the vectors. The meter is copied
+// before it is reset: a run that resumes from a checkpoint repeats the row.
 func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 	sn.Agent, sn.T, sn.Eval, sn.Save = a.id, t, eval, save
 	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
 	sn.Clipped, sn.Directions = a.gradients.clipped, a.state.Count
 	sn.Scalars = append(sn.Scalars[:0], a.state.Scalars...)
+	if eval {
+		a.gradients.meter = snapshot.Losses{}
+	}
+	if a.lends {
+		sn.X, sn.Aux, sn.Edges, sn.Buffers = a.state.X, a.state.Aux, a.state.Edges, a.gradients.buffers
+		return
+	}
 	if save {
 		for i, e := range a.state.Edges {
 			e.CopyTo(a.dev, sn.Edges[i])
 		}
-	}
-	if eval {
-		a.gradients.meter = snapshot.Losses{}
 	}
 	a.dev.Gather(sn.X, a.state.X, nil)
 	for i, v := range a.state.Aux {
@@ -146,6 +182,7 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 // finish drains the pending losses of an agent whose run ended with err: it may have diverged
 // before the cause of err.
 func (a *agent) finish(ctx context.Context, err error) error {
+	a.giveBack()
 	late := a.gradients.drain(0)
 	a.gradients.discard()
 	var d *DivergedError

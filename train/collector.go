@@ -135,7 +135,11 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 
 // keep copies the final models into the result.
 func (c *collector) keep(set []*snapshot.Snapshot, ev evaluate.Evaluation) {
-	c.res.Models = evaluate.Read(set, func(s *snapshot.Snapshot) device.Vector { return s.X })
+	read := evaluate.Read
+	if c.run.lends() { // the agents have ended
+		read = evaluate.View
+	}
+	c.res.Models = read(set, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	if set[0].Buffers != nil {
 		c.res.Buffers = evaluate.Read(set, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	}

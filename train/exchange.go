@@ -22,7 +22,6 @@ type exchange struct {
 	posts  []int       // by link: messages posted in this iteration
 	expect int         // messages that a link brings in an exchange
 
-	coords    []uint32
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
 	own       []*dist.Buffer // acquired by the algorithm in this iteration
@@ -126,10 +125,8 @@ func (x *exchange) connectTo(peer int) *algo.Link {
 	if s.Mask.Dense() {
 		x.link(peer, nil, s.Dim, 0, 0)
 	} else {
-		x.growMasks(0)
-		x.coords = s.Mask.Draw(x.coords, t, x.id, peer)
-		x.masks[0] = x.dev.NewIndex(x.coords, x.masks[0])
-		x.link(peer, x.masks[0], len(x.coords), 0, 0)
+		mask := x.edgeMask(t, peer)
+		x.link(peer, mask, mask.Len(), 0, 0)
 	}
 	return &x.round.Links[0]
 }

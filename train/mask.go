@@ -16,6 +16,7 @@ type masks struct {
 	distribution dist.Mask
 	drawer       device.IndexSampler // nil: masks are drawn one by one, on the host
 	coming       func(dst []comingMask, t int) []comingMask
+	scratch      sync.Pool // *[]uint32 to draw in
 
 	mu       sync.Mutex
 	drawn    map[maskKey]*mask // that some agent has still to release
@@ -52,24 +53,27 @@ const (
 	drawnTogether = 1 << 20
 )
 
-// newMasks makes the masks of a worker. coming lists those of an iteration.
+// newMasks makes the masks of a worker. coming lists those of an iteration; nil: they are not known.
 func newMasks(dev device.Device, distribution dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
-	m := &masks{dev: dev, distribution: distribution, coming: coming, drawn: map[maskKey]*mask{}}
-	if _, ok := distribution.(dist.DeviceMask); ok {
+	m := &masks{dev: dev, distribution: distribution, coming: coming, drawn: map[maskKey]*mask{},
+		scratch: sync.Pool{New: func() any { return new([]uint32) }}}
+	if _, ok := distribution.(dist.DeviceMask); ok && coming != nil {
 		m.drawer, _ = dev.(device.IndexSampler)
 	}
 	return m
 }
 
 // get returns the mask of a key. Each user of the worker asks for it once, and releases it
-// afterwards. scratch is memory to draw in, which is returned.
-func (m *masks) get(key comingMask, scratch []uint32) (*mask, []uint32) {
+// afterwards.
+func (m *masks) get(key comingMask) *mask {
 	x := m.at(key)
 	x.fill.Do(func() {
-		scratch = m.distribution.Draw(scratch, key.t, key.i, key.j)
-		x.index = m.dev.NewIndex(scratch, x.index)
+		scratch := m.scratch.Get().(*[]uint32)
+		*scratch = m.distribution.Draw(*scratch, key.t, key.i, key.j)
+		x.index = m.dev.NewIndex(*scratch, x.index)
+		m.scratch.Put(scratch)
 	})
-	return x, scratch
+	return x
 }
 
 // at returns the mask of a key: an existing one, or one that is still to be drawn.
@@ -148,8 +152,7 @@ func (x *exchange) broadcastMask(t, sender int) device.Index {
 }
 
 func (x *exchange) borrowMask(key comingMask) device.Index {
-	var m *mask
-	m, x.coords = x.worker.masks.get(key, x.coords)
+	m := x.worker.masks.get(key)
 	x.held = append(x.held, m)
 	return m.index
 }
@@ -177,6 +180,9 @@ func (r *run) holders(w *worker, sender int) int {
 
 // comingMasks returns a function that lists the masks of an iteration for the agents of a worker.
 func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask {
+	if r.setup.Asynchronous() {
+		return nil
+	}
 	if r.setup.Compressor != nil {
 		return r.broadcastMasks(w)
 	}

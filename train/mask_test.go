@@ -90,8 +90,8 @@ func TestMasksAreShared(t *testing.T) {
 	}
 	m := newMasks(cpu.New(), law, nil)
 	key := comingMask{maskKey{7, 1, 2}, 2}
-	first, scratch := m.get(key, nil)
-	second, _ := m.get(key, scratch)
+	first := m.get(key)
+	second := m.get(key)
 	if first != second || first.index.Len() != 50 {
 		t.Fatalf("two ends have two masks, or %d coordinates, want 50", first.index.Len())
 	}
@@ -100,7 +100,7 @@ func TestMasksAreShared(t *testing.T) {
 		t.Errorf("with a user left %d masks are drawn and %d idle, want 1 and 0", len(m.drawn), len(m.idle))
 	}
 	m.release([]*mask{second})
-	again, _ := m.get(comingMask{maskKey{8, 1, 2}, 1}, scratch)
+	again := m.get(comingMask{maskKey{8, 1, 2}, 1})
 	if again != first || len(m.drawn) != 1 || len(m.idle) != 0 {
 		t.Errorf("memory is not used again: %d masks drawn, %d idle", len(m.drawn), len(m.idle))
 	}

@@ -3,8 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"math"
-	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
@@ -129,12 +127,8 @@ func (g *manyProcesses) results() *Result {
 	if f == nil || !g.Coordinates() {
 		return nil
 	}
-	sum, err := f.Summary()
+	sum, rows, err := f.Results()
 	if err != nil || sum.Status != Finished {
-		return nil
-	}
-	rows, err := runfolder.ReadMetrics(filepath.Join(f.Path, "metrics.jsonl"), math.MaxInt)
-	if err != nil {
 		return nil
 	}
 	return &Result{Status: sum.Status, Iteration: sum.Iterations, First: sum.Iterations, Rows: rows, WallS: sum.WallS,

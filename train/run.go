@@ -34,6 +34,7 @@ type Options struct {
 	NoReport  bool           // no plots and no report in Folder at the end
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
+	lend  bool          // as if there were memory.LendFrom agents
 }
 
 // replicas lists the copies of the model, each on a device.
@@ -132,7 +133,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		}
 		return nil, err
 	}
-	if res.Status == Finished {
+	if res.Status == Finished { // before this call
 		return res, r.group.endAgain(res)
 	}
 	return res, r.execute(ctx, res)
@@ -200,6 +201,11 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 		}
 	}
 	return nil
+}
+
+// lends reports whether agents lend their vectors to evaluations and checkpoints.
+func (r *run) lends() bool {
+	return r.opt.Process == nil && (memory.Lends(r.setup) || r.opt.lend && !r.setup.RealTime())
 }
 
 // localAgents lists the agents of this process.

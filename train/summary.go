@@ -3,9 +3,7 @@ package train
 import (
 	"cmp"
 	"errors"
-	"math"
 	"os"
-	"runtime/debug"
 
 	"fspda/train/evaluate"
 	"fspda/train/runfolder"
@@ -38,8 +36,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores
 	sum.LossScaling, sum.Presence, sum.LanguageScores = l.LossScaling, l.Presence, l.LanguageScores
 	sum.BN, sum.VirtualTime = evaluate.BatchNormMode(s, l.Iteration), l.Time
-	sum.TimeTo50, sum.TimeTo80 = timeTo(r.Rows, 0.5), timeTo(r.Rows, 0.8)
-	sum.TimeTo90, sum.TimeTo95 = timeTo(r.Rows, 0.9), timeTo(r.Rows, 0.95)
+	sum.TimeTo50, sum.TimeTo80 = evaluate.TimeTo(r.Rows, 0.5), evaluate.TimeTo(r.Rows, 0.8)
+	sum.TimeTo90, sum.TimeTo95 = evaluate.TimeTo(r.Rows, 0.9), evaluate.TimeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()
 	}
@@ -53,7 +51,7 @@ func (r *run) publish(res *Result) error {
 	if f == nil || res.Status == Stopped {
 		return nil
 	}
-	res.Summary = Summarize(r.setup, res, r.opt.Device.Name(), cmp.Or(r.opt.Version, moduleVersion()))
+	res.Summary = Summarize(r.setup, res, r.opt.Device.Name(), cmp.Or(r.opt.Version, runfolder.ModuleVersion()))
 	if err := f.WriteSummary(res.Summary); err != nil {
 		return err
 	}
@@ -71,29 +69,4 @@ func (r *run) report() error {
 			Hint: "make that possible, then call again with --resume: the training is done and saved"}
 	}
 	return nil
-}
-
-// moduleVersion returns the version of the program's main module.
-func moduleVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Path + " " + info.Main.Version
-	}
-	return ""
-}
-
-// timeTo returns the virtual time of the first row that reaches a share of the best accuracy of the
-// mean model.
-func timeTo(rows []Row, share float64) Num {
-	best := Num(0)
-	for _, r := range rows {
-		if r.TestAccAvg > best { // false for NaN
-			best = r.TestAccAvg
-		}
-	}
-	for _, r := range rows {
-		if r.TestAccAvg >= Num(share)*best*(1-1e-12) { // 0.72 is 80 % of 0.9, though not in binary
-			return r.Time
-		}
-	}
-	return Num(math.NaN())
 }

@@ -107,10 +107,14 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 
 // run does the operations that the director queues for an agent, to the last.
 func (d *virtualTime) run(ctx context.Context, a *agent, _ int) error {
+	defer a.giveBack()
 	a.round.Alpha, a.round.Eta = d.r.setup.Schedule.At(0)
 	for {
 		var o op
 		var more bool
+		if len(d.ops[a.id]) == 0 {
+			a.giveBack()
+		}
 		select {
 		case o, more = <-d.ops[a.id]:
 		case <-ctx.Done():
@@ -149,12 +153,14 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 	default:
 		a.round.T = o.Step.T
 		d.r.live.enter(a.id, o.Step.T)
+		a.borrow()
 		return d.r.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
 	}
 }
 
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes empty.
 func (d *virtualTime) meet(a *agent, o op) error {
+	a.giveBack()
 	alg := d.r.setup.Async()
 	if o.Lag > 0 {
 		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)

@@ -17,10 +17,11 @@ type Replica struct {
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
 	Replica
-	pool   *dist.Pool
-	shared *sharedVectors
-	gate   chan struct{} // its capacity is the number of gradients that are computed at once
-	masks  *masks
+	pool      *dist.Pool
+	shared    *sharedVectors
+	gate      chan struct{} // its capacity is the number of gradients that are computed at once
+	masks     *masks
+	gradients chan device.Vector // for gradients, to be borrowed; nil: each agent has one of its own
 }
 
 // makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
@@ -34,6 +35,12 @@ func (r *run) makeWorkers(all []Replica) {
 		w.shared = &sharedVectors{pool: w.pool, dim: r.setup.Dim, newest: map[int]*sharedVector{}}
 		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
+		if r.lends() && memory.SharesGradients(r.setup, p.Device) {
+			w.gradients = make(chan device.Vector, r.setup.Threads)
+			for range cap(w.gradients) {
+				w.gradients <- p.Device.NewVector(r.setup.Dim)
+			}
+		}
 		r.workers = append(r.workers, w)
 	}
 }

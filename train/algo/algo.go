@@ -139,6 +139,14 @@ type MultiVector interface {
 	Vectors() int
 }
 
+// Transient is an Algorithm that needs the gradient's vector, [State.Gradient], within Local alone, or
+// within one operation of an [Asynchronous] one. Until the next one the vector may be another
+// agent's.
+type Transient interface {
+	Algorithm
+	Transient()
+}
+
 // Tracker is an Algorithm with an auxiliary vector that sums to zero over the agents and converges
 // to a multiple of ∇F - ∇f_i. Metrics report both.
 type Tracker interface {
@@ -185,8 +193,15 @@ type EdgeMemory struct {
 
 // NewState returns the state of an agent that starts at x^0. It takes ownership of x.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
+	s := NewBorrower(a, dev, x)
+	s.g = dev.NewVector(x.Len())
+	return s
+}
+
+// NewBorrower is NewState without a vector for gradients: [State.Borrow] gives it one.
+func NewBorrower(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
-	s := &State{Dev: dev, X: x, g: newVector()}
+	s := &State{Dev: dev, X: x}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
 	for range Names(a) {
 		s.Aux = append(s.Aux, newVector())
@@ -242,6 +257,9 @@ func (s *State) Edge(peer int) *EdgeMemory {
 // Gradient returns the agent's gradient vector. Algorithms may use it as scratch memory within an
 // iteration.
 func (s *State) Gradient() device.Vector { return s.g }
+
+// Borrow sets the agent's gradient vector; nil: it has none until the next call.
+func (s *State) Borrow(g device.Vector) { s.g = g }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {

@@ -40,6 +40,9 @@ func (SA) Name() string { return "fspda-sa" }
 
 func (SA) Aux() []string { return []string{"lambda"} }
 
+// Transient implements [Transient].
+func (SA) Transient() {}
+
 // Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i), times 1/(1-mu) with momentum outside
 // of it.
 func (a SA) Tracked(alpha, eta float64) (string, float64) {

@@ -8,48 +8,63 @@ import (
 	"fspda/train/snapshot"
 )
 
-// duals reads the vectors that the algorithm keeps at sum zero; nil: it has none.
-func (e *Evaluator) duals(sn []*snapshot.Snapshot) [][]float32 {
+// duals reads the vectors that the algorithm keeps at sum zero, one at a time.
+type duals struct {
+	e    *Evaluator
+	all  []*snapshot.Snapshot
+	at   int // in Snapshot.Aux
+	mail int // in Snapshot.Aux; -1: none
+	dual []float32
+	unit []float32 // scratch of mail
+}
+
+// duals returns nil if the algorithm has no such vectors.
+func (e *Evaluator) duals(sn []*snapshot.Snapshot) *duals {
 	tr, ok := e.setup.Algo.(algo.Tracker)
 	if !ok {
 		return nil
 	}
 	name, _ := tr.Tracked(e.setup.Config.Alpha, e.setup.Config.Eta.V)
-	at := slices.Index(e.setup.Algo.Aux(), name)
-	out := make([][]float32, len(sn))
-	for i, s := range sn {
-		out[i] = make([]float32, e.setup.Dim)
-		s.Device.Read(out[i], s.Aux[at])
-		if e.setup.Asynchronous() {
-			e.addMail(out[i], s)
-		}
+	d := &duals{e: e, all: sn, at: slices.Index(e.setup.Algo.Aux(), name), mail: -1}
+	if e.setup.Asynchronous() {
+		d.mail = slices.Index(e.setup.Algo.Aux(), "mail")
 	}
-	return out
+	return d
 }
 
-// addMail adds beta times the unread mailbox. The other end of the exchange may have read its half;
-// only with both halves the duals sum to zero.
-func (e *Evaluator) addMail(dual []float32, s *snapshot.Snapshot) {
-	mail := make([]float32, len(dual))
-	s.Device.Read(mail, s.Aux[slices.Index(e.setup.Algo.Aux(), "mail")])
-	beta := float32(e.setup.Config.Beta)
-	for k, v := range mail {
-		dual[k] += float32(beta * v)
+// of returns the dual of an agent, until the next call. An asynchronous one includes beta times the
+// unread mailbox: the other end of the exchange may have read its half, and only with both halves the
+// duals sum to zero.
+func (d *duals) of(agent int) []float32 {
+	s := d.all[agent]
+	lambda := view(s, s.Aux[d.at], &d.dual)
+	if d.mail < 0 {
+		return lambda
 	}
+	mail := view(s, s.Aux[d.mail], &d.unit)
+	if d.dual == nil {
+		d.dual = make([]float32, len(lambda))
+	}
+	beta := float32(d.e.setup.Config.Beta)
+	for k, v := range lambda {
+		d.dual[k] = v + float32(beta*mail[k])
+	}
+	return d.dual
 }
 
-// dualTrack returns the squared distance of the duals from their limit, a multiple of
+// track returns the squared distance of the duals from their limit, a multiple of
 // (∇F - ∇f_i)(xbar), in which f_i is weighted as in F.
-func (e *Evaluator) dualTrack(sn []*snapshot.Snapshot, duals [][]float32, mean *point) Num {
+func (d *duals) track(mean *point) Num {
+	e := d.e
 	c := e.setup.Config
 	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta.V)
 	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
 		return Num(math.NaN())
 	}
 	sum := 0.0
-	for i, l := range duals {
-		weight, shard := e.setup.GradientScale(sn[i].Agent), mean.shards[sn[i].Agent]
-		for k, v := range l {
+	for i, s := range d.all {
+		weight, shard := e.setup.GradientScale(s.Agent), mean.shards[s.Agent]
+		for k, v := range d.of(i) {
 			to := mean.full[k] - float64(weight*float64(shard[k]))
 			diff := float64(v) - float64(multiple*to)
 			sum += float64(diff * diff)
@@ -58,13 +73,16 @@ func (e *Evaluator) dualTrack(sn []*snapshot.Snapshot, duals [][]float32, mean *
 	return Num(sum)
 }
 
-func dualSum(duals [][]float32) Num {
-	sq := 0.0
-	for k := range duals[0] {
-		s := 0.0
-		for _, l := range duals {
-			s += float64(l[k])
+// norm returns the norm of the sum of the duals.
+func (d *duals) norm() Num {
+	sums := make([]float64, d.e.setup.Dim)
+	for i := range d.all {
+		for k, v := range d.of(i) {
+			sums[k] += float64(v)
 		}
+	}
+	sq := 0.0
+	for _, s := range sums {
 		sq += float64(s * s)
 	}
 	return Num(math.Sqrt(sq))

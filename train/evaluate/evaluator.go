@@ -159,7 +159,7 @@ func (e *Evaluator) full() bool { return e.setup.Config.Metrics == config.Metric
 // missing count in the totals of bits and gradients only.
 func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	sn := snapshot.Present(all)
-	models := Read(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
+	models := View(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	mean := meanModel(models)
 	mean32 := make([]float32, e.setup.Dim)
 	for k, v := range mean {
@@ -192,13 +192,35 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	r.TrainDataLoss = r.TrainLossAvg - e.l2(sn, models, mean32)
 	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
 	if duals != nil {
-		r.DualSum = dualSum(duals)
+		r.DualSum = duals.norm()
 	}
 	if duals != nil && e.full() {
-		r.DualTrack = e.dualTrack(sn, duals, best)
+		r.DualTrack = duals.track(best)
 	}
 	r.Sample, err = e.sample(mean32, sn[0].T)
 	return r, err
+}
+
+// View returns one vector of every snapshot on the host: its own memory, which must not be changed, or
+// a copy if the device has another memory.
+func View(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) [][]float32 {
+	out := make([][]float32, len(sn))
+	for i, s := range sn {
+		out[i] = view(s, of(s), new([]float32))
+	}
+	return out
+}
+
+// view returns a vector of a snapshot on the host: its own memory, or a copy in scratch.
+func view(s *snapshot.Snapshot, v device.Vector, scratch *[]float32) []float32 {
+	if host, ok := s.Device.(device.Host); ok {
+		return host.Floats(v)
+	}
+	if *scratch == nil {
+		*scratch = make([]float32, v.Len())
+	}
+	s.Device.Read(*scratch, v)
+	return *scratch
 }
 
 // Read copies one vector of every snapshot to the host.

@@ -191,6 +191,23 @@ func (r Row) CSV() string {
 	return strings.Join(cells, ",")
 }
 
+// TimeTo returns the virtual time of the first row that reaches a share of the best accuracy of the
+// mean model.
+func TimeTo(rows []Row, share float64) Num {
+	best := Num(0)
+	for _, r := range rows {
+		if r.TestAccAvg > best { // false for NaN
+			best = r.TestAccAvg
+		}
+	}
+	for _, r := range rows {
+		if r.TestAccAvg >= Num(share)*best*(1-1e-12) { // 0.72 is 80 % of 0.9, though not in binary
+			return r.Time
+		}
+	}
+	return Num(math.NaN())
+}
+
 // BestAccuracy returns the largest test accuracy of the mean model after the start; -Inf if there
 // is no row.
 func BestAccuracy(rows []Row) Num {

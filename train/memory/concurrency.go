@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fspda/device"
+	"fspda/train/algo"
 	"fspda/train/config"
 )
 
@@ -25,9 +26,23 @@ const MasksDrawnAtOnce = 16
 // that is on its way.
 const batchesAhead = 2
 
+// LendFrom is the number of agents from which on the agents of a process lend their vectors to
+// evaluations and checkpoints, and wait for them, instead of copying them.
+const LendFrom = 1000
+
+// Lends reports whether the agents of a run lend their vectors, if they are all in one process.
+func Lends(s *config.Setup) bool { return s.Graph.N >= LendFrom && !s.RealTime() }
+
+// SharesGradients reports whether agents that lend their vectors have a vector for gradients in
+// common with others on a device: one for each thread.
+func SharesGradients(s *config.Setup, dev device.Device) bool {
+	_, transient := s.Algo.(algo.Transient)
+	return transient && !Owned(dev) && s.Config.GradientTime == 0
+}
+
 // GradientsAtOnce returns how many gradients of so many agents are computed at once on a device.
 func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
-	if s.Programs.Gradient < LargeProgram {
+	if s.Programs.Gradient < LargeProgram && (!Lends(s) || !SharesGradients(s, dev)) {
 		return agents
 	}
 	if _, ok := dev.(Device); ok {

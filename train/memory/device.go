@@ -123,10 +123,14 @@ func (v vectors) numbers() (all int) {
 	return all
 }
 
-// agentVectors counts the vectors of an agent: its state, its gradient, and two snapshots.
+// agentVectors counts the vectors of an agent: its state, its gradient, and two snapshots unless it
+// lends its vectors.
 func agentVectors(s *config.Setup) vectors {
-	state := 1 + len(algo.Names(s.Algo))
-	n := 3*state + 1 + algo.ScratchVectors(s.Algo)
+	state, copies := 1+len(algo.Names(s.Algo)), 3
+	if Lends(s) {
+		copies = 1
+	}
+	n := copies*state + 1 + algo.ScratchVectors(s.Algo)
 	if s.Config.Accum > 1 {
 		n++
 	}
@@ -136,10 +140,10 @@ func agentVectors(s *config.Setup) vectors {
 	v := vectors{s.Dim: n}
 	if e, ok := s.Algo.(algo.Edged); ok {
 		for _, length := range e.EdgeVectors(s.Dim) {
-			v[length] += 3 * s.Graph.MaxDegree()
+			v[length] += copies * s.Graph.MaxDegree()
 		}
 	}
-	v[s.BufferLen()] += 3
+	v[s.BufferLen()] += copies
 	return v
 }
 

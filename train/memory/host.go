@@ -27,8 +27,9 @@ func Footprint(s *config.Setup, devices ...device.Device) uint64 {
 // host forecasts the bytes of a run on the host. Without devices, or with devices that use the
 // memory of the host, that is everything.
 func host(s *config.Setup, devices []device.Device) uint64 {
-	need := batchMemory(s) + evaluationMemory(s) + writerMemory(s)
-	if len(devices) == 0 || !Owned(devices[0]) {
+	owned := len(devices) > 0 && Owned(devices[0])
+	need := batchMemory(s) + evaluationMemory(s, owned) + writerMemory(s)
+	if !owned {
 		return need + vectorMemory(s) + messageMemory(s) + ProgramBytes(s)
 	}
 	for i, dev := range devices {
@@ -40,19 +41,37 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	return need
 }
 
+// slabShare says which part of its vectors the host's device takes in addition: it cuts them from
+// larger pieces of memory, of which a rest is lost.
+const slabShare = 32
+
+// agentOverhead is about what an agent takes beside vectors: a stack, queues and lists.
+const agentOverhead = 24 << 10
+
 // vectorMemory returns the bytes of the agents' vectors and snapshots.
 func vectorMemory(s *config.Setup) uint64 {
-	return 4 * uint64(agentVectors(s).numbers()) * uint64(s.Graph.N)
+	all := 4 * uint64(agentVectors(s).numbers()) * uint64(s.Graph.N)
+	if Lends(s) && SharesGradients(s, nil) {
+		all -= 4 * uint64(s.Dim) * uint64(s.Graph.N-min(s.Graph.N, s.Threads))
+	}
+	return all + all/slabShare
 }
 
 // batchMemory returns the bytes that agents take on the host whatever their device is: batches
-// prepared ahead, and the workspace of compressors.
+// prepared ahead, the workspace of compressors, the coordinates of a mask, and what is no vector.
 func batchMemory(s *config.Setup) uint64 {
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
 		batch = s.Set.Train.Len() / s.Graph.N
 	}
-	return 4 * uint64(compressorNumbers(s)+3*batch*s.Set.Features()) * uint64(s.Graph.N)
+	if !s.Set.Train.Refers() { // else a batch is a list of examples
+		batch *= s.Set.Features()
+	}
+	mask := 0
+	if !s.Mask.Dense() {
+		mask = s.Mask.Len()
+	}
+	return (4*uint64(compressorNumbers(s)+3*batch+mask) + agentOverhead) * uint64(s.Graph.N)
 }
 
 // compressorNumbers returns how many numbers an agent compresses with: host copies, decoded values,
@@ -81,10 +100,13 @@ func linksAtOnce(s *config.Setup) int {
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
-// evaluationMemory returns the bytes of an evaluation on the host: a copy of every model and dual,
-// the mean model in both precisions, and the vectors of its workers, one for each thread.
-func evaluationMemory(s *config.Setup) uint64 {
-	copies := 4*(2*s.Dim+s.BufferLen())*s.Graph.N + 12*s.Dim
+// evaluationMemory returns the bytes of an evaluation on the host: the mean model in both precisions,
+// the sum of the duals, a copy of every final model unless agents lend theirs, and the vectors of its workers, one for each thread.
+func evaluationMemory(s *config.Setup, owned bool) uint64 {
+	copies := 4*(s.Dim+s.BufferLen())*s.Graph.N + 24*s.Dim
+	if Lends(s) && !owned {
+		copies = 4*s.BufferLen()*s.Graph.N + 24*s.Dim
+	}
 	worker := 4 * (s.Dim + s.BufferLen())
 	if s.Config.Metrics == config.MetricsFull {
 		worker += 24 * s.Dim

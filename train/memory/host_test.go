@@ -23,8 +23,8 @@ func TestMemoryOfMessages(t *testing.T) {
 		if got := messageVectors(s).numbers(); got != want(s) {
 			t.Errorf("%s: %d values on their way, want %d", name, got, want(s))
 		}
-		if rest := host(s, nil) - vectorMemory(s) - batchMemory(s) - evaluationMemory(s) - writerMemory(
-			s) - ProgramBytes(s); rest != 4*uint64(c.Agents)*uint64(want(s)) {
+		if rest := host(s, nil) - vectorMemory(s) - batchMemory(s) - evaluationMemory(s, false) -
+			writerMemory(s) - ProgramBytes(s); rest != 4*uint64(c.Agents)*uint64(want(s)) {
 			t.Errorf("%s: %d bytes beyond the agents", name, rest)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 )
 
@@ -39,4 +40,12 @@ func CommandLine(args []string) string {
 		words[i] = a
 	}
 	return strings.Join(words, " ")
+}
+
+// ModuleVersion returns the version of the program's main module.
+func ModuleVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Path + " " + info.Main.Version
+	}
+	return ""
 }

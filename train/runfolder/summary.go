@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 
 	"fspda/internal/bounded"
@@ -96,6 +97,14 @@ func (f *Folder) WriteSummary(s Summary) error {
 			Hint: "make that possible, then go on with --resume: the training is done and saved"}
 	}
 	return nil
+}
+
+// Results reads the summary and the rows of a run that has ended.
+func (f *Folder) Results() (s Summary, rows []evaluate.Row, err error) {
+	if s, err = f.Summary(); err == nil {
+		rows, err = ReadMetrics(filepath.Join(f.Path, "metrics.jsonl"), math.MaxInt)
+	}
+	return s, rows, err
 }
 
 // Summary reads summary.json. The error wraps os.ErrNotExist if the run has not ended.

@@ -39,6 +39,20 @@ func (p *Pool) TryAcquire(alloc func() *Snapshot) *Snapshot {
 	}
 }
 
+// Lend puts one snapshot into the pool, whose vectors are the agent's own. The agent must not change
+// them before AwaitReturn says so.
+func (p *Pool) Lend(sn *Snapshot) { p.free <- sn }
+
+// AwaitReturn waits until the lent snapshot has been released. When ctx is canceled it returns its
+// cause.
+func (p *Pool) AwaitReturn(ctx context.Context) error {
+	sn, err := p.Acquire(ctx)
+	if err == nil {
+		p.Release(sn)
+	}
+	return err
+}
+
 // Release returns a snapshot. It panics if the pool is full.
 func (p *Pool) Release(sn *Snapshot) {
 	select {

@@ -1,4 +1,4 @@
-package traincmd
+package setup
 
 import (
 	"runtime/debug"
@@ -9,22 +9,22 @@ import (
 
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
-	limitMemory(limitedFrom-1, false)()
+	LimitMemory(limitedFrom-1, false)()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a small run sets a limit of %d bytes, want %d, unchanged", got, before)
 	}
-	undo := limitMemory(200<<20, true)
+	undo := LimitMemory(200<<20, true)
 	if got := debug.SetMemoryLimit(-1); got != 200<<20-memory.OutsideHeap {
 		t.Errorf("an exact forecast of 200 MiB gives a limit of %d bytes", got)
 	}
 	undo()
-	undo = limitMemory(100<<30, true)
+	undo = LimitMemory(100<<30, true)
 	if got := debug.SetMemoryLimit(-1); got != 102<<30 {
 		t.Errorf("a forecast of 100 GiB gives a limit of %d bytes, want 2 %% more", got)
 	}
 	undo()
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	limitMemory(100<<30, true)
+	LimitMemory(100<<30, true)
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a limit set by the user became %d bytes, want %d, unchanged", got, before)
 	}

@@ -1,4 +1,4 @@
-package traincmd
+package setup
 
 import (
 	"os"
@@ -10,11 +10,11 @@ import (
 // limitedFrom is the smallest forecast, in bytes, that limits the memory of any process.
 const limitedFrom = 1 << 30
 
-// limitMemory sets Go's memory limit to the forecast of a run: of an MLP, whose forecast is exact,
+// LimitMemory sets Go's memory limit to the forecast of a run: of an MLP, whose forecast is exact,
 // without the memory of the program that Go does not count; of a large network with 2 % for what
 // the forecast does not count. Without a limit the garbage collector lets the heap double. A limit
 // set by the user (GOMEMLIMIT) stays.
-func limitMemory(forecast uint64, exact bool) (undo func()) {
+func LimitMemory(forecast uint64, exact bool) (undo func()) {
 	limit := forecast - memory.OutsideHeap
 	if forecast >= limitedFrom {
 		limit = forecast + forecast/50
