@@ -85,7 +85,7 @@ var allowed = map[string][]string{
 		"train/snapshot",
 		"train/tensorboard",
 	},
-	"train/simnet":      {"dist", "internal/rng", "internal/spelling", "train/algo"},
+	"train/simnet":      {"dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"dist", "internal/wholefile", "train/snapshot"},

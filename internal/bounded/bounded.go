@@ -46,12 +46,18 @@ func File(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
-// YAML returns an error for text that takes much memory to parse: it is longer than MaxYAML, nested
-// deeply, or repeats parts of itself by anchors.
+// YAML returns an error for text that takes much memory to parse: it is longer than MaxYAML, or
+// [Nesting] refuses it.
 func YAML(text []byte) error {
 	if len(text) > MaxYAML {
 		return fmt.Errorf("it has %d bytes, at most %d are read", len(text), MaxYAML)
 	}
+	return Nesting(text)
+}
+
+// Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors. The
+// memory to parse other YAML is proportional to its length.
+func Nesting(text []byte) error {
 	n := 0
 	for line := range bytes.Lines(text) {
 		n++

@@ -141,8 +141,11 @@ func (s *Setup) settleClocksByLinks() error {
 	return nil
 }
 
-// maxLinks limits the file of links: a trace of every pair of a thousand agents.
-const maxLinks = 64 << 20
+// maxLinks is the size in bytes of the longest file of links that is read: that of other YAML, and an
+// entry for each pair of agents.
+func maxLinks(agents int) int64 {
+	return bounded.MaxYAML + int64(min(128*float64(agents)*float64(agents-1)/2, 64<<20))
+}
 
 // readLinks reads the file that the key links names.
 func (s *Setup) readLinks() error {
@@ -150,7 +153,7 @@ func (s *Setup) readLinks() error {
 	if c.Links == "" {
 		return nil
 	}
-	text, err := bounded.File(c.Links, maxLinks)
+	text, err := bounded.File(c.Links, maxLinks(c.Agents))
 	if err != nil {
 		return &Error{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"fspda/internal/bounded"
 )
 
 // linksFile is a file of simulated links. The more specific entry wins, in the order default, zones
@@ -60,8 +62,29 @@ type pairSpec struct {
 	Link linkSpec  `yaml:",inline"`
 }
 
-// agentList names agents: 3, 0-4, [0, 2, 7-9].
-type agentList []int
+// agentList names agents: 3, 0-4, [0, 2, 7-9]. Ranges are kept as such: a file of a few bytes may
+// name many agents.
+type agentList []agentRange
+
+// agentRange is the agents first to last.
+type agentRange struct{ first, last int }
+
+func (r agentRange) String() string {
+	if r.first == r.last {
+		return strconv.Itoa(r.first)
+	}
+	return fmt.Sprintf("%d-%d", r.first, r.last)
+}
+
+// all lists the agents.
+func (a agentList) all() (agents []int) {
+	for _, r := range a {
+		for i := r.first; i <= r.last; i++ {
+			agents = append(agents, i)
+		}
+	}
+	return agents
+}
 
 const (
 	maxValue = 1e9  // of times in ms and of bandwidths in Mbit/s: keeps virtual time finite
@@ -95,18 +118,19 @@ func (a *agentList) add(word string) error {
 	if err == nil && isRange {
 		last, err = strconv.Atoi(strings.TrimSpace(to))
 	}
-	if err != nil || last < first || last-first > 1e7 {
+	if err != nil || last < first {
 		return fmt.Errorf("%q names no agents: write a number, a range such as 0-4, or a list of these", word)
 	}
-	for i := first; i <= last; i++ {
-		*a = append(*a, i)
-	}
+	*a = append(*a, agentRange{first, last})
 	return nil
 }
 
 // Parse reads a file of simulated links for n agents. The seed draws the factors of slowness
 // random. The error lists all faults of the file, each with its position in it.
 func Parse(text []byte, n int, seed uint64) (*Links, error) {
+	if err := bounded.Nesting(text); err != nil {
+		return nil, err
+	}
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(text, &tree, yaml.UseOrderedMap()); err != nil {
 		return nil, fmt.Errorf("expected YAML of the form 'key: value': %w", err)
@@ -180,9 +204,9 @@ func (r *linksReader) agents(where string, list agentList) bool {
 		r.bad(where, "names no agents: say agents: 0-4, or a list")
 		return false
 	}
-	for _, i := range list {
-		if i < 0 || i >= r.n {
-			r.bad(where, "names agent %d, but the run has %d: they are 0 to %d", i, r.n, r.n-1)
+	for _, named := range list {
+		if named.last >= r.n {
+			r.bad(where, "names agent %d, but the run has %d: they are 0 to %d", max(named.first, r.n), r.n, r.n-1)
 			return false
 		}
 	}
@@ -230,7 +254,7 @@ func (r *linksReader) zones(zones []zoneSpec) map[string]int {
 		if !r.agents(where, z.Agents) {
 			continue
 		}
-		for _, i := range z.Agents {
+		for _, i := range z.Agents.all() {
 			if other := r.zone[i]; other >= 0 {
 				r.bad(where, "agent %d is in zone %q already: an agent has one zone", i, zones[other].Name)
 			}
@@ -267,7 +291,7 @@ func (r *linksReader) addAgents(where string, a agentSpec) {
 	if !r.agents(where, a.Agents) {
 		return
 	}
-	for _, i := range a.Agents {
+	for _, i := range a.Agents.all() {
 		r.at[i] = r.at[i].under(a.Link)
 		if a.Gradient != nil {
 			r.gradient.Mean[i] = *a.Gradient / 1e3
@@ -280,14 +304,16 @@ func (r *linksReader) addAgents(where string, a agentSpec) {
 
 func (r *linksReader) addPair(where string, p pairSpec) {
 	r.link(where, p.Link)
-	if len(p.Pair) != 2 || p.Pair[0] == p.Pair[1] {
-		r.bad(where, "pair is %v, expected two different agents, such as [0, 1]", []int(p.Pair))
+	if len(p.Pair) > 0 && !r.agents(where, p.Pair) {
 		return
 	}
-	if r.agents(where, p.Pair) {
-		key := [2]int{min(p.Pair[0], p.Pair[1]), max(p.Pair[0], p.Pair[1])}
-		r.pairs[key] = r.pairs[key].under(p.Link)
+	ends := p.Pair.all()
+	if len(ends) != 2 || ends[0] == ends[1] {
+		r.bad(where, "pair is %v, expected two different agents, such as [0, 1]", p.Pair)
+		return
 	}
+	key := [2]int{min(ends[0], ends[1]), max(ends[0], ends[1])}
+	r.pairs[key] = r.pairs[key].under(p.Link)
 }
 
 // under returns the values of o, and those of s where o has none.

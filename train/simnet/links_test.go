@@ -180,6 +180,10 @@ func TestBadLinks(t *testing.T) {
 		"no map":          {"- 3", []string{"key: value"}},
 		"text for number": {"{gradient_ms: fast}", []string{"fast"}},
 		"empty":           {"", []string{"gradient_ms: is missing"}},
+		"deep":            {"zones: " + strings.Repeat("[", 50_000), []string{"nests brackets more than"}},
+		"anchors":         {"a: &a [1]\nzones: [*a, *a]", []string{"has an anchor or an alias"}},
+		"huge ranges": {"{gradient_ms: 1, agents: [{agents: [" + strings.Repeat("0-999999999, ", 5000) + "0]}]}",
+			[]string{"names agent 5, but the run has 5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(c.text), 5, 1)
