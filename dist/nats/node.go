@@ -220,6 +220,7 @@ func (n *Node) Start(state []byte, reported int) error {
 	for _, p := range n.others() {
 		p.mu.Lock()
 		p.in[reports].next, p.in[reports].written = uint64(reported), uint64(reported)
+		p.out[reports].restored = p.out[reports].next
 		p.mu.Unlock()
 	}
 	if err := n.listen(); err != nil { // after the streams are restored: the first frames already acknowledge
@@ -343,12 +344,17 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 
 // NextReport waits for the next record of another agent.
 func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, err error) {
-	msg, err := n.peer(from).receive(ctx, reports, 0)
-	if err != nil {
-		return 0, nil, err
+	for {
+		msg, err := n.peer(from).receive(ctx, reports, 0)
+		if err != nil {
+			return 0, nil, err
+		}
+		if msg.total == 0 { // it stands for one that an earlier process sent
+			continue
+		}
+		record, err = decompress(msg)
+		return int(msg.t), record, err
 	}
-	record, err = decompress(msg)
-	return int(msg.t), record, err
 }
 
 // AwaitReports waits until another agent has consumed all reports.

@@ -191,6 +191,49 @@ func TestReplayNeedsNoTimer(t *testing.T) {
 	}
 }
 
+// A process that is killed after it has sent a report, and starts from a checkpoint before it, need not
+// send the same report again: what it sends instead arrives, also at a receiver that starts again.
+func TestReportsAfterLostOnes(t *testing.T) {
+	m := openMesh(t, 2, func(o *Options) { o.Durable = true })
+	ctx := testContext(t)
+	start := func(self int, state []byte) *Node {
+		o := options(t, self, 2)
+		o.Durable, o.Server.Join = true, []string{m[1-self].Address()}
+		n := open(t, o)
+		if err := n.Start(state, 0); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	report := func(want string) {
+		t.Helper()
+		if _, got, err := m[0].NextReport(ctx, 1); err != nil || string(got) != want {
+			t.Fatalf("received %q, %v, want %q", got, err, want)
+		}
+	}
+	send := func(text string) {
+		t.Helper()
+		if err := m[1].Report(ctx, 0, 1, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send("kept")
+	report("kept")
+	before, receiver := m[1].Save(), m[0].Save()
+	send("lost")
+	report("lost")
+	m[1].Close()
+	m[1] = start(1, before)
+	send("instead")
+	report("instead")
+	m[0].Close()
+	m[0] = start(0, receiver)
+	report("kept")
+	report("instead")
+	send("more")
+	report("more")
+}
+
 // A large log makes a node ask the peer that it is kept for, and no other, for a checkpoint. What the
 // checkpoint contains is then deleted.
 func TestLongLogRequestsCheckpoint(t *testing.T) {

@@ -150,6 +150,9 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 		p.startSession()
 	}
 	again := p.incarnation != 0
+	if !again { // notes of a stop are not sent again by a process that is started after it
+		p.out[reports].skip(h.Arrived[reports])
+	}
 	p.retireIncarnation(h.Incarnation)
 	p.incarnation, p.durable, p.lastHeard = h.Incarnation, h.Durable, time.Now()
 	for s := range p.out {

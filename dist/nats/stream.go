@@ -24,6 +24,7 @@ const messageOverhead = 200
 // without gaps.
 type sendStream struct {
 	next     uint64 // number of the next message
+	restored uint64 // the value of next when this process started
 	consumed uint64 // the receiver's agent has consumed all messages before this one
 	sent     uint64 // messages before this one were sent at least once by this process
 	log      []sentMessage
@@ -58,6 +59,26 @@ func (o *sendStream) append(m sentMessage) {
 	o.next++
 	o.log = append(o.log, m)
 	o.bytes += m.size + messageOverhead
+}
+
+// skip numbers the messages of this process from arrived on, if the receiver has messages before that
+// which an earlier process sent after the checkpoint. Empty messages take the numbers between. No
+// message of this process may have been sent.
+func (o *sendStream) skip(arrived uint64) {
+	if arrived <= o.restored {
+		return
+	}
+	at := len(o.log) - int(o.next-o.restored)
+	all := append([]sentMessage{}, o.log[:at]...)
+	for seq := o.restored; seq < arrived; seq++ {
+		all = append(all, sentMessage{seq: seq})
+		o.bytes += messageOverhead
+	}
+	for _, m := range o.log[at:] {
+		m.seq += arrived - o.restored
+		all = append(all, m)
+	}
+	o.log, o.next = all, o.next+arrived-o.restored
 }
 
 // find returns the message with a number, if it is in the log.

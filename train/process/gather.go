@@ -46,8 +46,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		switch {
 		case err != nil:
 			return err
-		case ok && t < n.opt.Schedule.EvalPoint(min(done, last)):
-			// the agent has come back; this iteration was evaluated without it
+		case ok && (done > last || t < n.opt.Schedule.EvalPoint(done)):
+			// the agent has been started again, and repeats what was evaluated, with it or without it
 		case ok:
 			done++
 			latest = sn.Counters
@@ -56,11 +56,23 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			continue
 		default:
 			stopped, err := n.pass(ctx, record, from)
+			if stopped && err == nil {
+				n.watching.Go(func() { n.drain(from) })
+			}
 			if stopped || err != nil {
 				return err
 			}
 		}
 		pool.Release(sn)
+	}
+}
+
+// drain takes what an agent reports after its last note, if it is started again.
+func (n *Node) drain(from int) {
+	for {
+		if _, _, err := n.opt.Network.NextReport(n.life, from); err != nil {
+			return
+		}
 	}
 }
 
