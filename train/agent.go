@@ -104,8 +104,8 @@ func (a *agent) borrow() {
 	}
 }
 
-// giveBack ends borrow. The agent calls it before it waits for other agents.
-func (a *agent) giveBack() {
+// returnGradient ends borrow. The agent calls it before it waits for other agents.
+func (a *agent) returnGradient() {
 	if g := a.worker.gradients; g != nil && a.state.Gradient() != nil {
 		g <- a.state.Gradient()
 		a.state.Borrow(nil)
@@ -127,7 +127,7 @@ func (a *agent) release() {
 // it, and waits until it has been evaluated and saved. step is the agent's position, as the driver
 // counts it.
 func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
-	a.giveBack()
+	a.returnGradient()
 	if err := a.gradients.drain(0); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 // finish drains the pending losses of an agent whose run ended with err: it may have diverged
 // before the cause of err.
 func (a *agent) finish(ctx context.Context, err error) error {
-	a.giveBack()
+	a.returnGradient()
 	late := a.gradients.drain(0)
 	a.gradients.discard()
 	var d *DivergedError

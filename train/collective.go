@@ -3,6 +3,7 @@ package train
 import (
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/config"
 )
 
 // gather links the agent to all others, in an iteration of an all-reduce. All links have the mask of
@@ -43,12 +44,5 @@ func (x *exchange) countGathered() {
 		return
 	}
 	k := x.round.Links[0].Len
-	x.countSent(dist.Sent{Values: ringShare(x.id, x.run.setup.Graph.N, k), Mask: k, Indices: x.id > 0})
-}
-
-// ringShare is the number of values that agent i sends in a ring all-reduce of d values over n
-// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
-func ringShare(i, n, d int) int {
-	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
-	return 2*d - chunk(i+1) - chunk(i+2)
+	x.countSent(dist.Sent{Values: config.RingShare(x.id, x.run.setup.Graph.N, k), Mask: k, Indices: x.id > 0})
 }

@@ -7,6 +7,7 @@ import (
 	"fspda/cpu"
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/snapshot"
 )
@@ -157,7 +158,7 @@ func TestRingShare(t *testing.T) {
 	for _, c := range [][2]int{{2, 10}, {3, 10}, {10, 79510}, {7, 3}} {
 		sum := 0
 		for i := range c[0] {
-			sum += ringShare(i, c[0], c[1])
+			sum += config.RingShare(i, c[0], c[1])
 		}
 		if want := 2 * (c[0] - 1) * c[1]; sum != want {
 			t.Errorf("n %d, d %d: %d values, want %d", c[0], c[1], sum, want)

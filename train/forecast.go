@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"fspda/device"
-	"fspda/dist"
-	"fspda/train/algo"
 	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
@@ -38,7 +36,7 @@ func ForecastRun(
 	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Replica) (Forecast, error) {
 	on := Options{Device: dev, Model: m, Others: others}
 	replicas := on.replicas()
-	f := Forecast{Iterations: s.Config.Iterations - from, Bits: expectedBits(s) * float64(s.Config.Iterations-from),
+	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.ExpectedBits() * float64(s.Config.Iterations-from),
 		Memory: memory.Footprint(s, devicesOf(replicas)...)}
 	var err error
 	if f.Devices, err = memory.Devices(s, devicesOf(replicas)...); err != nil {
@@ -92,64 +90,6 @@ func trial(ctx context.Context, s *Setup, on Options, k int) (time.Duration, err
 	begin := time.Now()
 	_, err := Run(ctx, s.WithoutEvaluations(k), on)
 	return time.Since(begin), err
-}
-
-// expectedBits is the mean number of bits that all agents together send in an iteration, in the
-// accounting asked for. The published count of reference_bits is not looked at.
-func expectedBits(s *Setup) float64 {
-	if s.Graph.N == 1 {
-		return 0
-	}
-	if s.Collective {
-		var l dist.Ledger
-		for i := range s.Graph.N {
-			l.Send(
-				dist.Sent{Values: ringShare(i, s.Graph.N, s.Mask.Len()), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
-					Indices: i > 0},
-			)
-		}
-		return float64(s.Bits(l)) / float64(s.RoundLength())
-	}
-	if d := s.Directed(); d != nil {
-		values := s.Dim
-		if !d.Regular() {
-			values++
-		}
-		return d.ArcRate() * 32 * float64(values)
-	}
-	if s.Compressor != nil {
-		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(messageLedger(s)))
-	}
-	rates := 0.0
-	if s.Asynchronous() {
-		rates = s.ContactShare() * float64(len(s.Graph.Edges))
-	} else {
-		for e := range s.Graph.Edges {
-			rates += s.Process.Rate(e)
-		}
-	}
-	if s.Lattice != nil {
-		return rates * 2 * float64(s.Bits(messageLedger(s)))
-	}
-	if m, ok := s.Algo.(algo.Sized); ok {
-		return rates * 2 * 32 * m.MessageLen()
-	}
-	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
-	for _, indices := range []bool{false, true} {
-		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
-			Indices: indices})
-	}
-	return rates * float64(s.Bits(pair))
-}
-
-// messageLedger is what goes over a link one way through a codec in an iteration.
-func messageLedger(s *Setup) (l dist.Ledger) {
-	for which := range algo.MessagesPerLink(s.Algo) {
-		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
-		m.Indices = which == 0 || m.DataDependent
-		l.Send(m)
-	}
-	return l
 }
 
 func evaluatorsOf(replicas []Replica) (all []evaluate.Worker) {

@@ -21,7 +21,7 @@ func TestExpectedBits(t *testing.T) {
 			c.Accounting, c.PaperBits, c.EvalPoints = accounting, "honest", 1
 			s, _ := resolve(t, c)
 			r := play(t, c, Options{})
-			got, want := expectedBits(s)*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
+			got, want := s.ExpectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)
 			within := 0.02 // STORM's first message has one vector
 			if s.Config.Edges != "one-edge" && s.Config.Edges != "full" && s.Config.Edges != "periodic(10)" ||
 				s.Asynchronous() || s.BatchPerGradient() {

@@ -72,7 +72,7 @@ func (d *synchronous) step(a *agent, t int) error {
 			return err
 		}
 		if len(a.round.Links) > 0 {
-			a.giveBack()
+			a.returnGradient()
 		}
 		for i := range a.round.Links {
 			if err := a.exchange.receive(i); err != nil {

@@ -107,13 +107,13 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 
 // run does the operations that the director queues for an agent, to the last.
 func (d *virtualTime) run(ctx context.Context, a *agent, _ int) error {
-	defer a.giveBack()
+	defer a.returnGradient()
 	a.round.Alpha, a.round.Eta = d.r.setup.Schedule.At(0)
 	for {
 		var o op
 		var more bool
 		if len(d.ops[a.id]) == 0 {
-			a.giveBack()
+			a.returnGradient()
 		}
 		select {
 		case o, more = <-d.ops[a.id]:
@@ -160,7 +160,7 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes empty.
 func (d *virtualTime) meet(a *agent, o op) error {
-	a.giveBack()
+	a.returnGradient()
 	alg := d.r.setup.Async()
 	if o.Lag > 0 {
 		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)

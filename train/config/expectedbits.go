@@ -1,0 +1,71 @@
+package config
+
+import (
+	"fspda/dist"
+	"fspda/train/algo"
+)
+
+// ExpectedBits is the mean number of bits that all agents together send in an iteration, in the
+// accounting asked for. The published count of reference_bits is not looked at.
+func (s *Setup) ExpectedBits() float64 {
+	if s.Graph.N == 1 {
+		return 0
+	}
+	if s.Collective {
+		var l dist.Ledger
+		for i := range s.Graph.N {
+			l.Send(
+				dist.Sent{Values: RingShare(i, s.Graph.N, s.Mask.Len()), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+					Indices: i > 0},
+			)
+		}
+		return float64(s.Bits(l)) / float64(s.RoundLength())
+	}
+	if d := s.Directed(); d != nil {
+		values := s.Dim
+		if !d.Regular() {
+			values++
+		}
+		return d.ArcRate() * 32 * float64(values)
+	}
+	if s.Compressor != nil {
+		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
+	}
+	rates := 0.0
+	if s.Asynchronous() {
+		rates = s.ContactShare() * float64(len(s.Graph.Edges))
+	} else {
+		for e := range s.Graph.Edges {
+			rates += s.Process.Rate(e)
+		}
+	}
+	if s.Lattice != nil {
+		return rates * 2 * float64(s.Bits(s.messageLedger()))
+	}
+	if m, ok := s.Algo.(algo.Sized); ok {
+		return rates * 2 * 32 * m.MessageLen()
+	}
+	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
+	for _, indices := range []bool{false, true} {
+		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+			Indices: indices})
+	}
+	return rates * float64(s.Bits(pair))
+}
+
+// messageLedger is what goes over a link one way through a codec in an iteration.
+func (s *Setup) messageLedger() (l dist.Ledger) {
+	for which := range algo.MessagesPerLink(s.Algo) {
+		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
+		m.Indices = which == 0 || m.DataDependent
+		l.Send(m)
+	}
+	return l
+}
+
+// RingShare is the number of values that agent i sends in a ring all-reduce of d values over n
+// agents: in each of the two phases all chunks but one. The sum over agents is 2(n-1)d.
+func RingShare(i, n, d int) int {
+	chunk := func(c int) int { c %= n; return d*(c+1)/n - d*c/n }
+	return 2*d - chunk(i+1) - chunk(i+2)
+}
