@@ -20,7 +20,8 @@ import (
 
 func newBench() *cobra.Command {
 	return command.Group("bench", "Measure this machine and this program", newBenchStep(), newBenchKernels(),
-		newBenchNetwork(), newBenchLoad(), newBenchScale(), newBenchExchange(), newBenchCard())
+		newBenchNetwork(), newBenchLoad(),
+		newBenchScale(), newBenchExchange(), newBenchCard())
 }
 
 func newBenchStep() *cobra.Command {
