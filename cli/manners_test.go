@@ -19,8 +19,9 @@ import (
 func TestAliasesAndCase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	status, _, stderr := call(t, "train", "--dataset", "Synthetic", "--data-train", "400", "--data_test", "100",
-		"--hidden", "6", "--nodes", "4", "--batch-size", "16", "--iterations", "4", "--eval-points", "1", "--topology", "Ring",
-		"--algo", "FSPDA-Storm", "--model", "MLP", "--lr", "0.05", "--partition", "Dirichlet-Equal(0.5)", "--out", dir)
+		"--hidden", "6", "--nodes", "4", "--batch-size", "16", "--iterations", "4", "--eval-points", "1",
+		"--topology", "Ring", "--algo", "FSPDA-Storm", "--model", "MLP", "--lr", "0.05",
+		"--partition", "Dirichlet-Equal(0.5)", "--out", dir)
 	if status != 0 {
 		t.Fatal(stderr)
 	}
@@ -33,7 +34,8 @@ func TestAliasesAndCase(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, hint := range []string{"--lr is called --alpha here\n", "--nodes is called --agents here\n",
-		"--dataset is called --data here\n", "--topology is called --graph here\n", "--batch-size is called --batch here\n"} {
+		"--dataset is called --data here\n", "--topology is called --graph here\n",
+		"--batch-size is called --batch here\n"} {
 		if !strings.Contains(stderr, hint) {
 			t.Errorf("no hint %q in\n%s", hint, stderr)
 		}
@@ -61,8 +63,10 @@ func TestValuesAreSuggested(t *testing.T) {
 	for _, c := range [][]string{{"algo", "fspda-strom", "fspda-storm"}, {"algo", "storm", "fspda-storm"},
 		{"data", "mnits", "mnist"}, {"model", "resnet5", "resnet50"}, {"graph", "rign", "ring"},
 		{"graph", "exponental", "exponential"}, {"edges", "one-egde", "one-edge"}, {"mask", "randkk", "randk"},
-		{"partition", "srted", "sorted"}, {"optimizer", "adam", "adamw"}, {"device", "cudaa", "cuda"}, {"device", "gpu:1", "cuda:1"},
-		{"mixing", "metroplis", "metropolis"}, {"compress", "tpok", "topk"}, {"slowness", "stragler(3)", "straggler(f)"},
+		{"partition", "srted", "sorted"}, {"optimizer", "adam", "adamw"}, {"device", "cudaa", "cuda"},
+		{"device", "gpu:1", "cuda:1"},
+		{"mixing", "metroplis", "metropolis"}, {"compress", "tpok", "topk"},
+		{"slowness", "stragler(3)", "straggler(f)"},
 		{"compute_time", "lognromal(1)", "lognormal(sigma)"}} {
 		args := quick("--"+setup.FlagName(c[0]), c[1], "--dry-run")
 		switch c[0] {
@@ -128,7 +132,8 @@ func TestCompletion(t *testing.T) {
 		lacks string
 	}{{[]string{"train", "--algo", "ds"}, "dsgd", "sgp"}, {[]string{"train", "--graph", "E"}, "er(p)", "ring"},
 		{[]string{"train", "--data", ""}, "mnist", "ring"}, {[]string{"train", "--edges", ""}, "matching", "ring"},
-		{[]string{"bench", "step", "--algo", "ch"}, "choco", "dsgd"}, {[]string{"train", "--model", "resnet5"}, "resnet50",
+		{[]string{"bench", "step", "--algo", "ch"}, "choco", "dsgd"},
+		{[]string{"train", "--model", "resnet5"}, "resnet50",
 			"mlp"}, {[]string{"docs", "tr"}, "training\t", "data\t"}, {[]string{"compare", ""}, "runs/first", "dsgd"},
 		{[]string{"eval", ""}, "runs/sweep/second", "dsgd"}, {[]string{"plot", ""}, "runs/first", "dsgd"}} {
 		status, stdout, _ := call(t, slices.Concat([]string{"__complete"}, c.args)...)

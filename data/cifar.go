@@ -28,7 +28,8 @@ const (
 	// of the binary version: the label, then red, green and blue, each row-major
 	cifarRecord = 1 + cifarPixels
 
-	cifarHint = "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
+	cifarHint = "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
+		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
 		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
 )
 

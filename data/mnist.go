@@ -15,7 +15,8 @@ const (
 )
 
 const mnistHint = "fspda data mnist fetches it to data/mnist; or name a folder with its four files in the IDX format " +
-	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz), " +
+	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, " +
+	"plain or .gz), " +
 	"or train on the built-in set synthetic, which needs no files"
 
 // LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a

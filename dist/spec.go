@@ -18,7 +18,8 @@ type spelling struct {
 // An argument stands in brackets: "er(p)".
 func Forms(key string) (forms []string) {
 	for _, s := range map[string][]spelling{"graph": graphSpellings, "edges": processSpellings, "mask": maskSpellings,
-		"mixing": mixingSpellings, "compress": append(compressorSpellings[:len(compressorSpellings):len(compressorSpellings)],
+		"mixing": mixingSpellings,
+		"compress": append(compressorSpellings[:len(compressorSpellings):len(compressorSpellings)],
 			latticeSpellings[:2]...)}[key] {
 		forms = append(forms, s.form)
 	}

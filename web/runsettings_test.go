@@ -15,7 +15,8 @@ func TestLabels(t *testing.T) {
 		configs []string // settings with a semicolon between; empty for none
 		want    string
 	}{
-		{"algorithms", []string{"data: mnist;algo: dsgd;seed: 1", "data: mnist;algo: fspda-sa;seed: 1"}, "dsgd|fspda-sa"},
+		{"algorithms", []string{"data: mnist;algo: dsgd;seed: 1", "data: mnist;algo: fspda-sa;seed: 1"},
+			"dsgd|fspda-sa"},
 		{"a setting, and others that follow from it", []string{"algo: dsgd;alpha: 0.1;eta: 0.2;weight_decay: 1",
 			"algo: dsgd;alpha: 0.2;eta: 0.3;weight_decay: 2"}, "alpha 0.1|alpha 0.2"},
 		{"two settings", []string{"algo: a;weight_decay: 1", "algo: a;weight_decay: 2", "algo: b;weight_decay: 1"},

@@ -24,9 +24,10 @@ func newBenchScale() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scale",
 		Short: "Memory and time of a step of 10 to 10,000 agents in this process",
-		Long: `Memory and time of a step of 10 to 10,000 agents in this process, with the network of figure 1 on built-in data.
-The memory is the largest that the process has had in memory; the forecast is the one with which a run is refused that does
-not fit.`,
+		Long: `Memory and time of a step of 10 to 10,000 agents in this process, with the network of figure 1 on
+built-in data.
+The memory is the largest that the process has had in memory; the forecast is the one with which a run is refused that
+does not fit.`,
 		Example: `  fspda bench scale
   fspda bench scale --algo fspda-async --counts 10,100,1000
   fspda bench scale --data mnist --data-dir DIR`,

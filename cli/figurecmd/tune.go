@@ -39,9 +39,9 @@ func newTune() *cobra.Command {
 
 Every point of each grid runs with every seed of the search. The best point of a method, by the mean of the metric, runs
 again with the fresh seeds. Grids of different size are refused. The folder holds the runs, tuning.md and tuning.csv
-(grid, chosen values, whether one is at an end of its range, mean and standard deviation over the fresh seeds), ranking.svg
-and .png, and tuning.html, .svg and .png with the curves of the reported runs until the budget is spent, one plot for
-each group of methods. What is done is kept when the same command runs again.`,
+(grid, chosen values, whether one is at an end of its range, mean and standard deviation over the fresh seeds),
+ranking.svg and .png, and tuning.html, .svg and .png with the curves of the reported runs until the budget is spent, one
+plot for each group of methods. What is done is kept when the same command runs again.`,
 		Example: "  fspda tune -c methods.yaml --jobs 2",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

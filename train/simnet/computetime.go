@@ -79,9 +79,11 @@ func ParseSlowness(spec string, n int, seed uint64) ([]float64, error) {
 	return slow, nil
 }
 
-// Distributions lists the forms that ParseDistribution reads, and Slownesses those of ParseSlowness.
+// Distributions lists the forms that ParseDistribution reads.
 func Distributions() []string { return []string{"constant", "exp", "uniform", "lognormal(sigma)"} }
-func Slownesses() []string    { return []string{"equal", "linear(f)", "straggler(f)", "random(f)"} }
+
+// Slownesses lists the forms that ParseSlowness reads.
+func Slownesses() []string { return []string{"equal", "linear(f)", "straggler(f)", "random(f)"} }
 
 // nearForm suggests the form whose name is similar to that of a spec, and is empty if it is spelled
 // right.
