@@ -177,7 +177,7 @@ func (t *Transform[T]) Signs(dst, sums, counts []T) {
 // addScaled computes dst += a·v. It rounds products and sums one by one, on every machine.
 func addScaled[T number](dst []T, a T, v []T) {
 	for i, x := range v[:len(dst)] {
-		dst[i] += T(a * x)
+		dst[i] += T(a * x) //nolint:unconvert // the conversion rounds the product
 	}
 }
 

@@ -16,8 +16,8 @@ func Failure(rows []Row) string {
 			return fmt.Sprintf("the training loss ends at %.4g, above %.4g where it began", last.TrainLossAvg,
 				first.TrainLossAvg)
 		case last.TrainLossWorst > first.TrainLossWorst:
-			return fmt.Sprintf("far from consensus: the training loss of the worst agent ends at %.4g, above %.4g where "+
-				"it began", last.TrainLossWorst, first.TrainLossWorst)
+			return fmt.Sprintf("far from consensus: the training loss of the worst agent ends at %.4g, above %.4g "+
+				"where it began", last.TrainLossWorst, first.TrainLossWorst)
 		}
 		break
 	}

@@ -11,12 +11,9 @@ import (
 	"fspda/train/config"
 )
 
-// ownProgram is about the bytes of the program itself and its runtime. OutsideHeap is the part that
-// Go's memory limit does not count, mostly pages of the program file.
-const (
-	ownProgram  = 80<<20 + OutsideHeap
-	OutsideHeap = 32 << 20
-)
+// ownProgram is about the bytes of the program itself and its runtime, a third of them pages of the
+// program file.
+const ownProgram = 112 << 20
 
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
 // pictures in memory, and everything that the run keeps on the host.
@@ -101,7 +98,8 @@ func linksAtOnce(s *config.Setup) int {
 }
 
 // evaluationMemory returns the bytes of an evaluation on the host: the mean model in both precisions,
-// the sum of the duals, a copy of every final model unless agents lend theirs, and the vectors of its workers, one for each thread.
+// the sum of the duals, a copy of every final model unless agents lend theirs, and the vectors of
+// its workers, one for each thread.
 func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	copies := 4*(s.Dim+s.BufferLen())*s.Graph.N + 24*s.Dim
 	if Lends(s) && !owned {
