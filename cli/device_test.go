@@ -36,9 +36,10 @@ func TestDeviceFallsBack(t *testing.T) {
 	if status != command.ExitBadInput || !strings.Contains(stderr, "fspda devices") {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
-	for _, bad := range []string{"gpu", "cuda:", "cuda:-1", "cpu:0"} {
+	for bad, want := range map[string]string{"gpu": "called cuda here", "cuda:": "cuda:N", "cuda:-1": "cuda:N",
+		"cpu:0": "cuda:N"} {
 		if status, _, stderr := call(t, quick("--device", bad)...); status != command.ExitBadInput ||
-			!strings.Contains(stderr, "cuda:N") {
+			!strings.Contains(stderr, want) {
 			t.Errorf("--device %s: exit status %d\n%s", bad, status, stderr)
 		}
 	}

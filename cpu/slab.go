@@ -16,6 +16,7 @@ const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
 	minSlab        = 1 << 20     // the first slab of a Device; a longer vector gets its own memory
+	midSlab        = 1 << 22     // slabs double up to this, and later are an eighth of what there is
 	maxSlab        = 1 << 24
 )
 
@@ -35,7 +36,8 @@ func (s *slabAllocator) alloc(n int) []float32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) < n {
-		s.rest = newSlab(min(max(minSlab, s.allocated), maxSlab))
+		eighth := s.allocated / 8 / hugePageFloats * hugePageFloats
+		s.rest = newSlab(min(max(minSlab, min(s.allocated, midSlab), eighth), maxSlab))
 		s.allocated += len(s.rest)
 	}
 	v := s.rest[:n:n]
