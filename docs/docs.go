@@ -28,9 +28,10 @@ import (
 var files embed.FS
 
 // order is the reading order of the pages. Pages that it does not name follow.
-var order = []string{"start", "concepts", "training", "methods", "data", "files", "networks", "step-sizes", "from-pytorch",
-	"departures", "authors-scripts", "figures", "results", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links",
-	"many-machines", "gpus", "performance", "troubleshooting", "reference", "glossary", "internals", "protocol"}
+var order = []string{"start", "concepts", "training", "training-reference", "methods", "data", "files", "networks",
+	"step-sizes", "from-pytorch", "departures", "authors-scripts", "figures", "results", "library", "add-an-algorithm",
+	"add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance",
+	"troubleshooting", "reference", "glossary", "internals", "protocol"}
 
 // Page is a page of the manual.
 type Page struct {
