@@ -70,6 +70,15 @@ var lowerings = map[device.Kernel]lowering{
 	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
 	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
+	device.GroupNorm:            kernelLowering(groupNorm(kernels.Plain)),
+	device.GroupNormReLU:        kernelLowering(groupNorm(kernels.ReLU)),
+	device.GroupNormAddReLU:     kernelLowering(groupNorm(kernels.AddReLU)),
+	device.GroupNormGrad:        kernelLowering(groupNormGrad(kernels.Plain)),
+	device.GroupNormReLUGrad:    kernelLowering(groupNormGrad(kernels.ReLU)),
+	device.GroupNormAddReLUGrad: kernelLowering(groupNormGrad(kernels.AddReLU)),
+	device.EvoNorm:              kernelLowering(evoNorm),
+	device.EvoNormGrad:          kernelLowering(evoNormGrad),
+
 	device.MaxPool: oneKernel(func(x boundTask) kernels.Call { return poolOf(x).Max(x.out[0], x.out[1], x.in[0]) }),
 	device.MaxPoolGrad: oneKernel(func(x boundTask) kernels.Call {
 		return poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])
@@ -183,6 +192,10 @@ func scratchOf(t *compiler.Task) int {
 		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
 		n := normOf(t, kernels.Plain)
 		return normFactors*compiler.Align(4*d[1]) + 8*n.PartNumbers()
+	case device.GroupNorm, device.GroupNormReLU, device.GroupNormAddReLU, device.GroupNormGrad,
+		device.GroupNormReLUGrad, device.GroupNormAddReLUGrad, device.EvoNorm, device.EvoNormGrad:
+		n := groupNormOf(t, kernels.Plain)
+		return n.ScratchBytes()
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convScratch(t)
 	}

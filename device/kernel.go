@@ -86,6 +86,31 @@ const (
 	// max(y + z, 0).
 	NormalizeAddReLU Kernel = "normalize-add-relu"
 
+	// GroupNorm: In x[n·m·c] gamma[c] beta[c], Out y[n·m·c] mean[n·g] var[n·g], Dims n m c g, Attr eps.
+	// The c channels are g groups of c/g neighbours. Over the m pixels and the channels of each group of
+	// each of the n images: mean, var (biased) and y = gamma·(x−mean)/sqrt(var+eps) + beta.
+	GroupNorm Kernel = "group-norm"
+	// GroupNormReLU is GroupNorm followed by y = max(y, 0).
+	GroupNormReLU Kernel = "group-norm-relu"
+	// GroupNormAddReLU: In x[n·m·c] gamma[c] beta[c] z[n·m·c]. GroupNorm followed by y = max(y + z, 0).
+	GroupNormAddReLU Kernel = "group-norm-add-relu"
+	// GroupNormGrad: In x[n·m·c] dy[n·m·c] gamma[c] mean[n·g] var[n·g], Out dx[n·m·c] dgamma[c]
+	// dbeta[c], Dims n m c g, Attr eps.
+	GroupNormGrad Kernel = "group-norm-grad"
+	// GroupNormReLUGrad: In x[n·m·c] y[n·m·c] dy[n·m·c] gamma[c] mean[n·g] var[n·g]. GroupNormGrad of
+	// dy where y > 0, else of 0.
+	GroupNormReLUGrad Kernel = "group-norm-relu-grad"
+	// GroupNormAddReLUGrad: In as GroupNormReLUGrad, Out dx[n·m·c] dz[n·m·c] dgamma[c] dbeta[c].
+	// GroupNormReLUGrad, and dz = dy where y > 0, else 0.
+	GroupNormAddReLUGrad Kernel = "group-norm-add-relu-grad"
+	// EvoNorm: In x[n·m·c] gamma[c] beta[c] v[c], Out y[n·m·c] mean[n·g] var[n·g], Dims n m c g, Attr
+	// eps. With the statistics of GroupNorm, y = gamma·x·σ(v·x)/sqrt(var+eps) + beta, σ the sigmoid:
+	// EvoNorm-S0.
+	EvoNorm Kernel = "evo-norm"
+	// EvoNormGrad: In x[n·m·c] dy[n·m·c] gamma[c] v[c] mean[n·g] var[n·g], Out dx[n·m·c] dgamma[c]
+	// dbeta[c] dv[c], Dims n m c g, Attr eps.
+	EvoNormGrad Kernel = "evo-norm-grad"
+
 	// MaxPool: In x[n·h·w·c], Out y[n·p·q·c] at[n·p·q·c], Dims n h w c r stride pad, windows of
 	// r×r. y is the maximum of the window and at its position in the window, row·r+column. The
 	// first of equal maxima wins, and NaN wins over all numbers.
@@ -218,8 +243,9 @@ func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
 		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage, LinearSigmoid, LinearReLU, LinearGradXSigmoid,
 		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
-		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, MaxPool,
-		MaxPoolGrad, AvgPool, AvgPoolGrad, Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad,
+		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, GroupNorm,
+		GroupNormReLU, GroupNormAddReLU, GroupNormGrad, GroupNormReLUGrad, GroupNormAddReLUGrad, EvoNorm, EvoNormGrad,
+		MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad, Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad,
 		TokenEmbedGradAdd, LastToken, Product, ProductGradW, LayerNorm, LayerNormPlain, LayerNormGrad,
 		LayerNormPlainGrad, AddLayerNorm, AddLayerNormPlain, LayerNormGradAdd, LayerNormPlainGradAdd, RMSNorm,
 		RMSNormGrad, GELUTanh, GELUTanhGrad, GELUErf, GELUErfGrad, LinearGELUTanh, LinearGELUErf, ProductGELUTanh,

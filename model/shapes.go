@@ -10,7 +10,7 @@ import (
 )
 
 // geometry describes a kernel besides the shapes of its inputs: the window of one over images, the
-// heads of attention, the tensors of an embedding.
+// groups of channels, the heads of attention, the tensors of an embedding.
 type geometry struct {
 	// of the input image, for kernels without that input
 	h, w        int
@@ -18,6 +18,7 @@ type geometry struct {
 	stride, pad int
 
 	heads                 int
+	groups                int // of channels
 	vocabulary, positions int // of the gradient of an embedding
 }
 
@@ -42,8 +43,8 @@ type axes struct {
 // axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a window.
 func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 	a := axes{size: map[rune]int{'1': 1, '3': 3, 't': g.stride, 'd': g.pad}}
-	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'v': g.vocabulary,
-		'i': g.positions} {
+	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'G': g.groups,
+		'v': g.vocabulary, 'i': g.positions} {
 		if n > 0 {
 			a.size[axis] = n
 		}
@@ -63,6 +64,10 @@ func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 			return a, fmt.Errorf("width %d does not divide into %d heads", c, heads)
 		}
 		a.size['e'] = a.size['c'] / heads
+	}
+	if groups := a.size['G']; fit && groups > 0 && a.size['c']%groups != 0 {
+		return a, fmt.Errorf("%d channels do not divide into %d groups, want a number of groups that divides that of "+
+			"channels", a.size['c'], groups)
 	}
 	if !fit {
 		return a, fmt.Errorf("inputs of shapes %v do not fit: want %s, a letter for each axis", in, d.in)

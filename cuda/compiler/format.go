@@ -60,6 +60,15 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.NormalizeReLU:        {"hwwww", "h"},
 	device.NormalizeAddReLU:     {"hwwwwh", "h"},
 
+	device.GroupNorm:            {"hww", "hww"},
+	device.GroupNormReLU:        {"hww", "hww"},
+	device.GroupNormAddReLU:     {"hwwh", "hww"},
+	device.GroupNormGrad:        {"hhwww", "hww"},
+	device.GroupNormReLUGrad:    {"hhhwww", "hww"},
+	device.GroupNormAddReLUGrad: {"hhhwww", "hhww"},
+	device.EvoNorm:              {"hwww", "hww"},
+	device.EvoNormGrad:          {"hhwwww", "hwww"},
+
 	device.MaxPool:     {"h", "hp"},
 	device.MaxPoolGrad: {"hp", "h"},
 	device.AvgPool:     {"h", "h"},

@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// language describes a kernel of language models to the contract: its definition in float64, the
-// calls to try, what its inputs must be, and its bounds.
+// language describes a kernel of language models, or one that normalizes groups of channels, to the
+// contract: its definition in float64, the calls to try, what its inputs must be, and its bounds.
 type language struct {
 	interpret interpreter
 	calls     func(add func(attr float64, dims ...int))
@@ -20,7 +20,8 @@ type language struct {
 var languageKernels = map[device.Kernel]language{}
 
 func init() { // init breaks the initialization cycle of the table
-	maps := []map[device.Kernel]language{embedKernels, productKernels, rowKernels, geluKernels, attentionKernels}
+	maps := []map[device.Kernel]language{embedKernels, productKernels, rowKernels, geluKernels, attentionKernels,
+		groupKernels}
 	for _, m := range maps {
 		for k, l := range m {
 			languageKernels[k], interpreters[k] = l, l.interpret

@@ -54,10 +54,20 @@ var signatures = map[device.Kernel]Signature{
 	device.Normalize:        {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
 	device.NormalizeReLU:    {"mc", []string{"mc", "c", "c", "c", "c"}, []string{"mc"}, false},
 	device.NormalizeAddReLU: {"mc", []string{"mc", "c", "c", "c", "c", "mc"}, []string{"mc"}, false},
-	device.MaxPool:          {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false},
-	device.MaxPoolGrad:      {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
-	device.AvgPool:          {"nmc", []string{"nmc"}, []string{"nc"}, false},
-	device.AvgPoolGrad:      {"nmc", []string{"nc"}, []string{"nmc"}, false},
+	device.GroupNorm:        {"nmcg", []string{"nmc", "c", "c"}, []string{"nmc", "ng", "ng"}, false},
+	device.GroupNormReLU:    {"nmcg", []string{"nmc", "c", "c"}, []string{"nmc", "ng", "ng"}, false},
+	device.GroupNormAddReLU: {"nmcg", []string{"nmc", "c", "c", "nmc"}, []string{"nmc", "ng", "ng"}, false},
+	device.GroupNormGrad:    {"nmcg", []string{"nmc", "nmc", "c", "ng", "ng"}, []string{"nmc", "c", "c"}, false},
+	device.GroupNormReLUGrad: {"nmcg", []string{"nmc", "nmc", "nmc", "c", "ng", "ng"}, []string{"nmc", "c", "c"},
+		false},
+	device.GroupNormAddReLUGrad: {"nmcg", []string{"nmc", "nmc", "nmc", "c", "ng", "ng"},
+		[]string{"nmc", "nmc", "c", "c"}, false},
+	device.EvoNorm:     {"nmcg", []string{"nmc", "c", "c", "c"}, []string{"nmc", "ng", "ng"}, false},
+	device.EvoNormGrad: {"nmcg", []string{"nmc", "nmc", "c", "c", "ng", "ng"}, []string{"nmc", "c", "c", "c"}, false},
+	device.MaxPool:     {"nhwcrto", []string{"nhwc"}, []string{"npqc", "npqc"}, false},
+	device.MaxPoolGrad: {"nhwcrto", []string{"npqc", "npqc"}, []string{"nhwc"}, false},
+	device.AvgPool:     {"nmc", []string{"nmc"}, []string{"nc"}, false},
+	device.AvgPoolGrad: {"nmc", []string{"nc"}, []string{"nmc"}, false},
 
 	device.Embed:                 {"mvcit", []string{"m", "vc", "ic"}, []string{"mc"}, false},
 	device.EmbedGrad:             {"mvcit", []string{"m", "mc"}, []string{"vc", "ic"}, false},
@@ -129,7 +139,19 @@ func Find(c *device.Call) (Signature, error) {
 	if e.isWindow() {
 		return e, e.checkWindow(c.Dims)
 	}
+	if e.Dims == "nmcg" {
+		return e, checkGroups(c)
+	}
 	return e, checkTokens(c)
+}
+
+// checkGroups checks that the channels divide into the groups.
+func checkGroups(c *device.Call) error {
+	if channels, groups := c.Dims[2], c.Dims[3]; channels%groups != 0 {
+		return fmt.Errorf("%d channels in %d groups, want a number of groups that divides that of channels", channels,
+			groups)
+	}
+	return nil
 }
 
 // checkTokens checks the dimensions of kernels over windows of tokens.
