@@ -106,7 +106,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":        {"cli"},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
-		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
+		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
 		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
@@ -134,7 +134,8 @@ var allowed = map[string][]string{
 		"train/config",
 		"train/generate",
 	},
-	"cli/runscmd": {"cli/command", "train", "web"},
+	"cli/queuecmd": {"bench", "cli/command", "internal/bounded", "internal/wholefile", "train"},
+	"cli/runscmd":  {"cli/command", "train", "web"},
 	"cli/setup": {
 		"cli/weights",
 		"cpu",

@@ -20,6 +20,7 @@ import (
 	"fspda/cli/docscmd"
 	"fspda/cli/figurecmd"
 	"fspda/cli/modelcmd"
+	"fspda/cli/queuecmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/setup"
 	"fspda/cli/traincmd"
@@ -61,6 +62,9 @@ func Main(parts ...Part) {
 	With(parts...)()
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, restore) // a second signal ends the program at once
+	if os.Getenv(command.StopAtEOF) != "" {
+		ctx = command.UntilEOF(ctx, os.Stdin)
+	}
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -141,7 +145,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
 	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(), figurecmd.Commands(),
-		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(), devicecmd.Commands()} {
+		queuecmd.Commands(), runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
+		devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
 	root.InitDefaultCompletionCmd()

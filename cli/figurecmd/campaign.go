@@ -76,15 +76,39 @@ func runCampaign(ctx context.Context, c *bench.Campaign,
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	c.Version, c.Report = command.Version(), true
+	show := func(bench.Event) {}
 	if !quiet {
-		c.OnEvent = newStatusLines(stderr, c.Jobs).on
+		show = newStatusLines(stderr, c.Jobs).on
+	}
+	partial := &partialTable{folder: c.Folder}
+	c.OnEvent = func(e bench.Event) {
+		show(e)
+		partial.add(e.Outcome)
 	}
 	outcomes, err := play(ctx, c)
+	if err == nil {
+		err = partial.err
+	}
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintf(stderr, "stopped; the same command resumes the runs in %s\n", c.Folder)
 		return outcomes, command.ErrStopped
 	}
 	return outcomes, err
+}
+
+// partialTable writes the table of the runs that have ended, whenever one more has.
+type partialTable struct {
+	folder string
+	made   []*bench.Outcome
+	err    error
+}
+
+func (p *partialTable) add(o *bench.Outcome) {
+	if o == nil || p.err != nil {
+		return
+	}
+	p.made = append(p.made, o)
+	p.err = writeTable(p.folder, tableOf(p.made[0].Job.Config.Accounting, p.made))
 }
 
 // statusLines shows the progress of the runs of a campaign: on a terminal by a line for each run

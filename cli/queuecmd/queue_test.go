@@ -1,0 +1,126 @@
+package queuecmd
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "q.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// What cannot be resumed, or what the queue sets itself, is refused with what to do.
+func TestRefusedFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"tasks: []": "has no tasks",
+		"tasks: [{name: a/b, command: figure 9}]":                             "name of a folder",
+		"tasks: [{name: a, command: figure 9}, {name: a, command: figure 9}]": "occurs twice",
+		"tasks: [{name: a, command: figure 9, cores: -1}]":                    "at least 1",
+		"tasks: [{name: a, command: bench step}]":                             "figure, sweep, tune, train",
+		"tasks: [{name: a}]":                                                  "figure, sweep, tune, train",
+		"tasks: [{name: a, command: figure 9 --out x}]":                       "leave it out",
+		"tasks: [{name: a, command: [train, --resume=true]}]":                 "leave it out",
+		`tasks: [{name: a, command: "train --edges 'bernoulli(0.5)'"}]`:       "as a list",
+		"tasks: [{name: a, command: {figure: 9}}]":                            "a list of words",
+		"tasks: [{name: a, command: figure 9, priorty: 1}]":                   "name, priority, cores, command",
+		"jobs: [{name: a, command: figure 9}]":                                "name, priority, cores, command",
+	} {
+		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A task starts on a free core and below the limit of the load. The load that the queue causes does
+// not count against it.
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		cores, busy, want int
+		load, limit       float64
+		fits              bool
+	}{
+		{2, 0, 1, 0.3, 2, true},
+		{2, 1, 1, 1.2, 2, true},
+		{2, 1, 1, 2.1, 2, false}, // another process uses a core
+		{2, 0, 1, 1.9, 2, false},
+		{2, 0, 1, 30, 0, true}, // no limit
+		{1, 1, 1, 0, 0, false},
+		{1, 0, 4, 0, 8, true}, // a task that wants more cores than the queue has runs alone
+	} {
+		if got := fits(c.cores, c.busy, c.want, c.load, c.limit); got != c.fits {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "loadavg")
+	if err := os.WriteFile(path, []byte("3.25 1.1 0.5 2/300 4711\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if load, ok := loadOf(path); !ok || load != 3.25 {
+		t.Errorf("load %g, %v", load, ok)
+	}
+	if _, ok := loadOf(path + "-none"); ok {
+		t.Error("a load without a file")
+	}
+}
+
+// The next task is the first of the highest priority that is neither finished, failed nor running.
+func TestNext(t *testing.T) {
+	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: low, command: figure 9}\n"+
+		"- {name: high, priority: 3, command: figure 9}\n- {name: also-high, priority: 3, command: figure 9}\n")
+	file, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &queue{path: path, file: file, running: map[string]*process{}, tried: map[string]bool{}}
+	expect := func(want string) {
+		t.Helper()
+		next, err := q.next()
+		got := "none"
+		if next != nil {
+			got = next.Name
+		}
+		if err != nil || got != want {
+			t.Errorf("next is %s, want %s; %v", got, want, err)
+		}
+	}
+	set := func(name string, s Status, command ...string) {
+		t.Helper()
+		if err := (Record{Command: command, Status: s}).write(file.Folder, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("high")
+	set("high", Running, "figure", "9") // a queue was killed
+	expect("high")
+	set("high", Finished, "figure", "9")
+	expect("also-high")
+	set("high", Finished, "figure", "8") // of another command
+	expect("high")
+	set("high", Failed, "figure", "9")
+	set("also-high", Stopped, "figure", "9")
+	expect("also-high")
+	q.running["also-high"] = &process{}
+	expect("low")
+	set("low", Finished, "figure", "9")
+	expect("none")
+	q.retry = true
+	expect("high")
+	if got := (&Task{Command: words{"train"}, Cores: 2}).arguments("f", true); !slices.Equal(got,
+		[]string{"train", "--out", "f", "--threads", "2", "--resume"}) {
+		t.Errorf("arguments %q", got)
+	}
+	if err := os.WriteFile(filepath.Join(file.Folder, "low.json"), []byte("{"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.next(); err == nil || !strings.Contains(err.Error(), "low.json") {
+		t.Errorf("a damaged record: %v", err)
+	}
+}
