@@ -94,7 +94,8 @@ func (c *Code) Vocabulary() int {
 	least := c.Classes()
 	for i := range c.Calls {
 		switch call := &c.Calls[i]; call.Kernel {
-		case Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad, TokenEmbedGradAdd:
+		case Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad, TokenEmbedGradAdd,
+			EmbedStep:
 			if n := call.Dims[1]; call.In[0].Space == Input && (least == 0 || n < least) {
 				least = n
 			}

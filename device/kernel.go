@@ -233,6 +233,17 @@ const (
 	Attention Kernel = "attention"
 	// AttentionGrad: In qkv[B·T×3C] y[B·T×C] lse[B·H·T] dy[B·T×C], Out dqkv[B·T×3C], Dims B T H h.
 	AttentionGrad Kernel = "attention-grad"
+
+	// EmbedStep: In ids[m] tokens[v×c] positions[i×c] at[1], Out y[m×c], Dims m v c i. Embed of m tokens
+	// of one window, the first of which has the position at.
+	EmbedStep Kernel = "embed-step"
+	// RoPEStep: In x[m×3C] at[1], Out y[m×3C], Dims m H h, Attr θ. RoPE of the positions from at on.
+	RoPEStep Kernel = "rope-step"
+	// AttentionStep: In qkv[m×3C] cache[i×2C] at[1], Out y[m×C] moved[i×2C], Dims m i H h. Attention of
+	// the positions from at on of one window, at+m ≤ i. A row of cache holds what a position has for
+	// later ones: its keys, times 1/sqrt(h), and its values. moved is cache with the m new rows, and may
+	// be cache.
+	AttentionStep Kernel = "attention-step"
 )
 
 // ErrNoKernel is the error of loading code with a kernel that a device does not have.
@@ -250,5 +261,5 @@ func Kernels() []Kernel {
 		LayerNormPlainGrad, AddLayerNorm, AddLayerNormPlain, LayerNormGradAdd, LayerNormPlainGradAdd, RMSNorm,
 		RMSNormGrad, GELUTanh, GELUTanhGrad, GELUErf, GELUErfGrad, LinearGELUTanh, LinearGELUErf, ProductGELUTanh,
 		ProductGELUErf, LinearGradXGELUTanh, LinearGradXGELUErf, SwiGLU, SwiGLUGrad, RoPE, RoPEGrad, Attention,
-		AttentionGrad}
+		AttentionGrad, EmbedStep, RoPEStep, AttentionStep}
 }

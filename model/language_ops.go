@@ -47,6 +47,9 @@ func languageDefinitions(table map[device.Kernel]*definition) {
 		{device.RoPEGrad, "bT3c", "bT3c", heads, nil, nil},
 		{device.Attention, "bT3c", "bTc bHT", heads, one, attentionDerivative},
 		{device.AttentionGrad, "bT3c bTc bHT bTc", "bT3c", heads, nil, nil},
+		{device.EmbedStep, "bT vc ic 1", "bTc", "bT v c i", nil, nil},
+		{device.RoPEStep, "bT3c 1", "bT3c", "bT H e", nil, nil},
+		{device.AttentionStep, "bT3c i2c 1", "bTc i2c", "bT i H e", nil, nil},
 	} {
 		table[d.kernel] = &d
 	}

@@ -29,10 +29,13 @@ const (
 	Predict
 	// Next computes the logits of the last token of each window, batch × classes results "logit".
 	Next
+	// Continue is Next for a part of one window: an example is its tokens, and its label the position of
+	// the first. The buffers hold the keys and values of earlier positions, and get those of the part.
+	Continue
 	kinds
 )
 
-var kindNames = [kinds]string{"train", "score", "step", "observe", "score-with", "predict", "next"}
+var kindNames = [kinds]string{"train", "score", "step", "observe", "score-with", "predict", "next", "continue"}
 
 func (k Kind) String() string {
 	if k < kinds {
@@ -153,26 +156,34 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	if kind >= kinds {
 		return nil, fmt.Errorf("unknown kind, want one of %v", kindNames)
 	}
-	if kind == Next && !n.tokens || kind == Predict && n.tokens {
+	if next := kind == Next || kind == Continue; next && !n.tokens || kind == Predict && n.tokens {
 		return nil, fmt.Errorf("want kind %v for windows of tokens, kind %v for other examples", Next, Predict)
+	}
+	if kind == Continue && batch > 1 {
+		return nil, fmt.Errorf("want a batch of 1")
 	}
 	b := newBuilder(host)
 	defer b.rescue(&err)
 	b.kind, b.decay, b.factors = kind, n.loss.Decay, n.factors
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
-	if kind != Observe && kind != Predict && kind != Next {
-		labels = b.input(device.Labels, append([]int{batch}, n.labels()...)...)
-	}
 	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, labels: size(n.labels()), builder: b,
 		recompute: n.recompute}
+	switch kind {
+	case Observe, Predict, Next:
+	case Continue:
+		b.input(device.Labels, 1)
+		g.labels = 1
+	default:
+		labels = b.input(device.Labels, append([]int{batch}, n.labels()...)...)
+	}
 	logits := n.forward(b, x)
 	switch kind {
 	case Score, ScoreWith:
 		b.layer = "score"
 		sums := b.apply(device.Score, 0, logits, labels)
 		g.results = []result{{"loss_sum", sums, 0}, {"hits", sums, 1}, {"hits5", sums, 2}}
-	case Predict, Next:
+	case Predict, Next, Continue:
 		for i := range batch * n.classes {
 			g.results = append(g.results, result{"logit", logits, i})
 		}

@@ -12,8 +12,8 @@ func TestNetworkSaysWhatItIs(t *testing.T) {
 		t.Errorf("%q with %d inputs and %d classes", net.Name(), net.Inputs(), net.Classes())
 	}
 	if Train.String() != "train" || Score.String() != "score" || Predict.String() != "predict" ||
-		Kind(7).String() != "kind 7" {
-		t.Errorf("kinds are called %v, %v, %v, %v", Train, Score, Predict, Kind(7))
+		kinds.String() != "kind 8" {
+		t.Errorf("kinds are called %v, %v, %v, %v", Train, Score, Predict, kinds)
 	}
 }
 
@@ -26,7 +26,7 @@ func TestPlanErrors(t *testing.T) {
 	}{
 		{0, Train, "model: building mlp 784-100-10 sigmoid to train with batch 0: want at least 1 example"},
 		{-3, Score, "want at least 1 example"},
-		{8, Kind(7), "unknown kind, want one of [train score"},
+		{8, kinds, "unknown kind, want one of [train score"},
 		{1 << 31, Score, "layer input: input has shape (2147483648, 784)"},
 	} {
 		if p, err := net.Plan(c.batch, c.kind); p != nil || err == nil || !strings.Contains(err.Error(), c.want) {

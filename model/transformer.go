@@ -193,10 +193,54 @@ func (b *builder) add(x, y *gorgonia.Node) *gorgonia.Node { return b.apply(devic
 // logits returns the logits: of all tokens, or of the last ones of the windows.
 func (b *builder) logits(layer string, x, tokens *gorgonia.Node) *gorgonia.Node {
 	b.layer = layer
-	if b.kind == Next {
+	if b.kind == Next || b.kind == Continue {
 		x = b.apply(device.LastToken, 0, x)
 	}
 	return b.apply(device.Product, 0, x, tokens)
+}
+
+// attention adds an attention over windows of at most so many positions. To continue a window, it
+// reads and moves the buffer name.cache.
+func (b *builder) attention(name string, heads, positions int, qkv *gorgonia.Node) *gorgonia.Node {
+	b.layer = name
+	g := geometry{heads: heads}
+	if b.kind != Continue {
+		return b.applyWindow(device.Attention, g, qkv)
+	}
+	shape := []int{positions, qkv.Shape()[2] / 3 * 2}
+	b.buffers.add(Tensor{Name: name + ".cache", Shape: shape, Size: size(shape), start: start{constant, 0}})
+	cache, index := b.leaf(name+".cache", shape...), len(b.buffers.tensors)-1
+	b.bufferOf[cache] = index
+	y := b.applyWindow(device.AttentionStep, g, qkv, cache, b.position())
+	b.updates = append(b.updates, bufferMove{index, b.project(y, 1)})
+	return y
+}
+
+// position returns the leaf of the position of the first token of a part of a window.
+func (b *builder) position() *gorgonia.Node {
+	for n, space := range b.data {
+		if space == device.Labels {
+			return n
+		}
+	}
+	return nil
+}
+
+// embed adds the embeddings of tokens and of their positions.
+func (b *builder) embed(ids, tokens, positions *gorgonia.Node) *gorgonia.Node {
+	if b.kind != Continue {
+		return b.apply(device.Embed, 0, ids, tokens, positions)
+	}
+	return b.apply(device.EmbedStep, 0, ids, tokens, positions, b.position())
+}
+
+// rotated turns queries and keys by the angles of their positions.
+func (b *builder) rotated(heads int, qkv *gorgonia.Node) *gorgonia.Node {
+	g := geometry{heads: heads}
+	if b.kind != Continue {
+		return b.applyAs(device.RoPE, g, ropeTheta, qkv)
+	}
+	return b.applyAs(device.RoPEStep, g, ropeTheta, qkv, b.position())
 }
 
 // gpt is a GPT-2: layers that normalize first, learned positions, and the embedding of the tokens as
@@ -211,7 +255,7 @@ func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
 	tokens := b.paramOf(normalTensor("wte.weight", embedDeviation, g.vocabulary, g.Width))
 	b.layer = "wpe"
 	positions := b.paramOf(normalTensor("wpe.weight", embedDeviation, g.Block, g.Width))
-	x := b.apply(device.Embed, 0, ids, tokens, positions)
+	x := b.embed(ids, tokens, positions)
 	for l := range g.Layers {
 		b.inBlock(func() { x = g.block(b, fmt.Sprintf("h.%d.", l), x) })
 	}
@@ -233,8 +277,7 @@ func (g gpt) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 	}
 	y := g.norm(b, name+"ln_1", x)
 	y = b.dense(normalTensor(name+"attn.c_attn", embedDeviation, 3*g.Width, g.Width), !g.NoBias, y)
-	b.layer = name + "attn"
-	y = b.applyWindow(device.Attention, geometry{heads: g.Heads}, y)
+	y = b.attention(name+"attn", g.Heads, g.Block, y)
 	y = b.dense(normalTensor(name+"attn.c_proj", g.residualDeviation(), g.Width, g.Width), !g.NoBias, y)
 	x = b.add(x, y)
 	y = g.norm(b, name+"ln_2", x)
@@ -270,8 +313,7 @@ func (m llama) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 	y := b.rowNorm(device.RMSNorm, name+"input_layernorm", false, x)
 	y = b.dense(m.joined(name+"self_attn.", "qkv_proj", m.Width, "q_proj", "k_proj", "v_proj"), false, y)
 	b.layer = name + "self_attn"
-	heads := geometry{heads: m.Heads}
-	y = b.applyWindow(device.Attention, heads, b.applyAs(device.RoPE, heads, ropeTheta, y))
+	y = b.attention(name+"self_attn", m.Heads, m.Block, b.rotated(m.Heads, y))
 	y = b.dense(normalTensor(name+"self_attn.o_proj", m.residualDeviation(), m.Width, m.Width), false, y)
 	x = b.add(x, y)
 	y = b.rowNorm(device.RMSNorm, name+"post_attention_layernorm", false, x)

@@ -14,6 +14,8 @@ var Kernels = kernel.Table{
 	device.AttentionGrad: {Run: backward, Scratch: backwardScratch},
 	device.RoPE:          {Run: rope(1)},
 	device.RoPEGrad:      {Run: rope(-1)},
+	device.RoPEStep:      {Run: ropeStep},
+	device.AttentionStep: {Run: step, Scratch: stepScratch},
 }
 
 // Short is the number of tokens up to which rows of scores are computed whole. It is part of the

@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"math/bits"
 	"sync"
 
 	"fspda/cpu/kernel"
@@ -57,6 +58,26 @@ func rope(sign float32) func(o *kernel.Args) error {
 		o.ParallelRange(len(o.Out[0]), part)
 		return nil
 	}
+}
+
+// ropeStep is rope for one window from a position on.
+func ropeStep(o *kernel.Args) error {
+	s := shape{1, o.Dims[0], o.Dims[1], o.Dims[2]}
+	at, err := kernel.Position(o.In[1], s.tokens, 1<<24)
+	if err != nil {
+		return err
+	}
+	// tables for a power of two of positions, so that there are few
+	t, pairs := tableOf(ropeKey{1 << bits.Len(uint(at+s.tokens-1)), s.width, o.Attr}), s.width/2
+	for r := range s.tokens {
+		cos, sin := t.cos[(at+r)*pairs:][:pairs], t.sin[(at+r)*pairs:][:pairs]
+		x, y := o.In[0][r*3*s.row():][:3*s.row()], o.Out[0][r*3*s.row():][:3*s.row()]
+		for h := range 2 * s.heads {
+			turn(y[h*s.width:][:s.width], x[h*s.width:][:s.width], cos, sin, 1)
+		}
+		copy(y[2*s.row():], x[2*s.row():])
+	}
+	return nil
 }
 
 // turn turns the pairs j and j+h/2 of a head.

@@ -18,6 +18,7 @@ var Kernels = kernel.Table{
 	device.TokenEmbedGrad:    {Run: backward(false)},
 	device.TokenEmbedGradAdd: {Run: backward(false)},
 	device.LastToken:         {Run: lastToken},
+	device.EmbedStep:         {Run: step},
 }
 
 // tokenAt returns number i of ids, an integer below n.
@@ -60,6 +61,23 @@ func forwardPart(o *kernel.Args, part, of int) {
 		}
 		vec.Adds(y, token, o.In[2][i%o.Dims[4]*c:][:c])
 	}
+}
+
+// step is forward for one window from a position on, which is the last input.
+func step(o *kernel.Args) error {
+	v, c := o.Dims[1], o.Dims[2]
+	at, err := kernel.Position(o.In[3], len(o.In[0]), o.Dims[3])
+	if err != nil {
+		return err
+	}
+	for i := range o.In[0] {
+		token, err := tokenAt(o.In[0], i, v)
+		if err != nil {
+			return err
+		}
+		vec.Adds(o.Out[0][i*c:][:c], o.In[1][token*c:][:c], o.In[2][(at+i)*c:][:c])
+	}
+	return nil
 }
 
 // sorted is the rows of a batch by token: those of token v are rows[from[v]:from[v+1]], ascending.

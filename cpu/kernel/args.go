@@ -1,5 +1,7 @@
 package kernel
 
+import "fmt"
+
 // Args are the operands of a kernel. All lengths have been checked against the kernel's signature.
 type Args struct {
 	In, Out [][]float32
@@ -22,4 +24,15 @@ func (o *Args) InputBytes() ByteMatrix {
 func (o *Args) ScratchPart(part, of int) []float32 {
 	n := len(o.Scratch) / of / LineFloats * LineFloats
 	return o.Scratch[part*n:][:n]
+}
+
+// Position returns the position of the first of so many rows, which a kernel of a part of a window
+// gets as its operand at. All rows must have one of the given positions.
+func Position(at []float32, rows, positions int) (int, error) {
+	v := at[0]
+	if p := int(v); v >= 0 && v <= float32(positions) && float32(p) == v && rows <= positions-p {
+		return p, nil
+	}
+	return 0, fmt.Errorf("%d rows from position %v on, want an integer from 0 to %d: begin a new window", rows, v,
+		positions-rows)
 }

@@ -12,6 +12,8 @@ var attentionKernels = map[device.Kernel]language{
 	device.RoPEGrad:      {rotated(-1), ropeCalls, nil, ropeBounds},
 	device.Attention:     {interpretAttention, attentionCalls, attentionInputs, attentionBounds},
 	device.AttentionGrad: {interpretAttentionGrad, attentionCalls, attentionInputs, attentionGradBounds},
+	device.RoPEStep:      {interpretRoPEStep, ropeStepCalls, positionInput, ropeStepBounds},
+	device.AttentionStep: {interpretAttentionStep, attentionStepCalls, attentionStepInputs, attentionStepBounds},
 }
 
 func ropeCalls(add func(attr float64, dims ...int)) {

@@ -63,6 +63,11 @@ var embedKernels = map[device.Kernel]language{
 		add(0, 3, 5, 17)
 		add(0, 2, 8, 40)
 	}, nil, relativeBounds(0)},
+	device.EmbedStep: {interpretEmbedStep, func(add func(attr float64, dims ...int)) {
+		add(0, 1, 1, 1, 1)
+		add(0, 1, 6, 3, 5)
+		add(0, 7, 65, 130, 40)
+	}, func(c *device.Call, in [][]float32) { tokenInputs(c, in); positionInput(c, in) }, relativeBounds(1)},
 }
 
 func embedCalls(add func(attr float64, dims ...int)) {

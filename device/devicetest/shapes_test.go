@@ -31,7 +31,7 @@ func TestEveryKernelIsCovered(t *testing.T) {
 		}
 		for i := range low {
 			least := 1 // a padding starts at 0
-			if i == 3 && (k == device.RoPE || k == device.RoPEGrad) {
+			if i == 3 && (k == device.RoPE || k == device.RoPEGrad) || i == 2 && k == device.RoPEStep {
 				least = 2 // the width of a head is even
 			}
 			if low[i] > least || high[i] < reach(k, i) {
@@ -56,6 +56,12 @@ func reach(k device.Kernel, axis int) int {
 		return 10
 	case device.LastToken:
 		if axis < 2 {
+			return 2
+		}
+	case device.RoPEStep, device.AttentionStep:
+		return 3
+	case device.EmbedStep:
+		if axis == 0 {
 			return 2
 		}
 	case device.Embed, device.EmbedGrad, device.EmbedGradAdd:

@@ -105,6 +105,9 @@ var signatures = map[device.Kernel]Signature{
 	device.Attention:             {"btHh", []string{"3btHh"}, []string{"btHh", "bHt"}, false},
 	device.AttentionGrad: {"btHh", []string{"3btHh", "btHh", "bHt", "btHh"}, []string{"3btHh"},
 		false},
+	device.EmbedStep:     {"mvci", []string{"m", "vc", "ic", "1"}, []string{"mc"}, false},
+	device.RoPEStep:      {"mHh", []string{"3mHh", "1"}, []string{"3mHh"}, true},
+	device.AttentionStep: {"miHh", []string{"3mHh", "2iHh", "1"}, []string{"mHh", "2iHh"}, true},
 }
 
 // Title names a call in messages: the kernel, and the layer if known.
@@ -166,9 +169,17 @@ func checkTokens(c *device.Call) error {
 				p,
 			)
 		}
-	case device.RoPE, device.RoPEGrad:
-		if d[3]%2 != 0 {
-			return fmt.Errorf("heads of width %d, want an even width: its numbers are turned in pairs", d[3])
+	case device.RoPE, device.RoPEGrad, device.RoPEStep:
+		if h := d[len(d)-1]; h%2 != 0 {
+			return fmt.Errorf("heads of width %d, want an even width: its numbers are turned in pairs", h)
+		}
+	case device.EmbedStep, device.AttentionStep:
+		positions := d[1]
+		if c.Kernel == device.EmbedStep {
+			positions = d[3]
+		}
+		if d[0] > positions {
+			return fmt.Errorf("%d rows, want at most the %d positions", d[0], positions)
 		}
 	}
 	return nil

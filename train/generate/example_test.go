@@ -11,7 +11,11 @@ import (
 // alternating predicts the other of two tokens.
 type alternating struct{}
 
-func (alternating) Next(out []float64, _ device.Vector, tokens []uint16) error {
+func (alternating) Read() (func(out []float64, x device.Vector, tokens []uint16) error, error) {
+	return next, nil
+}
+
+func next(out []float64, _ device.Vector, tokens []uint16) error {
 	last := tokens[len(tokens)-1]
 	out[last], out[1-last] = 0, 5
 	return nil

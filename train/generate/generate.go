@@ -13,9 +13,10 @@ import (
 
 // Model is a language model on a device.
 type Model interface {
-	// Next writes the logits of the token that follows the given ones, one for each token of the
-	// vocabulary, to out.
-	Next(out []float64, x device.Vector, tokens []uint16) error
+	// Read returns a function for one text. It writes the logits of the token that follows the given
+	// ones, one for each token of the vocabulary, to out. It may keep what it computed of a call for
+	// the next one, which often has the same tokens and one more.
+	Read() (next func(out []float64, x device.Vector, tokens []uint16) error, err error)
 }
 
 // Choice says how a token is drawn from logits.
@@ -57,6 +58,10 @@ func Tokens(
 			return fmt.Errorf("generate: token %d of the prompt is %d, want 0 to %d", i, t, o.Vocabulary-1)
 		}
 	}
+	read, err := m.Read()
+	if err != nil {
+		return fmt.Errorf("generate: %w", err)
+	}
 	so := slices.Clone(prompt[max(0, len(prompt)-o.Block):])
 	stream := rng.New(o.Seed, "sample", o.Sample)
 	logits, room := make([]float64, o.Vocabulary), make([]float64, o.Vocabulary)
@@ -64,7 +69,7 @@ func Tokens(
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := m.Next(logits, x, so); err != nil {
+		if err := read(logits, x, so); err != nil {
 			return fmt.Errorf("generate: %w", err)
 		}
 		next, err := o.Draw(logits, room, &stream)

@@ -15,7 +15,11 @@ import (
 // counter is a model for which the token after t is most likely t+1; it notes the contexts.
 type counter struct{ contexts [][]uint16 }
 
-func (c *counter) Next(out []float64, _ device.Vector, tokens []uint16) error {
+func (c *counter) Read() (func(out []float64, x device.Vector, tokens []uint16) error, error) {
+	return c.next, nil
+}
+
+func (c *counter) next(out []float64, _ device.Vector, tokens []uint16) error {
 	c.contexts = append(c.contexts, slices.Clone(tokens))
 	clear(out)
 	out[(int(tokens[len(tokens)-1])+1)%len(out)] = 3
