@@ -16,7 +16,7 @@ import (
 // kernels holds the implementation of every device.Kernel. Package device says what each computes,
 // and device/signature which operands it takes.
 var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels, attention.Kernels, embed.Kernels,
-	norm.LayerKernels, norm.GroupKernels)
+	norm.LayerKernels, norm.GroupKernels, norm.BiasKernels)
 
 func merged(tables ...kernel.Table) kernel.Table {
 	all := kernel.Table{}

@@ -70,6 +70,17 @@ var lowerings = map[device.Kernel]lowering{
 	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
 	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
+	device.AddBias:     oneKernel(addBias(kernels.Identity)),
+	device.AddBiasReLU: oneKernel(addBias(kernels.ReLUOf)),
+	device.AddBiasGrad: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.ColumnSums(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1])
+	}),
+	device.AddBiasReLUGrad: kernelLowering(func(x boundTask) []kernels.Call {
+		m, c := x.dims[0], x.dims[1]
+		return []kernels.Call{kernels.ActivateGrad(x.Element(), x.out[0], x.in[0], x.in[1], m*c, kernels.ReLUOf),
+			kernels.ColumnSums(x.Element(), x.out[1], x.out[0], m, c)}
+	}),
+
 	device.GroupNorm:            kernelLowering(groupNorm(kernels.Plain)),
 	device.GroupNormReLU:        kernelLowering(groupNorm(kernels.ReLU)),
 	device.GroupNormAddReLU:     kernelLowering(groupNorm(kernels.AddReLU)),

@@ -5,6 +5,13 @@ import (
 	"fspda/cuda/kernels"
 )
 
+// addBias is the lowering of device.AddBias, with an activation.
+func addBias(f kernels.Activation) func(boundTask) kernels.Call {
+	return func(x boundTask) kernels.Call {
+		return kernels.ChannelBias(x.Element(), x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1], f)
+	}
+}
+
 func groupNormOf(t *compiler.Task, follows kernels.NormEpilogue) kernels.GroupNorm {
 	d := t.Call.Dims
 	return kernels.GroupNorm{Element: t.Element(), Images: d[0], M: d[1], C: d[2], G: d[3], Eps: t.Call.Attr,

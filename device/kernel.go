@@ -86,6 +86,16 @@ const (
 	// max(y + z, 0).
 	NormalizeAddReLU Kernel = "normalize-add-relu"
 
+	// AddBias: In x[m·c] b[c], Out y[m·c], Dims m c. y = x + b in each row.
+	AddBias Kernel = "add-bias"
+	// AddBiasReLU is AddBias followed by y = max(y, 0).
+	AddBiasReLU Kernel = "add-bias-relu"
+	// AddBiasGrad: In dy[m·c], Out db[c], Dims m c. The sums of the columns.
+	AddBiasGrad Kernel = "add-bias-grad"
+	// AddBiasReLUGrad: In y[m·c] dy[m·c], Out dx[m·c] db[c], Dims m c. dx = dy where y > 0, else 0, and
+	// AddBiasGrad of dx.
+	AddBiasReLUGrad Kernel = "add-bias-relu-grad"
+
 	// GroupNorm: In x[n·m·c] gamma[c] beta[c], Out y[n·m·c] mean[n·g] var[n·g], Dims n m c g, Attr eps.
 	// The c channels are g groups of c/g neighbours. Over the m pixels and the channels of each group of
 	// each of the n images: mean, var (biased) and y = gamma·(x−mean)/sqrt(var+eps) + beta.
@@ -254,7 +264,8 @@ func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
 		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, MoveAverage, LinearSigmoid, LinearReLU, LinearGradXSigmoid,
 		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
-		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, GroupNorm,
+		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, AddBias,
+		AddBiasReLU, AddBiasGrad, AddBiasReLUGrad, GroupNorm,
 		GroupNormReLU, GroupNormAddReLU, GroupNormGrad, GroupNormReLUGrad, GroupNormAddReLUGrad, EvoNorm, EvoNormGrad,
 		MaxPool, MaxPoolGrad, AvgPool, AvgPoolGrad, Embed, EmbedGrad, EmbedGradAdd, TokenEmbed, TokenEmbedGrad,
 		TokenEmbedGradAdd, LastToken, Product, ProductGradW, LayerNorm, LayerNormPlain, LayerNormGrad,

@@ -6,12 +6,17 @@ import (
 	"fspda/device"
 )
 
-// groupDefinitions adds the kernels that normalize groups of the channels of an image. Their geometry
-// says how many groups there are.
+// groupDefinitions adds the kernels of convolutional networks without batch norm: biases of the
+// channels, and normalizations of groups of channels, whose geometry says how many groups there are.
 func groupDefinitions(table map[device.Kernel]*definition) {
-	const group = "n hw c G"
+	const group, columns = "n hw c G", "* c"
+	both := []bool{true, true}
 	three, four := []bool{true, true, true}, []bool{true, true, true, true}
 	for _, d := range []definition{
+		{device.AddBias, "*c c", "*c", columns, both, addBiasDerivative},
+		{device.AddBiasReLU, "*c c", "*c", columns, both, addBiasReLUDerivative},
+		{device.AddBiasGrad, "*c", "c", columns, nil, nil},
+		{device.AddBiasReLUGrad, "*c *c", "*c c", columns, nil, nil},
 		{device.GroupNorm, "nhwc c c", "nhwc nG nG", group, three, groupNormDerivative},
 		{device.GroupNormReLU, "nhwc c c", "nhwc nG nG", group, three, groupNormReLUDerivative},
 		{device.GroupNormAddReLU, "nhwc c c nhwc", "nhwc nG nG", group, four, groupNormAddReLUDerivative},
@@ -23,6 +28,18 @@ func groupDefinitions(table map[device.Kernel]*definition) {
 	} {
 		table[d.kernel] = &d
 	}
+}
+
+func addBiasDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.grad
+	if d.op.wanted[1] {
+		grads[1] = d.b.apply(device.AddBiasGrad, 0, d.grad)
+	}
+}
+
+func addBiasReLUDerivative(d derivation, grads gorgonia.Nodes) {
+	grads[0] = d.b.apply(device.AddBiasReLUGrad, 0, d.out, d.grad)
+	grads[1] = d.b.project(grads[0], 1)
 }
 
 // ofGroups applies a gradient with the statistics of the forward pass, its outputs 1 and 2.

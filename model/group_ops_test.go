@@ -24,7 +24,14 @@ func init() {
 			return b.applyAs(k, geometry{groups: groups}, 0.1, in...)
 		}}
 	}
+	bias := func(k device.Kernel) derivativeCase {
+		return derivativeCase{k, func(b *builder) *gorgonia.Node {
+			return b.apply(k, 0, b.param("x", 1, 2, 3, 2, 4), b.param("b", 1, 4))
+		}}
+	}
 	for name, c := range map[string]derivativeCase{
+		"bias":                        bias(device.AddBias),
+		"bias relu":                   bias(device.AddBiasReLU),
 		"group norm":                  norm(device.GroupNorm, 2),
 		"group norm of one group":     norm(device.GroupNorm, 1),
 		"group norm of every channel": norm(device.GroupNorm, 4),

@@ -20,10 +20,38 @@ type convLayer struct {
 // newConv adds the filter, outputs × side × side × inputs, initialized normally with variance
 // 2/(side²·outputs).
 func (b *builder) newConv(name string, inputs, outputs, side, stride int) convLayer {
+	return b.newConvOf(name, inputs, outputs, side, side, stride, fanOut(side, outputs))
+}
+
+// fanOut starts a filter with normal numbers of variance 2/(side²·outputs).
+func fanOut(side, outputs int) start {
+	return start{rule: normal, scale: fanOutScale(side * side * outputs)}
+}
+
+// newConvOf adds a filter of any height and width.
+func (b *builder) newConvOf(name string, inputs, outputs, height, width, stride int, s start) convLayer {
 	b.layer = name
-	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, side, side, inputs},
-		Axes: OHWI, FanIn: side * side * inputs, start: start{rule: normal, scale: fanOutScale(side * side * outputs)}})
-	return convLayer{name, w, side, stride}
+	w := b.paramOf(Tensor{Name: name + ".weight", Shape: []int{outputs, height, width, inputs}, Axes: OHWI,
+		FanIn: height * width * inputs, start: s})
+	return convLayer{name, w, height, stride}
+}
+
+// newBiasConv adds the filter and the bias of a convolution, which start as the given rules say.
+func (b *builder) newBiasConv(name string, inputs, outputs, side int, filter, bias start) biasConv {
+	l := b.newConvOf(name, inputs, outputs, side, side, 1, filter)
+	return biasConv{l, b.paramOf(Tensor{Name: name + ".bias", Shape: []int{outputs}, FanIn: side * side * inputs,
+		start: bias})}
+}
+
+// biasConv is a convolution with the parameter name.bias.
+type biasConv struct {
+	convLayer
+	bias *gorgonia.Node
+}
+
+// biased applies a convolution and its bias, with a ReLU or without.
+func (b *builder) biased(l biasConv, k device.Kernel, x *gorgonia.Node) *gorgonia.Node {
+	return b.apply(k, 0, b.conv(l.convLayer, x), l.bias)
 }
 
 // conv applies a convolution.
@@ -44,11 +72,7 @@ type normLayer struct {
 // variance 1.
 func (b *builder) newNorm(name string, channels int) normLayer {
 	b.layer = name
-	one := func(what string, v float64) *gorgonia.Node {
-		return b.paramOf(Tensor{Name: name + "." + what, Shape: []int{channels}, FanIn: 1, norm: true,
-			start: start{rule: constant, scale: v}})
-	}
-	return normLayer{name, one("weight", 1), one("bias", 0), b.buffer(name+".running_mean", 0, channels),
+	return normLayer{name, b.normParam(name, "weight", channels, 1), b.normParam(name, "bias", channels, 0), b.buffer(name+".running_mean", 0, channels),
 		b.buffer(name+".running_var", 1, channels)}
 }
 
@@ -56,12 +80,11 @@ func (b *builder) newNorm(name string, channels int) normLayer {
 // and the one with given statistics.
 type fusedAfter struct{ batch, given device.Kernel }
 
-var (
-	thenNothing = fusedAfter{device.BatchNorm, device.Normalize}
-	thenReLU    = fusedAfter{device.BatchNormReLU, device.NormalizeReLU}
-	// with a residual input z
-	thenAddReLU = fusedAfter{device.BatchNormAddReLU, device.NormalizeAddReLU}
-)
+var batchKernels = [...]fusedAfter{
+	thenNothing: {device.BatchNorm, device.Normalize},
+	thenReLU:    {device.BatchNormReLU, device.NormalizeReLU},
+	thenAddReLU: {device.BatchNormAddReLU, device.NormalizeAddReLU}, // with a residual input z
+}
 
 // normalize applies a batch normalization and its fused operation.
 func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*gorgonia.Node) *gorgonia.Node {
@@ -78,6 +101,16 @@ func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*g
 		}
 	}
 	return y
+}
+
+// halve applies max-pooling with windows of 2×2 pixels that do not overlap. Of an image with a side of
+// one pixel it keeps the pixels.
+func (b *builder) halve(name string, x *gorgonia.Node) *gorgonia.Node {
+	if s := x.Shape(); s[1] < 2 || s[2] < 2 {
+		return x
+	}
+	b.layer = name
+	return b.applyWindow(device.MaxPool, geometry{r: 2, s: 2, stride: 2}, x)
 }
 
 // maxPool applies max-pooling with side×side windows.

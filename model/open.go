@@ -25,8 +25,13 @@ type Options struct {
 // Names lists the networks known to Open.
 func Names() []string {
 	names := []string{"mlp"}
-	for _, d := range resNetDepths() {
-		names = append(names, fmt.Sprintf("resnet%d", d))
+	for _, norm := range []string{"", "-gn", "-evonorm"} {
+		for _, d := range resNetDepths() {
+			names = append(names, fmt.Sprintf("resnet%d%s", d, norm))
+		}
+	}
+	for _, n := range convNets {
+		names = append(names, n.name)
 	}
 	names = append(names, TransformerNames()...)
 	for _, r := range registered {
@@ -36,8 +41,9 @@ func Names() []string {
 }
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
-// 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones. See [MLP] and
-// [ResNet]. [Register] adds others.
+// 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn" for
+// group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", or a language model. See [MLP],
+// [ResNet], [GNLeNet], [VGG11] and [Transformer]. [Register] adds others.
 func Open(name string, o Options) (*Network, error) {
 	for _, r := range registered {
 		if r.name == name {
@@ -66,29 +72,51 @@ func Open(name string, o Options) (*Network, error) {
 		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
 			WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
 	}
-	text, ok := strings.CutPrefix(name, "resnet")
-	depth, err := strconv.Atoi(text)
-	if !ok || err != nil || !slices.Contains(Names(), name) {
+	if !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
 	}
-	r := ResNetOptions{Depth: depth, Classes: o.Classes, WeightDecay: o.Loss.WeightDecay,
-		Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute}
+	c, err := o.images()
+	if err != nil {
+		return nil, fmt.Errorf("model: %s: %w", name, err)
+	}
+	for _, n := range convNets {
+		if n.name != name {
+			continue
+		}
+		if o.Recompute != "" && o.Recompute != RecomputeNone {
+			return nil, fmt.Errorf("model: %s: option Recompute is %q, but %s has no residual blocks: remove it", name,
+				o.Recompute, name)
+		}
+		return n.open(c)
+	}
+	text, norm, _ := strings.Cut(strings.TrimPrefix(name, "resnet"), "-")
+	depth, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, fmt.Errorf("model: %s: reading the depth: %w", name, err)
+	}
+	return ResNet(ResNetOptions{Depth: depth, Norm: norm, Classes: o.Classes, Height: c.Height, Width: c.Width,
+		Channels: c.Channels, WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay,
+		LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute})
+}
+
+// images returns the options of a network of images, or an error for options that belong to others.
+func (o Options) images() (ConvNetOptions, error) {
+	c := ConvNetOptions{Classes: o.Classes, Loss: o.Loss}
 	switch {
 	case len(o.Hidden) > 0:
-		return nil, fmt.Errorf("model: %s: option Hidden is %v, which only mlp supports: remove it", name, o.Hidden)
+		return c, fmt.Errorf("option Hidden is %v, which only mlp supports: remove it", o.Hidden)
 	case o.Activation != "" && o.Activation != "relu":
-		return nil, fmt.Errorf("model: %s: option Activation is %q, which only mlp supports: remove it", name,
-			o.Activation)
+		return c, fmt.Errorf("option Activation is %q, which only mlp supports: remove it", o.Activation)
 	case len(o.Shape) == 2:
-		r.Channels = 1
+		c.Channels = 1
 	case len(o.Shape) == 3:
-		if r.Channels = o.Shape[2]; r.Channels < 1 {
-			return nil, fmt.Errorf("model: %s: an example has the shape %v, want at least 1 channel", name, o.Shape)
+		if c.Channels = o.Shape[2]; c.Channels < 1 {
+			return c, fmt.Errorf("an example has the shape %v, want at least 1 channel", o.Shape)
 		}
 	default:
-		return nil, fmt.Errorf("model: %s: an example has the shape %v, want height and width, or height, width and "+
-			"channels: choose a data set of images", name, o.Shape)
+		return c, fmt.Errorf("an example has the shape %v, want height and width, or height, width and "+
+			"channels: choose a data set of images", o.Shape)
 	}
-	r.Height, r.Width = o.Shape[0], o.Shape[1]
-	return ResNet(r)
+	c.Height, c.Width = o.Shape[0], o.Shape[1]
+	return c, nil
 }

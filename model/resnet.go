@@ -13,12 +13,15 @@ import (
 type ResNetOptions struct {
 	// Depth selects the network: 18, 34, 50, 101 and 152 for ImageNet, 20, 32, 44 and 56 for CIFAR.
 	Depth                   int
-	Height, Width, Channels int     // of an image; Channels 0 means 3
-	Classes                 int     // at least 2
-	BaseWidth               int     // channels of the first stage; 0 means 64, or 16 for CIFAR
-	WeightDecay             float64 // see LossOptions, like the next two
-	Decay                   Decay
-	LabelSmoothing          float64
+	Height, Width, Channels int // of an image; Channels 0 means 3
+	Classes                 int // at least 2
+	BaseWidth               int // channels of the first stage; 0 means 64, or 16 for CIFAR
+	// empty for batch norm, "gn" for group norm of two groups, or "evonorm" for EvoNorm-S0 of at most 32
+	// groups where a ReLU follows, and group norm elsewhere
+	Norm           string
+	WeightDecay    float64 // see LossOptions, like the next two
+	Decay          Decay
+	LabelSmoothing float64
 	// empty is RecomputeNone; results are bit-identical with all values
 	Recompute Recompute
 }
@@ -62,6 +65,12 @@ const maxSide = 1 << 14
 // the shape are 1×1 convolutions with batch norm (option B of the paper; its CIFAR networks use
 // option A, without parameters). The mean over all pixels and a dense layer follow.
 //
+// With Norm the normalizations are others, which have no running statistics and normalize each image
+// by itself: group norm (Wu and He, 2018), or EvoNorm-S0 (Liu et al., 2020) in place of batch norm and
+// ReLU. EvoNorm-S0 has as many groups as the program of quasi-global momentum (Lin et al., 2021), 32
+// or one for each channel. Before a residual sum, where that program keeps batch norm, there is group
+// norm.
+//
 // Tensors have the names of torchvision, and its shapes up to the order of a filter's axes:
 // conv1.weight, bn1.weight, bn1.bias, layer1.0.conv1.weight and so on to fc.bias; the CIFAR
 // networks follow the same rule. ResNet-50 for 1000 classes has 25,557,032 parameters in 161
@@ -99,6 +108,9 @@ func (o ResNetOptions) validate() error {
 	if o.Classes < 2 || o.Classes > maxWidth {
 		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
 	}
+	if _, ok := normalizers[o.Norm]; !ok {
+		return fmt.Errorf("option Norm is %q, want empty for batch norm, gn or evonorm", o.Norm)
+	}
 	if o.Recompute != "" && o.Recompute != RecomputeNone && o.Recompute != RecomputeBlocks {
 		return fmt.Errorf("option Recompute is %q, want %s or %s", o.Recompute, RecomputeNone, RecomputeBlocks)
 	}
@@ -107,7 +119,11 @@ func (o ResNetOptions) validate() error {
 
 // name is "resnet50 224×224×3 to 1000", plus the width of the first stage if it is not the default.
 func (o ResNetOptions) name(plan resNet) string {
-	s := fmt.Sprintf("resnet%d %d×%d×%d to %d", o.Depth, o.Height, o.Width, o.Channels, o.Classes)
+	norm := ""
+	if o.Norm != "" {
+		norm = "-" + o.Norm
+	}
+	s := fmt.Sprintf("resnet%d%s %d×%d×%d to %d", o.Depth, norm, o.Height, o.Width, o.Channels, o.Classes)
 	if o.BaseWidth != plan.baseWidth() {
 		s += fmt.Sprintf(", width %d", o.BaseWidth)
 	}
@@ -117,14 +133,16 @@ func (o ResNetOptions) name(plan resNet) string {
 // forwardOf returns the function that builds the network: images to logits.
 func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node) *gorgonia.Node {
 	return func(b *builder, x *gorgonia.Node) *gorgonia.Node {
-		x = plan.stem(b, x, o.BaseWidth)
+		norm := normalizers[o.Norm]
+		x = plan.stem(b, x, o.BaseWidth, norm)
 		for stage, blocks := range plan.blocks {
 			for i := range blocks {
 				stride := 1
 				if stage > 0 && i == 0 {
 					stride = 2
 				}
-				x = plan.block(b, fmt.Sprintf("layer%d.%d", stage+1, i), x, o.BaseWidth<<stage, stride)
+				x = plan.block(b, fmt.Sprintf("layer%d.%d", stage+1, i), x, o.BaseWidth<<stage, stride,
+					norm)
 			}
 		}
 		return b.head("fc", b.avgPool("avgpool", x), o.Classes)
@@ -132,15 +150,14 @@ func (plan resNet) forwardOf(o ResNetOptions) func(b *builder, x *gorgonia.Node)
 }
 
 // stem adds the layers before the first stage.
-func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) (y *gorgonia.Node) {
+func (plan resNet) stem(b *builder, x *gorgonia.Node, width int, norm normalizer) (y *gorgonia.Node) {
 	b.inBlock(func() {
 		side, stride := 7, 2
 		if plan.cifar {
 			side, stride = 3, 1
 		}
 		conv := b.newConv("conv1", x.Shape()[3], width, side, stride)
-		norm := b.newNorm("bn1", width)
-		y = b.normalize(norm, thenReLU, b.conv(conv, x))
+		y = norm(b, "bn1", width, thenReLU)(b.conv(conv, x))
 		if !plan.cifar {
 			y = b.maxPool("maxpool", y, 3, 2)
 		}
@@ -149,11 +166,12 @@ func (plan resNet) stem(b *builder, x *gorgonia.Node, width int) (y *gorgonia.No
 }
 
 // block adds a residual block whose inner convolutions have width outputs.
-func (plan resNet) block(b *builder, name string, x *gorgonia.Node, width, stride int) (y *gorgonia.Node) {
+func (plan resNet) block(b *builder, name string, x *gorgonia.Node, width, stride int,
+	norm normalizer) (y *gorgonia.Node) {
 	inner := []innerConv{{width, 3, stride}, {width, 3, 1}}
 	if plan.bottleneck {
 		inner = []innerConv{{width, 1, 1}, {width, 3, stride}, {4 * width, 1, 1}}
 	}
-	b.inBlock(func() { y = b.residual(name, x, stride, inner) })
+	b.inBlock(func() { y = b.residual(name, x, stride, inner, norm) })
 	return y
 }

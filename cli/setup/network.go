@@ -12,13 +12,15 @@ import (
 var _ train.Buffered = (*model.Engine)(nil)
 
 // init tells the configuration the names of the networks, those that a program registers included.
-// Only an mlp and language models have hidden layers to choose, and blocks to recompute only networks
-// other than an mlp.
+// Only an mlp and language models have hidden layers to choose, and blocks to recompute only residual
+// networks and language models.
 func init() {
 	config.SetModels(func() (names []config.ModelName) {
 		for _, name := range model.Names() {
 			m := config.ModelName{Name: name, Keys: []string{"recompute"}}
 			switch {
+			case model.IsConvNet(name):
+				m.Keys = nil
 			case name == "mlp":
 				m.Keys = []string{"hidden", "activation"}
 			case model.IsTransformer(name):

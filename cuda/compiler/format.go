@@ -60,6 +60,11 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.NormalizeReLU:        {"hwwww", "h"},
 	device.NormalizeAddReLU:     {"hwwwwh", "h"},
 
+	device.AddBias:         {"hw", "h"},
+	device.AddBiasReLU:     {"hw", "h"},
+	device.AddBiasGrad:     {"h", "w"},
+	device.AddBiasReLUGrad: {"hh", "hw"},
+
 	device.GroupNorm:            {"hww", "hww"},
 	device.GroupNormReLU:        {"hww", "hww"},
 	device.GroupNormAddReLU:     {"hwwh", "hww"},

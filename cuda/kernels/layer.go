@@ -8,6 +8,7 @@ var _ = define("layer.cu",
 	"sigmoid_grad dx:p y:p dy:p n:l",
 	"relu y:p x:p n:l",
 	"relu_grad dx:p y:p dy:p n:l",
+	"add_bias y:p x:p b:p mn:l n:i f:i",
 	"column_sums dst:p a:p m:i n:i",
 )
 
@@ -34,6 +35,15 @@ func Bias(e Element, y, b Address, m, n int, f Activation) Call {
 		return call(e.name("activate"), over(m*n), y, y, b, m*n, n, int(f))
 	}
 	return call([...]string{"bias", "bias_sigmoid", "bias_relu"}[f], over(m*n), y, b, m*n, n)
+}
+
+// ChannelBias is device.AddBias, with the activation ReLUOf device.AddBiasReLU. y may be x.
+func ChannelBias(e Element, y, x, b Address, m, n int, f Activation) Call {
+	name := "add_bias"
+	if e != F32 {
+		name = e.name("activate")
+	}
+	return call(name, over(m*n), y, x, b, m*n, n, int(f))
 }
 
 // Activate applies an activation other than Identity to n numbers.

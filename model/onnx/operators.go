@@ -18,6 +18,11 @@ var operators = map[device.Kernel]func(g *graph, o model.Operation){
 		g.add(o.Layer, "Conv", g.inputs(o), attribute{"kernel_shape", []int64{int64(d[5]), int64(d[6])}},
 			attribute{"strides", square(d[7])}, attribute{"pads", pads(d[8])})
 	},
+	device.AddBias: func(g *graph, o model.Operation) { g.bias(o) },
+	device.AddBiasReLU: func(g *graph, o model.Operation) {
+		g.bias(o)
+		g.add(o.Layer, "Relu", []string{g.output})
+	},
 	device.MaxPool: func(g *graph, o model.Operation) { // Dims n h w c r stride pad
 		d := o.Dims
 		g.add(o.Layer, "MaxPool", g.inputs(o), attribute{"kernel_shape", square(d[4])},
@@ -39,6 +44,12 @@ var operators = map[device.Kernel]func(g *graph, o model.Operation){
 		g.add(o.Layer, "Add", []string{g.output, other})
 		g.add(o.Layer, "Relu", []string{g.output})
 	},
+}
+
+// bias gives the convolution that was just added its bias: the third input of Conv.
+func (g *graph) bias(o model.Operation) {
+	conv := &g.nodes[len(g.nodes)-1]
+	conv.in = append(conv.in, g.inputs(o)[1])
 }
 
 // normalize adds the batch norm of a kernel whose first five inputs are x, scale, shift, mean and

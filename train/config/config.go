@@ -47,7 +47,7 @@ type DataKeys struct {
 
 // NetworkKeys choose the network and its initial weights.
 type NetworkKeys struct {
-	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, gpt-nano, gpt-char, gpt2, gpt2-medium or llama-nano for text"`
+	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, with -gn for group norm or -evonorm for EvoNorm-S0 in place of batch norm, gn-lenet, vgg11, gpt-nano, gpt-char, gpt2, gpt2-medium or llama-nano for text"`
 	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model; language models: width of the feed-forward layers, none is 4 times width, llama 8/3 times"`
 	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
 	Layers     int    `yaml:"layers" help:"language models: number of layers; 0 is that of the network"`

@@ -21,6 +21,14 @@ KERNEL(256) bias_relu(float *y, const float *b, i64 mn, int n) {
   if (i < mn) y[i] = relu_of(y[i] + b[i % n]);
 }
 
+// add_bias: y = x + b[i mod n], and with f max(y, 0).
+KERNEL(256) add_bias(float *y, const float *x, const float *b, i64 mn, int n, int f) {
+  i64 i = thread_index();
+  if (i >= mn) return;
+  const float v = x[i] + b[i % n];
+  y[i] = f ? relu_of(v) : v;
+}
+
 KERNEL(256) sigmoid(float *y, const float *x, i64 n) {
   i64 i = thread_index();
   if (i < n) y[i] = sigmoid_of(x[i]);
