@@ -28,6 +28,7 @@ type Panel struct {
 	Column string `json:"column"` // on the y axis
 	X      string `json:"x"`      // iteration, epoch, or a column of bits
 	Log    bool   `json:"log"`    // the y axis
+	LogX   bool   `json:"log_x"`  // the x axis; that of bits always is
 }
 
 // Comparison shows several runs in the same charts.
@@ -84,6 +85,8 @@ var measures = []measure{
 }
 
 func bitValue(v float64) string { return si(v, "bit") }
+
+func (p *Panel) logX() bool { return p.LogX || strings.HasPrefix(p.X, "bits") }
 
 func measureOf(column string) measure {
 	for _, m := range measures {
@@ -207,7 +210,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 	}
 	title += ym.title
 	pl.alt = title + " against " + xm.title + "."
-	logX := strings.HasPrefix(p.X, "bits")
+	logX := p.logX()
 	var x, y extent
 	for _, cu := range c.curvesOf(p) {
 		c.include(cu, p, logX, &x, &y)
@@ -294,7 +297,7 @@ func (c *Comparison) DropEmpty() {
 func (c *Comparison) shows(p *Panel) bool {
 	some := false
 	for _, cu := range c.curvesOf(p) {
-		eachPoint(cu, p, strings.HasPrefix(p.X, "bits"), func(float64, float64) { some = true })
+		eachPoint(cu, p, p.logX(), func(float64, float64) { some = true })
 	}
 	return some
 }

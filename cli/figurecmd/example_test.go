@@ -15,6 +15,7 @@ func ExampleCommands() {
 	// figure
 	// sweep
 	// tune
+	// theory
 	// compare
 	// plot
 }
