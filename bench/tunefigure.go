@@ -22,27 +22,27 @@ func TuningFigures() ([]*Tuning, error) {
 	}
 	var all []*Tuning
 	for _, file := range files {
-		text, err := tuningFiles.ReadFile("figures/tuned/" + file.Name())
+		t, err := FindTuning(strings.TrimSuffix(file.Name(), ".yaml"))
 		if err != nil {
 			return nil, err
 		}
-		t, err := parseTuning("figure "+file.Name(), text)
-		if err != nil {
-			return nil, err
-		}
-		t.kept = true
 		all = append(all, t)
 	}
 	return all, nil
 }
 
-// FindTuning returns the figure of this id; nil if there is none.
+// FindTuning returns the figure of this id, which is the name of its file; nil if there is none.
 func FindTuning(id string) (*Tuning, error) {
-	all, err := TuningFigures()
-	if at := slices.IndexFunc(all, func(t *Tuning) bool { return t.ID == id }); at >= 0 {
-		return all[at], err
+	text, err := tuningFiles.ReadFile("figures/tuned/" + id + ".yaml")
+	if err != nil {
+		return nil, nil // no figure has this name
 	}
-	return nil, err
+	t, err := parseTuning("figure "+id, text)
+	if err != nil {
+		return nil, err
+	}
+	t.kept = true
+	return t, nil
 }
 
 // Keep keeps the methods that only names, all if it is empty, but for those that without names.

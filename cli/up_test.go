@@ -137,8 +137,8 @@ func TestUpIsTrain(t *testing.T) {
 // Three processes that train a language model, of which two are killed, have the metrics and the
 // weights of one process.
 func TestUpOnText(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("starts processes as TestUpIsTrain does: set FSPDA_LONG=1")
 	}
 	t.Parallel() // it mostly waits
 	dir := t.TempDir()

@@ -3,6 +3,7 @@ package train
 import (
 	"context"
 	"math"
+	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -222,6 +223,21 @@ func TestTableHasAll(t *testing.T) {
 // exampleMethod is registered by an example.
 const exampleMethod = "two-step-d2"
 
+// forSomeLines is forLines for every third line of the table from first, or for all of it with
+// FSPDA_LONG=1. TestTableRuns and TestTableResumes always take all lines.
+func forSomeLines(t *testing.T, first int, f func(t *testing.T, l line, c Config)) {
+	some := lines
+	if os.Getenv("FSPDA_LONG") == "" {
+		some = nil
+		for i := first; i < len(lines); i += 3 {
+			some = append(some, lines[i])
+		}
+	}
+	for _, l := range some {
+		t.Run(l.name, func(t *testing.T) { f(t, l, l.config()) })
+	}
+}
+
 func forLines(t *testing.T, f func(t *testing.T, l line, c Config)) {
 	for _, l := range lines {
 		t.Run(l.name, func(t *testing.T) { f(t, l, l.config()) })
@@ -297,7 +313,7 @@ func checkBits(t *testing.T, l line, s *Setup, last Row) {
 // Edges that fail do so for both ends: what should sum to zero still does, nobody waits, and the
 // run learns and repeats its bits.
 func TestTableSurvivesFailingEdges(t *testing.T) {
-	forLines(t, func(t *testing.T, l line, c Config) {
+	forSomeLines(t, 2, func(t *testing.T, l line, c Config) {
 		run := func() (*Result, error) {
 			return try(t, context.Background(), c,
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})

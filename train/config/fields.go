@@ -23,10 +23,27 @@ type Field struct {
 	Value     any    // pointer into the Config
 }
 
+// keyTags is what the tags say of the keys, in order, without values. Reading tags takes long.
+var keyTags = sync.OnceValue(func() (fs []Field) {
+	sections := reflect.TypeFor[Config]()
+	for k := range sections.NumField() {
+		section := sections.Field(k)
+		if section.Type.Kind() != reflect.Struct { // explicit
+			continue
+		}
+		for i := range section.Type.NumField() {
+			tag := section.Type.Field(i).Tag
+			fs = append(fs, Field{Key: tag.Get("yaml"), Help: tag.Get("help"),
+				Group:    cmp.Or(tag.Get("group"), section.Tag.Get("group")),
+				Harmless: tag.Get("same") != "", Moves: tag.Get("same") == "move"})
+		}
+	}
+	return fs
+})
+
 // Fields lists the keys of c in order, with pointers to their values.
 func (c *Config) Fields() []Field {
-	var fs []Field
-	algorithms := strings.Join(Algorithms(), ", ")
+	fs, algorithms, at := slices.Clone(keyTags()), strings.Join(Algorithms(), ", "), 0
 	sections := reflect.ValueOf(c).Elem()
 	for k := range sections.NumField() {
 		v := sections.Field(k)
@@ -34,12 +51,9 @@ func (c *Config) Fields() []Field {
 			continue
 		}
 		for i := range v.NumField() {
-			tag := v.Type().Field(i).Tag
-			fs = append(fs, Field{Key: tag.Get("yaml"),
-				Help:     strings.Replace(tag.Get("help"), "ALGORITHMS", algorithms, 1),
-				Group:    cmp.Or(tag.Get("group"), sections.Type().Field(k).Tag.Get("group")),
-				Harmless: tag.Get("same") != "", Moves: tag.Get("same") == "move",
-				Value: v.Field(i).Addr().Interface()})
+			fs[at].Help = strings.Replace(fs[at].Help, "ALGORITHMS", algorithms, 1)
+			fs[at].Value = v.Field(i).Addr().Interface()
+			at++
 		}
 	}
 	return fs
@@ -47,9 +61,9 @@ func (c *Config) Fields() []Field {
 
 // Keys lists the keys of a configuration file.
 func Keys() []string {
-	var keys []string
-	for _, f := range new(Config).Fields() {
-		keys = append(keys, f.Key)
+	keys := make([]string, len(keyTags()))
+	for i, f := range keyTags() {
+		keys[i] = f.Key
 	}
 	return keys
 }
