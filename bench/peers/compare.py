@@ -128,7 +128,7 @@ def gpt(program, cores, peers):
         (gradient,) = ours(program, [cores], "network", *sizes, "--time", "2s", "--threads", str(len(cores)))
         (whole,) = ours(program, cores[-1:], *step)
         keep(best, ("fspda", "gradient"), gradient["time_ns"])
-        keep(best, ("fspda", "rest"), max(0, whole["step_ns"] - whole["gradient_ns"]))
+        keep(best, ("fspda", "rest"), whole["vectors_ns"] + whole["batches_ns"])
         rate = max(rate, gradient["product_gflop_s"])
         for name, peer in peers.items():
             for what, ns in (peer.ask(kind="gpt", seconds=2) or {}).items():

@@ -11,7 +11,8 @@ const (
 	erfScale  = 2.4210526315789473
 	erfShift  = -1.4210526315789471
 	erfDegree = 12
-	density   = 0.3989422804014327 // 1/sqrt(2π)
+	erfSquare = -0.7213475204444817 // -1/(2·ln 2)
+	density   = 0.3989422804014327  // 1/sqrt(2π)
 )
 
 // erfPolynomial is half of P, the constant first.
@@ -35,18 +36,26 @@ var erfPolynomial = [erfDegree + 1]float64{
 func halfErfcs(e, h []float64, x []float32) {
 	for i, f := range x[:len(e)] {
 		v := float64(f)
-		e[i] = float64(v*v) * -0.5
+		e[i] = float64(v*v) * erfSquare
 	}
-	exps(e)
+	powers(e)
 	for i, f := range x[:len(e)] {
-		u := 1 / (1 + float64(math.Abs(float64(f))*erfStep))
-		z := float64(u*erfScale) + erfShift
+		u := reciprocal(math.FMA(erfSize(f), erfStep, 1))
+		z := math.FMA(u, erfScale, erfShift)
 		p := erfPolynomial[erfDegree]
 		for k := erfDegree - 1; k >= 0; k-- {
-			p = float64(p*z) + erfPolynomial[k]
+			p = math.FMA(p, z, erfPolynomial[k])
 		}
 		h[i] = float64(u*p) * e[i]
 	}
+}
+
+// erfSize is |x|, or a number beyond which Φ(-|x|) is 0.
+func erfSize(x float32) float64 {
+	if x > powerBound || x < -powerBound {
+		return powerBound
+	}
+	return math.Abs(float64(x))
 }
 
 // geluErfsGo computes in float64 and rounds once.
@@ -61,7 +70,7 @@ func geluErfsGo(dst, x []float32) {
 			if v < 0 {
 				positive = 0
 			}
-			dst[i] = float32(positive - float64(math.Abs(v)*h[i]))
+			dst[i] = float32(math.FMA(-erfSize(f), h[i], positive))
 		}
 		x, dst = x[n:], dst[n:]
 	}
@@ -78,7 +87,7 @@ func geluErfGradsGo(dst, x, dy []float32) {
 			if v > 0 {
 				phi = 1 - phi
 			}
-			dst[i] = float32(float64(dy[i]) * (phi + float64(float64(v*e[i])*density)))
+			dst[i] = float32(float64(dy[i]) * math.FMA(float64(v*e[i]), density, phi))
 		}
 		x, dy, dst = x[n:], dy[n:], dst[n:]
 	}

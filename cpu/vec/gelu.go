@@ -1,6 +1,8 @@
 package vec
 
 import (
+	"math"
+
 	"fspda/cpu/kernel"
 )
 
@@ -44,8 +46,10 @@ func GELUGrads(form GELUForm, dst, x, dy []float32) {
 }
 
 const (
-	geluSlope = 1.5957691216057307 // 2·sqrt(2/π)
-	geluCubic = 0.044715
+	geluSlope  = 1.5957691216057307  // 2·sqrt(2/π)
+	geluSlope3 = 0.21406444881780073 // times 3·0.044715
+	geluFirst  = -2.3022081981443248 // -2·sqrt(2/π)/ln 2
+	geluThird  = -0.1029432395800235 // times 0.044715
 )
 
 // geluTanhsGo computes in float64 and rounds once.
@@ -55,7 +59,7 @@ func geluTanhsGo(dst, x []float32) {
 		e := buffer[:min(expBlock, len(x))]
 		tanhExps(e, x)
 		for i, v := range e {
-			dst[i] = float32(float64(x[i]) / (1 + v))
+			dst[i] = float32(float64(x[i]) * reciprocal(1+v))
 		}
 		x, dst = x[len(e):], dst[len(e):]
 	}
@@ -65,9 +69,9 @@ func geluTanhsGo(dst, x []float32) {
 func tanhExps(e []float64, x []float32) {
 	for i, f := range x[:len(e)] {
 		v := float64(f)
-		e[i] = float64(-geluSlope*v) * (1 + float64(geluCubic*float64(v*v)))
+		e[i] = v * math.FMA(geluThird, float64(v*v), geluFirst)
 	}
-	exps(e)
+	powers(e)
 }
 
 // geluTanhGradsGo computes in float64 and rounds once.
@@ -78,9 +82,9 @@ func geluTanhGradsGo(dst, x, dy []float32) {
 		tanhExps(e, x)
 		for i, v := range e {
 			f := float64(x[i])
-			s := 1 / (1 + v)
-			slope := float64(geluSlope*f) * (1 + float64(3*geluCubic*float64(f*f)))
-			dst[i] = float32(float64(dy[i]) * float64(s*(1+float64(float64(v*s)*slope))))
+			s := reciprocal(1 + v)
+			slope := float64(f * math.FMA(geluSlope3, float64(f*f), geluSlope))
+			dst[i] = float32(float64(dy[i]) * float64(s*math.FMA(float64(v*s), slope, 1)))
 		}
 		x, dy, dst = x[len(e):], dy[len(e):], dst[len(e):]
 	}

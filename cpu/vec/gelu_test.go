@@ -14,8 +14,8 @@ func geluReference(form GELUForm, x float64) (y, slope float64) {
 		phi := math.Erfc(-x/math.Sqrt2) / 2
 		return x * phi, phi + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
 	}
-	s := 1 / (1 + math.Exp(-geluSlope*(x+geluCubic*x*x*x)))
-	return x * s, s + x*s*(1-s)*geluSlope*(1+3*geluCubic*x*x)
+	s := 1 / (1 + math.Exp(-geluSlope*(x+0.044715*x*x*x)))
+	return x * s, s + x*s*(1-s)*geluSlope*(1+3*0.044715*x*x)
 }
 
 // Both forms and their derivatives are right to a rounding, or 1e-8 for large negative numbers.

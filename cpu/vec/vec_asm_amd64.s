@@ -64,103 +64,139 @@ DATA vecConstants<>+448(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+456(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+464(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+472(SB)/8, $0x3f8000003f800000
-DATA vecConstants<>+480(SB)/8, $0x3ff9884533d43650
-DATA vecConstants<>+488(SB)/8, $0x3ff9884533d43650
-DATA vecConstants<>+496(SB)/8, $0x3ff9884533d43650
-DATA vecConstants<>+504(SB)/8, $0x3ff9884533d43650
-DATA vecConstants<>+512(SB)/8, $0xbff9884533d43650
-DATA vecConstants<>+520(SB)/8, $0xbff9884533d43650
-DATA vecConstants<>+528(SB)/8, $0xbff9884533d43650
-DATA vecConstants<>+536(SB)/8, $0xbff9884533d43650
-DATA vecConstants<>+544(SB)/8, $0x3fa6e4e26d4801f7
-DATA vecConstants<>+552(SB)/8, $0x3fa6e4e26d4801f7
-DATA vecConstants<>+560(SB)/8, $0x3fa6e4e26d4801f7
-DATA vecConstants<>+568(SB)/8, $0x3fa6e4e26d4801f7
-DATA vecConstants<>+576(SB)/8, $0x3fc12ba9d1f60179
-DATA vecConstants<>+584(SB)/8, $0x3fc12ba9d1f60179
-DATA vecConstants<>+592(SB)/8, $0x3fc12ba9d1f60179
-DATA vecConstants<>+600(SB)/8, $0x3fc12ba9d1f60179
-DATA vecConstants<>+608(SB)/8, $0x7fffffffffffffff
-DATA vecConstants<>+616(SB)/8, $0x7fffffffffffffff
-DATA vecConstants<>+624(SB)/8, $0x7fffffffffffffff
-DATA vecConstants<>+632(SB)/8, $0x7fffffffffffffff
-DATA vecConstants<>+640(SB)/8, $0xbfe0000000000000
-DATA vecConstants<>+648(SB)/8, $0xbfe0000000000000
-DATA vecConstants<>+656(SB)/8, $0xbfe0000000000000
-DATA vecConstants<>+664(SB)/8, $0xbfe0000000000000
-DATA vecConstants<>+672(SB)/8, $0x3fd6a09e667f3bcc
-DATA vecConstants<>+680(SB)/8, $0x3fd6a09e667f3bcc
-DATA vecConstants<>+688(SB)/8, $0x3fd6a09e667f3bcc
-DATA vecConstants<>+696(SB)/8, $0x3fd6a09e667f3bcc
-DATA vecConstants<>+704(SB)/8, $0x40035e50d79435e5
-DATA vecConstants<>+712(SB)/8, $0x40035e50d79435e5
-DATA vecConstants<>+720(SB)/8, $0x40035e50d79435e5
-DATA vecConstants<>+728(SB)/8, $0x40035e50d79435e5
-DATA vecConstants<>+736(SB)/8, $0xbff6bca1af286bc9
-DATA vecConstants<>+744(SB)/8, $0xbff6bca1af286bc9
-DATA vecConstants<>+752(SB)/8, $0xbff6bca1af286bc9
-DATA vecConstants<>+760(SB)/8, $0xbff6bca1af286bc9
-DATA vecConstants<>+768(SB)/8, $0x3fd9884533d43651
-DATA vecConstants<>+776(SB)/8, $0x3fd9884533d43651
-DATA vecConstants<>+784(SB)/8, $0x3fd9884533d43651
-DATA vecConstants<>+792(SB)/8, $0x3fd9884533d43651
-DATA vecConstants<>+800(SB)/8, $0x3fd265394642a847
-DATA vecConstants<>+808(SB)/8, $0x3fd265394642a847
-DATA vecConstants<>+816(SB)/8, $0x3fd265394642a847
-DATA vecConstants<>+824(SB)/8, $0x3fd265394642a847
-DATA vecConstants<>+832(SB)/8, $0x3fc4cf31b4ce71a9
-DATA vecConstants<>+840(SB)/8, $0x3fc4cf31b4ce71a9
-DATA vecConstants<>+848(SB)/8, $0x3fc4cf31b4ce71a9
-DATA vecConstants<>+856(SB)/8, $0x3fc4cf31b4ce71a9
-DATA vecConstants<>+864(SB)/8, $0x3fa9b4ad5e5786f1
-DATA vecConstants<>+872(SB)/8, $0x3fa9b4ad5e5786f1
-DATA vecConstants<>+880(SB)/8, $0x3fa9b4ad5e5786f1
-DATA vecConstants<>+888(SB)/8, $0x3fa9b4ad5e5786f1
-DATA vecConstants<>+896(SB)/8, $0x3f66ef3ed0093734
-DATA vecConstants<>+904(SB)/8, $0x3f66ef3ed0093734
-DATA vecConstants<>+912(SB)/8, $0x3f66ef3ed0093734
-DATA vecConstants<>+920(SB)/8, $0x3f66ef3ed0093734
-DATA vecConstants<>+928(SB)/8, $0xbf68720237c13ba0
-DATA vecConstants<>+936(SB)/8, $0xbf68720237c13ba0
-DATA vecConstants<>+944(SB)/8, $0xbf68720237c13ba0
-DATA vecConstants<>+952(SB)/8, $0xbf68720237c13ba0
-DATA vecConstants<>+960(SB)/8, $0xbf3263851dd5d332
-DATA vecConstants<>+968(SB)/8, $0xbf3263851dd5d332
-DATA vecConstants<>+976(SB)/8, $0xbf3263851dd5d332
-DATA vecConstants<>+984(SB)/8, $0xbf3263851dd5d332
-DATA vecConstants<>+992(SB)/8, $0x3f328783a49e60f6
-DATA vecConstants<>+1000(SB)/8, $0x3f328783a49e60f6
-DATA vecConstants<>+1008(SB)/8, $0x3f328783a49e60f6
-DATA vecConstants<>+1016(SB)/8, $0x3f328783a49e60f6
-DATA vecConstants<>+1024(SB)/8, $0xbec51b381a38a3d7
-DATA vecConstants<>+1032(SB)/8, $0xbec51b381a38a3d7
-DATA vecConstants<>+1040(SB)/8, $0xbec51b381a38a3d7
-DATA vecConstants<>+1048(SB)/8, $0xbec51b381a38a3d7
-DATA vecConstants<>+1056(SB)/8, $0xbeffcd46e3c83d71
-DATA vecConstants<>+1064(SB)/8, $0xbeffcd46e3c83d71
-DATA vecConstants<>+1072(SB)/8, $0xbeffcd46e3c83d71
-DATA vecConstants<>+1080(SB)/8, $0xbeffcd46e3c83d71
-DATA vecConstants<>+1088(SB)/8, $0x3ed8ab4069570a3e
-DATA vecConstants<>+1096(SB)/8, $0x3ed8ab4069570a3e
-DATA vecConstants<>+1104(SB)/8, $0x3ed8ab4069570a3e
-DATA vecConstants<>+1112(SB)/8, $0x3ed8ab4069570a3e
-DATA vecConstants<>+1120(SB)/8, $0x3ec3eaf79b051eb9
-DATA vecConstants<>+1128(SB)/8, $0x3ec3eaf79b051eb9
-DATA vecConstants<>+1136(SB)/8, $0x3ec3eaf79b051eb9
-DATA vecConstants<>+1144(SB)/8, $0x3ec3eaf79b051eb9
-DATA vecConstants<>+1152(SB)/8, $0xbeafa14f6851eb85
-DATA vecConstants<>+1160(SB)/8, $0xbeafa14f6851eb85
-DATA vecConstants<>+1168(SB)/8, $0xbeafa14f6851eb85
-DATA vecConstants<>+1176(SB)/8, $0xbeafa14f6851eb85
-DATA vecConstants<>+1184(SB)/8, $0xbe6794f7451eb852
-DATA vecConstants<>+1192(SB)/8, $0xbe6794f7451eb852
-DATA vecConstants<>+1200(SB)/8, $0xbe6794f7451eb852
-DATA vecConstants<>+1208(SB)/8, $0xbe6794f7451eb852
-DATA vecConstants<>+1216(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+1224(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+1232(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+1240(SB)/8, $0xff800000ff800000
-GLOBL vecConstants<>(SB), RODATA|NOPTR, $1248
+DATA vecConstants<>+480(SB)/8, $0x406b000000000000
+DATA vecConstants<>+488(SB)/8, $0x406b000000000000
+DATA vecConstants<>+496(SB)/8, $0x406b000000000000
+DATA vecConstants<>+504(SB)/8, $0x406b000000000000
+DATA vecConstants<>+512(SB)/8, $0xc06b000000000000
+DATA vecConstants<>+520(SB)/8, $0xc06b000000000000
+DATA vecConstants<>+528(SB)/8, $0xc06b000000000000
+DATA vecConstants<>+536(SB)/8, $0xc06b000000000000
+DATA vecConstants<>+544(SB)/8, $0x3ff00000002614ff
+DATA vecConstants<>+552(SB)/8, $0x3ff00000002614ff
+DATA vecConstants<>+560(SB)/8, $0x3ff00000002614ff
+DATA vecConstants<>+568(SB)/8, $0x3ff00000002614ff
+DATA vecConstants<>+576(SB)/8, $0x3fe62e430c7e91af
+DATA vecConstants<>+584(SB)/8, $0x3fe62e430c7e91af
+DATA vecConstants<>+592(SB)/8, $0x3fe62e430c7e91af
+DATA vecConstants<>+600(SB)/8, $0x3fe62e430c7e91af
+DATA vecConstants<>+608(SB)/8, $0x3fcebfbdadcb136f
+DATA vecConstants<>+616(SB)/8, $0x3fcebfbdadcb136f
+DATA vecConstants<>+624(SB)/8, $0x3fcebfbdadcb136f
+DATA vecConstants<>+632(SB)/8, $0x3fcebfbdadcb136f
+DATA vecConstants<>+640(SB)/8, $0x3fac6aed4b95c606
+DATA vecConstants<>+648(SB)/8, $0x3fac6aed4b95c606
+DATA vecConstants<>+656(SB)/8, $0x3fac6aed4b95c606
+DATA vecConstants<>+664(SB)/8, $0x3fac6aed4b95c606
+DATA vecConstants<>+672(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA vecConstants<>+680(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA vecConstants<>+688(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA vecConstants<>+696(SB)/8, $0x3f83b2dbbc0aa7a3
+DATA vecConstants<>+704(SB)/8, $0x3f55f456a867c735
+DATA vecConstants<>+712(SB)/8, $0x3f55f456a867c735
+DATA vecConstants<>+720(SB)/8, $0x3f55f456a867c735
+DATA vecConstants<>+728(SB)/8, $0x3f55f456a867c735
+DATA vecConstants<>+736(SB)/8, $0x3f241d333a1fbff9
+DATA vecConstants<>+744(SB)/8, $0x3f241d333a1fbff9
+DATA vecConstants<>+752(SB)/8, $0x3f241d333a1fbff9
+DATA vecConstants<>+760(SB)/8, $0x3f241d333a1fbff9
+DATA vecConstants<>+768(SB)/8, $0xc0026aec21bce759
+DATA vecConstants<>+776(SB)/8, $0xc0026aec21bce759
+DATA vecConstants<>+784(SB)/8, $0xc0026aec21bce759
+DATA vecConstants<>+792(SB)/8, $0xc0026aec21bce759
+DATA vecConstants<>+800(SB)/8, $0xbfba5a7cf7572a98
+DATA vecConstants<>+808(SB)/8, $0xbfba5a7cf7572a98
+DATA vecConstants<>+816(SB)/8, $0xbfba5a7cf7572a98
+DATA vecConstants<>+824(SB)/8, $0xbfba5a7cf7572a98
+DATA vecConstants<>+832(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+840(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+848(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+856(SB)/8, $0x3ff9884533d43650
+DATA vecConstants<>+864(SB)/8, $0x3fcb6676bf7450f0
+DATA vecConstants<>+872(SB)/8, $0x3fcb6676bf7450f0
+DATA vecConstants<>+880(SB)/8, $0x3fcb6676bf7450f0
+DATA vecConstants<>+888(SB)/8, $0x3fcb6676bf7450f0
+DATA vecConstants<>+896(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+904(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+912(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+920(SB)/8, $0x7fffffffffffffff
+DATA vecConstants<>+928(SB)/8, $0xbfe71547652b82fe
+DATA vecConstants<>+936(SB)/8, $0xbfe71547652b82fe
+DATA vecConstants<>+944(SB)/8, $0xbfe71547652b82fe
+DATA vecConstants<>+952(SB)/8, $0xbfe71547652b82fe
+DATA vecConstants<>+960(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+968(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+976(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+984(SB)/8, $0x3fd6a09e667f3bcc
+DATA vecConstants<>+992(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+1000(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+1008(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+1016(SB)/8, $0x40035e50d79435e5
+DATA vecConstants<>+1024(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+1032(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+1040(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+1048(SB)/8, $0xbff6bca1af286bc9
+DATA vecConstants<>+1056(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+1064(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+1072(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+1080(SB)/8, $0x3fd9884533d43651
+DATA vecConstants<>+1088(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+1096(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+1104(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+1112(SB)/8, $0x3fd265394642a847
+DATA vecConstants<>+1120(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+1128(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+1136(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+1144(SB)/8, $0x3fc4cf31b4ce71a9
+DATA vecConstants<>+1152(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+1160(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+1168(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+1176(SB)/8, $0x3fa9b4ad5e5786f1
+DATA vecConstants<>+1184(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+1192(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+1200(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+1208(SB)/8, $0x3f66ef3ed0093734
+DATA vecConstants<>+1216(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+1224(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+1232(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+1240(SB)/8, $0xbf68720237c13ba0
+DATA vecConstants<>+1248(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+1256(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+1264(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+1272(SB)/8, $0xbf3263851dd5d332
+DATA vecConstants<>+1280(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1288(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1296(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1304(SB)/8, $0x3f328783a49e60f6
+DATA vecConstants<>+1312(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1320(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1328(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1336(SB)/8, $0xbec51b381a38a3d7
+DATA vecConstants<>+1344(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1352(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1360(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1368(SB)/8, $0xbeffcd46e3c83d71
+DATA vecConstants<>+1376(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1384(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1392(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1400(SB)/8, $0x3ed8ab4069570a3e
+DATA vecConstants<>+1408(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1416(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1424(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1432(SB)/8, $0x3ec3eaf79b051eb9
+DATA vecConstants<>+1440(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1448(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1456(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1464(SB)/8, $0xbeafa14f6851eb85
+DATA vecConstants<>+1472(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1480(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1488(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1496(SB)/8, $0xbe6794f7451eb852
+DATA vecConstants<>+1504(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1512(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1520(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+1528(SB)/8, $0xff800000ff800000
+GLOBL vecConstants<>(SB), RODATA|NOPTR, $1536
 
 DATA vecMasks<>+0(SB)/4, $0xffffffff
 DATA vecMasks<>+4(SB)/4, $0xffffffff
@@ -1688,102 +1724,92 @@ pass_done:
 TEXT ·geluTanhsAVX512(SB), NOSPLIT, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
-	VBROADCASTSD vecConstants<>+32(SB), Z0
-	VBROADCASTSD vecConstants<>+64(SB), Z1
-	VBROADCASTSD vecConstants<>+96(SB), Z2
-	VBROADCASTSD vecConstants<>+128(SB), Z3
-	VBROADCASTSD vecConstants<>+160(SB), Z4
-	VBROADCASTSD vecConstants<>+0(SB), Z5
-	VBROADCASTSD vecConstants<>+192(SB), Z6
-	VBROADCASTSD vecConstants<>+224(SB), Z7
-	VBROADCASTSD vecConstants<>+256(SB), Z8
-	VBROADCASTSD vecConstants<>+288(SB), Z9
-	VBROADCASTSD vecConstants<>+320(SB), Z10
-	VBROADCASTSD vecConstants<>+352(SB), Z11
-	VBROADCASTSD vecConstants<>+384(SB), Z12
-	VBROADCASTSD vecConstants<>+512(SB), Z13
-	VBROADCASTSD vecConstants<>+544(SB), Z14
+	VBROADCASTSD vecConstants<>+768(SB), Z0
+	VBROADCASTSD vecConstants<>+480(SB), Z1
+	VBROADCASTSD vecConstants<>+512(SB), Z2
+	VBROADCASTSD vecConstants<>+96(SB), Z3
+	VBROADCASTSD vecConstants<>+544(SB), Z4
+	VBROADCASTSD vecConstants<>+608(SB), Z5
+	VBROADCASTSD vecConstants<>+672(SB), Z6
+	VBROADCASTSD vecConstants<>+736(SB), Z7
+	VBROADCASTSD vecConstants<>+0(SB), Z8
 	XORQ         DX, DX
 	MOVQ         n+16(FP), BX
 	SUBQ         $0x00000010, BX
 	JLT          pass_few
 
 pass_many:
-	VCVTPS2PD (CX)(DX*4), Z15
-	VMULPD    Z15, Z15, Z16
-	VMULPD    Z14, Z16, Z16
-	VADDPD    Z5, Z16, Z16
-	VMULPD    Z13, Z15, Z15
-	VMULPD    Z16, Z15, Z15
-	VCVTPS2PD 32(CX)(DX*4), Z16
-	VMULPD    Z16, Z16, Z17
-	VMULPD    Z14, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VMULPD    Z13, Z16, Z16
-	VMULPD    Z17, Z16, Z16
-	VMINPD    Z15, Z0, Z15
-	VMINPD    Z16, Z0, Z16
-	VMAXPD    Z15, Z1, Z15
-	VMAXPD    Z16, Z1, Z16
-	VMULPD    Z3, Z15, Z17
-	VMULPD    Z3, Z16, Z18
-	VADDPD    Z2, Z17, Z17
-	VADDPD    Z2, Z18, Z18
-	VSUBPD    Z2, Z17, Z19
-	VSUBPD    Z2, Z18, Z20
-	VMULPD    Z4, Z19, Z19
-	VMULPD    Z4, Z20, Z20
-	VSUBPD    Z19, Z15, Z19
-	VSUBPD    Z20, Z16, Z20
-	VMULPD    Z19, Z19, Z15
-	VMULPD    Z20, Z20, Z21
-	VMULPD    Z11, Z19, Z23
-	VMULPD    Z11, Z20, Z24
-	VMULPD    Z9, Z19, Z16
-	VMULPD    Z9, Z20, Z22
-	VADDPD    Z10, Z23, Z23
-	VADDPD    Z10, Z24, Z24
-	VADDPD    Z8, Z16, Z16
-	VADDPD    Z8, Z22, Z22
-	VMULPD    Z15, Z23, Z23
-	VMULPD    Z21, Z24, Z24
-	VADDPD    Z23, Z16, Z23
-	VADDPD    Z24, Z22, Z24
-	VMULPD    Z7, Z19, Z22
-	VMULPD    Z7, Z20, Z16
-	VADDPD    Z5, Z19, Z19
-	VADDPD    Z5, Z20, Z20
-	VADDPD    Z6, Z22, Z22
-	VADDPD    Z6, Z16, Z16
-	VMULPD    Z15, Z22, Z22
-	VMULPD    Z21, Z16, Z16
-	VMULPD    Z15, Z15, Z15
-	VMULPD    Z21, Z21, Z21
-	VADDPD    Z22, Z19, Z22
-	VADDPD    Z16, Z20, Z16
-	VMULPD    Z15, Z23, Z23
-	VMULPD    Z21, Z24, Z24
-	VPSLLQ    $0x34, Z17, Z17
-	VPSLLQ    $0x34, Z18, Z18
-	VPADDQ    Z12, Z17, Z17
-	VPADDQ    Z12, Z18, Z18
-	VADDPD    Z23, Z22, Z22
-	VADDPD    Z24, Z16, Z16
-	VMULPD    Z17, Z22, Z15
-	VMULPD    Z18, Z16, Z16
-	VCVTPS2PD (CX)(DX*4), Z17
-	VADDPD    Z5, Z15, Z15
-	VDIVPD    Z15, Z17, Z15
-	VCVTPS2PD 32(CX)(DX*4), Z17
-	VADDPD    Z5, Z16, Z16
-	VDIVPD    Z16, Z17, Z16
-	VCVTPD2PS Z15, Y15
-	VMOVUPS   Y15, (AX)(DX*4)
-	VCVTPD2PS Z16, Y15
-	VMOVUPS   Y15, 32(AX)(DX*4)
-	ADDQ      $0x00000010, DX
-	SUBQ      $0x00000010, BX
-	JGE       pass_many
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VBROADCASTSD vecConstants<>+800(SB), Z11
+	VMULPD       Z9, Z9, Z10
+	VFMADD213PD  Z0, Z10, Z11
+	VMULPD       Z11, Z9, Z9
+	VCVTPS2PD    32(CX)(DX*4), Z10
+	VBROADCASTSD vecConstants<>+800(SB), Z12
+	VMULPD       Z10, Z10, Z11
+	VFMADD213PD  Z0, Z11, Z12
+	VMULPD       Z12, Z10, Z10
+	VMINPD       Z9, Z1, Z9
+	VMINPD       Z10, Z1, Z10
+	VMAXPD       Z9, Z2, Z9
+	VMAXPD       Z10, Z2, Z10
+	VADDPD       Z3, Z9, Z11
+	VADDPD       Z3, Z10, Z12
+	VSUBPD       Z3, Z11, Z13
+	VSUBPD       Z3, Z12, Z14
+	VSUBPD       Z13, Z9, Z13
+	VSUBPD       Z14, Z10, Z14
+	VBROADCASTSD vecConstants<>+576(SB), Z9
+	VBROADCASTSD vecConstants<>+576(SB), Z15
+	VFMADD213PD  Z4, Z13, Z9
+	VFMADD213PD  Z4, Z14, Z15
+	VBROADCASTSD vecConstants<>+640(SB), Z16
+	VBROADCASTSD vecConstants<>+640(SB), Z17
+	VFMADD213PD  Z5, Z13, Z16
+	VFMADD213PD  Z5, Z14, Z17
+	VBROADCASTSD vecConstants<>+704(SB), Z18
+	VBROADCASTSD vecConstants<>+704(SB), Z10
+	VFMADD213PD  Z6, Z13, Z18
+	VFMADD213PD  Z6, Z14, Z10
+	VMULPD       Z13, Z13, Z13
+	VMULPD       Z14, Z14, Z14
+	VFMADD231PD  Z7, Z13, Z18
+	VFMADD231PD  Z7, Z14, Z10
+	VFMADD213PD  Z16, Z13, Z18
+	VFMADD213PD  Z17, Z14, Z10
+	VFMADD213PD  Z9, Z13, Z18
+	VFMADD213PD  Z15, Z14, Z10
+	VPSLLQ       $0x34, Z11, Z11
+	VPSLLQ       $0x34, Z12, Z12
+	VPADDQ       Z11, Z18, Z9
+	VPADDQ       Z12, Z10, Z10
+	VADDPD       Z8, Z9, Z9
+	VBROADCASTSD vecConstants<>+0(SB), Z12
+	VCVTPD2PS    Z9, Y11
+	VMOVUPS      vecConstants<>+448(SB), Y13
+	VDIVPS       Y11, Y13, Y11
+	VCVTPS2PD    Y11, Z11
+	VFNMADD231PD Z9, Z11, Z12
+	VFMADD213PD  Z11, Z11, Z12
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VMULPD       Z9, Z12, Z12
+	VCVTPD2PS    Z12, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	VADDPD       Z8, Z10, Z10
+	VBROADCASTSD vecConstants<>+0(SB), Z11
+	VCVTPD2PS    Z10, Y9
+	VMOVUPS      vecConstants<>+448(SB), Y12
+	VDIVPS       Y9, Y12, Y9
+	VCVTPS2PD    Y9, Z9
+	VFNMADD231PD Z10, Z9, Z11
+	VFMADD213PD  Z9, Z9, Z11
+	VCVTPS2PD    32(CX)(DX*4), Z9
+	VMULPD       Z9, Z11, Z11
+	VCVTPD2PS    Z11, Y9
+	VMOVUPS      Y9, 32(AX)(DX*4)
+	ADDQ         $0x00000010, DX
+	SUBQ         $0x00000010, BX
+	JGE          pass_many
 
 pass_few:
 	ADDQ $0x00000010, BX
@@ -1791,88 +1817,84 @@ pass_few:
 	JLT  pass_rest
 
 pass_one:
-	VCVTPS2PD (CX)(DX*4), Z15
-	VMULPD    Z15, Z15, Z16
-	VMULPD    Z14, Z16, Z16
-	VADDPD    Z5, Z16, Z16
-	VMULPD    Z13, Z15, Z15
-	VMULPD    Z16, Z15, Z15
-	VMINPD    Z15, Z0, Z15
-	VMAXPD    Z15, Z1, Z15
-	VMULPD    Z3, Z15, Z16
-	VADDPD    Z2, Z16, Z16
-	VSUBPD    Z2, Z16, Z17
-	VMULPD    Z4, Z17, Z17
-	VSUBPD    Z17, Z15, Z17
-	VMULPD    Z17, Z17, Z15
-	VMULPD    Z11, Z17, Z19
-	VMULPD    Z9, Z17, Z18
-	VADDPD    Z10, Z19, Z19
-	VADDPD    Z8, Z18, Z18
-	VMULPD    Z15, Z19, Z19
-	VADDPD    Z19, Z18, Z19
-	VMULPD    Z7, Z17, Z18
-	VADDPD    Z5, Z17, Z17
-	VADDPD    Z6, Z18, Z18
-	VMULPD    Z15, Z18, Z18
-	VMULPD    Z15, Z15, Z15
-	VADDPD    Z18, Z17, Z18
-	VMULPD    Z15, Z19, Z19
-	VPSLLQ    $0x34, Z16, Z16
-	VPADDQ    Z12, Z16, Z16
-	VADDPD    Z19, Z18, Z18
-	VMULPD    Z16, Z18, Z15
-	VCVTPS2PD (CX)(DX*4), Z16
-	VADDPD    Z5, Z15, Z15
-	VDIVPD    Z15, Z16, Z15
-	VCVTPD2PS Z15, Y15
-	VMOVUPS   Y15, (AX)(DX*4)
-	ADDQ      $0x00000008, DX
-	SUBQ      $0x00000008, BX
-	JGE       pass_one
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VBROADCASTSD vecConstants<>+800(SB), Z11
+	VMULPD       Z9, Z9, Z10
+	VFMADD213PD  Z0, Z10, Z11
+	VMULPD       Z11, Z9, Z9
+	VMINPD       Z9, Z1, Z9
+	VMAXPD       Z9, Z2, Z9
+	VADDPD       Z3, Z9, Z10
+	VSUBPD       Z3, Z10, Z11
+	VSUBPD       Z11, Z9, Z11
+	VBROADCASTSD vecConstants<>+576(SB), Z9
+	VFMADD213PD  Z4, Z11, Z9
+	VBROADCASTSD vecConstants<>+640(SB), Z12
+	VFMADD213PD  Z5, Z11, Z12
+	VBROADCASTSD vecConstants<>+704(SB), Z13
+	VFMADD213PD  Z6, Z11, Z13
+	VMULPD       Z11, Z11, Z11
+	VFMADD231PD  Z7, Z11, Z13
+	VFMADD213PD  Z12, Z11, Z13
+	VFMADD213PD  Z9, Z11, Z13
+	VPSLLQ       $0x34, Z10, Z10
+	VPADDQ       Z10, Z13, Z9
+	VADDPD       Z8, Z9, Z9
+	VBROADCASTSD vecConstants<>+0(SB), Z11
+	VCVTPD2PS    Z9, Y10
+	VMOVUPS      vecConstants<>+448(SB), Y12
+	VDIVPS       Y10, Y12, Y10
+	VCVTPS2PD    Y10, Z10
+	VFNMADD231PD Z9, Z10, Z11
+	VFMADD213PD  Z10, Z10, Z11
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VMULPD       Z9, Z11, Z11
+	VCVTPD2PS    Z11, Y9
+	VMOVUPS      Y9, (AX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, BX
+	JGE          pass_one
 
 pass_rest:
-	ADDQ        $0x00000008, BX
-	JZ          pass_done
-	MOVQ        $-1, SI
-	BZHIQ       BX, SI, SI
-	KMOVW       SI, K1
-	VCVTPS2PD.Z (CX)(DX*4), K1, Z15
-	VMULPD      Z15, Z15, Z16
-	VMULPD      Z14, Z16, Z16
-	VADDPD      Z5, Z16, Z16
-	VMULPD      Z13, Z15, Z15
-	VMULPD      Z16, Z15, Z15
-	VMINPD      Z15, Z0, Z15
-	VMAXPD      Z15, Z1, Z15
-	VMULPD      Z3, Z15, Z0
-	VADDPD      Z2, Z0, Z0
-	VSUBPD      Z2, Z0, Z1
-	VMULPD      Z4, Z1, Z1
-	VSUBPD      Z1, Z15, Z1
-	VMULPD      Z1, Z1, Z2
-	VMULPD      Z11, Z1, Z3
-	VMULPD      Z9, Z1, Z4
-	VADDPD      Z10, Z3, Z3
-	VADDPD      Z8, Z4, Z4
-	VMULPD      Z2, Z3, Z3
-	VADDPD      Z3, Z4, Z3
-	VMULPD      Z7, Z1, Z4
-	VADDPD      Z5, Z1, Z1
-	VADDPD      Z6, Z4, Z4
-	VMULPD      Z2, Z4, Z4
-	VMULPD      Z2, Z2, Z2
-	VADDPD      Z4, Z1, Z4
-	VMULPD      Z2, Z3, Z3
-	VPSLLQ      $0x34, Z0, Z0
-	VPADDQ      Z12, Z0, Z0
-	VADDPD      Z3, Z4, Z4
-	VMULPD      Z0, Z4, Z15
-	VCVTPS2PD.Z (CX)(DX*4), K1, Z0
-	VADDPD      Z5, Z15, Z15
-	VDIVPD      Z15, Z0, Z15
-	VCVTPD2PS   Z15, Y0
-	VMOVUPS     Y0, K1, (AX)(DX*4)
+	ADDQ         $0x00000008, BX
+	JZ           pass_done
+	MOVQ         $-1, SI
+	BZHIQ        BX, SI, SI
+	KMOVW        SI, K1
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z9
+	VBROADCASTSD vecConstants<>+800(SB), Z11
+	VMULPD       Z9, Z9, Z10
+	VFMADD213PD  Z0, Z10, Z11
+	VMULPD       Z11, Z9, Z9
+	VMINPD       Z9, Z1, Z9
+	VMAXPD       Z9, Z2, Z9
+	VADDPD       Z3, Z9, Z0
+	VSUBPD       Z3, Z0, Z1
+	VSUBPD       Z1, Z9, Z1
+	VBROADCASTSD vecConstants<>+576(SB), Z2
+	VFMADD213PD  Z4, Z1, Z2
+	VBROADCASTSD vecConstants<>+640(SB), Z3
+	VFMADD213PD  Z5, Z1, Z3
+	VBROADCASTSD vecConstants<>+704(SB), Z4
+	VFMADD213PD  Z6, Z1, Z4
+	VMULPD       Z1, Z1, Z1
+	VFMADD231PD  Z7, Z1, Z4
+	VFMADD213PD  Z3, Z1, Z4
+	VFMADD213PD  Z2, Z1, Z4
+	VPSLLQ       $0x34, Z0, Z0
+	VPADDQ       Z0, Z4, Z9
+	VADDPD       Z8, Z9, Z9
+	VBROADCASTSD vecConstants<>+0(SB), Z1
+	VCVTPD2PS    Z9, Y0
+	VMOVUPS      vecConstants<>+448(SB), Y2
+	VDIVPS       Y0, Y2, Y0
+	VCVTPS2PD    Y0, Z0
+	VFNMADD231PD Z9, Z0, Z1
+	VFMADD213PD  Z0, Z0, Z1
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z0
+	VMULPD       Z0, Z1, Z1
+	VCVTPD2PS    Z1, Y0
+	VMOVUPS      Y0, K1, (AX)(DX*4)
 
 pass_done:
 	VZEROUPPER
@@ -1884,126 +1906,109 @@ TEXT ·geluTanhGradsAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         dy+16(FP), DX
-	VBROADCASTSD vecConstants<>+32(SB), Z0
-	VBROADCASTSD vecConstants<>+64(SB), Z1
-	VBROADCASTSD vecConstants<>+96(SB), Z2
-	VBROADCASTSD vecConstants<>+128(SB), Z3
-	VBROADCASTSD vecConstants<>+160(SB), Z4
-	VBROADCASTSD vecConstants<>+0(SB), Z5
-	VBROADCASTSD vecConstants<>+192(SB), Z6
-	VBROADCASTSD vecConstants<>+224(SB), Z7
-	VBROADCASTSD vecConstants<>+256(SB), Z8
-	VBROADCASTSD vecConstants<>+288(SB), Z9
-	VBROADCASTSD vecConstants<>+320(SB), Z10
-	VBROADCASTSD vecConstants<>+352(SB), Z11
-	VBROADCASTSD vecConstants<>+384(SB), Z12
-	VBROADCASTSD vecConstants<>+512(SB), Z13
-	VBROADCASTSD vecConstants<>+480(SB), Z14
-	VBROADCASTSD vecConstants<>+544(SB), Z15
-	VBROADCASTSD vecConstants<>+576(SB), Z16
+	VBROADCASTSD vecConstants<>+768(SB), Z0
+	VBROADCASTSD vecConstants<>+832(SB), Z1
+	VBROADCASTSD vecConstants<>+480(SB), Z2
+	VBROADCASTSD vecConstants<>+512(SB), Z3
+	VBROADCASTSD vecConstants<>+96(SB), Z4
+	VBROADCASTSD vecConstants<>+544(SB), Z5
+	VBROADCASTSD vecConstants<>+608(SB), Z6
+	VBROADCASTSD vecConstants<>+672(SB), Z7
+	VBROADCASTSD vecConstants<>+736(SB), Z8
+	VBROADCASTSD vecConstants<>+0(SB), Z9
 	XORQ         BX, BX
 	MOVQ         n+24(FP), SI
 	SUBQ         $0x00000010, SI
 	JLT          pass_few
 
 pass_many:
-	VCVTPS2PD (CX)(BX*4), Z17
-	VMULPD    Z17, Z17, Z18
-	VMULPD    Z15, Z18, Z18
-	VADDPD    Z5, Z18, Z18
-	VMULPD    Z13, Z17, Z17
-	VMULPD    Z18, Z17, Z17
-	VCVTPS2PD 32(CX)(BX*4), Z18
-	VMULPD    Z18, Z18, Z19
-	VMULPD    Z15, Z19, Z19
-	VADDPD    Z5, Z19, Z19
-	VMULPD    Z13, Z18, Z18
-	VMULPD    Z19, Z18, Z18
-	VMINPD    Z17, Z0, Z17
-	VMINPD    Z18, Z0, Z18
-	VMAXPD    Z17, Z1, Z17
-	VMAXPD    Z18, Z1, Z18
-	VMULPD    Z3, Z17, Z19
-	VMULPD    Z3, Z18, Z20
-	VADDPD    Z2, Z19, Z19
-	VADDPD    Z2, Z20, Z20
-	VSUBPD    Z2, Z19, Z21
-	VSUBPD    Z2, Z20, Z22
-	VMULPD    Z4, Z21, Z21
-	VMULPD    Z4, Z22, Z22
-	VSUBPD    Z21, Z17, Z21
-	VSUBPD    Z22, Z18, Z22
-	VMULPD    Z21, Z21, Z17
-	VMULPD    Z22, Z22, Z23
-	VMULPD    Z11, Z21, Z25
-	VMULPD    Z11, Z22, Z26
-	VMULPD    Z9, Z21, Z18
-	VMULPD    Z9, Z22, Z24
-	VADDPD    Z10, Z25, Z25
-	VADDPD    Z10, Z26, Z26
-	VADDPD    Z8, Z18, Z18
-	VADDPD    Z8, Z24, Z24
-	VMULPD    Z17, Z25, Z25
-	VMULPD    Z23, Z26, Z26
-	VADDPD    Z25, Z18, Z25
-	VADDPD    Z26, Z24, Z26
-	VMULPD    Z7, Z21, Z24
-	VMULPD    Z7, Z22, Z18
-	VADDPD    Z5, Z21, Z21
-	VADDPD    Z5, Z22, Z22
-	VADDPD    Z6, Z24, Z24
-	VADDPD    Z6, Z18, Z18
-	VMULPD    Z17, Z24, Z24
-	VMULPD    Z23, Z18, Z18
-	VMULPD    Z17, Z17, Z17
-	VMULPD    Z23, Z23, Z23
-	VADDPD    Z24, Z21, Z24
-	VADDPD    Z18, Z22, Z18
-	VMULPD    Z17, Z25, Z25
-	VMULPD    Z23, Z26, Z26
-	VPSLLQ    $0x34, Z19, Z19
-	VPSLLQ    $0x34, Z20, Z20
-	VPADDQ    Z12, Z19, Z19
-	VPADDQ    Z12, Z20, Z20
-	VADDPD    Z25, Z24, Z24
-	VADDPD    Z26, Z18, Z18
-	VMULPD    Z19, Z24, Z17
-	VMULPD    Z20, Z18, Z18
-	VCVTPS2PD (CX)(BX*4), Z20
-	VADDPD    Z5, Z17, Z19
-	VDIVPD    Z19, Z5, Z19
-	VMULPD    Z20, Z20, Z21
-	VMULPD    Z16, Z21, Z21
-	VADDPD    Z5, Z21, Z21
-	VMULPD    Z14, Z20, Z20
-	VMULPD    Z21, Z20, Z20
-	VMULPD    Z19, Z17, Z17
-	VMULPD    Z20, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VMULPD    Z17, Z19, Z19
-	VCVTPS2PD (DX)(BX*4), Z17
-	VMULPD    Z17, Z19, Z17
-	VCVTPS2PD 32(CX)(BX*4), Z20
-	VADDPD    Z5, Z18, Z19
-	VDIVPD    Z19, Z5, Z19
-	VMULPD    Z20, Z20, Z21
-	VMULPD    Z16, Z21, Z21
-	VADDPD    Z5, Z21, Z21
-	VMULPD    Z14, Z20, Z20
-	VMULPD    Z21, Z20, Z20
-	VMULPD    Z19, Z18, Z18
-	VMULPD    Z20, Z18, Z18
-	VADDPD    Z5, Z18, Z18
-	VMULPD    Z18, Z19, Z19
-	VCVTPS2PD 32(DX)(BX*4), Z18
-	VMULPD    Z18, Z19, Z18
-	VCVTPD2PS Z17, Y17
-	VMOVUPS   Y17, (AX)(BX*4)
-	VCVTPD2PS Z18, Y17
-	VMOVUPS   Y17, 32(AX)(BX*4)
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, SI
-	JGE       pass_many
+	VCVTPS2PD    (CX)(BX*4), Z10
+	VBROADCASTSD vecConstants<>+800(SB), Z12
+	VMULPD       Z10, Z10, Z11
+	VFMADD213PD  Z0, Z11, Z12
+	VMULPD       Z12, Z10, Z10
+	VCVTPS2PD    32(CX)(BX*4), Z11
+	VBROADCASTSD vecConstants<>+800(SB), Z13
+	VMULPD       Z11, Z11, Z12
+	VFMADD213PD  Z0, Z12, Z13
+	VMULPD       Z13, Z11, Z11
+	VMINPD       Z10, Z2, Z10
+	VMINPD       Z11, Z2, Z11
+	VMAXPD       Z10, Z3, Z10
+	VMAXPD       Z11, Z3, Z11
+	VADDPD       Z4, Z10, Z12
+	VADDPD       Z4, Z11, Z13
+	VSUBPD       Z4, Z12, Z14
+	VSUBPD       Z4, Z13, Z15
+	VSUBPD       Z14, Z10, Z14
+	VSUBPD       Z15, Z11, Z15
+	VBROADCASTSD vecConstants<>+576(SB), Z10
+	VBROADCASTSD vecConstants<>+576(SB), Z16
+	VFMADD213PD  Z5, Z14, Z10
+	VFMADD213PD  Z5, Z15, Z16
+	VBROADCASTSD vecConstants<>+640(SB), Z17
+	VBROADCASTSD vecConstants<>+640(SB), Z18
+	VFMADD213PD  Z6, Z14, Z17
+	VFMADD213PD  Z6, Z15, Z18
+	VBROADCASTSD vecConstants<>+704(SB), Z19
+	VBROADCASTSD vecConstants<>+704(SB), Z11
+	VFMADD213PD  Z7, Z14, Z19
+	VFMADD213PD  Z7, Z15, Z11
+	VMULPD       Z14, Z14, Z14
+	VMULPD       Z15, Z15, Z15
+	VFMADD231PD  Z8, Z14, Z19
+	VFMADD231PD  Z8, Z15, Z11
+	VFMADD213PD  Z17, Z14, Z19
+	VFMADD213PD  Z18, Z15, Z11
+	VFMADD213PD  Z10, Z14, Z19
+	VFMADD213PD  Z16, Z15, Z11
+	VPSLLQ       $0x34, Z12, Z12
+	VPSLLQ       $0x34, Z13, Z13
+	VPADDQ       Z12, Z19, Z10
+	VPADDQ       Z13, Z11, Z11
+	VADDPD       Z9, Z10, Z12
+	VBROADCASTSD vecConstants<>+0(SB), Z14
+	VCVTPD2PS    Z12, Y13
+	VMOVUPS      vecConstants<>+448(SB), Y15
+	VDIVPS       Y13, Y15, Y13
+	VCVTPS2PD    Y13, Z13
+	VFNMADD231PD Z12, Z13, Z14
+	VFMADD213PD  Z13, Z13, Z14
+	VCVTPS2PD    (CX)(BX*4), Z13
+	VBROADCASTSD vecConstants<>+864(SB), Z15
+	VMULPD       Z14, Z10, Z10
+	VMULPD       Z13, Z13, Z12
+	VFMADD213PD  Z1, Z12, Z15
+	VMULPD       Z15, Z13, Z13
+	VFMADD213PD  Z9, Z13, Z10
+	VMULPD       Z10, Z14, Z14
+	VCVTPS2PD    (DX)(BX*4), Z10
+	VMULPD       Z10, Z14, Z14
+	VCVTPD2PS    Z14, Y10
+	VMOVUPS      Y10, (AX)(BX*4)
+	VADDPD       Z9, Z11, Z10
+	VBROADCASTSD vecConstants<>+0(SB), Z13
+	VCVTPD2PS    Z10, Y12
+	VMOVUPS      vecConstants<>+448(SB), Y14
+	VDIVPS       Y12, Y14, Y12
+	VCVTPS2PD    Y12, Z12
+	VFNMADD231PD Z10, Z12, Z13
+	VFMADD213PD  Z12, Z12, Z13
+	VCVTPS2PD    32(CX)(BX*4), Z12
+	VBROADCASTSD vecConstants<>+864(SB), Z14
+	VMULPD       Z13, Z11, Z11
+	VMULPD       Z12, Z12, Z10
+	VFMADD213PD  Z1, Z10, Z14
+	VMULPD       Z14, Z12, Z12
+	VFMADD213PD  Z9, Z12, Z11
+	VMULPD       Z11, Z13, Z13
+	VCVTPS2PD    32(DX)(BX*4), Z10
+	VMULPD       Z10, Z13, Z13
+	VCVTPD2PS    Z13, Y10
+	VMOVUPS      Y10, 32(AX)(BX*4)
+	ADDQ         $0x00000010, BX
+	SUBQ         $0x00000010, SI
+	JGE          pass_many
 
 pass_few:
 	ADDQ $0x00000010, SI
@@ -2011,110 +2016,100 @@ pass_few:
 	JLT  pass_rest
 
 pass_one:
-	VCVTPS2PD (CX)(BX*4), Z17
-	VMULPD    Z17, Z17, Z18
-	VMULPD    Z15, Z18, Z18
-	VADDPD    Z5, Z18, Z18
-	VMULPD    Z13, Z17, Z17
-	VMULPD    Z18, Z17, Z17
-	VMINPD    Z17, Z0, Z17
-	VMAXPD    Z17, Z1, Z17
-	VMULPD    Z3, Z17, Z18
-	VADDPD    Z2, Z18, Z18
-	VSUBPD    Z2, Z18, Z19
-	VMULPD    Z4, Z19, Z19
-	VSUBPD    Z19, Z17, Z19
-	VMULPD    Z19, Z19, Z17
-	VMULPD    Z11, Z19, Z21
-	VMULPD    Z9, Z19, Z20
-	VADDPD    Z10, Z21, Z21
-	VADDPD    Z8, Z20, Z20
-	VMULPD    Z17, Z21, Z21
-	VADDPD    Z21, Z20, Z21
-	VMULPD    Z7, Z19, Z20
-	VADDPD    Z5, Z19, Z19
-	VADDPD    Z6, Z20, Z20
-	VMULPD    Z17, Z20, Z20
-	VMULPD    Z17, Z17, Z17
-	VADDPD    Z20, Z19, Z20
-	VMULPD    Z17, Z21, Z21
-	VPSLLQ    $0x34, Z18, Z18
-	VPADDQ    Z12, Z18, Z18
-	VADDPD    Z21, Z20, Z20
-	VMULPD    Z18, Z20, Z17
-	VCVTPS2PD (CX)(BX*4), Z19
-	VADDPD    Z5, Z17, Z18
-	VDIVPD    Z18, Z5, Z18
-	VMULPD    Z19, Z19, Z20
-	VMULPD    Z16, Z20, Z20
-	VADDPD    Z5, Z20, Z20
-	VMULPD    Z14, Z19, Z19
-	VMULPD    Z20, Z19, Z19
-	VMULPD    Z18, Z17, Z17
-	VMULPD    Z19, Z17, Z17
-	VADDPD    Z5, Z17, Z17
-	VMULPD    Z17, Z18, Z18
-	VCVTPS2PD (DX)(BX*4), Z17
-	VMULPD    Z17, Z18, Z17
-	VCVTPD2PS Z17, Y17
-	VMOVUPS   Y17, (AX)(BX*4)
-	ADDQ      $0x00000008, BX
-	SUBQ      $0x00000008, SI
-	JGE       pass_one
+	VCVTPS2PD    (CX)(BX*4), Z10
+	VBROADCASTSD vecConstants<>+800(SB), Z12
+	VMULPD       Z10, Z10, Z11
+	VFMADD213PD  Z0, Z11, Z12
+	VMULPD       Z12, Z10, Z10
+	VMINPD       Z10, Z2, Z10
+	VMAXPD       Z10, Z3, Z10
+	VADDPD       Z4, Z10, Z11
+	VSUBPD       Z4, Z11, Z12
+	VSUBPD       Z12, Z10, Z12
+	VBROADCASTSD vecConstants<>+576(SB), Z10
+	VFMADD213PD  Z5, Z12, Z10
+	VBROADCASTSD vecConstants<>+640(SB), Z13
+	VFMADD213PD  Z6, Z12, Z13
+	VBROADCASTSD vecConstants<>+704(SB), Z14
+	VFMADD213PD  Z7, Z12, Z14
+	VMULPD       Z12, Z12, Z12
+	VFMADD231PD  Z8, Z12, Z14
+	VFMADD213PD  Z13, Z12, Z14
+	VFMADD213PD  Z10, Z12, Z14
+	VPSLLQ       $0x34, Z11, Z11
+	VPADDQ       Z11, Z14, Z10
+	VADDPD       Z9, Z10, Z11
+	VBROADCASTSD vecConstants<>+0(SB), Z13
+	VCVTPD2PS    Z11, Y12
+	VMOVUPS      vecConstants<>+448(SB), Y14
+	VDIVPS       Y12, Y14, Y12
+	VCVTPS2PD    Y12, Z12
+	VFNMADD231PD Z11, Z12, Z13
+	VFMADD213PD  Z12, Z12, Z13
+	VCVTPS2PD    (CX)(BX*4), Z12
+	VBROADCASTSD vecConstants<>+864(SB), Z14
+	VMULPD       Z13, Z10, Z10
+	VMULPD       Z12, Z12, Z11
+	VFMADD213PD  Z1, Z11, Z14
+	VMULPD       Z14, Z12, Z12
+	VFMADD213PD  Z9, Z12, Z10
+	VMULPD       Z10, Z13, Z13
+	VCVTPS2PD    (DX)(BX*4), Z10
+	VMULPD       Z10, Z13, Z13
+	VCVTPD2PS    Z13, Y10
+	VMOVUPS      Y10, (AX)(BX*4)
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x00000008, SI
+	JGE          pass_one
 
 pass_rest:
-	ADDQ        $0x00000008, SI
-	JZ          pass_done
-	MOVQ        $-1, DI
-	BZHIQ       SI, DI, DI
-	KMOVW       DI, K1
-	VCVTPS2PD.Z (CX)(BX*4), K1, Z17
-	VMULPD      Z17, Z17, Z18
-	VMULPD      Z15, Z18, Z18
-	VADDPD      Z5, Z18, Z18
-	VMULPD      Z13, Z17, Z17
-	VMULPD      Z18, Z17, Z17
-	VMINPD      Z17, Z0, Z17
-	VMAXPD      Z17, Z1, Z17
-	VMULPD      Z3, Z17, Z0
-	VADDPD      Z2, Z0, Z0
-	VSUBPD      Z2, Z0, Z1
-	VMULPD      Z4, Z1, Z1
-	VSUBPD      Z1, Z17, Z1
-	VMULPD      Z1, Z1, Z2
-	VMULPD      Z11, Z1, Z3
-	VMULPD      Z9, Z1, Z4
-	VADDPD      Z10, Z3, Z3
-	VADDPD      Z8, Z4, Z4
-	VMULPD      Z2, Z3, Z3
-	VADDPD      Z3, Z4, Z3
-	VMULPD      Z7, Z1, Z4
-	VADDPD      Z5, Z1, Z1
-	VADDPD      Z6, Z4, Z4
-	VMULPD      Z2, Z4, Z4
-	VMULPD      Z2, Z2, Z2
-	VADDPD      Z4, Z1, Z4
-	VMULPD      Z2, Z3, Z3
-	VPSLLQ      $0x34, Z0, Z0
-	VPADDQ      Z12, Z0, Z0
-	VADDPD      Z3, Z4, Z4
-	VMULPD      Z0, Z4, Z17
-	VCVTPS2PD.Z (CX)(BX*4), K1, Z1
-	VADDPD      Z5, Z17, Z0
-	VDIVPD      Z0, Z5, Z0
-	VMULPD      Z1, Z1, Z2
-	VMULPD      Z16, Z2, Z2
-	VADDPD      Z5, Z2, Z2
-	VMULPD      Z14, Z1, Z1
-	VMULPD      Z2, Z1, Z1
-	VMULPD      Z0, Z17, Z17
-	VMULPD      Z1, Z17, Z17
-	VADDPD      Z5, Z17, Z17
-	VMULPD      Z17, Z0, Z0
-	VCVTPS2PD.Z (DX)(BX*4), K1, Z1
-	VMULPD      Z1, Z0, Z17
-	VCVTPD2PS   Z17, Y0
-	VMOVUPS     Y0, K1, (AX)(BX*4)
+	ADDQ         $0x00000008, SI
+	JZ           pass_done
+	MOVQ         $-1, DI
+	BZHIQ        SI, DI, DI
+	KMOVW        DI, K1
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z10
+	VBROADCASTSD vecConstants<>+800(SB), Z12
+	VMULPD       Z10, Z10, Z11
+	VFMADD213PD  Z0, Z11, Z12
+	VMULPD       Z12, Z10, Z10
+	VMINPD       Z10, Z2, Z10
+	VMAXPD       Z10, Z3, Z10
+	VADDPD       Z4, Z10, Z0
+	VSUBPD       Z4, Z0, Z2
+	VSUBPD       Z2, Z10, Z2
+	VBROADCASTSD vecConstants<>+576(SB), Z3
+	VFMADD213PD  Z5, Z2, Z3
+	VBROADCASTSD vecConstants<>+640(SB), Z4
+	VFMADD213PD  Z6, Z2, Z4
+	VBROADCASTSD vecConstants<>+704(SB), Z5
+	VFMADD213PD  Z7, Z2, Z5
+	VMULPD       Z2, Z2, Z2
+	VFMADD231PD  Z8, Z2, Z5
+	VFMADD213PD  Z4, Z2, Z5
+	VFMADD213PD  Z3, Z2, Z5
+	VPSLLQ       $0x34, Z0, Z0
+	VPADDQ       Z0, Z5, Z10
+	VADDPD       Z9, Z10, Z0
+	VBROADCASTSD vecConstants<>+0(SB), Z3
+	VCVTPD2PS    Z0, Y2
+	VMOVUPS      vecConstants<>+448(SB), Y4
+	VDIVPS       Y2, Y4, Y2
+	VCVTPS2PD    Y2, Z2
+	VFNMADD231PD Z0, Z2, Z3
+	VFMADD213PD  Z2, Z2, Z3
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z2
+	VBROADCASTSD vecConstants<>+864(SB), Z4
+	VMULPD       Z3, Z10, Z10
+	VMULPD       Z2, Z2, Z0
+	VFMADD213PD  Z1, Z0, Z4
+	VMULPD       Z4, Z2, Z2
+	VFMADD213PD  Z9, Z2, Z10
+	VMULPD       Z10, Z3, Z3
+	VCVTPS2PD.Z  (DX)(BX*4), K1, Z0
+	VMULPD       Z0, Z3, Z3
+	VCVTPD2PS    Z3, Y0
+	VMOVUPS      Y0, K1, (AX)(BX*4)
 
 pass_done:
 	VZEROUPPER
@@ -2125,203 +2120,160 @@ pass_done:
 TEXT ·geluErfsAVX512(SB), NOSPLIT, $0-24
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
-	VBROADCASTSD vecConstants<>+32(SB), Z0
-	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VBROADCASTSD vecConstants<>+512(SB), Z1
 	VBROADCASTSD vecConstants<>+96(SB), Z2
-	VBROADCASTSD vecConstants<>+128(SB), Z3
-	VBROADCASTSD vecConstants<>+160(SB), Z4
-	VBROADCASTSD vecConstants<>+0(SB), Z5
-	VBROADCASTSD vecConstants<>+192(SB), Z6
-	VBROADCASTSD vecConstants<>+224(SB), Z7
-	VBROADCASTSD vecConstants<>+256(SB), Z8
-	VBROADCASTSD vecConstants<>+288(SB), Z9
-	VBROADCASTSD vecConstants<>+320(SB), Z10
-	VBROADCASTSD vecConstants<>+352(SB), Z11
-	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+544(SB), Z3
+	VBROADCASTSD vecConstants<>+608(SB), Z4
+	VBROADCASTSD vecConstants<>+672(SB), Z5
+	VBROADCASTSD vecConstants<>+736(SB), Z6
+	VBROADCASTSD vecConstants<>+0(SB), Z7
 	XORQ         DX, DX
 	MOVQ         n+16(FP), BX
 	SUBQ         $0x00000010, BX
 	JLT          pass_few
 
 pass_many:
-	VCVTPS2PD    (CX)(DX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z19
-	VMULPD       Z4, Z19, Z19
-	VSUBPD       Z19, Z13, Z19
-	VMULPD       Z19, Z19, Z13
-	VMULPD       Z11, Z19, Z21
-	VMULPD       Z9, Z19, Z20
-	VADDPD       Z10, Z21, Z21
-	VADDPD       Z8, Z20, Z20
-	VMULPD       Z13, Z21, Z21
-	VADDPD       Z21, Z20, Z21
-	VMULPD       Z7, Z19, Z20
-	VADDPD       Z5, Z19, Z19
-	VADDPD       Z6, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z20, Z19, Z20
-	VMULPD       Z13, Z21, Z21
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z14, Z20, Z13
-	VCVTPS2PD    (CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z19
-	VMULPD       Z19, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z19
-	VMULPD       Z19, Z14, Z19
-	VBROADCASTSD vecConstants<>+736(SB), Z20
-	VADDPD       Z20, Z19, Z19
-	VBROADCASTSD vecConstants<>+1184(SB), Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1152(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1120(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1088(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1056(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1024(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+992(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+960(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+928(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+896(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+864(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+832(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+800(SB), Z19
-	VADDPD       Z19, Z20, Z20
-	VMULPD       Z14, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VCVTPS2PD    (CX)(DX*4), Z13
-	VCVTPS2PD    (CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VMULPD       Z20, Z14, Z20
-	VPXORD       Z15, Z15, Z15
-	VMAXPD       Z13, Z15, Z13
-	VSUBPD       Z20, Z13, Z13
-	VCVTPD2PS    Z13, Y13
-	VMOVUPS      Y13, (AX)(DX*4)
-	VCVTPS2PD    32(CX)(DX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z19
-	VMULPD       Z4, Z19, Z19
-	VSUBPD       Z19, Z13, Z19
-	VMULPD       Z19, Z19, Z13
-	VMULPD       Z11, Z19, Z21
-	VMULPD       Z9, Z19, Z20
-	VADDPD       Z10, Z21, Z21
-	VADDPD       Z8, Z20, Z20
-	VMULPD       Z13, Z21, Z21
-	VADDPD       Z21, Z20, Z21
-	VMULPD       Z7, Z19, Z20
-	VADDPD       Z5, Z19, Z19
-	VADDPD       Z6, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z20, Z19, Z20
-	VMULPD       Z13, Z21, Z21
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z14, Z20, Z13
-	VCVTPS2PD    32(CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z19
-	VMULPD       Z19, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z19
-	VMULPD       Z19, Z14, Z19
-	VBROADCASTSD vecConstants<>+736(SB), Z20
-	VADDPD       Z20, Z19, Z19
-	VBROADCASTSD vecConstants<>+1184(SB), Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1152(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1120(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1088(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1056(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1024(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+992(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+960(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+928(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+896(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+864(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+832(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+800(SB), Z19
-	VADDPD       Z19, Z20, Z20
-	VMULPD       Z14, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VCVTPS2PD    32(CX)(DX*4), Z13
-	VCVTPS2PD    32(CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VMULPD       Z20, Z14, Z20
-	VPXORD       Z16, Z16, Z16
-	VMAXPD       Z13, Z16, Z13
-	VSUBPD       Z20, Z13, Z13
-	VCVTPD2PS    Z13, Y13
-	VMOVUPS      Y13, 32(AX)(DX*4)
+	VCVTPS2PD    (CX)(DX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z14
+	VSUBPD       Z14, Z8, Z14
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z14, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z15
+	VFMADD213PD  Z4, Z14, Z15
+	VBROADCASTSD vecConstants<>+704(SB), Z16
+	VFMADD213PD  Z5, Z14, Z16
+	VMULPD       Z14, Z14, Z14
+	VFMADD231PD  Z6, Z14, Z16
+	VFMADD213PD  Z15, Z14, Z16
+	VFMADD213PD  Z8, Z14, Z16
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z16, Z8
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z14
+	VPANDQ       Z14, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z14
+	VBROADCASTSD vecConstants<>+992(SB), Z15
+	VFMADD213PD  Z7, Z9, Z14
+	VBROADCASTSD vecConstants<>+0(SB), Z17
+	VCVTPD2PS    Z14, Y16
+	VMOVUPS      vecConstants<>+448(SB), Y18
+	VDIVPS       Y16, Y18, Y16
+	VCVTPS2PD    Y16, Z16
+	VFNMADD231PD Z14, Z16, Z17
+	VFMADD213PD  Z16, Z16, Z17
+	VBROADCASTSD vecConstants<>+1024(SB), Z14
+	VFMADD213PD  Z14, Z17, Z15
+	VBROADCASTSD vecConstants<>+1472(SB), Z14
+	VBROADCASTSD vecConstants<>+1440(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1408(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1376(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1344(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1312(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1280(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1248(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1216(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1184(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1152(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1120(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1088(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VMULPD       Z17, Z14, Z14
+	VMULPD       Z8, Z14, Z14
+	VCVTPS2PD    (CX)(DX*4), Z8
+	VPXORD       Z10, Z10, Z10
+	VMAXPD       Z8, Z10, Z8
+	VFNMADD231PD Z14, Z9, Z8
+	VCVTPD2PS    Z8, Y8
+	VMOVUPS      Y8, (AX)(DX*4)
+	VCVTPS2PD    32(CX)(DX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z14
+	VSUBPD       Z14, Z8, Z14
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z14, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z15
+	VFMADD213PD  Z4, Z14, Z15
+	VBROADCASTSD vecConstants<>+704(SB), Z16
+	VFMADD213PD  Z5, Z14, Z16
+	VMULPD       Z14, Z14, Z14
+	VFMADD231PD  Z6, Z14, Z16
+	VFMADD213PD  Z15, Z14, Z16
+	VFMADD213PD  Z8, Z14, Z16
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z16, Z8
+	VCVTPS2PD    32(CX)(DX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z14
+	VPANDQ       Z14, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z14
+	VBROADCASTSD vecConstants<>+992(SB), Z15
+	VFMADD213PD  Z7, Z9, Z14
+	VBROADCASTSD vecConstants<>+0(SB), Z17
+	VCVTPD2PS    Z14, Y16
+	VMOVUPS      vecConstants<>+448(SB), Y18
+	VDIVPS       Y16, Y18, Y16
+	VCVTPS2PD    Y16, Z16
+	VFNMADD231PD Z14, Z16, Z17
+	VFMADD213PD  Z16, Z16, Z17
+	VBROADCASTSD vecConstants<>+1024(SB), Z14
+	VFMADD213PD  Z14, Z17, Z15
+	VBROADCASTSD vecConstants<>+1472(SB), Z14
+	VBROADCASTSD vecConstants<>+1440(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1408(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1376(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1344(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1312(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1280(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1248(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1216(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1184(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1152(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1120(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VBROADCASTSD vecConstants<>+1088(SB), Z16
+	VFMADD213PD  Z16, Z15, Z14
+	VMULPD       Z17, Z14, Z14
+	VMULPD       Z8, Z14, Z14
+	VCVTPS2PD    32(CX)(DX*4), Z8
+	VPXORD       Z11, Z11, Z11
+	VMAXPD       Z8, Z11, Z8
+	VFNMADD231PD Z14, Z9, Z8
+	VCVTPD2PS    Z8, Y8
+	VMOVUPS      Y8, 32(AX)(DX*4)
 	ADDQ         $0x00000010, DX
 	SUBQ         $0x00000010, BX
 	JGE          pass_many
@@ -2332,95 +2284,76 @@ pass_few:
 	JLT  pass_rest
 
 pass_one:
-	VCVTPS2PD    (CX)(DX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z15
-	VMULPD       Z4, Z15, Z15
-	VSUBPD       Z15, Z13, Z15
-	VMULPD       Z15, Z15, Z13
-	VMULPD       Z11, Z15, Z19
-	VMULPD       Z9, Z15, Z16
-	VADDPD       Z10, Z19, Z19
-	VADDPD       Z8, Z16, Z16
-	VMULPD       Z13, Z19, Z19
-	VADDPD       Z19, Z16, Z19
-	VMULPD       Z7, Z15, Z16
-	VADDPD       Z5, Z15, Z15
-	VADDPD       Z6, Z16, Z16
-	VMULPD       Z13, Z16, Z16
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z16, Z15, Z16
-	VMULPD       Z13, Z19, Z19
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z14, Z16, Z13
-	VCVTPS2PD    (CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z15
-	VPANDQ       Z15, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z15
-	VMULPD       Z15, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z15
-	VMULPD       Z15, Z14, Z15
-	VBROADCASTSD vecConstants<>+736(SB), Z16
-	VADDPD       Z16, Z15, Z15
-	VBROADCASTSD vecConstants<>+1184(SB), Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1152(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1120(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1088(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1056(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1024(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+992(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+960(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+928(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+896(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+864(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+832(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+800(SB), Z15
-	VADDPD       Z15, Z16, Z16
-	VMULPD       Z14, Z16, Z16
-	VMULPD       Z13, Z16, Z16
-	VCVTPS2PD    (CX)(DX*4), Z13
-	VCVTPS2PD    (CX)(DX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z15
-	VPANDQ       Z15, Z14, Z14
-	VMULPD       Z16, Z14, Z16
-	VPXORD       Z17, Z17, Z17
-	VMAXPD       Z13, Z17, Z13
-	VSUBPD       Z16, Z13, Z13
-	VCVTPD2PS    Z13, Y13
-	VMOVUPS      Y13, (AX)(DX*4)
+	VCVTPS2PD    (CX)(DX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z10
+	VSUBPD       Z10, Z8, Z10
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z10, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z11
+	VFMADD213PD  Z4, Z10, Z11
+	VBROADCASTSD vecConstants<>+704(SB), Z14
+	VFMADD213PD  Z5, Z10, Z14
+	VMULPD       Z10, Z10, Z10
+	VFMADD231PD  Z6, Z10, Z14
+	VFMADD213PD  Z11, Z10, Z14
+	VFMADD213PD  Z8, Z10, Z14
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z14, Z8
+	VCVTPS2PD    (CX)(DX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z10
+	VPANDQ       Z10, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z10
+	VBROADCASTSD vecConstants<>+992(SB), Z11
+	VFMADD213PD  Z7, Z9, Z10
+	VBROADCASTSD vecConstants<>+0(SB), Z15
+	VCVTPD2PS    Z10, Y14
+	VMOVUPS      vecConstants<>+448(SB), Y16
+	VDIVPS       Y14, Y16, Y14
+	VCVTPS2PD    Y14, Z14
+	VFNMADD231PD Z10, Z14, Z15
+	VFMADD213PD  Z14, Z14, Z15
+	VBROADCASTSD vecConstants<>+1024(SB), Z10
+	VFMADD213PD  Z10, Z15, Z11
+	VBROADCASTSD vecConstants<>+1472(SB), Z10
+	VBROADCASTSD vecConstants<>+1440(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1408(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1376(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1344(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1312(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1280(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1248(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1216(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1184(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1152(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1120(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VBROADCASTSD vecConstants<>+1088(SB), Z14
+	VFMADD213PD  Z14, Z11, Z10
+	VMULPD       Z15, Z10, Z10
+	VMULPD       Z8, Z10, Z10
+	VCVTPS2PD    (CX)(DX*4), Z8
+	VPXORD       Z12, Z12, Z12
+	VMAXPD       Z8, Z12, Z8
+	VFNMADD231PD Z10, Z9, Z8
+	VCVTPD2PS    Z8, Y8
+	VMOVUPS      Y8, (AX)(DX*4)
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x00000008, BX
 	JGE          pass_one
@@ -2431,94 +2364,75 @@ pass_rest:
 	MOVQ         $-1, SI
 	BZHIQ        BX, SI, SI
 	KMOVW        SI, K1
-	VCVTPS2PD.Z  (CX)(DX*4), K1, Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z0
-	VADDPD       Z2, Z0, Z0
-	VSUBPD       Z2, Z0, Z1
-	VMULPD       Z4, Z1, Z1
-	VSUBPD       Z1, Z13, Z1
-	VMULPD       Z1, Z1, Z2
-	VMULPD       Z11, Z1, Z3
-	VMULPD       Z9, Z1, Z4
-	VADDPD       Z10, Z3, Z3
-	VADDPD       Z8, Z4, Z4
-	VMULPD       Z2, Z3, Z3
-	VADDPD       Z3, Z4, Z3
-	VMULPD       Z7, Z1, Z4
-	VADDPD       Z5, Z1, Z1
-	VADDPD       Z6, Z4, Z4
-	VMULPD       Z2, Z4, Z4
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z1
+	VSUBPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z8, Z2
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z2, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z3
+	VFMADD213PD  Z4, Z2, Z3
+	VBROADCASTSD vecConstants<>+704(SB), Z4
+	VFMADD213PD  Z5, Z2, Z4
 	VMULPD       Z2, Z2, Z2
-	VADDPD       Z4, Z1, Z4
-	VMULPD       Z2, Z3, Z3
-	VPSLLQ       $0x34, Z0, Z0
-	VPADDQ       Z12, Z0, Z0
-	VADDPD       Z3, Z4, Z4
-	VMULPD       Z0, Z4, Z13
-	VCVTPS2PD.Z  (CX)(DX*4), K1, Z0
-	VBROADCASTSD vecConstants<>+608(SB), Z1
-	VPANDQ       Z1, Z0, Z0
-	VBROADCASTSD vecConstants<>+672(SB), Z1
-	VMULPD       Z1, Z0, Z0
-	VADDPD       Z5, Z0, Z0
-	VDIVPD       Z0, Z5, Z0
-	VBROADCASTSD vecConstants<>+704(SB), Z1
-	VMULPD       Z1, Z0, Z1
-	VBROADCASTSD vecConstants<>+736(SB), Z2
-	VADDPD       Z2, Z1, Z1
-	VBROADCASTSD vecConstants<>+1184(SB), Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1152(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1120(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1088(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1056(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1024(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+992(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+960(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+928(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+896(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+864(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+832(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+800(SB), Z1
-	VADDPD       Z1, Z2, Z2
-	VMULPD       Z0, Z2, Z2
-	VMULPD       Z13, Z2, Z2
-	VCVTPS2PD.Z  (CX)(DX*4), K1, Z0
+	VFMADD231PD  Z6, Z2, Z4
+	VFMADD213PD  Z3, Z2, Z4
+	VFMADD213PD  Z8, Z2, Z4
+	VPSLLQ       $0x34, Z1, Z1
+	VPADDQ       Z1, Z4, Z8
 	VCVTPS2PD.Z  (CX)(DX*4), K1, Z1
-	VBROADCASTSD vecConstants<>+608(SB), Z3
-	VPANDQ       Z3, Z1, Z1
-	VMULPD       Z2, Z1, Z2
-	VPXORD       Z18, Z18, Z18
-	VMAXPD       Z0, Z18, Z0
-	VSUBPD       Z2, Z0, Z0
-	VCVTPD2PS    Z0, Y0
+	VBROADCASTSD vecConstants<>+896(SB), Z2
+	VPANDQ       Z2, Z1, Z1
+	VMINPD       Z1, Z0, Z1
+	VBROADCASTSD vecConstants<>+960(SB), Z0
+	VBROADCASTSD vecConstants<>+992(SB), Z2
+	VFMADD213PD  Z7, Z1, Z0
+	VBROADCASTSD vecConstants<>+0(SB), Z4
+	VCVTPD2PS    Z0, Y3
+	VMOVUPS      vecConstants<>+448(SB), Y5
+	VDIVPS       Y3, Y5, Y3
+	VCVTPS2PD    Y3, Z3
+	VFNMADD231PD Z0, Z3, Z4
+	VFMADD213PD  Z3, Z3, Z4
+	VBROADCASTSD vecConstants<>+1024(SB), Z0
+	VFMADD213PD  Z0, Z4, Z2
+	VBROADCASTSD vecConstants<>+1472(SB), Z0
+	VBROADCASTSD vecConstants<>+1440(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1408(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1376(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1344(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1312(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1280(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1248(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1216(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1184(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1152(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1120(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VBROADCASTSD vecConstants<>+1088(SB), Z3
+	VFMADD213PD  Z3, Z2, Z0
+	VMULPD       Z4, Z0, Z0
+	VMULPD       Z8, Z0, Z0
+	VCVTPS2PD.Z  (CX)(DX*4), K1, Z2
+	VPXORD       Z13, Z13, Z13
+	VMAXPD       Z2, Z13, Z2
+	VFNMADD231PD Z0, Z1, Z2
+	VCVTPD2PS    Z2, Y0
 	VMOVUPS      Y0, K1, (AX)(DX*4)
 
 pass_done:
@@ -2531,209 +2445,172 @@ TEXT ·geluErfGradsAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         dy+16(FP), DX
-	VBROADCASTSD vecConstants<>+32(SB), Z0
-	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VBROADCASTSD vecConstants<>+512(SB), Z1
 	VBROADCASTSD vecConstants<>+96(SB), Z2
-	VBROADCASTSD vecConstants<>+128(SB), Z3
-	VBROADCASTSD vecConstants<>+160(SB), Z4
-	VBROADCASTSD vecConstants<>+0(SB), Z5
-	VBROADCASTSD vecConstants<>+192(SB), Z6
-	VBROADCASTSD vecConstants<>+224(SB), Z7
-	VBROADCASTSD vecConstants<>+256(SB), Z8
-	VBROADCASTSD vecConstants<>+288(SB), Z9
-	VBROADCASTSD vecConstants<>+320(SB), Z10
-	VBROADCASTSD vecConstants<>+352(SB), Z11
-	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+544(SB), Z3
+	VBROADCASTSD vecConstants<>+608(SB), Z4
+	VBROADCASTSD vecConstants<>+672(SB), Z5
+	VBROADCASTSD vecConstants<>+736(SB), Z6
+	VBROADCASTSD vecConstants<>+0(SB), Z7
 	XORQ         BX, BX
 	MOVQ         n+24(FP), SI
 	SUBQ         $0x00000010, SI
 	JLT          pass_few
 
 pass_many:
-	VCVTPS2PD    (CX)(BX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z19
-	VMULPD       Z4, Z19, Z19
-	VSUBPD       Z19, Z13, Z19
-	VMULPD       Z19, Z19, Z13
-	VMULPD       Z11, Z19, Z21
-	VMULPD       Z9, Z19, Z20
-	VADDPD       Z10, Z21, Z21
-	VADDPD       Z8, Z20, Z20
-	VMULPD       Z13, Z21, Z21
-	VADDPD       Z21, Z20, Z21
-	VMULPD       Z7, Z19, Z20
-	VADDPD       Z5, Z19, Z19
-	VADDPD       Z6, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z20, Z19, Z20
-	VMULPD       Z13, Z21, Z21
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z14, Z20, Z13
+	VCVTPS2PD    (CX)(BX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z14
+	VSUBPD       Z14, Z8, Z14
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z14, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z15
+	VFMADD213PD  Z4, Z14, Z15
+	VBROADCASTSD vecConstants<>+704(SB), Z16
+	VFMADD213PD  Z5, Z14, Z16
+	VMULPD       Z14, Z14, Z14
+	VFMADD231PD  Z6, Z14, Z16
+	VFMADD213PD  Z15, Z14, Z16
+	VFMADD213PD  Z8, Z14, Z16
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z16, Z8
+	VCVTPS2PD    (CX)(BX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z14
+	VPANDQ       Z14, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z14
+	VBROADCASTSD vecConstants<>+992(SB), Z15
+	VFMADD213PD  Z7, Z9, Z14
+	VBROADCASTSD vecConstants<>+0(SB), Z16
+	VCVTPD2PS    Z14, Y9
+	VMOVUPS      vecConstants<>+448(SB), Y17
+	VDIVPS       Y9, Y17, Y9
+	VCVTPS2PD    Y9, Z9
+	VFNMADD231PD Z14, Z9, Z16
+	VFMADD213PD  Z9, Z9, Z16
+	VBROADCASTSD vecConstants<>+1024(SB), Z9
+	VFMADD213PD  Z9, Z16, Z15
+	VBROADCASTSD vecConstants<>+1472(SB), Z9
+	VBROADCASTSD vecConstants<>+1440(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1408(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1376(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1344(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1312(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1280(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1248(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1216(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1184(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1152(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1120(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1088(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VMULPD       Z16, Z9, Z9
+	VMULPD       Z8, Z9, Z9
 	VCVTPS2PD    (CX)(BX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z19
-	VMULPD       Z19, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z19
-	VMULPD       Z19, Z14, Z19
-	VBROADCASTSD vecConstants<>+736(SB), Z20
-	VADDPD       Z20, Z19, Z19
-	VBROADCASTSD vecConstants<>+1184(SB), Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1152(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1120(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1088(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1056(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1024(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+992(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+960(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+928(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+896(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+864(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+832(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+800(SB), Z19
-	VADDPD       Z19, Z20, Z20
-	VMULPD       Z14, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VCVTPS2PD    (CX)(BX*4), Z14
-	VMULPD       Z14, Z13, Z13
-	VBROADCASTSD vecConstants<>+768(SB), Z19
-	VMULPD       Z19, Z13, Z13
-	VSUBPD       Z20, Z5, Z19
-	VPXORD       Z15, Z15, Z15
-	VCMPPD       $0x1e, Z15, Z14, K1
-	VMOVAPD      Z19, K1, Z20
-	VADDPD       Z13, Z20, Z20
-	VCVTPS2PD    (DX)(BX*4), Z13
-	VMULPD       Z13, Z20, Z20
-	VCVTPD2PS    Z20, Y13
-	VMOVUPS      Y13, (AX)(BX*4)
-	VCVTPS2PD    32(CX)(BX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z19
-	VMULPD       Z4, Z19, Z19
-	VSUBPD       Z19, Z13, Z19
-	VMULPD       Z19, Z19, Z13
-	VMULPD       Z11, Z19, Z21
-	VMULPD       Z9, Z19, Z20
-	VADDPD       Z10, Z21, Z21
-	VADDPD       Z8, Z20, Z20
-	VMULPD       Z13, Z21, Z21
-	VADDPD       Z21, Z20, Z21
-	VMULPD       Z7, Z19, Z20
-	VADDPD       Z5, Z19, Z19
-	VADDPD       Z6, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z20, Z19, Z20
-	VMULPD       Z13, Z21, Z21
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z14, Z20, Z13
+	VMULPD       Z14, Z8, Z8
+	VSUBPD       Z9, Z7, Z15
+	VPXORD       Z10, Z10, Z10
+	VCMPPD       $0x1e, Z10, Z14, K1
+	VMOVAPD      Z15, K1, Z9
+	VBROADCASTSD vecConstants<>+1056(SB), Z14
+	VFMADD231PD  Z14, Z8, Z9
+	VCVTPS2PD    (DX)(BX*4), Z8
+	VMULPD       Z8, Z9, Z9
+	VCVTPD2PS    Z9, Y8
+	VMOVUPS      Y8, (AX)(BX*4)
+	VCVTPS2PD    32(CX)(BX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z14
+	VSUBPD       Z14, Z8, Z14
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z14, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z15
+	VFMADD213PD  Z4, Z14, Z15
+	VBROADCASTSD vecConstants<>+704(SB), Z16
+	VFMADD213PD  Z5, Z14, Z16
+	VMULPD       Z14, Z14, Z14
+	VFMADD231PD  Z6, Z14, Z16
+	VFMADD213PD  Z15, Z14, Z16
+	VFMADD213PD  Z8, Z14, Z16
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z16, Z8
+	VCVTPS2PD    32(CX)(BX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z14
+	VPANDQ       Z14, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z14
+	VBROADCASTSD vecConstants<>+992(SB), Z15
+	VFMADD213PD  Z7, Z9, Z14
+	VBROADCASTSD vecConstants<>+0(SB), Z16
+	VCVTPD2PS    Z14, Y9
+	VMOVUPS      vecConstants<>+448(SB), Y17
+	VDIVPS       Y9, Y17, Y9
+	VCVTPS2PD    Y9, Z9
+	VFNMADD231PD Z14, Z9, Z16
+	VFMADD213PD  Z9, Z9, Z16
+	VBROADCASTSD vecConstants<>+1024(SB), Z9
+	VFMADD213PD  Z9, Z16, Z15
+	VBROADCASTSD vecConstants<>+1472(SB), Z9
+	VBROADCASTSD vecConstants<>+1440(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1408(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1376(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1344(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1312(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1280(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1248(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1216(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1184(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1152(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1120(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VBROADCASTSD vecConstants<>+1088(SB), Z14
+	VFMADD213PD  Z14, Z15, Z9
+	VMULPD       Z16, Z9, Z9
+	VMULPD       Z8, Z9, Z9
 	VCVTPS2PD    32(CX)(BX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z19
-	VPANDQ       Z19, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z19
-	VMULPD       Z19, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z19
-	VMULPD       Z19, Z14, Z19
-	VBROADCASTSD vecConstants<>+736(SB), Z20
-	VADDPD       Z20, Z19, Z19
-	VBROADCASTSD vecConstants<>+1184(SB), Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1152(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1120(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1088(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1056(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+1024(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+992(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+960(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+928(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+896(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+864(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+832(SB), Z21
-	VADDPD       Z21, Z20, Z20
-	VMULPD       Z19, Z20, Z20
-	VBROADCASTSD vecConstants<>+800(SB), Z19
-	VADDPD       Z19, Z20, Z20
-	VMULPD       Z14, Z20, Z20
-	VMULPD       Z13, Z20, Z20
-	VCVTPS2PD    32(CX)(BX*4), Z14
-	VMULPD       Z14, Z13, Z13
-	VBROADCASTSD vecConstants<>+768(SB), Z19
-	VMULPD       Z19, Z13, Z13
-	VSUBPD       Z20, Z5, Z19
-	VPXORD       Z16, Z16, Z16
-	VCMPPD       $0x1e, Z16, Z14, K1
-	VMOVAPD      Z19, K1, Z20
-	VADDPD       Z13, Z20, Z20
-	VCVTPS2PD    32(DX)(BX*4), Z13
-	VMULPD       Z13, Z20, Z20
-	VCVTPD2PS    Z20, Y13
-	VMOVUPS      Y13, 32(AX)(BX*4)
+	VMULPD       Z14, Z8, Z8
+	VSUBPD       Z9, Z7, Z15
+	VPXORD       Z11, Z11, Z11
+	VCMPPD       $0x1e, Z11, Z14, K1
+	VMOVAPD      Z15, K1, Z9
+	VBROADCASTSD vecConstants<>+1056(SB), Z14
+	VFMADD231PD  Z14, Z8, Z9
+	VCVTPS2PD    32(DX)(BX*4), Z8
+	VMULPD       Z8, Z9, Z9
+	VCVTPD2PS    Z9, Y8
+	VMOVUPS      Y8, 32(AX)(BX*4)
 	ADDQ         $0x00000010, BX
 	SUBQ         $0x00000010, SI
 	JGE          pass_many
@@ -2744,98 +2621,82 @@ pass_few:
 	JLT  pass_rest
 
 pass_one:
-	VCVTPS2PD    (CX)(BX*4), Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z14
-	VADDPD       Z2, Z14, Z14
-	VSUBPD       Z2, Z14, Z15
-	VMULPD       Z4, Z15, Z15
-	VSUBPD       Z15, Z13, Z15
-	VMULPD       Z15, Z15, Z13
-	VMULPD       Z11, Z15, Z19
-	VMULPD       Z9, Z15, Z16
-	VADDPD       Z10, Z19, Z19
-	VADDPD       Z8, Z16, Z16
-	VMULPD       Z13, Z19, Z19
-	VADDPD       Z19, Z16, Z19
-	VMULPD       Z7, Z15, Z16
-	VADDPD       Z5, Z15, Z15
-	VADDPD       Z6, Z16, Z16
-	VMULPD       Z13, Z16, Z16
-	VMULPD       Z13, Z13, Z13
-	VADDPD       Z16, Z15, Z16
-	VMULPD       Z13, Z19, Z19
-	VPSLLQ       $0x34, Z14, Z14
-	VPADDQ       Z12, Z14, Z14
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z14, Z16, Z13
-	VCVTPS2PD    (CX)(BX*4), Z14
-	VBROADCASTSD vecConstants<>+608(SB), Z15
-	VPANDQ       Z15, Z14, Z14
-	VBROADCASTSD vecConstants<>+672(SB), Z15
-	VMULPD       Z15, Z14, Z14
-	VADDPD       Z5, Z14, Z14
-	VDIVPD       Z14, Z5, Z14
-	VBROADCASTSD vecConstants<>+704(SB), Z15
-	VMULPD       Z15, Z14, Z15
-	VBROADCASTSD vecConstants<>+736(SB), Z16
-	VADDPD       Z16, Z15, Z15
-	VBROADCASTSD vecConstants<>+1184(SB), Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1152(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1120(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1088(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1056(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+1024(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+992(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+960(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+928(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+896(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+864(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+832(SB), Z19
-	VADDPD       Z19, Z16, Z16
-	VMULPD       Z15, Z16, Z16
-	VBROADCASTSD vecConstants<>+800(SB), Z15
-	VADDPD       Z15, Z16, Z16
-	VMULPD       Z14, Z16, Z16
-	VMULPD       Z13, Z16, Z16
-	VCVTPS2PD    (CX)(BX*4), Z14
-	VMULPD       Z14, Z13, Z13
-	VBROADCASTSD vecConstants<>+768(SB), Z15
-	VMULPD       Z15, Z13, Z13
-	VSUBPD       Z16, Z5, Z15
-	VPXORD       Z17, Z17, Z17
-	VCMPPD       $0x1e, Z17, Z14, K1
-	VMOVAPD      Z15, K1, Z16
-	VADDPD       Z13, Z16, Z16
-	VCVTPS2PD    (DX)(BX*4), Z13
-	VMULPD       Z13, Z16, Z16
-	VCVTPD2PS    Z16, Y13
-	VMOVUPS      Y13, (AX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z9
+	VSUBPD       Z2, Z9, Z10
+	VSUBPD       Z10, Z8, Z10
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z10, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z11
+	VFMADD213PD  Z4, Z10, Z11
+	VBROADCASTSD vecConstants<>+704(SB), Z14
+	VFMADD213PD  Z5, Z10, Z14
+	VMULPD       Z10, Z10, Z10
+	VFMADD231PD  Z6, Z10, Z14
+	VFMADD213PD  Z11, Z10, Z14
+	VFMADD213PD  Z8, Z10, Z14
+	VPSLLQ       $0x34, Z9, Z9
+	VPADDQ       Z9, Z14, Z8
+	VCVTPS2PD    (CX)(BX*4), Z9
+	VBROADCASTSD vecConstants<>+896(SB), Z10
+	VPANDQ       Z10, Z9, Z9
+	VMINPD       Z9, Z0, Z9
+	VBROADCASTSD vecConstants<>+960(SB), Z10
+	VBROADCASTSD vecConstants<>+992(SB), Z11
+	VFMADD213PD  Z7, Z9, Z10
+	VBROADCASTSD vecConstants<>+0(SB), Z14
+	VCVTPD2PS    Z10, Y9
+	VMOVUPS      vecConstants<>+448(SB), Y15
+	VDIVPS       Y9, Y15, Y9
+	VCVTPS2PD    Y9, Z9
+	VFNMADD231PD Z10, Z9, Z14
+	VFMADD213PD  Z9, Z9, Z14
+	VBROADCASTSD vecConstants<>+1024(SB), Z9
+	VFMADD213PD  Z9, Z14, Z11
+	VBROADCASTSD vecConstants<>+1472(SB), Z9
+	VBROADCASTSD vecConstants<>+1440(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1408(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1376(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1344(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1312(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1280(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1248(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1216(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1184(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1152(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1120(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VBROADCASTSD vecConstants<>+1088(SB), Z10
+	VFMADD213PD  Z10, Z11, Z9
+	VMULPD       Z14, Z9, Z9
+	VMULPD       Z8, Z9, Z9
+	VCVTPS2PD    (CX)(BX*4), Z10
+	VMULPD       Z10, Z8, Z8
+	VSUBPD       Z9, Z7, Z11
+	VPXORD       Z12, Z12, Z12
+	VCMPPD       $0x1e, Z12, Z10, K1
+	VMOVAPD      Z11, K1, Z9
+	VBROADCASTSD vecConstants<>+1056(SB), Z10
+	VFMADD231PD  Z10, Z8, Z9
+	VCVTPS2PD    (DX)(BX*4), Z8
+	VMULPD       Z8, Z9, Z9
+	VCVTPD2PS    Z9, Y8
+	VMOVUPS      Y8, (AX)(BX*4)
 	ADDQ         $0x00000008, BX
 	SUBQ         $0x00000008, SI
 	JGE          pass_one
@@ -2846,97 +2707,81 @@ pass_rest:
 	MOVQ         $-1, DI
 	BZHIQ        SI, DI, DI
 	KMOVW        DI, K1
-	VCVTPS2PD.Z  (CX)(BX*4), K1, Z13
-	VMULPD       Z13, Z13, Z13
-	VBROADCASTSD vecConstants<>+640(SB), Z14
-	VMULPD       Z14, Z13, Z13
-	VMINPD       Z13, Z0, Z13
-	VMAXPD       Z13, Z1, Z13
-	VMULPD       Z3, Z13, Z0
-	VADDPD       Z2, Z0, Z0
-	VSUBPD       Z2, Z0, Z1
-	VMULPD       Z4, Z1, Z1
-	VSUBPD       Z1, Z13, Z1
-	VMULPD       Z1, Z1, Z2
-	VMULPD       Z11, Z1, Z3
-	VMULPD       Z9, Z1, Z4
-	VADDPD       Z10, Z3, Z3
-	VADDPD       Z8, Z4, Z4
-	VMULPD       Z2, Z3, Z3
-	VADDPD       Z3, Z4, Z3
-	VMULPD       Z7, Z1, Z4
-	VADDPD       Z5, Z1, Z1
-	VADDPD       Z6, Z4, Z4
-	VMULPD       Z2, Z4, Z4
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z8
+	VMULPD       Z8, Z8, Z8
+	VBROADCASTSD vecConstants<>+928(SB), Z9
+	VMULPD       Z9, Z8, Z8
+	VMINPD       Z8, Z0, Z8
+	VMAXPD       Z8, Z1, Z8
+	VADDPD       Z2, Z8, Z1
+	VSUBPD       Z2, Z1, Z2
+	VSUBPD       Z2, Z8, Z2
+	VBROADCASTSD vecConstants<>+576(SB), Z8
+	VFMADD213PD  Z3, Z2, Z8
+	VBROADCASTSD vecConstants<>+640(SB), Z3
+	VFMADD213PD  Z4, Z2, Z3
+	VBROADCASTSD vecConstants<>+704(SB), Z4
+	VFMADD213PD  Z5, Z2, Z4
 	VMULPD       Z2, Z2, Z2
-	VADDPD       Z4, Z1, Z4
-	VMULPD       Z2, Z3, Z3
-	VPSLLQ       $0x34, Z0, Z0
-	VPADDQ       Z12, Z0, Z0
-	VADDPD       Z3, Z4, Z4
-	VMULPD       Z0, Z4, Z13
-	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
-	VBROADCASTSD vecConstants<>+608(SB), Z1
-	VPANDQ       Z1, Z0, Z0
-	VBROADCASTSD vecConstants<>+672(SB), Z1
+	VFMADD231PD  Z6, Z2, Z4
+	VFMADD213PD  Z3, Z2, Z4
+	VFMADD213PD  Z8, Z2, Z4
+	VPSLLQ       $0x34, Z1, Z1
+	VPADDQ       Z1, Z4, Z8
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z1
+	VBROADCASTSD vecConstants<>+896(SB), Z2
+	VPANDQ       Z2, Z1, Z1
+	VMINPD       Z1, Z0, Z1
+	VBROADCASTSD vecConstants<>+960(SB), Z0
+	VBROADCASTSD vecConstants<>+992(SB), Z2
+	VFMADD213PD  Z7, Z1, Z0
+	VBROADCASTSD vecConstants<>+0(SB), Z3
+	VCVTPD2PS    Z0, Y1
+	VMOVUPS      vecConstants<>+448(SB), Y4
+	VDIVPS       Y1, Y4, Y1
+	VCVTPS2PD    Y1, Z1
+	VFNMADD231PD Z0, Z1, Z3
+	VFMADD213PD  Z1, Z1, Z3
+	VBROADCASTSD vecConstants<>+1024(SB), Z0
+	VFMADD213PD  Z0, Z3, Z2
+	VBROADCASTSD vecConstants<>+1472(SB), Z0
+	VBROADCASTSD vecConstants<>+1440(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1408(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1376(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1344(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1312(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1280(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1248(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1216(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1184(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1152(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1120(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VBROADCASTSD vecConstants<>+1088(SB), Z1
+	VFMADD213PD  Z1, Z2, Z0
+	VMULPD       Z3, Z0, Z0
+	VMULPD       Z8, Z0, Z0
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z1
+	VMULPD       Z1, Z8, Z8
+	VSUBPD       Z0, Z7, Z2
+	VPXORD       Z13, Z13, Z13
+	VCMPPD       $0x1e, Z13, Z1, K2
+	VMOVAPD      Z2, K2, Z0
+	VBROADCASTSD vecConstants<>+1056(SB), Z1
+	VFMADD231PD  Z1, Z8, Z0
+	VCVTPS2PD.Z  (DX)(BX*4), K1, Z1
 	VMULPD       Z1, Z0, Z0
-	VADDPD       Z5, Z0, Z0
-	VDIVPD       Z0, Z5, Z0
-	VBROADCASTSD vecConstants<>+704(SB), Z1
-	VMULPD       Z1, Z0, Z1
-	VBROADCASTSD vecConstants<>+736(SB), Z2
-	VADDPD       Z2, Z1, Z1
-	VBROADCASTSD vecConstants<>+1184(SB), Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1152(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1120(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1088(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1056(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+1024(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+992(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+960(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+928(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+896(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+864(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+832(SB), Z3
-	VADDPD       Z3, Z2, Z2
-	VMULPD       Z1, Z2, Z2
-	VBROADCASTSD vecConstants<>+800(SB), Z1
-	VADDPD       Z1, Z2, Z2
-	VMULPD       Z0, Z2, Z2
-	VMULPD       Z13, Z2, Z2
-	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
-	VMULPD       Z0, Z13, Z13
-	VBROADCASTSD vecConstants<>+768(SB), Z1
-	VMULPD       Z1, Z13, Z13
-	VSUBPD       Z2, Z5, Z1
-	VPXORD       Z18, Z18, Z18
-	VCMPPD       $0x1e, Z18, Z0, K2
-	VMOVAPD      Z1, K2, Z2
-	VADDPD       Z13, Z2, Z2
-	VCVTPS2PD.Z  (DX)(BX*4), K1, Z0
-	VMULPD       Z0, Z2, Z2
-	VCVTPD2PS    Z2, Y0
+	VCVTPD2PS    Z0, Y0
 	VMOVUPS      Y0, K1, (AX)(BX*4)
 
 pass_done:
@@ -3805,7 +3650,7 @@ TEXT ·rowMaximaAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
-	VBROADCASTSD vecConstants<>+1216(SB), Z0
+	VBROADCASTSD vecConstants<>+1504(SB), Z0
 	VPXORD       Z1, Z1, Z1
 
 row:
@@ -8935,7 +8780,7 @@ pass_done:
 	RET
 
 // func geluTanhsAVX2(dst *float32, x *float32, n int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, FMA3
 TEXT ·geluTanhsAVX2(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
@@ -8945,625 +8790,75 @@ TEXT ·geluTanhsAVX2(SB), NOSPLIT, $0-24
 	JLT  pass_few
 
 pass_many:
-	VCVTPS2PD  (CX)(DX*4), Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VCVTPS2PD  16(CX)(DX*4), Y1
-	VMULPD     Y1, Y1, Y2
-	VMULPD     vecConstants<>+544(SB), Y2, Y2
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VMULPD     vecConstants<>+512(SB), Y1, Y1
-	VMULPD     Y2, Y1, Y1
-	VMOVUPS    vecConstants<>+32(SB), Y2
-	VMINPD     Y0, Y2, Y0
-	VMINPD     Y1, Y2, Y1
-	VMOVUPS    vecConstants<>+64(SB), Y2
-	VMAXPD     Y0, Y2, Y0
-	VMAXPD     Y1, Y2, Y1
-	VMULPD     vecConstants<>+128(SB), Y0, Y2
-	VMULPD     vecConstants<>+128(SB), Y1, Y3
-	VADDPD     vecConstants<>+96(SB), Y2, Y2
-	VADDPD     vecConstants<>+96(SB), Y3, Y3
-	VSUBPD     vecConstants<>+96(SB), Y2, Y4
-	VSUBPD     vecConstants<>+96(SB), Y3, Y5
-	VMULPD     vecConstants<>+160(SB), Y4, Y4
-	VMULPD     vecConstants<>+160(SB), Y5, Y5
-	VSUBPD     Y4, Y0, Y4
-	VSUBPD     Y5, Y1, Y5
-	VMULPD     Y4, Y4, Y0
-	VMULPD     Y5, Y5, Y6
-	VMULPD     vecConstants<>+352(SB), Y4, Y8
-	VMULPD     vecConstants<>+352(SB), Y5, Y9
-	VMULPD     vecConstants<>+288(SB), Y4, Y1
-	VMULPD     vecConstants<>+288(SB), Y5, Y7
-	VADDPD     vecConstants<>+320(SB), Y8, Y8
-	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y1, Y1
-	VADDPD     vecConstants<>+256(SB), Y7, Y7
-	VMULPD     Y0, Y8, Y8
-	VMULPD     Y6, Y9, Y9
-	VADDPD     Y8, Y1, Y8
-	VADDPD     Y9, Y7, Y9
-	VMULPD     vecConstants<>+224(SB), Y4, Y7
-	VMULPD     vecConstants<>+224(SB), Y5, Y1
-	VADDPD     vecConstants<>+0(SB), Y4, Y4
-	VADDPD     vecConstants<>+0(SB), Y5, Y5
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
-	VADDPD     vecConstants<>+192(SB), Y1, Y1
-	VMULPD     Y0, Y7, Y7
-	VMULPD     Y6, Y1, Y1
-	VMULPD     Y0, Y0, Y0
-	VMULPD     Y6, Y6, Y6
-	VADDPD     Y7, Y4, Y7
-	VADDPD     Y1, Y5, Y1
-	VMULPD     Y0, Y8, Y8
-	VMULPD     Y6, Y9, Y9
-	VPSLLQ     $0x34, Y2, Y2
-	VPSLLQ     $0x34, Y3, Y3
-	VPADDQ     vecConstants<>+384(SB), Y2, Y2
-	VPADDQ     vecConstants<>+384(SB), Y3, Y3
-	VADDPD     Y8, Y7, Y7
-	VADDPD     Y9, Y1, Y1
-	VMULPD     Y2, Y7, Y0
-	VMULPD     Y3, Y1, Y1
-	VMOVUPS    vecConstants<>+0(SB), Y2
-	VCVTPS2PD  (CX)(DX*4), Y3
-	VADDPD     Y2, Y0, Y0
-	VDIVPD     Y0, Y3, Y0
-	VCVTPS2PD  16(CX)(DX*4), Y3
-	VADDPD     Y2, Y1, Y1
-	VDIVPD     Y1, Y3, Y1
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(DX*4)
-	VCVTPD2PSY Y1, X0
-	VMOVUPS    X0, 16(AX)(DX*4)
-	ADDQ       $0x00000008, DX
-	SUBQ       $0x00000008, BX
-	JGE        pass_many
-
-pass_few:
-	ADDQ $0x00000008, BX
-	SUBQ $0x00000004, BX
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD  (CX)(DX*4), Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y3
-	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y3, Y3
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
-	VMULPD     Y0, Y3, Y3
-	VMULPD     Y0, Y0, Y0
-	VADDPD     Y3, Y2, Y3
-	VMULPD     Y0, Y4, Y4
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VMULPD     Y1, Y3, Y0
-	VMOVUPS    vecConstants<>+0(SB), Y1
-	VCVTPS2PD  (CX)(DX*4), Y2
-	VADDPD     Y1, Y0, Y0
-	VDIVPD     Y0, Y2, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(DX*4)
-	ADDQ       $0x00000004, DX
-	SUBQ       $0x00000004, BX
-	JGE        pass_one
-
-pass_rest:
-	ADDQ       $0x00000004, BX
-	JZ         pass_done
-	LEAQ       vecMasks<>+128(SB), SI
-	SHLQ       $0x02, BX
-	SUBQ       BX, SI
-	VMOVUPS    (SI), X0
-	VMASKMOVPS (CX)(DX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y3
-	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y3, Y3
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
-	VMULPD     Y0, Y3, Y3
-	VMULPD     Y0, Y0, Y0
-	VADDPD     Y3, Y2, Y3
-	VMULPD     Y0, Y4, Y4
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VMULPD     Y1, Y3, Y0
-	VMOVUPS    vecConstants<>+0(SB), Y1
-	VMOVUPS    (SI), X2
-	VMASKMOVPS (CX)(DX*4), X2, X2
-	VCVTPS2PD  X2, Y2
-	VADDPD     Y1, Y0, Y0
-	VDIVPD     Y0, Y2, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    (SI), X1
-	VMASKMOVPS X0, X1, (AX)(DX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·geluTanhGradsAVX2(SB), NOSPLIT, $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ dy+16(FP), DX
-	XORQ BX, BX
-	MOVQ n+24(FP), SI
-	SUBQ $0x00000008, SI
-	JLT  pass_few
-
-pass_many:
-	VCVTPS2PD  (CX)(BX*4), Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VCVTPS2PD  16(CX)(BX*4), Y1
-	VMULPD     Y1, Y1, Y2
-	VMULPD     vecConstants<>+544(SB), Y2, Y2
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VMULPD     vecConstants<>+512(SB), Y1, Y1
-	VMULPD     Y2, Y1, Y1
-	VMOVUPS    vecConstants<>+32(SB), Y2
-	VMINPD     Y0, Y2, Y0
-	VMINPD     Y1, Y2, Y1
-	VMOVUPS    vecConstants<>+64(SB), Y2
-	VMAXPD     Y0, Y2, Y0
-	VMAXPD     Y1, Y2, Y1
-	VMULPD     vecConstants<>+128(SB), Y0, Y2
-	VMULPD     vecConstants<>+128(SB), Y1, Y3
-	VADDPD     vecConstants<>+96(SB), Y2, Y2
-	VADDPD     vecConstants<>+96(SB), Y3, Y3
-	VSUBPD     vecConstants<>+96(SB), Y2, Y4
-	VSUBPD     vecConstants<>+96(SB), Y3, Y5
-	VMULPD     vecConstants<>+160(SB), Y4, Y4
-	VMULPD     vecConstants<>+160(SB), Y5, Y5
-	VSUBPD     Y4, Y0, Y4
-	VSUBPD     Y5, Y1, Y5
-	VMULPD     Y4, Y4, Y0
-	VMULPD     Y5, Y5, Y6
-	VMULPD     vecConstants<>+352(SB), Y4, Y8
-	VMULPD     vecConstants<>+352(SB), Y5, Y9
-	VMULPD     vecConstants<>+288(SB), Y4, Y1
-	VMULPD     vecConstants<>+288(SB), Y5, Y7
-	VADDPD     vecConstants<>+320(SB), Y8, Y8
-	VADDPD     vecConstants<>+320(SB), Y9, Y9
-	VADDPD     vecConstants<>+256(SB), Y1, Y1
-	VADDPD     vecConstants<>+256(SB), Y7, Y7
-	VMULPD     Y0, Y8, Y8
-	VMULPD     Y6, Y9, Y9
-	VADDPD     Y8, Y1, Y8
-	VADDPD     Y9, Y7, Y9
-	VMULPD     vecConstants<>+224(SB), Y4, Y7
-	VMULPD     vecConstants<>+224(SB), Y5, Y1
-	VADDPD     vecConstants<>+0(SB), Y4, Y4
-	VADDPD     vecConstants<>+0(SB), Y5, Y5
-	VADDPD     vecConstants<>+192(SB), Y7, Y7
-	VADDPD     vecConstants<>+192(SB), Y1, Y1
-	VMULPD     Y0, Y7, Y7
-	VMULPD     Y6, Y1, Y1
-	VMULPD     Y0, Y0, Y0
-	VMULPD     Y6, Y6, Y6
-	VADDPD     Y7, Y4, Y7
-	VADDPD     Y1, Y5, Y1
-	VMULPD     Y0, Y8, Y8
-	VMULPD     Y6, Y9, Y9
-	VPSLLQ     $0x34, Y2, Y2
-	VPSLLQ     $0x34, Y3, Y3
-	VPADDQ     vecConstants<>+384(SB), Y2, Y2
-	VPADDQ     vecConstants<>+384(SB), Y3, Y3
-	VADDPD     Y8, Y7, Y7
-	VADDPD     Y9, Y1, Y1
-	VMULPD     Y2, Y7, Y0
-	VMULPD     Y3, Y1, Y1
-	VCVTPS2PD  (CX)(BX*4), Y3
-	VMOVUPS    vecConstants<>+0(SB), Y5
-	VADDPD     Y5, Y0, Y2
-	VDIVPD     Y2, Y5, Y2
-	VMULPD     Y3, Y3, Y4
-	VMULPD     vecConstants<>+576(SB), Y4, Y4
-	VADDPD     Y5, Y4, Y4
-	VMULPD     vecConstants<>+480(SB), Y3, Y3
-	VMULPD     Y4, Y3, Y3
-	VMULPD     Y2, Y0, Y0
-	VMULPD     Y3, Y0, Y0
-	VADDPD     Y5, Y0, Y0
-	VMULPD     Y0, Y2, Y2
-	VCVTPS2PD  (DX)(BX*4), Y0
-	VMULPD     Y0, Y2, Y0
-	VCVTPS2PD  16(CX)(BX*4), Y3
-	VMOVUPS    vecConstants<>+0(SB), Y5
-	VADDPD     Y5, Y1, Y2
-	VDIVPD     Y2, Y5, Y2
-	VMULPD     Y3, Y3, Y4
-	VMULPD     vecConstants<>+576(SB), Y4, Y4
-	VADDPD     Y5, Y4, Y4
-	VMULPD     vecConstants<>+480(SB), Y3, Y3
-	VMULPD     Y4, Y3, Y3
-	VMULPD     Y2, Y1, Y1
-	VMULPD     Y3, Y1, Y1
-	VADDPD     Y5, Y1, Y1
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  16(DX)(BX*4), Y1
-	VMULPD     Y1, Y2, Y1
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	VCVTPD2PSY Y1, X0
-	VMOVUPS    X0, 16(AX)(BX*4)
-	ADDQ       $0x00000008, BX
-	SUBQ       $0x00000008, SI
-	JGE        pass_many
-
-pass_few:
-	ADDQ $0x00000008, SI
-	SUBQ $0x00000004, SI
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD  (CX)(BX*4), Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y3
-	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y3, Y3
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
-	VMULPD     Y0, Y3, Y3
-	VMULPD     Y0, Y0, Y0
-	VADDPD     Y3, Y2, Y3
-	VMULPD     Y0, Y4, Y4
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VMULPD     Y1, Y3, Y0
-	VCVTPS2PD  (CX)(BX*4), Y2
-	VMOVUPS    vecConstants<>+0(SB), Y4
-	VADDPD     Y4, Y0, Y1
-	VDIVPD     Y1, Y4, Y1
-	VMULPD     Y2, Y2, Y3
-	VMULPD     vecConstants<>+576(SB), Y3, Y3
-	VADDPD     Y4, Y3, Y3
-	VMULPD     vecConstants<>+480(SB), Y2, Y2
-	VMULPD     Y3, Y2, Y2
-	VMULPD     Y1, Y0, Y0
-	VMULPD     Y2, Y0, Y0
-	VADDPD     Y4, Y0, Y0
-	VMULPD     Y0, Y1, Y1
-	VCVTPS2PD  (DX)(BX*4), Y0
-	VMULPD     Y0, Y1, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $0x00000004, BX
-	SUBQ       $0x00000004, SI
-	JGE        pass_one
-
-pass_rest:
-	ADDQ       $0x00000004, SI
-	JZ         pass_done
-	LEAQ       vecMasks<>+128(SB), DI
-	SHLQ       $0x02, SI
-	SUBQ       SI, DI
-	VMOVUPS    (DI), X0
-	VMASKMOVPS (CX)(BX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VMULPD     Y0, Y0, Y1
-	VMULPD     vecConstants<>+544(SB), Y1, Y1
-	VADDPD     vecConstants<>+0(SB), Y1, Y1
-	VMULPD     vecConstants<>+512(SB), Y0, Y0
-	VMULPD     Y1, Y0, Y0
-	VMOVUPS    vecConstants<>+32(SB), Y1
-	VMINPD     Y0, Y1, Y0
-	VMOVUPS    vecConstants<>+64(SB), Y1
-	VMAXPD     Y0, Y1, Y0
-	VMULPD     vecConstants<>+128(SB), Y0, Y1
-	VADDPD     vecConstants<>+96(SB), Y1, Y1
-	VSUBPD     vecConstants<>+96(SB), Y1, Y2
-	VMULPD     vecConstants<>+160(SB), Y2, Y2
-	VSUBPD     Y2, Y0, Y2
-	VMULPD     Y2, Y2, Y0
-	VMULPD     vecConstants<>+352(SB), Y2, Y4
-	VMULPD     vecConstants<>+288(SB), Y2, Y3
-	VADDPD     vecConstants<>+320(SB), Y4, Y4
-	VADDPD     vecConstants<>+256(SB), Y3, Y3
-	VMULPD     Y0, Y4, Y4
-	VADDPD     Y4, Y3, Y4
-	VMULPD     vecConstants<>+224(SB), Y2, Y3
-	VADDPD     vecConstants<>+0(SB), Y2, Y2
-	VADDPD     vecConstants<>+192(SB), Y3, Y3
-	VMULPD     Y0, Y3, Y3
-	VMULPD     Y0, Y0, Y0
-	VADDPD     Y3, Y2, Y3
-	VMULPD     Y0, Y4, Y4
-	VPSLLQ     $0x34, Y1, Y1
-	VPADDQ     vecConstants<>+384(SB), Y1, Y1
-	VADDPD     Y4, Y3, Y3
-	VMULPD     Y1, Y3, Y0
-	VMOVUPS    (DI), X1
-	VMASKMOVPS (CX)(BX*4), X1, X1
-	VCVTPS2PD  X1, Y2
-	VMOVUPS    vecConstants<>+0(SB), Y4
-	VADDPD     Y4, Y0, Y1
-	VDIVPD     Y1, Y4, Y1
-	VMULPD     Y2, Y2, Y3
-	VMULPD     vecConstants<>+576(SB), Y3, Y3
-	VADDPD     Y4, Y3, Y3
-	VMULPD     vecConstants<>+480(SB), Y2, Y2
-	VMULPD     Y3, Y2, Y2
-	VMULPD     Y1, Y0, Y0
-	VMULPD     Y2, Y0, Y0
-	VADDPD     Y4, Y0, Y0
-	VMULPD     Y0, Y1, Y1
-	VMOVUPS    (DI), X0
-	VMASKMOVPS (DX)(BX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VMULPD     Y0, Y1, Y0
-	VCVTPD2PSY Y0, X0
-	VMOVUPS    (DI), X1
-	VMASKMOVPS X0, X1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func geluErfsAVX2(dst *float32, x *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·geluErfsAVX2(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	XORQ DX, DX
-	MOVQ n+16(FP), BX
-	SUBQ $0x00000008, BX
-	JLT  pass_few
-
-pass_many:
 	VCVTPS2PD    (CX)(DX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    (CX)(DX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
+	VMULPD       Y2, Y0, Y0
+	VCVTPS2PD    16(CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+800(SB), Y3
+	VMULPD       Y1, Y1, Y2
+	VFMADD213PD  vecConstants<>+768(SB), Y2, Y3
+	VMULPD       Y3, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y0, Y2, Y0
+	VMINPD       Y1, Y2, Y1
+	VMOVUPS      vecConstants<>+512(SB), Y2
+	VMAXPD       Y0, Y2, Y0
+	VMAXPD       Y1, Y2, Y1
+	VADDPD       vecConstants<>+96(SB), Y0, Y2
+	VADDPD       vecConstants<>+96(SB), Y1, Y3
+	VSUBPD       vecConstants<>+96(SB), Y2, Y4
+	VSUBPD       vecConstants<>+96(SB), Y3, Y5
+	VSUBPD       Y4, Y0, Y4
+	VSUBPD       Y5, Y1, Y5
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VBROADCASTSD vecConstants<>+576(SB), Y6
+	VFMADD213PD  vecConstants<>+544(SB), Y4, Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y5, Y6
+	VBROADCASTSD vecConstants<>+640(SB), Y7
+	VBROADCASTSD vecConstants<>+640(SB), Y8
+	VFMADD213PD  vecConstants<>+608(SB), Y4, Y7
+	VFMADD213PD  vecConstants<>+608(SB), Y5, Y8
+	VBROADCASTSD vecConstants<>+704(SB), Y9
+	VBROADCASTSD vecConstants<>+704(SB), Y1
+	VFMADD213PD  vecConstants<>+672(SB), Y4, Y9
+	VFMADD213PD  vecConstants<>+672(SB), Y5, Y1
+	VMULPD       Y4, Y4, Y4
+	VMULPD       Y5, Y5, Y5
+	VFMADD231PD  vecConstants<>+736(SB), Y4, Y9
+	VFMADD231PD  vecConstants<>+736(SB), Y5, Y1
+	VFMADD213PD  Y7, Y4, Y9
+	VFMADD213PD  Y8, Y5, Y1
+	VFMADD213PD  Y0, Y4, Y9
+	VFMADD213PD  Y6, Y5, Y1
+	VPSLLQ       $0x34, Y2, Y2
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y2, Y9, Y0
+	VPADDQ       Y3, Y1, Y1
+	VADDPD       vecConstants<>+0(SB), Y0, Y0
+	VBROADCASTSD vecConstants<>+0(SB), Y3
+	VCVTPD2PSY   Y0, X2
+	VMOVUPS      vecConstants<>+448(SB), X4
+	VDIVPS       X2, X4, X2
+	VCVTPS2PD    X2, Y2
+	VFNMADD231PD Y0, Y2, Y3
+	VFMADD213PD  Y2, Y2, Y3
 	VCVTPS2PD    (CX)(DX*4), Y0
-	VCVTPS2PD    (CX)(DX*4), Y1
-	VBROADCASTSD vecConstants<>+608(SB), Y2
-	VANDPD       Y2, Y1, Y1
-	VMULPD       Y3, Y1, Y3
-	VXORPS       Y1, Y1, Y1
-	VMAXPD       Y0, Y1, Y0
-	VSUBPD       Y3, Y0, Y0
-	VCVTPD2PSY   Y0, X0
+	VMULPD       Y0, Y3, Y3
+	VCVTPD2PSY   Y3, X0
 	VMOVUPS      X0, (AX)(DX*4)
+	VADDPD       vecConstants<>+0(SB), Y1, Y1
+	VBROADCASTSD vecConstants<>+0(SB), Y2
+	VCVTPD2PSY   Y1, X0
+	VMOVUPS      vecConstants<>+448(SB), X3
+	VDIVPS       X0, X3, X0
+	VCVTPS2PD    X0, Y0
+	VFNMADD231PD Y1, Y0, Y2
+	VFMADD213PD  Y0, Y0, Y2
 	VCVTPS2PD    16(CX)(DX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    16(CX)(DX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VCVTPS2PD    16(CX)(DX*4), Y0
-	VCVTPS2PD    16(CX)(DX*4), Y1
-	VBROADCASTSD vecConstants<>+608(SB), Y2
-	VANDPD       Y2, Y1, Y1
-	VMULPD       Y3, Y1, Y3
-	VXORPS       Y1, Y1, Y1
-	VMAXPD       Y0, Y1, Y0
-	VSUBPD       Y3, Y0, Y0
-	VCVTPD2PSY   Y0, X0
+	VMULPD       Y0, Y2, Y2
+	VCVTPD2PSY   Y2, X0
 	VMOVUPS      X0, 16(AX)(DX*4)
 	ADDQ         $0x00000008, DX
 	SUBQ         $0x00000008, BX
@@ -9576,96 +8871,40 @@ pass_few:
 
 pass_one:
 	VCVTPS2PD    (CX)(DX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    (CX)(DX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VCVTPS2PD    (CX)(DX*4), Y0
-	VCVTPS2PD    (CX)(DX*4), Y1
-	VBROADCASTSD vecConstants<>+608(SB), Y2
-	VANDPD       Y2, Y1, Y1
-	VMULPD       Y3, Y1, Y3
-	VXORPS       Y1, Y1, Y1
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
 	VMAXPD       Y0, Y1, Y0
-	VSUBPD       Y3, Y0, Y0
-	VCVTPD2PSY   Y0, X0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VADDPD       vecConstants<>+0(SB), Y0, Y0
+	VBROADCASTSD vecConstants<>+0(SB), Y2
+	VCVTPD2PSY   Y0, X1
+	VMOVUPS      vecConstants<>+448(SB), X3
+	VDIVPS       X1, X3, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y0, Y1, Y2
+	VFMADD213PD  Y1, Y1, Y2
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VMULPD       Y0, Y2, Y2
+	VCVTPD2PSY   Y2, X0
 	VMOVUPS      X0, (AX)(DX*4)
 	ADDQ         $0x00000004, DX
 	SUBQ         $0x00000004, BX
@@ -9680,102 +8919,42 @@ pass_rest:
 	VMOVUPS      (SI), X0
 	VMASKMOVPS   (CX)(DX*4), X0, X0
 	VCVTPS2PD    X0, Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VMOVUPS      (SI), X1
-	VMASKMOVPS   (CX)(DX*4), X1, X1
-	VCVTPS2PD    X1, Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VADDPD       vecConstants<>+0(SB), Y0, Y0
+	VBROADCASTSD vecConstants<>+0(SB), Y2
+	VCVTPD2PSY   Y0, X1
+	VMOVUPS      vecConstants<>+448(SB), X3
+	VDIVPS       X1, X3, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y0, Y1, Y2
+	VFMADD213PD  Y1, Y1, Y2
 	VMOVUPS      (SI), X0
 	VMASKMOVPS   (CX)(DX*4), X0, X0
 	VCVTPS2PD    X0, Y0
-	VMOVUPS      (SI), X1
-	VMASKMOVPS   (CX)(DX*4), X1, X1
-	VCVTPS2PD    X1, Y1
-	VBROADCASTSD vecConstants<>+608(SB), Y2
-	VANDPD       Y2, Y1, Y1
-	VMULPD       Y3, Y1, Y3
-	VXORPS       Y1, Y1, Y1
-	VMAXPD       Y0, Y1, Y0
-	VSUBPD       Y3, Y0, Y0
-	VCVTPD2PSY   Y0, X0
+	VMULPD       Y0, Y2, Y2
+	VCVTPD2PSY   Y2, X0
 	VMOVUPS      (SI), X1
 	VMASKMOVPS   X0, X1, (AX)(DX*4)
 
@@ -9783,9 +8962,9 @@ pass_done:
 	VZEROUPPER
 	RET
 
-// func geluErfGradsAVX2(dst *float32, x *float32, dy *float32, n int)
-// Requires: AVX, AVX2
-TEXT ·geluErfGradsAVX2(SB), NOSPLIT, $0-32
+// func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhGradsAVX2(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ dy+16(FP), DX
@@ -9796,193 +8975,87 @@ TEXT ·geluErfGradsAVX2(SB), NOSPLIT, $0-32
 
 pass_many:
 	VCVTPS2PD    (CX)(BX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    (CX)(BX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VCVTPS2PD    (CX)(BX*4), Y1
-	VMULPD       Y1, Y0, Y0
-	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
 	VMULPD       Y2, Y0, Y0
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VSUBPD       Y3, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VCMPPD       $0x1e, Y4, Y1, Y1
-	VBLENDVPD    Y1, Y2, Y3, Y3
-	VADDPD       Y0, Y3, Y3
+	VCVTPS2PD    16(CX)(BX*4), Y1
+	VBROADCASTSD vecConstants<>+800(SB), Y3
+	VMULPD       Y1, Y1, Y2
+	VFMADD213PD  vecConstants<>+768(SB), Y2, Y3
+	VMULPD       Y3, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y0, Y2, Y0
+	VMINPD       Y1, Y2, Y1
+	VMOVUPS      vecConstants<>+512(SB), Y2
+	VMAXPD       Y0, Y2, Y0
+	VMAXPD       Y1, Y2, Y1
+	VADDPD       vecConstants<>+96(SB), Y0, Y2
+	VADDPD       vecConstants<>+96(SB), Y1, Y3
+	VSUBPD       vecConstants<>+96(SB), Y2, Y4
+	VSUBPD       vecConstants<>+96(SB), Y3, Y5
+	VSUBPD       Y4, Y0, Y4
+	VSUBPD       Y5, Y1, Y5
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VBROADCASTSD vecConstants<>+576(SB), Y6
+	VFMADD213PD  vecConstants<>+544(SB), Y4, Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y5, Y6
+	VBROADCASTSD vecConstants<>+640(SB), Y7
+	VBROADCASTSD vecConstants<>+640(SB), Y8
+	VFMADD213PD  vecConstants<>+608(SB), Y4, Y7
+	VFMADD213PD  vecConstants<>+608(SB), Y5, Y8
+	VBROADCASTSD vecConstants<>+704(SB), Y9
+	VBROADCASTSD vecConstants<>+704(SB), Y1
+	VFMADD213PD  vecConstants<>+672(SB), Y4, Y9
+	VFMADD213PD  vecConstants<>+672(SB), Y5, Y1
+	VMULPD       Y4, Y4, Y4
+	VMULPD       Y5, Y5, Y5
+	VFMADD231PD  vecConstants<>+736(SB), Y4, Y9
+	VFMADD231PD  vecConstants<>+736(SB), Y5, Y1
+	VFMADD213PD  Y7, Y4, Y9
+	VFMADD213PD  Y8, Y5, Y1
+	VFMADD213PD  Y0, Y4, Y9
+	VFMADD213PD  Y6, Y5, Y1
+	VPSLLQ       $0x34, Y2, Y2
+	VPSLLQ       $0x34, Y3, Y3
+	VPADDQ       Y2, Y9, Y0
+	VPADDQ       Y3, Y1, Y1
+	VADDPD       vecConstants<>+0(SB), Y0, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y4
+	VCVTPD2PSY   Y2, X3
+	VMOVUPS      vecConstants<>+448(SB), X5
+	VDIVPS       X3, X5, X3
+	VCVTPS2PD    X3, Y3
+	VFNMADD231PD Y2, Y3, Y4
+	VFMADD213PD  Y3, Y3, Y4
+	VCVTPS2PD    (CX)(BX*4), Y3
+	VBROADCASTSD vecConstants<>+864(SB), Y5
+	VMULPD       Y4, Y0, Y0
+	VMULPD       Y3, Y3, Y2
+	VFMADD213PD  vecConstants<>+832(SB), Y2, Y5
+	VMULPD       Y5, Y3, Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y3, Y0
+	VMULPD       Y0, Y4, Y4
 	VCVTPS2PD    (DX)(BX*4), Y0
-	VMULPD       Y0, Y3, Y3
-	VCVTPD2PSY   Y3, X0
+	VMULPD       Y0, Y4, Y4
+	VCVTPD2PSY   Y4, X0
 	VMOVUPS      X0, (AX)(BX*4)
-	VCVTPS2PD    16(CX)(BX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    16(CX)(BX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
+	VADDPD       vecConstants<>+0(SB), Y1, Y0
+	VBROADCASTSD vecConstants<>+0(SB), Y3
+	VCVTPD2PSY   Y0, X2
+	VMOVUPS      vecConstants<>+448(SB), X4
+	VDIVPS       X2, X4, X2
+	VCVTPS2PD    X2, Y2
+	VFNMADD231PD Y0, Y2, Y3
+	VFMADD213PD  Y2, Y2, Y3
+	VCVTPS2PD    16(CX)(BX*4), Y2
 	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
+	VMULPD       Y3, Y1, Y1
+	VMULPD       Y2, Y2, Y0
+	VFMADD213PD  vecConstants<>+832(SB), Y0, Y4
+	VMULPD       Y4, Y2, Y2
+	VFMADD213PD  vecConstants<>+0(SB), Y2, Y1
 	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VCVTPS2PD    16(CX)(BX*4), Y1
-	VMULPD       Y1, Y0, Y0
-	VBROADCASTSD vecConstants<>+768(SB), Y2
-	VMULPD       Y2, Y0, Y0
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VSUBPD       Y3, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VCMPPD       $0x1e, Y4, Y1, Y1
-	VBLENDVPD    Y1, Y2, Y3, Y3
-	VADDPD       Y0, Y3, Y3
 	VCVTPS2PD    16(DX)(BX*4), Y0
 	VMULPD       Y0, Y3, Y3
 	VCVTPD2PSY   Y3, X0
@@ -9998,97 +9071,45 @@ pass_few:
 
 pass_one:
 	VCVTPS2PD    (CX)(BX*4), Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VCVTPS2PD    (CX)(BX*4), Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VCVTPS2PD    (CX)(BX*4), Y1
-	VMULPD       Y1, Y0, Y0
-	VBROADCASTSD vecConstants<>+768(SB), Y2
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
 	VMULPD       Y2, Y0, Y0
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VSUBPD       Y3, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VCMPPD       $0x1e, Y4, Y1, Y1
-	VBLENDVPD    Y1, Y2, Y3, Y3
-	VADDPD       Y0, Y3, Y3
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VADDPD       vecConstants<>+0(SB), Y0, Y1
+	VBROADCASTSD vecConstants<>+0(SB), Y3
+	VCVTPD2PSY   Y1, X2
+	VMOVUPS      vecConstants<>+448(SB), X4
+	VDIVPS       X2, X4, X2
+	VCVTPS2PD    X2, Y2
+	VFNMADD231PD Y1, Y2, Y3
+	VFMADD213PD  Y2, Y2, Y3
+	VCVTPS2PD    (CX)(BX*4), Y2
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y2, Y2, Y1
+	VFMADD213PD  vecConstants<>+832(SB), Y1, Y4
+	VMULPD       Y4, Y2, Y2
+	VFMADD213PD  vecConstants<>+0(SB), Y2, Y0
+	VMULPD       Y0, Y3, Y3
 	VCVTPS2PD    (DX)(BX*4), Y0
 	VMULPD       Y0, Y3, Y3
 	VCVTPD2PSY   Y3, X0
@@ -10106,106 +9127,753 @@ pass_rest:
 	VMOVUPS      (DI), X0
 	VMASKMOVPS   (CX)(BX*4), X0, X0
 	VCVTPS2PD    X0, Y0
-	VMULPD       Y0, Y0, Y0
-	VBROADCASTSD vecConstants<>+640(SB), Y1
-	VMULPD       Y1, Y0, Y0
-	VMOVUPS      vecConstants<>+32(SB), Y1
-	VMINPD       Y0, Y1, Y0
-	VMOVUPS      vecConstants<>+64(SB), Y1
-	VMAXPD       Y0, Y1, Y0
-	VMULPD       vecConstants<>+128(SB), Y0, Y1
-	VADDPD       vecConstants<>+96(SB), Y1, Y1
-	VSUBPD       vecConstants<>+96(SB), Y1, Y2
-	VMULPD       vecConstants<>+160(SB), Y2, Y2
-	VSUBPD       Y2, Y0, Y2
-	VMULPD       Y2, Y2, Y0
-	VMULPD       vecConstants<>+352(SB), Y2, Y4
-	VMULPD       vecConstants<>+288(SB), Y2, Y3
-	VADDPD       vecConstants<>+320(SB), Y4, Y4
-	VADDPD       vecConstants<>+256(SB), Y3, Y3
-	VMULPD       Y0, Y4, Y4
-	VADDPD       Y4, Y3, Y4
-	VMULPD       vecConstants<>+224(SB), Y2, Y3
-	VADDPD       vecConstants<>+0(SB), Y2, Y2
-	VADDPD       vecConstants<>+192(SB), Y3, Y3
-	VMULPD       Y0, Y3, Y3
-	VMULPD       Y0, Y0, Y0
-	VADDPD       Y3, Y2, Y3
-	VMULPD       Y0, Y4, Y4
-	VPSLLQ       $0x34, Y1, Y1
-	VPADDQ       vecConstants<>+384(SB), Y1, Y1
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y1, Y3, Y0
-	VMOVUPS      (DI), X1
-	VMASKMOVPS   (CX)(BX*4), X1, X1
-	VCVTPS2PD    X1, Y1
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VBROADCASTSD vecConstants<>+608(SB), Y3
-	VANDPD       Y3, Y1, Y1
-	VBROADCASTSD vecConstants<>+672(SB), Y3
-	VMULPD       Y3, Y1, Y1
-	VADDPD       Y2, Y1, Y1
-	VDIVPD       Y1, Y2, Y1
-	VBROADCASTSD vecConstants<>+704(SB), Y2
-	VMULPD       Y2, Y1, Y2
-	VBROADCASTSD vecConstants<>+736(SB), Y3
-	VADDPD       Y3, Y2, Y2
-	VBROADCASTSD vecConstants<>+1184(SB), Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1152(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1120(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1088(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1056(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+1024(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+992(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+960(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+928(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+896(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+864(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
-	VBROADCASTSD vecConstants<>+832(SB), Y4
-	VADDPD       Y4, Y3, Y3
-	VMULPD       Y2, Y3, Y3
 	VBROADCASTSD vecConstants<>+800(SB), Y2
-	VADDPD       Y2, Y3, Y3
-	VMULPD       Y1, Y3, Y3
-	VMULPD       Y0, Y3, Y3
+	VMULPD       Y0, Y0, Y1
+	VFMADD213PD  vecConstants<>+768(SB), Y1, Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VADDPD       vecConstants<>+0(SB), Y0, Y1
+	VBROADCASTSD vecConstants<>+0(SB), Y3
+	VCVTPD2PSY   Y1, X2
+	VMOVUPS      vecConstants<>+448(SB), X4
+	VDIVPS       X2, X4, X2
+	VCVTPS2PD    X2, Y2
+	VFNMADD231PD Y1, Y2, Y3
+	VFMADD213PD  Y2, Y2, Y3
 	VMOVUPS      (DI), X1
 	VMASKMOVPS   (CX)(BX*4), X1, X1
-	VCVTPS2PD    X1, Y1
-	VMULPD       Y1, Y0, Y0
-	VBROADCASTSD vecConstants<>+768(SB), Y2
-	VMULPD       Y2, Y0, Y0
-	VMOVUPS      vecConstants<>+0(SB), Y2
-	VSUBPD       Y3, Y2, Y2
-	VXORPS       Y4, Y4, Y4
-	VCMPPD       $0x1e, Y4, Y1, Y1
-	VBLENDVPD    Y1, Y2, Y3, Y3
-	VADDPD       Y0, Y3, Y3
+	VCVTPS2PD    X1, Y2
+	VBROADCASTSD vecConstants<>+864(SB), Y4
+	VMULPD       Y3, Y0, Y0
+	VMULPD       Y2, Y2, Y1
+	VFMADD213PD  vecConstants<>+832(SB), Y1, Y4
+	VMULPD       Y4, Y2, Y2
+	VFMADD213PD  vecConstants<>+0(SB), Y2, Y0
+	VMULPD       Y0, Y3, Y3
 	VMOVUPS      (DI), X0
 	VMASKMOVPS   (DX)(BX*4), X0, X0
 	VCVTPS2PD    X0, Y0
 	VMULPD       Y0, Y3, Y3
 	VCVTPD2PSY   Y3, X0
+	VMOVUPS      (DI), X1
+	VMASKMOVPS   X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluErfsAVX2(dst *float32, x *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluErfsAVX2(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	XORQ DX, DX
+	MOVQ n+16(FP), BX
+	SUBQ $0x00000008, BX
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y5
+	VCVTPD2PSY   Y2, X4
+	VMOVUPS      vecConstants<>+448(SB), X6
+	VDIVPS       X4, X6, X4
+	VCVTPS2PD    X4, Y4
+	VFNMADD231PD Y2, Y4, Y5
+	VFMADD213PD  Y4, Y4, Y5
+	VBROADCASTSD vecConstants<>+1024(SB), Y2
+	VFMADD213PD  Y2, Y5, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y2
+	VBROADCASTSD vecConstants<>+1440(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1408(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1376(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1344(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1312(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1280(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1248(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1216(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y0, Y2, Y2
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VXORPS       Y3, Y3, Y3
+	VMAXPD       Y0, Y3, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(DX*4)
+	VCVTPS2PD    16(CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    16(CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y5
+	VCVTPD2PSY   Y2, X4
+	VMOVUPS      vecConstants<>+448(SB), X6
+	VDIVPS       X4, X6, X4
+	VCVTPS2PD    X4, Y4
+	VFNMADD231PD Y2, Y4, Y5
+	VFMADD213PD  Y4, Y4, Y5
+	VBROADCASTSD vecConstants<>+1024(SB), Y2
+	VFMADD213PD  Y2, Y5, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y2
+	VBROADCASTSD vecConstants<>+1440(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1408(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1376(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1344(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1312(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1280(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1248(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1216(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y0, Y2, Y2
+	VCVTPS2PD    16(CX)(DX*4), Y0
+	VXORPS       Y3, Y3, Y3
+	VMAXPD       Y0, Y3, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, 16(AX)(DX*4)
+	ADDQ         $0x00000008, DX
+	SUBQ         $0x00000008, BX
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000008, BX
+	SUBQ $0x00000004, BX
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    (CX)(DX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y5
+	VCVTPD2PSY   Y2, X4
+	VMOVUPS      vecConstants<>+448(SB), X6
+	VDIVPS       X4, X6, X4
+	VCVTPS2PD    X4, Y4
+	VFNMADD231PD Y2, Y4, Y5
+	VFMADD213PD  Y4, Y4, Y5
+	VBROADCASTSD vecConstants<>+1024(SB), Y2
+	VFMADD213PD  Y2, Y5, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y2
+	VBROADCASTSD vecConstants<>+1440(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1408(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1376(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1344(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1312(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1280(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1248(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1216(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y0, Y2, Y2
+	VCVTPS2PD    (CX)(DX*4), Y0
+	VXORPS       Y3, Y3, Y3
+	VMAXPD       Y0, Y3, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $0x00000004, DX
+	SUBQ         $0x00000004, BX
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000004, BX
+	JZ           pass_done
+	LEAQ         vecMasks<>+128(SB), SI
+	SHLQ         $0x02, BX
+	SUBQ         BX, SI
+	VMOVUPS      (SI), X0
+	VMASKMOVPS   (CX)(DX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VMOVUPS      (SI), X1
+	VMASKMOVPS   (CX)(DX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y5
+	VCVTPD2PSY   Y2, X4
+	VMOVUPS      vecConstants<>+448(SB), X6
+	VDIVPS       X4, X6, X4
+	VCVTPS2PD    X4, Y4
+	VFNMADD231PD Y2, Y4, Y5
+	VFMADD213PD  Y4, Y4, Y5
+	VBROADCASTSD vecConstants<>+1024(SB), Y2
+	VFMADD213PD  Y2, Y5, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y2
+	VBROADCASTSD vecConstants<>+1440(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1408(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1376(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1344(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1312(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1280(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1248(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1216(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1184(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1152(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1120(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VBROADCASTSD vecConstants<>+1088(SB), Y4
+	VFMADD213PD  Y4, Y3, Y2
+	VMULPD       Y5, Y2, Y2
+	VMULPD       Y0, Y2, Y2
+	VMOVUPS      (SI), X0
+	VMASKMOVPS   (CX)(DX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VXORPS       Y3, Y3, Y3
+	VMAXPD       Y0, Y3, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      (SI), X1
+	VMASKMOVPS   X0, X1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func geluErfGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluErfGradsAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x00000008, SI
+	JLT  pass_few
+
+pass_many:
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y4
+	VCVTPD2PSY   Y2, X1
+	VMOVUPS      vecConstants<>+448(SB), X5
+	VDIVPS       X1, X5, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y2, Y1, Y4
+	VFMADD213PD  Y1, Y1, Y4
+	VBROADCASTSD vecConstants<>+1024(SB), Y1
+	VFMADD213PD  Y1, Y4, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y1
+	VBROADCASTSD vecConstants<>+1440(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1408(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1376(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1344(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1312(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1280(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1248(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1216(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1184(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1152(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1120(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1088(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPS2PD    (CX)(BX*4), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y3
+	VSUBPD       Y1, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y2, Y2
+	VBLENDVPD    Y2, Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+1056(SB), Y2
+	VFMADD231PD  Y2, Y0, Y1
+	VCVTPS2PD    (DX)(BX*4), Y0
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	VCVTPS2PD    16(CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    16(CX)(BX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y4
+	VCVTPD2PSY   Y2, X1
+	VMOVUPS      vecConstants<>+448(SB), X5
+	VDIVPS       X1, X5, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y2, Y1, Y4
+	VFMADD213PD  Y1, Y1, Y4
+	VBROADCASTSD vecConstants<>+1024(SB), Y1
+	VFMADD213PD  Y1, Y4, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y1
+	VBROADCASTSD vecConstants<>+1440(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1408(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1376(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1344(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1312(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1280(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1248(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1216(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1184(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1152(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1120(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1088(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPS2PD    16(CX)(BX*4), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y3
+	VSUBPD       Y1, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y2, Y2
+	VBLENDVPD    Y2, Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+1056(SB), Y2
+	VFMADD231PD  Y2, Y0, Y1
+	VCVTPS2PD    16(DX)(BX*4), Y0
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X0
+	VMOVUPS      X0, 16(AX)(BX*4)
+	ADDQ         $0x00000008, BX
+	SUBQ         $0x00000008, SI
+	JGE          pass_many
+
+pass_few:
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000004, SI
+	JLT  pass_rest
+
+pass_one:
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VCVTPS2PD    (CX)(BX*4), Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y4
+	VCVTPD2PSY   Y2, X1
+	VMOVUPS      vecConstants<>+448(SB), X5
+	VDIVPS       X1, X5, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y2, Y1, Y4
+	VFMADD213PD  Y1, Y1, Y4
+	VBROADCASTSD vecConstants<>+1024(SB), Y1
+	VFMADD213PD  Y1, Y4, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y1
+	VBROADCASTSD vecConstants<>+1440(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1408(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1376(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1344(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1312(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1280(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1248(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1216(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1184(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1152(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1120(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1088(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y0, Y1, Y1
+	VCVTPS2PD    (CX)(BX*4), Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y3
+	VSUBPD       Y1, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y2, Y2
+	VBLENDVPD    Y2, Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+1056(SB), Y2
+	VFMADD231PD  Y2, Y0, Y1
+	VCVTPS2PD    (DX)(BX*4), Y0
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $0x00000004, BX
+	SUBQ         $0x00000004, SI
+	JGE          pass_one
+
+pass_rest:
+	ADDQ         $0x00000004, SI
+	JZ           pass_done
+	LEAQ         vecMasks<>+128(SB), DI
+	SHLQ         $0x02, SI
+	SUBQ         SI, DI
+	VMOVUPS      (DI), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y0, Y0
+	VBROADCASTSD vecConstants<>+928(SB), Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      vecConstants<>+480(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VMOVUPS      vecConstants<>+512(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VADDPD       vecConstants<>+96(SB), Y0, Y1
+	VSUBPD       vecConstants<>+96(SB), Y1, Y2
+	VSUBPD       Y2, Y0, Y2
+	VBROADCASTSD vecConstants<>+576(SB), Y0
+	VFMADD213PD  vecConstants<>+544(SB), Y2, Y0
+	VBROADCASTSD vecConstants<>+640(SB), Y3
+	VFMADD213PD  vecConstants<>+608(SB), Y2, Y3
+	VBROADCASTSD vecConstants<>+704(SB), Y4
+	VFMADD213PD  vecConstants<>+672(SB), Y2, Y4
+	VMULPD       Y2, Y2, Y2
+	VFMADD231PD  vecConstants<>+736(SB), Y2, Y4
+	VFMADD213PD  Y3, Y2, Y4
+	VFMADD213PD  Y0, Y2, Y4
+	VPSLLQ       $0x34, Y1, Y1
+	VPADDQ       Y1, Y4, Y0
+	VMOVUPS      (DI), X1
+	VMASKMOVPS   (CX)(BX*4), X1, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD vecConstants<>+896(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VMOVUPS      vecConstants<>+480(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD vecConstants<>+960(SB), Y2
+	VBROADCASTSD vecConstants<>+992(SB), Y3
+	VFMADD213PD  vecConstants<>+0(SB), Y1, Y2
+	VBROADCASTSD vecConstants<>+0(SB), Y4
+	VCVTPD2PSY   Y2, X1
+	VMOVUPS      vecConstants<>+448(SB), X5
+	VDIVPS       X1, X5, X1
+	VCVTPS2PD    X1, Y1
+	VFNMADD231PD Y2, Y1, Y4
+	VFMADD213PD  Y1, Y1, Y4
+	VBROADCASTSD vecConstants<>+1024(SB), Y1
+	VFMADD213PD  Y1, Y4, Y3
+	VBROADCASTSD vecConstants<>+1472(SB), Y1
+	VBROADCASTSD vecConstants<>+1440(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1408(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1376(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1344(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1312(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1280(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1248(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1216(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1184(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1152(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1120(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VBROADCASTSD vecConstants<>+1088(SB), Y2
+	VFMADD213PD  Y2, Y3, Y1
+	VMULPD       Y4, Y1, Y1
+	VMULPD       Y0, Y1, Y1
+	VMOVUPS      (DI), X2
+	VMASKMOVPS   (CX)(BX*4), X2, X2
+	VCVTPS2PD    X2, Y2
+	VMULPD       Y2, Y0, Y0
+	VMOVUPS      vecConstants<>+0(SB), Y3
+	VSUBPD       Y1, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	VCMPPD       $0x1e, Y4, Y2, Y2
+	VBLENDVPD    Y2, Y3, Y1, Y1
+	VBROADCASTSD vecConstants<>+1056(SB), Y2
+	VFMADD231PD  Y2, Y0, Y1
+	VMOVUPS      (DI), X0
+	VMASKMOVPS   (DX)(BX*4), X0, X0
+	VCVTPS2PD    X0, Y0
+	VMULPD       Y0, Y1, Y1
+	VCVTPD2PSY   Y1, X0
 	VMOVUPS      (DI), X1
 	VMASKMOVPS   X0, X1, (AX)(BX*4)
 
@@ -11471,7 +11139,7 @@ TEXT ·rowMaximaAVX2(SB), NOSPLIT, $0-32
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+1216(SB), Y1
+	VMOVUPS vecConstants<>+1504(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
@@ -11492,7 +11160,7 @@ row_rest:
 	VMOVUPS    (R8), Y2
 	VMASKMOVPS (CX)(SI*4), Y2, Y2
 	VMOVUPS    (R8), Y3
-	VMOVUPS    vecConstants<>+1216(SB), Y4
+	VMOVUPS    vecConstants<>+1504(SB), Y4
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMAXPS     Y1, Y2, Y1
 

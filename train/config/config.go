@@ -129,7 +129,7 @@ type StepKeys struct {
 	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
 	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
 	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt)"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt and for language models)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
 	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
 	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but batch norm; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`

@@ -126,6 +126,14 @@ func TestTextIsRefused(t *testing.T) {
 		s.Skew() != 1 {
 		t.Errorf("%+v", s)
 	}
+	if s.Config.Optimizer != "adamw" || s.Config.Placement != "local" || len(s.Warnings) > 0 {
+		t.Errorf("optimizer %s, placement %s, warnings %q", s.Config.Optimizer, s.Config.Placement, s.Warnings)
+	}
+	asked := base()
+	asked.Placement = "corrected"
+	if s, err = asked.Resolve(set, reader{true}); err != nil || s.Config.Placement != "corrected" {
+		t.Errorf("placement %s, error %v", s.Config.Placement, err)
+	}
 	if _, err := Default().Resolve(set, reader{true}); err == nil {
 		t.Error("no error for dirichlet-equal on text without documents")
 	}

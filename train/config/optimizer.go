@@ -115,6 +115,7 @@ func (s *Setup) settleOptimizer() error {
 // settlePlacement resolves where the correction of the method enters.
 func (s *Setup) settlePlacement() error {
 	c, m := &s.Config, s.method
+	asked := c.Placement != "auto"
 	switch adaptive := c.Optimizer == optimizerAdamW; {
 	case c.Placement == "auto":
 		c.Placement = c.usualPlacement(m)
@@ -127,7 +128,7 @@ func (s *Setup) settlePlacement() error {
 		return Invalid("placement", c.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
 			"correct the gradient: use placement local", m.Name)
 	}
-	if c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
+	if asked && c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
 		s.Warnings = append(s.Warnings, "adamw outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
@@ -135,12 +136,19 @@ func (s *Setup) settlePlacement() error {
 }
 
 // usualPlacement is what placement auto comes to: the first of the method's with an adaptive
-// optimizer, and with a linear one local, except for gradient tracking.
+// optimizer, and with a linear one local, except for gradient tracking. Language models have local
+// also with an adaptive one, where the method allows it: with corrected their duals, times eta/alpha,
+// outweigh their clipped gradients, and they do not learn.
 func (c Config) usualPlacement(m Method) string {
 	switch {
 	case len(m.Placements) == 0, c.Optimizer == optimizerSGD:
 		return "auto" // no effect
-	case c.Optimizer == optimizerAdamW, m.Tracks:
+	case m.Tracks:
+		return m.Placements[0]
+	case c.Optimizer == optimizerAdamW:
+		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
+			return placementLocal
+		}
 		return m.Placements[0]
 	}
 	return placementLocal

@@ -102,12 +102,6 @@ const (
 
 func twice(v float32) uint64 { return uint64(math.Float32bits(v))<<32 | uint64(math.Float32bits(v)) }
 
-// The constants of GELU in its tanh form, as package vec has them.
-const (
-	geluSlope = 1.5957691216057307
-	geluCubic = 0.044715
-)
-
 // constants have 64 bits: a float64, or a float32 twice.
 var constants = []struct {
 	name string
@@ -128,12 +122,21 @@ var constants = []struct {
 	{"bias", 1023 << 52},
 	{"sign", 1 << 63},
 	{"float one", twice(1)},
-	{"gelu slope", math.Float64bits(geluSlope)},
-	{"-gelu slope", math.Float64bits(-geluSlope)},
-	{"gelu cubic", math.Float64bits(geluCubic)},
-	{"gelu cubic 3", math.Float64bits(3 * geluCubic)},
+	{"power bound", math.Float64bits(216)},
+	{"-power bound", math.Float64bits(-216)},
+	{"power 0", math.Float64bits(1.0000000005541663)},
+	{"power 1", math.Float64bits(0.6931472057372526)},
+	{"power 2", math.Float64bits(0.24022646890639573)},
+	{"power 3", math.Float64bits(0.055503287769976636)},
+	{"power 4", math.Float64bits(0.009618488956522791)},
+	{"power 5", math.Float64bits(0.001339993120947414)},
+	{"power 6", math.Float64bits(0.00015345812158740183)},
+	{"gelu first", math.Float64bits(-2.3022081981443248)},
+	{"gelu third", math.Float64bits(-0.1029432395800235)},
+	{"gelu slope", math.Float64bits(1.5957691216057307)},
+	{"gelu slope 3", math.Float64bits(0.21406444881780073)},
 	{"abs", 1<<63 - 1},
-	{"minus half", math.Float64bits(-0.5)},
+	{"erf square", math.Float64bits(-0.7213475204444817)},
 	{"erf step", math.Float64bits(0.35355339059327373)},
 	{"erf scale", math.Float64bits(2.4210526315789473)},
 	{"erf shift", math.Float64bits(-1.4210526315789471)},
