@@ -34,7 +34,7 @@ import (
 type soak struct {
 	t      *testing.T
 	seed   uint64
-	draw   rng.Stream
+	draw   rng.Stream // of the present run
 	events map[string]int
 	starts int // of processes
 	rows   int // that were compared with those of an undisturbed run
@@ -74,6 +74,12 @@ var soakConfigs = [][]string{
 
 const firstLiveConfig = 5
 
+const (
+	soakLanes      = 4 // series of runs at a time: they mostly wait
+	soakIterations = 6000
+	soakRows       = 401
+)
+
 // Processes are killed, stopped and cut off, their files damaged and their bytes changed, for the
 // time in FSPDA_SOAK. After each event a synchronous run has the rows of an undisturbed one, and at
 // its end the same vectors; a run in real time goes on, its duals sum to zero at its end, and its
@@ -87,29 +93,49 @@ func TestSoak(t *testing.T) {
 	if err != nil {
 		seed = uint64(time.Now().UnixNano()) % 1e6
 	}
-	s := &soak{t: t, seed: seed, draw: rng.New(seed, "soak"), events: map[string]int{}}
 	fmt.Printf("soak: seed %d, for %v\n", seed, length)
 	end := time.Now().Add(length)
-	for k := 0; time.Now().Before(end) && !t.Failed(); k++ {
-		s.run(k, end)
+	lanes := make([]*soak, soakLanes)
+	t.Run("lanes", func(t *testing.T) {
+		for i := range lanes {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				s := &soak{t: t, seed: seed, events: map[string]int{}}
+				lanes[i] = s
+				for k := i; time.Now().Before(end) && !t.Failed(); k += soakLanes {
+					s.draw = rng.New(seed, "soak", uint64(k))
+					s.run(k, end)
+				}
+			})
+		}
+	})
+	total := &soak{events: map[string]int{}}
+	for _, s := range lanes {
+		total.add(s)
 	}
+	fmt.Printf("soak: seed %d: %v\n", seed, total)
+}
+
+// add adds the counts of another soak.
+func (s *soak) add(o *soak) {
+	for what, n := range o.events {
+		s.events[what] += n
+	}
+	s.starts, s.rows = s.starts+o.starts, s.rows+o.rows
+	for i := range s.stops {
+		s.stops[i] += o.stops[i]
+		s.worst[i] = math.Max(s.worst[i], o.worst[i])
+	}
+}
+
+func (s *soak) String() string {
 	total := 0
 	for _, n := range s.events {
 		total += n
 	}
-	fmt.Printf(
-		"soak: seed %d: %d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
-			"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower\n",
-		seed,
-		total,
-		s.events,
-		s.starts,
-		s.rows,
-		s.stops[0],
-		s.stops[1],
-		s.worst[0],
-		s.worst[1],
-	)
+	return fmt.Sprintf("%d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
+		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
+		s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
 }
 
 // run makes one run with faults until it has finished.
@@ -125,7 +151,7 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
 		args: append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
-			"--metrics", "test", "--iterations", "1500", "--eval-points", "100", "--seed", strconv.Itoa(k + 1)},
+			"--metrics", "test", "--iterations", strconv.Itoa(soakIterations), "--eval-points", strconv.Itoa(soakRows - 1), "--seed", strconv.Itoa(k + 1)},
 			soakConfigs[choice]...)}
 	r.args = append(r.args, "--agents", strconv.Itoa(r.agents))
 	r.reference(filepath.Join(dir, "calm"))
@@ -189,7 +215,7 @@ func (r *soakRun) reference(dir string) {
 		r.t.Fatal(stderr)
 	}
 	r.want = r.readRows(dir)
-	if len(r.want) != 101 {
+	if len(r.want) != soakRows {
 		r.t.Fatalf("%d rows", len(r.want))
 	}
 }
@@ -335,11 +361,9 @@ func (r *soakRun) event() string {
 		time.Sleep(2 * time.Second)
 		each(func(p *faultyProxy) { p.slow(0) })
 	case 6:
-		name = "bit flips" // in links only: see docs/protocol.md for routes between servers
+		name = "bit flips"
 		n := 1 + r.draw.IntN(3)
-		for _, pair := range some {
-			pair[1].flip(n)
-		}
+		each(func(p *faultyProxy) { p.flip(n) })
 	case 7:
 		name, happened = "clock jump", r.jump(i, int32(r.draw.IntN(2*86400)-86400))
 	case 8:
@@ -366,7 +390,8 @@ func (r *soakRun) fill() bool {
 	if r.disk == "" {
 		return false
 	}
-	name := filepath.Join(r.disk, "full")
+	name := filepath.Join(r.disk, "agents", "full") // beside folders that a run may find there
+	_ = os.MkdirAll(filepath.Dir(name), 0o755)
 	if f, err := os.Create(name); err == nil {
 		block := make([]byte, 1<<20)
 		for err == nil {
@@ -397,7 +422,8 @@ func (r *soakRun) resume(i int) {
 	r.held[i] = false
 }
 
-// damage kills an agent and damages its newest checkpoint, if it has another one.
+// damage kills an agent and damages its newest checkpoint, if it has another one. That of the end of
+// the run is not needed again.
 func (r *soakRun) damage(i int) bool {
 	r.hold(i, syscall.SIGKILL)
 	defer r.resume(i)
@@ -406,6 +432,9 @@ func (r *soakRun) damage(i int) bool {
 		return false
 	}
 	newest := all[len(all)-1]
+	if filepath.Base(newest) == fmt.Sprintf("iter-%09d", soakIterations) {
+		return false
+	}
 	name := filepath.Join(newest, []string{"agent.safetensors", "lines.bin", "manifest.json"}[r.draw.IntN(3)])
 	b, err := os.ReadFile(name)
 	if err != nil || len(b) == 0 {

@@ -24,7 +24,7 @@ type receiver struct {
 // message.
 const streamCapacity = 2
 
-var _ Transport = (*Local)(nil)
+var _ Poller = (*Local)(nil)
 
 // NewLocal returns the transport between agents 0..n-1.
 func NewLocal(n int) *Local {
@@ -75,6 +75,9 @@ func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
 	}
 	return m, nil
 }
+
+// Arrived implements [Poller].
+func (l *Local) Arrived(self, from int) int { return len(l.stream(from, self)) }
 
 // stream returns the channel from one agent to another.
 func (l *Local) stream(from, to int) chan Message {

@@ -47,6 +47,14 @@ type Transport interface {
 	Recv(ctx context.Context, self, from, t int) (Message, error)
 }
 
+// Poller is a [Transport] that knows whether Recv would wait.
+type Poller interface {
+	Transport
+	// Arrived returns the number of messages from agent from to agent self that Recv would return
+	// at once.
+	Arrived(self, from int) int
+}
+
 // CheckIteration returns an error and releases m unless m is of iteration t. It is for
 // implementations of Transport.
 func CheckIteration(m Message, t int) error {

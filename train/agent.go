@@ -77,11 +77,12 @@ func newAgent(r *run, id, first int) (*agent, error) {
 		c.clock = s.NewClock(id)
 	}
 	newState := algo.NewState
-	if w.gradients != nil {
+	if w.turns != nil {
 		newState = algo.NewBorrower
 	}
 	a := &agent{core: c, state: newState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
 		snapshots: r.snapshotPools[id], lends: r.lends()}
+	w.mail.close(a.state)
 	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
@@ -100,14 +101,14 @@ func newAgent(r *run, id, first int) (*agent, error) {
 // since its other vectors are in the cache now.
 func (a *agent) borrow() {
 	if a.state.Gradient() == nil {
-		a.state.Borrow(<-a.worker.gradients)
+		a.state.Borrow(a.worker.turns.take())
 	}
 }
 
 // returnGradient ends borrow. The agent calls it before it waits for other agents.
 func (a *agent) returnGradient() {
-	if g := a.worker.gradients; g != nil && a.state.Gradient() != nil {
-		g <- a.state.Gradient()
+	if a.worker.turns != nil && a.state.Gradient() != nil {
+		a.worker.turns.give(a.state.Gradient())
 		a.state.Borrow(nil)
 	}
 }
@@ -230,6 +231,7 @@ func (e *DivergedError) ExitCode() int { return 3 }
 
 // restore sets the agent to its state in a checkpoint.
 func (a *agent) restore(ck *runfolder.Checkpoint) error {
+	a.worker.mail.open(a.state)
 	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Edges: a.state.Edges,
 		Buffers: a.gradients.buffers}
 	if err := ck.Restore(&sn); err != nil {

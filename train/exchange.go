@@ -225,6 +225,12 @@ func (x *exchange) receive(link int) error {
 	return nil
 }
 
+// arrived reports whether receive would return at once, as far as the transport can tell.
+func (x *exchange) arrived(link int) bool {
+	p, ok := x.run.net.(dist.Poller)
+	return ok && p.Arrived(x.id, x.round.Links[link].Peer) >= x.expect
+}
+
 // take adds a message to what was received over a link.
 func (x *exchange) take(link int, m dist.Message) {
 	l := &x.round.Links[link]

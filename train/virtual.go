@@ -18,7 +18,8 @@ import (
 type virtualTime struct {
 	r    *run
 	line *simnet.Timeline
-	ops  map[int]chan op // by agent of this process
+	ops  map[int]chan []op // by agent of this process
+	next map[int][]op      // the list that the director makes
 }
 
 // op is what an agent does at one event: an operation of the timeline, or a copy of its state.
@@ -30,9 +31,11 @@ type op struct {
 	virtual    float64 // leave: the virtual time
 }
 
-// opsAhead is how many operations may be queued for an agent. The director never deadlocks: all
-// operations before the one that it waits to queue are queued already.
-const opsAhead = 64
+// The director queues operations in lists, of eventsAhead events for each agent of the run. So agents
+// do several steps while their vectors are in the cache, however many agents there are, and meet
+// others that do the same. It never deadlocks: when it waits to queue a list, the lists of all
+// agents before that are queued already, in every process.
+const eventsAhead = 16
 
 // contactBits is what an agent sends to arrange an exchange, or to decline one: its counter.
 const contactBits = 64
@@ -45,39 +48,59 @@ func newVirtualTime(r *run, first int) *virtualTime {
 	local := r.localAgents()
 	r.pace = newPace([]int{director}, first, s.Config.Iterations)
 	r.steps = newPace(local, 0, math.MaxInt)
-	d := &virtualTime{r: r, line: s.NewTimeline(), ops: map[int]chan op{}}
+	d := &virtualTime{r: r, line: s.NewTimeline(), ops: map[int]chan []op{}, next: map[int][]op{}}
 	d.line.Skip(first, s.Config.Iterations)
 	for _, i := range local {
-		d.ops[i] = make(chan op, opsAhead)
+		d.ops[i] = make(chan []op, 1)
 	}
 	return d
 }
 
-func (d *virtualTime) attach(*agent, *runfolder.Checkpoint) error { return nil }
-func (d *virtualTime) close()                                     {}
-func (d *virtualTime) overlapsGradients() bool                    { return false }
-func (d *virtualTime) repeatsEvaluations() bool                   { return false }
-func (d *virtualTime) snapshotLimit() int                         { return snapshot.Circulating + 1 }
+// attach takes back the mailbox of an agent that resumes, unless it holds an exchange.
+func (d *virtualTime) attach(a *agent, _ *runfolder.Checkpoint) error {
+	if !d.line.Clocks[a.id].Full {
+		a.worker.mail.close(a.state)
+	}
+	return nil
+}
+
+func (d *virtualTime) close()                   {}
+func (d *virtualTime) overlapsGradients() bool  { return false }
+func (d *virtualTime) repeatsEvaluations() bool { return false }
+func (d *virtualTime) snapshotLimit() int       { return snapshot.Circulating + 1 }
+
+// add adds an operation to the list of an agent. The process of another agent plays the same events.
+func (d *virtualTime) add(i int, o op) {
+	if _, local := d.ops[i]; local {
+		d.next[i] = append(d.next[i], o)
+	}
+}
+
+// queue queues the lists, in the order of the agents: neighbours are often near each other.
+func (d *virtualTime) queue(ctx context.Context) {
+	for _, a := range d.r.agents {
+		if len(d.next[a.id]) == 0 {
+			continue
+		}
+		select {
+		case d.ops[a.id] <- d.next[a.id]:
+		case <-ctx.Done():
+		}
+		d.next[a.id] = nil
+	}
+}
 
 // direct plays the timeline from iteration first to where the pace stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {
 	defer func() {
+		d.queue(ctx)
 		for _, c := range d.ops {
 			close(c)
 		}
 	}()
-	queue := func(i int, o op) {
-		c, local := d.ops[i]
-		if !local {
-			return // its process plays the same events
-		}
-		select {
-		case c <- o:
-		case <-ctx.Done():
-		}
-	}
-	play := func(i int, o simnet.Op) { queue(i, op{Op: o}) }
+	play := func(i int, o simnet.Op) { d.add(i, op{Op: o}) }
 	s, l := d.r.setup, d.line
+	played := 0
 	for m := first; ; m++ {
 		o := d.r.pace.await(ctx, director, m)
 		if m == s.Config.Iterations && m > first {
@@ -86,7 +109,7 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 		if eval := s.EvalAt(m); eval || o.save {
 			l.Event++
 			for i := range d.ops {
-				queue(i, op{Op: simnet.Op{Event: l.Event}, leave: true, m: m, eval: eval, save: o.save, virtual: l.Now})
+				d.add(i, op{Op: simnet.Op{Event: l.Event}, leave: true, m: m, eval: eval, save: o.save, virtual: l.Now})
 			}
 		}
 		if o.stop {
@@ -101,6 +124,9 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 			}
 			d.r.opt.Control.wait(ctx)
 			l.Advance(play)
+			if played++; played%(eventsAhead*s.Graph.N) == 0 {
+				d.queue(ctx)
+			}
 		}
 	}
 }
@@ -110,32 +136,41 @@ func (d *virtualTime) run(ctx context.Context, a *agent, _ int) error {
 	defer a.returnGradient()
 	a.round.Alpha, a.round.Eta = d.r.setup.Schedule.At(0)
 	for {
-		var o op
+		var list []op
 		var more bool
 		if len(d.ops[a.id]) == 0 {
 			a.returnGradient()
 		}
 		select {
-		case o, more = <-d.ops[a.id]:
+		case list, more = <-d.ops[a.id]:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 		if !more {
 			return nil
 		}
-		at := d.r.steps.enter(a.id, o.Event)
-		if at.halt {
-			a.halt(errHalted)
-		}
-		if at.stop { // beyond a divergence: let the director come to its end
-			continue
-		}
-		err := d.r.absorb(d.do(ctx, a, o), o.Event)
-		a.release()
-		if err != nil {
-			return err
+		for _, o := range list {
+			if err := d.step(ctx, a, o); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// step does one operation unless it is beyond a divergence: then the director comes to its end.
+func (d *virtualTime) step(ctx context.Context, a *agent, o op) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	at := d.r.steps.enter(a.id, o.Event)
+	if at.halt {
+		a.halt(errHalted)
+	}
+	if at.stop {
+		return nil
+	}
+	defer a.release()
+	return d.r.absorb(d.do(ctx, a, o), o.Event)
 }
 
 // do does one operation.
@@ -154,13 +189,18 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 		a.round.T = o.Step.T
 		d.r.live.enter(a.id, o.Step.T)
 		a.borrow()
+		if o.Step.Gossip {
+			a.worker.mail.open(a.state)
+			defer a.worker.mail.close(a.state)
+		}
 		return d.r.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
 	}
 }
 
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes empty.
+// A mailbox is opened when the values are there, not before the wait.
 func (d *virtualTime) meet(a *agent, o op) error {
-	a.returnGradient()
+	a.borrow()
 	alg := d.r.setup.Async()
 	if o.Lag > 0 {
 		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)
@@ -170,9 +210,14 @@ func (d *virtualTime) meet(a *agent, o op) error {
 	a.round.T = o.T
 	l := x.connectTo(o.Peer)
 	a.state.Send(&a.round, alg.Posts(a.state)...)
+	if !x.arrived(0) {
+		a.returnGradient()
+	}
 	if err := x.receive(0); err != nil || l.Received == nil {
 		return err
 	}
+	a.borrow()
+	a.worker.mail.open(a.state)
 	alg.Deliver(a.state, l.Sent, l.Received, l.Mask)
 	x.account()
 	d.r.live.exchanged(a)

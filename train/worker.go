@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/memory"
 )
 
@@ -17,11 +18,12 @@ type Replica struct {
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
 	Replica
-	pool      *dist.Pool
-	shared    *sharedVectors
-	gate      chan struct{} // its capacity is the number of gradients that are computed at once
-	masks     *masks
-	gradients chan device.Vector // for gradients, to be borrowed; nil: each agent has one of its own
+	pool   *dist.Pool
+	shared *sharedVectors
+	gate   chan struct{} // its capacity is the number of gradients that are computed at once
+	masks  *masks
+	turns  *turns     // vectors for gradients, to be borrowed; nil: each agent has one of its own
+	mail   *mailboxes // to be borrowed; nil likewise
 }
 
 // makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
@@ -36,10 +38,11 @@ func (r *run) makeWorkers(all []Replica) {
 		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
 		if r.lends() && memory.SharesGradients(r.setup, p.Device) {
-			w.gradients = make(chan device.Vector, r.setup.Threads)
-			for range cap(w.gradients) {
-				w.gradients <- p.Device.NewVector(r.setup.Dim)
+			w.turns = &turns{}
+			for range r.setup.Threads {
+				w.turns.give(p.Device.NewVector(r.setup.Dim))
 			}
+			w.mail = &mailboxes{dev: p.Device, empty: p.Device.NewVector(r.setup.Dim), at: algo.Mailbox(r.setup.Algo)}
 		}
 		r.workers = append(r.workers, w)
 	}

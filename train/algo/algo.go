@@ -195,16 +195,31 @@ type EdgeMemory struct {
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	s := NewBorrower(a, dev, x)
 	s.g = dev.NewVector(x.Len())
+	for _, k := range Mailbox(a) {
+		s.Aux[k] = dev.NewVector(x.Len())
+	}
 	return s
 }
 
-// NewBorrower is NewState without a vector for gradients: [State.Borrow] gives it one.
+// Mailbox returns where in State.Aux the buffer of an [Asynchronous] algorithm is. Other algorithms
+// have none.
+func Mailbox(a Algorithm) []int {
+	if m, ok := a.(Asynchronous); ok {
+		return m.Mailbox()
+	}
+	return nil
+}
+
+// NewBorrower is NewState without a vector for gradients, and without those of a [Mailbox], which
+// are nil. [State.Borrow] gives it the first; its owner sets the others.
 func NewBorrower(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
-	s := &State{Dev: dev, X: x}
+	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(Names(a)))}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
-	for range Names(a) {
-		s.Aux = append(s.Aux, newVector())
+	for k := range s.Aux {
+		if !slices.Contains(Mailbox(a), k) {
+			s.Aux[k] = newVector()
+		}
 	}
 	s.Opt = s.Aux[len(a.Aux()):]
 	if n, ok := a.(Scaled); ok {

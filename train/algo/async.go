@@ -53,6 +53,9 @@ type Asynchronous interface {
 	// EdgeEvent and Finish are those of Protocol.
 	EdgeEvent(i, j *LogicalClock) EdgeOutcome
 	Finish(i *LogicalClock, gradient bool) Step
+	// Mailbox returns where in State.Aux the buffer is: vectors that are zero unless it holds an
+	// exchange.
+	Mailbox() []int
 	// Posts lists the vectors of an exchange.
 	Posts(s *State) []device.Vector
 	// CatchUp moves an agent that was behind through lag >= 1 iterations without events.
@@ -160,6 +163,9 @@ func (p Protocol) coefficient(t, g int) float64 {
 	}
 	panic(fmt.Sprintf("algo: unknown coefficient rule %q", p.Coef))
 }
+
+// Mailbox is the vector mail.
+func (Async) Mailbox() []int { return []int{asyncMail} }
 
 // Posts is the model.
 func (Async) Posts(s *State) []device.Vector { return []device.Vector{s.X} }

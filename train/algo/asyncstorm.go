@@ -51,13 +51,19 @@ func (a AsyncSTORM) Aux() []string {
 	return names
 }
 
-// mails returns the mail for the dual and for the primal momenta, which may be one vector.
-func (a AsyncSTORM) mails(s *State) (dual, primal device.Vector) {
+// Mailbox is the mail for the dual and for the primal momenta, which may be one vector.
+func (a AsyncSTORM) Mailbox() []int {
 	at := len(a.STORM.Aux())
 	if a.AX == a.ALambda {
-		return s.Aux[at], s.Aux[at]
+		return []int{at}
 	}
-	return s.Aux[at], s.Aux[at+1]
+	return []int{at, at + 1}
+}
+
+// mails returns the mail for the dual and for the primal momenta, which may be one vector.
+func (a AsyncSTORM) mails(s *State) (dual, primal device.Vector) {
+	at := a.Mailbox()
+	return s.Aux[at[0]], s.Aux[at[len(at)-1]]
 }
 
 // Posts is the model at the agent's logical time and one iteration before.

@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/config"
 )
 
@@ -50,8 +51,21 @@ func vectorMemory(s *config.Setup) uint64 {
 	all := 4 * uint64(agentVectors(s).numbers()) * uint64(s.Graph.N)
 	if Lends(s) && SharesGradients(s, nil) {
 		all -= 4 * uint64(s.Dim) * uint64(s.Graph.N-min(s.Graph.N, s.Threads))
+		all -= 4 * uint64(s.Dim) * uint64(len(algo.Mailbox(s.Algo))*(s.Graph.N-openMailboxes(s)))
 	}
 	return all + all/slabShare
+}
+
+// openMailboxes is about how many agents that share vectors keep an exchange at a time. Between the
+// ends of the run, evaluations and checkpoints find them at any moment: agents are called to an
+// exchange contacts times in the time of a gradient, and keep it for at most about such a time.
+// Otherwise they keep it only while they compute, or wait for the next list of operations.
+func openMailboxes(s *config.Setup) int {
+	n := s.Graph.N
+	if s.Config.EvalPoints <= 1 && s.Config.Checkpoint == 0 {
+		return n / 16
+	}
+	return int(math.Ceil(float64(n) * s.Config.Contacts / (1 + s.Config.Contacts)))
 }
 
 // batchMemory returns the bytes that agents take on the host whatever their device is: batches
