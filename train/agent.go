@@ -82,7 +82,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	a := &agent{core: c, state: newState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
 		snapshots: r.snapshotPools[id], lends: r.lends()}
-	w.mail.close(a.state)
+	w.mail.Close(a.state)
 	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
@@ -101,14 +101,14 @@ func newAgent(r *run, id, first int) (*agent, error) {
 // since its other vectors are in the cache now.
 func (a *agent) borrow() {
 	if a.state.Gradient() == nil {
-		a.state.Borrow(a.worker.turns.take())
+		a.state.Borrow(a.worker.turns.Take())
 	}
 }
 
 // returnGradient ends borrow. The agent calls it before it waits for other agents.
 func (a *agent) returnGradient() {
 	if a.worker.turns != nil && a.state.Gradient() != nil {
-		a.worker.turns.give(a.state.Gradient())
+		a.worker.turns.Give(a.state.Gradient())
 		a.state.Borrow(nil)
 	}
 }
@@ -231,7 +231,7 @@ func (e *DivergedError) ExitCode() int { return 3 }
 
 // restore sets the agent to its state in a checkpoint.
 func (a *agent) restore(ck *runfolder.Checkpoint) error {
-	a.worker.mail.open(a.state)
+	a.worker.mail.Open(a.state)
 	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Edges: a.state.Edges,
 		Buffers: a.gradients.buffers}
 	if err := ck.Restore(&sn); err != nil {

@@ -59,7 +59,7 @@ func newVirtualTime(r *run, first int) *virtualTime {
 // attach takes back the mailbox of an agent that resumes, unless it holds an exchange.
 func (d *virtualTime) attach(a *agent, _ *runfolder.Checkpoint) error {
 	if !d.line.Clocks[a.id].Full {
-		a.worker.mail.close(a.state)
+		a.worker.mail.Close(a.state)
 	}
 	return nil
 }
@@ -190,8 +190,8 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 		d.r.live.enter(a.id, o.Step.T)
 		a.borrow()
 		if o.Step.Gossip {
-			a.worker.mail.open(a.state)
-			defer a.worker.mail.close(a.state)
+			a.worker.mail.Open(a.state)
+			defer a.worker.mail.Close(a.state)
 		}
 		return d.r.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
 	}
@@ -217,7 +217,7 @@ func (d *virtualTime) meet(a *agent, o op) error {
 		return err
 	}
 	a.borrow()
-	a.worker.mail.open(a.state)
+	a.worker.mail.Open(a.state)
 	alg.Deliver(a.state, l.Sent, l.Received, l.Mask)
 	x.account()
 	d.r.live.exchanged(a)

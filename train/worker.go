@@ -5,7 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/algo"
+	"fspda/train/lend"
 	"fspda/train/memory"
 )
 
@@ -19,11 +19,11 @@ type Replica struct {
 type worker struct {
 	Replica
 	pool   *dist.Pool
-	shared *sharedVectors
+	shared *lend.Shared
 	gate   chan struct{} // its capacity is the number of gradients that are computed at once
 	masks  *masks
-	turns  *turns     // vectors for gradients, to be borrowed; nil: each agent has one of its own
-	mail   *mailboxes // to be borrowed; nil likewise
+	turns  *lend.Turns     // vectors for gradients, to be borrowed; nil: each agent has one of its own
+	mail   *lend.Mailboxes // to be borrowed; nil likewise
 }
 
 // makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
@@ -34,15 +34,15 @@ func (r *run) makeWorkers(all []Replica) {
 				all[0].Model.Dim(), p.Model.Dim()))
 		}
 		w := &worker{Replica: p, pool: dist.NewPool(p.Device)}
-		w.shared = &sharedVectors{pool: w.pool, dim: r.setup.Dim, newest: map[int]*sharedVector{}}
+		w.shared = lend.NewShared(w.pool, r.setup.Dim)
 		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
 		if r.lends() && memory.SharesGradients(r.setup, p.Device) {
-			w.turns = &turns{}
+			w.turns = &lend.Turns{}
 			for range r.setup.Threads {
-				w.turns.give(p.Device.NewVector(r.setup.Dim))
+				w.turns.Give(p.Device.NewVector(r.setup.Dim))
 			}
-			w.mail = &mailboxes{dev: p.Device, empty: p.Device.NewVector(r.setup.Dim), at: algo.Mailbox(r.setup.Algo)}
+			w.mail = lend.NewMailboxes(p.Device, r.setup.Algo, r.setup.Dim)
 		}
 		r.workers = append(r.workers, w)
 	}

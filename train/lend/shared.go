@@ -1,4 +1,4 @@
-package train
+package lend
 
 import (
 	"sync"
@@ -7,15 +7,20 @@ import (
 	"fspda/dist"
 )
 
-// sharedVectors are the vectors that all agents of a worker share in an iteration in which every
+// Shared are the vectors that all agents of a worker share in an iteration in which every
 // agent receives from every other. Of each number the newest is kept. An agent that asks for an
 // older one, because it fell behind in iterations without edges, gets one of its own.
-type sharedVectors struct {
+type Shared struct {
 	pool *dist.Pool
 	dim  int
 
 	mu     sync.Mutex
 	newest map[int]*sharedVector
+}
+
+// NewShared makes shared vectors of so many numbers.
+func NewShared(pool *dist.Pool, dim int) *Shared {
+	return &Shared{pool: pool, dim: dim, newest: map[int]*sharedVector{}}
 }
 
 // sharedVector is a vector of iteration t.
@@ -25,15 +30,15 @@ type sharedVector struct {
 	filled sync.Once
 }
 
-// get returns a vector of iteration t, which the first caller fills. Each caller must release the
+// Get returns a vector of iteration t, which the first caller fills. Each caller must release the
 // buffer.
-func (c *sharedVectors) get(t, which int, fill func(dst device.Vector)) *dist.Buffer {
+func (c *Shared) Get(t, which int, fill func(dst device.Vector)) *dist.Buffer {
 	v := c.at(t, which)
 	v.filled.Do(func() { fill(v.buffer.V) })
 	return v.buffer
 }
 
-func (c *sharedVectors) at(t, which int) *sharedVector {
+func (c *Shared) at(t, which int) *sharedVector {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v := c.newest[which]

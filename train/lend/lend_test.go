@@ -1,25 +1,28 @@
-package train
+package lend
 
 import (
 	"testing"
 
 	"fspda/device"
+	"fspda/device/devicetest"
 	"fspda/train/algo"
 )
 
+var dev = devicetest.NewFloat64()
+
 // The agent that asked last gets the next vector.
 func TestTurns(t *testing.T) {
-	w, v := &turns{}, cpuDevice.NewVector(1)
-	w.give(v)
-	if w.take() != v {
+	w, v := &Turns{}, dev.NewVector(1)
+	w.Give(v)
+	if w.Take() != v {
 		t.Error("another vector than the one that was given")
 	}
 	order := make(chan int)
 	for i := range 3 {
 		go func() {
-			got := w.take()
+			got := w.Take()
 			order <- i
-			w.give(got)
+			w.Give(got)
 		}()
 		for waiting := 0; waiting <= i; {
 			w.mu.Lock()
@@ -27,7 +30,7 @@ func TestTurns(t *testing.T) {
 			w.mu.Unlock()
 		}
 	}
-	w.give(v)
+	w.Give(v)
 	for want := 2; want >= 0; want-- {
 		if i := <-order; i != want {
 			t.Errorf("agent %d computes, want %d", i, want)
@@ -39,29 +42,29 @@ func TestTurns(t *testing.T) {
 func TestMailboxes(t *testing.T) {
 	a := algo.Async{Protocol: algo.Protocol{Coef: algo.One}}
 	at := a.Mailbox()[0]
-	m := &mailboxes{dev: cpuDevice, empty: cpuDevice.NewVector(2), at: a.Mailbox()}
+	m := NewMailboxes(dev, a, 2)
 	agents := make([]*algo.State, 3)
 	for i := range agents {
-		agents[i] = algo.NewBorrower(a, cpuDevice, cpuDevice.NewVector(2))
-		m.close(agents[i])
+		agents[i] = algo.NewBorrower(a, dev, dev.NewVector(2))
+		m.Close(agents[i])
 	}
 	var first device.Vector
 	for i, s := range agents {
 		if s.Aux[at] != m.empty {
 			t.Fatalf("agent %d begins with a mailbox", i)
 		}
-		m.open(s)
-		m.open(s) // no effect
+		m.Open(s)
+		m.Open(s) // no effect
 		if i == 0 {
 			first = s.Aux[at]
 		}
 		if s.Aux[at] == m.empty || s.Aux[at] != first {
 			t.Errorf("agent %d does not use the mailbox of the one before", i)
 		}
-		m.close(s)
+		m.Close(s)
 	}
-	m.open(agents[0])
-	m.open(agents[1])
+	m.Open(agents[0])
+	m.Open(agents[1])
 	if agents[0].Aux[at] == agents[1].Aux[at] {
 		t.Error("two agents use one mailbox")
 	}

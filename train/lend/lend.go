@@ -1,4 +1,4 @@
-package train
+package lend
 
 import (
 	"sync"
@@ -7,17 +7,17 @@ import (
 	"fspda/train/algo"
 )
 
-// turns are the vectors for gradients of a worker. An agent that computes has one, so they also limit
+// Turns are the vectors for gradients of a worker. An agent that computes has one, so they also limit
 // how many agents compute at a time. The agent that asked last gets one first: the others of its
 // exchanges have just computed, and their vectors and its own are in the cache.
-type turns struct {
+type Turns struct {
 	mu      sync.Mutex
 	free    []device.Vector
 	waiting []chan device.Vector
 }
 
-// take waits for a vector.
-func (w *turns) take() device.Vector {
+// Take waits for a vector.
+func (w *Turns) Take() device.Vector {
 	w.mu.Lock()
 	if last := len(w.free) - 1; last >= 0 {
 		defer w.mu.Unlock()
@@ -31,8 +31,8 @@ func (w *turns) take() device.Vector {
 	return <-own
 }
 
-// give returns a vector.
-func (w *turns) give(v device.Vector) {
+// Give returns a vector.
+func (w *Turns) Give(v device.Vector) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if last := len(w.waiting) - 1; last >= 0 {
@@ -43,10 +43,10 @@ func (w *turns) give(v device.Vector) {
 	w.free = append(w.free, v)
 }
 
-// mailboxes are the vectors in which agents of a worker keep an exchange until their next step. An
-// agent has them only as long: the next one finds them in the cache. A nil mailboxes has no effect,
+// Mailboxes are the vectors in which agents of a worker keep an exchange until their next step. An
+// agent has them only as long: the next one finds them in the cache. A nil Mailboxes has no effect,
 // and each agent has vectors of its own.
-type mailboxes struct {
+type Mailboxes struct {
 	dev   device.Device
 	empty device.Vector // zeros; nobody writes to them
 	at    []int         // where they are in algo.State.Aux
@@ -55,8 +55,13 @@ type mailboxes struct {
 	free []device.Vector // zeros
 }
 
-// open gives an agent vectors of zeros that it may write to, unless it has some.
-func (m *mailboxes) open(s *algo.State) {
+// NewMailboxes makes mailboxes for agents of an algorithm with so many parameters.
+func NewMailboxes(dev device.Device, a algo.Algorithm, dim int) *Mailboxes {
+	return &Mailboxes{dev: dev, empty: dev.NewVector(dim), at: algo.Mailbox(a)}
+}
+
+// Open gives an agent vectors of zeros that it may write to, unless it has some.
+func (m *Mailboxes) Open(s *algo.State) {
 	if m == nil {
 		return
 	}
@@ -67,7 +72,7 @@ func (m *mailboxes) open(s *algo.State) {
 	}
 }
 
-func (m *mailboxes) take() device.Vector {
+func (m *Mailboxes) take() device.Vector {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last := len(m.free) - 1
@@ -79,8 +84,8 @@ func (m *mailboxes) take() device.Vector {
 	return v
 }
 
-// close takes an agent's vectors back, which are zero again. The agent may still read zeros.
-func (m *mailboxes) close(s *algo.State) {
+// Close takes an agent's vectors back, which are zero again. The agent may still read zeros.
+func (m *Mailboxes) Close(s *algo.State) {
 	if m == nil {
 		return
 	}
