@@ -49,9 +49,9 @@ func TestOnlyAgentsOfTheRunConnect(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(300 * time.Millisecond)
-		if n.ConnectedPeers() != 0 || m[0].ConnectedPeers() != 1 || n.server.NumRoutes() != 0 {
+		if n.ConnectedPeers() != 0 || m[0].ConnectedPeers() != 1 || n.routes() != 0 {
 			t.Errorf("a certificate %s: %d and %d are connected, %d routes", name, n.ConnectedPeers(),
-				m[0].ConnectedPeers(), n.server.NumRoutes())
+				m[0].ConnectedPeers(), n.routes())
 		}
 		n.Close()
 	}

@@ -48,9 +48,9 @@ type Options struct {
 	Log         *zap.Logger
 
 	// changed by tests
-	heartbeat, maxRedial time.Duration
-	chunk                int
-	wrap                 func(net.Conn) net.Conn // connections to other agents
+	heartbeat, maxRedial, routeCheck time.Duration
+	chunk                            int
+	wrap                             func(net.Conn) net.Conn // connections to other agents
 }
 
 const minLogBytes = 16 << 20
@@ -126,6 +126,7 @@ func (o *Options) check() error {
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)
 	o.maxRedial = cmp.Or(o.maxRedial, maxRedial)
+	o.routeCheck = cmp.Or(o.routeCheck, minRouteCheck)
 	o.LogBytes = cmp.Or(o.LogBytes, max(minLogBytes, 4*4*o.Dim))
 	if o.Log == nil {
 		o.Log = zap.NewNop()
@@ -145,7 +146,7 @@ const maxChunk = 512 << 10
 
 // connect connects to the server.
 func (n *Node) connect() (err error) {
-	url := n.opt.URL
+	url, token := n.opt.URL, rand.Text()
 	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", n.opt.Run, n.opt.Self)), client.NoEcho(),
 		client.MaxReconnects(-1),
 		client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20), client.ErrorHandler(
@@ -156,10 +157,12 @@ func (n *Node) connect() (err error) {
 			}
 		})}
 	if url == "" {
-		if n.server, err = startServer(n.opt); err != nil {
+		s, err := startServer(n.opt, token)
+		if err != nil {
 			return err
 		}
-		options = append(options, client.InProcessServer(n.server), client.Token(n.server.token))
+		n.server = &embeddedServer{token: token, listen: s.ClusterAddr().String(), now: s}
+		options = append(options, client.InProcessServer(n.server), client.Token(token))
 	} else {
 		options = append(options, n.opt.TLS.client(url)...)
 	}
@@ -227,6 +230,7 @@ func (n *Node) Start(state []byte, reported int) error {
 		return err
 	}
 	n.serve(n.relayed, relayWindow)
+	n.background.Go(n.watchRoutes)
 	for _, p := range n.others() {
 		if p.id < n.opt.Self {
 			n.background.Go(func() { p.keepConnected(n.open) })
@@ -430,6 +434,6 @@ func (n *Node) Close() {
 		n.conn.Close()
 	}
 	if n.server != nil {
-		n.server.stop()
+		stop(n.server.running())
 	}
 }

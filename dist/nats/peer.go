@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -30,7 +31,8 @@ type peer struct {
 	counted          int           // bytes of out[exchanges] that the node's logBytes contains
 	changed          chan struct{} // closed and replaced whenever the state changes
 
-	offers      chan offer // the latest answer of the peer to an ask; capacity 1
+	offers      chan offer   // the latest answer of the peer to an ask; capacity 1
+	routes      atomic.Int64 // of its NATS server, as it says in that answer
 	relay       relaySlot
 	unreachable time.Time // when a direct connection failed; of the goroutine that dials
 }

@@ -42,6 +42,7 @@ const (
 // offer says where a node listens.
 type offer struct {
 	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to dial them; none: relayed only
+	Routes    int      `json:"routes"`    // of the NATS server of the node's process
 }
 
 // Bounds of an offer.
@@ -100,12 +101,13 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	n := p.node
 	switch {
 	case kind == packetAsk && p.id > n.opt.Self:
-		return p.publish(packetOffer, 0, 0, encodeJSON(offer{n.addresses}))
+		return p.publish(packetOffer, 0, 0, encodeJSON(offer{n.addresses, n.routes()}))
 	case kind == packetOffer && p.id < n.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {
 			return err
 		}
+		p.routes.Store(int64(o.Routes))
 		select {
 		case <-p.offers: // an older one
 		default:
@@ -132,6 +134,7 @@ func (p *peer) ask(ctx context.Context) ([]string, error) {
 		case o := <-p.offers:
 			return o.Addresses, nil
 		case <-time.After(delay):
+			p.node.stats.asked.Add(1)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -1,13 +1,13 @@
 package nats
 
 import (
-	"crypto/rand"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -48,12 +48,37 @@ func (c Credentials) client(url string) (options []client.Option) {
 // embeddedServer is a running server. A server with routes must have a port for clients: it is
 // bound to the loopback address and requires a token that never leaves the process.
 type embeddedServer struct {
-	*server.Server
-	token string
+	token, listen string // listen: where other servers connect
+
+	mu  sync.Mutex
+	now *server.Server // replaced by restart
+}
+
+// InProcessConn implements [client.InProcessConnProvider].
+func (e *embeddedServer) InProcessConn() (net.Conn, error) { return e.running().InProcessConn() }
+
+func (e *embeddedServer) running() *server.Server {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.now
+}
+
+// restart replaces the server by one at the same address, which joins the others as a new one. The
+// client in this process connects to it by itself.
+func (e *embeddedServer) restart(o Options) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o.Server.Listen = e.listen
+	stop(e.now)
+	s, err := startServer(o, e.token)
+	if err == nil {
+		e.now = s
+	}
+	return err
 }
 
 // startServer starts a server and returns when it listens.
-func startServer(o Options) (*embeddedServer, error) {
+func startServer(o Options, token string) (*server.Server, error) {
 	host, port, err := hostPort(o.Server.Listen)
 	if err != nil {
 		return nil, err
@@ -66,7 +91,6 @@ func startServer(o Options) (*embeddedServer, error) {
 	if t := o.TLS.Routes; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
-	token := rand.Text()
 	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, newIncarnation()), Host: "127.0.0.1",
 		Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true, Cluster: cluster,
 		MaxPayload: 1 << 20, DisableShortFirstPing: true, NoSystemAccount: true}
@@ -97,23 +121,67 @@ func startServer(o Options) (*embeddedServer, error) {
 				o.Server.Listen, startTime)
 		}
 	}
-	return &embeddedServer{s, token}, nil
+	return s, nil
 }
 
 // startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
 
-func (e *embeddedServer) stop() {
-	e.Shutdown()
-	e.WaitForShutdown()
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
 }
+
+// watchRoutes starts the server of this process anew if it has had fewer routes than that of agent 0
+// for two intervals while an agent did not answer: then it lacks a route to a running server.
+// Servers that lose connections while others start may not find each other again.
+func (n *Node) watchRoutes() {
+	first := n.peers[coordinator]
+	if n.server == nil || first == nil {
+		return
+	}
+	wait := n.opt.routeCheck
+	for lacking := 0; n.open.Err() == nil; {
+		asked := n.stats.asked.Load()
+		first.routes.Store(0)
+		_ = first.publish(packetAsk, 0, 0, nil)
+		sleep(n.open, wait)
+		if n.stats.asked.Load() == asked || int(first.routes.Load()) <= n.routes() {
+			lacking = 0
+			continue
+		}
+		if lacking++; lacking < 2 || n.open.Err() != nil {
+			continue
+		}
+		n.log.Warn("the NATS server of this process lacks a route; starting it again")
+		if err := n.server.restart(n.opt); err != nil {
+			n.log.Warn("the NATS server of this process cannot be started again", zap.Error(err))
+		}
+		lacking = 0
+		wait = min(2*wait, maxRouteCheck)
+	}
+}
+
+// routes returns the number of servers to which that of this process is connected.
+func (n *Node) routes() int {
+	if n.server == nil {
+		return 0
+	}
+	return n.server.running().NumRoutes()
+}
+
+const (
+	coordinator   = 0 // the agent that all others join
+	minRouteCheck = 5 * time.Second
+	maxRouteCheck = time.Minute
+)
 
 // Address returns the address of the embedded server for other servers, "" without one.
 func (n *Node) Address() string {
-	if n.server == nil || n.server.ClusterAddr() == nil {
+	if n.server == nil || n.server.running().ClusterAddr() == nil {
 		return ""
 	}
-	return n.server.ClusterAddr().String()
+	return n.server.running().ClusterAddr().String()
 }
 
 func hostPort(address string) (string, int, error) {

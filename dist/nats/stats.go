@@ -12,6 +12,7 @@ type stats struct {
 	sentFrames, sentBytes        atomic.Uint64
 	gotFrames, gotBytes          atomic.Uint64
 	direct                       atomic.Uint64
+	asked                        atomic.Uint64 // without an answer
 }
 
 // Stats is a snapshot of the counters of a node.

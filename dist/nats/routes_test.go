@@ -1,0 +1,154 @@
+package nats
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// flipper forwards connections to an address, and flips a bit in some of the chunks that pass.
+type flipper struct {
+	net.Listener
+	flips atomic.Int32 // chunks to come in which a bit is flipped
+}
+
+func newFlipper(t *testing.T, to string) *flipper {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	f := &flipper{Listener: l}
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go f.forward(in, to)
+		}
+	}()
+	return f
+}
+
+func (f *flipper) forward(in net.Conn, to string) {
+	defer in.Close()
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	var both sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{in, out}, {out, in}} {
+		both.Go(func() {
+			defer in.Close()
+			defer out.Close()
+			_, _ = io.Copy(pair[0], readerFunc(func(b []byte) (int, error) {
+				n, err := pair[1].Read(b)
+				if n > 0 && f.flips.Add(-1) >= 0 {
+					b[rand.IntN(n)] ^= 1 << rand.IntN(8)
+				}
+				return n, err
+			}))
+		})
+	}
+	both.Wait()
+}
+
+type readerFunc func(b []byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// freePort returns an address at which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// A server that stops and starts again joins the others, and relays connections again, also those of
+// agents that it does not join.
+func TestServerRejoins(t *testing.T) {
+	certified := withCertificates(t, 3)
+	m := openMesh(t, 3, certified)
+	swap(t, m, 5, 0, 3)
+	for i, n := range m {
+		if err := n.server.restart(n.opt); err != nil {
+			t.Fatal(err)
+		}
+		awaitAll(t, m)
+		swap(t, m, 5, 3+i, 4+i)
+	}
+	for _, n := range m {
+		if n.ConnectedPeers() != 2 || n.Stats().Direct > 0 {
+			t.Errorf("agent %d is connected to %d others, with %d frames past the servers", n.opt.Self,
+				n.ConnectedPeers(), n.Stats().Direct)
+		}
+	}
+}
+
+// The servers of agents find each other again while routes between them break, and any agent is
+// killed and started again: all pairs exchange messages that NATS relays.
+func TestRoutesBreak(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("skipped: takes a minute; FSPDA_LONG=1 runs it")
+	}
+	const agents, rounds = 4, 40
+	certified := withCertificates(t, agents)
+	own, public := make([]string, agents), make([]*flipper, agents)
+	for i := range own {
+		own[i] = freePort(t)
+		public[i] = newFlipper(t, own[i])
+	}
+	edit := func(o *Options) {
+		certified(o)
+		o.Durable, o.routeCheck = true, time.Second
+		o.Server = Server{Listen: own[o.Self], Advertise: public[o.Self].Addr().String(),
+			Join: []string{public[0].Addr().String()}}
+	}
+	m := openMesh(t, agents, edit)
+	swap(t, m, 5, 0, 3)
+	draw := rand.New(rand.NewPCG(1, 2))
+	for k := range rounds {
+		for _, f := range public {
+			f.flips.Store(draw.Int32N(4))
+		}
+		i := draw.IntN(agents)
+		state := m[i].Save()
+		m[i].Close()
+		o := options(t, i, agents)
+		edit(&o)
+		m[i] = open(t, o)
+		if err := m[i].Start(state, 0); err != nil {
+			t.Fatal(err)
+		}
+		awaitAll(t, m)
+		swap(t, m, 5, 3+k, 4+k)
+	}
+}
+
+// awaitAll waits until all nodes are connected to each other.
+func awaitAll(t *testing.T, m mesh) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for _, n := range m {
+		if err := n.Ready(ctx); err != nil {
+			for _, n := range m {
+				t.Logf("the server of agent %d has %d routes", n.opt.Self, n.routes())
+			}
+			t.Fatal(err)
+		}
+	}
+}
