@@ -48,9 +48,9 @@ type Options struct {
 	Log         *zap.Logger
 
 	// changed by tests
-	heartbeat, maxRedial, routeCheck time.Duration
-	chunk                            int
-	wrap                             func(net.Conn) net.Conn // connections to other agents
+	heartbeat, maxRedial time.Duration
+	chunk                int
+	wrap                 func(net.Conn) net.Conn // connections to other agents
 }
 
 const minLogBytes = 16 << 20
@@ -126,7 +126,7 @@ func (o *Options) check() error {
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)
 	o.maxRedial = cmp.Or(o.maxRedial, maxRedial)
-	o.routeCheck = cmp.Or(o.routeCheck, minRouteCheck)
+	o.Server.check = cmp.Or(o.Server.check, minRouteCheck)
 	o.LogBytes = cmp.Or(o.LogBytes, max(minLogBytes, 4*4*o.Dim))
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -113,9 +113,9 @@ func TestRoutesBreak(t *testing.T) {
 	}
 	edit := func(o *Options) {
 		certified(o)
-		o.Durable, o.routeCheck = true, time.Second
+		o.Durable = true
 		o.Server = Server{Listen: own[o.Self], Advertise: public[o.Self].Addr().String(),
-			Join: []string{public[0].Addr().String()}}
+			Join: []string{public[0].Addr().String()}, check: time.Second}
 	}
 	m := openMesh(t, agents, edit)
 	swap(t, m, 5, 0, 3)

@@ -21,6 +21,8 @@ type Server struct {
 	Listen    string   // HOST:PORT for other servers; port 0 is any free one
 	Advertise string   // HOST:PORT under which other servers reach it, if that differs
 	Join      []string // HOST:PORT of some other servers; they announce the rest
+
+	check time.Duration // how often routes are compared; changed by tests
 }
 
 // Credentials authenticate nodes to each other. The zero value authenticates nobody.
@@ -140,7 +142,7 @@ func (n *Node) watchRoutes() {
 	if n.server == nil || first == nil {
 		return
 	}
-	wait := n.opt.routeCheck
+	wait := n.opt.Server.check
 	for lacking := 0; n.open.Err() == nil; {
 		asked := n.stats.asked.Load()
 		first.routes.Store(0)
