@@ -68,7 +68,7 @@ func openScale(c train.Config, agents, iterations int) (r bench.AgentsRun, err e
 		return r, err
 	}
 	forecast := memory.Footprint(s, dev.Device)
-	undo := setup.LimitMemory(forecast, c.Model == "mlp")
+	undo := setup.LimitMemory(forecast, c.Model)
 	return bench.AgentsRun{Setup: s, Device: dev.Device, Model: m, Forecast: forecast, Close: func() {
 		undo()
 		_ = s.Set.Close()

@@ -3,21 +3,28 @@ package setup
 import (
 	"os"
 	"runtime/debug"
+
+	"fspda/model"
 )
 
 // limitedFrom is the smallest forecast, in bytes, that limits the memory of any process.
 const limitedFrom = 1 << 30
 
-// LimitMemory sets the memory limit of Go a little above the forecast of a run: 4 % for a small MLP,
-// whose forecast is exact, and 2 % for what is large. Without a limit the garbage collector
-// lets the heap double. A limit below what is alive would make it collect without end. A limit set
-// by the user (GOMEMLIMIT) stays.
-func LimitMemory(forecast uint64, exact bool) (undo func()) {
-	limit := forecast + forecast/25
-	if forecast >= limitedFrom {
-		limit = forecast + forecast/50
-	}
-	if forecast < limitedFrom && !exact || os.Getenv("GOMEMLIMIT") != "" {
+// LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin above:
+// 4 % for an MLP, nothing for a language model, and 2 % for what is large. Without a limit the garbage
+// collector lets the heap double. A limit below what is alive would make it collect without end, so
+// that small runs of other networks, whose forecasts are rough, have none. A limit set by the user
+// (GOMEMLIMIT) stays.
+func LimitMemory(forecast uint64, network string) (undo func()) {
+	limit := forecast
+	switch {
+	case os.Getenv("GOMEMLIMIT") != "":
+		return func() {}
+	case forecast >= limitedFrom:
+		limit += forecast / 50
+	case network == "mlp":
+		limit += forecast / 25
+	case !model.IsTransformer(network):
 		return func() {}
 	}
 	before := debug.SetMemoryLimit(int64(limit))

@@ -7,22 +7,27 @@ import (
 
 func TestLimitMemory(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
-	LimitMemory(limitedFrom-1, false)()
+	LimitMemory(limitedFrom-1, "resnet20")()
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a small run sets a limit of %d bytes, want %d, unchanged", got, before)
 	}
-	undo := LimitMemory(200<<20, true)
+	undo := LimitMemory(200<<20, "mlp")
 	if got := debug.SetMemoryLimit(-1); got != 208<<20 {
 		t.Errorf("an exact forecast of 200 MiB gives a limit of %d bytes, want 4 %% more", got)
 	}
 	undo()
-	undo = LimitMemory(100<<30, true)
+	undo = LimitMemory(200<<20, "gpt-nano")
+	if got := debug.SetMemoryLimit(-1); got != 200<<20 {
+		t.Errorf("a language model with a forecast of 200 MiB gets a limit of %d bytes", got)
+	}
+	undo()
+	undo = LimitMemory(100<<30, "resnet50")
 	if got := debug.SetMemoryLimit(-1); got != 102<<30 {
 		t.Errorf("a forecast of 100 GiB gives a limit of %d bytes, want 2 %% more", got)
 	}
 	undo()
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	LimitMemory(100<<30, true)
+	LimitMemory(100<<30, "mlp")
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a limit set by the user became %d bytes, want %d, unchanged", got, before)
 	}
