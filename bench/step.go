@@ -359,6 +359,10 @@ func (d timedDevice) Combine(dst device.Vector, terms ...device.Term) {
 	d.k.timed(&d.k.vectors, func() { d.Device.Combine(dst, terms...) })
 }
 
+func (d timedDevice) CombineAll(all ...device.Combination) {
+	d.k.timed(&d.k.vectors, func() { d.Device.CombineAll(all...) })
+}
+
 func (d timedDevice) Gather(dst, src device.Vector, idx device.Index) {
 	d.k.timed(&d.k.vectors, func() { d.Device.Gather(dst, src, idx) })
 }
@@ -388,6 +392,7 @@ func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 type noopDevice struct{ device.Device }
 
 func (noopDevice) Combine(device.Vector, ...device.Term)                                         {}
+func (noopDevice) CombineAll(...device.Combination)                                              {}
 func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                                     {}
 func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)                  {}
 func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term)            {}

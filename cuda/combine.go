@@ -180,6 +180,18 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 	}, accesses...)
 }
 
+// CombineAll is Combine of one combination after the other. It panics if the lengths differ.
+func (d *Device) CombineAll(all ...device.Combination) {
+	for _, c := range all { // before anything is sent
+		n := d.vector("CombineAll", all[0].Dst).n
+		checkLen("CombineAll", "a Dst", d.vector("CombineAll", c.Dst).n, n)
+		d.kernelTerms("CombineAll", c.Terms, n)
+	}
+	for _, c := range all {
+		d.Combine(c.Dst, c.Terms...)
+	}
+}
+
 // CombineDiffs is Combine(dst.V, base...) and then AddDiffs(start, own, others, dst, to...). It
 // panics if the lengths differ.
 func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,

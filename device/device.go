@@ -18,6 +18,12 @@ type Term struct {
 	V Vector
 }
 
+// Combination is a linear combination of vectors and the vector to which it is written.
+type Combination struct {
+	Dst   Vector
+	Terms []Term
+}
+
 // SparseTerm is a sparse summand: A·V[j] at coordinate Idx[j], for each j.
 type SparseTerm struct {
 	A   float64
@@ -52,6 +58,9 @@ type Device interface {
 	// first rounded to the precision of the device; products and sums are then rounded one by one,
 	// from left to right. Without terms, dst becomes zero.
 	Combine(dst Vector, terms ...Term)
+	// CombineAll computes Combine(c.Dst, c.Terms...) for one combination after the other, in one pass.
+	// All vectors have one length.
+	CombineAll(all ...Combination)
 	// Gather computes dst[j] = src[idx[j]]. dst has the length of idx, or of src if idx is nil.
 	Gather(dst, src Vector, idx Index)
 	// AddDiff adds multiples of a difference: V[idx[j]] += A·(own[j] - other[j]) for each term. The

@@ -89,6 +89,9 @@ func (p *Pool) Get(n int) *Buffer {
 	return b
 }
 
+// Adopt adds a vector of the pool's device, which the caller no longer uses, to the free buffers.
+func (p *Pool) Adopt(v device.Vector) { p.put(&Buffer{V: v, pool: p}) }
+
 // Wrap returns a buffer with one reference that uses memory of the caller, if the device can access
 // it. The last Release calls free; until then the numbers must not change.
 func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {

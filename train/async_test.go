@@ -123,6 +123,11 @@ func (d *privateDevice) Dot(a, b device.Vector) float64         { return d.Devic
 func (d *privateDevice) Combine(v device.Vector, t ...device.Term) {
 	d.Device.Combine(d.in(v), d.terms(t)...)
 }
+func (d *privateDevice) CombineAll(all ...device.Combination) {
+	for _, c := range all {
+		d.Combine(c.Dst, c.Terms...)
+	}
+}
 func (d *privateDevice) Gather(dst, src device.Vector, x device.Index) {
 	d.Device.Gather(d.in(dst), d.in(src), x)
 }

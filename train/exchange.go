@@ -26,6 +26,7 @@ type exchange struct {
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
 	own       []*dist.Buffer // acquired by the algorithm in this iteration
 	received  []*dist.Buffer
+	retained  []*dist.Buffer // received in earlier iterations, which the algorithm keeps
 	shortened []*dist.Buffer // of own: rounded to the precision of the wire
 	host      []float32      // scratch
 	sendErr   error          // the first of this run
@@ -34,7 +35,7 @@ type exchange struct {
 // init sets what does not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
-	r.Acquire, r.Post = x.acquire, x.post
+	r.Acquire, r.Post, r.Retain = x.acquire, x.post, x.retain
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
 	}
@@ -53,7 +54,7 @@ func (x *exchange) init() {
 		r.SelfWeight = s.Mixing.Self(x.id)
 	}
 	if s.Compressor != nil {
-		r.Compress, r.Inverse, r.Signs = x.pack, x.inverse, x.signs
+		r.Compress, r.Picks, r.Inverse, r.Signs = x.pack, x.picks, x.inverse, x.signs
 	}
 	if s.Lattice != nil {
 		r.Encode, r.Decode = x.encode, x.decode
@@ -166,6 +167,24 @@ func (x *exchange) swap(v device.Vector) device.Vector {
 	x.acquire(v.Len())
 	b := x.own[len(x.own)-1]
 	b.V, v = v, b.V
+	return v
+}
+
+// retain is Round.Retain. The pool gets old: it is the vector of a buffer that was retained before,
+// or one without a buffer.
+func (x *exchange) retain(link, which int, old device.Vector) device.Vector {
+	v := x.round.Links[link].Received[which]
+	of := func(v device.Vector) func(b *dist.Buffer) bool { return func(b *dist.Buffer) bool { return b.V == v } }
+	at := slices.IndexFunc(x.received, of(v))
+	b := x.received[at]
+	x.received = slices.Delete(x.received, at, at+1)
+	if k := slices.IndexFunc(x.retained, of(old)); k >= 0 {
+		x.retained[k].Release()
+		x.retained[k] = b
+		return v
+	}
+	x.worker.pool.Adopt(old)
+	x.retained = append(x.retained, b)
 	return v
 }
 

@@ -134,19 +134,11 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 		p.own = append(p.own, nil)
 	}
 	t := x.round.T
-	switch c := s.Compressor.(type) {
-	case dist.RandK:
-		if c.Mask.Dense() {
-			return x.packWhole(v), nil
-		}
-		if which == 0 {
-			p.own[0] = x.broadcastMask(t, x.id)
-		}
-		return x.packPart(v, p.own[0]), nil
-	default:
-		if c.String() == "identity" {
-			return x.packWhole(v), nil
-		}
+	if at := x.picks(which); at != nil {
+		return x.packPart(v, at), nil
+	}
+	if c, ok := s.Compressor.(dist.RandK); ok && c.Mask.Dense() || s.Compressor.String() == "identity" {
+		return x.packWhole(v), nil
 	}
 	p.x = x.read(p.x, v)
 	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
@@ -168,6 +160,21 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 		p.parts = append(p.parts, b)
 	}
 	return algo.Compressed{Vectors: p.parts}, nil
+}
+
+// picks is Round.Picks. All messages of an iteration have the coordinates of the first one.
+func (x *exchange) picks(which int) device.Index {
+	c, ok := x.run.setup.Compressor.(dist.RandK)
+	if !ok || c.Mask.Dense() {
+		return nil
+	}
+	if len(x.codec.own) == 0 {
+		x.codec.own = append(x.codec.own, nil)
+	}
+	if which == 0 {
+		x.codec.own[0] = x.broadcastMask(x.round.T, x.id)
+	}
+	return x.codec.own[0]
 }
 
 func (x *exchange) packWhole(v device.Vector) algo.Compressed {

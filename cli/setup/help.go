@@ -60,7 +60,9 @@ func shortUsages(flags *pflag.FlagSet) string {
 	first := pflag.NewFlagSet("", pflag.ContinueOnError)
 	first.SortFlags = false
 	for _, name := range usual {
-		first.AddFlag(flags.Lookup(name))
+		if f := flags.Lookup(name); f != nil { // not every command writes a folder
+			first.AddFlag(f)
+		}
 	}
 	b.WriteString(first.FlagUsagesWrapped(helpWidth))
 	if own := chosen(flags, ""); own.HasFlags() {

@@ -29,6 +29,52 @@ func (Ops) Combine(dst device.Vector, terms ...device.Term) {
 	}
 }
 
+// fuseBlock is how many elements of each combination are computed before the next combination: the
+// blocks of a dozen vectors stay in the first-level cache.
+const fuseBlock = 1024
+
+// CombineAll is Combine of one combination after the other, bit-identical, in one pass over memory
+// unless one of them has too many terms. It panics if the lengths differ.
+func (ops Ops) CombineAll(all ...device.Combination) {
+	n, fused := 0, true
+	for i, c := range all {
+		if d := Data("CombineAll", c.Dst); i == 0 {
+			n = len(d)
+		} else {
+			CheckLen("CombineAll", "a Dst", len(d), n)
+		}
+		for _, t := range c.Terms {
+			CheckLen("CombineAll", "a term", len(Data("CombineAll", t.V)), n)
+		}
+		fused = fused && len(c.Terms) <= maxTerms
+	}
+	if !fused || len(all) == 1 {
+		for _, c := range all {
+			ops.Combine(c.Dst, c.Terms...)
+		}
+		return
+	}
+	for i := 0; i < n; i += fuseBlock {
+		to := min(i+fuseBlock, n)
+		for _, c := range all {
+			combinePart(c.Dst.(*Vector).Data[i:to], c.Terms, i)
+		}
+	}
+}
+
+// combinePart writes the combination of terms, at most maxTerms, to d, which begins at number i.
+func combinePart(d []float32, terms []device.Term, i int) {
+	if len(terms) == 0 {
+		clear(d)
+		return
+	}
+	var c combination
+	for _, t := range terms {
+		c = c.plus(float32(t.A), t.V.(*Vector).Data[i:i+len(d)])
+	}
+	combine(d, &c, false)
+}
+
 // combineMany handles more terms than one pass does, block by block: a block of dst is written only
 // after all terms have been read, so that dst may be any of them.
 func combineMany(d []float32, terms []device.Term) {

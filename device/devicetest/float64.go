@@ -72,6 +72,13 @@ func (float64Device) Combine(dst device.Vector, terms ...device.Term) {
 	copy(data64("Combine", dst, n), sum)
 }
 
+func (d float64Device) CombineAll(all ...device.Combination) {
+	for _, c := range all {
+		data64("CombineAll", c.Dst, all[0].Dst.Len())
+		d.Combine(c.Dst, c.Terms...)
+	}
+}
+
 func (float64Device) Gather(dst, src device.Vector, idx device.Index) {
 	at := coordinates64(idx, src.Len())
 	s := data64("Gather", src, src.Len())

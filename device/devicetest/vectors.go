@@ -17,6 +17,7 @@ var vectorChecks = []check{
 	{"add difference", checkAddDiff},
 	{"add differences", checkAddDiffs},
 	{"combine and add differences", checkCombineDiffs},
+	{"combine several", checkCombineAll},
 	{"scatter and add", checkScatterAdd},
 	{"ends of an edge", checkEnds},
 	{"adamw", checkAdamW},
@@ -197,6 +198,41 @@ func checkAddDiffs(f *field) {
 		}
 		f.done()
 	}
+}
+
+// checkCombineAll compares the fused pass with the passes that define it. A combination reads and
+// overwrites what the ones before it wrote and read.
+func checkCombineAll(f *field) {
+	for _, n := range lengths() {
+		for _, k := range []int{0, 1, 2, 4, 7} {
+			var want [][]float64
+			for pass := range 2 {
+				terms, _, _ := f.operands("terms", k, n)
+				a, b, c := f.vector(mixed("a", n)), f.vector(mixed("b", n)), f.vector(mixed("c", n))
+				all := []device.Combination{
+					{Dst: a, Terms: append([]device.Term{{A: 0.9, V: a}, {A: 1, V: c}}, terms...)},
+					{Dst: b, Terms: []device.Term{{A: 1, V: b}, {A: -0.3, V: a}}},
+					{Dst: c, Terms: terms},
+					{Dst: a, Terms: []device.Term{{A: 0.5, V: a}, {A: -1, V: b}, {A: 1, V: c}}},
+				}
+				if pass == 1 {
+					f.d.CombineAll(all...)
+				}
+				for _, c := range all[:len(all)*(1-pass)] {
+					f.d.Combine(c.Dst, c.Terms...)
+				}
+				for i, v := range []device.Vector{a, b, c} {
+					if got := f.read(v); pass == 0 {
+						want = append(want, widen(got))
+					} else {
+						equal(f, fmt.Sprintf("CombineAll of %d numbers, %d terms: vector %d", n, k, i), got, want[i])
+					}
+				}
+			}
+			f.done()
+		}
+	}
+	f.d.CombineAll()
 }
 
 // checkCombineDiffs compares the fused pass with the two passes that define it, with dst among the
@@ -498,6 +534,10 @@ func checkPanics(f *field) {
 		"AddDiffs of a short vector":       func() { d.AddDiffs(none, v(4), terms(4, 3), term(4)) },
 		"AddDiffs from a long start":       func() { d.AddDiffs(term(5), v(4), nil, term(4)) },
 		"AddDiffs to a long term":          func() { d.AddDiffs(none, v(4), nil, terms(4, 5)...) },
+		"CombineAll of a short term":       func() { d.CombineAll(device.Combination{Dst: v(4), Terms: terms(4, 3)}) },
+		"CombineAll to a short vector": func() {
+			d.CombineAll(device.Combination{Dst: v(4)}, device.Combination{Dst: v(3), Terms: terms(3)})
+		},
 		"CombineDiffs of a short term":     func() { d.CombineDiffs(term(4), terms(4, 3), none, v(4), nil) },
 		"CombineDiffs to a short vector":   func() { d.CombineDiffs(term(3), terms(4), none, v(4), terms(4)) },
 		"CombineDiffs of a long vector":    func() { d.CombineDiffs(term(4), terms(4), term(4), v(4), terms(5)) },

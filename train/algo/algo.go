@@ -180,6 +180,7 @@ type State struct {
 	base  []device.Term
 	to    []device.Term
 	parts []device.SparseTerm
+	pass  []device.Combination // planned, until flush
 
 	fill fillers
 }
@@ -304,6 +305,11 @@ type Round struct {
 	// afterwards.
 	Post func(link int, values ...device.Vector)
 
+	// Retain returns Received[which] of a link, which then keeps its contents after the iteration,
+	// and takes old in exchange: a vector of EdgeMemory, or one that it returned. If Retain is nil,
+	// copy instead.
+	Retain func(link, which int, old device.Vector) device.Vector
+
 	// NextBatch makes Grad use a new batch, for several steps in one iteration.
 	NextBatch func()
 
@@ -319,6 +325,9 @@ type Round struct {
 	// Compress returns a compressed copy of v, for a Broadcast; which numbers the messages of an
 	// iteration from 0.
 	Compress func(v device.Vector, which int) (Compressed, error)
+	// Picks returns the coordinates that Compress takes of any vector; nil: they depend on the
+	// vector, or are all. Picks may be nil.
+	Picks func(which int) device.Index
 	// Encode writes the quantization codes of x to dst; which numbers the agent's vectors. Decode
 	// writes the decoded vector closest to ref. Both are nil if vectors are sent uncompressed.
 	Encode func(dst, x device.Vector, which int) error
@@ -393,11 +402,19 @@ func (s *State) SendModel(r *Round) (x device.Vector) {
 		s.send(r, gather, s.X)
 		return s.X
 	}
+	x = s.handOver(r)
+	s.post(r, x)
+	return x
+}
+
+// handOver returns the model in a vector that may be posted, without a copy if it can: then s.X has
+// undefined contents, and the algorithm overwrites all of it in this iteration.
+func (s *State) handOver(r *Round) (x device.Vector) {
+	if r.Swap == nil {
+		return s.copied(r, s.X)
+	}
 	x = s.X
 	s.X = r.Swap(x)
-	for i := range r.Links {
-		r.Post(i, x)
-	}
 	return x
 }
 
@@ -411,4 +428,29 @@ func (s *State) targets(terms ...device.Term) []device.Term {
 func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.terms = append(s.terms[:0], terms...)
 	s.Dev.Combine(dst, s.terms...)
+}
+
+// plan adds a combination to those that the next [State.flush] computes in one pass. Nothing may
+// read dst before.
+func (s *State) plan(dst device.Vector, terms ...device.Term) {
+	n := len(s.pass)
+	if n < cap(s.pass) {
+		s.pass = s.pass[:n+1]
+	} else {
+		s.pass = append(s.pass, device.Combination{})
+	}
+	c := &s.pass[n]
+	c.Dst, c.Terms = dst, append(c.Terms[:0], terms...)
+}
+
+// flush computes the planned combinations.
+func (s *State) flush() {
+	switch len(s.pass) {
+	case 0:
+	case 1:
+		s.Dev.Combine(s.pass[0].Dst, s.pass[0].Terms...)
+	default:
+		s.Dev.CombineAll(s.pass...)
+	}
+	s.pass = s.pass[:0]
 }

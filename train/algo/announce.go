@@ -14,6 +14,11 @@ func (s *State) announce(r *Round, which int, v, public device.Vector) (own devi
 	if !r.Active {
 		return own, nil
 	}
+	if r.Picks != nil {
+		if at := r.Picks(which); at != nil {
+			return s.announcePart(r, v, public, at), nil
+		}
+	}
 	s.combine(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
 	q, err := r.Compress(s.g, which)
 	if err != nil {
@@ -24,6 +29,17 @@ func (s *State) announce(r *Round, which int, v, public device.Vector) (own devi
 	return device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}, nil
 }
 
+// announcePart is announce for a compressor that takes known coordinates.
+func (s *State) announcePart(r *Round, v, public device.Vector, at device.Index) (own device.SparseTerm) {
+	q, known := r.Acquire(at.Len()), r.Acquire(at.Len())
+	s.Dev.Gather(q, v, at)
+	s.Dev.Gather(known, public, at)
+	s.combine(q, device.Term{A: 1, V: q}, device.Term{A: -1, V: known})
+	s.post(r, q)
+	s.add(public, device.SparseTerm{A: 1, V: q, Idx: at})
+	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
+}
+
 // announcement is one of the messages that an algorithm announces in an iteration.
 type announcement struct {
 	algo      string
@@ -31,7 +47,7 @@ type announcement struct {
 }
 
 // addAnnounced adds Σ_j w_ij·q_j to sum over the announcements of all active neighbours, and the
-// agent's own term if it is active, ordered by agent.
+// agent's own term if it is active, ordered by agent. The sum may be planned only.
 func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum device.Vector) error {
 	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err
@@ -45,7 +61,7 @@ func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, su
 		s.parts[i].A = 1
 	}
 	all := r.Shared(m.which, s.fill.parts)
-	s.combine(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
+	s.plan(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
 	return nil
 }
 

@@ -65,9 +65,10 @@ func (a BEER) Local(s *State, r *Round) (err error) {
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	v := r.Acquire(s.X.Len())
-	s.combine(v, device.Term{A: 1, V: s.Aux[beerP]}, device.Term{A: 1, V: s.g})
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
+	v := s.g
+	s.plan(v, device.Term{A: 1, V: s.Aux[beerP]}, device.Term{A: 1, V: s.g})
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
+	s.flush()
 	own[1], err = s.announce(r, 1, v, s.Aux[beerCopyV])
 	return err
 }
@@ -80,8 +81,9 @@ func (a BEER) Mix(s *State, r *Round) error {
 		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, own[which], of.sum); err != nil {
 			return err
 		}
-		s.combine(of.v, device.Term{A: 1, V: of.v}, device.Term{A: a.Theta, V: of.sum},
+		s.plan(of.v, device.Term{A: 1, V: of.v}, device.Term{A: a.Theta, V: of.sum},
 			device.Term{A: -a.Theta, V: of.public})
 	}
+	s.flush()
 	return nil
 }

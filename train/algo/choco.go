@@ -80,7 +80,8 @@ func (a CHOCO) Mix(s *State, r *Round) error {
 		s.Aux[chocoSum]); err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[chocoSum]},
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[chocoSum]},
 		device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
+	s.flush()
 	return nil
 }

@@ -27,8 +27,9 @@ func (a DmSGD) Local(s *State, r *Round) error {
 		return err
 	}
 	m := s.Aux[dmMomentum]
-	s.combine(m, device.Term{A: a.Mu, V: m}, device.Term{A: 1, V: s.g})
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: m})
+	s.plan(m, device.Term{A: a.Mu, V: m}, device.Term{A: 1, V: s.g})
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: m})
+	s.flush()
 	s.Send(r, s.X, m)
 	return nil
 }

@@ -21,8 +21,9 @@ type LED struct {
 }
 
 var (
-	_ Tracker  = LED{}
-	_ Periodic = LED{}
+	_ Tracker   = LED{}
+	_ Periodic  = LED{}
+	_ Scratcher = LED{}
 )
 
 const ledY = 0 // in State.Aux
@@ -30,6 +31,8 @@ const ledY = 0 // in State.Aux
 func (LED) Name() string { return "led" }
 
 func (LED) Aux() []string { return []string{"y"} }
+
+func (LED) NewScratch(func() device.Vector) any { return &sentModel{} }
 
 // Period is Tau.
 func (a LED) Period() int { return a.Tau }
@@ -44,11 +47,21 @@ func (a LED) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: 1 / float64(a.Tau), V: s.Aux[ledY]}); err != nil {
 		return err
 	}
-	s.Send(r, s.X)
+	if len(r.Links) > 0 {
+		x := s.handOver(r)
+		s.post(r, x)
+		s.Scratch.(*sentModel).x = x
+	}
 	return nil
 }
 
+// Mix writes all of the model, from the one that was sent, also where nothing was received.
 func (a LED) Mix(s *State, r *Round) error {
-	s.AddDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, device.Term{A: 1, V: s.Aux[ledY]})
+	if len(r.Links) == 0 {
+		return nil
+	}
+	sent := s.Scratch.(*sentModel)
+	sent.base[0] = device.Term{A: 1, V: sent.x}
+	s.CombineDifferences(r, 0, FixedWeight, device.Term{A: -1, V: s.X}, sent.base[:], device.Term{A: 1, V: s.Aux[ledY]})
 	return nil
 }

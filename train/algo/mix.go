@@ -149,4 +149,7 @@ func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 
 // sentModel is the working memory of algorithms that move the model in Mix: the model as it was
 // sent in Local.
-type sentModel struct{ x device.Vector }
+type sentModel struct {
+	x    device.Vector
+	base [1]device.Term // an operand list
+}

@@ -14,7 +14,8 @@ type Optimizer interface {
 	// Vectors names the vectors that it keeps between calls, all zero at the start.
 	Vectors() []string
 	// Direct returns the direction for the gradient, which is the sum of s.input, of which the
-	// first vector may be overwritten. Decay is the factor of x in the direction.
+	// first vector may be overwritten. Decay is the factor of x in the direction. The last passes
+	// may be planned only.
 	Direct(s *State, x device.Vector, decay float64) device.Vector
 	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in
 	// the gradient.
@@ -78,6 +79,7 @@ func (o Nesterov) Direct(s *State, x device.Vector, decay float64) device.Vector
 
 func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g := s.decayed(s.input, x, 0)
+	s.flush()
 	s.Count++
 	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
 	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
@@ -90,6 +92,7 @@ func (GTAdam) ScratchVectors() int { return 1 }
 
 func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g := s.decayed(s.input, x, 0)
+	s.flush()
 	if s.ones == nil {
 		s.ones = s.newOnes(x.Len())
 	}
@@ -177,6 +180,13 @@ func (d Descent) direction(s *State, r *Round, alpha float64, x device.Vector,
 
 // direct returns the direction of the gradient s.g at x.
 func (d Descent) direct(s *State, alpha float64, x device.Vector, c ...device.Term) device.Vector {
+	u := d.planDirection(s, alpha, x, c...)
+	s.flush()
+	return u
+}
+
+// planDirection is direct, but the last passes may be planned only.
+func (d Descent) planDirection(s *State, alpha float64, x device.Vector, c ...device.Term) device.Vector {
 	s.input = append(s.input[:0], device.Term{A: 1, V: s.g})
 	if d.Corrected && alpha > 0 {
 		for _, t := range c {
@@ -188,6 +198,7 @@ func (d Descent) direct(s *State, alpha float64, x device.Vector, c ...device.Te
 	}
 	u := d.Optimizer().Direct(s, x, d.Decay.Rate)
 	if s.except != nil {
+		s.flush()
 		s.Dev.Gather(s.few, x, s.except)
 		s.add(u, device.SparseTerm{A: -d.Decay.Rate, V: s.few, Idx: s.except})
 	}
@@ -201,17 +212,26 @@ func (d Descent) direct(s *State, alpha float64, x device.Vector, c ...device.Te
 //
 // with the gradient g at x, and stores the result in s.X. At alpha = 0 a corrected step is none.
 func (d Descent) descend(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
-	u, err := d.direction(s, r, alpha, x, c...)
-	if err != nil {
+	if err := d.planDescent(s, r, alpha, x, c...); err != nil {
 		return err
 	}
+	s.flush()
+	return nil
+}
+
+// planDescent is descend, but the last passes are planned only.
+func (d Descent) planDescent(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
+	if err := r.Grad(s.g, x); err != nil {
+		return err
+	}
+	u := d.planDirection(s, alpha, x, c...)
 	s.terms = append(s.terms[:0], device.Term{A: 1, V: x}, device.Term{A: -alpha, V: u})
 	if !d.Corrected {
 		for _, t := range c {
 			s.terms = append(s.terms, device.Term{A: -t.A, V: t.V})
 		}
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.plan(s.X, s.terms...)
 	return nil
 }
 
@@ -241,7 +261,7 @@ func (s *State) newOnes(n int) device.Vector {
 func (s *State) accumulate(mu float64) device.Vector {
 	b := s.Opt[0]
 	s.terms = append(append(s.terms[:0], device.Term{A: mu, V: b}), s.input...)
-	s.Dev.Combine(b, s.terms...)
+	s.plan(b, s.terms...)
 	return b
 }
 
@@ -254,6 +274,6 @@ func (s *State) decayed(terms []device.Term, x device.Vector, decay float64) dev
 	if decay != 0 {
 		s.terms = append(s.terms, device.Term{A: decay, V: x})
 	}
-	s.Dev.Combine(s.g, s.terms...)
+	s.plan(s.g, s.terms...)
 	return s.g
 }

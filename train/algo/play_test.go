@@ -217,6 +217,10 @@ func (g *game) round(t, i int) *Round {
 	}
 	if g.share {
 		r.Swap = g.trade
+		r.Retain = func(link, which int, old device.Vector) device.Vector {
+			copy(values(old), g.trash(old.Len()))
+			return r.Links[link].Received[which]
+		}
 	}
 	if g.prepare != nil {
 		g.prepare(r)
@@ -241,11 +245,12 @@ func (g *game) common(key [2]int, fill func(dst device.Vector)) device.Vector {
 // trade returns a vector with undefined contents.
 func (g *game) trade(v device.Vector) device.Vector {
 	fresh := g.dev.NewVector(v.Len())
-	for i := range values(fresh) {
-		values(fresh)[i] = math.NaN()
-	}
+	copy(values(fresh), g.trash(v.Len()))
 	return fresh
 }
+
+// trash returns undefined contents.
+func (g *game) trash(n int) []float64 { return slices.Repeat([]float64{math.NaN()}, n) }
 
 // quadratics are objectives f_i(x) = ½Σ_k h_ik (x_k - b_ik)². Their gradients are multiplied by a
 // factor common to all agents.

@@ -36,11 +36,12 @@ func (a QG) Local(s *State, r *Round) error {
 	if a.Nesterov {
 		newest, past = 1+a.Mu, a.Mu*a.Mu
 	}
-	s.combine(s.g, device.Term{A: newest, V: s.g}, device.Term{A: past, V: mh}) // u
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
+	s.plan(s.g, device.Term{A: newest, V: s.g}, device.Term{A: past, V: mh}) // u
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
 	if r.Alpha > 0 {
-		s.combine(mh, device.Term{A: a.Mu, V: mh}, device.Term{A: 1 - a.Mu, V: s.g})
+		s.plan(mh, device.Term{A: a.Mu, V: mh}, device.Term{A: 1 - a.Mu, V: s.g})
 	}
+	s.flush()
 	s.Send(r, s.X)
 	return nil
 }

@@ -41,8 +41,13 @@ func (Relay) Vectors() int { return 1 }
 // EdgeVectors is the last message of an edge; its count is EdgeMemory.Count.
 func (Relay) EdgeVectors(d int) []int { return []int{d} }
 
-// relayed is the working memory of an agent: a vector of one number that is 1, and links by edge.
-type relayed struct{ one device.Vector }
+// relayed is the working memory of an agent: a vector of one number that is 1, h, and the messages
+// with their counts.
+type relayed struct {
+	one, h device.Vector
+	sums   []device.Vector
+	counts []int
+}
 
 func (Relay) NewScratch(func() device.Vector) any { return &relayed{} }
 
@@ -50,7 +55,7 @@ func (a Relay) Local(s *State, r *Round) error {
 	if r.T == 0 {
 		s.Dev.Gather(s.Aux[relayStart], s.X, nil)
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil { // h
+	if err := a.planDescent(s, r, r.Alpha, s.X); err != nil { // h
 		return err
 	}
 	w := s.Scratch.(*relayed)
@@ -58,37 +63,59 @@ func (a Relay) Local(s *State, r *Round) error {
 		w.one = s.Dev.NewVector(1)
 		s.Dev.Write(w.one, []float32{1})
 	}
-	for i := range r.Links {
-		l := &r.Links[i]
-		count := 1
-		s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
-		for _, m := range s.Edges {
-			if m.Peer != l.Peer && m.Count > 0 {
-				s.terms = append(s.terms, device.Term{A: 1, V: m.Vectors[0]})
-				count += m.Count
-			}
-		}
-		sum, number := r.Acquire(s.X.Len()), r.Acquire(1)
-		s.Dev.Combine(sum, s.terms...)
-		s.combine(number, device.Term{A: float64(count), V: w.one})
+	w.sums, w.counts = w.sums[:0], w.counts[:0]
+	if len(r.Links) == 1 && len(s.Edges) == 1 { // a leaf has nothing to relay: its message is h
+		s.flush()
+		w.h = s.handOver(r)
+		w.sums, w.counts = append(w.sums, w.h), append(w.counts, 1)
+	} else {
+		w.relay(s, r)
+	}
+	for i, sum := range w.sums {
+		number := r.Acquire(1)
+		s.combine(number, device.Term{A: float64(w.counts[i]), V: w.one})
 		r.Post(i, sum, number)
-		l.Overhead = 1
+		r.Links[i].Overhead = 1
 	}
 	return nil
 }
 
+// relay computes for each neighbour the sum of h and the last messages of the others.
+func (w *relayed) relay(s *State, r *Round) {
+	w.h = s.X
+	for i := range r.Links {
+		count := 1
+		s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
+		for _, m := range s.Edges {
+			if m.Peer != r.Links[i].Peer && m.Count > 0 {
+				s.terms = append(s.terms, device.Term{A: 1, V: m.Vectors[0]})
+				count += m.Count
+			}
+		}
+		sum := r.Acquire(s.X.Len())
+		s.plan(sum, s.terms...)
+		w.sums, w.counts = append(w.sums, sum), append(w.counts, count)
+	}
+	s.flush()
+}
+
 func (a Relay) Mix(s *State, r *Round) error {
-	one := s.Scratch.(*relayed).one
+	w := s.Scratch.(*relayed)
 	for i := range r.Links {
 		l := &r.Links[i]
 		m := s.Edge(l.Peer)
 		m.Count = 0
-		if l.Received != nil {
-			m.Count = int(s.Dev.Dot(l.Received[1], one))
+		if l.Received == nil {
+			continue
+		}
+		m.Count = int(s.Dev.Dot(l.Received[1], w.one))
+		if r.Retain == nil {
 			s.Dev.Gather(m.Vectors[0], l.Received[0], nil)
+		} else {
+			m.Vectors[0] = r.Retain(i, 0, m.Vectors[0])
 		}
 	}
-	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X})
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: w.h})
 	models := 1
 	for _, m := range s.Edges {
 		if m.Count > 0 {
@@ -97,7 +124,9 @@ func (a Relay) Mix(s *State, r *Round) error {
 		}
 	}
 	if !a.ByCount {
-		s.terms = append(s.terms, device.Term{A: float64(a.N - models), V: s.Aux[relayStart]})
+		if models < a.N {
+			s.terms = append(s.terms, device.Term{A: float64(a.N - models), V: s.Aux[relayStart]})
+		}
 		models = a.N
 	}
 	for i := range s.terms {
