@@ -332,9 +332,13 @@ type Round struct {
 	// writes the decoded vector closest to ref. Both are nil if vectors are sent uncompressed.
 	Encode func(dst, x device.Vector, which int) error
 	Decode func(dst, codes, ref device.Vector) error
-	// Inverse sets dst to the vector whose coefficients are given, for a compressor that sends
-	// coefficients of a transform. Signs sets it to the signs of the vector whose coefficients are
-	// sums divided by counts, and overwrites sums.
+	Transform
+}
+
+// Transform is that of a compressor that sends coefficients of a transform. Inverse sets dst to the
+// vector whose coefficients are given. Signs sets it to the signs of the vector whose coefficients
+// are sums divided by counts, and overwrites sums.
+type Transform struct {
 	Inverse func(dst, coefficients device.Vector)
 	Signs   func(dst, sums, counts device.Vector)
 }
