@@ -88,6 +88,7 @@ var results = map[string]string{
 	"local-sgd links": "{algo: local-sgd, local_steps: 5, links: wan.yaml}",
 	"noloco":          "{algo: noloco, local_steps: 5, graph: complete}",
 	"gasloc":          "{algo: gasloc, local_steps: 4, graph: base(1), params: {outer_momentum: 0.5}}",
+	"sparta-diloco":   "{algo: sparta-diloco, optimizer: adamw, alpha: 0.01, mask: cycle, params: {outer_steps: 5}}",
 	"sparta":          "{algo: sparta, optimizer: adamw, alpha: 0.01}",
 	"demo":            "{algo: demo, alpha: 0.01, compress: 'dct(8,4)', links: wan.yaml}",
 	"d2":              "{algo: d2, mixing: half-lazy(metropolis), momentum: 0.5, alpha: 0.1}",

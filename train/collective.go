@@ -15,7 +15,7 @@ func (x *exchange) gather(t int) {
 	}
 	var mask device.Index
 	length := s.Dim
-	if s.Mask.Dense() {
+	if s.Whole(t) {
 		x.round.Shared = x.sharedVector
 	} else {
 		mask = x.borrowMask(x.run.commonMask(x.worker, t))

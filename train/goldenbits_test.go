@@ -46,6 +46,8 @@ func TestGoldenBits(t *testing.T) {
 		{"noloco", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{2304, 2304, 2304}},
 		{"gasloc", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{1152, 1152, 1152}},
 		{"sparta", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{2304, 2376, 4608}},
+		{"sparta-diloco", func(c *Config) { c.Density, c.Params = 2.0/3, Params{"outer_steps": 3} },
+			[3]uint64{4*384 + 2*576, 4*396 + 2*576, 4*768 + 2*576}},
 		{"demo", func(c *Config) { c.Compress = "dct(64,2)" }, [3]uint64{4896, 4896, 13824}},
 	} {
 		t.Run(l.name, func(t *testing.T) {

@@ -99,6 +99,17 @@ func TestTimelineOfRounds(t *testing.T) {
 		if got := play(t, c, Options{}).Rows[1].Time; !near(float64(got), want) {
 			t.Errorf("%s in rounds of %d: %v s, want %v", l.algo, l.steps, got, want)
 		}
+		if l.algo != "sparta" {
+			continue
+		}
+		// two of the iterations have all coordinates
+		c.Algo, c.Params = "sparta-diloco", Params{"outer_steps": 3 * l.steps}
+		c.Iterations = 6 * l.steps
+		all := math.Ceil(float64(s.Dim)/4) * 32
+		want = float64(c.Iterations)*0.1 + 6*(4*(chunk/1e6+0.02)+2*(all/1e6+0.02))
+		if got := play(t, c, Options{}).Rows[1].Time; !near(float64(got), want) {
+			t.Errorf("%s in rounds of %d: %v s, want %v", c.Algo, l.steps, got, want)
+		}
 	}
 }
 

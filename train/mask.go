@@ -188,7 +188,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	}
 	if r.setup.Collective {
 		return func(dst []comingMask, t int) []comingMask {
-			if r.setup.Gathers(t) {
+			if r.setup.Gathers(t) && !r.setup.Whole(t) {
 				dst = append(dst, r.commonMask(w, t))
 			}
 			return dst

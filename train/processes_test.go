@@ -157,6 +157,9 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"swarm":       func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.001,1024)" },
 		"sgp":         func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" },
 		"relaysgd":    func(c *Config) { c.Algo, c.Graph = "relaysgd", "path" },
+		"sparta-diloco": func(c *Config) {
+			c.Algo, c.Optimizer, c.Alpha, c.Mask, c.Params = "sparta-diloco", "adamw", 0.01, "cycle", Params{"outer_steps": 4}
+		},
 		"powergossip": func(c *Config) { c.Algo, c.Edges = "powergossip", "full" },
 		"beer":        func(c *Config) { c.Algo, c.Compress = "beer", "topk" },
 		"dsgt":        func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} },

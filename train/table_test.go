@@ -150,6 +150,9 @@ var lines = []line{
 		c.Algo, c.LocalSteps, c.Graph, c.Params = "gasloc", 2, "base(1)", Params{"outer_momentum": 0.5}
 	}, vectors: 1, loss: 2},
 	{name: "sparta", edit: func(c *Config) { c.Algo, c.Density = "sparta", 0.2 }, loss: 2.2},
+	{name: "sparta-diloco", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Mask, c.Params = "sparta-diloco", 2, 0.2, "cycle", Params{"outer_steps": 4}
+	}, loss: 2.2},
 	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
 		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {

@@ -29,6 +29,13 @@ type Collective interface {
 	Collective()
 }
 
+// Interleaved is a Collective with a mask whose exchange has all coordinates in the last iteration
+// of each WholeEvery(), which ends a round.
+type Interleaved interface {
+	Collective
+	WholeEvery() int
+}
+
 // Staged is an Algorithm with several exchanges in an iteration.
 type Staged interface {
 	Algorithm

@@ -92,6 +92,64 @@ func TestSPARTA(t *testing.T) {
 	})
 }
 
+// SPARTA within rounds of DiLoCo leaves the mean of the models as the local steps of DiLoCo do, so
+// that the slow models of all agents move by the outer step of the mean change. All agents end a
+// round with the same bits, and hold the same bits on the mask within it. Written out: local steps,
+// averages of the mask, outer steps.
+func TestSPARTAWithDiLoCo(t *testing.T) {
+	for _, every := range []int{1, 2} {
+		forWorlds(t, func(t *testing.T, w world, q quadratics) {
+			const h, rate, mu = 6, 0.7, 0.9
+			inner := DiLoCo{H: h, Rate: rate, Mu: mu, Descent: heavyBall(0.5)}
+			g := outerWorld(SPARTADiLoCo{Every: every, DiLoCo: inner}, w, q, every)
+			mask := func(t int) []uint32 {
+				if (t+1)%h == 0 {
+					return nil
+				}
+				return w.mask(t, 0, 0)
+			}
+			g.mask, g.share = func(t, _, _ int) []uint32 { return mask(t) }, w.seed%2 == 0
+			slow, buffer := make([]float64, w.d), make([]float64, w.d)
+			x, u, gi := zeros(w.n, w.d), zeros(w.n, w.d), make([]float64, w.d)
+			for it := range 5 * h {
+				for i := range x {
+					g.grad(it, i, gi, x[i])
+					for k := range gi {
+						u[i][k] = 0.5*u[i][k] + gi[k]
+						x[i][k] -= 0.05 * u[i][k]
+					}
+				}
+				g.step(t, it)
+				average := mean(w.n, func(i int) []float64 { return x[i] })
+				end := (it+1)%h == 0
+				for k := range average {
+					c := mask(it)
+					switch {
+					case end:
+						d := slow[k] - average[k]
+						buffer[k] = mu*buffer[k] + d
+						slow[k] -= rate * (d + mu*buffer[k])
+						average[k] = slow[k]
+					case (it+1)%every != 0 || c != nil && !holds(c, uint32(k)):
+						continue
+					}
+					for i := range x {
+						x[i][k] = average[k]
+						if g.x(i)[k] != g.x(0)[k] {
+							t.Fatalf("iteration %d: coordinate %d of agent %d differs", it, k, i)
+						}
+					}
+				}
+				for i := range x {
+					if e := distance(x[i], g.x(i)); e > 1e-12 {
+						t.Fatalf("every %d, iteration %d, agent %d: %g away", every, it, i, e)
+					}
+				}
+			}
+		})
+	}
+}
+
 // The mean slow model of NoLoCo moves by the heavy ball of the mean change over a round, on any pairs,
 // also if exchanges fail; that of GASLoC by its own recursion.
 func TestOuterMeans(t *testing.T) {

@@ -106,6 +106,9 @@ var table = []entry{
 		follow: true,
 		dress:  sketching,
 	},
+	{algo: SPARTADiLoCo{Every: 1, DiLoCo: DiLoCo{H: 4, Rate: 1}}, static: true, follow: true},
+	{algo: SPARTADiLoCo{Every: 2, DiLoCo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}}, static: true,
+		when: every(2), adaptive: true},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }

@@ -99,6 +99,8 @@ var abouts = map[string]About{
 		anyGraph + ", at the end of a round", "Cagnasso, Belilovsky and Oyallon 2026; experimental"},
 	"sparta": {"k values of the model, an all-reduce", "2(n-1) v k", "0", "bias, which grows as k falls", "none",
 		"exogym 2025"},
+	"sparta-diloco": {"as sparta, and at the end of a round the change of the model over it", "2(n-1) v k, and 2(n-1) v d a round",
+		"2", "bias, which grows with outer_steps", "none", "exogym 2025; Douillard and others 2023"},
 	"demo": {"k cosine coefficients of each chunk of the momentum, to all agents", "n(n-1) k (v + iota) a chunk", "1",
 		"bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
 	"sgd": {"the gradient, an all-reduce", "2(n-1) v d", "0", exactOnSkew, "none",

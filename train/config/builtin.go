@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 
 	"fspda/internal/rng"
 	"fspda/train/algo"
@@ -179,6 +180,15 @@ var builtin = []Method{
 	},
 	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
+	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1,
+		Optimizers: anyOptimizer, Check: wholeOuterSteps,
+		Params: []Param{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
+			Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerLR,
+			{Name: outerMomentum, Default: 0.9, Range: "[0, 1)", Help: "Nesterov momentum of the outer steps"}},
+		New: func(s *Setup) algo.Algorithm {
+			return algo.SPARTADiLoCo{Every: s.Config.LocalSteps, DiLoCo: algo.DiLoCo{H: int(s.Param("outer_steps")),
+				Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum), Descent: s.Descent()}}
+		}},
 	{Name: "demo", Keys: []string{"compress"}, Edges: AllGather, Optimizers: []string{optimizerDeMo},
 		Params: []Param{{Name: "keep", Default: 0.999, Range: "[0, 1)", Help: "decay rate of the momentum"}},
 		New: func(s *Setup) algo.Algorithm {
@@ -268,6 +278,16 @@ func sgpStable(s *Setup) ([]string, error) {
 }
 
 func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
+
+// wholeOuterSteps refuses outer steps between two averages, or at each of them.
+func wholeOuterSteps(s *Setup) ([]string, error) {
+	if h, every := int(s.Param("outer_steps")), s.Config.LocalSteps; h%every != 0 || h == every {
+		return nil, Invalid("params.outer_steps", strconv.Itoa(h), "outer steps are taken where models are averaged, and "+
+			"not each time: expected a multiple of local_steps, which is %d, such as %d; diloco takes no averages "+
+			"in between", every, 10*every)
+	}
+	return nil, nil
+}
 
 // treeOnly refuses graphs with cycles, in which a model would be counted several times.
 func treeOnly(s *Setup) ([]string, error) {

@@ -169,9 +169,10 @@ func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Cl
 
 // NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
-	allReduce := 0.0
+	var allReduce func(bits float64) float64
 	if s.Collective {
-		allReduce = s.Links.AllReduce(s.Mask.Len(), s.WireFormat().Bits())
+		width := s.WireFormat().Bits()
+		allReduce = func(bits float64) float64 { return s.Links.AllReduce(int(bits)/width, width) }
 	}
 	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
 }

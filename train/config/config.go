@@ -84,7 +84,7 @@ type AveragingKeys struct {
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
 	Mixing     string    `yaml:"mixing" help:"d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
-	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; sparta: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
+	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; sparta, sparta-diloco: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
 	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
 	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
 	Delta      float64   `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`
@@ -149,7 +149,7 @@ type ExchangeKeys struct {
 	Agents  int     `yaml:"agents" help:"number of agents n"`
 	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"`
 	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"`
-	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, all"`
+	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, cycle, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
 	Wire    string  `yaml:"wire" help:"format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"`
 }

@@ -12,14 +12,11 @@ func (s *Setup) ExpectedBits() float64 {
 		return 0
 	}
 	if s.Collective {
-		var l dist.Ledger
-		for i := range s.Graph.N {
-			l.Send(
-				dist.Sent{Values: RingShare(i, s.Graph.N, s.Mask.Len()), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
-					Indices: i > 0},
-			)
+		bits := s.gatherBits(s.Mask.Len()) / float64(s.RoundLength())
+		if every := s.WholeEvery(); every > 0 {
+			bits += (s.gatherBits(s.Dim) - s.gatherBits(s.Mask.Len())) / float64(every)
 		}
-		return float64(s.Bits(l)) / float64(s.RoundLength())
+		return bits
 	}
 	if d := s.Directed(); d != nil {
 		values := s.Dim
@@ -51,6 +48,15 @@ func (s *Setup) ExpectedBits() float64 {
 			Indices: indices})
 	}
 	return rates * float64(s.Bits(pair))
+}
+
+// gatherBits are those of an all-reduce of k values.
+func (s *Setup) gatherBits(k int) float64 {
+	var l dist.Ledger
+	for i := range s.Graph.N {
+		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: 32, Mask: k, Dim: s.Dim, Indices: i > 0})
+	}
+	return float64(s.Bits(l))
 }
 
 // messageLedger is what goes over a link one way through a codec in an iteration.

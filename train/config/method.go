@@ -355,6 +355,21 @@ func (s *Setup) Gathers(t int) bool {
 	return s.Collective && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
 }
 
+// WholeEvery returns after how many iterations a Collective with a mask exchanges all coordinates; 0:
+// it never does.
+func (s *Setup) WholeEvery() int {
+	if m, ok := s.Algo.(algo.Interleaved); ok {
+		return m.WholeEvery()
+	}
+	return 0
+}
+
+// Whole reports whether the all-reduce of iteration t has all coordinates.
+func (s *Setup) Whole(t int) bool {
+	every := s.WholeEvery()
+	return s.Mask.Dense() || every > 0 && (t+1)%every == 0
+}
+
 // RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.
 func (s *Setup) RoundLength() int {
 	if r, ok := s.Algo.(algo.Periodic); ok {

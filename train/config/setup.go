@@ -213,6 +213,9 @@ func (s *Setup) connect(sizes []int) error {
 	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, sizes, c.Seed); err != nil {
 		return &Error{Key: "mask", Err: err}
 	}
+	if s.method.Edges == EveryPair {
+		s.Mask = dist.Every(s.Mask, c.LocalSteps)
+	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
 	if s.method.roundEnds() {
 		s.Process = dist.AtRoundEnds(s.Process, c.LocalSteps)

@@ -156,7 +156,11 @@ func messageVectors(s *config.Setup) vectors {
 	if s.Mask.Dense() {
 		return vectors{s.Dim: n}
 	}
-	return vectors{s.Mask.Len(): n * linksAtOnce(s)}
+	v := vectors{s.Mask.Len(): n * linksAtOnce(s)}
+	if s.WholeEvery() > 0 {
+		v[s.Dim] += n
+	}
+	return v
 }
 
 // masksOn returns how many masks so many agents have on a device, whose coordinates take four bytes

@@ -53,10 +53,10 @@ func (p *port) to(peer int) *direction {
 // begins when gradient and messages are there.
 type Clock struct {
 	port
-	now       float64 // begin of the iteration plus its gradients so far
-	ready     float64 // when the last received message arrived
-	allReduce float64 // seconds of the all-reduce that ends each iteration with messages; 0: none
-	posted    bool    // the agent takes part in one in this iteration
+	now       float64                    // begin of the iteration plus its gradients so far
+	ready     float64                    // when the last received message arrived
+	allReduce func(bits float64) float64 // nil: messages go to neighbours
+	gathered  float64                    // seconds of the all-reduce that ends this iteration; 0: none
 }
 
 // ClockState is a Clock at the head of an iteration, in seconds, as checkpoints hold it.
@@ -66,10 +66,10 @@ type ClockState struct {
 	Links  map[int]float64 `json:"links,omitempty"`  // by neighbour: time from which the link to it is free
 }
 
-// NewClock makes the clock of an agent at time 0. If allReduce is above 0, each iteration with
-// messages ends with an all-reduce that takes so many seconds, and messages take no time of their
-// own.
-func NewClock(l *Links, seed uint64, agent int, allReduce float64) *Clock {
+// NewClock makes the clock of an agent at time 0. If allReduce is not nil, each iteration with
+// messages ends with an all-reduce of vectors as long as a message, which takes so many seconds, and
+// messages take no time of their own.
+func NewClock(l *Links, seed uint64, agent int, allReduce func(bits float64) float64) *Clock {
 	return &Clock{port: port{id: agent, net: l, seed: seed}, allReduce: allReduce}
 }
 
@@ -81,8 +81,8 @@ func (c *Clock) Gradient(k int) {
 // Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns
 // when the sender is ready for the all-reduce.
 func (c *Clock) Post(t, peer int, bits float64) float64 {
-	if c.allReduce > 0 {
-		c.posted = true
+	if c.allReduce != nil {
+		c.gathered = c.allReduce(bits)
 		return c.now
 	}
 	return c.send(c.now, t, peer, bits)
@@ -99,9 +99,7 @@ func (c *Clock) Await() { c.now = math.Max(c.now, c.ready) }
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
 	c.now, c.ready = math.Max(c.now, c.ready), 0
-	if c.posted {
-		c.now, c.posted = c.now+c.allReduce, false
-	}
+	c.now, c.gathered = c.now+c.gathered, 0
 	return c.now
 }
 

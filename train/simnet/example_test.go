@@ -15,7 +15,7 @@ func Example() {
 		return
 	}
 	const seed = 1
-	a, b := simnet.NewClock(links, seed, 0, 0), simnet.NewClock(links, seed, 1, 0)
+	a, b := simnet.NewClock(links, seed, 0, nil), simnet.NewClock(links, seed, 1, nil)
 	for t := range 2 {
 		toB, toA := a.Post(t, 1, 1e6), b.Post(t, 0, 1e6)
 		a.Gradient(t)

@@ -1,0 +1,49 @@
+package dist
+
+import "math"
+
+// cycleMask draws one coordinate in each run of adjacent ones: the draws of as many exchanges as a run is
+// long have each coordinate once. A run begins anywhere in a cycle, by the stream of the cycle. The
+// last run may be shorter, so that the number drawn varies by one.
+type cycleMask struct {
+	maskBase
+	run   int // coordinates of a run, exchanges of a cycle
+	every int // iterations from one exchange to the next
+}
+
+// newCycle returns the mask for a density of 1/run.
+func newCycle(p parsedSpec, b maskBase, density float64) (Mask, error) {
+	run := math.Round(1 / density)
+	if math.Abs(run*density-1) > 1e-6 || run > math.MaxUint32 {
+		return nil, p.bad("the density is %v; it must be 1 divided by a whole number, such as 0.1 or 0.005: "+
+			"the exchanges of a cycle", density)
+	}
+	return cycleMask{b, int(run), 1}, nil
+}
+
+// Dense returns false: runs have at least two coordinates.
+func (m cycleMask) Dense() bool      { return false }
+func (m cycleMask) Density() float64 { return 1 / float64(m.run) }
+
+// Draw implements [Mask].
+func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
+	exchange := t / m.every
+	s, phase := m.stream(exchange/m.run, i, j), exchange%m.run
+	dst = grow(dst, (m.d+m.run-1)/m.run)[:0]
+	for begin := 0; begin < m.d; begin += m.run {
+		if c := begin + (s.IntN(m.run)+phase)%m.run; c < m.d {
+			dst = append(dst, uint32(c))
+		}
+	}
+	return dst
+}
+
+// Every returns the mask for exchanges in the last of each n iterations: a cycle counts exchanges.
+// Other masks stay as they are.
+func Every(m Mask, n int) Mask {
+	if c, ok := m.(cycleMask); ok {
+		c.every = max(1, n)
+		return c
+	}
+	return m
+}

@@ -1,0 +1,47 @@
+package algo
+
+// SPARTADiLoCo is DiLoCo whose agents also average a few coordinates within a round, as [SPARTA]
+// does (exogym 2025). In the last iteration of a round all coordinates are averaged by the outer
+// step, so that SPARTA's average, which leaves their mean as it is, is left out:
+//
+//	x ← x - alpha·u        x[k] ← mean of x[k]
+//	at the end of a round, instead of the average:  x ← phi ← outer step of DiLoCo
+//
+// The slow models and the outer momenta of all agents stay bit-identical.
+type SPARTADiLoCo struct {
+	Every int // iterations from one average to the next, of which H is a multiple
+	DiLoCo
+}
+
+var (
+	_ Interleaved = SPARTADiLoCo{}
+	_ Scheduled   = SPARTADiLoCo{}
+)
+
+func (SPARTADiLoCo) Name() string { return "sparta-diloco" }
+
+// Period is Every.
+func (a SPARTADiLoCo) Period() int { return a.Every }
+
+// WholeEvery is H.
+func (a SPARTADiLoCo) WholeEvery() int { return a.H }
+
+// averages is SPARTA within a round.
+func (a SPARTADiLoCo) averages() SPARTA { return SPARTA{Every: a.Every, Descent: a.Descent} }
+
+func (a SPARTADiLoCo) Local(s *State, r *Round) error {
+	if (r.T+1)%a.H == 0 {
+		return a.DiLoCo.Local(s, r)
+	}
+	if r.T%a.H == 0 {
+		s.Dev.Gather(s.Aux[dilocoStart], s.X, nil)
+	}
+	return a.averages().Local(s, r)
+}
+
+func (a SPARTADiLoCo) Mix(s *State, r *Round) error {
+	if (r.T+1)%a.H == 0 {
+		return a.DiLoCo.Mix(s, r)
+	}
+	return a.averages().Mix(s, r)
+}
