@@ -48,8 +48,9 @@ var results = map[string]string{
 	"sa path bf16 parts": "{algo: fspda-sa, graph: path, wire: bf16, accumulate: 3, activation: relu}",
 	"sa full sampling": "{algo: fspda-sa, sampling: full, metrics: test, eval_test: 40, eval_agents: 2, " +
 		"iterations: 20}",
-	"sa links": "{algo: fspda-sa, links: wan.yaml, edges: k-edges(2)}",
-	"storm":    "{algo: fspda-storm, sampling: iid}",
+	"sa links":   "{algo: fspda-sa, links: wan.yaml, edges: k-edges(2)}",
+	"sa dropout": "{algo: fspda-sa, hidden: [30], activation: relu, dropout: 0.3}",
+	"storm":      "{algo: fspda-storm, sampling: iid}",
 	"storm lagged": "{algo: fspda-storm, a_x: 0.2, a_lambda: 0.05, storm_start: zero, storm_lambda: lagged, " +
 		"mask: randk-per-layer, label_smoothing: 0.1}",
 	"dsgd metropolis": "{algo: dsgd, weights: metropolis, order: atc, edges: bernoulli(0.5)}",
@@ -175,7 +176,7 @@ func hashOf(t *testing.T, yaml string) string {
 	o := model.Options{Shape: set.Shape, Classes: set.Classes, Recompute: model.Recompute(c.Recompute),
 		Loss: model.LossOptions{WeightDecay: c.L2(), Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}}
 	if c.Model == "mlp" {
-		o.Hidden, o.Activation = c.Hidden, c.Activation
+		o.Hidden, o.Activation, o.Dropout = c.Hidden, c.Activation, c.Dropout
 	}
 	net, err := model.Open(c.Model, o)
 	if err != nil {

@@ -69,6 +69,7 @@ func maxScratch(code *device.Code, threads int) int {
 func (p *Program) allocate() {
 	p.spaces[device.Labels] = kernel.Aligned(p.code.Targets())
 	p.spaces[device.Momentum] = make([]float32, 1)
+	p.spaces[device.Key] = make([]float32, 4)
 	arena, scratch := kernel.Padded(p.code.Arena), maxScratch(p.code, p.device.threads)
 	if arena+scratch >= minSharedArena {
 		p.sharedSize = arena + scratch

@@ -19,7 +19,7 @@ type Program struct {
 	code            *device.Code
 	steps           []step
 	runtimeOperands []runtimeOperand  // operands in memory that Run is given
-	spaces          [spaces][]float32 // by device.Space; the Program owns Labels and Momentum, and a small Arena
+	spaces          [spaces][]float32 // by device.Space; the Program owns Labels, Momentum and Key, and a small Arena
 	results         []int             // offsets into the arena
 	// length of the arena and scratch memory to acquire for each run; 0 if the Program owns them
 	sharedSize int
@@ -31,7 +31,7 @@ type Program struct {
 
 var _ device.Program = (*Program)(nil)
 
-const spaces = int(device.Momentum) + 1
+const spaces = int(device.Key) + 1
 
 // step is a kernel call with its operands.
 type step struct {
@@ -95,7 +95,7 @@ func (p *Program) ownsSpace(s device.Space) bool {
 	switch s {
 	case device.Arena:
 		return p.sharedSize == 0
-	case device.Labels, device.Momentum:
+	case device.Labels, device.Momentum, device.Key:
 		return true
 	}
 	return false
@@ -205,6 +205,7 @@ func (p *Program) prepare(params, grad device.Vector, b device.Batch, out []floa
 	}
 	p.spaces[device.Input] = p.examples.load(b, p.code.Features)
 	b.Labels(p.spaces[device.Labels])
+	b.KeyNumbers(p.spaces[device.Key])
 	return nil
 }
 

@@ -131,7 +131,7 @@ func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
 // prepareSlot allocates the memory that a slot lacks for a batch.
 func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	c, ex := p.code, p.device.exec
-	requests := []blockRequest{{&s.labels, 4 * (c.Targets() + 1)}}
+	requests := []blockRequest{{&s.labels, 4 * (c.Targets() + batchScalars)}}
 	if b.Bytes == nil {
 		requests = append(requests, blockRequest{&s.input, 4 * c.Batch * c.Features})
 	} else {
@@ -187,12 +187,16 @@ func (p *Program) prepareEvents(s *inputSlot) (err error) {
 	return ex.Record(s.consumed, ex.Stream)
 }
 
+// batchScalars is how many numbers follow the labels of a batch: the momentum and the key.
+const batchScalars = 5
+
 // fillSlot copies a batch and the momentum to a slot.
 func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
 	n := b.Targets()
-	labels := make([]float32, n+1)
+	labels := make([]float32, n+batchScalars)
 	b.Labels(labels[:n])
 	labels[n] = momentum
+	b.KeyNumbers(labels[n+1:])
 	p.uploadFloats(s, s.labels.At, labels)
 	if b.Bytes == nil {
 		p.uploadFloats(s, s.input.At, b.Numbers(nil, p.code.Features))

@@ -52,6 +52,9 @@ var lowerings = map[device.Kernel]lowering{
 	}),
 	device.Add:       oneKernel(sum),
 	device.AddScaled: oneKernel(sum),
+	device.Dropout: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.Dropout(x.Element(), x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1], x.attr)
+	}),
 	device.MoveAverage: oneKernel(func(x boundTask) kernels.Call {
 		return kernels.MoveAverage(x.out[0], x.in[0], x.in[1], x.in[2], x.attr, x.dims[0])
 	}),

@@ -50,7 +50,7 @@ type launchEnv struct {
 	scaler  kernels.Address // of fp16: the loss scale
 }
 
-const spaces = int(device.Momentum) + 1
+const spaces = int(device.Key) + 1
 
 // programKey is what a captured graph depends on: the addresses of vectors, arena, batch and loss
 // scale.
@@ -286,6 +286,7 @@ func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
 		device.Labels:   key.labels,
 		device.Buffers:  key.buffers,
 		device.Momentum: env.scalars.momentum,
+		device.Key:      env.scalars.momentum + 4,
 	}
 	return env
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"fspda/device"
+	"fspda/internal/rng"
 )
 
 // ErrClosed is what [Loader.Next] returns after [Loader.Close].
@@ -117,8 +118,17 @@ func (l *Loader) prepare(step int) {
 	}
 }
 
-// fill makes the batch of a step.
+// fill makes the batch of a step, with a key of its own for random numbers such as dropout's.
 func (l *Loader) fill(m *batchMaker, dst *device.Batch, step int) error {
+	if err := l.fillExamples(m, dst, step); err != nil {
+		return err
+	}
+	keys := rng.New(l.seed, "dropout", uint64(m.order.agent), uint64(step))
+	dst.Key = max(1, keys.Uint64())
+	return nil
+}
+
+func (l *Loader) fillExamples(m *batchMaker, dst *device.Batch, step int) error {
 	if w := l.split.windows; w != nil && m.order.sampling == IID {
 		s := m.order.stream(step)
 		w.draw(dst, w.segment(m.order.shard[0]), m.order.batch, &s)

@@ -37,13 +37,14 @@ func play(t *testing.T, l *Loader, n int) []device.Batch {
 
 // copied returns a copy of a batch as float32 values.
 func copied(l *Loader, b device.Batch) device.Batch {
-	return device.Batch{X: slices.Clone(b.Numbers(nil, l.split.Features())), Y: slices.Clone(b.Y)}
+	return device.Batch{X: slices.Clone(b.Numbers(nil, l.split.Features())), Y: slices.Clone(b.Y), Key: b.Key}
 }
 
 func sameBatches(t *testing.T, what string, got, want []device.Batch) {
 	t.Helper()
 	for i := range want {
-		if !slices.Equal(got[i].X, want[i].X) || !slices.Equal(got[i].Y, want[i].Y) {
+		if !slices.Equal(got[i].X, want[i].X) || !slices.Equal(got[i].Y, want[i].Y) ||
+			got[i].Key != want[i].Key {
 			t.Fatalf("%s: batch %d differs", what, i)
 		}
 	}
@@ -217,5 +218,21 @@ func BenchmarkLoader(b *testing.B) {
 			b.Fatal(err)
 		}
 		l.Release(batch)
+	}
+}
+
+// Every batch of every agent and seed has a key of its own.
+func TestLoaderKeys(t *testing.T) {
+	seen := map[uint64]bool{0: true}
+	for agent := range 3 {
+		for seed := range uint64(2) {
+			l := mustLoader(t, tiny(t, 60).Train, shardOf(20), agent, LoaderOptions{Batch: 7, Seed: seed})
+			for _, b := range play(t, l, 5) {
+				if seen[b.Key] {
+					t.Fatalf("agent %d, seed %d: key %x is 0 or of another batch", agent, seed, b.Key)
+				}
+				seen[b.Key] = true
+			}
+		}
 	}
 }

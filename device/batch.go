@@ -30,6 +30,10 @@ type Batch struct {
 	Y      []int32 // class indices, Length for each example; nil with Tokens
 	Length int     // the labels of an example: one for each token of a window; 0 means 1
 
+	// Key is the key of the random numbers that training draws for this batch: the masks of Dropout.
+	// 0 stands for none: Dropout then changes nothing.
+	Key uint64
+
 	// CacheKey identifies the contents of Bytes or Tokens; it may be nil. Batches with the same key
 	// have the same contents, so a device may keep a copy of them as long as the key is reachable.
 	CacheKey *CacheKey
@@ -160,8 +164,12 @@ func fits(have int, what string, examples, features int) error {
 	return nil
 }
 
-// Slice returns examples from to to-1. The result shares the memory of b. Check must accept b.
+// Slice returns examples from to to-1. The result shares the memory of b. Slices that begin at other
+// examples have other Keys, unless b has none. Check must accept b.
 func (b Batch) Slice(from, to int) Batch {
+	if b.Key != 0 && from > 0 {
+		b.Key = max(1, b.Key+uint64(from)*sliceFactor)
+	}
 	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
 	switch {
 	case b.Tokens != nil:
@@ -177,6 +185,27 @@ func (b Batch) Slice(from, to int) Batch {
 	each := max(1, b.Length)
 	b.Y = b.Y[from*each : to*each]
 	return b
+}
+
+// sliceFactor spreads the bits of a Key: the golden ratio times 2^64, which is odd.
+const sliceFactor = 0x9e3779b97f4a7c15
+
+// keyParts is the number of numbers of a Key.
+const keyParts = 4
+
+// KeyNumbers writes the Key to dst, 4 numbers of 16 bits each, the lowest first.
+func (b Batch) KeyNumbers(dst []float32) {
+	for i := range dst[:keyParts] {
+		dst[i] = float32(b.Key >> (16 * i) & 0xffff)
+	}
+}
+
+// KeyOf returns the key that KeyNumbers wrote.
+func KeyOf(numbers []float32) (key uint64) {
+	for i, v := range numbers[:keyParts] {
+		key |= uint64(v) << (16 * i)
+	}
+	return key
 }
 
 // Labels writes the labels to dst, which has length Targets. Check must accept b.

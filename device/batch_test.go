@@ -134,3 +134,24 @@ func TestBatchOfTokens(t *testing.T) {
 		t.Error("five labels of examples with two each: no error")
 	}
 }
+
+// A key passes unchanged through its four numbers, and slices have keys of their own.
+func TestKeyNumbers(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, key := range []uint64{0, 1, 1<<16 - 1, 1 << 48, 0xfedcba9876543210, 1<<64 - 1} {
+		b := device.Batch{Key: key, X: make([]float32, 6), Y: make([]int32, 3)}
+		numbers := make([]float32, 4)
+		b.KeyNumbers(numbers)
+		if got := device.KeyOf(numbers); got != key {
+			t.Errorf("key %x became %x", key, got)
+		}
+		if first := b.Slice(0, 1).Key; first != key {
+			t.Errorf("the first slice has the key %x, want %x", first, key)
+		}
+		other := b.Slice(1, 3).Key
+		if key == 0 && other != 0 || key != 0 && (other == 0 || other == key || seen[other]) {
+			t.Errorf("a slice of a batch with the key %x has the key %x", key, other)
+		}
+		seen[other] = true
+	}
+}

@@ -17,10 +17,11 @@ const (
 	// flat buffer vector, an argument of RunBuffered: running means and variances
 	Buffers
 	Momentum // one number, an argument of RunBuffered: the step of the moving averages
+	Key      // the key of the batch's random numbers: 4 numbers of 16 bits, see Batch.KeyNumbers
 )
 
 func (s Space) String() string {
-	return [...]string{"params", "grads", "arena", "input", "labels", "buffers", "momentum"}[s]
+	return [...]string{"params", "grads", "arena", "input", "labels", "buffers", "momentum", "key"}[s]
 }
 
 // Ref is an operand: Len numbers of a Space, starting at offset Off.

@@ -28,17 +28,23 @@ type builder struct {
 	buffers Layout
 	data    map[*gorgonia.Node]device.Space // the leaves of the batch and the momentum
 	// the leaves of buffers, by their index in the buffer layout
-	bufferOf  map[*gorgonia.Node]int
-	kind      Kind
-	decay     Decay
-	block     int  // number of the current block, from 1; 0 outside of blocks
-	blocks    int  // number of blocks
+	bufferOf map[*gorgonia.Node]int
+	kind     Kind
+	decay    Decay
+	counters
 	backward  bool // the backward pass is being built
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves of parameters, in layout order
 	factors   []float64                  // of their gradients; nil: 1
 	constants map[*gorgonia.Node]float64 // the leaves of constants
 	depends   map[*gorgonia.Node]bool    // whether a node depends on a parameter that is not frozen
+}
+
+// counters number parts of a network.
+type counters struct {
+	block    int // number of the current block, from 1; 0 outside of blocks
+	blocks   int // number of blocks
+	dropouts int // number of dropouts
 }
 
 func newBuilder(host Host) *builder {

@@ -10,8 +10,9 @@ import (
 
 // ConvNetOptions describes a convolutional network without residual sums.
 type ConvNetOptions struct {
-	Height, Width, Channels int // of an image; Channels 0 means 3
-	Classes                 int // at least 2
+	Height, Width, Channels int     // of an image; Channels 0 means 3
+	Classes                 int     // at least 2
+	Dropout                 float64 // vgg11: share of the numbers that training drops before each hidden dense layer
 	Loss                    LossOptions
 }
 
@@ -23,6 +24,9 @@ func (o *ConvNetOptions) validate() error {
 		r.Channels = 3
 	}
 	o.Channels = r.Channels
+	if err := checkDropout(o.Dropout); err != nil {
+		return err
+	}
 	return r.validate()
 }
 
@@ -48,6 +52,9 @@ func (o ConvNetOptions) network(name string, forward func(b *builder, x *gorgoni
 // fc1.weight and fc1.bias. The dense layer is a filter of the size of its image, whose numbers are in
 // files in PyTorch's order. Filters and biases start uniform in ±1/√fan-in.
 func GNLeNet(o ConvNetOptions) (*Network, error) {
+	if o.Dropout != 0 {
+		return nil, fmt.Errorf("model: gn-lenet: option Dropout is %v, but the network has none: remove it", o.Dropout)
+	}
 	return o.network("gn-lenet", func(b *builder, x *gorgonia.Node) *gorgonia.Node {
 		for i, channels := range []int{32, 32, 64} {
 			conv := b.newBiasConv(fmt.Sprintf("conv%d", i+1), x.Shape()[3], channels, 5, start{}, start{})
@@ -80,7 +87,7 @@ const vggHidden = 512
 // RelaySum for decentralized deep learning (Vogels et al., 2021): the convolutions of configuration A
 // of Simonyan and Zisserman, with biases and ReLU, and dense layers of 512, 512 and the classes. For
 // 32×32×3 and 10 classes it has 9,750,922 parameters in 22 tensors. Images of another size are
-// averaged over the pixels that remain before the dense layers.
+// averaged over the pixels that remain before the dense layers. That program trains with Dropout 0.5.
 //
 // Tensors have the names of that program, which are torchvision's: features.0.weight,
 // features.0.bias, ..., classifier.1.weight and so on. Filters start normal with variance 2/(9·outputs)
@@ -101,6 +108,7 @@ func VGG11(o ConvNetOptions) (*Network, error) {
 		}
 		x = b.avgPool("avgpool", x)
 		for i := range 2 {
+			x = b.dropout(fmt.Sprintf("classifier.%d", 3*i), o.Dropout, x)
 			x = b.linear(fmt.Sprintf("classifier.%d", 3*i+1), x, vggHidden)
 			x = b.activation(fmt.Sprintf("classifier.%d", 3*i+2), device.ReLU, x)
 		}

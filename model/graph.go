@@ -136,6 +136,9 @@ func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Ba
 		switch space {
 		case device.Labels:
 			values = labels
+		case device.Key:
+			values = make([]float32, 4)
+			batch.KeyNumbers(values)
 		case device.Momentum:
 			values = []float32{float32(momentum)}
 		}

@@ -61,3 +61,9 @@ func TestGroupsThatDoNotFit(t *testing.T) {
 		}
 	}
 }
+
+func init() {
+	opCases["dropout"] = derivativeCase{device.Dropout, func(b *builder) *gorgonia.Node {
+		return b.applyAs(device.Dropout, geometry{layer: 2}, 0.4, b.param("x", 1, 3, 5), b.batchKey())
+	}}
+}

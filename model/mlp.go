@@ -27,6 +27,7 @@ type MLPOptions struct {
 	Activation  string  // after each hidden layer: "sigmoid", the default, or "relu"
 	WeightDecay float64 // adds WeightDecay/2·Σw² over all weights and biases to the loss
 
+	Dropout        float64 // share of the numbers that training drops after each activation
 	Decay          Decay   // see LossOptions
 	LabelSmoothing float64 // see LossOptions
 }
@@ -61,6 +62,12 @@ func (o MLPOptions) validate() error {
 	if _, ok := activations[o.Activation]; !ok && o.Activation != "" {
 		return fmt.Errorf("option Activation is %q, want sigmoid or relu", o.Activation)
 	}
+	if o.Dropout > 0 && len(o.Hidden) == 0 {
+		return fmt.Errorf("option Dropout is %v, but there is no hidden layer: remove it", o.Dropout)
+	}
+	if err := checkDropout(o.Dropout); err != nil {
+		return err
+	}
 	return o.loss().validate()
 }
 
@@ -81,6 +88,7 @@ func (o MLPOptions) forward(b *builder, x *gorgonia.Node) *gorgonia.Node {
 	for i, h := range o.Hidden {
 		x = b.linear(fmt.Sprintf("fc%d", i+1), x, h)
 		x = b.activation(fmt.Sprintf("act%d", i+1), activations[o.Activation], x)
+		x = b.dropout(fmt.Sprintf("drop%d", i+1), o.Dropout, x)
 	}
 	return b.linear(fmt.Sprintf("fc%d", len(o.Hidden)+1), x, o.Classes)
 }

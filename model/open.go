@@ -17,6 +17,8 @@ type Options struct {
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
 	Activation string // mlp: after each hidden layer: "sigmoid", the default, or "relu"
 
+	Dropout float64 // mlp, vgg11, gpt: share of the numbers that training drops, at least 0 and below 1
+
 	Recompute Recompute // residual networks and language models: see Recompute
 
 	Transformer Transformer // language models, whose Classes is the number of tokens
@@ -70,6 +72,7 @@ func Open(name string, o Options) (*Network, error) {
 			inputs *= d
 		}
 		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
+			Dropout:     o.Dropout,
 			WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
 	}
 	if !slices.Contains(Names(), name) {
@@ -89,6 +92,10 @@ func Open(name string, o Options) (*Network, error) {
 		}
 		return n.open(c)
 	}
+	if o.Dropout != 0 {
+		return nil, fmt.Errorf("model: %s: option Dropout is %v, but residual networks have none: remove it", name,
+			o.Dropout)
+	}
 	text, norm, _ := strings.Cut(strings.TrimPrefix(name, "resnet"), "-")
 	depth, err := strconv.Atoi(text)
 	if err != nil {
@@ -101,7 +108,7 @@ func Open(name string, o Options) (*Network, error) {
 
 // images returns the options of a network of images, or an error for options that belong to others.
 func (o Options) images() (ConvNetOptions, error) {
-	c := ConvNetOptions{Classes: o.Classes, Loss: o.Loss}
+	c := ConvNetOptions{Classes: o.Classes, Loss: o.Loss, Dropout: o.Dropout}
 	switch {
 	case len(o.Hidden) > 0:
 		return c, fmt.Errorf("option Hidden is %v, which only mlp supports: remove it", o.Hidden)

@@ -47,6 +47,7 @@ func definitions() map[device.Kernel]*definition {
 		{device.ScaleBy, "* 1", "*", "*", first, scaleByDerivative},
 		{device.Add, "* *", "*", "*", both, addDerivative},
 		{device.AddScaled, "* *", "*", "*", both, addScaledDerivative},
+		{device.Dropout, "* 4", "*", "* l", first, dropoutDerivative},
 		{device.MoveAverage, "* * 1", "*", "*", nil, nil},
 		{device.LinearSigmoid, "*k nk n", "*n", linear, nil, nil},
 		{device.LinearReLU, "*k nk n", "*n", linear, nil, nil},

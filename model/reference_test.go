@@ -27,7 +27,7 @@ func run64Buffered(c *device.Code, params, buffers []float64, momentum float64, 
 	spaces := map[device.Space][]float64{
 		device.Params: params, device.Grads: nans(c.Dim), device.Arena: nans(
 			c.Arena), device.Input: x, device.Labels: y,
-		device.Buffers: buffers, device.Momentum: {momentum},
+		device.Buffers: buffers, device.Momentum: {momentum}, device.Key: {17, 0, 5, 0},
 	}
 	at := func(refs []device.Ref) (s [][]float64) {
 		for _, r := range refs {

@@ -19,6 +19,7 @@ type geometry struct {
 
 	heads                 int
 	groups                int // of channels
+	layer                 int // of dropout, from 1 on
 	vocabulary, positions int // of the gradient of an embedding
 }
 
@@ -42,8 +43,8 @@ type axes struct {
 
 // axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a window.
 func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
-	a := axes{size: map[rune]int{'1': 1, '3': 3, 't': g.stride, 'd': g.pad}}
-	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'G': g.groups,
+	a := axes{size: map[rune]int{'1': 1, '3': 3, '4': 4, 't': g.stride, 'd': g.pad}}
+	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'G': g.groups, 'l': g.layer,
 		'v': g.vocabulary, 'i': g.positions} {
 		if n > 0 {
 			a.size[axis] = n

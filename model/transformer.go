@@ -77,12 +77,17 @@ func openTransformer(name string, o Options) (*Network, error) {
 		err = fmt.Errorf("options Hidden %v and Activation %q belong to mlp: remove them", o.Hidden, o.Activation)
 	case o.Recompute != "" && o.Recompute != RecomputeNone && o.Recompute != RecomputeBlocks:
 		err = fmt.Errorf("option Recompute is %q, want %s or %s", o.Recompute, RecomputeNone, RecomputeBlocks)
+	case isLlama(name) && o.Dropout != 0:
+		err = fmt.Errorf("option Dropout is %v, but llama has none: remove it", o.Dropout)
 	case isLlama(name) && (o.Transformer.GELU != "" || o.Transformer.NoBias):
 		err = fmt.Errorf("options GELU and NoBias belong to gpt: llama has SwiGLU and no biases")
 	default:
 		err = cmp.Or(t.validate(o.Classes), o.Loss.validate())
 	}
 	if err != nil {
+		return nil, fmt.Errorf("model: %s: %w", name, err)
+	}
+	if err := checkDropout(o.Dropout); err != nil {
 		return nil, fmt.Errorf("model: %s: %w", name, err)
 	}
 	n := Network{inputs: t.Block, tokens: true, block: t.Block, classes: o.Classes, loss: o.Loss,
@@ -94,7 +99,7 @@ func openTransformer(name string, o Options) (*Network, error) {
 		n.block, n.forward = 0, llama{t, o.Classes}.forward
 	} else {
 		t.Hidden = cmp.Or(t.Hidden, 4*t.Width)
-		n.forward = gpt{t, o.Classes}.forward
+		n.forward = gpt{t, o.Classes, o.Dropout}.forward
 	}
 	net, err := newNetwork(n)
 	if err != nil {
@@ -248,6 +253,7 @@ func (b *builder) rotated(heads int, qkv *gorgonia.Node) *gorgonia.Node {
 type gpt struct {
 	Transformer
 	vocabulary int
+	dropout    float64 // of the embedding, and of what is added to it
 }
 
 func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
@@ -255,7 +261,7 @@ func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
 	tokens := b.paramOf(normalTensor("wte.weight", embedDeviation, g.vocabulary, g.Width))
 	b.layer = "wpe"
 	positions := b.paramOf(normalTensor("wpe.weight", embedDeviation, g.Block, g.Width))
-	x := b.embed(ids, tokens, positions)
+	x := b.dropout("drop", g.dropout, b.embed(ids, tokens, positions))
 	for l := range g.Layers {
 		b.inBlock(func() { x = g.block(b, fmt.Sprintf("h.%d.", l), x) })
 	}
@@ -279,12 +285,12 @@ func (g gpt) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 	y = b.dense(normalTensor(name+"attn.c_attn", embedDeviation, 3*g.Width, g.Width), !g.NoBias, y)
 	y = b.attention(name+"attn", g.Heads, g.Block, y)
 	y = b.dense(normalTensor(name+"attn.c_proj", g.residualDeviation(), g.Width, g.Width), !g.NoBias, y)
-	x = b.add(x, y)
+	x = b.add(x, b.dropout(name+"attn.resid_dropout", g.dropout, y))
 	y = g.norm(b, name+"ln_2", x)
 	y = b.dense(normalTensor(name+"mlp.c_fc", embedDeviation, g.Hidden, g.Width), !g.NoBias, y)
 	y = b.activation(name+"mlp.gelu", gelu, y)
 	y = b.dense(normalTensor(name+"mlp.c_proj", g.residualDeviation(), g.Width, g.Hidden), !g.NoBias, y)
-	return b.add(x, y)
+	return b.add(x, b.dropout(name+"mlp.dropout", g.dropout, y))
 }
 
 // llama is a Llama: RMS norm, rotary positions, SwiGLU, no biases, and the embedding of the tokens as

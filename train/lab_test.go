@@ -37,7 +37,7 @@ func small() Config {
 func labModel(tb testing.TB, c Config) *model.Engine {
 	tb.Helper()
 	net, err := model.MLP(model.MLPOptions{Inputs: labSet.Features(), Classes: labSet.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, WeightDecay: c.L2()})
+		Activation: c.Activation, Dropout: c.Dropout, WeightDecay: c.L2()})
 	if err != nil {
 		tb.Fatal(err)
 	}

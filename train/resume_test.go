@@ -40,6 +40,7 @@ func TestResume(t *testing.T) {
 		func(c *Config) { c.Momentum, c.Schedule, c.Warmup = 0.5, "cosine", 1 },
 		func(c *Config) { c.Algo, c.Momentum = "dsgd", 0.9 },
 		func(c *Config) { c.Algo = "sgd" },
+		func(c *Config) { c.Dropout = 0.4 },
 	} {
 		c := small()
 		edit(&c)

@@ -19,14 +19,16 @@ func init() {
 		for _, name := range model.Names() {
 			m := config.ModelName{Name: name, Keys: []string{"recompute"}}
 			switch {
+			case name == "vgg11":
+				m.Keys = []string{"dropout"}
 			case model.IsConvNet(name):
 				m.Keys = nil
 			case name == "mlp":
-				m.Keys = []string{"hidden", "activation"}
+				m.Keys = []string{"hidden", "activation", "dropout"}
 			case model.IsTransformer(name):
 				m.Keys = append(m.Keys, "hidden", "layers", "heads", "width", "block")
 				if !strings.HasPrefix(name, "llama") {
-					m.Keys = append(m.Keys, "gelu", "bias")
+					m.Keys = append(m.Keys, "gelu", "bias", "dropout")
 				}
 			}
 			names = append(names, m)
@@ -50,7 +52,7 @@ func Transformer(c train.Config) model.Transformer {
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
-		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Recompute: model.Recompute(c.Recompute)}
+		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout, Recompute: model.Recompute(c.Recompute)}
 	switch {
 	case c.Model == "mlp":
 		o.Hidden, o.Activation = c.Hidden, c.Activation

@@ -18,6 +18,7 @@ var Kernels = kernel.Table{
 	device.ScaleBy:             {Run: scaleBy},
 	device.Add:                 {Run: add},
 	device.AddScaled:           {Run: addScaled},
+	device.Dropout:             {Run: dropout},
 	device.MoveAverage:         {Run: moveAverage},
 	device.GELUTanh:            {Run: geluTanh},
 	device.GELUTanhGrad:        {Run: geluTanhGrad},

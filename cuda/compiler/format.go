@@ -44,6 +44,7 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.ScaleBy:     {"ww", "w"},
 	device.Add:         {"ee", "e"},
 	device.AddScaled:   {"ee", "e"},
+	device.Dropout:     {"ew", "e"},
 	device.MoveAverage: {"www", "w"},
 
 	device.Conv:      {"hh", "h"},

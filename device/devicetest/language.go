@@ -21,7 +21,7 @@ var languageKernels = map[device.Kernel]language{}
 
 func init() { // init breaks the initialization cycle of the table
 	maps := []map[device.Kernel]language{embedKernels, productKernels, rowKernels, geluKernels, attentionKernels,
-		groupKernels, biasKernels}
+		groupKernels, biasKernels, dropoutKernels}
 	for _, m := range maps {
 		for k, l := range m {
 			languageKernels[k], interpreters[k] = l, l.interpret

@@ -21,7 +21,7 @@ func Check(code *device.Code) error {
 }
 
 // spaces is the number of memory spaces.
-const spaces = int(device.Momentum) + 1
+const spaces = int(device.Key) + 1
 
 // checkSizes checks the sizes and results of code.
 func checkSizes(code *device.Code) error {
@@ -87,6 +87,7 @@ func checkRef(code *device.Code, r device.Ref) error {
 		device.Labels:   code.Targets(),
 		device.Buffers:  code.Buffers,
 		device.Momentum: 1,
+		device.Key:      4,
 	}[r.Space]
 	// Off is compared first, so that an overflow of Off + Len cannot hide an error.
 	if r.Off < 0 || r.Len < 0 || r.Off > size || r.Len > size-r.Off {

@@ -8,7 +8,7 @@ import (
 )
 
 // Signature describes a kernel: its dimensions by letter, and the shapes of its operands as
-// products of these letters. An operand "1" or "3" has that many elements, and "2mf" twice as many as "mf". In window
+// products of these letters. An operand "1", "3" or "4" has that many elements, and "2mf" twice as many as "mf". In window
 // kernels t is
 // the stride and o the padding; p and q are the height and the width of the output.
 type Signature struct {
@@ -34,6 +34,7 @@ var signatures = map[device.Kernel]Signature{
 	device.ScaleBy:             {"n", []string{"n", "1"}, []string{"n"}, true},
 	device.Add:                 {"n", []string{"n", "n"}, []string{"n"}, true},
 	device.AddScaled:           {"n", []string{"n", "n"}, []string{"n"}, true},
+	device.Dropout:             {"nl", []string{"n", "4"}, []string{"n"}, true},
 	device.MoveAverage:         {"n", []string{"n", "n", "1"}, []string{"n"}, true},
 
 	device.LinearSigmoid:      {"mnk", []string{"mk", "nk", "n"}, []string{"mn"}, false},

@@ -108,6 +108,7 @@ var checks = []struct {
 		}
 		return oneOf(decayForms()...)(key, v)
 	}},
+	{"dropout", number("at least 0 and below 1", belowOne)},
 	{"label_smoothing", number("at least 0 and below 1", belowOne)},
 	{"density", number("above 0 and at most 1: the share of coordinates that an exchange carries", share)},
 	{"warmup", number("0 or more epochs", notNegative)},

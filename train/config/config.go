@@ -47,17 +47,18 @@ type DataKeys struct {
 
 // NetworkKeys choose the network and its initial weights.
 type NetworkKeys struct {
-	Model      string `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, with -gn for group norm or -evonorm for EvoNorm-S0 in place of batch norm, gn-lenet, vgg11, gpt-nano, gpt-char, gpt2, gpt2-medium or llama-nano for text"`
-	Hidden     Widths `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model; language models: width of the feed-forward layers, none is 4 times width, llama 8/3 times"`
-	Activation string `yaml:"activation" help:"mlp: sigmoid or relu"`
-	Layers     int    `yaml:"layers" help:"language models: number of layers; 0 is that of the network"`
-	Heads      int    `yaml:"heads" help:"language models: heads of the attention, which divide width; 0 is the number of the network"`
-	Width      int    `yaml:"width" help:"language models: numbers of a token between the layers; 0 is the width of the network"`
-	GELU       string `yaml:"gelu" help:"gpt: form of GELU: tanh, as GPT-2 has it, or erf"`
-	Bias       bool   `yaml:"bias" help:"gpt: biases in linear and norm layers"`
-	Block      int    `yaml:"block" help:"language models: tokens of a window T, of which each predicts the next; 0 is that of the network"`
-	Start      string `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
-	Head       string `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
+	Model      string  `yaml:"model" help:"network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, with -gn for group norm or -evonorm for EvoNorm-S0 in place of batch norm, gn-lenet, vgg11, gpt-nano, gpt-char, gpt2, gpt2-medium or llama-nano for text"`
+	Hidden     Widths  `yaml:"hidden" help:"mlp: widths of the hidden layers, comma separated; none is a linear model; language models: width of the feed-forward layers, none is 4 times width, llama 8/3 times"`
+	Activation string  `yaml:"activation" help:"mlp: sigmoid or relu"`
+	Layers     int     `yaml:"layers" help:"language models: number of layers; 0 is that of the network"`
+	Heads      int     `yaml:"heads" help:"language models: heads of the attention, which divide width; 0 is the number of the network"`
+	Width      int     `yaml:"width" help:"language models: numbers of a token between the layers; 0 is the width of the network"`
+	GELU       string  `yaml:"gelu" help:"gpt: form of GELU: tanh, as GPT-2 has it, or erf"`
+	Bias       bool    `yaml:"bias" help:"gpt: biases in linear and norm layers"`
+	Dropout    float64 `yaml:"dropout" help:"share of the numbers that training replaces by 0, the others divided by 1 minus it: mlp, after each activation; vgg11, before its hidden dense layers (0.5 in its source); gpt, of the embedding and of what each layer adds"`
+	Block      int     `yaml:"block" help:"language models: tokens of a window T, of which each predicts the next; 0 is that of the network"`
+	Start      string  `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
+	Head       string  `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
 }
 
 // LengthKeys choose the algorithm, the length of the run and the step size.

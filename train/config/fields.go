@@ -72,7 +72,7 @@ func Keys() []string {
 // existed keep their fingerprint.
 var laterKeys = []string{"init_head", "image_column", "label_column", "beta1", "beta2", "eps", "params", "tokenizer",
 	"block", "layers", "heads", "width", "gelu", "bias", "warmup_iterations", "decay_iterations", "min_alpha", "early",
-	"freeze", "layer_lr"}
+	"freeze", "layer_lr", "dropout"}
 
 // defaults are the values of Default as text, by key.
 var defaults = sync.OnceValue(func() map[string]string {
