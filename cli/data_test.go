@@ -134,6 +134,9 @@ func TestDataFetchFromAWrongPlace(t *testing.T) {
 	want(t, 1, []string{"data", "mnist", "--dir", dir, "--url", s.URL},
 		"/train-images-idx3-ubyte.gz: the server answers 404 Not Found", "--url")
 	want(t, 1, []string{"data", "cifar10", "--dir", dir, "--url", s.URL + "/wrong"}, "cifar-10-binary.tar.gz")
+	want(t, 1, []string{"data", "cifar100", "--dir", dir, "--url", s.URL + "/wrong"}, "cifar-100-binary.tar.gz")
+	want(t, 1, []string{"data", "fashion-mnist", "--dir", dir, "--url", s.URL},
+		"/train-images-idx3-ubyte.gz: the server answers 404 Not Found", "--url")
 	if err := os.WriteFile(filepath.Join(dir, "t10k-labels-idx1-ubyte.gz"), []byte("other"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -348,7 +348,7 @@ func TestBadInput(t *testing.T) {
 			"choco"}},
 		"no schedule": {quick("--warmup", "2"), []string{"warmup 2", "needs schedule cosine"}},
 		"files of which set": {quick("--data-dir", empty), []string{"data_dir " + empty,
-			"add data, which is mnist, cifar10, imagenet, folder or text"}},
+			"add data, which is mnist, cifar10, cifar100, fashion-mnist, imagenet, folder, writers or text"}},
 		"files of mnist": {[]string{"train", "--data-dir", filepath.Dir(write("train-images-idx3-ubyte", ""))},
 			[]string{"data mnist", "train-labels-idx1-ubyte"}},
 		"unknown benchmark": {[]string{"bench", "stpe"}, []string{"did you mean step?"}},

@@ -25,13 +25,27 @@ var cifarClasses = []string{"airplane", "automobile", "bird", "cat", "deer", "do
 const (
 	cifarSide   = 32
 	cifarPixels = cifarSide * cifarSide * 3
-	// of the binary version: the label, then red, green and blue, each row-major
-	cifarRecord = 1 + cifarPixels
-
-	cifarHint = "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
-		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
-		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"
 )
+
+// cifarSet is CIFAR-10 or CIFAR-100. A record of the binary version has the labels, of which the
+// last is the class, then red, green and blue, each row-major.
+type cifarSet struct {
+	name, title string
+	other       string // the set with which it is confused
+	classes     []string
+	labels      []int             // the number of values of each label of a record
+	files       map[string]string // by half, how its binary files begin
+	mean, std   []float32
+	hint        string
+}
+
+func (c *cifarSet) record() int { return len(c.labels) + cifarPixels }
+
+var cifar10 = &cifarSet{name: "cifar10", title: "CIFAR-10", other: "CIFAR-100", classes: cifarClasses,
+	labels: []int{10}, files: map[string]string{"train": "data_batch_", "test": "test_batch"}, mean: cifarMean,
+	std: cifarStd, hint: "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
+		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
+		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"}
 
 // LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
 // binary version or of images named train/CLASS/NAME and test/CLASS/NAME. Examples are in the order
@@ -39,72 +53,76 @@ const (
 // by default training shifts and mirrors them.
 //
 // A missing file is an error that wraps [os.ErrNotExist]; a malformed one is a [FormatError].
-func LoadCIFAR10(from string, augment Augment) (*Set, error) {
+func LoadCIFAR10(from string, augment Augment) (*Set, error) { return cifar10.load(from, augment) }
+
+func (c *cifarSet) load(from string, augment Augment) (*Set, error) {
 	if _, err := augment.resolve(CIFAR); err != nil { // checked before the files are read
-		return nil, fmt.Errorf("data: set cifar10: %w", err)
+		return nil, fmt.Errorf("data: set %s: %w", c.name, err)
 	}
 	files, err := readTree(from)
 	if err != nil {
-		return nil, fmt.Errorf("data: CIFAR-10: %w: %s", err, cifarHint)
+		return nil, fmt.Errorf("data: %s: %w: %s", c.title, err, c.hint)
 	}
 	slices.SortFunc(files, func(a, b treeFile) int { return strings.Compare(a.name, b.name) })
 	var halves [2]Examples // training, test
 	for i, name := range []string{"train", "test"} {
-		if halves[i], err = cifarHalf(from, name, files); err != nil {
+		if halves[i], err = c.half(from, name, files); err != nil {
 			return nil, err
 		}
 	}
-	s, err := NewChannels("cifar10", []int{cifarSide, cifarSide, 3}, len(cifarClasses), cifarMean, cifarStd, halves[0],
-		halves[1])
+	s, err := NewChannels(c.name, []int{cifarSide, cifarSide, 3}, len(c.classes), c.mean, c.std, halves[0], halves[1])
 	if err != nil {
 		return nil, err
 	}
+	s.ClassNames = c.classes
 	return s, s.augment(augment, CIFAR)
 }
 
-// cifarHalf reads the training or the test images, from binary records if there are any, else from
+// half reads the training or the test images, from binary records if there are any, else from
 // image files.
-func cifarHalf(from, half string, files []treeFile) (Examples, error) {
+func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
 	var records, decodable []treeFile
 	for _, f := range files {
 		base, dir := path.Base(f.name), path.Dir(f.name)
 		switch {
-		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, map[string]string{"train": "data_batch_",
-			"test": "test_batch"}[half]):
+		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, c.files[half]):
 			records = append(records, f)
-		case path.Base(path.Dir(dir)) == half && slices.Contains(cifarClasses, path.Base(dir)) && imageName(base):
+		case path.Base(path.Dir(dir)) == half && slices.Contains(c.classes, path.Base(dir)) && imageName(base):
 			decodable = append(decodable, f)
 		}
 	}
 	switch {
 	case len(records) > 0:
-		return cifarRecords(records)
+		return c.records(records)
 	case len(decodable) > 0:
-		return cifarImages(from, half, decodable)
+		return c.images(from, half, decodable)
 	}
-	return Examples{}, fmt.Errorf("data: CIFAR-10: %s has no %s images: %w: %s", from, half, os.ErrNotExist, cifarHint)
+	return Examples{}, fmt.Errorf("data: %s: %s has no %s images: %w: %s", c.title, from, half, os.ErrNotExist, c.hint)
 }
 
-// cifarRecords reads files of the binary version.
-func cifarRecords(files []treeFile) (Examples, error) {
+// records reads files of the binary version.
+func (c *cifarSet) records(files []treeFile) (Examples, error) {
 	var e Examples
 	for _, f := range files {
 		content, err := f.read()
 		if err != nil {
-			return e, fmt.Errorf("data: CIFAR-10: %w", err)
+			return e, fmt.Errorf("data: %s: %w", c.title, err)
 		}
-		if len(content) == 0 || len(content)%cifarRecord != 0 {
+		if len(content) == 0 || len(content)%c.record() != 0 {
 			return e, &FormatError{Path: f.path, Got: fmt.Sprintf("%d bytes", len(content)),
-				Want: fmt.Sprintf("a multiple of %d, the size of a record",
-					cifarRecord), Hint: "the file is cut off, or of CIFAR-100; fetch it again"}
+				Want: fmt.Sprintf("a multiple of %d, the size of a record", c.record()),
+				Hint: "the file is cut off, or of " + c.other + "; fetch it again"}
 		}
-		for record := range slices.Chunk(content, cifarRecord) {
-			if record[0] >= 10 {
-				return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d",
-					record[0], len(e.Labels)), Want: "0 to 9", Hint: "the file is damaged or not a part of CIFAR-10"}
+		for record := range slices.Chunk(content, c.record()) {
+			for i, n := range c.labels {
+				if int(record[i]) >= n {
+					return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[i],
+						len(e.Labels)), Want: fmt.Sprintf("0 to %d", n-1), Hint: "the file is damaged or not a part of " +
+						c.title}
+				}
 			}
-			e.Labels = append(e.Labels, int32(record[0]))
-			plane := record[1:]
+			e.Labels = append(e.Labels, int32(record[len(c.labels)-1]))
+			plane := record[len(c.labels):]
 			for i := range cifarSide * cifarSide {
 				e.Pixels = append(e.Pixels, plane[i], plane[i+cifarSide*cifarSide], plane[i+2*cifarSide*cifarSide])
 			}
@@ -114,27 +132,28 @@ func cifarRecords(files []treeFile) (Examples, error) {
 	return e, nil
 }
 
-// cifarImages decodes image files on all cores.
-func cifarImages(from, half string, files []treeFile) (Examples, error) {
+// images decodes image files on all cores.
+func (c *cifarSet) images(from, half string, files []treeFile) (Examples, error) {
 	e := Examples{Pixels: newPixels(len(files) * cifarPixels), Labels: make([]int32, len(files))}
-	count := make([]int, len(cifarClasses))
+	count := make([]int, len(c.classes))
 	for i, f := range files {
-		e.Labels[i] = int32(slices.Index(cifarClasses, path.Base(path.Dir(f.name))))
+		e.Labels[i] = int32(slices.Index(c.classes, path.Base(path.Dir(f.name))))
 		count[e.Labels[i]]++
 	}
-	if c := slices.Index(count, 0); c >= 0 {
-		return e, &FormatError{Path: from, Got: fmt.Sprintf("no %s image of class %s", half, cifarClasses[c]),
-			Want: "images of all ten classes", Hint: "parts of the set are missing: unpack or fetch it again"}
+	if none := slices.Index(count, 0); none >= 0 {
+		return e, &FormatError{Path: from, Got: fmt.Sprintf("no %s image of class %s", half, c.classes[none]),
+			Want: fmt.Sprintf("images of all %d classes", len(c.classes)),
+			Hint: "parts of the set are missing: unpack or fetch it again"}
 	}
 	return e, parallel(runtime.GOMAXPROCS(0), len(files), func(i int) error {
-		return decodeCIFAR(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])
+		return c.decode(e.Pixels[i*cifarPixels:][:cifarPixels], files[i])
 	})
 }
 
-func decodeCIFAR(dst []uint8, f treeFile) error {
+func (c *cifarSet) decode(dst []uint8, f treeFile) error {
 	content, err := f.read()
 	if err != nil {
-		return fmt.Errorf("data: CIFAR-10: %w", err)
+		return fmt.Errorf("data: %s: %w", c.title, err)
 	}
 	decoded := images.RGB{Pix: dst}
 	err = images.Decode(&decoded, content, cifarSide*cifarSide)
@@ -147,7 +166,7 @@ func decodeCIFAR(dst []uint8, f treeFile) error {
 			Hint: "the file is damaged; fetch it again", Err: err}
 	case decoded.W != cifarSide || decoded.H != cifarSide:
 		return &FormatError{Path: f.path, Got: fmt.Sprintf("an image of %d×%d", decoded.W, decoded.H), Want: "32×32",
-			Hint: "this is not a CIFAR-10 image"}
+			Hint: "this is not a " + c.title + " image"}
 	}
 	return nil
 }

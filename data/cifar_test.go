@@ -149,7 +149,7 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	}
 	binary := cifarBinary()["cifar-10-batches-bin/test_batch.bin"]
 	other := slices.Clone(binary)
-	other[cifarRecord] = 10
+	other[cifar10.record()] = 10
 	whole := imageOf(t, 32, 32, color.NRGBA{})
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "cut.tar"), tarOf(t, cifarTree(t))[:2100])

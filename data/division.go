@@ -12,13 +12,21 @@ type Division struct {
 // documents by their class. Element [i][c] is that of class c at agent i.
 func (d Division) Counts() [][]int { return d.counts() }
 
+// shards lists the examples of each agent.
+func (s *Set) shards(p Partition, agents int, seed uint64) ([][]int32, error) {
+	if by, ok := p.(writerPartition); ok && s.writers != nil {
+		return by.dealWriters(s.writers, agents)
+	}
+	return p.Split(s.Train.Labels, s.Classes, agents, seed)
+}
+
 // Divide divides the training examples among agents. The windows of a text do not leave the part of
 // their agent. The result shares the memory of s, which the caller closes.
 func (s *Set) Divide(p Partition, agents int, seed uint64) (Division, error) {
 	if s.Text != nil {
 		return s.divideText(p, agents, seed)
 	}
-	shards, err := p.Split(s.Train.Labels, s.Classes, agents, seed)
+	shards, err := s.shards(p, agents, seed)
 	return Division{Set: s, Shards: shards, counts: func() [][]int {
 		return Histogram(s.Train.Labels, s.Classes, shards)
 	}}, err

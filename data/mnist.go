@@ -14,10 +14,28 @@ const (
 	mnistStd  = 0.3081
 )
 
-const mnistHint = "fspda data mnist fetches it to data/mnist; or name a folder with its four files in the IDX format " +
-	"(train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, " +
-	"plain or .gz), " +
-	"or train on the built-in set synthetic, which needs no files"
+// idxFiles are the names of the four files of MNIST and sets of the same form.
+const idxFiles = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, " +
+	"plain or .gz"
+
+// idxSet is a set in the form of MNIST.
+type idxSet struct {
+	name, title string
+	mean, std   float32 // of pixel/255 over the training images
+	hint        string
+}
+
+var (
+	mnist = idxSet{"mnist", "MNIST", mnistMean, mnistStd, "fspda data mnist fetches it to data/mnist; or name a " +
+		"folder with its four files in the IDX format (" + idxFiles + "), or train on the built-in set synthetic, " +
+		"which needs no files"}
+	fashion = idxSet{"fashion-mnist", "Fashion-MNIST", 0.2860, 0.3530, "fspda data fashion-mnist fetches it to " +
+		"data/fashion-mnist; or name a folder with its four files in the IDX format (" + idxFiles + ")"}
+)
+
+// fashionClasses are the class names of Fashion-MNIST in label order.
+var fashionClasses = []string{"T-shirt/top", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker",
+	"bag", "ankle boot"}
 
 // LoadMNIST reads MNIST, or a set of the same form with 10 classes, from the four files of a
 // folder. Each may be plain or end in .gz and be spelled train-images-idx3-ubyte or
@@ -25,17 +43,30 @@ const mnistHint = "fspda data mnist fetches it to data/mnist; or name a folder w
 //
 // A missing folder or file is an error that lists the expected names and wraps [os.ErrNotExist]; a
 // malformed file is a [FormatError].
-func LoadMNIST(dir string) (*Set, error) {
-	if info, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("data: MNIST folder: %w: %s", err, mnistHint)
-	} else if !info.IsDir() {
-		return nil, fmt.Errorf("data: MNIST folder %s is a file: %s", dir, mnistHint)
-	}
-	train, shape, err := readExamples(dir, "train")
+func LoadMNIST(dir string) (*Set, error) { return mnist.load(dir) }
+
+// LoadFashionMNIST reads Fashion-MNIST as LoadMNIST reads MNIST, whose form it has. The images are
+// normalized with mean 0.2860 and std 0.3530.
+func LoadFashionMNIST(dir string) (*Set, error) {
+	s, err := fashion.load(dir)
 	if err != nil {
 		return nil, err
 	}
-	test, testShape, err := readExamples(dir, "t10k")
+	s.ClassNames = fashionClasses
+	return s, nil
+}
+
+func (f idxSet) load(dir string) (*Set, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("data: %s folder: %w: %s", f.title, err, f.hint)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("data: %s folder %s is a file: %s", f.title, dir, f.hint)
+	}
+	train, shape, err := f.readExamples(dir, "train")
+	if err != nil {
+		return nil, err
+	}
+	test, testShape, err := f.readExamples(dir, "t10k")
 	if err != nil {
 		return nil, err
 	}
@@ -44,17 +75,17 @@ func LoadMNIST(dir string) (*Set, error) {
 			testShape[0], testShape[1]), Want: fmt.Sprintf("%d×%d, as in the training images", shape[0], shape[1]),
 			Hint: "the files come from different sets"}
 	}
-	return New("mnist", shape[:], 10, mnistMean, mnistStd, train, test)
+	return New(f.name, shape[:], 10, f.mean, f.std, train, test)
 }
 
 // readExamples reads the images and labels of one half of the set; prefix is train or t10k.
-func readExamples(dir, prefix string) (Examples, [2]int, error) {
+func (f idxSet) readExamples(dir, prefix string) (Examples, [2]int, error) {
 	fail := func(err error) (Examples, [2]int, error) { return Examples{}, [2]int{}, err }
-	imagePath, err := findIDX(dir, prefix+"-images", "idx3-ubyte")
+	imagePath, err := f.findIDX(dir, prefix+"-images", "idx3-ubyte")
 	if err != nil {
 		return fail(err)
 	}
-	labelPath, err := findIDX(dir, prefix+"-labels", "idx1-ubyte")
+	labelPath, err := f.findIDX(dir, prefix+"-labels", "idx1-ubyte")
 	if err != nil {
 		return fail(err)
 	}
@@ -83,7 +114,7 @@ func readExamples(dir, prefix string) (Examples, [2]int, error) {
 }
 
 // findIDX returns the path of the first spelling of a file that exists.
-func findIDX(dir, stem, suffix string) (string, error) {
+func (f idxSet) findIDX(dir, stem, suffix string) (string, error) {
 	var names []string
 	for _, joint := range []string{"-", "."} {
 		for _, end := range []string{"", ".gz"} {
@@ -101,5 +132,5 @@ func findIDX(dir, stem, suffix string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("data: folder %s has no %s: looked for %s: %w: %s", dir, stem, strings.Join(names, ", "),
-		os.ErrNotExist, mnistHint)
+		os.ErrNotExist, f.hint)
 }

@@ -103,7 +103,7 @@ func realMNIST(t *testing.T) string {
 			continue
 		}
 		for _, dir := range []string{base, filepath.Join(base, "mnist")} {
-			if _, err := findIDX(dir, "train-images", "idx3-ubyte"); err == nil {
+			if _, err := mnist.findIDX(dir, "train-images", "idx3-ubyte"); err == nil {
 				return dir
 			}
 			tried = append(tried, dir)

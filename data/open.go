@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
 // OpenOptions configures [Open]. Each set uses its own options.
 type OpenOptions struct {
-	// mnist: the folder of the four files; cifar10: a folder or an archive; imagenet, folder: a
-	// path for images.Open
+	// mnist, fashion-mnist: the folder of the four files; cifar10, cifar100, writers: a folder or an
+	// archive; imagenet, folder: a path for images.Open
 	Dir       string
 	TrainSize int     // synthetic sets: training examples; 0 means 20000
 	TestSize  int     // synthetic sets: test examples; 0 means 4000
@@ -50,18 +51,36 @@ var registered = []registration{
 	}},
 	{"mnist", func(o OpenOptions) (*Set, error) {
 		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnistHint)
+			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnist.hint)
 		}
 		return plain(o, func() (*Set, error) { return LoadMNIST(o.Dir) })
 	}},
 	{"cifar10", func(o OpenOptions) (*Set, error) {
 		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set cifar10: no folder or archive given: %s", cifarHint)
+			return nil, fmt.Errorf("data: set cifar10: no folder or archive given: %s", cifar10.hint)
 		}
 		return LoadCIFAR10(o.Dir, o.Augment)
 	}},
+	{"cifar100", func(o OpenOptions) (*Set, error) {
+		if o.Dir == "" {
+			return nil, fmt.Errorf("data: set cifar100: no folder or archive given: %s", cifar100.hint)
+		}
+		return LoadCIFAR100(o.Dir, o.Augment)
+	}},
+	{"fashion-mnist", func(o OpenOptions) (*Set, error) {
+		if o.Dir == "" {
+			return nil, fmt.Errorf("data: set fashion-mnist: no folder given: %s", fashion.hint)
+		}
+		return plain(o, func() (*Set, error) { return LoadFashionMNIST(o.Dir) })
+	}},
 	{"imagenet", func(o OpenOptions) (*Set, error) { return openImages("imagenet", o) }},
 	{"folder", func(o OpenOptions) (*Set, error) { return openImages("folder", o) }},
+	{"writers", func(o OpenOptions) (*Set, error) {
+		if o.Dir == "" {
+			return nil, fmt.Errorf("data: set writers: no folder or archive given: %s", writersHint)
+		}
+		return plain(o, func() (*Set, error) { return LoadWriters(o.Dir) })
+	}},
 	{"text", openText},
 	{"synthetic-text", openSyntheticText},
 }
@@ -85,19 +104,25 @@ func Names() (names []string) {
 
 // signs are patterns of files that only one set has.
 var signs = [][2]string{
-	{"train-images?idx3-ubyte*", "mnist"}, {"data_batch_1.bin", "cifar10"}, {"*/data_batch_1.bin", "cifar10"},
+	{"train-images?idx3-ubyte*", "mnist"}, {"fine_label_names.txt", "cifar100"},
+	{"*/fine_label_names.txt", "cifar100"}, {"data_batch_1.bin", "cifar10"}, {"*/data_batch_1.bin", "cifar10"},
 	{"ILSVRC2012_img_*.tar", "imagenet"}, {"train/n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "imagenet"},
 	{"train.bin", "text"}, {"*_train.bin", "text"},
 }
 
 // Recognize returns the name of the set whose files a folder holds, by their names: mnist, cifar10,
-// imagenet or text, which may be a .txt file itself; empty if they leave a doubt.
+// cifar100, imagenet or text, which may be a .txt file itself; empty if they leave a doubt.
+// Fashion-MNIST has the files of MNIST: it is told by the name of its folder, which has "fashion" in
+// it.
 func Recognize(dir string) string {
 	if strings.HasSuffix(dir, ".txt") {
 		return "text"
 	}
 	for _, sign := range signs {
 		if found, err := fs.Glob(os.DirFS(dir), sign[0]); err == nil && len(found) > 0 {
+			if base := filepath.Base(dir); sign[1] == mnist.name && strings.Contains(strings.ToLower(base), "fashion") {
+				return fashion.name
+			}
 			return sign[1]
 		}
 	}
@@ -105,8 +130,9 @@ func Recognize(dir string) string {
 }
 
 // Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),
-// mnist, cifar10, imagenet, folder (any folder or archive of labelled images), text, or
-// synthetic-text (a generated text). The caller must close it. [Register] adds others.
+// mnist, cifar10, cifar100, fashion-mnist, imagenet, writers, folder (any folder or archive of
+// labelled images), text, or synthetic-text (a generated text). The caller must close it. [Register]
+// adds others.
 func Open(name string, o OpenOptions) (*Set, error) {
 	for _, r := range registered {
 		if r.name == name {

@@ -34,6 +34,8 @@ var spellings = []partitionSpec{
 	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",
 		parseSorted},
 	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes", parseByClass},
+	{"by-writer", "by-writer", "agents have whole writers, of data writers, in the order of their names; needs at " +
+		"least as many writers as agents", parseByWriter},
 	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)",
 		"each class is cut by a draw from Dir(0.3); shards of at least 10, or 20", parseDirichlet},
 	{"dirichlet-equal", "dirichlet-equal(0.3)", "each agent has a class mix from Dir(0.3); shards of equal size",

@@ -15,7 +15,7 @@ import (
 
 // Set is a labelled set of images, in memory or decoded on demand, or a text: training and test
 // examples. It is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [Synthetic], [FromImages] or [FromText].
+// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages] or [FromText].
 type Set struct {
 	Name    string
 	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens
@@ -33,6 +33,8 @@ type Set struct {
 	Floor float64      // smallest loss that any model can have; 0: not known
 
 	bytesPerToken func() float64 // of a text
+
+	writers *writers // of the training examples; nil: not known
 
 	print func() string
 	bad   *badImages // nil in memory

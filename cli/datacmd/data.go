@@ -11,7 +11,7 @@ import (
 
 func newData() *cobra.Command {
 	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(),
-		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataImageNet())
+		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataCIFAR100(), newDataFashionMNIST(), newDataImageNet())
 }
 
 // sourceFlags are the flags of commands that open any source of images.

@@ -25,6 +25,17 @@ func newDataCIFAR10() *cobra.Command {
 	})
 }
 
+func newDataCIFAR100() *cobra.Command {
+	return newDataFetch("cifar100", "Fetch CIFAR-100 (169 MB) and verify it", fetch.CIFAR100(), func(dir string) string {
+		return filepath.Join(dir, "cifar-100-binary.tar.gz")
+	})
+}
+
+func newDataFashionMNIST() *cobra.Command {
+	return newDataFetch("fashion-mnist", "Fetch Fashion-MNIST (31 MB) and verify it", fetch.FashionMNIST(),
+		func(dir string) string { return dir })
+}
+
 // newDataFetch returns the command that fetches a set. path returns what --data-dir is for the set
 // in a folder.
 func newDataFetch(name, short string, set fetch.Set, path func(dir string) string) *cobra.Command {

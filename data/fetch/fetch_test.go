@@ -277,7 +277,7 @@ func TestRealMNIST(t *testing.T) {
 }
 
 func TestSetsAreSpelt(t *testing.T) {
-	for _, s := range []Set{MNIST(), CIFAR10(), ImageNet()} {
+	for _, s := range []Set{MNIST(), CIFAR10(), CIFAR100(), FashionMNIST(), ImageNet()} {
 		for _, f := range s.Files {
 			if f.Size == 0 || f.Name == "" || (len(f.SHA256) != 64) == (len(f.MD5) != 32) || f.Content != "" &&
 				len(f.Content) != 64 {

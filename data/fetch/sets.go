@@ -37,6 +37,31 @@ func CIFAR10() Set {
 	}
 }
 
+// CIFAR100 is the binary version of Krizhevsky's CIFAR-100.
+func CIFAR100() Set {
+	return Set{
+		Name:  "cifar100",
+		Bases: CIFAR10().Bases,
+		Files: []File{{"cifar-100-binary.tar.gz", 168513733,
+			"58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec", "", ""}},
+	}
+}
+
+// FashionMNIST is the four files of Xiao, Rasul and Vollgraf. Its authors publish their MD5.
+func FashionMNIST() Set {
+	return Set{
+		Name: "fashion-mnist",
+		Bases: []string{"https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+			"https://storage.googleapis.com/tensorflow/tf-keras-datasets/"},
+		Files: []File{
+			{"train-images-idx3-ubyte.gz", 26421880, "", "", "8d4fb7e6c68d591d4c3dfef9ec88bf0d"},
+			{"train-labels-idx1-ubyte.gz", 29515, "", "", "25c81989df183df01b3e8a0aad5dffbe"},
+			{"t10k-images-idx3-ubyte.gz", 4422102, "", "", "bef4ecab320f06d8554ea6380940ec79"},
+			{"t10k-labels-idx1-ubyte.gz", 5148, "", "", "bb300cfdad3c16e7a12a480ee83cd310"},
+		},
+	}
+}
+
 // ImageNet is the original files of ILSVRC 2012, which require an account. Only their MD5 is
 // published.
 func ImageNet() Set {

@@ -30,7 +30,7 @@ type Config struct {
 
 // DataKeys choose the data set and how its examples are read.
 type DataKeys struct {
-	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), synthetic-text (drawn text), mnist, cifar10, imagenet, folder (any labelled images) or text"`
+	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), synthetic-text (drawn text), mnist, cifar10, cifar100, fashion-mnist, imagenet, folder (any labelled images), writers (images in a folder for each writer) or text"`
 	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; for images also an archive, shards or a packed set; for text also a .txt file"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set; of synthetic-text, characters"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set; of synthetic-text, characters"`
@@ -157,7 +157,7 @@ type ExchangeKeys struct {
 
 // BatchKeys choose how the data is split and sampled.
 type BatchKeys struct {
-	Partition string `yaml:"partition" help:"data split: shuffled, sorted, by-class, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
+	Partition string `yaml:"partition" help:"data split: shuffled, sorted, by-class, by-writer, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int    `yaml:"batch" help:"examples per agent and iteration"`
 	Accum     int    `yaml:"accumulate" help:"parts of a batch whose gradients are computed one after the other, to save memory; batch norm sees one part at a time"`

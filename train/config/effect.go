@@ -74,8 +74,8 @@ var effects = []effect{
 // The data sets of this module that are read from files, and those whose examples have a fixed
 // size. Those that a program registers may use every key.
 var (
-	readSets  = []string{"mnist", "cifar10", "imagenet", "folder", "text"}
-	fixedSets = []string{"synthetic", "mnist", "cifar10", "text", "synthetic-text"}
+	readSets  = []string{"mnist", "cifar10", "cifar100", "fashion-mnist", "imagenet", "folder", "writers", "text"}
+	fixedSets = []string{"synthetic", "mnist", "cifar10", "cifar100", "fashion-mnist", "writers", "text", "synthetic-text"}
 )
 
 const (

@@ -199,6 +199,7 @@ func TestEffective(t *testing.T) {
 func TestFindData(t *testing.T) {
 	for file, want := range map[string]string{"train-images-idx3-ubyte.gz": "mnist", "train-images.idx3-ubyte": "mnist",
 		"data_batch_1.bin": "cifar10", "cifar-10-batches-bin/data_batch_1.bin": "cifar10",
+		"fine_label_names.txt": "cifar100", "cifar-100-binary/fine_label_names.txt": "cifar100",
 		"train/n01440764/a.JPEG": "imagenet", "ILSVRC2012_img_train.tar": "imagenet", "train/cat/a.jpg": "", "x": ""} {
 		dir := t.TempDir()
 		name := filepath.Join(dir, filepath.FromSlash(file))
