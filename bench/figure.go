@@ -30,7 +30,8 @@ type Figure struct {
 	Variants map[string]yaml.MapSlice `yaml:"flavours"` // changes to common by variant
 	Runs     []FigureRun              `yaml:"runs"`
 	Panels   []Panel                  `yaml:"panels"`
-	Seeds    Seeds                    `yaml:"seeds"` // of each run; empty: that of its configuration
+	Seeds    Seeds                    `yaml:"seeds"`  // of each run; empty: that of its configuration
+	Source   string                   `yaml:"source"` // of printed values, with departures from it
 
 	own bool // it is none of the paper's
 }
@@ -43,6 +44,7 @@ type FigureRun struct {
 	Group    string                   `yaml:"group"` // a panel with a group shows only its runs
 	Config   yaml.MapSlice            `yaml:"config"`
 	Variants map[string]yaml.MapSlice `yaml:"flavours"`
+	Printed  *float64                 `yaml:"printed"` // accuracy of a publication, in percent; may be missing
 
 	like   *FigureRun // of a run that Add made: the run whose configuration it takes
 	method string     // and its algorithm

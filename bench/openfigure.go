@@ -23,13 +23,18 @@ func ReadFigure(path string) (*Figure, error) {
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
+	return parseFigure(path, text)
+}
+
+// parseFigure parses a figure that is none of the paper's.
+func parseFigure(path string, text []byte) (*Figure, error) {
 	f := &Figure{own: true}
 	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
 		return nil, &train.ConfigError{
 			Key: path,
 			Err: err,
 			Want: "the keys are title, about, common, flavours, seeds, " +
-				"runs (each with name, title, group, config, flavours) and panels",
+				"runs (each with name, title, group, config, flavours, printed), source and panels",
 		}
 	}
 	if f.ID == "" {

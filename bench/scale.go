@@ -92,6 +92,8 @@ func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, e
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
 		c.Warmup = digits(s.Share * c.Warmup)
+		c.WarmupT = int(math.Round(s.Share * float64(c.WarmupT)))
+		c.DecayT = int(math.Round(s.Share * float64(c.DecayT)))
 		c.EvalPoints = max(1, min(c.EvalPoints, max(10, c.Iterations/minEvalInterval)))
 	}
 	if points > 0 {

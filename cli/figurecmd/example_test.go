@@ -16,6 +16,7 @@ func ExampleCommands() {
 	// sweep
 	// tune
 	// theory
+	// replay
 	// compare
 	// plot
 }

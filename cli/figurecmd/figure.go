@@ -304,7 +304,11 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 	case f.quiet:
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "table.md"))
+	name := "table.md"
+	if fig.HasPrinted() {
+		name = "paper.md"
+	}
+	text, err := os.ReadFile(filepath.Join(folder, name))
 	if err != nil {
 		return err
 	}
@@ -341,6 +345,11 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	paper.Panels, paper.Across = panels, across
 	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
 	page.Panels = append(panels, bits...)
+	if fig.HasPrinted() {
+		if err := writeComparison(folder, fig, f.scale.Share, made); err != nil {
+			return err
+		}
+	}
 	return errors.Join(paper.WriteImages(filepath.Join(folder, "figure")),
 		againstBits.WriteImages(filepath.Join(folder, "bits")), page.WritePage(filepath.Join(folder, "figure.html")),
 		writeTable(folder, table))

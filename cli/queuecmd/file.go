@@ -56,7 +56,7 @@ func (w *words) UnmarshalYAML(text []byte) error {
 }
 
 // resumable are the commands that continue their runs when they are given again.
-var resumable = []string{"figure", "sweep", "tune", "theory", "train"}
+var resumable = []string{"figure", "sweep", "tune", "theory", "replay", "train"}
 
 // plainName matches names of folders.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

@@ -1,0 +1,44 @@
+package figurecmd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"fspda/bench"
+	"fspda/train"
+)
+
+// The comparison has the paper's value, ours, the difference, and what the whole run takes; a part of
+// a run is said to be one.
+func TestComparison(t *testing.T) {
+	f, err := bench.FindReplay("relaysgd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := f.Jobs(bench.FigureOptions{Scale: bench.Scale{Share: 0.1}, Only: []string{"dsgd-1", "sa-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made []*bench.Outcome
+	for _, j := range jobs {
+		var row train.Row
+		row.Iteration, row.TestAccMean, row.WallS = j.Config.Iterations, 0.804, 360
+		made = append(made, &bench.Outcome{Job: j, Rows: []train.Row{row}})
+	}
+	dir := t.TempDir()
+	if err := writeComparison(dir, f, 0.1, made); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "paper.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"| DSGD, skew 1 | 87.40 | 80.40 | -7.00 (partial) | 10 % | 360 | 1.0 |",
+		"| FSPDA-SA, skew 1 | – | 80.40 | – | 10 % | 360 | 1.0 |", "table 2"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in\n%s", want, string(text))
+		}
+	}
+}
