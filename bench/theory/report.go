@@ -19,7 +19,8 @@ func (f Fitted) Line(s Study) string {
 	if !f.Slope.Contains(f.Predicted) {
 		agrees = fmt.Sprintf("no, by %.2g", math.Abs(f.Slope.Value-f.Predicted))
 	}
-	return fmt.Sprintf("| %s | %s | %s ± %s | %s | %s | %s |\n", s.Name, f.Name, digits(f.Slope.Value),
+	name := strings.ReplaceAll(f.Name, "|", "\\|")
+	return fmt.Sprintf("| %s | %s | %s ± %s | %s | %s | %s |\n", s.Name, name, digits(f.Slope.Value),
 		digits(f.Slope.Half), digits(f.Predicted), agrees, f.Why)
 }
 

@@ -65,7 +65,7 @@ func base(n, iterations int, graph, edges string, density float64) Settings {
 
 const gamma = 0.5
 
-// rateStep is the step size of equation (eq:crude_bound) of the paper.
+// rateStep is the step size of the paper's rate, after the theorem on FSPDA-SA.
 func rateStep(n, iterations int) float64 {
 	return math.Sqrt(float64(n) / (float64(iterations) * noise * noise))
 }
@@ -102,7 +102,7 @@ func iterations() Study {
 	}
 	return Study{Name: "iterations", Title: "FSPDA-SA: error against the number of iterations", X: "T",
 		Y:     "mean of |∇F(mean model)|²",
-		About: "Equation (12): O(sigma/√(nT)) with alpha = √(n/(T sigma²)).",
+		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)) with alpha = √(n/(T sigma²)).",
 		Series: []Series{{Name: "FSPDA-SA, 8 agents", Predicted: -0.5, Why: "T^(-1/2) of the rate",
 			Points: points}}}
 }
@@ -114,7 +114,7 @@ func speedup() Study {
 	}
 	return Study{Name: "speed-up", Title: "FSPDA-SA: error against the number of agents", X: "n",
 		Y:     "mean of |∇F(mean model)|²",
-		About: "Equation (12): O(sigma/√(nT)), so that n agents need 1/n of the iterations: linear speed-up.",
+		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)), so that n agents need 1/n of the iterations: linear speed-up.",
 		Series: []Series{{Name: "FSPDA-SA, T = 8,192", Predicted: -0.5, Why: "n^(-1/2) of the rate",
 			Points: points}}}
 }
@@ -132,7 +132,7 @@ func transient() Study {
 	}
 	return Study{Name: "transient", Title: "FSPDA-SA: transient time against the graph's gap", X: "rho_min",
 		Y: "T from which on the error is at most twice that of central SGD",
-		About: "Appendix B: the transient time is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. " +
+		About: "The paper's appendix: the transient time is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. " +
 			"One edge an iteration, 16 agents, zeta 4; ring, grid, hypercube, exponential graph.",
 		Series: []Series{{Name: "FSPDA-SA, 16 agents", Predicted: -4, Why: "rho_min^(-4) of the bound",
 			Points: points}}}
@@ -179,7 +179,7 @@ func storm() Study {
 	}
 	return Study{Name: "storm", Title: "FSPDA-STORM: error against the number of iterations", X: "T",
 		Y: "mean of |∇F(mean model)|²",
-		About: "Equation (16): O(sigma^(2/3)/T^(2/3)) with alpha = T^(-1/3), gamma = 2T^(-1/3), eta = n, beta = " +
+		About: "The rate after the theorem on FSPDA-STORM: O(sigma^(2/3)/T^(2/3)) with alpha = T^(-1/3), gamma = 2T^(-1/3), eta = n, beta = " +
 			"T^(-2/3)/n, a_x = T^(-2/3), a_lambda = T^(-1/3), and T^(1/3) times the batch at the start.",
 		Series: []Series{
 			{Name: "FSPDA-STORM", Predicted: -2.0 / 3, Why: "T^(-2/3) of the rate", Points: storm},
@@ -219,7 +219,7 @@ func probability() Study {
 // sparsity makes a study of what scales rho_min.
 func sparsity(name, title, x string, stationarity, agreement []Point) Study {
 	return Study{Name: name, Title: title, X: x, Y: "error",
-		About: "Theorem 3.1 and equation (12): after the transient the random graph does not change the rate of the " +
+		About: "The theorem on FSPDA-SA: after the transient the random graph does not change the rate of the " +
 			"gradient. The bound of the consensus error is proportional to 1/(gamma rho_min), with gamma held. " +
 			"Means over the second half of 16,384 iterations.",
 		Series: []Series{
@@ -247,7 +247,7 @@ func heterogeneity() Study {
 	})
 	return Study{Name: "heterogeneity", Title: "Error against the heterogeneity of the agents",
 		X: "zeta, norm of an agent's gradient at the minimum", Y: "mean of |∇F(mean model)|²",
-		About: "Theorem 3.1 has no bound on heterogeneity in its rate; that of DSGD has alpha² zeta²/rho². Means over " +
+		About: "The theorem on FSPDA-SA has no bound on heterogeneity in its rate; that of DSGD has alpha² zeta²/rho². Means over " +
 			"the second half of 16,384 iterations.",
 		Series: []Series{
 			{Name: "FSPDA-SA", Predicted: 0, Why: "absent from the rate", Points: sa},
