@@ -38,9 +38,10 @@ type Event struct {
 	Job       int
 	Kind      EventKind
 	Iteration int
-	Row       train.Row // of Evaluated and Ended, the last one
-	Outcome   *Outcome  // of Ended and Kept
-	Same      int       // of LeftOut: the job that is the same run
+	Row       train.Row    // of Evaluated and Ended, the last one
+	Outcome   *Outcome     // of Ended and Kept
+	Same      int          // of LeftOut: the job that is the same run
+	Setup     *train.Setup // of Started, Stepped and Evaluated
 }
 
 // EventKind is the kind of an Event.
@@ -63,6 +64,7 @@ type Outcome struct {
 	Rows   []train.Row
 	WallS  float64
 
+	Failure string  // why the run has failed to converge, see train.Summary; empty: it has not
 	Dropped float64 // share of the run at which a sweep gave it up; 0: it did not
 }
 
@@ -302,7 +304,7 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	res, err := train.Run(within, s, train.Options{Device: dev, Model: m, Folder: folder, Version: p.Version,
 		NoReport: !p.Report,
 		OnRow: func(r train.Row) {
-			p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r})
+			p.notify(Event{Job: i, Kind: Evaluated, Iteration: r.Iteration, Row: r, Setup: s})
 			if plan.limit > 0 && r.Iteration >= plan.limit {
 				stop()
 			}
@@ -312,12 +314,13 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 			if !began {
 				kind, began = Started, true
 			}
-			p.notify(Event{Job: i, Kind: kind, Iteration: t})
+			p.notify(Event{Job: i, Kind: kind, Iteration: t, Setup: s})
 		}})
 	if err != nil {
 		return nil, named(err)
 	}
-	out := &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS}
+	out := &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS,
+		Failure: res.Summary.Failure}
 	if res.Status == train.Stopped {
 		if plan.limit == 0 || out.Last().Iteration < plan.limit {
 			return nil, nil

@@ -38,7 +38,7 @@ func ReadOutcome(folder string) (*Outcome, error) {
 	if err != nil {
 		return nil, &train.FolderError{Path: folder, Got: "summary.json cannot be read", Err: err}
 	}
-	o.Status, o.WallS = s.Status, s.WallS
+	o.Status, o.WallS, o.Failure = s.Status, s.WallS, s.Failure
 	return o, nil
 }
 

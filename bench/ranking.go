@@ -241,6 +241,7 @@ type RankedLine struct {
 	Iteration  int       `json:"iteration"`
 	Bits       uint64    `json:"bits"`
 	Status     string    `json:"status"`
+	Failed     int       `json:"failed_to_converge"` // runs
 }
 
 // Lines returns a ranking as lines for JSON.
@@ -249,7 +250,7 @@ func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
 	for i, r := range ranked {
 		lines = append(lines, RankedLine{i + 1, r.Setting.Name, r.Folder, s.Metric, train.Num(r.Value),
 			train.Num(r.Deviation), len(r.Setting.Outcomes), r.Missing, train.Num(r.Resolution), r.Iteration, r.Bits,
-			r.Setting.status()})
+			r.Setting.status(), r.Setting.failed()})
 	}
 	return lines
 }
@@ -299,7 +300,7 @@ func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 		if !asCSV {
 			bits = si(float64(r.Bits))
 		}
-		lines = append(lines, append(cells, strconv.Itoa(r.Iteration), bits, r.Setting.status()))
+		lines = append(lines, append(cells, strconv.Itoa(r.Iteration), bits, r.Setting.ended()))
 	}
 	if asCSV {
 		return csv.NewWriter(w).WriteAll(lines)

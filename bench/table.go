@@ -107,7 +107,7 @@ func seeded(settings []Setting) bool {
 
 // names returns the column names.
 func (t *Table) names() []string {
-	head := []string{"run", "algorithm", "status"}
+	head := []string{"run", "algorithm", "status", "failed_to_converge"}
 	several := seeded(t.settings())
 	if several {
 		head = append(head, "runs")
@@ -122,7 +122,7 @@ func (t *Table) names() []string {
 
 // cells returns the row of a setting; unknown numbers are empty.
 func (t *Table) cells(s Setting, several bool) []string {
-	cells := []string{s.Title, s.Outcomes[0].Job.Config.Algo, s.status()}
+	cells := []string{s.Title, s.Outcomes[0].Job.Config.Algo, s.status(), strconv.Itoa(s.failed())}
 	if several {
 		cells = append(cells, strconv.Itoa(len(s.Outcomes)))
 	}
@@ -295,10 +295,32 @@ func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 	_ = writeMarkdownTable(b, lines) // to memory
 }
 
-// note says how the runs of a setting ended, empty if they have finished.
+// failed counts the runs of a setting that finished and have failed to converge.
+func (s Setting) failed() (n int) {
+	for _, o := range s.Outcomes {
+		if o.Failure != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// ended is the status with the runs that have failed to converge.
+func (s Setting) ended() string {
+	switch n := s.failed(); n {
+	case 0:
+		return s.status()
+	case len(s.Outcomes):
+		return s.status() + ", failed to converge"
+	default:
+		return fmt.Sprintf("%s, %d failed to converge", s.status(), n)
+	}
+}
+
+// note says how the runs of a setting ended, empty if they have finished and converged.
 func (s Setting) note() string {
 	o := s.Outcomes[0]
-	status := s.status()
+	status := s.ended()
 	switch {
 	case status == string(train.Finished):
 		return ""

@@ -5,8 +5,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -76,6 +78,93 @@ func TestRunsListPlotPrune(t *testing.T) {
 	}
 	if _, err := os.Stat(notes); err != nil {
 		t.Error(err)
+	}
+}
+
+// A run that failed to converge is said to by runs, compare and its report; a healthy run, and a
+// short one, is not.
+func TestFailedToConvergeIsShown(t *testing.T) {
+	t.Chdir(t.TempDir())
+	folders := []string{filepath.Join("runs", "failed"), filepath.Join("runs", "healthy"), filepath.Join("runs", "short")}
+	for i, args := range [][]string{{"--iterations", "250", "--algo", "gt-adam", "--alpha", "0.3"},
+		{"--iterations", "250"}, {"--iterations", "10", "--partition", "sorted"}} {
+		if status, _, stderr := call(t, quick(append(args, "--quiet", "--out", folders[i])...)...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	const words = "failed to converge"
+	if _, stdout, _ := call(t, "runs", words); strings.Count(stdout, "finished, "+words) != 1 ||
+		!strings.Contains(stdout, "failed ") || strings.Contains(stdout, "healthy") {
+		t.Errorf("runs: %s", stdout)
+	}
+	if _, stdout, _ := call(t, append([]string{"compare"}, folders...)...); strings.Count(stdout,
+		"(finished, "+words+")") != 1 {
+		t.Errorf("compare: %s", stdout)
+	}
+	for i, folder := range folders {
+		report, err := os.ReadFile(filepath.Join(folder, "report.html"))
+		if err != nil || bytes.Contains(report, []byte("has "+words+": the training loss ends at")) != (i == 0) {
+			t.Errorf("%s: report.html: %v", folder, err)
+		}
+	}
+}
+
+// textNumbers lists the places of a JSON value where a text is a number.
+func textNumbers(v any, at string) (found []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, part := range v {
+			found = append(found, textNumbers(part, at+"."+k)...)
+		}
+	case []any:
+		for _, part := range v {
+			found = append(found, textNumbers(part, at+"[]")...)
+		}
+	case string:
+		if _, err := strconv.ParseFloat(v, 64); err == nil {
+			found = append(found, at+" = "+v)
+		}
+	}
+	return found
+}
+
+// Every command that prints JSON writes numbers as numbers.
+func TestJSONNumbersAreNumbers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	small := "{data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 10, eval_points: 1}"
+	for name, text := range map[string]string{
+		"sweep.yaml": "base: " + small + "\ngrid: {agents: [3, 4]}\n",
+		"tune.yaml": "base: " + small + "\nmethods: [{set: {algo: dsgd}, grid: {alpha: [0.1]}}, {set: {algo: " +
+			"fspda-sa}, grid: {alpha: [0.1]}}]\nseeds: [7]\nreport: [1]\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := filepath.Join("runs", "one")
+	for _, args := range [][]string{quick("--json", "--out", run), {"sweep", "-c", "sweep.yaml", "--json", "--quiet"},
+		{"tune", "-c", "tune.yaml", "--json", "--quiet"}, {"runs", "--json"}, {"runs", "--dir",
+			filepath.Join("runs", "sweep-sweep"), "--json"}, {"compare", run, "--json"}, {"plot", run, "--json"},
+		quick("--dry-run", "--json"), {"figure", "list", "--no-time", "--json"}, {"docs", "--json"},
+		{"eval", run, "--json"}, {"predict", run, "--json"}, {"version", "--json"}, {"devices", "--json"}} {
+		status, stdout, stderr := call(t, args...)
+		if status != 0 {
+			t.Errorf("%v: exit status %d, %s", args, status, stderr)
+			continue
+		}
+		values := json.NewDecoder(strings.NewReader(stdout))
+		for {
+			var v any
+			if err := values.Decode(&v); err != nil {
+				if err != io.EOF {
+					t.Errorf("%v: %v in %.300s", args, err, stdout)
+				}
+				break
+			}
+			if found := textNumbers(v, ""); len(found) > 0 {
+				t.Errorf("%v: texts that are numbers: %v", args, found)
+			}
+		}
 	}
 }
 

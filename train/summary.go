@@ -30,7 +30,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	}
 	l := r.Rows[len(r.Rows)-1]
 	if r.Status == Finished {
-		sum.Failure = evaluate.Failure(r.Rows)
+		sum.Failure = evaluate.Failure(r.Rows, c.Agents, s.Dim)
 	}
 	sum.TestScores, sum.TrainScores, sum.DualScores = l.TestScores, l.TrainScores, l.DualScores
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores

@@ -35,8 +35,14 @@ func (r *run) accounting() string { return accounting(r.config, r.summary) }
 // fact is a named value with an optional explanation.
 type fact struct{ Name, Value, Note string }
 
+// failureKey is the key of summary.json that says why a run has failed to converge.
+const failureKey = "failed_to_converge"
+
 // status returns how the run ended, and the CSS class of that: good, bad or empty.
 func (r *run) status() (text, class string) {
+	if r.summary.text(failureKey) != "" {
+		return r.summary.text("status") + ", failed to converge", "bad"
+	}
 	switch s := r.summary.text("status"); s {
 	case "":
 		return "no summary yet", ""

@@ -9,6 +9,9 @@ import (
 func (v *view) markdown() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s Status: %s.\n\n", v.Name, v.Sentence, v.Status)
+	if v.Failure != "" {
+		fmt.Fprintf(&b, "The run has failed to converge: %s.\n\n", v.Failure)
+	}
 	for _, m := range v.Missing {
 		fmt.Fprintf(&b, "There is no %s in the folder of the run.\n\n", m)
 	}

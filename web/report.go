@@ -22,6 +22,7 @@ var page = template.Must(template.New("report").Parse(pageText))
 // by this package, are inserted verbatim.
 type view struct {
 	Name, Status, StatusClass, Sentence string
+	Failure                             string // why it has failed to converge
 	Evaluations                         int
 	Missing                             []string // files that do not exist
 	CSS                                 template.CSS
@@ -134,6 +135,7 @@ func (r *run) view() *view {
 		Config: clean(r.yaml), Command: r.summary.text("command"), Environment: r.environment(),
 	}
 	v.Status, v.StatusClass = r.status()
+	v.Failure = r.summary.text(failureKey)
 	v.Samples = lastSamples(r.samples)
 	if at, ok := r.nextEvaluation(); ok {
 		v.Next = grouped(at)

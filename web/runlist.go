@@ -34,15 +34,16 @@ type RunInfo struct {
 	Live       bool     `json:"live"`   // it runs in this process
 	Algo       string   `json:"algo"`
 	Data       string   `json:"data"`
-	Agents     string   `json:"agents"`
+	Agents     *float64 `json:"agents"` // null where unknown
 	Graph      string   `json:"graph"`
-	Iterations float64  `json:"iterations"` // of the whole run; 0 where unknown
-	Accuracy   *float64 `json:"accuracy"`   // on the test set, of the mean model, so far; null where unknown
-	Bits       *float64 `json:"bits"`       // sent so far; null where unknown
-	Changed    int64    `json:"changed"`    // when its metrics last grew, in seconds since 1970
+	Iterations float64  `json:"iterations"`                   // of the whole run; 0 where unknown
+	Accuracy   *float64 `json:"accuracy"`                     // on the test set, of the mean model, so far; null where unknown
+	Bits       *float64 `json:"bits"`                         // sent so far; null where unknown
+	Changed    int64    `json:"changed"`                      // when its metrics last grew, in seconds since 1970
+	Failure    string   `json:"failed_to_converge,omitempty"` // why it is said to; empty of a run that converged
 
 	Latest   map[string]*float64 `json:"latest"`   // columns of the latest evaluation; null where not measured
-	Settings map[string]string   `json:"settings"` // those in which the runs of the list differ
+	Settings map[string]any      `json:"settings"` // those in which the runs of the list differ: numbers and texts
 	Group    string              `json:"group"`    // equal for runs that differ in their seeds only; may be empty
 }
 
@@ -66,6 +67,7 @@ type cachedInfo struct {
 	info                     RunInfo
 	keys                     []string          // of the configuration, in its order
 	values                   map[string]string // their values; nil without a configuration
+	numbers                  map[string]any    // the values that are numbers, as they are
 }
 
 // list returns the runs, the latest first.
@@ -98,7 +100,7 @@ func (l *runList) refresh(now time.Time) {
 	l.cache = read
 	l.varied = variedKeys(read)
 	for i := range l.infos {
-		l.infos[i].Settings = read[l.infos[i].Run].some(l.varied)
+		l.infos[i].Settings = read[l.infos[i].Run].typed(l.varied)
 	}
 	slices.SortStableFunc(l.infos, func(a, b RunInfo) int {
 		if a.Live != b.Live {
@@ -199,7 +201,10 @@ func (l *runList) load(run string, r *cachedInfo) {
 		summary, _ = parseSummary("", b)
 	}
 	info.Algo, info.Data = first("algo", config, summary), first("data", config, summary)
-	info.Agents, info.Graph = first("agents", config, summary), first("graph", config, summary)
+	info.Graph, info.Failure = first("graph", config, summary), summary.text(failureKey)
+	if info.Agents = pointer(config.number("agents")); info.Agents == nil {
+		info.Agents = pointer(summary.number("agents"))
+	}
 	if v := config.number("iterations"); finite(v) {
 		info.Iterations = v
 	}

@@ -41,10 +41,13 @@ func (r *cachedInfo) configure(name string, text []byte) settings {
 	if err != nil || s == nil {
 		return nil
 	}
-	r.keys, r.values = keysOf(yaml), map[string]string{}
-	for key := range s {
-		if v := s.text(key); v != "" {
-			r.values[key] = v
+	r.keys, r.values, r.numbers = keysOf(yaml), map[string]string{}, map[string]any{}
+	for key, v := range s {
+		if text := s.text(key); text != "" {
+			r.values[key] = text
+		}
+		if finite(s.number(key)) {
+			r.numbers[key] = v
 		}
 	}
 	r.info.Group = r.group()
@@ -172,6 +175,18 @@ func (r cachedInfo) some(keys []string) map[string]string {
 	for _, key := range keys {
 		if v := r.values[key]; v != "" {
 			chosen[key] = clean(v[:min(len(v), maxSetting)])
+		}
+	}
+	return chosen
+}
+
+// typed is some with numbers as numbers.
+func (r cachedInfo) typed(keys []string) map[string]any {
+	chosen := map[string]any{}
+	for key, text := range r.some(keys) {
+		chosen[key] = text
+		if v, ok := r.numbers[key]; ok {
+			chosen[key] = v
 		}
 	}
 	return chosen

@@ -126,9 +126,8 @@ type statusLines struct {
 // runState is the progress of a run.
 type runState struct {
 	running  bool
-	began    time.Time
-	first    int // iteration at which it began
 	at       int
+	pace     *command.Pace // nil: not begun
 	row      train.Row
 	reported int // tenths that were printed
 }
@@ -154,14 +153,14 @@ func (b *statusLines) on(e bench.Event) {
 		b.say(fmt.Sprintf("%-*s  is the same run as %s", b.width, job.Name, b.jobs[e.Same].Name))
 		return
 	case bench.Ended:
-		s.running = false
+		s.running, s.pace = false, nil
 		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, command.Seconds(e.Outcome.WallS),
 			b.numbers(e.Row)))
 		return
 	case bench.Started:
-		*s = runState{running: true, began: time.Now(), first: e.Iteration, row: s.row}
+		s.running, s.at, s.reported = true, 0, 0
 	case bench.Evaluated:
-		s.row = e.Row
+		s.follow(e)
 	}
 	s.at = max(s.at, e.Iteration)
 	if b.live {
@@ -201,6 +200,15 @@ func (b *statusLines) redraw() {
 	}
 }
 
+// follow takes an evaluation. A run that begins anew, or goes on, has a pace of its own.
+func (s *runState) follow(e bench.Event) {
+	if s.pace == nil {
+		s.pace = command.NewPace(e.Setup)
+	}
+	s.row = e.Row
+	s.pace.Row(e.Row)
+}
+
 // line writes the progress of a run: share, rate, time left, and its latest evaluation.
 func (b *statusLines) line(i int) string {
 	s, total := b.state[i], b.jobs[i].Config.Iterations
@@ -209,9 +217,11 @@ func (b *statusLines) line(i int) string {
 	full := int(done * cells)
 	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),
 		strings.Repeat("┄", cells-full), 100*done)
-	if gone := time.Since(s.began).Seconds(); s.at > s.first && gone > 0 {
-		rate := float64(s.at-s.first) / gone
-		text += fmt.Sprintf("  %.0f it/s, %s left", rate, command.Seconds(float64(total-s.at)/rate))
+	if s.pace != nil && s.pace.String() != "" {
+		text += "  " + s.pace.String()
+		if left := s.pace.Left(s.at); left > 0 {
+			text += ", " + command.Seconds(left) + " left"
+		}
 	}
 	return text + "   " + b.numbers(s.row)
 }

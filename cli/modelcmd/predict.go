@@ -62,7 +62,7 @@ line. Image files are scaled and normalised as those of the data sets imagenet a
 // prediction is a line of fspda predict.
 type prediction struct {
 	Model   string       `json:"model"`
-	Example string       `json:"example"`
+	Example any          `json:"example"` // the number of an example of the data set, or the name of a file
 	Label   *int32       `json:"label,omitempty"`
 	Top     []likelihood `json:"top"` // most probable first
 }
@@ -75,7 +75,7 @@ type likelihood struct {
 
 // prediction makes the line of an example.
 func (t *target) prediction(model, example int, label int32, p []float64, top int) prediction {
-	r := prediction{Model: t.models[model].of, Example: fmt.Sprint(example), Label: &label}
+	r := prediction{Model: t.models[model].of, Example: example, Label: &label}
 	if len(t.files) > 0 {
 		r.Example, r.Label = t.files[example], nil
 	}
@@ -104,7 +104,7 @@ func (t *target) print(w io.Writer, asJSON bool, r prediction) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	line := r.Example
+	line := fmt.Sprint(r.Example)
 	if len(t.models) > 1 {
 		line += "  " + r.Model
 	}

@@ -41,7 +41,7 @@ func newRuns() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		Short: "List runs, the latest first, and prune them",
 		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
-have all of them in name, algorithm, data or graph.`,
+have all of them in name, algorithm, data, graph or status.`,
 		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status " +
 			"diverged,stopped --older 168h",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -102,7 +102,7 @@ func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
 	}
 	chosen := []web.RunInfo{}
 	for _, r := range all {
-		text := strings.ToLower(strings.Join([]string{r.Name, r.Algo, r.Data, r.Graph}, " "))
+		text := strings.ToLower(strings.Join([]string{r.Name, r.Algo, r.Data, r.Graph, ended(r)}, " "))
 		fits := !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
 		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) &&
 			time.Since(time.Unix(r.Changed, 0)) >= f.older {
@@ -121,13 +121,21 @@ func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstatus\talgorithm\tdata\tagents\tgraph\taccuracy\tbits\tlatest")
 	for _, r := range runs {
-		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), r.Status, orDash(r.Algo), orDash(r.Data),
-			orDash(r.Agents), orDash(r.Graph),
+		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), ended(r), orDash(r.Algo), orDash(r.Data),
+			shown(r.Agents, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }), orDash(r.Graph),
 			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(
 				r.Bits, func(v float64) string { return command.Bits(uint64(v)) }),
 			time.Unix(r.Changed, 0).Format("2006-01-02 15:04")}, "\t"))
 	}
 	return t.Flush()
+}
+
+// ended says how a run ended, and whether it has failed to converge.
+func ended(r web.RunInfo) string {
+	if r.Failure != "" {
+		return r.Status + ", failed to converge"
+	}
+	return r.Status
 }
 
 func orDash(s string) string {

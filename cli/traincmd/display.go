@@ -35,9 +35,7 @@ type display struct {
 	curves   curves
 	forecast *train.Forecast // time and memory of the run; nil: not known
 	from     int             // iteration at which the run begins, or is resumed
-	last     train.Row       // the latest evaluation
-	rows     int
-	pace     pace // guarded by mu, as text
+	pace     *command.Pace   // guarded by mu, as text
 	text     string
 	mu       sync.Mutex
 
@@ -49,7 +47,7 @@ type display struct {
 
 func newDisplay(f *trainFlags, s *train.Setup, model, device string, stdout, stderr io.Writer) *display {
 	d := &display{flags: f, setup: s, model: model, device: device, stdout: stdout, quit: make(chan struct{}),
-		log: newLogger(f, stderr)}
+		pace: command.NewPace(s), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
 		d.terminal = newTerminal(file)
 		// the bar shows what log lines of lower levels say
@@ -91,9 +89,8 @@ func (d *display) begin(folder string) {
 		d.log.Info(resumed)
 		lines = append(lines, resumed)
 	}
-	d.pace.total = c.Iterations
 	if d.forecast != nil {
-		d.pace.expect(d.forecast.Iterations, d.forecast.Total)
+		d.pace.Expect(d.forecast.Iterations, d.forecast.Total)
 		d.log.Info("forecast: " + forecastLine(*d.forecast))
 		lines = append(lines, forecastLine(*d.forecast))
 	}
@@ -150,14 +147,14 @@ func (d *display) step(t int) { d.iteration.Store(int64(t)) }
 func (d *display) progress() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if left := d.pace.left(int(d.iteration.Load())); left >= 1 {
-		return d.text + " " + command.Seconds(math.Round(left)) + " left"
+	if left := d.pace.Left(int(d.iteration.Load())); left > 0 {
+		return d.text + " " + command.Seconds(left) + " left"
 	}
 	return d.text
 }
 
 // latest describes an evaluation in a few words, without numbers that are not known yet.
-func (d *display) latest(r train.Row, images float64) string {
+func (d *display) latest(r train.Row) string {
 	var words []string
 	add := func(known train.Num, format string, args ...any) {
 		if known == known {
@@ -171,26 +168,25 @@ func (d *display) latest(r train.Row, images float64) string {
 		add(r.TestAccAvg, "acc %.2f%%", 100*float64(r.TestAccAvg))
 	}
 	words = append(words, command.Bits(r.BitsTotal))
-	if images > 0 {
-		words = append(words, fmt.Sprintf("%s %s/s", command.Thousands(uint64(images)), d.unit()))
+	if rate := d.pace.String(); rate != "" {
+		words = append(words, rate)
 	}
 	return strings.Join(words, " ")
 }
 
 // row shows an evaluation.
 func (d *display) row(r train.Row) {
-	images := d.images(r)
+	d.mu.Lock()
+	d.pace.Row(r)
+	d.text = d.latest(r)
+	d.mu.Unlock()
 	if d.terminal != nil {
-		d.mu.Lock()
-		d.pace.row(r.Iteration, float64(r.WallS))
-		d.text = d.latest(r, images)
-		d.mu.Unlock()
 		d.curves.add(r)
 		d.terminal.set(d.curves.lines(d.terminal.width()))
 		return
 	}
 	if !d.flags.json {
-		d.log.Info(d.line(r, images))
+		d.log.Info(d.line(r))
 		return
 	}
 	fields := []zap.Field{zap.Int("iteration", r.Iteration)}
@@ -199,7 +195,7 @@ func (d *display) row(r train.Row) {
 		value float64
 	}{{"epoch", float64(r.Epoch)}, {"train_loss", float64(r.TrainLossAvg)}, {"test_acc", float64(r.TestAccAvg)},
 		{"test_acc_min", float64(r.TestAccMin)}, {"consensus", float64(r.Consensus)},
-		{d.unit() + "_per_s", math.Round(images)},
+		{d.pace.Unit() + "_per_s", math.Round(d.pace.Rate())},
 		{"wall_s", float64(r.WallS)}} {
 		if v := command.Round(n.value); !math.IsNaN(v) && !math.IsInf(v, 0) { // JSON has no such numbers
 			fields = append(fields, zap.Float64(n.key, v))
@@ -208,29 +204,8 @@ func (d *display) row(r train.Row) {
 	d.log.Info("evaluation", append(fields, zap.Uint64("bits_total", r.BitsTotal))...)
 }
 
-// unit is what rates count.
-func (d *display) unit() string {
-	if d.setup.Window > 0 {
-		return "tokens"
-	}
-	return "images"
-}
-
-// images returns how many examples, or tokens of text, a second the agents trained on since the
-// previous row; 0 at the first row.
-func (d *display) images(r train.Row) float64 {
-	was := d.last
-	d.last = r
-	d.rows++
-	if took := float64(r.WallS - was.WallS); d.rows > 1 && took > 0 {
-		seen := d.setup.Set.Train.Len() * max(1, d.setup.Window)
-		return float64(r.Epoch-was.Epoch) * float64(seen) / took
-	}
-	return 0
-}
-
 // line writes an evaluation as one line, with aligned columns.
-func (d *display) line(r train.Row, images float64) string {
+func (d *display) line(r train.Row) string {
 	total := command.Thousands(uint64(d.setup.Config.Iterations))
 	line := fmt.Sprintf("evaluation %*s of %s  epoch %6.2f  loss %-9s accuracy %6.2f %%  worst agent%s "+
 		"%6.2f %%  consensus %-9s %11s  %s", len(total), command.Thousands(uint64(r.Iteration)), total,
@@ -240,8 +215,8 @@ func (d *display) line(r train.Row, images float64) string {
 	if p := r.Perplexity; p == p {
 		line += fmt.Sprintf("  validation loss %.4f, perplexity %.3f", float64(r.TestLossAvg), float64(p))
 	}
-	if images > 0 {
-		line += fmt.Sprintf("  %s %s/s", command.Thousands(uint64(images)), d.unit())
+	if rate := d.pace.String(); rate != "" {
+		line += "  " + rate
 	}
 	return line
 }

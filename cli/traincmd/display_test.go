@@ -7,11 +7,11 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"fspda/cli/command"
 	"fspda/data"
 	"fspda/dist"
 	"fspda/train"
@@ -27,35 +27,17 @@ func rowOf(loss, accuracy float64) train.Row {
 
 // The text before the bar has a rate in one unit and no numbers that are not known.
 func TestLatest(t *testing.T) {
-	d := &display{setup: &train.Setup{Division: data.Division{Set: &data.Set{}}}}
-	if got := d.latest(rowOf(math.NaN(), 0.1), 0); got != "acc 10.00% 0 bit" {
+	s := &train.Setup{Division: data.Division{Set: &data.Set{Train: data.Split{Labels: make([]int32, 1000)}}}}
+	d := &display{setup: s, pace: command.NewPace(s)}
+	if got := d.latest(rowOf(math.NaN(), 0.1)); got != "acc 10.00% 0 bit" {
 		t.Errorf("without a loss: %q", got)
 	}
-	if got := d.latest(rowOf(0.5, 0.1), 12345); got != "loss 0.5000 acc 10.00% 0 bit 12,345 images/s" {
+	for k := range 2 {
+		d.pace.Row(train.Row{Position: evaluate.Position{Iteration: k, Epoch: train.Num(k)},
+			Times: evaluate.Times{WallS: train.Num(k)}})
+	}
+	if got := d.latest(rowOf(0.5, 0.1)); got != "loss 0.5000 acc 10.00% 0 bit 1,000 images/s" {
 		t.Errorf("%q", got)
-	}
-}
-
-// The time left follows the forecast, then the rows, evaluations included, and counts from where a
-// run was resumed.
-func TestPace(t *testing.T) {
-	p := pace{total: 1000}
-	if p.left(0) != 0 {
-		t.Errorf("%v s left of a run of which nothing is known", p.left(0))
-	}
-	p.expect(500, 50*time.Second)
-	if got := p.left(500); got != 50 {
-		t.Errorf("%v s left, want 50", got)
-	}
-	p.row(500, 1000) // earlier parts of the run took so long
-	for k := 1; k <= 4; k++ {
-		p.row(500+100*k, 1000+20*float64(k)) // 0.1 s of an evaluation and 0.1 s of training, for each iteration
-		if got, last := p.left(500+100*k), 100*float64(5-k); got < 0.1*last || got > 0.2*last {
-			t.Errorf("after row %d: %v s left", k, got)
-		}
-	}
-	if got := p.left(900); math.Abs(got-(20-0.7*0.7*0.7*0.7*10)) > 1e-9 {
-		t.Errorf("%v s left, not smoothed over the rows", got)
 	}
 }
 
@@ -73,7 +55,8 @@ func TestLogLines(t *testing.T) {
 
 	out.Reset()
 	f := &trainFlags{json: true}
-	d := &display{flags: f, log: newLogger(f, &out), setup: &train.Setup{Division: data.Division{Set: &data.Set{}}}}
+	s := &train.Setup{Division: data.Division{Set: &data.Set{}}}
+	d := &display{flags: f, log: newLogger(f, &out), setup: s, pace: command.NewPace(s)}
 	d.row(rowOf(math.NaN(), 0.25))
 	var got map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
@@ -115,16 +98,17 @@ func TestResumedAndLookedAt(t *testing.T) {
 	c.Agents, c.EvalAgents = 128, 10
 	s := &train.Setup{Config: c, Graph: &dist.Graph{N: 128}, Division: data.Division{Set: &data.Set{}},
 		Collective: true}
-	d := &display{flags: f, log: newLogger(f, &out), setup: s, from: 1500, stdout: os.Stdout}
+	d := &display{flags: f, log: newLogger(f, &out), setup: s, from: 1500, stdout: os.Stdout,
+		pace: command.NewPace(s)}
 	d.begin("runs/x")
 	if got := out.String(); !strings.Contains(got, "resumed at iteration 1,500 of 3,000\n") {
 		t.Errorf("%q", got)
 	}
-	if got := d.line(rowOf(1, 0.5), 0); !strings.Contains(got, "worst agent of 10 looked at ") {
+	if got := d.line(rowOf(1, 0.5)); !strings.Contains(got, "worst agent of 10 looked at ") {
 		t.Errorf("%q", got)
 	}
 	s.Config.EvalAgents = 0
-	if got := d.line(rowOf(1, 0.5), 0); strings.Contains(got, "looked at") {
+	if got := d.line(rowOf(1, 0.5)); strings.Contains(got, "looked at") {
 		t.Errorf("%q", got)
 	}
 }

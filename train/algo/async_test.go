@@ -328,30 +328,53 @@ func TestAsyncCoefficient(t *testing.T) {
 	slowness := []int{1, 1, 1, 3, 5, 12}
 	away := map[Coefficient]float64{}
 	for _, coef := range []Coefficient{Inverse, One, Printed} {
-		a := Async{SA: SA{Gamma: 0.5, Beta: 1}, Protocol: Protocol{Coef: coef, CMax: 100}}
-		b := newBottle(w.play(a, q, 0.002, 0.001), a)
-		e := rng.New(4, "events")
-		sum, n := make([]float64, w.d), 0
-		for b.clocks[0].T < 20000 {
-			if e.Float64() < 0.2 {
-				edge := w.graph[e.IntN(len(w.graph))]
-				b.meet(t, edge[0], edge[1], func(int) []uint32 { return nil })
-			} else if i := e.IntN(w.n); e.IntN(slowness[i]) == 0 {
-				b.complete(t, i)
-			}
-			if b.clocks[0].T > 12000 {
-				for k, v := range mean(w.n, b.g.x) {
-					sum[k] += v
-				}
-				n++
-			}
-		}
-		for k := range sum {
-			sum[k] /= float64(n)
-		}
-		away[coef] = distance(sum, q.optimum())
+		away[coef] = asyncDistance(t, w, q, slowness, Protocol{Coef: coef, CMax: 100})
 	}
 	if !(away[Inverse] < 0.05 && away[Inverse] < away[One]/5 && away[One] < away[Printed]) {
 		t.Errorf("distances from the optimum: %v", away)
+	}
+}
+
+// asyncDistance returns how far the mean model of an asynchronous run ends from the optimum, averaged
+// over its last part.
+func asyncDistance(t *testing.T, w world, q quadratics, slowness []int, p Protocol) float64 {
+	t.Helper()
+	b := newBottle(w.play(Async{SA: SA{Gamma: 0.5, Beta: 1}, Protocol: p}, q, 0.002, 0.001), Async{SA: SA{Gamma: 0.5,
+		Beta: 1}, Protocol: p})
+	e := rng.New(w.seed, "events")
+	sum, n := make([]float64, w.d), 0
+	for b.clocks[0].T < 20000 {
+		if e.Float64() < 0.2 {
+			edge := w.graph[e.IntN(len(w.graph))]
+			b.meet(t, edge[0], edge[1], func(int) []uint32 { return nil })
+		} else if i := e.IntN(w.n); e.IntN(slowness[i]) == 0 {
+			b.complete(t, i)
+		}
+		if b.clocks[0].T > 12000 {
+			for k, v := range mean(w.n, b.g.x) {
+				sum[k] += v
+			}
+			n++
+		}
+	}
+	for k := range sum {
+		sum[k] /= float64(n)
+	}
+	return distance(sum, q.optimum())
+}
+
+// A limit of the coefficient below what a straggler needs biases the run towards the other agents:
+// 10, as the limit once was, and 24, as it is by default with straggler(12).
+func TestAsyncLimitBiasesStragglers(t *testing.T) {
+	w := world{seed: 4, n: 6, d: 4, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {0, 5}, {0, 3}}}
+	s := rng.New(4, "quadratics")
+	q := randomQuadratics(&s, w.n, w.d)
+	away := map[float64]float64{}
+	for _, limit := range []float64{10, 24} {
+		away[limit] = asyncDistance(t, w, q, []int{1, 1, 1, 1, 1, 12}, Protocol{Coef: Inverse, CMax: limit})
+	}
+	t.Logf("distances from the optimum by limit: %v", away)
+	if !(away[24] < 0.05 && away[10] > 0.3) {
+		t.Errorf("distances from the optimum by limit: %v", away)
 	}
 }

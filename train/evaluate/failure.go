@@ -1,27 +1,71 @@
 package evaluate
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
 
-// Failure says why a run that finished has failed to converge: its training loss, or that of its
-// worst agent, ends above where it began, or its agents are so far from consensus that their models
-// reach less than half of the accuracy of the mean model, or it of theirs. Else it is empty.
-func Failure(rows []Row) string {
-	last := rows[len(rows)-1]
-	for _, first := range rows[:len(rows)-1] {
-		if first.TrainLossAvg != first.TrainLossAvg { // not measured in the first row
-			continue
-		}
-		switch {
-		case last.TrainLossAvg > first.TrainLossAvg:
-			return fmt.Sprintf("the training loss ends at %.4g, above %.4g where it began", last.TrainLossAvg,
-				first.TrainLossAvg)
-		case last.TrainLossWorst > first.TrainLossWorst:
-			return fmt.Sprintf("far from consensus: the training loss of the worst agent ends at %.4g, above %.4g "+
-				"where it began", last.TrainLossWorst, first.TrainLossWorst)
-		}
-		break
+// What a run must have done before it is judged.
+const (
+	// judgedFrom is the number of iterations from which on a run is judged. A shorter one has failed
+	// only if its loss is more than twice that at its start: warm-up and momentum may raise it at first.
+	judgedFrom = 200
+	// longRun is the number of iterations from which on also few exchanges are no excuse for agents far
+	// from consensus.
+	longRun = 2000
+	// learnt is the factor above its start that an accuracy must reach before a difference says something
+	// about consensus, and apart the least difference.
+	learnt, apart = 1.5, 0.02
+)
+
+// Failure says why a run of n agents with d parameters that finished has failed to converge:
+//
+//   - its training loss ends above where it began, or has risen again by more than half of what it had
+//     fallen;
+//   - or its agents are far from consensus: the training loss of the worst agent ends above where it
+//     began, or their models reach less than half of the accuracy of the mean model, or it of theirs.
+//
+// Else it is empty. Where the training loss is that of the latest batches and not of all data, the test
+// loss is judged, which may rise again for another reason. Short runs are not judged, unless the loss
+// has doubled; nor is the consensus of agents that had no time for it: random pairs need about log2(n)
+// exchanges of all d coordinates by each agent.
+func Failure(rows []Row, n, d int) string {
+	if len(rows) < 2 {
+		return ""
 	}
-	if a, b := last.TestAccAvg, last.TestAccMean; a < b/2 || b < a/2 {
+	first, last := rows[0], rows[len(rows)-1]
+	what, loss, whole := "training loss", func(r Row) float64 { return float64(r.TrainLossAvg) }, true
+	if math.IsNaN(loss(first)) { // a mean over batches, of which there are none before the first iteration
+		what, loss, whole = "test loss", func(r Row) float64 { return float64(r.TestLossAvg) }, false
+	}
+	least := slices.MinFunc(rows, func(a, b Row) int { return cmp.Compare(loss(a), loss(b)) })
+	switch from, end, low := loss(first), loss(last), loss(least); {
+	case last.Iteration < judgedFrom && !(end > 2*from):
+		return ""
+	case end > from:
+		return fmt.Sprintf("the %s ends at %.4g, above %.4g where it began", what, end, from)
+	case whole && end-low > (from-low)/2 && low < 0.9*from:
+		return fmt.Sprintf("the %s ends at %.4g, and was %.4g at iteration %d", what, end, low, least.Iteration)
+	}
+	exchanges := float64(last.BitsSharedSeed) / 32 / float64(max(1, d)) / float64(max(1, n))
+	if last.Consensus == 0 || last.Iteration < longRun && exchanges < 2*math.Log2(float64(n)) {
+		return ""
+	}
+	if whole && last.TrainLossWorst > first.TrainLossWorst {
+		return fmt.Sprintf("far from consensus: the training loss of the worst agent ends at %.4g, above %.4g "+
+			"where it began", last.TrainLossWorst, first.TrainLossWorst)
+	}
+	return differing(first, last)
+}
+
+// differing says how far apart the accuracies of the mean model and of the agents' models end, if that
+// is far; start is the first row.
+func differing(start, last Row) string {
+	a, b := float64(last.TestAccAvg), float64(last.TestAccMean)
+	if more, less := math.Max(a, b), math.Min(a, b); less < more/2 && more-less > apart &&
+		more > learnt*float64(start.TestAccAvg) {
 		return fmt.Sprintf("far from consensus: the mean model reaches %.4g %% of the test set, the agents' models "+
 			"%.4g %% on average", 100*a, 100*b)
 	}

@@ -6,30 +6,64 @@ import (
 	"testing"
 )
 
-// A run whose loss ends above its start, or whose agents end far from consensus, has failed to
-// converge.
+// judged is a row at an iteration: training loss of the mean model and of the worst agent, accuracy of
+// the mean model and mean accuracy of the agents. Ten agents have sent all of 100 coordinates ten times.
+func judged(iteration int, loss, worst, accuracy, mean float64) Row {
+	return Row{Position: Position{Iteration: iteration},
+		TrainScores: TrainScores{TrainLossAvg: Num(loss), TrainLossWorst: Num(worst), Consensus: 1},
+		TestScores:  TestScores{TestAccAvg: Num(accuracy), TestAccMean: Num(mean)},
+		Traffic:     Traffic{BitsSharedSeed: 10 * 10 * 100 * 32}}
+}
+
+// A run whose loss ends above its start, or near it after it had fallen, or whose agents end far from
+// consensus, has failed to converge. Runs that are short, of one agent, or without exchanges are not
+// told so for that alone.
 func TestFailure(t *testing.T) {
-	row := func(loss, worst, accuracy, mean float64) Row {
-		return Row{TrainScores: TrainScores{TrainLossAvg: Num(loss), TrainLossWorst: Num(worst)},
-			TestScores: TestScores{TestAccAvg: Num(accuracy), TestAccMean: Num(mean)}}
+	unknown := judged(0, math.NaN(), math.NaN(), 0.1, 0.1)
+	start := judged(0, 2.3, 2.3, 0.1, 0.1)
+	good := judged(300, 0.3, 0.5, 0.9, 0.8)
+	one := judged(600, 0.3, 2.5, 0.1, 0.9)
+	one.Consensus = 0
+	few := judged(600, 0.3, 2.5, 0.9, 0.2)
+	few.BitsSharedSeed = 1000
+	long := few
+	long.Iteration = 5000
+	tested := func(iteration int, loss float64) Row {
+		r := judged(iteration, math.NaN(), math.NaN(), 0.5, 0.5)
+		r.TestLossAvg = Num(loss)
+		return r
 	}
-	unknown := row(math.NaN(), math.NaN(), 0.1, 0.1)
-	start := row(2.3, 2.3, 0.1, 0.1)
 	for _, c := range []struct {
+		name string
 		rows []Row
 		want string
 	}{
-		{[]Row{start}, ""},
-		{[]Row{start, row(0.3, 0.5, 0.9, 0.8)}, ""},
-		{[]Row{start, row(0.3, 0.5, 0.9, 0.8), row(2.4, 2.5, 0.9, 0.8)}, "ends at 2.4, above 2.3"},
-		{[]Row{unknown, start, row(2.4, 2.5, 0.9, 0.8)}, "ends at 2.4, above 2.3"},
-		{[]Row{start, row(0.3, 2.5, 0.9, 0.8)}, "far from consensus: the training loss of the worst agent ends at 2.5"},
-		{[]Row{start, row(0.3, 0.5, 0.2, 0.8)}, "far from consensus: the mean model reaches 20 %"},
-		{[]Row{start, row(0.3, 0.5, 0.9, 0.3)}, "the agents' models 30 %"},
-		{[]Row{unknown, unknown}, ""},
+		{"one row", []Row{start}, ""},
+		{"good", []Row{start, good}, ""},
+		{"loss above its start", []Row{start, good, judged(600, 2.4, 2.5, 0.9, 0.8)}, "training loss ends at 2.4, above 2.3"},
+		{"losses of batches", []Row{unknown, judged(300, 0.1, 0.2, 0.9, 0.8), judged(600, 0.12, 0.3, 0.9, 0.8)}, ""},
+		{"slowly diverging", []Row{start, good, judged(600, 1.9, 2, 0.5, 0.5)}, "ends at 1.9, and was 0.3 at iteration 300"},
+		{"noise", []Row{start, good, judged(600, 0.5, 0.7, 0.85, 0.8)}, ""},
+		{"hardly learning", []Row{start, judged(300, 2.2, 2.25, 0.2, 0.2), judged(600, 2.28, 2.29, 0.2, 0.2)}, ""},
+		{"worst agent", []Row{start, judged(600, 0.3, 2.5, 0.9, 0.8)},
+			"far from consensus: the training loss of the worst agent ends at 2.5"},
+		{"agents behind the mean model", []Row{start, judged(600, 0.3, 0.5, 0.8, 0.2)},
+			"far from consensus: the mean model reaches 80 %"},
+		{"mean model behind the agents", []Row{start, judged(600, 0.3, 0.5, 0.3, 0.9)}, "the agents' models 90 %"},
+		{"chance", []Row{start, judged(600, 2.2, 2.2, 0.12, 0.05)}, ""},
+		{"rare classes", []Row{judged(0, 7, 7, 0.001, 0.001), judged(600, 6, 6, 0.003, 0.001)}, ""},
+		{"nothing measured", []Row{unknown, unknown}, ""},
+		{"short", []Row{start, judged(60, 2.5, 5, 0.5, 0.1)}, ""},
+		{"short and exploding", []Row{start, judged(60, 4.7, 5, 0.1, 0.1)}, "ends at 4.7, above 2.3"},
+		{"one agent", []Row{start, one}, ""},
+		{"few exchanges", []Row{start, few}, ""},
+		{"few exchanges of a long run", []Row{start, long}, "far from consensus"},
+		{"only tests", []Row{tested(0, 2.3), tested(600, 2.6)}, "test loss ends at 2.6, above 2.3"},
+		{"overfitted", []Row{tested(0, 2.3), tested(300, 0.3), tested(600, 1.9)}, ""},
+		{"only tests, good", []Row{tested(0, 2.3), tested(600, 0.6)}, ""},
 	} {
-		if got := Failure(c.rows); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
-			t.Errorf("%q, want one with %q", got, c.want)
+		if got := Failure(c.rows, 10, 100); got != c.want && (c.want == "" || !strings.Contains(got, c.want)) {
+			t.Errorf("%s: %q, want one with %q", c.name, got, c.want)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 import { significant, percent, bits, grouped, duration, bytes, si, dash } from "./format.js";
 import { Run, Mean, labels } from "./runs.js";
 import { makeCharts, axes, runColours } from "./charts.js";
-import { RunTable, foldSeeds } from "./runtable.js";
+import { RunTable, foldSeeds, ended } from "./runtable.js";
 import { Agents } from "./agents.js";
 
 const id = name => document.getElementById(name);
@@ -234,9 +234,12 @@ function drawHead() {
   const name = picked.length ? (curves.length > 1 || curves[0].infos.length > 1 ? curves[0].label : info?.name ?? picked[0]) : list.length ? "no run is selected" : "no runs yet";
   id("title").textContent = curves.length > 1 ? `${name} and ${curves.length - 1} more` : name;
   document.title = `${name} · fspda`;
-  const state = lost ? "lost" : r.frame && r.frame.state !== "ended" ? r.frame.state : info?.status ?? "";
-  id("state").textContent = lost ? "no connection" : state;
-  id("state").className = "badge " + state;
+  const goes = r.frame && r.frame.state !== "ended", state = lost ? "lost" : goes ? r.frame.state : info?.status ?? "";
+  const failed = goes ? [] : (curves[0]?.infos ?? []).filter(i => i.failed_to_converge);
+  id("state").textContent = lost ? "no connection" : failed.length && !goes ? ended(failed[0]) : state;
+  id("state").className = "badge " + (failed.length && !lost ? "failed" : state);
+  id("failure").hidden = !failed.length;
+  id("failure").textContent = failed.map(i => `${curves[0].infos.length > 1 ? i.name : "The run"} has failed to converge: ${i.failed_to_converge}.`).join(" ");
   id("actions").hidden = !(canSteer && picked[0] === live && !lost && r.frame?.state !== "ended");
   const pause = id("actions").querySelector("[data-action=pause],[data-action=resume]"), paused = r.frame?.state === "paused";
   pause.dataset.action = paused ? "resume" : "pause";

@@ -15,7 +15,7 @@ const when = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: 
 const metric = (title, column, text) => ({ title, value: i => i.latest?.[column] ?? null, text, number: true });
 const number = (v, i, digits = 4) => significant(v, digits);
 const fixed = {
-  status: { title: "status", value: i => i.status, text: v => v },
+  status: { title: "status", value: ended, text: v => v },
   iteration: { ...metric("iteration", "iteration"), text: (v, i) => grouped(v) + (i.iterations > v ? ` of ${grouped(i.iterations)}` : "") },
   accuracy: { title: "test accuracy", value: i => i.accuracy, text: v => percent(v), number: true },
   worst: metric("worst agent", "test_acc_min", v => percent(v)),
@@ -26,6 +26,9 @@ const fixed = {
   time: metric("wall time", "wall_s", v => duration(v)),
   changed: { title: "latest", value: i => i.changed, text: v => when.format(new Date(1000 * v)), number: true, plain: true },
 };
+
+// ended says how a run ended, and whether it has failed to converge.
+export function ended(info) { return info.failed_to_converge ? `${info.status}, failed to converge` : info.status; }
 
 // moments returns the mean of numbers and their sample standard deviation.
 function moments(values) {
@@ -113,7 +116,7 @@ export class RunTable {
   rows() {
     const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fits = i => {
-      const text = [i.name, i.algo, i.data, i.graph, i.status, ...Object.entries(i.settings).map(s => s.join("="))].join(" ").toLowerCase();
+      const text = [i.name, i.algo, i.data, i.graph, ended(i), ...Object.entries(i.settings).map(s => s.join("="))].join(" ").toLowerCase();
       return words.every(w => text.includes(w));
     };
     const rows = foldSeeds(this.list.filter(fits), this.folded);
@@ -162,7 +165,10 @@ export class RunTable {
     const th = make("th", { scope: "row", role: "rowheader", title }, make("label", {}, box, swatch, make("span", { className: "name" }, name)));
     return make("tr", { role: "row", className: colour ? "picked" : "" }, th, ...ids.map(id => {
       const td = make("td", { role: "cell", "data-label": this.column(id).title, className: fixed[id]?.number ? "num" : "" }, this.cell(id, infos).text);
-      if (id === "status") td.replaceChildren(make("span", { className: "state " + infos[0].status }, infos[0].live ? "live" : td.textContent));
+      if (id === "status") {
+        const failed = infos.map(i => i.failed_to_converge).filter(Boolean);
+        td.replaceChildren(make("span", { className: "state " + (failed.length ? "failed" : infos[0].status), title: failed.join("\n") }, infos[0].live ? "live" : td.textContent));
+      }
       return td;
     }));
   }

@@ -1,0 +1,78 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"fspda/train"
+)
+
+// Pace follows the rows of a run: how many examples, or tokens of text, its agents train on a second,
+// and the time that is left. It knows evaluations: the time of an iteration is that between two rows,
+// evaluations included, smoothed over rows.
+type Pace struct {
+	setup *train.Setup
+	each  float64 // seconds of an iteration; 0: not known
+	rate  float64 // examples or tokens a second since the previous row; 0: not known
+	last  train.Row
+	rows  int
+}
+
+// NewPace returns the pace of a run that begins, or is resumed.
+func NewPace(s *train.Setup) *Pace { return &Pace{setup: s} }
+
+// newestShare is the weight of the latest row in the smoothed time of an iteration.
+const newestShare = 0.3
+
+// Expect sets the estimate before the first rows: so many iterations are left, and take so long.
+func (p *Pace) Expect(left int, took time.Duration) {
+	if left > 0 {
+		p.each = took.Seconds() / float64(left)
+	}
+}
+
+// Row takes an evaluation.
+func (p *Pace) Row(r train.Row) {
+	was := p.last
+	p.last = r
+	p.rows++
+	iterations, took := r.Iteration-was.Iteration, float64(r.WallS-was.WallS)
+	if p.rows < 2 || !(took > 0) || iterations <= 0 {
+		return
+	}
+	each := took / float64(iterations)
+	if p.each == 0 {
+		p.each = each
+	}
+	p.each += newestShare * (each - p.each)
+	p.rate = 0
+	if seen := float64(r.Epoch-was.Epoch) * float64(p.setup.Set.Train.Len()*max(1, p.setup.Window)); seen > 0 {
+		p.rate = seen / took
+	}
+}
+
+// Left estimates the seconds from an iteration to the end, rounded; 0: not known, or less than one.
+func (p *Pace) Left(iteration int) float64 {
+	return math.Round(math.Max(0, float64(p.setup.Config.Iterations-iteration)*p.each))
+}
+
+// Rate returns how many examples, or tokens of text, the agents trained on a second between the latest
+// two rows; 0: not known.
+func (p *Pace) Rate() float64 { return p.rate }
+
+// Unit is what Rate counts: images or tokens.
+func (p *Pace) Unit() string {
+	if p.setup.Window > 0 {
+		return "tokens"
+	}
+	return "images"
+}
+
+// String writes the rate, such as 12,345 images/s; empty where it is not known.
+func (p *Pace) String() string {
+	if p.rate <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s %s/s", Thousands(uint64(p.rate)), p.Unit())
+}
