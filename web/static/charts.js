@@ -35,10 +35,10 @@ const dashes = [[], [7, 3], [2, 2.5]];
 const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const translucent = (hex, a) => hex + Math.round(255 * a).toString(16).padStart(2, "0");
 
-// logTicks returns a tick for each digit of each decade; logLabels returns those that fit with a label.
+// logTicks returns a tick for each digit of each decade, or for each of many decades; logLabels returns those that fit with a label.
 function logTicks(u, axis, min, max) {
-  const ticks = [];
-  for (let e = Math.floor(Math.log10(min)) - 1; e <= Math.log10(max); e++) for (let m = 1; m < 10; m++) {
+  const ticks = [], digits = max / min > 1e7 ? 1 : 9;
+  for (let e = Math.floor(Math.log10(min)) - 1; e <= Math.log10(max); e++) for (let m = 1; m <= digits; m++) {
     const v = Number(`${m}e${e}`);
     if (v >= min && v <= max) ticks.push(v);
   }
