@@ -321,11 +321,8 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	}
 	out := &Outcome{Job: plan.job, Folder: plan.folder, Status: res.Status, Rows: res.Rows, WallS: res.WallS,
 		Failure: res.Summary.Failure}
-	if res.Status == train.Stopped {
-		if plan.limit == 0 || out.Last().Iteration < plan.limit {
-			return nil, nil
-		}
-		return plan.cut(out), nil
+	if res.Status == train.Stopped && (plan.limit == 0 || out.Last().Iteration < plan.limit) {
+		return nil, nil
 	}
 	return plan.cut(out), nil
 }

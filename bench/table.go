@@ -36,7 +36,6 @@ type quantity struct {
 func column(name string, value func(r train.Row) train.Num) quantity {
 	return quantity{name, false, func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
-
 func count(name string, value func(r train.Row) uint64) quantity {
 	return quantity{name, true, func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
@@ -78,8 +77,9 @@ func (t *Table) reach(o *Outcome, level float64, accuracy func(train.Row) train.
 	return reach(o.Rows, level, accuracy, func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) })
 }
 
-func virtualTime(r train.Row) train.Num { return r.Time }
-
+func virtualTime(r train.Row) train.Num   { return r.Time }
+func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
+func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
 func timeTo(name string, level float64) quantity {
 	return quantity{name, false, func(o *Outcome) float64 {
 		return reach(o.Rows, level, meanAccuracy, func(r train.Row) float64 { return float64(r.Time) }).At
@@ -173,9 +173,6 @@ func (o *Outcome) Timed() bool { return o.Job.Config.Links != "" }
 func (t *Table) timed() bool {
 	return slices.ContainsFunc(t.Outcomes, func(o *Outcome) bool { return o != nil && o.Timed() })
 }
-
-func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
-func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
 
 // Bits returns the bits of a row in an accounting.
 func Bits(r train.Row, accounting string) uint64 {
@@ -305,16 +302,14 @@ func (s Setting) failed() (n int) {
 	return n
 }
 
-// ended is the status with the runs that have failed to converge.
+// ended is the status with the number of runs that have failed to converge.
 func (s Setting) ended() string {
-	switch n := s.failed(); n {
-	case 0:
-		return s.status()
-	case len(s.Outcomes):
+	if n := s.failed(); n == len(s.Outcomes) {
 		return s.status() + ", failed to converge"
-	default:
+	} else if n > 0 {
 		return fmt.Sprintf("%s, %d failed to converge", s.status(), n)
 	}
+	return s.status()
 }
 
 // note says how the runs of a setting ended, empty if they have finished and converged.

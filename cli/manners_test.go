@@ -155,6 +155,10 @@ func TestPlainWords(t *testing.T) {
 		want string
 	}{
 		{"alpha: big", []string{"train", "-c", file}, "alpha big: expected a number"},
+		{"agents: ten", []string{"train", "-c", file}, "f.yaml: agents ten: expected a whole number"},
+		{"hidden: -3", []string{"train", "-c", file}, "f.yaml: hidden: \"-3\" is not a list of positive widths"},
+		{"", []string{"train", "--density", "10%"}, "--density 10%: expected a number: write 0.1"},
+		{"", []string{"train", "--iterations", "1e5"}, "--iterations 1e5: expected a whole number: write 100000"},
 		{"alpha: [1, 2]", []string{"train", "-c", file}, "alpha [1, 2]: expected a number"},
 		{"agents: [1, 2]", []string{"train", "-c", file}, "agents [1, 2]: expected a whole number"},
 		{"agents: 99999999999999999999", []string{"train", "-c", file}, "expected a whole number"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 
@@ -71,7 +72,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		f := value.GetFlag()
-		return UsageErrorf("--%s %s: %s", f.Name, value.GetValue(), wants(f, value.Unwrap()))
+		return UsageErrorf("--%s %s: %s", f.Name, value.GetValue(), wants(f, value.GetValue(), value.Unwrap()))
 	}
 	msg := err.Error()
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
@@ -82,16 +83,24 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg}
 }
 
-// wants says what the values of a flag are; cause is what its type says of a wrong one.
-func wants(f *pflag.Flag, cause error) string {
+// wants says what the values of a flag are; cause is what its type says of the wrong one that was given.
+func wants(f *pflag.Flag, given string, cause error) string {
 	switch {
 	case errors.Is(cause, strconv.ErrRange):
 		return "expected a smaller number"
 	case f.Name == "help":
 		return "write --help all"
 	}
+	if share, ok := strings.CutSuffix(given, "%"); ok {
+		if v, err := strconv.ParseFloat(share, 64); err == nil && strings.HasPrefix(f.Value.Type(), "float64") {
+			return fmt.Sprintf("expected a number: write %g", v/100)
+		}
+	}
 	switch f.Value.Type() {
 	case "int":
+		if v, err := strconv.ParseFloat(given, 64); err == nil && v == math.Trunc(v) && math.Abs(v) < 1e15 {
+			return fmt.Sprintf("expected a whole number: write %.0f", v)
+		}
 		return "expected a whole number"
 	case "uint64":
 		return "expected a whole number of at least 0"

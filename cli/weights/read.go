@@ -129,7 +129,7 @@ func (r *reader) open() (err error) {
 	}
 	f, err := safetensors.Open(r.path)
 	if err != nil {
-		return r.bad(err, "expected a safetensors file, or a .pth file of torch.save")
+		return r.bad(err, "expected the folder of a run, a safetensors file, or a .pth file of torch.save")
 	}
 	r.tensorFile = safetensorsFile{f}
 	if _, ok := f.Info("agent0/x"); ok {

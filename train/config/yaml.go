@@ -52,7 +52,7 @@ func (c *Config) Parse(name string, text []byte) error {
 			return e
 		}
 		if err := checkKind(key, fields[at].Value, item.Value); err != nil {
-			return err
+			return inFile(name, err)
 		}
 		given = append(given, key)
 	}
@@ -68,11 +68,32 @@ func (c *Config) Parse(name string, text []byte) error {
 	old := c.Params
 	c.Params = nil // the decoder must not write to a map that other configurations share
 	if err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(c); err != nil && !errors.Is(err, io.EOF) {
-		return &Error{Key: name, Err: err}
+		return &Error{Key: strings.TrimPrefix(name+": "+c.undecodable(m), ": "), Err: err}
 	}
 	c.Params = old.with(params)
 	c.FoldNames()
 	return nil
+}
+
+// inFile puts the name of the file before that of the key in an error.
+func inFile(name string, err error) error {
+	var e *Error
+	if errors.As(err, &e) && name != "" {
+		e.Key = name + ": " + e.Key
+	}
+	return err
+}
+
+// undecodable returns the first of the keys that cannot be decoded; empty if each can by itself.
+func (c *Config) undecodable(m yaml.MapSlice) string {
+	for _, item := range m {
+		text, err := yaml.Marshal(yaml.MapSlice{item})
+		probe := *c
+		if err == nil && yaml.Unmarshal(text, &probe) != nil {
+			return fmt.Sprint(item.Key)
+		}
+	}
+	return ""
 }
 
 // takeParams returns the values of the keys params and params.NAME of a file, and the rest of the
