@@ -11,9 +11,9 @@ import (
 
 // memory is a set of allocations in host memory. Host addresses serve as device addresses.
 type memory struct {
-	blocks    []allocation // sorted by address
-	countOnly bool         // addresses without memory behind them
-	next      uintptr      // next address if countOnly
+	blocks    []*allocation // sorted by address
+	countOnly bool          // addresses without memory behind them
+	next      uintptr       // next address if countOnly
 }
 
 type allocation struct {
@@ -32,7 +32,7 @@ func (m *memory) alloc(n uintptr) uintptr {
 	if m.countOnly {
 		at := m.next
 		m.next += (n + 2*alignment) / alignment * alignment
-		m.blocks = append(m.blocks, allocation{at: at, size: n})
+		m.blocks = append(m.blocks, &allocation{at: at, size: n})
 		return at
 	}
 	data := make([]uint64, (n+2*alignment)/8)
@@ -41,13 +41,13 @@ func (m *memory) alloc(n uintptr) uintptr {
 	}
 	at := (uintptr(unsafe.Pointer(&data[0])) + alignment - 1) / alignment * alignment
 	i, _ := m.search(at)
-	m.blocks = slices.Insert(m.blocks, i, allocation{at, n, data})
+	m.blocks = slices.Insert(m.blocks, i, &allocation{at, n, data})
 	return at
 }
 
 // search returns the position of an address among the blocks, and whether a block begins there.
 func (m *memory) search(at uintptr) (int, bool) {
-	return slices.BinarySearchFunc(m.blocks, at, func(a allocation, at uintptr) int { return cmp.Compare(a.at, at) })
+	return slices.BinarySearchFunc(m.blocks, at, func(a *allocation, at uintptr) int { return cmp.Compare(a.at, at) })
 }
 
 // free removes the allocation at an address and returns its size.
@@ -74,7 +74,7 @@ func (m *memory) find(at, n uintptr) ([]byte, error) {
 	if i < 0 || at+n > m.blocks[i].at+m.blocks[i].size {
 		return nil, fmt.Errorf("%d bytes at %#x do not lie in one allocation", n, at)
 	}
-	b := &m.blocks[i]
+	b := m.blocks[i]
 	if m.countOnly {
 		return nil, nil
 	}
