@@ -12,7 +12,7 @@ import (
 )
 
 // The most memory that a run of a language model takes, as the system counts it, is at most 2 % above
-// the forecast, and of small runs at most 5 % below.
+// the forecast, and at most 10 % below: a small run does not need all of it.
 func TestMemoryOfLanguageModels(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")
@@ -37,7 +37,7 @@ func TestMemoryOfLanguageModels(t *testing.T) {
 		}
 		most := float64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * 1024 / 1e6
 		t.Logf("%s: %.0f MB, forecast %.0f MB", extra, most, forecast)
-		if most > 1.02*forecast || most < 0.95*forecast {
+		if most > 1.02*forecast || most < 0.9*forecast {
 			t.Errorf("%s: %.0f MB, forecast %.0f MB", extra, most, forecast)
 		}
 	}

@@ -21,7 +21,7 @@ func TestLoadErrors(t *testing.T) {
 		"call 0, linear (fc): input 1: params[4:13], want a range within params": func(c *device.Code) {
 			c.Calls[0].In[1].Off = 4
 		},
-		"call 0, linear (fc): input 0: space 7 is unknown": func(c *device.Code) { c.Calls[0].In[0].Space = 7 },
+		"call 0, linear (fc): input 0: space 99 is unknown": func(c *device.Code) { c.Calls[0].In[0].Space = 99 },
 		"call 0, linear (fc): output 0 is at params[0:6], want arena, grads or buffers": func(c *device.Code) {
 			c.Calls[0].Out[0].Space = device.Params
 		},

@@ -6,6 +6,10 @@ import "fmt"
 // training examples. It is one or two minutes on one core, if an example uses every parameter once.
 const fullMetricsLimit = 2e12
 
+// textMetricsLimit is the limit for text, which a run reads once or twice: rows of minutes would take
+// longer than the training.
+const textMetricsLimit = 2e11
+
 // ChunkExamples is how many examples are evaluated at a time, and chunkFeatures the largest size of
 // an example for which this holds. The last bits of the metrics depend on it.
 const (
@@ -29,8 +33,11 @@ func (s *Setup) settleMetrics() {
 	}
 	models := s.EvaluatedAgents() + 1
 	c.Metrics = MetricsFull
-	uses := float64(s.Set.Train.Len()) * float64(max(1, s.Window)) // of each parameter
-	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*uses > fullMetricsLimit {
+	uses, limit := float64(s.Set.Train.Len()), fullMetricsLimit // uses of each parameter
+	if s.Window > 0 {
+		uses, limit = uses*float64(s.Window), textMetricsLimit
+	}
+	if len(s.Buffers) > 0 || float64(models)*float64(s.Dim)*uses > limit {
 		c.Metrics = MetricsTest
 	}
 }
