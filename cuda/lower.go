@@ -76,7 +76,7 @@ var lowerings = map[device.Kernel]lowering{
 	device.AddBias:     oneKernel(addBias(kernels.Identity)),
 	device.AddBiasReLU: oneKernel(addBias(kernels.ReLUOf)),
 	device.AddBiasGrad: oneKernel(func(x boundTask) kernels.Call {
-		return kernels.ColumnSums(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1])
+		return kernels.ColumnSums(x.In[0].Element, x.out[0], x.in[0], x.dims[0], x.dims[1])
 	}),
 	device.AddBiasReLUGrad: kernelLowering(func(x boundTask) []kernels.Call {
 		m, c := x.dims[0], x.dims[1]

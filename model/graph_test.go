@@ -58,7 +58,10 @@ func onHost(t *testing.T, c *device.Code, host Host, params []float32, b device.
 	for i, y := range b.Y {
 		labels[i] = float32(y)
 	}
+	key := make([]float32, 4)
+	b.KeyNumbers(key)
 	spaces := map[device.Space][]float32{
+		device.Key:    key,
 		device.Params: params, device.Grads: round(nans(c.Dim)), device.Arena: round(
 			nans(c.Arena)), device.Input: b.X, device.Labels: labels,
 	}

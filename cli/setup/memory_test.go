@@ -6,6 +6,7 @@ import (
 )
 
 func TestLimitMemory(t *testing.T) {
+	t.Setenv("GOMEMLIMIT", "")
 	before := debug.SetMemoryLimit(-1)
 	LimitMemory(limitedFrom-1, "resnet20")()
 	if got := debug.SetMemoryLimit(-1); got != before {
