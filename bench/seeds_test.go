@@ -184,7 +184,8 @@ func TestTableOfSeeds(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, md.String())
 		}
 	}
-	if head, _, _ := strings.Cut(c.String(), "\n"); !strings.Contains(head, "status,failed_to_converge,runs,iterations,") ||
+	if head, _, _ := strings.Cut(c.String(), "\n"); !strings.Contains(head,
+		"status,failed_to_converge,runs,iterations,") ||
 		!strings.Contains(c.String(), ",0.6,0.2,") {
 		t.Error(c.String())
 	}

@@ -85,7 +85,8 @@ func TestRunsListPlotPrune(t *testing.T) {
 // short one, is not.
 func TestFailedToConvergeIsShown(t *testing.T) {
 	t.Chdir(t.TempDir())
-	folders := []string{filepath.Join("runs", "failed"), filepath.Join("runs", "healthy"), filepath.Join("runs", "short")}
+	folders := []string{filepath.Join("runs", "failed"), filepath.Join("runs", "healthy"), filepath.Join("runs",
+		"short")}
 	for i, args := range [][]string{{"--iterations", "250", "--algo", "gt-adam", "--alpha", "0.3"},
 		{"--iterations", "250"}, {"--iterations", "10", "--partition", "sorted"}} {
 		if status, _, stderr := call(t, quick(append(args, "--quiet", "--out", folders[i])...)...); status != 0 {

@@ -151,7 +151,8 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
 		args: append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
-			"--metrics", "test", "--iterations", strconv.Itoa(soakIterations), "--eval-points", strconv.Itoa(soakRows - 1), "--seed", strconv.Itoa(k + 1)},
+			"--metrics", "test", "--iterations", strconv.Itoa(soakIterations), "--eval-points",
+			strconv.Itoa(soakRows - 1), "--seed", strconv.Itoa(k + 1)},
 			soakConfigs[choice]...)}
 	r.args = append(r.args, "--agents", strconv.Itoa(r.agents))
 	r.reference(filepath.Join(dir, "calm"))

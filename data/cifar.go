@@ -117,8 +117,9 @@ func (c *cifarSet) records(files []treeFile) (Examples, error) {
 			for i, n := range c.labels {
 				if int(record[i]) >= n {
 					return e, &FormatError{Path: f.path, Got: fmt.Sprintf("label %d of record %d", record[i],
-						len(e.Labels)), Want: fmt.Sprintf("0 to %d", n-1), Hint: "the file is damaged or not a part of " +
-						c.title}
+						len(e.Labels)), Want: fmt.Sprintf("0 to %d", n-1),
+						Hint: "the file is damaged or not a part of " +
+							c.title}
 				}
 			}
 			e.Labels = append(e.Labels, int32(record[len(c.labels)-1]))

@@ -19,7 +19,8 @@ var cifar100 = &cifarSet{name: "cifar100", title: "CIFAR-100", other: "CIFAR-10"
 	labels: []int{20, 100}, files: map[string]string{"train": "train.bin", "test": "test.bin"},
 	mean: []float32{0.5071, 0.4865, 0.4409}, std: []float32{0.2673, 0.2564, 0.2762},
 	hint: "fspda data cifar100 fetches it to data/cifar100; CIFAR-100 is read in its binary version (train.bin and " +
-		"test.bin) or as image files (train/apple/0001.png ...), from a folder or a tar archive of either, plain or .gz"}
+		"test.bin) or as image files (train/apple/0001.png ...), from a folder or a tar archive of either, plain " +
+		"or .gz"}
 
 // LoadCIFAR100 reads CIFAR-100 with its 100 fine classes as [LoadCIFAR10] reads CIFAR-10: from a
 // folder or a tar archive (plain or .gz) of its binary version or of images named train/CLASS/NAME and

@@ -37,7 +37,8 @@ func cifar100Tree(t testing.TB) map[string][]byte {
 	files := map[string][]byte{}
 	for c, class := range cifar100Classes {
 		for i := range 2 {
-			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = imageOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0, 255})
+			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = imageOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0,
+				255})
 		}
 		files["test/"+class+"/0000.png"] = imageOf(t, 32, 32, color.NRGBA{uint8(c), 0, 9, 255})
 	}

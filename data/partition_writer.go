@@ -10,7 +10,8 @@ func (ByWriter) String() string { return "by-writer" }
 
 // Split implements [Partition]: labels do not say who wrote an example.
 func (p ByWriter) Split([]int32, int, int, uint64) ([][]int32, error) {
-	return nil, fmt.Errorf("data: partition %s: the data set does not say who wrote its examples: choose data writers, "+
+	return nil, fmt.Errorf("data: partition %s: the data set does not say who wrote its examples: choose data "+
+		"writers, "+
 		"or another partition", p)
 }
 

@@ -269,7 +269,8 @@ var ErrNoKernel = errors.New("the device has no such kernel")
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
-		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, Dropout, MoveAverage, LinearSigmoid, LinearReLU, LinearGradXSigmoid,
+		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, Dropout, MoveAverage, LinearSigmoid, LinearReLU,
+		LinearGradXSigmoid,
 		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
 		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, AddBias,
 		AddBiasReLU, AddBiasGrad, AddBiasReLUGrad, GroupNorm,

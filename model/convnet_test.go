@@ -33,7 +33,8 @@ func TestNetworksWithoutBatchNorm(t *testing.T) {
 		text := func(t Tensor) string { return fmt.Sprint(t.Name, t.Shape, t.Axes) }
 		if net.Dim() != c.parameters || len(all) != c.tensors || text(all[0]) != c.first ||
 			text(all[len(all)-1]) != c.last || net.Buffers().Dim() != 0 {
-			t.Errorf("%s: %d parameters in %d tensors from %s to %s, %d of buffers; want %+v", c.name, net.Dim(), len(all),
+			t.Errorf("%s: %d parameters in %d tensors from %s to %s, %d of buffers; want %+v", c.name, net.Dim(),
+				len(all),
 				text(all[0]), text(all[len(all)-1]), net.Buffers().Dim(), c)
 		}
 	}
@@ -51,7 +52,8 @@ func TestVGGTensors(t *testing.T) {
 			got = append(got, name)
 		}
 	}
-	want := []string{"features.0", "features.3", "features.6", "features.8", "features.11", "features.13", "features.16",
+	want := []string{"features.0", "features.3", "features.6", "features.8", "features.11", "features.13",
+		"features.16",
 		"features.18", "classifier.1", "classifier.4", "classifier.6"}
 	if !slices.Equal(got, want) {
 		t.Errorf("layers %v, want %v", got, want)

@@ -42,7 +42,8 @@ func TestDropoutIsInTrainingOnly(t *testing.T) {
 	forward := map[string]int{"mlp": 2, "vgg11": 2, "gpt-nano": 3}
 	for name, net := range dropoutNets(t, 0.5) {
 		for kind := range kinds {
-			if net.Tokens() && kind == Predict || !net.Tokens() && kind == Next || strings.HasPrefix(kind.String(), "cont") {
+			if net.Tokens() && kind == Predict || !net.Tokens() && kind == Next || strings.HasPrefix(kind.String(),
+				"cont") {
 				continue
 			}
 			p, err := net.Plan(2, kind)
@@ -122,12 +123,17 @@ func TestDropoutRefuses(t *testing.T) {
 		name string
 		o    Options
 	}{
-		"option Dropout is 1, want at least 0 and below 1":      {"mlp", Options{Shape: images, Classes: 2, Hidden: []int{3}, Dropout: 1}},
-		"option Dropout is -1":                                  {"vgg11", Options{Shape: images, Classes: 2, Dropout: -1}},
-		"option Dropout is NaN":                                 {"gpt-nano", Options{Classes: 5, Dropout: math.NaN()}},
-		"there is no hidden layer":                              {"mlp", Options{Shape: images, Classes: 2, Dropout: 0.5}},
-		"0.5, but the network has none":                         {"gn-lenet", Options{Shape: images, Classes: 2, Dropout: 0.5}},
-		"0.5, but residual networks have none":                  {"resnet20-gn", Options{Shape: images, Classes: 2, Dropout: 0.5}},
+		"option Dropout is 1, want at least 0 and below 1": {"mlp", Options{Shape: images, Classes: 2,
+			Hidden: []int{3}, Dropout: 1}},
+		"option Dropout is -1": {"vgg11", Options{Shape: images, Classes: 2,
+			Dropout: -1}},
+		"option Dropout is NaN": {"gpt-nano", Options{Classes: 5, Dropout: math.NaN()}},
+		"there is no hidden layer": {"mlp", Options{Shape: images, Classes: 2,
+			Dropout: 0.5}},
+		"0.5, but the network has none": {"gn-lenet", Options{Shape: images, Classes: 2,
+			Dropout: 0.5}},
+		"0.5, but residual networks have none": {"resnet20-gn", Options{Shape: images, Classes: 2,
+			Dropout: 0.5}},
 		"llama-nano: option Dropout is 0.5, but llama has none": {"llama-nano", Options{Classes: 5, Dropout: 0.5}},
 	} {
 		if _, err := Open(c.name, c.o); err == nil || !strings.Contains(err.Error(), want) {

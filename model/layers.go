@@ -72,7 +72,8 @@ type normLayer struct {
 // variance 1.
 func (b *builder) newNorm(name string, channels int) normLayer {
 	b.layer = name
-	return normLayer{name, b.normParam(name, "weight", channels, 1), b.normParam(name, "bias", channels, 0), b.buffer(name+".running_mean", 0, channels),
+	return normLayer{name, b.normParam(name, "weight", channels, 1), b.normParam(name, "bias", channels, 0),
+		b.buffer(name+".running_mean", 0, channels),
 		b.buffer(name+".running_var", 1, channels)}
 }
 

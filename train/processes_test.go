@@ -158,7 +158,8 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"sgp":         func(c *Config) { c.Algo, c.Edges = "sgp", "push(1)" },
 		"relaysgd":    func(c *Config) { c.Algo, c.Graph = "relaysgd", "path" },
 		"sparta-diloco": func(c *Config) {
-			c.Algo, c.Optimizer, c.Alpha, c.Mask, c.Params = "sparta-diloco", "adamw", 0.01, "cycle", Params{"outer_steps": 4}
+			c.Algo, c.Optimizer, c.Alpha, c.Mask, c.Params = "sparta-diloco", "adamw", 0.01, "cycle",
+				Params{"outer_steps": 4}
 		},
 		"powergossip": func(c *Config) { c.Algo, c.Edges = "powergossip", "full" },
 		"beer":        func(c *Config) { c.Algo, c.Compress = "beer", "topk" },

@@ -124,7 +124,8 @@ const exactly = 1e-13
 // WriteBaseGraphs writes the replay of Base-(k+1) graphs: rounds until averaging is exact, published
 // and measured, and for 25 agents the rounds of other graphs until the error is at most 1e-6.
 func WriteBaseGraphs(w io.Writer) error {
-	text := "Rounds until all agents have the exact mean (error of the product of the mixing matrices at most 1e-13):\n\n" +
+	text := "Rounds until all agents have the exact mean (error of the product of the mixing matrices at most " +
+		"1e-13):\n\n" +
 		"| agents | k | published | ours | difference | error |\n|---|---|---|---|---|---|\n"
 	for _, row := range publishedRounds {
 		for k, want := range row.rounds {
@@ -133,7 +134,8 @@ func WriteBaseGraphs(w io.Writer) error {
 			if err != nil {
 				return err
 			}
-			text += fmt.Sprintf("| %d | %d | %d | %d | %+d | %.1e |\n", row.n, k+1, want, c.Rounds, c.Rounds-want, c.Error)
+			text += fmt.Sprintf("| %d | %d | %d | %d | %+d | %.1e |\n", row.n, k+1, want, c.Rounds, c.Rounds-want,
+				c.Error)
 		}
 	}
 	text += "\nRounds of 25 agents until the error is at most 1e-6, and vectors that an agent sends in them:\n\n" +

@@ -113,8 +113,9 @@ func speedup() Study {
 		points = append(points, point(float64(n), base(n, 1<<13, "complete", "matching", 1), gradSq))
 	}
 	return Study{Name: "speed-up", Title: "FSPDA-SA: error against the number of agents", X: "n",
-		Y:     "mean of |∇F(mean model)|²",
-		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)), so that n agents need 1/n of the iterations: linear speed-up.",
+		Y: "mean of |∇F(mean model)|²",
+		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)), so that n agents need 1/n of the " +
+			"iterations: linear speed-up.",
 		Series: []Series{{Name: "FSPDA-SA, T = 8,192", Predicted: -0.5, Why: "n^(-1/2) of the rate",
 			Points: points}}}
 }
@@ -132,7 +133,8 @@ func transient() Study {
 	}
 	return Study{Name: "transient", Title: "FSPDA-SA: transient time against the graph's gap", X: "rho_min",
 		Y: "T from which on the error is at most twice that of central SGD",
-		About: "The paper's appendix: the transient time is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. " +
+		About: "The paper's appendix: the transient time is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is " +
+			"needed. " +
 			"One edge an iteration, 16 agents, zeta 4; ring, grid, hypercube, exponential graph.",
 		Series: []Series{{Name: "FSPDA-SA, 16 agents", Predicted: -4, Why: "rho_min^(-4) of the bound",
 			Points: points}}}
@@ -174,12 +176,14 @@ func storm() Study {
 		third := math.Pow(float64(t), -1.0/3)
 		c := base(agents, t, "complete", "matching", 1)
 		c.Alpha, c.Eta, c.FirstBatch = third, agents, 1/third
-		c.Algorithm = algo.STORM{Gamma: min(0.5, 2*third), Beta: third * third / agents, AX: third * third, ALambda: third}
+		c.Algorithm = algo.STORM{Gamma: min(0.5, 2*third), Beta: third * third / agents, AX: third * third,
+			ALambda: third}
 		storm = append(storm, point(float64(t), c, gradSq))
 	}
 	return Study{Name: "storm", Title: "FSPDA-STORM: error against the number of iterations", X: "T",
 		Y: "mean of |∇F(mean model)|²",
-		About: "The rate after the theorem on FSPDA-STORM: O(sigma^(2/3)/T^(2/3)) with alpha = T^(-1/3), gamma = 2T^(-1/3), eta = n, beta = " +
+		About: "The rate after the theorem on FSPDA-STORM: O(sigma^(2/3)/T^(2/3)) with alpha = T^(-1/3), gamma = " +
+			"2T^(-1/3), eta = n, beta = " +
 			"T^(-2/3)/n, a_x = T^(-2/3), a_lambda = T^(-1/3), and T^(1/3) times the batch at the start.",
 		Series: []Series{
 			{Name: "FSPDA-STORM", Predicted: -2.0 / 3, Why: "T^(-2/3) of the rate", Points: storm},
@@ -247,7 +251,8 @@ func heterogeneity() Study {
 	})
 	return Study{Name: "heterogeneity", Title: "Error against the heterogeneity of the agents",
 		X: "zeta, norm of an agent's gradient at the minimum", Y: "mean of |∇F(mean model)|²",
-		About: "The theorem on FSPDA-SA has no bound on heterogeneity in its rate; that of DSGD has alpha² zeta²/rho². Means over " +
+		About: "The theorem on FSPDA-SA has no bound on heterogeneity in its rate; that of DSGD has alpha² " +
+			"zeta²/rho². Means over " +
 			"the second half of 16,384 iterations.",
 		Series: []Series{
 			{Name: "FSPDA-SA", Predicted: 0, Why: "absent from the rate", Points: sa},

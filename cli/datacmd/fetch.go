@@ -26,9 +26,10 @@ func newDataCIFAR10() *cobra.Command {
 }
 
 func newDataCIFAR100() *cobra.Command {
-	return newDataFetch("cifar100", "Fetch CIFAR-100 (169 MB) and verify it", fetch.CIFAR100(), func(dir string) string {
-		return filepath.Join(dir, "cifar-100-binary.tar.gz")
-	})
+	return newDataFetch("cifar100", "Fetch CIFAR-100 (169 MB) and verify it", fetch.CIFAR100(),
+		func(dir string) string {
+			return filepath.Join(dir, "cifar-100-binary.tar.gz")
+		})
 }
 
 func newDataFashionMNIST() *cobra.Command {

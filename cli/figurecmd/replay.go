@@ -86,7 +86,8 @@ func listReplays(stdout io.Writer) error {
 
 // baseGraph writes the comparison of graphs.
 func (f *figureFlags) baseGraph(stdout io.Writer) error {
-	for _, flag := range []string{"scale", "only", "without", "eval-points", "data", "data-dir", "seed", "seeds", "set"} {
+	for _, flag := range []string{"scale", "only", "without", "eval-points", "data", "data-dir", "seed", "seeds",
+		"set"} {
 		if f.changed(flag) {
 			return command.UsageErrorf("replay base-graph has no --%s: it trains nothing and is exact", flag)
 		}

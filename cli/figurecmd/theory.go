@@ -160,7 +160,8 @@ func (p *theoryPage) add(s theory.Study, all []theory.Fitted, folder string) err
 
 // write writes theory.md and theory.csv.
 func (p *theoryPage) write(f theoryFlags) error {
-	text := fmt.Sprintf("# Fitted slopes\n\nVersion %s, seeds 1 to %d, %s of one core.\n\n%s%s", command.Version(), f.seeds,
+	text := fmt.Sprintf("# Fitted slopes\n\nVersion %s, seeds 1 to %d, %s of one core.\n\n%s%s", command.Version(),
+		f.seeds,
 		command.Seconds(p.seconds), p.table, p.about)
 	return errors.Join(command.WriteFile(filepath.Join(f.out, "theory.md"), text),
 		command.WriteFile(filepath.Join(f.out, "theory.csv"), p.csv))

@@ -36,10 +36,10 @@ const queueLong = `Run commands that take long, one after the other by priority,
     - {name: grid, command: sweep -c grid.yaml, cores: 2}
     - {name: long, command: [train, --edges, bernoulli(0.5), --iterations, 100000]}
 
-A command is one of figure, sweep, tune, theory, replay, train, without --out, --threads and --resume, which the queue sets. Each runs in
-a process of its own, at low priority (nice). A task starts when a core of --cores is free and the load of the machine
-would not exceed --max-load. Higher priorities run first. The file is read again before each start, so that tasks can
-be added while the queue runs.
+A command is one of figure, sweep, tune, theory, replay, train, without --out, --threads and --resume,
+which the queue sets. Each runs in a process of its own, at low priority (nice). A task starts when a core of --cores
+is free and the load of the machine would not exceed --max-load. Higher priorities run first. The file is read again
+before each start, so that tasks can be added while the queue runs.
 
 The folder holds a folder for each task, NAME.log with its output, NAME.json with its status and time, and queue.md, a
 table of all tasks that is current while they run. When the same command runs again, also after kill -9 or a restart of

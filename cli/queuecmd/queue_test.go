@@ -24,14 +24,16 @@ func TestRefusedFiles(t *testing.T) {
 		"tasks: [{name: a/b, command: figure 9}]":                             "name of a folder",
 		"tasks: [{name: a, command: figure 9}, {name: a, command: figure 9}]": "occurs twice",
 		"tasks: [{name: a, command: figure 9, cores: -1}]":                    "at least 1",
-		"tasks: [{name: a, command: bench step}]":                             "figure, sweep, tune, theory, replay, train",
-		"tasks: [{name: a}]":                                                  "figure, sweep, tune, theory, replay, train",
-		"tasks: [{name: a, command: figure 9 --out x}]":                       "leave it out",
-		"tasks: [{name: a, command: [train, --resume=true]}]":                 "leave it out",
-		`tasks: [{name: a, command: "train --edges 'bernoulli(0.5)'"}]`:       "as a list",
-		"tasks: [{name: a, command: {figure: 9}}]":                            "a list of words",
-		"tasks: [{name: a, command: figure 9, priorty: 1}]":                   "name, priority, cores, command",
-		"jobs: [{name: a, command: figure 9}]":                                "name, priority, cores, command",
+		"tasks: [{name: a, command: bench step}]": "figure, sweep, tune, theory, " +
+			"replay, train",
+		"tasks: [{name: a}]": "figure, sweep, tune, theory, " +
+			"replay, train",
+		"tasks: [{name: a, command: figure 9 --out x}]":                 "leave it out",
+		"tasks: [{name: a, command: [train, --resume=true]}]":           "leave it out",
+		`tasks: [{name: a, command: "train --edges 'bernoulli(0.5)'"}]`: "as a list",
+		"tasks: [{name: a, command: {figure: 9}}]":                      "a list of words",
+		"tasks: [{name: a, command: figure 9, priorty: 1}]":             "name, priority, cores, command",
+		"jobs: [{name: a, command: figure 9}]":                          "name, priority, cores, command",
 	} {
 		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

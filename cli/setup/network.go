@@ -52,7 +52,8 @@ func Transformer(c train.Config) model.Transformer {
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
-		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout, Recompute: model.Recompute(c.Recompute)}
+		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout,
+		Recompute: model.Recompute(c.Recompute)}
 	switch {
 	case c.Model == "mlp":
 		o.Hidden, o.Activation = c.Hidden, c.Activation

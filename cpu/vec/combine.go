@@ -35,7 +35,7 @@ const fuseBlock = 1024
 
 // CombineAll is Combine of one combination after the other, bit-identical, in one pass over memory
 // unless one of them has too many terms. It panics if the lengths differ.
-func (ops Ops) CombineAll(all ...device.Combination) {
+func (o Ops) CombineAll(all ...device.Combination) {
 	n, fused := 0, true
 	for i, c := range all {
 		if d := Data("CombineAll", c.Dst); i == 0 {
@@ -50,7 +50,7 @@ func (ops Ops) CombineAll(all ...device.Combination) {
 	}
 	if !fused || len(all) == 1 {
 		for _, c := range all {
-			ops.Combine(c.Dst, c.Terms...)
+			o.Combine(c.Dst, c.Terms...)
 		}
 		return
 	}

@@ -7,12 +7,12 @@ const maxTargets = 2
 
 // CombineDiffs is Combine(dst.V, base...) followed by AddDiffs(start, own, others, dst, to...),
 // bit-identical, in one pass if there are not too many operands. It panics if the lengths differ.
-func (d Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+func (o Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	if len(base) == 0 || max(len(base), len(others)) > maxTerms || len(to) > maxTargets {
-		d.Combine(dst.V, base...)
+		o.Combine(dst.V, base...)
 		var all [maxTargets + 2]device.Term // so that few terms allocate nothing
-		d.AddDiffs(start, own, others, append(append(all[:0], dst), to...)...)
+		o.AddDiffs(start, own, others, append(append(all[:0], dst), to...)...)
 		return
 	}
 	v := Data("CombineDiffs", dst.V)

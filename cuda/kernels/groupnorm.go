@@ -99,6 +99,7 @@ func (n *GroupNorm) EvoGrad() []Call {
 		call("evo_grad_factors", over(n.Images*n.G), part, n.Gamma, n.Variance, n.Images, n.M, n.C, n.G, n.Eps, k, q),
 		call("evo_grad_params", over(n.C), part, n.Gamma, n.Variance, n.Images, n.C, n.G, n.Eps, n.DGamma, n.DBeta,
 			n.DV),
-		call(n.Element.name("evo_grad_apply"), n.numbers(), n.DX, n.X, n.DY, n.V, n.Mean, k, q, n.Images, n.M, n.C, n.G),
+		call(n.Element.name("evo_grad_apply"), n.numbers(), n.DX, n.X, n.DY, n.V, n.Mean, k, q, n.Images, n.M, n.C,
+			n.G),
 	}
 }

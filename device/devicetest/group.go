@@ -275,7 +275,7 @@ func interpretEvoGrad(c *device.Call, in, out [][]float64) {
 	})
 	eachEvo(c, in, func(i int, e evoGradient) {
 		out[0][i] = e.dy*e.gamma*e.inverse*e.slope -
-			sums[e.k]*math.Pow(e.inverse, 3)*e.d/groups(c).numbers()
+			sums[e.k]*cube(e.inverse)*e.d/groups(c).numbers()
 	})
 }
 
@@ -296,8 +296,10 @@ func evoGradBounds(c *device.Call, in, want, b [][]float64) {
 	}
 	eachEvo(c, in, func(i int, e evoGradient) {
 		slope := e.s + math.Abs(e.t)*e.s*(1-e.s)
-		along := (sums[e.k] + 6*unit*math.Abs(exact[e.k])) * math.Pow(e.inverse, 3) / groups(c).numbers()
+		along := (sums[e.k] + 6*unit*math.Abs(exact[e.k])) * cube(e.inverse) / groups(c).numbers()
 		b[0][i] = unit*2*gateUnits(e.t)*math.Abs(e.dy*e.gamma)*e.inverse*slope + along*math.Abs(e.d) +
 			2*unit*math.Abs(want[0][i]) + smallest
 	})
 }
+
+func cube(v float64) float64 { return v * v * v }

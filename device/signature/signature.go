@@ -8,7 +8,8 @@ import (
 )
 
 // Signature describes a kernel: its dimensions by letter, and the shapes of its operands as
-// products of these letters. An operand "1", "3" or "4" has that many elements, and "2mf" twice as many as "mf". In window
+// products of these letters. An operand "1", "3" or "4" has that many elements, and "2mf" twice as
+// many as "mf". In window
 // kernels t is
 // the stride and o the padding; p and q are the height and the width of the output.
 type Signature struct {

@@ -282,9 +282,10 @@ func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s
 // wholeOuterSteps refuses outer steps between two averages, or at each of them.
 func wholeOuterSteps(s *Setup) ([]string, error) {
 	if h, every := int(s.Param("outer_steps")), s.Config.LocalSteps; h%every != 0 || h == every {
-		return nil, Invalid("params.outer_steps", strconv.Itoa(h), "outer steps are taken where models are averaged, and "+
-			"not each time: expected a multiple of local_steps, which is %d, such as %d; diloco takes no averages "+
-			"in between", every, 10*every)
+		return nil, Invalid("params.outer_steps", strconv.Itoa(h),
+			"outer steps are taken where models are averaged, and "+
+				"not each time: expected a multiple of local_steps, which is %d, such as %d; diloco takes no averages "+
+				"in between", every, 10*every)
 	}
 	return nil, nil
 }

@@ -75,7 +75,8 @@ var effects = []effect{
 // size. Those that a program registers may use every key.
 var (
 	readSets  = []string{"mnist", "cifar10", "cifar100", "fashion-mnist", "imagenet", "folder", "writers", "text"}
-	fixedSets = []string{"synthetic", "mnist", "cifar10", "cifar100", "fashion-mnist", "writers", "text", "synthetic-text"}
+	fixedSets = []string{"synthetic", "mnist", "cifar10", "cifar100", "fashion-mnist", "writers", "text",
+		"synthetic-text"}
 )
 
 const (

@@ -40,9 +40,11 @@ func TestFailure(t *testing.T) {
 	}{
 		{"one row", []Row{start}, ""},
 		{"good", []Row{start, good}, ""},
-		{"loss above its start", []Row{start, good, judged(600, 2.4, 2.5, 0.9, 0.8)}, "training loss ends at 2.4, above 2.3"},
+		{"loss above its start", []Row{start, good, judged(600, 2.4, 2.5, 0.9, 0.8)},
+			"training loss ends at 2.4, above 2.3"},
 		{"losses of batches", []Row{unknown, judged(300, 0.1, 0.2, 0.9, 0.8), judged(600, 0.12, 0.3, 0.9, 0.8)}, ""},
-		{"slowly diverging", []Row{start, good, judged(600, 1.9, 2, 0.5, 0.5)}, "ends at 1.9, and was 0.3 at iteration 300"},
+		{"slowly diverging", []Row{start, good, judged(600, 1.9, 2, 0.5, 0.5)},
+			"ends at 1.9, and was 0.3 at iteration 300"},
 		{"noise", []Row{start, good, judged(600, 0.5, 0.7, 0.85, 0.8)}, ""},
 		{"hardly learning", []Row{start, judged(300, 2.2, 2.25, 0.2, 0.2), judged(600, 2.28, 2.29, 0.2, 0.2)}, ""},
 		{"worst agent", []Row{start, judged(600, 0.3, 2.5, 0.9, 0.8)},
