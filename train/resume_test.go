@@ -1,6 +1,7 @@
 package train
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -187,7 +188,9 @@ func TestDamagedCheckpoint(t *testing.T) {
 		}
 	}
 	replace := func(old, with string) func(*testing.T, string) {
-		return edit("manifest.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), old, with, 1)) })
+		return edit("manifest.json", func(b []byte) []byte {
+			return []byte(strings.Replace(ofVersion(string(b), 2), old, with, 1))
+		})
 	}
 	for _, c := range []struct {
 		name   string
@@ -201,6 +204,12 @@ func TestDamagedCheckpoint(t *testing.T) {
 		{"manifest cut off", edit("manifest.json", func(b []byte) []byte { return b[:len(b)/2] }), "not JSON"},
 		{"manifest gone", func(t *testing.T, ck string) { os.Remove(filepath.Join(ck, "manifest.json")) },
 			"manifest cannot be read"},
+		{"manifest with another digit", edit("manifest.json", func(b []byte) []byte {
+			return bytes.Replace(b, []byte(`"wall_s": `), []byte(`"wall_s": 1`), 1)
+		}), "manifest does not have its checksum"},
+		{"manifest without its checksum", edit("manifest.json", func(b []byte) []byte {
+			return bytes.Replace(b, []byte("manifest_sha256"), []byte("manifest_sha25v"), 1)
+		}), "manifest does not have its checksum"},
 		{"other version", replace(`"rng_version": 1`, `"rng_version": 7`), "version"},
 		{"other config", replace(`"config_fingerprint": "`, `"config_fingerprint": "00`), "another configuration"},
 		{"other data", replace(`"data_fingerprint": "`, `"data_fingerprint": "00`), "other data"},
@@ -225,6 +234,13 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// ofVersion returns the text of a manifest as a program of an older version writes it, without a
+// checksum of its own.
+func ofVersion(text string, v int) string {
+	text = regexp.MustCompile(`,\s*"manifest_sha256": "[0-9a-f]*"`).ReplaceAllString(text, "")
+	return strings.Replace(text, `"format": 3`, fmt.Sprintf(`"format": %d`, v), 1)
+}
+
 // A checkpoint of version 1, which has no counts, is resumed with the same bits, with a heavy ball
 // too. It is refused where its program clipped gradients otherwise.
 func TestCheckpointOfVersion1(t *testing.T) {
@@ -239,7 +255,7 @@ func TestCheckpointOfVersion1(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old := strings.Replace(counts.ReplaceAllString(string(text), ""), `"format": 2`, `"format": 1`, 1)
+		old := ofVersion(counts.ReplaceAllString(string(text), ""), 1)
 		old = regexp.MustCompile(`,\s*}`).ReplaceAllString(old, "}")
 		if err := os.WriteFile(path, []byte(old), 0o644); err != nil || old == string(text) {
 			t.Fatalf("manifest %s, error %v", text, err)

@@ -3,7 +3,6 @@ package runfolder
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +106,7 @@ func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wa
 	if err := writeText(h.fs, filepath.Join(dir, agentStreams), sn.Streams); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := manifestText(&m, &m.Checksum)
 	if err != nil {
 		return err
 	}
@@ -203,8 +202,8 @@ func (c *Checkpoint) openAgent(s *config.Setup, rank int) ([]byte, *CheckpointEr
 		return nil, &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}
 	var m agentManifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return nil, &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
+	if e := readManifest(text, &m, &m.Manifest); e != nil {
+		return nil, e
 	}
 	c.Manifest = m.Manifest
 	if e := c.fits(s); e != nil {

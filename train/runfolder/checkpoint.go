@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,8 +26,9 @@ import (
 	"fspda/train/snapshot"
 )
 
-// CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, is read.
-const CheckpointVersion = 2
+// CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, and version
+// 2, without a checksum of the manifest itself, are read.
+const CheckpointVersion = 3
 
 const (
 	vectorsFile     = "agents.safetensors"
@@ -96,6 +98,38 @@ type VirtualTime struct {
 type Checksum struct {
 	Bytes  int64  `json:"vectors_bytes"`
 	SHA256 string `json:"vectors_sha256"`
+	// SHA-256 of the manifest's text with noSum in place of this value
+	OwnSHA256 string `json:"manifest_sha256,omitempty"`
+}
+
+// noSum stands for the checksum in the text that it is computed of.
+var noSum = strings.Repeat("0", 2*sha256.Size)
+
+// manifestText returns the text of a manifest, m or what contains it, with its own checksum.
+func manifestText(m any, sum *Checksum) ([]byte, error) {
+	sum.OwnSHA256 = noSum
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.Sum256(text)
+	return bytes.Replace(text, []byte(noSum), []byte(hex.EncodeToString(h[:])), 1), nil
+}
+
+// readManifest reads the text of a manifest into m, or what contains it, and verifies its checksum.
+func readManifest(text []byte, into any, m *Manifest) *CheckpointError {
+	if err := json.Unmarshal(text, into); err != nil {
+		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
+	}
+	sum := m.OwnSHA256
+	if sum == "" && m.Format < 3 {
+		return nil
+	}
+	h := sha256.Sum256(bytes.Replace(text, []byte(sum), []byte(noSum), 1))
+	if hex.EncodeToString(h[:]) != sum {
+		return &CheckpointError{Got: "is damaged: its manifest does not have its checksum"}
+	}
+	return nil
 }
 
 // CheckpointError reports a checkpoint that cannot be used.
@@ -188,7 +222,7 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 		}
 	}
 	m.SHA256 = hex.EncodeToString(h.Sum(nil))
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := manifestText(&m, &m.Checksum)
 	if err != nil {
 		return err
 	}
@@ -366,8 +400,8 @@ func (c *Checkpoint) open(s *config.Setup) *CheckpointError {
 	if err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest cannot be read", Err: err}
 	}
-	if err := json.Unmarshal(text, &c.Manifest); err != nil {
-		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
+	if e := readManifest(text, &c.Manifest, &c.Manifest); e != nil {
+		return e
 	}
 	if s != nil {
 		if e := c.fits(s); e != nil {
