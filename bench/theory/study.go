@@ -101,7 +101,7 @@ func iterations() Study {
 		points = append(points, point(float64(t), base(agents, t, "complete", "matching", 1), gradSq))
 	}
 	return Study{Name: "iterations", Title: "FSPDA-SA: error against the number of iterations", X: "T",
-		Y:     "mean of |∇F(mean model)|²",
+		Y:     "mean of |grad F(mean model)|²", // the font of PNG files has no nabla
 		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)) with alpha = √(n/(T sigma²)).",
 		Series: []Series{{Name: "FSPDA-SA, 8 agents", Predicted: -0.5, Why: "T^(-1/2) of the rate",
 			Points: points}}}
@@ -113,7 +113,7 @@ func speedup() Study {
 		points = append(points, point(float64(n), base(n, 1<<13, "complete", "matching", 1), gradSq))
 	}
 	return Study{Name: "speed-up", Title: "FSPDA-SA: error against the number of agents", X: "n",
-		Y: "mean of |∇F(mean model)|²",
+		Y: "mean of |grad F(mean model)|²",
 		About: "The rate after the theorem on FSPDA-SA: O(sigma/√(nT)), so that n agents need 1/n of the " +
 			"iterations: linear speed-up.",
 		Series: []Series{{Name: "FSPDA-SA, T = 8,192", Predicted: -0.5, Why: "n^(-1/2) of the rate",
@@ -132,10 +132,9 @@ func transient() Study {
 		}})
 	}
 	return Study{Name: "transient", Title: "FSPDA-SA: transient time against the graph's gap", X: "rho_min",
-		Y: "T from which on the error is at most twice that of central SGD",
-		About: "The paper's appendix: the transient time is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is " +
-			"needed. " +
-			"One edge an iteration, 16 agents, zeta 4; ring, grid, hypercube, exponential graph.",
+		Y: "transient time T",
+		About: "From T on the error is at most twice that of central SGD. The paper's appendix: the transient time " +
+			"is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. One edge an iteration, 16 agents, zeta 4; ring, grid, hypercube, exponential graph.",
 		Series: []Series{{Name: "FSPDA-SA, 16 agents", Predicted: -4, Why: "rho_min^(-4) of the bound",
 			Points: points}}}
 }
@@ -181,7 +180,7 @@ func storm() Study {
 		storm = append(storm, point(float64(t), c, gradSq))
 	}
 	return Study{Name: "storm", Title: "FSPDA-STORM: error against the number of iterations", X: "T",
-		Y: "mean of |∇F(mean model)|²",
+		Y: "mean of |grad F(mean model)|²",
 		About: "The rate after the theorem on FSPDA-STORM: O(sigma^(2/3)/T^(2/3)) with alpha = T^(-1/3), gamma = " +
 			"2T^(-1/3), eta = n, beta = " +
 			"T^(-2/3)/n, a_x = T^(-2/3), a_lambda = T^(-1/3), and T^(1/3) times the batch at the start.",
@@ -227,7 +226,7 @@ func sparsity(name, title, x string, stationarity, agreement []Point) Study {
 			"gradient. The bound of the consensus error is proportional to 1/(gamma rho_min), with gamma held. " +
 			"Means over the second half of 16,384 iterations.",
 		Series: []Series{
-			{Name: "|∇F(mean model)|²", Predicted: 0, Why: "absent from the rate", Points: stationarity},
+			{Name: "|grad F(mean model)|²", Predicted: 0, Why: "absent from the rate", Points: stationarity},
 			{Name: "consensus error", Predicted: -1, Why: "1/(gamma rho_min) of the bound", Points: agreement}}}
 }
 
@@ -250,7 +249,7 @@ func heterogeneity() Study {
 		return c
 	})
 	return Study{Name: "heterogeneity", Title: "Error against the heterogeneity of the agents",
-		X: "zeta, norm of an agent's gradient at the minimum", Y: "mean of |∇F(mean model)|²",
+		X: "zeta, norm of an agent's gradient at the minimum", Y: "mean of |grad F(mean model)|²",
 		About: "The theorem on FSPDA-SA has no bound on heterogeneity in its rate; that of DSGD has alpha² " +
 			"zeta²/rho². Means over " +
 			"the second half of 16,384 iterations.",
