@@ -134,7 +134,8 @@ func transient() Study {
 	return Study{Name: "transient", Title: "FSPDA-SA: transient time against the graph's gap", X: "rho_min",
 		Y: "transient time T",
 		About: "From T on the error is at most twice that of central SGD. The paper's appendix: the transient time " +
-			"is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. One edge an iteration, 16 agents, zeta 4; ring, grid, hypercube, exponential graph.",
+			"is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. One edge an iteration, 16 agents, zeta 4; " +
+			"ring, grid, hypercube, exponential graph.",
 		Series: []Series{{Name: "FSPDA-SA, 16 agents", Predicted: -4, Why: "rho_min^(-4) of the bound",
 			Points: points}}}
 }
@@ -251,8 +252,7 @@ func heterogeneity() Study {
 	return Study{Name: "heterogeneity", Title: "Error against the heterogeneity of the agents",
 		X: "zeta, norm of an agent's gradient at the minimum", Y: "mean of |grad F(mean model)|²",
 		About: "The theorem on FSPDA-SA has no bound on heterogeneity in its rate; that of DSGD has alpha² " +
-			"zeta²/rho². Means over " +
-			"the second half of 16,384 iterations.",
+			"zeta²/rho². Means over the second half of 16,384 iterations.",
 		Series: []Series{
 			{Name: "FSPDA-SA", Predicted: 0, Why: "absent from the rate", Points: sa},
 			{Name: "FSPDA-SA, from the first iteration", Predicted: 0, Why: "absent from the rate, but not from the " +
