@@ -134,8 +134,8 @@ func transient() Study {
 	return Study{Name: "transient", Title: "FSPDA-SA: transient time against the graph's gap", X: "rho_min",
 		Y: "transient time T",
 		About: "From T on the error is at most twice that of central SGD. The paper's appendix: the transient time " +
-			"is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. One edge an iteration, 16 agents, zeta 4; " +
-			"ring, grid, hypercube, exponential graph.",
+			"is Ω(sigma_A⁴/rho_min⁴ · …), an upper bound on what is needed. One edge an iteration, 16 agents, " +
+			"zeta 4; ring, grid, hypercube, exponential graph.",
 		Series: []Series{{Name: "FSPDA-SA, 16 agents", Predicted: -4, Why: "rho_min^(-4) of the bound",
 			Points: points}}}
 }
