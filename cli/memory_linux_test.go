@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The most memory that a run of a language model takes, as the system counts it, is at most 2 % above
-// the forecast, and at most 10 % below: a small run does not need all of it.
+// The most memory that a run of a language model takes, as the system counts it, is at most 2 %
+// above the forecast, and at most 10 % below: a small run does not need all of it.
 func TestMemoryOfLanguageModels(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: a minute long; set FSPDA_LONG=1")

@@ -43,7 +43,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// The studies of the theory are listed. One of them fits its slopes, and continues with what it has.
+// The studies of the theory are listed. One of them fits its slopes, and continues with what it
+// has.
 func TestTheory(t *testing.T) {
 	status, stdout, _ := call(t, "theory", "list")
 	if status != 0 || strings.Count(stdout, "\n   ") < 6 {

@@ -423,8 +423,8 @@ func (r *soakRun) resume(i int) {
 	r.held[i] = false
 }
 
-// damage kills an agent and damages its newest checkpoint, if it has another one. That of the end of
-// the run is not needed again.
+// damage kills an agent and damages its newest checkpoint, if it has another one. That of the end
+// of the run is not needed again.
 func (r *soakRun) damage(i int) bool {
 	r.hold(i, syscall.SIGKILL)
 	defer r.resume(i)

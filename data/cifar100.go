@@ -23,7 +23,7 @@ var cifar100 = &cifarSet{name: "cifar100", title: "CIFAR-100", other: "CIFAR-10"
 		"or .gz"}
 
 // LoadCIFAR100 reads CIFAR-100 with its 100 fine classes as [LoadCIFAR10] reads CIFAR-10: from a
-// folder or a tar archive (plain or .gz) of its binary version or of images named train/CLASS/NAME and
-// test/CLASS/NAME. The mean is (0.5071, 0.4865, 0.4409) and the std (0.2673, 0.2564, 0.2762); by
-// default training shifts and mirrors them.
+// folder or a tar archive (plain or .gz) of its binary version or of images named train/CLASS/NAME
+// and test/CLASS/NAME. The mean is (0.5071, 0.4865, 0.4409) and the std (0.2673, 0.2564, 0.2762);
+// by default training shifts and mirrors them.
 func LoadCIFAR100(from string, augment Augment) (*Set, error) { return cifar100.load(from, augment) }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// cifar100Binary has two training images and one test image of each class: class c has red c, image i
-// green i, test images blue 9.
+// cifar100Binary has two training images and one test image of each class: class c has red c, image
+// i green i, test images blue 9.
 func cifar100Binary() map[string][]byte {
 	files := map[string][]byte{"cifar-100-binary/fine_label_names.txt": []byte("apple\n")}
 	add := func(name string, c, green, blue int) {

@@ -112,8 +112,8 @@ var signs = [][2]string{
 
 // Recognize returns the name of the set whose files a folder holds, by their names: mnist, cifar10,
 // cifar100, imagenet or text, which may be a .txt file itself; empty if they leave a doubt.
-// Fashion-MNIST has the files of MNIST: it is told by the name of its folder, which has "fashion" in
-// it.
+// Fashion-MNIST has the files of MNIST: it is told by the name of its folder, which has "fashion"
+// in it.
 func Recognize(dir string) string {
 	if strings.HasSuffix(dir, ".txt") {
 		return "text"
@@ -131,8 +131,8 @@ func Recognize(dir string) string {
 
 // Open returns a set by name: synthetic (generated digits), synthetic-images (generated images),
 // mnist, cifar10, cifar100, fashion-mnist, imagenet, writers, folder (any folder or archive of
-// labelled images), text, or synthetic-text (a generated text). The caller must close it. [Register]
-// adds others.
+// labelled images), text, or synthetic-text (a generated text). The caller must close it.
+// [Register] adds others.
 func Open(name string, o OpenOptions) (*Set, error) {
 	for _, r := range registered {
 		if r.name == name {

@@ -15,7 +15,8 @@ import (
 
 // Set is a labelled set of images, in memory or decoded on demand, or a text: training and test
 // examples. It is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages] or [FromText].
+// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages] or
+// [FromText].
 type Set struct {
 	Name    string
 	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens

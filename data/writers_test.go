@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// writerTree has the writers f0000 to f0004, of whom writer w wrote w+1 images of each of the classes
-// 0, 1 and a, and one test image of class a. Images are 4×3, grey or not.
+// writerTree has the writers f0000 to f0004, of whom writer w wrote w+1 images of each of the
+// classes 0, 1 and a, and one test image of class a. Images are 4×3, grey or not.
 func writerTree(t testing.TB, grey bool) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"readme.txt": []byte("x")}

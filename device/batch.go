@@ -164,8 +164,8 @@ func fits(have int, what string, examples, features int) error {
 	return nil
 }
 
-// Slice returns examples from to to-1. The result shares the memory of b. Slices that begin at other
-// examples have other Keys, unless b has none. Check must accept b.
+// Slice returns examples from to to-1. The result shares the memory of b. Slices that begin at
+// other examples have other Keys, unless b has none. Check must accept b.
 func (b Batch) Slice(from, to int) Batch {
 	if b.Key != 0 && from > 0 {
 		b.Key = max(1, b.Key+uint64(from)*sliceFactor)

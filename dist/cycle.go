@@ -2,9 +2,9 @@ package dist
 
 import "math"
 
-// cycleMask draws one coordinate in each run of adjacent ones: the draws of as many exchanges as a run is
-// long have each coordinate once. A run begins anywhere in a cycle, by the stream of the cycle. The
-// last run may be shorter, so that the number drawn varies by one.
+// cycleMask draws one coordinate in each run of adjacent ones: the draws of as many exchanges as a
+// run is long have each coordinate once. A run begins anywhere in a cycle, by the stream of the
+// cycle. The last run may be shorter, so that the number drawn varies by one.
 type cycleMask struct {
 	maskBase
 	run   int // coordinates of a run, exchanges of a cycle

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The exchanges of a cycle have each coordinate once, in another order in the next cycle, the same at
-// both ends of an edge, for exchanges in every iteration and at the ends of rounds.
+// The exchanges of a cycle have each coordinate once, in another order in the next cycle, the same
+// at both ends of an edge, for exchanges in every iteration and at the ends of rounds.
 func TestCycleIsAPartition(t *testing.T) {
 	for _, d := range []int{1, 3, 40, 37, 1003} {
 		for _, run := range []int{2, 3, 10} {

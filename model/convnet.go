@@ -43,14 +43,15 @@ func (o ConvNetOptions) network(name string, forward func(b *builder, x *gorgoni
 
 // GNLeNet returns the network GN-LeNet of Hsieh et al., "The non-IID data quagmire of decentralized
 // machine learning" (2020), in the form of the program decentralizepy, with which the literature on
-// decentralized learning compares on CIFAR-10: three 5×5 convolutions of 32, 32 and 64 channels, each
-// followed by group norm of two groups, a ReLU and max-pooling of 2×2 pixels, and a dense layer over
-// all pixels. For 32×32×3 and 10 classes it has 89,834 parameters in 14 tensors. (The original program
-// pools with windows of 3×3, once before the norm and twice by means, and has no biases.)
+// decentralized learning compares on CIFAR-10: three 5×5 convolutions of 32, 32 and 64 channels,
+// each followed by group norm of two groups, a ReLU and max-pooling of 2×2 pixels, and a dense
+// layer over all pixels. For 32×32×3 and 10 classes it has 89,834 parameters in 14 tensors. (The
+// original program pools with windows of 3×3, once before the norm and twice by means, and has no
+// biases.)
 //
 // Tensors have the names of that program: conv1.weight, conv1.bias, gn1.weight, gn1.bias, ...,
-// fc1.weight and fc1.bias. The dense layer is a filter of the size of its image, whose numbers are in
-// files in PyTorch's order. Filters and biases start uniform in ±1/√fan-in.
+// fc1.weight and fc1.bias. The dense layer is a filter of the size of its image, whose numbers are
+// in files in PyTorch's order. Filters and biases start uniform in ±1/√fan-in.
 func GNLeNet(o ConvNetOptions) (*Network, error) {
 	if o.Dropout != 0 {
 		return nil, fmt.Errorf("model: gn-lenet: option Dropout is %v, but the network has none: remove it", o.Dropout)
@@ -84,14 +85,15 @@ var vgg11 = []int{64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0}
 const vggHidden = 512
 
 // VGG11 returns the network VGG-11 without batch norm, in the form for CIFAR-10 of the program of
-// RelaySum for decentralized deep learning (Vogels et al., 2021): the convolutions of configuration A
-// of Simonyan and Zisserman, with biases and ReLU, and dense layers of 512, 512 and the classes. For
-// 32×32×3 and 10 classes it has 9,750,922 parameters in 22 tensors. Images of another size are
-// averaged over the pixels that remain before the dense layers. That program trains with Dropout 0.5.
+// RelaySum for decentralized deep learning (Vogels et al., 2021): the convolutions of configuration
+// A of Simonyan and Zisserman, with biases and ReLU, and dense layers of 512, 512 and the classes.
+// For 32×32×3 and 10 classes it has 9,750,922 parameters in 22 tensors. Images of another size are
+// averaged over the pixels that remain before the dense layers. That program trains with Dropout
+// 0.5.
 //
 // Tensors have the names of that program, which are torchvision's: features.0.weight,
-// features.0.bias, ..., classifier.1.weight and so on. Filters start normal with variance 2/(9·outputs)
-// and their biases 0, dense layers uniform in ±1/√fan-in.
+// features.0.bias, ..., classifier.1.weight and so on. Filters start normal with variance
+// 2/(9·outputs) and their biases 0, dense layers uniform in ±1/√fan-in.
 func VGG11(o ConvNetOptions) (*Network, error) {
 	return o.network("vgg11", func(b *builder, x *gorgonia.Node) *gorgonia.Node {
 		layer := 0 // numbered as in a list of convolutions, activations and poolings

@@ -8,9 +8,9 @@ import (
 	"fspda/device"
 )
 
-// dropout replaces a share p of the numbers of x by 0 in training, and divides the others by 1−p. The
-// mask is a function of the key of the batch and the number of the dropout in its network. Other
-// graphs have none.
+// dropout replaces a share p of the numbers of x by 0 in training, and divides the others by 1−p.
+// The mask is a function of the key of the batch and the number of the dropout in its network.
+// Other graphs have none.
 func (b *builder) dropout(name string, p float64, x *gorgonia.Node) *gorgonia.Node {
 	if p == 0 || b.kind != Train && b.kind != Step {
 		return x

@@ -36,8 +36,8 @@ func dropoutBatch(n *Network, key uint64) device.Batch {
 	return b
 }
 
-// Training has as many dropouts as the network says, forward and backward, and graphs for evaluation
-// have none.
+// Training has as many dropouts as the network says, forward and backward, and graphs for
+// evaluation have none.
 func TestDropoutIsInTrainingOnly(t *testing.T) {
 	forward := map[string]int{"mlp": 2, "vgg11": 2, "gpt-nano": 3}
 	for name, net := range dropoutNets(t, 0.5) {
@@ -61,8 +61,8 @@ func TestDropoutIsInTrainingOnly(t *testing.T) {
 	}
 }
 
-// The gradient is a function of the key: equal keys give equal bits, other keys others, and the key 0
-// the gradient of the network without dropout. Gorgonia's machine has the same bits.
+// The gradient is a function of the key: equal keys give equal bits, other keys others, and the key
+// 0 the gradient of the network without dropout. Gorgonia's machine has the same bits.
 func TestDropoutKeys(t *testing.T) {
 	plain := dropoutNets(t, 0)
 	for name, net := range dropoutNets(t, 0.5) {

@@ -7,7 +7,7 @@ import (
 )
 
 // groupDefinitions adds the kernels of convolutional networks without batch norm: biases of the
-// channels, and normalizations of groups of channels, whose geometry says how many groups there are.
+// channels, and normalizations of groups of channels; the geometry says how many there are.
 func groupDefinitions(table map[device.Kernel]*definition) {
 	const group, columns = "n hw c G", "* c"
 	both := []bool{true, true}

@@ -104,8 +104,8 @@ func (b *builder) normalize(l normLayer, f fusedAfter, x *gorgonia.Node, z ...*g
 	return y
 }
 
-// halve applies max-pooling with windows of 2×2 pixels that do not overlap. Of an image with a side of
-// one pixel it keeps the pixels.
+// halve applies max-pooling with windows of 2×2 pixels that do not overlap. Of an image with a side
+// of one pixel it keeps the pixels.
 func (b *builder) halve(name string, x *gorgonia.Node) *gorgonia.Node {
 	if s := x.Shape(); s[1] < 2 || s[2] < 2 {
 		return x

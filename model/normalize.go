@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// normalizer adds the tensors of a normalization of some channels and returns a function that applies
-// it, and what follows it, to x; z is a summand.
+// normalizer adds the tensors of a normalization of some channels and returns a function that
+// applies it, and what follows it, to x; z is a summand.
 type normalizer func(b *builder, name string, channels int, f follows) func(x *gorgonia.Node,
 	z ...*gorgonia.Node) *gorgonia.Node
 
@@ -59,8 +59,8 @@ func (b *builder) groupNorm(name string, channels, groups int, f follows) func(x
 // evoNormGroups is the largest number of groups of EvoNorm-S0.
 const evoNormGroups = 32
 
-// evoNorms are EvoNorm-S0 where a ReLU follows a normalization, with parameters name.weight, name.bias
-// and name.v, and group norms elsewhere.
+// evoNorms are EvoNorm-S0 where a ReLU follows a normalization, with parameters name.weight,
+// name.bias and name.v, and group norms elsewhere.
 func evoNorms(b *builder, name string, channels int, f follows) func(x *gorgonia.Node,
 	z ...*gorgonia.Node) *gorgonia.Node {
 	if f != thenReLU {

@@ -43,9 +43,9 @@ func Names() []string {
 }
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
-// 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn" for
-// group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", or a language model. See [MLP],
-// [ResNet], [GNLeNet], [VGG11] and [Transformer]. [Register] adds others.
+// 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn"
+// for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", or a language model. See
+// [MLP], [ResNet], [GNLeNet], [VGG11] and [Transformer]. [Register] adds others.
 func Open(name string, o Options) (*Network, error) {
 	for _, r := range registered {
 		if r.name == name {

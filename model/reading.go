@@ -23,14 +23,14 @@ type reading struct {
 const partTokens = 32
 
 // Read returns a function that does what [Engine.Next] does, for one text. It keeps the keys and
-// values of the tokens of the last call. If the next tokens begin with those, and x is the same vector,
-// which must not have changed, it computes only the others, so that a token takes a time that hardly
-// depends on how many come before it. Else it begins anew. The text may have as many tokens as the
-// network has positions. In a window that slides beyond that each token gets another position, so that
-// all are computed, as in Next.
+// values of the tokens of the last call. If the next tokens begin with those, and x is the same
+// vector, which must not have changed, it computes only the others, so that a token takes a time
+// that hardly depends on how many come before it. Else it begins anew. The text may have as many
+// tokens as the network has positions. In a window that slides beyond that each token gets another
+// position, so that all are computed, as in Next.
 //
-// For windows of up to 256 tokens the logits have the bits of Next. Longer ones, which that computes
-// in blocks, differ by rounding. The function belongs to one goroutine at a time.
+// For windows of up to 256 tokens the logits have the bits of Next. Longer ones, which that
+// computes in blocks, differ by rounding. The function belongs to one goroutine at a time.
 func (e *Engine) Read() (next func(out []float64, x device.Vector, tokens []uint16) error, err error) {
 	if !e.tokens {
 		return nil, fmt.Errorf("model: %s reads no text, want a language model", e.name)

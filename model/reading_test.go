@@ -29,8 +29,8 @@ func readerOf(t testing.TB, name string, o Transformer, tokens int) (*Engine, []
 	return NewEngine(n, dev), round(transformerParams(n)), text
 }
 
-// A text that is read token by token, after a prompt, and beyond the positions of the network, has the
-// bits of windows that are computed anew, with every instruction set.
+// A text that is read token by token, after a prompt, and beyond the positions of the network, has
+// the bits of windows that are computed anew, with every instruction set.
 func TestReadHasTheBitsOfNext(t *testing.T) {
 	used := isa.Active
 	defer func() { isa.Active = used }()
@@ -144,8 +144,8 @@ func TestReadBeginsAnew(t *testing.T) {
 	}
 }
 
-// A token at the end of a long window costs little more than one at its beginning, and much less than
-// the window.
+// A token at the end of a long window costs little more than one at its beginning, and much less
+// than the window.
 func BenchmarkRead(b *testing.B) {
 	e, params, text := readerOf(b, "gpt-nano", Transformer{Layers: 4, Heads: 4, Width: 128, Block: 1024}, 1024)
 	x := e.dev.NewVector(e.Dim())

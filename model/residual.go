@@ -9,9 +9,9 @@ import (
 // innerConv is a convolution on the main path of a residual block.
 type innerConv struct{ outputs, side, stride int }
 
-// residual adds a block: convolutions, each with a normalization and all but the last with a ReLU; the
-// result is added to the input before the last ReLU. If the shapes differ, the shortcut is a 1×1
-// convolution with that stride and a normalization.
+// residual adds a block: convolutions, each with a normalization and all but the last with a ReLU;
+// the result is added to the input before the last ReLU. If the shapes differ, the shortcut is a
+// 1×1 convolution with that stride and a normalization.
 //
 // Its tensors are name.conv1.weight, name.bn1.weight, name.bn1.bias and so on, then
 // name.downsample.0.weight and name.downsample.1.weight and .bias. All are created before the first

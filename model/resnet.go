@@ -65,11 +65,11 @@ const maxSide = 1 << 14
 // the shape are 1×1 convolutions with batch norm (option B of the paper; its CIFAR networks use
 // option A, without parameters). The mean over all pixels and a dense layer follow.
 //
-// With Norm the normalizations are others, which have no running statistics and normalize each image
-// by itself: group norm (Wu and He, 2018), or EvoNorm-S0 (Liu et al., 2020) in place of batch norm and
-// ReLU. EvoNorm-S0 has as many groups as the program of quasi-global momentum (Lin et al., 2021), 32
-// or one for each channel. Before a residual sum, where that program keeps batch norm, there is group
-// norm.
+// With Norm the normalizations are others, which have no running statistics and normalize each
+// image by itself: group norm (Wu and He, 2018), or EvoNorm-S0 (Liu et al., 2020) in place of batch
+// norm and ReLU. EvoNorm-S0 has as many groups as the program of quasi-global momentum (Lin et al.,
+// 2021), 32 or one for each channel. Before a residual sum, where that program keeps batch norm,
+// there is group norm.
 //
 // Tensors have the names of torchvision, and its shapes up to the order of a filter's axes:
 // conv1.weight, bn1.weight, bn1.bias, layer1.0.conv1.weight and so on to fc.bias; the CIFAR

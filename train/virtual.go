@@ -31,9 +31,9 @@ type op struct {
 	virtual    float64 // leave: the virtual time
 }
 
-// The director queues operations in lists, of eventsAhead events for each agent of the run. So agents
-// do several steps while their vectors are in the cache, however many agents there are, and meet
-// others that do the same. It never deadlocks: when it waits to queue a list, the lists of all
+// The director queues operations in lists, of eventsAhead events for each agent of the run. So
+// agents do several steps while their vectors are in the cache, however many agents there are, and
+// meet others that do the same. It never deadlocks: when it waits to queue a list, the lists of all
 // agents before that are queued already, in every process.
 const eventsAhead = 16
 
@@ -69,7 +69,8 @@ func (d *virtualTime) overlapsGradients() bool  { return false }
 func (d *virtualTime) repeatsEvaluations() bool { return false }
 func (d *virtualTime) snapshotLimit() int       { return snapshot.Circulating + 1 }
 
-// add adds an operation to the list of an agent. The process of another agent plays the same events.
+// add adds an operation to the list of an agent. The process of another agent plays the same
+// events.
 func (d *virtualTime) add(i int, o op) {
 	if _, local := d.ops[i]; local {
 		d.next[i] = append(d.next[i], o)

@@ -121,8 +121,9 @@ var publishedRounds = []struct {
 // exactly is the largest error of a product that counts as exact averaging.
 const exactly = 1e-13
 
-// WriteBaseGraphs writes the replay of Base-(k+1) graphs: rounds until averaging is exact, published
-// and measured, and for 25 agents the rounds of other graphs until the error is at most 1e-6.
+// WriteBaseGraphs writes the replay of Base-(k+1) graphs: rounds until averaging is exact,
+// published and measured, and for 25 agents the rounds of other graphs until the error is at most
+// 1e-6.
 func WriteBaseGraphs(w io.Writer) error {
 	text := "Rounds until all agents have the exact mean (error of the product of the mixing matrices at most " +
 		"1e-13):\n\n" +

@@ -2,7 +2,8 @@ package theory
 
 import "testing"
 
-// Base graphs average exactly in the published number of rounds and not before; other graphs do not.
+// Base graphs average exactly in the published number of rounds and not before; other graphs do
+// not.
 func TestConsensus(t *testing.T) {
 	for _, row := range publishedRounds[:5] {
 		for k, want := range row.rounds {

@@ -16,8 +16,9 @@ type Slope struct {
 // Contains reports whether v is in the confidence interval.
 func (s Slope) Contains(v float64) bool { return math.Abs(v-s.Value) <= s.Half+1e-9 }
 
-// FitSlope fits a line to log y against log x by least squares, for each seed by itself. ys[seed][k]
-// belongs to x[k]. Values that are not finite are left out. There must be two seeds at least.
+// FitSlope fits a line to log y against log x by least squares, for each seed by itself.
+// ys[seed][k] belongs to x[k]. Values that are not finite are left out. There must be two seeds at
+// least.
 func FitSlope(x []float64, ys [][]float64) Slope {
 	var slopes []float64
 	for _, y := range ys {

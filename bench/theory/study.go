@@ -120,8 +120,8 @@ func speedup() Study {
 			Points: points}}}
 }
 
-// transient measures, for each graph, the T from which on the error of FSPDA-SA is at most twice that
-// of SGD on the mean gradient.
+// transient measures, for each graph, the T from which on the error of FSPDA-SA is at most twice
+// that of SGD on the mean gradient.
 func transient() Study {
 	var points []Point
 	for _, graph := range []string{"ring", "grid", "hypercube", "exponential"} {
@@ -141,8 +141,8 @@ func transient() Study {
 }
 
 // transientTime interpolates, on logarithmic axes, the last crossing of twice the error of central
-// SGD: from there on the error is below it up to 2^15 iterations. It is +Inf if the error is above it
-// there.
+// SGD: from there on the error is below it up to 2^15 iterations. It is +Inf if the error is above
+// it there.
 func transientTime(ctx context.Context, c Settings, seed uint64) (float64, error) {
 	c.RunSeed = seed
 	after := math.NaN()

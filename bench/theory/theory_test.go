@@ -91,8 +91,8 @@ func TestCentral(t *testing.T) {
 	}
 }
 
-// The interval contains the slope of noisy data, does not contain a wrong one, and leaves out what is
-// infinite.
+// The interval contains the slope of noisy data, does not contain a wrong one, and leaves out what
+// is infinite.
 func TestFitSlope(t *testing.T) {
 	x := []float64{1, 2, 4, 8}
 	ys := [][]float64{{1, 0.51, 0.24, math.Inf(1)}, {1.1, 0.5, 0.26, 0.12}, {0.9, 0.49, 0.25, 0.13}}
@@ -152,8 +152,8 @@ func TestMeasureResumes(t *testing.T) {
 	}
 }
 
-// Every study has a name of its own, and each of its points can be measured: the first points of all
-// series run to a finite value.
+// Every study has a name of its own, and each of its points can be measured: the first points of
+// all series run to a finite value.
 func TestStudies(t *testing.T) {
 	var names []string
 	slopes := 0

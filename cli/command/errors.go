@@ -83,7 +83,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg}
 }
 
-// wants says what the values of a flag are; cause is what its type says of the wrong one that was given.
+// wants says what values a flag takes. cause is the error that its type gave for the wrong value.
 func wants(f *pflag.Flag, given string, cause error) string {
 	switch {
 	case errors.Is(cause, strconv.ErrRange):

@@ -8,9 +8,9 @@ import (
 	"fspda/train"
 )
 
-// Pace follows the rows of a run: how many examples, or tokens of text, its agents train on a second,
-// and the time that is left. It knows evaluations: the time of an iteration is that between two rows,
-// evaluations included, smoothed over rows.
+// Pace follows the rows of a run: how many examples, or tokens of text, its agents train on a
+// second, and the time that is left. It knows evaluations: the time of an iteration is that between
+// two rows, evaluations included, smoothed over rows.
 type Pace struct {
 	setup *train.Setup
 	each  float64 // seconds of an iteration; 0: not known
@@ -57,8 +57,8 @@ func (p *Pace) Left(iteration int) float64 {
 	return math.Round(math.Max(0, float64(p.setup.Config.Iterations-iteration)*p.each))
 }
 
-// Rate returns how many examples, or tokens of text, the agents trained on a second between the latest
-// two rows; 0: not known.
+// Rate returns how many examples, or tokens of text, the agents processed per second between the
+// latest two rows; 0 if it is not known.
 func (p *Pace) Rate() float64 { return p.rate }
 
 // Unit is what Rate counts: images or tokens.

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// StopAtEOF is the environment variable that makes the program stop, as at SIGTERM, when its standard
-// input ends.
+// StopAtEOF is the environment variable that makes the program stop, as at SIGTERM, when its
+// standard input ends.
 const StopAtEOF = "FSPDA_STOP_AT_EOF"
 
 // UntilEOF returns a context that ends when the input ends. A child process whose standard input is

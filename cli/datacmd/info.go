@@ -101,8 +101,8 @@ func inspect(ctx context.Context, path string, o images.Options, all bool, stder
 	return r, nil
 }
 
-// inMemory describes the sets that are not files of images: those of IDX files and the binary versions
-// of CIFAR-10 and CIFAR-100. It returns nil for anything else.
+// inMemory describes the data sets that are not image files: IDX files and the binary versions of
+// CIFAR-10 and CIFAR-100. It returns nil for anything else.
 func inMemory(path string) *dataReport {
 	for name, kind := range map[string]string{"mnist": "MNIST in IDX files",
 		"cifar10":  "CIFAR-10 in its binary version",

@@ -10,8 +10,8 @@ import (
 	"fspda/train"
 )
 
-// The comparison has the paper's value, ours, the difference, and what the whole run takes; a part of
-// a run is said to be one.
+// The comparison has the paper's value, ours, the difference, and what the whole run takes; a part
+// of a run is said to be one.
 func TestComparison(t *testing.T) {
 	f, err := bench.FindReplay("relaysgd")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // loadFile has the load averages of a Linux system.
 const loadFile = "/proc/loadavg"
 
-// loadOf returns the mean number of processes that ran or waited for a core in the last minute. ok is
-// false on systems without such a file.
+// loadOf returns the mean number of processes that ran or waited for a core in the last minute. ok
+// is false on systems without such a file.
 func loadOf(path string) (load float64, ok bool) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -20,8 +20,8 @@ func loadOf(path string) (load float64, ok bool) {
 	return load, err == nil && n == 1
 }
 
-// fits reports whether a task of so many cores may start while tasks of the queue use busy cores: on
-// the cores of the queue, and below the limit of the load, which others cause in part.
+// fits reports whether a task of so many cores may start while tasks of the queue use busy cores:
+// on the cores of the queue, and below the limit of the load, which others cause in part.
 func fits(cores, busy, want int, load, limit float64) bool {
 	if busy+want > cores && busy > 0 {
 		return false

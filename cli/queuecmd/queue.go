@@ -290,7 +290,8 @@ func (q *queue) start(ctx context.Context, t Task) error {
 	return nil
 }
 
-// launch starts a command whose output is appended to the log of a task. It ends when its input does.
+// launch starts a command whose output is appended to the log of a task. It ends when its input
+// does.
 func (q *queue) launch(t Task, args []string) (*exec.Cmd, io.Closer, error) {
 	log, err := os.OpenFile(filepath.Join(q.file.Folder, t.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 // limitedFrom is the smallest forecast, in bytes, that limits the memory of any process.
 const limitedFrom = 1 << 30
 
-// LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin above:
-// 4 % for an MLP, nothing for a language model, and 2 % for what is large. Without a limit the garbage
-// collector lets the heap double. A limit below what is alive would make it collect without end, so
-// that small runs of other networks, whose forecasts are rough, have none. A limit set by the user
-// (GOMEMLIMIT) stays.
+// LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin
+// above: 4 % for an MLP, nothing for a language model, and 2 % for what is large. Without a limit
+// the garbage collector lets the heap double. A limit below what is alive would make it collect
+// without end, so that small runs of other networks, whose forecasts are rough, have none. A limit
+// set by the user (GOMEMLIMIT) stays.
 func LimitMemory(forecast uint64, network string) (undo func()) {
 	limit := forecast
 	switch {

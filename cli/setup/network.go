@@ -12,8 +12,8 @@ import (
 var _ train.Buffered = (*model.Engine)(nil)
 
 // init tells the configuration the names of the networks, those that a program registers included.
-// Only an mlp and language models have hidden layers to choose, and blocks to recompute only residual
-// networks and language models.
+// Only an mlp and language models have hidden layers to choose, and blocks to recompute only
+// residual networks and language models.
 func init() {
 	config.SetModels(func() (names []config.ModelName) {
 		for _, name := range model.Names() {

@@ -6,8 +6,8 @@ import (
 )
 
 // BiasKernels add a number to each channel, and a ReLU. The sums are rounded to float32 once. The
-// gradient of a bias sums its column in float64: rows in blocks of blockRows, a block from its first
-// row to its last, and so the blocks.
+// gradient of a bias sums its column in float64: rows in blocks of blockRows, a block from its
+// first row to its last, and so the blocks.
 var BiasKernels = kernel.Table{
 	device.AddBias:         {Run: addBias(plain)},
 	device.AddBiasReLU:     {Run: addBias(withReLU)},

@@ -17,8 +17,8 @@ import (
 //
 //	A = Σ dy,  B = Σ dy·(x·s),  C = Σ dy·(x·(x·w)),
 //
-// where products with dy are exact. With inv = 1/sqrt(var+eps), Q = Σ gamma·B over the channels of a
-// group, in order, and M its numbers,
+// where products with dy are exact. With inv = 1/sqrt(var+eps), Q = Σ gamma·B over the channels of
+// a group, in order, and M its numbers,
 //
 //	dbeta = Σ A,  dgamma = Σ B·inv,  dv = Σ C·(gamma·inv)  over the images in order,
 //	q = −((inv·inv)·(Q·inv))/M,  dx = (dy·k)·(s + t·w) + (x−mean)·q,

@@ -19,9 +19,9 @@ import (
 //
 // The affine map of a channel, its result, a sum and a ReLU are those of batch normalization.
 //
-// Backward. The sums A and B of each channel of each image, and g, are those of batch normalization.
-// In float64, with P = Σ gamma·A and Q = Σ gamma·B over the channels of a group, in order, and
-// inv = 1/sqrt(var+eps),
+// Backward. The sums A and B of each channel of each image, and g, are those of batch
+// normalization. In float64, with P = Σ gamma·A and Q = Σ gamma·B over the channels of a group, in
+// order, and inv = 1/sqrt(var+eps),
 //
 //	dbeta = Σ A,  dgamma = Σ B·inv  over the images in order,
 //	k = gamma·inv,  b = −((inv·inv)·(Q·inv))/M,  e = −(inv·P)/M,  dx = (k·g) + (((x−mean)·b) + e),
@@ -58,7 +58,8 @@ func imageKernel(run func(o *kernel.Args, from, to int)) func(*kernel.Args) erro
 	}
 }
 
-// groupShape is the shape of the images of a call: m pixels, c channels, g groups of width channels.
+// groupShape is the shape of the images of a call: m pixels, c channels, g groups of width
+// channels.
 type groupShape struct{ m, c, g, width int }
 
 func groupsOf(o *kernel.Args) groupShape {
@@ -98,8 +99,8 @@ func (w *channelBuffers) clearSums(c int) {
 	}
 }
 
-// eachSpan runs a loop over the pixels of an image, in blocks whose sums are added to the total, and
-// in each block over at most maxCols channels and so many rows that the loop returns soon.
+// eachSpan runs a loop over the pixels of an image, in blocks whose sums are added to the total,
+// and in each block over at most maxCols channels and so many rows that the loop returns soon.
 func (w *channelBuffers) eachSpan(g groupShape, run func(s span, at, col int)) {
 	for col := 0; col < g.c; col += maxCols {
 		cols := min(maxCols, g.c-col)
@@ -293,8 +294,8 @@ func (n *groupGradient) images(from, to int) {
 	channelPool.Put(w)
 }
 
-// factors turns the sums of an image into the factors of dx, and keeps what they add to the gradients
-// of the parameters.
+// factors turns the sums of an image into the factors of dx, and keeps what they add to the
+// gradients of the parameters.
 func (n *groupGradient) factors(w *channelBuffers, image int) {
 	for k := range n.g {
 		inv := 1 / math.Sqrt(float64(n.variance[image*n.g+k])+n.eps)

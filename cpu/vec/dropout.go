@@ -6,8 +6,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// dropout: y = x/(1−p) for the numbers that the mask keeps, else 0. The mask is drawn in pairs, so that
-// each part begins where it likes in the stream.
+// dropout: y = x/(1−p) for the numbers that the mask keeps, else 0. The mask is drawn in pairs, so
+// that each part begins where it likes in the stream.
 func dropout(o *kernel.Args) error {
 	key := device.KeyOf(o.In[1])
 	if key == 0 {

@@ -19,8 +19,8 @@ func dropoutArgs(n, layer int, p float64, key uint64) *kernel.Args {
 	return o
 }
 
-// The share of numbers that are dropped is p, the mean stays, and each key and each layer has a mask
-// of its own.
+// The share of numbers that are dropped is p, the mean stays, and each key and each layer has a
+// mask of its own.
 func TestDropoutMask(t *testing.T) {
 	const n = 200000
 	masks := map[string]bool{}

@@ -33,8 +33,8 @@ func powers(v []float64) {
 	}
 }
 
-// reciprocal returns 1/d for d of at least 1: the quotient in float32, which takes a third of the time
-// of one in float64, and a Newton step. It is 0 for d beyond the range of float32.
+// reciprocal returns 1/d for d of at least 1: the quotient in float32, which takes a third of the
+// time of one in float64, and a Newton step. It is 0 for d beyond the range of float32.
 func reciprocal(d float64) float64 {
 	s := float64(1 / float32(d))
 	return math.FMA(math.FMA(-d, s, 1), s, s)

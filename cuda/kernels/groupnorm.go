@@ -17,9 +17,9 @@ var _ = defineEach("groupnorm.cu", allElements,
 	"evo_grad_apply_%s dx:p x:p dy:p v:p mean:p k:p q:p images:l m:i c:i g:i",
 )
 
-// GroupNorm is device.GroupNorm with an epilogue, or device.EvoNorm, of Images images of M pixels and
-// C channels in G groups, and its gradient. Parameters, statistics and factors are float32; X, Y, Z
-// and their gradients are Elements.
+// GroupNorm is device.GroupNorm with an epilogue, or device.EvoNorm, of Images images of M pixels
+// and C channels in G groups, and its gradient. Parameters, statistics and factors are float32; X,
+// Y, Z and their gradients are Elements.
 type GroupNorm struct {
 	Element         Element
 	Images, M, C, G int

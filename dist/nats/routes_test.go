@@ -77,8 +77,8 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A server that stops and starts again joins the others, and relays connections again, also those of
-// agents that it does not join.
+// A server that stops and starts again joins the others, and relays connections again, also those
+// of agents that it does not join.
 func TestServerRejoins(t *testing.T) {
 	certified := withCertificates(t, 3)
 	m := openMesh(t, 3, certified)

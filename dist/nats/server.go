@@ -134,8 +134,8 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// watchRoutes starts the server of this process anew if it has had fewer routes than that of agent 0
-// for two intervals while an agent did not answer: then it lacks a route to a running server.
+// watchRoutes starts the server of this process anew if it has had fewer routes than that of agent
+// 0 for two intervals while an agent did not answer: then it lacks a route to a running server.
 // Servers that lose connections while others start may not find each other again.
 func (n *Node) watchRoutes() {
 	first := n.peers[coordinator]

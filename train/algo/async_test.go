@@ -335,8 +335,8 @@ func TestAsyncCoefficient(t *testing.T) {
 	}
 }
 
-// asyncDistance returns how far the mean model of an asynchronous run ends from the optimum, averaged
-// over its last part.
+// asyncDistance returns how far the mean model of an asynchronous run ends from the optimum,
+// averaged over its last part.
 func asyncDistance(t *testing.T, w world, q quadratics, slowness []int, p Protocol) float64 {
 	t.Helper()
 	b := newBottle(w.play(Async{SA: SA{Gamma: 0.5, Beta: 1}, Protocol: p}, q, 0.002, 0.001), Async{SA: SA{Gamma: 0.5,

@@ -6,8 +6,8 @@ import "fmt"
 // training examples. It is one or two minutes on one core, if an example uses every parameter once.
 const fullMetricsLimit = 2e12
 
-// textMetricsLimit is the limit for text, which a run reads once or twice: rows of minutes would take
-// longer than the training.
+// textMetricsLimit is the limit for text, which a run reads once or twice: rows of minutes would
+// take longer than the training.
 const textMetricsLimit = 2e11
 
 // ChunkExamples is how many examples are evaluated at a time, and chunkFeatures the largest size of

@@ -355,8 +355,8 @@ func (s *Setup) Gathers(t int) bool {
 	return s.Collective && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
 }
 
-// WholeEvery returns after how many iterations a Collective with a mask exchanges all coordinates; 0:
-// it never does.
+// WholeEvery returns after how many iterations a Collective with a mask exchanges all coordinates;
+// 0: it never does.
 func (s *Setup) WholeEvery() int {
 	if m, ok := s.Algo.(algo.Interleaved); ok {
 		return m.WholeEvery()

@@ -137,8 +137,8 @@ func (s *Setup) settlePlacement() error {
 
 // usualPlacement is what placement auto comes to: the first of the method's with an adaptive
 // optimizer, and with a linear one local, except for gradient tracking. Language models have local
-// also with an adaptive one, where the method allows it: with corrected their duals, times eta/alpha,
-// outweigh their clipped gradients, and they do not learn.
+// also with an adaptive one, where the method allows it: with corrected their duals, times
+// eta/alpha, outweigh their clipped gradients, and they do not learn.
 func (c Config) usualPlacement(m Method) string {
 	switch {
 	case len(m.Placements) == 0, c.Optimizer == optimizerSGD:

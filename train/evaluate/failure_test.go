@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// judged is a row at an iteration: training loss of the mean model and of the worst agent, accuracy of
-// the mean model and mean accuracy of the agents. Ten agents have sent all of 100 coordinates ten times.
+// judged is a row at an iteration: training loss of the mean model and of the worst agent, accuracy
+// of the mean model and mean accuracy of the agents. Ten agents have sent all of 100 coordinates
+// ten times.
 func judged(iteration int, loss, worst, accuracy, mean float64) Row {
 	return Row{Position: Position{Iteration: iteration},
 		TrainScores: TrainScores{TrainLossAvg: Num(loss), TrainLossWorst: Num(worst), Consensus: 1},
@@ -15,9 +16,9 @@ func judged(iteration int, loss, worst, accuracy, mean float64) Row {
 		Traffic:     Traffic{BitsSharedSeed: 10 * 10 * 100 * 32}}
 }
 
-// A run whose loss ends above its start, or near it after it had fallen, or whose agents end far from
-// consensus, has failed to converge. Runs that are short, of one agent, or without exchanges are not
-// told so for that alone.
+// A run whose loss ends above its start, or near it after it had fallen, or whose agents end far
+// from consensus, has failed to converge. Runs that are short, of one agent, or without exchanges
+// are not told so for that alone.
 func TestFailure(t *testing.T) {
 	unknown := judged(0, math.NaN(), math.NaN(), 0.1, 0.1)
 	start := judged(0, 2.3, 2.3, 0.1, 0.1)

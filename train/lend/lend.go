@@ -7,9 +7,9 @@ import (
 	"fspda/train/algo"
 )
 
-// Turns are the vectors for gradients of a worker. An agent that computes has one, so they also limit
-// how many agents compute at a time. The agent that asked last gets one first: the others of its
-// exchanges have just computed, and their vectors and its own are in the cache.
+// Turns are the vectors for gradients of a worker. An agent that computes has one, so they also
+// limit how many agents compute at a time. The agent that asked last gets one first: the others of
+// its exchanges have just computed, and their vectors and its own are in the cache.
 type Turns struct {
 	mu      sync.Mutex
 	free    []device.Vector

@@ -26,8 +26,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, and version
-// 2, without a checksum of the manifest itself, are read.
+// CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, and
+// version 2, without a checksum of the manifest itself, are read.
 const CheckpointVersion = 3
 
 const (

@@ -67,8 +67,8 @@ type ClockState struct {
 }
 
 // NewClock makes the clock of an agent at time 0. If allReduce is not nil, each iteration with
-// messages ends with an all-reduce of vectors as long as a message, which takes so many seconds, and
-// messages take no time of their own.
+// messages ends with an all-reduce of vectors as long as a message, which takes so many seconds,
+// and messages take no time of their own.
 func NewClock(l *Links, seed uint64, agent int, allReduce func(bits float64) float64) *Clock {
 	return &Clock{port: port{id: agent, net: l, seed: seed}, allReduce: allReduce}
 }
