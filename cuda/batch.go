@@ -48,15 +48,17 @@ func (b *programMemory) discard() {
 	}
 }
 
-// scalars is single numbers on the device.
-type scalars struct{ momentum, bad, hits kernels.Address }
+// scalars is single numbers on the device, and the counts of blocks of normalisations that have
+// arrived.
+type scalars struct{ momentum, bad, hits, arrived kernels.Address }
 
 func (b *programMemory) scalars() scalars {
 	at := b.words.Address()
-	return scalars{bad: at + 4, hits: at + 8}
+	return scalars{bad: at + 4, hits: at + 8, arrived: at + scalarBytes}
 }
 
-// scalarBytes is the size of scalars: an unused word, the first bad row, two counts of hits.
+// scalarBytes is the size of scalars before arrived: an unused word, the first bad row, two counts
+// of hits.
 const scalarBytes = 16
 
 // batchInfo is what a Program checks of batches.
@@ -82,11 +84,12 @@ func (p *Program) allocScalars() error {
 	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
 	return p.device.exec.Do(func() (err error) {
 		ex := p.device.exec
-		if p.mem.words, err = ex.Alloc(scalarBytes); err != nil {
+		bytes := scalarBytes + arrivedBytes(p.plan)
+		if p.mem.words, err = ex.Alloc(bytes); err != nil {
 			return err
 		}
 		at := p.mem.words.At
-		err = ex.SetBytes(at, 0, scalarBytes)
+		err = ex.SetBytes(at, 0, bytes)
 		if err == nil {
 			// kernels.NoBadRow
 			err = ex.SetBytes(at+4, 0xff, 4)

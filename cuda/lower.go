@@ -188,6 +188,25 @@ func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	}
 }
 
+// arrivedBytes returns the bytes of the counts of blocks that have arrived. All normalisations of a
+// plan share them, since one runs after the other.
+func arrivedBytes(p *compiler.Plan) int {
+	bytes := 0
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if t.Work != compiler.Compute {
+			continue
+		}
+		switch t.Call.Kernel {
+		case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
+			device.BatchNormReLUGrad, device.BatchNormAddReLUGrad:
+			n := normOf(t, kernels.Plain)
+			bytes = max(bytes, n.ArrivedBytes())
+		}
+	}
+	return bytes
+}
+
 // scratchOf returns the scratch that the kernels of a task need, in bytes.
 func scratchOf(t *compiler.Task) int {
 	if t.Work == compiler.AddPenalties {

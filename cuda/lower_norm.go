@@ -21,7 +21,7 @@ func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 		*factor = at
 		at += kernels.Address(compiler.Align(4 * n.C))
 	}
-	n.Part = at
+	n.Part, n.Arrived = at, x.scalars.arrived
 	if k := x.Saved; k != nil && k.ByMask {
 		n.Mask = x.address(k.Operands[0])
 	} else if k != nil {
@@ -39,7 +39,7 @@ func batchNorm(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
 			n.Z = x.in[3]
 		}
 		n.Y, n.Mean, n.Variance = x.out[0], x.out[1], x.out[2]
-		return append(n.Statistics(), x.apply(n)...)
+		return append([]kernels.Call{n.Statistics()}, x.apply(n)...)
 	}
 }
 

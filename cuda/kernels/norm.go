@@ -4,15 +4,14 @@ import "fmt"
 
 var _ = define("norm.cu",
 	"norm_given mean:p variance:p gamma:p beta:p c:i eps:d mean_out:p scale:p shift:p",
-	"norm_grad_factors part:p parts:i gamma:p variance:p m:l c:i eps:d dgamma:p dbeta:p a:p b:p e:p",
 )
 
 var _ = defineEach("norm.cu", allElements,
-	"norm_moments_%s part:p x:p m:l c:i rows:i",
-	"norm_statistics_%s part:p parts:i x:p gamma:p beta:p m:l c:i eps:d mean:p variance:p scale:p shift:p",
+	"norm_moments_%s part:p arrived:p x:p gamma:p beta:p m:l c:i rows:i eps:d mean:p variance:p scale:p shift:p",
 	"norm_apply_%s y:p mask:p x:p z:p mean:p scale:p shift:p m:l c:i rows:i epilogue:i",
 	"norm_apply_two_%s y:p mask:p x:p z:p mean:p scale:p shift:p mean_z:p scale_z:p shift_z:p m:l c:i rows:i",
-	"norm_grad_sums_%s part:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i relu_mask:i",
+	"norm_grad_sums_%s part:p arrived:p dz:p x:p dy:p other:p y:p mask:p mean:p scale:p shift:p m:l c:i rows:i "+
+		"relu_mask:i gamma:p variance:p eps:d dgamma:p dbeta:p a:p b:p e:p",
 	"norm_grad_apply_%s dx:p x:p dy:p y:p mask:p mean:p scale:p shift:p a:p b:p e:p m:l c:i rows:i relu_mask:i",
 )
 
@@ -45,6 +44,7 @@ type Norm struct {
 	X, Z, Y Address // Z is the summand; Y may be X
 	Mask    Address // if not 0: one bit per number that is greater than 0, in MaskBytes
 	Part    Address // scratch of PartNumbers float64 numbers
+	Arrived Address // ArrivedBytes of memory for this purpose only, 0 before the first launch
 	NormParams
 	NormGrads
 	SummandMap
@@ -118,16 +118,13 @@ func (n *Norm) launch(rows int) Launch {
 	return Launch{Grid: [3]uint32{uint32(n.columnBlocks()), uint32(down), 1}, Block: [3]uint32{threads, 1, 1}}
 }
 
-// columns returns the geometry of one block per 8 columns.
-func (n *Norm) columns() Launch { return blocks((n.C+normAcross-1)/normAcross*threads, threads) }
+// ArrivedBytes returns the size of Arrived: the counts of the blocks that have written their sums.
+func (n *Norm) ArrivedBytes() int { return 4 * n.columnBlocks() * (normDown + 1) }
 
 // Statistics computes Mean, Variance, Scale and Shift from X.
-func (n *Norm) Statistics() []Call {
-	return []Call{
-		call(n.Element.name("norm_moments"), n.launch(n.rows()), n.Part, n.X, n.M, n.C, n.rows()),
-		call(n.Element.name("norm_statistics"), n.columns(), n.Part, n.parts(), n.X, n.Gamma, n.Beta, n.M, n.C, n.Eps,
-			n.Mean, n.Variance, n.Scale, n.Shift),
-	}
+func (n *Norm) Statistics() Call {
+	return call(n.Element.name("norm_moments"), n.launch(n.rows()), n.Part, n.Arrived, n.X, n.Gamma, n.Beta, n.M, n.C,
+		n.rows(), n.Eps, n.Mean, n.Variance, n.Scale, n.Shift)
 }
 
 // Given computes Scale and Shift from Mean and Variance.
@@ -166,16 +163,15 @@ func (n *Norm) Grad() []Call {
 		panic("kernels: the gradient of a normalisation with Other needs DZ, which gets the sum")
 	}
 	reluMask := n.reluMask()
-	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.DZ, n.X, n.DY, n.Other, n.Y, n.Mask,
-		n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), reluMask)
-	factors := call("norm_grad_factors", n.columns(), n.Part, n.parts(), n.Gamma, n.Variance, n.M, n.C, n.Eps, n.DGamma,
+	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.Arrived, n.DZ, n.X, n.DY, n.Other,
+		n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), reluMask, n.Gamma, n.Variance, n.Eps, n.DGamma,
 		n.DBeta, n.FactorA, n.FactorB, n.FactorE)
 	g := n.DY
 	if n.DZ != 0 { // it holds the masked gradient
 		g, reluMask = n.DZ, reluNone
 	}
 	rows := n.rowsToMap()
-	return []Call{sums, factors, call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask,
+	return []Call{sums, call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask,
 		n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)}
 }
 

@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -77,7 +78,7 @@ func TestNorm(t *testing.T) {
 				epilogue: kernels.Plain},
 			{m: 40, c: 72, epilogue: kernels.ReLU, input: true}, {m: 700, c: 128, epilogue: kernels.ReLU, input: true},
 			{m: 700, c: 64, epilogue: kernels.AddReLU, mask: true, other: true}, {m: 70, c: 20,
-				epilogue: kernels.AddReLU, other: true},
+				epilogue: kernels.AddReLU, other: true}, {m: 4500, c: 36, epilogue: kernels.ReLU, input: true},
 		} {
 			c.e = e
 			t.Run(fmt.Sprintf("%v %d×%d epilogue %d", e, c.m, c.c, c.epilogue), func(t *testing.T) { c.compare(t, h) })
@@ -124,7 +125,8 @@ func (c normCase) compare(t *testing.T, h *host) {
 			Mean: at(h, v[0]), Variance: at(h, v[1]), Scale: at(h, v[2]), Shift: at(h, v[3])},
 		NormGrads: kernels.NormGrads{DX: at(h, dx), DY: at(h, rawDY), DGamma: at(h, v[4]), DBeta: at(h, v[5]),
 			FactorA: at(h, v[6]), FactorB: at(h, v[7]), FactorE: at(h, v[8])}}
-	n.Part = at(h, make([]float64, n.PartNumbers()))
+	arrived := make([]byte, n.ArrivedBytes())
+	n.Part, n.Arrived = at(h, make([]float64, n.PartNumbers())), at(h, arrived)
 	in := [][]float32{x, gamma, beta}
 	if c.epilogue == kernels.AddReLU {
 		n.Z, n.DZ = at(h, rawZ), at(h, dz)
@@ -133,7 +135,7 @@ func (c normCase) compare(t *testing.T, h *host) {
 	if c.mask {
 		n.Mask = at(h, make([]byte, n.MaskBytes()))
 	}
-	h.run(append(n.Statistics(), n.Apply())...)
+	h.run(n.Statistics(), n.Apply())
 
 	wantY, mean, variance := make([]float32, mc), make([]float32, c.c), make([]float32, c.c)
 	onCPUCall(t, forwards[c.epilogue], []int{c.m, c.c}, eps, in, [][]float32{wantY, mean, variance})
@@ -169,6 +171,9 @@ func (c normCase) compare(t *testing.T, h *host) {
 	near(t, "dgamma", v[4], dgamma, sums, 10*root)
 	near(t, "dbeta", v[5], dbeta, sums, 10*root)
 	near(t, "dx", decode(h, c.e, dx), wantDX, unit(c.e)+4*sums, 4)
+	if !bytes.Equal(arrived, make([]byte, len(arrived))) {
+		t.Errorf("the counts of arrived blocks are %v after the launches, want 0", arrived)
+	}
 }
 
 // With given statistics, float32 has the CPU's bits for all inputs.
@@ -212,8 +217,8 @@ func TestNormFarFromZero(t *testing.T) {
 	n := kernels.Norm{M: m, C: c, X: at(h, x), Y: at(h, y),
 		NormParams: kernels.NormParams{Gamma: at(h, gamma), Beta: at(h, beta), Mean: at(h, mean),
 			Variance: at(h, variance), Scale: at(h, make([]float32, c)), Shift: at(h, make([]float32, c))}}
-	n.Part = at(h, make([]float64, n.PartNumbers()))
-	h.run(n.Statistics()...)
+	n.Part, n.Arrived = at(h, make([]float64, n.PartNumbers())), at(h, make([]byte, n.ArrivedBytes()))
+	h.run(n.Statistics())
 	near(t, "mean", mean, wantMean, 1e-7, 0)
 	near(t, "variance", variance, wantVariance, 1e-5, 0)
 }

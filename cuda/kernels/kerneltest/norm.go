@@ -16,7 +16,7 @@ func reluMasks(b *fixture) {
 			for _, epilogue := range []kernels.NormEpilogue{kernels.ReLU, kernels.AddReLU} {
 				what := fmt.Sprintf("%v %d×%d epilogue %d", e, c.m, c.c, epilogue)
 				n, in := normOn(b, e, c.m, c.c, epilogue)
-				b.run(append(n.Statistics(), n.Apply())...)
+				b.run(n.Statistics(), n.Apply())
 				want := in.gradient(b, n)
 				whole := c.c%e.Pack() == 0
 				if epilogue == kernels.AddReLU {
@@ -49,8 +49,7 @@ func twoMaps(b *fixture) {
 			size := c.m * c.c * e.Size()
 			separate, fused := make([]byte, size), make([]byte, size)
 			first.Z, first.Y = second.Y, at(b, separate)
-			calls := append(second.Statistics(), second.Apply())
-			calls = append(append(calls, first.Statistics()...), first.Apply())
+			calls := []kernels.Call{second.Statistics(), second.Apply(), first.Statistics(), first.Apply()}
 			first.Z, first.Y = second.X, at(b, fused)
 			first.MeanZ, first.ScaleZ, first.ShiftZ = second.Mean, second.Scale, second.Shift
 			b.run(append(calls, first.Apply())...)
@@ -97,7 +96,7 @@ func normOn(b *fixture, e kernels.Element, m, c int, epilogue kernels.NormEpilog
 	if epilogue == kernels.AddReLU {
 		n.Z, n.DZ = at(b, raw("z")), at(b, in.dz)
 	}
-	n.Part = at(b, make([]float64, n.PartNumbers()))
+	n.Part, n.Arrived = at(b, make([]float64, n.PartNumbers())), at(b, make([]byte, n.ArrivedBytes()))
 	return n, in
 }
 

@@ -6,8 +6,9 @@
 // Σ|x−shift| and Σ(x−shift)², the error of a sum is at most 64·2⁻²⁴.
 //
 // A block covers 8 packs of columns (64 numbers of 16 bits, 32 of float32) and some rows; its 32
-// groups of 8 threads take every 32nd row. Blocks write partial sums, part[p][0..1][c], which are
-// then added in a fixed order, so runs are reproducible on any GPU.
+// groups of 8 threads take every 32nd row. Blocks write partial sums, part[p][0..1][c]. The last
+// blocks to finish add them in a fixed order, so runs are reproducible on any GPU, and compute what
+// follows from the sums of a column: that needs no launch of its own.
 //
 // The kernels move much memory and compute little. Each thread therefore issues the loads of
 // several rows before it uses the first: memory throughput depends on the bytes in flight.
@@ -116,6 +117,56 @@ template <class T> __device__ inline void write_part(double *part, int c, const 
   part[((i64)t.part * 2 + which) * c + at] = s;
 }
 
+// last_to_arrive counts a block and reports to all its threads whether it is the last of `expected`
+// blocks. What the others wrote before they arrived can be read then, by volatile loads: others
+// may find what this multiprocessor has cached. The count is 0 before and after.
+__device__ inline bool last_to_arrive(u32 *count, u32 expected) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(count, 1u) == expected - 1;
+    if (last) *count = 0;
+  }
+  __syncthreads();
+  const bool is_last = last;
+  __threadfence();
+  return is_last;
+}
+
+// Totals is the two sums of each column of a block.
+template <class T> using Totals = double[2][ACROSS * Pack<T>::size];
+
+// add_parts adds the parts of the columns of this block, after write_part. The parts are in DOWN
+// groups, one of every DOWN-th part; the last block of a group adds it, and the last of those adds
+// the groups. It returns false in all other blocks. arrived has DOWN + 1 numbers for each block of
+// columns, which are 0 before and after.
+template <class T> __device__ inline bool add_parts(Totals<T> &totals, double *part, int c, const Tile<T> &t,
+                                                    u32 *arrived) {
+  constexpr int COLUMNS = ACROSS * Pack<T>::size;
+  const int parts = gridDim.y, group = t.part % DOWN, groups = parts < DOWN ? parts : DOWN;
+  const int which = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS, at = blockIdx.x * COLUMNS + column;
+  const bool adds = which < 2 && at < c;
+  volatile double *mine = part + (i64)which * c + at;
+  u32 *counts = arrived + blockIdx.x * (DOWN + 1);
+  if (!last_to_arrive(counts + group, (parts - group + DOWN - 1) / DOWN)) return false;
+  if (adds) {
+    double s = 0.0;
+#pragma unroll 8
+    for (int p = group; p < parts; p += DOWN) s = s + mine[(i64)2 * p * c];
+    mine[(i64)2 * group * c] = s;
+  }
+  if (!last_to_arrive(counts + DOWN, groups)) return false;
+  if (adds) {
+    double s = 0.0;
+#pragma unroll 8
+    for (int g = 0; g < groups; g++) s = s + mine[(i64)2 * g * c];
+    totals[which][column] = s;
+  }
+  __syncthreads();
+  return true;
+}
+
 // add_moments adds U rows to a thread's sums.
 template <class T, bool WHOLE, int U> __device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size],
                                                                          typename Sum<T>::type (&s2)[Pack<T>::size],
@@ -136,8 +187,27 @@ template <class T, bool WHOLE, int U> __device__ inline void add_moments(typenam
   }
 }
 
-// moments: part = {Σ x - x[0], Σ (x - x[0])²} over the rows of each block.
-template <class T> __device__ inline void moments(double *part, const T *x, i64 m, int c, int rows) {
+// affine computes the map of a column: y = (x - mean32)·scale + shift.
+__device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma,
+                              float beta) {
+  double k = (double)gamma / sqrt(square);
+  float rounded = (float)mean;
+  *mean32 = rounded;
+  *scale = (float)k;
+  *shift = (float)((double)beta - (mean - (double)rounded) * k);
+}
+
+// Statistics is the outputs of moments: mean, variance and the affine map of each column.
+struct Statistics {
+  const float *gamma, *beta;
+  double eps;
+  float *mean, *variance, *scale, *shift;
+};
+
+// moments: part = {Σ x - x[0], Σ (x - x[0])²} over the rows of each block, and from all parts and
+// the first row the statistics.
+template <class T> __device__ inline void moments(double *part, const T *x, i64 m, int c, int rows, u32 *arrived,
+                                                  const Statistics &to) {
   constexpr int N = Pack<T>::size, U = 4;
   const Tile<T> t(m, c, rows, address(x), BACKWARDS);
   typename Sum<T>::type s1[N] = {}, s2[N] = {};
@@ -154,56 +224,16 @@ template <class T> __device__ inline void moments(double *part, const T *x, i64 
     }
   }
   write_part(part, c, t, s1, s2);
-}
-
-// total sums the parts of a column: 32 groups of threads take every 32nd part, and their sums are
-// added in order. All threads of a block of 8 columns get the sum of their column.
-__device__ inline void total(const double *part, int parts, int c, int column, double (&sum)[2]) {
-  __shared__ double groups[2][DOWN][ACROSS];
-  const int group = threadIdx.x / ACROSS, at = threadIdx.x % ACROSS;
-  double a = 0.0, b = 0.0;
-  if (column < c)
-#pragma unroll 8
-    for (int p = group; p < parts; p += DOWN) {
-      a = a + part[(i64)2 * p * c + column];
-      b = b + part[((i64)2 * p + 1) * c + column];
-    }
-  groups[0][group][at] = a;
-  groups[1][group][at] = b;
-  __syncthreads();
-  sum[0] = sum[1] = 0.0;
-#pragma unroll 4
-  for (int g = 0; g < DOWN; g++) {
-    sum[0] = sum[0] + groups[0][g][at];
-    sum[1] = sum[1] + groups[1][g][at];
-  }
-}
-
-// affine computes the map of a column: y = (x - mean32)·scale + shift.
-__device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma,
-                              float beta) {
-  double k = (double)gamma / sqrt(square);
-  float rounded = (float)mean;
-  *mean32 = rounded;
-  *scale = (float)k;
-  *shift = (float)((double)beta - (mean - (double)rounded) * k);
-}
-
-// norm_statistics computes mean, variance and the affine map of each column from the parts and the
-// first row.
-template <class T> __device__ inline void statistics(const double *part, int parts, const T *x, const float *gamma,
-                                                     const float *beta, i64 m, int c, double eps, float *mean,
-                                                     float *variance, float *scale, float *shift) {
-  const int column = blockIdx.x * ACROSS + threadIdx.x % ACROSS;
-  double s[2];
-  total(part, parts, c, column, s);
-  if (column >= c || threadIdx.x >= ACROSS) return;
-  double d = s[0] / (double)m;
-  double v = (s[1] - s[0] * d) / (double)m;
+  __shared__ Totals<T> s;
+  if (!add_parts(s, part, c, t, arrived)) return;
+  const int column = blockIdx.x * ACROSS * N + threadIdx.x;
+  if (threadIdx.x >= ACROSS * N || column >= c) return;
+  double d = s[0][threadIdx.x] / (double)m;
+  double v = (s[1][threadIdx.x] - s[0][threadIdx.x] * d) / (double)m;
   if (v < 0.0) v = 0.0;
-  affine(mean + column, scale + column, shift + column, (double)to_float(x[column]) + d, v + eps, gamma[column],
-         beta[column]);
-  variance[column] = (float)v;
+  affine(to.mean + column, to.scale + column, to.shift + column, (double)to_float(x[column]) + d, v + to.eps,
+         to.gamma[column], to.beta[column]);
+  to.variance[column] = (float)v;
 }
 
 // norm_given computes the affine map from given statistics.
@@ -420,10 +450,19 @@ __device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typ
   for (; i < t.end; i += DOWN, at += step) add_grads<T, WHOLE, 1>(s1, s2, dz, d, map, at, step, t.count);
 }
 
+// GradientFactors is the vectors that grad_sums computes, and what it needs for them.
+struct GradientFactors {
+  const float *gamma, *variance;
+  double eps;
+  float *dgamma, *dbeta, *a, *b, *e;
+};
+
 // grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy masked by the
-// ReLU. dz may be null, or gets g.
+// ReLU. dz may be null, or gets g. From all parts: the gradients of gamma and beta, and the factors
+// of dx.
 template <class T> __device__ inline void grad_sums(double *part, T *dz, const Gradient<T> &d, const float *mean,
-                                                    const float *scale, const float *shift, i64 m, int c, int rows) {
+                                                    const float *scale, const float *shift, i64 m, int c, int rows,
+                                                    u32 *arrived, const GradientFactors &to) {
   constexpr int N = Pack<T>::size;
   const Tile<T> t(m, c, rows, address(d.x) | address(d.y) | address(d.dy) | address(d.other) | address(dz), BACKWARDS);
   typename Sum<T>::type s1[N] = {}, s2[N] = {};
@@ -443,25 +482,17 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const G
       sum_along<T, true, 2>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, RELU_FROM_OUTPUT}, map, t, c);
   }
   write_part(part, c, t, s1, s2);
-}
-
-// norm_grad_factors computes the gradients of gamma and beta, and the factors of dx, from the
-// parts.
-KERNEL(256)
-norm_grad_factors(const double *part, int parts, const float *gamma, const float *variance, i64 m, int c, double eps,
-                  float *dgamma, float *dbeta, float *a, float *b, float *e) {
-  const int column = blockIdx.x * ACROSS + threadIdx.x % ACROSS;
-  double s[2];
-  total(part, parts, c, column, s);
-  if (column >= c || threadIdx.x >= ACROSS) return;
-  double inv = 1.0 / sqrt((double)variance[column] + eps);
-  double k = (double)gamma[column] * inv;
-  double along = s[1] * inv;
-  dbeta[column] = (float)s[0];
-  dgamma[column] = (float)along;
-  a[column] = (float)k;
-  b[column] = (float)(-(k * inv * along) / (double)m);
-  e[column] = (float)(-(k * s[0]) / (double)m);
+  __shared__ Totals<T> s;
+  if (!add_parts(s, part, c, t, arrived)) return;
+  const int column = blockIdx.x * ACROSS * N + threadIdx.x;
+  if (threadIdx.x >= ACROSS * N || column >= c) return;
+  const double g = s[0][threadIdx.x], inv = 1.0 / sqrt((double)to.variance[column] + to.eps);
+  const double k = (double)to.gamma[column] * inv, along = s[1][threadIdx.x] * inv;
+  to.dbeta[column] = (float)g;
+  to.dgamma[column] = (float)along;
+  to.a[column] = (float)k;
+  to.b[column] = (float)(-(k * inv * along) / (double)m);
+  to.e[column] = (float)(-(k * g) / (double)m);
 }
 
 // Factors holds the factors of a thread's columns in dx = a·g + ((x-mean)·b + e).
@@ -523,13 +554,10 @@ template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d
 }
 
 #define NORM_KERNELS(T, name)                                                                                          \
-  KERNEL_OCCUPANCY(256, 3) norm_moments_##name(double *part, const T *x, i64 m, int c, int rows) {                     \
-    moments<T>(part, x, m, c, rows);                                                                                   \
-  }                                                                                                                    \
-  KERNEL(256)                                                                                                          \
-  norm_statistics_##name(const double *part, int parts, const T *x, const float *gamma, const float *beta, i64 m,      \
-                         int c, double eps, float *mean, float *variance, float *scale, float *shift) {                \
-    statistics<T>(part, parts, x, gamma, beta, m, c, eps, mean, variance, scale, shift);                               \
+  KERNEL_OCCUPANCY(256, 3)                                                                                             \
+  norm_moments_##name(double *part, u32 *arrived, const T *x, const float *gamma, const float *beta, i64 m, int c,     \
+                      int rows, double eps, float *mean, float *variance, float *scale, float *shift) {                \
+    moments<T>(part, x, m, c, rows, arrived, Statistics{gamma, beta, eps, mean, variance, scale, shift});              \
   }                                                                                                                    \
   KERNEL_OCCUPANCY(256, 3)                                                                                             \
   norm_apply_##name(T *y, u8 *mask, const T *x, const T *z, const float *mean, const float *scale, const float *shift, \
@@ -543,10 +571,12 @@ template <class T> __device__ inline void grad_apply(T *dx, const Gradient<T> &d
     apply_two<T>(y, mask, x, z, mean, scale, shift, mean_z, scale_z, shift_z, m, c, rows);                             \
   }                                                                                                                    \
   KERNEL_OCCUPANCY(256, 2)                                                                                             \
-  norm_grad_sums_##name(double *part, T *dz, const T *x, const T *dy, const T *other, const T *y, const u8 *mask,      \
-                        const float *mean, const float *scale, const float *shift, i64 m, int c, int rows,             \
-                        int relu_mask) {                                                                               \
-    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, relu_mask}, mean, scale, shift, m, c, rows);             \
+  norm_grad_sums_##name(double *part, u32 *arrived, T *dz, const T *x, const T *dy, const T *other, const T *y,        \
+                        const u8 *mask, const float *mean, const float *scale, const float *shift, i64 m, int c,       \
+                        int rows, int relu_mask, const float *gamma, const float *variance, double eps,                \
+                        float *dgamma, float *dbeta, float *a, float *b, float *e) {                                   \
+    grad_sums<T>(part, dz, Gradient<T>{x, dy, other, y, mask, relu_mask}, mean, scale, shift, m, c, rows, arrived,     \
+                 GradientFactors{gamma, variance, eps, dgamma, dbeta, a, b, e});                                       \
   }                                                                                                                    \
   KERNEL_OCCUPANCY(256, 2)                                                                                             \
   norm_grad_apply_##name(T *dx, const T *x, const T *dy, const T *y, const u8 *mask, const float *mean,                \
