@@ -63,7 +63,7 @@ func blocksHead(o *kernel.Args, s shape, p *products, w *rowState, unit int, scr
 	w.reset(s.tokens)
 	for j := 0; j < s.tokens; j += blockKeys {
 		n := min(blockKeys, s.tokens-j)
-		keys := p.transposed(keyRoom, blockKeys, scaled(scaledRoom, k.From(j, 0), n, s.width), n, s.width)
+		keys := p.scaledKeys(keyRoom, scaledRoom, blockKeys, k.From(j, 0), n, s.width)
 		values := p.right(valueRoom, v.From(j, 0), n, s.width)
 		beta := float32(1)
 		if j == 0 {
@@ -158,7 +158,7 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 // keys adds what the block of keys that begins at j contributes.
 func (h *headGrad) keys(j int) {
 	n := min(blockKeys, h.tokens-j)
-	h.keysT = h.p.transposed(h.rooms.keys, blockKeys, scaled(h.rooms.scaled, h.k.From(j, 0), n, h.width), n, h.width)
+	h.keysT = h.p.scaledKeys(h.rooms.keys, h.rooms.scaled, blockKeys, h.k.From(j, 0), n, h.width)
 	h.valuesT = h.p.transposed(h.rooms.values, blockKeys, h.v.From(j, 0), n, h.width)
 	h.keyBlock = h.p.right(h.rooms.k, h.k.From(j, 0), n, h.width)
 	for i := j; i < h.tokens; i += blockKeys {

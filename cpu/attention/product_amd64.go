@@ -7,6 +7,7 @@ import (
 
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
+	"fspda/cpu/vec"
 )
 
 // products computes products of parts of a head with the micro-kernels in use.
@@ -36,6 +37,19 @@ func (p *products) transposed(dst []float32, stride int, src tile.View, rows, de
 		return src.T()
 	}
 	tile.PackTransposed(dst, stride, src, rows, depth)
+	return tile.RowMajor(dst, stride)
+}
+
+// scaledKeys returns the transpose of rows×width keys times 1/√h as the right factor of a product:
+// in dst, with its rows stride numbers apart, or a view of room. The factor comes after the
+// transposition, in one pass over contiguous rows; columns after the keys are never read.
+func (p *products) scaledKeys(dst, room []float32, stride int, keys tile.View, rows, width int) tile.View {
+	if p.set == nil {
+		return scaled(room, keys, rows, width).T()
+	}
+	tile.PackTransposed(dst, stride, keys, rows, width)
+	all, scale := dst[:width*stride], [1]float64{keyScale(width)}
+	vec.TimesRows(all, all, scale[:], len(all))
 	return tile.RowMajor(dst, stride)
 }
 

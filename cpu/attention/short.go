@@ -42,7 +42,7 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
 	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
 	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
-	keys := p.transposed(r.take(s.width*wide), wide, scaled(r.take(narrow), k, s.tokens, s.width), s.tokens, s.width)
+	keys := p.scaledKeys(r.take(s.width*wide), r.take(narrow), wide, k, s.tokens, s.width)
 	scores := r.take(bandRows * wide)
 	v = p.right(r.take(narrow), v, s.tokens, s.width)
 	for band := range bands(s.tokens) {
@@ -54,10 +54,13 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	}
 }
 
+// keyScale is what keys are multiplied by.
+func keyScale(width int) float64 { return 1 / math.Sqrt(float64(width)) }
+
 // scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits than by a
 // factor at the end.
 func scaled(dst []float32, k tile.View, rows, width int) tile.View {
-	stride, scale := padded(width), [1]float64{1 / math.Sqrt(float64(width))}
+	stride, scale := padded(width), [1]float64{keyScale(width)}
 	for i := range rows {
 		vec.TimesRows(dst[i*stride:][:width], k.Data[i*k.RowStride:][:width], scale[:], width)
 	}
@@ -126,7 +129,7 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	dy := s.head(o.In[3], unit, 0, 1)
 	dq, dk, dv := s.head(o.Out[0], unit, 0, 3), s.head(o.Out[0], unit, 1, 3), s.head(o.Out[0], unit, 2, 3)
 	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
-	keys := p.transposed(r.take(s.width*wide), wide, scaled(r.take(narrow), k, s.tokens, s.width), s.tokens, s.width)
+	keys := p.scaledKeys(r.take(s.width*wide), r.take(narrow), wide, k, s.tokens, s.width)
 	values := p.transposed(r.take(s.width*wide), wide, v, s.tokens, s.width)
 	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
 	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
