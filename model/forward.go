@@ -7,7 +7,8 @@ import (
 )
 
 // Forward lists the kernels that a network runs to predict one example, for export to other
-// formats. Batch norm uses the buffers as statistics, and no kernels are fused.
+// formats: a language model predicts what follows each token of a window. Batch norm uses the
+// buffers as statistics, and no kernels are fused.
 type Forward struct {
 	Operations []Operation // in a valid execution order
 	Logits     int         // the Value of the logits
@@ -32,7 +33,11 @@ type Operand struct {
 
 // Forward returns the kernels of a prediction.
 func (n *Network) Forward() (*Forward, error) {
-	g, err := n.Graph(1, Predict, nil)
+	kind := Predict
+	if n.tokens {
+		kind = Score // of which only the logits are needed
+	}
+	g, err := n.Graph(1, kind, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -41,6 +46,9 @@ func (n *Network) Forward() (*Forward, error) {
 		return nil, fmt.Errorf("model: describing %s: %w", n.name, err)
 	}
 	f := &Forward{Logits: l.results[0]}
+	if last := len(l.steps) - 1; n.tokens {
+		f.Logits, l.steps = l.steps[last].in[0], l.steps[:last]
+	}
 	names := g.leafNames()
 	for _, s := range l.steps {
 		f.Operations = append(f.Operations, Operation{Kernel: s.call.Kernel, Dims: s.call.Dims,

@@ -2,8 +2,8 @@
 
 usage: predict.py FOLDER
 
-For each NAME.onnx in the folder: checks the model with its shapes, reads NAME.input (float32, a batch of the shape
-in NAME.shape, of another size than that of training), writes NAME.logits.
+For each NAME.onnx in the folder: checks the model with its shapes, reads NAME.input (float32, or int64 for tokens: a batch
+of the shape in NAME.shape, of another size than that of training), writes NAME.logits.
 """
 
 import pathlib
@@ -20,7 +20,8 @@ for path in pathlib.Path(sys.argv[1]).glob("*.onnx"):
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     (x,), (y,) = session.get_inputs(), session.get_outputs()
     assert (x.name, x.shape[0], y.name, y.shape[0]) == ("input", "batch", "logits", "batch"), (x, y)
-    images = np.fromfile(path.with_suffix(".input"), np.float32).reshape([int(n) for n in path.with_suffix(".shape").read_text().split()])
+    kind = np.int64 if x.type == "tensor(int64)" else np.float32
+    images = np.fromfile(path.with_suffix(".input"), kind).reshape([int(n) for n in path.with_suffix(".shape").read_text().split()])
     logits = session.run(["logits"], {"input": images})[0]
     alone = session.run(["logits"], {"input": images[:1]})[0]
     assert np.allclose(alone, logits[:1], rtol=1e-4, atol=1e-5), "another batch gives other logits"

@@ -45,10 +45,11 @@ func newExport() *cobra.Command {
 		Short: "Write a model of a run for other programs",
 		Long: `Write the mean model of a run, or an agent's, to a file with the names and shapes of torchvision: safetensors, which
 PyTorch's load_state_dict takes strictly and fspda train --init starts from; onnx, the whole network, which ONNX
-Runtime and others predict with, except language models; or hf, for Hugging Face's libraries.
+Runtime and others predict with; or hf, for Hugging Face's libraries.
 
 An ONNX model takes float32 "input", batch × channels × height × width of any size (mlp: batch × inputs), normalised
-as in training, and gives "logits". The format hf is a folder of config.json and model.safetensors for language
+as in training, and gives "logits". That of a language model takes int64 "input", batch × block tokens, and gives
+logits of the token after each. The format hf is a folder of config.json and model.safetensors for language
 models, which transformers loads (AutoModelForCausalLM), and for ResNet-18 to 152, which timm (local-dir:FOLDER) and
 transformers (AutoModelForImageClassification, which takes it from timm) load.
 

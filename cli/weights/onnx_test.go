@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cpu"
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
@@ -19,13 +20,7 @@ import (
 // ONNX's checker accepts our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
 // Python that has both; make peers makes one.
 func TestONNXRuntime(t *testing.T) {
-	python := os.Getenv("FSPDA_PEERS")
-	if python == "" {
-		t.Skip("set FSPDA_PEERS to a Python with onnx and onnxruntime, such as that of make peers")
-	}
-	if out, err := exec.Command(python, "-c", "import onnx, onnxruntime").CombinedOutput(); err != nil {
-		t.Skipf("the Python of FSPDA_PEERS has no onnx or no onnxruntime: install both\n%s", out)
-	}
+	python := onnxPython(t)
 	const batch = 3
 	dir := t.TempDir()
 	want := map[string][]float64{}
@@ -84,6 +79,83 @@ func TestONNXRuntime(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	comparePredictions(t, python, dir, want)
+}
+
+// ONNX Runtime predicts what follows each token as our language models do.
+func TestONNXRuntimeLanguageModels(t *testing.T) {
+	python := onnxPython(t)
+	const batch = 3
+	dir, want := t.TempDir(), map[string][]float64{}
+	erf := model.Transformer{GELU: "erf", NoBias: true}
+	for name, open := range map[string]struct {
+		network string
+		options model.Options
+	}{
+		"gpt":   {"gpt-nano", model.Options{Classes: 65}},
+		"erf":   {"gpt-nano", model.Options{Classes: 65, Transformer: erf}},
+		"short": {"gpt-nano", model.Options{Classes: 65, Shape: []int{40}}},
+		"llama": {"llama-nano", model.Options{Classes: 65}},
+	} {
+		net, err := model.Open(open.network, open.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := varied(net.Dim())
+		if err := SaveONNX(filepath.Join(dir, name+".onnx"), net, x, nil,
+			Metadata("run", "mean", 7, net)); err != nil {
+			t.Fatal(err)
+		}
+		s, tokens := rng.New(1, "onnx"), make([]uint16, batch*net.Inputs())
+		var input []byte
+		for i := range tokens {
+			tokens[i] = uint16(s.IntN(net.Classes()))
+			input = binary.LittleEndian.AppendUint64(input, uint64(tokens[i]))
+		}
+		want[name] = eachNext(t, net, x, tokens)
+		for end, content := range map[string][]byte{".input": input,
+			".shape": fmt.Appendf(nil, "%d %d", batch, net.Inputs())} {
+			if err := os.WriteFile(filepath.Join(dir, name+end), content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	comparePredictions(t, python, dir, want)
+}
+
+// eachNext returns the logits after each token of some windows.
+func eachNext(t *testing.T, net *model.Network, x []float32, tokens []uint16) []float64 {
+	t.Helper()
+	dev := cpu.New()
+	defer dev.Close()
+	v := dev.NewVector(len(x))
+	dev.Write(v, x)
+	engine, out := model.NewEngine(net, dev), make([]float64, len(tokens)*net.Classes())
+	for i := range tokens {
+		from := i / net.Inputs() * net.Inputs()
+		if err := engine.Next(out[i*net.Classes():][:net.Classes()], v, tokens[from:i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+// onnxPython returns the Python of FSPDA_PEERS, or skips the test.
+func onnxPython(t *testing.T) string {
+	t.Helper()
+	python := os.Getenv("FSPDA_PEERS")
+	if python == "" {
+		t.Skip("set FSPDA_PEERS to a Python with onnx and onnxruntime, such as that of make peers")
+	}
+	if out, err := exec.Command(python, "-c", "import onnx, onnxruntime").CombinedOutput(); err != nil {
+		t.Skipf("the Python of FSPDA_PEERS has no onnx or no onnxruntime: install both\n%s", out)
+	}
+	return python
+}
+
+// comparePredictions compares the logits of ONNX Runtime for the files of a folder with ours.
+func comparePredictions(t *testing.T, python, dir string, want map[string][]float64) {
+	t.Helper()
 	if out, err := exec.Command(python, filepath.Join("..", "..", "bench", "peers", "predict.py"),
 		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -65,13 +65,8 @@ func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
 	return saveFile(path, func(w io.Writer) error { return safetensors.Write(w, ts, meta) })
 }
 
-// SaveONNX writes an ONNX file. No reader ever sees half a file. Language models are refused.
+// SaveONNX writes an ONNX file. No reader ever sees half a file.
 func SaveONNX(path string, net *model.Network, x, buffers []float32, meta map[string]string) error {
-	if net.Tokens() {
-		return &train.ConfigError{Key: "format", Got: "onnx",
-			Want: "the export knows no ONNX operators for the embeddings and the attention of " + net.Name() +
-				": use --format hf, a folder that transformers loads, or safetensors"}
-	}
 	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
 }
 

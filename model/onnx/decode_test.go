@@ -97,6 +97,7 @@ type decodedNode struct {
 	in                     []string
 	ints                   map[string][]int
 	floats                 map[string]float32
+	lists                  map[string][]float32
 }
 
 func decodeModel(t *testing.T, file []byte) decoded {
@@ -141,7 +142,7 @@ func decodeNode(t *testing.T, b []byte) decodedNode {
 	t.Helper()
 	f := decode(t, b)
 	n := decodedNode{operator: f.text(t, nodeOperator), name: f.text(t, nodeName), output: f.text(t, nodeOutput),
-		ints: map[string][]int{}, floats: map[string]float32{}}
+		ints: map[string][]int{}, floats: map[string]float32{}, lists: map[string][]float32{}}
 	for _, in := range f.bytes[nodeInput] {
 		n.in = append(n.in, string(in))
 	}
@@ -155,6 +156,10 @@ func decodeNode(t *testing.T, b []byte) decodedNode {
 			n.ints[name] = []int{a.number(t, attributeInt)}
 		case isInts:
 			n.ints[name] = a.packed(t, attributeInts)
+		case isFloats:
+			for b := []byte(a.text(t, attributeFloats)); len(b) > 0; b = b[4:] {
+				n.lists[name] = append(n.lists[name], math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			}
 		default:
 			t.Errorf("attribute %s is of type %d", name, a.number(t, attributeIsType))
 		}
@@ -169,8 +174,8 @@ func decodeValue(t *testing.T, b []byte, name string) (axes []any) {
 		t.Errorf("an end is called %q, want %q", got, name)
 	}
 	tensor := decode(t, []byte(decode(t, []byte(f.text(t, valueType))).text(t, typeTensor)))
-	if tensor.number(t, typeElement) != elementFloat {
-		t.Errorf("%s is not of float32", name)
+	if got := tensor.number(t, typeElement); got != elementFloat && (got != elementInt64 || name != "input") {
+		t.Errorf("%s has elements of type %d", name, got)
 	}
 	for _, b := range decode(t, []byte(tensor.text(t, typeShape))).bytes[shapeDim] {
 		axis := decode(t, b)

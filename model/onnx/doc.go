@@ -3,7 +3,8 @@
 //
 // [Write] converts each kernel of a prediction ([fspda/model.Network.Forward]) to equivalent
 // operators of opset 17 (operators.go), so a network of known kernels needs no code here. The batch
-// is the only free axis. Images are N×C×H×W, as usual in ONNX, while package model uses
+// is the only free axis. A language model takes windows of tokens of one length and predicts what
+// follows each token (language.go). Images are N×C×H×W, as usual in ONNX, while package model uses
 // channels-last; only filters have to be permuted. Tensors keep their names, which are those of
 // torchvision.
 //

@@ -25,7 +25,7 @@ type node struct {
 	attributes []attribute
 }
 
-// attribute is an operator attribute: a float32, an int64 or []int64.
+// attribute is an operator attribute: a float32, an int, []int64 or []float32.
 type attribute struct {
 	name  string
 	value any
@@ -39,6 +39,8 @@ type graph struct {
 	output string         // of the last node
 	pooled map[int]bool   // the values behind an average over all pixels
 	fixed  bool           // a dense layer reads pixels, so that height and width are not free
+	tokens bool           // examples are windows of tokens
+	mask   string         // the name of the mask of attention, once it is there
 }
 
 // translate converts a network to operators.
@@ -47,9 +49,13 @@ func translate(net *model.Network) (*graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &graph{values: map[int]string{}, pooled: map[int]bool{}, used: map[string]int{inputName: 1, logitsName: 1}}
+	g := &graph{values: map[int]string{}, pooled: map[int]bool{}, used: map[string]int{inputName: 1, logitsName: 1},
+		tokens: net.Tokens()}
 	for _, o := range f.Operations {
 		write, ok := operators[o.Kernel]
+		if other, is := language[o.Kernel]; is {
+			write, ok = other, true
+		}
 		if !ok {
 			return nil, fmt.Errorf("onnx: %s: layer %s is the kernel %s, for which no ONNX operator is known",
 				net.Name(), o.Layer, o.Kernel)
@@ -66,14 +72,15 @@ func translate(net *model.Network) (*graph, error) {
 	return g, nil
 }
 
-// add appends an operator; its output becomes the output of the graph.
-func (g *graph) add(layer, operator string, in []string, attributes ...attribute) {
+// add appends an operator; its output becomes the output of the graph. It returns the name of that.
+func (g *graph) add(layer, operator string, in []string, attributes ...attribute) string {
 	name := layer + "/" + operator
 	if g.used[name]++; g.used[name] > 1 {
 		name = fmt.Sprintf("%s_%d", name, g.used[name])
 	}
 	g.nodes = append(g.nodes, node{operator, name, in, attributes})
 	g.output = name
+	return name
 }
 
 // inputs names the inputs of an operation.
@@ -107,15 +114,18 @@ func (g *graph) message(net *model.Network) message {
 		m.message(graphNode, n.message(i == len(g.nodes)-1))
 	}
 	m.text(graphName, net.Name())
-	shape := []any{net.Inputs()}
+	shape, kind, logits := []any{net.Inputs()}, int64(elementFloat), []any{net.Classes()}
+	if g.tokens {
+		kind, logits = elementInt64, []any{net.Inputs(), net.Classes()}
+	}
 	if image := net.Image(); image != nil {
 		shape = []any{image[2], heightName, widthName}
 		if g.fixed {
 			shape = []any{image[2], image[0], image[1]}
 		}
 	}
-	m.message(graphInput, value(inputName, shape))
-	m.message(graphOutput, value(logitsName, []any{net.Classes()}))
+	m.message(graphInput, value(inputName, kind, shape))
+	m.message(graphOutput, value(logitsName, elementFloat, logits))
 	return m
 }
 
@@ -151,15 +161,18 @@ func (a attribute) message() message {
 	case []int64:
 		m.ints(attributeInts, v)
 		m.int(attributeIsType, isInts)
+	case []float32:
+		m.floats(attributeFloats, v)
+		m.int(attributeIsType, isFloats)
 	default:
 		panic(fmt.Sprintf("onnx: attribute %s of type %T", a.name, a.value))
 	}
 	return m
 }
 
-// value describes an input or output of the network: float32, with the batch axis and a shape of
-// lengths and names of free axes.
-func value(name string, shape []any) message {
+// value describes an input or output of the network: its type of element, the batch axis, and a shape
+// of lengths and names of free axes.
+func value(name string, element int64, shape []any) message {
 	var dims message
 	for _, length := range append([]any{batchName}, shape...) {
 		var axis message
@@ -172,7 +185,7 @@ func value(name string, shape []any) message {
 		dims.message(shapeDim, axis)
 	}
 	var tensor, kind, m message
-	tensor.int(typeElement, elementFloat)
+	tensor.int(typeElement, element)
 	tensor.message(typeShape, dims)
 	kind.message(typeTensor, tensor)
 	m.text(valueName, name)

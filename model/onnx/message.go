@@ -34,6 +34,7 @@ const (
 	attributeName   protowire.Number = 1
 	attributeFloat  protowire.Number = 2
 	attributeInt    protowire.Number = 3
+	attributeFloats protowire.Number = 7
 	attributeInts   protowire.Number = 8
 	attributeIsType protowire.Number = 20
 
@@ -56,10 +57,12 @@ const (
 // Enumerations of onnx.proto3.
 const (
 	elementFloat = 1 // TensorProto.FLOAT
+	elementInt64 = 7 // TensorProto.INT64
 
-	isFloat = 1 // AttributeProto.FLOAT
-	isInt   = 2 // AttributeProto.INT
-	isInts  = 7 // AttributeProto.INTS
+	isFloat  = 1 // AttributeProto.FLOAT
+	isInt    = 2 // AttributeProto.INT
+	isFloats = 6 // AttributeProto.FLOATS
+	isInts   = 7 // AttributeProto.INTS
 )
 
 // message is an encoded message.
@@ -82,6 +85,15 @@ func (m *message) ints(field protowire.Number, vs []int64) {
 	var packed message
 	for _, v := range vs {
 		packed = protowire.AppendVarint(packed, uint64(v))
+	}
+	m.message(field, packed)
+}
+
+// floats appends a packed repeated field.
+func (m *message) floats(field protowire.Number, vs []float32) {
+	var packed message
+	for _, v := range vs {
+		packed = protowire.AppendFixed32(packed, math.Float32bits(v))
 	}
 	m.message(field, packed)
 }

@@ -8,6 +8,10 @@ import (
 // operators maps each kernel of a prediction to operators of opset 17.
 var operators = map[device.Kernel]func(g *graph, o model.Operation){
 	device.Linear: func(g *graph, o model.Operation) {
+		if g.tokens { // Gemm takes matrices only
+			g.product(o)
+			return
+		}
 		g.add(o.Layer, "Gemm", g.inputs(o), attribute{"transB", 1})
 	},
 	device.Sigmoid: func(g *graph, o model.Operation) { g.add(o.Layer, "Sigmoid", g.inputs(o)) },
