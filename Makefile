@@ -5,13 +5,14 @@ COVER = cover.out
 PEERS = .peers
 # Vet is in lint: within go test it would look through all dependencies. With more memory the compiler takes less time, and
 # so do the tests: a command that a test calls would set the memory limit of a small run for all tests of the process.
-TEST = GOGC=400 GOMEMLIMIT=off $(GO) test -vet=off
+# Without debugging information the linker takes a third less.
+TEST = GOGC=400 GOMEMLIMIT=off $(GO) test -vet=off -ldflags '-s -w'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
 ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
 # Tests that compare all paths by themselves, or none.
 ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet
 
-.PHONY: help run test test-default test-paths test-long soak test-cu race lint fuzz bench peers card generate cross release module cover clean
+.PHONY: help run test test-default test-paths test-long test-asm soak test-cu race lint fuzz bench peers card generate cross release module cover clean
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -28,16 +29,16 @@ test-default:
 	$(TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
 
 test-paths: # tests of the assembly's other paths: AVX2, and Go on amd64
-	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -c -o bin/paths/ $(ASM)
+	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -ldflags '-s -w' -c -o bin/paths/ $(ASM)
 	@set -e; for p in $(ASM); do for off in avx512f avx2; do echo "$$p without $$off"; \
 	  (cd $$p && GODEBUG=cpu.$$off=off $(CURDIR)/bin/paths/$${p##*/}.test -test.timeout 5m -test.skip '$(ONCE)'); \
 	done; done
-	$(GO) build -tags fspda_noasm $(ASM)
 
 test-long: # the long ones too
-	FSPDA_LONG=1 $(GO) test -timeout 90m -count 1 ./...
+	FSPDA_LONG=1 $(TEST) -timeout 150m -count 1 ./train ./cli ./cuda ./...
 	$(GO) test -timeout 15m -count 1 -skip '$(ONCE)' -tags fspda_noasm $(ASM)
 	cd deploy/schema && $(GO) test -count 1 ./...
+	@$(MAKE) --no-print-directory test-asm
 
 soak: # runs of processes under faults for SOAK (10m); prints its seed, which SEED draws again
 	$(GO) test -vet=off -c -o bin/cli.test ./cli
@@ -49,9 +50,13 @@ test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (
 race: # all tests under the race detector, which needs a C compiler
 	CGO_ENABLED=1 $(GO) test -race ./...
 
+test-asm: # the generators of assembly, which are a module of their own: their output, and what it holds
+	cd tools/asm && $(GO) test ./...
+
 lint: # formatting, vet, staticcheck, names and lengths: golangci-lint, pinned in tools/lint/go.mod
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) tool -modfile=tools/lint/go.mod golangci-lint run ./...
+	cd tools/asm && $(GO) tool -modfile=../lint/go.mod golangci-lint run ./...
 
 fuzz: # every fuzz test for FUZZTIME
 	@set -e; for pkg in $$($(GO) list ./...); do \
@@ -88,9 +93,10 @@ generate: # regenerate what is generated; CI wants no difference
 	$(GO) generate ./...
 	cd examples/quasi-global && $(GO) mod tidy
 
-cross: # build for every system we promise
+cross: # build for every system we promise, and without our assembly
 	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
 	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/fspda; done
+	$(GO) build -tags fspda_noasm $(ASM)
 
 release: # stripped programs, container files, checksums, bill of materials and licences, in .release
 	rm -rf .release

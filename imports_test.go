@@ -37,11 +37,7 @@ var allowed = map[string][]string{
 	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/vec", "device"},
 	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
 	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "device", "internal/rng"},
-	"cpu/internal/asmgen":     {},
 	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},
-	"cpu/internal/normgen":    {"cpu/internal/asmgen"},
-	"cpu/internal/tilegen":    {"cpu/internal/asmgen"},
-	"cpu/internal/vecgen":     {"cpu/internal/asmgen"},
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data": {

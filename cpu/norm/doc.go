@@ -3,7 +3,7 @@
 //
 // The operands are matrices whose rows are the pixels of a batch and whose columns are its
 // channels. norm.go and pool.go define every element of the results to the last bit; plain.go and
-// pool_plain.go hold the loops in Go, and the command in cpu/internal/normgen writes the same loops
+// pool_plain.go hold the loops in Go, and the command in tools/asm/normgen writes the same loops
 // in assembly. [Kernels] lists the kernels. group.go and evonorm.go normalize groups of the
 // channels of each image with the same loops.
 //

@@ -10,7 +10,7 @@ import (
 	"fspda/device"
 )
 
-//go:generate go run ../internal/normgen
+//go:generate go run -C ../../tools/asm ./normgen ../../cpu/norm
 
 // Batch normalization of a matrix of m rows (the pixels of a batch) and c columns (its channels).
 // To the last bit, for every column:

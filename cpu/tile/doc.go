@@ -12,6 +12,6 @@
 //
 // Sums are cut into chunks of at most [Depth] products, [Chunks] of them. This is part of the
 // definition of every product: see fspda/cpu/gemm, which builds matrix products on this package,
-// and fspda/cpu/conv, which builds convolutions. The command in cpu/internal/tilegen writes the
+// and fspda/cpu/conv, which builds convolutions. The command in tools/asm/tilegen writes the
 // assembly.
 package tile

@@ -2,7 +2,7 @@ package tile
 
 import "fmt"
 
-//go:generate go run ../internal/tilegen
+//go:generate go run -C ../../tools/asm ./tilegen ../../cpu/tile
 
 // Depth is the largest number of products that an accumulator takes before it is added to C. It is
 // part of the definition of a product: another depth gives other last bits.

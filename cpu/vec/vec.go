@@ -1,10 +1,10 @@
 package vec
 
-//go:generate go run ../internal/vecgen
+//go:generate go run -C ../../tools/asm ./vecgen ../../cpu/vec
 
 // The loops over long vectors are written twice: in Go, with names that end in Go, which are their
 // definition and run without assembly; and in assembly, for AVX-512 and AVX2, by the command in
-// cpu/internal/vecgen. vec_amd64.go and vec_other.go choose. Each function divides its vectors into
+// tools/asm/vecgen. vec_amd64.go and vec_other.go choose. Each function divides its vectors into
 // blocks, since the scheduler cannot stop a goroutine inside assembly.
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // columnPass is a kernel over rows×cols numbers of matrices whose rows are stride apart. It goes

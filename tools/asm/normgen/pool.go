@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // pooling is a kernel over contiguous pixels, and over the channels of each: in groups of vectors,

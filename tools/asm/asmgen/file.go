@@ -80,10 +80,15 @@ func (f File) Check(dir string) error {
 	return nil
 }
 
-// Main is the main function of a generator: it writes to the current folder, and exits with status
-// 1 if that fails.
+// Main is the main function of a generator: it writes to the folder that its one argument names,
+// and exits with status 1 if that fails.
 func Main(f File) {
-	if err := f.Write("."); err != nil {
+	if len(os.Args) != 2 {
+		fmt.Fprintf(os.Stderr, "%s: %d arguments, expected one: the folder of package %s\n",
+			f.Generator, len(os.Args)-1, f.Package)
+		os.Exit(1)
+	}
+	if err := f.Write(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // transpose writes the transposition of eight rows, eight columns at a time: it interleaves pairs,

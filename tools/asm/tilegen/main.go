@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/mmcloughlin/avo/build"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // file is the output of the generator.
-var file = asmgen.File{Generator: "fspda/cpu/internal/tilegen", Package: "tile", Emit: emit}
+var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile", Emit: emit}
 
 func main() { asmgen.Main(file) }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // copyPieces writes the copy of pieces of a row to their panels or strips.

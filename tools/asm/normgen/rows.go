@@ -5,7 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // rows is a kernel that goes over rows×cols numbers of matrices whose rows are stride apart, vector

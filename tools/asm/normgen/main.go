@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/mmcloughlin/avo/build"
 
-	"fspda/cpu/internal/asmgen"
+	"fspda/tools/asm/asmgen"
 )
 
 // file is the output of the generator.
-var file = asmgen.File{Generator: "fspda/cpu/internal/normgen", Package: "norm", Emit: emit}
+var file = asmgen.File{Generator: "fspda/tools/asm/normgen", Package: "norm", Emit: emit}
 
 func main() { asmgen.Main(file) }
 

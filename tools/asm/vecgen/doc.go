@@ -7,9 +7,8 @@
 // (decode.go). The doc of each generated function says what it computes; the Go function of the
 // same name, with the suffix Go instead of the instruction set, is its definition to the last bit.
 //
-// Run it by `go generate ./...`; it writes vec_asm_amd64.s and vec_asm_amd64.go to the current
-// folder, which must be that of package vec. A test compares the files in the repository with the
-// generator's output.
+// Run it by `go generate ./...`; it writes vec_asm_amd64.s and vec_asm_amd64.go to the folder that
+// its argument names. A test compares the files in the repository with the generator's output.
 //
 // Start reading at emitter.go, which has loops, loads and stores for both instruction sets;
 // cpu/vec/vec_amd64.go calls the generated functions.

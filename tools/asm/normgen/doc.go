@@ -5,9 +5,9 @@
 // that use them (elementwise.go), in reverse memory order; and max pooling with its gradient
 // (pool.go).
 //
-// Run it by `go generate ./...`; it writes norm_asm_amd64.s and norm_asm_amd64.go to the current
-// folder, which must be that of package norm. A test compares the files in the repository with the
-// generator's output. Strides in all signatures count numbers, not bytes.
+// Run it by `go generate ./...`; it writes norm_asm_amd64.s and norm_asm_amd64.go to the folder
+// that its argument names. A test compares the files in the repository with the generator's output.
+// Strides in all signatures count numbers, not bytes.
 //
 // Start reading at columnpass.go; cpu/norm/loops_amd64.go calls the generated functions.
 package main
