@@ -145,7 +145,7 @@ func (n *Node) accept(stream grpc.ServerStream, direct bool) error {
 		p.refuse(r, h)
 		return l.writeControl(kindRefuse, r)
 	}
-	if err := l.writeControl(kindHello, p.hello(h.Fresh)); err != nil {
+	if err := l.writeControl(kindHello, p.hello()); err != nil {
 		l.end(err)
 	}
 	if err = l.run(); errors.Is(err, errDrained) || errors.Is(err, io.EOF) {
@@ -301,7 +301,7 @@ func (p *peer) dial(ctx context.Context, open func(context.Context) (net.Conn, e
 // greet completes the handshake of a link to a node that this one has dialed.
 func (l *link) greet() error {
 	p := l.peer
-	if err := l.writeControl(kindHello, p.hello(false)); err != nil {
+	if err := l.writeControl(kindHello, p.hello()); err != nil {
 		return err
 	}
 	kind, text, err := l.readControl()

@@ -7,7 +7,7 @@ import (
 )
 
 // Version is the version of the protocol. Nodes of different versions refuse each other.
-const Version = 4
+const Version = 5
 
 // A frame is a message of the gRPC stream between two nodes: a header and a payload. The payload of
 // data is a fragment of a message body; the fragments of a message follow each other without a gap.

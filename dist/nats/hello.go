@@ -54,8 +54,7 @@ type hello struct {
 	Run         string  `json:"run"`
 	From        int     `json:"from"`        // rank of the sender
 	Incarnation uint64  `json:"incarnation"` // of the sender's process
-	Knows       uint64  `json:"knows"`       // the incarnation of the receiver that the sender knows; 0: none
-	Fresh       bool    `json:"fresh"`       // the node that answers starts the sessions of both anew
+	Session     uint64  `json:"session"`     // the number of the session; drawn by the node that answers; 0: none
 	Connected   int     `json:"connected"`   // number of nodes that are connected to the sender
 	Durable     bool    `json:"durable"`     // the sender writes checkpoints
 	Identity    []Field `json:"identity"`

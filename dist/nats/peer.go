@@ -23,7 +23,8 @@ type peer struct {
 	pastIncarnations map[uint64]bool // of its earlier processes, which are refused
 	durable          bool            // it writes checkpoints: messages stay in the log until they are stable
 	lastHeard        time.Time
-	epoch            uint64 // counts the processes of the peer; a session ends with its epoch
+	session          uint64 // the number on which both ends agreed; 0: none
+	epoch            uint64 // counts the sessions; a session ends with its epoch
 	sessionEpoch     uint64 // of the latest session
 	refused          bool   // it belongs to another run, and this was logged
 	out              [numStreams]sendStream
@@ -112,13 +113,13 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 }
 
 // hello returns this node's handshake for the peer.
-func (p *peer) hello(fresh bool) hello {
+func (p *peer) hello() hello {
 	n := p.node
-	h := hello{Run: n.opt.Run, From: n.opt.Self, Incarnation: n.incarnation, Fresh: fresh,
-		Connected: n.ConnectedPeers(), Durable: n.opt.Durable, Identity: n.opt.Identity}
+	h := hello{Run: n.opt.Run, From: n.opt.Self, Incarnation: n.incarnation, Connected: n.ConnectedPeers(),
+		Durable: n.opt.Durable, Identity: n.opt.Identity}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.Knows = p.incarnation
+	h.Session = p.session
 	for s := range p.in {
 		h.Next[s], h.Arrived[s] = p.in[s].next, p.in[s].arrived()
 	}
@@ -126,8 +127,9 @@ func (p *peer) hello(fresh bool) hello {
 }
 
 // establish makes l, whose other end has sent h, the link of the peer, or returns why the peer is
-// refused. The node that answers the handshake starts the sessions anew if either process is new to
-// the other, and then sets h.Fresh.
+// refused. If the two ends do not agree on the number of the session, the node that answers draws a
+// new one, and both start the session anew: one of the processes is new, or one end has not heard of
+// the latest handshake of the other.
 func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	n := p.node
 	if field, ours, theirs, differ := firstDifference(n.opt.Identity, h.Identity); differ {
@@ -145,11 +147,11 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 		}
 	}
 	p.link.end(errSuperseded)
-	if answers {
-		h.Fresh = h.Incarnation != p.incarnation || h.Knows != n.incarnation
-	}
-	if h.Fresh {
-		p.startSession()
+	anew := h.Session != p.session || h.Session == 0
+	if anew && answers {
+		p.startSession(newIncarnation())
+	} else if anew {
+		p.startSession(h.Session)
 	}
 	again := p.incarnation != 0
 	if !again { // notes of a stop are not sent again by a process that is started after it
@@ -159,7 +161,7 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	p.incarnation, p.durable, p.lastHeard = h.Incarnation, h.Durable, time.Now()
 	for s := range p.out {
 		p.in[s].acked = 0
-		if s == sessions && h.Fresh {
+		if s == sessions && anew {
 			continue
 		}
 		p.out[s].consumed, l.cursor[s] = h.Next[s], h.Arrived[s]
@@ -173,9 +175,9 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	return nil
 }
 
-// startSession ends the session with an earlier process. The caller holds the lock.
-func (p *peer) startSession() {
-	p.out[sessions], p.in[sessions] = sendStream{}, recvStream{}
+// startSession ends the present session and starts one with a number. The caller holds the lock.
+func (p *peer) startSession(number uint64) {
+	p.out[sessions], p.in[sessions], p.session = sendStream{}, recvStream{}, number
 	p.epoch++
 }
 

@@ -41,7 +41,9 @@ type Options struct {
 type Timeouts struct {
 	Exchange time.Duration // how long an exchange may reserve the mailbox; by default 5 s
 	Drop     time.Duration // the edge of an agent that is silent for longer is dropped; 0: never
-	Finish   time.Duration // at the end of the run, an agent silent for longer is not awaited; by default 10 s
+	// Finish is used without Drop: at the end of the run, an agent silent for longer is not awaited. By
+	// default 10 s.
+	Finish time.Duration
 }
 
 // Trainer computes the gradients of an [Agent] and is told about its progress. The agent calls
@@ -97,7 +99,8 @@ type Agent struct {
 	reservedBy     *edge // the edge whose exchange reserves the mailbox; nil: none
 	joining        bool
 	stopped        bool // by Trainer.Advanced
-	frozen         bool // the final state was reported: nothing moves any more
+	frozen         bool // nothing moves any more
+	final          bool // it is frozen, and its state was reported as that of the end of the run
 	gradientID     int  // of the current gradient
 	cancelGradient context.CancelFunc
 	gradientTime   time.Duration // moving mean of the time of a gradient; 0: unknown
@@ -136,6 +139,8 @@ func (a *Agent) Restore(v Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.clock, a.joining = v.Clock, false
+	a.final = a.atEnd() // an earlier process has reported this state
+	a.frozen = a.final
 	for i, e := range a.edges {
 		was := v.Edges[i]
 		e.fresh, e.dual.Epoch, e.dual.N = was.Fresh, was.Dual.Epoch, was.Dual.N
@@ -345,7 +350,8 @@ func (a *Agent) finish(ctx context.Context) error {
 	}
 	err := a.await(ctx, a.opt.Timeouts.Finish/8, func() bool {
 		for _, e := range a.edges {
-			if !e.closed() && a.opt.Network.SilentFor(e.peer) < a.opt.Timeouts.Finish {
+			gone := a.opt.Timeouts.Drop == 0 && a.opt.Network.SilentFor(e.peer) >= a.opt.Timeouts.Finish
+			if !e.closed() && !gone && !a.final {
 				return false
 			}
 		}
@@ -356,8 +362,8 @@ func (a *Agent) finish(ctx context.Context) error {
 	if err == nil && a.clock.Full {
 		a.step(false)
 	}
-	a.frozen = true
-	if err == nil {
+	a.frozen, a.final = true, err == nil
+	if a.final {
 		a.opt.Trainer.Finished(a.snapshot())
 	}
 	return err

@@ -41,5 +41,8 @@
 //
 // End. An agent that reaches the last logical time announces it, and the others advance to it. Then
 // the two ends of each edge compare their counts once more. An agent finishes when all its edges
-// are closed, or their other ends have been silent for Timeouts.Finish.
+// are closed, or their other ends are dropped or, without Timeouts.Drop, have been silent for
+// Timeouts.Finish. An agent that has finished does not move any more, and hello says so. If the counts
+// of an edge still differ, because its other end was silent, that end adopts the state of the one that
+// has finished, even if its own is later.
 package live

@@ -36,9 +36,7 @@ func (e *edge) drop(silent time.Duration) {
 	a.opt.Log.Warn("dropped an agent: it has been silent for too long", zap.Int("peer", e.peer),
 		zap.Duration("silent", silent), zap.Int("exchanges", e.dual.N))
 	e.dropped, e.inSync = true, false
-	if e.dual.N > 0 {
-		a.opt.Algo.Drop(a.state, &e.dual, e.dual.Epoch+1)
-	}
+	a.opt.Algo.Drop(a.state, &e.dual, e.dual.Epoch+1) // also without exchanges: hello tells that the edge starts anew
 	if a.reservedBy == e {
 		a.reservedBy = nil
 	}

@@ -34,6 +34,7 @@ type edge struct {
 // otherEnd is what an edge knows about its other end. The agent's lock guards it.
 type otherEnd struct {
 	peerAtEnd        bool     // it has reached the end of the run
+	peerFinal        bool     // it has finished
 	peerN            int      // count in its last hello
 	peerEpoch        int      // epoch in its last hello
 	answered         bool     // it has sent its model, or said that it has none
@@ -112,10 +113,11 @@ func (e *edge) release() {
 	}
 }
 
-// closed reports whether both ends have reached the end of the run with the same count. The caller
-// holds the lock.
+// closed reports whether both ends have reached the end of the run with the same count, or the other
+// end has finished before this one had a history. The caller holds the lock.
 func (e *edge) closed() bool {
-	return e.dropped || e.peerAtEnd && e.phase == idle && e.peerEpoch == e.dual.Epoch && e.peerN == e.dual.N
+	same := e.peerEpoch == e.dual.Epoch && e.peerN == e.dual.N
+	return e.dropped || e.peerAtEnd && e.phase == idle && (same || e.peerFinal && e.fresh)
 }
 
 // runSession handles the events of one session until it ends.
@@ -223,6 +225,9 @@ func (e *edge) hello(flags uint8) *message {
 	}
 	if a.atEnd() {
 		msg.flags |= flagAtEnd
+	}
+	if a.final {
+		msg.flags |= flagFinal
 	}
 	e.sentEpoch, e.sentAtEnd = e.dual.Epoch, a.atEnd()
 	return msg

@@ -13,7 +13,8 @@ import (
 func (e *edge) handleHello(ctx context.Context, msg *message) error {
 	a := e.a
 	a.mu.Lock()
-	e.dropped, e.peerAtEnd, e.peerEpoch, e.peerN = false, msg.has(flagAtEnd), msg.epoch, msg.n
+	e.dropped, e.peerEpoch, e.peerN = false, msg.epoch, msg.n
+	e.peerAtEnd, e.peerFinal = msg.has(flagAtEnd), msg.has(flagFinal)
 	if msg.gradientTime > 0 {
 		e.peerGradientTime = msg.gradientTime
 	}
@@ -24,14 +25,20 @@ func (e *edge) handleHello(ctx context.Context, msg *message) error {
 	e.inSync = e.dual.Epoch == msg.epoch && e.dual.N == msg.n
 	if e.inSync {
 		e.fresh = false
+	} else if a.final && e.peerFinal {
+		a.opt.Log.Warn("both ends of an edge have finished with different counts, because each was silent for the other",
+			zap.Int("peer", e.peer), zap.Int("exchanges", e.dual.N), zap.Int("theirs", msg.n))
 	}
 	var answers []*message // written now, before what notify starts changes the state
 	if !msg.has(flagAnswer) || was != e.dual {
 		answers = append(answers, e.hello(flagAnswer))
 	}
-	if e.ahead(msg) && e.dual.N > 0 && !msg.has(flagFresh) && !e.inFlight(msg) {
-		answers = append(answers, &message{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T,
-			values: a.read(e.dual.S)})
+	if e.mustSendState(msg) {
+		m := &message{kind: state, epoch: e.dual.Epoch, n: e.dual.N, t: a.clock.T, values: a.read(e.dual.S)}
+		if a.final {
+			m.flags = flagFinal
+		}
+		answers = append(answers, m)
 	}
 	if msg.has(flagWant) && !a.joining && a.clock.T > 0 {
 		answers = append(answers, &message{kind: model, t: a.clock.T, values: a.read(a.state.X),
@@ -71,6 +78,19 @@ func (e *edge) reconcile(msg *message) {
 	}
 }
 
+// mustSendState reports whether the other end, which has sent a hello, lacks the state of this one:
+// it is behind and no values are on their way to it, or this end has finished and the other not. The
+// caller holds the lock.
+func (e *edge) mustSendState(msg *message) bool {
+	switch {
+	case msg.has(flagFresh | flagFinal):
+		return false
+	case e.a.final:
+		return !e.inSync
+	}
+	return e.ahead(msg) && e.dual.N > 0 && !e.inFlight(msg)
+}
+
 // ahead reports whether this end has a later state than the other. The caller holds the lock.
 func (e *edge) ahead(msg *message) bool {
 	theirs := algo.EdgeDual{Epoch: msg.epoch, N: msg.n}
@@ -83,22 +103,27 @@ func (e *edge) inFlight(msg *message) bool {
 	return e.sentN == e.dual.N && msg.epoch == e.dual.Epoch && msg.n == e.dual.N-1
 }
 
-// handleState adopts the dual of an end that is ahead.
+// handleState adopts the dual of an end that is ahead, or that has finished: the exchanges that this
+// end counts beyond it have not happened.
 func (e *edge) handleState(ctx context.Context, msg *message) error {
 	a := e.a
 	if len(msg.values) != a.state.X.Len() {
 		return e.lengthError(msg, a.state.X.Len())
 	}
 	a.mu.Lock()
-	if e.dual.OlderThan(msg.epoch, msg.n) && !e.fresh {
-		if a.frozen {
-			a.opt.Log.Warn("an exchange was committed by the other end only: its values came after the end of the run",
-				zap.Int("peer", e.peer))
-		} else {
-			a.opt.Log.Info("caught up with an edge", zap.Int("peer", e.peer), zap.Int("exchanges", msg.n-e.dual.N))
-			a.interrupt()
-			a.opt.Algo.Adopt(a.state, &e.dual, msg.epoch, msg.n, a.term(msg.values).V)
+	if a.frozen { // a process that is started again says what it lacks
+		a.mu.Unlock()
+		return nil
+	}
+	if (msg.has(flagFinal) || e.dual.OlderThan(msg.epoch, msg.n)) && !e.fresh {
+		text := "caught up with an edge"
+		if msg.has(flagFinal) {
+			text = "took the state of an edge from its other end, which has finished"
 		}
+		a.opt.Log.Info(text, zap.Int("peer", e.peer), zap.Int("exchanges", msg.n-e.dual.N))
+		a.interrupt()
+		a.opt.Algo.Adopt(a.state, &e.dual, msg.epoch, msg.n, a.term(msg.values).V)
+		e.dual.Epoch = msg.epoch // an earlier one, if the other end has finished
 	}
 	e.peerEpoch, e.peerN = msg.epoch, msg.n
 	e.inSync = e.dual.Epoch == msg.epoch && e.dual.N == msg.n

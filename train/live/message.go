@@ -58,6 +58,7 @@ const (
 	flagAtEnd               // the sender has reached the end of the run
 	flagWant                // the sender joins and requests a model
 	flagJoining             // the sender has no model worth sending yet
+	flagFinal               // the sender has finished: its state does not change any more. Also of a state
 	flagsEnd
 )
 

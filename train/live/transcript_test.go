@@ -333,7 +333,7 @@ func (s *script) describe(b []byte) string {
 	if m.call > 0 {
 		text = fmt.Sprintf("%v %d: epoch %d, n %d, t %d", m.kind, m.call, m.epoch, m.n, m.t)
 	}
-	for k, name := range []string{"answer", "fresh", "at end", "want model", "joining"} {
+	for k, name := range []string{"answer", "fresh", "at end", "want model", "joining", "final"} {
 		if m.has(1 << k) {
 			text += ", " + name
 		}
