@@ -42,7 +42,7 @@ test-long: # the long ones too
 
 soak: # runs of processes under faults for SOAK (10m); prints its seed, which SEED draws again
 	$(GO) test -vet=off -c -o bin/cli.test ./cli
-	cd cli && FSPDA_SOAK=$${SOAK:-10m} FSPDA_SOAK_SEED=$(SEED) ../bin/cli.test -test.run '^TestSoak$$' -test.timeout 0
+	cd cli && FSPDA_SOAK=$${SOAK:-10m} FSPDA_SOAK_SEED=$(SEED) ../bin/cli.test -test.run '^TestSoak$$' -test.parallel 16 -test.timeout 0
 
 test-cu: # the build tag cu, with a C compiler and NVIDIA's headers of CUDA 12 (FSPDA_CUDA_PATH names where)
 	FSPDA_LONG=1 $(GO) test -count 1 -v -run 'TestTagCU|TestHeader|TestLibcuda' ./cuda/driver

@@ -48,6 +48,8 @@ type soakRun struct {
 	dir, disk string // the run folder, and where a file system of limited size is mounted; "": nowhere
 	agents    int
 	live      bool // in real time
+	end       int  // the last iteration
+	evals     int  // rows after the first
 	args      []string
 	want      []string          // rows of an undisturbed run
 	proxies   [][2]*faultyProxy // by agent: for servers, and for links
@@ -74,10 +76,14 @@ var soakConfigs = [][]string{
 
 const firstLiveConfig = 5
 
+const soakLanes = 4 // series of runs at a time: they mostly wait
+
+// Iterations and evaluations of the runs. In real time nothing happens to the last third of a run: the
+// models of agents that were absent move towards the others, which is what accuracy then measures.
 const (
-	soakLanes      = 4 // series of runs at a time: they mostly wait
-	soakIterations = 6000
-	soakRows       = 401
+	soakIterations, soakEvals         = 6000, 400
+	soakLiveIterations, soakLiveEvals = 9000, 300
+	soakLiveFaults                    = soakLiveEvals * 2 / 3
 )
 
 // Processes are killed, stopped and cut off, their files damaged and their bytes changed, for the
@@ -150,17 +156,19 @@ func (s *soak) run(k int, end time.Time) {
 		choice = firstLiveConfig + s.draw.IntN(len(soakConfigs)-firstLiveConfig)
 	}
 	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
-		args: append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
-			"--metrics", "test", "--iterations", strconv.Itoa(soakIterations), "--eval-points",
-			strconv.Itoa(soakRows - 1), "--seed", strconv.Itoa(k + 1)},
-			soakConfigs[choice]...)}
-	r.args = append(r.args, "--agents", strconv.Itoa(r.agents))
+		end: soakIterations, evals: soakEvals}
+	if r.live {
+		r.end, r.evals = soakLiveIterations, soakLiveEvals
+	}
+	r.args = append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
+		"--metrics", "test", "--iterations", strconv.Itoa(r.end), "--eval-points", strconv.Itoa(r.evals),
+		"--seed", strconv.Itoa(k + 1), "--agents", strconv.Itoa(r.agents)}, soakConfigs[choice]...)
 	r.reference(filepath.Join(dir, "calm"))
 	if r.disk = smallDisk(s.t, r.dir); r.disk != "" {
 		defer func() { _ = syscall.Unmount(r.disk, syscall.MNT_DETACH) }()
 	}
 	if r.live {
-		r.args = append(r.args, "--clock", "real", "--drop-after", "30", "--give-up", "0.5")
+		r.args = append(r.args, "--clock", "real", "--drop-after", "5", "--give-up", "0.5")
 	}
 	r.args = append(r.args, "--gradient-time", "0.005", "--checkpoint-every", "1")
 	certs := filepath.Join(dir, "certs")
@@ -187,7 +195,7 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	go func() { all.Wait(); close(done) }()
 	before := maps.Clone(s.events)
-	for !r.finished() && time.Now().Before(end) && !s.t.Failed() {
+	for !r.isQuiet() && time.Now().Before(end) && !s.t.Failed() {
 		time.Sleep(time.Duration(100+s.draw.IntN(500)) * time.Millisecond)
 		if what := r.event(); what != "" {
 			s.events[what]++
@@ -199,14 +207,8 @@ func (s *soak) run(k int, end time.Time) {
 	for what, n := range s.events {
 		count += n - before[what]
 	}
-	fmt.Printf(
-		"soak: run %d: %d agents, %s: %d events in %.0f s\n",
-		k,
-		r.agents,
-		strings.Join(soakConfigs[choice], " "),
-		count,
-		time.Since(began).Seconds(),
-	)
+	fmt.Printf("soak: run %d: %d agents, %s: %d events in %.0f s\n", k, r.agents,
+		strings.Join(soakConfigs[choice], " "), count, time.Since(began).Seconds())
 }
 
 // reference makes the run in one process, and undisturbed.
@@ -216,7 +218,7 @@ func (r *soakRun) reference(dir string) {
 		r.t.Fatal(stderr)
 	}
 	r.want = r.readRows(dir)
-	if len(r.want) != soakRows {
+	if len(r.want) != r.evals+1 {
 		r.t.Fatalf("%d rows", len(r.want))
 	}
 }
@@ -306,6 +308,11 @@ func (r *soakRun) isHeld(i int) bool {
 }
 
 func (r *soakRun) finished() bool { return r.isOver(process.Coordinator) }
+
+// isQuiet reports whether nothing more happens to the run.
+func (r *soakRun) isQuiet() bool {
+	return r.finished() || r.live && len(r.readRows(r.dir)) > soakLiveFaults
+}
 
 // signal sends a signal to an agent's process, and reports whether it has one.
 func (r *soakRun) signal(i int, sig syscall.Signal) bool {
@@ -433,7 +440,7 @@ func (r *soakRun) damage(i int) bool {
 		return false
 	}
 	newest := all[len(all)-1]
-	if filepath.Base(newest) == fmt.Sprintf("iter-%09d", soakIterations) {
+	if filepath.Base(newest) == fmt.Sprintf("iter-%09d", r.end) {
 		return false
 	}
 	name := filepath.Join(newest, []string{"agent.safetensors", "lines.bin", "manifest.json"}[r.draw.IntN(3)])
@@ -594,7 +601,7 @@ func smallDisk(t *testing.T, path string) string {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("fspda-test", path, "tmpfs", 0, "size=256m"); err != nil {
+	if err := syscall.Mount("fspda-test", path, "tmpfs", 0, "size=512m"); err != nil {
 		t.Logf("no disk will be full: a file system cannot be mounted: %v", err)
 		return ""
 	}
