@@ -95,11 +95,12 @@ var allowed = map[string][]string{
 	"web":             {"internal/bounded", "internal/wholefile"},
 	"web/browsertest": {},
 	"bench": {
-		"train", "train/config", "internal/bounded", "dist", "data", "device", "device/devicetest", "internal/rng",
+		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "train", "train/config",
 	},
-	"bench/theory": {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
+	"bench/measure": {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
+	"bench/theory":  {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
 	// runs the program itself: apart from what it measures
-	"bench/acceptance": {"bench", "train", "internal/rng", "internal/wholefile"},
+	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
 	"cli": {
@@ -107,7 +108,7 @@ var allowed = map[string][]string{
 		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
-		"bench", "bench/acceptance", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
+		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
 		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
 	},
 	"cli/command": {"internal/wholefile", "train"},

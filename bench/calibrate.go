@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"fspda/bench/measure"
 	"fspda/data"
 	"fspda/device"
 	"fspda/train"
@@ -98,14 +99,15 @@ func (k *Calibration) measure(ctx context.Context, c train.Config) (cost, error)
 		example, err := exampleTime(s, m, dev, s.Config.Batch, 1)
 		return cost{Example: example}, err
 	}
-	all, err := StepOptions{Each: calibrationTime}.iterate(ctx, s, dev, m, noKernels)
+	var got cost
+	got.Iteration, err = measure.Iteration(ctx,
+		measure.StepOptions{Setup: s, Model: m, Device: dev, Each: calibrationTime})
 	if errors.Is(err, context.Canceled) {
 		return cost{}, context.Canceled
 	}
 	if err != nil {
 		return cost{}, err
 	}
-	got := cost{Iteration: all.took.Seconds() / all.steps * float64(s.Config.Agents)}
 	if c.Sampling == string(data.Full) {
 		got.Iteration *= float64(mnistTrain) / float64(c.DataTrain)
 	}

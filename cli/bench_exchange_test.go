@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 )
 
@@ -16,7 +16,7 @@ func TestBenchExchange(t *testing.T) {
 	if status != 0 {
 		t.Fatal(stderr)
 	}
-	var r bench.ExchangeReport
+	var r measure.ExchangeReport
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestBenchScale(t *testing.T) {
 	args := []string{"bench", "scale", "--data-train", "200", "--data-test", "20", "--hidden", "4", "--batch", "8"}
 	status, stdout, stderr := call(t, append(args, "--counts", "2,5", "--steps", "400", "--json")...)
-	var r bench.AgentsReport
+	var r measure.AgentsReport
 	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
 		t.Fatalf("exit status %d, %v: %s", status, err, stderr)
 	}

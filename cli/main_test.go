@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/internal/rng"
 	"fspda/train"
@@ -120,8 +120,9 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 	if err := json.Unmarshal(text, &sum); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range strings.Fields(`algo agents iterations wall_s iterations_per_s test_acc_avg test_acc_min test_acc_mean train_loss_avg
-		train_loss_worst grad_sq_worst consensus dual_sum bits_total bits_reference wire_bytes device seed version`) {
+	for _, key := range strings.Fields(`algo agents iterations wall_s iterations_per_s test_acc_avg
+		test_acc_min test_acc_mean train_loss_avg train_loss_worst grad_sq_worst consensus dual_sum bits_total
+		bits_reference wire_bytes device seed version`) {
 		if _, ok := sum[key]; !ok {
 			t.Errorf("summary.json has no %s", key)
 		}
@@ -535,14 +536,15 @@ func stopSignal(p *os.Process, try int) {
 
 func TestBenchKernels(t *testing.T) {
 	status, stdout, stderr := call(t, "bench", "kernels", "--filter", "256×10×100", "--each", "1ms", "--json")
-	var r bench.KernelsReport
+	var r measure.KernelsReport
 	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
 		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
 	}
 	if len(r.Rows) < 4 || r.Rows[0].Share <= 0 || r.PeakGFLOPs <= 0 {
 		t.Errorf("%+v", r)
 	}
-	if status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms"); status != 0 ||
+	status, stdout, _ = call(t, "bench", "kernels", "--filter", "sgemm/256×10×100", "--each", "1ms")
+	if status != 0 ||
 		!strings.Contains(stdout, "256×10×100 NN") {
 		t.Errorf("exit status %d\n%s", status, stdout)
 	}
@@ -606,7 +608,7 @@ func TestBenchStepOfAll(t *testing.T) {
 	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time",
 		"5ms"}
 	status, stdout, stderr := call(t, append(args, "--json")...)
-	var table []bench.StepReport
+	var table []measure.StepReport
 	if err := json.Unmarshal([]byte(stdout), &table); status != 0 || err != nil {
 		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
 	}

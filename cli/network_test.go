@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 )
 
@@ -30,7 +30,7 @@ func TestBenchNetwork(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("exit status %d: %s", status, stderr)
 	}
-	var r bench.GradientReport
+	var r measure.GradientReport
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatal(err)
 	}

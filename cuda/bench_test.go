@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cpu"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
@@ -18,10 +18,10 @@ import (
 )
 
 // fakeCard is a fake GPU for the program's benchmarks. By its clock everything takes a millisecond.
-func fakeCard(t *testing.T) bench.Card {
+func fakeCard(t *testing.T) measure.Card {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	bare := d.Raw()
-	return bench.Card{What: d.Properties().Name, Device: d, Precision: "fp32", Time: bare.Time, Element: 4,
+	return measure.Card{What: d.Properties().Name, Device: d, Precision: "fp32", Time: bare.Time, Element: 4,
 		Copy: func(bytes int) (float64, error) { return bare.CopyRate(min(bytes, 1<<16)) }}
 }
 
@@ -37,7 +37,7 @@ func TestBenchNetworkOnCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	code := plan.Code()
-	r, err := bench.CardNetwork(context.Background(), bench.CardNetworkOptions{Card: card, Code: code,
+	r, err := measure.CardNetwork(context.Background(), measure.CardNetworkOptions{Card: card, Code: code,
 		Each: time.Millisecond, Load: card.Gradient(code, net.Init(1), 4)})
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +65,10 @@ func TestBenchKernelsOnCard(t *testing.T) {
 		[][]float32{make([]float32, 18)}, 2); err != nil || !strings.HasPrefix(bound.Route, "graph, engine ") {
 		t.Errorf("a convolution goes by %q, %v", bound.Route, err)
 	}
-	r, err := bench.Kernels(context.Background(), bench.KernelsOptions{Device: card.Device, Kernels: device.Kernels(),
-		Call: cpu.Call, Card: &card, Peak: card.Peak(16), Floats: func(n int) []float32 { return make([]float32, n) },
-		Batch: 1, Each: time.Microsecond, Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
+	r, err := measure.Kernels(context.Background(), measure.KernelsOptions{Device: card.Device,
+		Kernels: device.Kernels(), Call: cpu.Call, Card: &card, Peak: card.Peak(16),
+		Floats: func(n int) []float32 { return make([]float32, n) },
+		Batch:  1, Each: time.Microsecond, Filter: "sgemm/linear 256×10×100,pool/avg-pool 7"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +115,9 @@ func TestBenchStepOnCard(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := countingModel{m, new(atomic.Int64)}
-	r, err := bench.CardStep(context.Background(), bench.CardStepOptions{Card: card, Load: card.Gradient(plan.Code(),
-		net.Init(1), net.Classes()),
-		StepOptions: bench.StepOptions{Setup: s, Device: card.Device, Model: begun, Each: 20 * time.Millisecond}})
+	r, err := measure.CardStep(context.Background(), measure.CardStepOptions{Card: card,
+		Load:        card.Gradient(plan.Code(), net.Init(1), net.Classes()),
+		StepOptions: measure.StepOptions{Setup: s, Device: card.Device, Model: begun, Each: 20 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 )
 
 // Precisions that are judged, and the one that is shown beside them.
@@ -111,7 +111,7 @@ func (o *Options) names() []string {
 func (o *Options) chosen(r *Results) []Part {
 	return slices.DeleteFunc(o.Parts(), func(p Part) bool {
 		if o.Only != "" {
-			return !bench.Selects(o.Only, p.Name)
+			return !measure.Selects(o.Only, p.Name)
 		}
 		have := r.outcome(p.Name)
 		return have != nil && have.Status == Done

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/train"
 )
 
@@ -61,7 +61,7 @@ func (o *Options) check() error {
 	if o.Device == "cuda" {
 		o.Device = "cuda:0" // and not all of them
 	}
-	if slices.ContainsFunc(o.names(), func(name string) bool { return bench.Selects(o.Only, name) }) {
+	if slices.ContainsFunc(o.names(), func(name string) bool { return measure.Selects(o.Only, name) }) {
 		return nil
 	}
 	return &train.ConfigError{Key: "only", Got: o.Only, Want: "expected a part of one of these names: " +

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cpu"
@@ -30,8 +30,8 @@ func newBenchStep() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time of an agent's step on one core, or of an iteration on a GPU, in its parts",
-		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run. On a GPU
-(--device cuda) time of an iteration of all agents, with what of it the GPU waits for its host.
+		Long: `Time of an agent's step on one core, in its parts, against this machine's matrix product in the same run.
+On a GPU (--device cuda) time of an iteration of all agents, with what of it the GPU waits for its host.
 
 With --algo all, on the CPU: a line per algorithm, compared with the first one.`,
 	}
@@ -69,7 +69,7 @@ func measureSteps(ctx context.Context, c train.Config, each time.Duration) (fmt.
 		}
 		return measureStep(ctx, o)
 	}
-	var options []bench.StepOptions
+	var options []measure.StepOptions
 	for _, name := range train.Algorithms() {
 		c.Algo = name
 		o, err := stepOptions(c, each)
@@ -83,42 +83,42 @@ func measureSteps(ctx context.Context, c train.Config, each time.Duration) (fmt.
 		o.Products = nil // one limit for all algorithms
 		options = append(options, o)
 	}
-	return bench.Steps(ctx, options)
+	return measure.Steps(ctx, options)
 }
 
 // measureStep measures on one core, or on a GPU.
-func measureStep(ctx context.Context, o bench.StepOptions) (fmt.Stringer, error) {
+func measureStep(ctx context.Context, o measure.StepOptions) (fmt.Stringer, error) {
 	c := o.Setup.Config
 	card := cardOf(o.Device, c.Precision)
 	if card == nil {
-		return bench.Step(ctx, o)
+		return measure.Step(ctx, o)
 	}
 	m := o.Model.(*model.Engine) // made by setup.Prepare
 	plan, err := m.Plan(c.Batch, model.Train)
 	if err != nil {
 		return nil, err
 	}
-	return bench.CardStep(ctx, bench.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(),
+	return measure.CardStep(ctx, measure.CardStepOptions{Card: *card, StepOptions: o, Load: card.Gradient(plan.Code(),
 		m.Init(1), m.Classes())})
 }
 
-func stepOptions(c train.Config, each time.Duration) (bench.StepOptions, error) {
+func stepOptions(c train.Config, each time.Duration) (measure.StepOptions, error) {
 	if err := c.Check(); err != nil {
-		return bench.StepOptions{}, err
+		return measure.StepOptions{}, err
 	}
 	dev, err := setup.OpenDevice(c, 1)
 	if err != nil {
-		return bench.StepOptions{}, err
+		return measure.StepOptions{}, err
 	}
 	s, m, err := setup.Prepare(c, dev)
 	if err != nil {
-		return bench.StepOptions{}, err
+		return measure.StepOptions{}, err
 	}
 	code, err := m.Plan(c.Batch, model.Train)
 	if err != nil {
-		return bench.StepOptions{}, err
+		return measure.StepOptions{}, err
 	}
-	return bench.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
+	return measure.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
 		Products: func() (func(), float64) { return products(code.Code()) }, Each: each}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cpu"
@@ -39,9 +39,9 @@ func newBenchExchange() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "exchange",
 		Short: "Time of an exchange between two agents, compared with plain NATS and a plain gRPC stream",
-		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, compared with what NATS
-and gRPC alone need for the same bytes: both ends in this process, one of them in another process, and over TLS with
-certificates of a run; "relayed by NATS" is the way of agents that cannot reach each other directly.
+		Long: `Time of an exchange between two agents of this machine, each with a NATS server of its own, compared with
+what NATS and gRPC alone need for the same bytes: both ends in this process, one of them in another process, and
+over TLS with certificates of a run; "relayed by NATS" is the way of agents that cannot reach each other directly.
 
 --beside measures by how much the gradient of ResNet-50, on one core, is slower while a tenth of its parameters is
 exchanged with an agent in another process.`,
@@ -93,7 +93,7 @@ func (f exchangeFlags) measure(ctx context.Context, sized bool) (fmt.Stringer, e
 }
 
 // measureTransports measures an exchange over every transport.
-func (f exchangeFlags) measureTransports(ctx context.Context) (r bench.ExchangeReport, err error) {
+func (f exchangeFlags) measureTransports(ctx context.Context) (r measure.ExchangeReport, err error) {
 	dir, err := os.MkdirTemp("", "fspda-bench-")
 	if err != nil {
 		return r, err
@@ -109,27 +109,27 @@ func (f exchangeFlags) measureTransports(ctx context.Context) (r bench.ExchangeR
 		}
 	}
 	door, noTLS := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
-	local := func(name string, door nats.DirectServer, as [2]nats.Credentials) bench.Wire {
-		return bench.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
+	local := func(name string, door nats.DirectServer, as [2]nats.Credentials) measure.Wire {
+		return measure.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
 			return openPair(ctx, size/4, door, as)
 		}}
 	}
-	report := func(rows []bench.ExchangeRow) {
+	report := func(rows []measure.ExchangeRow) {
 		fmt.Fprintf(f.progress, "%d bytes: %.0f µs between agents, %d ways measured\n", rows[0].Bytes, rows[0].Median,
 			len(rows))
 	}
-	return bench.Exchange(ctx, bench.ExchangeOptions{Sizes: f.bytes, Each: f.each, Progress: report,
-		Wires: []bench.Wire{
+	return measure.Exchange(ctx, measure.ExchangeOptions{Sizes: f.bytes, Each: f.each, Progress: report,
+		Wires: []measure.Wire{
 			local("agents", door, noTLS), local("agents, relayed by NATS", nats.DirectServer{}, noTLS),
-			bench.BareNATS(), bench.BareGRPC(), bench.TunedGRPC(),
-			{Name: "agents, two processes", Open: openRemotePair}, bench.RemoteGRPC(startGRPC),
-			local("agents, TLS", door, withTLS), bench.SecureNATS([2]*tls.Config{withTLS[0].Routes,
-				withTLS[1].Routes}), bench.SecureGRPC(withTLS[0].Routes, withTLS[1].Routes),
+			measure.BareNATS(), measure.BareGRPC(), measure.TunedGRPC(),
+			{Name: "agents, two processes", Open: openRemotePair}, measure.RemoteGRPC(startGRPC),
+			local("agents, TLS", door, withTLS), measure.SecureNATS([2]*tls.Config{withTLS[0].Routes,
+				withTLS[1].Routes}), measure.SecureGRPC(withTLS[0].Routes, withTLS[1].Routes),
 		}})
 }
 
 // measureSlowdown measures how much exchanges slow the gradient of ResNet-50 down.
-func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.OverheadReport, err error) {
+func (f exchangeFlags) measureSlowdown(ctx context.Context) (r measure.OverheadReport, err error) {
 	c := train.Default()
 	c.Model = "resnet50"
 	net, err := setup.OpenModel(c, []int{224, 224, 3}, 1000)
@@ -155,9 +155,10 @@ func (f exchangeFlags) measureSlowdown(ctx context.Context) (r bench.OverheadRep
 		return r, err
 	}
 	defer end()
-	return bench.MeasureOverhead(ctx,
-		bench.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(), f.batch), Bytes: size,
-			Each: f.each, Exchange: exchangeOnce, Gradient: func() error { _, err := gradient(); return err }})
+	return measure.MeasureOverhead(ctx,
+		measure.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(), f.batch),
+			Bytes: size, Each: f.each, Exchange: exchangeOnce,
+			Gradient: func() error { _, err := gradient(); return err }})
 }
 
 // benchRun is the name of the run of the two agents.

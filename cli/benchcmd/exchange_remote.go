@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cpu"
 	"fspda/dist"
@@ -33,7 +33,7 @@ func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 	}
 	switch f.end {
 	case endGRPC:
-		address, stop, err := bench.ServeGRPC(f.bytes[0])
+		address, stop, err := measure.ServeGRPC(f.bytes[0])
 		if err != nil {
 			return err
 		}

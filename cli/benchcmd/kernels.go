@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cpu"
@@ -18,7 +18,7 @@ import (
 
 func newBenchKernels() *cobra.Command {
 	dev := cpu.New()
-	o := bench.KernelsOptions{
+	o := measure.KernelsOptions{
 		Device: dev, Kernels: device.Kernels(), Call: cpu.Call, Peak: cpu.Peak,
 		Gemm: cpu.Gemm, Bandwidth: cpu.Traffic,
 		Floats: func(n int) []float32 { return dev.NewVector(n).(*cpu.Vector).Data },
@@ -28,15 +28,15 @@ func newBenchKernels() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kernels",
 		Short: "Speed of each kernel on one core or a GPU, against multiply-adds or a copy in the same run",
-		Long: `Speed of each kernel against multiply-adds or a copy in the same run: on one core, or on a GPU by its own clock, where
-a large product is the measure of multiply-adds.`,
+		Long: `Speed of each kernel against multiply-adds or a copy in the same run: on one core, or on a GPU by its own
+clock, where a large product is the measure of multiply-adds.`,
 		Example: "  fspda bench kernels --filter conv\n  fspda bench kernels --device cuda --batch 128 --filter " +
 			"conv,norm,vector",
 	}
 	cmd.Flags().StringVar(&c.Device, "device", c.Device, "cpu, cuda, cuda:N or auto, as in train")
 	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "of a GPU, as in train")
 	cmd.Flags().StringVar(&o.Filter, "filter", "",
-		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(bench.Groups(), ", "))
+		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(measure.Groups(), ", "))
 	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")
 	cmd.Flags().IntVar(&o.Batch, "batch", 8, "images of the layers of ResNet-50")
 	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) {
@@ -52,7 +52,7 @@ a large product is the measure of multiply-adds.`,
 			o.Card, o.Device, o.Peak, o.Bandwidth = card, e.Device, card.Peak(largeSide), nil
 			o.Floats = func(n int) []float32 { return make([]float32, n) }
 		}
-		return bench.Kernels(ctx, o)
+		return measure.Kernels(ctx, o)
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/data"
@@ -18,7 +18,7 @@ import (
 func newBenchLoad() *cobra.Command {
 	c := train.Default()
 	c.Data, c.DataTrain, c.DataTest, c.Crop = "synthetic-images", 400, 10, 224
-	o := bench.LoadOptions{}
+	o := measure.LoadOptions{}
 	cmd := &cobra.Command{
 		Use:   "load",
 		Short: "Images a second and core that the loader feeds, from files and from a packed set",
@@ -48,6 +48,6 @@ func newBenchLoad() *cobra.Command {
 		case o.Batch < 1:
 			return nil, config.Invalid("batch", o.Batch, "expected a number of images above 0")
 		}
-		return bench.Load(ctx, o)
+		return measure.Load(ctx, o)
 	})
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cpu"
@@ -34,9 +34,9 @@ func newBenchNetwork() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Time, memory and kernels of the gradient of a network over random images",
-		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU: by its own clock,
-against the time of moving the bytes at the rate of a copy in the same run, if every operand of every kernel is
-moved once.`,
+		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU:
+by its own clock, against the time of moving the bytes at the rate of a copy in the same run, if every operand of
+every kernel is moved once.`,
 		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 " +
 			"--precision bf16",
 	}
@@ -89,22 +89,22 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	defer e.Close()
 	code := plan.Code()
 	if card := cardOf(e.Device, f.precision); card != nil {
-		return bench.CardNetwork(ctx, bench.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code),
+		return measure.CardNetwork(ctx, measure.CardNetworkOptions{Card: *card, Code: code, Forecast: e.Footprint(code),
 			Each: f.each, Load: card.Gradient(code, net.Init(1), net.Classes())})
 	}
 	dev := e.Device.(*cpu.Device) // every device that is not a GPU
-	return bench.Network(ctx, bench.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
+	return measure.Network(ctx, measure.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
 		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev)})
 }
 
 // cardOf returns a GPU with what benchmarks need of it, or nil for another device.
-func cardOf(dev device.Device, precision string) *bench.Card {
+func cardOf(dev device.Device, precision string) *measure.Card {
 	gpu, ok := dev.(*cuda.Device)
 	if !ok {
 		return nil
 	}
 	bare := gpu.Raw()
-	c := &bench.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time,
+	c := &measure.Card{What: gpu.Properties().Name, Device: gpu, Precision: precision, Time: bare.Time,
 		Copy: bare.CopyRate, Element: 4}
 	if precision == "fp16" || precision == "bf16" {
 		c.Element = 2
@@ -112,9 +112,9 @@ func cardOf(dev device.Device, precision string) *bench.Card {
 	return c
 }
 
-// productOf returns a product of two matrices of bench.ProductSide rows and columns.
+// productOf returns a product of two matrices of measure.ProductSide rows and columns.
 func productOf(dev *cpu.Device) func() error {
-	const n = bench.ProductSide
+	const n = measure.ProductSide
 	at := func(s device.Space, off int) []device.Ref { return []device.Ref{{Space: s, Off: off, Len: n * n}} }
 	code := &device.Code{Name: "product", Batch: 1, Features: 1, Dim: 2 * n * n, Arena: n * n,
 		Calls: []device.Call{{Kernel: device.Product, In: append(at(device.Params, 0), at(device.Params, n*n)...),

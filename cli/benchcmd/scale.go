@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"fspda/bench"
+	"fspda/bench/measure"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/train"
@@ -20,7 +20,7 @@ func newBenchScale() *cobra.Command {
 	c.Batch, c.Sampling, c.Graph, c.Momentum, c.Decay = 32, "iid", "ring", 0, 1e-4
 	c.EvalPoints, c.EvalAgents, c.Metrics, c.Checkpoint = 1, 1, "test", 0
 	c.DataTrain, c.DataTest = 20000, 500
-	o := bench.AgentsOptions{}
+	o := measure.AgentsOptions{}
 	cmd := &cobra.Command{
 		Use:   "scale",
 		Short: "Memory and time of a step of 10 to 10,000 agents in this process",
@@ -43,17 +43,17 @@ does not fit.`,
 		if o.Steps < 1 {
 			return nil, config.Invalid("steps", o.Steps, "expected at least 1")
 		}
-		o.Open = func(agents, iterations int) (bench.AgentsRun, error) { return openScale(c, agents, iterations) }
-		o.Progress = func(r bench.AgentsRow) {
+		o.Open = func(agents, iterations int) (measure.AgentsRun, error) { return openScale(c, agents, iterations) }
+		o.Progress = func(r measure.AgentsRow) {
 			fmt.Fprintf(cmd.ErrOrStderr(), "%d agents: %.1f µs a step, %.0f MB\n", r.Agents, r.Micros,
 				float64(r.Peak)/1e6)
 		}
-		return bench.Agents(ctx, o)
+		return measure.Agents(ctx, o)
 	})
 }
 
 // openScale prepares a run of so many agents.
-func openScale(c train.Config, agents, iterations int) (r bench.AgentsRun, err error) {
+func openScale(c train.Config, agents, iterations int) (r measure.AgentsRun, err error) {
 	c.Agents, c.Iterations = agents, iterations
 	if err := c.Check(); err != nil {
 		return r, err
@@ -69,7 +69,7 @@ func openScale(c train.Config, agents, iterations int) (r bench.AgentsRun, err e
 	}
 	forecast := memory.Footprint(s, dev.Device)
 	undo := setup.LimitMemory(forecast, c.Model)
-	return bench.AgentsRun{Setup: s, Device: dev.Device, Model: m, Forecast: forecast, Close: func() {
+	return measure.AgentsRun{Setup: s, Device: dev.Device, Model: m, Forecast: forecast, Close: func() {
 		undo()
 		_ = s.Set.Close()
 		_ = dev.Close()

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func Steps(ctx context.Context, options []StepOptions) (StepTable, error) {
 	for _, o := range options {
 		r, err := Step(ctx, o)
 		if err != nil {
-			return table, fmt.Errorf("bench: measure a step of %s: %w", o.Setup.Config.Algo, err)
+			return table, fmt.Errorf("measure: measure a step of %s: %w", o.Setup.Config.Algo, err)
 		}
 		table = append(table, r)
 	}

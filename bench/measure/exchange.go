@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -82,14 +82,14 @@ func (o ExchangeOptions) size(ctx context.Context, size int) (rows []ExchangeRow
 		}
 		swap, end, err := w.Open(ctx, size)
 		if err != nil {
-			return nil, fmt.Errorf("bench: measure %s: %w", w.Name, err)
+			return nil, fmt.Errorf("measure: measure %s: %w", w.Name, err)
 		}
 		all = append(all, &wireRun{name: w.Name, swap: swap, end: end})
 	}
 	for range rounds {
 		for _, w := range all {
 			if err := w.round(ctx, o.Each/rounds); err != nil {
-				return nil, fmt.Errorf("bench: measure %s: %w", w.name, err)
+				return nil, fmt.Errorf("measure: measure %s: %w", w.name, err)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -78,7 +78,7 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	perCall := make([]time.Duration, len(c.Calls))
 	for begin := time.Now(); r.Runs == 0 || time.Since(begin) < o.Each; r.Runs++ {
 		if ctx.Err() != nil {
-			return r, fmt.Errorf("bench: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
+			return r, fmt.Errorf("measure: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
 		}
 		start := time.Now()
 		times, err := run()

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -100,6 +100,16 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	return r, nil
 }
 
+// Iteration returns the mean time of an iteration of all agents, in seconds, without the time of
+// evaluations. It measures for o.Each on all threads, after iterations to warm up.
+func Iteration(ctx context.Context, o StepOptions) (seconds float64, err error) {
+	m, err := o.iterate(ctx, o.Setup, o.Device, o.Model, noKernels)
+	if err != nil {
+		return 0, err
+	}
+	return m.took.Seconds() / m.steps * float64(o.Setup.Config.Agents), nil
+}
+
 // mark is a sample: the time, and the time spent in kernels so far. Differences of marks are
 // intervals.
 type mark struct{ at, gradient, vectors time.Duration }
@@ -134,10 +144,10 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	case res.Diverged != nil:
 		return measurement{}, res.Diverged
 	case ctx.Err() != nil:
-		return measurement{}, fmt.Errorf("bench: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
+		return measurement{}, fmt.Errorf("measure: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
 	case !all.closed:
 		return measurement{}, fmt.Errorf(
-			"bench: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more "+
+			"measure: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more "+
 				"iterations", res.Iteration, o.Each, warmUp)
 	}
 	// All agents stop at the same iteration. The iteration of the result may be earlier, if an

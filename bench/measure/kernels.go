@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -69,7 +69,7 @@ func Kernels(ctx context.Context, o KernelsOptions) (KernelsReport, error) {
 		}
 		row, err := m.measure(ctx, j)
 		if err != nil {
-			return r, fmt.Errorf("bench: measure %s/%s: %w", j.Group, j.Name, err)
+			return r, fmt.Errorf("measure: measure %s/%s: %w", j.Group, j.Name, err)
 		}
 		r.Rows = append(r.Rows, row)
 	}

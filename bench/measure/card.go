@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -97,12 +97,12 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 		}
 	}
 	if r.CopyRate, err = o.Copy(copyBytes); err != nil {
-		return r, fmt.Errorf("bench: measure a copy in the memory of %s: %w", o.What, err)
+		return r, fmt.Errorf("measure: measure a copy in the memory of %s: %w", o.What, err)
 	}
 	begin := time.Now()
 	for r.Runs == 0 || time.Since(begin) < o.Each {
 		if ctx.Err() != nil {
-			return r, fmt.Errorf("bench: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
+			return r, fmt.Errorf("measure: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
 		}
 		took, err := o.turn(run)
 		if err != nil {

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"context"
@@ -79,7 +79,7 @@ func (rawBytes) Marshal(v any) (mem.BufferSlice, error) {
 func (rawBytes) Unmarshal(data mem.BufferSlice, v any) error {
 	to := v.(*[]byte)
 	if data.Len() > len(*to) {
-		return fmt.Errorf("bench: received %d bytes, want at most %d", data.Len(), len(*to))
+		return fmt.Errorf("measure: received %d bytes, want at most %d", data.Len(), len(*to))
 	}
 	*to = (*to)[data.CopyTo(*to):]
 	return nil

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"bufio"
@@ -58,13 +58,13 @@ func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	for _, n := range o.Counts {
 		run, err := o.Open(n, max(2, o.Steps/n))
 		if err != nil {
-			return r, fmt.Errorf("bench: prepare %d agents: %w", n, err)
+			return r, fmt.Errorf("measure: prepare %d agents: %w", n, err)
 		}
 		row, err := run.measure(ctx)
 		run.Close()
 		debug.FreeOSMemory() // before the next one
 		if err != nil {
-			return r, fmt.Errorf("bench: measure %d agents: %w", n, err)
+			return r, fmt.Errorf("measure: measure %d agents: %w", n, err)
 		}
 		r.What, r.Dim = run.Setup.Config.Algo+" on the graph "+run.Setup.Config.Graph, run.Setup.Dim
 		r.Rows = append(r.Rows, row)
