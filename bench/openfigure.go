@@ -26,16 +26,19 @@ func ReadFigure(path string) (*Figure, error) {
 	return parseFigure(path, text)
 }
 
+// figureForms are the keys of a figure.
+var figureForms = []form{
+	{"title", "My figure"}, {"about", "what it shows"}, {"common", "{iterations: 2000}"},
+	{"flavours", "{printed: {alpha: 0.1}}"}, {"seeds", "[1, 2, 3]"},
+	{"runs", "[{name: dsgd, config: {algo: dsgd}}], each with name, title, group, config, flavours, printed"},
+	{"source", "the paper"}, {"panels", "[{title: Accuracy, metric: test_acc, model: mean, x: bits}]"},
+}
+
 // parseFigure parses a figure that is none of the paper's.
 func parseFigure(path string, text []byte) (*Figure, error) {
 	f := &Figure{own: true}
-	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{
-			Key: path,
-			Err: err,
-			Want: "the keys are title, about, common, flavours, seeds, " +
-				"runs (each with name, title, group, config, flavours, printed), source and panels",
-		}
+	if err := decode(path, text, f, figureForms); err != nil {
+		return nil, err
 	}
 	if f.ID == "" {
 		f.ID = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))

@@ -78,8 +78,11 @@ func (s *Seeds) UnmarshalYAML(text []byte) error {
 	}
 	if len(words) == 1 { // Set would read it as a number of seeds
 		n, err := strconv.ParseUint(words[0], 10, 64)
+		if err != nil {
+			return fmt.Errorf("the seed %q is not a whole number of at least 0", words[0])
+		}
 		*s = Seeds{n}
-		return err
+		return nil
 	}
 	return s.Set(strings.Join(words, ","))
 }

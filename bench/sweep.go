@@ -42,6 +42,14 @@ type Sweep struct {
 // maxRuns limits the size of a grid.
 const maxRuns = 10000
 
+// sweepForms are the keys of a sweep.
+var sweepForms = []form{
+	{"base", "{algo: dsgd, iterations: 2000}"}, {"grid", "{alpha: [0.1, 0.3]}"},
+	{"random", "{eta: 'log(0.0001, 0.01)'}"}, {"samples", "5"}, {"seed", "1"}, {"seeds", "[1, 2, 3]"},
+	{"halving", "{at: [0.25, 0.5], keep: 0.5}"}, {"metric", "test_acc_avg"}, {"best", "max"}, {"bits", "1.0e+9"},
+	{"accounting", "shared-seed"},
+}
+
 // ReadSweep reads a sweep from a YAML file.
 func ReadSweep(path string) (*Sweep, error) {
 	text, err := bounded.File(path, bounded.MaxYAML)
@@ -49,14 +57,10 @@ func ReadSweep(path string) (*Sweep, error) {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
 	s := &Sweep{Metric: "test_acc_avg", Accounting: "shared-seed", Seed: 1}
-	if err := bounded.YAML(text); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err}
+	if err := decode(path, text, s, sweepForms); err != nil {
+		return nil, err
 	}
-	if err := yaml.UnmarshalWithOptions(text, s, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err,
-			Want: "the keys are base, grid, random, samples, seed, seeds, halving, metric, best, bits, accounting"}
-	}
-	return s, s.check()
+	return s, errors.Join(s.checkUnused(), s.check())
 }
 
 func (s *Sweep) check() error {
@@ -85,6 +89,35 @@ func (s *Sweep) check() error {
 			Want: "the sweep has neither grid nor random: there is nothing to search"})
 	}
 	return errors.Join(errs...)
+}
+
+// checkUnused refuses keys of a file that have no effect: about draws where nothing is drawn, and
+// keys that stand in two parts.
+func (s *Sweep) checkUnused() error {
+	switch {
+	case len(s.Random) > 0:
+	case s.Samples != 0:
+		return &train.ConfigError{Key: "samples", Got: strconv.Itoa(s.Samples), Want: "has no effect: there are " +
+			"no keys in random to draw; for several runs of each setting write seeds: 3"}
+	case s.Seed != 1:
+		return &train.ConfigError{Key: "seed", Got: fmt.Sprint(s.Seed), Want: "has no effect: it is the seed of " +
+			"the draws of random, which has no keys; for the seeds of the runs write seeds: [1, 2, 3]"}
+	}
+	part := map[string]string{}
+	for _, p := range []struct {
+		name string
+		keys yaml.MapSlice
+	}{{"base", s.Base}, {"grid", s.Grid}, {"random", s.Random}} {
+		for _, item := range p.keys {
+			key := fmt.Sprint(item.Key)
+			if first := part[key]; first != "" {
+				return &train.ConfigError{Key: p.name + ": " + key, Got: fmt.Sprint(item.Value),
+					Want: fmt.Sprintf("%s has this key too, and would have no effect: leave one of the two out", first)}
+			}
+			part[key] = p.name
+		}
+	}
+	return nil
 }
 
 // setting is one key with a value.

@@ -70,15 +70,21 @@ func ReadTuning(path string) (*Tuning, error) {
 	return parseTuning(path, text)
 }
 
+// tuningForms are the keys of a tuning.
+var tuningForms = []form{
+	{"id", "my-search"}, {"title", "My search"}, {"about", "what it answers"},
+	{"network", "{default: {latency_ms: 30}}"},
+	{"base", "{iterations: 2000}"},
+	{"methods", "[{set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}], each with name, group, set, grid"},
+	{"seeds", "[101, 102]"}, {"report", "[1, 2, 3]"}, {"metric", "test_acc_avg"}, {"best", "max"},
+	{"bits", "1.0e+9"}, {"seconds", "60"}, {"budgets", "[{bits: 1.0e+9}], each with bits, seconds"},
+	{"accounting", "shared-seed"},
+}
+
 func parseTuning(path string, text []byte) (*Tuning, error) {
 	t := &Tuning{Metric: "test_acc_avg", Accounting: "shared-seed", Seeds: Seeds{101, 102}, Report: Seeds{1, 2, 3}}
-	if err := yaml.UnmarshalWithOptions(text, t, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-		return nil, &train.ConfigError{
-			Key: path,
-			Err: err,
-			Want: "the keys are id, title, about, network, base, methods (each with name, group, set, grid), " +
-				"seeds, report, metric, best, bits, seconds, budgets (each with bits, seconds), accounting",
-		}
+	if err := decode(path, text, t, tuningForms); err != nil {
+		return nil, err
 	}
 	return t, errors.Join(t.check(), t.settleMethods())
 }

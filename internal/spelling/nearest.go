@@ -16,7 +16,7 @@ func Nearest(wrong string, names []string) string {
 	best, at, word, part := "", 1+max(2, len(wrong)/3), "", ""
 	for _, n := range names {
 		lower := strings.ToLower(n)
-		if d := levenshtein.ComputeDistance(wrong, lower); d < at {
+		if d := levenshtein.ComputeDistance(wrong, lower); d < at && d < len(wrong) {
 			best, at = n, d
 		}
 		if len(wrong) < 4 || !strings.Contains(lower, wrong) {
