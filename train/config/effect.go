@@ -32,6 +32,7 @@ var effects = []effect{
 	{"tokenizer", func(_ *Setup, c Config) bool { return c.Data == "text" }, "data text"},
 	{"augment", func(s *Setup, c Config) bool { return !s.readsText(c) }, "a data set of pictures"},
 	{"eval_random sample_tokens", (*Setup).readsText, "data text or synthetic-text"},
+	{"eval_agents", func(s *Setup, c Config) bool { return c.EvalAgents <= s.Graph.N }, "at least as many agents"},
 	{"eval_test", func(_ *Setup, c Config) bool { return c.EvalRandom == 0 }, "eval_random 0"},
 	{"init_head", func(_ *Setup, c Config) bool { return c.Start != "" }, "init, a file of weights"},
 	{"iterations", func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations },

@@ -63,6 +63,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
 
+	"eval_agents":   {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":     {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
 	"augment":       {"{data: text, augment: none}", "{augment: none}"},
 	"sample_tokens": {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
