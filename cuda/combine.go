@@ -231,8 +231,11 @@ func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 	if to.n == 0 {
 		return
 	}
-	d.exec.EnqueueCall(kernels.AdamW(a, to.address(), first.address(), second.address(), at.address(), to.n),
-		executor.Writes(&to.dep), executor.Writes(&first.dep), executor.Writes(&second.dep), executor.Reads(&at.dep))
+	c := &batchedAdam{coefficients: a, n: to.n, of: kernels.AdamVectors{G: to.address(), M: first.address(),
+		V: second.address(), X: at.address()}}
+	c.Batch = c
+	d.exec.EnqueueOp(&c.Op, executor.Writes(&to.dep), executor.Writes(&first.dep), executor.Writes(&second.dep),
+		executor.Reads(&at.dep))
 }
 
 // Dot returns Σ a[k]·b[k], with the bits of package cpu. It panics if the lengths differ. After a
@@ -292,9 +295,24 @@ func (c *batchedCombine) LevelStride() int { return 1 }
 func (c *batchedCombine) call() kernels.Call { return kernels.Combine(c.dst, c.n, c.term[:c.terms]...) }
 
 func (c *batchedCombine) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
-	if ex.Mega != nil && c.n <= ex.Mega.MaxThreads {
+	return sendBatch(ex, ops, c.n, func(p *executor.Op) kernels.Call { return p.Batch.(*batchedCombine).call() },
+		func(part []*executor.Op) kernels.Call {
+			var dst [kernels.MostEach]kernels.Address
+			var terms [kernels.MostEach][]kernels.Term
+			for i, p := range part {
+				one := p.Batch.(*batchedCombine)
+				dst[i], terms[i] = one.dst, one.term[:one.terms]
+			}
+			return kernels.CombineEach(dst[:len(part)], c.n, terms[:len(part)])
+		})
+}
+
+// sendBatch sends operations on n numbers each: in the megakernel, or several in one launch.
+func sendBatch(ex *executor.Executor, ops []*executor.Op, n int, alone func(*executor.Op) kernels.Call,
+	together func([]*executor.Op) kernels.Call) error {
+	if ex.Mega != nil && n <= ex.Mega.MaxThreads {
 		for _, p := range ops {
-			if err := ex.Mega.Append(p.Batch.(*batchedCombine).call()); err != nil {
+			if err := ex.Mega.Append(alone(p)); err != nil {
 				return err
 			}
 		}
@@ -304,20 +322,40 @@ func (c *batchedCombine) SendBatch(ex *executor.Executor, ops []*executor.Op) er
 		return err
 	}
 	if len(ops) == 1 {
-		return ex.Launch(c.call())
+		return ex.Launch(alone(ops[0]))
 	}
-	for len(ops) > 0 {
-		part := ops[:min(len(ops), kernels.MostEach)]
-		ops = ops[len(part):]
-		var dst [kernels.MostEach]kernels.Address
-		var terms [kernels.MostEach][]kernels.Term
-		for i, p := range part {
-			one := p.Batch.(*batchedCombine)
-			dst[i], terms[i] = one.dst, one.term[:one.terms]
-		}
-		if err := ex.Launch(kernels.CombineEach(dst[:len(part)], c.n, terms[:len(part)])); err != nil {
+	for part := range slices.Chunk(ops, kernels.MostEach) {
+		if err := ex.Launch(together(part)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// batchedAdam is an AdamW. Those of several agents in the same step share a launch.
+type batchedAdam struct {
+	executor.Op
+	coefficients device.Adam
+	of           kernels.AdamVectors
+	n            int
+}
+
+// BatchesWith reports whether two operations have the same length and coefficients.
+func (c *batchedAdam) BatchesWith(other executor.Batchable) bool {
+	x, ok := other.(*batchedAdam)
+	return ok && x.n == c.n && x.coefficients == c.coefficients
+}
+
+func (c *batchedAdam) LevelStride() int { return 1 }
+
+func (c *batchedAdam) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
+	return sendBatch(ex, ops, c.n, func(p *executor.Op) kernels.Call {
+		return kernels.AdamW(c.coefficients, p.Batch.(*batchedAdam).of, c.n)
+	}, func(part []*executor.Op) kernels.Call {
+		var all []kernels.AdamVectors
+		for _, p := range part {
+			all = append(all, p.Batch.(*batchedAdam).of)
+		}
+		return kernels.AdamWEach(c.coefficients, all, c.n)
+	})
 }

@@ -157,3 +157,67 @@ func TestCombineBatched(t *testing.T) {
 		t.Errorf("%d launches for %d combinations that wait together", n, agents)
 	}
 }
+
+// AdamW of agents in the same step shares a launch, in the megakernel and without it, and has the
+// bits of the CPU. An agent in another step has its own.
+func TestAdamWBatched(t *testing.T) {
+	const agents, n = 19, 300
+	play := func(d device.Device, hold func() (release func())) (all [][]float32) {
+		vectors := make([][4]device.Vector, agents)
+		for i := range vectors {
+			for k := range vectors[i] {
+				vectors[i][k] = d.NewVector(n)
+				v := make([]float32, n)
+				for j := range v {
+					v[j] = float32((i+3*k+j)%17) / 8
+				}
+				d.Write(vectors[i][k], v)
+			}
+		}
+		release := hold()
+		for i, v := range vectors {
+			a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 0.1, Scale2: 2, Eps: 1e-8,
+				Decay: 0.01}
+			if i == 0 {
+				a.Scale1 = 0.2
+			}
+			d.AdamW(a, v[0], v[1], v[2], v[3])
+		}
+		release()
+		for _, v := range vectors {
+			for _, x := range v {
+				host := make([]float32, n)
+				d.Read(host, x)
+				all = append(all, host)
+			}
+		}
+		return all
+	}
+	want := play(cpu.New(), func() func() { return func() {} })
+	for call, c := range map[string]struct {
+		separate bool
+		want     int
+	}{"LaunchKernel": {true, 3}, "LaunchCooperative": {false, 1}} {
+		d, m := openFake(t, fakegpu.Options{}, false, SeparateLaunches(c.separate))
+		before := 0
+		got := play(d, func() func() { // all operations arrive while the executor waits
+			if err := d.exec.Do(d.exec.Synchronize); err != nil {
+				t.Fatal(err)
+			}
+			before = m.Count("LaunchKernel") + m.Count("LaunchCooperative")
+			held := make(chan struct{})
+			d.exec.Enqueue(func() error { <-held; return nil })
+			return func() { close(held) }
+		})
+		for i := range want {
+			if !slices.Equal(got[i], want[i]) {
+				t.Errorf("%s: vector %d of agent %d is %v, want %v", call, i%4, i/4, got[i][:3], want[i][:3])
+			}
+		}
+		n := m.Count("LaunchKernel") + m.Count("LaunchCooperative") - before
+		if n != c.want || m.Count(call) < c.want {
+			t.Errorf("%d launches for the AdamW of %d agents, of which one is in another step; want %d of %s", n, agents,
+				c.want, call)
+		}
+	}
+}

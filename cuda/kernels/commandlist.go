@@ -39,6 +39,7 @@ var megakernelCommands = []megakernelCommand{
 	{"scatter_add", 256, "scatter_add_of<%s>"},
 	{"add_diff", 256, "add_diff_of<%s>"},
 	{"add_diffs", 256, "add_diffs_of<%s>"},
+	{"adamw", 256, "adamw_of<%s>"},
 	{"dot_blocks", 128, "dot_blocks_of<%s>"},
 	{"dot_sum", 256, "dot_sum_of<%s>"},
 	{"square_blocks", 128, "square_blocks_of<%s>"},

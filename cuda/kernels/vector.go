@@ -31,6 +31,9 @@ var _ = define("vector.cu",
 	"add y:p a:p b:p n:l",
 	"scale_by y:p x:p s:p a:f n:l",
 	"adamw g:p m:p v:p x:p n:l beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f",
+	"adamw_each n:l "+numbered("g", Pointer, MostEach)+numbered("m", Pointer, MostEach)+
+		numbered("v", Pointer, MostEach)+numbered("x", Pointer, MostEach)+
+		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
 	"dot_sum out64:p out32:p part:p parts:l scale:d stride:l",
@@ -164,11 +167,37 @@ func Add(y, a, b Address, n int) Call { return call("add", over(n), y, a, b, n) 
 // ScaleBy is device.ScaleBy of n numbers.
 func ScaleBy(y, x, s Address, a float32, n int) Call { return call("scale_by", over(n), y, x, s, a, n) }
 
+// AdamVectors is the vectors of one AdamW.
+type AdamVectors struct{ G, M, V, X Address }
+
 // AdamW is device.Device.AdamW of n numbers.
-func AdamW(a device.Adam, g, m, v, x Address, n int) Call {
-	f := func(c float64) uint64 { return coefficient(float32(c)) }
-	return table["adamw"].call(over(n), uint64(g), uint64(m), uint64(v), uint64(x), uint64(n), f(a.Beta1), f(a.Rest1),
-		f(a.Beta2), f(a.Rest2), f(a.Scale1), f(a.Scale2), f(a.Eps), f(a.Decay))
+func AdamW(a device.Adam, of AdamVectors, n int) Call {
+	args := append([]uint64{uint64(of.G), uint64(of.M), uint64(of.V), uint64(of.X), uint64(n)}, adamArgs(a)...)
+	return Call{Kernel: table["adamw"], Launch: over(n), Args: args}
+}
+
+// AdamWEach is AdamW for 1 to MostEach agents with the same coefficients in one launch.
+func AdamWEach(a device.Adam, agents []AdamVectors, n int) Call {
+	if len(agents) < 1 || len(agents) > MostEach {
+		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents), MostEach))
+	}
+	args := make([]uint64, 1+4*MostEach)
+	args[0] = uint64(n)
+	for i, of := range agents {
+		for j, at := range []Address{of.G, of.M, of.V, of.X} {
+			args[1+j*MostEach+i] = uint64(at)
+		}
+	}
+	l := over(n)
+	l.Grid[2] = uint32(len(agents))
+	return Call{Kernel: table["adamw_each"], Launch: l, Args: append(args, adamArgs(a)...)}
+}
+
+func adamArgs(a device.Adam) (args []uint64) {
+	for _, c := range []float64{a.Beta1, a.Rest1, a.Beta2, a.Rest2, a.Scale1, a.Scale2, a.Eps, a.Decay} {
+		args = append(args, uint64(math.Float32bits(float32(c))))
+	}
+	return args
 }
 
 // MoveAverage is device.MoveAverage of n numbers.

@@ -167,7 +167,7 @@ func TestAdamW(t *testing.T) {
 		gg, pg := copied(h, g)
 		gm, pm := copied(h, m)
 		gv, pv := copied(h, v)
-		h.run(kernels.AdamW(a, pg, pm, pv, at(h, x), n))
+		h.run(kernels.AdamW(a, kernels.AdamVectors{G: pg, M: pm, V: pv, X: at(h, x)}, n))
 		sameBits(t, "direction", gg, fromCPU(d, cg))
 		sameBits(t, "mean", gm, fromCPU(d, cm))
 		sameBits(t, "mean square", gv, fromCPU(d, cv))

@@ -114,19 +114,17 @@ KERNEL(256) scale_by(float *y, const float *x, const float *s, float a, i64 n) {
   if (i < n) y[i] = (a * s[0]) * x[i];
 }
 
-// adamw moves the averages m and v by the gradient g, and writes the direction to g.
 KERNEL(256)
 adamw(float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1, float beta2, float rest2,
       float scale1, float scale2, float eps, float decay) {
-  i64 i = thread_index();
-  if (i >= n) return;
-  float grad = g[i];
-  float first = beta1 * m[i] + rest1 * grad;
-  float second = beta2 * v[i] + rest2 * (grad * grad);
-  m[i] = first;
-  v[i] = second;
-  float root = scale2 * sqrtf(second) + eps;
-  g[i] = (scale1 * first) / root + decay * x[i];
+  adamw_of(GridBlock(), g, m, v, x, n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay);
+}
+
+// adamw_each is adamw for several agents with the same coefficients.
+KERNEL(256)
+adamw_each(i64 n, EACH(float *, g), EACH(float *, m), EACH(float *, v), EACH(const float *, x), float beta1,
+           float rest1, float beta2, float rest2, float scale1, float scale2, float eps, float decay) {
+  adamw_of(GridBlock(), PICK(g), PICK(m), PICK(v), PICK(x), n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay);
 }
 
 // move_average: y = (1-momentum)·avg + momentum·(a·x) in float64, rounded once at the end. momentum

@@ -144,6 +144,20 @@ BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, co
   if (y) y[i] = y[i] + c * s;
 }
 
+// adamw moves the averages m and v by the gradient g, and writes the direction to g.
+BODY adamw_of(const Block &block, float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1,
+              float beta2, float rest2, float scale1, float scale2, float eps, float decay) {
+  const i64 i = block.index();
+  if (i >= n) return;
+  float grad = g[i];
+  float first = beta1 * m[i] + rest1 * grad;
+  float second = beta2 * v[i] + rest2 * (grad * grad);
+  m[i] = first;
+  v[i] = second;
+  float root = scale2 * sqrtf(second) + eps;
+  g[i] = (scale1 * first) / root + decay * x[i];
+}
+
 // dot_blocks: part[b] is the scalar product of block b of x and y. A warp handles one block:
 // product k is added to the sum of lane k mod 32, and the lanes' sums are added in a tree.
 BODY dot_blocks_of(const Block &block, double *part, const float *x, const float *y, i64 n) {
