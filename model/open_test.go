@@ -56,6 +56,8 @@ func TestOpenRefuses(t *testing.T) {
 		"Classes is 1":                          {"resnet20", Options{Shape: images, Classes: 1}},
 		"Inputs is 0":                           {"mlp", Options{Shape: []int{0}, Classes: 3}},
 		"the shape [8 8 3], want windows":       {"gpt-nano", Options{Shape: images, Classes: 65}},
+		"128 heads of 1 numbers, want an even number": {"llama-nano", Options{Classes: 65,
+			Transformer: Transformer{Heads: 128}}},
 		"width 130 does not divide into 4 heads": {"gpt-nano", Options{Classes: 65,
 			Transformer: Transformer{Width: 130}}},
 		"windows of 65 tokens, want 1 to 64": {"gpt-nano", Options{Shape: []int{65}, Classes: 65}},

@@ -84,6 +84,10 @@ func openTransformer(name string, o Options) (*Network, error) {
 	default:
 		err = cmp.Or(t.validate(o.Classes), o.Loss.validate())
 	}
+	if err == nil && isLlama(name) && t.Width/t.Heads%2 != 0 {
+		err = fmt.Errorf("width %d divides into %d heads of %d numbers, want an even number, which rotary positions "+
+			"turn in pairs: choose another width or number of heads", t.Width, t.Heads, t.Width/t.Heads)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("model: %s: %w", name, err)
 	}

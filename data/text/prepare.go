@@ -89,7 +89,8 @@ type sourceFile struct {
 func read(path string) (s source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return s, fmt.Errorf("text: %w", err)
+		return s, &FormatError{Path: path, Got: "it cannot be opened", Want: "a .txt file or a folder of text",
+			Hint: "name one that exists", Err: err}
 	}
 	var names []string
 	if info.IsDir() {

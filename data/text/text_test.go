@@ -417,7 +417,8 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := text.Open(filepath.Join(t.TempDir(), "no"), text.OpenOptions{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := text.Open(filepath.Join(t.TempDir(), "no"), text.OpenOptions{}); !errors.Is(err, fs.ErrNotExist) ||
+		!strings.Contains(err.Error(), "name one that exists") {
 		t.Errorf("a path that does not exist: %v", err)
 	}
 }
