@@ -2,7 +2,7 @@ package nats
 
 // window is the number of messages of a stream that may be in flight: sent and not consumed by the
 // receiver's agent.
-const window = 8
+const window = 32
 
 // windowBytes bounds their bytes. Two messages are allowed regardless of size, as dist.Transport
 // promises.
