@@ -54,7 +54,8 @@ type agentCounters struct {
 	iteration atomic.Int64
 	loss      atomic.Uint64 // bits of a float64
 	sent      atomic.Uint64 // bits, in the accounting of the run
-	_         [40]byte
+	gradients atomic.Int64
+	_         [32]byte
 }
 
 // AgentStatus is the current state of an agent.
@@ -89,6 +90,16 @@ func (l *LiveState) Agents(dst []AgentStatus) []AgentStatus {
 	return dst
 }
 
+// Gradients returns the number of gradients that all agents have computed since the run was started
+// or resumed.
+func (l *LiveState) Gradients() int {
+	total := int64(0)
+	for i := range l.agents {
+		total += l.agents[i].gradients.Load()
+	}
+	return int(total)
+}
+
 // Edges returns the exchanges after the first since, oldest first, as pairs of agents, and their
 // total number. The oldest are missing if there were more than a LiveState remembers.
 func (l *LiveState) Edges(since uint64) (pairs [][2]int, total uint64) {
@@ -110,6 +121,7 @@ func (l *LiveState) enter(agent, t int) {
 
 func (l *LiveState) gradient(agent int, loss float64) {
 	l.agents[agent].loss.Store(math.Float64bits(loss))
+	l.agents[agent].gradients.Add(1)
 }
 
 // exchanged records an exchange at one of its ends, or each message of a broadcast.

@@ -50,6 +50,9 @@ func look(w *LiveState, ctl *Control, done chan struct{}) {
 
 func checkStatus(t *testing.T, algo string, c Config, w *LiveState) {
 	t.Helper()
+	if n := w.Gradients(); n == 0 || n > c.Agents*c.Iterations {
+		t.Errorf("%s: %d gradients of %d agents in %d iterations", algo, n, c.Agents, c.Iterations)
+	}
 	sum := 0.0
 	for i, a := range w.Agents(nil) {
 		if a.Iteration == 0 || !(a.Loss > 0) || !(a.Accuracy >= 0) || a.Sent == 0 {

@@ -45,7 +45,7 @@ type AgentsReport struct {
 type AgentsRow struct {
 	Agents     int     `json:"agents"`
 	Iterations int     `json:"iterations"`
-	Steps      int     `json:"steps"`        // of all agents together, between the evaluations
+	Steps      int     `json:"steps"`        // gradients of all agents together, between the evaluations
 	Micros     float64 `json:"step_us"`      // time of a step, of all cores together
 	Peak       uint64  `json:"peak_bytes"`   // of this process; the largest so far
 	Forecast   uint64  `json:"forecast"`     // bytes
@@ -75,7 +75,8 @@ func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	return r, nil
 }
 
-// measure runs it. Steps are timed from the first one of each agent, on average, to the last.
+// measure runs it. Steps are timed from the first one of each agent, on average, to the last. A step is
+// a gradient: asynchronous agents also pass iterations without one, more of them in a long run.
 func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 	c := a.Setup.Config
 	live := train.NewLiveState(c.Agents)
@@ -88,17 +89,12 @@ func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 			OnRow: func(train.Row) { rows = append(rows, time.Now()) }})
 	}()
 	began, ended, steps, first := time.Time{}, time.Time{}, 0, 0
-	var status []train.AgentStatus
 	for over := false; !over; {
 		select {
 		case <-done:
 			over = true
 		case <-time.After(10 * time.Millisecond):
-			status = live.Agents(status)
-			total := 0
-			for _, s := range status {
-				total += s.Iteration
-			}
+			total := live.Gradients()
 			switch {
 			case total < c.Agents: // their vectors are touched first
 			case began.IsZero():
