@@ -90,14 +90,12 @@ func (l *LiveState) Agents(dst []AgentStatus) []AgentStatus {
 	return dst
 }
 
-// Gradients returns the number of gradients that all agents have computed since the run was started
-// or resumed.
-func (l *LiveState) Gradients() int {
-	total := int64(0)
+// Gradients returns the number of gradients that this process has computed in the run.
+func (l *LiveState) Gradients() (total int) {
 	for i := range l.agents {
-		total += l.agents[i].gradients.Load()
+		total += int(l.agents[i].gradients.Load())
 	}
-	return int(total)
+	return total
 }
 
 // Edges returns the exchanges after the first since, oldest first, as pairs of agents, and their
