@@ -7,10 +7,11 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"maps"
 	"math"
 	"slices"
 
+	xfont "golang.org/x/image/font"
+	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/vg"
@@ -59,39 +60,68 @@ func withPalette(img image.Image) image.Image {
 	if !ok || full.Stride != 4*full.Rect.Dx() {
 		return img
 	}
-	pixel := func(i int) uint32 { return binary.BigEndian.Uint32(full.Pix[4*i:]) }
 	small := image.NewPaletted(full.Rect, nil)
-	counts := map[uint32]int{}
-	for begin, i := 0, 1; i <= len(small.Pix); i++ {
-		if i == len(small.Pix) || pixel(i) != pixel(begin) {
-			counts[pixel(begin)] += i - begin
-			begin = i
+	ids := map[uint32]int{}
+	var colours []shade
+	var runs []pixelRun // of equal pixels
+	for pix := full.Pix; len(pix) > 0; {
+		pixels, p := equal(pix), binary.BigEndian.Uint32(pix)
+		id, known := ids[p]
+		if !known {
+			id = len(colours)
+			ids[p], colours = id, append(colours, shade{pixel: p})
 		}
+		colours[id].count += pixels
+		runs, pix = append(runs, pixelRun{id, pixels}), pix[4*pixels:]
 	}
-	index := map[uint32]uint8{}
-	for i, p := range slices.SortedFunc(maps.Keys(counts), func(a, b uint32) int {
-		return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b))
+	index := make([]uint8, len(colours))
+	for i, c := range slices.SortedFunc(slices.Values(colours), func(a, b shade) int {
+		return cmp.Or(b.count-a.count, cmp.Compare(a.pixel, b.pixel))
 	}) {
-		c := color.RGBA{uint8(p >> 24), uint8(p >> 16), uint8(p >> 8), uint8(p)}
-		if i < 256 {
-			small.Palette = append(small.Palette, c)
-			index[p] = uint8(i)
+		p := c.pixel
+		if rgba := (color.RGBA{uint8(p >> 24), uint8(p >> 16), uint8(p >> 8), uint8(p)}); i < 256 {
+			small.Palette = append(small.Palette, rgba)
+			index[ids[p]] = uint8(i)
 		} else {
-			index[p] = uint8(small.Palette.Index(c))
+			index[ids[p]] = uint8(small.Palette.Index(rgba))
 		}
 	}
-	for i := range small.Pix {
-		if i > 0 && pixel(i) == pixel(i-1) {
-			small.Pix[i] = small.Pix[i-1]
-		} else {
-			small.Pix[i] = index[pixel(i)]
+	rest := small.Pix
+	for _, r := range runs {
+		fill := rest[:r.pixels]
+		for i := range fill {
+			fill[i] = index[r.id]
 		}
+		rest = rest[r.pixels:]
 	}
 	return small
 }
 
+// shade is a colour, as red, green, blue and opacity from the highest byte down, and how many pixels
+// have it. pixelRun is a number of successive pixels of one colour.
+type (
+	shade struct {
+		pixel uint32
+		count int
+	}
+	pixelRun struct{ id, pixels int }
+)
+
+// equal returns how many pixels, of 4 bytes each, at the beginning equal the first.
+func equal(pix []byte) int {
+	first := uint64(binary.LittleEndian.Uint32(pix))
+	n, two := 4, first|first<<32
+	for n+8 <= len(pix) && binary.LittleEndian.Uint64(pix[n:]) == two {
+		n += 8
+	}
+	for n < len(pix) && binary.LittleEndian.Uint32(pix[n:]) == uint32(first) {
+		n += 4
+	}
+	return n / 4
+}
+
 // paint draws one mark on a canvas whose origin is at the bottom left.
-func (d *drawing) paint(c vg.Canvas, m *mark) {
+func (d *drawing) paint(c *vgimg.Canvas, m *mark) {
 	s := styleOf(m.style)
 	if m.kind == text || m.kind == upright {
 		d.paintText(c, m, s)
@@ -143,15 +173,23 @@ func faded(c color.RGBA, opacity, level float64) color.Color {
 	return color.NRGBA{c.R, c.G, c.B, uint8(math.Round(a))}
 }
 
-func (d *drawing) paintText(c vg.Canvas, m *mark, s *style) {
-	f := face(s)
-	c.SetColor(toneOf(s.fill).light)
+// paintText draws horizontal text pixel by pixel, which takes a fifth of the time of the canvas's
+// transformed text.
+func (d *drawing) paintText(c *vgimg.Canvas, m *mark, s *style) {
+	f, t := face(s), clean(m.text)
+	colour, shift := toneOf(s.fill).light, f.Width(t)*font.Length(m.align)/2
+	if m.kind == text {
+		const pixels = pngDPI / 72. // a drawing unit
+		drawer := xfont.Drawer{Dst: c.Image(), Src: image.NewUniform(colour), Face: f.FontFace(pngDPI)}
+		drawer.Dot.X = fixed.Int26_6(math.Round((m.at[0].x - shift.Points()) * pixels * 64))
+		drawer.Dot.Y = fixed.Int26_6(math.Round(m.at[0].y * pixels * 64))
+		drawer.DrawString(t)
+		return
+	}
+	c.SetColor(colour)
 	c.Push()
 	c.Translate(vg.Point{X: vg.Length(m.at[0].x), Y: vg.Length(d.h - m.at[0].y)})
-	if m.kind == upright {
-		c.Rotate(math.Pi / 2)
-	}
-	t := clean(m.text)
-	c.FillString(f, vg.Point{X: -f.Width(t) * font.Length(m.align) / 2}, t)
+	c.Rotate(math.Pi / 2)
+	c.FillString(f, vg.Point{X: -shift}, t)
 	c.Pop()
 }
