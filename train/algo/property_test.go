@@ -3,13 +3,20 @@ package algo
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"fspda/internal/rng"
 )
 
-// Bounds are for float64. Each property is tested on random graphs, objectives and masks.
-const worlds = 6
+// Bounds are for float64. Each property is tested on three random graphs, objectives and masks, and
+// with FSPDA_LONG=1 on three more.
+var worlds = func() int {
+	if os.Getenv("FSPDA_LONG") != "" {
+		return 6
+	}
+	return 3
+}()
 
 // forWorlds tests a property on random worlds, sparse and dense, with one edge and with many.
 func forWorlds(t *testing.T, f func(t *testing.T, w world, q quadratics)) {
