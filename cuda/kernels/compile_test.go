@@ -113,4 +113,5 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	checkStreams(t, made)
 	checkLoads(t, made)
 	checkWide(t, made)
+	checkOverlap(t, made, arch)
 }

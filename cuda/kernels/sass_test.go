@@ -223,3 +223,116 @@ func longestLoop(code machineCode) (all, products, shared int) {
 	}
 	return all, products, shared
 }
+
+// productKernels lists the products whose factors are float32, TF32 or bytes, with the most
+// instructions that a thread issues for a multiply-add in the loop over a tile: 0 on tensor cores,
+// where sm_70 has another loop. NVRTC 12.9 makes 1.15 to 1.18.
+var productKernels = map[string]float64{
+	"gemm_nt_32": 1.25, "gemm_nn_32": 1.25, "gemm_tn_32": 1.25, "gemm_nt_64": 1.25, "gemm_nn_64": 1.25,
+	"gemm_tn_64": 1.25, "gemm_nt_bytes": 1.25, "gemm_tn_bytes": 1.25, "gemm_nt_bytes_parts": 1.2,
+	"gemm_tn_bytes_wide": 1.2, "gemm_nt_tf32": 0, "gemm_nn_tf32": 0, "gemm_tn_tf32": 0, "gemm_nt_bytes_tf32": 0,
+	"gemm_tn_bytes_tf32": 0, "gemm_nt_bytes_parts_tf32": 0,
+}
+
+// checkOverlap checks that products load the next tile while they multiply: of the 16-byte loads,
+// as many as the first tile has are in flight during all multiply-adds, and of the 8-byte loads of
+// a factor of bytes at least one. It also bounds the instructions of the loop.
+func checkOverlap(t *testing.T, made map[string]nvrtc.Binary, arch string) {
+	t.Helper()
+	codes := machineCodes(t, made["gemm.cu"].Cubin)
+	for name, most := range productKernels {
+		code, ok := codes[name]
+		if !ok {
+			t.Errorf("there is no %s", name)
+			continue
+		}
+		products, covered, exposed := code.count(isProduct), map[uint64]int{}, map[uint64]int{}
+		for at := range len(code) / 16 {
+			what, width := code.opcode(at), code.high(at)>>9&7
+			if (what != loadGlobal70 && what != loadGlobal80) || width < double {
+				continue
+			}
+			if n := code.productsInFlight(at, arch); n == products {
+				covered[width]++
+			} else {
+				exposed[width]++
+			}
+		}
+		loop, inLoop, _ := longestLoop(code)
+		issued := float64(loop) / float64(max(inLoop, 1))
+		t.Logf("%-26s %4d instructions, %3d multiply-adds, %.2f instructions each in the loop; loads of 16 bytes: %d "+
+			"in flight during all, %d not; of 8 bytes: %d and %d", name, len(code)/16, products, issued, covered[wide],
+			exposed[wide], covered[double], exposed[double])
+		bytes := strings.Contains(name, "bytes")
+		if products == 0 || covered[wide] == 0 || covered[wide] < exposed[wide] || bytes && covered[double] == 0 ||
+			most > 0 && issued > most {
+			t.Errorf("%s: %d of %d loads of 16 bytes and %d of 8 are in flight during all %d multiply-adds, %.2f "+
+				"instructions for each; want at least half, some (with bytes) and at most %v", name, covered[wide],
+				covered[wide]+exposed[wide], covered[double], products, issued, most)
+		}
+	}
+}
+
+const (
+	matrixMultiplyAdd = 0x23c
+	exit              = 0x94d
+	always            = 7 // the predicate of an instruction without a condition
+)
+
+func (c machineCode) opcode(at int) uint64 { return binary.LittleEndian.Uint64(c[16*at:]) & 0xfff }
+func (c machineCode) low(at int) uint64    { return binary.LittleEndian.Uint64(c[16*at:]) }
+func (c machineCode) high(at int) uint64   { return binary.LittleEndian.Uint64(c[16*at+8:]) }
+
+func isProduct(opcode uint64) bool { return opcode == fusedMultiplyAdd || opcode == matrixMultiplyAdd }
+
+func (c machineCode) count(of func(opcode uint64) bool) (n int) {
+	for at := range len(c) / 16 {
+		if of(c.opcode(at)) {
+			n++
+		}
+	}
+	return n
+}
+
+// productsInFlight returns how many multiply-adds can be issued after a load without waiting for
+// it. A load names one of six scoreboards (bits 110 to 112), and an instruction those that it waits
+// for (a bit each from 116 on).
+func (c machineCode) productsInFlight(load int, arch string) (n int) {
+	board := c.high(load) >> 46 & 7
+	seen, next := map[int]bool{}, []int{load + 1}
+	for len(next) > 0 {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		if seen[at] || at < 0 || 16*at >= len(c) {
+			continue
+		}
+		seen[at] = true
+		low, high := c.low(at), c.high(at)
+		if board < 6 && high>>52>>board&1 == 1 {
+			continue
+		}
+		what, unconditional := low&0xfff, low>>12&15 == always
+		switch {
+		case isProduct(what):
+			n++
+		case what == branch:
+			next = append(next, c.target(at, arch))
+			unconditional = unconditional && high>>23&15 == always // its second condition
+		}
+		if !unconditional || what != branch && what != exit {
+			next = append(next, at+1)
+		}
+	}
+	return n
+}
+
+// target returns where a branch goes. The offset is in 4 bytes, from the next instruction: bits 34
+// to 81, and on sm_90 eight lower bits from 16 on.
+func (c machineCode) target(at int, arch string) int {
+	low, high := c.low(at), c.high(at)
+	offset := int64(high<<46|low>>34<<16) >> 16
+	if arch == "sm_90" {
+		offset = offset<<8 | int64(low>>16&0xff)
+	}
+	return at + 1 + int(offset/4)
+}
