@@ -3,12 +3,15 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
@@ -112,6 +115,41 @@ func TestHelpByTopic(t *testing.T) {
 	_, agent, _ := call(t, "agent", "--help")
 	if !strings.Contains(agent, "Of this command:") || !strings.Contains(agent, "--rank int") {
 		t.Error(agent)
+	}
+}
+
+// Every command prints its help: what it does, how it is called and its flags, and no error of a
+// template or a format.
+func TestHelpOfEveryCommand(t *testing.T) {
+	var visit func(c *cobra.Command, path ...string)
+	visited := 0
+	visit = func(c *cobra.Command, path ...string) {
+		for _, sub := range c.Commands() {
+			if sub.Name() != "help" && sub.Name() != "completion" {
+				visit(sub, append(slices.Clone(path), sub.Name())...)
+			}
+		}
+		visited++
+		status, text, stderr := call(t, append(path, "--help")...)
+		if status != 0 || stderr != "" || !strings.Contains(text, "Usage:\n") ||
+			!strings.Contains(text, strings.Join(append([]string{"fspda"}, path...), " ")) {
+			t.Errorf("%v: exit status %d, %s\n%s", path, status, stderr, text)
+		}
+		for _, bad := range []string{"template:", "%!", "<no value>", "{{", "<nil>"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("the help of %v contains %q:\n%s", path, bad, text)
+			}
+		}
+	}
+	visit(newRoot(io.Discard, io.Discard))
+	if visited < 40 {
+		t.Errorf("only %d commands", visited)
+	}
+	_, text, _ := call(t, "bench", "step", "--help")
+	for _, want := range []string{"With --algo all", "--algo string", "--time duration", "All flags by topic"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the help of bench step:\n%s", want, text)
+		}
 	}
 }
 

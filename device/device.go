@@ -1,5 +1,7 @@
 package device
 
+import "math"
+
 // Vector is a flat vector of numbers that belongs to one Device. Only that Device reads its
 // contents.
 type Vector interface {
@@ -33,9 +35,17 @@ type SparseTerm struct {
 
 // Adam holds the coefficients of a step of AdamW: the decay rates of both averages, the weights of
 // the newest gradient in them, the factors that correct their bias, the number that is added to the
-// root, and the weight decay.
+// root, the weight decay, and the largest mean square; 0: none.
 type Adam struct {
-	Beta1, Rest1, Beta2, Rest2, Scale1, Scale2, Eps, Decay float64
+	Beta1, Rest1, Beta2, Rest2, Scale1, Scale2, Eps, Decay, Limit float64
+}
+
+// Most returns the largest mean square, which may be infinite.
+func (a Adam) Most() float64 {
+	if a.Limit == 0 {
+		return math.Inf(1)
+	}
+	return a.Limit
 }
 
 // Device allocates vectors and computes with them.
@@ -81,7 +91,7 @@ type Device interface {
 	ScatterAdd(dst Vector, parts ...SparseTerm)
 	// AdamW replaces the gradient g by the direction of AdamW at x, and moves its averages m and v:
 	//
-	//	m ← Beta1·m + Rest1·g        v ← Beta2·v + Rest2·(g·g)
+	//	m ← Beta1·m + Rest1·g        v ← min(Beta2·v + Rest2·(g·g), Most())
 	//	g ← (Scale1·m)/(Scale2·√v + Eps) + Decay·x
 	//
 	// The coefficients are first rounded to the precision of the device; each operation is then

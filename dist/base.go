@@ -14,6 +14,12 @@ type Weighted interface {
 	Weight(e Event, t int) float64
 }
 
+// Cyclic is a Process whose edges repeat after Period() iterations.
+type Cyclic interface {
+	Process
+	Period() int
+}
+
 // link is an edge of a round with its weight.
 type link struct {
 	Edge
@@ -78,7 +84,13 @@ type repeated struct {
 	weights [][]link // by round, ascending by edge
 }
 
-var _ Weighted = repeated{}
+var (
+	_ Weighted = repeated{}
+	_ Cyclic   = repeated{}
+)
+
+// Period implements [Cyclic].
+func (p repeated) Period() int { return len(p.weights) }
 
 // Weight implements [Weighted].
 func (p repeated) Weight(e Event, t int) float64 {

@@ -93,50 +93,49 @@ func (t *Transform[T]) Forward(dst, v []T) {
 	var half [maxSide * maxSide]T
 	for _, c := range t.chunks {
 		across, down := t.turned[c.cols], t.basis[c.rows]
-		rows := half[:c.len()]
-		clear(rows)
-		for i := range c.rows {
-			for j, x := range v[c.from+i*c.stride:][:c.cols] {
-				addScaled(rows[i*c.cols:][:c.cols], x, across[j*c.cols:][:c.cols])
-			}
-		}
 		out := dst[c.at:][:c.len()]
+		rows := half[:c.len()]
 		if c.rows == 1 {
-			copy(out, rows)
-			continue
+			rows = out
 		}
-		clear(out)
-		for u := range c.rows {
-			for i := range c.rows {
-				addScaled(out[u*c.cols:][:c.cols], down[u*c.rows+i], rows[i*c.cols:][:c.cols])
-			}
+		for i := range c.rows {
+			sumRows(rows[i*c.cols:][:c.cols], v[c.from+i*c.stride:][:c.cols], across, c.cols)
+		}
+		for u := 0; u < c.rows && c.rows > 1; u++ {
+			sumRows(out[u*c.cols:][:c.cols], down[u*c.rows:][:c.rows], rows, c.cols)
 		}
 	}
 }
 
 // Inverse sets dst to the vector of these coefficients. It is fast where most of them are zero.
 func (t *Transform[T]) Inverse(dst, coefficients []T) {
-	var half [maxSide]T
+	var half [maxSide * maxSide]T
+	var some [maxSide]int // frequencies of the rows that are not zero
+	var factors [maxSide]T
 	for _, c := range t.chunks {
-		across, down := t.basis[c.cols], t.basis[c.rows]
-		for i := range c.rows {
-			clear(dst[c.from+i*c.stride:][:c.cols])
-		}
+		across, up, n := t.basis[c.cols], t.turned[c.rows], 0
 		for u := range c.rows {
-			row, some := half[:c.cols], false
+			row, zero := half[n*c.cols:][:c.cols], true
 			for w, x := range coefficients[c.at+u*c.cols:][:c.cols] {
 				if x == 0 {
 					continue
 				}
-				if !some {
+				if zero {
 					clear(row)
 				}
 				addScaled(row, x, across[w*c.cols:][:c.cols])
-				some = true
+				zero = false
 			}
-			for i := 0; some && i < c.rows; i++ {
-				addScaled(dst[c.from+i*c.stride:][:c.cols], down[u*c.rows+i], row)
+			if !zero {
+				some[n] = u
+				n++
 			}
+		}
+		for i := range c.rows {
+			for k, u := range some[:n] {
+				factors[k] = up[i*c.rows+u]
+			}
+			sumRows(dst[c.from+i*c.stride:][:c.cols], factors[:n], half[:], c.cols)
 		}
 	}
 }
@@ -171,6 +170,17 @@ func (t *Transform[T]) Signs(dst, sums, counts []T) {
 				}
 			}
 		}
+	}
+}
+
+// sumRows computes dst = Σ a[k]·v[k·stride:], from zero on.
+func sumRows[T number](dst, a, v []T, stride int) {
+	if d, ok := any(dst).([]float32); ok && sumRowsFast(d, any(a).([]float32), any(v).([]float32), stride) {
+		return
+	}
+	clear(dst)
+	for k, x := range a {
+		addScaled(dst, x, v[k*stride:])
 	}
 }
 

@@ -23,96 +23,112 @@ func foldAVX512(n int, total *float64, part *float64)
 // affineAVX512 computes y = (x − mean)·scale + shift.
 //
 //go:noescape
-func affineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineReLUAVX512 computes y = (x − mean)·scale + shift, and 0 where that is less.
 //
 //go:noescape
-func affineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineAddReLUAVX512 computes y = (x − mean)·scale + shift + z, and 0 where that is less.
 //
 //go:noescape
-func affineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineStreamAVX512 computes y = (x − mean)·scale + shift. It uses non-temporal stores: all
 // vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func affineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineReLUStreamAVX512 computes y = (x − mean)·scale + shift, and 0 where that is less. It uses
 // non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func affineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
 
 // affineAddReLUStreamAVX512 computes y = (x − mean)·scale + shift + z, and 0 where that is less. It
 // uses non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func affineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
 
 // gradSumsAVX512 adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least one
 // row.
 //
 //go:noescape
-func gradSumsAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsReLUAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for every
 // column. There is at least one row.
 //
 //go:noescape
-func gradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsAddReLUAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for
 // every column. It writes g to dz. There is at least one row.
 //
 //go:noescape
-func gradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsAddReLUStreamAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2,
 // for every column. It writes g to dz. There is at least one row. It uses non-temporal stores: all
 // vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dz *float32, mean *float32, s1 *float64, s2 *float64)
 
 // gradientAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy.
 //
 //go:noescape
-func gradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientReLUAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0.
 //
 //go:noescape
-func gradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientStreamAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy. It uses non-temporal
 // stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientReLUStreamAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0. It
 // uses non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dx *float32, mean *float32, a *float32, b *float32, e *float32)
 
 // maxPoolAVX512 writes the maxima of windows of rows×cols pixels, step numbers apart, and their
 // indices, which count from firstIndex: colStep more at every pixel of a row, and rowStep more at
 // its end. All counts are at least 1. It prefetches so many numbers ahead.
 //
 //go:noescape
-func maxPoolAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
+func maxPoolAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32,
+	rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
 
 // maxPoolGradAVX512 adds for each pixel of dx, step numbers apart, the dy of rows×cols windows
 // whose at is firstIndex for the first window, colStep more at each window of a row, and rowStep
 // more at its end. All counts are at least 1.
 //
 //go:noescape
-func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
+func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32,
+	colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
 // maxPoolGradStreamAVX512 adds for each pixel of dx, step numbers apart, the dy of rows×cols
 // windows whose at is firstIndex for the first window, colStep more at each window of a row, and
@@ -120,7 +136,8 @@ func maxPoolGradAVX512(pixels int, channels int, rows int, cols int, rowStride i
 // the output begin at multiples of their size.
 //
 //go:noescape
-func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
+func maxPoolGradStreamAVX512(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32,
+	colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
 // momentsAVX2 adds x − shift to s1, and its square to s2, for every column. There is at least one
 // row.
@@ -141,96 +158,112 @@ func foldAVX2(n int, total *float64, part *float64)
 // affineAVX2 computes y = (x − mean)·scale + shift.
 //
 //go:noescape
-func affineAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineReLUAVX2 computes y = (x − mean)·scale + shift, and 0 where that is less.
 //
 //go:noescape
-func affineReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineAddReLUAVX2 computes y = (x − mean)·scale + shift + z, and 0 where that is less.
 //
 //go:noescape
-func affineAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineStreamAVX2 computes y = (x − mean)·scale + shift. It uses non-temporal stores: all vectors
 // of the output begin at multiples of their size.
 //
 //go:noescape
-func affineStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineReLUStreamAVX2 computes y = (x − mean)·scale + shift, and 0 where that is less. It uses
 // non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func affineReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
 
 // affineAddReLUStreamAVX2 computes y = (x − mean)·scale + shift + z, and 0 where that is less. It
 // uses non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func affineAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+func affineAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
 
 // gradSumsAVX2 adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least one
 // row.
 //
 //go:noescape
-func gradSumsAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsReLUAVX2 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for every
 // column. There is at least one row.
 //
 //go:noescape
-func gradSumsReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsAddReLUAVX2 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for
 // every column. It writes g to dz. There is at least one row.
 //
 //go:noescape
-func gradSumsAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAddReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
 
 // gradSumsAddReLUStreamAVX2 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2,
 // for every column. It writes g to dz. There is at least one row. It uses non-temporal stores: all
 // vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradSumsAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+func gradSumsAddReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dz *float32, mean *float32, s1 *float64, s2 *float64)
 
 // gradientAVX2 computes dx = a·g + ((x − mean)·b + e) with g = dy.
 //
 //go:noescape
-func gradientAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientReLUAVX2 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0.
 //
 //go:noescape
-func gradientReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientReLUAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientStreamAVX2 computes dx = a·g + ((x − mean)·b + e) with g = dy. It uses non-temporal
 // stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradientStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
 
 // gradientReLUStreamAVX2 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0. It
 // uses non-temporal stores: all vectors of the output begin at multiples of their size.
 //
 //go:noescape
-func gradientReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+func gradientReLUStreamAVX2(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dx *float32, mean *float32, a *float32, b *float32, e *float32)
 
 // maxPoolAVX2 writes the maxima of windows of rows×cols pixels, step numbers apart, and their
 // indices, which count from firstIndex: colStep more at every pixel of a row, and rowStep more at
 // its end. All counts are at least 1. It prefetches so many numbers ahead.
 //
 //go:noescape
-func maxPoolAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
+func maxPoolAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32,
+	rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
 
 // maxPoolGradAVX2 adds for each pixel of dx, step numbers apart, the dy of rows×cols windows whose
 // at is firstIndex for the first window, colStep more at each window of a row, and rowStep more at
 // its end. All counts are at least 1.
 //
 //go:noescape
-func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
+func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32,
+	rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
 // maxPoolGradStreamAVX2 adds for each pixel of dx, step numbers apart, the dy of rows×cols windows
 // whose at is firstIndex for the first window, colStep more at each window of a row, and rowStep
@@ -238,7 +271,8 @@ func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int
 // output begin at multiples of their size.
 //
 //go:noescape
-func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
+func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32,
+	colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
 // storeFence waits for all stores, including non-temporal ones.
 //

@@ -72,7 +72,7 @@ func combinePart(d []float32, terms []device.Term, i int) {
 	for _, t := range terms {
 		c = c.plus(float32(t.A), t.V.(*Vector).Data[i:i+len(d)])
 	}
-	combine(d, &c, false)
+	combineAhead(d, &c)
 }
 
 // combineMany handles more terms than one pass does, block by block: a block of dst is written only

@@ -102,6 +102,50 @@ func TestCombineTwin(t *testing.T) {
 	}
 }
 
+// CombineAll has the bits of one Combine after the other, also where a combination reads what another
+// has written, around the block of one pass, and with more terms than one pass takes.
+func TestCombineAllIsCombine(t *testing.T) {
+	const vectors = 9
+	vectorsOf := func(n int) (v []*Vector, whole []func() bool) {
+		for k := range vectors {
+			a, b := framed(fmt.Sprint(k), n)
+			v, whole = append(v, a), append(whole, b)
+		}
+		return v, whole
+	}
+	for _, n := range []int{0, 1, 15, 17, fuseBlock - 1, fuseBlock, fuseBlock + 1, 3*fuseBlock + 37} {
+		for _, most := range []int{maxTerms, maxTerms + 2} {
+			one, _ := vectorsOf(n)
+			other, whole := vectorsOf(n)
+			var all []device.Combination
+			for dst := range 5 {
+				c := device.Combination{Dst: other[dst]}
+				var terms []device.Term
+				for k := range (3*dst + most) % (most + 1) {
+					at := (dst + k*k) % vectors // of which some were written by the combinations before
+					a := 0.9 - 0.23*float64(k)
+					terms = append(terms, device.Term{A: a, V: one[at]})
+					c.Terms = append(c.Terms, device.Term{A: a, V: other[at]})
+				}
+				Ops{}.Combine(one[dst], terms...)
+				all = append(all, c)
+			}
+			Ops{}.CombineAll(all...)
+			for k := range vectors {
+				for i, w := range one[k].Data {
+					if got := other[k].Data[i]; math.Float32bits(got) != math.Float32bits(w) {
+						t.Fatalf("at most %d terms of %d: element %d of vector %d is %v, want %v", most, n, i, k, got,
+							w)
+					}
+				}
+				if !whole[k]() {
+					t.Fatalf("at most %d terms of %d: words around vector %d were overwritten", most, n, k)
+				}
+			}
+		}
+	}
+}
+
 func TestVectorOperationsAllocateNothing(t *testing.T) {
 	d := Ops{}
 	x, _ := framed("x", 1000)

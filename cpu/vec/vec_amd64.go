@@ -74,6 +74,23 @@ func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, 
 	}
 }
 
+// combineAhead is combine, and prefetches the block of each vector behind that of dst.
+func combineAhead(dst []float32, c *combination) {
+	if isa.Active == isa.Go {
+		combineGo(dst, c)
+		return
+	}
+	var v [maxTerms]*float32
+	for k := range c.terms {
+		v[k] = pointer(c.v[k][:len(dst)])
+	}
+	if isa.Active == isa.AVX512 {
+		combineAheadAVX512(pointer(dst), &v[0], &c.a[0], c.terms, 0, len(dst))
+	} else {
+		combineAheadAVX2(pointer(dst), &v[0], &c.a[0], c.terms, 0, len(dst))
+	}
+}
+
 // dotBlock is dotGo.
 func dotBlock(x, y []float32) float64 {
 	y = y[:len(x)]
@@ -220,10 +237,10 @@ func adamW(a *adam, g, m, v, x []float32) {
 		switch isa.Active {
 		case isa.AVX512:
 			adamWAVX512(pointer(g), pointer(m), pointer(v), pointer(x), n, a.beta1, a.rest1, a.beta2, a.rest2, a.scale1,
-				a.scale2, a.eps, a.decay)
+				a.scale2, a.eps, a.decay, a.most)
 		case isa.AVX2:
 			adamWAVX2(pointer(g), pointer(m), pointer(v), pointer(x), n, a.beta1, a.rest1, a.beta2, a.rest2, a.scale1,
-				a.scale2, a.eps, a.decay)
+				a.scale2, a.eps, a.decay, a.most)
 		default:
 			adamWGo(a, g[:n], m[:n], v[:n], x[:n])
 		}

@@ -58,16 +58,22 @@ func addDiff1AVX512(v *float32, p *float32, q *float32, n int, a float32)
 //go:noescape
 func addDiff2AVX512(v *float32, w *float32, p *float32, q *float32, n int, a float32, b float32)
 
-// adamWAVX512 writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v
-// + eps) + decay·x, each operation rounded, with the old u.
+// adamWAVX512 writes m = beta1·m + rest1·u, v = min(beta2·v + rest2·(u·u), most) and u =
+// (scale1·m)/(scale2·√v + eps) + decay·x, each operation rounded, with the old u.
 //
 //go:noescape
-func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32,
+	rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
 
 // combineAVX512 writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.
 //
 //go:noescape
 func combineAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
+
+// combineAheadAVX512 is combine, and prefetches the numbers 1024 behind.
+//
+//go:noescape
+func combineAheadAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
 // combineStreamAVX512 is combine with non-temporal stores. dst[begin] begins a cache line, and
 // end-begin is a positive multiple of 16.
@@ -149,7 +155,8 @@ func gradSumsAVX512(sums *float64, x *float32, dy *float32, gamma *float32, cent
 // A and B. n is a multiple of 8.
 //
 //go:noescape
-func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64,
+	params *float64, n int)
 
 // timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.
@@ -200,19 +207,22 @@ func sumDiffsAVX512(sum *float32, start *float32, own *float32, v **float32, a *
 // addDiffs1AVX512 writes x += b·S with the S of sumDiffs.
 //
 //go:noescape
-func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32)
+func addDiffs1AVX512(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32,
+	b float32)
 
 // addDiffs2AVX512 writes x += b·S and then y += c·S with the S of sumDiffs.
 //
 //go:noescape
-func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
+func addDiffs2AVX512(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int,
+	s float32, b float32, c float32)
 
 // combineDiffsAVX512 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S
 // for others <= k < all, with S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the
 // numbers from begin to end. Without start S begins with zero.
 //
 //go:noescape
-func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
+func combineDiffsAVX512(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int,
+	all int, begin int, end int, s float32, b float32)
 
 // decodeRowsAVX512 writes the numbers of rows×cols bytes: dst[r·ds+c] = scale·src[at[r]+c] + shift,
 // the product rounded first. Both counts are at least 1.
@@ -295,16 +305,22 @@ func addDiff1AVX2(v *float32, p *float32, q *float32, n int, a float32)
 //go:noescape
 func addDiff2AVX2(v *float32, w *float32, p *float32, q *float32, n int, a float32, b float32)
 
-// adamWAVX2 writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v +
-// eps) + decay·x, each operation rounded, with the old u.
+// adamWAVX2 writes m = beta1·m + rest1·u, v = min(beta2·v + rest2·(u·u), most) and u =
+// (scale1·m)/(scale2·√v + eps) + decay·x, each operation rounded, with the old u.
 //
 //go:noescape
-func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32,
+	rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
 
 // combineAVX2 writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.
 //
 //go:noescape
 func combineAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
+
+// combineAheadAVX2 is combine, and prefetches the numbers 1024 behind.
+//
+//go:noescape
+func combineAheadAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
 
 // combineStreamAVX2 is combine with non-temporal stores. dst[begin] begins a cache line, and
 // end-begin is a positive multiple of 16.
@@ -385,7 +401,8 @@ func gradSumsAVX2(sums *float64, x *float32, dy *float32, gamma *float32, center
 // A and B. n is a multiple of 8.
 //
 //go:noescape
-func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64,
+	params *float64, n int)
 
 // timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.
@@ -444,7 +461,8 @@ func addDiffDense1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *floa
 // the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffDense2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+func addDiffDense2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32,
+	b float32)
 
 // gatherSparseAVX2 writes dst[j] = src[at[j]]; it prefetches the numbers at the n coordinates of
 // next. n is a multiple of 4.
@@ -462,7 +480,8 @@ func addDiffSparse1AVX2(v *float32, at *uint32, next *uint32, p *float32, q *flo
 // the numbers at the n coordinates of next. n is a multiple of 4.
 //
 //go:noescape
-func addDiffSparse2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32, b float32)
+func addDiffSparse2AVX2(v *float32, w *float32, at *uint32, next *uint32, p *float32, q *float32, n int, a float32,
+	b float32)
 
 // sumDiffsAVX2 writes sum = s·start + Σ a[k]·(own-v[k]) for n numbers and k < terms, 1 to 6.
 //
@@ -472,19 +491,22 @@ func sumDiffsAVX2(sum *float32, start *float32, own *float32, v **float32, a *fl
 // addDiffs1AVX2 writes x += b·S with the S of sumDiffs.
 //
 //go:noescape
-func addDiffs1AVX2(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32)
+func addDiffs1AVX2(x *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32,
+	b float32)
 
 // addDiffs2AVX2 writes x += b·S and then y += c·S with the S of sumDiffs.
 //
 //go:noescape
-func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int, s float32, b float32, c float32)
+func addDiffs2AVX2(x *float32, y *float32, start *float32, own *float32, v **float32, a *float32, terms int, n int,
+	s float32, b float32, c float32)
 
 // combineDiffsAVX2 writes dst = Σ a[k]·v[k] + b·S for k < base, at least one, and v[k] += a[k]·S
 // for others <= k < all, with S = s·start + Σ a[k]·(own-v[k]) for base <= k < others, all for the
 // numbers from begin to end. Without start S begins with zero.
 //
 //go:noescape
-func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int, all int, begin int, end int, s float32, b float32)
+func combineDiffsAVX2(dst *float32, start *float32, own *float32, v **float32, a *float32, base int, others int,
+	all int, begin int, end int, s float32, b float32)
 
 // scatterAddAVX2 writes v[at[j]] += a·p[j]; it prefetches the numbers at the n coordinates of next.
 // n is a multiple of 4.

@@ -798,9 +798,9 @@ pass_done:
 	VZEROUPPER
 	RET
 
-// func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+// func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·adamWAVX512(SB), NOSPLIT, $0-72
+TEXT ·adamWAVX512(SB), NOSPLIT, $0-76
 	MOVQ         u+0(FP), AX
 	MOVQ         m+8(FP), CX
 	MOVQ         v+16(FP), DX
@@ -813,33 +813,35 @@ TEXT ·adamWAVX512(SB), NOSPLIT, $0-72
 	VBROADCASTSS scale2+60(FP), Z5
 	VBROADCASTSS eps+64(FP), Z6
 	VBROADCASTSS decay+68(FP), Z7
+	VBROADCASTSS most+72(FP), Z8
 	XORQ         SI, SI
 	MOVQ         n+32(FP), DI
 	SUBQ         $0x00000010, DI
 	JLT          pass_rest
 
 pass_one:
-	VMOVUPS (AX)(SI*4), Z8
-	VMOVUPS (CX)(SI*4), Z9
-	VMOVUPS (DX)(SI*4), Z10
-	VMOVUPS (BX)(SI*4), Z11
-	VMULPS  Z8, Z8, Z12
-	VMULPS  Z1, Z8, Z8
-	VMULPS  Z0, Z9, Z9
-	VADDPS  Z8, Z9, Z9
-	VMULPS  Z3, Z12, Z12
-	VMULPS  Z2, Z10, Z10
-	VADDPS  Z12, Z10, Z10
-	VSQRTPS Z10, Z12
-	VMULPS  Z5, Z12, Z12
-	VADDPS  Z6, Z12, Z12
-	VMULPS  Z4, Z9, Z8
-	VDIVPS  Z12, Z8, Z8
-	VMULPS  Z7, Z11, Z11
-	VADDPS  Z11, Z8, Z8
-	VMOVUPS Z8, (AX)(SI*4)
-	VMOVUPS Z9, (CX)(SI*4)
-	VMOVUPS Z10, (DX)(SI*4)
+	VMOVUPS (AX)(SI*4), Z9
+	VMOVUPS (CX)(SI*4), Z10
+	VMOVUPS (DX)(SI*4), Z11
+	VMOVUPS (BX)(SI*4), Z12
+	VMULPS  Z9, Z9, Z13
+	VMULPS  Z1, Z9, Z9
+	VMULPS  Z0, Z10, Z10
+	VADDPS  Z9, Z10, Z10
+	VMULPS  Z3, Z13, Z13
+	VMULPS  Z2, Z11, Z11
+	VADDPS  Z13, Z11, Z11
+	VMINPS  Z11, Z8, Z11
+	VSQRTPS Z11, Z13
+	VMULPS  Z5, Z13, Z13
+	VADDPS  Z6, Z13, Z13
+	VMULPS  Z4, Z10, Z9
+	VDIVPS  Z13, Z9, Z9
+	VMULPS  Z7, Z12, Z12
+	VADDPS  Z12, Z9, Z9
+	VMOVUPS Z9, (AX)(SI*4)
+	VMOVUPS Z10, (CX)(SI*4)
+	VMOVUPS Z11, (DX)(SI*4)
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, DI
 	JGE     pass_one
@@ -850,27 +852,28 @@ pass_rest:
 	MOVQ      $-1, R8
 	BZHIQ     DI, R8, R8
 	KMOVW     R8, K1
-	VMOVUPS.Z (AX)(SI*4), K1, Z8
-	VMOVUPS.Z (CX)(SI*4), K1, Z9
-	VMOVUPS.Z (DX)(SI*4), K1, Z10
-	VMOVUPS.Z (BX)(SI*4), K1, Z11
-	VMULPS    Z8, Z8, Z12
-	VMULPS    Z1, Z8, Z8
-	VMULPS    Z0, Z9, Z9
-	VADDPS    Z8, Z9, Z9
-	VMULPS    Z3, Z12, Z12
-	VMULPS    Z2, Z10, Z10
-	VADDPS    Z12, Z10, Z10
-	VSQRTPS   Z10, Z12
-	VMULPS    Z5, Z12, Z12
-	VADDPS    Z6, Z12, Z12
-	VMULPS    Z4, Z9, Z8
-	VDIVPS    Z12, Z8, Z8
-	VMULPS    Z7, Z11, Z11
-	VADDPS    Z11, Z8, Z8
-	VMOVUPS   Z8, K1, (AX)(SI*4)
-	VMOVUPS   Z9, K1, (CX)(SI*4)
-	VMOVUPS   Z10, K1, (DX)(SI*4)
+	VMOVUPS.Z (AX)(SI*4), K1, Z9
+	VMOVUPS.Z (CX)(SI*4), K1, Z10
+	VMOVUPS.Z (DX)(SI*4), K1, Z11
+	VMOVUPS.Z (BX)(SI*4), K1, Z12
+	VMULPS    Z9, Z9, Z13
+	VMULPS    Z1, Z9, Z9
+	VMULPS    Z0, Z10, Z10
+	VADDPS    Z9, Z10, Z10
+	VMULPS    Z3, Z13, Z13
+	VMULPS    Z2, Z11, Z11
+	VADDPS    Z13, Z11, Z11
+	VMINPS    Z11, Z8, Z11
+	VSQRTPS   Z11, Z13
+	VMULPS    Z5, Z13, Z13
+	VADDPS    Z6, Z13, Z13
+	VMULPS    Z4, Z10, Z9
+	VDIVPS    Z13, Z9, Z9
+	VMULPS    Z7, Z12, Z12
+	VADDPS    Z12, Z9, Z9
+	VMOVUPS   Z9, K1, (AX)(SI*4)
+	VMOVUPS   Z10, K1, (CX)(SI*4)
+	VMOVUPS   Z11, K1, (DX)(SI*4)
 
 pass_done:
 	VZEROUPPER
@@ -1315,6 +1318,535 @@ terms1_one:
 	ADDQ    $0x00000010, SI
 	SUBQ    $0x00000010, DI
 	JGE     terms1_one
+
+terms1_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms1_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms1_done:
+	VZEROUPPER
+	RET
+
+// func combineAheadAVX512(dst *float32, v **float32, a *float32, terms int, begin int, end int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·combineAheadAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         v+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         terms+24(FP), BX
+	MOVQ         begin+32(FP), SI
+	MOVQ         end+40(FP), DI
+	SUBQ         SI, DI
+	CMPQ         BX, $0x01
+	JEQ          terms1
+	CMPQ         BX, $0x02
+	JEQ          terms2
+	CMPQ         BX, $0x03
+	JEQ          terms3
+	CMPQ         BX, $0x04
+	JEQ          terms4
+	CMPQ         BX, $0x05
+	JEQ          terms5
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Z0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Z1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Z2
+	MOVQ         24(CX), R10
+	VBROADCASTSS 12(DX), Z3
+	MOVQ         32(CX), R11
+	VBROADCASTSS 16(DX), Z4
+	MOVQ         40(CX), CX
+	VBROADCASTSS 20(DX), Z5
+	SUBQ         $0x00000020, DI
+	JLT          terms6_few
+
+terms6_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(R11)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z6
+	VMULPS     (R8)(SI*4), Z1, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R9)(SI*4), Z2, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R10)(SI*4), Z3, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R11)(SI*4), Z4, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (CX)(SI*4), Z5, Z7
+	VADDPS     Z7, Z6, Z6
+	VMOVUPS    Z6, (AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(R8)(SI*4)
+	PREFETCHT1 4160(R9)(SI*4)
+	PREFETCHT1 4160(R10)(SI*4)
+	PREFETCHT1 4160(R11)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Z0, Z6
+	VMULPS     64(R8)(SI*4), Z1, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     64(R9)(SI*4), Z2, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     64(R10)(SI*4), Z3, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     64(R11)(SI*4), Z4, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     64(CX)(SI*4), Z5, Z7
+	VADDPS     Z7, Z6, Z6
+	VMOVUPS    Z6, 64(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms6_many
+
+terms6_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000010, DI
+	JLT  terms6_rest
+
+terms6_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(R11)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z6
+	VMULPS     (R8)(SI*4), Z1, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R9)(SI*4), Z2, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R10)(SI*4), Z3, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (R11)(SI*4), Z4, Z7
+	VADDPS     Z7, Z6, Z6
+	VMULPS     (CX)(SI*4), Z5, Z7
+	VADDPS     Z7, Z6, Z6
+	VMOVUPS    Z6, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms6_one
+
+terms6_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms6_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (BX)(SI*4), K1, Z6
+	VMULPS    Z6, Z0, Z0
+	VMOVUPS.Z (R8)(SI*4), K1, Z6
+	VMULPS    Z6, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(SI*4), K1, Z1
+	VMULPS    Z1, Z2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R10)(SI*4), K1, Z1
+	VMULPS    Z1, Z3, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R11)(SI*4), K1, Z1
+	VMULPS    Z1, Z4, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMULPS    Z1, Z5, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms6_done:
+	VZEROUPPER
+	RET
+
+terms5:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Z0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Z1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Z2
+	MOVQ         24(CX), R10
+	VBROADCASTSS 12(DX), Z3
+	MOVQ         32(CX), CX
+	VBROADCASTSS 16(DX), Z4
+	SUBQ         $0x00000020, DI
+	JLT          terms5_few
+
+terms5_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z5
+	VMULPS     (R8)(SI*4), Z1, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R9)(SI*4), Z2, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R10)(SI*4), Z3, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (CX)(SI*4), Z4, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVUPS    Z5, (AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(R8)(SI*4)
+	PREFETCHT1 4160(R9)(SI*4)
+	PREFETCHT1 4160(R10)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Z0, Z5
+	VMULPS     64(R8)(SI*4), Z1, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     64(R9)(SI*4), Z2, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     64(R10)(SI*4), Z3, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     64(CX)(SI*4), Z4, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVUPS    Z5, 64(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms5_many
+
+terms5_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000010, DI
+	JLT  terms5_rest
+
+terms5_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z5
+	VMULPS     (R8)(SI*4), Z1, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R9)(SI*4), Z2, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (R10)(SI*4), Z3, Z6
+	VADDPS     Z6, Z5, Z5
+	VMULPS     (CX)(SI*4), Z4, Z6
+	VADDPS     Z6, Z5, Z5
+	VMOVUPS    Z5, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms5_one
+
+terms5_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms5_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (BX)(SI*4), K1, Z5
+	VMULPS    Z5, Z0, Z0
+	VMOVUPS.Z (R8)(SI*4), K1, Z5
+	VMULPS    Z5, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(SI*4), K1, Z1
+	VMULPS    Z1, Z2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R10)(SI*4), K1, Z1
+	VMULPS    Z1, Z3, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMULPS    Z1, Z4, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms5_done:
+	VZEROUPPER
+	RET
+
+terms4:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Z0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Z1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Z2
+	MOVQ         24(CX), CX
+	VBROADCASTSS 12(DX), Z3
+	SUBQ         $0x00000020, DI
+	JLT          terms4_few
+
+terms4_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z4
+	VMULPS     (R8)(SI*4), Z1, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (R9)(SI*4), Z2, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (CX)(SI*4), Z3, Z5
+	VADDPS     Z5, Z4, Z4
+	VMOVUPS    Z4, (AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(R8)(SI*4)
+	PREFETCHT1 4160(R9)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Z0, Z4
+	VMULPS     64(R8)(SI*4), Z1, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     64(R9)(SI*4), Z2, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     64(CX)(SI*4), Z3, Z5
+	VADDPS     Z5, Z4, Z4
+	VMOVUPS    Z4, 64(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms4_many
+
+terms4_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000010, DI
+	JLT  terms4_rest
+
+terms4_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z4
+	VMULPS     (R8)(SI*4), Z1, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (R9)(SI*4), Z2, Z5
+	VADDPS     Z5, Z4, Z4
+	VMULPS     (CX)(SI*4), Z3, Z5
+	VADDPS     Z5, Z4, Z4
+	VMOVUPS    Z4, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms4_one
+
+terms4_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms4_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (BX)(SI*4), K1, Z4
+	VMULPS    Z4, Z0, Z0
+	VMOVUPS.Z (R8)(SI*4), K1, Z4
+	VMULPS    Z4, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (R9)(SI*4), K1, Z1
+	VMULPS    Z1, Z2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMULPS    Z1, Z3, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms4_done:
+	VZEROUPPER
+	RET
+
+terms3:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Z0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Z1
+	MOVQ         16(CX), CX
+	VBROADCASTSS 8(DX), Z2
+	SUBQ         $0x00000040, DI
+	JLT          terms3_few
+
+terms3_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z3
+	VMULPS     (R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     (CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVUPS    Z3, (AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(R8)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Z0, Z3
+	VMULPS     64(R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     64(CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVUPS    Z3, 64(AX)(SI*4)
+	PREFETCHT1 4224(BX)(SI*4)
+	PREFETCHT1 4224(R8)(SI*4)
+	PREFETCHT1 4224(CX)(SI*4)
+	VMULPS     128(BX)(SI*4), Z0, Z3
+	VMULPS     128(R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     128(CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVUPS    Z3, 128(AX)(SI*4)
+	PREFETCHT1 4288(BX)(SI*4)
+	PREFETCHT1 4288(R8)(SI*4)
+	PREFETCHT1 4288(CX)(SI*4)
+	VMULPS     192(BX)(SI*4), Z0, Z3
+	VMULPS     192(R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     192(CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVUPS    Z3, 192(AX)(SI*4)
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000040, DI
+	JGE        terms3_many
+
+terms3_few:
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, DI
+	JLT  terms3_rest
+
+terms3_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z3
+	VMULPS     (R8)(SI*4), Z1, Z4
+	VADDPS     Z4, Z3, Z3
+	VMULPS     (CX)(SI*4), Z2, Z4
+	VADDPS     Z4, Z3, Z3
+	VMOVUPS    Z3, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms3_one
+
+terms3_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms3_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (BX)(SI*4), K1, Z3
+	VMULPS    Z3, Z0, Z0
+	VMOVUPS.Z (R8)(SI*4), K1, Z3
+	VMULPS    Z3, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z1
+	VMULPS    Z1, Z2, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms3_done:
+	VZEROUPPER
+	RET
+
+terms2:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Z0
+	MOVQ         8(CX), CX
+	VBROADCASTSS 4(DX), Z1
+	SUBQ         $0x00000040, DI
+	JLT          terms2_few
+
+terms2_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z2
+	VMULPS     (CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, (AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Z0, Z2
+	VMULPS     64(CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, 64(AX)(SI*4)
+	PREFETCHT1 4224(BX)(SI*4)
+	PREFETCHT1 4224(CX)(SI*4)
+	VMULPS     128(BX)(SI*4), Z0, Z2
+	VMULPS     128(CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, 128(AX)(SI*4)
+	PREFETCHT1 4288(BX)(SI*4)
+	PREFETCHT1 4288(CX)(SI*4)
+	VMULPS     192(BX)(SI*4), Z0, Z2
+	VMULPS     192(CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, 192(AX)(SI*4)
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000040, DI
+	JGE        terms2_many
+
+terms2_few:
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, DI
+	JLT  terms2_rest
+
+terms2_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Z0, Z2
+	VMULPS     (CX)(SI*4), Z1, Z3
+	VADDPS     Z3, Z2, Z2
+	VMOVUPS    Z2, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms2_one
+
+terms2_rest:
+	ADDQ      $0x00000010, DI
+	JZ        terms2_done
+	MOVQ      $-1, DX
+	BZHIQ     DI, DX, DX
+	KMOVW     DX, K1
+	VMOVUPS.Z (BX)(SI*4), K1, Z2
+	VMULPS    Z2, Z0, Z0
+	VMOVUPS.Z (CX)(SI*4), K1, Z2
+	VMULPS    Z2, Z1, Z1
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)(SI*4)
+
+terms2_done:
+	VZEROUPPER
+	RET
+
+terms1:
+	MOVQ         (CX), CX
+	VBROADCASTSS (DX), Z0
+	SUBQ         $0x00000040, DI
+	JLT          terms1_few
+
+terms1_many:
+	PREFETCHT0 4096(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Z0, Z1
+	VMOVUPS    Z1, (AX)(SI*4)
+	PREFETCHT0 4160(CX)(SI*4)
+	VMULPS     64(CX)(SI*4), Z0, Z1
+	VMOVUPS    Z1, 64(AX)(SI*4)
+	PREFETCHT0 4224(CX)(SI*4)
+	VMULPS     128(CX)(SI*4), Z0, Z1
+	VMOVUPS    Z1, 128(AX)(SI*4)
+	PREFETCHT0 4288(CX)(SI*4)
+	VMULPS     192(CX)(SI*4), Z0, Z1
+	VMOVUPS    Z1, 192(AX)(SI*4)
+	ADDQ       $0x00000040, SI
+	SUBQ       $0x00000040, DI
+	JGE        terms1_many
+
+terms1_few:
+	ADDQ $0x00000040, DI
+	SUBQ $0x00000010, DI
+	JLT  terms1_rest
+
+terms1_one:
+	PREFETCHT0 4096(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Z0, Z1
+	VMOVUPS    Z1, (AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms1_one
 
 terms1_rest:
 	ADDQ      $0x00000010, DI
@@ -7814,9 +8346,9 @@ pass_done:
 	VZEROUPPER
 	RET
 
-// func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32)
+// func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
 // Requires: AVX
-TEXT ·adamWAVX2(SB), NOSPLIT, $0-72
+TEXT ·adamWAVX2(SB), NOSPLIT, $0-76
 	MOVQ         u+0(FP), AX
 	MOVQ         m+8(FP), CX
 	MOVQ         v+16(FP), DX
@@ -7829,33 +8361,35 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-72
 	VBROADCASTSS scale2+60(FP), Y5
 	VBROADCASTSS eps+64(FP), Y6
 	VBROADCASTSS decay+68(FP), Y7
+	VBROADCASTSS most+72(FP), Y8
 	XORQ         SI, SI
 	MOVQ         n+32(FP), DI
 	SUBQ         $0x00000008, DI
 	JLT          pass_rest
 
 pass_one:
-	VMOVUPS (AX)(SI*4), Y8
-	VMOVUPS (CX)(SI*4), Y9
-	VMOVUPS (DX)(SI*4), Y10
-	VMOVUPS (BX)(SI*4), Y11
-	VMULPS  Y8, Y8, Y12
-	VMULPS  Y1, Y8, Y8
-	VMULPS  Y0, Y9, Y9
-	VADDPS  Y8, Y9, Y9
-	VMULPS  Y3, Y12, Y12
-	VMULPS  Y2, Y10, Y10
-	VADDPS  Y12, Y10, Y10
-	VSQRTPS Y10, Y12
-	VMULPS  Y5, Y12, Y12
-	VADDPS  Y6, Y12, Y12
-	VMULPS  Y4, Y9, Y8
-	VDIVPS  Y12, Y8, Y8
-	VMULPS  Y7, Y11, Y11
-	VADDPS  Y11, Y8, Y8
-	VMOVUPS Y8, (AX)(SI*4)
-	VMOVUPS Y9, (CX)(SI*4)
-	VMOVUPS Y10, (DX)(SI*4)
+	VMOVUPS (AX)(SI*4), Y9
+	VMOVUPS (CX)(SI*4), Y10
+	VMOVUPS (DX)(SI*4), Y11
+	VMOVUPS (BX)(SI*4), Y12
+	VMULPS  Y9, Y9, Y13
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y0, Y10, Y10
+	VADDPS  Y9, Y10, Y10
+	VMULPS  Y3, Y13, Y13
+	VMULPS  Y2, Y11, Y11
+	VADDPS  Y13, Y11, Y11
+	VMINPS  Y11, Y8, Y11
+	VSQRTPS Y11, Y13
+	VMULPS  Y5, Y13, Y13
+	VADDPS  Y6, Y13, Y13
+	VMULPS  Y4, Y10, Y9
+	VDIVPS  Y13, Y9, Y9
+	VMULPS  Y7, Y12, Y12
+	VADDPS  Y12, Y9, Y9
+	VMOVUPS Y9, (AX)(SI*4)
+	VMOVUPS Y10, (CX)(SI*4)
+	VMOVUPS Y11, (DX)(SI*4)
 	ADDQ    $0x00000008, SI
 	SUBQ    $0x00000008, DI
 	JGE     pass_one
@@ -7866,34 +8400,35 @@ pass_rest:
 	LEAQ       vecMasks<>+128(SB), R8
 	SHLQ       $0x02, DI
 	SUBQ       DI, R8
-	VMOVUPS    (R8), Y8
-	VMASKMOVPS (AX)(SI*4), Y8, Y8
 	VMOVUPS    (R8), Y9
-	VMASKMOVPS (CX)(SI*4), Y9, Y9
+	VMASKMOVPS (AX)(SI*4), Y9, Y9
 	VMOVUPS    (R8), Y10
-	VMASKMOVPS (DX)(SI*4), Y10, Y10
+	VMASKMOVPS (CX)(SI*4), Y10, Y10
 	VMOVUPS    (R8), Y11
-	VMASKMOVPS (BX)(SI*4), Y11, Y11
-	VMULPS     Y8, Y8, Y12
-	VMULPS     Y1, Y8, Y8
-	VMULPS     Y0, Y9, Y9
-	VADDPS     Y8, Y9, Y9
-	VMULPS     Y3, Y12, Y12
-	VMULPS     Y2, Y10, Y10
-	VADDPS     Y12, Y10, Y10
-	VSQRTPS    Y10, Y12
-	VMULPS     Y5, Y12, Y12
-	VADDPS     Y6, Y12, Y12
-	VMULPS     Y4, Y9, Y8
-	VDIVPS     Y12, Y8, Y8
-	VMULPS     Y7, Y11, Y11
-	VADDPS     Y11, Y8, Y8
+	VMASKMOVPS (DX)(SI*4), Y11, Y11
+	VMOVUPS    (R8), Y12
+	VMASKMOVPS (BX)(SI*4), Y12, Y12
+	VMULPS     Y9, Y9, Y13
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y0, Y10, Y10
+	VADDPS     Y9, Y10, Y10
+	VMULPS     Y3, Y13, Y13
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y13, Y11, Y11
+	VMINPS     Y11, Y8, Y11
+	VSQRTPS    Y11, Y13
+	VMULPS     Y5, Y13, Y13
+	VADDPS     Y6, Y13, Y13
+	VMULPS     Y4, Y10, Y9
+	VDIVPS     Y13, Y9, Y9
+	VMULPS     Y7, Y12, Y12
+	VADDPS     Y12, Y9, Y9
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y8, Y0, (AX)(SI*4)
+	VMASKMOVPS Y9, Y0, (AX)(SI*4)
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y9, Y0, (CX)(SI*4)
+	VMASKMOVPS Y10, Y0, (CX)(SI*4)
 	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y10, Y0, (DX)(SI*4)
+	VMASKMOVPS Y11, Y0, (DX)(SI*4)
 
 pass_done:
 	VZEROUPPER
@@ -8363,6 +8898,536 @@ terms1_one:
 	ADDQ    $0x00000008, SI
 	SUBQ    $0x00000008, DI
 	JGE     terms1_one
+
+terms1_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms1_done
+	LEAQ       vecMasks<>+128(SB), DX
+	MOVQ       DI, BX
+	SHLQ       $0x02, BX
+	SUBQ       BX, DX
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms1_done:
+	VZEROUPPER
+	RET
+
+// func combineAheadAVX2(dst *float32, v **float32, a *float32, terms int, begin int, end int)
+// Requires: AVX, MMX+
+TEXT ·combineAheadAVX2(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         v+8(FP), CX
+	MOVQ         a+16(FP), DX
+	MOVQ         terms+24(FP), BX
+	MOVQ         begin+32(FP), SI
+	MOVQ         end+40(FP), DI
+	SUBQ         SI, DI
+	CMPQ         BX, $0x01
+	JEQ          terms1
+	CMPQ         BX, $0x02
+	JEQ          terms2
+	CMPQ         BX, $0x03
+	JEQ          terms3
+	CMPQ         BX, $0x04
+	JEQ          terms4
+	CMPQ         BX, $0x05
+	JEQ          terms5
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Y1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Y2
+	MOVQ         24(CX), R10
+	VBROADCASTSS 12(DX), Y3
+	MOVQ         32(CX), R11
+	VBROADCASTSS 16(DX), Y4
+	MOVQ         40(CX), CX
+	VBROADCASTSS 20(DX), Y5
+	SUBQ         $0x00000010, DI
+	JLT          terms6_few
+
+terms6_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(R11)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y6
+	VMULPS     (R8)(SI*4), Y1, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R9)(SI*4), Y2, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R10)(SI*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R11)(SI*4), Y4, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (CX)(SI*4), Y5, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVUPS    Y6, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y6
+	VMULPS     32(R8)(SI*4), Y1, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R9)(SI*4), Y2, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R10)(SI*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(R11)(SI*4), Y4, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     32(CX)(SI*4), Y5, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVUPS    Y6, 32(AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms6_many
+
+terms6_few:
+	ADDQ $0x00000010, DI
+	SUBQ $0x00000008, DI
+	JLT  terms6_rest
+
+terms6_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(R11)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y6
+	VMULPS     (R8)(SI*4), Y1, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R9)(SI*4), Y2, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R10)(SI*4), Y3, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (R11)(SI*4), Y4, Y7
+	VADDPS     Y7, Y6, Y6
+	VMULPS     (CX)(SI*4), Y5, Y7
+	VADDPS     Y7, Y6, Y6
+	VMOVUPS    Y6, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms6_one
+
+terms6_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms6_done
+	LEAQ       vecMasks<>+128(SB), DX
+	SHLQ       $0x02, DI
+	SUBQ       DI, DX
+	VMOVUPS    (DX), Y6
+	VMASKMOVPS (BX)(SI*4), Y6, Y6
+	VMULPS     Y6, Y0, Y0
+	VMOVUPS    (DX), Y6
+	VMASKMOVPS (R8)(SI*4), Y6, Y6
+	VMULPS     Y6, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R10)(SI*4), Y1, Y1
+	VMULPS     Y1, Y3, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R11)(SI*4), Y1, Y1
+	VMULPS     Y1, Y4, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y5, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms6_done:
+	VZEROUPPER
+	RET
+
+terms5:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Y1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Y2
+	MOVQ         24(CX), R10
+	VBROADCASTSS 12(DX), Y3
+	MOVQ         32(CX), CX
+	VBROADCASTSS 16(DX), Y4
+	SUBQ         $0x00000010, DI
+	JLT          terms5_few
+
+terms5_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y5
+	VMULPS     (R8)(SI*4), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R9)(SI*4), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R10)(SI*4), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (CX)(SI*4), Y4, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVUPS    Y5, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y5
+	VMULPS     32(R8)(SI*4), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(R9)(SI*4), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(R10)(SI*4), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     32(CX)(SI*4), Y4, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVUPS    Y5, 32(AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms5_many
+
+terms5_few:
+	ADDQ $0x00000010, DI
+	SUBQ $0x00000008, DI
+	JLT  terms5_rest
+
+terms5_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(R10)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y5
+	VMULPS     (R8)(SI*4), Y1, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R9)(SI*4), Y2, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (R10)(SI*4), Y3, Y6
+	VADDPS     Y6, Y5, Y5
+	VMULPS     (CX)(SI*4), Y4, Y6
+	VADDPS     Y6, Y5, Y5
+	VMOVUPS    Y5, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms5_one
+
+terms5_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms5_done
+	LEAQ       vecMasks<>+128(SB), DX
+	SHLQ       $0x02, DI
+	SUBQ       DI, DX
+	VMOVUPS    (DX), Y5
+	VMASKMOVPS (BX)(SI*4), Y5, Y5
+	VMULPS     Y5, Y0, Y0
+	VMOVUPS    (DX), Y5
+	VMASKMOVPS (R8)(SI*4), Y5, Y5
+	VMULPS     Y5, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R10)(SI*4), Y1, Y1
+	VMULPS     Y1, Y3, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y4, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms5_done:
+	VZEROUPPER
+	RET
+
+terms4:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Y1
+	MOVQ         16(CX), R9
+	VBROADCASTSS 8(DX), Y2
+	MOVQ         24(CX), CX
+	VBROADCASTSS 12(DX), Y3
+	SUBQ         $0x00000010, DI
+	JLT          terms4_few
+
+terms4_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y4
+	VMULPS     (R8)(SI*4), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (R9)(SI*4), Y2, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (CX)(SI*4), Y3, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVUPS    Y4, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y4
+	VMULPS     32(R8)(SI*4), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     32(R9)(SI*4), Y2, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     32(CX)(SI*4), Y3, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVUPS    Y4, 32(AX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        terms4_many
+
+terms4_few:
+	ADDQ $0x00000010, DI
+	SUBQ $0x00000008, DI
+	JLT  terms4_rest
+
+terms4_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(R9)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y4
+	VMULPS     (R8)(SI*4), Y1, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (R9)(SI*4), Y2, Y5
+	VADDPS     Y5, Y4, Y4
+	VMULPS     (CX)(SI*4), Y3, Y5
+	VADDPS     Y5, Y4, Y4
+	VMOVUPS    Y4, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms4_one
+
+terms4_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms4_done
+	LEAQ       vecMasks<>+128(SB), DX
+	SHLQ       $0x02, DI
+	SUBQ       DI, DX
+	VMOVUPS    (DX), Y4
+	VMASKMOVPS (BX)(SI*4), Y4, Y4
+	VMULPS     Y4, Y0, Y0
+	VMOVUPS    (DX), Y4
+	VMASKMOVPS (R8)(SI*4), Y4, Y4
+	VMULPS     Y4, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (R9)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y3, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms4_done:
+	VZEROUPPER
+	RET
+
+terms3:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         8(CX), R8
+	VBROADCASTSS 4(DX), Y1
+	MOVQ         16(CX), CX
+	VBROADCASTSS 8(DX), Y2
+	SUBQ         $0x00000020, DI
+	JLT          terms3_few
+
+terms3_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y3
+	VMULPS     (R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     (CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    Y3, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y3
+	VMULPS     32(R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     32(CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    Y3, 32(AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(R8)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Y0, Y3
+	VMULPS     64(R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     64(CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    Y3, 64(AX)(SI*4)
+	VMULPS     96(BX)(SI*4), Y0, Y3
+	VMULPS     96(R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     96(CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    Y3, 96(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms3_many
+
+terms3_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, DI
+	JLT  terms3_rest
+
+terms3_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(R8)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y3
+	VMULPS     (R8)(SI*4), Y1, Y4
+	VADDPS     Y4, Y3, Y3
+	VMULPS     (CX)(SI*4), Y2, Y4
+	VADDPS     Y4, Y3, Y3
+	VMOVUPS    Y3, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms3_one
+
+terms3_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms3_done
+	LEAQ       vecMasks<>+128(SB), DX
+	SHLQ       $0x02, DI
+	SUBQ       DI, DX
+	VMOVUPS    (DX), Y3
+	VMASKMOVPS (BX)(SI*4), Y3, Y3
+	VMULPS     Y3, Y0, Y0
+	VMOVUPS    (DX), Y3
+	VMASKMOVPS (R8)(SI*4), Y3, Y3
+	VMULPS     Y3, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y1
+	VMULPS     Y1, Y2, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms3_done:
+	VZEROUPPER
+	RET
+
+terms2:
+	MOVQ         (CX), BX
+	VBROADCASTSS (DX), Y0
+	MOVQ         8(CX), CX
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x00000020, DI
+	JLT          terms2_few
+
+terms2_many:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y2
+	VMULPS     (CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, (AX)(SI*4)
+	VMULPS     32(BX)(SI*4), Y0, Y2
+	VMULPS     32(CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, 32(AX)(SI*4)
+	PREFETCHT1 4160(BX)(SI*4)
+	PREFETCHT1 4160(CX)(SI*4)
+	VMULPS     64(BX)(SI*4), Y0, Y2
+	VMULPS     64(CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, 64(AX)(SI*4)
+	VMULPS     96(BX)(SI*4), Y0, Y2
+	VMULPS     96(CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, 96(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms2_many
+
+terms2_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, DI
+	JLT  terms2_rest
+
+terms2_one:
+	PREFETCHT1 4096(BX)(SI*4)
+	PREFETCHT1 4096(CX)(SI*4)
+	VMULPS     (BX)(SI*4), Y0, Y2
+	VMULPS     (CX)(SI*4), Y1, Y3
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms2_one
+
+terms2_rest:
+	ADDQ       $0x00000008, DI
+	JZ         terms2_done
+	LEAQ       vecMasks<>+128(SB), DX
+	SHLQ       $0x02, DI
+	SUBQ       DI, DX
+	VMOVUPS    (DX), Y2
+	VMASKMOVPS (BX)(SI*4), Y2, Y2
+	VMULPS     Y2, Y0, Y0
+	VMOVUPS    (DX), Y2
+	VMASKMOVPS (CX)(SI*4), Y2, Y2
+	VMULPS     Y2, Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+terms2_done:
+	VZEROUPPER
+	RET
+
+terms1:
+	MOVQ         (CX), CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x00000020, DI
+	JLT          terms1_few
+
+terms1_many:
+	PREFETCHT0 4096(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Y0, Y1
+	VMOVUPS    Y1, (AX)(SI*4)
+	VMULPS     32(CX)(SI*4), Y0, Y1
+	VMOVUPS    Y1, 32(AX)(SI*4)
+	PREFETCHT0 4160(CX)(SI*4)
+	VMULPS     64(CX)(SI*4), Y0, Y1
+	VMOVUPS    Y1, 64(AX)(SI*4)
+	VMULPS     96(CX)(SI*4), Y0, Y1
+	VMOVUPS    Y1, 96(AX)(SI*4)
+	ADDQ       $0x00000020, SI
+	SUBQ       $0x00000020, DI
+	JGE        terms1_many
+
+terms1_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000008, DI
+	JLT  terms1_rest
+
+terms1_one:
+	PREFETCHT0 4096(CX)(SI*4)
+	VMULPS     (CX)(SI*4), Y0, Y1
+	VMOVUPS    Y1, (AX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        terms1_one
 
 terms1_rest:
 	ADDQ       $0x00000008, DI

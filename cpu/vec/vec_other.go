@@ -17,6 +17,7 @@ func geluTanhGrads(dst, x, dy []float32)            { geluTanhGradsGo(dst, x, dy
 func geluErfs(dst, x []float32)                     { geluErfsGo(dst, x) }
 func geluErfGrads(dst, x, dy []float32)             { geluErfGradsGo(dst, x, dy) }
 func combine(dst []float32, c *combination, _ bool) { combineGo(dst, c) }
+func combineAhead(dst []float32, c *combination)    { combineGo(dst, c) }
 func dotBlock(x, y []float32) float64               { return dotGo(x, y) }
 func rowMaxima(tops, x []float32, n int)            { rowMaximaGo(tops, x, n) }
 

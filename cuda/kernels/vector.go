@@ -30,10 +30,10 @@ var _ = define("vector.cu",
 	"add_diffs_list n:l start:p scale:f own:p v:p a:p others:i t:p b:p terms:i",
 	"add y:p a:p b:p n:l",
 	"scale_by y:p x:p s:p a:f n:l",
-	"adamw g:p m:p v:p x:p n:l beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f",
+	"adamw g:p m:p v:p x:p n:l beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
 	"adamw_each n:l "+numbered("g", Pointer, MostEach)+numbered("m", Pointer, MostEach)+
 		numbered("v", Pointer, MostEach)+numbered("x", Pointer, MostEach)+
-		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f",
+		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
 	"dot_sum out64:p out32:p part:p parts:l scale:d stride:l",
@@ -194,7 +194,8 @@ func AdamWEach(a device.Adam, agents []AdamVectors, n int) Call {
 }
 
 func adamArgs(a device.Adam) (args []uint64) {
-	for _, c := range []float64{a.Beta1, a.Rest1, a.Beta2, a.Rest2, a.Scale1, a.Scale2, a.Eps, a.Decay} {
+	for _, c := range []float64{a.Beta1, a.Rest1, a.Beta2, a.Rest2, a.Scale1, a.Scale2, a.Eps, a.Decay,
+		a.Most()} {
 		args = append(args, uint64(math.Float32bits(float32(c))))
 	}
 	return args

@@ -156,7 +156,8 @@ func TestAddDiffs(t *testing.T) {
 // AdamW has the CPU's bits, starting from averages that are not zero.
 func TestAdamW(t *testing.T) {
 	h, d := onHost(t), cpu.New()
-	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.999, Rest2: 0.001, Scale1: 1.2, Scale2: 3, Eps: 1e-8, Decay: 0.01}
+	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.999, Rest2: 0.001, Scale1: 1.2, Scale2: 3, Eps: 1e-8, Decay: 0.01,
+		Limit: 0.5}
 	for _, n := range lengths {
 		g, m, v, x := numbers(1, n), numbers(2, n), numbers(3, n), numbers(4, n)
 		for i := range v {

@@ -161,6 +161,9 @@ func (float64Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 func adamW(round arithmetic, a device.Adam, g, m, v, x float64) (u, mNew, vNew float64) {
 	m = round(round(round(a.Beta1)*m) + round(round(a.Rest1)*g))
 	v = round(round(round(a.Beta2)*v) + round(round(a.Rest2)*round(g*g)))
+	if most := round(a.Most()); v > most {
+		v = most
+	}
 	root := round(round(round(a.Scale2)*round(math.Sqrt(v))) + round(a.Eps))
 	u = round(round(round(a.Scale1)*m) / root)
 	return round(u + round(round(a.Decay)*x)), m, v

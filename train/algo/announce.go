@@ -14,10 +14,8 @@ func (s *State) announce(r *Round, which int, v, public device.Vector) (own devi
 	if !r.Active {
 		return own, nil
 	}
-	if r.Picks != nil {
-		if at := r.Picks(which); at != nil {
-			return s.announcePart(r, v, public, at), nil
-		}
+	if at := r.picks(which); at != nil {
+		return s.announcePart(r, public, at, v), nil
 	}
 	s.combine(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
 	q, err := r.Compress(s.g, which)
@@ -29,15 +27,36 @@ func (s *State) announce(r *Round, which int, v, public device.Vector) (own devi
 	return device.SparseTerm{A: r.SelfWeight, V: q.Vectors[0], Idx: q.Index}, nil
 }
 
-// announcePart is announce for a compressor that takes known coordinates.
-func (s *State) announcePart(r *Round, v, public device.Vector, at device.Index) (own device.SparseTerm) {
-	q, known := r.Acquire(at.Len()), r.Acquire(at.Len())
-	s.Dev.Gather(q, v, at)
-	s.Dev.Gather(known, public, at)
-	s.combine(q, device.Term{A: 1, V: q}, device.Term{A: -1, V: known})
+// picks returns the coordinates that message number which of the iteration takes of any vector, if
+// the agent is active; nil: they depend on the vector, or are all.
+func (r *Round) picks(which int) device.Index {
+	if !r.Active || r.Picks == nil {
+		return nil
+	}
+	return r.Picks(which)
+}
+
+// announcePart is announce of the sum of vectors, for a compressor that takes known coordinates. It
+// changes no other vector than public.
+func (s *State) announcePart(r *Round, public device.Vector, at device.Index,
+	of ...device.Vector) (own device.SparseTerm) {
+	s.terms = s.terms[:0]
+	for _, v := range of {
+		s.terms = append(s.terms, device.Term{A: 1, V: s.picked(r, v, at)})
+	}
+	q := s.terms[0].V
+	s.terms = append(s.terms, device.Term{A: -1, V: s.picked(r, public, at)})
+	s.Dev.Combine(q, s.terms...)
 	s.post(r, q)
 	s.add(public, device.SparseTerm{A: 1, V: q, Idx: at})
 	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
+}
+
+// picked returns a pooled vector of the numbers of v at these coordinates.
+func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector {
+	part := r.Acquire(at.Len())
+	s.Dev.Gather(part, v, at)
+	return part
 }
 
 // announcement is one of the messages that an algorithm announces in an iteration.

@@ -54,35 +54,54 @@ func (BEER) Tracked(alpha, eta float64) (string, float64) { return "p", 1 }
 // Messages is two: those of the model and of the tracker.
 func (BEER) Messages() int { return 2 }
 
-// NewScratch returns the agent's own terms of SH and SG.
-func (BEER) NewScratch(func() device.Vector) any { return &[2]device.SparseTerm{} }
+// beerScratch is the working memory of an agent.
+type beerScratch struct {
+	own  [2]device.SparseTerm // its terms of SH and SG
+	late bool                 // V and the step along it are left to Mix
+}
+
+func (BEER) NewScratch(func() device.Vector) any { return &beerScratch{} }
 
 func (a BEER) Local(s *State, r *Round) (err error) {
-	own := s.Scratch.(*[2]device.SparseTerm)
-	if own[0], err = s.announce(r, 0, s.X, s.Aux[beerCopyX]); err != nil {
+	w := s.Scratch.(*beerScratch)
+	if w.own[0], err = s.announce(r, 0, s.X, s.Aux[beerCopyX]); err != nil {
 		return err
 	}
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	v := s.g
-	s.plan(v, device.Term{A: 1, V: s.Aux[beerP]}, device.Term{A: 1, V: s.g})
+	if at := r.picks(1); at != nil { // few numbers of V are needed now: Mix computes it in its pass
+		w.late, w.own[1] = true, s.announcePart(r, s.Aux[beerCopyV], at, s.Aux[beerP], s.g)
+		return nil
+	}
+	w.late = false
+	v := a.planTracker(s)
 	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: v})
 	s.flush()
-	own[1], err = s.announce(r, 1, v, s.Aux[beerCopyV])
+	w.own[1], err = s.announce(r, 1, v, s.Aux[beerCopyV])
 	return err
 }
 
+// planTracker replaces the gradient by V = P + g.
+func (BEER) planTracker(s *State) (v device.Vector) {
+	s.plan(s.g, device.Term{A: 1, V: s.Aux[beerP]}, device.Term{A: 1, V: s.g})
+	return s.g
+}
+
 func (a BEER) Mix(s *State, r *Round) error {
-	own := s.Scratch.(*[2]device.SparseTerm)
+	w := s.Scratch.(*beerScratch)
 	for which, of := range [2]struct{ v, public, sum device.Vector }{
 		{s.X, s.Aux[beerCopyX], s.Aux[beerSumX]}, {s.Aux[beerP], s.Aux[beerCopyV], s.Aux[beerSumV]},
 	} {
-		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, own[which], of.sum); err != nil {
+		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, w.own[which], of.sum); err != nil {
 			return err
 		}
-		s.plan(of.v, device.Term{A: 1, V: of.v}, device.Term{A: a.Theta, V: of.sum},
-			device.Term{A: -a.Theta, V: of.public})
+		s.base = append(s.base[:0], device.Term{A: 1, V: of.v})
+		if which == 0 && w.late {
+			s.base = append(s.base, device.Term{A: -r.Alpha, V: a.planTracker(s)})
+		}
+		s.base = append(s.base, device.Term{A: a.Theta, V: of.sum}, device.Term{A: -a.Theta, V: of.public})
+		s.plan(of.v, s.base...)
 	}
 	s.flush()
 	return nil

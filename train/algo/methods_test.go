@@ -249,7 +249,7 @@ func TestLongRuns(t *testing.T) {
 		{CHOCO{Theta: 0.3}, packed(top1), 0.70},
 		{CHOCO{Theta: 0.3}, packed(signOf), 0.70},
 		{CHOCO{Theta: 0.3, Early: true}, packed(top1), 0.87},
-		{DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8}, Corrected: true}}, ringed, 8e-3},
+		{DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8, 1e6}, Corrected: true}}, ringed, 8e-3},
 	} {
 		g := goldenGame(c.algo)
 		c.game(g)
@@ -414,7 +414,7 @@ func TestRelayLoses(t *testing.T) {
 }
 
 // D² in the form of its paper, x' = W(2x - x_ - alpha·(g - g_)), and in that of LED are the same;
-// so are the forms of Momentum Tracking and of DSGT.
+// so are the printed and the kept forms of the other methods.
 func TestStatedForms(t *testing.T) {
 	const alpha, mu = 0.03, 0.5
 	for name, form := range map[string]struct {
@@ -440,6 +440,29 @@ func TestStatedForms(t *testing.T) {
 			}
 			return h.w(h.add(1, h.x, -alpha, h.a))
 		}},
+		"dmsgd": {DmSGD{Mu: mu}, func(h *history) [][]float64 {
+			h.a = h.add(mu, h.a, 1, h.g) // m
+			next := h.w(h.add(1, h.x, -alpha, h.a))
+			h.a = h.w(h.a)
+			return next
+		}},
+		"qg-dsgdm": {QG{Mu: mu}, func(h *history) [][]float64 {
+			next := h.w(h.add(1, h.x, -alpha*mu, h.a, -alpha, h.g))
+			h.a = h.add(mu, h.a, (1-mu)/alpha, h.x, -(1-mu)/alpha, next)
+			return next
+		}},
+		"qg-dsgdm-n": {QG{Mu: mu, Nesterov: true}, func(h *history) [][]float64 {
+			next := h.w(h.add(1, h.x, -alpha*mu*mu, h.a, -alpha*(1+mu), h.g)) // g + mu·(mu·mh + g)
+			h.a = h.add(mu, h.a, (1-mu)/alpha, h.x, -(1-mu)/alpha, next)
+			return next
+		}},
+		"decentlam": {DecentLaM{Mu: mu}, func(h *history) [][]float64 {
+			h.a = h.add(mu, h.a, 1/alpha, h.x, -1/alpha, h.w(h.add(1, h.x, -alpha, h.g)))
+			return h.add(1, h.x, -alpha, h.a)
+		}},
+		"gt-adam": {DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8, 1e6}, Corrected: true}}, adamOfTrackers(1e6)},
+		"gt-adam limited": {DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8, 1e-3}, Corrected: true}},
+			adamOfTrackers(1e-3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -464,16 +487,33 @@ func TestStatedForms(t *testing.T) {
 	}
 }
 
+// adamOfTrackers is GT-Adam as it is printed, with the largest mean of squares.
+func adamOfTrackers(most float64) func(h *history) [][]float64 {
+	const alpha = 0.03
+	return func(h *history) [][]float64 {
+		h.a = h.add(1, h.w(h.a), 1, h.g, -1, h.lastG) // y
+		h.b = h.add(0.9, h.b, 0.1, h.a)               // m
+		u := zeros(len(h.x), len(h.x[0]))
+		for i := range h.x {
+			for k, y := range h.a[i] {
+				h.c[i][k] = min(0.99*h.c[i][k]+0.01*y*y, most) // v
+				u[i][k] = h.b[i][k] / math.Sqrt(h.c[i][k]+1e-8)
+			}
+		}
+		return h.add(1, h.w(h.x), -alpha, u)
+	}
+}
+
 // history is the vectors of all agents that stated forms of recursions use.
 type history struct {
-	t                        int
-	weights                  [][]float64
-	x, lastX, g, lastG, a, b [][]float64
+	t                           int
+	weights                     [][]float64
+	x, lastX, g, lastG, a, b, c [][]float64
 }
 
 func newHistory(w world) *history {
 	z := func() [][]float64 { return zeros(w.n, w.d) }
-	return &history{weights: mixing(w.graph, w.n), x: z(), lastX: z(), g: z(), lastG: z(), a: z(), b: z()}
+	return &history{weights: mixing(w.graph, w.n), x: z(), lastX: z(), g: z(), lastG: z(), a: z(), b: z(), c: z()}
 }
 
 // w is W·v.

@@ -45,11 +45,13 @@ type AdamW struct{ Beta1, Beta2, Eps float64 }
 // GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for the
 // tracker of gradients: Adam without correction of the bias, with eps inside the root,
 //
-//	m ← Beta1·m + (1-Beta1)·g        v ← Beta2·v + (1-Beta2)·g²        u = m/√(v + Eps) + decay·x
+//	m ← Beta1·m + (1-Beta1)·g        v ← min(Beta2·v + (1-Beta2)·g², Limit)        u = m/√(v + Eps) + decay·x
 //
-// The vector exp_avg_sq is v + Eps. Departure: the paper limits v to some large number, such as
-// 1e6, which no coordinate of a gradient below a thousand reaches.
-type GTAdam struct{ Beta1, Beta2, Eps float64 }
+// The vector exp_avg_sq is v + Eps.
+type GTAdam struct {
+	Beta1, Beta2, Eps float64
+	Limit             float64 // the paper's G; 0: none
+}
 
 func (Plain) Vectors() []string     { return nil }
 func (HeavyBall) Vectors() []string { return []string{"momentum"} }
@@ -102,14 +104,12 @@ func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	}
 	v := s.Opt[1]
 	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: grow, V: s.ones})
-	s.Dev.AdamW(
-		device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1, Scale2: 1,
-			Decay: decay},
-		g,
-		s.Opt[0],
-		v,
-		x,
-	)
+	most := 0.0
+	if o.Limit > 0 {
+		most = o.Limit + o.Eps
+	}
+	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1,
+		Scale2: 1, Decay: decay, Limit: most}, g, s.Opt[0], v, x)
 	return g
 }
 

@@ -73,7 +73,7 @@ func TestGoldenOptimizers(t *testing.T) {
 			"q", "-1.6932723109 -3.3643585359 -3.2879123644", same(9216)},
 		{"dsgt atc", DSGT{}, 0, ringed, "1.4987858955 1.6412235706 1.6198077847", 7.1755525202, "z",
 			"-1.9120338968 -3.1293741858 -3.2682218715", same(9216)},
-		{"gt-adam", DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8}, Corrected: true}}, 2, ringed,
+		{"gt-adam", DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8, 1e6}, Corrected: true}}, 2, ringed,
 			"2.4956719660 2.2870033180 2.3024201043", 5.1463859196, "q",
 			"-1.3762628039 -3.1556415323 -3.1384706004", same(9216)},
 		{"momentum tracking", DIGing{Descent: heavyBall(0.5)}, 0, ringed, "2.2772499042 2.4615024962 2.5283810989",

@@ -91,7 +91,7 @@ var table = []entry{
 	{algo: DSGT{Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true},
 	{algo: DSGT{Descent: Descent{Opt: HeavyBall{0.5}, Corrected: true}}, mu: 0.5, exact: true, follow: true},
 	{algo: DSGT{Descent: adamW(true)}, adaptive: true},
-	{algo: DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8}, Corrected: true}}, adaptive: true},
+	{algo: DIGing{Descent: Descent{Opt: GTAdam{0.9, 0.99, 1e-8, 1e6}, Corrected: true}}, adaptive: true},
 	{algo: SGP{}, whole: true, dress: pushing},
 	{algo: SGP{Descent: adamW(false)}, whole: true, adaptive: true, dress: pushing},
 	{algo: SGP{Regular: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: circling},

@@ -182,6 +182,9 @@ func (s *Setup) settleDecay() error {
 	return nil
 }
 
+// meanSquareLimit is the G of gt-adam.
+const meanSquareLimit = 1e6
+
 // Descent is the optimizer of the resolved keys, for the algorithm of a method.
 func (s *Setup) Descent() algo.Descent {
 	c := s.Config
@@ -192,7 +195,7 @@ func (s *Setup) Descent() algo.Descent {
 	case optimizerNesterov:
 		d.Opt = algo.Nesterov{Mu: c.Momentum}
 	case optimizerGTAdam:
-		d.Opt = algo.GTAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
+		d.Opt = algo.GTAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps, Limit: meanSquareLimit}
 	case optimizerAdamW:
 		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 	}

@@ -45,6 +45,13 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 				key, 2/l+dual/2, l)
 		}
 	}
+	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
+		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
+			return nil, Invalid(key, gain, "lets differences between agents grow %.3g times in each cycle of the %d "+
+				"rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth, p.Period(), p,
+				1/float64(meeting))
+		}
+	}
 	degree := float64(meeting)
 	if load := degree * s.Mask.Density(); gain*degree >= 1 && load > 1 {
 		warnings = append(
@@ -55,6 +62,59 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		)
 	}
 	return warnings, nil
+}
+
+// cycleGrowth returns by how much differences between agents grow in a cycle of the process in the
+// long run, with x ← x - gain·Lx - lambda and lambda ← lambda + dual·Lx in each round: the largest
+// modulus of an eigenvalue of the product of all rounds, by power iteration.
+func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
+	n := s.Graph.N
+	x, lambda, lap := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range x { // any start with a part of all differences
+		x[i] = math.Sin(float64(1 + i*i))
+	}
+	var events []dist.Event
+	logs, cycles := 0.0, max(50, min(400, maxLooked/(len(s.Graph.Edges)*p.Period())))
+	for c := range cycles {
+		for t := range p.Period() {
+			clear(lap)
+			events = p.Active(events, t)
+			for _, e := range events {
+				d := x[e.From] - x[e.To]
+				lap[e.From] += d
+				lap[e.To] -= d
+			}
+			for i, l := range lap {
+				x[i] -= gain*l + lambda[i]
+				lambda[i] += dual * l
+			}
+		}
+		size := math.Hypot(centered(x), centered(lambda))
+		if size < math.SmallestNonzeroFloat64 { // they agree exactly
+			return 0
+		}
+		for i := range x {
+			x[i] /= size
+			lambda[i] /= size
+		}
+		if c >= cycles/2 {
+			logs += math.Log(size)
+		}
+	}
+	return math.Exp(logs / float64(cycles-cycles/2))
+}
+
+// centered subtracts the mean, which rounding errors move, and returns the Euclidean norm.
+func centered(v []float64) (norm float64) {
+	mean := 0.0
+	for _, x := range v {
+		mean += x / float64(len(v))
+	}
+	for i := range v {
+		v[i] -= mean
+		norm = math.Hypot(norm, v[i])
+	}
+	return norm
 }
 
 // maxSpectrum is the largest number of agents for which all eigenvalues of a mixing matrix are

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fspda/dist"
 )
 
 // warned reports whether a setup has a warning with a text.
@@ -39,6 +41,79 @@ func TestStabilityOfProcesses(t *testing.T) {
 			t.Errorf("%s: %q, want %q", edges, got, want)
 		}
 	}
+}
+
+// On a cycle of rounds stability is that of the whole cycle: of base(4) on five agents, one round of five
+// that all meet, a gain of 0.5 triples differences where lambda is 0, and one of 0.3 shrinks them. A
+// mask has no fixed cycle. Pairs are always stable.
+func TestStabilityOfCycles(t *testing.T) {
+	for _, l := range []struct {
+		algo, graph    string
+		agents         int
+		gain, density  float64
+		refused, grows bool
+	}{
+		{"fspda-sa", "base(4)", 5, 0.5, 1, true, true},
+		{"fspda-sa", "base(4)", 25, 0.5, 1, true, true},
+		{"fspda-sa", "base(4)", 25, 0.2, 1, false, false},
+		{"fspda-sa", "base(4)", 5, 0.5, 0.1, false, true},
+		{"fspda-sa", "base(1)", 6, 0.5, 1, false, false},
+		{"fspda-sa", "base(2)", 6, 0.5, 1, false, false},
+		{"fspda-sa", "simple-base(3)", 7, 0.6, 1, true, true},
+		{"dsgd", "base(4)", 5, 0.5, 1, true, true},
+		{"dsgd", "simple-base(3)", 7, 0.6, 1, true, true},
+		{"dsgd", "hyper-hypercube(4)", 25, 0.3, 1, false, false},
+	} {
+		c := small()
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Density, c.Gamma = l.algo, l.graph, l.graph, l.agents, l.density, l.gain
+		c.Beta, c.Eta = 1, AutoFloat{V: l.gain / 100}
+		if l.algo == "dsgd" {
+			c.Beta, c.Eta = small().Beta, small().Eta
+			c.Gamma, c.Weights, c.Theta = small().Gamma, "constant", AutoFloat{V: l.gain}
+		}
+		_, err := c.Resolve(labSet, labModel(t, c))
+		if refused := err != nil; refused != l.refused || refused &&
+			!strings.Contains(err.Error(), "in each cycle") && !strings.Contains(err.Error(), "all edges at once") {
+			t.Errorf("%s on %s of %d with gain %g and density %g: %v", l.algo, l.graph, l.agents, l.gain, l.density, err)
+			continue
+		}
+		p, err := dist.ParseProcess(l.graph, mustGraph(t, l.graph, l.agents), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if far := gossiped(p, l.agents, l.gain, l.gain/100); (far > 1e3) != l.grows {
+			t.Errorf("gossip over %s of %d with gain %g comes %g apart", l.graph, l.agents, l.gain, far)
+		}
+	}
+}
+
+func mustGraph(t *testing.T, spec string, n int) *dist.Graph {
+	t.Helper()
+	g, err := dist.ParseGraph(spec, n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// gossiped returns how far apart agents are after 200 iterations of FSPDA-SA without gradients, which
+// began with one of them at 1 and the others at 0.
+func gossiped(p dist.Process, n int, gamma, etaBeta float64) (far float64) {
+	x, dual := make([]float64, n), make([]float64, n)
+	x[0] = 1
+	for t := range 200 {
+		next := slices.Clone(x)
+		for i := range n {
+			next[i] -= dual[i]
+		}
+		for _, e := range p.Active(nil, t) {
+			d := x[e.From] - x[e.To]
+			next[e.From], next[e.To] = next[e.From]-gamma*d, next[e.To]+gamma*d
+			dual[e.From], dual[e.To] = dual[e.From]+etaBeta*d, dual[e.To]-etaBeta*d
+		}
+		x = next
+	}
+	return slices.Max(x) - slices.Min(x)
 }
 
 // c_max auto follows the declared slowness; a run in which the limit biases an agent says so, and one

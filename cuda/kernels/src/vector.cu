@@ -116,15 +116,16 @@ KERNEL(256) scale_by(float *y, const float *x, const float *s, float a, i64 n) {
 
 KERNEL(256)
 adamw(float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1, float beta2, float rest2,
-      float scale1, float scale2, float eps, float decay) {
-  adamw_of(GridBlock(), g, m, v, x, n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay);
+      float scale1, float scale2, float eps, float decay, float most) {
+  adamw_of(GridBlock(), g, m, v, x, n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay, most);
 }
 
 // adamw_each is adamw for several agents with the same coefficients.
 KERNEL(256)
 adamw_each(i64 n, EACH(float *, g), EACH(float *, m), EACH(float *, v), EACH(const float *, x), float beta1,
-           float rest1, float beta2, float rest2, float scale1, float scale2, float eps, float decay) {
-  adamw_of(GridBlock(), PICK(g), PICK(m), PICK(v), PICK(x), n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay);
+           float rest1, float beta2, float rest2, float scale1, float scale2, float eps, float decay, float most) {
+  adamw_of(GridBlock(), PICK(g), PICK(m), PICK(v), PICK(x), n, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay,
+           most);
 }
 
 // move_average: y = (1-momentum)·avg + momentum·(a·x) in float64, rounded once at the end. momentum

@@ -146,12 +146,13 @@ BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, co
 
 // adamw moves the averages m and v by the gradient g, and writes the direction to g.
 BODY adamw_of(const Block &block, float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1,
-              float beta2, float rest2, float scale1, float scale2, float eps, float decay) {
+              float beta2, float rest2, float scale1, float scale2, float eps, float decay, float most) {
   const i64 i = block.index();
   if (i >= n) return;
   float grad = g[i];
   float first = beta1 * m[i] + rest1 * grad;
   float second = beta2 * v[i] + rest2 * (grad * grad);
+  if (second > most) second = most; // false for NaN
   m[i] = first;
   v[i] = second;
   float root = scale2 * sqrtf(second) + eps;

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/pass"
@@ -44,7 +45,30 @@ func (f File) Print() (map[string][]byte, error) {
 			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
 		}
 	}
+	files[f.Stubs()] = wrapped(files[f.Stubs()])
 	return files, nil
+}
+
+// wrapped breaks lines of declarations over 120 columns between parameters. The further lines are
+// indented.
+func wrapped(text []byte) []byte {
+	const width, tab = 120, 4
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		if !strings.HasPrefix(line, "func ") {
+			continue
+		}
+		var parts []string
+		for most := width; len(line) > most; most = width - tab {
+			at := strings.LastIndex(line[:most], ", ")
+			if at < 0 {
+				break
+			}
+			parts, line = append(parts, line[:at+1]), line[at+2:]
+		}
+		lines[i] = strings.Join(append(parts, line), "\n\t")
+	}
+	return []byte(strings.Join(lines, "\n"))
 }
 
 // Write writes both files to a folder.

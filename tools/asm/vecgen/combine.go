@@ -15,8 +15,27 @@ const combineSignature = "func(dst *float32, v **float32, a *float32, terms, beg
 // combine writes the combination of one to six vectors.
 func combine(e *emitter) {
 	e.begin("combine", combineSignature, "writes dst[i] = Σ a[k]·v[k][i] for begin <= i < end and k < terms, 1 to 6.")
+	e.combinePass(0)
+}
+
+// combinePrefetch is how many numbers ahead combineAhead prefetches: a block of the combinations that
+// are computed in one pass.
+const combinePrefetch = 1024
+
+// combineAhead writes the same, and prefetches.
+func combineAhead(e *emitter) {
+	e.begin("combineAhead", combineSignature, fmt.Sprintf("is combine, and prefetches the numbers %d behind.",
+		combinePrefetch))
+	e.combinePass(combinePrefetch)
+}
+
+// combinePass writes combinations that prefetch so many numbers ahead; 0: none.
+func (e *emitter) combinePass(ahead int) {
 	e.combine(func(sum *sum, terms int, dst, at, n reg.GPVirtual) {
 		e.pass(fmt.Sprint("terms", terms), at, n, e.lanes, unrollOf(terms), each(func(l loop, p *part) {
+			if ahead > 0 && p == nil && l.disp%perLine == 0 {
+				loop{e, l.at, l.disp + ahead}.prefetch(sum.v)
+			}
 			e.store(sum.at(l, p), l.of(dst, 0), p)
 		}))
 	})

@@ -53,9 +53,9 @@ var simples = []simple{
 			d := e.difference(in[2], in[3])
 			return vectors{e.plusTimes(in[0], s[0], d), e.plusTimes(in[1], s[1], d)}
 		}},
-	{"adamW", "writes m = beta1·m + rest1·u, v = beta2·v + rest2·(u·u) and u = (scale1·m)/(scale2·√v + eps) + " +
-		"decay·x, each operation rounded, with the old u.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
-		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay"}, nil, 1, adamW},
+	{"adamW", "writes m = beta1·m + rest1·u, v = min(beta2·v + rest2·(u·u), most) and u = (scale1·m)/(scale2·√v + " +
+		"eps) + decay·x, each operation rounded, with the old u.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
+		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay", "most"}, nil, 1, adamW},
 }
 
 // Comparisons with zero, as the immediate of VCMPPS: both quiet, the first true for NaN.
@@ -88,6 +88,7 @@ func adamW(e *emitter, in, s vectors) vectors {
 	e.asm.VMULPS(s[3], square, square)
 	e.asm.VMULPS(s[2], v, v)
 	e.asm.VADDPS(square, v, v)
+	e.asm.VMINPS(v, s[8], v) // NaN stays NaN
 	e.asm.VSQRTPS(v, square)
 	e.asm.VMULPS(s[5], square, square)
 	e.asm.VADDPS(s[6], square, square)
