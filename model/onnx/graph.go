@@ -170,8 +170,8 @@ func (a attribute) message() message {
 	return m
 }
 
-// value describes an input or output of the network: its type of element, the batch axis, and a shape
-// of lengths and names of free axes.
+// value describes an input or output of the network: its type of element, the batch axis, and a
+// shape of lengths and names of free axes.
 func value(name string, element int64, shape []any) message {
 	var dims message
 	for _, length := range append([]any{batchName}, shape...) {

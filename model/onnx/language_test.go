@@ -33,8 +33,8 @@ func languageNetworks(t *testing.T) map[string]*model.Network {
 	return nets
 }
 
-// The file of a language model, evaluated by the definitions of its operators, predicts what follows
-// each token as the network does.
+// The file of a language model, evaluated by the definitions of its operators, predicts what
+// follows each token as the network does.
 func TestWriteLanguageModels(t *testing.T) {
 	for what, net := range languageNetworks(t) {
 		x, _ := weightsOf(net)
