@@ -53,7 +53,7 @@ func TestLostAgentFolder(t *testing.T) {
 	t.Parallel()
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 100_000, 1, 0.05
-	w := &processes{t: t, c: c, name: "folder", dir: filepath.Join(t.TempDir(), "many"), timeout: 3 * time.Second}
+	w := &processes{t: t, c: c, name: "folder", dir: filepath.Join(t.TempDir(), "many"), timeout: 6 * time.Second}
 	begun := make(chan struct{})
 	w.step = func(iteration int) {
 		if iteration == 400 {
@@ -68,6 +68,8 @@ func TestLostAgentFolder(t *testing.T) {
 	for os.Rename(home, away) != nil {
 		time.Sleep(time.Millisecond)
 	}
+	ended := make(chan []error, 1)
+	go func() { ended <- wait() }()
 	var refused *nats.HandshakeError
 	for refused == nil { // its first process holds the lock of its folder until it has ended
 		_, err := w.one(t.Context(), 2, func(string) {})
@@ -75,11 +77,14 @@ func TestLostAgentFolder(t *testing.T) {
 			t.Logf("the second process: %v", err)
 			time.Sleep(100 * time.Millisecond)
 		}
+		if refused == nil && len(ended) > 0 {
+			t.Fatalf("the others have ended with %v before the second process was refused", <-ended)
+		}
 	}
 	if refused.Field != "stream position" {
 		t.Errorf("refused because of the %s", refused.Field)
 	}
-	errs := wait()
+	errs := <-ended
 	checkSilent(t, 0, errs[0], 2)
 	checkSilent(t, 1, errs[1], 2)
 }
