@@ -5,9 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -36,6 +38,7 @@ func TestGeneratedTables(t *testing.T) {
 		{internalsPage, "kernels", kernelTable()},
 		{internalsPage, "operations", operationTable()},
 		{architecturePage, "imports", importTable()},
+		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", train.MethodTable()},
 	} {
 		text := readText(t, table.page)
@@ -91,6 +94,69 @@ func operationTable() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Name, strings.Join(in, ", "), strings.Join(out, ", "))
 	}
 	return b.String() + "\n"
+}
+
+// longTestTable lists the functions of tests that ask for FSPDA_LONG, by package, and what is
+// skipped: all of a test, or a part.
+func longTestTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("\n| package | test | without `FSPDA_LONG=1` |\n|---|---|---|\n")
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, d := range file.Decls {
+			what := ""
+			ast.Inspect(d, func(n ast.Node) bool {
+				if l, ok := n.(*ast.BasicLit); ok && l.Value == `"FSPDA_LONG"` && what == "" {
+					what = "a part of it"
+				}
+				if s, ok := n.(*ast.IfStmt); ok && mentions(s.Cond, `"FSPDA_LONG"`) && mentions(s.Body, "Skip") {
+					what = "skipped"
+				}
+				return true
+			})
+			if what != "" {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", filepath.ToSlash(filepath.Dir(name)), declared(d), what)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b.String() + "\n"
+}
+
+// mentions reports whether a literal or the beginning of a name occurs in the code below a node.
+func mentions(below ast.Node, text string) (found bool) {
+	ast.Inspect(below, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BasicLit:
+			found = found || n.Value == text
+		case *ast.Ident:
+			found = found || strings.HasPrefix(n.Name, text)
+		}
+		return true
+	})
+	return found
+}
+
+// declared returns the first name that a declaration declares.
+func declared(d ast.Decl) string {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return d.Name.Name
+	case *ast.GenDecl:
+		if v, ok := d.Specs[0].(*ast.ValueSpec); ok {
+			return v.Names[0].Name
+		}
+	}
+	return ""
 }
 
 func typeName(t reflect.Type, variadic bool) string {
