@@ -190,7 +190,7 @@ func TestTuningFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs, err := f.Search()
-	if err != nil || len(jobs) != 4 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
+	if err != nil || len(jobs) != 6 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
 		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
 	if f.Keep([]string{"dsdg"}, nil) == nil || f.Set("", "", []string{"batch"}) == nil {
