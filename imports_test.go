@@ -41,16 +41,17 @@ var allowed = map[string][]string{
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data": {
-		"data/images", "data/text", "device", "internal/pages", "internal/rng", "internal/spelling",
+		"data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
+		"internal/spelling",
 	},
 	"data/text":             {"internal/bounded", "internal/rng", "internal/wholefile"},
 	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
-	"data/images":           {"data/images/jpeg"},
+	"data/images":           {"data/images/jpeg", "internal/bounded"},
 	"data/images/jpeg":      {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/images/arrow":     {},
-	"data/images/packed":    {"data/images", "data/images/arrow"},
-	"data/images/parquet":   {"data/images", "data/images/arrow"},
+	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded"},
+	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":            {},
 	"dist":                  {"device", "internal/rng", "internal/spelling"},
 	"dist/nats":             {"dist"},
@@ -86,7 +87,7 @@ var allowed = map[string][]string{
 	"train/lend":        {"train/algo", "dist", "device"},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"dist", "internal/wholefile", "train/snapshot"},
-	"train/safetensors": {},
+	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/lend",

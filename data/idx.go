@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+
+	"fspda/internal/bounded"
 )
 
 // IDX is the content of an IDX file of unsigned bytes: an array of any rank. The format is LeCun's:
@@ -39,7 +40,7 @@ func ReadIDX(path string) (*IDX, error) { return readIDX(path, 0) }
 
 // readIDX reads a file and, if magic is not 0, checks its magic number.
 func readIDX(path string, magic uint32) (*IDX, error) {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}

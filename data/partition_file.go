@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
+
+	"fspda/internal/bounded"
 )
 
 // File reads the shards from a file: a JSON list of index lists, or text with one agent per line,
@@ -25,7 +26,7 @@ func (p File) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, e
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}
-	raw, err := os.ReadFile(p.Path)
+	raw, err := bounded.File(p.Path, 1<<30)
 	if err != nil {
 		return nil, fmt.Errorf("data: partition %s: %w", p, err)
 	}

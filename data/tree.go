@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"fspda/internal/bounded"
 )
 
 // treeFile is one file of a folder, or of an archive.
@@ -34,7 +36,7 @@ func readTree(path string) ([]treeFile, error) {
 	case info.IsDir():
 		return walkFolder(path)
 	}
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +70,7 @@ func readFile(path string) ([]byte, error) {
 	if info.Size() > maxTreeFile {
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", path, info.Size(), maxTreeFile)
 	}
-	return os.ReadFile(path)
+	return bounded.File(path, maxTreeFile)
 }
 
 func readArchive(path string, r io.Reader) ([]treeFile, error) {

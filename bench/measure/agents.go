@@ -75,7 +75,7 @@ func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	return r, nil
 }
 
-// measure runs it. Steps are timed from the first one of each agent, on average, to the last. A step is
+// measure runs it. Steps are timed from the third one of each agent, on average, to the last. A step is
 // a gradient: asynchronous agents also pass iterations without one, more of them in a long run.
 func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 	c := a.Setup.Config
@@ -96,7 +96,7 @@ func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 		case <-time.After(10 * time.Millisecond):
 			total := live.Gradients()
 			switch {
-			case total < c.Agents: // their vectors are touched first
+			case total < c.Agents*min(3, c.Iterations/2): // all their vectors are touched first
 			case began.IsZero():
 				began, ended, first, steps = time.Now(), time.Now(), total, total
 			case total > steps:

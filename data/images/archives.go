@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"fspda/internal/bounded"
 )
 
 // archives reads images stored in larger files. It is safe for concurrent use.
@@ -22,7 +24,7 @@ func openArchives(paths []string) (*archives, error) {
 		return a, nil
 	}
 	for _, p := range paths {
-		f, err := os.Open(p)
+		f, err := bounded.Open(p)
 		if err != nil {
 			_ = a.Close() // return the first error
 			return nil, fmt.Errorf("images: %w", err)
@@ -47,7 +49,7 @@ func (a *archives) use(i int, do func(f *os.File) error) error {
 	if len(a.open) > 0 {
 		return do(a.open[i])
 	}
-	f, err := os.Open(a.paths[i])
+	f, err := bounded.Open(a.paths[i])
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
+
+	"fspda/internal/bounded"
 )
 
 // File is a safetensors file with a validated header.
@@ -20,14 +21,11 @@ type File struct {
 
 // Open opens the file at path and checks its header. The caller must close it.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("safetensors: %w", err)
 	}
 	st, err := f.Stat()
-	if err == nil && !st.Mode().IsRegular() {
-		err = fmt.Errorf("is %v, want a regular file", st.Mode().Type())
-	}
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("safetensors: open %s: %w", path, err)

@@ -68,7 +68,7 @@ func TestOpenErrors(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("short"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{bad: "file is 5 bytes", dir: "want a regular file",
+	for path, want := range map[string]string{bad: "file is 5 bytes", dir: "is not a regular file",
 		filepath.Join(dir, "no"): "no such file"} {
 		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(),
 			path) {

@@ -9,6 +9,7 @@ import (
 	"github.com/edsrzf/mmap-go"
 
 	"fspda/data/images"
+	"fspda/internal/bounded"
 )
 
 // Kind is the kind of packed sets in [images.Set].
@@ -86,7 +87,7 @@ func mapPart(dir string, m *Manifest, part Part, maxPixels int) (*Pictures, erro
 }
 
 func (p *Pictures) mapShard(path string, m *Manifest, s Shard) error {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return fmt.Errorf("packed: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"fspda/data/images"
+	"fspda/internal/bounded"
 )
 
 const maxFooter = 64 << 20 // bytes
@@ -24,7 +25,7 @@ type file struct {
 }
 
 func openFile(name string) (t table, err error) {
-	disk, err := os.Open(name)
+	disk, err := bounded.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
