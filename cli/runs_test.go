@@ -132,7 +132,7 @@ func textNumbers(v any, at string) (found []string) {
 // Every command that prints JSON writes numbers as numbers.
 func TestJSONNumbersAreNumbers(t *testing.T) {
 	t.Chdir(t.TempDir())
-	small := "{data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 10, eval_points: 1}"
+	small := "{data_train: 300, data_test: 50, hidden: 4, batch: 8, iterations: 10, eval_points: 1}"
 	for name, text := range map[string]string{
 		"sweep.yaml": "base: " + small + "\ngrid: {agents: [3, 4]}\n",
 		"tune.yaml": "base: " + small + "\nmethods: [{set: {algo: dsgd}, grid: {alpha: [0.1]}}, {set: {algo: " +

@@ -216,8 +216,8 @@ func TestAdamWBatched(t *testing.T) {
 		}
 		n := m.Count("LaunchKernel") + m.Count("LaunchCooperative") - before
 		if n != c.want || m.Count(call) < c.want {
-			t.Errorf("%d launches for the AdamW of %d agents, of which one is in another step; want %d of %s", n, agents,
-				c.want, call)
+			t.Errorf("%d launches for the AdamW of %d agents, of which one is in another step; want %d of %s",
+				n, agents, c.want, call)
 		}
 	}
 }

@@ -7,7 +7,7 @@
 // measures each kernel against multiply-adds or a copy of as many bytes. [Network] measures a
 // gradient of any network, kernel by kernel. [Load] measures the data loader against a copy of as
 // many numbers. [Exchange] measures exchanges between processes against bare streams. [Agents]
-// measures memory and time of a step of many agents. [MeasureOverhead] measures how much concurrent
+// measures memory and time of a step of many agents. [Overhead] measures how much concurrent
 // exchanges slow a gradient down. The scripts in bench/peers measure the same work in NumPy,
 // PyTorch, JAX and torchvision.
 //

@@ -9,7 +9,7 @@ import (
 	"fspda/train"
 )
 
-// OverheadOptions configures [MeasureOverhead].
+// OverheadOptions configures [Overhead].
 type OverheadOptions struct {
 	What     string       // name of the gradient
 	Bytes    int          // of an exchange, each way
@@ -34,9 +34,9 @@ type OverheadReport struct {
 	Exchanges float64 `json:"exchanges_per_gradient"` // continuous exchanges
 }
 
-// MeasureOverhead times gradients without exchanges, with one, and with continuous ones, in turns,
+// Overhead times gradients without exchanges, with one, and with continuous ones, in turns,
 // so that other load on the machine affects all three alike.
-func MeasureOverhead(ctx context.Context, o OverheadOptions) (r OverheadReport, err error) {
+func Overhead(ctx context.Context, o OverheadOptions) (r OverheadReport, err error) {
 	r = OverheadReport{What: o.What, Bytes: o.Bytes}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 10s"}

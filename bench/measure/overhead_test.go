@@ -18,7 +18,7 @@ func TestBeside(t *testing.T) {
 	defer end()
 	gradients, swaps := 0, 0
 	sum := 0.0
-	r, err := MeasureOverhead(t.Context(), OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
+	r, err := Overhead(t.Context(), OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
 		Gradient: func() error {
 			gradients++
 			for i := range 100_000 {
@@ -44,11 +44,11 @@ func TestBeside(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := MeasureOverhead(stopped, OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
+	if _, err := Overhead(stopped, OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
 		Exchange: swap}); err == nil {
 		t.Error("no error for a cancelled measurement")
 	}
-	if _, err := MeasureOverhead(t.Context(), OverheadOptions{}); err == nil {
+	if _, err := Overhead(t.Context(), OverheadOptions{}); err == nil {
 		t.Error("no error for a measurement of zero time")
 	}
 }

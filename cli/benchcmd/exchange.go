@@ -155,7 +155,7 @@ func (f exchangeFlags) measureSlowdown(ctx context.Context) (r measure.OverheadR
 		return r, err
 	}
 	defer end()
-	return measure.MeasureOverhead(ctx,
+	return measure.Overhead(ctx,
 		measure.OverheadOptions{What: fmt.Sprintf("the gradient of %s over %d images", net.Name(), f.batch),
 			Bytes: size, Each: f.each, Exchange: exchangeOnce,
 			Gradient: func() error { _, err := gradient(); return err }})

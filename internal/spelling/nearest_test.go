@@ -8,8 +8,8 @@ import (
 func TestNearest(t *testing.T) {
 	names := []string{"ring", "star", "hypercube", "swarm", "fspda-storm"}
 	for wrong, want := range map[string]string{"rign": "ring", "hyprcub": "hypercube", "stars": "star", "": "",
-		"complete": "", "ring": "ring", "RIGN": "ring", "cube": "hypercube", "ube": "", "rin": "ring", "3": "", "xyz": "",
-		"storm": "fspda-storm"} {
+		"complete": "", "ring": "ring", "RIGN": "ring", "cube": "hypercube", "ube": "", "rin": "ring", "3": "",
+		"xyz": "", "storm": "fspda-storm"} {
 		if got := Nearest(wrong, names); got != want {
 			t.Errorf("%q: %q, want %q", wrong, got, want)
 		}

@@ -74,7 +74,8 @@ func TestStabilityOfCycles(t *testing.T) {
 		_, err := c.Resolve(labSet, labModel(t, c))
 		if refused := err != nil; refused != l.refused || refused &&
 			!strings.Contains(err.Error(), "in each cycle") && !strings.Contains(err.Error(), "all edges at once") {
-			t.Errorf("%s on %s of %d with gain %g and density %g: %v", l.algo, l.graph, l.agents, l.gain, l.density, err)
+			t.Errorf("%s on %s of %d with gain %g and density %g: %v",
+				l.algo, l.graph, l.agents, l.gain, l.density, err)
 			continue
 		}
 		p, err := dist.ParseProcess(l.graph, mustGraph(t, l.graph, l.agents), 1)

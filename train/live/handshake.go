@@ -26,7 +26,8 @@ func (e *edge) handleHello(ctx context.Context, msg *message) error {
 	if e.inSync {
 		e.fresh = false
 	} else if a.final && e.peerFinal {
-		a.opt.Log.Warn("both ends of an edge have finished with different counts, because each was silent for the other",
+		a.opt.Log.Warn("both ends of an edge have finished with different counts, "+
+			"because each was silent for the other",
 			zap.Int("peer", e.peer), zap.Int("exchanges", e.dual.N), zap.Int("theirs", msg.n))
 	}
 	var answers []*message // written now, before what notify starts changes the state
