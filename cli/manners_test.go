@@ -22,7 +22,7 @@ import (
 func TestAliasesAndCase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	status, _, stderr := call(t, "train", "--dataset", "Synthetic", "--data-train", "400", "--data_test", "100",
-		"--hidden", "6", "--nodes", "4", "--batch-size", "16", "--iterations", "4", "--eval-points", "1",
+		"--hidden", "6", "--Nodes", "4", "--batch-size", "16", "--iterations", "4", "--eval-points", "1",
 		"--topology", "Ring", "--algo", "FSPDA-Storm", "--model", "MLP", "--lr", "0.05",
 		"--partition", "Dirichlet-Equal(0.5)", "--out", dir)
 	if status != 0 {
@@ -211,6 +211,7 @@ func TestPlainWords(t *testing.T) {
 		{"", []string{"train", "--agents", "1.5"}, "--agents 1.5: expected a whole number"},
 		{"", []string{"train", "--seed", "-1"}, "--seed -1: expected a whole number of at least 0"},
 		{"", []string{"train", "--bn-batches", "99999999999999999999"}, "expected a smaller number"},
+		{"", []string{"train", "--bias", "false"}, "write --bias=false"},
 		{"", []string{"train", "--bias=3"}, "--bias 3: expected true or false"},
 		{"", []string{"train", "--hidden", "a"}, "--hidden a: \"a\" is not a list of positive widths"},
 		{"", []string{"train", "--help=all"}, "write --help all"},

@@ -3,17 +3,35 @@ package command
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // NoArgs refuses arguments.
-func NoArgs(_ *cobra.Command, args []string) error {
+func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
+		if _, err := strconv.ParseBool(args[0]); err == nil {
+			if flags := boolFlags(cmd, "="+args[0]); flags != nil { // set, with their values left as arguments
+				return UsageErrorf("unexpected argument %q: a flag that is true or false takes its value after an "+
+					"equals sign: write %s", args[0], strings.Join(flags, " or "))
+			}
+		}
 		return UsageErrorf("unexpected argument %q: this command takes flags only", args[0])
 	}
 	return nil
+}
+
+// boolFlags lists the flags that were given and are true or false, each with a value after it.
+func boolFlags(cmd *cobra.Command, value string) (flags []string) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			flags = append(flags, "--"+f.Name+value)
+		}
+	})
+	return flags
 }
 
 // Arguments refuses fewer arguments than least and more than most.

@@ -120,6 +120,7 @@ func CompleteKeys(cmd *cobra.Command) {
 // takes the names that other programs give to them. It tells hint of each such name that was given.
 func Aliases(hint func(string)) func(*pflag.FlagSet, string) pflag.NormalizedName {
 	return func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		name = strings.ToLower(name)
 		if key := config.Alias(name); key != "" {
 			hint(fmt.Sprintf("--%s is called --%s here", name, FlagName(key)))
 			return pflag.NormalizedName(FlagName(key))
