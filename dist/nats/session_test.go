@@ -96,3 +96,24 @@ func TestSilentFor(t *testing.T) {
 		t.Errorf("silent for %v only", m[0].SilentFor(1))
 	}
 }
+
+// Agent 0 may have a checkpoint with more rows than another agent has sent reports, because it was
+// absent. That agent still connects, and its reports arrive.
+func TestCheckpointWithoutReports(t *testing.T) {
+	m := openMesh(t, 2, func(o *Options) { o.Durable, o.Direct.Listen = true, "127.0.0.1:0" })
+	for range 2 { // checkpoints: what the first needs is stable after the second
+		if err := m[0].Stable(m[0].Save(), 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap(t, m, 5, 0, 3)
+	if err := m[1].Report(testContext(t), 0, 0, []byte("late")); err != nil {
+		t.Fatal(err)
+	}
+	if _, got, err := m[0].NextReport(testContext(t), 1); err != nil || string(got) != "late" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if n := m[1].Stats().Reconnects; n != 0 {
+		t.Errorf("%d reconnects", n)
+	}
+}

@@ -58,7 +58,8 @@ func (n *Node) Stable(state []byte, reported int) error {
 		p.mu.Lock()
 		for s, now := range [durableStreams]uint64{next, uint64(reported)} {
 			in := &p.in[s]
-			in.stable, in.written = max(in.stable, in.written), max(in.written, now)
+			// rows may lack an agent that was absent: its reports have not come
+			in.stable, in.written = max(in.stable, in.written), max(in.written, min(now, in.next))
 		}
 		p.link.acknowledge()
 		p.mu.Unlock()
