@@ -74,6 +74,9 @@ function spread(v, column) {
   return " ± " + number(column.startsWith("test_") ? v : +v.toPrecision(2), column);
 }
 
+// unbroken keeps a number with its unit on one line, and a sign before it; between first and it a line may end.
+const unbroken = (text, first = "") => text && first + text.trim().replaceAll(" ", "\u00a0");
+
 // panel makes one picture with its controls, its readout and the table behind it, and returns what draws it anew.
 function panel(p) {
   const fig = el("figure", {}, document.getElementById("panels")), title = (p.title ? p.title + ": " : "") + data.names[p.column];
@@ -251,5 +254,5 @@ data.curves.forEach((c, i) => {
   key(i, name);
   name.append(c.name);
   if (c.run) el("span", { class: "soft" }, name, c.run);
-  data.table.forEach((k, n) => el("td", { role: "cell", "data-label": names[n + 1] }, row, number((c.columns[k] || []).at(-1), k) + spread(c.spread && (c.spread[k] || []).at(-1), k)));
+  data.table.forEach((k, n) => el("td", { role: "cell", "data-label": names[n + 1] }, row, unbroken(number((c.columns[k] || []).at(-1), k)) + unbroken(spread(c.spread && (c.spread[k] || []).at(-1), k), " ")));
 });

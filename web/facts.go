@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 )
 
@@ -55,18 +56,26 @@ func (r *run) status() (text, class string) {
 	}
 }
 
-// sentence describes the run. It omits unknown settings.
-func (r *run) sentence() string {
+// sentence describes the run, which goes on or has ended. It omits unknown settings.
+func (r *run) sentence(goesOn bool) string {
 	var b strings.Builder
 	part := func(format, key string) {
-		if v := r.setting(key); v != "" {
+		v := r.setting(key)
+		if n, err := strconv.ParseUint(v, 10, 64); err == nil && key != "seed" {
+			v = grouped(float64(n))
+		}
+		if v != "" {
 			fmt.Fprintf(&b, format, v)
 		}
 	}
-	if r.setting("algo") == "" {
-		b.WriteString("An unnamed algorithm trained")
+	trains := "trained"
+	if goesOn {
+		trains = "trains"
 	}
-	part("%s trained", "algo")
+	if r.setting("algo") == "" {
+		b.WriteString("An unnamed algorithm " + trains)
+	}
+	part("%s "+trains, "algo")
 	switch r.setting("model") {
 	case "":
 		b.WriteString(" a model")
@@ -94,6 +103,27 @@ func (r *run) sentence() string {
 	return b.String()
 }
 
+// evaluated returns the number of agents whose own models are evaluated, NaN if that is all.
+func (r *run) evaluated() float64 {
+	if k := r.config.number("eval_agents"); k > 0 && k < r.config.number("agents") {
+		return k
+	}
+	return math.NaN()
+}
+
+// looked explains numbers of the worst agent, and joins that to another note.
+func (r *run) looked(note string) string {
+	k := r.evaluated()
+	switch {
+	case !finite(k):
+		return note
+	case note == "":
+		return "of " + grouped(k) + " agents looked at"
+	default:
+		return note + "; of " + grouped(k) + " agents looked at"
+	}
+}
+
 // headline returns the main numbers for the top of the page.
 func (r *run) headline() []fact {
 	first := fact{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"}
@@ -103,8 +133,8 @@ func (r *run) headline() []fact {
 	}
 	return []fact{
 		first,
-		{"Worst agent", percent(r.final("test_acc_min")), "test accuracy"},
-		{"Training loss", significant(r.final("train_loss_worst"), 4), "of the worst agent"},
+		{"Worst agent", percent(r.final("test_acc_min")), r.looked("test accuracy")},
+		{"Training loss", significant(r.final("train_loss_worst"), 4), r.looked("of the worst agent")},
 		{"Consensus error", significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},
 		{"Sent", si(r.final("bits_total"), "bit"), "by all agents, " + r.accounting() + " accounting"},
 		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
@@ -129,12 +159,12 @@ func (r *run) results() []fact {
 	facts := []fact{
 		{"Test accuracy, mean model", percent(r.final("test_acc_avg")), "the average of all agents' parameters"},
 		{"Best test accuracy, mean model", percent(best), when},
-		{"Test accuracy, mean of agents", percent(r.final("test_acc_mean")), ""},
-		{"Test accuracy, worst agent", percent(r.final("test_acc_min")), ""},
-		{"Test accuracy, best agent", percent(m.last("test_acc_max")), ""},
+		{"Test accuracy, mean of agents", percent(r.final("test_acc_mean")), r.looked("")},
+		{"Test accuracy, worst agent", percent(r.final("test_acc_min")), r.looked("")},
+		{"Test accuracy, best agent", percent(m.last("test_acc_max")), r.looked("")},
 		{"Test loss, mean model", significant(m.last("test_loss_avg"), 4), ""},
 		{"Training loss, worst agent", significant(r.final("train_loss_worst"), 4),
-			"over the whole training set, with the L2 term"},
+			r.looked("over the whole training set, with the L2 term")},
 		{"Training loss, mean model", significant(r.final("train_loss_avg"), 4), ""},
 		{"Squared gradient norm, worst agent", significant(r.final("grad_sq_worst"), 4), "of the whole training loss"},
 		{"Squared gradient norm, mean model", significant(m.last("grad_sq_avg"), 4), ""},

@@ -114,3 +114,24 @@ func TestVirtualTime(t *testing.T) {
 		t.Errorf("axes %v", timed.data().Xs)
 	}
 }
+
+// A run that goes on is said to train, numbers are grouped, and numbers of the worst agent say among
+// how many agents it is.
+func TestSentence(t *testing.T) {
+	r := &run{config: settings{"algo": "dsgd", "agents": uint64(1000), "iterations": uint64(1000000),
+		"seed": uint64(12345), "eval_agents": uint64(4)}, metrics: parsed(t, `{"iteration":1,"test_acc_min":0.1}`)}
+	const rest = " a model with 1000 agents; 1\u2009000\u2009000 iterations; seed 12345."
+	if got, want := r.sentence(true), "dsgd trains"+rest; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := r.sentence(false), "dsgd trained"+rest; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := r.headline()[1].Note, "test accuracy; of 4 agents looked at"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	r.config["eval_agents"] = uint64(0)
+	if got, want := r.headline()[1].Note, "test accuracy"; got != want {
+		t.Errorf("of all agents: %s, want %s", got, want)
+	}
+}

@@ -129,7 +129,7 @@ func (r *run) readFiles(dir string, read func(path string) ([]byte, error)) (err
 // view computes all texts and drawings of the page.
 func (r *run) view() *view {
 	v := &view{
-		Name: clean(r.name), Sentence: r.sentence(), Evaluations: r.metrics.rows, Missing: r.missing,
+		Name: clean(r.name), Sentence: r.sentence(false), Evaluations: r.metrics.rows, Missing: r.missing,
 		CSS:      template.CSS(paletteCSS() + stylesCSS(pageColour)),
 		Headline: r.headline(), Results: r.results(), Bits: r.bits(), Milestones: r.milestones(),
 		Config: clean(r.yaml), Command: r.summary.text("command"), Environment: r.environment(),

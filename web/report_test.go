@@ -53,7 +53,7 @@ func TestWriteReportSays(t *testing.T) {
 		"<title>mnist-sa – fspda run</title>", `<span class="badge good">finished</span>`,
 		"fspda-sa trained the model mlp on mnist with 10 agents on the graph er10-published, edge process one-edge, " +
 			"mask randk of density 0.1; data split: {&#34;alpha&#34;:0.3,&#34;kind&#34;:&#34;dirichlet&#34;}; batch " +
-			"64; 20000 iterations; seed 1; device cpu.",
+			"64; 20\u2009000 iterations; seed 1; device cpu.",
 		"96.89 %", "94.88 %", "10.2 Gbit", "12.9 Gbit", "20.4 Gbit", "1.36 GB", "57.1 s", "79\u2009510",
 		"101 evaluations",
 		"fspda train --algo fspda-sa --agents 10", "weight_decay: 0.0001", "4 cores, x86-64", "v0.1.0",

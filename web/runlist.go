@@ -118,6 +118,11 @@ func (l *runList) has(run string, now time.Time) bool {
 	return slices.ContainsFunc(l.list(now), func(i RunInfo) bool { return i.Run == run })
 }
 
+// goesOn reports whether a run is running.
+func (l *runList) goesOn(run string, now time.Time) bool {
+	return slices.ContainsFunc(l.list(now), func(i RunInfo) bool { return i.Run == run && i.Status == "running" })
+}
+
 // search returns the folders of runs.
 func (l *runList) search() []string {
 	if l.only != "" {

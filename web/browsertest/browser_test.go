@@ -90,7 +90,7 @@ type live struct {
 // start starts a run in dir and waits for its page.
 func start(t *testing.T, program, dir string, args ...string) *live {
 	t.Helper()
-	return open(t, regexp.MustCompile(`"url": "([^"]+)", "token": "([^"]+)"`), program, dir,
+	return open(t, regexp.MustCompile(`url (http\S+), token (\S+)`), program, dir,
 		append([]string{"train", "--web", "127.0.0.1:0"}, args...)...)
 }
 
@@ -224,8 +224,18 @@ func TestThousandAgents(t *testing.T) {
 func TestPages(t *testing.T) {
 	with, dir := findTools(t), t.TempDir()
 	fspda := program(t)
-	for _, args := range [][]string{{"train", "--quiet"}, {"train", "--algo", "dsgd", "--quiet"},
-		{"compare", "runs/fspda-sa-synthetic-1", "runs/dsgd-synthetic-1", "--out", "both"}} {
+	commands := [][]string{{"train", "--quiet"}, {"train", "--algo", "dsgd", "--quiet"},
+		{"compare", "runs/fspda-sa-synthetic-1", "runs/dsgd-synthetic-1", "--out", "both"}}
+	seeds := []string{"compare", "--out", "seeds"}
+	for _, algo := range []string{"fspda-sa", "dsgd"} { // standard deviations make wide tables
+		for _, seed := range []string{"1", "2"} {
+			run := filepath.Join("small", algo+"-"+seed)
+			commands = append(commands, []string{"train", "--quiet", "--algo", algo, "--seed", seed, "--data-train",
+				"1000", "--data-test", "200", "--hidden", "8", "--iterations", "200", "--eval-points", "10", "--out", run})
+			seeds = append(seeds, run)
+		}
+	}
+	for _, args := range append(commands, seeds) {
 		cmd := exec.Command(fspda, args...)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -233,6 +243,6 @@ func TestPages(t *testing.T) {
 		}
 	}
 	pages := "report=" + filepath.Join(dir, "runs", "fspda-sa-synthetic-1", "report.html") + ",compare=" +
-		filepath.Join(dir, "both", "compare.html")
+		filepath.Join(dir, "both", "compare.html") + ",compare-seeds=" + filepath.Join(dir, "seeds", "compare.html")
 	drive(t, with, "pages", &live{url: pages}, screenshots(t))
 }

@@ -272,12 +272,13 @@ function drawTiles() {
   const wall = r.last("wall_s"), left = goes && rate > 0 && all ? (all - t) / rate : null, seeds = curves[0].infos.length;
   // measured is a tile of a column; of several seeds it has the mean, and notes the standard deviation.
   const measured = (name, column, write, note) => tile(name, write(r.last(column)), r.deviation(column) ? `± ${write(r.deviation(column), 2)} over ${seeds} seeds` : note);
-  const text = r.last("perplexity") !== null;
+  const text = r.last("perplexity") !== null, k = r.about?.evaluated_agents;
+  const worst = v => `mean model; worst agent${k ? ` of ${grouped(k)} looked at` : ""} ${v}`;
   const tiles = [
     tile("Iteration", grouped(t), all ? `of ${grouped(all)}` : "", bar),
     ...text ? [measured("Perplexity", "perplexity", significant, `validation loss ${significant(r.last("test_loss_avg"), 4)}`), measured("Bits per byte", "bits_per_byte", significant, "of the validation text")] : [],
-    ...text && r.last("test_acc_avg") === null ? [] : [measured("Test accuracy", "test_acc_avg", v => percent(v), `mean model; worst agent ${percent(r.last("test_acc_min"))}`)],
-    measured("Training loss", "train_loss_avg", significant, `mean model; worst agent ${significant(r.last("train_loss_worst"), 3)}`),
+    ...text && r.last("test_acc_avg") === null ? [] : [measured("Test accuracy", "test_acc_avg", v => percent(v), worst(percent(r.last("test_acc_min"))))],
+    measured("Training loss", "train_loss_avg", significant, worst(significant(r.last("train_loss_worst"), 3))),
     measured("Consensus error", "consensus", (v, n = 3) => significant(v, n), "squared distances to the mean"),
     measured("Sent", "bits_total", bits, `until iteration ${grouped(r.last("iteration"))}, ${view.accounting()}`),
     tile("Speed", rate > 0 ? si(rate, "", 3).trim() + "/s" : f?.state === "paused" ? "paused" : dash, seeds > 1 ? "iterations, first seed" : "iterations"),
