@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 
@@ -11,7 +12,8 @@ import (
 const limitedFrom = 1 << 30
 
 // LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin
-// above: 4 % for an MLP, nothing for a language model, and 2 % for what is large. Without a limit
+// above: 4 % for an MLP, nothing for a language model, and 2 % for what is large. Go's limit does not
+// count the pages of the program file, which the forecast does: they are subtracted. Without a limit
 // the garbage collector lets the heap double. A limit below what is alive would make it collect
 // without end, so that small runs of other networks, whose forecasts are rough, have none. A limit
 // set by the user (GOMEMLIMIT) stays.
@@ -27,6 +29,20 @@ func LimitMemory(forecast uint64, network string) (undo func()) {
 	case !model.IsTransformer(network):
 		return func() {}
 	}
-	before := debug.SetMemoryLimit(int64(limit))
+	before := debug.SetMemoryLimit(int64(limit - min(limit/2, filePages())))
 	return func() { debug.SetMemoryLimit(before) }
+}
+
+// filePages returns how many bytes of files, such as the program, this process has in memory; 0 if
+// the system does not say it in /proc/self/statm.
+func filePages() uint64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, resident, shared uint64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		return 0
+	}
+	return shared * uint64(os.Getpagesize())
 }

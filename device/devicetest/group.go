@@ -75,14 +75,18 @@ func evoGradInputs(c *device.Call, in [][]float32) {
 	plausible(c, in[0], in[4], in[5], &s)
 }
 
+// plausible makes mean and variance nearly those of the groups of x, so that gradients are no larger
+// than 16-bit numbers can be.
 func plausible(c *device.Call, x, mean, variance []float32, s *rng.Stream) {
+	wide, of := make([]float64, len(x)), make([]float64, len(mean))
+	spread := make([]float64, len(variance))
 	for i, v := range x {
-		k, _ := groups(c).of(i)
-		mean[k] = v
+		wide[i] = float64(v)
 	}
+	groupStatistics(c, wide, of, spread)
 	for k := range mean {
-		mean[k] += s.Float32()
-		variance[k] = 0.1 + 4*s.Float32()
+		mean[k] = float32(of[k]) + s.Float32()
+		variance[k] = 0.1 + float32(spread[k])*(0.5+s.Float32()) + s.Float32()
 	}
 }
 
