@@ -182,7 +182,7 @@ func TestRun(t *testing.T) {
 }
 
 // A person looks at seven runs: two algorithms with three seeds, and a third with other
-// evaluations.
+// evaluations, which measures no gradients.
 func TestRuns(t *testing.T) {
 	with, dir := findTools(t), t.TempDir()
 	fspda := program(t)
@@ -200,7 +200,7 @@ func TestRuns(t *testing.T) {
 			train("--algo", algo, "--seed", seed, "--iterations", "1000", "--eval-points", "20")
 		}
 	}
-	train("--algo", "choco", "--iterations", "1300", "--eval-points", "9")
+	train("--algo", "choco", "--iterations", "1300", "--eval-points", "9", "--metrics", "test")
 	drive(t, with, "runs", shownRuns(t, fspda, dir, "runs"), screenshots(t))
 }
 

@@ -218,6 +218,8 @@ async function scales(page) {
 async function ofRuns() {
   const page = await open(1360, 900), texts = n => page.evaluate(n => [...document.querySelectorAll("#run-table tbody tr")].map(r => n ? r.cells[n].textContent : r.cells[0].textContent), n);
   const folded = await texts(0);
+  const empty = await page.evaluate(() => [...document.querySelectorAll("#curves section, #curves figure, #curves .chart")].filter(n => n.textContent.includes("not measured")).map(n => n.id || n.tagName));
+  found("a chart without numbers says that they are not measured", empty.length === 1 && /gradient/.test(empty[0]), empty.join());
   found("seeds are folded", folded.length === 3 && folded.filter(t => t.includes("(3 seeds)")).length === 2, folded.join(", "));
   const head = await page.evaluate(() => [...document.querySelectorAll("#run-table thead th")].map(c => c.textContent)), accuracy = head.indexOf("test accuracy");
   const shown = (await texts(accuracy))[folded.findIndex(t => t.includes("dsgd"))];
