@@ -164,7 +164,8 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 		sh.Edges = sh.Edges[:maxEdgesSent]
 	}
 	writeJSON(w, map[string]any{
-		"run": name, "sentence": run.sentence(s.runs.goesOn(name, time.Now())), "config": clean(run.yaml), "command": s.command(run),
+		"run": name, "sentence": run.sentence(s.runs.goesOn(name, time.Now())), "config": clean(run.yaml),
+		"command":    s.command(run),
 		"accounting": run.accounting(), "evaluated_agents": pointer(run.evaluated()), "graph": run.setting("graph"),
 		"classes": sh.Classes, "agents": sh.Agents, "edges": sh.Edges, "edge_count": all,
 		"environment": run.environment(), "problems": problems, "files": s.filesOf(name),

@@ -230,8 +230,9 @@ func TestPages(t *testing.T) {
 	for _, algo := range []string{"fspda-sa", "dsgd"} { // standard deviations make wide tables
 		for _, seed := range []string{"1", "2"} {
 			run := filepath.Join("small", algo+"-"+seed)
-			commands = append(commands, []string{"train", "--quiet", "--algo", algo, "--seed", seed, "--data-train",
-				"1000", "--data-test", "200", "--hidden", "8", "--iterations", "200", "--eval-points", "10", "--out", run})
+			commands = append(commands, []string{"train", "--quiet", "--algo", algo, "--seed", seed,
+				"--data-train", "1000", "--data-test", "200", "--hidden", "8", "--iterations", "200",
+				"--eval-points", "10", "--out", run})
 			seeds = append(seeds, run)
 		}
 	}
