@@ -54,7 +54,8 @@ var simples = []simple{
 			return vectors{e.plusTimes(in[0], s[0], d), e.plusTimes(in[1], s[1], d)}
 		}},
 	{"adamW", "writes m = beta1·m + rest1·u, v = min(beta2·v + rest2·(u·u), most) and u = (scale1·m)/(scale2·√v + " +
-		"eps) + decay·x, each operation rounded, with the old u.", []string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
+		"eps) + decay·x, each operation rounded, with the old u.",
+		[]string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
 		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay", "most"}, nil, 1, adamW},
 }
 
