@@ -11,8 +11,12 @@ import (
 // limitedFrom is the smallest forecast, in bytes, that limits the memory of any process.
 const limitedFrom = 1 << 30
 
-// LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin
-// above: 4 % for an MLP, nothing for a language model, and 2 % for what is large. Go's limit does not
+// mlpMargin is what the limit of an MLP leaves above the forecast, in bytes: the memory in which the
+// garbage collector of a small run finds room.
+const mlpMargin = 12 << 20
+
+// LimitMemory sets the memory limit of Go for a run of a network to its forecast, and a margin above:
+// 12 MiB for an MLP, nothing for a language model, and 2 % for what is large. Go's limit does not
 // count the pages of the program file, which the forecast does: they are subtracted. Without a limit
 // the garbage collector lets the heap double. A limit below what is alive would make it collect
 // without end, so that small runs of other networks, whose forecasts are rough, have none. A limit
@@ -25,7 +29,7 @@ func LimitMemory(forecast uint64, network string) (undo func()) {
 	case forecast >= limitedFrom:
 		limit += forecast / 50
 	case network == "mlp":
-		limit += forecast / 25
+		limit += mlpMargin
 	case !model.IsTransformer(network):
 		return func() {}
 	}

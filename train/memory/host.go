@@ -14,7 +14,7 @@ import (
 
 // ownProgram is about the bytes of the program itself and its runtime, a third of them pages of the
 // program file.
-const ownProgram = 112 << 20
+const ownProgram = 100 << 20
 
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
 // pictures in memory, and everything that the run keeps on the host.
@@ -43,8 +43,9 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 // larger pieces of memory, of which a rest is lost.
 const slabShare = 32
 
-// agentOverhead is about what an agent takes beside vectors: a stack, queues and lists.
-const agentOverhead = 24 << 10
+// agentOverhead is about what an agent takes beside vectors: a stack, queues, lists, and its share
+// of what the garbage collector has not yet freed.
+const agentOverhead = 128 << 10
 
 // vectorMemory returns the bytes of the agents' vectors and snapshots.
 func vectorMemory(s *config.Setup) uint64 {
