@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"fspda/cli/command"
+	"fspda/dist/disttest"
 	"fspda/internal/rng"
 )
 
@@ -303,10 +303,7 @@ func TestCertsCommand(t *testing.T) {
 		!strings.Contains(stderr, "a b") {
 		t.Errorf("exit status %d, %s", status, stderr)
 	}
-	port, err := unusedPort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(disttest.UnusedPort(t))
 	out := filepath.Join(t.TempDir(), "run")
 	done := make(chan string, 2)
 	for rank := range 2 {
@@ -382,14 +379,4 @@ func page(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// unusedPort returns a port of this machine that no program listens at.
-func unusedPort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
 }

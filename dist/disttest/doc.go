@@ -13,6 +13,8 @@
 // decides which record is delivered when; the scripts and transcripts in testdata show both
 // networks at work.
 //
+// [UnusedPort] chooses a port for a program that must be told one before it listens there.
+//
 // Duties of a caller of Sim: as with any Transport, handle dist.ErrIdle from Recv and release
 // received messages; run each agent in its own goroutine, or send before receiving.
 package disttest

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/dist"
+	"fspda/dist/disttest"
 	"fspda/internal/rng"
 )
 
@@ -521,12 +522,7 @@ func TestCluster(t *testing.T) {
 
 // A node waits for a server of an existing cluster that is not up yet.
 func TestClusterStartsLate(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := disttest.UnusedPort(t)
 	m := make(mesh, 2)
 	for i := range m {
 		o := options(t, i, 2)

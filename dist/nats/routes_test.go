@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"fspda/dist/disttest"
 )
 
 // flipper forwards connections to an address, and flips a bit in some of the chunks that pass.
@@ -66,17 +69,6 @@ type readerFunc func(b []byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// freePort returns an address at which nobody listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // A server that stops and starts again joins the others, and relays connections again, also those
 // of agents that it does not join.
 func TestServerRejoins(t *testing.T) {
@@ -108,7 +100,7 @@ func TestRoutesBreak(t *testing.T) {
 	certified := withCertificates(t, agents)
 	own, public := make([]string, agents), make([]*flipper, agents)
 	for i := range own {
-		own[i] = freePort(t)
+		own[i] = fmt.Sprint("127.0.0.1:", disttest.UnusedPort(t))
 		public[i] = newFlipper(t, own[i])
 	}
 	edit := func(o *Options) {
