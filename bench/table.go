@@ -160,7 +160,10 @@ func (s Setting) show(values []float64, format func(float64) string) string {
 	case n == 1:
 		return fmt.Sprintf("%s (1 of %d)", format(mean), len(values))
 	}
-	text := format(mean) + " ± " + format(deviation)
+	text := format(mean) + " ± 0"
+	if deviation > 0 {
+		text = format(mean) + " ± " + format(deviation)
+	}
 	if n < len(values) {
 		text += fmt.Sprintf(" (%d of %d)", n, len(values))
 	}

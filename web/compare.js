@@ -14,15 +14,18 @@ function el(name, attrs, parent, text) {
   return e;
 }
 
+// prefixed writes a number with an SI prefix.
+function prefixed(v, unit) {
+  let p = 0;
+  while (Math.abs(v) >= 999.5 && p < 6) { v /= 1000; p++; }
+  return +v.toPrecision(3) + (unit ? " " : "") + ["", "k", "M", "G", "T", "P", "E"][p] + unit;
+}
+
 function number(v, column) {
   if (v === null || v === undefined) return "–";
   if (column.startsWith("test_")) return (100 * v).toFixed(2) + " %";
-  const big = Math.abs(v) >= 1000;
-  if (big && (column.startsWith("bits") || column === "iteration")) {
-    let p = 0;
-    while (Math.abs(v) >= 999.5 && p < 6) { v /= 1000; p++; }
-    return +v.toPrecision(3) + " " + ["", "k", "M", "G", "T", "P", "E"][p] + (column.startsWith("bits") ? "bit" : "");
-  }
+  if (column.startsWith("bits") && Math.abs(v) >= 1000) return prefixed(v, "bit");
+  if (column === "iteration") return String(Math.round(v)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
   return minus(v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e5) ? v.toExponential(2).replace(/\.?0*e\+?/, "e") : String(+v.toPrecision(4)));
 }
 
@@ -30,6 +33,7 @@ function minus(s) { return s.replaceAll("-", "−"); }
 
 // tick writes a number beside an axis: no more digits than it needs.
 function tick(v, column) {
+  if (column === "iteration" && Math.abs(v) >= 1000) return prefixed(v, "");
   return column.startsWith("test_") ? +(100 * v).toFixed(2) + " %" : number(v, column);
 }
 
@@ -43,8 +47,9 @@ function axis(values, log) {
   const raw = (hi - lo) / 5, p = 10 ** Math.floor(Math.log10(raw));
   let step = [1, 2, 5, 10].find(m => m * p >= raw) * p;
   const ticks = [];
-  if (log && hi - lo > 2) step = Math.max(1, Math.round(step));
-  if (log && hi - lo <= 2) {
+  const few = Math.floor(hi) - Math.ceil(lo) < 2; // at most two powers of ten
+  if (log && !few) step = Math.max(1, Math.round(step));
+  if (log && few) {
     for (let e = Math.floor(lo); e <= hi; e++) for (const m of [1, 2, 5]) ticks.push(e + Math.log10(m));
   } else {
     for (let v = Math.ceil(lo / step) * step; v <= hi; v += step) ticks.push(v);
@@ -256,3 +261,12 @@ data.curves.forEach((c, i) => {
   if (c.run) el("span", { class: "soft" }, name, c.run);
   data.table.forEach((k, n) => el("td", { role: "cell", "data-label": names[n + 1] }, row, unbroken(number((c.columns[k] || []).at(-1), k)) + unbroken(spread(c.spread && (c.spread[k] || []).at(-1), k), " ")));
 });
+// A table that is wider than its place shows each row as a list of names and values.
+const fit = table => {
+  table.classList.remove("stacked");
+  table.classList.toggle("stacked", table.offsetWidth > table.parentElement.clientWidth);
+};
+const fitAll = () => document.querySelectorAll(".cards").forEach(fit);
+addEventListener("resize", fitAll);
+addEventListener("beforeprint", fitAll);
+fitAll();

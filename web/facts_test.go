@@ -120,7 +120,7 @@ func TestVirtualTime(t *testing.T) {
 func TestSentence(t *testing.T) {
 	r := &run{config: settings{"algo": "dsgd", "agents": uint64(1000), "iterations": uint64(1000000),
 		"seed": uint64(12345), "eval_agents": uint64(4)}, metrics: parsed(t, `{"iteration":1,"test_acc_min":0.1}`)}
-	const rest = " a model with 1000 agents; 1\u2009000\u2009000 iterations; seed 12345."
+	const rest = " a model with 1\u2009000 agents; 1\u2009000\u2009000 iterations; seed 12345."
 	if got, want := r.sentence(true), "dsgd trains"+rest; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -17,6 +17,8 @@ type LiveRun struct {
 	// Status returns the current state. Its exchanges are those after the first since; the oldest
 	// may be missing. Status must not wait for the run.
 	Status func(since uint64) RunStatus
+	// Ended reports whether the run has ended. Unlike Status it may be called by several goroutines.
+	Ended func() bool
 	// Control carries out "pause", "resume", "checkpoint" or "stop". It must not wait for the run.
 	Control func(action string) error
 }

@@ -172,7 +172,7 @@ func (l *runList) info(run string, now time.Time) cachedInfo {
 	}
 	r.info.Changed = changed.Unix()
 	r.info.Live = l.live != nil && l.live.Run == run
-	if r.info.Live {
+	if r.info.Live && !l.live.Ended() {
 		r.info.Status = "running"
 	} else if r.summary.IsZero() {
 		r.info.Status = "stopped"

@@ -285,7 +285,7 @@ func (f *fakeRun) live() *LiveRun {
 			s.Exchanges = append(s.Exchanges, [2]int{0, 1})
 		}
 		return s
-	}, Control: func(action string) error {
+	}, Ended: func() bool { return false }, Control: func(action string) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if action == "stop" {
@@ -294,6 +294,22 @@ func (f *fakeRun) live() *LiveRun {
 		f.did = append(f.did, action)
 		return nil
 	}}
+}
+
+// A live run is running until it ends, though its page is served on; then it is as its summary says.
+func TestLiveRunEnds(t *testing.T) {
+	var ended bool
+	live := &LiveRun{Run: "one", Iterations: 100, Ended: func() bool { return ended }}
+	s, err := NewServer(Options{Dir: twoRuns(t), Live: live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"running", "finished"} {
+		if got := s.runs.info("one", time.Now()).info.Status; got != want {
+			t.Errorf("a live run that has ended: %v, has the status %q in the list, want %q", ended, got, want)
+		}
+		ended = true
+	}
 }
 
 // Controlling a run requires the token, the content type and the same origin.

@@ -74,11 +74,11 @@ func grouped(v float64) string {
 	}
 	s := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)
 	var b strings.Builder
-	if v < 0 {
+	if math.Round(v) < 0 {
 		b.WriteString("−")
 	}
 	for i, c := range s {
-		if i > 0 && (len(s)-i)%3 == 0 && len(s) > 4 {
+		if i > 0 && (len(s)-i)%3 == 0 {
 			b.WriteRune('\u2009')
 		}
 		b.WriteRune(c)

@@ -1,7 +1,12 @@
 package web
 
 import (
+	"encoding/json"
 	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
 )
 
@@ -31,7 +36,7 @@ func TestNumbers(t *testing.T) {
 			"1e−300"}, {significant(math.NaN(), 3), dash},
 		{significant(math.Inf(-1), 3), dash}, {significant(5e6, 1), "5e6"},
 		{percent(0.97421), "97.42 %"}, {percent(0), "0.00 %"}, {percent(1), "100.00 %"}, {percent(math.NaN()), dash},
-		{grouped(0), "0"}, {grouped(1234), "1234"}, {grouped(20000), "20\u2009000"}, {grouped(-1234567),
+		{grouped(0), "0"}, {grouped(1234), "1\u2009234"}, {grouped(20000), "20\u2009000"}, {grouped(-1234567),
 			"−1\u2009234\u2009567"}, {grouped(math.NaN()), dash},
 		{duration(0), "0 s"}, {duration(5.678), "5.68 s"}, {duration(59.96), "1 min 00 s"}, {duration(184),
 			"3 min 04 s"}, {duration(3599.6), "1 h 00 min"},
@@ -40,6 +45,45 @@ func TestNumbers(t *testing.T) {
 	} {
 		if c.got != c.want {
 			t.Errorf("got %q, want %q", c.got, c.want)
+		}
+	}
+}
+
+// The script of the pages writes a number as Go does.
+func TestFormatsOfScript(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("skipped: needs node")
+	}
+	numbers := []float64{0, 1, 999, 999.4, 999.5, 1000, 1234, 9999, 10000, 123456, 999999, 1e6, 1e-3, 9.99e-4, 0.5, 1e12}
+	for s := rand.New(rand.NewPCG(1, 2)); len(numbers) < 1000; {
+		numbers = append(numbers, (2*s.Float64()-1)*math.Pow(10, float64(s.IntN(16)-5)))
+	}
+	input, err := json.Marshal(numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("static/format.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := filepath.Join(t.TempDir(), "formats.mjs")
+	script = append(script, "\nconsole.log(JSON.stringify("+string(input)+
+		".map(v => [grouped(v), bits(v), percent(v), significant(v, 4)])))\n"...)
+	if err := os.WriteFile(module, script, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(node, module).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [][4]string
+	if err := json.Unmarshal(out, &got); err != nil || len(got) != len(numbers) {
+		t.Fatalf("%d results, %v", len(got), err)
+	}
+	for i, v := range numbers {
+		if want := [4]string{grouped(v), si(v, "bit"), percent(v), significant(v, 4)}; got[i] != want {
+			t.Errorf("%v: the script writes %q, Go %q", v, got[i], want)
 		}
 	}
 }

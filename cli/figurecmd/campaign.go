@@ -158,7 +158,7 @@ func (b *statusLines) on(e bench.Event) {
 			b.numbers(e.Row)))
 		return
 	case bench.Started:
-		s.running, s.at, s.reported = true, 0, 0
+		s.running, s.at, s.reported, s.row = true, 0, 0, train.Row{}
 	case bench.Evaluated:
 		s.follow(e)
 	}
@@ -167,9 +167,15 @@ func (b *statusLines) on(e bench.Event) {
 		if time.Since(b.drawn) > 200*time.Millisecond {
 			b.redraw()
 		}
-	} else if tenths := 10 * s.at / job.Config.Iterations; s.running && tenths > s.reported && tenths < 10 {
+		return
+	}
+	at := s.at
+	if job.Config.EvalPoints >= 10 { // the numbers of a line belong to its share
+		at = s.row.Iteration
+	}
+	if tenths := 10 * at / job.Config.Iterations; s.running && tenths > s.reported && tenths < 10 {
 		s.reported = tenths
-		fmt.Fprintln(b.w, b.line(e.Job))
+		fmt.Fprintln(b.w, b.line(e.Job, at))
 	}
 }
 
@@ -194,7 +200,7 @@ func (b *statusLines) redraw() {
 	b.drawn = time.Now()
 	for i := range b.state {
 		if b.state[i].running {
-			fmt.Fprintln(b.w, b.line(i))
+			fmt.Fprintln(b.w, b.line(i, b.state[i].at))
 			b.shown++
 		}
 	}
@@ -209,10 +215,11 @@ func (s *runState) follow(e bench.Event) {
 	s.pace.Row(e.Row)
 }
 
-// line writes the progress of a run: share, rate, time left, and its latest evaluation.
-func (b *statusLines) line(i int) string {
+// line writes the progress of a run at an iteration: share, rate, time left, and its latest
+// evaluation.
+func (b *statusLines) line(i, at int) string {
 	s, total := b.state[i], b.jobs[i].Config.Iterations
-	done := float64(s.at) / float64(total)
+	done := float64(at) / float64(total)
 	const cells = 16
 	full := int(done * cells)
 	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),

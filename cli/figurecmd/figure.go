@@ -189,7 +189,7 @@ func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, err error, 
 	}
 	out := f.out
 	if out == "" {
-		out = filepath.Join(command.RunsDir, "figure-"+t.ID)
+		out = filepath.Join(command.RunsDir, folderName(t.ID))
 	}
 	if !f.quiet {
 		fmt.Fprintf(stderr, "%s\n%s\nexpected: %s\n", t.Title, out, t.About)
@@ -235,7 +235,7 @@ func (f *figureFlags) folder(fig *bench.Figure) string {
 	}
 	parts := []string{"figure", strconv.Itoa(fig.Number), f.flavour}
 	if f.file != "" {
-		parts = []string{"figure", fig.ID}
+		parts = []string{folderName(fig.ID)}
 		if f.flavour != "" {
 			parts = append(parts, f.flavour)
 		}
@@ -256,6 +256,14 @@ func (f *figureFlags) folder(fig *bench.Figure) string {
 		parts = append(parts, "seed", strconv.FormatUint(f.seed, 10))
 	}
 	return filepath.Join(command.RunsDir, strings.Join(parts, "-"))
+}
+
+// folderName returns the name of the folder of a figure that has a file of its own.
+func folderName(id string) string {
+	if strings.HasPrefix(id, "figure") {
+		return id
+	}
+	return "figure-" + id
 }
 
 func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, stderr io.Writer) error {
@@ -398,7 +406,7 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	c := made[0].Job.Config
 	seed := fmt.Sprintf("seed %d", f.seed)
 	if len(f.seeds) > 0 {
-		seed = "seeds " + f.seeds.String()
+		seed = "seeds " + strings.ReplaceAll(f.seeds.String(), ",", ", ")
 	}
 	data := fmt.Sprintf("%s, %s data, %d agents, network %s %s.", seed, c.Data, c.Agents, c.Model, c.Hidden)
 	if f.flavour != "" {

@@ -144,7 +144,10 @@ func (f *sweepFlags) write(s *bench.Sweep, ranked []bench.Ranked, outcomes []*be
 	for _, r := range shown {
 		best = append(best, r.Setting.Outcomes...)
 	}
-	title := fmt.Sprintf("Sweep of %d settings: the best %d", len(ranked), len(shown))
+	title := fmt.Sprintf("Sweep of %d settings", len(ranked))
+	if len(shown) < len(ranked) {
+		title += fmt.Sprintf(": the best %d", len(shown))
+	}
 	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), titled, f.raw,
 		f.out, "sweep")
 }

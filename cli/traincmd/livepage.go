@@ -91,7 +91,7 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 	o := shownRuns(folder)
 	o.Token, o.Loopback, o.Share = p.token, p.loopback, LiveShare
 	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: train.CommandLine(os.Args), Status: p.status,
-		Control: p.handleAction}
+		Ended: p.ended.Load, Control: p.handleAction}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}

@@ -213,8 +213,6 @@ function listen(query) {
 
 function showFirst() {
   const r = first(), a = r.about;
-  const seeds = curves[0]?.infos.length ?? 1;
-  id("sentence").textContent = (a?.sentence ?? "").replace(/; seed \d+/, seeds > 1 ? `; ${seeds} seeds` : "$&");
   id("command").textContent = a?.command || "not recorded";
   id("config").textContent = a?.config ?? "";
   const path = r.name === "." ? "" : r.name.split("/").map(encodeURIComponent).join("/") + "/";
@@ -235,6 +233,8 @@ function drawHead() {
   id("title").textContent = curves.length > 1 ? `${name} and ${curves.length - 1} more` : name;
   document.title = `${name} · fspda`;
   const goes = r.frame && r.frame.state !== "ended", state = lost ? "lost" : goes ? r.frame.state : info?.status ?? "";
+  const seeds = curves[0]?.infos.length ?? 1;
+  id("sentence").textContent = (r.about?.sentence ?? "").replace(/; seed \d+/, seeds > 1 ? `; ${seeds} seeds` : "$&").replace(/ trains /, running(r) ? "$&" : " trained ");
   const failed = goes ? [] : (curves[0]?.infos ?? []).filter(i => i.failed_to_converge);
   id("state").textContent = lost ? "no connection" : failed.length && !goes ? ended(failed[0]) : state;
   id("state").className = "badge " + (failed.length && !lost ? "failed" : state);
