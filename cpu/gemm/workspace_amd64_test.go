@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/tile"
 	"fspda/device"
 )
@@ -17,6 +18,9 @@ import (
 func TestPooled(t *testing.T) {
 	if tile.Active() == nil {
 		t.Skip("products in Go take nothing from pools")
+	}
+	if kerneltest.Race {
+		t.Skip("under the race detector pools drop values on purpose")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each processor has a pool of its own

@@ -2,6 +2,6 @@
 
 package kerneltest
 
-// Race is true under the race detector, which makes the race detector makes pools drop values on
-// purpose and slows loops in Go down.
+// Race is true under the race detector, which makes pools drop values on purpose and slows loops in
+// Go down.
 const Race = false
