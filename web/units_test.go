@@ -55,7 +55,7 @@ func TestFormatsOfScript(t *testing.T) {
 	if err != nil {
 		t.Skip("skipped: needs node")
 	}
-	numbers := []float64{0, 1, 999, 999.4, 999.5, 1000, 1234, 9999, 10000, 123456, 999999, 1e6, 1e-3, 9.99e-4, 0.5, 1e12}
+	numbers := []float64{0, 1, 999, 999.4, 999.5, 1000, 1234, 9999, 10000, 123456, 999999, 1e6, 1e-3, 9.99e-4, 1e12}
 	for s := rand.New(rand.NewPCG(1, 2)); len(numbers) < 1000; {
 		numbers = append(numbers, (2*s.Float64()-1)*math.Pow(10, float64(s.IntN(16)-5)))
 	}

@@ -20,14 +20,26 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)
 	for {
-		n.backlog.Add(1)
-		sn, err := pool.Acquire(ctx)
-		n.backlog.Add(-1)
+		t, record, err := n.nextReport(ctx, from, done)
+		absent := errors.Is(err, errAbsent)
+		switch {
+		case err != nil && !absent:
+			return err
+		case !absent && !isSnapshot(record): // a note does not wait for a snapshot to become free
+			stopped, err := n.pass(ctx, record, from)
+			if stopped && err == nil {
+				n.watching.Go(func() { n.drain(from) })
+			}
+			if stopped || err != nil {
+				return err
+			}
+			continue
+		}
+		sn, err := n.acquire(ctx, pool)
 		if err != nil {
 			return nil
 		}
-		t, record, err := n.nextReport(ctx, from, done)
-		if errors.Is(err, errAbsent) {
+		if absent {
 			t = n.opt.Schedule.EvalPoint(done)
 			n.opt.Log.Warn("evaluating without an agent that is absent",
 				zap.Int("agent", from), zap.Int("iteration", t))
@@ -39,32 +51,26 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			done++
 			continue
 		}
-		if err != nil {
+		if err := readSnapshot(record, sn); err != nil {
 			return err
 		}
-		ok, err := readSnapshot(record, sn)
-		switch {
-		case err != nil:
-			return err
-		case ok && (done > last || t < n.opt.Schedule.EvalPoint(done)):
+		if done > last || t < n.opt.Schedule.EvalPoint(done) {
 			// the agent has been started again, and repeats what was evaluated, with it or without it
-		case ok:
-			done++
-			latest = sn.Counters
-			sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = from, t, true, false, false
-			n.opt.Run.Collect(sn)
+			pool.Release(sn)
 			continue
-		default:
-			stopped, err := n.pass(ctx, record, from)
-			if stopped && err == nil {
-				n.watching.Go(func() { n.drain(from) })
-			}
-			if stopped || err != nil {
-				return err
-			}
 		}
-		pool.Release(sn)
+		done++
+		latest = sn.Counters
+		sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = from, t, true, false, false
+		n.opt.Run.Collect(sn)
 	}
+}
+
+// acquire waits for a snapshot that is free.
+func (n *Node) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error) {
+	n.backlog.Add(1)
+	defer n.backlog.Add(-1)
+	return pool.Acquire(ctx)
 }
 
 // drain takes what an agent reports after its last note, if it is started again.

@@ -67,13 +67,13 @@ func readNote(b []byte) (n Note, err error) {
 	return n, nil
 }
 
-// readSnapshot decodes a record into sn if it is a snapshot; ok is false if it is not.
-func readSnapshot(b []byte, sn *snapshot.Snapshot) (ok bool, err error) {
-	if len(b) == 0 || b[0] != recordSnapshot {
-		return false, nil
-	}
+// isSnapshot reports whether a record is a snapshot; if not it must be a note.
+func isSnapshot(b []byte) bool { return len(b) > 0 && b[0] == recordSnapshot }
+
+// readSnapshot decodes a record that is a snapshot into sn.
+func readSnapshot(b []byte, sn *snapshot.Snapshot) error {
 	if err := sn.Decode(b[1:]); err != nil {
-		return true, fmt.Errorf("process: a report cannot be read: %w", err)
+		return fmt.Errorf("process: a report cannot be read: %w", err)
 	}
-	return true, nil
+	return nil
 }
