@@ -84,7 +84,7 @@ func TestStepWithBuffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Gradient <= 0 || r.Gradient > r.Step {
+	if r.Gradient <= 0 || r.Step <= 0 { // measured one after the other: either may be the larger
 		t.Errorf("%+v", r)
 	}
 }
