@@ -245,6 +245,10 @@ func TestSeedsAreFolded(t *testing.T) {
 		!strings.Contains(stdout, "mean of 2 seeds") {
 		t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
 	}
+	if status, _, stderr := call(t, "sweep", "-c", "grid.yaml", "--seeds", "2"); status != 0 ||
+		strings.Count(stderr, "already done") != 4 {
+		t.Errorf("a sweep that is done: exit status %d\n%s", status, stderr)
+	}
 	runs, err := filepath.Glob(filepath.Join(command.RunsDir, "sweep-grid", "0*-seed-*"))
 	if err != nil || len(runs) != 4 {
 		t.Fatalf("%v, %v", runs, err)
