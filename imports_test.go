@@ -52,9 +52,9 @@ var allowed = map[string][]string{
 	"data/images/arrow":     {},
 	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
-	"data/fetch":            {},
-	"dist":                  {"device", "internal/rng", "internal/spelling"},
-	"dist/nats":             {"dist"},
+	"data/fetch":            {"internal/bounded"},
+	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/nats":             {"dist", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
@@ -153,7 +153,7 @@ var allowed = map[string][]string{
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
 		"train/memory", "train/process", "web",
 	},
-	"cli/weights": {"internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
+	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
 
 	// on any device, without go test
 	"selftest": {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng",

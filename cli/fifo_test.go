@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -10,6 +12,8 @@ import (
 	"time"
 
 	"fspda/data"
+	"fspda/data/images/packed"
+	"fspda/dist/nats"
 	"fspda/train/safetensors"
 )
 
@@ -31,6 +35,34 @@ func TestInputMustBeAFile(t *testing.T) {
 		"queue":         command("queue"),
 		"split": func(path string) string {
 			_, err := data.File{Path: path}.Split([]int32{0, 1}, 2, 2, 1)
+			return err.Error()
+		},
+		"graph": func(path string) string {
+			_, _, stderr := call(t, "train", "--graph", "file("+path+")")
+			return stderr
+		},
+		"edges": func(path string) string {
+			_, _, stderr := call(t, "train", "--edges", "trace("+path+")")
+			return stderr
+		},
+		"manifest": func(path string) string {
+			dir := t.TempDir()
+			if err := os.Symlink(path, filepath.Join(dir, "manifest.json")); err != nil {
+				return err.Error()
+			}
+			_, err := packed.ReadManifest(dir)
+			return err.Error()
+		},
+		"authority of certificates": func(path string) string {
+			dir := t.TempDir()
+			if _, _, stderr := call(t, "certs", "--out", dir, "--run", "pipes", "-n", "2"); stderr != "" {
+				return stderr
+			}
+			authority := filepath.Join(dir, "ca.pem")
+			if err := errors.Join(os.Remove(authority), os.Symlink(path, authority)); err != nil {
+				return err.Error()
+			}
+			_, err := nats.ReadCredentials(dir, "pipes", 0)
 			return err.Error()
 		},
 		"IDX": func(path string) string {

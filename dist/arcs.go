@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
-	"os"
 	"slices"
 	"sync"
 
+	"fspda/internal/bounded"
 	"fspda/internal/rng"
 )
 
@@ -167,7 +167,7 @@ func (g *Graph) pushFrom(dst []Arc, s *rng.Stream, i, k int) []Arc {
 // readArcs reads lines "i j": agent i sends to agent j in every iteration. Its errors name the file
 // and the line.
 func readArcs(p parsedSpec, g *Graph) (Process, error) {
-	f, err := os.Open(p.arg)
+	f, err := bounded.Open(p.arg)
 	if err != nil {
 		return nil, p.bad("cannot read the arcs: %v", err)
 	}

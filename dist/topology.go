@@ -3,9 +3,9 @@ package dist
 import (
 	"math"
 	"math/bits"
-	"os"
 	"strconv"
 
+	"fspda/internal/bounded"
 	"fspda/internal/rng"
 )
 
@@ -298,7 +298,7 @@ func pickPair(free []int, joined map[Edge]bool, s *rng.Stream) (a, b int, ok boo
 
 // parseFile reads an edge list. Its errors name the file and the line.
 func parseFile(p parsedSpec, n int) (*Graph, error) {
-	f, err := os.Open(p.arg)
+	f, err := bounded.Open(p.arg)
 	if err != nil {
 		return nil, p.bad("cannot read the edge list: %v", err)
 	}

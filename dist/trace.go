@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"os"
 	"slices"
+
+	"fspda/internal/bounded"
 )
 
 // readTrace reads lines "t i j". Its errors name the file and the line.
 func readTrace(p parsedSpec, g *Graph) (Process, error) {
-	f, err := os.Open(p.arg)
+	f, err := bounded.Open(p.arg)
 	if err != nil {
 		return nil, p.bad("cannot read the trace: %v", err)
 	}

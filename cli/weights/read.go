@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"fspda/internal/bounded"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/safetensors"
@@ -149,7 +150,7 @@ func convert(path string) string {
 // startsWith reports whether a file starts with these bytes. Four are enough: as the length of the
 // header of a safetensors file they would be too large.
 func startsWith(path, magic string) bool {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return false
 	}

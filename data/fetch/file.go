@@ -11,6 +11,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"fspda/internal/bounded"
 )
 
 // File is a file of a data set. At least one of SHA256 and MD5 is set.
@@ -41,10 +43,10 @@ func (e *ChecksumError) ExitCode() int { return 2 }
 // Progress is called during downloads and verification: done of total bytes of a file.
 type Progress func(name string, done, total int64)
 
-// verify reads a file and compares its checksum. It returns the error of [os.Open] if the file does
+// verify reads a file and compares its checksum. It returns the error of [bounded.Open] if the file does
 // not exist.
 func (f File) verify(ctx context.Context, path string, progress Progress) error {
-	in, err := os.Open(path)
+	in, err := bounded.Open(path)
 	if err != nil {
 		return err
 	}

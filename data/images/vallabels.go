@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"fspda/internal/bounded"
 )
 
 // labelFiles are the known names of files with the classes of ImageNet's validation images, most
@@ -137,7 +139,7 @@ func readOrder(list, dir string) ([]string, error) {
 // readLines returns the words of each line, without empty lines and headings. Words are separated
 // by commas and white space.
 func readLines(file string) ([][]string, error) {
-	f, err := os.Open(file)
+	f, err := bounded.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}

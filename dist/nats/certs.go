@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"fspda/internal/bounded"
 )
 
 // A run has its own certificate authority. It signs one certificate per agent, whose only name is
@@ -163,7 +165,7 @@ func ReadCredentials(dir, run string, rank int) (Credentials, error) {
 			"nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and copy ca.pem, "+
 				"%s and %s to this machine", rank, dir, err, cert, key)
 	}
-	text, err := os.ReadFile(filepath.Join(dir, authorityCert))
+	text, err := bounded.File(filepath.Join(dir, authorityCert), 1<<20)
 	if err != nil {
 		return Credentials{}, fmt.Errorf(
 			"nats: the authority of the run cannot be read: %w: copy ca.pem to this machine", err)

@@ -506,7 +506,7 @@ func (c *Checkpoint) counts(decodes bool) bool {
 }
 
 func (c *Checkpoint) verify(path string) *CheckpointError {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return &CheckpointError{Got: "is damaged: its vectors cannot be read", Err: err}
 	}

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"fspda/data/images"
+	"fspda/internal/bounded"
 )
 
 // Check verifies a packed set completely: the checks of [Open], and the SHA-256 of every shard. It
@@ -42,7 +42,7 @@ func Check(ctx context.Context, dir string, progress func(n int)) error {
 }
 
 func (s *Shard) check(ctx context.Context, path string, progress func(n int)) error {
-	f, err := os.Open(path)
+	f, err := bounded.Open(path)
 	if err != nil {
 		return fmt.Errorf("packed: %w", err)
 	}

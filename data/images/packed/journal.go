@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"fspda/data/images"
+	"fspda/internal/bounded"
 )
 
 // plan is the configuration of a preparation; a journal can be continued only with the same plan.
@@ -48,7 +49,7 @@ type journal struct {
 // keeps the shards of the images before the change.
 func openJournal(dir string, p plan, set *images.Set) (*journal, error) {
 	j := &journal{path: filepath.Join(dir, journalName)}
-	text, err := os.ReadFile(j.path)
+	text, err := bounded.File(j.path, maxManifest)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return j, j.start(p)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"fspda/data/images"
+	"fspda/internal/bounded"
 )
 
 const (
@@ -108,7 +109,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 		return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("%d bytes", info.Size()),
 			Want: "the manifest of a packed set"}
 	}
-	text, err := os.ReadFile(path)
+	text, err := bounded.File(path, maxManifest)
 	if err != nil {
 		return nil, fmt.Errorf("packed: %w", err)
 	}

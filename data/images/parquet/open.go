@@ -2,12 +2,12 @@ package parquet
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"fspda/data/images"
 	"fspda/data/images/arrow"
+	"fspda/internal/bounded"
 )
 
 // Kinds of sets in [images.Set].
@@ -24,6 +24,9 @@ func init() {
 	}
 }
 
+// maxState is the largest state.json that is read, in bytes.
+const maxState = 16 << 20
+
 // shards lists the files of a path. Of an Arrow folder they are those that its state.json names: the
 // datasets library leaves other tables beside them.
 func shards(path, ending string) ([]string, error) {
@@ -33,7 +36,7 @@ func shards(path, ending string) ([]string, error) {
 	}
 	var named []string
 	for _, f := range files {
-		state, err := os.ReadFile(filepath.Join(filepath.Dir(f), "state.json"))
+		state, err := bounded.File(filepath.Join(filepath.Dir(f), "state.json"), maxState)
 		if err == nil && strings.Contains(string(state), `"`+filepath.Base(f)+`"`) {
 			named = append(named, f)
 		}
@@ -47,7 +50,7 @@ func recognise(path, ending string) bool {
 	if err != nil || len(files) == 0 {
 		return false
 	}
-	f, err := os.Open(files[0])
+	f, err := bounded.Open(files[0])
 	if err != nil {
 		return false
 	}

@@ -2,11 +2,11 @@ package parquet
 
 import (
 	"fmt"
-	"os"
 
 	"github.com/edsrzf/mmap-go"
 
 	"fspda/data/images/arrow"
+	"fspda/internal/bounded"
 )
 
 // saved is an Arrow file, mapped into memory: every value lies there.
@@ -18,7 +18,7 @@ type saved struct {
 }
 
 func openSaved(name string) (table, error) {
-	f, err := os.Open(name)
+	f, err := bounded.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("images: %w", err)
 	}
