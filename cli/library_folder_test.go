@@ -62,7 +62,8 @@ func TestLibraryRunLeavesTheSameFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one) != 5 || len(two) != 5 || one[4].TestAccAvg != two[4].TestAccAvg || one[4].BitsTotal != two[4].BitsTotal {
+	if len(one) != 5 || len(two) != 5 || one[4].TestAccAvg != two[4].TestAccAvg ||
+		one[4].BitsTotal != two[4].BitsTotal {
 		t.Errorf("the command has the rows %+v, the library %+v", one, two)
 	}
 	text, err := os.ReadFile(filepath.Join("library", "summary.json"))
