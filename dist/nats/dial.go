@@ -26,7 +26,7 @@ const (
 	keepaliveTime = 10 * time.Second      // idle time before a keepalive ping
 	minRedial     = 20 * time.Millisecond // delay after a connection that failed; doubles each time
 	maxRedial     = time.Second
-	directRetry   = time.Minute // a relayed link is replaced by a direct one if that is possible by then
+	directRetry   = time.Minute // until a direct link is tried again in place of a relayed one
 	drainTimeout  = time.Second // to send what is queued when the node closes
 
 	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
@@ -204,7 +204,7 @@ func (p *peer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if time.Since(p.unreachable) > directRetry && len(addresses) > 0 {
+	if time.Since(p.unreachable) > p.node.opt.directRetry && len(addresses) > 0 {
 		end, err := p.dialDirect(ctx, addresses)
 		if err == nil {
 			return <-end
@@ -221,7 +221,7 @@ func (p *peer) connect(ctx context.Context) error {
 		select {
 		case err := <-end:
 			return err
-		case <-time.After(directRetry):
+		case <-time.After(p.node.opt.directRetry):
 		}
 		if direct, err := p.dialDirect(ctx, addresses); err == nil { // it has replaced the relayed link
 			return <-direct
@@ -274,6 +274,7 @@ func (p *peer) dial(ctx context.Context, open func(context.Context) (net.Conn, e
 	defer context.AfterFunc(ctx, cancel)()
 	l := newLink(p, nil, window == directWindow)
 	if l.stream, err = conn.NewStream(whole, &streamDesc, methodPath); err == nil {
+		p.detach()
 		err = l.greet()
 	}
 	if err == nil && !late.Stop() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,6 +58,37 @@ func TestDirectOrRelayed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A direct connection that replaces a relayed one neither repeats nor loses a message, and no agent
+// is refused. Every second direct connection fails at once, so that NATS relays one meanwhile, and
+// the others break after a while.
+func TestDirectReplacesRelayed(t *testing.T) {
+	const replaced = 12
+	var direct atomic.Int64
+	m := openMesh(t, 2, func(o *Options) {
+		o.Direct.Listen, o.directRetry, o.maxRedial = "127.0.0.1:0", 10*time.Millisecond, 20*time.Millisecond
+		o.wrap = func(c net.Conn) net.Conn {
+			if _, ok := c.(*net.TCPConn); !ok {
+				return c
+			}
+			if direct.Add(1)%2 == 1 {
+				_ = c.Close()
+			} else {
+				time.AfterFunc(20*time.Millisecond, func() { _ = c.Close() })
+			}
+			return c
+		}
+	})
+	for k := 0; direct.Load() < 2*replaced && !t.Failed(); k += 20 {
+		swap(t, m, 5, k, k+20)
+	}
+	for _, n := range m {
+		if s := n.Stats(); s.Dropped != 0 || s.Reconnects < replaced || s.Direct == 0 || s.Direct == s.GotFrames {
+			t.Errorf("agent %d dropped %d frames, had %d connections and received %d of %d frames directly: want 0, "+
+				"at least %d, and some relayed", n.opt.Self, s.Dropped, s.Reconnects+1, s.Direct, s.GotFrames, replaced)
+		}
 	}
 }
 

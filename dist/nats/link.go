@@ -199,6 +199,10 @@ func (l *link) writeMessage(stream int, m sentMessage) error {
 func (l *link) writeFrame(h *header, payload []byte, memory *bodyRef) error {
 	p := l.peer
 	p.mu.Lock()
+	if p.link != l {
+		p.mu.Unlock()
+		return errSuperseded
+	}
 	for s := range p.in {
 		in := &p.in[s]
 		h.ack.next[s], h.ack.stable[s], in.acked = in.next, in.stable, in.next

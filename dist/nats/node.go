@@ -48,10 +48,13 @@ type Options struct {
 	Log         *zap.Logger
 
 	// changed by tests
-	heartbeat, maxRedial time.Duration
-	chunk                int
-	wrap                 func(net.Conn) net.Conn // connections to other agents
+	intervals
+	chunk int
+	wrap  func(net.Conn) net.Conn // connections to other agents
 }
+
+// intervals are the default ones if they are 0.
+type intervals struct{ heartbeat, maxRedial, directRetry time.Duration }
 
 const minLogBytes = 16 << 20
 
@@ -125,7 +128,7 @@ func (o *Options) check() error {
 	}
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)
-	o.maxRedial = cmp.Or(o.maxRedial, maxRedial)
+	o.maxRedial, o.directRetry = cmp.Or(o.maxRedial, maxRedial), cmp.Or(o.directRetry, directRetry)
 	o.Server.check = cmp.Or(o.Server.check, minRouteCheck)
 	o.LogBytes = cmp.Or(o.LogBytes, max(minLogBytes, 4*4*o.Dim))
 	if o.Log == nil {

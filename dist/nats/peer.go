@@ -112,7 +112,17 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 	}
 }
 
-// hello returns this node's handshake for the peer.
+// detach ends the connection before another one replaces it: what still arrived over it, or was
+// acknowledged over it, after the handshake of the other one is composed, would contradict that
+// handshake.
+func (p *peer) detach() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.link.end(errSuperseded)
+	p.link = nil
+}
+
+// hello returns this node's handshake for the peer, to which no link may be writing or reading.
 func (p *peer) hello() hello {
 	n := p.node
 	h := hello{Run: n.opt.Run, From: n.opt.Self, Incarnation: n.incarnation, Connected: n.ConnectedPeers(),

@@ -35,7 +35,8 @@ func TestFragments(t *testing.T) {
 		p := newPeer(n, 1)
 		n.peers = []*peer{nil, p}
 		p.out[reports].append(sentMessage{t: 9, body: body, rawSize: body.size()})
-		if some, err := newLink(p, out, true).writeNext(false); !some || err != nil {
+		p.link = newLink(p, out, true)
+		if some, err := p.link.writeNext(false); !some || err != nil {
 			t.Fatal(some, err)
 		}
 		if got := slices.Concat(out.payloads...); !bytes.Equal(got, slices.Concat(body...)) {
