@@ -36,7 +36,7 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.QG{Mu: s.Config.Momentum, Nesterov: s.Config.Optimizer == optimizerNesterov}
 		}},
-	{Name: "decentlam", Optimizers: heavyBallOnly,
+	{Name: "decentlam", Edges: ManyEdges, Optimizers: heavyBallOnly, Check: decentlamStable,
 		New: func(s *Setup) algo.Algorithm { return algo.DecentLaM{Mu: s.Config.Momentum} }},
 	{Name: "dsgt", Params: []Param{trackingForm("semi-atc", "cta", "atc")}, Optimizers: anyOptimizer,
 		Placements: anyPlacement, Tracks: true, New: func(s *Setup) algo.Algorithm { return s.tracking(s.Descent()) }},

@@ -51,6 +51,7 @@ type EdgeNeed int
 
 const (
 	AnyEdges   EdgeNeed = iota // any; auto is one-edge
+	ManyEdges                  // any; auto is full, since few at a time limit the step
 	WholeGraph                 // all edges in every iteration: full
 	Rounds                     // all edges at the end of each round: periodic(tau), or full
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
@@ -225,8 +226,8 @@ func (s *Setup) admitEdges() error {
 		return nil
 	}
 	if c.Edges == "auto" {
-		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", WholeGraph: "full", Rounds: fmt.Sprintf("periodic(%d)",
-			steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
+		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
+			Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
 			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
 			OneWay: oneWayOf(c.Graph)}[m.Edges]
 		return nil

@@ -104,6 +104,71 @@ func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 	return math.Exp(logs / float64(cycles-cycles/2))
 }
 
+// decentlamStable refuses a momentum at which differences between agents grow. The momentum of
+// DecentLaM contains the averaging: a pair that meets once goes on approaching for 1/(1-mu)
+// iterations, and so passes its mean if it does not meet again meanwhile.
+func decentlamStable(s *Setup) ([]string, error) {
+	mu := s.Config.Momentum
+	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(mu) {
+		return nil, nil
+	}
+	safe, grows := 0.0, mu
+	for range 6 {
+		if middle := (safe + grows) / 2; s.momentumGrows(middle) {
+			grows = middle
+		} else {
+			safe = middle
+		}
+	}
+	return nil, Invalid("momentum", mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
+		"meets goes on for 1/(1-momentum) iterations and passes its mean; below %.2g it is safe, or use edges full",
+		s.Process, s.Config.Graph, safe)
+}
+
+// momentumGrows reports whether differences between agents grow in the long run under
+// m ← mu·m + (I-W_t)x, x ← x - m, with Metropolis weights of the active edges.
+func (s *Setup) momentumGrows(mu float64) bool {
+	n := s.Graph.N
+	x, m, degree := make([]float64, n), make([]float64, n), make([]int, n)
+	for i := range x {
+		x[i] = math.Sin(float64(1 + i*i))
+	}
+	var events []dist.Event
+	logs := 0.0
+	iterations := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
+	for t := range iterations {
+		events = s.Process.Active(events, t)
+		clear(degree)
+		for _, e := range events {
+			degree[e.From]++
+			degree[e.To]++
+		}
+		for i := range m {
+			m[i] *= mu
+		}
+		for _, e := range events {
+			d := (x[e.From] - x[e.To]) / float64(1+max(degree[e.From], degree[e.To]))
+			m[e.From] += d
+			m[e.To] -= d
+		}
+		for i := range x {
+			x[i] -= m[i]
+		}
+		size := math.Hypot(centered(x), centered(m))
+		if size < math.SmallestNonzeroFloat64 {
+			return false
+		}
+		for i := range x {
+			x[i] /= size
+			m[i] /= size
+		}
+		if t >= iterations/2 {
+			logs += math.Log(size)
+		}
+	}
+	return logs > 3
+}
+
 // centered subtracts the mean, which rounding errors move, and returns the Euclidean norm.
 func centered(v []float64) (norm float64) {
 	mean := 0.0

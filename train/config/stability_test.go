@@ -164,3 +164,35 @@ func TestPrintedTheta(t *testing.T) {
 		}
 	}
 }
+
+// A momentum that contains the averaging is refused where agents that met pass their mean, which a run
+// without gradients shows.
+func TestStabilityOfMomentum(t *testing.T) {
+	for _, l := range []struct {
+		graph, edges string
+		agents       int
+		momentum     float64
+		refused      bool
+	}{
+		{"complete", "one-edge", 10, 0.9, true},
+		{"ring", "one-edge", 10, 0.9, true},
+		{"ring", "matching", 10, 0.9, true},
+		{"complete", "one-edge", 10, 0.3, false},
+		{"complete", "one-edge", 2, 0.9, false}, // both edges of a pair are always active
+		{"complete", "full", 10, 0.9, false},
+		{"ring", "full", 10, 0.9, false},
+		{"ring", "full", 300, 0.9, false},
+		{"ring", "one-edge", 300, 0.9, true},
+	} {
+		c := small()
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Density, c.Mask = "decentlam", l.graph, l.edges, l.agents, 1, "all"
+		c.Momentum, c.Optimizer, c.Batch = l.momentum, optimizerHeavyBall, 1
+		_, err := c.Resolve(labSet, labModel(t, c))
+		if err != nil && !strings.Contains(err.Error(), "below 0.") {
+			t.Fatal(err)
+		}
+		if refused := err != nil; refused != l.refused {
+			t.Errorf("%d agents, graph %s, edges %s, momentum %g: %v", l.agents, l.graph, l.edges, l.momentum, err)
+		}
+	}
+}
