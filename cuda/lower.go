@@ -103,14 +103,74 @@ var lowerings = map[device.Kernel]lowering{
 	device.AvgPoolGrad: oneKernel(func(x boundTask) kernels.Call {
 		return kernels.AvgPoolGrad(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])
 	}),
+
+	device.Embed:             oneKernel(embed),
+	device.TokenEmbed:        oneKernel(embed),
+	device.EmbedStep:         oneKernel(embed),
+	device.EmbedGrad:         kernelLowering(embedGrad),
+	device.EmbedGradAdd:      kernelLowering(embedGrad),
+	device.TokenEmbedGrad:    kernelLowering(embedGrad),
+	device.TokenEmbedGradAdd: kernelLowering(embedGrad),
+	device.LastToken: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.LastToken(x.out[0], x.in[0], x.dims[0], x.dims[1], x.dims[2])
+	}),
+
+	device.Product:      product,
+	device.ProductGradW: productGradW,
+
+	device.LayerNorm:             oneKernel(layerNorm),
+	device.LayerNormPlain:        oneKernel(layerNorm),
+	device.AddLayerNorm:          oneKernel(layerNorm),
+	device.AddLayerNormPlain:     oneKernel(layerNorm),
+	device.RMSNorm:               oneKernel(layerNorm),
+	device.LayerNormGrad:         kernelLowering(layerNormGrad),
+	device.LayerNormPlainGrad:    kernelLowering(layerNormGrad),
+	device.LayerNormGradAdd:      kernelLowering(layerNormGrad),
+	device.LayerNormPlainGradAdd: kernelLowering(layerNormGrad),
+	device.RMSNormGrad:           kernelLowering(layerNormGrad),
+
+	device.GELUTanh:            gelu(kernels.GELUTanh),
+	device.GELUErf:             gelu(kernels.GELUErf),
+	device.GELUTanhGrad:        geluGrad(kernels.GELUTanh),
+	device.GELUErfGrad:         geluGrad(kernels.GELUErf),
+	device.LinearGELUTanh:      productGELU(kernels.GELUTanh),
+	device.LinearGELUErf:       productGELU(kernels.GELUErf),
+	device.ProductGELUTanh:     productGELU(kernels.GELUTanh),
+	device.ProductGELUErf:      productGELU(kernels.GELUErf),
+	device.LinearGradXGELUTanh: gradXGELU(kernels.GELUTanh),
+	device.LinearGradXGELUErf:  gradXGELU(kernels.GELUErf),
+	device.SwiGLU: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.SwiGLU(x.out[0], x.in[0], x.dims[0], x.dims[1])
+	}),
+	device.SwiGLUGrad: oneKernel(func(x boundTask) kernels.Call {
+		return kernels.SwiGLUGrad(x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1])
+	}),
+
+	device.RoPE:     kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
+	device.RoPEStep: kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
+	device.RoPEGrad: kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(-1) }),
+	device.Attention: oneKernel(func(x boundTask) kernels.Call {
+		a := attentionOf(x.Call)
+		a.QKV, a.Y, a.LSE = x.in[0], x.out[0], x.out[1]
+		return a.Forward()
+	}),
+	device.AttentionGrad: kernelLowering(func(x boundTask) []kernels.Call {
+		a := attentionOf(x.Call)
+		a.Scratch, a.QKV, a.Y, a.DY, a.DQKV = x.scratch, x.in[0], x.in[1], x.in[3], x.out[0]
+		return a.Grad()
+	}),
+	device.AttentionStep: kernelLowering(func(x boundTask) []kernels.Call {
+		a := attentionStepOf(x.Call)
+		a.Scratch, a.QKV, a.Cache, a.At, a.Y, a.Moved = x.scratch, x.in[0], x.in[1], x.in[2], x.out[0], x.out[1]
+		return a.Calls()
+	}),
 }
 
 // checkKernels returns an error if code has a kernel that the GPU has not.
 func checkKernels(code *device.Code) error {
 	for i := range code.Calls {
 		if c := &code.Calls[i]; lowerings[c.Kernel] == nil {
-			return fmt.Errorf("call %d, %s: %w: language models run on the CPU so far, choose device cpu", i,
-				signature.Title(c), device.ErrNoKernel)
+			return fmt.Errorf("call %d, %s: %w: choose device cpu", i, signature.Title(c), device.ErrNoKernel)
 		}
 	}
 	return nil
@@ -232,5 +292,5 @@ func scratchOf(t *compiler.Task) int {
 	case device.Conv, device.ConvGradX, device.ConvGradW:
 		return convScratch(t)
 	}
-	return 0
+	return languageScratch(t.Call)
 }

@@ -22,7 +22,7 @@ type operandFormats struct{ in, out string }
 
 // kernelFormats lists all kernels. Activations, their gradients, and the weights that products and
 // convolutions read have 16 bits; parameters of batch normalisation, statistics, losses and the
-// gradients of parameters are float32.
+// gradients of parameters are float32. Of language models, only what products read has 16 bits.
 var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
@@ -79,6 +79,49 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.MaxPoolGrad: {"hp", "h"},
 	device.AvgPool:     {"h", "h"},
 	device.AvgPoolGrad: {"h", "h"},
+
+	device.Embed:             {"www", "w"},
+	device.EmbedGrad:         {"ww", "ww"},
+	device.EmbedGradAdd:      {"www", "ww"},
+	device.TokenEmbed:        {"ww", "w"},
+	device.TokenEmbedGrad:    {"ww", "w"},
+	device.TokenEmbedGradAdd: {"www", "w"},
+	device.LastToken:         {"w", "w"},
+	device.EmbedStep:         {"wwww", "w"},
+
+	device.Product:      {"hh", "o"},
+	device.ProductGradW: {"hh", "w"},
+
+	device.LayerNorm:             {"www", "www"},
+	device.LayerNormPlain:        {"ww", "www"},
+	device.LayerNormGrad:         {"wwwww", "www"},
+	device.LayerNormPlainGrad:    {"wwwww", "ww"},
+	device.AddLayerNorm:          {"wwww", "wwww"},
+	device.AddLayerNormPlain:     {"www", "wwww"},
+	device.LayerNormGradAdd:      {"wwwwww", "www"},
+	device.LayerNormPlainGradAdd: {"wwwwww", "ww"},
+	device.RMSNorm:               {"ww", "ww"},
+	device.RMSNormGrad:           {"wwww", "ww"},
+
+	device.GELUTanh:            {"w", "w"},
+	device.GELUTanhGrad:        {"ww", "w"},
+	device.GELUErf:             {"w", "w"},
+	device.GELUErfGrad:         {"ww", "w"},
+	device.LinearGELUTanh:      {"hhw", "ww"},
+	device.LinearGELUErf:       {"hhw", "ww"},
+	device.ProductGELUTanh:     {"hh", "ww"},
+	device.ProductGELUErf:      {"hh", "ww"},
+	device.LinearGradXGELUTanh: {"hhw", "w"},
+	device.LinearGradXGELUErf:  {"hhw", "w"},
+	device.SwiGLU:              {"w", "w"},
+	device.SwiGLUGrad:          {"ww", "w"},
+
+	device.RoPE:          {"w", "w"},
+	device.RoPEGrad:      {"w", "w"},
+	device.RoPEStep:      {"ww", "w"},
+	device.Attention:     {"w", "ww"},
+	device.AttentionGrad: {"wwww", "w"},
+	device.AttentionStep: {"www", "ww"},
 }
 
 // activations returns the format of activations.

@@ -1,0 +1,239 @@
+package kernels
+
+import "math"
+
+var _ = define("embed.cu",
+	"embed y:p ids:p tokens:p positions:p at:p m:l v:i c:i t:i places:i",
+	"sort_tokens order:p ids:p m:i v:i",
+	"embed_grad_tokens dtokens:p order:p ids:p dy:p base:p m:i v:i c:i",
+	"embed_grad_positions dpositions:p dy:p m:i c:i t:i",
+	"last_token y:p x:p windows:l t:i c:i",
+)
+
+var _ = define("layernorm.cu",
+	"layer_norm s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:l c:i eps:d",
+	"layer_norm_grad dx:p lost:p x:p dy:p gamma:p mean:p rstd:p e:p m:l c:i",
+	"layer_norm_sums part:p lost:p x:p dy:p mean:p rstd:p m:l c:i",
+	"layer_norm_params dgamma:p dbeta:p part:p parts:i c:i",
+)
+
+var _ = define("gelu.cu",
+	"gelu y:p x:p n:l form:i",
+	"gelu_grad dx:p x:p dy:p n:l form:i",
+	"bias_gelu y:p z:p bias:p m:l n:i form:i",
+	"swiglu y:p gu:p m:l f:i",
+	"swiglu_grad dgu:p gu:p dy:p m:l f:i",
+)
+
+var _ = define("attention.cu",
+	"attention y:p lse:p qkv:p t:i tiles:i heads:i h:i scale:d",
+	"attention_grad_q dqkv:p stats:p qkv:p y:p dy:p t:i tiles:i heads:i h:i scale:d",
+	"attention_grad_kv dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i scale:d",
+	"rope_table table:p at:p t:i pairs:i theta:d",
+	"rope y:p x:p table:p m:l t:i heads:i pairs:i sign:f",
+	"attention_cache moved:p cache:p qkv:p at:p m:i places:i heads:i h:i scale:d",
+	"attention_step y:p scores:p qkv:p cache:p at:p m:i places:i heads:i h:i",
+)
+
+// Embedding is device.Embed or device.TokenEmbed and their gradients: M rows of C numbers, V tokens,
+// Places rows of Positions, windows of T. Everything is float32; Positions is 0 without positions.
+type Embedding struct {
+	M, V, C, Places, T int
+
+	IDs, Tokens, Positions Address
+	At                     Address // the place of the first row of the only window; 0: rows are whole windows
+	Y, DY                  Address
+
+	DTokens, DPositions Address
+	Base                Address // what is added to DTokens; 0: nothing
+	Scratch             Address // of ScratchBytes, for Grad
+}
+
+// ScratchBytes returns the size of Scratch: the order of the rows by token.
+func (e *Embedding) ScratchBytes() int { return 4 * e.M }
+
+// Forward computes Y. A token that is not in the vocabulary gives a row of NaN.
+func (e *Embedding) Forward() Call {
+	return call("embed", over(e.M*e.C), e.Y, e.IDs, e.Tokens, e.Positions, e.At, e.M, e.V, e.C, max(e.T, 1), e.Places)
+}
+
+// Grad computes DTokens, and DPositions unless it is 0.
+func (e *Embedding) Grad() []Call {
+	calls := []Call{
+		call("sort_tokens", over(e.M), e.Scratch, e.IDs, e.M, e.V),
+		call("embed_grad_tokens", each(e.V, 128), e.DTokens, e.Scratch, e.IDs, e.DY, e.Base, e.M, e.V, e.C),
+	}
+	if e.DPositions != 0 {
+		calls = append(calls, call("embed_grad_positions", each(e.Places, 128), e.DPositions, e.DY, e.M, e.C, e.T))
+	}
+	return calls
+}
+
+// each returns the geometry of so many blocks.
+func each(n, size int) Launch { return blocks(n*size, size) }
+
+// LastToken is device.LastToken.
+func LastToken(y, x Address, windows, t, c int) Call {
+	return call("last_token", over(windows*c), y, x, windows, t, c)
+}
+
+// LayerNorm is device.AddLayerNorm with its variants, or device.RMSNorm, of M rows of C numbers, and
+// the gradient. Everything is float32.
+type LayerNorm struct {
+	M, C int
+	Eps  float64
+
+	X, Addend   Address // S = X + Addend is normalised; Addend 0: X
+	Gamma, Beta Address // Beta may be 0
+	S, Y        Address // S only with an Addend
+	Mean, RStd  Address // Mean is 0 for RMS norm
+
+	DY, DX, DGamma, DBeta Address // DBeta may be 0
+	DXAddend              Address // what is added to DX; 0: nothing
+	Scratch               Address // of ScratchBytes, for Grad
+}
+
+const (
+	warpSize   = 32
+	rowWarps   = 8  // rows of a block, as LAYER_WARPS of layernorm.cu
+	rowsOfPart = 64 // rows of a partial sum, as LAYER_PART
+)
+
+func (n *LayerNorm) parts() int { return (n.M + rowsOfPart - 1) / rowsOfPart }
+
+// ScratchBytes returns the size of Scratch: a float64 for each row, and two for each column of each
+// part of the rows.
+func (n *LayerNorm) ScratchBytes() int { return 8 * (n.M + 2*n.C*n.parts()) }
+
+// Forward computes S, Y and the statistics.
+func (n *LayerNorm) Forward() Call {
+	return call("layer_norm", blocks(warpSize*n.M, warpSize*rowWarps), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
+		n.Beta, n.M, n.C, n.Eps)
+}
+
+// Grad computes DX, DGamma and DBeta.
+func (n *LayerNorm) Grad() []Call {
+	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
+	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
+	return []Call{
+		call("layer_norm_grad", blocks(warpSize*n.M, warpSize*rowWarps), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
+			n.DXAddend, n.M, n.C),
+		call("layer_norm_sums", sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
+		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
+	}
+}
+
+// GELUForm is a form of GELU.
+type GELUForm int
+
+// The forms of GELU.
+const (
+	GELUTanh GELUForm = iota
+	GELUErf
+)
+
+// GELU is device.GELUTanh or device.GELUErf of n numbers.
+func GELU(form GELUForm, y, x Address, n int) Call { return call("gelu", over(n), y, x, n, int(form)) }
+
+// GELUGrad is the gradient of GELU. dx may be dy.
+func GELUGrad(form GELUForm, dx, x, dy Address, n int) Call {
+	return call("gelu_grad", over(n), dx, x, dy, n, int(form))
+}
+
+// BiasGELU adds a bias, unless it is 0, to each of the m rows of z, and writes the GELU of z to y.
+func BiasGELU(form GELUForm, y, z, bias Address, m, n int) Call {
+	return call("bias_gelu", over(m*n), y, z, bias, m, n, int(form))
+}
+
+// SwiGLU is device.SwiGLU.
+func SwiGLU(y, gu Address, m, f int) Call { return call("swiglu", over(m*f), y, gu, m, f) }
+
+// SwiGLUGrad is device.SwiGLUGrad.
+func SwiGLUGrad(dgu, gu, dy Address, m, f int) Call {
+	return call("swiglu_grad", over(m*f), dgu, gu, dy, m, f)
+}
+
+// attentionTile is the number of queries, of keys, and of columns of a head that a block works on.
+const attentionTile = 64
+
+// Attention is device.Attention and its gradient: Windows of T tokens, Heads of Width numbers.
+// Everything is float32.
+type Attention struct {
+	Windows, T, Heads, Width int
+
+	QKV, Y, LSE Address
+	DY, DQKV    Address
+	Scratch     Address // of ScratchBytes, for Grad
+}
+
+// ScratchBytes returns the size of Scratch: three numbers for each row of each head.
+func (a *Attention) ScratchBytes() int { return 12 * a.Windows * a.T * a.Heads }
+
+func (a *Attention) tiles() int { return (a.T + attentionTile - 1) / attentionTile }
+
+func (a *Attention) launch() Launch {
+	return Launch{Grid: [3]uint32{uint32(a.Windows * a.Heads * a.tiles()),
+		uint32((a.Width + attentionTile - 1) / attentionTile), 1}, Block: [3]uint32{threads, 1, 1}}
+}
+
+func (a *Attention) scale() float64 { return 1 / math.Sqrt(float64(a.Width)) }
+
+// Forward computes Y and LSE.
+func (a *Attention) Forward() Call {
+	return call("attention", a.launch(), a.Y, a.LSE, a.QKV, a.T, a.tiles(), a.Heads, a.Width, a.scale())
+}
+
+// Grad computes DQKV.
+func (a *Attention) Grad() []Call {
+	return []Call{
+		call("attention_grad_q", a.launch(), a.DQKV, a.Scratch, a.QKV, a.Y, a.DY, a.T, a.tiles(), a.Heads, a.Width,
+			a.scale()),
+		call("attention_grad_kv", a.launch(), a.DQKV, a.Scratch, a.QKV, a.DY, a.T, a.tiles(), a.Heads, a.Width,
+			a.scale()),
+	}
+}
+
+// RoPE is device.RoPE and its gradient: M rows of windows of T tokens, Heads of Width numbers.
+type RoPE struct {
+	M, T, Heads, Width int
+	Theta              float64
+
+	X, Y    Address // may be equal
+	At      Address // the place of the first row of the only window; 0: rows are whole windows
+	Scratch Address // of ScratchBytes
+}
+
+// ScratchBytes returns the size of Scratch: a cosine and a sine for each pair of each place.
+func (r *RoPE) ScratchBytes() int { return 4 * r.T * r.Width }
+
+// Turn computes Y by the angles, times sign.
+func (r *RoPE) Turn(sign float32) []Call {
+	pairs := r.Width / 2
+	return []Call{
+		call("rope_table", over(r.T*pairs), r.Scratch, r.At, r.T, pairs, r.Theta),
+		call("rope", over(r.M*3*r.Heads*pairs), r.Y, r.X, r.Scratch, r.M, r.T, r.Heads, pairs, sign),
+	}
+}
+
+// AttentionStep is device.AttentionStep: M rows of one window, a cache of Places rows, Heads of Width
+// numbers.
+type AttentionStep struct {
+	M, Places, Heads, Width int
+
+	QKV, Cache, At Address
+	Y, Moved       Address // Moved may be Cache
+	Scratch        Address // of ScratchBytes
+}
+
+// ScratchBytes returns the size of Scratch: the scores.
+func (a *AttentionStep) ScratchBytes() int { return 4 * a.M * a.Heads * a.Places }
+
+// Calls computes Moved and Y. A place outside of the cache gives NaN.
+func (a *AttentionStep) Calls() []Call {
+	return []Call{
+		call("attention_cache", over(a.Places*2*a.Heads*a.Width), a.Moved, a.Cache, a.QKV, a.At, a.M, a.Places, a.Heads,
+			a.Width, 1/math.Sqrt(float64(a.Width))),
+		call("attention_step", each(a.M*a.Heads, 128), a.Y, a.Scratch, a.QKV, a.Moved, a.At, a.M, a.Places, a.Heads,
+			a.Width),
+	}
+}

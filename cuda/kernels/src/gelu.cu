@@ -1,0 +1,105 @@
+// GELU in its two forms, SwiGLU, and their gradients, in float64 and rounded once. The formulas are
+// the CPU's (cpu/vec/gelu.go, erf.go).
+#include "exponential.cuh"
+
+#define GELU_TANH 0
+#define GELU_ERF 1
+
+#define SLOPE 1.5957691216057307   // 2·sqrt(2/π)
+#define SLOPE3 0.21406444881780073 // times 3·0.044715
+#define CUBE 0.044715
+#define DENSITY 0.3989422804014327 // 1/sqrt(2π)
+
+// Beyond this size the normal distribution is 0 or 1.
+#define ERF_RANGE 17.0f
+
+// Below this number the gradient of the tanh form is 0.
+#define TANH_RANGE -13.0f
+
+// tanh_exponential returns exp(-2·sqrt(2/π)·(x + 0.044715·x³)).
+__device__ inline double tanh_exponential(double x) { return exponential(-SLOPE * (x * fma(CUBE, x * x, 1.0))); }
+
+// Tail is exp(-x²/2) and half of erfc(|x|/√2).
+struct Tail {
+  double e, half, size; // size: |x|, within the range
+};
+
+// tail_of: with t = |x|/√2 and u = 1/(1+t/2), the half is u·P(u)·exp(-t²). P is a polynomial in a
+// variable that goes from -1 to 1.
+__device__ inline Tail tail_of(float x) {
+  const double p[13] = {0.287428206075337,       0.16257306412161412,    0.05020658280024105,
+                        0.002799627953470907,    -0.002984051066995133,  -0.0002805900565683749,
+                        0.00028273548070380185,  -2.516069985043501e-06, -3.0328619901762722e-05,
+                        5.881536386311837e-06,   2.37439163456088e-06,   -9.426509711829567e-07,
+                        -4.3924707995302015e-08};
+  Tail t;
+  t.size = x != x ? (double)x : x > ERF_RANGE || x < -ERF_RANGE ? (double)ERF_RANGE : x < 0.0f ? -(double)x : (double)x;
+  t.e = exponential(-0.5 * (t.size * t.size));
+  const double u = 1.0 / fma(t.size, 0.35355339059327373, 1.0), z = fma(u, 2.4210526315789473, -1.4210526315789471);
+  double s = p[12];
+#pragma unroll
+  for (int k = 11; k >= 0; k--) s = fma(s, z, p[k]);
+  t.half = (u * s) * t.e;
+  return t;
+}
+
+__device__ inline float gelu_of(float x, int form) {
+  if (form == GELU_TANH) return (float)((double)x / (1.0 + tanh_exponential((double)x)));
+  const Tail t = tail_of(x);
+  return (float)fma(-t.size, t.half, x < 0.0f ? 0.0 : (double)x);
+}
+
+// gelu_slope returns the derivative of GELU times dy.
+__device__ inline float gelu_slope(float x, float dy, int form) {
+  if (form == GELU_TANH) {
+    if (x < TANH_RANGE) return 0.0f * dy;
+    const double v = (double)x, e = tanh_exponential(v), s = 1.0 / (1.0 + e);
+    return (float)((double)dy * (s * fma(e * s, v * fma(SLOPE3, v * v, SLOPE), 1.0)));
+  }
+  const Tail t = tail_of(x);
+  const double signed_size = x < 0.0f ? -t.size : t.size, phi = x > 0.0f ? 1.0 - t.half : t.half;
+  return (float)((double)dy * fma(signed_size * t.e, DENSITY, phi));
+}
+
+KERNEL(256) gelu(float *y, const float *x, i64 n, int form) {
+  const i64 i = thread_index();
+  if (i < n) y[i] = gelu_of(x[i], form);
+}
+
+// gelu_grad: dx = dy·gelu'(x). dx may be dy.
+KERNEL(256) gelu_grad(float *dx, const float *x, const float *dy, i64 n, int form) {
+  const i64 i = thread_index();
+  if (i < n) dx[i] = gelu_slope(x[i], dy[i], form);
+}
+
+// bias_gelu: z = z + bias in each row of n numbers, y = gelu(z). bias may be null.
+KERNEL(256) bias_gelu(float *y, float *z, const float *bias, i64 m, int n, int form) {
+  const i64 i = thread_index();
+  if (i >= m * n) return;
+  float v = z[i];
+  if (bias) {
+    v = v + bias[i % n];
+    z[i] = v;
+  }
+  y[i] = gelu_of(v, form);
+}
+
+// swiglu: y = g·σ(g)·u, of rows of f numbers g and as many u.
+KERNEL(256) swiglu(float *y, const float *gu, i64 m, int f) {
+  const i64 i = thread_index();
+  if (i >= m * f) return;
+  const i64 at = i + i / f * f;
+  const double g = (double)gu[at], u = (double)gu[at + f];
+  y[i] = (float)((g * u) / (1.0 + exponential(-g)));
+}
+
+// swiglu_grad: with s = σ(g), dg = dy·u·s·(1+g·(1-s)), du = dy·g·s.
+KERNEL(256) swiglu_grad(float *dgu, const float *gu, const float *dy, i64 m, int f) {
+  const i64 i = thread_index();
+  if (i >= m * f) return;
+  const i64 at = i + i / f * f;
+  const double g = (double)gu[at], u = (double)gu[at + f], e = exponential(-g), s = 1.0 / (1.0 + e);
+  const double d = (double)dy[i] * s;
+  dgu[at] = (float)((d * u) * (1.0 + g * (e * s)));
+  dgu[at + f] = (float)(d * g);
+}
