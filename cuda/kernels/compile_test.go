@@ -36,8 +36,9 @@ func libraries(t *testing.T) []*nvrtc.Library {
 
 const (
 	// maxRegisters lets three blocks of 256 threads run on a multiprocessor, enough to keep its
-	// memory busy. Two suffice for kernels with many rows in flight per thread. Matrix products
-	// need registers, and the megakernel has one block per multiprocessor.
+	// memory busy. Two suffice for kernels with many rows in flight per thread, and for attention,
+	// which computes on tiles in registers. Matrix products need registers, and the megakernel has
+	// one block per multiprocessor.
 	maxRegisters           = 80
 	maxRegistersRows       = 128
 	maxRegistersGemm       = 168
@@ -97,7 +98,8 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		switch {
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm
-		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"):
+		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),
+			k.Unit == "attention.cu":
 			most = maxRegistersRows
 		case k.Unit == "megakernel.cu":
 			most = maxRegistersMegakernel

@@ -1,0 +1,3 @@
+// Package golden compares the kernels of language models with results of PyTorch in float64, in the
+// file gpt-tiny-golden.json, which is not part of the repository.
+package golden
