@@ -213,6 +213,35 @@ func TestFakeCUDATrain(t *testing.T) {
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
+// Language models train on a GPU as on the CPU, and write text there. The forecast of gpt-nano has its
+// memory.
+func TestFakeCUDALanguage(t *testing.T) {
+	b := newFakeMachine(t, fakecuda.Variant{})
+	at := func(name string) string { return filepath.Join(b.work, name) }
+	out := b.must(fakecuda.Machine{Memory: 3e9}, "train", "--data", "synthetic-text", "--model", "gpt-nano", "--agents",
+		"2", "--device", "cuda", "--dry-run")
+	if !strings.Contains(out, "cuda:0: 2 agents need ") || !strings.Contains(out, " activations and workspaces") {
+		t.Errorf("the forecast is: %s", out)
+	}
+	for _, name := range []string{"gpt-nano", "llama-nano"} {
+		args := []string{"train", "--agents", "2", "--data", "synthetic-text", "--data-train", "2000", "--data-test",
+			"100", "--model", name, "--layers", "1", "--heads", "2", "--width", "12", "--block", "9", "--batch", "2",
+			"--iterations", "3", "--warmup-iterations", "1", "--eval-points", "1", "--quiet", "--metrics", "test"}
+		b.must(fakecuda.Machine{}, append(args, "--device", "cpu", "--out", at(name))...)
+		b.must(fakecuda.Machine{Seed: 1}, append(args, "--device", "cuda", "--out", at(name+" on a GPU"))...)
+		sameNumbers(t, at(name+" on a GPU"), at(name), 1e-4)
+		if n := b.calls["cuGraphLaunch"]; n == 0 {
+			t.Errorf("%s: no graph was launched", name)
+		}
+		// longer than the window, so that it slides
+		write := []string{"sample", at(name), "--tokens", "12", "--temperature", "0"}
+		want := b.must(fakecuda.Machine{}, append(write, "--device", "cpu")...)
+		if got := b.must(fakecuda.Machine{}, append(write, "--device", "cuda")...); got != want {
+			t.Errorf("%s writes %q on a GPU, and %q", name, got, want)
+		}
+	}
+}
+
 // Residual networks train in every precision, and repeat their bits on request.
 func TestFakeCUDAConvolutions(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {

@@ -64,6 +64,20 @@ const scalarBytes = 16
 // batchInfo is what a Program checks of batches.
 type batchInfo struct {
 	classes int // the least number of classes among kernels that read labels; 0: none does
+	tokens  int // the least number of tokens among kernels that embed the examples; 0: none does
+}
+
+// embeddedTokens returns the smallest vocabulary of the calls that embed the examples, or 0.
+func embeddedTokens(code *device.Code) (least int) {
+	for i := range code.Calls {
+		switch c := &code.Calls[i]; c.Kernel {
+		case device.Embed, device.TokenEmbed, device.EmbedStep:
+			if n := c.Dims[1]; c.In[0].Space == device.Input && (least == 0 || n < least) {
+				least = n
+			}
+		}
+	}
+	return least
 }
 
 // LabelError says that a label of a batch is no class.
@@ -80,7 +94,7 @@ func (e *LabelError) Error() string {
 
 // allocScalars allocates and sets the scalars.
 func (p *Program) allocScalars() error {
-	p.batch.classes = p.code.Classes()
+	p.batch = batchInfo{p.code.Classes(), embeddedTokens(p.code)}
 	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
 	return p.device.exec.Do(func() (err error) {
 		ex := p.device.exec
@@ -104,6 +118,15 @@ func (p *Program) checkBatch(b device.Batch) error {
 	}
 	if b.Tokens != nil {
 		return b.CheckTokens(p.code.Vocabulary())
+	}
+	if p.batch.tokens > 0 {
+		i := slices.IndexFunc(b.X, func(v float32) bool {
+			return !(v >= 0 && v < float32(p.batch.tokens) && v == float32(int(v)))
+		})
+		if i >= 0 {
+			return fmt.Errorf("token of row %d is %v, want an integer from 0 to %d: check that the stream was made "+
+				"with the vocabulary of the model", i, b.X[i], p.batch.tokens-1)
+		}
 	}
 	if p.batch.classes == 0 {
 		return nil

@@ -289,3 +289,24 @@ func trainText(t *testing.T, set *data.Set, net *model.Network, d device.Device)
 	}
 	return r
 }
+
+// Numbers that are no tokens are refused before they reach the GPU.
+func TestNumbersAreTokens(t *testing.T) {
+	net, err := model.Open("gpt-nano", model.Options{Classes: 5,
+		Transformer: model.Transformer{Layers: 1, Heads: 1, Width: 4, Block: 3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ := openFake(t, fakegpu.Options{}, true)
+	e, x, g := model.NewEngine(net, d), d.NewVector(net.Dim()), d.NewVector(net.Dim())
+	for _, bad := range []float32{5, -1, 1.5, float32(math.NaN()), float32(math.Inf(1))} {
+		b := device.Batch{X: []float32{0, bad, 4}, Y: []int32{1, 2, 3}, Length: 3}
+		if _, err := e.Grad(g, x, b); err == nil || !strings.Contains(err.Error(), "token of row 1 is ") ||
+			!strings.Contains(err.Error(), "0 to 4") {
+			t.Errorf("%v as a token: %v", bad, err)
+		}
+	}
+	if _, err := e.Grad(g, x, device.Batch{X: []float32{0, 2, 4}, Y: []int32{1, 2, 3}, Length: 3}); err != nil {
+		t.Error(err)
+	}
+}

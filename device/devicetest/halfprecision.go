@@ -36,6 +36,11 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 				s.Round(in[i])
 			}
 		}
+		switch c.Kernel { // statistics are float32
+		case device.LayerNormGrad, device.LayerNormPlainGrad, device.LayerNormGradAdd, device.LayerNormPlainGradAdd,
+			device.RMSNormGrad:
+			setRowStatistics(c, in)
+		}
 		want, limit := evaluate(c, in)
 		s.widen(c, want, limit)
 		for _, p := range placements(c, in) {

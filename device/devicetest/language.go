@@ -188,6 +188,14 @@ func rowInputs(c *device.Call, in [][]float32) {
 
 // rowGradInputs makes the statistics those of x.
 func rowGradInputs(c *device.Call, in [][]float32) {
+	if c.Kernel != device.RMSNormGrad {
+		rowInputs(c, in)
+	}
+	setRowStatistics(c, in)
+}
+
+// setRowStatistics makes the statistics of a gradient of a normalization of rows those of x.
+func setRowStatistics(c *device.Call, in [][]float32) {
 	rows := c.Dims[1]
 	if c.Kernel == device.RMSNormGrad {
 		for r := range c.Dims[0] {
@@ -195,7 +203,6 @@ func rowGradInputs(c *device.Call, in [][]float32) {
 		}
 		return
 	}
-	rowInputs(c, in)
 	for r := range c.Dims[0] {
 		mean, rstd := rowStatistics(widen(in[0][r*rows:][:rows]), 1e-2)
 		in[3][r], in[4][r] = float32(mean), float32(rstd)

@@ -22,10 +22,10 @@
 #include "exponential.cuh"
 
 #define AT_TILE 64 // kernels.attentionTile
-#define AT_EACH 4                      // rows and columns of a tile for each thread
-#define AT_LINE (AT_TILE / AT_EACH)          // threads of a row
-#define AT_INNER 32                    // numbers of a row in shared memory while scores are computed
-#define AT_INNER_STRIDE (AT_INNER + 1)    // so that the rows of a column lie in different banks
+#define AT_EACH 4 // rows and columns of a tile for each thread
+#define AT_LINE (AT_TILE / AT_EACH) // threads of a row
+#define AT_INNER 32 // numbers of a row in shared memory while scores are computed
+#define AT_INNER_STRIDE (AT_INNER + 1) // so that the rows of a column lie in different banks
 #define AT_SHARE_STRIDE (AT_TILE + 1)
 #define AT_COLUMN_STRIDE (2 * AT_INNER_STRIDE)
 
@@ -90,6 +90,7 @@ struct AttentionPlace {
 // becomes 0.
 template <bool SCALED>
 __device__ inline void load_inner(float *to, const float *from, i64 stride, int rows, int columns, double scale) {
+#pragma unroll 4
   for (int i = threadIdx.x; i < AT_TILE * AT_INNER; i += AT_LINE * AT_LINE) {
     const int r = i / AT_INNER, c = i % AT_INNER;
     const float v = r < rows && c < columns ? from[r * stride + c] : 0.0f;
@@ -99,6 +100,7 @@ __device__ inline void load_inner(float *to, const float *from, i64 stride, int 
 
 // load_columns copies the columns of a block's outputs of up to 64 rows to shared memory.
 __device__ inline void load_columns(float *to, const float *from, i64 stride, int rows, int columns) {
+#pragma unroll 4
   for (int i = threadIdx.x; i < AT_TILE * AT_TILE; i += AT_LINE * AT_LINE) {
     const int r = i / AT_TILE, c = i % AT_TILE;
     to[r * AT_COLUMN_STRIDE + c] = r < rows && c < columns ? from[r * stride + c] : 0.0f;
@@ -109,7 +111,8 @@ __device__ inline void load_columns(float *to, const float *from, i64 stride, in
 // shared memory for load_inner of both.
 template <bool SCALED>
 __device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, const float *a, i64 stride_a, int rows_a,
-                                const float *b, i64 stride_b, int rows_b, int h, double scale, const AttentionPlace &p) {
+                                const float *b, i64 stride_b, int rows_b, int h, double scale,
+                                const AttentionPlace &p) {
   float *left = tiles, *right = tiles + AT_TILE * AT_INNER_STRIDE;
 #pragma unroll
   for (int i = 0; i < AT_EACH; i++)
@@ -121,7 +124,7 @@ __device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, cons
     load_inner<false>(left, a + c, stride_a, rows_a, count, 1.0);
     load_inner<SCALED>(right, b + c, stride_b, rows_b, count, scale);
     __syncthreads();
-#pragma unroll 4
+#pragma unroll 2
     for (int k = 0; k < count; k++) {
       float x[AT_EACH], y[AT_EACH];
 #pragma unroll
@@ -141,7 +144,7 @@ __device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, cons
 template <bool TRANSPOSED>
 __device__ inline void add_products(float (&o)[AT_EACH][AT_EACH], const float *share, const float *columns, int count,
                                     int width, const AttentionPlace &p) {
-#pragma unroll 4
+#pragma unroll 2
   for (int k = 0; k < count; k++) {
     float x[AT_EACH];
 #pragma unroll
@@ -222,7 +225,8 @@ struct AttentionRows {
 __device__ inline int rows_of(int tile, int t) { return t - tile * AT_TILE < AT_TILE ? t - tile * AT_TILE : AT_TILE; }
 
 // attention: y and lse. blockIdx.x is the unit and the tile of queries.
-KERNEL(256) attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, int h, double scale) {
+KERNEL_OCCUPANCY(256, 2)
+attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, int h, double scale) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE];
   const AttentionPlace p(tiles);
   const AttentionUnit u(qkv, p.unit, t, heads, h);
@@ -232,8 +236,8 @@ KERNEL(256) attention(float *y, float *lse, const float *qkv, int t, int tiles, 
   for (int tile = 0; tile <= p.tile; tile++) {
     const int keys = rows_of(tile, t);
     float s[AT_EACH][AT_EACH], factor[AT_EACH];
-    products<true>(s, inner, u.q + (i64)p.tile * AT_TILE * u.stride, u.stride, rows, u.k + (i64)tile * AT_TILE * u.stride,
-                   u.stride, keys, h, scale, p);
+    products<true>(s, inner, u.q + (i64)p.tile * AT_TILE * u.stride, u.stride, rows,
+                   u.k + (i64)tile * AT_TILE * u.stride, u.stride, keys, h, scale, p);
     running.add(s, factor, tile == p.tile, p);
     __syncthreads();
     put(share, s, p);
@@ -260,7 +264,7 @@ KERNEL(256) attention(float *y, float *lse, const float *qkv, int t, int tiles, 
 
 // attention_grad_q: dq, and stats = {m, 1/l, D} of each row. blockIdx.x is the unit and the tile of
 // queries.
-KERNEL(256)
+KERNEL_OCCUPANCY(256, 2)
 attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, const float *dy, int t, int tiles,
                  int heads, int h, double scale) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], along[AT_TILE];
@@ -278,8 +282,8 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
   AttentionRows running;
   float s[AT_EACH][AT_EACH], unused[AT_EACH];
   for (int tile = 0; tile <= p.tile; tile++) {
-    products<true>(s, inner, q, u.stride, rows, u.k + (i64)tile * AT_TILE * u.stride, u.stride, rows_of(tile, t), h, scale,
-                   p);
+    products<true>(s, inner, q, u.stride, rows, u.k + (i64)tile * AT_TILE * u.stride, u.stride, rows_of(tile, t), h,
+                   scale, p);
     running.add(s, unused, tile == p.tile, p);
   }
   float o[AT_EACH][AT_EACH] = {}, inverse[AT_EACH];
@@ -332,7 +336,7 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
 
 // attention_grad_kv: dk and dv, from the stats of attention_grad_q. blockIdx.x is the unit and the
 // tile of keys.
-KERNEL(256)
+KERNEL_OCCUPANCY(256, 2)
 attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float *dy, int t, int tiles, int heads,
                   int h, double scale) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], of_row[3 * AT_TILE];
@@ -370,7 +374,8 @@ attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float
 #pragma unroll
       for (int j = 0; j < AT_EACH; j++) {
         const bool counts = r < rows && !(tile == p.tile && p.x + AT_LINE * j > r);
-        d[i][j] = counts ? s[i][j] * (d[i][j] - of_row[3 * r + 2]) : 0.0f;
+        // its share, which no other thread reads after the barriers of products
+        d[i][j] = counts ? share[r * AT_SHARE_STRIDE + p.x + AT_LINE * j] * (d[i][j] - of_row[3 * r + 2]) : 0.0f;
       }
     }
     __syncthreads();
