@@ -29,7 +29,7 @@ func fakeTarget(t *testing.T) selftest.Target {
 // fspda selftest passes on a fake GPU. The contract has tests of its own.
 func TestSelftest(t *testing.T) {
 	only := "kernels/megakernel," +
-		"kernels/images,kernels/casts,masks,convolutions,networks/mlp,algorithms,memory"
+		"kernels/images,kernels/casts,masks,convolutions,networks/mlp,networks/gpt,networks/llama,algorithms,memory"
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}

@@ -3,11 +3,11 @@ package selftest
 // Bounds holds the allowed differences between a device and the CPU engine's float32, relative to
 // the latter.
 type Bounds struct {
-	MLP float64 // norm of the gradient error of a network of dense layers
+	MLP float64 // norm of the gradient error of a network of dense layers, or of a language model
 	// the same of a residual network: batch norms over few pixels amplify rounding errors, layer by
 	// layer
 	Residual float64
-	Loss     float64 // loss of either network
+	Loss     float64 // loss of a network
 	Training float64 // final loss of a short training
 
 	// norm of the error of a convolution whose inputs are exact in the precision; some

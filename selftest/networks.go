@@ -15,21 +15,29 @@ import (
 	"fspda/model"
 )
 
-// example is a network with a batch of noise.
+// example is a network with a batch of noise. A language model has no shape: its batch is windows of
+// random tokens.
 type example struct {
 	name     string
 	shape    []int
 	classes  int
 	batch    int
 	residual bool
+	sizes    model.Transformer
 }
 
 func (t Target) examples() []example {
 	if t.Small {
-		return []example{{"mlp", []int{6, 6, 1}, 4, 4, false}, {"resnet20", []int{8, 8, 3}, 4, 4, true}}
+		return []example{{name: "mlp", shape: []int{6, 6, 1}, classes: 4, batch: 4},
+			{name: "resnet20", shape: []int{8, 8, 3}, classes: 4, batch: 4, residual: true},
+			{name: "gpt-nano", classes: 7, batch: 2, sizes: model.Transformer{Layers: 2, Heads: 2, Width: 12, Block: 9}},
+			{name: "llama-nano", classes: 7, batch: 1, sizes: model.Transformer{Layers: 1, Heads: 1, Width: 6, Block: 70}}}
 	}
-	return []example{{"mlp", []int{28, 28, 1}, 10, 256, false}, {"resnet18", []int{64, 64, 3}, 10, 8, true},
-		{"resnet50", []int{64, 64, 3}, 10, 4, true}}
+	return []example{{name: "mlp", shape: []int{28, 28, 1}, classes: 10, batch: 256},
+		{name: "resnet18", shape: []int{64, 64, 3}, classes: 10, batch: 8, residual: true},
+		{name: "resnet50", shape: []int{64, 64, 3}, classes: 10, batch: 4, residual: true},
+		{name: "gpt-nano", classes: 65, batch: 12}, // windows of one tile of attention, and of several
+		{name: "llama-nano", classes: 65, batch: 3, sizes: model.Transformer{Block: 300}}}
 }
 
 func (t Target) networks() (all []Check) {
@@ -44,13 +52,17 @@ func (t Target) networks() (all []Check) {
 
 // open creates the network and its batch.
 func (e example) open() (*model.Network, device.Batch, error) {
-	o := model.Options{Shape: e.shape, Classes: e.classes, Loss: model.LossOptions{WeightDecay: 1e-4}}
-	if !e.residual {
+	o := model.Options{Shape: e.shape, Classes: e.classes, Loss: model.LossOptions{WeightDecay: 1e-4},
+		Transformer: e.sizes}
+	if e.shape != nil && !e.residual {
 		o.Hidden = []int{100}
 	}
 	net, err := model.Open(e.name, o)
 	if err != nil {
 		return nil, device.Batch{}, err
+	}
+	if net.Tokens() {
+		return net, e.windows(net.Inputs()), nil
 	}
 	b := device.Batch{X: make([]float32, e.batch*net.Inputs()), Y: make([]int32, e.batch)}
 	s := rng.New(1, "selftest")
@@ -61,6 +73,18 @@ func (e example) open() (*model.Network, device.Batch, error) {
 		b.Y[i] = int32(i % e.classes)
 	}
 	return net, b, nil
+}
+
+// windows returns windows of random tokens.
+func (e example) windows(length int) device.Batch {
+	b, s := device.Batch{Length: length, Tokens: make([]uint16, e.batch*length+1)}, rng.New(1, "selftest")
+	for i := range b.Tokens {
+		b.Tokens[i] = uint16(s.IntN(e.classes))
+	}
+	for i := range e.batch {
+		b.At = append(b.At, int64(i*length))
+	}
+	return b
 }
 
 // compare compares a gradient and a loss with the CPU's, and with those of a second run.
@@ -158,10 +182,13 @@ func distance(a, b []float32) float64 {
 
 // reach is the part of the loss by which a step for finite differences changes it, in both
 // directions: far above the rounding errors of a loss, and small enough for the loss to be nearly
-// linear. Batch norms and ReLUs make it nonlinear.
+// linear. Batch norms and ReLUs make it nonlinear, as does attention.
 func (e example) reach() float64 {
-	if e.residual {
+	switch {
+	case e.residual:
 		return 0.001
+	case e.shape == nil:
+		return 0.002
 	}
 	return 0.02
 }

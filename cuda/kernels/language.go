@@ -26,12 +26,12 @@ var _ = define("gelu.cu",
 )
 
 var _ = define("attention.cu",
-	"attention y:p lse:p qkv:p t:i tiles:i heads:i h:i scale:d",
-	"attention_grad_q dqkv:p stats:p qkv:p y:p dy:p t:i tiles:i heads:i h:i scale:d",
-	"attention_grad_kv dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i scale:d",
+	"attention y:p lse:p qkv:p t:i tiles:i heads:i h:i high:f low:f",
+	"attention_grad_q dqkv:p stats:p qkv:p y:p dy:p t:i tiles:i heads:i h:i high:f low:f",
+	"attention_grad_kv dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i high:f low:f",
 	"rope_table table:p at:p t:i pairs:i theta:d",
 	"rope y:p x:p table:p m:l t:i heads:i pairs:i sign:f",
-	"attention_cache moved:p cache:p qkv:p at:p m:i places:i heads:i h:i scale:d",
+	"attention_cache moved:p cache:p qkv:p at:p m:i places:i heads:i h:i high:f low:f",
 	"attention_step y:p scores:p qkv:p cache:p at:p m:i places:i heads:i h:i",
 )
 
@@ -176,20 +176,27 @@ func (a *Attention) launch() Launch {
 		uint32((a.Width + attentionTile - 1) / attentionTile), 1}, Block: [3]uint32{threads, 1, 1}}
 }
 
-func (a *Attention) scale() float64 { return 1 / math.Sqrt(float64(a.Width)) }
+// keyScale returns 1/√width as a sum of two numbers.
+func keyScale(width int) (high, low float32) {
+	scale := 1 / math.Sqrt(float64(width))
+	high = float32(scale)
+	return high, float32(scale - float64(high))
+}
 
 // Forward computes Y and LSE.
 func (a *Attention) Forward() Call {
-	return call("attention", a.launch(), a.Y, a.LSE, a.QKV, a.T, a.tiles(), a.Heads, a.Width, a.scale())
+	high, low := keyScale(a.Width)
+	return call("attention", a.launch(), a.Y, a.LSE, a.QKV, a.T, a.tiles(), a.Heads, a.Width, high, low)
 }
 
 // Grad computes DQKV.
 func (a *Attention) Grad() []Call {
+	high, low := keyScale(a.Width)
 	return []Call{
 		call("attention_grad_q", a.launch(), a.DQKV, a.Scratch, a.QKV, a.Y, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			a.scale()),
+			high, low),
 		call("attention_grad_kv", a.launch(), a.DQKV, a.Scratch, a.QKV, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			a.scale()),
+			high, low),
 	}
 }
 
@@ -230,9 +237,10 @@ func (a *AttentionStep) ScratchBytes() int { return 4 * a.M * a.Heads * a.Places
 
 // Calls computes Moved and Y. A place outside of the cache gives NaN.
 func (a *AttentionStep) Calls() []Call {
+	high, low := keyScale(a.Width)
 	return []Call{
 		call("attention_cache", over(a.Places*2*a.Heads*a.Width), a.Moved, a.Cache, a.QKV, a.At, a.M, a.Places, a.Heads,
-			a.Width, 1/math.Sqrt(float64(a.Width))),
+			a.Width, high, low),
 		call("attention_step", each(a.M*a.Heads, 128), a.Y, a.Scratch, a.QKV, a.Moved, a.At, a.M, a.Places, a.Heads,
 			a.Width),
 	}

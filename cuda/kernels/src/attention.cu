@@ -3,7 +3,7 @@
 // Rows of qkv hold queries, keys and values of all heads. A unit is a head of a window. Blocks work
 // on tiles of 64 queries and 64 keys. To the last bit, for query i of a unit:
 //
-//   s_j = Σ q_i·(k_j/√h), the factor in float64 and rounded, a chain of fma
+//   s_j = Σ q_i·(k_j/√h), the factor as two float32 and the product rounded, a chain of fma
 //
 // and for tiles of keys in ascending order, with a running maximum m and sum l,
 //
@@ -52,6 +52,14 @@ __device__ inline float exp_of(float x) {
   return p * __uint_as_float((u32)(127 + half) << 23) * __uint_as_float((u32)(127 + k - half) << 23);
 }
 
+// Scale is a factor of more digits than a float32 has, as a sum of two: no arithmetic in float64, which
+// some GPUs do slowly.
+struct Scale {
+  float high, low;
+
+  __device__ float operator()(float v) const { return fmaf(v, high, v * low); }
+};
+
 // AttentionUnit is the matrices of a head of a window.
 struct AttentionUnit {
   const float *q, *k, *v; // rows of qkv
@@ -86,15 +94,15 @@ struct AttentionPlace {
   }
 };
 
-// load_inner copies AT_INNER columns of up to 64 rows to shared memory, times scale. What is outside
-// becomes 0.
+// load_inner copies AT_INNER columns of up to 64 rows to shared memory, if SCALED times scale. What is
+// outside becomes 0.
 template <bool SCALED>
-__device__ inline void load_inner(float *to, const float *from, i64 stride, int rows, int columns, double scale) {
+__device__ inline void load_inner(float *to, const float *from, i64 stride, int rows, int columns, Scale scale) {
 #pragma unroll 4
   for (int i = threadIdx.x; i < AT_TILE * AT_INNER; i += AT_LINE * AT_LINE) {
     const int r = i / AT_INNER, c = i % AT_INNER;
     const float v = r < rows && c < columns ? from[r * stride + c] : 0.0f;
-    to[r * AT_INNER_STRIDE + c] = SCALED ? (float)((double)v * scale) : v;
+    to[r * AT_INNER_STRIDE + c] = SCALED ? scale(v) : v;
   }
 }
 
@@ -107,11 +115,11 @@ __device__ inline void load_columns(float *to, const float *from, i64 stride, in
   }
 }
 
-// products: s = the products of rows of a with rows of b, times scale, over h columns. tiles is
+// products: s = the products of rows of a with rows of b, if SCALED times scale, over h columns. tiles is
 // shared memory for load_inner of both.
 template <bool SCALED>
 __device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, const float *a, i64 stride_a, int rows_a,
-                                const float *b, i64 stride_b, int rows_b, int h, double scale,
+                                const float *b, i64 stride_b, int rows_b, int h, Scale scale,
                                 const AttentionPlace &p) {
   float *left = tiles, *right = tiles + AT_TILE * AT_INNER_STRIDE;
 #pragma unroll
@@ -121,7 +129,7 @@ __device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, cons
   for (int c = 0; c < h; c += AT_INNER) {
     const int count = h - c < AT_INNER ? h - c : AT_INNER;
     __syncthreads();
-    load_inner<false>(left, a + c, stride_a, rows_a, count, 1.0);
+    load_inner<false>(left, a + c, stride_a, rows_a, count, scale);
     load_inner<SCALED>(right, b + c, stride_b, rows_b, count, scale);
     __syncthreads();
 #pragma unroll 2
@@ -226,8 +234,9 @@ __device__ inline int rows_of(int tile, int t) { return t - tile * AT_TILE < AT_
 
 // attention: y and lse. blockIdx.x is the unit and the tile of queries.
 KERNEL_OCCUPANCY(256, 2)
-attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, int h, double scale) {
+attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE];
+  const Scale scale{high, low};
   const AttentionPlace p(tiles);
   const AttentionUnit u(qkv, p.unit, t, heads, h);
   const int rows = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
@@ -266,8 +275,9 @@ attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, i
 // queries.
 KERNEL_OCCUPANCY(256, 2)
 attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, const float *dy, int t, int tiles,
-                 int heads, int h, double scale) {
+                 int heads, int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], along[AT_TILE];
+  const Scale scale{high, low};
   const AttentionPlace p(tiles);
   const AttentionUnit u(qkv, p.unit, t, heads, h);
   const int rows = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
@@ -310,7 +320,7 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
           s[i][j] = tile == p.tile && p.x + AT_LINE * j > p.y * AT_EACH + i ? 0.0f : exp_of(s[i][j] - running.top[i]);
     }
     float d[AT_EACH][AT_EACH];
-    products<false>(d, inner, slopes, u.row, rows, u.v + from, u.stride, keys, h, 1.0, p);
+    products<false>(d, inner, slopes, u.row, rows, u.v + from, u.stride, keys, h, scale, p);
 #pragma unroll
     for (int i = 0; i < AT_EACH; i++)
 #pragma unroll
@@ -330,7 +340,7 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
 #pragma unroll
     for (int j = 0; j < AT_EACH; j++) {
       const int r = p.y * AT_EACH + i, c = p.x + AT_LINE * j;
-      if (r < rows && c < width) dq[r * u.stride + c] = (float)((double)o[i][j] * scale);
+      if (r < rows && c < width) dq[r * u.stride + c] = scale(o[i][j]);
     }
 }
 
@@ -338,8 +348,9 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
 // tile of keys.
 KERNEL_OCCUPANCY(256, 2)
 attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float *dy, int t, int tiles, int heads,
-                  int h, double scale) {
+                  int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], of_row[3 * AT_TILE];
+  const Scale scale{high, low};
   const AttentionPlace p(tiles);
   const AttentionUnit u(qkv, p.unit, t, heads, h);
   const int keys = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
@@ -367,7 +378,7 @@ attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float
     put(share, s, p);
     __syncthreads();
     add_products<true>(dv, share, inner, rows, width, p);
-    products<false>(d, inner, slopes, u.row, rows, u.v + from, u.stride, keys, h, 1.0, p);
+    products<false>(d, inner, slopes, u.row, rows, u.v + from, u.stride, keys, h, scale, p);
 #pragma unroll
     for (int i = 0; i < AT_EACH; i++) {
       const int r = p.y * AT_EACH + i;
@@ -391,7 +402,7 @@ attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float
     for (int j = 0; j < AT_EACH; j++) {
       const int r = p.y * AT_EACH + i, c = p.x + AT_LINE * j;
       if (r >= keys || c >= width) continue;
-      to[r * u.stride + c] = (float)((double)dk[i][j] * scale);
+      to[r * u.stride + c] = scale(dk[i][j]);
       to[r * u.stride + u.row + c] = dv[i][j];
     }
 }
@@ -438,7 +449,7 @@ __device__ inline int place_of(const float *at, int m, int places) {
 // attention_cache: moved is the cache with the keys, times scale, and the values of m new rows.
 KERNEL(256)
 attention_cache(float *moved, const float *cache, const float *qkv, const float *at, int m, int places, int heads,
-                int h, double scale) {
+                int h, float high, float low) {
   const i64 i = thread_index(), width = (i64)heads * h;
   if (i >= places * 2 * width) return;
   const i64 row = i / (2 * width), column = i - row * 2 * width;
@@ -446,7 +457,7 @@ attention_cache(float *moved, const float *cache, const float *qkv, const float 
   float v = cache[i];
   if (first >= 0 && row >= first && row < first + m) {
     v = qkv[(row - first) * 3 * width + width + column];
-    if (column < width) v = (float)((double)v * scale);
+    if (column < width) v = Scale{high, low}(v);
   }
   moved[i] = v;
 }
