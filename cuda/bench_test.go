@@ -51,6 +51,27 @@ func TestBenchNetworkOnCard(t *testing.T) {
 	}
 }
 
+// The rate of a language model is in tokens.
+func TestBenchLanguageOnCard(t *testing.T) {
+	card := fakeCard(t)
+	net, err := model.Open("gpt-nano", model.Options{Classes: 7,
+		Transformer: model.Transformer{Layers: 1, Heads: 2, Width: 8, Block: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := net.Plan(3, model.Train)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := plan.Code()
+	r, err := measure.CardNetwork(context.Background(), measure.CardNetworkOptions{Card: card, Code: code,
+		Each: time.Millisecond, Load: card.Gradient(code, net.Init(1), 7)})
+	if err != nil || r.Runs < 1 || math.Abs(r.Tokens*r.Fastest.Seconds()/15-1) > 1e-9 ||
+		!strings.Contains(r.String(), "  tokens     ") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestBenchKernelsOnCard(t *testing.T) {
 	card := fakeCard(t)
 	card.Copy = func(int) (float64, error) { return 1, nil }

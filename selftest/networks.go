@@ -30,8 +30,10 @@ func (t Target) examples() []example {
 	if t.Small {
 		return []example{{name: "mlp", shape: []int{6, 6, 1}, classes: 4, batch: 4},
 			{name: "resnet20", shape: []int{8, 8, 3}, classes: 4, batch: 4, residual: true},
-			{name: "gpt-nano", classes: 7, batch: 2, sizes: model.Transformer{Layers: 2, Heads: 2, Width: 12, Block: 9}},
-			{name: "llama-nano", classes: 7, batch: 1, sizes: model.Transformer{Layers: 1, Heads: 1, Width: 6, Block: 70}}}
+			{name: "gpt-nano", classes: 7, batch: 2,
+				sizes: model.Transformer{Layers: 2, Heads: 2, Width: 12, Block: 9}},
+			{name: "llama-nano", classes: 7, batch: 1,
+				sizes: model.Transformer{Layers: 1, Heads: 1, Width: 6, Block: 70}}}
 	}
 	return []example{{name: "mlp", shape: []int{28, 28, 1}, classes: 10, batch: 256},
 		{name: "resnet18", shape: []int{64, 64, 3}, classes: 10, batch: 8, residual: true},

@@ -67,7 +67,8 @@ type CardNetworkReport struct {
 	Fastest   time.Duration `json:"time_ns"` // of the fastest turn, on the device's clock
 	Mean      time.Duration `json:"mean_ns"`
 	Wall      time.Duration `json:"wall_ns"`  // mean, on the host's clock
-	Images    float64       `json:"images_s"` // like all rates, of the fastest turn
+	Images    float64       `json:"images_s"` // like all rates, of the fastest turn; windows of language models
+	Tokens    float64       `json:"tokens_s,omitempty"`
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`
 	Bytes     float64       `json:"bytes"`     // see bytesMoved
@@ -82,8 +83,12 @@ const runsPerTurn = 5
 // CardNetwork measures the gradient of a network over one batch.
 func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, error) {
 	c := o.Code
+	element := o.Element
+	if c.Labels > 1 {
+		element = 4 // language models keep float32 between products
+	}
 	r := CardNetworkReport{What: c.Name, Card: o.What, Precision: o.Precision, Batch: c.Batch, Dim: c.Dim,
-		FLOPs: c.FLOPs, Bytes: bytesMoved(c, o.Element), Forecast: o.Forecast}
+		FLOPs: c.FLOPs, Bytes: bytesMoved(c, element), Forecast: o.Forecast}
 	if o.Each <= 0 {
 		return r, &train.ConfigError{Key: "time", Got: o.Each.String(), Want: "expected a time above 0, such as 3s"}
 	}
@@ -116,6 +121,9 @@ func CardNetwork(ctx context.Context, o CardNetworkOptions) (CardNetworkReport, 
 		r.Runs += runsPerTurn
 	}
 	r.finish(time.Since(begin))
+	if c.Labels > 1 {
+		r.Tokens = r.Images * float64(c.Labels)
+	}
 	return r, nil
 }
 
@@ -146,12 +154,16 @@ func (r *CardNetworkReport) finish(wall time.Duration) {
 
 // String returns the report as text.
 func (r CardNetworkReport) String() string {
+	what, rate := "images", r.Images
+	if r.Tokens > 0 {
+		what, rate = "tokens", r.Tokens
+	}
 	return fmt.Sprintf(`%s: d = %d, batch %d on %s, %s, %d gradients measured
   gradient   %10.3f ms fastest, %.3f ms mean, %.3f ms on the host's clock
-  images     %10.1f a second
+  %s     %10.1f a second
   rate       %10.2f TFLOP/s, %.2f GFLOP
   memory     %10.2f GB moved at least, %.1f GB/s a copy: %.1f %% of the roofline
   arena      %10.1f MiB forecast
-`, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, ms(r.Fastest), ms(r.Mean), ms(r.Wall), r.Images,
+`, r.What, r.Dim, r.Batch, r.Card, r.Precision, r.Runs, ms(r.Fastest), ms(r.Mean), ms(r.Wall), what, rate,
 		r.Rate/1e3, r.FLOPs/1e9, r.Bytes/1e9, r.CopyRate, 100*r.Roofline, float64(r.Forecast)/(1<<20))
 }

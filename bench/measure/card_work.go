@@ -20,17 +20,32 @@ func (c *Card) Gradient(code *device.Code, params []float32, classes int) func()
 		}
 		x, grad := c.Device.NewVector(code.Dim), c.Device.NewVector(code.Dim)
 		c.Device.Write(x, params)
-		b := device.Batch{Bytes: make([]uint8, code.Batch*code.Features), Scale: []float32{1.0 / 64},
-			Shift: []float32{-2}, Y: make([]int32, code.Batch)}
-		s := rng.New(1, "bench card")
-		for i := range b.Bytes {
-			b.Bytes[i] = uint8(s.Uint64())
-		}
-		for i := range b.Y {
-			b.Y[i] = int32(i % classes)
-		}
-		return ahead(p, x, grad, b), nil
+		return ahead(p, x, grad, randomBatch(code, classes)), nil
 	}
+}
+
+// randomBatch returns a batch of random images as bytes, or of windows of random tokens.
+func randomBatch(code *device.Code, classes int) device.Batch {
+	s := rng.New(1, "bench card")
+	if code.Labels > 1 {
+		b := device.Batch{Tokens: make([]uint16, code.Batch*code.Labels+1), Length: code.Labels}
+		for i := range b.Tokens {
+			b.Tokens[i] = uint16(s.IntN(classes))
+		}
+		for i := range code.Batch {
+			b.At = append(b.At, int64(i*code.Labels))
+		}
+		return b
+	}
+	b := device.Batch{Bytes: make([]uint8, code.Batch*code.Features), Scale: []float32{1.0 / 64},
+		Shift: []float32{-2}, Y: make([]int32, code.Batch)}
+	for i := range b.Bytes {
+		b.Bytes[i] = uint8(s.Uint64())
+	}
+	for i := range b.Y {
+		b.Y[i] = int32(i % classes)
+	}
+	return b
 }
 
 // ahead returns a function that runs a program on a batch. On an asynchronous device it starts a
