@@ -213,13 +213,13 @@ func TestFakeCUDATrain(t *testing.T) {
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 
-// Language models train on a GPU as on the CPU, and write text there. The forecast of gpt-nano has its
+// Language models train on a GPU as on the CPU, and write text there. The forecast of one has its
 // memory.
 func TestFakeCUDALanguage(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
-	out := b.must(fakecuda.Machine{Memory: 3e9}, "train", "--data", "synthetic-text", "--model", "gpt-nano", "--agents",
-		"2", "--device", "cuda", "--dry-run")
+	out := b.must(fakecuda.Machine{Memory: 3e9}, "train", "--data", "synthetic-text", "--model", "gpt-nano", "--layers",
+		"1", "--block", "16", "--batch", "1", "--data-test", "100", "--agents", "2", "--device", "cuda", "--dry-run")
 	if !strings.Contains(out, "cuda:0: 2 agents need ") || !strings.Contains(out, " activations and workspaces") {
 		t.Errorf("the forecast is: %s", out)
 	}
