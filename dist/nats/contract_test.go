@@ -28,8 +28,9 @@ const testDim = 100_000
 // options returns the options of agent i of n.
 func options(t *testing.T, i, n int) Options {
 	return Options{Run: "test", Self: i, Agents: n, Dim: testDim, Pool: dist.NewPool(devicetest.NewFloat64()),
-		Identity: []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}}, intervals: intervals{maxRedial: 2 * minRedial},
-		Server: Server{Listen: "127.0.0.1:0"}, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+		Identity:  []Field{{"run", "test"}, {"seed", "1"}, {"layout", "784x10"}},
+		intervals: intervals{maxRedial: 2 * minRedial},
+		Server:    Server{Listen: "127.0.0.1:0"}, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 }
 
 // openMesh opens n nodes. edit may change their options.
