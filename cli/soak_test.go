@@ -160,12 +160,21 @@ func (s *soak) run(k int, end time.Time) {
 	if r.live {
 		r.end, r.evals = soakLiveIterations, soakLiveEvals
 	}
-	r.args = append([]string{"--data-train", "2000", "--data-test", "500", "--hidden", "16", "--batch", "16",
+	train, test := "2000", "500"
+	if r.live { // a band of accuracy needs more examples than bits do: 2,000 are fitted, and their models overfit
+		train, test = "8000", "2000"
+	}
+	r.args = append([]string{"--data-train", train, "--data-test", test, "--hidden", "16", "--batch", "16",
 		"--metrics", "test", "--iterations", strconv.Itoa(r.end), "--eval-points", strconv.Itoa(r.evals),
 		"--seed", strconv.Itoa(k + 1), "--agents", strconv.Itoa(r.agents)}, soakConfigs[choice]...)
 	r.reference(filepath.Join(dir, "calm"))
 	if r.disk = smallDisk(s.t, r.dir); r.disk != "" {
-		defer func() { _ = syscall.Unmount(r.disk, syscall.MNT_DETACH) }()
+		defer func() {
+			if os.Getenv("FSPDA_SOAK_DIR") != "" { // which is to keep what this file system has
+				_ = os.CopyFS(filepath.Join(dir, "kept"), os.DirFS(r.dir))
+			}
+			_ = syscall.Unmount(r.disk, syscall.MNT_DETACH)
+		}()
 	}
 	if r.live {
 		r.args = append(r.args, "--clock", "real", "--drop-after", "5", "--give-up", "0.5")
