@@ -47,9 +47,10 @@ type soakRun struct {
 	*soak
 	dir, disk string // the run folder, and where a file system of limited size is mounted; "": nowhere
 	agents    int
-	live      bool // in real time
-	end       int  // the last iteration
-	evals     int  // rows after the first
+	live      bool      // in real time
+	end       int       // the last iteration
+	calm      time.Time // in real time: all faults end by then
+	evals     int       // rows after the first
 	args      []string
 	want      []string          // rows of an undisturbed run
 	proxies   [][2]*faultyProxy // by agent: for servers, and for links
@@ -78,12 +79,14 @@ const firstLiveConfig = 5
 
 const soakLanes = 4 // series of runs at a time: they mostly wait
 
-// Iterations and evaluations of the runs. In real time nothing happens to the last third of a run: the
-// models of agents that were absent move towards the others, which is what accuracy then measures.
+// Iterations and evaluations of the runs. In real time nothing happens to the last third of a run, as
+// the fastest agent counts: the models of agents that were absent move towards the others, which is
+// what accuracy then measures.
 const (
 	soakIterations, soakEvals         = 6000, 400
 	soakLiveIterations, soakLiveEvals = 9000, 300
-	soakLiveFaults                    = soakLiveEvals * 2 / 3
+	soakGradient                      = 5 * time.Millisecond
+	soakLiveFaults                    = soakLiveIterations * soakGradient * 2 / 3
 )
 
 // Processes are killed, stopped and cut off, their files damaged and their bytes changed, for the
@@ -179,7 +182,7 @@ func (s *soak) run(k int, end time.Time) {
 	if r.live {
 		r.args = append(r.args, "--clock", "real", "--drop-after", "5", "--give-up", "0.5")
 	}
-	r.args = append(r.args, "--gradient-time", "0.005", "--checkpoint-every", "1")
+	r.args = append(r.args, "--gradient-time", fmt.Sprint(soakGradient.Seconds()), "--checkpoint-every", "1")
 	certs := filepath.Join(dir, "certs")
 	if status, _, stderr := call(
 		s.t,
@@ -197,6 +200,7 @@ func (s *soak) run(k int, end time.Time) {
 		make([]int, r.agents)
 	r.openProxies()
 	began := time.Now()
+	r.calm = began.Add(soakLiveFaults)
 	done := make(chan struct{})
 	var all sync.WaitGroup
 	for i := range r.agents {
@@ -320,7 +324,7 @@ func (r *soakRun) finished() bool { return r.isOver(process.Coordinator) }
 
 // isQuiet reports whether nothing more happens to the run.
 func (r *soakRun) isQuiet() bool {
-	return r.finished() || r.live && len(r.readRows(r.dir)) > soakLiveFaults
+	return r.finished() || r.live && time.Now().After(r.calm)
 }
 
 // signal sends a signal to an agent's process, and reports whether it has one.
@@ -333,11 +337,14 @@ func (r *soakRun) signal(i int, sig syscall.Signal) bool {
 // pause waits for a random time of at most so many milliseconds, or, one time in eight, for so long
 // that keepalive ends connections.
 func (r *soakRun) pause(most int) {
-	if r.draw.IntN(8) == 0 {
-		time.Sleep(14 * time.Second)
-		return
+	wait := 14 * time.Second
+	if r.draw.IntN(8) != 0 {
+		wait = time.Duration(50+r.draw.IntN(most)) * time.Millisecond
 	}
-	time.Sleep(time.Duration(50+r.draw.IntN(most)) * time.Millisecond)
+	if r.live {
+		wait = min(wait, time.Until(r.calm))
+	}
+	time.Sleep(wait)
 }
 
 // event injects one fault and ends it. It returns "" if nothing could be done, as to a dead process.
