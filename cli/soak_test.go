@@ -11,7 +11,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +23,7 @@ import (
 	"time"
 
 	"fspda/cli/command"
+	"fspda/dist/disttest"
 	"fspda/internal/rng"
 	"fspda/train"
 	"fspda/train/process"
@@ -239,12 +239,7 @@ func (r *soakRun) reference(dir string) {
 // openProxies gives each agent addresses of its own, and proxies in front of them.
 func (r *soakRun) openProxies() {
 	for k := range r.ports {
-		l, err := net.Listen("tcp", "127.0.1.1:0")
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		r.ports[k] = l.Addr().(*net.TCPAddr).Port
-		defer l.Close()
+		r.ports[k] = disttest.UnusedPort(r.t)
 	}
 	for i := range r.agents {
 		var pair [2]*faultyProxy
