@@ -238,8 +238,8 @@ func (r *soakRun) reference(dir string) {
 
 // openProxies gives each agent addresses of its own, and proxies in front of them.
 func (r *soakRun) openProxies() {
-	for k := range r.ports {
-		r.ports[k] = disttest.UnusedPort(r.t)
+	for r.ports[0] == r.ports[1] {
+		r.ports = [2]int{disttest.UnusedPort(r.t), disttest.UnusedPort(r.t)}
 	}
 	for i := range r.agents {
 		var pair [2]*faultyProxy
