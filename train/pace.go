@@ -40,16 +40,18 @@ type order struct {
 	halt  bool // the run diverged inside or before this step: the agent must not wait for others any more
 }
 
-// await is enter; if the step is held it waits until the stop is known.
+// await is enter; if the step is held it waits until the stop is known. No hold comes between the
+// check and the entry.
 func (p *pace) await(ctx context.Context, i, t int) order {
 	p.mu.Lock()
-	held := t >= p.held
-	p.mu.Unlock()
-	if held {
+	defer p.mu.Unlock()
+	if t >= p.held {
+		p.mu.Unlock()
 		select {
 		case <-p.known:
 		case <-ctx.Done():
 		}
+		p.mu.Lock()
 	}
 	return p.enter(i, t)
 }
@@ -71,10 +73,8 @@ func (p *pace) stopAt(t int) {
 	close(p.known)
 }
 
-// enter records that agent i is at the head of step t.
+// enter records that agent i is at the head of step t. The caller holds the lock.
 func (p *pace) enter(i, t int) order {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.at[i] = t
 	if t >= p.broken {
 		return order{stop: t > p.broken, valid: t == p.broken, halt: true}

@@ -163,7 +163,7 @@ func (d *virtualTime) step(ctx context.Context, a *agent, o op) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	at := d.r.steps.enter(a.id, o.Event)
+	at := d.r.steps.await(a.ctx, a.id, o.Event)
 	if at.halt {
 		a.halt(errHalted)
 	}
