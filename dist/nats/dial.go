@@ -209,6 +209,9 @@ func (p *peer) connect(ctx context.Context) error {
 		if err == nil {
 			return <-end
 		}
+		if errors.Is(err, errRefused) || ctx.Err() != nil {
+			return err
+		}
 		p.unreachable = time.Now()
 		p.node.log.Info("no direct connection to an agent; NATS relays one", zap.Int("peer", p.id),
 			zap.Strings("addresses", addresses), zap.Error(err))
@@ -239,7 +242,7 @@ func (p *peer) dialDirect(ctx context.Context, addresses []string) (end <-chan e
 		end, err = p.dial(ctx, func(ctx context.Context) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", address)
 		}, directWindow)
-		if err == nil || ctx.Err() != nil {
+		if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
 			break
 		}
 	}

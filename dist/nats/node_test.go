@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	client "github.com/nats-io/nats.go"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"fspda/dist"
 	"fspda/dist/disttest"
@@ -415,13 +417,13 @@ func (p *peer) logLength() int {
 	return len(p.out[exchanges].log)
 }
 
-// A node with another seed, layout or program is refused with the name of the property. The run
-// continues.
+// A node with another seed, layout or program is refused with the name of the property, and not
+// dialed again in another way. The run continues.
 func TestForeignNodesAreRefused(t *testing.T) {
 	m := make(mesh, 2)
 	for i := range m {
 		o := options(t, i, 3)
-		o.Identity = identity("1", "784x10")
+		o.Identity, o.Direct.Listen = identity("1", "784x10"), "127.0.0.1:0"
 		if i > 0 {
 			o.Server.Join = []string{m[0].Address()}
 		}
@@ -436,8 +438,9 @@ func TestForeignNodesAreRefused(t *testing.T) {
 		"layout":  identity("1", "784x20"),
 		"program": {{"run", "test"}, {"moon", "full"}},
 	} {
+		core, lines := observer.New(zapcore.InfoLevel)
 		o := options(t, 2, 3)
-		o.Identity, o.Server.Join = theirs, []string{m[0].Address()}
+		o.Identity, o.Server.Join, o.Log = theirs, []string{m[0].Address()}, zap.New(core)
 		n := open(t, o)
 		if err := n.Start(nil, 0); err != nil {
 			t.Fatal(err)
@@ -448,6 +451,9 @@ func TestForeignNodesAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		n.Close()
+		if relayed := lines.FilterMessageSnippet("relays").Len(); relayed != 0 {
+			t.Errorf("%s: %d relayed connections were tried after the refusal, want none", name, relayed)
+		}
 	}
 	swap(t, m, 5, 1, 5)
 	if m[0].Stats().Refused != 1 {
