@@ -25,8 +25,11 @@ import (
 // the network of the MNIST figures trains stably:
 //
 //	alpha → m·alpha
-//	eta   → m·eta       alpha/eta stays, and so the limit of the duals. If eta·beta exceeds ten times
-//	                    critical damping gamma²·rho/4, eta stops there, or at its old value.
+//	eta   → the largest of three values, whose limits are for eta·beta:
+//	                    m·eta, up to ten times critical damping gamma²·rho/4: alpha/eta stays;
+//	                    eta/s, up to critical damping: below it the duals converge at the rate
+//	                    eta·beta/gamma, so the run has as many of their time constants as before;
+//	                    eta itself.
 //	theta → m·theta     at most 0.5 (dsgd), or half of the stable limit (choco)
 //	a_x   → a_x·m^(2/3), a_lambda → a_lambda·m^(1/3)
 //	                    at most 1: the rates at which STORM's weights depend on T
@@ -79,7 +82,7 @@ func (s Scale) Caption() []string {
 	}
 	return append(lines, fmt.Sprintf(
 		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical "+
-			"damping), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
+			"damping; or eta/scale up to critical damping, if larger), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
 			"side times √m.", 1/s.Share, maxEffectiveStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density "+
 			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.",
@@ -192,7 +195,7 @@ func retune(c *train.Config, stretch float64) error {
 	}
 	switch c.Algo {
 	case "fspda-sa", "fspda-storm":
-		return retuneEta(c, m)
+		return retuneEta(c, m, stretch)
 	case "dsgd":
 		c.Theta = train.AutoFloat{V: digits(math.Max(c.Theta.V, math.Min(0.5, m*c.Theta.V)))}
 	case "choco":
@@ -201,8 +204,9 @@ func retune(c *train.Config, stretch float64) error {
 	return nil
 }
 
-// retuneEta keeps alpha/eta constant, up to ten times critical damping.
-func retuneEta(c *train.Config, m float64) error {
+// retuneEta keeps alpha/eta up to ten times critical damping, and the number of time constants of
+// the duals in a run up to critical damping: the larger of the two.
+func retuneEta(c *train.Config, m, stretch float64) error {
 	g, p, err := graphOf(c)
 	if err != nil || c.Eta.Auto {
 		return err
@@ -211,9 +215,9 @@ func retuneEta(c *train.Config, m float64) error {
 	for e := range g.Edges {
 		rate = math.Min(rate, p.Rate(e))
 	}
-	critical := c.Gamma * c.Gamma * g.Spectrum()[1] * rate * c.Density / 4
-	limit := math.Max(c.Eta.V, 10*critical/c.Beta)
-	c.Eta = train.AutoFloat{V: digits(math.Min(m*c.Eta.V, limit))}
+	critical := c.Gamma * c.Gamma * g.Spectrum()[1] * rate * c.Density / 4 / c.Beta
+	ratio, time := math.Min(m*c.Eta.V, 10*critical), math.Min(stretch*c.Eta.V, critical)
+	c.Eta = train.AutoFloat{V: digits(max(c.Eta.V, ratio, time))}
 	return nil
 }
 

@@ -82,6 +82,29 @@ func TestRetune(t *testing.T) {
 	}
 }
 
+// The duals of figure 7 are far below critical damping. A short run has as many of their time
+// constants gamma/(eta·beta) as the long one, although alpha·T cannot be preserved.
+func TestRetuneKeepsDualTime(t *testing.T) {
+	f, err := FindFigure("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64]float64{0.1: 5e-5, 0.001: 5e-3, 0.0001: 0.01389} { // the last: critical
+		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: share, Retune: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range jobs {
+			if j.Name == "sa-dense" && j.Config.Eta.V != want {
+				t.Errorf("scale %v: eta %v, want %v", share, j.Config.Eta.V, want)
+			}
+			if j.Name == "sa-dense" && j.Config.Alpha > 0.005+1e-12 {
+				t.Errorf("scale %v: alpha %v is above the largest effective step", share, j.Config.Alpha)
+			}
+		}
+	}
+}
+
 // rate is what an algorithm exchanges, up to a factor of its own.
 func rate(edges string, steps int, density float64) float64 {
 	if _, p := probability(edges); p > 0 {
