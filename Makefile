@@ -4,9 +4,9 @@ GO ?= go
 COVER = cover.out
 PEERS = .peers
 # Vet is in lint: within go test it would look through all dependencies. With more memory the compiler takes less time, and
-# so do the tests: a command that a test calls would set the memory limit of a small run for all tests of the process.
+# so do the tests, up to the limit: a command that a test calls would set that of a small run for all tests of the process.
 # Without debugging information the linker takes a third less.
-TEST = GOGC=400 GOMEMLIMIT=off $(GO) test -vet=off -ldflags '-s -w'
+TEST = GOGC=400 GOMEMLIMIT=4GiB $(GO) test -vet=off -ldflags '-s -w'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
 ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
 # Tests that compare all paths by themselves, or none.
@@ -36,7 +36,7 @@ test-paths: # tests of the assembly's other paths: AVX2, and Go on amd64
 
 # With the usual garbage collection, since the largest tests would take 13 GB with TEST's.
 test-long: # the long ones too
-	FSPDA_LONG=1 GOMEMLIMIT=off $(GO) test -vet=off -timeout 150m -count 1 ./train ./cli ./cuda ./...
+	FSPDA_LONG=1 GOMEMLIMIT=4GiB $(GO) test -vet=off -timeout 150m -count 1 ./train ./cli ./cuda ./...
 	$(GO) test -timeout 15m -count 1 -skip '$(ONCE)' -tags fspda_noasm $(ASM)
 	cd deploy/schema && $(GO) test -count 1 ./...
 	@$(MAKE) --no-print-directory test-asm
