@@ -167,8 +167,8 @@ var builtin = []Method{
 	{
 		Name: "gasloc",
 		Keys: []string{"local_steps", "gamma"},
-		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
-			Range: "[0, 1)", Help: "momentum of the outer steps"}},
+		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.5,
+			Range: "[0, 1)", Help: "momentum of the outer steps, which contains the averaging"}},
 		Shifts:     true,
 		Edges:      RoundEdges,
 		Optimizers: anyOptimizer,
@@ -276,8 +276,6 @@ func sgpStable(s *Setup) ([]string, error) {
 			s.Config.Edges),
 	}, nil
 }
-
-func gaslocStable(s *Setup) ([]string, error) { return s.gossipStable("gamma", s.Config.Gamma, 0) }
 
 // wholeOuterSteps refuses outer steps between two averages, or at each of them.
 func wholeOuterSteps(s *Setup) ([]string, error) {

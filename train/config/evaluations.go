@@ -70,11 +70,18 @@ func (s *Setup) warn() {
 			"one agent: its graph has no edge, so that nothing is exchanged and consensus is 0",
 		)
 	}
+	if c := s.Config; c.unitSteps() && c.Alpha > largeUnitStep {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%s moves each weight by about alpha, here %g, in an iteration, "+
+			"however small its gradient: 0.0001 to 0.01 are usual", c.Optimizer, c.Alpha))
+	}
 	if c := s.Config; c.Agents >= manyAgents && c.EvalAgents == 0 && c.Metrics == MetricsFull {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("each of the %d evaluations passes all training data once for "+
 			"each of %d agents: eval_agents 10 looks at ten of them", s.EvalCount()+1, c.Agents))
 	}
 }
+
+// largeUnitStep is an alpha from which on optimizers with unit steps seldom learn.
+const largeUnitStep = 0.05
 
 // WithoutEvaluations returns a copy of the setup for a trial run of so many iterations.
 func (s *Setup) WithoutEvaluations(iterations int) *Setup {

@@ -49,6 +49,9 @@ func (c Config) adaptive() bool {
 	return c.Optimizer == optimizerAdamW || c.Optimizer == optimizerGTAdam
 }
 
+// unitSteps reports whether the size of a step follows from alpha, and not from the gradient.
+func (c Config) unitSteps() bool { return c.adaptive() || c.Optimizer == optimizerDeMo }
+
 // Decoupled reports whether weight decay is applied by the optimizer, so that neither the objective
 // nor its gradients include it.
 func (c Config) Decoupled() bool {
@@ -173,7 +176,7 @@ func (s *Setup) settleDecay() error {
 	case s.ClipsApart():
 		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
 			"use weight_decay 0, or clip_norm 0")
-	case c.adaptive() || c.Optimizer == optimizerDeMo:
+	case c.unitSteps():
 		return Invalid("layer_lr", c.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
 			"another optimizer, or leave layer_lr out", c.Optimizer)
 	case decoupled && c.Decay > 0:

@@ -104,30 +104,56 @@ func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 	return math.Exp(logs / float64(cycles-cycles/2))
 }
 
-// decentlamStable refuses a momentum at which differences between agents grow. The momentum of
-// DecentLaM contains the averaging: a pair that meets once goes on approaching for 1/(1-mu)
-// iterations, and so passes its mean if it does not meet again meanwhile.
+// decentlamStable refuses a momentum at which differences between agents grow.
 func decentlamStable(s *Setup) ([]string, error) {
-	mu := s.Config.Momentum
-	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(mu) {
-		return nil, nil
+	weighted, ok := s.Process.(dist.Weighted)
+	return nil, s.momentumStable("momentum", s.Config.Momentum, 1,
+		func(e dist.Event, t int, degree []int) float64 {
+			if ok {
+				return weighted.Weight(e, t)
+			}
+			return 1 / float64(1+max(degree[e.From], degree[e.To]))
+		})
+}
+
+// gaslocStable also refuses a momentum at which differences between agents grow: without gradients
+// the slow models of GASLoC move as the models of DecentLaM do, once a round.
+func gaslocStable(s *Setup) ([]string, error) {
+	warnings, err := s.gossipStable("gamma", s.Config.Gamma, 0)
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, s.momentumStable("params."+outerMomentum, s.Param(outerMomentum), s.Config.LocalSteps,
+		func(dist.Event, int, []int) float64 { return s.Config.Gamma })
+}
+
+// momentumStable refuses a momentum that contains the averaging and at which differences between
+// agents grow: a pair that meets once goes on approaching for 1/(1-mu) rounds, and so passes its
+// mean if it does not meet again meanwhile. The edges of the last iteration of each round of so many
+// are active.
+func (s *Setup) momentumStable(key string, mu float64, steps int, weight edgeWeight) error {
+	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(mu, steps, weight) {
+		return nil
 	}
 	safe, grows := 0.0, mu
 	for range 6 {
-		if middle := (safe + grows) / 2; s.momentumGrows(middle) {
+		if middle := (safe + grows) / 2; s.momentumGrows(middle, steps, weight) {
 			grows = middle
 		} else {
 			safe = middle
 		}
 	}
-	return nil, Invalid("momentum", mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
-		"meets goes on for 1/(1-momentum) iterations and passes its mean; below %.2g it is safe, or use edges full",
+	return Invalid(key, mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
+		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe, or use edges full",
 		s.Process, s.Config.Graph, safe)
 }
 
+// edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of agents.
+type edgeWeight func(e dist.Event, t int, degree []int) float64
+
 // momentumGrows reports whether differences between agents grow in the long run under
-// m ← mu·m + (I-W_t)x, x ← x - m, with Metropolis weights of the active edges.
-func (s *Setup) momentumGrows(mu float64) bool {
+// m ← mu·m + (I-W_t)x, x ← x - m, in the last iteration t of each round.
+func (s *Setup) momentumGrows(mu float64, steps int, weight edgeWeight) bool {
 	n := s.Graph.N
 	x, m, degree := make([]float64, n), make([]float64, n), make([]int, n)
 	for i := range x {
@@ -135,8 +161,9 @@ func (s *Setup) momentumGrows(mu float64) bool {
 	}
 	var events []dist.Event
 	logs := 0.0
-	iterations := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
-	for t := range iterations {
+	rounds := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
+	for r := range rounds {
+		t := r*steps + steps - 1
 		events = s.Process.Active(events, t)
 		clear(degree)
 		for _, e := range events {
@@ -147,7 +174,7 @@ func (s *Setup) momentumGrows(mu float64) bool {
 			m[i] *= mu
 		}
 		for _, e := range events {
-			d := (x[e.From] - x[e.To]) / float64(1+max(degree[e.From], degree[e.To]))
+			d := (x[e.From] - x[e.To]) * weight(e, t, degree)
 			m[e.From] += d
 			m[e.To] -= d
 		}
@@ -162,7 +189,7 @@ func (s *Setup) momentumGrows(mu float64) bool {
 			x[i] /= size
 			m[i] /= size
 		}
-		if t >= iterations/2 {
+		if r >= rounds/2 {
 			logs += math.Log(size)
 		}
 	}
@@ -177,9 +204,9 @@ func centered(v []float64) (norm float64) {
 	}
 	for i := range v {
 		v[i] -= mean
-		norm = math.Hypot(norm, v[i])
+		norm += v[i] * v[i]
 	}
-	return norm
+	return math.Sqrt(norm)
 }
 
 // maxSpectrum is the largest number of agents for which all eigenvalues of a mixing matrix are

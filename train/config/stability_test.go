@@ -165,6 +165,61 @@ func TestPrintedTheta(t *testing.T) {
 	}
 }
 
+// GASLoC's momentum is refused where it makes slow models of pairs drift apart; the default is not.
+func TestStabilityOfOuterMomentum(t *testing.T) {
+	for _, l := range []struct {
+		graph, edges    string
+		agents          int
+		gamma, momentum float64 // momentum 0: the default
+		refused         bool
+	}{
+		{"complete", "matching", 10, 0.5, 0, false},
+		{"ring", "one-edge", 10, 0.5, 0, false},
+		{"path", "matching", 32, 0.5, 0, false},
+		{"base(1)", "auto", 32, 0.5, 0, false},
+		{"complete", "matching", 10, 0.5, 0.9, true},
+		{"ring", "matching", 8, 0.5, 0.9, true},
+		{"ring", "matching", 8, 0.25, 0.8, false}, // smaller steps of averaging admit more momentum
+		{"ring", "matching", 8, 0.5, 0.8, true},
+		{"complete", "matching", 2, 0.5, 0.9, false}, // a pair that always meets
+		{"ring", "full", 8, 0.3, 0.9, false},
+	} {
+		c := small()
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Gamma, c.LocalSteps, c.Iterations = "gasloc", l.graph, l.edges, l.agents,
+			l.gamma, 5, 100
+		c.Batch = 1
+		if l.momentum > 0 {
+			c.Params = Params{outerMomentum: l.momentum}
+		}
+		_, err := c.Resolve(labSet, labModel(t, c))
+		if err != nil && !strings.Contains(err.Error(), "below 0.") {
+			t.Fatal(err)
+		}
+		if refused := err != nil; refused != l.refused {
+			t.Errorf("%d agents, graph %s, edges %s, gamma %g, momentum %g: %v", l.agents, l.graph, l.edges, l.gamma,
+				l.momentum, err)
+		}
+	}
+}
+
+// A large step size of an optimizer whose steps do not follow the gradient is warned of.
+func TestUnitSteps(t *testing.T) {
+	for _, l := range []struct {
+		algo, optimizer string
+		alpha           float64
+		warned          bool
+	}{
+		{"gt-adam", "auto", 0.3, true}, {"demo", "auto", 0.3, true}, {"fspda-sa", optimizerAdamW, 0.3, true},
+		{"gt-adam", "auto", 0.01, false}, {"demo", "auto", 0.01, false}, {"fspda-sa", "auto", 0.3, false},
+	} {
+		c := small()
+		c.Algo, c.Optimizer, c.Alpha = l.algo, l.optimizer, l.alpha
+		if s, _ := resolve(t, c); warned(s, "moves each weight") != l.warned {
+			t.Errorf("%+v: %q", l, s.Warnings)
+		}
+	}
+}
+
 // A momentum that contains the averaging is refused where agents that met pass their mean, which a run
 // without gradients shows.
 func TestStabilityOfMomentum(t *testing.T) {
