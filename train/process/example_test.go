@@ -22,7 +22,7 @@ func Example() {
 	var nodes []*process.Node
 	for rank := range 2 {
 		nodes = append(nodes, process.New(process.Options{Rank: rank, Agents: 2, Network: net[rank],
-			Store: process.NoStore{}, Run: newLocal(collected), Schedule: schedule{}, Log: zap.NewNop()}))
+			Store: process.NoStore{}, Run: newLocal(2, collected), Schedule: schedule{}, Log: zap.NewNop()}))
 	}
 	ctx, fail := context.WithCancelCause(context.Background())
 	defer fail(nil)
@@ -52,9 +52,9 @@ type local struct {
 	collected chan int
 }
 
-func newLocal(collected chan int) *local {
+func newLocal(agents int, collected chan int) *local {
 	l := &local{collected: collected}
-	for range 2 {
+	for range agents {
 		p := snapshot.NewPool(4)
 		p.Fill(newSnapshot)
 		l.pools = append(l.pools, p)

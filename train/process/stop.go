@@ -22,7 +22,7 @@ import (
 // ignores a NoteHold that came long before it was told to stop, and a NoteStop that it has not
 // answered for.
 const (
-	holdTimeout  = 3 * time.Second // for the others to be told to stop, too
+	holdTimeout  = 3 * time.Second // for the others to be told to stop, too, and to answer one after the other
 	evalTimeout  = time.Minute     // for an evaluation, behind which the notes of the others wait
 	maxStopAhead = 1000            // iterations that an agent goes on for a common stop
 )
@@ -125,21 +125,25 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 	}
 }
 
-// collectPositions waits until all agents hold and returns the iteration at which they stop, or -1.
+// collectPositions waits until all agents hold and returns the iteration at which they stop, or -1
+// if no further agent has answered for a while.
 func (n *Node) collectPositions(ctx context.Context, own int) int {
-	for began := time.Now(); ; {
+	for latest, answers := time.Now(), 0; ; {
 		n.stop.mu.Lock()
 		least, most, known := own, own, len(n.stop.positions)
 		for _, t := range n.stop.positions {
 			least, most = min(least, t), max(most, t)
 		}
 		n.stop.mu.Unlock()
+		if known > answers {
+			latest, answers = time.Now(), known
+		}
 		switch {
 		case known == n.opt.Agents-1 && most-least <= maxStopAhead:
 			return most
 		case known == n.opt.Agents-1:
 			return -1
-		case time.Since(began) > holdTimeout && (n.backlog.Load() == 0 || n.anySilent()) || !n.awaitStop(ctx):
+		case time.Since(latest) > holdTimeout && (n.backlog.Load() == 0 || n.anySilent()) || !n.awaitStop(ctx):
 			return -1
 		}
 	}

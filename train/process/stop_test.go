@@ -1,0 +1,71 @@
+package process_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+
+	"fspda/train/process"
+)
+
+// slow is a Network from which reports of an agent come late, as on a machine that does too much.
+type slow struct {
+	*memory
+	late func(from int) time.Duration
+}
+
+func (s slow) NextReport(ctx context.Context, from int) (int, []byte, error) {
+	t, record, err := s.memory.NextReport(ctx, from)
+	time.Sleep(s.late(from))
+	return t, record, err
+}
+
+// Processes that are told to stop at once agree on the last of their iterations, also if their
+// answers reach the coordinator one by one for longer than it waits for each. An agent that is not
+// told to stop does not answer, and then each stops where it is.
+func TestStopAgrees(t *testing.T) {
+	const agents = 4
+	parts := make([]*local, agents)
+	for i := range parts {
+		parts[i] = newLocal(agents, nil)
+	}
+	for name, told := range map[string]int{"all": agents, "all but one": agents - 1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, fail := context.WithCancelCause(t.Context())
+				defer fail(nil)
+				var nodes []*process.Node
+				for rank, net := range newMemory(agents) {
+					late := func(from int) time.Duration { return time.Duration(from) * 2 * time.Second }
+					nodes = append(nodes, process.New(process.Options{Rank: rank, Agents: agents, Network: slow{net, late},
+						Store: process.NoStore{}, Run: parts[rank], Schedule: schedule{}, Log: zap.NewNop()}))
+					nodes[rank].Serve(ctx, fail)
+				}
+				var wg sync.WaitGroup
+				for rank, n := range nodes[:told] {
+					wg.Go(func() {
+						at, together := n.AgreeOnStop(ctx, 100+rank)
+						want := 100 + rank
+						if told == agents {
+							want = 100 + agents - 1
+						}
+						if at != want || together != (told == agents) {
+							t.Errorf("agent %d stops at %d, together %v; want %d", rank, at, together, want)
+						}
+						n.Decide(together)
+					})
+				}
+				wg.Wait()
+				fail(nil)
+				for _, n := range nodes {
+					wg.Go(func() { n.Wait(ctx, ctx) })
+				}
+				wg.Wait()
+			})
+		})
+	}
+}
