@@ -62,16 +62,23 @@ func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector
 // announcement is one of the messages that an algorithm announces in an iteration.
 type announcement struct {
 	algo      string
-	which, of int // message number which of so many
+	which, of int  // message number which of so many
+	apart     bool // what is kept is the sum minus the public copy
 }
 
 // addAnnounced adds Σ_j w_ij·q_j to sum over the announcements of all active neighbours, and the
-// agent's own term if it is active, ordered by agent. The sum may be planned only.
+// agent's own term if it is active, ordered by agent, and then -q of its own if the announcement is
+// kept apart. The sum may be planned only.
 func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum device.Vector) error {
 	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err
 	}
+	minus := own
+	minus.A = -1
 	if len(s.parts) < 2 || r.Shared == nil || !equalWeights(s.parts) {
+		if m.apart && r.Active {
+			s.parts = append(s.parts, minus)
+		}
 		s.Dev.ScatterAdd(sum, s.parts...)
 		return nil
 	}
@@ -80,6 +87,9 @@ func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, su
 		s.parts[i].A = 1
 	}
 	all := r.Shared(m.which, s.fill.parts)
+	if m.apart && r.Active {
+		s.add(sum, minus)
+	}
 	s.plan(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
 	return nil
 }

@@ -76,7 +76,7 @@ func (a CHOCO) announce(s *State, r *Round) (err error) {
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
-	if err := s.addAnnounced(r, announcement{a.Name(), 0, 1}, *s.Scratch.(*device.SparseTerm),
+	if err := s.addAnnounced(r, announcement{algo: a.Name(), of: 1}, *s.Scratch.(*device.SparseTerm),
 		s.Aux[chocoSum]); err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (a DeMo) Local(s *State, r *Round) error {
 func (a DeMo) Mix(s *State, r *Round) error {
 	w := s.Scratch.(*momenta)
 	r.Active = true // every agent sends
-	if err := s.collectAnnounced(r, announcement{a.Name(), 0, 1}, w.own); err != nil {
+	if err := s.collectAnnounced(r, announcement{algo: a.Name(), of: 1}, w.own); err != nil {
 		return err
 	}
 	for i := range s.parts {
