@@ -324,6 +324,7 @@ func TestBadInput(t *testing.T) {
 		"unknown command": {[]string{"trian"}, []string{`"trian"`, "did you mean train?"}},
 		"unknown flag":    {quick("--desnity", "0.1"), []string{"--desnity", "did you mean --density?"}},
 		"argument":        {quick("0.1"), []string{"unexpected argument"}},
+		"no processes":    {[]string{"up", "-n", "0"}, []string{"agents 0"}},
 		"not a number":    {quick("--alpha", "big"), []string{"--alpha"}},
 		"unknown key": {quick("-c", write("a.yaml", "desnity: 0.1")),
 			[]string{"a.yaml", `did you mean "density"?`}},

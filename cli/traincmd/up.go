@@ -74,7 +74,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if f.agents > 0 {
+	if fs.Changed("processes") {
 		c.Agents = f.agents
 	}
 	if f.async {
