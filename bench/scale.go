@@ -26,7 +26,10 @@ import (
 //
 //	alpha → m·alpha
 //	eta   → the largest of three values, whose limits are for eta·beta:
-//	                    m·eta, up to ten times critical damping gamma²·rho/4: alpha/eta stays;
+//	                    m·eta, up to ten times critical damping gamma²·rho/4, and up to gamma²
+//	                    times the rate at which an agent exchanges a coordinate: alpha/eta stays.
+//	                    Above, random exchanges make the duals grow: with gamma 1/2 and ten agents
+//	                    from 1.1 times this rate on, both on the ring and on the complete graph;
 //	                    eta/s, up to critical damping: below it the duals converge at the rate
 //	                    eta·beta/gamma, so the run has as many of their time constants as before;
 //	                    eta itself.
@@ -82,7 +85,8 @@ func (s Scale) Caption() []string {
 	}
 	return append(lines, fmt.Sprintf(
 		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical "+
-			"damping; or eta/scale up to critical damping, if larger), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
+			"damping, or to gamma² times an agent's rate of exchange; or eta/scale up to critical damping, if "+
+			"larger), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
 			"side times √m.", 1/s.Share, maxEffectiveStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density "+
 			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.",
@@ -204,8 +208,8 @@ func retune(c *train.Config, stretch float64) error {
 	return nil
 }
 
-// retuneEta keeps alpha/eta up to ten times critical damping, and the number of time constants of
-// the duals in a run up to critical damping: the larger of the two.
+// retuneEta keeps alpha/eta where the duals are stable, and the number of time constants of the duals
+// in a run up to critical damping: the larger of the two.
 func retuneEta(c *train.Config, m, stretch float64) error {
 	g, p, err := graphOf(c)
 	if err != nil || c.Eta.Auto {
@@ -215,8 +219,13 @@ func retuneEta(c *train.Config, m, stretch float64) error {
 	for e := range g.Edges {
 		rate = math.Min(rate, p.Rate(e))
 	}
+	degree := g.N
+	for i := range g.N {
+		degree = min(degree, g.Degree(i))
+	}
 	critical := c.Gamma * c.Gamma * g.Spectrum()[1] * rate * c.Density / 4 / c.Beta
-	ratio, time := math.Min(m*c.Eta.V, 10*critical), math.Min(stretch*c.Eta.V, critical)
+	stable := c.Gamma * c.Gamma * float64(degree) * rate * c.Density / c.Beta
+	ratio, time := min(m*c.Eta.V, 10*critical, stable), min(stretch*c.Eta.V, critical)
 	c.Eta = train.AutoFloat{V: digits(max(c.Eta.V, ratio, time))}
 	return nil
 }

@@ -105,6 +105,25 @@ func TestRetuneKeepsDualTime(t *testing.T) {
 	}
 }
 
+// Random exchanges of 1 % make the duals of figure 7 grow above gamma² times an agent's rate of
+// exchange, 0.25·9/45·0.01: retuning must stay there, which is also the figure's own eta.
+func TestRetuneKeepsDualsStable(t *testing.T) {
+	f, err := FindFigure("7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []float64{0.1, 0.01, 0.001} {
+		jobs, err := f.Jobs(FigureOptions{Variant: "released", Only: []string{"sa-1"},
+			Scale: Scale{Share: share, Retune: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if eta := jobs[0].Config.Eta.V; eta != 5e-4 {
+			t.Errorf("scale %v: eta %v, want 0.0005", share, eta)
+		}
+	}
+}
+
 // rate is what an algorithm exchanges, up to a factor of its own.
 func rate(edges string, steps int, density float64) float64 {
 	if _, p := probability(edges); p > 0 {

@@ -41,6 +41,25 @@ func ending(value float64) *Outcome {
 	return &Outcome{Status: train.Finished, Rows: []train.Row{row(0, 0.1), row(100, value), row(200, 0.99)}}
 }
 
+// The tunings of docs/results.md are read in the folder of the repository, each method with as many
+// points as the others.
+func TestLanguageTunings(t *testing.T) {
+	t.Chdir("..")
+	for _, name := range []string{"contiguous", "speakers"} {
+		tuned, err := ReadTuning("bench/language/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := tuned.Search()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs) != 8*len(tuned.Methods) {
+			t.Errorf("%s: %d runs to choose among, want 8 for each of %d methods", name, len(jobs), len(tuned.Methods))
+		}
+	}
+}
+
 // The point with the best mean over the seeds of the search is chosen, within the budget of bits; the
 // reported numbers are those of the fresh seeds alone.
 func TestTuningChooses(t *testing.T) {

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,25 @@ import (
 	"time"
 
 	"fspda/cli/command"
+	"fspda/cli/queuecmd"
 )
+
+// The queue of docs/results.md is read, and each of its commands has the flags that it uses.
+func TestShippedQueue(t *testing.T) {
+	file, err := queuecmd.ReadFile(filepath.Join("..", "bench", "queues", "evidence.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range file.Tasks {
+		cmd, args, err := newRoot(io.Discard, io.Discard).Find(task.Command)
+		if err == nil {
+			err = cmd.ParseFlags(args)
+		}
+		if err != nil {
+			t.Errorf("task %s: %v", task.Name, err)
+		}
+	}
+}
 
 // A queue that is killed, and stopped, and started again makes the same runs to the last bit, and
 // gives no finished command twice.
