@@ -20,12 +20,18 @@ type lowerer struct {
 	// the gradient by each mask that a forward pass writes
 	masked map[*compiler.ReLUMask]*cublas.Matmul
 	routes []convRoute
+	// which kernels of a normalisation convolutions compute; set before anything runs
+	elsewhere map[*compiler.Task]*elsewhere
+	layout    layout
+	dim       int // of the vectors
+	arrived   int // see arrivedBytes
 }
 
-// convRoute is a convolution and its cuDNN implementation.
+// convRoute is a convolution and its cuDNN implementation, which is not used if it is fused.
 type convRoute struct {
-	task *compiler.Task
-	conv *cudnn.Conv
+	task  *compiler.Task
+	conv  *cudnn.Conv
+	fused bool
 }
 
 // lowerings lists all kernels.
@@ -62,16 +68,6 @@ var lowerings = map[device.Kernel]lowering{
 	device.Conv:      convolution,
 	device.ConvGradX: convolution,
 	device.ConvGradW: convolution,
-
-	device.BatchNorm:            kernelLowering(batchNorm(kernels.Plain)),
-	device.BatchNormReLU:        kernelLowering(batchNorm(kernels.ReLU)),
-	device.BatchNormAddReLU:     kernelLowering(batchNorm(kernels.AddReLU)),
-	device.BatchNormGrad:        kernelLowering(batchNormGrad(kernels.Plain)),
-	device.BatchNormReLUGrad:    kernelLowering(batchNormGrad(kernels.ReLU)),
-	device.BatchNormAddReLUGrad: kernelLowering(batchNormGrad(kernels.AddReLU)),
-	device.Normalize:            kernelLowering(normalize(kernels.Plain)),
-	device.NormalizeReLU:        kernelLowering(normalize(kernels.ReLU)),
-	device.NormalizeAddReLU:     kernelLowering(normalize(kernels.AddReLU)),
 
 	device.AddBias:     oneKernel(addBias(kernels.Identity)),
 	device.AddBiasReLU: oneKernel(addBias(kernels.ReLUOf)),
@@ -166,6 +162,25 @@ var lowerings = map[device.Kernel]lowering{
 	}),
 }
 
+// normalisations lists the batch normalisations and their gradients.
+var normalisations = map[device.Kernel]normalisation{
+	device.BatchNorm:            batchNorm(kernels.Plain),
+	device.BatchNormReLU:        batchNorm(kernels.ReLU),
+	device.BatchNormAddReLU:     batchNorm(kernels.AddReLU),
+	device.BatchNormGrad:        batchNormGrad(kernels.Plain),
+	device.BatchNormReLUGrad:    batchNormGrad(kernels.ReLU),
+	device.BatchNormAddReLUGrad: batchNormGrad(kernels.AddReLU),
+	device.Normalize:            normalize(kernels.Plain),
+	device.NormalizeReLU:        normalize(kernels.ReLU),
+	device.NormalizeAddReLU:     normalize(kernels.AddReLU),
+}
+
+func init() {
+	for k, n := range normalisations {
+		lowerings[k] = n.lowering
+	}
+}
+
 // checkKernels returns an error if code has a kernel that the GPU has not.
 func checkKernels(code *device.Code) error {
 	for i := range code.Calls {
@@ -257,9 +272,7 @@ func arrivedBytes(p *compiler.Plan) int {
 		if t.Work != compiler.Compute {
 			continue
 		}
-		switch t.Call.Kernel {
-		case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-			device.BatchNormReLUGrad, device.BatchNormAddReLUGrad:
+		if _, ok := normalisations[t.Call.Kernel]; ok {
 			n := normOf(t, kernels.Plain)
 			bytes = max(bytes, n.ArrivedBytes())
 		}
@@ -275,16 +288,15 @@ func scratchOf(t *compiler.Task) int {
 	if t.Work != compiler.Compute {
 		return 0
 	}
+	if _, ok := normalisations[t.Call.Kernel]; ok {
+		n := normOf(t, kernels.Plain)
+		return normFactors*compiler.Align(4*n.C) + 8*n.PartNumbers()
+	}
 	switch d := t.Call.Dims; t.Call.Kernel {
 	case device.SoftmaxCrossEntropy, device.Score:
 		return 8 * (d[0] + 1)
 	case device.HalfSquare:
 		return 8 * kernels.DotParts(d[0])
-	case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU, device.BatchNormGrad,
-		device.BatchNormReLUGrad,
-		device.BatchNormAddReLUGrad, device.Normalize, device.NormalizeReLU, device.NormalizeAddReLU:
-		n := normOf(t, kernels.Plain)
-		return normFactors*compiler.Align(4*d[1]) + 8*n.PartNumbers()
 	case device.GroupNorm, device.GroupNormReLU, device.GroupNormAddReLU, device.GroupNormGrad,
 		device.GroupNormReLUGrad, device.GroupNormAddReLUGrad, device.EvoNorm, device.EvoNormGrad:
 		n := groupNormOf(t, kernels.Plain)

@@ -55,12 +55,12 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.routes = append(l.routes, convRoute{t, conv})
+	l.routes = append(l.routes, convRoute{task: t, conv: conv})
 	runtime.AddCleanup(conv, ex.DiscardCloser, executor.Closer(kept))
 	if halfGradWBytes(t) > 0 {
 		return halfGradW(conv, t), nil
 	}
-	return func(env *launchEnv) error {
+	return l.fuse(t, func(env *launchEnv) error {
 		a, b, c, workspace := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])),
 			driver.Pointer(env.address(t.Out[0])), driver.Pointer(env.scratch)
 		switch t.Call.Kernel {
@@ -70,7 +70,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 			return conv.Run(a, c, b, workspace)
 		}
 		return conv.Run(a, b, c, workspace)
-	}, nil
+	})
 }
 
 // selection is how the implementation of a convolution is chosen.
@@ -166,7 +166,9 @@ func halfGradWBytes(t *compiler.Task) int {
 }
 
 // convScratch returns the scratch of a convolution.
-func convScratch(t *compiler.Task) int { return halfGradWBytes(t) + convWorkspace(t) }
+func convScratch(t *compiler.Task) int {
+	return max(halfGradWBytes(t)+convWorkspace(t), pointwiseScratch(t))
+}
 
 // convWorkspace returns the largest workspace of a convolution: as large as its operands, since
 // implementations that need more are seldom worth it.

@@ -17,8 +17,11 @@ func normOf(t *compiler.Task, follows kernels.NormEpilogue) kernels.Norm {
 func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	n := normOf(x.Task, follows)
 	at := x.scratch
-	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
+	for i, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
 		*factor = at
+		if x.Vectors != nil {
+			*factor = x.address(x.Vectors[i])
+		}
 		at += kernels.Address(compiler.Align(4 * n.C))
 	}
 	n.Part, n.Arrived = at, x.scalars.arrived
@@ -27,51 +30,68 @@ func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	} else if k != nil {
 		n.Scale, n.Shift = x.address(k.Operands[0]), x.address(k.Operands[1])
 	}
+	if x.PairSaved != nil {
+		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.PairMean), x.address(x.PairSaved.Operands[0]),
+			x.address(x.PairSaved.Operands[1])
+	}
 	return n
 }
 
-// batchNorm is the lowering of device.BatchNorm, with an epilogue.
-func batchNorm(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
-	return func(x boundTask) []kernels.Call {
+// normalisation is the two kernels of a normalisation or its gradient, the sums and the map, and how
+// a task becomes their operands.
+type normalisation struct {
+	norm        func(x boundTask) kernels.Norm
+	sums, apply func(n *kernels.Norm) kernels.Call
+}
+
+// elsewhere says which kernels of a normalisation convolutions compute.
+type elsewhere struct{ sums, apply bool }
+
+// lowering is the lowering of a normalisation.
+func (f normalisation) lowering(l *lowerer, t *compiler.Task) (step, error) {
+	done := l.doneElsewhere(t)
+	return func(env *launchEnv) error {
+		n := f.norm(env.bind(t))
+		var calls []kernels.Call
+		if !done.sums {
+			calls = append(calls, f.sums(&n))
+		}
+		if !t.Deferred && !done.apply { // the next normalisation applies a deferred one
+			calls = append(calls, f.apply(&n))
+		}
+		return env.ex.Launch(calls...)
+	}, nil
+}
+
+// batchNorm is device.BatchNorm, with an epilogue.
+func batchNorm(follows kernels.NormEpilogue) normalisation {
+	return normalisation{func(x boundTask) kernels.Norm {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta = x.in[0], x.in[1], x.in[2]
 		if follows == kernels.AddReLU {
 			n.Z = x.in[3]
 		}
 		n.Y, n.Mean, n.Variance = x.out[0], x.out[1], x.out[2]
-		return append([]kernels.Call{n.Statistics()}, x.apply(n)...)
-	}
+		return n
+	}, (*kernels.Norm).Statistics, (*kernels.Norm).Apply}
 }
 
-// normalize is the lowering of device.Normalize, with an epilogue.
-func normalize(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
-	return func(x boundTask) []kernels.Call {
+// normalize is device.Normalize, with an epilogue.
+func normalize(follows kernels.NormEpilogue) normalisation {
+	return normalisation{func(x boundTask) kernels.Norm {
 		n := x.norm(follows)
 		n.X, n.Gamma, n.Beta, n.Mean, n.Variance = x.in[0], x.in[1], x.in[2], x.in[3], x.in[4]
 		if follows == kernels.AddReLU {
 			n.Z = x.in[5]
 		}
 		n.Y = x.out[0]
-		return append([]kernels.Call{n.Given()}, x.apply(n)...)
-	}
+		return n
+	}, (*kernels.Norm).Given, (*kernels.Norm).Apply}
 }
 
-// apply returns the kernel that applies a normalisation with known statistics, unless the next
-// normalisation does.
-func (x boundTask) apply(n kernels.Norm) []kernels.Call {
-	if x.Deferred {
-		return nil
-	}
-	if x.PairSaved != nil {
-		n.MeanZ, n.ScaleZ, n.ShiftZ = x.address(*x.PairMean), x.address(x.PairSaved.Operands[0]),
-			x.address(x.PairSaved.Operands[1])
-	}
-	return []kernels.Call{n.Apply()}
-}
-
-// batchNormGrad is the lowering of device.BatchNormGrad, with the epilogue of the forward pass.
-func batchNormGrad(follows kernels.NormEpilogue) func(boundTask) []kernels.Call {
-	return func(x boundTask) []kernels.Call {
+// batchNormGrad is device.BatchNormGrad, with the epilogue of the forward pass.
+func batchNormGrad(follows kernels.NormEpilogue) normalisation {
+	return normalisation{func(x boundTask) kernels.Norm {
 		n := x.norm(follows)
 		in := x.in
 		n.X = in[0]
@@ -89,6 +109,6 @@ func batchNormGrad(follows kernels.NormEpilogue) func(boundTask) []kernels.Call 
 		if follows == kernels.AddReLU {
 			n.DZ = x.out[1]
 		}
-		return n.Grad()
-	}
+		return n
+	}, (*kernels.Norm).GradSums, (*kernels.Norm).GradApply}
 }

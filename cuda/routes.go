@@ -3,12 +3,17 @@ package cuda
 import "fmt"
 
 // Routes describes the implementations of the convolutions, in the order of the calls: an algorithm
-// of cuDNN, or an engine of its graph API with its knobs.
+// of cuDNN, an engine of its graph API with its knobs, or our own kernel that computes also the
+// neighbouring kernels of batch normalisations.
 func (p *Program) Routes() []string {
 	var all []string
 	_ = p.device.exec.Do(func() error { // after a loss of the GPU there is nothing to report
 		for _, r := range p.routes {
-			all = append(all, fmt.Sprintf("%s %v: %s", r.task.Call.Kernel, r.task.Call.Dims, r.conv.Route()))
+			route := r.conv.Route()
+			if r.fused {
+				route = "fused with batch normalisations"
+			}
+			all = append(all, fmt.Sprintf("%s %v: %s", r.task.Call.Kernel, r.task.Call.Dims, route))
 		}
 		return nil
 	})

@@ -50,8 +50,9 @@ func (c traffic) perImage(images int) string {
 }
 
 // trafficOf counts a run of code without running it: a fake GPU ignores the launches, and the
-// addresses are not allocated.
-func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
+// addresses are not allocated. fuse says whether convolutions of 1×1 are fused with their neighbours,
+// or none of them.
+func trafficOf(t *testing.T, code *device.Code, p Precision, fuse bool) traffic {
 	t.Helper()
 	c := traffic{map[string]int{}, map[string]float64{}}
 	m := fakegpu.New(fakegpu.Options{})
@@ -81,7 +82,10 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		made.dnn, made.blas, made.lt = dnn, blas, nil
 		return made, err
 	}
-	d, err := open(machine, WithPrecision(p), Deterministic(true))
+	d, err := open(machine, WithPrecision(p), Deterministic(true), func(d *Device) error {
+		d.fuseAlways = fuse
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,6 +174,9 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	sums := func() int { return 16 * int(grid[1]) * arg["c"] } // of the blocks, which the last ones read
 	packs := matrix * size / 16
 	n := arg["n"]
+	if strings.HasPrefix(name, "pointwise") {
+		return movedByPointwise(arg, grid, there)
+	}
 	switch name {
 	case "norm_moments":
 		return size*matrix + sums()
@@ -209,6 +216,17 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	return 4 * n
 }
 
+// movedByPointwise is movedBy for the products of pointwise.cu.
+func movedByPointwise(arg map[string]int, grid [3]uint32, there func(...string) int) int {
+	m, n, k := arg["m"], arg["n"], arg["k"]
+	moved := 2*(m*k*there("x", "dy", "z", "stored")+n*k+m*n*(1+there("other", "x_out"))) +
+		m*k/8*there("mask") + m*n/8*there("mask_out")
+	if there("part") > 0 {
+		moved += 16 * int(grid[1]) * n
+	}
+	return moved
+}
+
 // docs/performance.md quotes these launches and bytes of a step of ResNet-50.
 func TestTrafficOfResNet50(t *testing.T) {
 	net, err := model.Open("resnet50", model.Options{Shape: []int{224, 224, 3}, Classes: 1000,
@@ -221,15 +239,18 @@ func TestTrafficOfResNet50(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for p, want := range map[Precision]struct {
+	for _, want := range []struct {
+		precision Precision
+		fuse      bool
 		launches  int
 		megabytes float64 // an image
-	}{FP16: {389, 345.0}, BF16: {386, 344.1}, TF32: {383, 685.5}, FP32: {383, 685.5}} {
-		c := trafficOf(t, plan.Code(), p)
-		t.Logf("%s\n%s", p, c.perImage(batch))
+	}{{FP16, false, 389, 345.0}, {BF16, false, 386, 344.1}, {TF32, false, 383, 685.5}, {FP32, false, 383, 685.5},
+		{FP16, true, 261, 274.7}, {BF16, true, 258, 273.7}, {FP32, true, 383, 685.5}} {
+		c := trafficOf(t, plan.Code(), want.precision, want.fuse)
+		t.Logf("%s, fused %t\n%s", want.precision, want.fuse, c.perImage(batch))
 		if n, b := c.total(); n != want.launches || math.Abs(b/batch/1e6-want.megabytes) > 0.1 {
-			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date", p,
-				n, b/batch/1e6, want.launches, want.megabytes)
+			t.Errorf("%s, fused %t: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up "+
+				"to date", want.precision, want.fuse, n, b/batch/1e6, want.launches, want.megabytes)
 		}
 	}
 }

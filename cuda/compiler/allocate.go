@@ -81,8 +81,13 @@ func (p *planner) lifetimes() {
 		if m := p.tasks[i].Mask; m != nil {
 			use(m.value, i)
 		}
-		for _, o := range p.tasks[i].operandPtrs() {
-			use(o.value, i)
+		for _, t := range []*Task{&p.tasks[i], p.tasks[i].Reads, p.tasks[i].Feeds} {
+			if t == nil {
+				continue
+			}
+			for _, o := range t.operandPtrs() {
+				use(o.value, i)
+			}
 		}
 	}
 	for _, s := range p.paramCasts {

@@ -103,3 +103,56 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 		}
 	}
 }
+
+// In a ResNet-50 every convolution of 1×1 with stride 1 may compute the sums of the normalisation
+// behind it. Those behind a normalisation with ReLU may make their input. All gradients of inputs may
+// make the gradient that they read, and compute the sums of the gradient that reads theirs, except
+// those of the first block's input, which no normalisation makes.
+func TestPointwiseLinks(t *testing.T) {
+	type counts struct{ reads, feeds, gradReads, gradFeeds int }
+	for _, c := range []struct {
+		depth     int
+		options   Options
+		recompute model.Recompute
+		want      counts
+	}{
+		{50, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{31, 33, 33, 31}},
+		// recomputed convolutions too; the gradients read recomputed statistics
+		{50, Options{Precision: BF16, Pointwise: true}, model.RecomputeBlocks, counts{31, 48, 18, 1}},
+		{18, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{}},
+		{50, Options{Precision: FP16}, model.RecomputeNone, counts{}},
+		{50, Options{Precision: FP16, Pointwise: true, NoFusion: true}, model.RecomputeNone, counts{}},
+		{50, Options{Precision: TF32, Pointwise: true}, model.RecomputeNone, counts{}},
+	} {
+		net, err := model.ResNet(model.ResNetOptions{Depth: c.depth, Height: 64, Width: 64, Classes: 4,
+			Recompute: c.recompute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := net.Plan(4, model.Step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Compile(made.Code(), c.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got counts
+		for i := range plan.Tasks {
+			x := &plan.Tasks[i]
+			reads, feeds := &got.reads, &got.feeds
+			if x.Call != nil && x.Call.Kernel == device.ConvGradX {
+				reads, feeds = &got.gradReads, &got.gradFeeds
+			}
+			if x.Reads != nil {
+				*reads++
+			}
+			if x.Feeds != nil {
+				*feeds++
+			}
+		}
+		if got != c.want {
+			t.Errorf("resnet%d, %+v, recompute %s: %+v links, want %+v", c.depth, c.options, c.recompute, got, c.want)
+		}
+	}
+}

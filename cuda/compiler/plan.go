@@ -74,12 +74,17 @@ type Task struct {
 	Deferred  bool     // of a normalisation whose scale and shift the next one applies
 	PairSaved *Saved   // of the next one: that scale and shift
 	PairMean  *Operand // with PairSaved: the mean
+
+	// of a convolution: the normalisation, or gradient of one, whose second kernel it may compute while
+	// it reads, and the one whose first kernel it may compute while it writes; nil: none
+	Reads, Feeds *Task
+	Vectors      []Operand // of a normalisation that a convolution may compute: five of its vectors
 }
 
 // operandPtrs returns all operands, to set their offsets when values are allocated.
 func (t *Task) operandPtrs() []*Operand {
 	var all []*Operand
-	for _, list := range [][]Operand{t.In, t.Out} {
+	for _, list := range [][]Operand{t.In, t.Out, t.Vectors} {
 		for i := range list {
 			all = append(all, &list[i])
 		}
@@ -129,6 +134,7 @@ func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
+	Pointwise bool // in 16 bits, convolutions of 1×1 are linked with their normalisations
 	NoFusion  bool // every call is a task of its own, for tests that compare results
 }
 
@@ -142,7 +148,7 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
 	p := &planner{trace: t, code: code, element: o.Precision.Element(), scaling: o.Precision == FP16 && code.Gradient,
-		epilogues: o.Epilogues, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
+		epilogues: o.Epilogues, pointwise: o.Pointwise && !o.NoFusion, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
 	if !o.NoFusion {
 		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}
@@ -180,6 +186,9 @@ func (p *planner) plan() (*Plan, error) {
 		}
 	}
 	p.finishGradients()
+	if p.pointwise && p.element != kernels.F32 {
+		p.linkPointwise()
+	}
 	if p.epilogues {
 		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
@@ -196,6 +205,7 @@ type planner struct {
 	element      kernels.Element
 	scaling      bool
 	epilogues    bool
+	pointwise    bool
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast

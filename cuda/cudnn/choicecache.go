@@ -123,6 +123,23 @@ func (c *ChoiceCache) put(key string, to Choice) {
 	}
 }
 
+// Choose returns the stored choice of a key, or else that of measure, which it stores. A nil cache
+// stores nothing.
+func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice, error) {
+	if known, ok := c.get(key); ok {
+		return known, nil
+	}
+	defer c.lock(key)()
+	if known, ok := c.get(key); ok { // another GPU has measured meanwhile
+		return known, nil
+	}
+	made, err := measure()
+	if err == nil {
+		c.put(key, made)
+	}
+	return made, err
+}
+
 // ReadChoices returns the choices that a folder stores, a line of JSON each. They are of use on any
 // machine with the same kind of GPU and version of the library.
 func ReadChoices(dir string) (lines []byte, err error) {

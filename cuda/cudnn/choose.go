@@ -34,8 +34,10 @@ type Selection struct {
 }
 
 // Choice is the selected implementation: an algorithm, an engine of the graph API, or the matrix
-// product.
+// product. Of a convolution with neighbouring kernels that a kernel of our own could compute with it,
+// it is only Fused.
 type Choice struct {
+	Fused   bool    `json:"fused,omitempty"` // by that kernel
 	Product bool    `json:"product,omitempty"`
 	Engine  *Engine `json:"engine,omitempty"` // nil if an algorithm was chosen
 	Algo    int32   `json:"algo"`

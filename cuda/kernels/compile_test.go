@@ -99,7 +99,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),
-			k.Unit == "attention.cu":
+			k.Unit == "attention.cu", k.Unit == "pointwise.cu":
 			most = maxRegistersRows
 		case k.Unit == "megakernel.cu":
 			most = maxRegistersMegakernel
@@ -116,4 +116,5 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	checkLoads(t, made)
 	checkWide(t, made)
 	checkOverlap(t, made, arch)
+	checkPointwise(t, made, arch)
 }

@@ -157,22 +157,33 @@ func (n *Norm) checkMask() {
 // Grad computes DX, DGamma and DBeta, and DZ if there is a summand, from DY or DY + Other. The ReLU
 // mask comes from Mask if set, else from Y if set, else, without a summand, from X, Scale and
 // Shift.
-func (n *Norm) Grad() []Call {
+func (n *Norm) Grad() []Call { return []Call{n.GradSums(), n.GradApply()} }
+
+// GradSums is the first kernel of Grad: all outputs but DX, and the factors of DX.
+func (n *Norm) GradSums() Call {
 	n.checkMask()
 	if n.Other != 0 && n.DZ == 0 {
 		panic("kernels: the gradient of a normalisation with Other needs DZ, which gets the sum")
 	}
-	reluMask := n.reluMask()
-	sums := call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.Arrived, n.DZ, n.X, n.DY, n.Other,
-		n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), reluMask, n.Gamma, n.Variance, n.Eps, n.DGamma,
+	return call(n.Element.name("norm_grad_sums"), n.launch(n.rows()), n.Part, n.Arrived, n.DZ, n.X, n.DY, n.Other,
+		n.Y, n.Mask, n.Mean, n.Scale, n.Shift, n.M, n.C, n.rows(), n.reluMask(), n.Gamma, n.Variance, n.Eps, n.DGamma,
 		n.DBeta, n.FactorA, n.FactorB, n.FactorE)
-	g := n.DY
-	if n.DZ != 0 { // it holds the masked gradient
-		g, reluMask = n.DZ, reluNone
-	}
+}
+
+// GradApply is the second kernel of Grad.
+func (n *Norm) GradApply() Call {
+	g, reluMask := n.gradient()
 	rows := n.rowsToMap()
-	return []Call{sums, call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask,
-		n.Mean, n.Scale, n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)}
+	return call(n.Element.name("norm_grad_apply"), n.launch(rows), n.DX, n.X, g, n.Y, n.Mask, n.Mean, n.Scale,
+		n.Shift, n.FactorA, n.FactorB, n.FactorE, n.M, n.C, rows, reluMask)
+}
+
+// gradient returns the gradient of which DX is made, and the source of its ReLU mask.
+func (n *Norm) gradient() (g Address, reluMask int) {
+	if n.DZ != 0 { // it holds the masked gradient
+		return n.DZ, reluNone
+	}
+	return n.DY, n.reluMask()
 }
 
 func (n *Norm) reluMask() int {

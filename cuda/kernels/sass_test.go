@@ -336,3 +336,38 @@ func (c machineCode) target(at int, arch string) int {
 	}
 	return at + 1 + int(offset/4)
 }
+
+// checkPointwise checks the convolutions with fused normalisations: their matrices move in accesses
+// of 128 bits, the loads of the next step are in flight during the products on tensor cores, and
+// nothing lies in local memory.
+func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
+	t.Helper()
+	b := made["pointwise.cu"]
+	uses, codes := b.Usage(), machineCodes(t, b.Cubin)
+	if len(codes) != 8 {
+		t.Errorf("%d kernels in pointwise.cu, want 8", len(codes))
+	}
+	for name, code := range codes {
+		a, products, covered := code.accesses(), code.count(isTensorProduct), 0
+		for at := range len(code) / 16 {
+			if what := code.opcode(at); what == loadGlobal80 && code.high(at)>>9&7 == wide &&
+				code.productsInFlight(at, arch) >= products {
+				covered++
+			}
+		}
+		t.Logf("%-26s %+v, %d products of matrices, %d loads in flight during all", name, a, products, covered)
+		want := 32 // of a step: 2 by 2 or 4 tiles of 16×8, 4 times
+		if !strings.Contains(name, "64") {
+			want = 2 * want
+		}
+		if arch == "sm_70" {
+			continue // the kernels are empty
+		}
+		if products != want/2 || a.local > 0 || uses[name].Spilled > 0 || a.stores < 2 || covered < 4 {
+			t.Errorf("%s: %+v, %d products of matrices and %d loads of 128 bits in flight during all; want %d, at least "+
+				"4, stores of 128 bits, and no local memory", name, a, products, covered, want/2)
+		}
+	}
+}
+
+func isTensorProduct(opcode uint64) bool { return opcode == matrixMultiplyAdd }

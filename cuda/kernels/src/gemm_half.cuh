@@ -3,54 +3,8 @@
 // float32.
 #pragma once
 #include "gemm.cuh"
-#include "half.cuh"
+#include "mma.cuh"
 #include "scaler.cuh"
-
-// pair packs two 16-bit numbers, the first in the lower half.
-template <class T> __device__ inline u32 pair(float low, float high) {
-  return (u32)Number<T>::from(low).bits | (u32)Number<T>::from(high).bits << 16;
-}
-template <class T> __device__ inline float low_of(u32 p) { return to_float(T{(u16)p}); }
-template <class T> __device__ inline float high_of(u32 p) { return to_float(T{(u16)(p >> 16)}); }
-
-template <class T> __device__ inline float rounded_to(float v) { return to_float(Number<T>::from(v)); }
-
-#ifdef FSPDA_HOST
-// mma_half is mma.m16n8k16 of PTX: D = A·B + C. With g = lane/4 and t = lane%4, the registers of a
-// lane hold pairs from A[g][2t], A[g+8][2t], A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and
-// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
-// the hardware's order and rounding differ.
-template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  const host::Fragment *all = host::meet_fragments(a, b);
-  const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
-  double A[2][16], B[2][16]; // two rows and two columns
-  for (int k = 0; k < 16; k++)
-    for (int i = 0; i < 2; i++) {
-      const u32 p = all[4 * g + k % 8 / 2].a[k / 8 * 2 + i], q = all[4 * (2 * t + i) + k % 8 / 2].b[k / 8];
-      A[i][k] = k % 2 ? high_of<T>(p) : low_of<T>(p);
-      B[i][k] = k % 2 ? high_of<T>(q) : low_of<T>(q);
-    }
-  for (int r = 0; r < 4; r++) {
-    double sum = c[r];
-    for (int k = 0; k < 16; k++) sum += A[r / 2][k] * B[r % 2][k];
-    c[r] = (float)sum;
-  }
-}
-#else
-template <class T> __device__ inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);
-#if __CUDA_ARCH__ >= 800
-#define MMA_HALF(T, type)                                                                                              \
-  template <> __device__ inline void mma_half<T>(float (&c)[4], const u32(&a)[4], const u32(&b)[2]) {                  \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type                                                \
-                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "                                                 \
-                 "{%0, %1, %2, %3};"                                                                                   \
-                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                                      \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));                                  \
-  }
-MMA_HALF(Half, "f16")
-MMA_HALF(BFloat, "bf16")
-#endif
-#endif
 
 // PairLoader is Loader for tiles of pairs.
 template <class T, int SIDE, int THREADS, bool ALONG, class Source> struct PairLoader {

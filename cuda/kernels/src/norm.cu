@@ -16,21 +16,9 @@
 // branch between two loads would make the second wait for the first. Passes over the same matrix
 // alternate in direction: the first goes from the last row to the first, because the rows that were
 // accessed last may still be in the cache.
-#include "half.cuh"
+#include "columnsums.cuh"
 
-#define ACROSS 8 // packs per block
-#define DOWN 32  // rows per step
-
-// Operation after the affine map of a normalisation.
-#define PLAIN 0
-#define WITH_RELU 1
-#define WITH_ADD_RELU 2
-
-// How a gradient gets the mask of the ReLU (where its output is positive).
-#define RELU_NONE 0
-#define RELU_FROM_OUTPUT 1 // y > 0
-#define RELU_FROM_BITS 2   // one bit per number: byte i holds those of pack i
-#define RELU_FROM_INPUT 3  // (x-mean)·scale + shift > 0, recomputed
+#define ACROSS 8 // packs per block, whose threads take every DOWN-th row
 
 // Direction in which the blocks of a launch go through the rows.
 #define FORWARDS false
@@ -86,87 +74,6 @@ template <> struct Sum<float> {
 __device__ inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 __device__ inline double fused(double a, double b, double c) { return fma(a, b, c); }
 
-// write_part adds the sums of the block's threads, of which every eighth has the same columns, and
-// writes them to its part.
-template <class T> __device__ inline void write_part(double *part, int c, const Tile<T> &t,
-                                                     const typename Sum<T>::type (&s1)[Pack<T>::size],
-                                                     const typename Sum<T>::type (&s2)[Pack<T>::size]) {
-  constexpr int N = Pack<T>::size;
-  __shared__ double warps[8][2][ACROSS * N];
-  const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
-#pragma unroll
-  for (int j = 0; j < N; j++) {
-    double a = (double)s1[j], b = (double)s2[j];
-#pragma unroll
-    for (int half = ACROSS; half < WARP; half *= 2) {
-      a = a + __shfl_xor_sync(ALL_LANES, a, half);
-      b = b + __shfl_xor_sync(ALL_LANES, b, half);
-    }
-    if (lane < ACROSS) {
-      warps[warp][0][lane * N + j] = a;
-      warps[warp][1][lane * N + j] = b;
-    }
-  }
-  __syncthreads();
-  const int which = threadIdx.x / (ACROSS * N), column = threadIdx.x % (ACROSS * N);
-  const int at = blockIdx.x * ACROSS * N + column;
-  if (which >= 2 || at >= c) return;
-  double s = 0.0;
-#pragma unroll
-  for (int w = 0; w < 8; w++) s = s + warps[w][which][column];
-  part[((i64)t.part * 2 + which) * c + at] = s;
-}
-
-// last_to_arrive counts a block and reports to all its threads whether it is the last of `expected`
-// blocks. What the others wrote before they arrived can be read then, by volatile loads: others
-// may find what this multiprocessor has cached. The count is 0 before and after.
-__device__ inline bool last_to_arrive(u32 *count, u32 expected) {
-  __shared__ bool last;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    last = atomicAdd(count, 1u) == expected - 1;
-    if (last) *count = 0;
-  }
-  __syncthreads();
-  const bool is_last = last;
-  __threadfence();
-  return is_last;
-}
-
-// Totals is the two sums of each column of a block.
-template <class T> using Totals = double[2][ACROSS * Pack<T>::size];
-
-// add_parts adds the parts of the columns of this block, after write_part. The parts are in DOWN
-// groups, one of every DOWN-th part; the last block of a group adds it, and the last of those adds
-// the groups. It returns false in all other blocks. arrived has DOWN + 1 numbers for each block of
-// columns, which are 0 before and after.
-template <class T> __device__ inline bool add_parts(Totals<T> &totals, double *part, int c, const Tile<T> &t,
-                                                    u32 *arrived) {
-  constexpr int COLUMNS = ACROSS * Pack<T>::size;
-  const int parts = gridDim.y, group = t.part % DOWN, groups = parts < DOWN ? parts : DOWN;
-  const int which = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS, at = blockIdx.x * COLUMNS + column;
-  const bool adds = which < 2 && at < c;
-  volatile double *mine = part + (i64)which * c + at;
-  u32 *counts = arrived + blockIdx.x * (DOWN + 1);
-  if (!last_to_arrive(counts + group, (parts - group + DOWN - 1) / DOWN)) return false;
-  if (adds) {
-    double s = 0.0;
-#pragma unroll 8
-    for (int p = group; p < parts; p += DOWN) s = s + mine[(i64)2 * p * c];
-    mine[(i64)2 * group * c] = s;
-  }
-  if (!last_to_arrive(counts + DOWN, groups)) return false;
-  if (adds) {
-    double s = 0.0;
-#pragma unroll 8
-    for (int g = 0; g < groups; g++) s = s + mine[(i64)2 * g * c];
-    totals[which][column] = s;
-  }
-  __syncthreads();
-  return true;
-}
-
 // add_moments adds U rows to a thread's sums.
 template <class T, bool WHOLE, int U> __device__ inline void add_moments(typename Sum<T>::type (&s1)[Pack<T>::size],
                                                                          typename Sum<T>::type (&s2)[Pack<T>::size],
@@ -187,22 +94,19 @@ template <class T, bool WHOLE, int U> __device__ inline void add_moments(typenam
   }
 }
 
-// affine computes the map of a column: y = (x - mean32)·scale + shift.
-__device__ inline void affine(float *mean32, float *scale, float *shift, double mean, double square, float gamma,
-                              float beta) {
-  double k = (double)gamma / sqrt(square);
-  float rounded = (float)mean;
-  *mean32 = rounded;
-  *scale = (float)k;
-  *shift = (float)((double)beta - (mean - (double)rounded) * k);
+// total adds the sums of all threads and blocks. It reports whether this thread has the totals of a
+// column.
+template <class T> __device__ inline bool total(int &column, double &first, double &second, double *part, int c,
+                                                const Tile<T> &t, const typename Sum<T>::type (&s1)[Pack<T>::size],
+                                                const typename Sum<T>::type (&s2)[Pack<T>::size], u32 *arrived) {
+  constexpr int COLUMNS = ACROSS * Pack<T>::size;
+  __shared__ double warps[8][2][COLUMNS], totals[2][COLUMNS];
+  write_part<ACROSS>(warps, part, c, t.part, s1, s2);
+  column = blockIdx.x * COLUMNS + threadIdx.x;
+  if (!add_parts<COLUMNS>(totals, part, c, t.part, arrived) || threadIdx.x >= COLUMNS || column >= c) return false;
+  first = totals[0][threadIdx.x], second = totals[1][threadIdx.x];
+  return true;
 }
-
-// Statistics is the outputs of moments: mean, variance and the affine map of each column.
-struct Statistics {
-  const float *gamma, *beta;
-  double eps;
-  float *mean, *variance, *scale, *shift;
-};
 
 // moments: part = {Σ x - x[0], Σ (x - x[0])²} over the rows of each block, and from all parts and
 // the first row the statistics.
@@ -223,17 +127,10 @@ template <class T> __device__ inline void moments(double *part, const T *x, i64 
       for (; i < t.end; i += DOWN, at += step) add_moments<T, false, 1>(s1, s2, shift, x, at, step, t.count);
     }
   }
-  write_part(part, c, t, s1, s2);
-  __shared__ Totals<T> s;
-  if (!add_parts(s, part, c, t, arrived)) return;
-  const int column = blockIdx.x * ACROSS * N + threadIdx.x;
-  if (threadIdx.x >= ACROSS * N || column >= c) return;
-  double d = s[0][threadIdx.x] / (double)m;
-  double v = (s[1][threadIdx.x] - s[0][threadIdx.x] * d) / (double)m;
-  if (v < 0.0) v = 0.0;
-  affine(to.mean + column, to.scale + column, to.shift + column, (double)to_float(x[column]) + d, v + to.eps,
-         to.gamma[column], to.beta[column]);
-  to.variance[column] = (float)v;
+  int column;
+  double sum, squares;
+  if (total(column, sum, squares, part, c, t, s1, s2, arrived))
+    to.finish(column, (double)to_float(x[column]), sum, squares, m);
 }
 
 // norm_given computes the affine map from given statistics.
@@ -245,9 +142,6 @@ norm_given(const float *mean, const float *variance, const float *gamma, const f
   affine(mean_out + column, scale + column, shift + column, (double)mean[column], (double)variance[column] + eps,
          gamma[column], beta[column]);
 }
-
-// affine_of applies the map to one number.
-__device__ inline float affine_of(float x, float mean, float scale, float shift) { return (x - mean) * scale + shift; }
 
 // apply_rows is apply for U rows of a thread.
 template <class T, bool WHOLE, int U>
@@ -450,13 +344,6 @@ __device__ inline void sum_along(typename Sum<T>::type (&s1)[Pack<T>::size], typ
   for (; i < t.end; i += DOWN, at += step) add_grads<T, WHOLE, 1>(s1, s2, dz, d, map, at, step, t.count);
 }
 
-// GradientFactors is the vectors that grad_sums computes, and what it needs for them.
-struct GradientFactors {
-  const float *gamma, *variance;
-  double eps;
-  float *dgamma, *dbeta, *a, *b, *e;
-};
-
 // grad_sums: part = {Σ g, Σ g·(x - mean)} over the rows of each block, where g is dy masked by the
 // ReLU. dz may be null, or gets g. From all parts: the gradients of gamma and beta, and the factors
 // of dx.
@@ -481,18 +368,9 @@ template <class T> __device__ inline void grad_sums(double *part, T *dz, const G
     else
       sum_along<T, true, 2>(s1, s2, dz, Gradient<T>{d.x, d.dy, d.other, d.y, nullptr, RELU_FROM_OUTPUT}, map, t, c);
   }
-  write_part(part, c, t, s1, s2);
-  __shared__ Totals<T> s;
-  if (!add_parts(s, part, c, t, arrived)) return;
-  const int column = blockIdx.x * ACROSS * N + threadIdx.x;
-  if (threadIdx.x >= ACROSS * N || column >= c) return;
-  const double g = s[0][threadIdx.x], inv = 1.0 / sqrt((double)to.variance[column] + to.eps);
-  const double k = (double)to.gamma[column] * inv, along = s[1][threadIdx.x] * inv;
-  to.dbeta[column] = (float)g;
-  to.dgamma[column] = (float)along;
-  to.a[column] = (float)k;
-  to.b[column] = (float)(-(k * inv * along) / (double)m);
-  to.e[column] = (float)(-(k * g) / (double)m);
+  int column;
+  double g, products;
+  if (total(column, g, products, part, c, t, s1, s2, arrived)) to.finish(column, g, products, m);
 }
 
 // Factors holds the factors of a thread's columns in dx = a·g + ((x-mean)·b + e).

@@ -1,0 +1,279 @@
+package compiler
+
+import (
+	"slices"
+
+	"fspda/cuda/kernels"
+	"fspda/device"
+)
+
+// A normalisation and its gradient have two kernels each: the first computes sums over a matrix, the
+// second maps it. A convolution of 1×1 that makes the matrix can compute the sums while it writes it,
+// and one that reads the result can apply the map while it reads: see kernels.Pointwise. The compiler
+// links the tasks for which that is possible, Task.Reads and Task.Feeds. Each operand is where it
+// would be without links, and lives long enough for either, so that the caller may choose for each
+// convolution.
+
+// linker links the tasks of a plan.
+type linker struct {
+	*planner
+	makers  map[int]int   // the task that writes a value
+	readers map[int][]int // the tasks that read a value, in order
+}
+
+// linkPointwise links all convolutions with their neighbours. It moves some tasks, which keeps the
+// result of each.
+func (p *planner) linkPointwise() {
+	l := &linker{planner: p}
+	l.index()
+	for i := 0; i < len(p.tasks); i++ {
+		switch t := &p.tasks[i]; {
+		case !isPointwise(t):
+		case t.Call.Kernel == device.Conv:
+			l.makeFirstReader(i)
+		case t.Call.Kernel == device.ConvGradX:
+			l.makeLastSummand(i)
+		}
+	}
+	for i := range p.tasks {
+		switch t := &p.tasks[i]; {
+		case !isPointwise(t):
+		case t.Call.Kernel == device.Conv:
+			l.linkForward(i)
+		case t.Call.Kernel == device.ConvGradX:
+			l.linkGradX(i)
+		}
+	}
+	for i := range p.tasks {
+		for _, norm := range []*Task{p.tasks[i].Reads, p.tasks[i].Feeds} {
+			if norm == nil || norm.Vectors != nil {
+				continue
+			}
+			for range 5 {
+				norm.Vectors = append(norm.Vectors, p.operand(p.newValue(norm.Call.Dims[1], float32Format)))
+			}
+		}
+	}
+}
+
+// isPointwise reports whether a task is a convolution, or the gradient of its input, that
+// kernels.Pointwise computes.
+func isPointwise(t *Task) bool {
+	if t.Work != Compute || t.Call.Kernel != device.Conv && t.Call.Kernel != device.ConvGradX {
+		return false
+	}
+	d := t.Call.Dims
+	p := kernels.Pointwise{Element: t.Out[0].Element, M: d[0] * d[1] * d[2], N: d[4], K: d[3]}
+	return d[5] == 1 && d[6] == 1 && d[7] == 1 && d[8] == 0 && t.Padded == 0 && p.Fits() && t.Out[0].value >= 0 &&
+		t.In[0].value >= 0 && t.In[1].value >= 0
+}
+
+func (l *linker) index() {
+	l.makers, l.readers = map[int]int{}, map[int][]int{}
+	for i := range l.tasks {
+		for _, o := range l.tasks[i].Out {
+			l.makers[o.value] = i
+		}
+		for _, v := range l.tasks[i].reads() {
+			l.readers[v] = append(l.readers[v], i)
+		}
+	}
+}
+
+// reads returns the values that a task reads.
+func (t *Task) reads() (all []int) {
+	for _, o := range append(slices.Clone(t.In), ptrsTo(t.Addend, t.PairMean)...) {
+		if o.value >= 0 {
+			all = append(all, o.value)
+		}
+	}
+	return all
+}
+
+func ptrsTo(all ...*Operand) (there []Operand) {
+	for _, o := range all {
+		if o != nil {
+			there = append(there, *o)
+		}
+	}
+	return there
+}
+
+// makeFirstReader moves a convolution in front of other readers of its input, so that it may make
+// that input. It reads nothing else but a copy of parameters, which is made first.
+func (l *linker) makeFirstReader(i int) {
+	x, w := l.tasks[i].In[0].value, l.tasks[i].In[1].value
+	first := l.readers[x][0]
+	if first >= i || l.makers[w] >= first || !normForwards[l.kernelOf(x)] {
+		return
+	}
+	t := l.tasks[i]
+	copy(l.tasks[first+1:i+1], l.tasks[first:i])
+	l.tasks[first] = t
+	l.index()
+}
+
+// kernelOf returns the kernel that makes a value, or "".
+func (l *linker) kernelOf(v int) device.Kernel {
+	if i, ok := l.makers[v]; ok && v >= 0 && l.tasks[i].Work == Compute {
+		return l.tasks[i].Call.Kernel
+	}
+	return ""
+}
+
+// makeLastSummand moves the gradient of an input behind the other summand of a sum of two gradients,
+// and behind it the other readers of what it reads.
+func (l *linker) makeLastSummand(i int) {
+	t := &l.tasks[i]
+	readers := l.readers[t.Out[0].value]
+	if len(readers) != 1 || l.tasks[readers[0]].Addend == nil {
+		return
+	}
+	sum := &l.tasks[readers[0]]
+	other := sum.In[2]
+	if other.value == t.Out[0].value {
+		other = *sum.Addend
+	}
+	if made, ok := l.makers[other.value]; !ok || made < i {
+		return
+	}
+	var stay, move []Task
+	var made []Operand
+	for _, between := range l.tasks[i:readers[0]] {
+		switch {
+		case len(move) == 0 || slices.Contains(between.reads(), t.In[0].value):
+			move, made = append(move, between), append(made, between.Out...)
+		case slices.ContainsFunc(made, between.touches):
+			return
+		default:
+			stay = append(stay, between)
+		}
+	}
+	copy(l.tasks[i:], append(stay, move...))
+	l.index()
+}
+
+// normForwards and normGradients list the normalisations whose kernels convolutions may compute.
+var (
+	normForwards = map[device.Kernel]bool{device.BatchNorm: true, device.BatchNormReLU: true,
+		device.BatchNormAddReLU: true}
+	normGradients = map[device.Kernel]bool{device.BatchNormGrad: true, device.BatchNormReLUGrad: true,
+		device.BatchNormAddReLUGrad: true}
+)
+
+// linkForward links a convolution with the normalisation of its output, and with the one that makes
+// its input.
+func (l *linker) linkForward(i int) {
+	t := &l.tasks[i]
+	for _, j := range l.readers[t.Out[0].value] {
+		if n := &l.tasks[j]; normForwards[l.compute(n)] && n.In[0].value == t.Out[0].value && l.canMove(n, i, j) {
+			t.Feeds = n
+			break
+		}
+	}
+	x := t.In[0].value
+	if t.Feeds == nil || !normForwards[l.kernelOf(x)] || l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
+		return
+	}
+	if n := &l.tasks[l.makers[x]]; !n.Deferred && n.Out[0].value == x &&
+		l.onlyArena(n.In[0], append([]Operand{n.Out[1]}, n.In[3:]...)...) {
+		t.Reads = n
+	}
+}
+
+// linkGradX links the gradient of a convolution's input with the gradient of a normalisation that it
+// reads, and with the one that reads it.
+func (l *linker) linkGradX(i int) {
+	t := &l.tasks[i]
+	dy, dx := t.In[0].value, t.Out[0].value
+	if !normGradients[l.kernelOf(dy)] || l.readers[dy][0] != i {
+		return
+	}
+	n := &l.tasks[l.makers[dy]]
+	if n.Out[0].value != dy || !l.hasMap(n) || !l.onlyArena(n.In[0], n.gradient()...) {
+		return
+	}
+	t.Reads = n
+	for _, j := range l.readers[dx] {
+		if l.mayFeed(i, j) {
+			t.Feeds = &l.tasks[j]
+			return
+		}
+	}
+}
+
+// mayFeed reports whether the gradient of an input, task i, may compute the sums of the gradient of
+// the normalisation that reads it, task j. If j adds two gradients, task i must make the second of
+// them, and nothing else may read it.
+func (l *linker) mayFeed(i, j int) bool {
+	n, dx := &l.tasks[j], l.tasks[i].Out[0].value
+	if !normGradients[l.compute(n)] || n.Call.Kernel == device.BatchNormGrad || n.Saved == nil || !l.canMove(n, i, j) ||
+		!l.onlyArena(n.In[0], n.In[4:]...) {
+		return false
+	}
+	if n.Call.Kernel == device.BatchNormReLUGrad {
+		return n.In[2].value == dx
+	}
+	if len(l.readers[dx]) != 1 || n.Out[1].value < 0 {
+		return false
+	}
+	if n.Addend != nil && n.Addend.value == dx { // the sum is the same
+		n.In[2], *n.Addend = *n.Addend, n.In[2]
+	}
+	return n.Addend == nil || n.Addend.value >= 0 && l.makers[n.Addend.value] < i
+}
+
+// compute returns the kernel of a task, or "" if it is no call.
+func (l *linker) compute(t *Task) device.Kernel {
+	if t.Work != Compute {
+		return ""
+	}
+	return t.Call.Kernel
+}
+
+// gradient returns the inputs of a normalisation's gradient that its second kernel reads, without x
+// and y.
+func (t *Task) gradient() []Operand {
+	if t.Call.Kernel == device.BatchNormGrad {
+		return []Operand{t.In[1], t.In[3], t.In[4]}
+	}
+	return []Operand{t.In[2], t.In[4], t.In[5]}
+}
+
+// hasMap reports whether the second kernel of a normalisation's gradient needs no ReLU mask, or
+// recomputes it.
+func (l *linker) hasMap(n *Task) bool {
+	return n.Call.Kernel != device.BatchNormReLUGrad || n.Saved != nil && !n.Saved.ByMask
+}
+
+// onlyArena reports whether operands are values, whose memory nothing else writes.
+func (l *linker) onlyArena(first Operand, others ...Operand) bool {
+	return first.value >= 0 && !slices.ContainsFunc(others, func(o Operand) bool { return o.value < 0 })
+}
+
+// canMove reports whether the outputs of task j that are outside of the arena can be written when
+// task i runs: nothing between touches them.
+func (l *linker) canMove(n *Task, i, j int) bool {
+	for _, o := range n.Out {
+		if o.value >= 0 {
+			continue
+		}
+		for k := i; k < j; k++ {
+			if l.tasks[k].touches(o) {
+				return false
+			}
+		}
+	}
+	return j > i
+}
+
+// touches reports whether a task reads or writes an operand.
+func (t *Task) touches(o Operand) bool {
+	if o.value >= 0 {
+		return slices.Contains(t.reads(), o.value)
+	}
+	return slices.ContainsFunc(slices.Concat(t.In, t.Out), func(other Operand) bool {
+		return other.value < 0 && other.Space == o.Space && other.Offset < o.Offset+o.Bytes() &&
+			o.Offset < other.Offset+other.Bytes()
+	})
+}

@@ -1,0 +1,122 @@
+package kernels
+
+import "fmt"
+
+var _ = defineEach("pointwise.cu", halfElements,
+	pointwiseForward("64"), pointwiseGrad("64"), pointwiseForward("128"), pointwiseGrad("128"))
+
+func pointwiseForward(columns string) string {
+	return "pointwise_" + columns + "_%s y:p x:p z:p stored:p mask:p mean:p scale:p shift:p mean_z:p scale_z:p " +
+		"shift_z:p kind:i w:p m:l n:i k:i tiles:i part:p arrived:p gamma:p beta:p eps:d mean_y:p variance_y:p " +
+		"scale_y:p shift_y:p"
+}
+
+func pointwiseGrad(columns string) string {
+	return "pointwise_grad_" + columns + "_%s dx:p dy:p x:p stored:p mean:p scale:p shift:p a:p b:p e:p relu_mask:i " +
+		"w:p m:l n:i k:i tiles:i part:p arrived:p other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p " +
+		"relu_mask_out:i gamma:p variance:p eps:d dgamma:p dbeta:p a_out:p b_out:p e_out:p"
+}
+
+// Pointwise is a convolution of 1×1 with stride 1, or the gradient of its input, as a product of the
+// matrix A of M×K and the weights. The normalisation In, if any, makes A: its Apply, or the last
+// kernel of its Grad, has not run, and the product stores what they would. The normalisation Out
+// reads C, the product: its Statistics, or the first kernel of its Grad, is computed here too.
+//
+// Elements have 16 bits, K and N are multiples of 8, and all matrices are aligned to 16 bytes. The
+// GPU needs tensor cores of compute capability 8.0.
+type Pointwise struct {
+	Element Element
+	M, N, K int
+	A, W, C Address // without In, A is the first factor; C is not written where Out stores DZ instead
+	In, Out *Norm
+}
+
+const (
+	pointwiseRows  = 64 // of a tile
+	pointwiseTiles = 16 // at most of a block, so that a thread sums at most 64 numbers
+)
+
+// pointwiseColumns returns the columns of a tile of the product.
+func pointwiseColumns(n int) int {
+	if n <= 64 {
+		return 64
+	}
+	return 128
+}
+
+// pointwiseShared returns the size of PointwiseMemory of pointwise.cu, in bytes.
+func pointwiseShared(columns int) int {
+	const inner = 64
+	return max(2*inner*(pointwiseRows+columns), 2*pointwiseRows*columns, 8*2*8*columns) + 4*16*threads + 2*columns
+}
+
+// Fits reports whether the kernels compute products of these sizes.
+func (p *Pointwise) Fits() bool {
+	return p.Element != F32 && p.K%8 == 0 && p.N%8 == 0 && p.parts() <= 65535
+}
+
+func (p *Pointwise) parts() int {
+	rows := pointwiseRows * p.tiles()
+	return (p.M + rows - 1) / rows
+}
+
+// tiles returns the tiles of a block: as many as leave enough blocks to fill any GPU.
+func (p *Pointwise) tiles() int {
+	columns := pointwiseColumns(p.N)
+	tiles := (p.M + pointwiseRows - 1) / pointwiseRows * ((p.N + columns - 1) / columns)
+	return max(1, min(pointwiseTiles, tiles/1024))
+}
+
+// PartNumbers returns the size of Out.Part in float64 numbers.
+func (p *Pointwise) PartNumbers() int { return 2 * p.parts() * p.N }
+
+func (p *Pointwise) launch(kernel string) (name string, l Launch) {
+	if !p.Fits() {
+		panic(fmt.Sprintf("kernels: a product of %d×%d with %d columns of %v", p.M, p.K, p.N, p.Element))
+	}
+	columns := pointwiseColumns(p.N)
+	l = Launch{Grid: [3]uint32{uint32((p.N + columns - 1) / columns), uint32(p.parts()), 1},
+		Block: [3]uint32{threads, 1, 1}, Shared: uint32(pointwiseShared(columns))}
+	return p.Element.name(fmt.Sprintf("%s_%d", kernel, columns)), l
+}
+
+// Forward computes C = A·Wᵀ, where W has N rows of K numbers.
+func (p *Pointwise) Forward() Call {
+	const plain, relu, add, addMap = 0, 1, 2, 3 // of pointwise.cu
+	in, out, kind, x, stored := p.In, p.Out, plain, p.A, Address(0)
+	switch {
+	case in == nil:
+		in = &Norm{}
+	case in.MeanZ != 0:
+		kind = addMap
+	case in.Epilogue == AddReLU:
+		kind = add
+	default:
+		kind = relu
+	}
+	if kind != plain {
+		in.checkMask()
+		x, stored = in.X, in.Y
+	}
+	name, l := p.launch("pointwise")
+	return call(name, l, p.C, x, in.Z, stored, in.Mask, in.Mean, in.Scale, in.Shift, in.MeanZ, in.ScaleZ, in.ShiftZ, kind,
+		p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Gamma, out.Beta, out.Eps, out.Mean, out.Variance,
+		out.Scale, out.Shift)
+}
+
+// Grad computes C = A·W, where W has K rows of N numbers, and A is the gradient that In makes. Where
+// Out has a summand, DZ gets C + Other, masked by the ReLU, and C is not written.
+func (p *Pointwise) Grad() Call {
+	in, out, mask, c := p.In, p.Out, reluNone, p.C
+	if out == nil {
+		out = &Norm{}
+	} else if mask = out.reluMask(); out.DZ != 0 {
+		c = out.DZ
+	}
+	g, inMask := in.gradient()
+	name, l := p.launch("pointwise_grad")
+	return call(name, l, c, g, in.X, in.DX, in.Mean, in.Scale, in.Shift, in.FactorA, in.FactorB, in.FactorE, inMask,
+		p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Other, out.X, out.Mask, out.Mean, out.Scale,
+		out.Shift, mask, out.Gamma, out.Variance, out.Eps, out.DGamma, out.DBeta, out.FactorA, out.FactorB,
+		out.FactorE)
+}
