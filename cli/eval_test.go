@@ -89,6 +89,38 @@ func TestEval(t *testing.T) {
 	}
 }
 
+// A text with other characters, or with as many others, is refused: its tokens would mean something
+// else to the model.
+func TestEvalRefusesOtherCharacters(t *testing.T) {
+	dir := t.TempDir()
+	path, run := filepath.Join(dir, "text.txt"), filepath.Join(dir, "run")
+	text := strings.Repeat("abcde edcba\n", 40)
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	if status, _, stderr := call(t, "train", "--data", "text", "--data-dir", path, "--model", "gpt-nano", "--layers",
+		"1", "--width", "4", "--heads", "1", "--block", "4", "--algo", "sgd", "--agents", "1", "--batch", "2",
+		"--iterations", "2", "--warmup-iterations", "1", "--eval-points", "1", "--metrics", "test", "--sample-tokens",
+		"0", "--device", "cpu", "--quiet", "--out", run); status != 0 {
+		t.Fatal(stderr)
+	}
+	for _, c := range []struct{ text, want string }{
+		{text + "edcba", ""},
+		{strings.ReplaceAll(text, "a", "x"), "stand for other characters than those of"},
+		{text + "x", "it has 8 tokens, the model 7"},
+	} {
+		write(c.text)
+		status, _, stderr := call(t, "eval", run)
+		if (status == 0) != (c.want == "") || !strings.Contains(stderr, c.want) {
+			t.Errorf("exit status %d, want the error %q: %s", status, c.want, stderr)
+		}
+	}
+}
+
 // Image files are predicted by the network of a run on images; classes have their folders' names.
 func TestPredictFiles(t *testing.T) {
 	image := golden(t)

@@ -3,6 +3,7 @@ package modelcmd
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"fspda/cli/weights"
 	"fspda/data"
 	"fspda/data/images"
+	"fspda/data/text"
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
@@ -103,6 +105,11 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	if err := t.openData(c, f.split, classes); err != nil {
 		return t, err
 	}
+	if isRun {
+		if err := t.checkTokens(path, c.Data); err != nil {
+			return t, err
+		}
+	}
 	net, err := setup.OpenModel(c, t.set.Shape, t.set.Classes)
 	if err != nil {
 		return t, err
@@ -144,9 +151,13 @@ func (t *target) openData(c train.Config, split string, classes int) (err error)
 			return err
 		}
 		if classes != 0 && classes != t.set.Classes {
+			what := "classes"
+			if t.set.Text != nil {
+				what = "tokens"
+			}
 			return config.Invalid("data", c.Data,
-				"it has %d classes, the model %d: give the data set that it was trained on",
-				t.set.Classes, classes)
+				"it has %d %s, the model %d: give the data set that it was trained on",
+				t.set.Classes, what, classes)
 		}
 		t.split = map[string]data.Split{"test": t.set.Test, "train": t.set.Train}[split]
 		if t.split.Len() == 0 {
@@ -164,6 +175,22 @@ func (t *target) openData(c train.Config, split string, classes int) (err error)
 		ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), Workers: c.Threads})
 	if err == nil {
 		t.split = t.set.Test
+	}
+	return err
+}
+
+// checkTokens refuses a text whose tokens mean other characters than those of the run.
+func (t *target) checkTokens(run, name string) error {
+	if t.set.Text == nil || t.set.Text.Tokenizer == nil {
+		return nil
+	}
+	trained, err := text.ReadTokenizer(run, train.TokenizerFile)
+	if errors.Is(err, fs.ErrNotExist) { // the run does not know what its tokens mean
+		return nil
+	}
+	if err == nil && !text.Same(trained, t.set.Text.Tokenizer) {
+		err = config.Invalid("data", name, "its tokens stand for other characters than those of %s: give a text with "+
+			"the same characters, or train with a tokenizer that knows every text (byte, gpt2)", run)
 	}
 	return err
 }

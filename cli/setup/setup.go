@@ -65,7 +65,8 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 	m := model.NewEngine(net, dev)
 	var start weights.Weights
 	if c.Start != "" {
-		var o weights.Options
+		o := weights.Options{}
+		o.Sizes, _ = model.NamedTransformer(c.Model, Transformer(c))
 		if c.Head == config.HeadNew {
 			o.NewHead = net.Init(c.Seed)
 		}

@@ -2,14 +2,17 @@ package weights
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
+	"fspda/internal/bounded"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/safetensors"
@@ -24,6 +27,9 @@ const (
 	lastLayer   = "lm_head.weight"
 	gptPrefix   = "transformer."
 )
+
+// ropeTheta is the base of the angles of a Llama's rotary positions.
+const ropeTheta = 10000.0
 
 // hasTensor reports whether a network has a tensor of that name.
 func hasTensor(net *model.Network, name string) bool {
@@ -109,7 +115,7 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 		}
 		for k, v := range map[string]any{"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama",
 			"hidden_size": t.Width, "intermediate_size": hidden, "num_hidden_layers": t.Layers,
-			"num_attention_heads": t.Heads, "num_key_value_heads": t.Heads, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+			"num_attention_heads": t.Heads, "num_key_value_heads": t.Heads, "rms_norm_eps": 1e-5, "rope_theta": ropeTheta,
 			"max_position_embeddings": net.Inputs(), "hidden_act": "silu", "attention_bias": false, "mlp_bias": false} {
 			config[k] = v
 		}
@@ -168,7 +174,55 @@ func (r *reader) language() error {
 		}
 		r.known[file] = true
 	}
+	if err := r.checkConfig(); err != nil {
+		return err
+	}
 	return r.tied()
+}
+
+// languageConfig is what config.json of a GPT-2 or a Llama says that its tensors do not show.
+type languageConfig struct {
+	Type       string  `json:"model_type"`
+	GPTHeads   int     `json:"n_head"`
+	LlamaHeads int     `json:"num_attention_heads"`
+	GELU       string  `json:"activation_function"`
+	Theta      float64 `json:"rope_theta"`
+}
+
+// maxConfig bounds the size of config.json.
+const maxConfig = 1 << 20
+
+// checkConfig compares config.json beside the file, if it describes a language model, with the network:
+// with other heads or another GELU the same weights are another function.
+func (r *reader) checkConfig() error {
+	path := filepath.Join(filepath.Dir(r.path), "config.json")
+	text, err := bounded.File(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) || r.o.Sizes.Heads == 0 {
+		return nil
+	}
+	var c languageConfig
+	if err == nil {
+		err = json.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s beside it cannot be read, want the sizes of the network, or no such file: %w", path, err)
+	}
+	gelu := map[string]string{"gelu": "erf", "gelu_new": "tanh", "gelu_pytorch_tanh": "tanh"}[c.GELU]
+	switch heads := max(c.GPTHeads, c.LlamaHeads); {
+	case c.Type != "gpt2" && c.Type != "llama":
+		return nil
+	case heads != 0 && heads != r.o.Sizes.Heads:
+		return fmt.Errorf("%s says %d heads, %s has %d: set heads to %d", path, heads, r.net.Name(), r.o.Sizes.Heads,
+			heads)
+	case c.Type == "gpt2" && c.GELU != "" && gelu == "":
+		return fmt.Errorf("%s says activation_function %q, want gelu_new or gelu", path, c.GELU)
+	case c.Type == "gpt2" && c.GELU != "" && gelu != r.o.Sizes.GELU:
+		return fmt.Errorf("%s says activation_function %q, which is gelu %s: %s is set to %s", path, c.GELU, gelu,
+			r.net.Name(), r.o.Sizes.GELU)
+	case c.Type == "llama" && c.Theta != 0 && c.Theta != ropeTheta:
+		return fmt.Errorf("%s says rope_theta %v, want %v", path, c.Theta, ropeTheta)
+	}
+	return nil
 }
 
 // tied checks that the last layer has the weights of the embedding, if the file has it.

@@ -158,6 +158,46 @@ func TestForeignLanguageModels(t *testing.T) {
 	}
 }
 
+// A configuration beside the file has to describe the same function; another file is none of ours.
+func TestLanguageConfigBesideFile(t *testing.T) {
+	for _, name := range []string{"gpt-nano", "llama-nano"} {
+		net, sizes := openLanguage(t, name, nil)
+		dir := t.TempDir()
+		if _, err := SaveLanguageModel(dir, sizes, net, varied(net.Dim()), -1, nil); err != nil {
+			t.Fatal(err)
+		}
+		written, err := os.ReadFile(filepath.Join(dir, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct{ from, to, want string }{
+			{"", "", ""},
+			{`heads": 2`, `heads": 4`, "llama: says 4 heads"},
+			{`n_head": 2`, `n_head": 4`, "gpt: says 4 heads"},
+			{`"gelu_new"`, `"gelu"`, "gpt: which is gelu erf"},
+			{`"gelu_new"`, `"relu"`, `gpt: says activation_function "relu"`},
+			{`theta": 10000`, `theta": 500000`, "llama: says rope_theta 500000"},
+			{`"model_type": "`, `"model_type": "x`, ""},
+			{`{`, `[`, "cannot be read"},
+		} {
+			family, want, ok := strings.Cut(c.want, ": ")
+			if ok && !strings.HasPrefix(name, family) {
+				continue
+			} else if !ok {
+				want = c.want
+			}
+			changed := strings.Replace(string(written), c.from, c.to, 1)
+			if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(changed), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Read(dir, net, Options{Sizes: sizes})
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s, %s for %s: %v, want %q", name, c.to, c.from, err, want)
+			}
+		}
+	}
+}
+
 // transformers loads our language models and gives the same logits. FSPDA_PEERS names a Python that has
 // it; make peers makes one.
 func TestTransformers(t *testing.T) {

@@ -29,6 +29,8 @@ type Options struct {
 	Key string // of the configuration that named the file, for errors; empty is init
 	// NewHead are parameters from which the tensors of the last layer are taken; nil: from the file
 	NewHead []float32
+	// Sizes are those of a language model; config.json beside the file has to say the same
+	Sizes model.Transformer
 }
 
 // Read reads the weights of a network from a file: safetensors, or a state_dict that torch.save

@@ -20,6 +20,9 @@ type Tokenizer interface {
 	Token(id uint16) []byte
 }
 
+// Same reports whether two tokenizers give the same tokens.
+func Same(a, b Tokenizer) bool { return describe(a) == describe(b) }
+
 // maxVocabulary is how many tokens 16 bits tell apart.
 const maxVocabulary = 1 << 16
 

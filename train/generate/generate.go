@@ -91,7 +91,7 @@ func Tokens(
 func (c Choice) Check() error {
 	switch {
 	case !(c.Temperature >= 0) || math.IsInf(c.Temperature, 0):
-		return fmt.Errorf("generate: temperature %v, want 0 or more", c.Temperature)
+		return fmt.Errorf("generate: temperature %v, want a finite number of at least 0", c.Temperature)
 	case c.TopK < 0:
 		return fmt.Errorf("generate: top-k %d, want 1 or more, or 0 for all", c.TopK)
 	}
