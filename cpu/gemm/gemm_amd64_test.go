@@ -41,8 +41,8 @@ func TestWorkspaceFitsTiles(t *testing.T) {
 		if s == nil {
 			continue
 		}
-		if high := len(s.Tiles); high > stripRows {
-			t.Errorf("%s: %d rows do not fit into a strip of %d", i, high, stripRows)
+		if high := len(s.Tiles); high > maxStripRows {
+			t.Errorf("%s: %d rows do not fit into a strip of %d", i, high, maxStripRows)
 		}
 		if blockCols%(2*s.Lanes) != 0 {
 			t.Errorf("%s: %d columns are not a whole number of panels", i, blockCols)

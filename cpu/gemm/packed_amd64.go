@@ -14,15 +14,19 @@ import (
 // second. The rows of a block fit into the third if they are packed; more rows share the packing of
 // B.
 const (
-	blockRows = 1120 // a multiple of the height of the highest tile
-	blockCols = 256
-	stripRows = 16 // distance of the columns of a packed strip of A
+	blockRows    = 1120 // a multiple of the height of the highest tile
+	blockCols    = 256
+	maxStripRows = 16 // the height of the highest tile, in whole vectors of eight
 )
+
+// stripRows is the distance of the columns of a packed strip of A: the height of the highest tile,
+// rounded up to what the packing writes at a time.
+func stripRows(s *tile.Set) int { return (len(s.Tiles) + 7) &^ 7 }
 
 // stripSize is the length of a packed strip. Packed strips and panels are one column longer than
 // needed. Otherwise they would lie a multiple of 4 KB apart for the usual depth, and writing to all
 // of them in turn would hit the same sets of the first-level cache.
-func stripSize(depth int) int { return stripRows * (depth + 1) }
+func stripSize(s *tile.Set, depth int) int { return stripRows(s) * (depth + 1) }
 
 // panelOffset is where the packed panel that begins at a column of op(B) lies.
 func panelOffset(col, depth int) int { return col * (depth + 1) }
@@ -146,16 +150,22 @@ func (j *job) packWholeB() {
 // sets of a cache.
 const pageFloats = 1024
 
+// crowdedFloats is a distance of which rows a multiple apart have so few sets of the first-level
+// cache that those of a chunk evict each other before the next strip or panel reads them again.
+const crowdedFloats = 64
+
 // shouldPackA reports whether to pack op(A). The micro-kernels read it in place at nearly the same
-// speed, unless its rows compete for the same cache sets.
+// speed, unless its rows compete for the same cache sets. If it is transposed, each product reads
+// from another row.
 func shouldPackA(a tile.View, n int) bool {
-	return max(a.RowStride, a.ColStride)%pageFloats == 0 && n >= 4*32
+	crowded := a.ColStride%crowdedFloats == 0 && a.RowStride == 1
+	return n >= 4*32 && (crowded || max(a.RowStride, a.ColStride)%pageFloats == 0)
 }
 
 // shouldPackB reports whether to pack op(B). The micro-kernels need contiguous columns; and if many
 // rows of C share the cost, contiguous panels are faster.
 func shouldPackB(b tile.View, m int) bool {
-	return b.ColStride != 1 || m >= 512 || b.RowStride%pageFloats == 0 && m >= 64
+	return b.ColStride != 1 || m >= 512 || b.RowStride%crowdedFloats == 0 && m >= 64
 }
 
 // block computes b, and prefetches the operands of the next block.
@@ -176,7 +186,7 @@ func (j *job) block(b, next *block, beta float32) {
 	}
 	a, apart := j.a.From(b.i, b.p), 0
 	if j.packA {
-		a, apart = tile.ColMajor(j.workspace.a, stripRows), stripSize(b.depth)
+		a, apart = tile.ColMajor(j.workspace.a, stripRows(j.Set)), stripSize(j.Set, b.depth)
 	}
 	t := &j.tile
 	t.ARow, t.ACol, t.K, t.Beta = 4*a.RowStride, 4*a.ColStride, b.depth, beta
@@ -232,18 +242,18 @@ func (j *job) strips(rows int) int { return (rows + len(j.Tiles) - 1) / len(j.Ti
 
 // packStrips packs op(A): strip s at s·stripSize(depth), its columns stripRows apart.
 func (j *job) packStrips(a tile.View, strips, rows, depth int) {
-	size := stripSize(depth)
+	size, between := stripSize(j.Set, depth), stripRows(j.Set)
 	j.workspace.a = kernel.Grow(j.workspace.a, strips*size)
 	dst := j.workspace.a
 	if a.RowStride == 1 {
 		low, high := rows/strips, rows%strips
-		tile.PackCopy(dst, size, stripRows, a, low+1, high, depth)
-		tile.PackCopy(dst[high*size:], size, stripRows, a.From(high*(low+1), 0), low, strips-high, depth)
+		tile.PackCopy(dst, size, between, a, low+1, high, depth)
+		tile.PackCopy(dst[high*size:], size, between, a.From(high*(low+1), 0), low, strips-high, depth)
 		return
 	}
 	for s := range strips {
 		first, height := kernel.Split(s, strips, rows)
-		tile.PackTransposed(dst[s*size:], stripRows, a.From(first, 0), height, depth)
+		tile.PackTransposed(dst[s*size:], between, a.From(first, 0), height, depth)
 	}
 }
 

@@ -65,7 +65,7 @@ func (j *job) prefetchFirstRows(b *block) {
 		return
 	}
 	_, height := kernel.Split(0, j.strips(b.rows), b.rows)
-	var at [stripRows]int
+	var at [maxStripRows]int
 	for i := range height {
 		at[i] = 4 * i * j.a.RowStride
 	}
@@ -111,7 +111,7 @@ func (j *job) prefetchFirstStrip(b *block, rows int) {
 	switch {
 	case b.rows == 0 || j.packA && b.col == 0:
 	case j.packA:
-		a := tile.ColMajor(j.workspace.a, stripRows)
+		a := tile.ColMajor(j.workspace.a, stripRows(j.Set))
 		j.prefetchStrip(&a, 0, rows, b.depth)
 	default:
 		a := j.a.From(b.i, b.p)

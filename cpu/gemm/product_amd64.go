@@ -36,7 +36,7 @@ func (g *call) workspace() int {
 		size += tile.Chunks(g.k) * panelOffset((g.n+2*s.Lanes-1)/(2*s.Lanes)*2*s.Lanes, depth)
 	}
 	if j.packA {
-		size += j.strips(min(g.m, blockRows)) * stripSize(depth)
+		size += j.strips(min(g.m, blockRows)) * stripSize(s, depth)
 	}
 	return size
 }

@@ -44,7 +44,7 @@ func TestGELU(t *testing.T) {
 func TestRowLoopsAreTwins(t *testing.T) {
 	used := isa.Active
 	defer func() { isa.Active = used }()
-	for n := 1; n < 70; n++ {
+	for n := 1; n < 140; n++ {
 		x, dy, gamma := kerneltest.Noise("x", n), kerneltest.Noise("dy", n), kerneltest.Noise("gamma", n)
 		all := func() (results []float32) {
 			y, forGamma, forBeta := make([]float32, n), make([]float64, n), make([]float64, n)

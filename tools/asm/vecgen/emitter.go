@@ -300,25 +300,18 @@ func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
 
 // narrow writes a vector of float64 as half a vector of float32.
 func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
-	if e.isAVX512 {
-		y := e.asm.YMM()
-		e.asm.VCVTPD2PS(v, y)
-		if p == nil {
-			e.asm.VMOVUPS(y, m)
-		} else {
-			e.asm.VMOVUPS(y, p.mask, m)
-		}
-		return
-	}
-	x := e.asm.XMM()
-	e.asm.VCVTPD2PSY(v, x)
-	if p == nil {
+	x := e.halfVector()
+	e.narrowTo(v, x)
+	switch {
+	case p == nil:
 		e.asm.VMOVUPS(x, m)
-		return
+	case e.isAVX512:
+		e.asm.VMOVUPS(x, p.mask, m)
+	default:
+		mask := e.asm.XMM()
+		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+		e.asm.VMASKMOVPS(x, mask, m)
 	}
-	mask := e.asm.XMM()
-	e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
-	e.asm.VMASKMOVPS(x, mask, m)
 }
 
 // onlyWide sets the elements of a vector of float64 outside of the part to zero.

@@ -42,25 +42,88 @@ func (e *emitter) powers(xs vectors) {
 	turn(func(i int) { e.asm.VPADDQ(t[i], p45[i], xs[i]) })
 }
 
-// reciprocal returns 1/d, as reciprocal of package vec does.
-func (e *emitter) reciprocal(d reg.VecVirtual) reg.VecVirtual {
-	s, rest := e.vector(), e.wide("one")
-	if e.isAVX512 {
-		y, one := e.asm.YMM(), e.asm.YMM()
-		e.asm.VCVTPD2PS(d, y)
-		e.asm.VMOVUPS(constantAddress("float one"), one)
-		e.asm.VDIVPS(y, one, y)
-		e.asm.VCVTPS2PD(y, s)
-	} else {
-		x, one := e.asm.XMM(), e.asm.XMM()
-		e.asm.VCVTPD2PSY(d, x)
-		e.asm.VMOVUPS(constantAddress("float one"), one)
-		e.asm.VDIVPS(x, one, x)
-		e.asm.VCVTPS2PD(x, s)
+// reciprocals returns 1/d of each d, as reciprocal of package vec does.
+func (e *emitter) reciprocals(ds vectors) vectors {
+	short, one := make([]reg.VecVirtual, len(ds)), e.halfVector()
+	e.asm.VMOVUPS(constantAddress("float one"), one)
+	for i, d := range ds {
+		short[i] = e.halfVector()
+		e.narrowTo(d, short[i])
 	}
-	e.asm.VFNMADD231PD(d, s, rest)
-	e.asm.VFMADD213PD(s, s, rest)
+	for i := range ds {
+		e.asm.VDIVPS(short[i], one, short[i])
+	}
+	s, rest := e.vectors(len(ds)), make(vectors, len(ds))
+	for i := range ds {
+		e.asm.VCVTPS2PD(short[i], s[i])
+	}
+	for i := range ds {
+		rest[i] = e.wide("one")
+		e.asm.VFNMADD231PD(ds[i], s[i], rest[i])
+	}
+	for i := range ds {
+		e.asm.VFMADD213PD(s[i], s[i], rest[i])
+	}
 	return rest
+}
+
+// halfVector returns a register for half a vector of float32.
+func (e *emitter) halfVector() reg.VecVirtual {
+	if e.isAVX512 {
+		return e.asm.YMM()
+	}
+	return e.asm.XMM()
+}
+
+// narrowTo rounds a vector of float64 to half a vector of float32.
+func (e *emitter) narrowTo(v, to reg.Register) {
+	if e.isAVX512 {
+		e.asm.VCVTPD2PS(v, to)
+		return
+	}
+	e.asm.VCVTPD2PSY(v, to)
+}
+
+// expBlock is how many exponentials are on the stack at a time.
+const expBlock = 64
+
+// exponentials is where those of a block are.
+type exponentials struct{ base reg.GPVirtual }
+
+// at returns the operand at the position of a loop.
+func (x exponentials) at(l loop) operand.Mem {
+	return operand.Mem{Base: x.base, Index: l.at, Scale: 8, Disp: 8 * l.disp}
+}
+
+// expBlocks passes over n numbers at the bases, which it moves, block by block: exps returns the
+// exponentials at the positions of the loops, and then computes what follows from them. In one pass
+// each number would wait for so many operations that the queues of a processor hold few numbers.
+func (e *emitter) expBlocks(n reg.GPVirtual, bases []reg.GPVirtual, exps func(ls []loop, p *part) vectors,
+	then func(ls []loop, p *part, from exponentials)) {
+	const line = 64
+	from := exponentials{e.asm.GP64()}
+	e.asm.LEAQ(e.asm.AllocLocal(8*expBlock+line), from.base)
+	e.asm.ADDQ(operand.U8(line-1), from.base)
+	e.asm.ANDQ(operand.I8(-line), from.base)
+	e.asm.Label("block")
+	count, left := e.asm.GP64(), e.asm.GP64()
+	e.asm.MOVQ(operand.U32(expBlock), count)
+	e.asm.CMPQ(n, count)
+	e.asm.CMOVQLT(n, count)
+	e.asm.MOVQ(count, left)
+	e.pass("exps", e.start(), left, e.half, e.turns(), func(ls []loop, p *part) {
+		for i, v := range exps(ls, p) {
+			e.asm.VMOVUPD(v, from.at(ls[i]))
+		}
+	})
+	left = e.asm.GP64()
+	e.asm.MOVQ(count, left)
+	e.pass("pass", e.start(), left, e.half, e.turns(), func(ls []loop, p *part) { then(ls, p, from) })
+	for _, base := range bases {
+		e.asm.LEAQ(operand.Mem{Base: base, Index: count, Scale: 4}, base)
+	}
+	e.asm.SUBQ(count, n)
+	e.asm.JNZ(operand.LabelRef("block"))
 }
 
 // geluTanhs writes GELU in its tanh form, operation by operation as geluTanhsGo of package vec does.
@@ -69,16 +132,24 @@ func geluTanhs(e *emitter) {
 		"0.044715·x³), computed in float64.")
 	dst, x := e.argument("dst"), e.argument("x")
 	e.hold(append([]string{"gelu first"}, powerConstants...)...)
-	e.pass("pass", e.start(), e.argument("n"), e.half, 2, func(ls []loop, p *part) {
-		vs := e.geluExps(ls, p, x)
-		for i, l := range ls {
-			e.asm.VADDPD(e.constant("one"), vs[i], vs[i])
-			s := e.reciprocal(vs[i])
-			e.asm.VMULPD(e.widen(l.of(x, 0), p), s, s)
-			e.narrow(s, l.of(dst, 0), p)
+	exps := func(ls []loop, p *part) vectors { return e.geluExps(ls, p, x) }
+	e.expBlocks(e.argument("n"), []reg.GPVirtual{dst, x}, exps, func(ls []loop, p *part, from exponentials) {
+		for i, s := range e.reciprocals(e.onePlus(ls, from)) {
+			e.asm.VMULPD(e.widen(ls[i].of(x, 0), p), s, s)
+			e.narrow(s, ls[i].of(dst, 0), p)
 		}
 	})
 	e.end()
+}
+
+// onePlus returns one plus the exponentials at the positions of the loops.
+func (e *emitter) onePlus(ls []loop, from exponentials) vectors {
+	vs := make(vectors, len(ls))
+	for i, l := range ls {
+		vs[i] = e.wide("one")
+		e.asm.VADDPD(from.at(l), vs[i], vs[i])
+	}
+	return vs
 }
 
 // geluTanhGrads writes the gradient of GELU, as geluTanhGradsGo of package vec does.
@@ -87,21 +158,23 @@ func geluTanhGrads(e *emitter) {
 		"geluTanhs has it, computed in float64.")
 	dst, x, dy := e.argument("dst"), e.argument("x"), e.argument("dy")
 	e.hold(append([]string{"gelu first", "gelu slope"}, powerConstants...)...)
-	e.pass("pass", e.start(), e.argument("n"), e.half, 2, func(ls []loop, p *part) {
-		vs := e.geluExps(ls, p, x)
-		for i, l := range ls {
-			v, d := vs[i], e.vector()
-			e.asm.VADDPD(e.constant("one"), v, d)
-			s := e.reciprocal(d)
+	exps := func(ls []loop, p *part) vectors { return e.geluExps(ls, p, x) }
+	e.expBlocks(e.argument("n"), []reg.GPVirtual{dst, x, dy}, exps, func(ls []loop, p *part, from exponentials) {
+		slopes := make(vectors, len(ls))
+		for i, s := range e.reciprocals(e.onePlus(ls, from)) {
+			l, v, d := ls[i], e.vector(), e.vector()
 			f, slope := e.widen(l.of(x, 0), p), e.wide("gelu slope 3")
-			e.asm.VMULPD(s, v, v)
+			e.asm.VMULPD(from.at(l), s, v)
 			e.asm.VMULPD(f, f, d)
 			e.asm.VFMADD213PD(e.constant("gelu slope"), d, slope)
 			e.asm.VMULPD(slope, f, f)
 			e.asm.VFMADD213PD(e.constant("one"), f, v)
 			e.asm.VMULPD(v, s, s)
-			e.asm.VMULPD(e.widen(l.of(dy, 0), p), s, s)
-			e.narrow(s, l.of(dst, 0), p)
+			slopes[i] = s
+		}
+		for i, s := range slopes {
+			e.asm.VMULPD(e.widen(ls[i].of(dy, 0), p), s, s)
+			e.narrow(s, ls[i].of(dst, 0), p)
 		}
 	})
 	e.end()
@@ -140,76 +213,101 @@ func (e *emitter) and(a, b reg.VecVirtual) {
 	e.asm.VANDPD(a, b, b)
 }
 
-// halfErfcs returns exp(-x²/2), half of erfc(|x|/√2) and |x|, at most the bound of powers, of the
-// numbers at a position, as halfErfcs of package vec has them.
-func (e *emitter) halfErfcs(l loop, p *part, x reg.Register) (exp, half, size reg.VecVirtual) {
-	exp = e.widen(l.of(x, 0), p)
-	e.asm.VMULPD(exp, exp, exp)
-	e.asm.VMULPD(e.wide("erf square"), exp, exp)
-	e.powers(vectors{exp})
-	size = e.widen(l.of(x, 0), p)
-	e.and(e.wide("abs"), size)
-	e.asm.VMINPD(size, e.inRegister("power bound"), size)
-	d, z := e.wide("erf step"), e.wide("erf scale")
-	e.asm.VFMADD213PD(e.constant("one"), size, d)
-	u := e.reciprocal(d)
-	e.asm.VFMADD213PD(e.wide("erf shift"), u, z)
-	half = e.wide(fmt.Sprint("erf ", erfDegree))
-	for k := erfDegree - 1; k >= 0; k-- {
-		e.asm.VFMADD213PD(e.wide(fmt.Sprint("erf ", k)), z, half)
+// squareExps returns exp(-x²/2) of the numbers at the positions of the loops.
+func (e *emitter) squareExps(ls []loop, p *part, x reg.Register) vectors {
+	vs := make(vectors, len(ls))
+	for i, l := range ls {
+		vs[i] = e.widen(l.of(x, 0), p)
+		e.asm.VMULPD(vs[i], vs[i], vs[i])
+		e.asm.VMULPD(e.wide("erf square"), vs[i], vs[i])
 	}
-	e.asm.VMULPD(u, half, half)
-	e.asm.VMULPD(exp, half, half)
-	return exp, half, size
+	e.powers(vs)
+	return vs
+}
+
+// halfErfcs returns half of erfc(|x|/√2) and |x|, at most the bound of powers, of the numbers at the
+// positions of the loops, as halfErfcs of package vec has them.
+func (e *emitter) halfErfcs(ls []loop, p *part, x reg.Register, from exponentials) (half, size vectors) {
+	size, half = make(vectors, len(ls)), make(vectors, len(ls))
+	ds, zs := make(vectors, len(ls)), make(vectors, len(ls))
+	for i, l := range ls {
+		size[i] = e.widen(l.of(x, 0), p)
+		e.and(e.wide("abs"), size[i])
+		e.asm.VMINPD(size[i], e.inRegister("power bound"), size[i])
+		ds[i] = e.wide("erf step")
+		e.asm.VFMADD213PD(e.constant("one"), size[i], ds[i])
+	}
+	us := e.reciprocals(ds)
+	for i := range ls {
+		zs[i], half[i] = e.wide("erf scale"), e.wide(fmt.Sprint("erf ", erfDegree))
+		e.asm.VFMADD213PD(e.wide("erf shift"), us[i], zs[i])
+	}
+	for k := erfDegree - 1; k >= 0; k-- {
+		term := e.wide(fmt.Sprint("erf ", k))
+		for i := range ls {
+			e.asm.VFMADD213PD(term, zs[i], half[i])
+		}
+	}
+	for i, l := range ls {
+		e.asm.VMULPD(us[i], half[i], half[i])
+		e.asm.VMULPD(from.at(l), half[i], half[i])
+	}
+	return half, size
 }
 
 // geluErfs writes GELU in its exact form, as geluErfsGo of package vec does.
 func geluErfs(e *emitter) {
-	e.begin(
-		"geluErfs",
-		"func(dst, x *float32, n int)",
-		"writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.",
-	)
+	e.begin("geluErfs", "func(dst, x *float32, n int)",
+		"writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.")
 	dst, x := e.argument("dst"), e.argument("x")
 	e.hold(powerConstants...)
-	e.pass("pass", e.start(), e.argument("n"), e.half, 2, each(func(l loop, p *part) {
-		_, half, size := e.halfErfcs(l, p, x)
-		positive := e.widen(l.of(x, 0), p)
-		e.asm.VMAXPD(positive, e.zero(), positive) // the second operand if one is NaN
-		e.asm.VFNMADD231PD(half, size, positive)
-		e.narrow(positive, l.of(dst, 0), p)
-	}))
+	exps := func(ls []loop, p *part) vectors { return e.squareExps(ls, p, x) }
+	e.expBlocks(e.argument("n"), []reg.GPVirtual{dst, x}, exps,
+		func(ls []loop, p *part, from exponentials) {
+			half, size := e.halfErfcs(ls, p, x, from)
+			for i, l := range ls {
+				positive := e.widen(l.of(x, 0), p)
+				e.asm.VMAXPD(positive, e.zero(), positive) // the second operand if one is NaN
+				e.asm.VFNMADD231PD(half[i], size[i], positive)
+				e.narrow(positive, l.of(dst, 0), p)
+			}
+		})
 	e.end()
 }
 
 // geluErfGrads writes its gradient, as geluErfGradsGo of package vec does.
 func geluErfGrads(e *emitter) {
-	e.begin(
-		"geluErfGrads",
-		"func(dst, x, dy *float32, n int)",
-		"writes dy times the derivative of GELU at x, as geluErfs "+
-			"has it, computed in float64.",
-	)
+	e.begin("geluErfGrads", "func(dst, x, dy *float32, n int)",
+		"writes dy times the derivative of GELU at x, as geluErfs has it, computed in float64.")
 	dst, x, dy := e.argument("dst"), e.argument("x"), e.argument("dy")
 	e.hold(powerConstants...)
-	e.pass("pass", e.start(), e.argument("n"), e.half, 2, each(func(l loop, p *part) {
-		exp, half, _ := e.halfErfcs(l, p, x)
-		v := e.widen(l.of(x, 0), p)
-		e.asm.VMULPD(v, exp, exp)
-		other := e.vector()
-		e.asm.VSUBPD(half, e.inRegister("one"), other)
-		if e.isAVX512 {
-			k := e.asm.K()
-			e.asm.VCMPPD(operand.U8(greater), e.zero(), v, k)
-			e.asm.VMOVAPD(other, k, half)
-		} else {
-			mask := e.vector()
-			e.asm.VCMPPD(operand.U8(greater), e.zero(), v, mask)
-			e.asm.VBLENDVPD(mask, other, half, half)
-		}
-		e.asm.VFMADD231PD(e.wide("density"), exp, half)
-		e.asm.VMULPD(e.widen(l.of(dy, 0), p), half, half)
-		e.narrow(half, l.of(dst, 0), p)
-	}))
+	exps := func(ls []loop, p *part) vectors { return e.squareExps(ls, p, x) }
+	e.expBlocks(e.argument("n"), []reg.GPVirtual{dst, x, dy}, exps,
+		func(ls []loop, p *part, from exponentials) {
+			halves, _ := e.halfErfcs(ls, p, x, from)
+			for i, l := range ls {
+				half, v := halves[i], e.widen(l.of(x, 0), p)
+				e.erfSide(v, half)
+				e.asm.VMULPD(from.at(l), v, v)
+				e.asm.VFMADD231PD(e.wide("density"), v, half)
+				e.asm.VMULPD(e.widen(l.of(dy, 0), p), half, half)
+				e.narrow(half, l.of(dst, 0), p)
+			}
+		})
 	e.end()
+}
+
+// erfSide replaces half by 1 - half where v is above zero.
+func (e *emitter) erfSide(v, half reg.VecVirtual) {
+	other := e.vector()
+	e.asm.VSUBPD(half, e.inRegister("one"), other)
+	if e.isAVX512 {
+		k := e.asm.K()
+		e.asm.VCMPPD(operand.U8(greater), e.zero(), v, k)
+		e.asm.VMOVAPD(other, k, half)
+		return
+	}
+	mask := e.vector()
+	e.asm.VCMPPD(operand.U8(greater), e.zero(), v, mask)
+	e.asm.VBLENDVPD(mask, other, half, half)
 }
