@@ -68,7 +68,7 @@ sums:
 	VBROADCASTSS 156(AX), Z2
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), AX
 	VMOVUPS.Z    (CX), K1, Z3
@@ -78,7 +78,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), AX
 	VMULPS  Z1, Z0, Z0
@@ -155,7 +155,7 @@ sums:
 	VBROADCASTSS 156(AX), Z3
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), AX
 	VMOVUPS      (CX), Z4
@@ -169,7 +169,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), AX
 	VMULPS  Z2, Z0, Z0
@@ -250,7 +250,7 @@ sums:
 	VBROADCASTSS 156(AX), Z3
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z4
@@ -265,7 +265,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z2, Z0, Z0
@@ -356,7 +356,7 @@ sums:
 	VBROADCASTSS 156(AX), Z5
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z6
@@ -379,7 +379,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z4, Z0, Z0
@@ -469,7 +469,7 @@ sums:
 	VBROADCASTSS 156(AX), Z4
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z5
@@ -489,7 +489,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z3, Z0, Z0
@@ -591,7 +591,7 @@ sums:
 	VBROADCASTSS 156(AX), Z7
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z8
@@ -623,7 +623,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z6, Z0, Z0
@@ -722,7 +722,7 @@ sums:
 	VBROADCASTSS 156(AX), Z5
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z6
@@ -747,7 +747,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z4, Z0, Z0
@@ -860,7 +860,7 @@ sums:
 	VBROADCASTSS 156(AX), Z9
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z10
@@ -901,7 +901,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z8, Z0, Z0
@@ -1009,7 +1009,7 @@ sums:
 	VBROADCASTSS 156(AX), Z6
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z7
@@ -1039,7 +1039,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z5, Z0, Z0
@@ -1163,7 +1163,7 @@ sums:
 	VBROADCASTSS 156(AX), Z11
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z12
@@ -1213,7 +1213,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z10, Z0, Z0
@@ -1330,7 +1330,7 @@ sums:
 	VBROADCASTSS 156(AX), Z7
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z8
@@ -1365,7 +1365,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z6, Z0, Z0
@@ -1500,7 +1500,7 @@ sums:
 	VBROADCASTSS 156(AX), Z13
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z14
@@ -1559,7 +1559,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z12, Z0, Z0
@@ -1685,7 +1685,7 @@ sums:
 	VBROADCASTSS 156(AX), Z8
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z9
@@ -1725,7 +1725,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z7, Z0, Z0
@@ -1871,7 +1871,7 @@ sums:
 	VBROADCASTSS 156(AX), Z15
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z16
@@ -1939,7 +1939,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z14, Z0, Z0
@@ -2074,7 +2074,7 @@ sums:
 	VBROADCASTSS 156(AX), Z9
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z10
@@ -2119,7 +2119,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z8, Z0, Z0
@@ -2276,7 +2276,7 @@ sums:
 	VBROADCASTSS 156(AX), Z17
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z18
@@ -2353,7 +2353,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z16, Z0, Z0
@@ -2497,7 +2497,7 @@ sums:
 	VBROADCASTSS 156(AX), Z10
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z11
@@ -2547,7 +2547,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z9, Z0, Z0
@@ -2715,7 +2715,7 @@ sums:
 	VBROADCASTSS 156(AX), Z19
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z20
@@ -2801,7 +2801,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z18, Z0, Z0
@@ -2954,7 +2954,7 @@ sums:
 	VBROADCASTSS 156(AX), Z11
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z12
@@ -3009,7 +3009,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z10, Z0, Z0
@@ -3188,7 +3188,7 @@ sums:
 	VBROADCASTSS 156(AX), Z21
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z22
@@ -3283,7 +3283,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z20, Z0, Z0
@@ -3445,7 +3445,7 @@ sums:
 	VBROADCASTSS 156(AX), Z12
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z13
@@ -3505,7 +3505,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z11, Z0, Z0
@@ -3695,7 +3695,7 @@ sums:
 	VBROADCASTSS 156(AX), Z23
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z24
@@ -3799,7 +3799,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z22, Z0, Z0
@@ -3970,7 +3970,7 @@ sums:
 	VBROADCASTSS 156(AX), Z13
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z14
@@ -4035,7 +4035,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z12, Z0, Z0
@@ -4236,7 +4236,7 @@ sums:
 	VBROADCASTSS 156(AX), Z25
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z26
@@ -4349,7 +4349,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z24, Z0, Z0
@@ -4529,7 +4529,7 @@ sums:
 	VBROADCASTSS 156(AX), Z14
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z15
@@ -4599,7 +4599,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z13, Z0, Z0
@@ -4811,7 +4811,7 @@ sums:
 	VBROADCASTSS 156(AX), Z27
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z28
@@ -4933,7 +4933,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z26, Z0, Z0
@@ -5122,7 +5122,7 @@ sums:
 	VBROADCASTSS 156(AX), Z15
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS.Z    (CX), K1, Z16
@@ -5197,7 +5197,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z14, Z0, Z0
@@ -5420,7 +5420,7 @@ sums:
 	VBROADCASTSS 156(AX), Z29
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           part_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
 	VMOVUPS      (CX), Z30
@@ -5551,7 +5551,7 @@ sums:
 	VZEROUPPER
 	RET
 
-overwrite:
+part_overwrite:
 	MOVQ    104(AX), CX
 	MOVQ    120(AX), DX
 	VMULPS  Z28, Z0, Z0
@@ -5742,23 +5742,46 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y1
 	VBROADCASTSS 156(AX), Y2
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y3
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), AX
-	VMASKMOVPS   (CX), Y3, Y4
-	VMULPS       Y2, Y4, Y4
-	VFMADD231PS  Y1, Y0, Y4
-	VMASKMOVPS   Y4, Y3, (CX)
+	VMOVUPS      (CX), Y3
+	VMULPS       Y2, Y3, Y3
+	VFMADD231PS  Y1, Y0, Y3
+	VMOVUPS      Y3, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
+	VMULPS  Y1, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y3
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), AX
+	VMASKMOVPS  (CX), Y3, Y4
+	VMULPS      Y2, Y4, Y4
+	VFMADD231PS Y1, Y0, Y4
+	VMASKMOVPS  Y4, Y3, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), AX
 	VMULPS     Y1, Y0, Y0
@@ -5827,27 +5850,56 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y2
 	VBROADCASTSS 156(AX), Y3
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y4
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), AX
-	VMOVUPS      (CX), Y5
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y2, Y0, Y5
-	VMOVUPS      Y5, (CX)
-	VMASKMOVPS   32(CX), Y4, Y0
+	VMOVUPS      (CX), Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y2, Y0, Y4
+	VMOVUPS      Y4, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
-	VMASKMOVPS   Y0, Y4, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y4
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), AX
+	VMOVUPS     (CX), Y5
+	VMULPS      Y3, Y5, Y5
+	VFMADD231PS Y2, Y0, Y5
+	VMOVUPS     Y5, (CX)
+	VMASKMOVPS  32(CX), Y4, Y0
+	VMULPS      Y3, Y0, Y0
+	VFMADD231PS Y2, Y1, Y0
+	VMASKMOVPS  Y0, Y4, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), AX
 	VMULPS     Y2, Y0, Y0
@@ -5923,28 +5975,59 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y2
 	VBROADCASTSS 156(AX), Y3
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y4
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMASKMOVPS   (CX), Y4, Y5
-	VMULPS       Y3, Y5, Y5
-	VFMADD231PS  Y2, Y0, Y5
-	VMASKMOVPS   Y5, Y4, (CX)
+	VMOVUPS      (CX), Y4
+	VMULPS       Y3, Y4, Y4
+	VFMADD231PS  Y2, Y0, Y4
+	VMOVUPS      Y4, (CX)
 	MOVQ         112(AX), CX
-	VMASKMOVPS   (CX), Y4, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
-	VMASKMOVPS   Y0, Y4, (CX)
+	VMOVUPS      Y0, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y2, Y0, Y0
+	VMOVUPS Y0, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y4
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMASKMOVPS  (CX), Y4, Y5
+	VMULPS      Y3, Y5, Y5
+	VFMADD231PS Y2, Y0, Y5
+	VMASKMOVPS  Y5, Y4, (CX)
+	MOVQ        112(AX), CX
+	VMASKMOVPS  (CX), Y4, Y0
+	VMULPS      Y3, Y0, Y0
+	VFMADD231PS Y2, Y1, Y0
+	VMASKMOVPS  Y0, Y4, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y2, Y0, Y0
@@ -6026,36 +6109,79 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y4
 	VBROADCASTSS 156(AX), Y5
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y6
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y7
-	VMULPS       Y5, Y7, Y7
-	VFMADD231PS  Y4, Y0, Y7
-	VMOVUPS      Y7, (CX)
-	VMASKMOVPS   32(CX), Y6, Y0
+	VMOVUPS      (CX), Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  Y4, Y0, Y6
+	VMOVUPS      Y6, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
-	VMASKMOVPS   Y0, Y6, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y6, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
-	VMASKMOVPS   Y0, Y6, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y4, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMULPS  Y4, Y3, Y3
+	VMOVUPS Y3, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y6
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMOVUPS     (CX), Y7
+	VMULPS      Y5, Y7, Y7
+	VFMADD231PS Y4, Y0, Y7
+	VMOVUPS     Y7, (CX)
+	VMASKMOVPS  32(CX), Y6, Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y1, Y0
+	VMASKMOVPS  Y0, Y6, 32(CX)
+	MOVQ        112(AX), CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y2, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y6, Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y3, Y0
+	VMASKMOVPS  Y0, Y6, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y4, Y0, Y0
@@ -6141,33 +6267,72 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y3
 	VBROADCASTSS 156(AX), Y4
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y5
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMASKMOVPS   (CX), Y5, Y6
-	VMULPS       Y4, Y6, Y6
-	VFMADD231PS  Y3, Y0, Y6
-	VMASKMOVPS   Y6, Y5, (CX)
+	VMOVUPS      (CX), Y5
+	VMULPS       Y4, Y5, Y5
+	VFMADD231PS  Y3, Y0, Y5
+	VMOVUPS      Y5, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y5, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y1, Y0
-	VMASKMOVPS   Y0, Y5, (CX)
+	VMOVUPS      Y0, (CX)
 	MOVQ         112(AX), CX
-	VMASKMOVPS   (CX), Y5, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y2, Y0
-	VMASKMOVPS   Y0, Y5, (CX)
+	VMOVUPS      Y0, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y3, Y1, Y1
+	VMOVUPS Y1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y5
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMASKMOVPS  (CX), Y5, Y6
+	VMULPS      Y4, Y6, Y6
+	VFMADD231PS Y3, Y0, Y6
+	VMASKMOVPS  Y6, Y5, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y5, Y0
+	VMULPS      Y4, Y0, Y0
+	VFMADD231PS Y3, Y1, Y0
+	VMASKMOVPS  Y0, Y5, (CX)
+	MOVQ        112(AX), CX
+	VMASKMOVPS  (CX), Y5, Y0
+	VMULPS      Y4, Y0, Y0
+	VFMADD231PS Y3, Y2, Y0
+	VMASKMOVPS  Y0, Y5, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y3, Y0, Y0
@@ -6259,45 +6424,102 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y6
 	VBROADCASTSS 156(AX), Y7
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y8
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y9
-	VMULPS       Y7, Y9, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VMOVUPS      Y9, (CX)
-	VMASKMOVPS   32(CX), Y8, Y0
+	VMOVUPS      (CX), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y1, Y0
-	VMASKMOVPS   Y0, Y8, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y8, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
-	VMASKMOVPS   Y0, Y8, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y8, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y5, Y0
-	VMASKMOVPS   Y0, Y8, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y6, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y6, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y6, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMULPS  Y6, Y3, Y3
+	VMOVUPS Y3, 32(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS Y4, (CX)
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y8
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMOVUPS     (CX), Y9
+	VMULPS      Y7, Y9, Y9
+	VFMADD231PS Y6, Y0, Y9
+	VMOVUPS     Y9, (CX)
+	VMASKMOVPS  32(CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y1, Y0
+	VMASKMOVPS  Y0, Y8, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y2, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y3, Y0
+	VMASKMOVPS  Y0, Y8, 32(CX)
+	MOVQ        112(AX), CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y4, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y5, Y0
+	VMASKMOVPS  Y0, Y8, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y6, Y0, Y0
@@ -6393,38 +6615,85 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y4
 	VBROADCASTSS 156(AX), Y5
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y6
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMASKMOVPS   (CX), Y6, Y7
-	VMULPS       Y5, Y7, Y7
-	VFMADD231PS  Y4, Y0, Y7
-	VMASKMOVPS   Y7, Y6, (CX)
+	VMOVUPS      (CX), Y6
+	VMULPS       Y5, Y6, Y6
+	VFMADD231PS  Y4, Y0, Y6
+	VMOVUPS      Y6, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y6, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
-	VMASKMOVPS   Y0, Y6, (CX)
+	VMOVUPS      Y0, (CX)
 	MOVQ         112(AX), CX
-	VMASKMOVPS   (CX), Y6, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
-	VMASKMOVPS   Y0, Y6, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y6, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
-	VMASKMOVPS   Y0, Y6, (CX)
+	VMOVUPS      Y0, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y4, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y4, Y1, Y1
+	VMOVUPS Y1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y4, Y2, Y2
+	VMOVUPS Y2, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y4, Y3, Y3
+	VMOVUPS Y3, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y6
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMASKMOVPS  (CX), Y6, Y7
+	VMULPS      Y5, Y7, Y7
+	VFMADD231PS Y4, Y0, Y7
+	VMASKMOVPS  Y7, Y6, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y6, Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y1, Y0
+	VMASKMOVPS  Y0, Y6, (CX)
+	MOVQ        112(AX), CX
+	VMASKMOVPS  (CX), Y6, Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y2, Y0
+	VMASKMOVPS  Y0, Y6, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y6, Y0
+	VMULPS      Y5, Y0, Y0
+	VFMADD231PS Y4, Y3, Y0
+	VMASKMOVPS  Y0, Y6, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y4, Y0, Y0
@@ -6526,54 +6795,125 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y8
 	VBROADCASTSS 156(AX), Y9
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y10
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y11
-	VMULPS       Y9, Y11, Y11
-	VFMADD231PS  Y8, Y0, Y11
-	VMOVUPS      Y11, (CX)
-	VMASKMOVPS   32(CX), Y10, Y0
+	VMOVUPS      (CX), Y10
+	VMULPS       Y9, Y10, Y10
+	VFMADD231PS  Y8, Y0, Y10
+	VMOVUPS      Y10, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y1, Y0
-	VMASKMOVPS   Y0, Y10, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y10, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y3, Y0
-	VMASKMOVPS   Y0, Y10, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y4, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y10, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y5, Y0
-	VMASKMOVPS   Y0, Y10, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y6, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y10, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y7, Y0
-	VMASKMOVPS   Y0, Y10, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y8, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y8, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y8, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMULPS  Y8, Y3, Y3
+	VMOVUPS Y3, 32(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y8, Y4, Y4
+	VMOVUPS Y4, (CX)
+	VMULPS  Y8, Y5, Y5
+	VMOVUPS Y5, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y8, Y6, Y6
+	VMOVUPS Y6, (CX)
+	VMULPS  Y8, Y7, Y7
+	VMOVUPS Y7, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y10
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMOVUPS     (CX), Y11
+	VMULPS      Y9, Y11, Y11
+	VFMADD231PS Y8, Y0, Y11
+	VMOVUPS     Y11, (CX)
+	VMASKMOVPS  32(CX), Y10, Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y1, Y0
+	VMASKMOVPS  Y0, Y10, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y2, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y10, Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y3, Y0
+	VMASKMOVPS  Y0, Y10, 32(CX)
+	MOVQ        112(AX), CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y4, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y10, Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y5, Y0
+	VMASKMOVPS  Y0, Y10, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y6, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y10, Y0
+	VMULPS      Y9, Y0, Y0
+	VFMADD231PS Y8, Y7, Y0
+	VMASKMOVPS  Y0, Y10, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y8, Y0, Y0
@@ -6679,43 +7019,98 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y5
 	VBROADCASTSS 156(AX), Y6
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y7
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMASKMOVPS   (CX), Y7, Y8
-	VMULPS       Y6, Y8, Y8
-	VFMADD231PS  Y5, Y0, Y8
-	VMASKMOVPS   Y8, Y7, (CX)
+	VMOVUPS      (CX), Y7
+	VMULPS       Y6, Y7, Y7
+	VFMADD231PS  Y5, Y0, Y7
+	VMOVUPS      Y7, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y7, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y1, Y0
-	VMASKMOVPS   Y0, Y7, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y7, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y2, Y0
-	VMASKMOVPS   Y0, Y7, (CX)
+	VMOVUPS      Y0, (CX)
 	MOVQ         112(AX), CX
-	VMASKMOVPS   (CX), Y7, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y3, Y0
-	VMASKMOVPS   Y0, Y7, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y7, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y4, Y0
-	VMASKMOVPS   Y0, Y7, (CX)
+	VMOVUPS      Y0, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y5, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y5, Y1, Y1
+	VMOVUPS Y1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y5, Y2, Y2
+	VMOVUPS Y2, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y5, Y3, Y3
+	VMOVUPS Y3, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y5, Y4, Y4
+	VMOVUPS Y4, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y7
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMASKMOVPS  (CX), Y7, Y8
+	VMULPS      Y6, Y8, Y8
+	VFMADD231PS Y5, Y0, Y8
+	VMASKMOVPS  Y8, Y7, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y7, Y0
+	VMULPS      Y6, Y0, Y0
+	VFMADD231PS Y5, Y1, Y0
+	VMASKMOVPS  Y0, Y7, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y7, Y0
+	VMULPS      Y6, Y0, Y0
+	VFMADD231PS Y5, Y2, Y0
+	VMASKMOVPS  Y0, Y7, (CX)
+	MOVQ        112(AX), CX
+	VMASKMOVPS  (CX), Y7, Y0
+	VMULPS      Y6, Y0, Y0
+	VFMADD231PS Y5, Y3, Y0
+	VMASKMOVPS  Y0, Y7, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y7, Y0
+	VMULPS      Y6, Y0, Y0
+	VFMADD231PS Y5, Y4, Y0
+	VMASKMOVPS  Y0, Y7, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y5, Y0, Y0
@@ -6827,63 +7222,148 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y10
 	VBROADCASTSS 156(AX), Y11
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y12
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y13
-	VMULPS       Y11, Y13, Y13
-	VFMADD231PS  Y10, Y0, Y13
-	VMOVUPS      Y13, (CX)
-	VMASKMOVPS   32(CX), Y12, Y0
+	VMOVUPS      (CX), Y12
+	VMULPS       Y11, Y12, Y12
+	VFMADD231PS  Y10, Y0, Y12
+	VMOVUPS      Y12, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y1, Y0
-	VMASKMOVPS   Y0, Y12, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y12, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y3, Y0
-	VMASKMOVPS   Y0, Y12, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y4, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y12, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y5, Y0
-	VMASKMOVPS   Y0, Y12, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y6, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y12, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y7, Y0
-	VMASKMOVPS   Y0, Y12, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y8, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y12, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y9, Y0
-	VMASKMOVPS   Y0, Y12, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y10, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y10, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y10, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMULPS  Y10, Y3, Y3
+	VMOVUPS Y3, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y10, Y4, Y4
+	VMOVUPS Y4, (CX)
+	VMULPS  Y10, Y5, Y5
+	VMOVUPS Y5, 32(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y10, Y6, Y6
+	VMOVUPS Y6, (CX)
+	VMULPS  Y10, Y7, Y7
+	VMOVUPS Y7, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y10, Y8, Y8
+	VMOVUPS Y8, (CX)
+	VMULPS  Y10, Y9, Y9
+	VMOVUPS Y9, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y12
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMOVUPS     (CX), Y13
+	VMULPS      Y11, Y13, Y13
+	VFMADD231PS Y10, Y0, Y13
+	VMOVUPS     Y13, (CX)
+	VMASKMOVPS  32(CX), Y12, Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y1, Y0
+	VMASKMOVPS  Y0, Y12, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y2, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y12, Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y3, Y0
+	VMASKMOVPS  Y0, Y12, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y4, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y12, Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y5, Y0
+	VMASKMOVPS  Y0, Y12, 32(CX)
+	MOVQ        112(AX), CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y6, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y12, Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y7, Y0
+	VMASKMOVPS  Y0, Y12, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y8, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y12, Y0
+	VMULPS      Y11, Y0, Y0
+	VFMADD231PS Y10, Y9, Y0
+	VMASKMOVPS  Y0, Y12, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y10, Y0, Y0
@@ -6999,48 +7479,111 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y6
 	VBROADCASTSS 156(AX), Y7
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y8
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMASKMOVPS   (CX), Y8, Y9
-	VMULPS       Y7, Y9, Y9
-	VFMADD231PS  Y6, Y0, Y9
-	VMASKMOVPS   Y9, Y8, (CX)
+	VMOVUPS      (CX), Y8
+	VMULPS       Y7, Y8, Y8
+	VFMADD231PS  Y6, Y0, Y8
+	VMOVUPS      Y8, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y8, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y1, Y0
-	VMASKMOVPS   Y0, Y8, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y8, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
-	VMASKMOVPS   Y0, Y8, (CX)
+	VMOVUPS      Y0, (CX)
 	MOVQ         112(AX), CX
-	VMASKMOVPS   (CX), Y8, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
-	VMASKMOVPS   Y0, Y8, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y8, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
-	VMASKMOVPS   Y0, Y8, (CX)
+	VMOVUPS      Y0, (CX)
 	ADDQ         DX, CX
-	VMASKMOVPS   (CX), Y8, Y0
+	VMOVUPS      (CX), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y5, Y0
-	VMASKMOVPS   Y0, Y8, (CX)
+	VMOVUPS      Y0, (CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y6, Y0, Y0
+	VMOVUPS Y0, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y6, Y1, Y1
+	VMOVUPS Y1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y6, Y2, Y2
+	VMOVUPS Y2, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y6, Y3, Y3
+	VMOVUPS Y3, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y6, Y4, Y4
+	VMOVUPS Y4, (CX)
+	ADDQ    DX, CX
+	VMULPS  Y6, Y5, Y5
+	VMOVUPS Y5, (CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y8
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMASKMOVPS  (CX), Y8, Y9
+	VMULPS      Y7, Y9, Y9
+	VFMADD231PS Y6, Y0, Y9
+	VMASKMOVPS  Y9, Y8, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y1, Y0
+	VMASKMOVPS  Y0, Y8, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y2, Y0
+	VMASKMOVPS  Y0, Y8, (CX)
+	MOVQ        112(AX), CX
+	VMASKMOVPS  (CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y3, Y0
+	VMASKMOVPS  Y0, Y8, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y4, Y0
+	VMASKMOVPS  Y0, Y8, (CX)
+	ADDQ        DX, CX
+	VMASKMOVPS  (CX), Y8, Y0
+	VMULPS      Y7, Y0, Y0
+	VFMADD231PS Y6, Y5, Y0
+	VMASKMOVPS  Y0, Y8, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y6, Y0, Y0
@@ -7162,72 +7705,171 @@ products:
 sums:
 	VBROADCASTSS 152(AX), Y12
 	VBROADCASTSS 156(AX), Y13
-	MOVQ         128(AX), DX
-	NEGQ         DX
-	LEAQ         lanesAVX2<>+32(SB), CX
-	VMOVUPS      (CX)(DX*4), Y14
+	CMPQ         128(AX), $0x08
+	JNE          part
 	MOVL         156(AX), CX
 	ADDL         CX, CX
-	JZ           overwrite
+	JZ           whole_overwrite
 	MOVQ         104(AX), CX
 	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y15
-	VMULPS       Y13, Y15, Y15
-	VFMADD231PS  Y12, Y0, Y15
-	VMOVUPS      Y15, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      (CX), Y14
+	VMULPS       Y13, Y14, Y14
+	VFMADD231PS  Y12, Y0, Y14
+	VMOVUPS      Y14, (CX)
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y1, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y2, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y3, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y4, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y5, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	MOVQ         112(AX), CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y6, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y7, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y8, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y9, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	ADDQ         DX, CX
 	VMOVUPS      (CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y10, Y0
 	VMOVUPS      Y0, (CX)
-	VMASKMOVPS   32(CX), Y14, Y0
+	VMOVUPS      32(CX), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y11, Y0
-	VMASKMOVPS   Y0, Y14, 32(CX)
+	VMOVUPS      Y0, 32(CX)
 	VZEROUPPER
 	RET
 
-overwrite:
+whole_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Y12, Y0, Y0
+	VMOVUPS Y0, (CX)
+	VMULPS  Y12, Y1, Y1
+	VMOVUPS Y1, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y12, Y2, Y2
+	VMOVUPS Y2, (CX)
+	VMULPS  Y12, Y3, Y3
+	VMOVUPS Y3, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y12, Y4, Y4
+	VMOVUPS Y4, (CX)
+	VMULPS  Y12, Y5, Y5
+	VMOVUPS Y5, 32(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Y12, Y6, Y6
+	VMOVUPS Y6, (CX)
+	VMULPS  Y12, Y7, Y7
+	VMOVUPS Y7, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y12, Y8, Y8
+	VMOVUPS Y8, (CX)
+	VMULPS  Y12, Y9, Y9
+	VMOVUPS Y9, 32(CX)
+	ADDQ    DX, CX
+	VMULPS  Y12, Y10, Y10
+	VMOVUPS Y10, (CX)
+	VMULPS  Y12, Y11, Y11
+	VMOVUPS Y11, 32(CX)
+	VZEROUPPER
+	RET
+
+part:
+	MOVQ        128(AX), DX
+	NEGQ        DX
+	LEAQ        lanesAVX2<>+32(SB), CX
+	VMOVUPS     (CX)(DX*4), Y14
+	MOVL        156(AX), CX
+	ADDL        CX, CX
+	JZ          part_overwrite
+	MOVQ        104(AX), CX
+	MOVQ        120(AX), DX
+	VMOVUPS     (CX), Y15
+	VMULPS      Y13, Y15, Y15
+	VFMADD231PS Y12, Y0, Y15
+	VMOVUPS     Y15, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y1, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y2, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y3, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y4, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y5, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	MOVQ        112(AX), CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y6, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y7, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y8, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y9, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	ADDQ        DX, CX
+	VMOVUPS     (CX), Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y10, Y0
+	VMOVUPS     Y0, (CX)
+	VMASKMOVPS  32(CX), Y14, Y0
+	VMULPS      Y13, Y0, Y0
+	VFMADD231PS Y12, Y11, Y0
+	VMASKMOVPS  Y0, Y14, 32(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
 	MOVQ       104(AX), CX
 	MOVQ       120(AX), DX
 	VMULPS     Y12, Y0, Y0

@@ -235,31 +235,45 @@ func (t *tiler) clearAll() {
 }
 
 // finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is
-// fused. If beta is zero C is not read, so that its old contents do not matter.
+// fused. If beta is zero C is not read, so that its old contents do not matter. A masked store of
+// AVX2 takes as long as ten products on some processors, so that rows of whole vectors avoid it.
 func (t *tiler) finish() {
 	alpha, beta := t.vector(t.asm), t.vector(t.asm)
 	t.asm.VBROADCASTSS(t.field("Alpha"), alpha)
 	t.asm.VBROADCASTSS(t.field("Beta"), beta)
-	if !t.masked { // the accumulators leave 16 − 12 − 2 registers: one for the mask, one for loads
+	if !t.masked {
+		t.asm.CMPQ(t.field("Last"), operand.U8(t.lanes))
+		t.asm.JNE(operand.LabelRef("part"))
+		t.write("whole", alpha, beta)
+		t.asm.VZEROUPPER()
+		t.asm.RET()
+		t.asm.Label("part")
+		// the accumulators leave 16 − 12 − 2 registers: one for the mask, one for loads
 		t.loadMask()
 	}
+	t.write("part", alpha, beta)
+}
+
+// write is finish for rows of whole vectors, or whose last vector is a part.
+func (t *tiler) write(rows string, alpha, beta reg.VecVirtual) {
+	overwrite, part := rows+"_overwrite", rows == "part"
 	bits := t.asm.GP32()
 	t.asm.MOVL(t.field("Beta"), bits)
 	t.asm.ADDL(bits, bits) // without its sign
-	t.asm.JZ(operand.LabelRef("overwrite"))
+	t.asm.JZ(operand.LabelRef(overwrite))
 	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
 		old := t.vector(t.asm)
-		t.load(at, old, last)
+		t.load(at, old, last && part)
 		t.asm.VMULPS(beta, old, old)
 		t.asm.VFMADD231PS(alpha, acc, old)
-		t.store(old, at, last)
+		t.store(old, at, last && part)
 	})
 	t.asm.VZEROUPPER()
 	t.asm.RET()
-	t.asm.Label("overwrite")
+	t.asm.Label(overwrite)
 	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
 		t.asm.VMULPS(alpha, acc, acc)
-		t.store(acc, at, last)
+		t.store(acc, at, last && part)
 	})
 }
 
