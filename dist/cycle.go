@@ -11,14 +11,18 @@ type cycleMask struct {
 	every int // iterations from one exchange to the next
 }
 
-// newCycle returns the mask for a density of 1/run.
+// newCycle returns the mask cycle or parts for a density of 1/run.
 func newCycle(p parsedSpec, b maskBase, density float64) (Mask, error) {
 	run := math.Round(1 / density)
 	if math.Abs(run*density-1) > 1e-6 || run > math.MaxUint32 {
 		return nil, p.bad("the density is %v; it must be 1 divided by a whole number, such as 0.1 or 0.005: "+
 			"the exchanges of a cycle", density)
 	}
-	return cycleMask{b, int(run), 1}, nil
+	c := cycleMask{b, int(run), 1}
+	if b.name == "parts" {
+		return partsMask{c}, nil
+	}
+	return c, nil
 }
 
 // Dense returns false: runs have at least two coordinates.
@@ -38,10 +42,30 @@ func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
 	return dst
 }
 
-// Every returns the mask for exchanges in the last of each n iterations: a cycle counts exchanges.
-// Other masks stay as they are.
+// partsMask draws the runs of adjacent coordinates into which a vector falls, one exchange each, in
+// turn. As many runs as a cycle has exchanges have equal lengths, but for one coordinate.
+type partsMask struct{ cycleMask }
+
+// Draw implements [Mask].
+func (m partsMask) Draw(dst []uint32, t, i, j int) []uint32 {
+	m.stream(t, i, j) // checks the arguments
+	part := t / m.every % m.run
+	from, to := m.d*part/m.run, m.d*(part+1)/m.run
+	dst = grow(dst, to-from)
+	for c := range dst {
+		dst[c] = uint32(from + c)
+	}
+	return dst
+}
+
+// Every returns the mask for exchanges in the last of each n iterations: masks with a cycle count
+// exchanges. Other masks stay as they are.
 func Every(m Mask, n int) Mask {
-	if c, ok := m.(cycleMask); ok {
+	switch c := m.(type) {
+	case cycleMask:
+		c.every = max(1, n)
+		return c
+	case partsMask:
 		c.every = max(1, n)
 		return c
 	}

@@ -39,10 +39,38 @@ func TestCycleIsAPartition(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ParseMask("cycle", 0.3, []int{10}, 1); err == nil {
-		t.Error("a density of 0.3 is admitted")
+	for _, name := range []string{"cycle", "parts"} {
+		if _, err := ParseMask(name, 0.3, []int{10}, 1); err == nil {
+			t.Errorf("%s: a density of 0.3 is admitted", name)
+		}
+		if m := mustMask(t, name, 1, []int{10}); !m.Dense() {
+			t.Errorf("%s with density 1 is not dense", name)
+		}
 	}
-	if m := mustMask(t, "cycle", 1, []int{10}); !m.Dense() {
-		t.Error("cycle with density 1 is not dense")
+}
+
+// The exchanges of parts have adjacent coordinates, the same ones in each cycle, and all together.
+func TestPartsInTurn(t *testing.T) {
+	for _, d := range []int{2, 10, 1003} {
+		for _, run := range []int{2, 3, 10} {
+			for _, every := range []int{1, 4} {
+				m, next := Every(mustMask(t, "parts", 1/float64(run), []int{d}), every), 0
+				for k := range 2 * run {
+					got := m.Draw(nil, k*every+every-1, 0, 0)
+					if off := len(got) - d/run; off < 0 || off > 1 {
+						t.Errorf("part %d of %d has %d coordinates of %d", k, run, len(got), d)
+					}
+					for _, c := range got {
+						if int(c) != next%d {
+							t.Fatalf("d %d, %d parts, every %d: exchange %d has %v", d, run, every, k, got)
+						}
+						next++
+					}
+				}
+				if next != 2*d || m.Dense() || m.String() != "parts" {
+					t.Errorf("two cycles have %d of %d coordinates, dense %v, %s", next, d, m.Dense(), m)
+				}
+			}
+		}
 	}
 }

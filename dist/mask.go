@@ -21,7 +21,7 @@ type Mask interface {
 	// Dense reports whether all coordinates are exchanged. Draw then lists them all, so callers may
 	// skip it.
 	Dense() bool
-	// Len returns the number of coordinates drawn, the mean if it varies (bernoulli, cycle).
+	// Len returns the number of coordinates drawn, the mean if it varies (bernoulli, cycle, parts).
 	Len() int
 	// Density returns the share of coordinates drawn, the mean if it varies.
 	Density() float64
@@ -37,6 +37,7 @@ var maskSpellings = []spelling{
 	{"stratified", "one coordinate in each of as many equal blocks; several times faster to draw than randk"},
 	{"block", "one run of adjacent coordinates, cyclic"},
 	{"cycle", "one coordinate in each run of 1/density, so that 1/density exchanges have each coordinate once"},
+	{"parts", "one of 1/density runs of adjacent coordinates, in turn"},
 	{"all", "all coordinates, whatever the density"},
 }
 
@@ -69,7 +70,7 @@ func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, er
 	k := max(1, int(math.Round(density*float64(d))))
 	b := maskBase{name: name, seed: seed, d: d, k: k}
 	switch {
-	case name == "cycle" && density < 1:
+	case (name == "cycle" || name == "parts") && density < 1:
 		return newCycle(p, b, density)
 	case name == "all" || density == 1 || k == d && name != "bernoulli" && name != "randk-per-layer":
 		b.k = d

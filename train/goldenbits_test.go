@@ -48,6 +48,8 @@ func TestGoldenBits(t *testing.T) {
 		{"sparta", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{2304, 2376, 4608}},
 		{"sparta-diloco", func(c *Config) { c.Density, c.Params = 2.0/3, Params{"outer_steps": 3} },
 			[3]uint64{4*384 + 2*576, 4*396 + 2*576, 4*768 + 2*576}},
+		{"streaming-diloco", func(c *Config) { c.Density, c.LocalSteps = 1.0/3, 1 },
+			[3]uint64{6 * 192, 6*192 + 6*3*2, 6 * 384}},
 		{"demo", func(c *Config) { c.Compress = "dct(64,2)" }, [3]uint64{4896, 4896, 13824}},
 	} {
 		t.Run(l.name, func(t *testing.T) {

@@ -153,6 +153,9 @@ var lines = []line{
 	{name: "sparta-diloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Density, c.Mask, c.Params = "sparta-diloco", 2, 0.2, "cycle", Params{"outer_steps": 4}
 	}, loss: 2.2},
+	{name: "streaming-diloco", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 2, 0.2
+	}, loss: 2.2},
 	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
 		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {

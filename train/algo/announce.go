@@ -52,8 +52,11 @@ func (s *State) announcePart(r *Round, public device.Vector, at device.Index,
 	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
 }
 
-// picked returns a pooled vector of the numbers of v at these coordinates.
+// picked returns a pooled vector of the numbers of v at these coordinates; nil: of all.
 func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector {
+	if at == nil {
+		return s.copied(r, v)
+	}
 	part := r.Acquire(at.Len())
 	s.Dev.Gather(part, v, at)
 	return part

@@ -49,3 +49,9 @@ func (s *State) collect(name string, r *Round) error {
 	s.inOrder(r, r.Links[0].Sent[0])
 	return nil
 }
+
+// replace sets coordinates of v, whose numbers are given, to others. They become them to the bit,
+// since v - old is zero.
+func (s *State) replace(v device.Vector, at device.Index, old, by device.Vector) {
+	s.add(v, device.SparseTerm{A: -1, V: old, Idx: at}, device.SparseTerm{A: 1, V: by, Idx: at})
+}

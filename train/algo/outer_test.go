@@ -150,6 +150,58 @@ func TestSPARTAWithDiLoCo(t *testing.T) {
 	}
 }
 
+// Streaming DiLoCo is DiLoCo of each part by itself, whose rounds end one after the other; with one
+// part it is DiLoCo. All agents have the same bits of a part when its round ends.
+func TestStreamingDiLoCoIsDiLoCoOfParts(t *testing.T) {
+	const every, rate, mu = 2, 0.7, 0.8
+	for _, parts := range []int{1, 3} {
+		forWorlds(t, func(t *testing.T, w world, q quadratics) {
+			inner := heavyBall(0.5)
+			g := outerWorld(StreamingDiLoCo{Every: every, Rate: rate, Mu: mu, Descent: inner}, w, q, every)
+			at := func(t int) (from, to int) {
+				k := t / every % parts
+				return w.d * k / parts, w.d * (k + 1) / parts
+			}
+			g.mask = func(t, _, _ int) (c []uint32) {
+				for from, to := at(t); parts > 1 && from < to; from++ {
+					c = append(c, uint32(from))
+				}
+				return c
+			}
+			whole := outerWorld(DiLoCo{H: every, Rate: rate, Mu: mu, Descent: inner}, w, q, every)
+			slow, buffer := make([]float64, w.d), make([]float64, w.d)
+			x, u, gi := zeros(w.n, w.d), zeros(w.n, w.d), make([]float64, w.d)
+			for it := range 12 * every {
+				for i := range x {
+					g.grad(it, i, gi, x[i])
+					for k := range gi {
+						u[i][k] = 0.5*u[i][k] + gi[k]
+						x[i][k] -= 0.05 * u[i][k]
+					}
+				}
+				g.step(t, it)
+				whole.step(t, it)
+				average := mean(w.n, func(i int) []float64 { return x[i] })
+				for k, to := at(it); (it+1)%every == 0 && k < to; k++ {
+					d := slow[k] - average[k]
+					buffer[k] = mu*buffer[k] + d
+					slow[k] -= rate * (d + mu*buffer[k])
+					for i := range x {
+						x[i][k] = slow[k]
+						if g.x(i)[k] != g.x(0)[k] {
+							t.Fatalf("iteration %d: coordinate %d of agent %d differs", it, k, i)
+						}
+					}
+				}
+				sameModels(t, it, g, x)
+				if parts == 1 {
+					sameModels(t, it, whole, x)
+				}
+			}
+		})
+	}
+}
+
 // The mean slow model of NoLoCo moves by the heavy ball of the mean change over a round, on any pairs,
 // also if exchanges fail; that of GASLoC by its own recursion.
 func TestOuterMeans(t *testing.T) {

@@ -66,8 +66,6 @@ func (a SPARTA) Mix(s *State, r *Round) error {
 		s.combine(s.X, device.Term{A: 1, V: mean})
 		return nil
 	}
-	// x - own is zero, so that x becomes the mean to the bit
-	s.add(s.X, device.SparseTerm{A: -1, V: r.Links[0].Sent[0], Idx: mask},
-		device.SparseTerm{A: 1, V: mean, Idx: mask})
+	s.replace(s.X, mask, r.Links[0].Sent[0], mean)
 	return nil
 }

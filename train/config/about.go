@@ -104,6 +104,8 @@ var abouts = map[string]About{
 	"sparta-diloco": {"as sparta, and at the end of a round the change of the model over it",
 		"2(n-1) v k, and 2(n-1) v d a round",
 		"2", "bias, which grows with outer_steps", "none", "exogym 2025; Douillard and others 2023"},
+	"streaming-diloco": {"the change of one part of the model over its round, an all-reduce", "2(n-1) v k an exchange",
+		"2", "bias, which grows with local_steps / density", "none", "Douillard and others 2025, without overlap"},
 	"demo": {"k cosine coefficients of each chunk of the momentum, to all agents", "n(n-1) k (v + iota) a chunk", "1",
 		"bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
 	"sgd": {"the gradient, an all-reduce", "2(n-1) v d", "0", exactOnSkew, "none",
@@ -147,15 +149,60 @@ func MethodTable() string {
 	return b.String() + "\n"
 }
 
-// MethodHelp is the table of all methods as text: a paragraph for each.
+// methodLegend explains MethodHelp.
+const methodLegend = `In the formulas nE is the number of active edges, n that of agents, d the length of the model, k the number
+of coordinates that an exchange carries (--density), v the bits of a value (32, or 16 with --wire fp16) and iota
+those of an index. Bits are those of all agents together. Vectors are what an agent keeps besides model, gradient and
+optimizer. "exact" means that agents of different data, with exact gradients and a constant step size, reach the
+minimum of the common objective; the others end at a distance from it. Settings with their default in brackets are
+set by --param NAME=VALUE, the others are flags.
+
+`
+
+// MethodHelp is the table of all methods as text: a paragraph for each, with its settings.
 func MethodHelp() string {
 	var b strings.Builder
+	b.WriteString(methodLegend)
 	for _, m := range registered() {
 		cells := m.aboutCells()
 		fmt.Fprintf(&b, "%s\n", cells[0])
 		for k, head := range aboutHeads[1:] {
 			fmt.Fprintf(&b, "  %-26s %s\n", head, cells[k+1])
 		}
+		fmt.Fprintf(&b, "  %-26s %s\n", "settings", m.settings())
+		fmt.Fprintf(&b, "  %-26s %s\n", "optimizers", m.optimizers())
 	}
 	return b.String()
+}
+
+// settings lists the flags that the method reads and not every one has, and its own settings.
+func (m Method) settings() string {
+	var words []string
+	if m.Dual {
+		words = append(words, "--eta")
+	}
+	for _, key := range m.Keys {
+		words = append(words, "--"+strings.ReplaceAll(key, "_", "-"))
+	}
+	if m.Mixing {
+		words = append(words, "--mixing")
+	}
+	if m.Masks {
+		words = append(words, "--density", "--mask")
+	}
+	for _, p := range m.Params {
+		words = append(words, fmt.Sprintf("%s (%s)", p.Name, paramText(p.initial())))
+	}
+	if len(words) == 0 {
+		return "none of its own"
+	}
+	return strings.Join(words, ", ")
+}
+
+// optimizers lists the values of the key optimizer, the default first.
+func (m Method) optimizers() string {
+	if m.Optimizers == nil {
+		return optimizerSGD
+	}
+	return strings.Join(m.Optimizers, ", ")
 }

@@ -178,9 +178,10 @@ var builtin = []Method{
 				Gamma: s.Config.Gamma, Descent: s.Descent()}
 		},
 	},
-	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1, Optimizers: anyOptimizer,
-		New: func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
-	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Steps: 1,
+	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
+		Optimizers: anyOptimizer,
+		New:        func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
+	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
 		Optimizers: anyOptimizer, Check: wholeOuterSteps,
 		Params: []Param{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
 			Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerLR,
@@ -188,6 +189,14 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.SPARTADiLoCo{Every: s.Config.LocalSteps, DiLoCo: algo.DiLoCo{H: int(s.Param("outer_steps")),
 				Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum), Descent: s.Descent()}}
+		}},
+	{Name: "streaming-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true,
+		Usual: Usual{Steps: 1, Mask: "parts"}, Optimizers: anyOptimizer, Check: inParts,
+		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9, Range: "[0, 1)",
+			Help: "Nesterov momentum of the outer steps"}},
+		New: func(s *Setup) algo.Algorithm {
+			return algo.StreamingDiLoCo{Every: s.Config.LocalSteps, Rate: s.Param(outerLR.Name),
+				Mu: s.Param(outerMomentum), Descent: s.Descent()}
 		}},
 	{Name: "demo", Keys: []string{"compress"}, Edges: AllGather, Optimizers: []string{optimizerDeMo},
 		Params: []Param{{Name: "keep", Default: 0.999, Range: "[0, 1)", Help: "decay rate of the momentum"}},
@@ -284,6 +293,19 @@ func wholeOuterSteps(s *Setup) ([]string, error) {
 			"outer steps are taken where models are averaged, and "+
 				"not each time: expected a multiple of local_steps, which is %d, such as %d; diloco takes no averages "+
 				"in between", every, 10*every)
+	}
+	return nil, nil
+}
+
+// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long. It
+// warns a single agent.
+func inParts(s *Setup) ([]string, error) {
+	if mask := s.Config.Mask; mask != "parts" && mask != "all" {
+		return nil, Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: use mask "+
+			"auto, and density 1/P for P parts")
+	}
+	if s.Graph.N == 1 {
+		return []string{"one agent: outer steps are made of what agents exchange, so that none is taken"}, nil
 	}
 	return nil, nil
 }

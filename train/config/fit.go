@@ -37,7 +37,7 @@ func (c Config) RoundSteps() int {
 	if !ok || m.Edges != Rounds && !m.roundEnds() {
 		return 0
 	}
-	return cmp.Or(c.LocalSteps, m.Steps, defaultSteps)
+	return cmp.Or(c.LocalSteps, m.Usual.Steps, defaultSteps)
 }
 
 // Masked reports whether an exchange carries part of the coordinates.

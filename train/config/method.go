@@ -27,7 +27,7 @@ type Method struct {
 	Params []Param // settings that only this algorithm has; New reads them by Setup.Param and Choice
 
 	Edges      EdgeNeed
-	Steps      int      // default of local_steps; 0: 10
+	Usual      Usual    // defaults of its own
 	Gradients  int      // of a batch, in an asynchronous algorithm; 0: 1
 	Masks      bool     // an exchange may carry part of the coordinates
 	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
@@ -44,6 +44,12 @@ type Method struct {
 	Constant   bool // it has no step size that a schedule could change
 
 	About About // its line in the table of methods
+}
+
+// Usual has defaults of a method that differ from those of others.
+type Usual struct {
+	Steps int    // of local_steps; 0: 10
+	Mask  string // what mask auto comes to in an all-reduce; empty: as elsewhere
 }
 
 // EdgeNeed is the set of edge processes that an algorithm can use.
@@ -135,7 +141,7 @@ func (s *Setup) admit() error {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
 			m.Name)
 	}
-	if c.Dual != "same-time" && m.Name != "fspda-sa" {
+	if c.Dual != "same-time" && !m.uses("dual") {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
 	switch m.Edges {
@@ -165,15 +171,18 @@ func (s *Setup) admitCollective() {
 			c.Edges = fmt.Sprintf("periodic(%d)", c.LocalSteps)
 		}
 	}
-	if !m.Masks {
+	switch {
+	case !m.Masks:
 		c.Mask, c.Density = "all", 1
+	case c.Mask == "auto" && m.Usual.Mask != "":
+		c.Mask = m.Usual.Mask
 	}
 }
 
 // settleSteps resolves local_steps 0.
 func (s *Setup) settleSteps() {
 	if c := &s.Config; c.LocalSteps == 0 {
-		c.LocalSteps = cmp.Or(s.method.Steps, defaultSteps)
+		c.LocalSteps = cmp.Or(s.method.Usual.Steps, defaultSteps)
 	}
 }
 

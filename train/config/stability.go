@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"fspda/dist"
-	"fspda/train/algo"
 )
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
@@ -276,7 +275,7 @@ func (s *Setup) autoEta() float64 {
 		return 0
 	}
 	share := s.Mask.Density()
-	if sketched, ok := s.method.New(s).(algo.SketchedSA); ok {
+	if sketched, ok := s.method.New(s).(interface{ MaxRank() int }); ok {
 		share = 1 / float64(sketched.MaxRank()) // one direction of each matrix
 	}
 	rho := s.Graph.Connectivity() * s.minRate() * share
