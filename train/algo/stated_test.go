@@ -133,7 +133,8 @@ func trackingForms() map[string]stated {
 		"semi-atc": func(d Descent) Algorithm { return NEXT{Descent: d} },
 		"atc":      func(d Descent) Algorithm { return DSGT{Descent: d} },
 	} {
-		tracked := func(opt func(mu float64) Optimizer, behind bool, u func(h *history, v [][]float64) [][]float64) stated {
+		tracked := func(opt func(mu float64) Optimizer, behind bool,
+			u func(h *history, v [][]float64) [][]float64) stated {
 			return stated{algo: func(mu float64) Algorithm { return of(Descent{Opt: opt(mu), Corrected: behind}) },
 				next: func(h *history) [][]float64 {
 					if !behind {

@@ -179,8 +179,9 @@ var builtin = []Method{
 		},
 	},
 	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
-		Optimizers: anyOptimizer,
-		New:        func(s *Setup) algo.Algorithm { return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()} }},
+		Optimizers: anyOptimizer, New: func(s *Setup) algo.Algorithm {
+			return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()}
+		}},
 	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
 		Optimizers: anyOptimizer, Check: wholeOuterSteps,
 		Params: []Param{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
