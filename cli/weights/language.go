@@ -115,8 +115,9 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 		}
 		for k, v := range map[string]any{"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama",
 			"hidden_size": t.Width, "intermediate_size": hidden, "num_hidden_layers": t.Layers,
-			"num_attention_heads": t.Heads, "num_key_value_heads": t.Heads, "rms_norm_eps": 1e-5, "rope_theta": ropeTheta,
-			"max_position_embeddings": net.Inputs(), "hidden_act": "silu", "attention_bias": false, "mlp_bias": false} {
+			"num_attention_heads": t.Heads, "num_key_value_heads": t.Heads, "rms_norm_eps": 1e-5,
+			"rope_theta": ropeTheta, "max_position_embeddings": net.Inputs(), "hidden_act": "silu",
+			"attention_bias": false, "mlp_bias": false} {
 			config[k] = v
 		}
 	}
