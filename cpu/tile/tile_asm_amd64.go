@@ -251,7 +251,8 @@ func tile6x16AVX2(args *Args)
 func peakAVX2(x float32, n int)
 
 // transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing
-// row repeats the last one.
+// row repeats the last one. It prefetches the next eight rows of src, which a processor does not
+// expect after short rows.
 //
 //go:noescape
 func transpose8AVX2(dst *float32, ds int, src *float32, ss int, rows int, blocks int)

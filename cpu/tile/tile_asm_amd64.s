@@ -7945,61 +7945,69 @@ again:
 	RET
 
 // func transpose8AVX2(dst *float32, ds int, src *float32, ss int, rows int, blocks int)
-// Requires: AVX, CMOV
+// Requires: AVX, CMOV, MMX+
 TEXT ·transpose8AVX2(SB), NOSPLIT, $0-48
-	MOVQ    src+16(FP), AX
-	MOVQ    ss+24(FP), CX
+	MOVQ    ss+24(FP), AX
+	MOVQ    src+16(FP), CX
 	MOVQ    rows+32(FP), DX
-	SHLQ    $0x02, CX
-	MOVQ    AX, BX
-	ADDQ    CX, BX
+	SHLQ    $0x02, AX
+	MOVQ    CX, BX
+	ADDQ    AX, BX
 	CMPQ    DX, $0x01
-	CMOVQLE AX, BX
+	CMOVQLE CX, BX
 	MOVQ    BX, SI
-	ADDQ    CX, SI
+	ADDQ    AX, SI
 	CMPQ    DX, $0x02
 	CMOVQLE BX, SI
 	MOVQ    SI, DI
-	ADDQ    CX, DI
+	ADDQ    AX, DI
 	CMPQ    DX, $0x03
 	CMOVQLE SI, DI
 	MOVQ    DI, R8
-	ADDQ    CX, R8
+	ADDQ    AX, R8
 	CMPQ    DX, $0x04
 	CMOVQLE DI, R8
 	MOVQ    R8, R9
-	ADDQ    CX, R9
+	ADDQ    AX, R9
 	CMPQ    DX, $0x05
 	CMOVQLE R8, R9
 	MOVQ    R9, R10
-	ADDQ    CX, R10
+	ADDQ    AX, R10
 	CMPQ    DX, $0x06
 	CMOVQLE R9, R10
 	MOVQ    R10, R11
-	ADDQ    CX, R11
+	ADDQ    AX, R11
 	CMPQ    DX, $0x07
 	CMOVQLE R10, R11
-	MOVQ    dst+0(FP), CX
-	MOVQ    ds+8(FP), DX
-	MOVQ    blocks+40(FP), R12
-	SHLQ    $0x02, DX
+	MOVQ    dst+0(FP), DX
+	MOVQ    ds+8(FP), R12
+	MOVQ    blocks+40(FP), R13
+	SHLQ    $0x02, R12
 
 blocks:
-	VMOVUPS    (AX), Y0
-	ADDQ       $0x20, AX
+	VMOVUPS    (CX), Y0
+	PREFETCHT0 (CX)(AX*8)
+	ADDQ       $0x20, CX
 	VMOVUPS    (BX), Y1
+	PREFETCHT0 (BX)(AX*8)
 	ADDQ       $0x20, BX
 	VMOVUPS    (SI), Y2
+	PREFETCHT0 (SI)(AX*8)
 	ADDQ       $0x20, SI
 	VMOVUPS    (DI), Y3
+	PREFETCHT0 (DI)(AX*8)
 	ADDQ       $0x20, DI
 	VMOVUPS    (R8), Y4
+	PREFETCHT0 (R8)(AX*8)
 	ADDQ       $0x20, R8
 	VMOVUPS    (R9), Y5
+	PREFETCHT0 (R9)(AX*8)
 	ADDQ       $0x20, R9
 	VMOVUPS    (R10), Y6
+	PREFETCHT0 (R10)(AX*8)
 	ADDQ       $0x20, R10
 	VMOVUPS    (R11), Y7
+	PREFETCHT0 (R11)(AX*8)
 	ADDQ       $0x20, R11
 	VUNPCKLPS  Y1, Y0, Y8
 	VUNPCKHPS  Y1, Y0, Y0
@@ -8025,23 +8033,23 @@ blocks:
 	VPERM2F128 $0x31, Y5, Y8, Y5
 	VPERM2F128 $0x20, Y4, Y0, Y8
 	VPERM2F128 $0x31, Y4, Y0, Y0
-	VMOVUPS    Y6, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y7, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y2, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y8, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y3, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y1, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y5, (CX)
-	ADDQ       DX, CX
-	VMOVUPS    Y0, (CX)
-	ADDQ       DX, CX
-	DECQ       R12
+	VMOVUPS    Y6, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y7, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y2, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y8, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y3, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y1, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y5, (DX)
+	ADDQ       R12, DX
+	VMOVUPS    Y0, (DX)
+	ADDQ       R12, DX
+	DECQ       R13
 	JNZ        blocks
 	VZEROUPPER
 	RET

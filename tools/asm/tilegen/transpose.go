@@ -12,10 +12,12 @@ import (
 // then pairs of pairs, then halves.
 func transpose(c *build.Context) {
 	asmgen.Begin(c, "transpose8AVX2", "writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a "+
-		"missing row repeats the last one.")
+		"missing row repeats the last one. It prefetches the next eight rows of src, which a processor does not "+
+		"expect after short rows.")
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, rows, blocks int)")
 	load := func(name string) reg.GPVirtual { return asmgen.Pointer(c, name) }
-	src := sources(c, load("src"), load("ss"), load("rows"))
+	ss := load("ss")
+	src := sources(c, load("src"), ss, load("rows"))
 	dst, ds, blocks := load("dst"), load("ds"), load("blocks")
 	c.SHLQ(operand.U8(2), ds)
 	c.Label("blocks")
@@ -23,6 +25,7 @@ func transpose(c *build.Context) {
 	for i, s := range src {
 		rows[i] = c.YMM()
 		c.VMOVUPS(operand.Mem{Base: s}, rows[i])
+		c.PREFETCHT0(operand.Mem{Base: s, Index: ss, Scale: 8})
 		c.ADDQ(operand.U8(32), s)
 	}
 	for _, column := range transposed(c, rows) {
