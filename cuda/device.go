@@ -113,7 +113,7 @@ func (d *Device) start(b backend) (err error) {
 	if err := ex.CreateStreams(); err != nil {
 		return err
 	}
-	if err := ex.LoadModules(l.cubins); err != nil {
+	if err := ex.LoadModules(l.cubins, d.properties.Shared); err != nil {
 		return err
 	}
 	if err := d.openHandles(l); err != nil {

@@ -18,7 +18,7 @@ func (l layout) total() int { return l.arena + l.scratch }
 // compile compiles code for the device's precision.
 func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
 	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(),
-		Pointwise: d.linksPointwise(), NoFusion: d.noFusion})
+		Pointwise: d.linksPointwise(), BothBlocks: d.bothBlocks(), NoFusion: d.noFusion})
 }
 
 func layoutOf(p *compiler.Plan) layout {

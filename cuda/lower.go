@@ -22,6 +22,7 @@ type lowerer struct {
 	routes []convRoute
 	// which kernels of a normalisation convolutions compute; set before anything runs
 	elsewhere map[*compiler.Task]*elsewhere
+	linked    map[*compiler.Task]step // of gradients of inputs: everything that their links could compute
 	layout    layout
 	dim       int // of the vectors
 	arrived   int // see arrivedBytes

@@ -167,7 +167,7 @@ func halfGradWBytes(t *compiler.Task) int {
 
 // convScratch returns the scratch of a convolution.
 func convScratch(t *compiler.Task) int {
-	return max(halfGradWBytes(t)+convWorkspace(t), pointwiseScratch(t))
+	return max(halfGradWBytes(t)+convWorkspace(t), pointwiseScratch(t), bothScratch(t))
 }
 
 // convWorkspace returns the largest workspace of a convolution: as large as its operands, since

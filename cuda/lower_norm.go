@@ -44,8 +44,9 @@ type normalisation struct {
 	sums, apply func(n *kernels.Norm) kernels.Call
 }
 
-// elsewhere says which kernels of a normalisation convolutions compute.
-type elsewhere struct{ sums, apply bool }
+// elsewhere says which kernels of a normalisation convolutions compute, or that another task computes
+// all of a task.
+type elsewhere struct{ sums, apply, all bool }
 
 // lowering is the lowering of a normalisation.
 func (f normalisation) lowering(l *lowerer, t *compiler.Task) (step, error) {

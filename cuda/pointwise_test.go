@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -21,25 +22,37 @@ func fusedRoutes(p device.Program) int {
 	return strings.Count(strings.Join(p.(*Program).Routes(), "\n"), "fused")
 }
 
-// A step whose convolutions of 1×1 compute their normalisations gives the results of one whose
-// kernels are separate, except for the order of the sums in a convolution and of the statistics. On a
-// fake GPU both convolutions round sums of float64.
+// A step whose convolutions of 1×1 compute their normalisations, and four of them both gradients in a
+// kernel, gives the results of one whose kernels are separate, except for the order of the sums in a convolution and of the statistics. On a
+// fake GPU both convolutions round sums of float64. In fp16 a number that is rounded the other way changes
+// the last norms, of four rows, by more.
 func TestFusedConvolutionsKeepTheStep(t *testing.T) {
 	for _, c := range []struct {
 		precision Precision
 		recompute model.Recompute
+		width     int
 		fused     int
-	}{{FP16, model.RecomputeNone, 66}, {BF16, model.RecomputeBlocks, 66}} {
-		net, err := model.ResNet(model.ResNetOptions{Depth: 50, Height: 16, Width: 16, Classes: 4, BaseWidth: 8,
+		bound     float64
+	}{{BF16, model.RecomputeBlocks, 8, 69, 1e-5}, {FP16, model.RecomputeNone, 16, 69 + 4, 1e-3}} {
+		if c.width > 8 && os.Getenv("FSPDA_LONG") == "" {
+			break
+		}
+		net, err := model.ResNet(model.ResNetOptions{Depth: 50, Height: 16, Width: 16, Classes: 4, BaseWidth: c.width,
 			WeightDecay: 1e-3, Recompute: c.recompute})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fused, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision), fuseConvolutions)
+		_, b := fakeBackend(t, fakegpu.Options{})
+		withMultiprocessors(b.api, 1) // so that both gradients in one kernel move less, also here
+		fused, err := open(b, WithPrecision(c.precision), fuseConvolutions, SeparateLaunches(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fused.Close()
 		separate, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(c.precision), Deterministic(true))
-		if d := distance(runStep(t, net, fused), runStep(t, net, separate)); !(d <= 1e-5) {
-			t.Errorf("%s, recompute %s: the step differs by %.2g of its length, want at most 1e-5", c.precision,
-				c.recompute, d)
+		if d := distance(runStep(t, net, fused), runStep(t, net, separate)); !(d <= c.bound) {
+			t.Errorf("%s, recompute %s: the step differs by %.2g of its length, want at most %v", c.precision,
+				c.recompute, d, c.bound)
 		}
 		for d, want := range map[*Device]int{fused: c.fused, separate: 0} {
 			plan, err := net.Plan(4, model.Step)

@@ -78,7 +78,8 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	}
 	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.Results), layout: layoutOf(plan)}
 	l := &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: p.layout, dim: code.Dim,
-		arrived: arrivedBytes(plan), elsewhere: map[*compiler.Task]*elsewhere{}}
+		arrived: arrivedBytes(plan), elsewhere: map[*compiler.Task]*elsewhere{},
+		linked: map[*compiler.Task]step{}}
 	if p.steps, err = l.lower(plan); err != nil {
 		return nil, err
 	}

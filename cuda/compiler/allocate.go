@@ -81,10 +81,7 @@ func (p *planner) lifetimes() {
 		if m := p.tasks[i].Mask; m != nil {
 			use(m.value, i)
 		}
-		for _, t := range []*Task{&p.tasks[i], p.tasks[i].Reads, p.tasks[i].Feeds} {
-			if t == nil {
-				continue
-			}
+		for _, t := range p.tasks[i].involved() {
 			for _, o := range t.operandPtrs() {
 				use(o.value, i)
 			}

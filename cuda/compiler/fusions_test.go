@@ -104,22 +104,24 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 	}
 }
 
-// In a ResNet-50 every convolution of 1×1 with stride 1 may compute the sums of the normalisation
-// behind it. Those behind a normalisation with ReLU may make their input. All gradients of inputs may
-// make the gradient that they read, and compute the sums of the gradient that reads theirs, except
-// those of the first block's input, which no normalisation makes.
+// In a ResNet-50 every convolution of 1×1 may compute the sums of the normalisation
+// behind it. With stride 1, those behind a normalisation with ReLU may make their input, and all
+// gradients of inputs may make the gradient that they read, and compute the sums of the gradient that
+// reads theirs, except those of the first block's input, which no normalisation makes. A kernel may
+// compute both gradients where that moves less.
 func TestPointwiseLinks(t *testing.T) {
-	type counts struct{ reads, feeds, gradReads, gradFeeds int }
+	type counts struct{ reads, feeds, gradReads, gradFeeds, both int }
 	for _, c := range []struct {
 		depth     int
 		options   Options
 		recompute model.Recompute
 		want      counts
 	}{
-		{50, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{31, 33, 33, 31}},
+		{50, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{31, 36, 33, 31, 0}},
+		{50, Options{Precision: FP16, Pointwise: true, BothBlocks: 1}, model.RecomputeNone, counts{31, 36, 33, 31, 8}},
 		// recomputed convolutions too; the gradients read recomputed statistics
-		{50, Options{Precision: BF16, Pointwise: true}, model.RecomputeBlocks, counts{31, 48, 18, 1}},
-		{18, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{}},
+		{50, Options{Precision: BF16, Pointwise: true}, model.RecomputeBlocks, counts{31, 51, 18, 1, 0}},
+		{18, Options{Precision: FP16, Pointwise: true}, model.RecomputeNone, counts{feeds: 3}},
 		{50, Options{Precision: FP16}, model.RecomputeNone, counts{}},
 		{50, Options{Precision: FP16, Pointwise: true, NoFusion: true}, model.RecomputeNone, counts{}},
 		{50, Options{Precision: TF32, Pointwise: true}, model.RecomputeNone, counts{}},
@@ -149,6 +151,9 @@ func TestPointwiseLinks(t *testing.T) {
 			}
 			if x.Feeds != nil {
 				*feeds++
+			}
+			if x.GradX != nil {
+				got.both++
 			}
 		}
 		if got != c.want {

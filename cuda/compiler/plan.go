@@ -75,10 +75,7 @@ type Task struct {
 	PairSaved *Saved   // of the next one: that scale and shift
 	PairMean  *Operand // with PairSaved: the mean
 
-	// of a convolution: the normalisation, or gradient of one, whose second kernel it may compute while
-	// it reads, and the one whose first kernel it may compute while it writes; nil: none
-	Reads, Feeds *Task
-	Vectors      []Operand // of a normalisation that a convolution may compute: five of its vectors
+	Links
 }
 
 // operandPtrs returns all operands, to set their offsets when values are allocated.
@@ -135,7 +132,10 @@ type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
 	Pointwise bool // in 16 bits, convolutions of 1×1 are linked with their normalisations
-	NoFusion  bool // every call is a task of its own, for tests that compare results
+	// with Pointwise, the gradients of such convolutions are linked too: the blocks of a kernel that
+	// computes both; 0: they are not
+	BothBlocks int
+	NoFusion   bool // every call is a task of its own, for tests that compare results
 }
 
 // Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
@@ -148,7 +148,8 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
 	p := &planner{trace: t, code: code, element: o.Precision.Element(), scaling: o.Precision == FP16 && code.Gradient,
-		epilogues: o.Epilogues, pointwise: o.Pointwise && !o.NoFusion, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
+		epilogues: o.Epilogues, pointwise: o.Pointwise && !o.NoFusion,
+		bothBlocks: o.BothBlocks, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
 	if !o.NoFusion {
 		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}
@@ -206,6 +207,7 @@ type planner struct {
 	scaling      bool
 	epilogues    bool
 	pointwise    bool
+	bothBlocks   int
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast

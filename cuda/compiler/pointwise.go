@@ -14,6 +14,31 @@ import (
 // would be without links, and lives long enough for either, so that the caller may choose for each
 // convolution.
 
+// Links is the links of a task; nil: none.
+type Links struct {
+	// of a convolution: the normalisation, or gradient of one, whose second kernel it may compute while
+	// it reads, and the one whose first kernel it may compute while it writes
+	Reads, Feeds *Task
+	Vectors      []Operand // of a normalisation that a convolution may compute: five of its vectors
+	// of the gradient of filters: that of the input, which one kernel may compute too, in so many blocks
+	GradX  *Task
+	Blocks int
+}
+
+// involved returns the tasks that a task may compute, itself included.
+func (t *Task) involved() []*Task {
+	all := []*Task{t}
+	for _, other := range []*Task{t.Reads, t.Feeds} {
+		if other != nil {
+			all = append(all, other)
+		}
+	}
+	if t.GradX != nil {
+		all = append(all, t.GradX.involved()...)
+	}
+	return all
+}
+
 // linker links the tasks of a plan.
 type linker struct {
 	*planner
@@ -62,10 +87,26 @@ func isPointwise(t *Task) bool {
 	if t.Work != Compute || t.Call.Kernel != device.Conv && t.Call.Kernel != device.ConvGradX {
 		return false
 	}
+	d, p := t.Call.Dims, t.Product()
+	return d[5] == 1 && d[6] == 1 && (d[7] == 1 || t.Call.Kernel == device.Conv) && d[8] == 0 && t.Padded == 0 &&
+		p.Fits() && t.Out[0].value >= 0 && t.In[0].value >= 0 && t.In[1].value >= 0
+}
+
+// Product returns a convolution of 1×1, or the gradient of its input, as a product without addresses.
+func (t *Task) Product() kernels.Pointwise {
 	d := t.Call.Dims
-	p := kernels.Pointwise{Element: t.Out[0].Element, M: d[0] * d[1] * d[2], N: d[4], K: d[3]}
-	return d[5] == 1 && d[6] == 1 && d[7] == 1 && d[8] == 0 && t.Padded == 0 && p.Fits() && t.Out[0].value >= 0 &&
-		t.In[0].value >= 0 && t.In[1].value >= 0
+	s := d[7]
+	p := kernels.Pointwise{Element: t.Out[0].Element, M: d[0] * ((d[1]-1)/s + 1) * ((d[2]-1)/s + 1), N: d[4], K: d[3],
+		Height: d[1], Width: d[2], Stride: s}
+	if t.Call.Kernel == device.ConvGradX {
+		p.N, p.K = p.K, p.N
+	}
+	return p
+}
+
+func fitsBoth(p kernels.Pointwise, blocks int) bool {
+	p.Blocks = blocks
+	return p.FitsBoth()
 }
 
 func (l *linker) index() {
@@ -104,7 +145,7 @@ func ptrsTo(all ...*Operand) (there []Operand) {
 func (l *linker) makeFirstReader(i int) {
 	x, w := l.tasks[i].In[0].value, l.tasks[i].In[1].value
 	first := l.readers[x][0]
-	if first >= i || l.makers[w] >= first || !normForwards[l.kernelOf(x)] {
+	if first >= i || l.tasks[i].Call.Dims[7] != 1 || l.makers[w] >= first || !normForwards[l.kernelOf(x)] {
 		return
 	}
 	t := l.tasks[i]
@@ -172,7 +213,7 @@ func (l *linker) linkForward(i int) {
 		}
 	}
 	x := t.In[0].value
-	if t.Feeds == nil || !normForwards[l.kernelOf(x)] || l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
+	if t.Feeds == nil || t.Call.Dims[7] != 1 || !normForwards[l.kernelOf(x)] || l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
 		return
 	}
 	if n := &l.tasks[l.makers[x]]; !n.Deferred && n.Out[0].value == x &&
@@ -194,11 +235,27 @@ func (l *linker) linkGradX(i int) {
 		return
 	}
 	t.Reads = n
+	l.linkGradW(i)
 	for _, j := range l.readers[dx] {
 		if l.mayFeed(i, j) {
 			t.Feeds = &l.tasks[j]
 			return
 		}
+	}
+}
+
+// linkGradW links the gradient of filters behind task i, the gradient of the same convolution's
+// input, if nothing else reads the gradient that both read.
+func (l *linker) linkGradW(i int) {
+	dy, j := l.tasks[i].In[0].value, i+1
+	if l.bothBlocks == 0 || !slices.Equal(l.readers[dy], []int{i, j}) {
+		return
+	}
+	t, w := &l.tasks[i], &l.tasks[j]
+	if l.compute(w) == device.ConvGradW && w.In[1].value == dy && w.In[0].value >= 0 && w.Out[0].value >= 0 &&
+		w.Out[0].Element == l.element && slices.Equal(w.Call.Dims, t.Call.Dims) &&
+		fitsBoth(t.Product(), l.bothBlocks) {
+		w.GradX, w.Blocks = t, l.bothBlocks
 	}
 }
 

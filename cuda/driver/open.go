@@ -83,6 +83,7 @@ type Properties struct {
 	Multiprocessors int
 	L2              int // bytes
 	Cooperative     bool
+	Shared          int // bytes of shared memory that a kernel may be given
 }
 
 // Arch returns the architecture name that compilers use, such as "sm_90".
@@ -113,5 +114,6 @@ func (a *API) Describe(d Device) (Properties, error) {
 	}
 	p.CC = 10*ask(CapabilityMajor) + ask(CapabilityMinor)
 	p.Multiprocessors, p.L2, p.Cooperative = ask(Multiprocessors), ask(L2Bytes), ask(CooperativeLaunch) != 0
+	p.Shared = ask(SharedPerBlock)
 	return p, err
 }

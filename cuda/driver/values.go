@@ -9,6 +9,7 @@ const (
 	CapabilityMajor   Attribute = 75
 	CapabilityMinor   Attribute = 76
 	CooperativeLaunch Attribute = 95
+	SharedPerBlock    Attribute = 97 // bytes, the most that a kernel may be given
 )
 
 // Flags of streams, events, pinned memory and captures.

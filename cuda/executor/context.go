@@ -49,8 +49,9 @@ type loadedKernels struct {
 	args      []unsafe.Pointer // of one launch: kept for its memory
 }
 
-// LoadModules loads the kernels, compiled unit by unit.
-func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary) error {
+// LoadModules loads the kernels, compiled unit by unit. shared is the most bytes of shared memory that
+// a kernel may be given.
+func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary, shared int) error {
 	modules := map[string]driver.Module{}
 	for unit, b := range cubins {
 		if len(b.Cubin) == 0 {
@@ -73,7 +74,7 @@ func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary) error {
 			"looking for kernel %s of %s", k.Name, k.Unit); err != nil {
 			return err
 		}
-		if k.MaxShared > 0 {
+		if k.MaxShared > 0 && k.MaxShared <= shared { // others cannot be launched
 			r := ex.API.FuncSetAttribute(f, driver.MaxDynamicShared, int32(k.MaxShared))
 			if err := ex.API.Check(r, "cuFuncSetAttribute", "giving kernel %s %d bytes of shared memory", k.Name,
 				k.MaxShared); err != nil {

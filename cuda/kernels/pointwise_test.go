@@ -72,7 +72,7 @@ type pointwiseCase struct{ m, n, k int }
 
 // More than one tile and block along each direction, tails of all, and steps of fewer than 64
 // products.
-var pointwiseCases = []pointwiseCase{{70, 8, 8}, {200, 72, 40}, {130, 136, 136}, {64, 64, 64}, {1, 16, 24}}
+var pointwiseCases = []pointwiseCase{{70, 8, 8}, {200, 72, 40}, {130, 136, 72}, {64, 64, 64}, {1, 16, 24}}
 
 func eachPointwise(t *testing.T, test func(t *testing.T, h *host, e kernels.Element, c pointwiseCase)) {
 	h := onHost(t)
@@ -246,4 +246,73 @@ func TestPointwiseStatisticsFarFromZero(t *testing.T) {
 			t.Errorf("%v: the variance of a column of equal numbers is %v, want 0", e, v)
 		}
 	}
+}
+
+// One kernel for both gradients equals the two: the gradient of the input and what it computes for the
+// next normalisation have the bits of the kernel for that alone, except for sums over more rows, and
+// the gradient of the filters is the CPU's.
+func TestPointwiseBoth(t *testing.T) {
+	h := onHost(t)
+	for i, c := range []pointwiseCase{{130, 72, 64}, {70, 264, 64}, {70, 136, 128}, {200, 40, 256}, {70, 64, 512}} {
+		e := []kernels.Element{kernels.F16, kernels.BF16}[i%2]
+		t.Run(fmt.Sprintf("%v %d×%d·%d", e, c.m, c.k, c.n), func(t *testing.T) {
+			inF, outF := kernels.ReLU, kernels.AddReLU
+			if i%2 == 1 {
+				inF, outF = kernels.Plain, kernels.ReLU
+			}
+			in, out := newNeighbour(h, e, c.m, c.k, inF, 30), newNeighbour(h, e, c.m, c.n, outF, 20)
+			in.Y, out.Y = 0, 0
+			if outF == kernels.AddReLU {
+				out.Other = out.Z
+			}
+			h.run(in.GradSums())
+			w, _ := encode(h, e, numbers(9, c.n*c.k))
+			x, xNumbers := encode(h, e, numbers(8, c.m*c.n))
+			dx, dw := make([]byte, len(x)), make([]byte, len(w))
+			p := kernels.Pointwise{Element: e, M: c.m, N: c.n, K: c.k, W: at(h, w), C: at(h, dx), In: &in.Norm,
+				Out: &out.Norm, Input: at(h, x), DW: at(h, dw), Blocks: 4}
+			filters, part := p.FilterBytes()
+			p.Filters, out.Part = at(h, make([]byte, filters)), at(h, make([]byte, max(part, 8*p.PartNumbers())))
+			h.run(p.Grad())
+			gradient := decode(h, e, in.dx)
+			want := [][]byte{bytes.Clone(dx), bytes.Clone(out.dz)}
+			var sums [5][]float32
+			for i := range sums {
+				sums[i] = slices.Clone(out.vectors[4+i])
+			}
+			clear(dx)
+			clear(out.dz)
+			h.run(p.Both()...)
+			if !bytes.Equal(dx, want[0]) || !bytes.Equal(out.dz, want[1]) {
+				t.Errorf("the gradient of the input differs from that of a kernel for it alone")
+			}
+			size := float64(c.m * c.k)
+			for i, what := range []string{"dgamma", "dbeta", "a", "b", "e"} {
+				near(t, what, out.vectors[4+i], sums[i], 64*0x1p-24,
+					[...]float64{size, size, 1e-3, 10 * float64(c.k), 10 * float64(c.k)}[i])
+			}
+			product := make([]float32, c.n*c.k)
+			onCPUCall(t, device.ConvGradW, []int{c.m, 1, 1, c.n, c.k, 1, 1, 1, 0}, 0, [][]float32{xNumbers, gradient},
+				[][]float32{product})
+			nearProduct(t, e, c.m, decode(h, e, dw), product)
+			out.checkArrived(t)
+		})
+	}
+}
+
+// A forward product with a stride is the CPU's convolution.
+func TestPointwiseStride(t *testing.T) {
+	h := onHost(t)
+	const images, height, width, k, n, stride = 3, 9, 6, 40, 72, 2
+	const m = images * (height + 1) / 2 * (width / 2)
+	x, xNumbers := encode(h, kernels.F16, numbers(8, images*height*width*k))
+	w, wNumbers := encode(h, kernels.F16, numbers(9, n*k))
+	out := newNeighbour(h, kernels.F16, m, n, kernels.Plain, 20)
+	p := kernels.Pointwise{Element: kernels.F16, M: m, N: n, K: k, A: at(h, x), W: at(h, w), C: at(h, out.y),
+		Out: &out.Norm, Height: height, Width: width, Stride: stride}
+	h.run(p.Forward())
+	product := make([]float32, m*n)
+	onCPUCall(t, device.Conv, []int{images, height, width, k, n, 1, 1, stride, 0}, 0, [][]float32{xNumbers, wNumbers},
+		[][]float32{product})
+	nearProduct(t, kernels.F16, k, decode(h, kernels.F16, out.y), product)
 }

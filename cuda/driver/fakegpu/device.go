@@ -101,6 +101,8 @@ func (m *Machine) attribute(a driver.Attribute) int32 {
 		if m.options.NoCooperative {
 			return 0
 		}
+	case driver.SharedPerBlock:
+		return 227 << 10
 	case driver.L2Bytes:
 		return 4 << 20
 	}

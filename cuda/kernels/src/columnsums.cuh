@@ -53,13 +53,15 @@ __device__ inline void write_part(double (*warps)[2][ACROSS * N], double *part, 
     }
   }
   __syncthreads();
-  const int which = threadIdx.x / (ACROSS * N), column = threadIdx.x % (ACROSS * N);
-  const int at = blockIdx.x * ACROSS * N + column;
-  if (which >= 2 || at >= c) return;
-  double s = 0.0;
 #pragma unroll
-  for (int w = 0; w < 8; w++) s = s + warps[w][which][column];
-  part[((i64)mine * 2 + which) * c + at] = s;
+  for (int i = threadIdx.x; i < 2 * ACROSS * N; i += 256) {
+    const int which = i / (ACROSS * N), column = i % (ACROSS * N), at = blockIdx.x * ACROSS * N + column;
+    if (at >= c) continue;
+    double s = 0.0;
+#pragma unroll
+    for (int w = 0; w < 8; w++) s = s + warps[w][which][column];
+    part[((i64)mine * 2 + which) * c + at] = s;
+  }
 }
 
 // last_to_arrive counts a block and reports to all its threads whether it is the last of `expected`
@@ -86,23 +88,26 @@ __device__ inline bool last_to_arrive(u32 *count, u32 expected) {
 template <int COLUMNS>
 __device__ inline bool add_parts(double (*totals)[COLUMNS], double *part, int c, int mine, u32 *arrived) {
   const int parts = gridDim.y, group = mine % DOWN, groups = parts < DOWN ? parts : DOWN;
-  const int which = threadIdx.x / COLUMNS, column = threadIdx.x % COLUMNS, at = blockIdx.x * COLUMNS + column;
-  const bool adds = which < 2 && at < c;
-  volatile double *sums = part + (i64)which * c + at;
   u32 *counts = arrived + blockIdx.x * (DOWN + 1);
   if (!last_to_arrive(counts + group, (parts - group + DOWN - 1) / DOWN)) return false;
-  if (adds) {
+  for (int i = threadIdx.x; i < 2 * COLUMNS; i += 256) {
+    const int at = blockIdx.x * COLUMNS + i % COLUMNS;
+    volatile double *sums = part + (i64)(i / COLUMNS) * c + at;
     double s = 0.0;
+    if (at >= c) continue;
 #pragma unroll 8
     for (int p = group; p < parts; p += DOWN) s = s + sums[(i64)2 * p * c];
     sums[(i64)2 * group * c] = s;
   }
   if (!last_to_arrive(counts + DOWN, groups)) return false;
-  if (adds) {
+  for (int i = threadIdx.x; i < 2 * COLUMNS; i += 256) {
+    const int at = blockIdx.x * COLUMNS + i % COLUMNS;
+    volatile double *sums = part + (i64)(i / COLUMNS) * c + at;
     double s = 0.0;
+    if (at >= c) continue;
 #pragma unroll 8
     for (int g = 0; g < groups; g++) s = s + sums[(i64)2 * g * c];
-    totals[which][column] = s;
+    totals[i / COLUMNS][i % COLUMNS] = s;
   }
   __syncthreads();
   return true;

@@ -77,3 +77,24 @@ template <bool TRANSPOSED> __device__ inline void load_matrices(u32 (&r)[4], con
                  : "memory");
 }
 #endif
+
+// copy_async copies 16 bytes from device to shared memory while the thread continues; if not there, it
+// writes zeros. from must be an address that could be read. end_copies ends a group of copies, and
+// wait_copies waits until at most LEFT groups of this thread are under way.
+#ifdef FSPDA_HOST
+inline void copy_async(void *to, const void *from, bool there) {
+  *(uint4 *)to = there ? *(const uint4 *)from : uint4{0, 0, 0, 0};
+}
+inline void end_copies() {}
+template <int LEFT> inline void wait_copies() {}
+#elif __CUDA_ARCH__ >= 800
+__device__ inline void copy_async(void *to, const void *from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((u32)__cvta_generic_to_shared(to)),
+               "l"(__cvta_generic_to_global(from)), "r"(there ? 16 : 0)
+               : "memory");
+}
+__device__ inline void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> __device__ inline void wait_copies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+#endif

@@ -1,4 +1,4 @@
-// Convolutions of 1×1 with stride 1 and the gradients of their inputs, in 16 bits, as products of
+// Convolutions of 1×1, and with stride 1 the gradients of their inputs, in 16 bits, as products of
 // matrices c[m×n] = a[m×k]·b, whose rows are pixels. They compute also what the neighbouring batch
 // normalisations (norm.cu) would do in passes of their own:
 //
@@ -83,7 +83,15 @@ template <class T> struct ForwardInput {
   u8 *mask;                // null, or one bit for each number of a that is greater than 0
   const float *mean, *scale, *shift, *mean_z, *scale_z, *shift_z;
   int kind;
+  int h, w, stride; // of the images in x, if the stride is not 1
 
+  // source returns the row of x that row r of a plain input is.
+  __device__ i64 source(i64 r) const {
+    if (stride == 1) return r;
+    const u32 columns = (w - 1) / stride + 1, each = ((h - 1) / stride + 1) * columns;
+    const u32 image = (u32)r / each, pixel = (u32)r - image * each, y = pixel / columns, x = pixel - y * columns;
+    return ((i64)image * h + y * stride) * w + x * stride;
+  }
   struct Factors {
     Columns x, z;
   };
@@ -115,6 +123,7 @@ template <class T> struct GradientInput {
   const float *mean, *scale, *shift, *a, *b, *e;
   int relu_mask;
 
+  __device__ i64 source(i64 r) const { return r; }
   struct Factors {
     Columns map;
     Four a, b, e;
@@ -256,6 +265,20 @@ template <class T, int N> struct PointwiseMemory {
   T from[N];                  // the first row of c
 };
 
+// BothMemory is the shared memory of a block that computes both gradients.
+template <class T, int N, int STEPS> struct BothMemory {
+  union {
+    T a[PW_ROWS * PW_INNER];
+    T c[PW_ROWS * N];
+    double warps[8][2][N];
+    double totals[2][N];
+  };
+  T b[STEPS][PW_INNER * N];    // all weights of the block's columns
+  T x[2][PW_ROWS * N];         // of this tile and of the next
+  double sums[16][PW_THREADS]; // of each thread
+  T from[N];                   // unused
+};
+
 // Weights is b: rows of n columns, or, if ALONG, n rows of k products.
 template <class T, int N, bool ALONG> struct Weights {
   static constexpr int packs = ALONG ? PW_INNER / 8 : N / 8, each = N / 32, step = PW_THREADS / packs;
@@ -288,10 +311,10 @@ template <class T, class Input> struct Inputs {
   __device__ void fetch_step(const Input &in, i64 from, int step, i64 m, int k) {
     row = from + threadIdx.x / (PW_INNER / 8);
     column = step + threadIdx.x % (PW_INNER / 8) * 8;
-    const T *p = in.first + row * k + column, *q = in.second + row * k + column;
+    const T *q = in.second + row * k + column;
 #pragma unroll
     for (int i = 0; i < PW_EACH; i++)
-      first[i] = there(i, m, k) ? load_words(p + (i64)i * PW_STEP * k) : Words{};
+      first[i] = there(i, m, k) ? load_words(in.first + in.source(row + i * PW_STEP) * k + column) : Words{};
     if (in.second) {
 #pragma unroll
       for (int i = 0; i < PW_EACH; i++)
@@ -327,7 +350,7 @@ template <class T, class Input> struct Inputs {
     }
 #pragma unroll
     for (int i = 0; i < PW_EACH; i++) {
-      if (there(i, m, k) && blockIdx.x == 0) in.store(first[i], bits[i], (row + i * PW_STEP) * k + column);
+      if (in.stored && there(i, m, k) && blockIdx.x == 0) in.store(first[i], bits[i], (row + i * PW_STEP) * k + column);
       store_words(tile + at_pack<PW_INNER>(to + i * PW_STEP, pack), first[i]);
     }
   }
@@ -374,8 +397,8 @@ template <class T, int N> __device__ inline void put_sums(T *c, const float (&s)
 }
 
 // take_tile hands the tile c to the output, whose first row is `row`.
-template <class T, int N, class Output>
-__device__ inline void take_tile(PointwiseMemory<T, N> &memory, const Output &out, i64 row, bool first, i64 m, int n) {
+template <class T, int N, class Memory, class Output>
+__device__ inline void take_tile(Memory &memory, const Output &out, i64 row, bool first, i64 m, int n) {
   constexpr int packs = N / 8, step = PW_THREADS / packs, U = Output::rows;
   const int down = threadIdx.x / packs, pack = threadIdx.x % packs, column = blockIdx.x * N + pack * 8;
   if (column >= n) return;
@@ -384,9 +407,7 @@ __device__ inline void take_tile(PointwiseMemory<T, N> &memory, const Output &ou
     from = load_words(first ? memory.c + at_pack<N>(0, pack) : memory.from + pack * 8);
     if (first && down == 0) store_words(memory.from + pack * 8, from);
   }
-  float s1[8], s2[8];
-#pragma unroll
-  for (int j = 0; j < 8; j++) s1[j] = memory.sums[j][threadIdx.x], s2[j] = memory.sums[j + 8][threadIdx.x];
+  float s1[8] = {}, s2[8] = {};
 #pragma unroll 1
   for (int i = down; i < PW_ROWS; i += U * step) {
     Words c[U];
@@ -399,7 +420,10 @@ __device__ inline void take_tile(PointwiseMemory<T, N> &memory, const Output &ou
     out.take(s1, s2, c, there, from, (row + i) * n + column, (i64)step * n, column);
   }
 #pragma unroll
-  for (int j = 0; j < 8; j++) memory.sums[j][threadIdx.x] = s1[j], memory.sums[j + 8][threadIdx.x] = s2[j];
+  for (int j = 0; j < 8; j++) {
+    memory.sums[j][threadIdx.x] = memory.sums[j][threadIdx.x] + s1[j];
+    memory.sums[j + 8][threadIdx.x] = memory.sums[j + 8][threadIdx.x] + s2[j];
+  }
 }
 
 // rows_taken returns how many of the first `rows` rows of a block a thread has taken.
@@ -410,8 +434,8 @@ template <int N> __device__ inline int rows_taken(i64 rows) {
 }
 
 // add_sums adds the sums of all threads and blocks, and finishes the columns.
-template <class T, int N, class Output>
-__device__ inline void add_sums(PointwiseMemory<T, N> &memory, const Output &out, i64 rows, i64 m, int n, double *part,
+template <class T, int N, class Memory, class Output>
+__device__ inline void add_sums(Memory &memory, const Output &out, i64 rows, i64 m, int n, double *part,
                                 u32 *arrived) {
   double s1[8], s2[8];
   const int count = rows_taken<N>(rows);
@@ -467,20 +491,118 @@ __device__ inline void pointwise(const Input &in, const T *w, const Output &out,
   if (out.sums()) add_sums<T, N>(memory, out, end - begin, m, n, part, arrived);
 }
 
-#define POINTWISE(...) pointwise __VA_ARGS__
+// multiply_filters adds the products of a tile to those of the filters, 64 of a step by N columns, of
+// which a warp has those from `row` and `column` on.
+template <class T, int N>
+__device__ inline void multiply_filters(float (&s)[2][N / 32][4], const T *a, const T *x, int row, int column) {
+  const int lane = threadIdx.x % WARP, low = lane % 16, high = lane / 16;
+#pragma unroll
+  for (int p = 0; p < PW_ROWS / 16; p++) {
+    u32 fa[2][4];
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+      load_matrices<true>(fa[i], a + at_pack<PW_INNER>(16 * p + 8 * high + lane % 8, row / 8 + 2 * i + low / 8));
+#pragma unroll
+    for (int j = 0; j < N / 64; j++) {
+      u32 fb[4];
+      load_matrices<true>(fb, x + at_pack<N>(16 * p + low, column / 8 + 2 * j + high));
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) mma_half<T>(s[i][2 * j + h], fa[i], {fb[2 * h], fb[2 * h + 1]});
+    }
+  }
+}
+
+// copy_rows copies a tile of rows of x, m×n.
+template <class T, int N> __device__ inline void copy_rows(T *tile, const T *x, i64 row, i64 m, int n) {
+  constexpr int packs = N / 8;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < PW_ROWS * packs; i += PW_THREADS) {
+    const int r = i / packs, pack = i % packs, column = blockIdx.x * N + 8 * pack;
+    const bool there = row + r < m && column < n;
+    copy_async(tile + at_pack<N>(r, pack), there ? x + (row + r) * n + column : x, there);
+  }
+}
+
+// pointwise_both computes c as pointwise does, for k = 64·STEPS, and this block's part of the gradient
+// of the filters, filters[blockIdx.y][k×n] = aᵀ·x, in registers. x is the input of the convolution. a
+// is not stored.
+template <class T, int N, int STEPS, class Output>
+__device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, const Output &out, const T *x,
+                                      float *filters, i64 m, int n, int tiles, double *part, u32 *arrived) {
+  DYNAMIC_SHARED(bytes);
+  BothMemory<T, N, STEPS> &memory = *(BothMemory<T, N, STEPS> *)bytes;
+  constexpr int K = STEPS * PW_INNER;
+  const i64 begin = (i64)blockIdx.y * tiles * PW_ROWS, most = begin + (i64)tiles * PW_ROWS, end = most < m ? most : m;
+  const int warp = threadIdx.x / WARP, row = warp % 2 * 32, column = warp / 2 * (N / 4);
+#pragma unroll
+  for (int j = 0; j < 16; j++) memory.sums[j][threadIdx.x] = 0.0;
+  for (int q = 0; q < STEPS; q++) copy_rows<T, N>(memory.b[q], w, q * PW_INNER, K, n);
+  copy_rows<T, N>(memory.x[0], x, begin, m, n);
+  end_copies();
+  float f[STEPS][2][N / 32][4] = {};
+  Inputs<T, GradientInput<T>> a;
+  a.fetch_step(in, begin, 0, m, K);
+  int turn = 0;
+#pragma unroll 1
+  for (i64 tile = begin; tile < end; tile += PW_ROWS, turn ^= 1) {
+    float s[2][N / 32][4] = {};
+#pragma unroll 1
+    for (int q = 0; q < STEPS; q++) {
+      const bool more = q + 1 < STEPS;
+      __syncthreads();
+      a.put(in, memory.a, m, K);
+      if (q == 0) {
+        if (tile + PW_ROWS < end) copy_rows<T, N>(memory.x[turn ^ 1], x, tile + PW_ROWS, m, n);
+        end_copies();
+        wait_copies<1>();
+      }
+      __syncthreads();
+      if (more || tile + PW_ROWS < end)
+        a.fetch_step(in, more ? tile : tile + PW_ROWS, more ? (q + 1) * PW_INNER : 0, m, K);
+      if (tile + row < end) multiply_step<T, N, false>(s, memory.a, memory.b[q], row, column);
+#pragma unroll
+      for (int r = 0; r < STEPS; r++)
+        if (r == q) multiply_filters<T, N>(f[r], memory.a, memory.x[turn], row, column);
+    }
+    __syncthreads();
+    put_sums<T, N>(memory.c, s, row, column);
+    __syncthreads();
+    take_tile<T, N>(memory, out, tile, false, m, n);
+  }
+  float *to = filters + (i64)blockIdx.y * K * n;
+  const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+#pragma unroll
+  for (int q = 0; q < STEPS; q++)
+#pragma unroll
+    for (int i = 0; i < 2; i++)
+#pragma unroll
+      for (int j = 0; j < N / 32; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int k = q * PW_INNER + row + 16 * i + 8 * h + g, c = blockIdx.x * N + column + 8 * j + 2 * t;
+          if (c < n) *(float2 *)(to + (i64)k * n + c) = float2{f[q][i][j][2 * h], f[q][i][j][2 * h + 1]};
+        }
+  if (out.sums()) add_sums<T, N>(memory, out, end - begin, m, n, part, arrived);
+}
+
+#define ON_TENSOR_CORES(...) __VA_ARGS__
 #else
-#define POINTWISE(...)
+#define ON_TENSOR_CORES(...)
 #endif
 
 #define POINTWISE_KERNELS(T, N, suffix)                                                                                \
   KERNEL_OCCUPANCY(PW_THREADS, 2)                                                                                      \
   pointwise_##suffix(T *y, const T *x, const T *z, T *stored, u8 *mask, const float *mean, const float *scale,         \
                      const float *shift, const float *mean_z, const float *scale_z, const float *shift_z, int kind,    \
-                     const T *w, i64 m, int n, int k, int tiles, double *part, u32 *arrived, const float *gamma,       \
+                     int height, int width, int stride, const T *w, i64 m, int n, int k, int tiles, double *part, u32 *arrived, const float *gamma,       \
                      const float *beta, double eps, float *mean_y, float *variance_y, float *scale_y,                  \
                      float *shift_y) {                                                                                 \
-    POINTWISE(<T, N, true>(                                                                                            \
-        ForwardInput<T>{x, z, stored, mask, mean, scale, shift, mean_z, scale_z, shift_z, kind}, w,                    \
+    ON_TENSOR_CORES(pointwise<T, N, true>(                                                                                            \
+        ForwardInput<T>{x, z, stored, mask, mean, scale, shift, mean_z, scale_z, shift_z, kind, height,                \
+                        width, stride},                                                                                \
+        w,                    \
         ForwardOutput<T>{y, Statistics{gamma, beta, eps, mean_y, variance_y, scale_y, shift_y}}, m, n, k, tiles, part, \
         arrived);)                                                                                                     \
   }                                                                                                                    \
@@ -491,7 +613,7 @@ __device__ inline void pointwise(const Input &in, const T *w, const Output &out,
                           const T *x_out, const u8 *mask_out, const float *mean_out, const float *scale_out,           \
                           const float *shift_out, int relu_mask_out, const float *gamma, const float *variance,        \
                           double eps, float *dgamma, float *dbeta, float *a_out, float *b_out, float *e_out) {         \
-    POINTWISE(<T, N, false>(                                                                                           \
+    ON_TENSOR_CORES(pointwise<T, N, false>(                                                                                           \
         GradientInput<T>{dy, x, stored, mean, scale, shift, a, b, e, relu_mask}, w,                                    \
         GradientOutput<T>{dx, other, x_out, mask_out, mean_out, scale_out, shift_out, relu_mask_out,                   \
                           GradientFactors{gamma, variance, eps, dgamma, dbeta, a_out, b_out, e_out}},                  \
@@ -502,3 +624,44 @@ POINTWISE_KERNELS(Half, 64, 64_f16)
 POINTWISE_KERNELS(Half, 128, 128_f16)
 POINTWISE_KERNELS(BFloat, 64, 64_bf16)
 POINTWISE_KERNELS(BFloat, 128, 128_bf16)
+
+// add_filters adds the parts of the gradient of filters, n numbers each, in order.
+template <class T> __device__ inline void add_filters(T *dw, const float *filters, int n, int parts) {
+  const int i = 4 * (int)thread_index();
+  if (i >= n) return;
+  Four sum = {};
+#pragma unroll 8
+  for (int p = 0; p < parts; p++) {
+    const Four v = load4(filters + (i64)p * n + i);
+#pragma unroll
+    for (int j = 0; j < 4; j++) sum.v[j] = sum.v[j] + v.v[j];
+  }
+  *(uint2 *)(dw + i) = uint2{pair<T>(sum.v[0], sum.v[1]), pair<T>(sum.v[2], sum.v[3])};
+}
+
+#define BOTH_KERNEL(T, N, STEPS, suffix)                                                                               \
+  KERNEL_OCCUPANCY(PW_THREADS, 1)                                                                                      \
+  pointwise_both_##suffix(T *dx, const T *dy, const T *x, const float *mean, const float *scale, const float *shift,   \
+                          const float *a, const float *b, const float *e, int relu_mask, const T *w, i64 m, int n,     \
+                          int tiles, double *part, u32 *arrived, const T *other, const T *x_out, const u8 *mask_out,   \
+                          const float *mean_out, const float *scale_out, const float *shift_out, int relu_mask_out,    \
+                          const float *gamma, const float *variance, double eps, float *dgamma, float *dbeta,          \
+                          float *a_out, float *b_out, float *e_out, const T *input, float *filters) {                  \
+    ON_TENSOR_CORES(pointwise_both<T, N, STEPS>(                                                                       \
+        GradientInput<T>{dy, x, nullptr, mean, scale, shift, a, b, e, relu_mask}, w,                                   \
+        GradientOutput<T>{dx, other, x_out, mask_out, mean_out, scale_out, shift_out, relu_mask_out,                   \
+                          GradientFactors{gamma, variance, eps, dgamma, dbeta, a_out, b_out, e_out}},                  \
+        input, filters, m, n, tiles, part, arrived);)                                                                  \
+  }
+
+#define BOTH_KERNELS(T, suffix)                                                                                        \
+  BOTH_KERNEL(T, 256, 1, 64_##suffix)                                                                                  \
+  BOTH_KERNEL(T, 128, 2, 128_##suffix)                                                                                 \
+  BOTH_KERNEL(T, 64, 4, 256_##suffix)                                                                                  \
+  BOTH_KERNEL(T, 64, 8, 512_##suffix)                                                                                  \
+  KERNEL(64) add_filters_##suffix(T *dw, const float *filters, int n, int parts) {                                     \
+    add_filters<T>(dw, filters, n, parts);                                                                             \
+  }
+
+BOTH_KERNELS(Half, f16)
+BOTH_KERNELS(BFloat, bf16)
