@@ -22,10 +22,10 @@ func fusedRoutes(p device.Program) int {
 	return strings.Count(strings.Join(p.(*Program).Routes(), "\n"), "fused")
 }
 
-// A step whose convolutions of 1×1 compute their normalisations, and four of them both gradients in a
-// kernel, gives the results of one whose kernels are separate, except for the order of the sums in a convolution and of the statistics. On a
-// fake GPU both convolutions round sums of float64. In fp16 a number that is rounded the other way changes
-// the last norms, of four rows, by more.
+// A step whose convolutions of 1×1 compute their normalisations, and four of them both gradients in
+// a kernel, gives the results of one whose kernels are separate, except for the order of the sums
+// in a convolution and of the statistics. On a fake GPU both convolutions round sums of float64. In
+// fp16 a number that is rounded the other way changes the last norms, of four rows, by more.
 func TestFusedConvolutionsKeepTheStep(t *testing.T) {
 	for _, c := range []struct {
 		precision Precision
@@ -78,7 +78,8 @@ func convAndNorm() *device.Code {
 	return &device.Code{Name: "convolution and norm", Batch: 1, Features: 1, Dim: x + w + 2*k, Arena: 2*y + 2*k,
 		Calls: []device.Call{
 			{Kernel: device.Conv, Dims: []int{n, h, h, c, k, 1, 1, 1, 0},
-				In: []device.Ref{at(device.Params, 0, x), at(device.Params, x, w)}, Out: []device.Ref{at(device.Arena, 0, y)}},
+				In:  []device.Ref{at(device.Params, 0, x), at(device.Params, x, w)},
+				Out: []device.Ref{at(device.Arena, 0, y)}},
 			{Kernel: device.BatchNorm, Dims: []int{n * h * h, k}, Attr: 1e-5,
 				In:  []device.Ref{at(device.Arena, 0, y), at(device.Params, x+w, k), at(device.Params, x+w+k, k)},
 				Out: []device.Ref{at(device.Arena, y, y), at(device.Arena, 2*y, k), at(device.Arena, 2*y+k, k)}},

@@ -213,7 +213,8 @@ func (l *linker) linkForward(i int) {
 		}
 	}
 	x := t.In[0].value
-	if t.Feeds == nil || t.Call.Dims[7] != 1 || !normForwards[l.kernelOf(x)] || l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
+	if t.Feeds == nil || t.Call.Dims[7] != 1 || !normForwards[l.kernelOf(x)] ||
+		l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
 		return
 	}
 	if n := &l.tasks[l.makers[x]]; !n.Deferred && n.Out[0].value == x &&

@@ -16,15 +16,15 @@ func init() {
 }
 
 func pointwiseBoth(k int) string {
-	return fmt.Sprintf("pointwise_both_%d_%%s dx:p dy:p x:p mean:p scale:p shift:p a:p b:p e:p relu_mask:i w:p m:l n:i "+
-		"tiles:i part:p arrived:p other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p relu_mask_out:i "+
+	return fmt.Sprintf("pointwise_both_%d_%%s dx:p dy:p x:p mean:p scale:p shift:p a:p b:p e:p relu_mask:i w:p m:l "+
+		"n:i tiles:i part:p arrived:p other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p relu_mask_out:i "+
 		"gamma:p variance:p eps:d dgamma:p dbeta:p a_out:p b_out:p e_out:p input:p filters:p", k)
 }
 
 func pointwiseForward(columns string) string {
 	return "pointwise_" + columns + "_%s y:p x:p z:p stored:p mask:p mean:p scale:p shift:p mean_z:p scale_z:p " +
-		"shift_z:p kind:i height:i width:i stride:i w:p m:l n:i k:i tiles:i part:p arrived:p gamma:p beta:p eps:d mean_y:p variance_y:p " +
-		"scale_y:p shift_y:p"
+		"shift_z:p kind:i height:i width:i stride:i w:p m:l n:i k:i tiles:i part:p arrived:p gamma:p beta:p " +
+		"eps:d mean_y:p variance_y:p scale_y:p shift_y:p"
 }
 
 func pointwiseGrad(columns string) string {
@@ -130,7 +130,8 @@ func MaxBothShared() (most int) {
 // bothShared returns the size of BothMemory of pointwise.cu, in bytes.
 func bothShared(k, columns int) int {
 	const inner = 64
-	return max(2*inner*pointwiseRows, 8*2*8*columns) + 2*k*columns + 2*2*pointwiseRows*columns + 8*16*threads + 2*columns
+	return max(2*inner*pointwiseRows, 8*2*8*columns) + 2*k*columns + 2*2*pointwiseRows*columns + 8*16*threads +
+		2*columns
 }
 
 // bothGrid returns the tiles of a block of Both, and the geometry.
@@ -158,9 +159,9 @@ func (p *Pointwise) Both() []Call {
 	in := p.In
 	name := p.Element.name(fmt.Sprintf("pointwise_both_%d", p.K))
 	return []Call{
-		call(name, l, o.c, g, in.X, in.Mean, in.Scale, in.Shift, in.FactorA, in.FactorB, in.FactorE, inMask, p.W, p.M, p.N,
-			tiles, o.Part, o.Arrived, o.Other, o.X, o.Mask, o.Mean, o.Scale, o.Shift, o.mask, o.Gamma, o.Variance, o.Eps,
-			o.DGamma, o.DBeta, o.FactorA, o.FactorB, o.FactorE, p.Input, p.Filters),
+		call(name, l, o.c, g, in.X, in.Mean, in.Scale, in.Shift, in.FactorA, in.FactorB, in.FactorE, inMask, p.W, p.M,
+			p.N, tiles, o.Part, o.Arrived, o.Other, o.X, o.Mask, o.Mean, o.Scale, o.Shift, o.mask, o.Gamma, o.Variance,
+			o.Eps, o.DGamma, o.DBeta, o.FactorA, o.FactorB, o.FactorE, p.Input, p.Filters),
 		call(p.Element.name("add_filters"), blocks(p.K*p.N/4, 64), p.DW, p.Filters, p.K*p.N, int(l.Grid[1])),
 	}
 }
@@ -184,9 +185,9 @@ func (p *Pointwise) Forward() Call {
 		x, stored = in.X, in.Y
 	}
 	name, l := p.launch("pointwise")
-	return call(name, l, p.C, x, in.Z, stored, in.Mask, in.Mean, in.Scale, in.Shift, in.MeanZ, in.ScaleZ, in.ShiftZ, kind,
-		p.Height, p.Width, max(p.Stride, 1), p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Gamma, out.Beta, out.Eps, out.Mean, out.Variance,
-		out.Scale, out.Shift)
+	return call(name, l, p.C, x, in.Z, stored, in.Mask, in.Mean, in.Scale, in.Shift, in.MeanZ, in.ScaleZ, in.ShiftZ,
+		kind, p.Height, p.Width, max(p.Stride, 1), p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Gamma,
+		out.Beta, out.Eps, out.Mean, out.Variance, out.Scale, out.Shift)
 }
 
 // Grad computes C = A·W, where W has K rows of N numbers, and A is the gradient that In makes. Where

@@ -365,8 +365,8 @@ func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 		}
 		n := want[name[:strings.LastIndexByte(name, '_')]]
 		if products != n || a.local > 0 || uses[name].Spilled > 0 || n > 0 && (a.stores < 2 || covered < 4) {
-			t.Errorf("%s: %+v, %d products of matrices and %d loads of 128 bits in flight during all; want %d, at least "+
-				"4, stores of 128 bits, and no local memory", name, a, products, covered, n)
+			t.Errorf("%s: %+v, %d products of matrices and %d loads of 128 bits in flight during all; want %d, at "+
+				"least 4, stores of 128 bits, and no local memory", name, a, products, covered, n)
 		}
 	}
 }

@@ -41,8 +41,9 @@ func TestStopAgrees(t *testing.T) {
 				var nodes []*process.Node
 				for rank, net := range newMemory(agents) {
 					late := func(from int) time.Duration { return time.Duration(from) * 2 * time.Second }
-					nodes = append(nodes, process.New(process.Options{Rank: rank, Agents: agents, Network: slow{net, late},
-						Store: process.NoStore{}, Run: parts[rank], Schedule: schedule{}, Log: zap.NewNop()}))
+					nodes = append(nodes, process.New(process.Options{Rank: rank, Agents: agents,
+						Network: slow{net, late}, Store: process.NoStore{}, Run: parts[rank],
+						Schedule: schedule{}, Log: zap.NewNop()}))
 					nodes[rank].Serve(ctx, fail)
 				}
 				var wg sync.WaitGroup
