@@ -193,7 +193,7 @@ type languageConfig struct {
 // maxConfig bounds the size of config.json.
 const maxConfig = 1 << 20
 
-// checkConfig compares config.json beside the file, if it describes a language model, with the network:
+// checkConfig compares config.json beside the file of a language model with the network:
 // with other heads or another GELU the same weights are another function.
 func (r *reader) checkConfig() error {
 	path := filepath.Join(filepath.Dir(r.path), "config.json")

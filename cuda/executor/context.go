@@ -49,7 +49,7 @@ type loadedKernels struct {
 	args      []unsafe.Pointer // of one launch: kept for its memory
 }
 
-// LoadModules loads the kernels, compiled unit by unit. shared is the most bytes of shared memory that
+// LoadModules loads the kernels, unit by unit. shared is the most bytes of shared memory that
 // a kernel may be given.
 func (ex *Executor) LoadModules(cubins map[string]nvrtc.Binary, shared int) error {
 	modules := map[string]driver.Module{}

@@ -109,8 +109,8 @@ func (p *Pointwise) launch(kernel string) (name string, l Launch) {
 // registers.
 var bothColumns = map[int]int{64: 256, 128: 128, 256: 64, 512: 64}
 
-// FitsBoth reports whether Both computes these gradients, and moves less than two kernels: what it does
-// not store and read again is more than the parts of the gradient of the filters.
+// FitsBoth reports whether Both computes these gradients and moves less than two kernels: what it
+// does not store and read again is more than the parts of the gradient of the filters.
 func (p *Pointwise) FitsBoth() bool {
 	if bothColumns[p.K] == 0 {
 		return false

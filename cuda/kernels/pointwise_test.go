@@ -148,8 +148,8 @@ func (n *neighbour) checkArrived(t *testing.T) {
 }
 
 // The gradient of an input equals the kernels that it replaces: the gradient that it reads has their
-// bits, the product is the CPU's, and what the next normalisation gets is what its own kernel computes
-// from the product.
+// bits, the product is the CPU's, and what the next normalisation gets is what its own kernel
+// computes from the product.
 func TestPointwiseGrad(t *testing.T) {
 	eachPointwise(t, func(t *testing.T, h *host, e kernels.Element, c pointwiseCase) {
 		w, wNumbers := encode(h, e, numbers(9, c.n*c.k))
