@@ -51,21 +51,20 @@ type linker struct {
 func (p *planner) linkPointwise() {
 	l := &linker{planner: p}
 	l.index()
-	for i := 0; i < len(p.tasks); i++ {
-		switch t := &p.tasks[i]; {
-		case !isPointwise(t):
-		case t.Call.Kernel == device.Conv:
+	for i := range p.tasks {
+		if isPointwise(&p.tasks[i], device.Conv) {
 			l.makeFirstReader(i)
-		case t.Call.Kernel == device.ConvGradX:
+		}
+	}
+	for i := len(p.tasks) - 1; i >= 0; i-- { // what moves passes tasks that had their turn
+		if isPointwise(&p.tasks[i], device.ConvGradX) {
 			l.makeLastSummand(i)
 		}
 	}
 	for i := range p.tasks {
-		switch t := &p.tasks[i]; {
-		case !isPointwise(t):
-		case t.Call.Kernel == device.Conv:
+		if isPointwise(&p.tasks[i], device.Conv) {
 			l.linkForward(i)
-		case t.Call.Kernel == device.ConvGradX:
+		} else if isPointwise(&p.tasks[i], device.ConvGradX) {
 			l.linkGradX(i)
 		}
 	}
@@ -81,14 +80,14 @@ func (p *planner) linkPointwise() {
 	}
 }
 
-// isPointwise reports whether a task is a convolution, or the gradient of its input, that
-// kernels.Pointwise computes.
-func isPointwise(t *Task) bool {
-	if t.Work != Compute || t.Call.Kernel != device.Conv && t.Call.Kernel != device.ConvGradX {
+// isPointwise reports whether a task is a convolution, or the gradient of its input, whichever k is,
+// that kernels.Pointwise computes.
+func isPointwise(t *Task, k device.Kernel) bool {
+	if t.Work != Compute || t.Call.Kernel != k {
 		return false
 	}
 	d, p := t.Call.Dims, t.Product()
-	return d[5] == 1 && d[6] == 1 && (d[7] == 1 || t.Call.Kernel == device.Conv) && d[8] == 0 && t.Padded == 0 &&
+	return d[5] == 1 && d[6] == 1 && (d[7] == 1 || k == device.Conv) && d[8] == 0 && t.Padded == 0 &&
 		p.Fits() && t.Out[0].value >= 0 && t.In[0].value >= 0 && t.In[1].value >= 0
 }
 
@@ -112,7 +111,7 @@ func fitsBoth(p kernels.Pointwise, blocks int) bool {
 func (l *linker) index() {
 	l.makers, l.readers = map[int]int{}, map[int][]int{}
 	for i := range l.tasks {
-		for _, o := range l.tasks[i].Out {
+		for _, o := range l.tasks[i].outputs() {
 			l.makers[o.value] = i
 		}
 		for _, v := range l.tasks[i].reads() {
@@ -121,9 +120,29 @@ func (l *linker) index() {
 	}
 }
 
+// inputs returns the operands that a task reads.
+func (t *Task) inputs() []Operand {
+	all := append(slices.Clone(t.In), ptrsTo(t.Addend, t.PairMean)...)
+	if t.Saved != nil && forwardKernels[t.Call.Kernel] != nil {
+		all = append(all, t.Saved.Operands...)
+	}
+	if t.PairSaved != nil {
+		all = append(all, t.PairSaved.Operands...)
+	}
+	return all
+}
+
+// outputs returns the operands that a task writes.
+func (t *Task) outputs() []Operand {
+	if t.Saved != nil && forwardKernels[t.Call.Kernel] == nil {
+		return append(slices.Clone(t.Out), t.Saved.Operands...)
+	}
+	return t.Out
+}
+
 // reads returns the values that a task reads.
 func (t *Task) reads() (all []int) {
-	for _, o := range append(slices.Clone(t.In), ptrsTo(t.Addend, t.PairMean)...) {
+	for _, o := range t.inputs() {
 		if o.value >= 0 {
 			all = append(all, o.value)
 		}
@@ -181,10 +200,11 @@ func (l *linker) makeLastSummand(i int) {
 	var stay, move []Task
 	var made []Operand
 	for _, between := range l.tasks[i:readers[0]] {
+		overwrites := func(moved Task) bool { return slices.ContainsFunc(between.outputs(), moved.touches) }
 		switch {
 		case len(move) == 0 || slices.Contains(between.reads(), t.In[0].value):
-			move, made = append(move, between), append(made, between.Out...)
-		case slices.ContainsFunc(made, between.touches):
+			move, made = append(move, between), append(made, between.outputs()...)
+		case slices.ContainsFunc(made, between.touches) || slices.ContainsFunc(move, overwrites):
 			return
 		default:
 			stay = append(stay, between)
@@ -207,7 +227,8 @@ var (
 func (l *linker) linkForward(i int) {
 	t := &l.tasks[i]
 	for _, j := range l.readers[t.Out[0].value] {
-		if n := &l.tasks[j]; normForwards[l.compute(n)] && n.In[0].value == t.Out[0].value && l.canMove(n, i, j) {
+		if n := &l.tasks[j]; normForwards[l.compute(n)] && n.In[0].value == t.Out[0].value &&
+			l.canMove(n, n.In[1:3], i, j) {
 			t.Feeds = n
 			break
 		}
@@ -217,7 +238,7 @@ func (l *linker) linkForward(i int) {
 		l.kernelOf(x) == device.BatchNorm || l.readers[x][0] != i {
 		return
 	}
-	if n := &l.tasks[l.makers[x]]; !n.Deferred && n.Out[0].value == x &&
+	if n := &l.tasks[l.makers[x]]; !n.Deferred && n.Out[0].value == x && l.readLater(n.outputs()[3:], i) &&
 		l.onlyArena(n.In[0], append([]Operand{n.Out[1]}, n.In[3:]...)...) {
 		t.Reads = n
 	}
@@ -261,24 +282,22 @@ func (l *linker) linkGradW(i int) {
 }
 
 // mayFeed reports whether the gradient of an input, task i, may compute the sums of the gradient of
-// the normalisation that reads it, task j. If j adds two gradients, task i must make the second of
-// them, and nothing else may read it.
+// the normalisation that reads it, task j. If j adds a residual, it gets the gradient in another form,
+// and nothing else may read it. If j adds two gradients, task i must make the second of them.
 func (l *linker) mayFeed(i, j int) bool {
 	n, dx := &l.tasks[j], l.tasks[i].Out[0].value
-	if !normGradients[l.compute(n)] || n.Call.Kernel == device.BatchNormGrad || n.Saved == nil || !l.canMove(n, i, j) ||
-		!l.onlyArena(n.In[0], n.In[4:]...) {
+	if !normGradients[l.compute(n)] || n.Call.Kernel == device.BatchNormGrad || n.Saved == nil ||
+		!l.onlyArena(n.In[0], append(ptrsTo(n.Addend), n.In[4:]...)...) {
 		return false
 	}
-	if n.Call.Kernel == device.BatchNormReLUGrad {
-		return n.In[2].value == dx
-	}
-	if len(l.readers[dx]) != 1 || n.Out[1].value < 0 {
+	if n.Call.Kernel == device.BatchNormAddReLUGrad && (len(l.readers[dx]) != 1 || n.Out[1].value < 0) {
 		return false
 	}
 	if n.Addend != nil && n.Addend.value == dx { // the sum is the same
 		n.In[2], *n.Addend = *n.Addend, n.In[2]
 	}
-	return n.Addend == nil || n.Addend.value >= 0 && l.makers[n.Addend.value] < i
+	others := slices.DeleteFunc(n.inputs(), func(o Operand) bool { return o.value == dx })
+	return n.In[2].value == dx && len(others) == len(n.inputs())-1 && l.canMove(n, others, i, j)
 }
 
 // compute returns the kernel of a task, or "" if it is no call.
@@ -289,11 +308,13 @@ func (l *linker) compute(t *Task) device.Kernel {
 	return t.Call.Kernel
 }
 
-// gradient returns the inputs of a normalisation's gradient that its second kernel reads, without x
-// and y.
+// gradient returns what the second kernel of a normalisation's gradient reads, without x and y.
 func (t *Task) gradient() []Operand {
-	if t.Call.Kernel == device.BatchNormGrad {
+	switch t.Call.Kernel {
+	case device.BatchNormGrad:
 		return []Operand{t.In[1], t.In[3], t.In[4]}
+	case device.BatchNormAddReLUGrad: // dz
+		return []Operand{t.Out[1], t.In[4], t.In[5]}
 	}
 	return []Operand{t.In[2], t.In[4], t.In[5]}
 }
@@ -309,20 +330,33 @@ func (l *linker) onlyArena(first Operand, others ...Operand) bool {
 	return first.value >= 0 && !slices.ContainsFunc(others, func(o Operand) bool { return o.value < 0 })
 }
 
-// canMove reports whether the outputs of task j that are outside of the arena can be written when
-// task i runs: nothing between touches them.
-func (l *linker) canMove(n *Task, i, j int) bool {
-	for _, o := range n.Out {
-		if o.value >= 0 {
-			continue
-		}
-		for k := i; k < j; k++ {
-			if l.tasks[k].touches(o) {
-				return false
-			}
+// canMove reports whether the first kernel of a normalisation, task j, can run with task i, of whose
+// output it makes sums: the other operands that it reads have their numbers by then, and nothing
+// between touches what it writes outside of the arena.
+func (l *linker) canMove(n *Task, reads []Operand, i, j int) bool {
+	if j <= i {
+		return false
+	}
+	for _, o := range reads {
+		if made, ok := l.makers[o.value]; o.value >= 0 && ok && made >= i {
+			return false
 		}
 	}
-	return j > i
+	for k := i; k < j; k++ {
+		t := &l.tasks[k]
+		if slices.ContainsFunc(n.Out, func(o Operand) bool { return o.value < 0 && t.touches(o) }) ||
+			slices.ContainsFunc(t.Out, func(o Operand) bool { return o.value < 0 && n.touches(o) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// readLater reports whether no task before i reads any of these operands.
+func (l *linker) readLater(all []Operand, i int) bool {
+	return !slices.ContainsFunc(all, func(o Operand) bool {
+		return o.value >= 0 && len(l.readers[o.value]) > 0 && l.readers[o.value][0] < i
+	})
 }
 
 // touches reports whether a task reads or writes an operand.

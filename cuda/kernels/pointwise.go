@@ -1,6 +1,9 @@
 package kernels
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 var _ = defineEach("pointwise.cu", halfElements,
 	pointwiseForward("64"), pointwiseGrad("64"), pointwiseForward("128"), pointwiseGrad("128"),
@@ -50,10 +53,10 @@ type Pointwise struct {
 	// 0 and 1: all rows of A
 	Height, Width, Stride int
 
-	// of Both: the input of the convolution, the gradient of its filters, scratch of FilterBytes, and
-	// about how many blocks to use
+	// about how many blocks to use. 0: enough to fill any GPU, not of Both
+	Blocks int
+	// of Both: the input of the convolution, the gradient of its filters, and scratch of FilterBytes
 	Input, DW, Filters Address
-	Blocks             int
 }
 
 const (
@@ -85,11 +88,11 @@ func (p *Pointwise) parts() int {
 	return (p.M + rows - 1) / rows
 }
 
-// tiles returns the tiles of a block: as many as leave enough blocks to fill any GPU.
+// tiles returns the tiles of a block: as many as leave enough blocks.
 func (p *Pointwise) tiles() int {
 	columns := pointwiseColumns(p.N)
 	tiles := (p.M + pointwiseRows - 1) / pointwiseRows * ((p.N + columns - 1) / columns)
-	return max(1, min(pointwiseTiles, tiles/1024))
+	return max(1, min(pointwiseTiles, tiles/cmp.Or(p.Blocks, 1024)))
 }
 
 // PartNumbers returns the size of Out.Part in float64 numbers.

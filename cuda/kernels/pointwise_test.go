@@ -67,18 +67,20 @@ func (n *neighbour) taken() [][]byte {
 	return all
 }
 
-// pointwiseCase is a product of m×k and k×n numbers.
-type pointwiseCase struct{ m, n, k int }
+// pointwiseCase is a product of m×k and k×n numbers, in about so many blocks.
+type pointwiseCase struct{ m, n, k, blocks int }
 
-// More than one tile and block along each direction, tails of all, and steps of fewer than 64
-// products.
-var pointwiseCases = []pointwiseCase{{70, 8, 8}, {200, 72, 40}, {130, 136, 72}, {64, 64, 64}, {1, 16, 24}}
+// More than one tile and block along each direction, tails of all, steps of fewer than 64 products,
+// and blocks of several tiles, with one step and with three.
+var pointwiseCases = []pointwiseCase{{70, 8, 8, 0}, {200, 72, 40, 0}, {130, 136, 72, 0}, {64, 64, 64, 0}, {1, 16, 24, 0},
+	{330, 16, 24, 1}, {350, 136, 136, 4}}
 
 func eachPointwise(t *testing.T, test func(t *testing.T, h *host, e kernels.Element, c pointwiseCase)) {
 	h := onHost(t)
 	for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 		for _, c := range pointwiseCases {
-			t.Run(fmt.Sprintf("%v %d×%d·%d", e, c.m, c.k, c.n), func(t *testing.T) { test(t, h, e, c) })
+			name := fmt.Sprintf("%v %d×%d·%d in %d", e, c.m, c.k, c.n, c.blocks)
+			t.Run(name, func(t *testing.T) { test(t, h, e, c) })
 		}
 	}
 }
@@ -100,7 +102,7 @@ func TestPointwiseForward(t *testing.T) {
 			out := newNeighbour(h, e, c.m, c.n, kernels.Plain, 20)
 			a, _ := encode(h, e, numbers(8, c.m*c.k))
 			p := kernels.Pointwise{Element: e, M: c.m, N: c.n, K: c.k, A: at(h, a), W: at(h, w), C: at(h, out.y),
-				Out: &out.Norm}
+				Out: &out.Norm, Blocks: c.blocks}
 			if kind > 0 {
 				f := kernels.ReLU
 				if kind > 1 {
@@ -165,7 +167,8 @@ func TestPointwiseGrad(t *testing.T) {
 			h.run(in.GradApply())
 			want := in.taken()
 			c1 := make([]byte, c.m*c.n*e.Size())
-			p := kernels.Pointwise{Element: e, M: c.m, N: c.n, K: c.k, W: at(h, w), C: at(h, c1), In: &in.Norm}
+			p := kernels.Pointwise{Element: e, M: c.m, N: c.n, K: c.k, W: at(h, w), C: at(h, c1), In: &in.Norm,
+				Blocks: c.blocks}
 			h.run(p.Grad())
 			if got := in.taken(); !bytes.Equal(got[2], want[2]) {
 				t.Fatalf("kind %d: the product stores another gradient than norm_grad_apply", kind)
@@ -253,7 +256,8 @@ func TestPointwiseStatisticsFarFromZero(t *testing.T) {
 // the gradient of the filters is the CPU's.
 func TestPointwiseBoth(t *testing.T) {
 	h := onHost(t)
-	for i, c := range []pointwiseCase{{130, 72, 64}, {70, 264, 64}, {70, 136, 128}, {200, 40, 256}, {70, 64, 512}} {
+	for i, c := range []pointwiseCase{{130, 72, 64, 4}, {70, 264, 64, 4}, {70, 136, 128, 4}, {200, 40, 256, 4},
+		{70, 64, 512, 4}, {350, 72, 64, 1}, {410, 72, 128, 3}, {330, 16, 512, 1}} {
 		e := []kernels.Element{kernels.F16, kernels.BF16}[i%2]
 		t.Run(fmt.Sprintf("%v %d×%d·%d", e, c.m, c.k, c.n), func(t *testing.T) {
 			inF, outF := kernels.ReLU, kernels.AddReLU
@@ -270,7 +274,7 @@ func TestPointwiseBoth(t *testing.T) {
 			x, xNumbers := encode(h, e, numbers(8, c.m*c.n))
 			dx, dw := make([]byte, len(x)), make([]byte, len(w))
 			p := kernels.Pointwise{Element: e, M: c.m, N: c.n, K: c.k, W: at(h, w), C: at(h, dx), In: &in.Norm,
-				Out: &out.Norm, Input: at(h, x), DW: at(h, dw), Blocks: 4}
+				Out: &out.Norm, Input: at(h, x), DW: at(h, dw), Blocks: c.blocks}
 			filters, part := p.FilterBytes()
 			p.Filters, out.Part = at(h, make([]byte, filters)), at(h, make([]byte, max(part, 8*p.PartNumbers())))
 			h.run(p.Grad())

@@ -20,6 +20,7 @@ const (
 	loadGlobal80, storeGlobal80 = 0x981, 0x986 // from sm_80
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
+	branchByTable               = 0x949
 	fusedMultiplyAdd            = 0x223
 	loadShared                  = 0x984
 	integerToFloat              = 0x306
@@ -32,6 +33,22 @@ const (
 // machineCodes returns the kernels of a cubin.
 func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 	t.Helper()
+	return sections(t, cubin, ".text.")
+}
+
+// jumpTable returns the instructions that the branches by table of a kernel may go to.
+func jumpTable(t *testing.T, cubin []byte, kernel string) (all []int) {
+	t.Helper()
+	table := sections(t, cubin, ".nv.constant2.")[kernel]
+	for at := 0; at+4 <= len(table); at += 4 {
+		all = append(all, int(binary.LittleEndian.Uint32(table[at:]))/16)
+	}
+	return all
+}
+
+// sections returns the sections of a cubin, one for each kernel, whose names begin with prefix.
+func sections(t *testing.T, cubin []byte, prefix string) map[string]machineCode {
+	t.Helper()
 	cubin = bytes.Clone(cubin)
 	copy(cubin[20:], []byte{1, 0, 0, 0}) // older compilers write a different ELF version
 	f, err := elf.NewFile(bytes.NewReader(cubin))
@@ -40,7 +57,7 @@ func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 	}
 	all := map[string]machineCode{}
 	for _, s := range f.Sections {
-		if name, ok := strings.CutPrefix(s.Name, ".text."); ok {
+		if name, ok := strings.CutPrefix(s.Name, prefix); ok {
 			if all[name], err = s.Data(); err != nil {
 				t.Fatal(err)
 			}
@@ -296,8 +313,8 @@ func (c machineCode) count(of func(opcode uint64) bool) (n int) {
 
 // productsInFlight returns how many multiply-adds can be issued after a load without waiting for
 // it. A load names one of six scoreboards (bits 110 to 112), and an instruction those that it waits
-// for (a bit each from 116 on).
-func (c machineCode) productsInFlight(load int, arch string) (n int) {
+// for (a bit each from 116 on). table is the jump table of the kernel.
+func (c machineCode) productsInFlight(load int, arch string, table ...int) (n int) {
 	board := c.high(load) >> 46 & 7
 	seen, next := map[int]bool{}, []int{load + 1}
 	for len(next) > 0 {
@@ -318,8 +335,10 @@ func (c machineCode) productsInFlight(load int, arch string) (n int) {
 		case what == branch:
 			next = append(next, c.target(at, arch))
 			unconditional = unconditional && high>>23&15 == always // its second condition
+		case what == branchByTable:
+			next = append(next, table...)
 		}
-		if !unconditional || what != branch && what != exit {
+		if !unconditional || what != branch && what != branchByTable && what != exit {
 			next = append(next, at+1)
 		}
 	}
@@ -353,9 +372,10 @@ func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 	}
 	for name, code := range codes {
 		a, products, covered := code.accesses(), code.count(isTensorProduct), 0
+		table := jumpTable(t, b.Cubin, name)
 		for at := range len(code) / 16 {
 			if what := code.opcode(at); what == loadGlobal80 && code.high(at)>>9&7 == wide &&
-				code.productsInFlight(at, arch) >= products {
+				code.productsInFlight(at, arch, table...) >= products {
 				covered++
 			}
 		}

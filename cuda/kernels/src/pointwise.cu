@@ -25,7 +25,7 @@
 
 #define PW_THREADS 256
 #define PW_ROWS 64                            // of a tile: kernels.pointwiseRows
-#define PW_INNER 64                           // products of a step
+#define PW_INNER 64                           // products of a step; as many as rows, see pointwise_both
 #define PW_STEP (PW_THREADS / (PW_INNER / 8)) // rows between those of a that a thread loads
 #define PW_EACH (PW_ROWS / PW_STEP)           // rows of a that a thread loads
 
@@ -356,24 +356,24 @@ template <class T, class Input> struct Inputs {
   }
 };
 
-// multiply_step adds the products of a step to the sums of a warp, which start at row `row` and
-// column `column` of the tiles.
-template <class T, int N, bool ALONG>
-__device__ inline void multiply_step(float (&s)[2][N / 32][4], const T *a, const T *b, int row, int column) {
+// multiply adds 64 products to the sums of a warp, whose rows start at `row` of a and whose columns
+// start at `column` of b. A row of a has the products of a sum, or, if BELOW, a column has. A row of b
+// has them if ALONG, else a column.
+template <class T, int N, bool BELOW, bool ALONG>
+__device__ inline void multiply(float (&s)[2][N / 32][4], const T *a, const T *b, int row, int column) {
   const int lane = threadIdx.x % WARP, low = lane % 16, high = lane / 16;
 #pragma unroll
   for (int p = 0; p < PW_INNER / 16; p++) {
     u32 fa[2][4];
 #pragma unroll
     for (int i = 0; i < 2; i++)
-      load_matrices<false>(fa[i], a + at_pack<PW_INNER>(row + 16 * i + low, 2 * p + high));
+      load_matrices<BELOW>(fa[i], a + (BELOW ? at_pack<PW_INNER>(16 * p + 8 * high + lane % 8, row / 8 + 2 * i + low / 8)
+                                             : at_pack<PW_INNER>(row + 16 * i + low, 2 * p + high)));
 #pragma unroll
     for (int j = 0; j < N / 64; j++) {
       u32 fb[4]; // of 16 columns
-      if (ALONG)
-        load_matrices<false>(fb, b + at_pack<PW_INNER>(column + 16 * j + 8 * high + lane % 8, 2 * p + low / 8));
-      else
-        load_matrices<true>(fb, b + at_pack<N>(16 * p + low, column / 8 + 2 * j + high));
+      load_matrices<!ALONG>(fb, b + (ALONG ? at_pack<PW_INNER>(column + 16 * j + 8 * high + lane % 8, 2 * p + low / 8)
+                                           : at_pack<N>(16 * p + low, column / 8 + 2 * j + high)));
 #pragma unroll
       for (int i = 0; i < 2; i++)
 #pragma unroll
@@ -481,7 +481,7 @@ __device__ inline void pointwise(const Input &in, const T *w, const Output &out,
       const bool more = p + PW_INNER < k;
       if (more || tile + PW_ROWS < end) a.fetch_step(in, more ? tile : tile + PW_ROWS, more ? p + PW_INNER : 0, m, k);
       if (k > PW_INNER) b.fetch_step(more ? p + PW_INNER : 0);
-      if (tile + row < end) multiply_step<T, N, ALONG>(s, memory.a, memory.b, row, column);
+      if (tile + row < end) multiply<T, N, false, ALONG>(s, memory.a, memory.b, row, column);
     }
     __syncthreads();
     put_sums<T, N>(memory.c, s, row, column);
@@ -489,29 +489,6 @@ __device__ inline void pointwise(const Input &in, const T *w, const Output &out,
     take_tile<T, N>(memory, out, tile, tile == begin, m, n);
   }
   if (out.sums()) add_sums<T, N>(memory, out, end - begin, m, n, part, arrived);
-}
-
-// multiply_filters adds the products of a tile to those of the filters, 64 of a step by N columns, of
-// which a warp has those from `row` and `column` on.
-template <class T, int N>
-__device__ inline void multiply_filters(float (&s)[2][N / 32][4], const T *a, const T *x, int row, int column) {
-  const int lane = threadIdx.x % WARP, low = lane % 16, high = lane / 16;
-#pragma unroll
-  for (int p = 0; p < PW_ROWS / 16; p++) {
-    u32 fa[2][4];
-#pragma unroll
-    for (int i = 0; i < 2; i++)
-      load_matrices<true>(fa[i], a + at_pack<PW_INNER>(16 * p + 8 * high + lane % 8, row / 8 + 2 * i + low / 8));
-#pragma unroll
-    for (int j = 0; j < N / 64; j++) {
-      u32 fb[4];
-      load_matrices<true>(fb, x + at_pack<N>(16 * p + low, column / 8 + 2 * j + high));
-#pragma unroll
-      for (int i = 0; i < 2; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) mma_half<T>(s[i][2 * j + h], fa[i], {fb[2 * h], fb[2 * h + 1]});
-    }
-  }
 }
 
 // copy_rows copies a tile of rows of x, m×n.
@@ -561,10 +538,10 @@ __device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, co
       __syncthreads();
       if (more || tile + PW_ROWS < end)
         a.fetch_step(in, more ? tile : tile + PW_ROWS, more ? (q + 1) * PW_INNER : 0, m, K);
-      if (tile + row < end) multiply_step<T, N, false>(s, memory.a, memory.b[q], row, column);
+      if (tile + row < end) multiply<T, N, false, false>(s, memory.a, memory.b[q], row, column);
 #pragma unroll
       for (int r = 0; r < STEPS; r++)
-        if (r == q) multiply_filters<T, N>(f[r], memory.a, memory.x[turn], row, column);
+        if (r == q) multiply<T, N, true, false>(f[r], memory.a, memory.x[turn], row, column);
     }
     __syncthreads();
     put_sums<T, N>(memory.c, s, row, column);
