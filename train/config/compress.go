@@ -168,7 +168,7 @@ func (s *Setup) settleTheta() {
 	case !c.Theta.Auto:
 	case s.method.Edges != Speakers:
 		c.Theta = AutoFloat{V: 0.5}
-	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0:
+	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 || s.SpeakRate() == 0:
 		c.Theta = AutoFloat{V: 1}
 	default:
 		c.Theta = AutoFloat{V: sixDigits(math.Min(1, s.chocoLimit()/2))}
@@ -187,6 +187,9 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	if th := c.Theta.V; !(th > 0) || th > 1 {
 		return nil, Invalid("theta", c.Theta,
 			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
+	}
+	if s.SpeakRate() == 0 { // nothing is averaged
+		return nil, nil
 	}
 	limit := s.chocoLimit()
 	switch th := c.Theta.V; {

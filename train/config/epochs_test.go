@@ -123,7 +123,7 @@ func TestAutoMetrics(t *testing.T) {
 }
 
 func TestWireRefused(t *testing.T) {
-	for _, name := range []string{"choco", "swarm", "fspda-async"} {
+	for _, name := range []string{"choco", "swarm", "beer", "demo", "fspda-async"} {
 		c := small()
 		c.Algo, c.Wire = name, "fp16"
 		if _, err := c.Resolve(labSet, labModel(t, c)); err == nil || !strings.Contains(err.Error(), "wire") {

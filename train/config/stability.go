@@ -40,8 +40,8 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
-				"coordinates, %s < %.4g (2/%.4g + eta·beta/2): lower it, or use edges one-edge, or a mask", c.Graph,
-				key, 2/l+dual/2, l)
+				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s", c.Graph, key, 2/l+dual/2, l,
+				when(s.method.Dual, " + eta·beta/2"), when(s.method.Masks, ", or a mask"))
 		}
 	}
 	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
@@ -134,6 +134,11 @@ func (s *Setup) momentumStable(key string, mu float64, steps int, weight edgeWei
 	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(mu, steps, weight) {
 		return nil
 	}
+	if s.momentumGrows(0, steps, weight) {
+		return Invalid("gamma", s.Config.Gamma, "lets differences between agents grow with edges %s on graph %s, also "+
+			"without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
+			s.Config.Graph)
+	}
 	safe, grows := 0.0, mu
 	for range 6 {
 		if middle := (safe + grows) / 2; s.momentumGrows(middle, steps, weight) {
@@ -145,6 +150,14 @@ func (s *Setup) momentumStable(key string, mu float64, steps int, weight edgeWei
 	return Invalid(key, mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
 		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe, or use edges full",
 		s.Process, s.Config.Graph, safe)
+}
+
+// when is a part of a message that some configurations have.
+func when(has bool, text string) string {
+	if has {
+		return text
+	}
+	return ""
 }
 
 // edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of agents.
