@@ -126,24 +126,17 @@ func gradW(o *kernel.Args) call {
 // linearGradW: dW = dyᵀ·x, db = column sums of dy.
 func linearGradW(o *kernel.Args) error {
 	g := gradW(o)
-	if parts := g.parts(o.Threads()); parts > 1 {
-		o.Parallel(parts+1, gradWPart)
-		return nil
-	}
-	g.run()
-	vec.ColumnSums(o.Out[1], o.In[1], o.Dims[0], o.Dims[1])
+	o.Parallel(g.parts(o.Threads()), gradWPart)
 	return nil
 }
 
-// gradWPart computes a part of the product, and as the last part the column sums.
+// gradWPart computes a part of the product, and of the column sums.
 func gradWPart(o *kernel.Args, part, of int) {
-	if part < of-1 {
-		g := gradW(o)
-		p := g.part(part, of-1)
-		p.run()
-		return
-	}
-	vec.ColumnSums(o.Out[1], o.In[1], o.Dims[0], o.Dims[1])
+	g := gradW(o)
+	p := g.part(part, of)
+	p.run()
+	from, to := kernel.SplitUnits(part, of, len(o.Out[1]), kernel.LineFloats)
+	vec.ColumnSums(o.Out[1][from:to], o.In[1][from:], o.Dims[0], o.Dims[1])
 }
 
 // linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added in one pass over

@@ -29,15 +29,15 @@ func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 	if pieces == 0 {
 		return
 	}
-	read := (rows + 7) &^ 7
-	for p := range depth {
+	read, ahead := (rows+7)&^7, prefetchRows*src.ColStride
+	whole := 0 // columns whose pieces can all be read in whole vectors within the slice
+	if room := len(src.Data) - (pieces-1)*rows - read; room >= 0 {
+		whole = min(depth, room/src.ColStride+1)
+		copyPiecesAVX2(&dst[0], ds, size, &src.Data[0], src.ColStride, rows, whole, pieces, read/8, ahead)
+	}
+	for p := whole; p < depth; p++ {
 		to, from := dst[p*ds:], src.Data[p*src.ColStride:]
-		i := 0
-		if len(from) >= read { // pieces that can be read in whole vectors within the slice
-			i = min(pieces, (len(from)-read)/rows+1)
-			copyPiecesAVX2(&to[0], size, &from[0], rows, i, read/8, prefetchRows*src.ColStride)
-		}
-		for ; i < pieces; i++ {
+		for i := range pieces {
 			copy(to[i*size:][:rows], from[i*rows:])
 		}
 	}

@@ -257,9 +257,10 @@ func peakAVX2(x float32, n int)
 //go:noescape
 func transpose8AVX2(dst *float32, ds int, src *float32, ss int, rows int, blocks int)
 
-// copyPiecesAVX2 copies dst[i·ds+l] = src[i·ss+l] for i < pieces and l < 8·eights. Both counts are
-// at least 1. It prefetches src so many numbers ahead, since a processor does not prefetch beyond
-// the page it reads.
+// copyPiecesAVX2 copies dst[p·dr+i·ds+l] = src[p·sr+i·ss+l] for p < rows, i < pieces and l <
+// 8·eights. All counts are at least 1. It prefetches src so many numbers ahead, since a processor
+// does not prefetch beyond the page it reads.
 //
 //go:noescape
-func copyPiecesAVX2(dst *float32, ds int, src *float32, ss int, pieces int, eights int, ahead int)
+func copyPiecesAVX2(dst *float32, dr int, ds int, src *float32, sr int, ss int, rows int, pieces int, eights int,
+	ahead int)

@@ -8054,36 +8054,98 @@ blocks:
 	VZEROUPPER
 	RET
 
-// func copyPiecesAVX2(dst *float32, ds int, src *float32, ss int, pieces int, eights int, ahead int)
+// func copyPiecesAVX2(dst *float32, dr int, ds int, src *float32, sr int, ss int, rows int, pieces int, eights int, ahead int)
 // Requires: AVX, MMX+
-TEXT ·copyPiecesAVX2(SB), NOSPLIT, $0-56
+TEXT ·copyPiecesAVX2(SB), NOSPLIT, $0-80
 	MOVQ dst+0(FP), AX
-	MOVQ src+16(FP), CX
-	MOVQ ds+8(FP), DX
-	MOVQ ss+24(FP), BX
-	MOVQ pieces+32(FP), SI
-	MOVQ eights+40(FP), DI
-	MOVQ ahead+48(FP), R8
-	SHLQ $0x02, R8
-	ADDQ CX, R8
-	SHLQ $0x02, DX
-	SHLQ $0x02, BX
+	MOVQ src+24(FP), CX
+	MOVQ rows+48(FP), DX
+	MOVQ eights+64(FP), BX
+	MOVQ dr+8(FP), SI
+	SHLQ $0x02, SI
+	MOVQ ds+16(FP), DI
 	SHLQ $0x02, DI
+	MOVQ sr+32(FP), R8
+	SHLQ $0x02, R8
+	MOVQ ss+40(FP), R9
+	SHLQ $0x02, R9
+	MOVQ ahead+72(FP), R10
+	SHLQ $0x02, R10
+	CMPQ BX, $0x01
+	JNE  eights1_not
 
-pieces:
-	XORQ R9, R9
+eights1_row:
+	MOVQ pieces+56(FP), R12
+	MOVQ AX, BX
+	MOVQ CX, R11
+
+eights1_piece:
+	PREFETCHT0 (R11)(R10*1)
+	VMOVUPS    (R11), Y0
+	VMOVUPS    Y0, (BX)
+	ADDQ       DI, BX
+	ADDQ       R9, R11
+	DECQ       R12
+	JNZ        eights1_piece
+	ADDQ       SI, AX
+	ADDQ       R8, CX
+	DECQ       DX
+	JNZ        eights1_row
+	VZEROUPPER
+	RET
+
+eights1_not:
+	CMPQ BX, $0x02
+	JNE  eights2_not
+
+eights2_row:
+	MOVQ pieces+56(FP), R12
+	MOVQ AX, BX
+	MOVQ CX, R11
+
+eights2_piece:
+	PREFETCHT0 (R11)(R10*1)
+	VMOVUPS    (R11), Y0
+	VMOVUPS    Y0, (BX)
+	VMOVUPS    32(R11), Y0
+	VMOVUPS    Y0, 32(BX)
+	ADDQ       DI, BX
+	ADDQ       R9, R11
+	DECQ       R12
+	JNZ        eights2_piece
+	ADDQ       SI, AX
+	ADDQ       R8, CX
+	DECQ       DX
+	JNZ        eights2_row
+	VZEROUPPER
+	RET
+
+eights2_not:
+	SHLQ $0x02, BX
+
+eights0_row:
+	MOVQ pieces+56(FP), R13
+	MOVQ AX, R11
+	MOVQ CX, R12
+
+eights0_piece:
+	XORQ R14, R14
+	LEAQ (R12)(R10*1), R15
 
 eights:
-	PREFETCHT0 (R8)(R9*8)
-	VMOVUPS    (CX)(R9*8), Y0
-	VMOVUPS    Y0, (AX)(R9*8)
-	ADDQ       $0x04, R9
-	CMPQ       R9, DI
+	PREFETCHT0 (R15)(R14*8)
+	VMOVUPS    (R12)(R14*8), Y0
+	VMOVUPS    Y0, (R11)(R14*8)
+	ADDQ       $0x04, R14
+	CMPQ       R14, BX
 	JLT        eights
-	ADDQ       DX, AX
-	ADDQ       BX, CX
-	ADDQ       BX, R8
-	DECQ       SI
-	JNZ        pieces
+	ADDQ       DI, R11
+	ADDQ       R9, R12
+	DECQ       R13
+	JNZ        eights0_piece
+	ADDQ       SI, AX
+	ADDQ       R8, CX
+	DECQ       DX
+	JNZ        eights0_row
 	VZEROUPPER
 	RET

@@ -3,14 +3,14 @@ package vec
 // rowBlock is how many rows are summed in one call.
 const rowBlock = 512
 
-// ColumnSums computes dst[j] = Σ_i a[i][j] of a row-major m×n matrix in float64, from the first row
-// to the last.
-func ColumnSums(dst, a []float32, m, n int) {
-	for j := 0; j < n; j += colBlock {
+// ColumnSums computes dst[j] = Σ_i a[i][j] of m rows, which begin stride numbers apart, in float64,
+// from the first row to the last.
+func ColumnSums(dst, a []float32, m, stride int) {
+	for j := 0; j < len(dst); j += colBlock {
 		var sums [colBlock]float64
-		columns := min(colBlock, n-j)
+		columns := min(colBlock, len(dst)-j)
 		for i := 0; i < m; i += rowBlock {
-			addColumns(&sums, a[i*n+j:], min(rowBlock, m-i), n, columns)
+			addColumns(&sums, a[i*stride+j:], min(rowBlock, m-i), stride, columns)
 		}
 		for l, s := range sums[:columns] {
 			dst[j+l] = float32(s)
