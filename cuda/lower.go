@@ -24,15 +24,19 @@ type lowerer struct {
 	elsewhere map[*compiler.Task]*elsewhere
 	linked    map[*compiler.Task]step // of gradients of inputs: everything that their links could compute
 	layout    layout
-	dim       int // of the vectors
+	dim       int // of the longest vector
 	arrived   int // see arrivedBytes
+	// of TryFused: takes how far the results of a fused kernel are from those of separate ones
+	visit func(what string, far float64, err error)
 }
 
-// convRoute is a convolution and its cuDNN implementation, which is not used if it is fused.
+// convRoute is a convolution and its cuDNN implementation, which is not used if it is fused. why is
+// why it is not, unless it would be slower.
 type convRoute struct {
 	task  *compiler.Task
 	conv  *cudnn.Conv
 	fused bool
+	why   string
 }
 
 // lowerings lists all kernels.
@@ -190,6 +194,13 @@ func checkKernels(code *device.Code) error {
 		}
 	}
 	return nil
+}
+
+// newLowerer prepares the lowering of a plan of code.
+func newLowerer(d *Device, code *device.Code, p *compiler.Plan) *lowerer {
+	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: layoutOf(p),
+		dim: max(code.Dim, code.Buffers), arrived: arrivedBytes(p), elsewhere: map[*compiler.Task]*elsewhere{},
+		linked: map[*compiler.Task]step{}}
 }
 
 // lower makes the steps of a plan.

@@ -3,20 +3,28 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"os"
+	"sync"
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
+// FusedVariable is the environment variable that, if it is 0, leaves out the fused convolutions.
+const FusedVariable = "FSPDA_CUDA_FUSED"
+
 // linksPointwise reports whether convolutions of 1×1 are linked with their normalisations: where
 // kernels.Pointwise runs, and may be chosen by timing.
 func (d *Device) linksPointwise() bool {
-	return d.precision.Element() != kernels.F32 && d.properties.CC >= 80 && (!d.deterministic || d.fuseAlways)
+	return d.hasPointwise() && (!d.deterministic || d.fuseAlways) && os.Getenv(FusedVariable) != "0"
+}
+
+// hasPointwise reports whether kernels.Pointwise runs.
+func (d *Device) hasPointwise() bool {
+	return d.precision.Element() != kernels.F32 && d.properties.CC >= 80
 }
 
 // doneElsewhere returns which kernels of a normalisation convolutions compute.
@@ -127,7 +135,7 @@ func (l *lowerer) fuse(t *compiler.Task, conv step) (step, error) {
 		return conv, nil
 	}
 	one, many := fused(t), separate(t, conv)
-	faster, err := l.isFaster(fuseKey(t), one, many)
+	faster, err := l.isFaster(t, fuseKey(t), one, many)
 	l.linked[t] = many
 	if faster {
 		l.fuseWith(t)
@@ -146,7 +154,7 @@ func (l *lowerer) fuse(t *compiler.Task, conv step) (step, error) {
 // also the gradient of the input and what this may compute.
 func (l *lowerer) fuseBoth(t *compiler.Task, conv step) (step, error) {
 	first := l.linked[t.GradX]
-	faster, err := l.isFaster("both gradients: "+fuseKey(t.GradX), both(t), func(env *launchEnv) error {
+	faster, err := l.isFaster(t, "both gradients: "+fuseKey(t.GradX), both(t), func(env *launchEnv) error {
 		return errors.Join(first(env), conv(env))
 	})
 	if err != nil || !faster {
@@ -175,21 +183,33 @@ func (l *lowerer) markFused(t *compiler.Task) {
 	}
 }
 
-// isFaster reports whether one step is faster than another that computes the same, as far as is known
-// or can be timed.
-func (l *lowerer) isFaster(key string, one, many step) (bool, error) {
+// isFaster reports whether one step, a fused kernel of task t, is faster than another that computes
+// the same, as far as is known or can be timed, and computes the same.
+func (l *lowerer) isFaster(t *compiler.Task, key string, one, many step) (bool, error) {
 	if l.fuseAlways {
 		return true, nil
 	}
 	var choice cudnn.Choice
 	err := l.exec.Do(func() (err error) {
-		choice, err = l.handles.choices.Choose(key, func() (cudnn.Choice, error) { return l.timeFused(one, many) })
+		if l.visit != nil {
+			return l.compareFused(t, key, one, many)
+		}
+		choice, err = l.handles.choices.Choose(key, func() (cudnn.Choice, error) { return l.timeFused(t, one, many) })
 		return err
 	})
+	if driver.Lost(err) {
+		err = fmt.Errorf("trying the %s: %w; with %s=0 it is not used", key, err, FusedVariable)
+	}
+	for i := range l.routes {
+		if l.routes[i].task == t {
+			l.routes[i].why = choice.Why
+		}
+	}
 	return choice.Fused, err
 }
 
-// fuseKey describes everything that the choice depends on, except the GPU and cuDNN.
+// fuseKey describes everything that the choice depends on, except the GPU and cuDNN, whose kernels it
+// is compared with.
 func fuseKey(t *compiler.Task) string {
 	p, around := t.Product(), ""
 	for _, n := range []*compiler.Task{t.Reads, t.Feeds} {
@@ -199,40 +219,9 @@ func fuseKey(t *compiler.Task) string {
 			around += ", none"
 		}
 	}
-	return fmt.Sprintf("fused %s of %v as %d×%d×%d, stride %d%s", t.Call.Kernel, p.Element, p.M, p.N, p.K, p.Stride,
-		around)
+	return fmt.Sprintf("fused %s of %v as %d×%d×%d, stride %d%s, kernels %s", t.Call.Kernel, p.Element, p.M, p.N, p.K,
+		p.Stride, around, fusedSources())
 }
 
-// timeFused compares two ways to compute the same on the executor, in memory of their own with any
-// content. Without memory for that, or if they cannot be captured, the second is chosen.
-func (l *lowerer) timeFused(one, many step) (best cudnn.Choice, err error) {
-	const runs, turns = 4, 3
-	ex := l.exec
-	at, end, err := ex.Borrow(l.layout.total(), 4*l.dim, l.arrived)
-	if err != nil {
-		return best, nil
-	}
-	defer end()
-	if err := ex.SetBytes(at[2], 0, l.arrived); err != nil {
-		return best, err
-	}
-	env := &launchEnv{ex: ex, blas: l.handles.blas, math: l.compute()}
-	env.spaces = [spaces]kernels.Address(slices.Repeat([]kernels.Address{kernels.Address(at[1])}, spaces))
-	env.spaces[device.Arena] = kernels.Address(at[0])
-	env.scratch = kernels.Address(at[0] + driver.Pointer(l.layout.arena))
-	env.scalars.arrived = kernels.Address(at[2])
-	var ms [2]float64
-	for i, s := range []step{one, many} {
-		send := func() error { return s(env) }
-		if _, err = ex.TimeWork(0, 1, send); err == nil { // loads the kernels
-			ms[i], err = ex.TimeWork(runs, turns, send)
-		}
-		if errors.Is(err, executor.ErrNotCapturable) {
-			return best, nil
-		}
-		if err != nil {
-			return best, err
-		}
-	}
-	return cudnn.Choice{Fused: ms[0] < ms[1], Time: float32(min(ms[0], ms[1]) / runs)}, nil
-}
+// fusedSources is a hash of the sources of what is compared.
+var fusedSources = sync.OnceValue(func() string { return kernels.Digest("pointwise.cu", "norm.cu") })

@@ -19,7 +19,7 @@ func fuseConvolutions(d *Device) error {
 
 // fusedRoutes counts the convolutions of a program that are fused.
 func fusedRoutes(p device.Program) int {
-	return strings.Count(strings.Join(p.(*Program).Routes(), "\n"), "fused")
+	return strings.Count(strings.Join(p.(*Program).Routes(), "\n"), ": fused")
 }
 
 // A step whose convolutions of 1×1 compute their normalisations, and four of them both gradients in

@@ -76,10 +76,8 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.Results), layout: layoutOf(plan)}
-	l := &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: p.layout, dim: code.Dim,
-		arrived: arrivedBytes(plan), elsewhere: map[*compiler.Task]*elsewhere{},
-		linked: map[*compiler.Task]step{}}
+	l := newLowerer(d, code, plan)
+	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.Results), layout: l.layout}
 	if p.steps, err = l.lower(plan); err != nil {
 		return nil, err
 	}

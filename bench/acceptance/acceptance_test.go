@@ -139,7 +139,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 13+2*12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 14+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }
@@ -241,8 +241,8 @@ func TestHeadlineFitsBudget(t *testing.T) {
 		}
 		sum += p.Limit
 	}
-	if sum > DefaultBudget || len(headline) != 7 {
-		t.Errorf("%d parts may take %v, want 7 within %v", len(headline), sum, DefaultBudget)
+	if sum > DefaultBudget || len(headline) != 8 {
+		t.Errorf("%d parts may take %v, want 8 within %v", len(headline), sum, DefaultBudget)
 	}
 	if seen := map[string]bool{}; true {
 		for _, p := range o.Parts() {

@@ -55,8 +55,14 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
 	}
-	for _, precision := range all {
-		lines = append(lines, r.line("selftest/"+precision, "self-test in "+precision, "0 checks fail",
+	for _, of := range append([]string{"fused"}, all...) {
+		what := "self-test in " + of
+		if "selftest/"+of == fusedPart {
+			if what = "fused kernels, in " + strings.Join(judged, " and "); r.Device == "cpu" {
+				continue
+			}
+		}
+		lines = append(lines, r.line("selftest/"+of, what, "0 checks fail",
 			func(v map[string]float64) (string, bool, bool) {
 				failed, ok := v["failed"]
 				return fmt.Sprintf("%.0f of %.0f fail", failed, v["checks"]), failed == 0, ok

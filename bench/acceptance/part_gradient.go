@@ -3,7 +3,9 @@ package acceptance
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -67,15 +69,51 @@ func (b *job) network(g gradient, turn string) []string {
 // otherwise happen within the limit of the gradient. What it has chosen when its time is over is
 // kept, and the gradient chooses the rest.
 func (o *Options) tuning(g gradient) Part {
-	return Part{g.network + "/tune-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
+	return Part{g.network + "/tune-" + g.shape(), o.limit(50 * time.Second), func(ctx context.Context, b *job) error {
 		_, err := b.program(ctx, b.network(g, "1ms")...)
 		lines, listed := b.Choices.Lines()
 		if listed == nil {
-			b.out.set("choices", float64(bytes.Count(lines, []byte("\n"))))
-			b.out.Summary = fmt.Sprintf("%.0f choices of convolutions are known", b.out.Values["choices"])
+			b.summarizeChoices(lines)
 		}
 		return err
 	}}
+}
+
+// summarizeChoices counts the choices that are known, and among them those of fused kernels: where they
+// are faster, by how much, and where they did not run or computed something else.
+func (b *job) summarizeChoices(lines []byte) {
+	known, fused, faster, logs := 0, 0, 0, 0.0
+	for line := range bytes.Lines(lines) {
+		known++
+		var c struct {
+			For    string `json:"for"`
+			Choice struct {
+				Fused  bool    `json:"fused"`
+				Why    string  `json:"why"`
+				Time   float64 `json:"ms"`
+				Beside float64 `json:"beside_ms"`
+			} `json:"choice"`
+		}
+		if json.Unmarshal(line, &c) != nil || !strings.HasPrefix(c.For, "fused ") && !strings.HasPrefix(c.For, "both ") {
+			continue
+		}
+		switch fused++; {
+		case c.Choice.Why != "":
+			b.out.note(c.For + ": not fused: " + c.Choice.Why)
+		case c.Choice.Fused:
+			faster++
+			logs += math.Log(c.Choice.Beside / c.Choice.Time)
+		}
+	}
+	b.out.set("choices", float64(known))
+	b.out.Summary = fmt.Sprintf("%d choices of convolutions are known", known)
+	if fused > 0 {
+		b.out.set("fused choices", float64(fused))
+		b.out.set("fused faster", float64(faster))
+		b.out.set("fused speedup", math.Exp(logs/float64(max(faster, 1))))
+		b.out.Summary += fmt.Sprintf("; fused kernels are faster in %d of %d, by %.2f × there", faster, fused,
+			b.out.Values["fused speedup"])
+	}
 }
 
 // peers measures PyTorch once, eager or compiled. items is the number of items per run.

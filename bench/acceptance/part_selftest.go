@@ -39,6 +39,42 @@ func (o *Options) selftest(precision string, limit time.Duration) Part {
 	}}
 }
 
+// fusedPart is the name of the part that checks fused kernels.
+const fusedPart = "selftest/fused"
+
+// withoutFused is the variable of the program that leaves out fused kernels: see docs/gpus.md.
+const withoutFused = "FSPDA_CUDA_FUSED=0"
+
+// fused compares the kernels that compute several calls with those that they replace, in the precisions
+// that are judged. Unless all pass, all other parts do without them.
+func (o *Options) fused() Part {
+	return Part{fusedPart, o.limit(25 * time.Second), func(ctx context.Context, b *job) error {
+		if b.Tiny {
+			b.out.Summary = "left out: the check has no tiny shapes"
+			return nil
+		}
+		b.out.set("without", 1) // until they have passed
+		var sum checks
+		var saw []string
+		for _, precision := range judged {
+			text, err := b.program(ctx, "selftest", "--device", b.Device, "--precision", precision, "--only", "fused/")
+			seen := b.readChecks(string(text))
+			if seen.failed == 0 && err != nil {
+				return err
+			}
+			sum = checks{sum.all + seen.all, sum.failed + seen.failed, sum.leftOut + seen.leftOut}
+			saw = append(saw, precision+": "+b.saw)
+		}
+		b.out.set("checks", float64(sum.all))
+		b.out.set("failed", float64(sum.failed))
+		if sum.failed == 0 {
+			b.out.set("without", 0)
+		}
+		b.out.Summary = fmt.Sprintf("%d of %s failed; %s", sum.failed, sum, strings.Join(saw, "; "))
+		return nil
+	}}
+}
+
 // checks counts those of a self-test.
 type checks struct{ all, failed, leftOut int }
 
@@ -55,6 +91,7 @@ func (b *job) readChecks(text string) (seen checks) {
 			continue
 		}
 		seen.all++
+		b.saw = m[3]
 		switch m[2] {
 		case "FAILED":
 			seen.failed++

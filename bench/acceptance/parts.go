@@ -34,8 +34,11 @@ const headlineNetworks = 2
 // add up to it.
 func (o *Options) headline() []Part {
 	networks := o.networks()
-	parts := append([]Part{o.selftest("fp32", shortSelftest), o.step("fp32")},
-		networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]...)
+	parts := []Part{o.selftest("fp32", shortSelftest), o.step("fp32")}
+	if o.Device != "cpu" {
+		parts = append(parts, o.fused())
+	}
+	parts = append(parts, networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]...)
 	return append(parts, o.million(o.shapes()))
 }
 

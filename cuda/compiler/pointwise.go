@@ -39,6 +39,45 @@ func (t *Task) involved() []*Task {
 	return all
 }
 
+// Touched returns the operands of a task and of those that it may compute: numbers, and bit masks,
+// whose length is in bytes.
+func (t *Task) Touched() (numbers, masks []Operand) {
+	for _, x := range t.involved() {
+		for _, o := range x.operandPtrs() {
+			switch {
+			case o.value < 0 && o.Len == 0:
+			case x.Saved != nil && x.Saved.ByMask && *o == x.Saved.Operands[0]:
+				masks = append(masks, *o)
+			default:
+				numbers = append(numbers, *o)
+			}
+		}
+	}
+	return numbers, masks
+}
+
+// Made returns what a task with links stores, and those that it may compute, however they are
+// computed.
+func (t *Task) Made() (numbers, masks []Operand) {
+	x := t
+	if t.GradX != nil {
+		x, numbers = t.GradX, slices.Clone(t.Out)
+	}
+	if x.Feeds == nil || x.Feeds.Call.Kernel != device.BatchNormAddReLUGrad { // which gets the sum instead
+		numbers = append(numbers, x.Out[0])
+	}
+	if n := x.Feeds; n != nil {
+		numbers = slices.Concat(numbers, n.Out[1:], n.Vectors)
+	}
+	if n := x.Reads; n != nil && t.GradX == nil {
+		numbers = append(numbers, n.Out[0])
+		if n.Saved != nil && n.Saved.ByMask && normForwards[n.Call.Kernel] {
+			masks = n.Saved.Operands
+		}
+	}
+	return numbers, masks
+}
+
 // linker links the tasks of a plan.
 type linker struct {
 	*planner

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -123,8 +124,11 @@ func (c *ChoiceCache) put(key string, to Choice) {
 	}
 }
 
-// Choose returns the stored choice of a key, or else that of measure, which it stores. A nil cache
-// stores nothing.
+// ErrNotMeasured is returned by what [ChoiceCache.Choose] calls if it could not measure this time.
+var ErrNotMeasured = errors.New("cudnn: could not be measured")
+
+// Choose returns the stored choice of a key, or else that of measure, which it stores unless the error
+// is ErrNotMeasured, which it does not return. A nil cache stores nothing.
 func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice, error) {
 	if known, ok := c.get(key); ok {
 		return known, nil
@@ -134,6 +138,9 @@ func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice
 		return known, nil
 	}
 	made, err := measure()
+	if errors.Is(err, ErrNotMeasured) {
+		return made, nil
+	}
 	if err == nil {
 		c.put(key, made)
 	}

@@ -37,7 +37,9 @@ type Selection struct {
 // product. Of a convolution with neighbouring kernels that a kernel of our own could compute with it,
 // it is only Fused.
 type Choice struct {
-	Fused   bool    `json:"fused,omitempty"` // by that kernel
+	Fused   bool    `json:"fused,omitempty"`     // by that kernel
+	Why     string  `json:"why,omitempty"`       // not by that kernel, if it is not for its time
+	Beside  float32 `json:"beside_ms,omitempty"` // the time of the other way
 	Product bool    `json:"product,omitempty"`
 	Engine  *Engine `json:"engine,omitempty"` // nil if an algorithm was chosen
 	Algo    int32   `json:"algo"`

@@ -26,6 +26,7 @@ const (
 	NotFound                  Result = 500
 	NotReady                  Result = 600
 	IllegalAddress            Result = 700
+	LaunchOutOfResources      Result = 701
 	LaunchTimeout             Result = 702
 	PeerAlreadyEnabled        Result = 704
 	Assert                    Result = 710
@@ -52,6 +53,7 @@ var resultNames = map[Result]string{
 	NotFound:                  "not found",
 	NotReady:                  "not ready",
 	IllegalAddress:            "an illegal memory access",
+	LaunchOutOfResources:      "the launch needs more registers or shared memory than there are",
 	LaunchTimeout:             "a kernel ran too long",
 	Assert:                    "an assertion in a kernel failed",
 	LaunchFailed:              "a kernel failed",
@@ -96,7 +98,7 @@ func (r Result) Sticky() bool {
 		return true
 	}
 	// errors of the hardware stack, instruction, alignment, address space, program counter
-	return r > IllegalAddress && r < 720 && r != PeerAlreadyEnabled && r != 705
+	return r > LaunchOutOfResources && r < 720 && r != PeerAlreadyEnabled && r != 705
 }
 
 // Lost reports whether an error means that the device is lost.

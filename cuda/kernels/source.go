@@ -1,8 +1,11 @@
 package kernels
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -61,6 +64,18 @@ func Files() map[string]string {
 		panic("kernels: reading the embedded sources: " + err.Error())
 	}
 	return all
+}
+
+// Digest returns a short hash of some units and of all headers: results of measuring their kernels
+// hold for these sources only.
+func Digest(units ...string) string {
+	files, hash := Files(), sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, ".cuh") || slices.Contains(units, name) {
+			fmt.Fprintf(hash, "%s %d\n%s", name, len(files[name]), files[name])
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:4])
 }
 
 // Compile compiles all units for an architecture in parallel, or takes them from a cache, which may
