@@ -25,8 +25,9 @@ test: # all tests, in minutes on two cores
 	@$(MAKE) --no-print-directory -j2 test-default test-paths
 
 # The packages that take longest come first, and one more than there are cores at a time, since their tests also wait.
+# So do up to eight of one package's tests.
 test-default:
-	$(TEST) -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
+	$(TEST) -parallel 8 -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
 
 test-paths: # tests of the assembly's other paths: AVX2, and Go on amd64
 	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -ldflags '-s -w' -c -o bin/paths/ $(ASM)

@@ -13,7 +13,12 @@ import (
 // The contract has very many small tasks, which are slow through the executor's goroutine: only
 // long tests run all of it there.
 func TestContract(t *testing.T) {
-	d, _ := openFake(t, fakegpu.Options{}, os.Getenv("FSPDA_LONG") == "")
+	if os.Getenv("FSPDA_LONG") == "" {
+		d, _ := openFake(t, fakegpu.Options{}, true)
+		devicetest.ShortContract(t, func() device.Device { return d })
+		return
+	}
+	d, _ := openFake(t, fakegpu.Options{}, false)
 	devicetest.Contract(t, func() device.Device { return d })
 }
 

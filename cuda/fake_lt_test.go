@@ -144,19 +144,11 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		if err := errors.Join(errA, errB, errC, errD, errM); err != nil {
 			return err
 		}
-		at := func(v []float32, trans uint64, ld, i, j int) float64 {
-			if trans == 1 {
-				i, j = j, i
-			}
-			return float64(v[i+ld*j])
-		}
+		left, right := factorOf(x.v, d[3] == 1, a.ld), factorOf(y.v, d[4] == 1, b.ld)
 		for j := range c.columns {
 			sum := 0.0
 			for i := range c.rows {
-				v := 0.0
-				for n := range k {
-					v += at(x.v, d[3], a.ld, i, n) * at(y.v, d[4], b.ld, n, j)
-				}
+				v := left.times(right, i, j, k)
 				at8, bit := l.behaviour.bit(j*int(d[12]) + i)
 				switch e {
 				case cublas.EpilogueBias:
@@ -179,7 +171,7 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 				z.v[i+c.ld*j] = float32(v)
 			}
 			for n := range k {
-				sum += at(y.v, d[4], b.ld, n, j)
+				sum += float64(right.v[n*right.down+j*right.right])
 			}
 			if e == cublas.EpilogueBiasGrad {
 				bias.v[j] = float32(sum)

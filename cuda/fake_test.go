@@ -149,19 +149,10 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 			if err := errors.Join(errA, errB, errC); err != nil {
 				return err
 			}
-			at := func(v []float32, trans, ld, i, j int32) float64 {
-				if trans != 0 {
-					i, j = j, i
-				}
-				return float64(v[i+ld*j])
-			}
-			for i := range rows {
-				for j := range cols {
-					sum := 0.0
-					for l := range k {
-						sum += at(x.v, ta, lda, i, l) * at(y.v, tb, ldb, l, j)
-					}
-					z.v[i+ldc*j] = float32(sum)
+			a, b := factorOf(x.v, ta != 0, int(lda)), factorOf(y.v, tb != 0, int(ldb))
+			for i := range int(rows) {
+				for j := range int(cols) {
+					z.v[i+int(ldc)*j] = float32(a.times(b, i, j, int(k)))
 				}
 			}
 			z.put()
@@ -169,6 +160,30 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 		}))
 	}
 	return a
+}
+
+// factor is a matrix, or its transpose: element (i, j) is v[i·down + j·right].
+type factor struct {
+	v           []float32
+	down, right int
+}
+
+// factorOf returns a factor of a matrix that is stored by columns.
+func factorOf(v []float32, transposed bool, ld int) factor {
+	if transposed {
+		return factor{v, ld, 1}
+	}
+	return factor{v, 1, ld}
+}
+
+// times returns element (i, j) of the product of a and b, a sum of k terms.
+func (a factor) times(b factor, i, j, k int) (sum float64) {
+	p, q := i*a.down, j*b.right
+	for range k {
+		sum += float64(a.v[p]) * float64(b.v[q])
+		p, q = p+a.right, q+b.down
+	}
+	return sum
 }
 
 func newFakeDNN(m *fakegpu.Machine) *fakeDNN {

@@ -3,6 +3,7 @@ package cuda
 import (
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -212,7 +213,11 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 	a, dim := g.AdamW, e.Dim()
 	u, m, v := d.NewVector(dim), d.NewVector(dim), d.NewVector(dim)
 	decayed, numbers := d.NewVector(dim), make([]float32, dim)
-	for k := range a.Steps + 1 {
+	steps := a.Steps
+	if d.precision != FP32 && os.Getenv("FSPDA_LONG") == "" {
+		steps = 3
+	}
+	for k := range steps + 1 {
 		loss, err := e.Grad(u, x, g.batch())
 		if err != nil || !(math.Abs(loss-a.Losses[k]) <= bound*a.Losses[k]) {
 			t.Errorf("loss %.9v before step %d of AdamW, want %.9v, error %v", loss, k, a.Losses[k], err)
@@ -237,7 +242,7 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 // Small GPTs whose sizes are no multiples of anything train on the GPU as on the CPU: the same losses
 // and models up to rounding, and the same bits twice.
 func TestTrainLanguageModels(t *testing.T) {
-	set, err := data.Open("synthetic-text", data.OpenOptions{TrainSize: 2000, TestSize: 300, Window: 9})
+	set, err := data.Open("synthetic-text", data.OpenOptions{TrainSize: 2000, TestSize: 60, Window: 9})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +282,7 @@ func trainText(t *testing.T, set *data.Set, net *model.Network, d device.Device)
 	c := train.Default()
 	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha = 2, "complete", "contiguous", 3, 8, 2,
 		3e-3
-	c.DataTrain, c.DataTest, c.Checkpoint, c.Metrics, c.Optimizer, c.ClipNorm = 2000, 300, 0, "test", "adamw", 1
+	c.DataTrain, c.DataTest, c.Checkpoint, c.Metrics, c.Optimizer, c.ClipNorm = 2000, 60, 0, "test", "adamw", 1
 	engine := model.NewEngine(net, d)
 	setup, err := c.Resolve(set, engine)
 	if err != nil {

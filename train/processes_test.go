@@ -360,31 +360,38 @@ func TestProcessesStopTogether(t *testing.T) {
 // Without the coordinator, or without all others, each process that is told to stop stops alone.
 // The others wait for it and stop when they are told to.
 func TestProcessesStopAlone(t *testing.T) {
-	t.Parallel()
+	for _, first := range [][]int{{1}, {0, 2}} {
+		t.Run(fmt.Sprint(first), func(t *testing.T) {
+			t.Parallel()
+			stopAlone(t, first)
+		})
+	}
+}
+
+// stopAlone tells some of three processes to stop, and all of them six seconds later.
+func stopAlone(t *testing.T, first []int) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 100_000, 1, 0
-	for _, first := range [][]int{{1}, {0, 2}} {
-		w := &processes{t: t, c: c, name: "alone", dir: filepath.Join(t.TempDir(), "many")}
-		var told [3]context.CancelFunc
-		var ctx [3]context.Context
-		for i := range ctx {
-			ctx[i], told[i] = context.WithCancel(context.Background())
-		}
-		w.step = func(iteration int) {
-			if iteration == 50 {
-				for _, i := range first {
-					told[i]()
-				}
-				time.AfterFunc(6*time.Second, func() {
-					for _, tell := range told {
-						tell()
-					}
-				})
+	w := &processes{t: t, c: c, name: "alone", dir: filepath.Join(t.TempDir(), "many")}
+	var told [3]context.CancelFunc
+	var ctx [3]context.Context
+	for i := range ctx {
+		ctx[i], told[i] = context.WithCancel(context.Background())
+	}
+	w.step = func(iteration int) {
+		if iteration == 50 {
+			for _, i := range first {
+				told[i]()
 			}
+			time.AfterFunc(6*time.Second, func() {
+				for _, tell := range told {
+					tell()
+				}
+			})
 		}
-		if got := w.run(func(rank int) context.Context { return ctx[rank] }); got.Status != Stopped {
-			t.Errorf("%v stopped first: %s", first, got.Status)
-		}
+	}
+	if got := w.run(func(rank int) context.Context { return ctx[rank] }); got.Status != Stopped {
+		t.Errorf("%v stopped first: %s", first, got.Status)
 	}
 }
 

@@ -61,29 +61,30 @@ func withPalette(img image.Image) image.Image {
 		return img
 	}
 	small := image.NewPaletted(full.Rect, nil)
-	ids := map[uint32]int{}
+	ids := map[uint32]uint32{}
 	var colours []shade
-	var runs []pixelRun // of equal pixels
+	runs := make([]pixelRun, 0, len(full.Pix)/64) // of equal pixels
 	for pix := full.Pix; len(pix) > 0; {
 		pixels, p := equal(pix), binary.BigEndian.Uint32(pix)
 		id, known := ids[p]
 		if !known {
-			id = len(colours)
+			id = uint32(len(colours))
 			ids[p], colours = id, append(colours, shade{pixel: p})
 		}
 		colours[id].count += pixels
-		runs, pix = append(runs, pixelRun{id, pixels}), pix[4*pixels:]
+		runs, pix = append(runs, pixelRun{id, uint32(pixels)}), pix[4*pixels:]
 	}
 	index := make([]uint8, len(colours))
+	var frequent []color.RGBA
 	for i, c := range slices.SortedFunc(slices.Values(colours), func(a, b shade) int {
 		return cmp.Or(b.count-a.count, cmp.Compare(a.pixel, b.pixel))
 	}) {
 		p := c.pixel
 		if rgba := (color.RGBA{uint8(p >> 24), uint8(p >> 16), uint8(p >> 8), uint8(p)}); i < 256 {
-			small.Palette = append(small.Palette, rgba)
+			frequent, small.Palette = append(frequent, rgba), append(small.Palette, rgba)
 			index[ids[p]] = uint8(i)
 		} else {
-			index[ids[p]] = uint8(small.Palette.Index(rgba))
+			index[ids[p]] = uint8(nearest(frequent, rgba))
 		}
 	}
 	rest := small.Pix
@@ -104,8 +105,21 @@ type (
 		pixel uint32
 		count int
 	}
-	pixelRun struct{ id, pixels int }
+	pixelRun struct{ id, pixels uint32 }
 )
+
+// nearest returns the index of the colour that is nearest to c. It is [color.Palette.Index] without
+// interfaces.
+func nearest(all []color.RGBA, c color.RGBA) (at int) {
+	square := func(x, y uint8) int { return (int(x) - int(y)) * (int(x) - int(y)) }
+	least := math.MaxInt
+	for i, o := range all {
+		if d := square(c.R, o.R) + square(c.G, o.G) + square(c.B, o.B) + square(c.A, o.A); d < least {
+			at, least = i, d
+		}
+	}
+	return at
+}
 
 // equal returns how many pixels, of 4 bytes each, at the beginning equal the first.
 func equal(pix []byte) int {

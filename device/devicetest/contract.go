@@ -17,8 +17,8 @@ type check struct {
 }
 
 // on runs the check on a device.
-func (c check) on(t testing.TB, round arithmetic, d device.Device) {
-	f := &field{TB: t, d: d, round: round}
+func (c check) on(t testing.TB, round arithmetic, d device.Device, few bool) {
+	f := &field{TB: t, d: d, round: round, few: few}
 	c.run(f)
 	f.done()
 }
@@ -35,7 +35,17 @@ func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 // every vector operation to the last bit, every kernel within its error bounds, no writes outside
 // the outputs, reproducible bits, and the specified panics and errors.
 func Contract(t *testing.T, open func() device.Device) {
-	for _, c := range Checks() {
+	contract(t, open, Checks())
+}
+
+// ShortContract is Contract with a third of the lengths of vectors and a fifth of the small shapes
+// of matrices: for a slow device, one that does not compute in vector registers.
+func ShortContract(t *testing.T, open func() device.Device) {
+	contract(t, open, checksOf(true))
+}
+
+func contract(t *testing.T, open func() device.Device, checks []Check) {
+	for _, c := range checks {
 		t.Run(c.Name, func(t *testing.T) { c.Run(t, open()) })
 	}
 }
@@ -49,10 +59,12 @@ type Check struct {
 }
 
 // Checks lists all parts of the contract.
-func Checks() []Check {
+func Checks() []Check { return checksOf(false) }
+
+func checksOf(few bool) []Check {
 	var all []Check
 	add := func(c check, networks bool) {
-		run := func(t testing.TB, d device.Device) { c.on(t, float32Arithmetic, d) }
+		run := func(t testing.TB, d device.Device) { c.on(t, float32Arithmetic, d, few) }
 		all = append(all, Check{c.name, networks, run})
 	}
 	for i, c := range slices.Concat(vectorChecks, programChecks) {
@@ -69,6 +81,7 @@ type field struct {
 	testing.TB
 	d      device.Device
 	round  arithmetic
+	few    bool // few lengths and shapes
 	guards []device.Vector
 }
 
@@ -202,9 +215,12 @@ func subset(name string, n, every int) []uint32 {
 	return at
 }
 
-// lengths are all lengths up to several vector registers, and a few long ones.
-func lengths() []int {
+// lengths are all lengths up to several vector registers, or some of them, and a few long ones.
+func (f *field) lengths() []int {
 	n := []int{1000, 1024, 10007}
+	if f.few {
+		return append(n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 67)
+	}
 	for i := range 68 {
 		n = append(n, i)
 	}

@@ -288,7 +288,3 @@ func TestContractCatchesFaults(t *testing.T) {
 		})
 	}
 }
-
-func TestContractPassesCPU(t *testing.T) {
-	devicetest.Contract(t, func() device.Device { return cpu.New() })
-}

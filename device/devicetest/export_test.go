@@ -16,16 +16,16 @@ func Report(t testing.TB, name string, d device.Device) {
 	}()
 	for _, c := range append(vectorChecks, programChecks...) {
 		if c.name == name {
-			c.on(t, float32Arithmetic, d)
+			c.on(t, float32Arithmetic, d, false)
 			return
 		}
 	}
-	check{name, func(f *field) { checkKernel(f, device.Kernel(name)) }}.on(t, float32Arithmetic, d)
+	check{name, func(f *field) { checkKernel(f, device.Kernel(name)) }}.on(t, float32Arithmetic, d, false)
 }
 
 // ExactVectors runs the vector checks on a device that does not round to float32.
 func ExactVectors(t *testing.T, d device.Device) {
 	for _, c := range vectorChecks {
-		t.Run(c.name, func(t *testing.T) { c.on(t, func(v float64) float64 { return v }, d) })
+		t.Run(c.name, func(t *testing.T) { c.on(t, func(v float64) float64 { return v }, d, false) })
 	}
 }

@@ -36,7 +36,7 @@ func checkCopies(f *field) {
 	if f.d.Name() == "" {
 		f.Errorf("the device has no name")
 	}
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		x := f.d.NewVector(n)
 		if x.Len() != n {
 			f.Errorf("NewVector(%d) has length %d", n, x.Len())
@@ -76,7 +76,7 @@ func (f *field) operands(name string, k, n int) (terms []device.Term, a []float6
 }
 
 func checkCombine(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for k := range 9 {
 			for _, first := range []float64{1, 0.3} {
 				terms, a, v := f.operands("combine", k, n)
@@ -121,7 +121,7 @@ func masks(n int) [][]uint32 {
 }
 
 func checkGather(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		v := mixed("gather", n)
 		src, dst := f.vector(v), f.vector(make([]float32, n))
 		f.d.Gather(dst, src, nil)
@@ -141,7 +141,7 @@ func checkGather(f *field) {
 }
 
 func checkAddDiff(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for k := range 5 {
 			for m, at := range masks(n) {
 				idx := f.d.NewIndex(at, nil)
@@ -169,7 +169,7 @@ func checkAddDiff(f *field) {
 }
 
 func checkAddDiffs(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for _, k := range []int{0, 1, 2, 6, 7, 13} {
 			others, a, v := f.operands("others", k, n)
 			to, b, w := f.operands("to", k%4, n)
@@ -203,7 +203,7 @@ func checkAddDiffs(f *field) {
 // checkCombineAll compares the fused pass with the passes that define it. A combination reads and
 // overwrites what the ones before it wrote and read.
 func checkCombineAll(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for _, k := range []int{0, 1, 2, 4, 7} {
 			var want [][]float64
 			for pass := range 2 {
@@ -238,7 +238,7 @@ func checkCombineAll(f *field) {
 // checkCombineDiffs compares the fused pass with the two passes that define it, with dst among the
 // combined vectors or separate.
 func checkCombineDiffs(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for _, k := range []int{0, 1, 2, 6, 7} {
 			var want [][]float64
 			for pass := range 2 {
@@ -276,7 +276,7 @@ func checkCombineDiffs(f *field) {
 }
 
 func checkScatterAdd(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for _, k := range []int{0, 1, 2, 40} {
 			sum := widen(mixed("dst", n))
 			dst := f.vector(mixed("dst", n))
@@ -329,7 +329,7 @@ func checkEnds(f *field) {
 
 // checkAdamW takes two steps from averages that are not zero, with and without weight decay.
 func checkAdamW(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		for _, decay := range []float64{0, 0.01} { // with decay, most mean squares are limited
 			m, v, x := widen(normal("m", n)), widen(normal("v", n)), widen(mixed("x", n))
 			for i := range v {
@@ -365,7 +365,7 @@ func checkAdamW(f *field) {
 }
 
 func checkDot(f *field) {
-	for _, n := range lengths() {
+	for _, n := range f.lengths() {
 		a, b := normal("a", n), normal("b", n)
 		sum, size := 0.0, 0.0
 		for i := range a {

@@ -18,6 +18,7 @@ import (
 	"unsafe"
 
 	"github.com/gofrs/flock"
+	"golang.org/x/sys/cpu"
 
 	"fspda/cuda/dynlib"
 	"fspda/cuda/kernels"
@@ -84,10 +85,14 @@ var checks = []string{
 
 // compilerFlags returns the compiler's flags.
 func compilerFlags() []string {
-	if os.Getenv(CheckedVariable) == "" {
-		return flags
+	all := flags
+	if cpu.X86.HasFMA { // else each fmaf is a call of the C library
+		all = append(slices.Clone(all), "-mfma")
 	}
-	return slices.Concat(checks, flags)
+	if os.Getenv(CheckedVariable) != "" {
+		all = slices.Concat(checks, all)
+	}
+	return all
 }
 
 // Open builds the library, or takes it from the user's cache, once per program. If there is no
