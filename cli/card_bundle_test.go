@@ -98,7 +98,7 @@ func TestCardBundle(t *testing.T) {
 			t.Errorf("no result of %s: %+v", part, r.Outcomes)
 		}
 	}
-	want := "card.json card.md choices.jsonl console.log logs.tar.gz"
+	want := "card.json card.md choices.jsonl console.log cubins.tar.gz logs.tar.gz"
 	if got := filesOf(t, filepath.Join(b.work, "results")); got != want {
 		t.Errorf("left %s, want %s", got, want)
 	}

@@ -94,7 +94,7 @@ var lowerings = map[device.Kernel]lowering{
 	device.EvoNorm:              kernelLowering(evoNorm),
 	device.EvoNormGrad:          kernelLowering(evoNormGrad),
 
-	device.MaxPool: oneKernel(func(x boundTask) kernels.Call { return poolOf(x).Max(x.out[0], x.out[1], x.in[0]) }),
+	device.MaxPool: oneKernel(maxPool),
 	device.MaxPoolGrad: oneKernel(func(x boundTask) kernels.Call {
 		return poolOf(x).MaxGrad(x.out[0], x.in[0], x.in[1])
 	}),

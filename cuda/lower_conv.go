@@ -19,6 +19,15 @@ func poolOf(x boundTask) kernels.Pool {
 	return kernels.Pool{Element: x.Element(), Images: d[0], H: d[1], W: d[2], C: d[3], R: d[4], Stride: d[5], Pad: d[6]}
 }
 
+// maxPool is device.MaxPool, also of a normalisation that is not stored.
+func maxPool(x boundTask) kernels.Call {
+	if k := x.PairSaved; k != nil {
+		return poolOf(x).MaxOfNorm(x.out[0], x.out[1], x.in[0], x.address(*x.PairMean), x.address(k.Operands[0]),
+			x.address(k.Operands[1]))
+	}
+	return poolOf(x).Max(x.out[0], x.out[1], x.in[0])
+}
+
 // maxConvWorkspace is the largest workspace of a convolution, in bytes.
 const maxConvWorkspace = 512 << 20
 

@@ -6,7 +6,8 @@
 #
 # needs the GPU's driver and a python3 with PyTorch, whose copies of NVIDIA's libraries are used. PART
 # is part of a name, as in fspda bench card --only. OUT gets at most eight files: card.md, card.json,
-# choices.jsonl, console.log and logs.tar.gz. A second call goes on with the parts that are left.
+# choices.jsonl, console.log, logs.tar.gz and cubins.tar.gz, the compiled kernels. A second call, also on
+# another machine with a copy of OUT, goes on with the parts that are left.
 # Variables: PYTHON (python3), BUDGET (9m), CARD_FLAGS (more flags of fspda bench card).
 set -u
 if [ $# -lt 1 ]; then
@@ -27,6 +28,9 @@ finish() { # packs what the run has left, also where it was stopped
     mkdir -p "$work/logs"
     for log in "$out"/logs/*; do tail -c 500000 "$log" >"$work/logs/${log##*/}"; done
     tar -C "$work" -czf "$work/logs.tar.gz" logs && mv "$work/logs.tar.gz" "$out" && rm -rf "$out/logs"
+  fi
+  if [ -d "$work/cache/fspda/cubin" ]; then
+    tar -C "$work/cache" -czf "$work/cubins.tar.gz" fspda/cubin && mv "$work/cubins.tar.gz" "$out"
   fi
   rm -rf "$work" "$out"/.part-* "$out"/.new-*
 }
@@ -52,6 +56,8 @@ else
 fi
 only=$(IFS=,; echo "$*")
 export XDG_CACHE_HOME="$work/cache" # HOME may be read-only, or missing
+mkdir "$XDG_CACHE_HOME"
+[ ! -f "$out/cubins.tar.gz" ] || tar -C "$XDG_CACHE_HOME" -xzf "$out/cubins.tar.gz"
 mkfifo "$work/console"
 tee -a "$out/console.log" <"$work/console" &
 "$work/fspda" bench card --out "$out" --python "$python" --budget "${BUDGET:-9m}" ${only:+--only "$only"} \

@@ -16,6 +16,7 @@ import (
 //   - A sum of two gradients that only such a gradient reads is computed while it reads them.
 //   - A normalisation whose output is only the residual of another one, as in a block that changes
 //     shape, computes its statistics, scale and shift; the other one applies them.
+//   - So does one with ReLU whose output only a max-pool reads, which applies them.
 
 // fusions is the fusions that were found in traced code.
 type fusions struct {
@@ -26,8 +27,8 @@ type fusions struct {
 	pairs map[*tracedCall]*normPair // of both normalisations of a pair
 }
 
-// normPair is a normalisation whose output another one adds. The other one applies its scale and
-// shift.
+// normPair is a normalisation whose output another one adds, or a max-pool reads. The other one applies
+// its scale and shift.
 type normPair struct {
 	added *tracedCall
 	saved *Saved // the scale and shift of added
@@ -73,7 +74,39 @@ func findFusions(t *trace, e kernels.Element) *fusions {
 			g.findSum(t, back, maker, uses, e)
 		}
 	}
+	for _, pool := range t.calls {
+		if pool.call.Kernel == device.MaxPool {
+			g.findPooled(t, pool, maker)
+		}
+	}
 	return g
+}
+
+// findPooled pairs a max-pool with the normalisation with ReLU that makes what it reads, if nothing else
+// reads that, except gradients that recompute it.
+func (g *fusions) findPooled(t *trace, pool *tracedCall, maker []*tracedCall) {
+	y := pool.in[0]
+	if y.value < 0 || t.values[y.value].result || maker[y.value] == nil {
+		return
+	}
+	norm := maker[y.value]
+	if norm.call.Kernel != device.BatchNormReLU && norm.call.Kernel != device.NormalizeReLU || norm.out[0] != y ||
+		!t.isConstant(norm.in[0]) || !t.isConstant(norm.mean()) {
+		return
+	}
+	for _, c := range t.calls {
+		for j, s := range c.in {
+			if s == y && c != pool && (j != 1 || g.saved[c] == nil || forwardKernels[c.call.Kernel] == nil) {
+				return
+			}
+		}
+	}
+	k := g.saved[norm]
+	if k == nil {
+		k = &Saved{rows: norm.call.Dims[0], columns: norm.call.Dims[1]}
+	}
+	j := &normPair{norm, k}
+	g.pairs[norm], g.pairs[pool] = j, j
 }
 
 // addendKernels lists the normalisations that add a residual, with the normalisation that may

@@ -71,8 +71,8 @@ type Task struct {
 	Saved  *Saved   // of a normalisation and its gradient: what the first saves for the second
 	Addend *Operand // of such a gradient: the second summand of a fused sum
 
-	Deferred  bool     // of a normalisation whose scale and shift the next one applies
-	PairSaved *Saved   // of the next one: that scale and shift
+	Deferred  bool     // of a normalisation whose scale and shift the next one, or a max-pool, applies
+	PairSaved *Saved   // of that one: that scale and shift
 	PairMean  *Operand // with PairSaved: the mean
 
 	Links

@@ -4,6 +4,7 @@ import "fmt"
 
 var _ = defineEach("pool.cu", allElements,
 	"max_pool_%s y:p at:p x:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
+	"max_pool_norm_%s y:p at:p x:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i mean:p scale:p shift:p",
 	"max_pool_grad_%s dx:p dy:p at:p images:l h:i w:i c:i r:i stride:i pad:i p:i q:i",
 	"avg_pool_%s y:p x:p images:l m:i c:i",
 	"avg_pool_grad_%s dx:p dy:p images:l m:i c:i",
@@ -37,6 +38,12 @@ func imageBlocks(images, each int) Launch {
 func (g Pool) Max(y, at, x Address) Call {
 	return call(g.Element.name("max_pool"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images,
 		g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
+}
+
+// MaxOfNorm is Max of ReLU((x-mean)·scale + shift), what Norm.Apply would make of x.
+func (g Pool) MaxOfNorm(y, at, x, mean, scale, shift Address) Call {
+	return call(g.Element.name("max_pool_norm"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x,
+		g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q(), mean, scale, shift)
 }
 
 // MaxGrad is device.MaxPoolGrad.

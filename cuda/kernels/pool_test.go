@@ -1,6 +1,7 @@
 package kernels_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -49,6 +50,7 @@ func comparePool(t *testing.T, h *host, g kernels.Pool) {
 	}
 	y, indices, dx := make([]byte, out*g.Element.Size()), make([]byte, out*indexSize), make([]byte, len(rawX))
 	h.run(g.Max(at(h, y), at(h, indices), at(h, rawX)), g.MaxGrad(at(h, dx), at(h, rawDY), at(h, indices)))
+	comparePooledNorm(t, h, g, rawX)
 
 	dims := []int{g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad}
 	wantY, wantAt, wantDX := make([]float32, out), make([]float32, out), make([]float32, in)
@@ -86,5 +88,25 @@ func TestAvgPool(t *testing.T) {
 			sameBits(t, "mean", decode(h, e, y), wantY)
 			sameBits(t, "gradient", decode(h, e, dx), wantDX)
 		}
+	}
+}
+
+// comparePooledNorm compares the maxima of a normalisation with ReLU with those of what it stores.
+func comparePooledNorm(t *testing.T, h *host, g kernels.Pool, x []byte) {
+	t.Helper()
+	mean, scale, shift := numbers(3, g.C), numbers(4, g.C), numbers(5, g.C)
+	n := kernels.Norm{Element: g.Element, M: g.Images * g.H * g.W, C: g.C, Epilogue: kernels.ReLU, X: at(h, x)}
+	n.Mean, n.Scale, n.Shift = at(h, mean), at(h, scale), at(h, shift)
+	between := make([]byte, len(x))
+	n.Y = at(h, between)
+	out := g.Images * g.P() * g.Q() * g.C
+	var y, indices [2][]byte
+	for i := range y {
+		y[i], indices[i] = make([]byte, out*g.Element.Size()), make([]byte, 4*out)
+	}
+	h.run(n.Apply(), g.Max(at(h, y[0]), at(h, indices[0]), n.Y),
+		g.MaxOfNorm(at(h, y[1]), at(h, indices[1]), n.X, n.Mean, n.Scale, n.Shift))
+	if !bytes.Equal(y[0], y[1]) || !bytes.Equal(indices[0], indices[1]) {
+		t.Errorf("%v: the maxima of a normalisation differ from those of its output", g)
 	}
 }

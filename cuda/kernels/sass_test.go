@@ -109,7 +109,7 @@ func resident(u nvrtc.Usage) int {
 // of 132 multiprocessors, and half as much again while some threads compute.
 var streams = map[string]bool{
 	"norm_moments": false, "norm_apply": true, "norm_apply_two": true, "norm_grad_sums": true, "norm_grad_apply": true,
-	"max_pool": true, "max_pool_grad": true,
+	"max_pool": true, "max_pool_norm": true, "max_pool_grad": true,
 	"narrow": true, "widen": true, "narrow_segments": true, "finish_gradient": true,
 }
 

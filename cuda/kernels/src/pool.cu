@@ -1,7 +1,7 @@
 // Pooling of images with the channels last. A thread handles a pack of channels of one pixel. The
 // blocks of an image are consecutive, so that a thread computes its position with 32-bit
-// arithmetic. All loads of a window are issued before the first is used.
-#include "half.cuh"
+// arithmetic. All loads of a window, or of a row of it, are issued before the first is used.
+#include "columnsums.cuh"
 
 // Window is the geometry of pooling h×w×c images by r×r windows to p×q pixels.
 struct Window {
@@ -72,40 +72,88 @@ template <class T, class A> struct WindowMax {
 // clamped returns the number from 0 to n-1 that is nearest to i.
 __device__ inline int clamped(int i, int n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 
-// scan adds an R×R window whose first pixel is at row top and column left. For pixels outside the
-// image a neighbour is loaded and ignored: a branch would delay the next load.
-template <class T, class A, int R, bool WHOLE> __device__ inline void scan(WindowMax<T, A> &best, const T *x,
-                                                                           const Position<T> &o, int top, int left,
-                                                                           const Window &g) {
-  RawPack<T> raw[R * R];
+// AsStored is what max_pool reads: numbers as they are.
+template <class T> struct AsStored {
+  __device__ AsStored(const float *, const float *, const float *, int, int, bool) {}
+  __device__ const Pack<T> &operator()(const Pack<T> &v) const { return v; }
+  static constexpr int rows = 3; // of a window that are loaded at once
+};
+
+// Normalised is the map of a normalisation and its ReLU (norm.cu), rounded as it would be in memory, of
+// the numbers that max_pool reads.
+template <class T> struct Normalised {
+  static constexpr int N = Pack<T>::size, rows = 1;
+  float mean[N], scale[N], shift[N];
+
+  __device__ Normalised(const float *mean_of, const float *scale_of, const float *shift_of, int channel, int count,
+                        bool whole) {
 #pragma unroll
-  for (int k = 0; k < R * R; k++) {
-    const int h = clamped(top + k / R, g.h), w = clamped(left + k % R, g.w);
-    raw[k] = fetch<T, WHOLE>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
+    for (int j = 0; j < N; j += 4) {
+      Four m = {}, k = {}, s = {};
+      if (whole) {
+        m = load4(mean_of + channel + j), k = load4(scale_of + channel + j), s = load4(shift_of + channel + j);
+      } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          if (j + i < count)
+            m.v[i] = mean_of[channel + j + i], k.v[i] = scale_of[channel + j + i], s.v[i] = shift_of[channel + j + i];
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) mean[j + i] = m.v[i], scale[j + i] = k.v[i], shift[j + i] = s.v[i];
+    }
   }
+  __device__ Pack<T> operator()(Pack<T> v) const {
 #pragma unroll
-  for (int k = 0; k < R * R; k++) {
-    const int h = top + k / R, w = left + k % R;
-    if (h >= 0 && h < g.h && w >= 0 && w < g.w) best.update(unpack(raw[k]), k);
+    for (int j = 0; j < N; j++) {
+      const float r = affine_of(v.v[j], mean[j], scale[j], shift[j]);
+      v.v[j] = to_float(Number<T>::from(r <= 0.0f ? 0.0f : r));
+    }
+    return v;
+  }
+};
+
+// scan adds a 3×3 window whose first pixel is at row top and column left. For pixels outside the image
+// a neighbour is loaded and ignored: a branch would delay the next load.
+template <class T, class A, class Map>
+__device__ inline void scan(WindowMax<T, A> &best, const Map &map, const T *x, const Position<T> &o, int top, int left,
+                            const Window &g) {
+  constexpr int R = 3, ROWS = Map::rows;
+#pragma unroll 1
+  for (int first = 0; first < R; first += ROWS) {
+    RawPack<T> raw[ROWS * R];
+#pragma unroll
+    for (int k = 0; k < ROWS * R; k++) {
+      const int h = clamped(top + first + k / R, g.h), w = clamped(left + k % R, g.w);
+      raw[k] = fetch<T, true>(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count);
+    }
+#pragma unroll
+    for (int k = 0; k < ROWS * R; k++) {
+      const int h = top + first + k / R, w = left + k % R;
+      if (h >= 0 && h < g.h && w >= 0 && w < g.w) best.update(map(unpack(raw[k])), first * R + k);
+    }
   }
 }
 
 // max_pool: the maximum of each window, and its index in the window, row·r+column: the first of
-// equal ones. NaN wins. A is the type of the stored indices.
-template <class T, class A> __device__ inline void max_pool(T *y, A *at, const T *x, i64 images, const Window &g) {
+// equal ones. NaN wins. A is the type of the stored indices. Map is applied to x.
+template <class T, class A, class Map>
+__device__ inline void max_pool(T *y, A *at, const T *x, i64 images, const Window &g, const float *mean,
+                                const float *scale, const float *shift) {
   constexpr int N = Pack<T>::size;
   const Position<T> o(images, g.p, g.q, g.c);
   if (!o.inside) return;
   const bool whole = g.c % N == 0 && aligned16(address(x) | address(y) | address(at));
   const int top = o.y * g.stride - g.pad, left = o.x * g.stride - g.pad;
+  const Map map(mean, scale, shift, o.channel, o.count,
+                whole && aligned16(address(mean) | address(scale) | address(shift)));
   WindowMax<T, A> best;
   if (g.r == 3 && whole) {
-    scan<T, A, 3, true>(best, x, o, top, left, g);
+    scan<T, A, Map>(best, map, x, o, top, left, g);
   } else {
     for (int k = 0; k < g.r * g.r; k++) {
       const int h = top + k / g.r, w = left + k % g.r;
       if (h < 0 || h >= g.h || w < 0 || w >= g.w) continue;
-      best.update(load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole), k);
+      best.update(map(load_pack(x + ((o.image * g.h + h) * g.w + w) * g.c + o.channel, o.count, whole)), k);
     }
   }
   const i64 to = ((o.image * g.p + o.y) * g.q + o.x) * g.c + o.channel;
@@ -184,7 +232,12 @@ template <class T> __device__ inline void avg_pool_grad(T *dx, const T *dy, i64 
   KERNEL(256)                                                                                                          \
   max_pool_##name(T *y, A *at, const T *x, i64 images, int h, int w, int c, int r, int stride, int pad, int p,         \
                   int q) {                                                                                             \
-    max_pool<T, A>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q});                                           \
+    max_pool<T, A, AsStored<T>>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q}, nullptr, nullptr, nullptr);   \
+  }                                                                                                                    \
+  KERNEL(256)                                                                                                          \
+  max_pool_norm_##name(T *y, A *at, const T *x, i64 images, int h, int w, int c, int r, int stride, int pad, int p,    \
+                       int q, const float *mean, const float *scale, const float *shift) {                             \
+    max_pool<T, A, Normalised<T>>(y, at, x, images, Window{h, w, c, r, stride, pad, p, q}, mean, scale, shift);        \
   }                                                                                                                    \
   KERNEL(256)                                                                                                          \
   max_pool_grad_##name(T *dx, const T *dy, const A *at, i64 images, int h, int w, int c, int r, int stride, int pad,   \
