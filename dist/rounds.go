@@ -2,8 +2,11 @@ package dist
 
 // AtRoundEnds returns the process whose iteration r is played in the last iteration of round r of so
 // many; no edge is active in the others. Its String is that of p. It has the weights of p, if p is
-// [Weighted].
+// [Weighted]. Rounds of one iteration are p itself.
 func AtRoundEnds(p Process, steps int) Process {
+	if steps == 1 {
+		return p
+	}
 	r := rounds{p, steps}
 	if w, ok := p.(Weighted); ok {
 		return weightedRounds{r, w}

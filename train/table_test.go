@@ -50,6 +50,9 @@ var lines = []line{
 	{name: "dmsgd", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "dmsgd", 0.5, 0.1 }, vectors: 2, loss: 2.25},
 	{name: "qg-dsgdm", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "qg-dsgdm", 0.5, 0.1 }, vectors: 1,
 		loss: 2.25},
+	{name: "qg-dsgdm rounds", edit: func(c *Config) {
+		c.Algo, c.Momentum, c.Alpha, c.LocalSteps, c.Edges = "qg-dsgdm", 0.5, 0.1, 2, "matching"
+	}, vectors: 1, loss: 2.25},
 	{name: "decentlam", edit: func(c *Config) { c.Algo, c.Momentum, c.Alpha = "decentlam", 0.5, 0.1 }, vectors: 1,
 		loss: 2.25},
 	{name: "d2", edit: func(c *Config) { c.Algo, c.Mixing = "d2", "half-lazy(metropolis)" }, vectors: 1, loss: 1.85},

@@ -13,22 +13,40 @@ import "fspda/device"
 // With D = own - other of x - alpha·u, x - x' = alpha·u + Σ w·D, so mh needs no copy of x. At alpha
 // = 0 mh stays.
 //
+// In rounds of H > 1 local steps mh stays within a round. At its end, with x⁰ the model at its start,
+// mh ← mu·mh + (1-mu)·(x⁰ - x')/(alpha·H).
+//
 // It has the bias of DSGD if agents hold different data, whatever mu. The mean model has no
 // recursion of its own, since mh contains past averaging.
 type QG struct {
 	Mu       float64
 	Nesterov bool
+	H        int // local steps of a round; 0 is 1
 }
 
-var _ Algorithm = QG{}
+var _ Periodic = QG{}
 
-const qgMomentum = 0 // in State.Aux: mh
+const (
+	qgMomentum = iota // in State.Aux: mh
+	qgStart           // x⁰, in rounds of several steps
+)
 
 func (QG) Name() string { return "qg-dsgdm" }
 
-func (QG) Aux() []string { return []string{"momentum"} }
+func (a QG) Aux() []string {
+	if a.H > 1 {
+		return []string{"momentum", "start"}
+	}
+	return []string{"momentum"}
+}
+
+// Period is H.
+func (a QG) Period() int { return max(1, a.H) }
 
 func (a QG) Local(s *State, r *Round) error {
+	if a.H > 1 && r.T%a.H == 0 {
+		s.Dev.Gather(s.Aux[qgStart], s.X, nil)
+	}
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
@@ -38,7 +56,7 @@ func (a QG) Local(s *State, r *Round) error {
 	}
 	s.plan(s.g, device.Term{A: newest, V: s.g}, device.Term{A: past, V: mh}) // u
 	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: s.g})
-	if r.Alpha > 0 {
+	if r.Alpha > 0 && a.H <= 1 {
 		s.plan(mh, device.Term{A: a.Mu, V: mh}, device.Term{A: 1 - a.Mu, V: s.g})
 	}
 	s.flush()
@@ -47,10 +65,27 @@ func (a QG) Local(s *State, r *Round) error {
 }
 
 func (a QG) Mix(s *State, r *Round) error {
+	if a.H > 1 {
+		a.endRound(s, r)
+		return nil
+	}
 	gain := 0.0
 	if r.Alpha > 0 {
 		gain = (1 - a.Mu) / r.Alpha
 	}
 	s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X}, device.Term{A: gain, V: s.Aux[qgMomentum]})
 	return nil
+}
+
+// endRound averages and updates mh in the last iteration of a round.
+func (a QG) endRound(s *State, r *Round) {
+	if (r.T+1)%a.H != 0 {
+		return
+	}
+	s.AddDifferences(r, 0, ActiveWeight, device.Term{A: -1, V: s.X})
+	if r.Alpha > 0 {
+		mh, moved := s.Aux[qgMomentum], (1-a.Mu)/(r.Alpha*float64(a.H))
+		s.combine(mh, device.Term{A: a.Mu, V: mh}, device.Term{A: moved, V: s.Aux[qgStart]},
+			device.Term{A: -moved, V: s.X})
+	}
 }

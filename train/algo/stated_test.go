@@ -84,6 +84,18 @@ var momentumForms = map[string]stated{
 			h.a = h.add(h.mu, h.a, (1-h.mu)/h.alpha, h.x, -(1-h.mu)/h.alpha, next)
 			return next
 		}},
+	"qg-dsgdm in rounds": {algo: func(mu float64) Algorithm { return QG{Mu: mu, H: 4} },
+		next: func(h *history) [][]float64 {
+			if h.t%4 == 0 {
+				h.b = h.x // of the start of the round
+			}
+			next := h.add(1, h.x, -h.alpha*h.mu, h.a, -h.alpha, h.g)
+			if (h.t+1)%4 == 0 {
+				next = h.w(next)
+				h.a = h.add(h.mu, h.a, (1-h.mu)/(4*h.alpha), h.b, -(1-h.mu)/(4*h.alpha), next)
+			}
+			return next
+		}},
 	"decentlam": {algo: func(mu float64) Algorithm { return DecentLaM{Mu: mu / 2} },
 		next: func(h *history) [][]float64 {
 			h.a = h.add(h.mu/2, h.a, 1/h.alpha, h.x, -1/h.alpha, h.w(h.add(1, h.x, -h.alpha, h.g)))

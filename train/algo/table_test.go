@@ -70,6 +70,7 @@ var table = []entry{
 	{algo: DmSGD{Mu: 0.5}, mu: 0.5, follow: true},
 	{algo: QG{Mu: 0.5}},
 	{algo: QG{Mu: 0.5, Nesterov: true}},
+	{algo: QG{Mu: 0.5, H: 4}, dress: pairsAtEnds},
 	{algo: DecentLaM{Mu: 0.5}, mu: 0.5, follow: true, dress: unmasked},
 	{algo: CHOCO{Theta: 0.2}, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},

@@ -37,7 +37,7 @@ var abouts = map[string]About{
 	"dsgd": {"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
 		"Lian and others 2017; Koloskova and others 2020"},
 	"dmsgd": {"model and momentum", "nE 4 v d", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
-	"qg-dsgdm": {"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu", anyGraph,
+	"qg-dsgdm": {"the model", "nE 2 v d", "1, or 2 with local steps", "bias of dsgd, whatever mu", anyGraph,
 		"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
 	"decentlam": {"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu",
 		"any graph; momentum below about 0.5 where few edges are active together",

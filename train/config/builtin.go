@@ -32,9 +32,10 @@ var builtin = []Method{
 		}},
 	{Name: "dmsgd", Optimizers: heavyBallOnly,
 		New: func(s *Setup) algo.Algorithm { return algo.DmSGD{Mu: s.Config.Momentum} }},
-	{Name: "qg-dsgdm", Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
-		New: func(s *Setup) algo.Algorithm {
-			return algo.QG{Mu: s.Config.Momentum, Nesterov: s.Config.Optimizer == optimizerNesterov}
+	{Name: "qg-dsgdm", Keys: []string{"local_steps"}, Edges: AnyRounds,
+		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: func(s *Setup) algo.Algorithm {
+			c := s.Config
+			return algo.QG{Mu: c.Momentum, Nesterov: c.Optimizer == optimizerNesterov, H: c.LocalSteps}
 		}},
 	{Name: "decentlam", Edges: ManyEdges, Optimizers: heavyBallOnly, Check: decentlamStable,
 		New: func(s *Setup) algo.Algorithm { return algo.DecentLaM{Mu: s.Config.Momentum} }},

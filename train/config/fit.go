@@ -11,7 +11,7 @@ func (c *Config) FitTo(algo string) {
 	if !ok {
 		return
 	}
-	if m.Edges != AnyEdges {
+	if m.Edges != AnyEdges && m.Edges != AnyRounds {
 		c.Edges = "auto"
 	}
 	if !m.Masks {
@@ -26,7 +26,7 @@ func (c *Config) FitTo(algo string) {
 	if m.Constant {
 		c.Schedule = "constant"
 	}
-	if !m.roundEnds() && m.Edges != Rounds && m.Edges != Coins {
+	if !m.roundEnds() && m.Edges != Rounds && m.Edges != Coins || m.Edges == AnyRounds {
 		c.LocalSteps = 0
 	}
 }
@@ -36,6 +36,9 @@ func (c Config) RoundSteps() int {
 	m, ok := c.findMethod()
 	if !ok || m.Edges != Rounds && !m.roundEnds() {
 		return 0
+	}
+	if m.Edges == AnyRounds {
+		return c.LocalSteps
 	}
 	return cmp.Or(c.LocalSteps, m.Usual.Steps, defaultSteps)
 }

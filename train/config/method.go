@@ -68,6 +68,7 @@ const (
 	Clocks     // none: every edge has a clock of its own
 	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
 	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
+	AnyRounds  // any, as RoundEdges if local_steps is set; auto is one-edge
 	OneWay     // messages go one way: one-peer-exp, static-exp, push(k), arcs(PATH)
 	AllGather  // every message reaches all agents, in each iteration: graph and edges play no part
 )
@@ -226,7 +227,7 @@ func (s *Setup) admitEdges() error {
 		return Invalid("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when "+
 			"to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
-	if m.roundEnds() {
+	if m.roundEnds() && m.Edges != AnyRounds {
 		s.settleSteps()
 	}
 	steps := cmp.Or(c.LocalSteps, defaultSteps)
@@ -238,7 +239,7 @@ func (s *Setup) admitEdges() error {
 		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
 			Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
 			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
-			OneWay: oneWayOf(c.Graph)}[m.Edges]
+			AnyRounds: "one-edge", OneWay: oneWayOf(c.Graph)}[m.Edges]
 		return nil
 	}
 	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
@@ -258,12 +259,14 @@ func (s *Setup) admitEdges() error {
 func (s *Setup) GradientsPerBatch() int { return max(1, s.method.Gradients) }
 
 // roundEnds reports whether the edge process is played at the ends of rounds alone.
-func (m Method) roundEnds() bool { return m.Edges == RoundPairs || m.Edges == RoundEdges }
+func (m Method) roundEnds() bool {
+	return m.Edges == RoundPairs || m.Edges == RoundEdges || m.Edges == AnyRounds
+}
 
 // plays reports whether the method can use the process that a graph is made for.
 func (m Method) plays(process string) bool {
 	switch m.Edges {
-	case AnyEdges, RoundEdges:
+	case AnyEdges, RoundEdges, AnyRounds:
 		return true
 	case Pairs, RoundPairs:
 		return dist.InPairs(process)

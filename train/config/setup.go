@@ -218,7 +218,7 @@ func (s *Setup) connect(sizes []int) error {
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
 	if s.method.roundEnds() {
-		s.Process = dist.AtRoundEnds(s.Process, c.LocalSteps)
+		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
 	return errors.Join(
 		s.settleRounds(),
