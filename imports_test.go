@@ -98,6 +98,7 @@ var allowed = map[string][]string{
 	"web/browsertest": {},
 	"bench": {
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "train", "train/config",
+		"train/memory",
 	},
 	"bench/measure": {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
 	"bench/theory":  {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},

@@ -12,6 +12,7 @@ import (
 	"fspda/device"
 	"fspda/train"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // Campaign is a list of runs, each in a subfolder of Folder. It can be stopped and run again:
@@ -42,6 +43,7 @@ type Event struct {
 	Outcome   *Outcome     // of Ended and Kept
 	Same      int          // of LeftOut: the job that is the same run
 	Setup     *train.Setup // of Started, Stepped and Evaluated
+	Memory    uint64       // of Started: the bytes that the run is expected to take
 }
 
 // EventKind is the kind of an Event.
@@ -310,11 +312,11 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 			}
 		},
 		OnStep: func(t int) {
-			kind := Stepped
+			event := Event{Job: i, Kind: Stepped, Iteration: t, Setup: s}
 			if !began {
-				kind, began = Started, true
+				event.Kind, event.Memory, began = Started, memory.Footprint(s, dev), true
 			}
-			p.notify(Event{Job: i, Kind: kind, Iteration: t, Setup: s})
+			p.notify(event)
 		}})
 	if err != nil {
 		return nil, named(err)

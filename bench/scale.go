@@ -18,6 +18,11 @@ import (
 // with the run, of which it keeps its share. Local steps, coins,
 // broadcast probabilities and masks, and so the bits of an iteration, are unchanged.
 //
+// Networks other than the MLP are evaluated on the test set, which costs as much at any length of
+// the run. A shortened run scores at most three times as many test examples of a model as an agent trains on
+// between two evaluations (and at least 100), since scoring takes a third of the work of a gradient.
+// Batch norms are recalibrated on at most one batch for each gradient between two evaluations.
+//
 // Retune preserves the shape of the figure by scaling two further quantities.
 //
 // 1. The distance that the models move, which is the sum of all steps, alpha·T. Let m = min(1/s,
@@ -64,6 +69,13 @@ const maxEffectiveStep = 0.05
 // minEvalInterval is the least number of iterations between evaluations of a shortened run.
 const minEvalInterval = 400
 
+// A shortened run scores at least minEvalTest examples. A limit of usualTest, the size of the test
+// sets of MNIST and CIFAR-10, or more is none.
+const (
+	minEvalTest = 100
+	usualTest   = 10_000
+)
+
 func (s Scale) check() error {
 	if !(s.Share > 0 && s.Share <= 1) {
 		return &train.ConfigError{Key: "scale", Got: fmt.Sprint(s.Share),
@@ -107,6 +119,9 @@ func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, e
 		c.EvalPoints = points
 	}
 	c.EvalPoints = min(c.EvalPoints, c.Iterations)
+	if s.Share < 1 && c.Model != "mlp" {
+		limitEvaluations(&c)
+	}
 	var err error
 	if s.Share < 1 && s.Retune {
 		scaleExchange(&c, math.Min(math.Sqrt(1/s.Share), limit))
@@ -116,6 +131,16 @@ func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, e
 		c.Iterations, c.EvalPoints = wholeRounds(c.Iterations, c.EvalPoints, steps)
 	}
 	return c, err
+}
+
+// limitEvaluations makes an evaluation of a large network cost about as much as the training since
+// the one before, at most.
+func limitEvaluations(c *train.Config) {
+	interval := c.Iterations / c.EvalPoints
+	if most := max(minEvalTest, 3*interval*c.Batch); c.EvalTest+c.EvalRandom == 0 && most < usualTest {
+		c.EvalTest = most
+	}
+	c.BNBatches = min(c.BNBatches, interval*c.Agents)
 }
 
 // maxFactor returns the factor by which a run can increase the bits that it exchanges.

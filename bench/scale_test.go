@@ -161,3 +161,35 @@ func TestScaleShortensWarmup(t *testing.T) {
 		}
 	}
 }
+
+// An evaluation of a shortened run of a large network costs at most as much as the training before
+// it; a run of full length, and the figures with an MLP, keep theirs.
+func TestScaleLimitsEvaluations(t *testing.T) {
+	f, err := FindReplay("relaysgd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64]int{1: 0, 0.1: 0, 0.01: 3 * 19 * 32, 0.0001: minEvalTest} {
+		jobs, err := f.Jobs(FigureOptions{Scale: Scale{Share: share}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := jobs[0].Config.EvalTest; got != want {
+			t.Errorf("scale %v: %d test examples, want %d", share, got, want)
+		}
+	}
+	for name, change := range map[string]bool{"1": false, "2": true} {
+		f, err := FindFigure(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 0.00001}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := jobs[0].Config
+		if got := c.EvalTest > 0 && c.BNBatches <= c.Agents; got != change {
+			t.Errorf("figure %s: %d test examples, %d batches for batch norms", name, c.EvalTest, c.BNBatches)
+		}
+	}
+}

@@ -129,7 +129,8 @@ type runState struct {
 	at       int
 	pace     *command.Pace // nil: not begun
 	row      train.Row
-	reported int // tenths that were printed
+	reported int       // tenths that were printed
+	said     time.Time // of the latest line before the first tenth
 }
 
 func newStatusLines(w io.Writer, jobs []bench.Job) *statusLines {
@@ -158,7 +159,10 @@ func (b *statusLines) on(e bench.Event) {
 			b.numbers(e.Row)))
 		return
 	case bench.Started:
-		s.running, s.at, s.reported, s.row = true, 0, 0, train.Row{}
+		s.running, s.at, s.reported, s.row, s.said = true, 0, 0, train.Row{}, time.Now()
+		if !b.live {
+			fmt.Fprintln(b.w, b.beginning(e))
+		}
 	case bench.Evaluated:
 		s.follow(e)
 	}
@@ -173,10 +177,32 @@ func (b *statusLines) on(e bench.Event) {
 	if job.Config.EvalPoints >= 10 { // the numbers of a line belong to its share
 		at = s.row.Iteration
 	}
-	if tenths := 10 * at / job.Config.Iterations; s.running && tenths > s.reported && tenths < 10 {
-		s.reported = tenths
+	tenths := 10 * at / job.Config.Iterations
+	early := tenths == 0 && time.Since(s.said) > earlyLines
+	if early {
+		at = s.at
+	}
+	if s.running && (tenths > s.reported && tenths < 10 || early) {
+		s.reported, s.said = tenths, time.Now()
 		fmt.Fprintln(b.w, b.line(e.Job, at))
 	}
+}
+
+// earlyLines is the time between the lines of a run before its first tenth.
+const earlyLines = time.Minute
+
+// beginning writes what a run that starts, or goes on, has before it.
+func (b *statusLines) beginning(e bench.Event) string {
+	verb, c := "begins", e.Setup.Config
+	if e.Iteration > 0 {
+		verb = fmt.Sprintf("goes on at %d", e.Iteration)
+	}
+	text := fmt.Sprintf("%-*s  %s: %d iterations, %d evaluations", b.width, b.jobs[e.Job].Name, verb, c.Iterations,
+		e.Setup.EvalCount()+1)
+	if c.EvalTest > 0 {
+		text += fmt.Sprintf(" of %d test examples", c.EvalTest)
+	}
+	return text + ", about " + command.Bytes(e.Memory) + " of memory"
 }
 
 // say prints a line above those that are updated.

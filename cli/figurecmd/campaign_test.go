@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"fspda/bench"
 	"fspda/data"
@@ -13,13 +14,16 @@ import (
 )
 
 // The lines of a campaign have the rate and the time left of train: images a second between the
-// latest evaluations, and the time of iterations with their evaluations.
+// latest evaluations, and the time of iterations with their evaluations. A run says what is before
+// it when it begins, and is heard of within a minute.
 func TestStatusLines(t *testing.T) {
 	c := train.Config{LengthKeys: config.LengthKeys{Iterations: 1000}}
 	s := &train.Setup{Config: c, Division: data.Division{Set: &data.Set{Train: data.Split{Labels: make([]int32, 600)}}}}
 	var out bytes.Buffer
 	b := newStatusLines(&out, []bench.Job{{Name: "sa", Config: c}})
-	b.on(bench.Event{Kind: bench.Started, Setup: s})
+	b.on(bench.Event{Kind: bench.Started, Setup: s, Memory: 5_350_000_000})
+	b.state[0].said = time.Now().Add(-2 * earlyLines) // a first tenth that takes long
+	b.on(bench.Event{Kind: bench.Stepped, Iteration: 1, Setup: s})
 	for k := range 3 {
 		row := train.Row{Position: evaluate.Position{Iteration: 200 * k, Epoch: train.Num(k)},
 			Times: evaluate.Times{WallS: train.Num(10 * k)}}
@@ -27,7 +31,9 @@ func TestStatusLines(t *testing.T) {
 		b.on(bench.Event{Kind: bench.Stepped, Iteration: 200*k + 1, Setup: s})
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[1], "40 %  60 images/s, 30.0 s left") {
+	if len(lines) != 4 || !strings.Contains(lines[3], "40 %  60 images/s, 30.0 s left") ||
+		lines[0] != "sa  begins: 1000 iterations, 1 evaluations, about 5.35 GB of memory" ||
+		!strings.Contains(lines[1], " 0 %") {
 		t.Errorf("%q", lines)
 	}
 }

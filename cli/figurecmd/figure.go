@@ -412,6 +412,9 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	if f.flavour != "" {
 		data = "Flavour " + f.flavour + ", " + data
 	}
+	if c.EvalTest > 0 {
+		data += fmt.Sprintf(" Evaluations use %d test examples.", c.EvalTest)
+	}
 	var lines []string
 	if fig.About != "" {
 		lines = append(lines, "Expected: "+fig.About)

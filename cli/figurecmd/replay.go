@@ -140,6 +140,9 @@ func writeComparison(folder string, fig *bench.Figure, share float64, made []*be
 			b.WriteString(comparisonLine(fig.Runs[at], share, s))
 		}
 	}
+	if k := made[0].Job.Config.EvalTest; k > 0 {
+		fmt.Fprintf(&b, "\nOurs is the accuracy on %d test examples, evenly spaced.\n", k)
+	}
 	if fig.Source != "" {
 		fmt.Fprintf(&b, "\n%s\n", fig.Source)
 	}
