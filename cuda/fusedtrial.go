@@ -127,8 +127,8 @@ func (f *fusedTrial) fill() error {
 func (f *fusedTrial) check(one, many step) (far float64, err error) {
 	bound := fusedBound(f.task.In[0].Element)
 	if far, err = f.compare(one, many); err == nil && !(far <= bound) {
-		err = fmt.Errorf("the results differ from those of separate kernels by %.2g of their norm, at most %.2g is allowed",
-			far, bound)
+		err = fmt.Errorf("the results differ from those of separate kernels by %.2g of their norm, at most %.2g is "+
+			"allowed", far, bound)
 	}
 	return far, err
 }
@@ -186,8 +186,8 @@ func (f *fusedTrial) distance(o piece, one, many driver.Pointer) (float64, error
 		a, b, sums := kernels.Address(f.wide[0]), kernels.Address(f.wide[1]), kernels.Address(f.sums)
 		far := kernels.Dot(sums, 0, a, a, sums+16, n, 1)
 		all := kernels.Dot(sums+8, 0, b, b, sums+16, n, 1)
-		err := f.ex.Launch(kernels.Combine(a, n, kernels.Term{A: 1, V: a}, kernels.Term{A: -1, V: b}), far[0], far[1], all[0],
-			all[1])
+		minus := kernels.Combine(a, n, kernels.Term{A: 1, V: a}, kernels.Term{A: -1, V: b})
+		err := f.ex.Launch(minus, far[0], far[1], all[0], all[1])
 		if err != nil {
 			return 0, err
 		}

@@ -98,10 +98,12 @@ func TestFaultyFusedKernels(t *testing.T) {
 		lost   bool
 	}{
 		{"works", nil, driver.Success, "", false},
-		{"writes nothing", func(fakegpu.Launch) error { return nil }, driver.Success, "differ from those of separate", false},
+		{"writes nothing", func(fakegpu.Launch) error { return nil }, driver.Success, "differ from those of separate",
+			false},
 		{"is refused", nil, driver.InvalidValue, "invalid value", false},
 		{"has too little memory", nil, driver.LaunchOutOfResources, "shared memory", false},
-		{"reads anywhere", func(fakegpu.Launch) error { return fmt.Errorf("an illegal address") }, driver.Success, "", true},
+		{"reads anywhere", func(fakegpu.Launch) error { return fmt.Errorf("an illegal address") }, driver.Success, "",
+			true},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			_, b := faultyFused(t, c.fault, c.refuse)
@@ -124,14 +126,14 @@ func TestFaultyFusedKernels(t *testing.T) {
 				t.Errorf("%d of %d kinds of kernels fail", bad, kinds)
 			}
 			_, b = faultyFused(t, c.fault, c.refuse)
-			if err, _ := loadLinked(t, b, c.route); driver.Lost(err) != c.lost || (err != nil) != c.lost {
+			if _, err := loadLinked(t, b, c.route); driver.Lost(err) != c.lost || (err != nil) != c.lost {
 				t.Fatal(err)
 			} else if c.lost && !strings.Contains(err.Error(), FusedVariable+"=0") {
 				t.Errorf("%v, want an error that names %s", err, FusedVariable)
 			}
 			t.Setenv(FusedVariable, "0")
 			_, b = faultyFused(t, c.fault, c.refuse)
-			if err, fused := loadLinked(t, b, ""); err != nil || fused != 0 {
+			if fused, err := loadLinked(t, b, ""); err != nil || fused != 0 {
 				t.Errorf("without fused kernels: %v, %d are used", err, fused)
 			}
 		})
@@ -140,22 +142,22 @@ func TestFaultyFusedKernels(t *testing.T) {
 
 // loadLinked loads code on a GPU that measures, and returns how many convolutions are fused. If route is
 // not empty, none is to be, for that reason.
-func loadLinked(t *testing.T, b backend, route string) (err error, fused int) {
+func loadLinked(t *testing.T, b backend, route string) (fused int, err error) {
 	t.Helper()
 	d, err := open(b, WithPrecision(FP16))
 	if err != nil {
-		return err, 0
+		return 0, err
 	}
 	defer d.Close()
 	p, err := d.Load(linkedStep())
 	if err != nil {
-		return err, 0
+		return 0, err
 	}
 	routes := p.(*Program).Routes()
 	if route != "" && (fusedRoutes(p) != 0 || !strings.Contains(strings.Join(routes, "\n"), route)) {
 		t.Errorf("want separate kernels because of %q:\n%s", route, strings.Join(routes, "\n"))
 	}
-	return nil, fusedRoutes(p)
+	return fusedRoutes(p), nil
 }
 
 // The self-test runs every kind of fused kernel of a ResNet-50, and leaves the check out in float32.

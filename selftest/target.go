@@ -44,7 +44,8 @@ func (e SkipError) Error() string { return string(e) }
 
 // Checks returns all checks.
 func (t Target) Checks() []Check {
-	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.fused(), t.networks(),
+	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.fused(),
+		t.networks(),
 		t.algorithms(), t.trainings(), t.memory())
 }
 

@@ -139,7 +139,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 14+2*12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 15+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }

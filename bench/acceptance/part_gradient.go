@@ -94,7 +94,8 @@ func (b *job) summarizeChoices(lines []byte) {
 				Beside float64 `json:"beside_ms"`
 			} `json:"choice"`
 		}
-		if json.Unmarshal(line, &c) != nil || !strings.HasPrefix(c.For, "fused ") && !strings.HasPrefix(c.For, "both ") {
+		if json.Unmarshal(line, &c) != nil ||
+			!strings.HasPrefix(c.For, "fused ") && !strings.HasPrefix(c.For, "both ") {
 			continue
 		}
 		switch fused++; {
@@ -110,10 +111,26 @@ func (b *job) summarizeChoices(lines []byte) {
 	if fused > 0 {
 		b.out.set("fused choices", float64(fused))
 		b.out.set("fused faster", float64(faster))
-		b.out.set("fused speedup", math.Exp(logs/float64(max(faster, 1))))
-		b.out.Summary += fmt.Sprintf("; fused kernels are faster in %d of %d, by %.2f × there", faster, fused,
-			b.out.Values["fused speedup"])
+		b.out.Summary += fmt.Sprintf("; fused kernels are faster in %d of %d", faster, fused)
 	}
+	if faster > 0 {
+		b.out.set("fused speedup", math.Exp(logs/float64(faster)))
+		b.out.Summary += fmt.Sprintf(", by %.2f × there", b.out.Values["fused speedup"])
+	}
+}
+
+// separate measures a gradient without fused kernels, for comparison with the same one with them.
+func (o *Options) separate() Part {
+	s := o.shapes()
+	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
+	return Part{g.network + "/separate-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
+		b.env = append(b.env, withoutFused)
+		if err := b.ourGradient(ctx, g); err != nil {
+			return err
+		}
+		b.out.Summary = fmt.Sprintf("%.4g a second without fused kernels", b.out.Values["ours"])
+		return nil
+	}}
 }
 
 // peers measures PyTorch once, eager or compiled. items is the number of items per run.

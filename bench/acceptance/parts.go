@@ -21,7 +21,7 @@ func (o *Options) Parts() []Part {
 	parts = append(parts, o.sparse(), o.memory(), o.curve(), o.repeat(), o.idle(),
 		o.selftest("bf16", longSelftest), o.selftest("fp16", longSelftest), o.selftest("tf32", longSelftest))
 	if o.Device != "cpu" {
-		parts = append(parts, o.launches())
+		parts = append(parts, o.separate(), o.launches())
 	}
 	return append(append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...), o.step("tf32"))
 }

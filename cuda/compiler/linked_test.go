@@ -94,7 +94,8 @@ func normParts(t *Task, call string) (sums, apply part) {
 	factors, maps := vectors[:max(0, len(vectors)-2)], vectors[max(0, len(vectors)-2):]
 	if normForwards[t.Call.Kernel] {
 		sums = part{call + " sums", t.In[:3], slices.Concat(t.Out[1:], maps)}
-		apply = part{call + " apply", slices.Concat(t.In[:1], t.In[3:], t.Out[1:2], maps, ptrsTo(t.PairMean)), t.Out[:1]}
+		apply = part{call + " apply", slices.Concat(t.In[:1], t.In[3:], t.Out[1:2], maps, ptrsTo(t.PairMean)),
+			t.Out[:1]}
 		if t.PairSaved != nil {
 			apply.reads = append(apply.reads, t.PairSaved.Operands...)
 		}
@@ -130,7 +131,8 @@ func fusedParts(t *Task, without bool) []part {
 	}
 	if t.Feeds != nil {
 		sums, _ := normParts(t.Feeds, callOf(t.Feeds))
-		sums.reads = slices.DeleteFunc(slices.Clone(sums.reads), func(o Operand) bool { return o.value == t.Out[0].value })
+		made := func(o Operand) bool { return o.value == t.Out[0].value }
+		sums.reads = slices.DeleteFunc(slices.Clone(sums.reads), made)
 		if t.Feeds.Call.Kernel == device.BatchNormAddReLUGrad { // which gets the sum instead
 			own.writes = nil
 		}
@@ -260,7 +262,8 @@ func checkLinked(t *testing.T, what string, code *device.Code) (links int) {
 // Whatever convolutions are fused, every kernel reads what it would read without links.
 func TestLinksKeepOperands(t *testing.T) {
 	for _, recompute := range []model.Recompute{model.RecomputeNone, model.RecomputeBlocks} {
-		net, err := model.ResNet(model.ResNetOptions{Depth: 50, Height: 64, Width: 64, Classes: 4, Recompute: recompute})
+		net, err := model.ResNet(model.ResNetOptions{Depth: 50, Height: 64, Width: 64, Classes: 4,
+			Recompute: recompute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,7 +25,8 @@ func TestChoose(t *testing.T) {
 		{Choice{Fused: true}, nil, Choice{Why: "it differs", Beside: 2}, 3},
 	} {
 		got, err := choose(c.made, c.fails)
-		if got != c.want || measured != c.measured || (err != nil) != (c.fails != nil && c.fails == broken) {
+		fails := c.fails != nil && !errors.Is(c.fails, ErrNotMeasured)
+		if got != c.want || measured != c.measured || (err != nil) != fails {
 			t.Errorf("%d: %+v, %v, measured %d times; want %+v, %d times", i, got, err, measured, c.want, c.measured)
 		}
 	}
