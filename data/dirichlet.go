@@ -69,7 +69,7 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 			"or a smaller least shard", agents, least, len(labels))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	s := rng.New(seed, "partition")
 	of := shuffledMembers(&s, labels, classes)
@@ -82,9 +82,8 @@ func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]
 		}
 		best = max(best, smallest)
 	}
-	return nil, fmt.Errorf("data: partition %s: in %d draws for %d agents the smallest shard never had more than %d "+
-		"examples, want "+
-		"%d: use a larger concentration, fewer agents or a smaller minimum size", p, tries, agents, best, least)
+	return nil, fmt.Errorf("data: in %d draws for %d agents the smallest shard never had more than %d examples, want "+
+		"%d: use a larger concentration, fewer agents or a smaller minimum size", tries, agents, best, least)
 }
 
 // draw computes the cuts of all classes and returns the size of the smallest shard. cuts[c][i] is
@@ -130,7 +129,7 @@ func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) 
 		err = checkAlpha(p.Alpha)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	s := rng.New(seed, "partition")
 	left := shuffledMembers(&s, labels, classes)

@@ -51,7 +51,7 @@ func ParsePartition(spec string) (Partition, error) {
 	if called {
 		inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")
 		if !closed {
-			return nil, fmt.Errorf("data: partition %q: no closing parenthesis", spec)
+			return nil, fmt.Errorf("data: %q: no closing parenthesis", spec)
 		}
 		if strings.TrimSpace(name) == "file" { // a path may contain commas
 			args = []string{strings.TrimSpace(inner)}
@@ -67,7 +67,7 @@ func ParsePartition(spec string) (Partition, error) {
 		if s.name == strings.TrimSpace(name) {
 			p, err := s.parse(args)
 			if err != nil {
-				return nil, fmt.Errorf("data: partition %q: %w; accepted: %s", spec, err, s.usage)
+				return nil, fmt.Errorf("data: %q: %w; accepted: %s", spec, err, s.usage)
 			}
 			return p, nil
 		}
@@ -76,7 +76,7 @@ func ParsePartition(spec string) (Partition, error) {
 	if near != "" {
 		near = "; did you mean " + near + "?"
 	}
-	return nil, fmt.Errorf("data: partition %q is not known%s; accepted:\n%s", spec, near, PartitionUsage())
+	return nil, fmt.Errorf("data: %q is not known%s; accepted:\n%s", spec, near, PartitionUsage())
 }
 
 // PartitionForms lists the accepted partition specs, with examples of their arguments.

@@ -24,18 +24,18 @@ func (p File) String() string { return "file(" + p.Path + ")" }
 // occurs twice.
 func (p File) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	raw, err := bounded.File(p.Path, 1<<30)
 	if err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	shards, err := parseShards(raw)
 	if err == nil {
 		err = checkShards(shards, len(labels), agents)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	return shards, nil
 }

@@ -40,7 +40,7 @@ func withSpread(name string, spread bool) string {
 // Split implements [Partition].
 func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	order := sequence(len(labels))
 	s := rng.New(seed, "partition")
@@ -51,7 +51,7 @@ func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]i
 // Split implements [Partition].
 func (p Sorted) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	order := make([]int32, 0, len(labels))
 	for _, of := range members(labels, classes) {
@@ -80,17 +80,16 @@ func equalSlices(order []int32, agents int, spread bool) [][]int32 {
 // Split implements [Partition].
 func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	if agents != classes {
-		return nil, fmt.Errorf("data: partition %s: %d agents and %d classes, want as many agents as classes: "+
-			"use %d agents, or the partition sorted", p, agents, classes, classes)
+		return nil, fmt.Errorf("data: %d agents and %d classes, want as many agents as classes: use %d agents, or the "+
+			"partition sorted", agents, classes, classes)
 	}
 	shards := members(labels, classes)
 	for class, shard := range shards {
 		if len(shard) == 0 {
-			return nil, fmt.Errorf("data: partition %s: no example of class %d, so agent %d would have none", p, class,
-				class)
+			return nil, fmt.Errorf("data: no example of class %d, so agent %d would have none", class, class)
 		}
 	}
 	return shards, nil

@@ -159,7 +159,7 @@ func TestSplitRefuses(t *testing.T) {
 			"0 agents":                  func() ([][]int32, error) { return p.Split([]int32{0, 1}, 2, 0, 1) },
 			"2 examples for 3 agents":   func() ([][]int32, error) { return p.Split([]int32{0, 1}, 3, 3, 1) },
 			"label 2 of example 1":      func() ([][]int32, error) { return p.Split([]int32{0, 2}, 2, 2, 1) },
-			"partition " + p.String():   func() ([][]int32, error) { return p.Split([]int32{0, -1}, 2, 2, 1) },
+			"label -1 of example 1":     func() ([][]int32, error) { return p.Split([]int32{0, -1}, 2, 2, 1) },
 			"label -1 of example 0, wa": func() ([][]int32, error) { return p.Split([]int32{-1, 0}, 2, 2, 1) },
 		} {
 			if _, err := split(); err == nil || !strings.Contains(err.Error(), want) {

@@ -20,7 +20,7 @@ func (p Contiguous) String() string { return withSpread("contiguous", p.Spread) 
 // Split implements [Partition].
 func (p Contiguous) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
-		return nil, fmt.Errorf("data: partition %s: %w", p, err)
+		return nil, fmt.Errorf("data: %w", err)
 	}
 	return equalSlices(sequence(len(labels)), agents, p.Spread), nil
 }

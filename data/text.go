@@ -137,7 +137,7 @@ func hashText(c *text.Corpus, window int) string {
 func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err error) {
 	d.Set = s
 	if agents < 1 {
-		return d, fmt.Errorf("data: partition %s: %d agents, want at least 1", p, agents)
+		return d, fmt.Errorf("data: %d agents, want at least 1", agents)
 	}
 	tokens, length := s.Text.Train, s.Train.windows.length
 	shared := *s
@@ -150,34 +150,26 @@ func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err 
 	case documentPartition:
 		docs, err := s.documents()
 		if err != nil {
-			return d, fmt.Errorf("data: partition %s: %w", p, err)
+			return d, fmt.Errorf("data: %w", err)
 		}
 		shards, err := p.deal(docs, agents, seed)
 		if err != nil {
-			return d, fmt.Errorf("data: partition %s: %w", p, err)
+			return d, fmt.Errorf("data: %w", err)
 		}
 		tokens, ends = docs.join(tokens, shards)
 		shared.Memory += 2 * int64(len(tokens))
 		d.counts = func() [][]int { return docs.count(shards) }
 	default:
-		return d, fmt.Errorf(
-			"data: partition %s: it does not divide text: use contiguous, or one that deals documents: "+
-				"shuffled, sorted, by-class, dirichlet, dirichlet-equal or file",
-			p,
-		)
+		return d, errors.New("data: it does not divide text: use contiguous, or one that deals documents: " +
+			"shuffled, sorted, by-class, dirichlet, dirichlet-equal or file")
 	}
 	w := newWindows(tokens, length, ends...)
 	for i, seg := range w.segments {
 		if n := seg.to - seg.from; n < int64(length)+1 {
 			return d, fmt.Errorf(
-				"data: partition %s: agent %d has %d tokens, want at least %d, a window of T = %d and its "+
+				"data: agent %d has %d tokens, want at least %d, a window of T = %d and its "+
 					"next token: use fewer agents, a longer text, or a shorter window (block)",
-				p,
-				i,
-				n,
-				length+1,
-				length,
-			)
+				i, n, length+1, length)
 		}
 	}
 	shared.Train.windows, d.Shards = w, w.shards()

@@ -70,7 +70,7 @@ func newQueue() *cobra.Command {
 	fs.IntVar(&f.cores, "cores", 0, "cores that the tasks use together; 0 is all")
 	fs.Float64Var(&f.maxLoad, "max-load", float64(runtime.NumCPU()),
 		"start no task that would lift the load of the machine above this; 0 is no limit")
-	fs.IntVar(&f.nice, "nice", 19, "priority of the processes, 0 to 19: 19 takes what others leave")
+	fs.IntVar(&f.nice, "nice", 19, "priority of the processes, 0 to 19: 19 takes what others leave; never less than that of the queue itself")
 	fs.BoolVar(&f.list, "list", false, "print the table of the tasks and run nothing")
 	fs.BoolVar(&f.retry, "retry", false, "run failed tasks again")
 	return cmd
@@ -298,8 +298,8 @@ func (q *queue) launch(t Task, args []string) (*exec.Cmd, io.Closer, error) {
 		return nil, nil, &train.FolderError{Path: q.file.Folder, Got: "a log cannot be written", Err: err}
 	}
 	args = append([]string{q.program}, args...)
-	if path, err := exec.LookPath("nice"); err == nil && q.nice > 0 {
-		args = append([]string{path, "-n", strconv.Itoa(q.nice)}, args...)
+	if path, err := exec.LookPath("nice"); err == nil {
+		args = append(withNice(path, q.nice, command.Niceness()), args...)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	command.SetProcessGroup(cmd)
@@ -314,6 +314,15 @@ func (q *queue) launch(t Task, args []string) (*exec.Cmd, io.Closer, error) {
 		return nil, nil, fmt.Errorf("start task %s: %w", t.Name, err)
 	}
 	return cmd, stdin, nil
+}
+
+// withNice returns the command that starts another at a priority, from a process of priority own:
+// nice adds to that, and cannot take from it.
+func withNice(path string, priority, own int) []string {
+	if priority <= own {
+		return nil
+	}
+	return []string{path, "-n", strconv.Itoa(priority - own)}
 }
 
 // end records the end of a task.

@@ -2,10 +2,14 @@ package queuecmd
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"fspda/cli/command"
 )
 
 func write(t *testing.T, text string) string {
@@ -124,5 +128,23 @@ func TestNext(t *testing.T) {
 	}
 	if _, err := q.next(); err == nil || !strings.Contains(err.Error(), "low.json") {
 		t.Errorf("a damaged record: %v", err)
+	}
+}
+
+// The priority of a task is that of --nice, whatever that of the queue, unless this is lower.
+func TestNice(t *testing.T) {
+	for _, c := range []struct {
+		nice, own int
+		want      []string
+	}{{10, 0, []string{"nice", "-n", "10"}}, {19, 10, []string{"nice", "-n", "9"}}, {10, 10, nil}, {0, 0, nil},
+		{5, 12, nil}} {
+		if got := withNice("nice", c.nice, c.own); !slices.Equal(got, c.want) {
+			t.Errorf("--nice %d of a queue at %d: %q, want %q", c.nice, c.own, got, c.want)
+		}
+	}
+	if out, err := exec.Command("nice").Output(); err == nil { // GNU's prints its own
+		if got, want := command.Niceness(), strings.TrimSpace(string(out)); strconv.Itoa(got) != want {
+			t.Errorf("the priority of this process is %d, want %s", got, want)
+		}
 	}
 }

@@ -45,12 +45,11 @@ func OpenBin(path string) (f *BinFile, err error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	var head [12]byte
-	n, err := file.ReadAt(head[:], 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if _, err := file.ReadAt(head[:], 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	f = &BinFile{}
-	from, err := checkBin(path, head[:n], info.Size())
+	from, err := checkBin(path, head, info.Size())
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +62,9 @@ func OpenBin(path string) (f *BinFile, err error) {
 	return f, nil
 }
 
-// checkBin returns where the tokens of a file begin.
-func checkBin(path string, head []byte, size int64) (from int, err error) {
+// checkBin returns where the tokens of a file begin, by its first bytes; a shorter file has zeros
+// there.
+func checkBin(path string, head [12]byte, size int64) (from int, err error) {
 	wrong := func(got, want, hint string, args ...any) error {
 		return &FormatError{Path: path, Got: fmt.Sprintf(got, args...), Want: want, Hint: hint}
 	}
@@ -75,10 +75,7 @@ func checkBin(path string, head []byte, size int64) (from int, err error) {
 		return 0, wrong("it has %d bytes, an odd number", "tokens of two bytes each",
 			"is it a text? fspda data prepare text writes files of tokens", size)
 	}
-	if len(head) < 12 || size < headerBytes {
-		return 0, nil
-	}
-	magic, version := binary.LittleEndian.Uint32(head), binary.LittleEndian.Uint32(head[4:])
+	magic, version := binary.LittleEndian.Uint32(head[:]), binary.LittleEndian.Uint32(head[4:])
 	count := int64(binary.LittleEndian.Uint32(head[8:]))
 	switch {
 	case magic == headerMagic32:
@@ -86,6 +83,9 @@ func checkBin(path string, head []byte, size int64) (from int, err error) {
 			"a vocabulary of more than 65,536 tokens is not supported")
 	case magic != headerMagic:
 		return 0, nil
+	case size < headerBytes:
+		return 0, wrong("it begins as a file of llm.c and has %d bytes", "a header of 1024 bytes",
+			"was the file cut off?", size)
 	case version != headerVersion:
 		return 0, wrong("its header says llm.c, version %d", "version 1", "", version)
 	case count != (size-headerBytes)/2:

@@ -262,6 +262,13 @@ func TestBins(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
+	short := t.TempDir()
+	write(t, short, "train.bin", string(head[:100]))
+	write(t, short, "val.bin", le(1, 2))
+	if _, err := text.Open(short, text.OpenOptions{}); err == nil || !strings.Contains(err.Error(), "100 bytes") ||
+		!strings.Contains(err.Error(), "header of 1024 bytes") {
+		t.Errorf("a file that ends in its header: %v", err)
+	}
 	bare := t.TempDir() // nanoGPT's characters without their names
 	write(t, bare, "train.bin", le(1, 64, 3))
 	write(t, bare, "val.bin", le(9, 2))

@@ -10,9 +10,12 @@ import (
 // Nearest returns the name most similar to wrong, whatever the case of letters: a name of which
 // wrong is a word, as storm of fspda-storm, or else the one with the smallest edit distance, the
 // first of several. If this distance exceeds two letters or a third of wrong, it returns the first
-// name that contains wrong, or "".
+// name that contains wrong, or "". A number is no misspelling: for one it returns "".
 func Nearest(wrong string, names []string) string {
 	wrong = strings.ToLower(wrong)
+	if strings.Trim(wrong, "0123456789.") == "" {
+		return ""
+	}
 	best, at, word, part := "", 1+max(2, len(wrong)/3), "", ""
 	for _, n := range names {
 		lower := strings.ToLower(n)
