@@ -27,7 +27,8 @@ var _ writerPartition = ByWriter{}
 
 func (p ByWriter) dealWriters(w *writers, agents int) ([][]int32, error) {
 	if agents < 1 || agents > len(w.names) {
-		return nil, fmt.Errorf("data: %d agents for %d writers, want 1 to %d agents", agents, len(w.names), len(w.names))
+		return nil, fmt.Errorf("data: %d agents for %d writers, want 1 to %d agents", agents, len(w.names),
+			len(w.names))
 	}
 	shards := make([][]int32, agents)
 	for i := range agents {

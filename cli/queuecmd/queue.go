@@ -70,7 +70,8 @@ func newQueue() *cobra.Command {
 	fs.IntVar(&f.cores, "cores", 0, "cores that the tasks use together; 0 is all")
 	fs.Float64Var(&f.maxLoad, "max-load", float64(runtime.NumCPU()),
 		"start no task that would lift the load of the machine above this; 0 is no limit")
-	fs.IntVar(&f.nice, "nice", 19, "priority of the processes, 0 to 19: 19 takes what others leave; never less than that of the queue itself")
+	fs.IntVar(&f.nice, "nice", 19,
+		"priority of the processes, 0 to 19: 19 takes what others leave; never less than that of the queue itself")
 	fs.BoolVar(&f.list, "list", false, "print the table of the tasks and run nothing")
 	fs.BoolVar(&f.retry, "retry", false, "run failed tasks again")
 	return cmd
