@@ -179,7 +179,7 @@ var allowed = map[string][]string{
 	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver",
-		"cuda/cublas", "cuda/cudnn", "device", "device/signature"},
+		"cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 }
 
 type pkg struct {

@@ -24,6 +24,7 @@ type Device struct {
 	groups    groups
 	datasets  datasets
 	peers     peers
+	overheads overheads
 	closeOnce sync.Once
 
 	freeWithContext uintptr // bytes that were free with nothing but the context
@@ -124,6 +125,7 @@ func (d *Device) start(b backend) (err error) {
 			return err
 		}
 	}
+	d.openOverheads(l.memoryDir, b.version, l.dnn)
 	d.freeWhenOpen, _, err = ex.FreeMemory()
 	return err
 }

@@ -2,12 +2,6 @@ package cuda
 
 import "fspda/cuda/executor"
 
-// Estimates of the memory that the driver and its libraries take besides blocks.
-const (
-	graphBytes   = 1 << 20   // of the graph of a gradient of some hundred kernels
-	libraryBytes = 128 << 20 // kernels that cuBLAS and cuDNN load at first use
-)
-
 // Block returns the bytes of a vector of n numbers.
 func (d *Device) Block(n int) uint64 {
 	if n == 0 {
@@ -22,12 +16,6 @@ func (d *Device) Block(n int) uint64 {
 func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 	each := executor.SizeClass(4*batch+1) + 4*executor.SizeClass(1)
 	return uint64(executor.SizeClass(int(most)+1)) + uint64(programs)*uint64(each)
-}
-
-// Overhead estimates the bytes besides blocks: graphs for so many sets of vectors, and the
-// libraries' kernels.
-func (d *Device) Overhead(sets int) uint64 {
-	return libraryBytes + graphBytes*uint64(min(sets, executor.MaxGraphs))
 }
 
 // Staging returns the bytes of pinned memory through which so many batches of so many numbers are

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
@@ -20,6 +21,7 @@ type libraries struct {
 	dnn        *cudnn.API    // nil where there is none
 	dnnErr     error         // why
 	choicesDir string        // where the chosen algorithms of convolutions are kept, "" for nowhere
+	memoryDir  string        // where the memory that runs took is kept, "" for nowhere
 }
 
 // open binds the libraries of a toolkit and compiles the kernels.
@@ -36,7 +38,10 @@ func (t *toolkit) open(p driver.Properties) (l libraries, err error) {
 	if l.dnnErr = t.cudnn.err; l.dnnErr == nil {
 		l.dnn, l.dnnErr = cudnn.Bind(t.cudnn.handle)
 	}
-	l.choicesDir, _ = cudnn.DefaultDir() // a user without a folder has them timed at each start
+	if dir, err := cudnn.DefaultDir(); err == nil { // else convolutions are timed at each start
+		l.choicesDir = dir
+		l.memoryDir = filepath.Join(filepath.Dir(dir), "gpu-memory")
+	}
 	return l, nil
 }
 

@@ -63,7 +63,7 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Errorf("parts of %d bytes together, want %d", sum, memory.Need)
 	}
 	// the fake driver and libraries take no memory
-	got, want := float64(memory.Taken), float64(memory.Need-d.Overhead(8*2+2))
+	got, want := float64(memory.Taken), float64(memory.Need-estimate(8*2+2))
 	t.Logf("%s in %s: forecast %.1f MB, taken %.1f MB", network, precision, want/1e6, got/1e6)
 	if math.Abs(got/want-1) > 0.05 {
 		t.Errorf("off by %.1f %%", 100*(got/want-1))

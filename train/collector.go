@@ -71,7 +71,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	snapshot.FillMissing(set)
 	if t > c.res.First && !c.compared { // all memory is allocated
 		c.compared = true
-		c.run.compareMemory()
+		c.run.compareMemory(0)
 	}
 	var ev evaluate.Evaluation
 	if set[0].Eval {

@@ -26,26 +26,22 @@ func (r *run) forecastMemory(replicas []Replica) []memory.Forecast {
 	if err != nil {
 		return nil
 	}
+	for _, f := range forecasts {
+		if f.Unused != nil {
+			r.log.Warn("the memory of "+f.Name+" is estimated", zap.Error(f.Unused))
+		}
+	}
 	return forecasts
 }
 
-// compareMemory asks the devices how much memory was taken, logs it with the forecast, and returns
-// both. Memory that other processes took meanwhile is included. Devices that failed are left out.
-func (r *run) compareMemory() []memory.Forecast {
-	var all []memory.Forecast
-	at := 0
-	for _, w := range r.workers {
-		d, ok := w.Device.(memory.Device)
-		if !ok || at == len(r.memory) {
-			continue
-		}
-		f := r.memory[at]
-		at++
-		var err error
-		if f.Taken, err = d.Taken(); err != nil {
-			continue
-		}
-		all = append(all, f)
+// compareMemory asks the devices how much memory was taken, after so many iterations of this run or
+// within it (0), and logs it with the forecast.
+func (r *run) compareMemory(iterations int) []memory.Forecast {
+	all, err := memory.Compare(r.memory, iterations, devicesOf(r.opt.replicas())...)
+	if err != nil {
+		r.log.Warn("the measured memory is not stored", zap.Error(err))
+	}
+	for _, f := range all {
 		r.log.Info("memory of "+f.Name, zap.String("forecast", memory.Gigabytes(f.Need)), zap.String("taken",
 			memory.Gigabytes(f.Taken)), zap.Float64("taken_over_forecast", float64(f.Taken)/float64(f.Need)))
 	}

@@ -245,7 +245,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	r.driver.close()
 	close(r.snapshots)
 	collecting.Wait() // a stop has still an effect: the last evaluation may take long
-	res.Memory = r.compareMemory()
+	res.Memory = r.compareMemory(c.last - res.First)
 	close(done)
 	requesting.Wait()
 	r.writer.Close()

@@ -29,6 +29,18 @@ type ChoiceCache struct {
 	Version uintptr // version of the library: others have different algorithms
 
 	known map[string]Choice // choices made by this program
+	timed bool              // see Timed
+}
+
+// Timed reports whether candidates were timed with this cache. The driver keeps their kernels loaded
+// until the context ends.
+func (c *ChoiceCache) Timed() bool { return c != nil && c.timed }
+
+// noteTiming sets what Timed returns.
+func (c *ChoiceCache) noteTiming() {
+	if c != nil {
+		c.timed = true
+	}
 }
 
 // DefaultDir returns the user's folder for choices.
@@ -137,6 +149,7 @@ func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice
 	if known, ok := c.get(key); ok { // another GPU has measured meanwhile
 		return known, nil
 	}
+	c.noteTiming()
 	made, err := measure()
 	if errors.Is(err, ErrNotMeasured) {
 		return made, nil

@@ -65,6 +65,7 @@ func (c *Conv) choose(how Selection, m Math) error {
 	if c.takeKnown(key, how) { // another GPU has measured meanwhile
 		return nil
 	}
+	how.Cache.noteTiming()
 	found, timed, err := c.fastest(how, m)
 	if err != nil {
 		return err

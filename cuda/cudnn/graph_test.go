@@ -266,6 +266,37 @@ func TestEngineIsCached(t *testing.T) {
 	}
 }
 
+// After candidates were timed, only the descriptors of the chosen one are left, as many as without
+// timing, and their operands and workspace are given back.
+func TestTriedEnginesAreReleased(t *testing.T) {
+	dir, borrowed := t.TempDir(), 0
+	var live []int
+	for _, timed := range []bool{true, false} {
+		b := newFixture(t, engines(1, 2, 3), nil)
+		b.times = map[int64]float64{0: 3, 1: 2, 2: 1, 3: 2}
+		how := cudnn.Selection{MaxWorkspace: 100, Measure: b.measure, Cache: &cudnn.ChoiceCache{Dir: dir}}
+		how.Alloc = func(bytes ...int) ([]driver.Pointer, func(), error) {
+			at, _, err := alloc(bytes...)
+			borrowed += len(at)
+			return at, func() { borrowed -= len(at) }, err
+		}
+		c, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		live = append(live, b.graph.Live())
+		if how.Cache.Timed() != timed || (len(b.timed) > 0) != timed || borrowed != 0 {
+			t.Errorf("timed %t, engines %v, %d blocks are borrowed", how.Cache.Timed(), b.timed, borrowed)
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if live[0] != live[1] || live[0] == 0 {
+		t.Errorf("%d descriptors after timing, %d without", live[0], live[1])
+	}
+}
+
 // Packs of addresses are reused, up to a limit.
 func TestPacks(t *testing.T) {
 	b := newFixture(t, engines(1), nil)

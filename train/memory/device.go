@@ -1,6 +1,10 @@
 package memory
 
 import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -24,9 +28,14 @@ type Device interface {
 	// common workspace, of which the largest needs most bytes, and the batches of each, of so many
 	// numbers.
 	ProgramBytes(most uint64, programs, batch int) uint64
-	// Overhead estimates the bytes that the device keeps for programs with so many sets of vectors:
-	// recorded graphs, and kernels that libraries load on first use.
-	Overhead(sets int) uint64
+	// Overhead returns the bytes that the device keeps for work with so many sets of vectors:
+	// recorded graphs, and kernels that libraries load on first use. They are estimated unless
+	// earlier runs of the same work measured them. The error says why what these have stored was
+	// not used.
+	Overhead(work string, sets int) (bytes uint64, measured bool, err error)
+	// KeepOverhead stores, at the end of a run, what Overhead returns for later runs of the same
+	// work, if it can be told from what else the device has done.
+	KeepOverhead(work string, sets int) error
 	// Staging returns the bytes of host memory through which so many batches of so many numbers are
 	// copied to the device.
 	Staging(batches, numbers int) uint64
@@ -48,6 +57,11 @@ type Forecast struct {
 	Free   uint64 `json:"free_bytes"`            // before the run starts
 	Total  uint64 `json:"total_bytes"`           // of the device
 	Taken  uint64 `json:"taken_bytes,omitempty"` // by the driver's count, after the run
+	// Unused says why memory that earlier runs measured was not used; nil: there is none, or it was.
+	Unused error `json:"-"`
+
+	work string // of [Device.Overhead]
+	sets int
 }
 
 // Part is one use of memory.
@@ -98,8 +112,51 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 	f.add("batches", d.ProgramBytes(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+
 		d.ProgramBytes(0, workers, s.EvalChunk()*s.Set.Features())-2*d.ProgramBytes(0, 0, 0))
 	f.add("data set", residentSet(s, d))
-	f.add("recorded work and libraries' kernels", d.Overhead(agents*batchesAhead+workers))
+	f.work, f.sets = workOf(s), agents*batchesAhead+workers
+	bytes, measured, err := d.Overhead(f.work, f.sets)
+	what := "graphs, libraries' kernels (estimate)"
+	if measured {
+		what = "graphs, libraries' kernels (measured)"
+	}
+	f.add(what, bytes)
+	f.Unused = err
 	return f
+}
+
+// workOf names the network's programs by what decides their kernels: the shapes of the examples and
+// of the network's tensors, and the batches and sizes of the programs.
+func workOf(s *config.Setup) string {
+	shapes := sha256.Sum256(fmt.Appendf(nil, "%v %v %v", s.Set.Shape, s.Blocks, s.Buffers))
+	return fmt.Sprintf("%s of %d parameters, shapes %x, batches of %d and %d, programs of %d and %d bytes",
+		s.Config.Model, s.Dim, shapes[:8], min(s.MicroBatch(), s.BatchSize()), s.EvalChunk(), s.Programs.Gradient,
+		s.Programs.Score)
+}
+
+// measuredFrom is after how many iterations each agent has recorded all its graphs.
+const measuredFrom = 32
+
+// Compare returns the forecasts of devices with what the driver says was taken of each, after a run
+// of so many iterations or within one (0). Memory that other processes took meanwhile is included.
+// Devices that failed are left out. A run of enough iterations also stores what it took besides its
+// vectors and programs; the error says why that failed.
+func Compare(forecasts []Forecast, iterations int, devices ...device.Device) (all []Forecast, err error) {
+	for _, dev := range devices {
+		d, ok := dev.(Device)
+		if !ok || len(forecasts) == 0 {
+			continue
+		}
+		f := forecasts[0]
+		forecasts = forecasts[1:]
+		var failed error
+		if f.Taken, failed = d.Taken(); failed != nil {
+			continue
+		}
+		all = append(all, f)
+		if iterations >= measuredFrom {
+			err = errors.Join(err, d.KeepOverhead(f.work, f.sets))
+		}
+	}
+	return all, err
 }
 
 // vectors counts vectors of float32 by their lengths.
