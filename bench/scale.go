@@ -15,13 +15,14 @@ import (
 // Share s runs s·T of T iterations. Algorithms with rounds can only be evaluated between rounds;
 // their number of rounds is the nearest that their evaluations divide. The number of evaluations is
 // that of the figure, but at most one per 400 iterations (and at least ten). A warm-up is shortened
-// with the run, of which it keeps its share. Local steps, coins,
-// broadcast probabilities and masks, and so the bits of an iteration, are unchanged.
+// with the run, of which it keeps its share. Local steps, coins, broadcast probabilities and masks,
+// and so the bits of an iteration, are unchanged.
 //
 // Networks other than the MLP are evaluated on the test set, which costs as much at any length of
-// the run. A shortened run scores at most three times as many test examples of a model as an agent trains on
-// between two evaluations (and at least 100), since scoring takes a third of the work of a gradient.
-// Batch norms are recalibrated on at most one batch for each gradient between two evaluations.
+// the run. In a shortened run an evaluation scores each model on at most three times as many test
+// examples as an agent trains on between two evaluations, and at least 100: scoring takes a third
+// of the work of a gradient. Batch norms are recalibrated on at most one batch for each gradient
+// between two evaluations.
 //
 // Retune preserves the shape of the figure by scaling two further quantities.
 //

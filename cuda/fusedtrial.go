@@ -220,8 +220,8 @@ func (f *fusedTrial) maskDistance(o piece, one, many driver.Pointer) (float64, e
 	return 0, nil
 }
 
-// fusedBound is by how much results of a fused kernel may differ from those of separate ones, relative
-// to their norm: sums in another order are rounded differently, now and then, to 16 bits.
+// fusedBound is by how much results of a fused kernel may differ from those of separate ones,
+// relative to their norm: sums in another order are rounded differently, now and then, to 16 bits.
 func fusedBound(e kernels.Element) float64 {
 	if e == kernels.BF16 {
 		return 0x1p-7
@@ -230,8 +230,8 @@ func fusedBound(e kernels.Element) float64 {
 }
 
 // timeFused compares two ways to compute the same, of which the first is a fused kernel, on the
-// executor. The first is chosen only if it makes the same numbers. Without memory nothing is chosen
-// for good.
+// executor. The first is chosen only if it makes the same numbers. Without memory the error is
+// ErrNotMeasured, and the choice is not stored.
 func (l *lowerer) timeFused(t *compiler.Task, one, many step) (best cudnn.Choice, err error) {
 	f, end, err := l.newFusedTrial(t)
 	if err != nil {
@@ -278,10 +278,10 @@ func (l *lowerer) compareFused(t *compiler.Task, key string, one, many step) err
 }
 
 // TryFused runs every kernel that may compute several calls of code in the device's precision, and
-// the kernels that it would replace, on the same noise. It passes each kind of kernel to visit, with
-// the largest difference of results, relative to their norm, and an error if that is too large or the
-// kernel does not run. fits is false if there is not enough memory. It is for tests; visit must not
-// use the device.
+// the kernels that it would replace, on the same noise. It passes each kind of kernel to visit,
+// with the largest difference of results, relative to their norm, and an error if that is too large
+// or the kernel does not run. fits is false if there is not enough memory. It is for tests; visit
+// must not use the device.
 func (d *Device) TryFused(code *device.Code, visit func(what string, far float64, err error)) (fits bool, err error) {
 	if !d.hasPointwise() {
 		return true, nil

@@ -16,8 +16,8 @@ import (
 	"fspda/selftest"
 )
 
-// linkedStep is a convolution of 1×1 between two normalisations, and its gradients. Its kernels can be
-// fused in every way: forward, the gradient of its input, and both gradients.
+// linkedStep is a convolution of 1×1 between two normalisations, and its gradients. Its kernels can
+// be fused in every way: forward, the gradient of its input, and both gradients.
 func linkedStep() *device.Code {
 	const n, h, c, k = 2, 8, 8, 64
 	m, code := n*h*h, &device.Code{Name: "linked", Batch: 1, Features: 1, Gradient: true}
@@ -51,8 +51,8 @@ func linkedStep() *device.Code {
 	return code
 }
 
-// faultyFused is a fake GPU on which fused kernels do not work: fault is what happens when one runs,
-// refuse what the driver says when one is launched.
+// faultyFused is a fake GPU on which fused kernels do not work: fault is what happens when one
+// runs, refuse what the driver says when one is launched.
 func faultyFused(t *testing.T, fault func(l fakegpu.Launch) error, refuse driver.Result) (*fakegpu.Machine, backend) {
 	m, b := fakeBackend(t, fakegpu.Options{})
 	withMultiprocessors(b.api, 1)
@@ -87,9 +87,9 @@ func faultyFused(t *testing.T, fault func(l fakegpu.Launch) error, refuse driver
 	return m, b
 }
 
-// A fused kernel that computes wrongly, or that the driver refuses, is not used, and the program says
-// why. One that loses the GPU ends the program with an error that says how to do without, and the next
-// one does. The self-test finds each.
+// A fused kernel that computes wrongly, or that the driver refuses, is not used, and the program
+// says why. One that loses the GPU ends the program with an error that says how to do without, and
+// the next one does. The self-test finds each.
 func TestFaultyFusedKernels(t *testing.T) {
 	for _, c := range []struct {
 		what   string
@@ -141,8 +141,8 @@ func TestFaultyFusedKernels(t *testing.T) {
 	}
 }
 
-// loadLinked loads code on a GPU that measures, and returns how many convolutions are fused. If route is
-// not empty, none is to be, for that reason.
+// loadLinked loads code on a GPU that measures, and returns how many convolutions are fused. If
+// route is not empty, none is to be, for that reason.
 func loadLinked(t *testing.T, b backend, route string) (fused int, err error) {
 	t.Helper()
 	d, err := open(b, WithPrecision(FP16))
@@ -161,7 +161,8 @@ func loadLinked(t *testing.T, b backend, route string) (fused int, err error) {
 	return fusedRoutes(p), nil
 }
 
-// The self-test runs every kind of fused kernel of a ResNet-50, and leaves the check out in float32.
+// The self-test runs every kind of fused kernel of a ResNet-50, and leaves the check out in
+// float32.
 func TestSelftestOfFusedKernels(t *testing.T) {
 	for precision, want := range map[Precision]string{BF16: "ok", FP32: "left out"} {
 		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision), Deterministic(true))

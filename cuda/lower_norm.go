@@ -44,8 +44,8 @@ type normalisation struct {
 	sums, apply func(n *kernels.Norm) kernels.Call
 }
 
-// elsewhere says which kernels of a normalisation convolutions compute, or that another task computes
-// all of a task.
+// elsewhere says which kernels of a normalisation convolutions compute, or that another task
+// computes all of a task.
 type elsewhere struct{ sums, apply, all bool }
 
 // lowering is the lowering of a normalisation.

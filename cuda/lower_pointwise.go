@@ -93,8 +93,8 @@ func fused(t *compiler.Task) step {
 	}
 }
 
-// both is the step of the gradient of filters with the gradient of the input that it is linked to, and
-// with all that this may compute.
+// both is the step of the gradient of filters with the gradient of the input that it is linked to,
+// and with all that this may compute.
 func both(t *compiler.Task) step {
 	return func(env *launchEnv) error {
 		p, w := env.linkedProduct(t.GradX), env.bind(t)
@@ -150,8 +150,8 @@ func (l *lowerer) fuse(t *compiler.Task, conv step) (step, error) {
 	}, err
 }
 
-// fuseBoth returns the step of the gradient of filters: conv, or, if that is faster, one that computes
-// also the gradient of the input and what this may compute.
+// fuseBoth returns the step of the gradient of filters: conv, or, if that is faster, one that
+// computes also the gradient of the input and what this may compute.
 func (l *lowerer) fuseBoth(t *compiler.Task, conv step) (step, error) {
 	first := l.linked[t.GradX]
 	faster, err := l.isFaster(t, "both gradients: "+fuseKey(t.GradX), both(t), func(env *launchEnv) error {
@@ -166,7 +166,8 @@ func (l *lowerer) fuseBoth(t *compiler.Task, conv step) (step, error) {
 	return both(t), nil
 }
 
-// fuseWith notes that the normalisations that a convolution is linked to leave it what it may compute.
+// fuseWith notes that the normalisations that a convolution is linked to leave it what it may
+// compute.
 func (l *lowerer) fuseWith(t *compiler.Task) {
 	l.markFused(t)
 	if t.Reads != nil {
@@ -208,8 +209,8 @@ func (l *lowerer) isFaster(t *compiler.Task, key string, one, many step) (bool, 
 	return choice.Fused, err
 }
 
-// fuseKey describes everything that the choice depends on, except the GPU and cuDNN, whose kernels it
-// is compared with.
+// fuseKey describes everything that the choice depends on, except the GPU and cuDNN, whose kernels
+// it is compared with.
 func fuseKey(t *compiler.Task) string {
 	p, around := t.Product(), ""
 	for _, n := range []*compiler.Task{t.Reads, t.Feeds} {

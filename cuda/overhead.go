@@ -116,10 +116,10 @@ func estimate(sets int) uint64 {
 }
 
 // Overhead returns the bytes besides blocks: graphs for so many sets of vectors, and the libraries'
-// kernels. If earlier runs of the same work have measured them, it is the median of the newest five,
-// of an even number the smaller one in the middle: so neither one run in which other processes took
-// memory nor one in which they gave memory back decides alone. Otherwise it is an estimate. The error
-// says why stored values were not used.
+// kernels. If earlier runs of the same work have measured them, it is the median of the newest
+// five, of an even number the smaller one in the middle: so neither one run in which other
+// processes took memory nor one in which they gave memory back decides alone. Otherwise it is an
+// estimate. The error says why stored values were not used.
 func (d *Device) Overhead(work string, sets int) (bytes uint64, measured bool, err error) {
 	known, err := d.overheads.read(work, sets)
 	if len(known) == 0 {
@@ -130,8 +130,8 @@ func (d *Device) Overhead(work string, sets int) (bytes uint64, measured bool, e
 }
 
 // KeepOverhead stores what the run that ends has taken besides blocks, for later forecasts of the
-// same work. It stores one value in the life of a device, as later runs still have what earlier ones
-// have loaded, and none if the device has timed candidates of convolutions, whose kernels stay
+// same work. It stores one value in the life of a device, as later runs still have what earlier
+// ones have loaded, and none if the device has timed candidates of convolutions, whose kernels stay
 // loaded. So a stored value implies that the choices of the work are stored too. It leaves out
 // values that are not possible: none or less, or more than eight times the estimate, which other
 // processes have taken.

@@ -9,10 +9,10 @@ import (
 	"fspda/device"
 )
 
-// Networks of odd sizes: one window, one token, heads of one to seventy numbers, windows shorter than
-// the block and longer than those whose scores are computed whole. The numbers are those of PyTorch
-// in float64, from parameters and tokens filled as the golden values are. Along is the cosine between
-// the gradient and numbers filled as tensor 500.
+// Networks of odd sizes: one window, one token, heads of one to seventy numbers, windows shorter
+// than the block and longer than those whose scores are computed whole. The numbers are those of
+// PyTorch in float64, from parameters and tokens filled as the golden values are. Along is the
+// cosine between the gradient and numbers filled as tensor 500.
 func TestLanguageModelsOfOddSizes(t *testing.T) {
 	for _, c := range []struct {
 		goldenNetwork

@@ -9,14 +9,14 @@ import (
 	"fspda/model"
 )
 
-// fuser is a device with kernels that compute several calls of code. Where they are faster a run uses
-// them, but the networks here use deterministic kernels.
+// fuser is a device with kernels that compute several calls of code. Where they are faster a run
+// uses them, but the networks here use deterministic kernels.
 type fuser interface {
 	TryFused(code *device.Code, visit func(what string, far float64, err error)) (fits bool, err error)
 }
 
-// fused returns the check of such kernels, at the sizes of training a large network: some are made for
-// many rows only, and errors in the order of memory accesses may need many blocks.
+// fused returns the check of such kernels, at the sizes of training a large network: some are made
+// for many rows only, and errors in the order of memory accesses may need many blocks.
 func (t Target) fused() []Check {
 	dev, ok := t.Device.(fuser)
 	if !ok {
@@ -30,8 +30,8 @@ func (t Target) fused() []Check {
 	}}}
 }
 
-// tryFused compares the fused kernels of the gradient of a ResNet-50 with those that they replace. A
-// batch for which there is not enough memory is halved.
+// tryFused compares the fused kernels of the gradient of a ResNet-50 with those that they replace.
+// A batch for which there is not enough memory is halved.
 func tryFused(dev fuser, o model.ResNetOptions, batch int) (string, error) {
 	o.Depth, o.Classes = 50, 10
 	net, err := model.ResNet(o)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// If fused kernels do not pass their self-test, crash in it, or do not end, the parts after it do without
-// them, also those of a later call, and say so.
+// If fused kernels fail their self-test, crash in it, or do not end, all later parts run without
+// fused kernels and say so, also in a later call.
 func TestFaultyFusedKernelsAreLeftOut(t *testing.T) {
 	const line = "fused/resnet50                           "
 	for what, c := range map[string]struct {

@@ -79,8 +79,8 @@ func (o *Options) tuning(g gradient) Part {
 	}}
 }
 
-// summarizeChoices counts the choices that are known, and among them those of fused kernels: where they
-// are faster, by how much, and where they did not run or computed something else.
+// summarizeChoices counts the choices of convolutions, and how many of them are fused kernels that
+// are faster, by how much. It notes each fused kernel that did not run or computed something else.
 func (b *job) summarizeChoices(lines []byte) {
 	known, fused, faster, logs := 0, 0, 0, 0.0
 	for line := range bytes.Lines(lines) {

@@ -45,8 +45,8 @@ const fusedPart = "selftest/fused"
 // withoutFused is the variable of the program that leaves out fused kernels: see docs/gpus.md.
 const withoutFused = "FSPDA_CUDA_FUSED=0"
 
-// fused compares the kernels that compute several calls with those that they replace, in the precisions
-// that are judged. Unless all pass, all other parts do without them.
+// fused compares fused kernels with the separate kernels that they replace, in the precisions that
+// have a target. Unless all pass, all other parts run without fused kernels.
 func (o *Options) fused() Part {
 	return Part{fusedPart, o.limit(25 * time.Second), func(ctx context.Context, b *job) error {
 		if b.Tiny {

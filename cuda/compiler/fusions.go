@@ -27,8 +27,8 @@ type fusions struct {
 	pairs map[*tracedCall]*normPair // of both normalisations of a pair
 }
 
-// normPair is a normalisation whose output another one adds, or a max-pool reads. The other one applies
-// its scale and shift.
+// normPair is a normalisation whose output another one adds, or a max-pool reads. The other one
+// applies its scale and shift.
 type normPair struct {
 	added *tracedCall
 	saved *Saved // the scale and shift of added
@@ -82,8 +82,8 @@ func findFusions(t *trace, e kernels.Element) *fusions {
 	return g
 }
 
-// findPooled pairs a max-pool with the normalisation with ReLU that makes what it reads, if nothing else
-// reads that, except gradients that recompute it.
+// findPooled pairs a max-pool with the normalisation with ReLU that makes what it reads, if nothing
+// else reads that, except gradients that recompute it.
 func (g *fusions) findPooled(t *trace, pool *tracedCall, maker []*tracedCall) {
 	y := pool.in[0]
 	if y.value < 0 || t.values[y.value].result || maker[y.value] == nil {

@@ -104,10 +104,10 @@ func TestFusionsThatDoNotApply(t *testing.T) {
 	}
 }
 
-// In a ResNet-50 every convolution of 1×1 may compute the sums of the normalisation
-// behind it. With stride 1, those behind a normalisation with ReLU may make their input, and all
-// gradients of inputs may make the gradient that they read, and compute the sums of the gradient that
-// reads theirs, except those of the first block's input, which no normalisation makes. A kernel may
+// In a ResNet-50 every convolution of 1×1 may compute the sums of the normalisation behind it. With
+// stride 1, those behind a normalisation with ReLU may make their input, and all gradients of
+// inputs may make the gradient that they read, and compute the sums of the gradient that reads
+// theirs, except those of the first block's input, which no normalisation makes. A kernel may
 // compute both gradients where that moves less.
 func TestPointwiseLinks(t *testing.T) {
 	type counts struct{ reads, feeds, gradReads, gradFeeds, both int }

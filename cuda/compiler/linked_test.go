@@ -51,7 +51,8 @@ func (r *linkedRun) find(at content) (all string) {
 	return all
 }
 
-// part is what a kernel reads and writes of a call: all of it, the sums of a normalisation, or its map.
+// part is what a kernel reads and writes of a call: all of it, the sums of a normalisation, or its
+// map.
 type part struct {
 	call          string
 	reads, writes []Operand
@@ -215,8 +216,8 @@ func runLinked(p *Plan, fuse func(i int) bool) *linkedRun {
 	return r
 }
 
-// checkLinked runs a plan with none, all and some of its links. Every kernel must find in memory what
-// it finds in code without links. It returns how many links there are.
+// checkLinked runs a plan with none, all and some of its links. Every kernel must find in memory
+// what it finds in code without links. It returns how many links there are.
 func checkLinked(t *testing.T, what string, code *device.Code) (links int) {
 	t.Helper()
 	none := func(int) bool { return false }
@@ -284,8 +285,8 @@ func TestLinksKeepOperands(t *testing.T) {
 	}
 }
 
-// randomCode returns calls of convolutions of 1×1, normalisations, gradients and sums, whose operands
-// are any of what other calls have made, as no network has them.
+// randomCode returns calls of convolutions of 1×1, normalisations, gradients and sums, whose
+// operands are any of what other calls have made, as no network has them.
 func randomCode(random *rand.Rand) *device.Code {
 	const side, channels, vectors = 16, 64, 6
 	const m, weights = 2 * side * side, channels * channels

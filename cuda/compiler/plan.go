@@ -132,8 +132,8 @@ type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
 	Pointwise bool // in 16 bits, convolutions of 1×1 are linked with their normalisations
-	// with Pointwise, the gradients of such convolutions are linked too: the blocks of a kernel that
-	// computes both; 0: they are not
+	// with Pointwise, the gradients of such convolutions are linked too: the blocks of a kernel
+	// that computes both; 0: they are not
 	BothBlocks int
 	NoFusion   bool // every call is a task of its own, for tests that compare results
 }

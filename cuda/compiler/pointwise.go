@@ -16,11 +16,12 @@ import (
 
 // Links is the links of a task; nil: none.
 type Links struct {
-	// of a convolution: the normalisation, or gradient of one, whose second kernel it may compute while
-	// it reads, and the one whose first kernel it may compute while it writes
+	// of a convolution: the normalisation, or gradient of one, whose second kernel it may compute
+	// while it reads, and the one whose first kernel it may compute while it writes
 	Reads, Feeds *Task
 	Vectors      []Operand // of a normalisation that a convolution may compute: five of its vectors
-	// of the gradient of filters: that of the input, which one kernel may compute too, in so many blocks
+	// of the gradient of filters: that of the input, which one kernel may compute too, in so many
+	// blocks
 	GradX  *Task
 	Blocks int
 }
@@ -119,8 +120,8 @@ func (p *planner) linkPointwise() {
 	}
 }
 
-// isPointwise reports whether a task is a convolution, or the gradient of its input, whichever k is,
-// that kernels.Pointwise computes.
+// isPointwise reports whether a task is a convolution, or the gradient of its input, whichever k
+// is, that kernels.Pointwise computes.
 func isPointwise(t *Task, k device.Kernel) bool {
 	if t.Work != Compute || t.Call.Kernel != k {
 		return false
@@ -130,7 +131,8 @@ func isPointwise(t *Task, k device.Kernel) bool {
 		p.Fits() && t.Out[0].value >= 0 && t.In[0].value >= 0 && t.In[1].value >= 0
 }
 
-// Product returns a convolution of 1×1, or the gradient of its input, as a product without addresses.
+// Product returns a convolution of 1×1, or the gradient of its input, as a product without
+// addresses.
 func (t *Task) Product() kernels.Pointwise {
 	d := t.Call.Dims
 	s := d[7]
@@ -321,8 +323,8 @@ func (l *linker) linkGradW(i int) {
 }
 
 // mayFeed reports whether the gradient of an input, task i, may compute the sums of the gradient of
-// the normalisation that reads it, task j. If j adds a residual, it gets the gradient in another form,
-// and nothing else may read it. If j adds two gradients, task i must make the second of them.
+// the normalisation that reads it, task j. If j adds a residual, it gets the gradient in another
+// form, and nothing else may read it. If j adds two gradients, task i must make the second of them.
 func (l *linker) mayFeed(i, j int) bool {
 	n, dx := &l.tasks[j], l.tasks[i].Out[0].value
 	if !normGradients[l.compute(n)] || n.Call.Kernel == device.BatchNormGrad || n.Saved == nil ||
@@ -369,9 +371,9 @@ func (l *linker) onlyArena(first Operand, others ...Operand) bool {
 	return first.value >= 0 && !slices.ContainsFunc(others, func(o Operand) bool { return o.value < 0 })
 }
 
-// canMove reports whether the first kernel of a normalisation, task j, can run with task i, of whose
-// output it makes sums: the other operands that it reads have their numbers by then, and nothing
-// between touches what it writes outside of the arena.
+// canMove reports whether the first kernel of a normalisation, task j, can run with task i, of
+// whose output it makes sums: the other operands that it reads have their numbers by then, and
+// nothing between touches what it writes outside of the arena.
 func (l *linker) canMove(n *Task, reads []Operand, i, j int) bool {
 	if j <= i {
 		return false

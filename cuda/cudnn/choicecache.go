@@ -32,8 +32,8 @@ type ChoiceCache struct {
 	timed bool              // see Timed
 }
 
-// Timed reports whether candidates were timed with this cache. The driver keeps their kernels loaded
-// until the context ends.
+// Timed reports whether candidates were timed with this cache. The driver keeps their kernels
+// loaded until the context ends.
 func (c *ChoiceCache) Timed() bool { return c != nil && c.timed }
 
 // noteTiming sets what Timed returns.
@@ -139,8 +139,8 @@ func (c *ChoiceCache) put(key string, to Choice) {
 // ErrNotMeasured is returned by what [ChoiceCache.Choose] calls if it could not measure this time.
 var ErrNotMeasured = errors.New("cudnn: could not be measured")
 
-// Choose returns the stored choice of a key, or else that of measure, which it stores unless the error
-// is ErrNotMeasured, which it does not return. A nil cache stores nothing.
+// Choose returns the stored choice of a key, or else that of measure, which it stores unless the
+// error is ErrNotMeasured, which it does not return. A nil cache stores nothing.
 func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice, error) {
 	if known, ok := c.get(key); ok {
 		return known, nil

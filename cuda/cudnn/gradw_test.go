@@ -2,8 +2,9 @@ package cudnn
 
 import "testing"
 
-// No engine that comes with the library writes the gradient of filters in float32 from 16 bits, as far
-// as is known: it is written in 16 bits and widened. If this test fails, a new version may save that.
+// No engine that comes with the library writes the gradient of filters in float32 from 16 bits, as
+// far as is known: it is written in 16 bits and widened. If this test fails, a new version may save
+// that.
 func TestNoFloat32GradientOfFilters(t *testing.T) {
 	api := installed(t)
 	for _, c := range gpus {
@@ -26,8 +27,8 @@ func TestNoFloat32GradientOfFilters(t *testing.T) {
 	}
 }
 
-// offersOf counts the usable engines for the gradient of filters of type w from numbers of type of, and
-// those that compile.
+// offersOf counts the usable engines for the gradient of filters of type w from numbers of type of,
+// and those that compile.
 func offersOf(t *testing.T, h *Handle, s Shape, of, w Type, m Math, compiled *int) (usable int) {
 	t.Helper()
 	n := &nodes{api: h.api, what: s}

@@ -37,8 +37,8 @@ func libraries(t *testing.T) []*nvrtc.Library {
 const (
 	// maxRegisters lets three blocks of 256 threads run on a multiprocessor, enough to keep its
 	// memory busy. Two suffice for kernels with many rows in flight per thread, and for attention,
-	// which computes on tiles in registers. Matrix products need registers, and the megakernel and the
-	// products for both gradients have one block per multiprocessor.
+	// which computes on tiles in registers. Matrix products need registers, and the megakernel and
+	// the products for both gradients have one block per multiprocessor.
 	maxRegisters           = 80
 	maxRegistersRows       = 128
 	maxRegistersGemm       = 168

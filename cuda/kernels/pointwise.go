@@ -36,10 +36,10 @@ func pointwiseGrad(columns string) string {
 		"relu_mask_out:i gamma:p variance:p eps:d dgamma:p dbeta:p a_out:p b_out:p e_out:p"
 }
 
-// Pointwise is a convolution of 1×1, or with stride 1 the gradient of its input, as a product of the
-// matrix A of M×K and the weights. The normalisation In, if any, makes A: its Apply, or the last
-// kernel of its Grad, has not run, and the product stores what they would. The normalisation Out
-// reads C, the product: its Statistics, or the first kernel of its Grad, is computed here too.
+// Pointwise is a convolution of 1×1, or with stride 1 the gradient of its input, as a product of
+// the matrix A of M×K and the weights. The normalisation In, if any, makes A: its Apply, or the
+// last kernel of its Grad, has not run, and the product stores what they would. The normalisation
+// Out reads C, the product: its Statistics, or the first kernel of its Grad, is computed here too.
 //
 // Elements have 16 bits, K and N are multiples of 8, and all matrices are aligned to 16 bytes. The
 // GPU needs tensor cores of compute capability 8.0.
@@ -49,13 +49,15 @@ type Pointwise struct {
 	A, W, C Address // without In, A is the first factor; C is not written where Out stores DZ instead
 	In, Out *Norm
 
-	// of Forward without In: the size of the images in A, whose every Stride-th row and column count;
+	// of Forward without In: the size of the images in A, whose every Stride-th row and column
+	// count;
 	// 0 and 1: all rows of A
 	Height, Width, Stride int
 
 	// about how many blocks to use. 0: enough to fill any GPU, not of Both
 	Blocks int
-	// of Both: the input of the convolution, the gradient of its filters, and scratch of FilterBytes
+	// of Both: the input of the convolution, the gradient of its filters, and scratch of
+	// FilterBytes
 	Input, DW, Filters Address
 }
 
@@ -153,8 +155,8 @@ func (p *Pointwise) FilterBytes() (filters, part int) {
 	return 4 * p.K * p.N * int(l.Grid[1]), 2 * 8 * p.N * int(l.Grid[1])
 }
 
-// Both is Grad that does not store what In makes, and computes DW, the gradient of the K filters of N
-// numbers.
+// Both is Grad that does not store what In makes, and computes DW, the gradient of the K filters of
+// N numbers.
 func (p *Pointwise) Both() []Call {
 	o := p.gradOutput()
 	g, inMask := p.In.gradient()

@@ -251,9 +251,9 @@ func TestPointwiseStatisticsFarFromZero(t *testing.T) {
 	}
 }
 
-// One kernel for both gradients equals the two: the gradient of the input and what it computes for the
-// next normalisation have the bits of the kernel for that alone, except for sums over more rows, and
-// the gradient of the filters is the CPU's.
+// One kernel for both gradients equals the two: the gradient of the input and what it computes for
+// the next normalisation have the bits of the kernel for that alone, except for sums over more
+// rows, and the gradient of the filters is the CPU's.
 func TestPointwiseBoth(t *testing.T) {
 	h := onHost(t)
 	for i, c := range []pointwiseCase{{130, 72, 64, 4}, {70, 264, 64, 4}, {70, 136, 128, 4}, {200, 40, 256, 4},

@@ -13,8 +13,8 @@ import "fspda/device"
 // With D = own - other of x - alpha·u, x - x' = alpha·u + Σ w·D, so mh needs no copy of x. At alpha
 // = 0 mh stays.
 //
-// In rounds of H > 1 local steps mh stays within a round. At its end, with x⁰ the model at its start,
-// mh ← mu·mh + (1-mu)·(x⁰ - x')/(alpha·H).
+// In rounds of H > 1 local steps mh stays within a round. At its end, with x⁰ the model at its
+// start, mh ← mu·mh + (1-mu)·(x⁰ - x')/(alpha·H).
 //
 // It has the bias of DSGD if agents hold different data, whatever mu. The mean model has no
 // recursion of its own, since mh contains past averaging.

@@ -57,7 +57,8 @@ type Forecast struct {
 	Free   uint64 `json:"free_bytes"`            // before the run starts
 	Total  uint64 `json:"total_bytes"`           // of the device
 	Taken  uint64 `json:"taken_bytes,omitempty"` // by the driver's count, after the run
-	// Unused says why memory that earlier runs measured was not used; nil: there is none, or it was.
+	// Unused says why memory that earlier runs measured was not used; nil: there is none, or it
+	// was.
 	Unused error `json:"-"`
 
 	work string // of [Device.Overhead]

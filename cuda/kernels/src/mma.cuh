@@ -78,9 +78,9 @@ template <bool TRANSPOSED> __device__ inline void load_matrices(u32 (&r)[4], con
 }
 #endif
 
-// copy_async copies 16 bytes from device to shared memory while the thread continues; if not there, it
-// writes zeros. from must be an address that could be read. end_copies ends a group of copies, and
-// wait_copies waits until at most LEFT groups of this thread are under way.
+// copy_async copies 16 bytes from device to shared memory while the thread continues; if not there,
+// it writes zeros. from must be an address that could be read. end_copies ends a group of copies,
+// and wait_copies waits until at most LEFT groups of this thread are under way.
 #ifdef FSPDA_HOST
 inline void copy_async(void *to, const void *from, bool there) {
   *(uint4 *)to = there ? *(const uint4 *)from : uint4{0, 0, 0, 0};

@@ -357,8 +357,8 @@ template <class T, class Input> struct Inputs {
 };
 
 // multiply adds 64 products to the sums of a warp, whose rows start at `row` of a and whose columns
-// start at `column` of b. A row of a has the products of a sum, or, if BELOW, a column has. A row of b
-// has them if ALONG, else a column.
+// start at `column` of b. A row of a has the products of a sum, or, if BELOW, a column has. A row
+// of b has them if ALONG, else a column.
 template <class T, int N, bool BELOW, bool ALONG>
 __device__ inline void multiply(float (&s)[2][N / 32][4], const T *a, const T *b, int row, int column) {
   const int lane = threadIdx.x % WARP, low = lane % 16, high = lane / 16;
@@ -502,9 +502,9 @@ template <class T, int N> __device__ inline void copy_rows(T *tile, const T *x, 
   }
 }
 
-// pointwise_both computes c as pointwise does, for k = 64·STEPS, and this block's part of the gradient
-// of the filters, filters[blockIdx.y][k×n] = aᵀ·x, in registers. x is the input of the convolution. a
-// is not stored.
+// pointwise_both computes c as pointwise does, for k = 64·STEPS, and this block's part of the
+// gradient of the filters, filters[blockIdx.y][k×n] = aᵀ·x, in registers. x is the input of the
+// convolution. a is not stored.
 template <class T, int N, int STEPS, class Output>
 __device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, const Output &out, const T *x,
                                       float *filters, i64 m, int n, int tiles, double *part, u32 *arrived) {

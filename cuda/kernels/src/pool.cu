@@ -79,8 +79,8 @@ template <class T> struct AsStored {
   static constexpr int rows = 3; // of a window that are loaded at once
 };
 
-// Normalised is the map of a normalisation and its ReLU (norm.cu), rounded as it would be in memory, of
-// the numbers that max_pool reads.
+// Normalised is the map of a normalisation and its ReLU (norm.cu), rounded as it would be in
+// memory, of the numbers that max_pool reads.
 template <class T> struct Normalised {
   static constexpr int N = Pack<T>::size, rows = 1;
   float mean[N], scale[N], shift[N];
@@ -112,8 +112,8 @@ template <class T> struct Normalised {
   }
 };
 
-// scan adds a 3×3 window whose first pixel is at row top and column left. For pixels outside the image
-// a neighbour is loaded and ignored: a branch would delay the next load.
+// scan adds a 3×3 window whose first pixel is at row top and column left. For pixels outside the
+// image a neighbour is loaded and ignored: a branch would delay the next load.
 template <class T, class A, class Map>
 __device__ inline void scan(WindowMax<T, A> &best, const Map &map, const T *x, const Position<T> &o, int top, int left,
                             const Window &g) {
