@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"cpu/kernel":              {"device", "device/signature", "internal/pages"},
 	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/vec", "device"},
 	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
-	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "device", "internal/rng"},
+	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "cpu/tile", "device", "internal/rng"},
 	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers

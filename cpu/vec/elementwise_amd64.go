@@ -24,14 +24,6 @@ var (
 		[isa.Count]loop{isa.AVX2: sigmoidGradsStreamAVX2, isa.AVX512: sigmoidGradsStreamAVX512}}
 	sigmoidLoops = elementwiseLoops{plain: func(dst, x, _ []float32) { sigmoidsGo(dst, x) },
 		cached: [isa.Count]loop{isa.AVX2: unary(sigmoidsAVX2), isa.AVX512: unary(sigmoidsAVX512)}}
-	geluLoops = elementwiseLoops{plain: func(dst, x, _ []float32) { geluTanhsGo(dst, x) },
-		cached: [isa.Count]loop{isa.AVX2: unary(geluTanhsAVX2), isa.AVX512: unary(geluTanhsAVX512)}}
-	geluGradLoops = elementwiseLoops{plain: geluTanhGradsGo,
-		cached: [isa.Count]loop{isa.AVX2: geluTanhGradsAVX2, isa.AVX512: geluTanhGradsAVX512}}
-	geluErfLoops = elementwiseLoops{plain: func(dst, x, _ []float32) { geluErfsGo(dst, x) },
-		cached: [isa.Count]loop{isa.AVX2: unary(geluErfsAVX2), isa.AVX512: unary(geluErfsAVX512)}}
-	geluErfGradLoops = elementwiseLoops{plain: geluErfGradsGo,
-		cached: [isa.Count]loop{isa.AVX2: geluErfGradsAVX2, isa.AVX512: geluErfGradsAVX512}}
 	reluLoops = elementwiseLoops{func(dst, x, _ []float32) { relusGo(dst, x) },
 		[isa.Count]loop{isa.AVX2: unary(relusAVX2), isa.AVX512: unary(relusAVX512)},
 		[isa.Count]loop{isa.AVX2: unary(relusStreamAVX2), isa.AVX512: unary(relusStreamAVX512)}}

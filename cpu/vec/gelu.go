@@ -1,10 +1,6 @@
 package vec
 
-import (
-	"math"
-
-	"fspda/cpu/kernel"
-)
+import "fspda/cpu/kernel"
 
 var (
 	geluTanh = inParts(func(o *kernel.Args, from, to int) { GELUs(Tanh, o.Out[0][from:to], o.In[0][from:to]) })
@@ -28,67 +24,10 @@ const (
 )
 
 // GELUs writes GELU of x to dst, which may be x.
-func GELUs(form GELUForm, dst, x []float32) {
-	if form == Tanh {
-		geluTanhs(dst, x)
-		return
-	}
-	geluErfs(dst, x)
-}
+func GELUs(form GELUForm, dst, x []float32) { gelus(tails[form], dst, x) }
 
 // GELUGrads writes dy times the derivative of GELU at x to dst, which may be x or dy.
-func GELUGrads(form GELUForm, dst, x, dy []float32) {
-	if form == Tanh {
-		geluTanhGrads(dst, x, dy)
-		return
-	}
-	geluErfGrads(dst, x, dy)
-}
-
-const (
-	geluSlope  = 1.5957691216057307  // 2·sqrt(2/π)
-	geluSlope3 = 0.21406444881780073 // times 3·0.044715
-	geluFirst  = -2.3022081981443248 // -2·sqrt(2/π)/ln 2
-	geluThird  = -0.1029432395800235 // times 0.044715
-)
-
-// geluTanhsGo computes in float64 and rounds once.
-func geluTanhsGo(dst, x []float32) {
-	var buffer [expBlock]float64
-	for len(x) > 0 {
-		e := buffer[:min(expBlock, len(x))]
-		tanhExps(e, x)
-		for i, v := range e {
-			dst[i] = float32(float64(x[i]) * reciprocal(1+v))
-		}
-		x, dst = x[len(e):], dst[len(e):]
-	}
-}
-
-// tanhExps writes exp(−a) with a = 2·sqrt(2/π)·(x + 0.044715·x³).
-func tanhExps(e []float64, x []float32) {
-	for i, f := range x[:len(e)] {
-		v := float64(f)
-		e[i] = v * math.FMA(geluThird, float64(v*v), geluFirst)
-	}
-	powers(e)
-}
-
-// geluTanhGradsGo computes in float64 and rounds once.
-func geluTanhGradsGo(dst, x, dy []float32) {
-	var buffer [expBlock]float64
-	for len(x) > 0 {
-		e := buffer[:min(expBlock, len(x))]
-		tanhExps(e, x)
-		for i, v := range e {
-			f := float64(x[i])
-			s := reciprocal(1 + v)
-			slope := float64(f * math.FMA(geluSlope3, float64(f*f), geluSlope))
-			dst[i] = float32(float64(dy[i]) * float64(s*math.FMA(float64(v*s), slope, 1)))
-		}
-		x, dy, dst = x[len(e):], dy[len(e):], dst[len(e):]
-	}
-}
+func GELUGrads(form GELUForm, dst, x, dy []float32) { geluGrads(slopes[form], dst, x, dy) }
 
 // swiGLU: y = g·σ(g)·u.
 func swiGLU(o *kernel.Args) error {

@@ -30,17 +30,41 @@ func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst,
 // Sigmoids writes 1/(1+exp(-x)) to dst.
 func Sigmoids(dst, x []float32) { sigmoidLoops.run(dst, x, x, false) }
 
-// geluTanhs writes GELU of x in its tanh form to dst.
-func geluTanhs(dst, x []float32) { geluLoops.run(dst, x, x, false) }
+// gelus writes GELU of x, whose form has the curve, to dst.
+func gelus(c *curve, dst, x []float32) {
+	if isa.Active == isa.Go {
+		gelusGo(c, dst, x)
+		return
+	}
+	x = x[:len(dst)]
+	for len(dst) > 0 {
+		n := min(vecBlock, len(dst))
+		if isa.Active == isa.AVX512 {
+			gelusAVX512(pointer(dst), pointer(x), &c.center[0], n)
+		} else {
+			gelusAVX2(pointer(dst), pointer(x), &c.center[0], n)
+		}
+		dst, x = dst[n:], x[n:]
+	}
+}
 
-// geluTanhGrads writes dy times its derivative at x to dst.
-func geluTanhGrads(dst, x, dy []float32) { geluGradLoops.run(dst, x, dy, false) }
-
-// geluErfs writes GELU of x in its exact form to dst.
-func geluErfs(dst, x []float32) { geluErfLoops.run(dst, x, x, false) }
-
-// geluErfGrads writes dy times its derivative at x to dst.
-func geluErfGrads(dst, x, dy []float32) { geluErfGradLoops.run(dst, x, dy, false) }
+// geluGrads writes dy times the derivative of GELU at x, which has the curve, to dst.
+func geluGrads(c *curve, dst, x, dy []float32) {
+	if isa.Active == isa.Go {
+		geluGradsGo(c, dst, x, dy)
+		return
+	}
+	x, dy = x[:len(dst)], dy[:len(dst)]
+	for len(dst) > 0 {
+		n := min(vecBlock, len(dst))
+		if isa.Active == isa.AVX512 {
+			geluGradsAVX512(pointer(dst), pointer(x), pointer(dy), &c.center[0], n)
+		} else {
+			geluGradsAVX2(pointer(dst), pointer(x), pointer(dy), &c.center[0], n)
+		}
+		dst, x, dy = dst[n:], x[n:], dy[n:]
+	}
+}
 
 // combine writes c to dst, which may be one of its vectors. With stream it uses non-temporal
 // stores; dst must then be none of them. The assembly has no special case for a factor of 1:

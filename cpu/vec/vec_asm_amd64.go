@@ -86,28 +86,15 @@ func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin
 //go:noescape
 func sigmoidsAVX512(dst *float32, x *float32, n int)
 
-// geluTanhsAVX512 writes dst = x/(1+exp(-a)), a = 2·sqrt(2/π)·(x + 0.044715·x³), computed in
-// float64.
+// gelusAVX512 writes dst = max(x, 0) - |x|·curve(|x|).
 //
 //go:noescape
-func geluTanhsAVX512(dst *float32, x *float32, n int)
+func gelusAVX512(dst *float32, x *float32, table *float32, n int)
 
-// geluTanhGradsAVX512 writes dy times the derivative of GELU at x, as geluTanhs has it, computed in
-// float64.
+// geluGradsAVX512 writes dst = dy·(1 - curve(x)) where x > 0, else dy·curve(-x).
 //
 //go:noescape
-func geluTanhGradsAVX512(dst *float32, x *float32, dy *float32, n int)
-
-// geluErfsAVX512 writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.
-//
-//go:noescape
-func geluErfsAVX512(dst *float32, x *float32, n int)
-
-// geluErfGradsAVX512 writes dy times the derivative of GELU at x, as geluErfs has it, computed in
-// float64.
-//
-//go:noescape
-func geluErfGradsAVX512(dst *float32, x *float32, dy *float32, n int)
+func geluGradsAVX512(dst *float32, x *float32, dy *float32, table *float32, n int)
 
 // expRowsAVX512 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum
 // of each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes
@@ -333,27 +320,15 @@ func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin i
 //go:noescape
 func sigmoidsAVX2(dst *float32, x *float32, n int)
 
-// geluTanhsAVX2 writes dst = x/(1+exp(-a)), a = 2·sqrt(2/π)·(x + 0.044715·x³), computed in float64.
+// gelusAVX2 writes dst = max(x, 0) - |x|·curve(|x|).
 //
 //go:noescape
-func geluTanhsAVX2(dst *float32, x *float32, n int)
+func gelusAVX2(dst *float32, x *float32, table *float32, n int)
 
-// geluTanhGradsAVX2 writes dy times the derivative of GELU at x, as geluTanhs has it, computed in
-// float64.
+// geluGradsAVX2 writes dst = dy·(1 - curve(x)) where x > 0, else dy·curve(-x).
 //
 //go:noescape
-func geluTanhGradsAVX2(dst *float32, x *float32, dy *float32, n int)
-
-// geluErfsAVX2 writes dst = max(x, 0) - |x|·erfc(|x|/√2)/2, computed in float64.
-//
-//go:noescape
-func geluErfsAVX2(dst *float32, x *float32, n int)
-
-// geluErfGradsAVX2 writes dy times the derivative of GELU at x, as geluErfs has it, computed in
-// float64.
-//
-//go:noescape
-func geluErfGradsAVX2(dst *float32, x *float32, dy *float32, n int)
+func geluGradsAVX2(dst *float32, x *float32, dy *float32, table *float32, n int)
 
 // expRowsAVX2 writes dst = exp(x - top) for rows of n numbers, top that of the row, and the sum of
 // each row before rounding to sums: number j is added to partial sum j mod 16, and sum l takes sum

@@ -12,10 +12,8 @@ func ReLUs(dst, x []float32, _ bool)                { relusGo(dst, x) }
 func ReLUGrads(dst, y, dy []float32, _ bool)        { reluGradsGo(dst, y, dy) }
 func SigmoidGrads(dst, y, dy []float32, _ bool)     { sigmoidGradsGo(dst, y, dy) }
 func Sigmoids(dst, x []float32)                     { sigmoidsGo(dst, x) }
-func geluTanhs(dst, x []float32)                    { geluTanhsGo(dst, x) }
-func geluTanhGrads(dst, x, dy []float32)            { geluTanhGradsGo(dst, x, dy) }
-func geluErfs(dst, x []float32)                     { geluErfsGo(dst, x) }
-func geluErfGrads(dst, x, dy []float32)             { geluErfGradsGo(dst, x, dy) }
+func gelus(c *curve, dst, x []float32)              { gelusGo(c, dst, x) }
+func geluGrads(c *curve, dst, x, dy []float32)      { geluGradsGo(c, dst, x, dy) }
 func combine(dst []float32, c *combination, _ bool) { combineGo(dst, c) }
 func combineAhead(dst []float32, c *combination)    { combineGo(dst, c) }
 func dotBlock(x, y []float32) float64               { return dotGo(x, y) }

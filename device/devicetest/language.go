@@ -463,10 +463,14 @@ func erfSlope(_, x, dy float64) float64 {
 // exponential.
 func geluUnits(x float64) float64 { return 8 + 8*math.Min(x*x*(1+math.Abs(x)), 400) }
 
-// geluBounds allows 1e-8 for tiny results of large negative numbers.
+// geluBounds allows 1e-8 for tiny results of large negative numbers, which keep their digits down to
+// −5.
 func geluBounds(_ *device.Call, in, want, b [][]float64) {
 	for i, w := range want[0] {
-		b[0][i] = math.Min(geluUnits(in[0][i])*unit*math.Abs(w), 8*unit*math.Abs(w)+1e-8) + smallest
+		b[0][i] = 8*unit*math.Abs(w) + 1e-8
+		if x := in[0][i]; x >= -5 {
+			b[0][i] = math.Min(geluUnits(x)*unit*math.Abs(w)+smallest, b[0][i])
+		}
 	}
 }
 

@@ -1,5 +1,5 @@
-// GELU in its two forms, SwiGLU, and their gradients, in float64 and rounded once. The formulas are
-// the CPU's (cpu/vec/gelu.go, erf.go).
+// GELU in its two forms, SwiGLU, and their gradients, in float64 and rounded once. The CPU computes
+// GELU in float32, by polynomials (cpu/vec/curve.go).
 #include "exponential.cuh"
 
 #define GELU_TANH 0

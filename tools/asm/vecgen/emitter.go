@@ -122,38 +122,8 @@ var constants = []struct {
 	{"bias", 1023 << 52},
 	{"sign", 1 << 63},
 	{"float one", twice(1)},
-	{"power bound", math.Float64bits(216)},
-	{"-power bound", math.Float64bits(-216)},
-	{"power 0", math.Float64bits(1.0000000005541663)},
-	{"power 1", math.Float64bits(0.6931472057372526)},
-	{"power 2", math.Float64bits(0.24022646890639573)},
-	{"power 3", math.Float64bits(0.055503287769976636)},
-	{"power 4", math.Float64bits(0.009618488956522791)},
-	{"power 5", math.Float64bits(0.001339993120947414)},
-	{"power 6", math.Float64bits(0.00015345812158740183)},
-	{"gelu first", math.Float64bits(-2.3022081981443248)},
-	{"gelu third", math.Float64bits(-0.1029432395800235)},
-	{"gelu slope", math.Float64bits(1.5957691216057307)},
-	{"gelu slope 3", math.Float64bits(0.21406444881780073)},
-	{"abs", 1<<63 - 1},
-	{"erf square", math.Float64bits(-0.7213475204444817)},
-	{"erf step", math.Float64bits(0.35355339059327373)},
-	{"erf scale", math.Float64bits(2.4210526315789473)},
-	{"erf shift", math.Float64bits(-1.4210526315789471)},
-	{"density", math.Float64bits(0.3989422804014327)},
-	{"erf 0", math.Float64bits(0.287428206075337)},
-	{"erf 1", math.Float64bits(0.16257306412161412)},
-	{"erf 2", math.Float64bits(0.05020658280024105)},
-	{"erf 3", math.Float64bits(0.002799627953470907)},
-	{"erf 4", math.Float64bits(-0.002984051066995133)},
-	{"erf 5", math.Float64bits(-0.0002805900565683749)},
-	{"erf 6", math.Float64bits(0.00028273548070380185)},
-	{"erf 7", math.Float64bits(-2.516069985043501e-06)},
-	{"erf 8", math.Float64bits(-3.0328619901762722e-05)},
-	{"erf 9", math.Float64bits(5.881536386311837e-06)},
-	{"erf 10", math.Float64bits(2.37439163456088e-06)},
-	{"erf 11", math.Float64bits(-9.426509711829567e-07)},
-	{"erf 12", math.Float64bits(-4.3924707995302015e-08)},
+	{"float abs", twice(math.Float32frombits(1<<31 - 1))},
+	{"float shift", twice(0x1p23)},
 	{"float -inf", twice(float32(math.Inf(-1)))},
 }
 
@@ -300,14 +270,21 @@ func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
 
 // narrow writes a vector of float64 as half a vector of float32.
 func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
-	x := e.halfVector()
-	e.narrowTo(v, x)
-	switch {
-	case p == nil:
+	if e.isAVX512 {
+		x := e.asm.YMM()
+		e.asm.VCVTPD2PS(v, x)
+		if p == nil {
+			e.asm.VMOVUPS(x, m)
+		} else {
+			e.asm.VMOVUPS(x, p.mask, m)
+		}
+		return
+	}
+	x := e.asm.XMM()
+	e.asm.VCVTPD2PSY(v, x)
+	if p == nil {
 		e.asm.VMOVUPS(x, m)
-	case e.isAVX512:
-		e.asm.VMOVUPS(x, p.mask, m)
-	default:
+	} else {
 		mask := e.asm.XMM()
 		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
 		e.asm.VMASKMOVPS(x, mask, m)
