@@ -54,41 +54,57 @@ func TestQueueKilled(t *testing.T) {
 		}
 		return path
 	}
-	begin := func(path string) (*exec.Cmd, *bytes.Buffer) {
-		var stderr bytes.Buffer
+	log := filepath.Join(dir, "log")
+	hear := func() string { // what the queue that began last has said
+		text, err := os.ReadFile(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	begin := func(path string) *exec.Cmd {
+		stderr, err := os.Create(log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stderr.Close()
 		cmd := exec.Command(program, "queue", path, "--cores", "1", "--max-load", "0", "--nice", "0")
-		cmd.Env, cmd.Stderr = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1"), &stderr
+		cmd.Env, cmd.Stderr = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1"), stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		return cmd, &stderr
+		return cmd
 	}
 	broken := write("broken")
 	rows := func() int {
 		text, _ := os.ReadFile(filepath.Join(dir, "broken", "first", "metrics.jsonl"))
 		return bytes.Count(text, []byte("\n"))
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		cmd, stderr := begin(broken)
-		before := rows()
-		for deadline := time.Now().Add(time.Minute); rows() < before+3 && time.Now().Before(deadline); {
+	wait := func(ready func() bool) {
+		for deadline := time.Now().Add(time.Minute); !ready() && time.Now().Before(deadline); {
 			time.Sleep(2 * time.Millisecond)
 		}
+	}
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		cmd := begin(broken)
+		// Until a queue has started its task, the task of a killed one may still write rows.
+		wait(func() bool { return strings.Contains(hear(), "first started") })
+		before := rows()
+		wait(func() bool { return rows() >= before+3 })
 		if err := cmd.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
 		_ = cmd.Wait() // the status is looked at below
 		if signal == syscall.SIGTERM && cmd.ProcessState.ExitCode() != command.ExitStopped {
-			t.Errorf("exit status %d\n%s", cmd.ProcessState.ExitCode(), stderr)
+			t.Errorf("exit status %d\n%s", cmd.ProcessState.ExitCode(), hear())
 		}
 	}
 	if n := rows(); n < 6 || n >= 40 {
 		t.Errorf("the first task had %d of 40 rows after both", n)
 	}
 	for _, path := range []string{broken, write("whole")} {
-		cmd, stderr := begin(path)
-		if err := cmd.Wait(); err != nil {
-			t.Fatalf("%v\n%s", err, stderr)
+		if err := begin(path).Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, hear())
 		}
 	}
 	for _, run := range []string{"first", "second"} {
