@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -64,8 +65,11 @@ func TestPresets(t *testing.T) {
 	for _, f := range all {
 		numbers = append(numbers, f.Number)
 		for _, variant := range VariantNames {
-			for _, s := range []Scale{{Share: 1}, {Share: 0.02, Retune: true}, {Share: 0.0005, Retune: true},
-				{Share: 0.01}} {
+			scales := []Scale{{Share: 1}, {Share: 0.0005, Retune: true}, {Share: 0.02, Retune: true}, {Share: 0.01}}
+			if variant != VariantNames[0] && os.Getenv("FSPDA_LONG") == "" {
+				scales = scales[:2]
+			}
+			for _, s := range scales {
 				if f.Number == 2 { // ImageNet
 					checks(t, f, variant, s)
 					continue

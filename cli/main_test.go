@@ -606,7 +606,7 @@ func TestHelp(t *testing.T) {
 
 // With --algo all there is a line for each algorithm.
 func TestBenchStepOfAll(t *testing.T) {
-	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "600", "--time",
+	args := []string{"bench", "step", "--algo", "all", "--batch", "8", "--hidden", "4", "--data-train", "100", "--time",
 		"5ms"}
 	status, stdout, stderr := call(t, append(args, "--json")...)
 	var table []measure.StepReport

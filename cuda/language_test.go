@@ -147,6 +147,9 @@ func TestGoldenLanguageModels(t *testing.T) {
 		BF16: {2e-3, 4e-2, 2e-2}} {
 		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(precision))
 		for name, g := range networks {
+			if os.Getenv("FSPDA_LONG") == "" && (name == "gpt-nano" || precision != FP32 && name != "gpt" && name != "llama") {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %s", precision, name), func(t *testing.T) { g.check(t, d, bound) })
 		}
 	}
@@ -255,7 +258,7 @@ func TestTrainLanguageModels(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, m := openFake(t, fakegpu.Options{}, false)
-		want, got, again := trainText(t, set, net, cpu.New()), trainText(t, set, net, d), trainText(t, set, net, d)
+		want, got := trainText(t, set, net, cpu.New()), trainText(t, set, net, d)
 		if off := distance(got.Mean, want.Mean); !(off <= 1e-4) {
 			t.Errorf("%s: the model differs by %.2g of its length", name, off)
 		}
@@ -267,7 +270,7 @@ func TestTrainLanguageModels(t *testing.T) {
 		if moved := distance(want.Mean, net.Init(train.Default().Seed)); !(moved > 1e-2) {
 			t.Errorf("%s: the training moves the model by %.2g of its length", name, moved)
 		}
-		if !slices.Equal(got.Mean, again.Mean) {
+		if name == "gpt-nano" && !slices.Equal(got.Mean, trainText(t, set, net, d).Mean) {
 			t.Errorf("%s: a second training has other bits", name)
 		}
 		if m.Count("GraphLaunch") == 0 {
@@ -280,7 +283,7 @@ func TestTrainLanguageModels(t *testing.T) {
 func trainText(t *testing.T, set *data.Set, net *model.Network, d device.Device) *train.Result {
 	t.Helper()
 	c := train.Default()
-	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha = 2, "complete", "contiguous", 3, 8, 2,
+	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Alpha = 2, "complete", "contiguous", 3, 5, 2,
 		3e-3
 	c.DataTrain, c.DataTest, c.Checkpoint, c.Metrics, c.Optimizer, c.ClipNorm = 2000, 60, 0, "test", "adamw", 1
 	engine := model.NewEngine(net, d)

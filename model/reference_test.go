@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"gorgonia.org/gorgonia"
@@ -87,7 +88,12 @@ func checkGradient(t *testing.T, c *device.Code, params, x []float64, labels []i
 	t.Helper()
 	const h, tolerance = 1e-5, 1e-7
 	_, grad := run64(c, params, x, labels)
-	for i, g := range grad {
+	step := 1
+	if len(grad) > 100 && os.Getenv("FSPDA_LONG") == "" {
+		step = 3
+	}
+	for i := 0; i < len(grad); i += step {
+		g := grad[i]
 		keep := params[i]
 		params[i] = keep + h
 		up, _ := run64(c, params, x, labels)

@@ -208,7 +208,7 @@ func overWire(t *testing.T, f func(t *testing.T, l line, c Config)) {
 // bits. And the codecs write what the ledger counts: the wire refuses a message of another length.
 func TestMessagesAsBytes(t *testing.T) {
 	overWire(t, func(t *testing.T, l line, c Config) {
-		c.Iterations, c.EvalPoints = 40, 2
+		c.Iterations, c.EvalPoints, c.Batch = 30, 2, min(c.Batch, 4)
 		want := play(t, c, Options{})
 		s, _ := resolve(t, c)
 		wire := disttest.NewCodecTransport(dist.NewLocal(c.Agents), dist.NewPool(cpuDevice), s.Dim)

@@ -18,7 +18,7 @@ import (
 func TestExpectedBits(t *testing.T) {
 	forSomeLines(t, 1, func(t *testing.T, _ line, c Config) {
 		for _, accounting := range []string{"shared-seed", "packed", "reference"} {
-			c.Accounting, c.PaperBits, c.EvalPoints = accounting, "honest", 1
+			c.Accounting, c.PaperBits, c.EvalPoints, c.Batch = accounting, "honest", 1, min(c.Batch, 2)
 			s, _ := resolve(t, c)
 			r := play(t, c, Options{})
 			got, want := s.ExpectedBits()*float64(c.Iterations), float64(r.Rows[len(r.Rows)-1].BitsTotal)

@@ -351,13 +351,13 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 // A run that is stopped at random iterations and resumed gives the bits of one that was not.
 func TestTableResumes(t *testing.T) {
 	forLines(t, func(t *testing.T, l line, c Config) {
-		c.EvalPoints, c.Iterations, c.Batch = 2, 60, min(c.Batch, 4)
+		c.EvalPoints, c.Iterations, c.Batch = 2, 40, min(c.Batch, 4)
 		want, part := trace(t, play(t, c, Options{})), runFolder(t)
 		s := rng.New(2, "stops "+l.name)
 		for stops := 0; ; {
 			ctx, stop := context.WithCancel(context.Background())
 			at := -1
-			if stops < 3 {
+			if stops < 2 {
 				at = s.IntN(c.Iterations / 4) // later, others may have come to the end
 			}
 			r, err := inFolder(t, ctx, c, part, stopping(at, stop))
@@ -383,7 +383,7 @@ func TestTableResumes(t *testing.T) {
 // What an algorithm remembers is where it should be: the tracked vector comes nearer to its limit
 // as training goes on.
 func TestTableTracks(t *testing.T) {
-	forLines(t, func(t *testing.T, l line, c Config) {
+	forSomeLines(t, 0, func(t *testing.T, l line, c Config) {
 		s, _ := resolve(t, c)
 		// the vectors of adamw tend to no limit; a sketch of a large matrix needs more iterations
 		if _, ok := s.Algo.(algo.Tracker); !ok || c.Algo == "fspda-sa-sketch" || c.Dual != "same-time" ||

@@ -18,8 +18,8 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// pngDPI is the resolution of PNG files: 2.5 pixels per drawing unit, as a unit is 1/72 inch.
-const pngDPI = 180
+// pngDPI is the resolution of PNG files: two pixels per drawing unit, as a unit is 1/72 inch.
+const pngDPI = 144
 
 var fonts = font.NewCache(liberation.Collection())
 

@@ -33,10 +33,10 @@ func TestPNG(t *testing.T) {
 		t.Errorf("rim of the disc %v", got)
 	}
 	// Right-aligned text ends at its anchor, and upright text is higher than wide.
-	if r := dark(img, image.Rect(62*5/2, 0, 80*5/2, 50*5/2)); !r.Empty() {
+	if r := dark(img, image.Rect(62*pngDPI/72, 0, 80*pngDPI/72, 50*pngDPI/72)); !r.Empty() {
 		t.Errorf("text right of its end, in %v", r)
 	}
-	if r := dark(img, image.Rect(80*5/2, 0, 100*5/2, 50*5/2)); r.Empty() || r.Dy() <= r.Dx() {
+	if r := dark(img, image.Rect(80*pngDPI/72, 0, 100*pngDPI/72, 50*pngDPI/72)); r.Empty() || r.Dy() <= r.Dx() {
 		t.Errorf("upright text covers %v", r)
 	}
 }

@@ -79,9 +79,9 @@ func (s shapes) modes(precision string) []bool {
 
 func (o *Options) shapes() shapes {
 	if o.Tiny {
-		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "100ms", turns: 0.1, rounds: 1,
+		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "50ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 60, repeat: 4, images: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 8, batch: 2,
+			curve: 20, repeat: 4, images: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 3, batch: 2,
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,

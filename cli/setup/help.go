@@ -105,7 +105,10 @@ func chosen(flags *pflag.FlagSet, topic string) *pflag.FlagSet {
 // CompleteKeys makes the shell complete the values of flags of keys whose values are names.
 func CompleteKeys(cmd *cobra.Command) {
 	for _, key := range train.Keys() {
-		if names := config.Choices(key); names != nil && cmd.Flags().Lookup(FlagName(key)) != nil {
+		if cmd.Flags().Lookup(FlagName(key)) == nil {
+			continue
+		}
+		if names := config.Choices(key); names != nil {
 			_ = cmd.RegisterFlagCompletionFunc(FlagName(key), func(_ *cobra.Command, _ []string,
 				begun string) ([]string, cobra.ShellCompDirective) {
 				fits := func(name string) bool { return strings.HasPrefix(name, strings.ToLower(begun)) }

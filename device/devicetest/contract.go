@@ -38,8 +38,9 @@ func Contract(t *testing.T, open func() device.Device) {
 	contract(t, open, Checks())
 }
 
-// ShortContract is Contract with a third of the lengths of vectors and a fifth of the small shapes
-// of matrices: for a slow device, one that does not compute in vector registers.
+// ShortContract is Contract with a third of the lengths of vectors, a fifth of the small shapes of
+// matrices, and the operands of a kernel in one of two spaces in turn: for a slow device, one that
+// does not compute in vector registers.
 func ShortContract(t *testing.T, open func() device.Device) {
 	contract(t, open, checksOf(true))
 }

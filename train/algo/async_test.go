@@ -186,7 +186,7 @@ func replayAsync(t *testing.T, a Asynchronous, same Algorithm) {
 		g := w.play(a, q, 0.02, 0.015)
 		b := newBottle(g, a)
 		s := rng.New(w.seed, "events")
-		for least := 0; least < 800; {
+		for least := 0; least < 250; {
 			if s.Float64() < 0.25 {
 				e := w.graph[s.IntN(len(w.graph))]
 				b.meet(t, e[0], e[1], func(t int) []uint32 { return w.mask(t, e[0], e[1]) })

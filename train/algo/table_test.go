@@ -308,7 +308,7 @@ func TestAllTrackedSumToZero(t *testing.T) {
 				}
 				g.grad = noisy(q, w.seed, 0.3)
 				name, _ := e.algo.(Tracker).Tracked(0.02, 0.01)
-				for it := range 400 {
+				for it := range 150 {
 					g.step(t, it)
 					if s := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); s > 1e-11 {
 						t.Fatalf("iteration %d: |sum of %s| = %g", it, name, s)
