@@ -12,8 +12,8 @@ import (
 //
 //	s_j = Σ q_i·(k_j/√h), the factor in float64 and rounded, a chain of fused multiply-adds in
 //	float32;  top = max s_j over j ≤ i
-//	e_j = exp(s_j − top) in float64, rounded;  sum = Σ e_j as vec.ExpRows adds;  p_j = e_j/sum,
-//	multiplied by 1/sum in float64;  y = Σ p_j·v_j, a chain in ascending order;  lse = top + log sum
+//	e_j = exp(s_j − top) in float32;  sum = Σ e_j as vec.ExpRows adds;  p_j = e_j·(1/sum), the
+//	factor rounded to float32;  y = Σ p_j·v_j, a chain in ascending order;  lse = top + log sum
 //
 // The backward pass computes p_j again in the same way, then the chains
 //
@@ -47,7 +47,7 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	v = p.right(r.take(narrow), v, s.tokens, s.width)
 	for band := range bands(s.tokens) {
 		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
-		share := tile.RowMajor(scores, i+rows)
+		share := tile.RowMajor(scores, padded(i+rows))
 		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, share)
 		softmax(scores, i, rows, lse)
 		p.multiply(rows, s.width, i+rows, 1, share, v, 0, y.From(i, 0))
@@ -68,11 +68,12 @@ func scaled(dst []float32, k tile.View, rows, width int) tile.View {
 }
 
 // softmax replaces the scores of a band of rows, from row i on, by their softmax, and writes lse if
-// that is not nil. The rows have i+rows scores each, of which the last ones belong to later tokens.
+// that is not nil. The rows have i+rows scores each, of which the last ones belong to later tokens,
+// and lie whole vectors apart, since parts of vectors take long to write.
 func softmax(scores []float32, i, rows int, lse []float32) {
-	var top [bandRows]float32
-	var sum, scale [bandRows]float64
-	n := i + rows
+	var top, scale [bandRows]float32
+	var sum [bandRows]float64
+	n := padded(i + rows)
 	scores = scores[:rows*n]
 	for r := range rows {
 		for j := i + r + 1; j < n; j++ {
@@ -82,18 +83,18 @@ func softmax(scores []float32, i, rows int, lse []float32) {
 	vec.RowMaxima(top[:rows], scores, n)
 	vec.ExpRows(scores, sum[:rows], scores, top[:rows], n)
 	for r, v := range sum[:rows] {
-		scale[r] = 1 / v
+		scale[r] = float32(1 / v)
 		if lse != nil {
 			lse[i+r] = float32(float64(top[r]) + vec.Log(v))
 		}
 	}
-	vec.TimesRows(scores, scores, scale[:rows], n)
+	vec.ScaleRows(scores, scale[:rows], n)
 	clearLater(scores, i, rows)
 }
 
 // clearLater sets what belongs to later tokens to zero.
 func clearLater(scores []float32, i, rows int) {
-	n := i + rows
+	n := padded(i + rows)
 	for r := range rows {
 		clear(scores[r*n+i+r+1 : (r+1)*n])
 	}
@@ -138,16 +139,16 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	count := bands(s.tokens)
 	for band := range count {
 		i, rows := kernel.Split(band, count, s.tokens)
-		n := i + rows
-		p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, tile.RowMajor(share, n))
+		n, apart := i+rows, padded(i+rows)
+		p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, tile.RowMajor(share, apart))
 		softmax(share, i, rows, nil)
-		p.multiply(rows, n, s.width, 1, dy.From(i, 0), values, 0, tile.RowMajor(slope, n))
+		p.multiply(rows, n, s.width, 1, dy.From(i, 0), values, 0, tile.RowMajor(slope, apart))
 		softmaxGrad(slope, share, i, rows)
 		for r := range rows {
-			copy(shares.Data[(i+r)*wide:][:n], share[r*n:])
-			copy(slopes.Data[(i+r)*wide:][:n], slope[r*n:])
+			copy(shares.Data[(i+r)*wide:][:n], share[r*apart:])
+			copy(slopes.Data[(i+r)*wide:][:n], slope[r*apart:])
 		}
-		p.multiply(rows, s.width, n, s.scale(), tile.RowMajor(slope, n), rightK, 0, dq.From(i, 0))
+		p.multiply(rows, s.width, n, s.scale(), tile.RowMajor(slope, apart), rightK, 0, dq.From(i, 0))
 	}
 	for band := range count {
 		j, rows := kernel.Split(band, count, s.tokens)
@@ -161,7 +162,7 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 // share·(gradient − mean).
 func softmaxGrad(slope, share []float32, i, rows int) {
 	var mean [bandRows]float64
-	n := i + rows
+	n := padded(i + rows)
 	for r := range rows {
 		mean[r] = vec.Dot(share[r*n:][:i+r+1], slope[r*n:][:i+r+1])
 	}

@@ -35,6 +35,8 @@ func TestVecStaysInBounds(t *testing.T) {
 						rowMaxima(tops, x, n)
 						expRows(e, sums, x, tops, n)
 						timesRows(scaled, e, sums, n)
+						floatExpRows(e, sums, x, tops, n)
+						scaleRows(e, tops, n)
 					}
 					ColumnSums(columns, x, rows, n)
 					gatherAt(columns, x, at)

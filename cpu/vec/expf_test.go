@@ -2,6 +2,7 @@ package vec
 
 import (
 	"math"
+	"os"
 	"testing"
 
 	"fspda/cpu/internal/kerneltest"
@@ -71,6 +72,42 @@ func TestExps(t *testing.T) {
 		exps(v[:])
 		if e := math.Abs(v[0]-want) / want; e > 0x1p-27 {
 			t.Fatalf("the exponential of %v is %v, want %v: relative error %v", x, v[0], want, e)
+		}
+	}
+}
+
+// The exponentials of float32 are within 1.5 ulp, from 2⁻¹²⁶ to 2¹²⁷, and have the limits beyond. With
+// FSPDA_LONG=1 every number from 2⁻³⁰ to 88 is tested, of both signs.
+func TestFloatExp(t *testing.T) {
+	step := uint32(4099)
+	if os.Getenv("FSPDA_LONG") != "" {
+		step = 1
+	}
+	var x, e [1024]float32
+	zero := []float32{0}
+	sums := make([]float64, 1)
+	worst, where := 0.0, float32(0)
+	for at := math.Float32bits(0x1p-30); at <= math.Float32bits(88); {
+		for i := 0; i < len(x); i += 2 {
+			x[i] = math.Float32frombits(min(at, math.Float32bits(88)))
+			x[i+1] = max(-x[i], -87.3)
+			at += step
+		}
+		ExpRows(e[:], sums, x[:], zero, len(x))
+		for i, v := range x {
+			if u := ulps(e[i], math.Exp(float64(v))); !(u <= worst) {
+				worst, where = u, v
+			}
+		}
+	}
+	if !(worst <= 1.5) {
+		t.Errorf("the exponential of %v is off by %.3f ulp, want at most 1.5", where, worst)
+	}
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	ExpRows(e[:7], sums, []float32{0, -88, -1e30, -inf, 89, inf, nan}, zero, 7)
+	for i, want := range []float32{1, 0, 0, 0, inf, inf, nan} {
+		if e[i] != want && want == want || want != want && e[i] == e[i] {
+			t.Errorf("special %d: %v, want %v", i, e[i], want)
 		}
 	}
 }

@@ -162,6 +162,34 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	}
 }
 
+// floatExpRows is floatExpRowsGo.
+func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
+	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
+	switch {
+	case len(x) == 0:
+	case isa.Active == isa.AVX512:
+		floatExpRowsAVX512(pointer(dst), &sums[0], pointer(x), pointer(tops), n, len(sums))
+	case isa.Active == isa.AVX2:
+		floatExpRowsAVX2(pointer(dst), &sums[0], pointer(x), pointer(tops), n, len(sums))
+	default:
+		floatExpRowsGo(dst, sums, x, tops, n)
+	}
+}
+
+// scaleRows is scaleRowsGo.
+func scaleRows(x, scales []float32, n int) {
+	x = x[:len(scales)*n]
+	switch {
+	case len(x) == 0:
+	case isa.Active == isa.AVX512:
+		scaleRowsAVX512(pointer(x), pointer(scales), n, len(scales))
+	case isa.Active == isa.AVX2:
+		scaleRowsAVX2(pointer(x), pointer(scales), n, len(scales))
+	default:
+		scaleRowsGo(x, scales, n)
+	}
+}
+
 // timesRows is timesRowsGo.
 func timesRows(dst, src []float32, scales []float64, n int) {
 	dst, src = dst[:len(scales)*n], src[:len(scales)*n]

@@ -103,6 +103,18 @@ func geluGradsAVX512(dst *float32, x *float32, dy *float32, table *float32, n in
 //go:noescape
 func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
+// floatExpRowsAVX512 writes dst = exp(x - top), computed in float32, for rows of n numbers, top
+// that of the row, and the sum of each row in float64 to sums: number j is added to partial sum j
+// mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+//
+//go:noescape
+func floatExpRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+
+// scaleRowsAVX512 multiplies rows of n numbers by scales. Both counts are at least 1.
+//
+//go:noescape
+func scaleRowsAVX512(x *float32, scales *float32, n int, rows int)
+
 // slopeRowsAVX512 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
 // float64. Both counts are at least 1.
 //
@@ -336,6 +348,18 @@ func geluGradsAVX2(dst *float32, x *float32, dy *float32, table *float32, n int)
 //
 //go:noescape
 func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+
+// floatExpRowsAVX2 writes dst = exp(x - top), computed in float32, for rows of n numbers, top that
+// of the row, and the sum of each row in float64 to sums: number j is added to partial sum j mod
+// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+//
+//go:noescape
+func floatExpRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+
+// scaleRowsAVX2 multiplies rows of n numbers by scales. Both counts are at least 1.
+//
+//go:noescape
+func scaleRowsAVX2(x *float32, scales *float32, n int, rows int)
 
 // slopeRowsAVX2 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
 // float64. Both counts are at least 1.

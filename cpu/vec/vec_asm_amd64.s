@@ -64,19 +64,63 @@ DATA vecConstants<>+448(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+456(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+464(SB)/8, $0x3f8000003f800000
 DATA vecConstants<>+472(SB)/8, $0x3f8000003f800000
-DATA vecConstants<>+480(SB)/8, $0x7fffffff7fffffff
-DATA vecConstants<>+488(SB)/8, $0x7fffffff7fffffff
-DATA vecConstants<>+496(SB)/8, $0x7fffffff7fffffff
-DATA vecConstants<>+504(SB)/8, $0x7fffffff7fffffff
-DATA vecConstants<>+512(SB)/8, $0x4b0000004b000000
-DATA vecConstants<>+520(SB)/8, $0x4b0000004b000000
-DATA vecConstants<>+528(SB)/8, $0x4b0000004b000000
-DATA vecConstants<>+536(SB)/8, $0x4b0000004b000000
-DATA vecConstants<>+544(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+552(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+560(SB)/8, $0xff800000ff800000
-DATA vecConstants<>+568(SB)/8, $0xff800000ff800000
-GLOBL vecConstants<>(SB), RODATA|NOPTR, $576
+DATA vecConstants<>+480(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vecConstants<>+488(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vecConstants<>+496(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vecConstants<>+504(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA vecConstants<>+512(SB)/8, $0x32a5706032a57060
+DATA vecConstants<>+520(SB)/8, $0x32a5706032a57060
+DATA vecConstants<>+528(SB)/8, $0x32a5706032a57060
+DATA vecConstants<>+536(SB)/8, $0x32a5706032a57060
+DATA vecConstants<>+544(SB)/8, $0xc2b00f5cc2b00f5c
+DATA vecConstants<>+552(SB)/8, $0xc2b00f5cc2b00f5c
+DATA vecConstants<>+560(SB)/8, $0xc2b00f5cc2b00f5c
+DATA vecConstants<>+568(SB)/8, $0xc2b00f5cc2b00f5c
+DATA vecConstants<>+576(SB)/8, $0x42b1721342b17213
+DATA vecConstants<>+584(SB)/8, $0x42b1721342b17213
+DATA vecConstants<>+592(SB)/8, $0x42b1721342b17213
+DATA vecConstants<>+600(SB)/8, $0x42b1721342b17213
+DATA vecConstants<>+608(SB)/8, $0x4b40007f4b40007f
+DATA vecConstants<>+616(SB)/8, $0x4b40007f4b40007f
+DATA vecConstants<>+624(SB)/8, $0x4b40007f4b40007f
+DATA vecConstants<>+632(SB)/8, $0x4b40007f4b40007f
+DATA vecConstants<>+640(SB)/8, $0x3f3172183f317218
+DATA vecConstants<>+648(SB)/8, $0x3f3172183f317218
+DATA vecConstants<>+656(SB)/8, $0x3f3172183f317218
+DATA vecConstants<>+664(SB)/8, $0x3f3172183f317218
+DATA vecConstants<>+672(SB)/8, $0x3e75fdee3e75fdee
+DATA vecConstants<>+680(SB)/8, $0x3e75fdee3e75fdee
+DATA vecConstants<>+688(SB)/8, $0x3e75fdee3e75fdee
+DATA vecConstants<>+696(SB)/8, $0x3e75fdee3e75fdee
+DATA vecConstants<>+704(SB)/8, $0x3d6357bd3d6357bd
+DATA vecConstants<>+712(SB)/8, $0x3d6357bd3d6357bd
+DATA vecConstants<>+720(SB)/8, $0x3d6357bd3d6357bd
+DATA vecConstants<>+728(SB)/8, $0x3d6357bd3d6357bd
+DATA vecConstants<>+736(SB)/8, $0x3c1d96e93c1d96e9
+DATA vecConstants<>+744(SB)/8, $0x3c1d96e93c1d96e9
+DATA vecConstants<>+752(SB)/8, $0x3c1d96e93c1d96e9
+DATA vecConstants<>+760(SB)/8, $0x3c1d96e93c1d96e9
+DATA vecConstants<>+768(SB)/8, $0x3aaf84a33aaf84a3
+DATA vecConstants<>+776(SB)/8, $0x3aaf84a33aaf84a3
+DATA vecConstants<>+784(SB)/8, $0x3aaf84a33aaf84a3
+DATA vecConstants<>+792(SB)/8, $0x3aaf84a33aaf84a3
+DATA vecConstants<>+800(SB)/8, $0x3920bd2e3920bd2e
+DATA vecConstants<>+808(SB)/8, $0x3920bd2e3920bd2e
+DATA vecConstants<>+816(SB)/8, $0x3920bd2e3920bd2e
+DATA vecConstants<>+824(SB)/8, $0x3920bd2e3920bd2e
+DATA vecConstants<>+832(SB)/8, $0x7fffffff7fffffff
+DATA vecConstants<>+840(SB)/8, $0x7fffffff7fffffff
+DATA vecConstants<>+848(SB)/8, $0x7fffffff7fffffff
+DATA vecConstants<>+856(SB)/8, $0x7fffffff7fffffff
+DATA vecConstants<>+864(SB)/8, $0x4b0000004b000000
+DATA vecConstants<>+872(SB)/8, $0x4b0000004b000000
+DATA vecConstants<>+880(SB)/8, $0x4b0000004b000000
+DATA vecConstants<>+888(SB)/8, $0x4b0000004b000000
+DATA vecConstants<>+896(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+904(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+912(SB)/8, $0xff800000ff800000
+DATA vecConstants<>+920(SB)/8, $0xff800000ff800000
+GLOBL vecConstants<>(SB), RODATA|NOPTR, $928
 
 DATA vecMasks<>+0(SB)/4, $0xffffffff
 DATA vecMasks<>+4(SB)/4, $0xffffffff
@@ -2137,8 +2181,8 @@ TEXT ·gelusAVX512(SB), NOSPLIT, $0-32
 	MOVQ            dst+0(FP), AX
 	MOVQ            x+8(FP), CX
 	MOVQ            table+16(FP), DX
-	VBROADCASTSS    vecConstants<>+480(SB), Z0
-	VBROADCASTSS    vecConstants<>+512(SB), Z1
+	VBROADCASTSS    vecConstants<>+832(SB), Z0
+	VBROADCASTSS    vecConstants<>+864(SB), Z1
 	VBROADCASTSS    320(DX), Z2
 	VBROADCASTSS    324(DX), Z3
 	VBROADCASTF32X8 (DX), Z4
@@ -2302,8 +2346,8 @@ TEXT ·geluGradsAVX512(SB), NOSPLIT, $0-40
 	MOVQ            x+8(FP), CX
 	MOVQ            dy+16(FP), DX
 	MOVQ            table+24(FP), BX
-	VBROADCASTSS    vecConstants<>+480(SB), Z0
-	VBROADCASTSS    vecConstants<>+512(SB), Z1
+	VBROADCASTSS    vecConstants<>+832(SB), Z0
+	VBROADCASTSS    vecConstants<>+864(SB), Z1
 	VBROADCASTSS    320(BX), Z2
 	VBROADCASTSS    324(BX), Z3
 	VBROADCASTF32X8 (BX), Z4
@@ -2656,6 +2700,172 @@ row_end:
 	ADDQ          $0x04, BX
 	DECQ          DI
 	JNZ           row
+	VZEROUPPER
+	RET
+
+// func floatExpRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·floatExpRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         sums+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         tops+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         rows+40(FP), DI
+	VBROADCASTSD vecConstants<>+480(SB), Z0
+	VBROADCASTSD vecConstants<>+512(SB), Z1
+	VBROADCASTSD vecConstants<>+544(SB), Z2
+	VBROADCASTSD vecConstants<>+576(SB), Z3
+	VBROADCASTSD vecConstants<>+608(SB), Z4
+	VBROADCASTSD vecConstants<>+640(SB), Z5
+	VBROADCASTSD vecConstants<>+704(SB), Z6
+	VBROADCASTSD vecConstants<>+768(SB), Z7
+	VBROADCASTSD vecConstants<>+448(SB), Z8
+
+row:
+	XORQ         R8, R8
+	VBROADCASTSS (BX), Z9
+	VPXORD       Z10, Z10, Z10
+	MOVQ         SI, R9
+	SUBQ         $0x00000010, R9
+	JLT          row_rest
+
+row_one:
+	VMOVUPS      (DX)(R8*4), Z11
+	VSUBPS       Z9, Z11, Z11
+	VMAXPS       Z11, Z2, Z11
+	VMINPS       Z11, Z3, Z11
+	VBROADCASTSD vecConstants<>+608(SB), Z12
+	VFMADD231PS  Z0, Z11, Z12
+	VSUBPS       Z4, Z12, Z13
+	VMOVAPS      Z11, Z14
+	VFMSUB213PS  Z13, Z0, Z14
+	VFMADD231PS  Z1, Z11, Z14
+	VMULPS       Z14, Z14, Z11
+	VBROADCASTSD vecConstants<>+800(SB), Z13
+	VFMADD213PS  Z7, Z14, Z13
+	VBROADCASTSD vecConstants<>+736(SB), Z15
+	VFMADD213PS  Z6, Z14, Z15
+	VFMADD213PS  Z15, Z11, Z13
+	VBROADCASTSD vecConstants<>+672(SB), Z15
+	VFMADD213PS  Z5, Z14, Z15
+	VFMADD213PS  Z15, Z11, Z13
+	VFMADD213PS  Z8, Z14, Z13
+	VPSLLD       $0x17, Z12, Z12
+	VMULPS       Z12, Z13, Z11
+	VMOVUPS      Z11, (AX)(R8*4)
+	VADDPS       Z11, Z10, Z10
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, R9
+	JGE          row_one
+
+row_rest:
+	ADDQ         $0x00000010, R9
+	JZ           row_done
+	MOVQ         $-1, R10
+	BZHIQ        R9, R10, R10
+	KMOVW        R10, K1
+	VMOVUPS.Z    (DX)(R8*4), K1, Z11
+	VSUBPS       Z9, Z11, Z11
+	VMAXPS       Z11, Z2, Z11
+	VMINPS       Z11, Z3, Z11
+	VBROADCASTSD vecConstants<>+608(SB), Z9
+	VFMADD231PS  Z0, Z11, Z9
+	VSUBPS       Z4, Z9, Z12
+	VMOVAPS      Z11, Z13
+	VFMSUB213PS  Z12, Z0, Z13
+	VFMADD231PS  Z1, Z11, Z13
+	VMULPS       Z13, Z13, Z11
+	VBROADCASTSD vecConstants<>+800(SB), Z12
+	VFMADD213PS  Z7, Z13, Z12
+	VBROADCASTSD vecConstants<>+736(SB), Z14
+	VFMADD213PS  Z6, Z13, Z14
+	VFMADD213PS  Z14, Z11, Z12
+	VBROADCASTSD vecConstants<>+672(SB), Z14
+	VFMADD213PS  Z5, Z13, Z14
+	VFMADD213PS  Z14, Z11, Z12
+	VFMADD213PS  Z8, Z13, Z12
+	VPSLLD       $0x17, Z9, Z9
+	VMULPS       Z9, Z12, Z11
+	VMOVUPS      Z11, K1, (AX)(R8*4)
+	VMOVAPS.Z    Z11, K1, Z9
+	VADDPS       Z9, Z10, Z10
+
+row_done:
+	LEAQ          (DX)(SI*4), DX
+	LEAQ          (AX)(SI*4), AX
+	VEXTRACTF32X8 $0x01, Z10, Y11
+	VCVTPS2PD     Y10, Z9
+	VCVTPS2PD     Y11, Z11
+	VADDPD        Z11, Z9, Z9
+	VEXTRACTF64X4 $0x01, Z9, Y11
+	VADDPD        Y11, Y9, Y9
+	VEXTRACTF64X2 $0x01, Y9, X11
+	VADDPD        X11, X9, X9
+	VPERMILPD     $0x01, X9, X11
+	VADDPD        X11, X9, X9
+	VMOVSD        X9, (CX)
+	ADDQ          $0x08, CX
+	ADDQ          $0x04, BX
+	DECQ          DI
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func scaleRowsAVX512(x *float32, scales *float32, n int, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), AX
+	MOVQ scales+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+
+row:
+	XORQ         SI, SI
+	VBROADCASTSS (CX), Z0
+	MOVQ         DX, DI
+	SUBQ         $0x00000020, DI
+	JLT          row_few
+
+row_many:
+	VMOVUPS (AX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	VMOVUPS 64(AX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, 64(AX)(SI*4)
+	ADDQ    $0x00000020, SI
+	SUBQ    $0x00000020, DI
+	JGE     row_many
+
+row_few:
+	ADDQ $0x00000020, DI
+	SUBQ $0x00000010, DI
+	JLT  row_rest
+
+row_one:
+	VMOVUPS (AX)(SI*4), Z1
+	VMULPS  Z0, Z1, Z1
+	VMOVUPS Z1, (AX)(SI*4)
+	ADDQ    $0x00000010, SI
+	SUBQ    $0x00000010, DI
+	JGE     row_one
+
+row_rest:
+	ADDQ      $0x00000010, DI
+	JZ        row_done
+	MOVQ      $-1, R8
+	BZHIQ     DI, R8, R8
+	KMOVW     R8, K1
+	VMOVUPS.Z (AX)(SI*4), K1, Z1
+	VMULPS    Z0, Z1, Z1
+	VMOVUPS   Z1, K1, (AX)(SI*4)
+
+row_done:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -3334,7 +3544,7 @@ TEXT ·rowMaximaAVX512(SB), NOSPLIT, $0-32
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	MOVQ         rows+24(FP), BX
-	VBROADCASTSD vecConstants<>+544(SB), Z0
+	VBROADCASTSD vecConstants<>+896(SB), Z0
 	VPXORD       Z1, Z1, Z1
 
 row:
@@ -9002,8 +9212,8 @@ TEXT ·gelusAVX2(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         table+16(FP), DX
-	VBROADCASTSS vecConstants<>+480(SB), Y0
-	VBROADCASTSS vecConstants<>+512(SB), Y1
+	VBROADCASTSS vecConstants<>+832(SB), Y0
+	VBROADCASTSS vecConstants<>+864(SB), Y1
 	VBROADCASTSS 320(DX), Y2
 	VBROADCASTSS 324(DX), Y3
 	VXORPS       Y4, Y4, Y4
@@ -9190,8 +9400,8 @@ TEXT ·geluGradsAVX2(SB), NOSPLIT, $0-40
 	MOVQ         x+8(FP), CX
 	MOVQ         dy+16(FP), DX
 	MOVQ         table+24(FP), BX
-	VBROADCASTSS vecConstants<>+480(SB), Y0
-	VBROADCASTSS vecConstants<>+512(SB), Y1
+	VBROADCASTSS vecConstants<>+832(SB), Y0
+	VBROADCASTSS vecConstants<>+864(SB), Y1
 	VBROADCASTSS 320(BX), Y2
 	VBROADCASTSS 324(BX), Y3
 	VBROADCASTSS vecConstants<>+448(SB), Y4
@@ -9719,6 +9929,235 @@ row_end:
 	ADDQ         $0x04, BX
 	DECQ         DI
 	JNZ          row
+	VZEROUPPER
+	RET
+
+// func floatExpRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·floatExpRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ sums+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ tops+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ rows+40(FP), DI
+
+row:
+	XORQ         R8, R8
+	VBROADCASTSS (BX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	MOVQ         SI, R9
+	SUBQ         $0x00000010, R9
+	JLT          row_rest
+
+row_one:
+	VMOVUPS      (DX)(R8*4), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      vecConstants<>+544(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      vecConstants<>+576(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSD vecConstants<>+608(SB), Y4
+	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
+	VSUBPS       vecConstants<>+608(SB), Y4, Y5
+	VMOVAPS      Y3, Y6
+	VMOVUPS      vecConstants<>+480(SB), Y7
+	VFMSUB213PS  Y5, Y7, Y6
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
+	VMULPS       Y6, Y6, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y5
+	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
+	VBROADCASTSD vecConstants<>+736(SB), Y7
+	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VBROADCASTSD vecConstants<>+672(SB), Y7
+	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y3
+	VMOVUPS      Y3, (AX)(R8*4)
+	VADDPS       Y3, Y1, Y1
+	VMOVUPS      32(DX)(R8*4), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      vecConstants<>+544(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      vecConstants<>+576(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSD vecConstants<>+608(SB), Y4
+	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
+	VSUBPS       vecConstants<>+608(SB), Y4, Y5
+	VMOVAPS      Y3, Y6
+	VMOVUPS      vecConstants<>+480(SB), Y7
+	VFMSUB213PS  Y5, Y7, Y6
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
+	VMULPS       Y6, Y6, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y5
+	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
+	VBROADCASTSD vecConstants<>+736(SB), Y7
+	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VBROADCASTSD vecConstants<>+672(SB), Y7
+	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y3
+	VMOVUPS      Y3, 32(AX)(R8*4)
+	VADDPS       Y3, Y2, Y2
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x00000010, R9
+	JGE          row_one
+
+row_rest:
+	ADDQ         $0x00000010, R9
+	JZ           row_done
+	LEAQ         vecMasks<>+128(SB), R10
+	SHLQ         $0x02, R9
+	SUBQ         R9, R10
+	VMOVUPS      (R10), Y3
+	VMASKMOVPS   (DX)(R8*4), Y3, Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      vecConstants<>+544(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMOVUPS      vecConstants<>+576(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VBROADCASTSD vecConstants<>+608(SB), Y4
+	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
+	VSUBPS       vecConstants<>+608(SB), Y4, Y5
+	VMOVAPS      Y3, Y6
+	VMOVUPS      vecConstants<>+480(SB), Y7
+	VFMSUB213PS  Y5, Y7, Y6
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
+	VMULPS       Y6, Y6, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y5
+	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
+	VBROADCASTSD vecConstants<>+736(SB), Y7
+	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VBROADCASTSD vecConstants<>+672(SB), Y7
+	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
+	VFMADD213PS  Y7, Y3, Y5
+	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y3
+	VMOVUPS      (R10), Y4
+	VMASKMOVPS   Y3, Y4, (AX)(R8*4)
+	VANDPS       (R10), Y3, Y3
+	VADDPS       Y3, Y1, Y1
+	LEAQ         32(R10), R9
+	VMOVUPS      (R9), Y3
+	VMASKMOVPS   32(DX)(R8*4), Y3, Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      vecConstants<>+544(SB), Y0
+	VMAXPS       Y3, Y0, Y3
+	VMOVUPS      vecConstants<>+576(SB), Y0
+	VMINPS       Y3, Y0, Y3
+	VBROADCASTSD vecConstants<>+608(SB), Y0
+	VFMADD231PS  vecConstants<>+480(SB), Y3, Y0
+	VSUBPS       vecConstants<>+608(SB), Y0, Y4
+	VMOVAPS      Y3, Y5
+	VMOVUPS      vecConstants<>+480(SB), Y6
+	VFMSUB213PS  Y4, Y6, Y5
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y5
+	VMULPS       Y5, Y5, Y3
+	VBROADCASTSD vecConstants<>+800(SB), Y4
+	VFMADD213PS  vecConstants<>+768(SB), Y5, Y4
+	VBROADCASTSD vecConstants<>+736(SB), Y6
+	VFMADD213PS  vecConstants<>+704(SB), Y5, Y6
+	VFMADD213PS  Y6, Y3, Y4
+	VBROADCASTSD vecConstants<>+672(SB), Y6
+	VFMADD213PS  vecConstants<>+640(SB), Y5, Y6
+	VFMADD213PS  Y6, Y3, Y4
+	VFMADD213PS  vecConstants<>+448(SB), Y5, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VMULPS       Y0, Y4, Y3
+	VMOVUPS      (R9), Y0
+	VMASKMOVPS   Y3, Y0, 32(AX)(R8*4)
+	VANDPS       (R9), Y3, Y0
+	VADDPS       Y0, Y2, Y2
+
+row_done:
+	LEAQ         (DX)(SI*4), DX
+	LEAQ         (AX)(SI*4), AX
+	VEXTRACTF128 $0x01, Y1, X0
+	VCVTPS2PD    X1, Y1
+	VCVTPS2PD    X0, Y0
+	VEXTRACTF128 $0x01, Y2, X3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y2, Y1, Y1
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y0, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDPD       X0, X1, X1
+	VMOVSD       X1, (CX)
+	ADDQ         $0x08, CX
+	ADDQ         $0x04, BX
+	DECQ         DI
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func scaleRowsAVX2(x *float32, scales *float32, n int, rows int)
+// Requires: AVX
+TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-32
+	MOVQ x+0(FP), AX
+	MOVQ scales+8(FP), CX
+	MOVQ n+16(FP), DX
+	MOVQ rows+24(FP), BX
+
+row:
+	XORQ         SI, SI
+	VBROADCASTSS (CX), Y0
+	MOVQ         DX, DI
+	SUBQ         $0x00000010, DI
+	JLT          row_few
+
+row_many:
+	VMOVUPS (AX)(SI*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	VMOVUPS 32(AX)(SI*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, 32(AX)(SI*4)
+	ADDQ    $0x00000010, SI
+	SUBQ    $0x00000010, DI
+	JGE     row_many
+
+row_few:
+	ADDQ $0x00000010, DI
+	SUBQ $0x00000008, DI
+	JLT  row_rest
+
+row_one:
+	VMOVUPS (AX)(SI*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x00000008, SI
+	SUBQ    $0x00000008, DI
+	JGE     row_one
+
+row_rest:
+	ADDQ       $0x00000008, DI
+	JZ         row_done
+	LEAQ       vecMasks<>+128(SB), R8
+	SHLQ       $0x02, DI
+	SUBQ       DI, R8
+	VMOVUPS    (R8), Y1
+	VMASKMOVPS (AX)(SI*4), Y1, Y1
+	VMULPS     Y0, Y1, Y1
+	VMOVUPS    (R8), Y0
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+row_done:
+	LEAQ (AX)(DX*4), AX
+	ADDQ $0x04, CX
+	DECQ BX
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -10646,7 +11085,7 @@ TEXT ·rowMaximaAVX2(SB), NOSPLIT, $0-32
 
 row:
 	XORQ    SI, SI
-	VMOVUPS vecConstants<>+544(SB), Y1
+	VMOVUPS vecConstants<>+896(SB), Y1
 	MOVQ    DX, DI
 	SUBQ    $0x00000008, DI
 	JLT     row_rest
@@ -10667,7 +11106,7 @@ row_rest:
 	VMOVUPS    (R8), Y2
 	VMASKMOVPS (CX)(SI*4), Y2, Y2
 	VMOVUPS    (R8), Y3
-	VMOVUPS    vecConstants<>+544(SB), Y4
+	VMOVUPS    vecConstants<>+896(SB), Y4
 	VBLENDVPS  Y3, Y2, Y4, Y2
 	VMAXPS     Y1, Y2, Y1
 

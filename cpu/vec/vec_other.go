@@ -23,6 +23,12 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	expRowsGo(dst, sums, x, tops, n)
 }
 
+func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
+	floatExpRowsGo(dst, sums, x, tops, n)
+}
+
+func scaleRows(x, scales []float32, n int) { scaleRowsGo(x, scales, n) }
+
 func slopeRows(dst, p, d []float32, means []float64, n int) { slopeRowsGo(dst, p, d, means, n) }
 
 func timesRows(dst, src []float32, scales []float64, n int) { timesRowsGo(dst, src, scales, n) }

@@ -17,7 +17,8 @@ func emit(c *build.Context) {
 	for _, s := range sets {
 		e := &emitter{asm: c, set: s}
 		for _, write := range []func(*emitter){elementwise, combine, combineAhead, combineStream, sigmoids, gelus,
-			geluGrads, expRows, slopeRows, layerRows, timesRows, dot,
+			geluGrads, expRows,
+			floatExpRows, scaleRows, slopeRows, layerRows, timesRows, dot,
 			rowMaxima, columnSums, gather, selected, differences, combineDiffs, scatter, decodeRows,
 			decodePanels, decodeColumns, prefetchRows, bandwidth} {
 			write(e)
