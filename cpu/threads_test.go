@@ -258,3 +258,28 @@ func TestConvOfFewRows(t *testing.T) {
 		}
 	}
 }
+
+// A long vector that several goroutines share has the bits of one goroutine.
+func TestAdamWOfThreads(t *testing.T) {
+	const n = 5*leastAdamW + 7
+	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 0.1, Scale2: 2, Eps: 1e-8, Decay: 0.1}
+	compute := func(threads int) (all []float32) {
+		d := New(Threads(threads))
+		defer d.Close()
+		vectors := make([]*Vector, 4)
+		for i, name := range []string{"g", "m", "v", "x"} {
+			vectors[i] = &Vector{Data: kerneltest.Noise(name, n)}
+		}
+		for i, v := range vectors[2].Data {
+			vectors[2].Data[i] = v * v
+		}
+		d.AdamW(a, vectors[0], vectors[1], vectors[2], vectors[3])
+		return slices.Concat(vectors[0].Data, vectors[1].Data, vectors[2].Data)
+	}
+	want := compute(1)
+	for _, threads := range []int{2, 4} {
+		if !slices.Equal(compute(threads), want) {
+			t.Errorf("%d threads have other numbers", threads)
+		}
+	}
+}

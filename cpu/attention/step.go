@@ -51,7 +51,8 @@ func stepPart(o *kernel.Args, part, of int) {
 	for head := from; head < to; head++ {
 		keys := tile.RowMajor(o.Out[1][head*width:], 2*c)
 		r := room{o.ScratchPart(part, of)}
-		queryRoom, scores, valueRoom := r.take(width*padded(1)), r.take(padded(positions)), r.take(positions*padded(width))
+		queryRoom, scores := r.take(width*padded(1)), r.take(padded(positions))
+		valueRoom := r.take(positions * padded(width))
 		values := p.right(valueRoom, tile.RowMajor(o.Out[1][c+head*width:], 2*c), at+rows, width)
 		for i := range rows {
 			n := at + i + 1

@@ -7,13 +7,17 @@ import (
 )
 
 // AdamW implements device.Device.AdamW in one pass. It panics if the lengths differ.
-func (Ops) AdamW(a device.Adam, g, m, v, x device.Vector) {
+func (Ops) AdamW(a device.Adam, g, m, v, x device.Vector) { AdamWRange(a, g, m, v, x, 0, g.Len()) }
+
+// AdamWRange is AdamW for the coordinates from, ..., to-1. It panics if the lengths differ.
+func AdamWRange(a device.Adam, g, m, v, x device.Vector, from, to int) {
 	d, first, second, at := Data("AdamW", g), Data("AdamW", m), Data("AdamW", v), Data("AdamW", x)
 	CheckLen("AdamW", "m", len(first), len(d))
 	CheckLen("AdamW", "v", len(second), len(d))
 	CheckLen("AdamW", "x", len(at), len(d))
-	adamW(&adam{float32(a.Beta1), float32(a.Rest1), float32(a.Beta2), float32(a.Rest2), float32(a.Scale1),
-		float32(a.Scale2), float32(a.Eps), float32(a.Decay), float32(a.Most())}, d, first, second, at)
+	coefficients := adam{float32(a.Beta1), float32(a.Rest1), float32(a.Beta2), float32(a.Rest2), float32(a.Scale1),
+		float32(a.Scale2), float32(a.Eps), float32(a.Decay), float32(a.Most())}
+	adamW(&coefficients, d[from:to], first[from:to], second[from:to], at[from:to])
 }
 
 // adam holds the coefficients of device.Adam, in its order.

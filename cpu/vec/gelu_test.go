@@ -73,8 +73,8 @@ func TestGELUOfSpecials(t *testing.T) {
 				GELUGrads(form, slope, x, two)
 				for i, v := range x {
 					if !same(y[i], wantY[i]) || !same(slope[i], wantSlope[i]) {
-						t.Errorf("%v, form %d: at %v: %v and the derivative %v, want %v and %v", set, form, v, y[i], slope[i],
-							wantY[i], wantSlope[i])
+						t.Errorf("%v, form %d: at %v: %v and the derivative %v, want %v and %v", set, form, v,
+							y[i], slope[i], wantY[i], wantSlope[i])
 					}
 				}
 			}

@@ -104,8 +104,9 @@ func geluGradsAVX512(dst *float32, x *float32, dy *float32, table *float32, n in
 func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
 // floatExpRowsAVX512 writes dst = exp(x - top), computed in float32, for rows of n numbers, top
-// that of the row, and the sum of each row in float64 to sums: number j is added to partial sum j
-// mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+// that of the row, and the sum of each row to sums: number j is added to partial sum j mod 16 in
+// float32, and in float64 sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least
+// 1.
 //
 //go:noescape
 func floatExpRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
@@ -350,8 +351,9 @@ func geluGradsAVX2(dst *float32, x *float32, dy *float32, table *float32, n int)
 func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
 // floatExpRowsAVX2 writes dst = exp(x - top), computed in float32, for rows of n numbers, top that
-// of the row, and the sum of each row in float64 to sums: number j is added to partial sum j mod
-// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.
+// of the row, and the sum of each row to sums: number j is added to partial sum j mod 16 in
+// float32, and in float64 sum l takes sum l+8, l+4, l+2 and l+1 in turn. Both counts are at least
+// 1.
 //
 //go:noescape
 func floatExpRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)

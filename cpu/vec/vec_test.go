@@ -267,7 +267,8 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 	x := randomNumbers(seed, rows*n, share)
 	compute := func() (r result) {
 		guarded := func(n int) []float32 { return randomNumbers(9, n+2*margin, 0) }
-		r = result{guarded(rows), guarded(rows * n), guarded(rows * n), guarded(rows * n), make([]float64, 2*rows), guarded(n)}
+		r = result{guarded(rows), guarded(rows * n), guarded(rows * n), guarded(rows * n), make([]float64, 2*rows),
+			guarded(n)}
 		tops, e := r.tops[margin:margin+rows], r.e[margin:margin+rows*n]
 		rowMaxima(tops, x, n)
 		expRows(e, r.sums[:rows], x, tops, n)
@@ -283,7 +284,8 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 		var got result
 		isa.With(code, func() { got = compute() })
 		for what, v := range map[string][2][]float32{"tops": {got.tops, want.tops}, "exponentials": {got.e, want.e},
-			"scaled": {got.scaled, want.scaled}, "float32 exponentials": {got.float, want.float}, "column sums": {got.columns, want.columns}} {
+			"scaled": {got.scaled, want.scaled}, "float32 exponentials": {got.float, want.float},
+			"column sums": {got.columns, want.columns}} {
 			for i, w := range v[1] {
 				if !kerneltest.Same(v[0][i], w) {
 					t.Fatalf("%d rows of %d in %v: word %d of %s is %x, want %x", rows, n, code, i, what, v[0][i], w)

@@ -47,8 +47,8 @@ func (e *emitter) floatExp(d reg.VecVirtual) {
 func floatExpRows(e *emitter) {
 	e.begin("floatExpRows", "func(dst *float32, sums *float64, x, tops *float32, n, rows int)",
 		"writes dst = exp(x - top), computed in float32, for rows of n numbers, top that of the row, and the sum of "+
-			"each row in float64 to sums: number j is added to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 "+
-			"and l+1 in turn. Both counts are at least 1.")
+			"each row to sums: number j is added to partial sum j mod 16 in float32, and in float64 sum l takes sum "+
+			"l+8, l+4, l+2 and l+1 in turn. Both counts are at least 1.")
 	dst, sums, x, tops := e.argument("dst"), e.argument("sums"), e.argument("x"), e.argument("tops")
 	n, rows := e.argument("n"), e.argument("rows")
 	e.hold(floatExpConstants...)
