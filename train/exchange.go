@@ -172,8 +172,7 @@ func (x *exchange) swap(v device.Vector) device.Vector {
 
 // retain is Round.Retain. The pool gets old: it is the vector of a buffer that was retained before,
 // or one without a buffer.
-func (x *exchange) retain(link, which int, old device.Vector) device.Vector {
-	v := x.round.Links[link].Received[which]
+func (x *exchange) retain(v, old device.Vector) device.Vector {
 	of := func(v device.Vector) func(b *dist.Buffer) bool { return func(b *dist.Buffer) bool { return b.V == v } }
 	at := slices.IndexFunc(x.received, of(v))
 	b := x.received[at]

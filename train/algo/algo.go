@@ -187,6 +187,7 @@ type State struct {
 	base  []device.Term
 	to    []device.Term
 	parts []device.SparseTerm
+	old   device.Vector        // to which a shared vector adds the parts
 	pass  []device.Combination // planned, until flush
 
 	fill fillers
@@ -223,7 +224,7 @@ func Mailbox(a Algorithm) []int {
 func NewBorrower(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
 	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(Names(a)))}
-	s.fill = fillers{s.sumTerms, s.sumDiffs, s.sumParts}
+	s.fill = fillers{s.sumTerms, s.sumDiffs, s.addParts}
 	for k := range s.Aux {
 		if !slices.Contains(Mailbox(a), k) {
 			s.Aux[k] = newVector()
@@ -312,17 +313,17 @@ type Round struct {
 	// afterwards.
 	Post func(link int, values ...device.Vector)
 
-	// Retain returns Received[which] of a link, which then keeps its contents after the iteration,
-	// and takes old in exchange: a vector of EdgeMemory, or one that it returned. If Retain is nil,
-	// copy instead.
-	Retain func(link, which int, old device.Vector) device.Vector
+	// Retain returns v, a received or shared vector, which then keeps its contents after the
+	// iteration and may not be written to, and takes old in exchange: a vector of the agent's own, or
+	// one that it returned. If Retain is nil, copy instead.
+	Retain func(v, old device.Vector) device.Vector
 
 	// NextBatch makes Grad use a new batch, for several steps in one iteration.
 	NextBatch func()
 
 	// Shared returns vector number which, written by fill, and shared by all agents of this process
-	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors
-	// and must sum in the order of the agents. Shared is nil unless each agent receives from all
+	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors and
+	// on vectors that are equal at all agents, and must sum in the order of the agents. Shared is nil unless each agent receives from all
 	// others in this iteration, either all coordinates or those that the sender selected.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 

@@ -65,35 +65,27 @@ func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector
 // announcement is one of the messages that an algorithm announces in an iteration.
 type announcement struct {
 	algo      string
-	which, of int  // message number which of so many
-	apart     bool // what is kept is the sum minus the public copy
+	which, of int // message number which of so many
 }
 
-// addAnnounced adds Σ_j w_ij·q_j to sum over the announcements of all active neighbours, and the
-// agent's own term if it is active, ordered by agent, and then -q of its own if the announcement is
-// kept apart. The sum may be planned only.
-func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum device.Vector) error {
+// addAnnounced adds Σ_j w_ij·q_j to s.Aux[sum] over the announcements of all active neighbours, and
+// the agent's own term if it is active, ordered by agent. Where all agents have the same sums, those
+// of a worker share one vector.
+func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum int) error {
 	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err
 	}
-	minus := own
-	minus.A = -1
-	if len(s.parts) < 2 || r.Shared == nil || !equalWeights(s.parts) {
-		if m.apart && r.Active {
-			s.parts = append(s.parts, minus)
+	switch {
+	case len(s.parts) == 0:
+	case r.Shared == nil || !r.equalWeights():
+		s.Dev.ScatterAdd(s.Aux[sum], s.parts...)
+	default:
+		for i := range s.parts {
+			s.parts[i].A = r.Links[0].FixedWeight
 		}
-		s.Dev.ScatterAdd(sum, s.parts...)
-		return nil
+		s.old = s.Aux[sum]
+		s.Aux[sum] = s.retain(r, r.Shared(m.which, s.fill.parts), s.old)
 	}
-	w := s.parts[0].A
-	for i := range s.parts {
-		s.parts[i].A = 1
-	}
-	all := r.Shared(m.which, s.fill.parts)
-	if m.apart && r.Active {
-		s.add(sum, minus)
-	}
-	s.plan(sum, device.Term{A: 1, V: sum}, device.Term{A: w, V: all})
 	return nil
 }
 
@@ -129,8 +121,8 @@ func (l *Link) term(m announcement) device.SparseTerm {
 	return t
 }
 
-// equalWeights reports whether all weights are equal after rounding to float32. The agent's own
-// weight is 1 minus the others, so it may differ in the last bits of float64.
-func equalWeights(parts []device.SparseTerm) bool {
-	return !slices.ContainsFunc(parts, func(p device.SparseTerm) bool { return float32(p.A) != float32(parts[0].A) })
+// equalWeights reports whether the mixing matrix has the agent's own weight on all its links, after
+// rounding to float32: it is 1 minus the others, so it may differ in the last bits of float64.
+func (r *Round) equalWeights() bool {
+	return !slices.ContainsFunc(r.Links, func(l Link) bool { return float32(l.FixedWeight) != float32(r.SelfWeight) })
 }

@@ -4,19 +4,19 @@ import "fspda/device"
 
 // BEER is gradient tracking with compressed differences of both models and trackers (Zhao, Li, Li,
 // Richtárik and Chi 2022, algorithm 1). H and G are public copies of the models x and the trackers
-// V, known to all neighbours, and DH = W·H - H and DG = W·G - G are kept up to date. With Q the
-// compressor and g the gradient at x,
+// V, known to all neighbours, and SH = W·H and SG = W·G are kept up to date. With Q the compressor
+// and g the gradient at x,
 //
 //	V ← P + g
-//	H ← H + Q(x - H)        x ← x + theta·DH - alpha·V
-//	G ← G + Q(V - G)        P ← V + theta·DG - g
+//	H ← H + Q(x - H)        x ← x + theta·(SH - H) - alpha·V
+//	G ← G + Q(V - G)        P ← V + theta·(SG - G) - g
 //
 // P is the tracker without its newest gradient, as q is in [DIGing]: with Q the identity and theta
 // = 1, BEER is DIGing on the static graph. Message number 0 is that of the model: it leaves before
 // the gradient is computed.
 //
 // For every compressor the mean of V is that of g, and the mean model moves by -alpha·mean(g).
-// Invariants: Σ P = 0, DH = W·H - H, DG = W·G - G. With exact gradients the agents reach the optimum, and P
+// Invariants: Σ P = 0, SH = W·H, SG = W·G. With exact gradients the agents reach the optimum, and P
 // tends to ∇F - ∇f_i.
 //
 // Departures: the copies start at zero, as those of [CHOCO]. The authors' program subtracts the
@@ -31,14 +31,15 @@ var (
 	_ Tracker   = BEER{}
 	_ Messages  = BEER{}
 	_ Scratcher = BEER{}
+	_ Transient = BEER{}
 )
 
 const (
 	beerP     = iota // in State.Aux
 	beerCopyX        // H
-	beerPullX        // DH
+	beerSumX         // SH
 	beerCopyV        // G
-	beerPullV        // DG
+	beerSumV         // SG
 )
 
 func (BEER) Name() string { return "beer" }
@@ -46,7 +47,7 @@ func (BEER) Name() string { return "beer" }
 // Broadcast marks one-way messages.
 func (BEER) Broadcast() {}
 
-func (BEER) Aux() []string { return []string{"p", "h", "dh", "g", "dg"} }
+func (BEER) Aux() []string { return []string{"p", "h", "sh", "g", "sg"} }
 
 // Tracked is P, which tends to ∇F - ∇f_i.
 func (BEER) Tracked(alpha, eta float64) (string, float64) { return "p", 1 }
@@ -54,49 +55,43 @@ func (BEER) Tracked(alpha, eta float64) (string, float64) { return "p", 1 }
 // Messages is two: those of the model and of the tracker.
 func (BEER) Messages() int { return 2 }
 
-// beerScratch is the working memory of an agent.
-type beerScratch struct {
-	own  [2]device.SparseTerm // its terms of W·H and W·G
-	late bool                 // the step along V is left to Mix
-}
+// Transient: Mix does not read the gradient.
+func (BEER) Transient() {}
 
-func (BEER) NewScratch(func() device.Vector) any { return &beerScratch{} }
+// NewScratch returns the terms w_ii·q of H and G that the agent sends in an iteration.
+func (BEER) NewScratch(func() device.Vector) any { return &[2]device.SparseTerm{} }
 
 func (a BEER) Local(s *State, r *Round) (err error) {
-	w, p, g := s.Scratch.(*beerScratch), s.Aux[beerP], s.Aux[beerCopyV]
-	if w.own[0], err = s.announce(r, 0, s.X, s.Aux[beerCopyX]); err != nil {
+	own, p, g := s.Scratch.(*[2]device.SparseTerm), s.Aux[beerP], s.Aux[beerCopyV]
+	if own[0], err = s.announce(r, 0, s.X, s.Aux[beerCopyX]); err != nil {
 		return err
 	}
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	at := r.picks(1)
-	if w.late = at != nil; w.late { // few numbers of V are needed: it is never made as a whole
-		w.own[1] = s.announcePart(r, g, at, p, s.g)
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: p}, device.Term{A: -r.Alpha, V: s.g})
+	if at := r.picks(1); at != nil { // few numbers of V are needed: it is never made as a whole
+		s.flush()
+		own[1] = s.announcePart(r, g, at, p, s.g)
 		return nil
 	}
-	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: p}, device.Term{A: -r.Alpha, V: s.g})
 	s.plan(s.g, device.Term{A: 1, V: p}, device.Term{A: 1, V: s.g}) // V
 	s.flush()
-	w.own[1], err = s.announce(r, 1, s.g, g)
+	own[1], err = s.announce(r, 1, s.g, g)
 	return err
 }
 
 func (a BEER) Mix(s *State, r *Round) error {
-	w, p, pullX, pullV := s.Scratch.(*beerScratch), s.Aux[beerP], s.Aux[beerPullX], s.Aux[beerPullV]
-	if err := s.addAnnounced(r, announcement{a.Name(), 0, 2, true}, w.own[0], pullX); err != nil {
-		return err
+	own, p := s.Scratch.(*[2]device.SparseTerm), s.Aux[beerP]
+	for which, sum := range []int{beerSumX, beerSumV} {
+		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, own[which], sum); err != nil {
+			return err
+		}
 	}
-	if w.late {
-		s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: p}, device.Term{A: -r.Alpha, V: s.g},
-			device.Term{A: a.Theta, V: pullX})
-	} else {
-		s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: pullX})
-	}
-	if err := s.addAnnounced(r, announcement{a.Name(), 1, 2, true}, w.own[1], pullV); err != nil {
-		return err
-	}
-	s.plan(p, device.Term{A: 1, V: p}, device.Term{A: a.Theta, V: pullV})
+	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[beerSumX]},
+		device.Term{A: -a.Theta, V: s.Aux[beerCopyX]})
+	s.plan(p, device.Term{A: 1, V: p}, device.Term{A: a.Theta, V: s.Aux[beerSumV]},
+		device.Term{A: -a.Theta, V: s.Aux[beerCopyV]})
 	s.flush()
 	return nil
 }

@@ -289,7 +289,7 @@ func TestBEERIdentityIsDIGing(t *testing.T) {
 	})
 }
 
-// BEER keeps DH = W·H - H and DG = W·G - G for every mask and every set of active agents.
+// BEER keeps SH = W·H and SG = W·G for every mask and every set of active agents.
 func TestBEERInvariants(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(BEER{Theta: 0.2}, q, 0.02, 0)
@@ -297,12 +297,12 @@ func TestBEERInvariants(t *testing.T) {
 		weights := mixing(w.graph, w.n)
 		for it := range 200 {
 			g.step(t, it)
-			for _, names := range [][2]string{{"h", "dh"}, {"g", "dg"}} {
+			for _, names := range [][2]string{{"h", "sh"}, {"g", "sg"}} {
 				for i := range w.n {
 					sum := make([]float64, w.d)
 					for j := range w.n {
 						for k, v := range g.aux(j, names[0]) {
-							sum[k] += weights[i][j] * (v - g.aux(i, names[0])[k])
+							sum[k] += weights[i][j] * v
 						}
 					}
 					if e := distance(sum, g.aux(i, names[1])); e > 1e-12 {

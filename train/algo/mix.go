@@ -141,6 +141,22 @@ func (s *State) sumParts(dst device.Vector) {
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
 
+// addParts writes s.old and the parts added to it.
+func (s *State) addParts(dst device.Vector) {
+	s.Dev.Gather(dst, s.old, nil)
+	s.Dev.ScatterAdd(dst, s.parts...)
+}
+
+// retain returns v, a received or shared vector, for the time after the iteration, and takes old in
+// exchange, or copies v to it.
+func (s *State) retain(r *Round, v, old device.Vector) device.Vector {
+	if r.Retain != nil {
+		return r.Retain(v, old)
+	}
+	s.Dev.Gather(old, v, nil)
+	return old
+}
+
 // add is Dev.ScatterAdd with the agent's reused operand list.
 func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.parts = append(s.parts[:0], parts...)

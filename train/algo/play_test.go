@@ -217,9 +217,9 @@ func (g *game) round(t, i int) *Round {
 	}
 	if g.share {
 		r.Swap = g.trade
-		r.Retain = func(link, which int, old device.Vector) device.Vector {
+		r.Retain = func(v, old device.Vector) device.Vector {
 			copy(values(old), g.trash(old.Len()))
-			return r.Links[link].Received[which]
+			return v
 		}
 	}
 	if g.prepare != nil {

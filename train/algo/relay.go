@@ -109,11 +109,7 @@ func (a Relay) Mix(s *State, r *Round) error {
 			continue
 		}
 		m.Count = int(s.Dev.Dot(l.Received[1], w.one))
-		if r.Retain == nil {
-			s.Dev.Gather(m.Vectors[0], l.Received[0], nil)
-		} else {
-			m.Vectors[0] = r.Retain(i, 0, m.Vectors[0])
-		}
+		m.Vectors[0] = s.retain(r, l.Received[0], m.Vectors[0])
 	}
 	s.terms = append(s.terms[:0], device.Term{A: 1, V: w.h})
 	models := 1
