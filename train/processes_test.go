@@ -162,7 +162,7 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 				Params{"outer_steps": 4}
 		},
 		"powergossip": func(c *Config) { c.Algo, c.Edges = "powergossip", "full" },
-		"beer":        func(c *Config) { c.Algo, c.Compress = "beer", "topk" },
+		"beer":        func(c *Config) { c.Algo, c.Compress, c.Graph = "beer", "topk", "complete" },
 		"dsgt":        func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "atc"} },
 		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },
 	} {

@@ -86,7 +86,7 @@ var lines = []line{
 		loss:  2.2,
 	},
 	{name: "beer randk broadcast", edit: func(c *Config) {
-		c.Algo, c.Density, c.Edges = "beer", 0.5, "broadcast(0.6)"
+		c.Algo, c.Density, c.Edges, c.Graph = "beer", 0.5, "broadcast(0.6)", "complete"
 	}, codec: true, loss: 2.2},
 	{
 		name:  "choco sign early",
@@ -114,6 +114,7 @@ var lines = []line{
 	{name: "choco", edit: func(c *Config) { c.Algo, c.Density = "choco", 0.5 }, codec: true, loss: 2.2},
 	{name: "choco topk broadcast", edit: func(c *Config) {
 		c.Algo, c.Compress, c.Edges, c.Momentum, c.Alpha, c.Density = "choco", "topk", "broadcast(0.6)", 0.5, 0.1, 0.5
+		c.Graph = "complete"
 	}, codec: true, loss: 2.2},
 	{name: "choco qsgd", edit: func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(255)" }, codec: true, loss: 1.6},
 	{name: "choco qsgd-scaled", edit: func(c *Config) {

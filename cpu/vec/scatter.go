@@ -9,7 +9,7 @@ import (
 const (
 	// all parts are added to so many numbers of a vector before the next: they stay in the
 	// first-level cache
-	scatterBlock = 4096
+	scatterBlock = 1 << 16
 	scatterParts = 32 // parts at a time
 )
 
