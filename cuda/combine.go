@@ -222,6 +222,26 @@ func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	}
 }
 
+// MoveCopy is device.Device.MoveCopy. It panics if the lengths differ.
+func (d *Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+	moves, to, from, x := d.vector("MoveCopy", q), d.vector("MoveCopy", copy), d.vector("MoveCopy", v),
+		d.index("MoveCopy", idx)
+	checkLen("MoveCopy", "v", from.n, to.n)
+	checkLen("MoveCopy", "q", moves.n, x.count("MoveCopy", to.n))
+	accesses := []executor.Access{executor.Writes(&moves.dep), executor.Writes(&to.dep), executor.Reads(&from.dep),
+		x.access()}
+	var second kernels.Address
+	if w != nil {
+		more := d.vector("MoveCopy", w)
+		checkLen("MoveCopy", "w", more.n, to.n)
+		second, accesses = more.address(), append(accesses, executor.Reads(&more.dep))
+	}
+	if moves.n > 0 {
+		call := kernels.MoveCopy(moves.address(), to.address(), from.address(), second, x.address(), moves.n)
+		d.exec.EnqueueCall(call, accesses...)
+	}
+}
+
 // AdamW is device.Device.AdamW. It panics if the lengths differ.
 func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 	to, first, second, at := d.vector("AdamW", g), d.vector("AdamW", m), d.vector("AdamW", v), d.vector("AdamW", x)

@@ -89,6 +89,10 @@ type Device interface {
 	// ScatterAdd adds the parts to dst in order: dst[Idx[j]] += A·V[j], with product and sum
 	// rounded separately. No V may be dst.
 	ScatterAdd(dst Vector, parts ...SparseTerm)
+	// MoveCopy moves a copy to the vector v, or to the sum of v and w unless w is nil, at selected
+	// coordinates, and writes the moves: q[j] = v[idx[j]] + w[idx[j]] - copy[idx[j]], then
+	// copy[idx[j]] += q[j], rounded one by one, from left to right. The vectors are distinct.
+	MoveCopy(q, copy, v, w Vector, idx Index)
 	// AdamW replaces the gradient g by the direction of AdamW at x, and moves its averages m and v:
 	//
 	//	m ← Beta1·m + Rest1·g        v ← min(Beta2·v + Rest2·(g·g), Most())

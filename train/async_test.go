@@ -158,6 +158,12 @@ func (d *privateDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm
 	}
 	d.Device.ScatterAdd(d.in(dst), all...)
 }
+func (d *privateDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+	if w != nil {
+		w = d.in(w)
+	}
+	d.Device.MoveCopy(d.in(q), d.in(copy), d.in(v), w, idx)
+}
 
 // privateModel is a model whose vectors are of a privateDevice.
 type privateModel struct {

@@ -398,6 +398,10 @@ func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	d.k.timed(&d.k.vectors, func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
+func (d timedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+	d.k.timed(&d.k.vectors, func() { d.Device.MoveCopy(q, copy, v, w, idx) })
+}
+
 // noopDevice wraps a device; its vector kernels do nothing.
 type noopDevice struct{ device.Device }
 
@@ -409,7 +413,8 @@ func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.
 func (noopDevice) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector) {}
 func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
-func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm) {}
+func (noopDevice) MoveCopy(_, _, _, _ device.Vector, _ device.Index) {}
+func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm)    {}
 
 // noGradient is a gradient that is not computed.
 func noGradient(func() (float64, error)) (float64, error) { return 0, nil }

@@ -37,6 +37,7 @@ var megakernelCommands = []megakernelCommand{
 	{"combine6", 256, "combine6_of<%s>"},
 	{"gather", 256, "gather_of<%s>"},
 	{"scatter_add", 256, "scatter_add_of<%s>"},
+	{"move_copy", 256, "move_copy_of<%s>"},
 	{"add_diff", 256, "add_diff_of<%s>"},
 	{"add_diffs", 256, "add_diffs_of<%s>"},
 	{"adamw", 256, "adamw_of<%s>"},

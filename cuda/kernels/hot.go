@@ -7,11 +7,12 @@ import (
 
 // hotKernels are the kernels that agents call many times per iteration. Their calls avoid the
 // lookup by name and the conversion of arguments.
-var hotKernels struct{ gather, scatterAdd, addDiff *Kernel }
+var hotKernels struct{ gather, scatterAdd, moveCopy, addDiff *Kernel }
 
 func init() {
 	hotKernels.gather = table["gather"]
 	hotKernels.scatterAdd = table["scatter_add"]
+	hotKernels.moveCopy = table["move_copy"]
 	hotKernels.addDiff = table["add_diff"]
 }
 
@@ -36,6 +37,12 @@ func Gather(dst, src, idx Address, k int) Call {
 // coordinates.
 func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
 	return hotKernels.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
+}
+
+// MoveCopy is device.Device.MoveCopy for k numbers. A w of 0 is none, and an idx of 0 stands for all
+// coordinates.
+func MoveCopy(q, copy, v, w, idx Address, k int) Call {
+	return hotKernels.moveCopy.call(over(k), uint64(q), uint64(copy), uint64(v), uint64(w), uint64(idx), uint64(k))
 }
 
 // AddDiff is device.Device.AddDiff for k numbers and one or two terms. An idx of 0 stands for all

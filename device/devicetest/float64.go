@@ -149,6 +149,20 @@ func (float64Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	}
 }
 
+func (float64Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+	n := copy.Len()
+	at, c, x := coordinates64(idx, n), data64("MoveCopy", copy, n), data64("MoveCopy", v, n)
+	moves := data64("MoveCopy", q, len(at))
+	for j, i := range at {
+		sum := x[i]
+		if w != nil {
+			sum += data64("MoveCopy", w, n)[i]
+		}
+		moves[j] = sum - c[i]
+		c[i] += moves[j]
+	}
+}
+
 func (float64Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 	n := g.Len()
 	d, first, second, at := data64("AdamW", g, n), data64("AdamW", m, n), data64("AdamW", v, n), data64("AdamW", x, n)

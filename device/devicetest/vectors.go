@@ -19,6 +19,7 @@ var vectorChecks = []check{
 	{"combine and add differences", checkCombineDiffs},
 	{"combine several", checkCombineAll},
 	{"scatter and add", checkScatterAdd},
+	{"move a copy", checkMoveCopy},
 	{"ends of an edge", checkEnds},
 	{"adamw", checkAdamW},
 	{"dot", checkDot},
@@ -272,6 +273,39 @@ func checkCombineDiffs(f *field) {
 			}
 			f.done()
 		}
+	}
+}
+
+func checkMoveCopy(f *field) {
+	for _, n := range f.lengths() {
+		for l, at := range masks(n) {
+			for two := range 2 {
+				x, y, c := mixed("v", n), mixed("w", n), mixed("copy", n)
+				idx := f.d.NewIndex(at, nil)
+				if l%len(masks(n)) == 2 { // all coordinates
+					idx = nil
+				}
+				var w device.Vector
+				if two == 1 {
+					w = f.vector(y)
+				}
+				q, moved := f.d.NewVector(len(at)), f.vector(c)
+				f.d.MoveCopy(q, moved, f.vector(x), w, idx)
+				moves, copies := make([]float64, len(at)), widen(c)
+				for j, i := range at {
+					moves[j] = float64(x[i])
+					if two == 1 {
+						moves[j] = f.round(moves[j] + float64(y[i]))
+					}
+					moves[j] = f.round(moves[j] - copies[i])
+					copies[i] = f.round(copies[i] + moves[j])
+				}
+				what := fmt.Sprintf("MoveCopy of %d vectors at %d of %d coordinates", 1+two, len(at), n)
+				equal(f, what+": the moves", f.read(q), moves)
+				equal(f, what+": the copy", f.read(moved), copies)
+			}
+		}
+		f.done()
 	}
 }
 
@@ -544,6 +578,10 @@ func checkPanics(f *field) {
 		"ScatterAdd of 3 at 2 coordinates": func() { d.ScatterAdd(v(9), part(3, idx)) },
 		"ScatterAdd beyond dst":            func() { d.ScatterAdd(v(3), part(2, idx)) },
 		"ScatterAdd of a longer vector":    func() { d.ScatterAdd(v(3), part(4, nil)) },
+		"MoveCopy to a longer vector":      func() { d.MoveCopy(v(2), v(9), v(10), nil, idx) },
+		"MoveCopy to a shorter sum":        func() { d.MoveCopy(v(2), v(9), v(9), v(8), idx) },
+		"MoveCopy of 3 at 2 coordinates":   func() { d.MoveCopy(v(3), v(9), v(9), nil, idx) },
+		"MoveCopy beyond the copy":         func() { d.MoveCopy(v(2), v(3), v(3), nil, idx) },
 		"AdamW of a short mean":            func() { d.AdamW(device.Adam{}, v(4), v(3), v(4), v(4)) },
 		"AdamW of a long mean square":      func() { d.AdamW(device.Adam{}, v(4), v(4), v(5), v(4)) },
 		"AdamW at a short point":           func() { d.AdamW(device.Adam{}, v(4), v(4), v(4), v(3)) },

@@ -323,8 +323,9 @@ type Round struct {
 
 	// Shared returns vector number which, written by fill, and shared by all agents of this process
 	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors and
-	// on vectors that are equal at all agents, and must sum in the order of the agents. Shared is nil unless each agent receives from all
-	// others in this iteration, either all coordinates or those that the sender selected.
+	// on vectors that are equal at all agents, and must sum in the order of the agents. Shared is nil
+	// unless each agent receives from all others in this iteration, either all coordinates or those
+	// that the sender selected.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix

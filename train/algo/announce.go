@@ -8,14 +8,14 @@ import (
 
 // announce compresses v - public, posts the result q as message number which of the iteration, and
 // adds q to public, the copy of v that all neighbours know. It returns the agent's own term w_ii·q
-// of the sum that [State.addAnnounced] makes. An agent that is not active does nothing. It
+// of the sum that [State.gossip] makes. An agent that is not active does nothing. It
 // overwrites the gradient.
 func (s *State) announce(r *Round, which int, v, public device.Vector) (own device.SparseTerm, err error) {
 	if !r.Active {
 		return own, nil
 	}
 	if at := r.picks(which); at != nil {
-		return s.announcePart(r, public, at, v), nil
+		return s.announceAt(r, public, at, v, nil), nil
 	}
 	s.combine(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
 	q, err := r.Compress(s.g, which)
@@ -36,19 +36,12 @@ func (r *Round) picks(which int) device.Index {
 	return r.Picks(which)
 }
 
-// announcePart is announce of the sum of vectors, for a compressor that takes known coordinates. It
-// changes no other vector than public.
-func (s *State) announcePart(r *Round, public device.Vector, at device.Index,
-	of ...device.Vector) (own device.SparseTerm) {
-	s.terms = s.terms[:0]
-	for _, v := range of {
-		s.terms = append(s.terms, device.Term{A: 1, V: s.picked(r, v, at)})
-	}
-	q := s.terms[0].V
-	s.terms = append(s.terms, device.Term{A: -1, V: s.picked(r, public, at)})
-	s.Dev.Combine(q, s.terms...)
+// announceAt is announce of the sum of v and w, or of v if w is nil, for a compressor that takes
+// known coordinates. It changes no other vector than public.
+func (s *State) announceAt(r *Round, public device.Vector, at device.Index, v, w device.Vector) device.SparseTerm {
+	q := r.Acquire(at.Len())
+	s.Dev.MoveCopy(q, public, v, w, at)
 	s.post(r, q)
-	s.add(public, device.SparseTerm{A: 1, V: q, Idx: at})
 	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
 }
 
@@ -66,6 +59,18 @@ func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector
 type announcement struct {
 	algo      string
 	which, of int // message number which of so many
+}
+
+// gossip adds theta·(s - c) to v: s is the sum in s.Aux[sum], to which [State.addAnnounced] first adds
+// what was announced, and c the agent's public copy in s.Aux[public].
+func (s *State) gossip(r *Round, m announcement, own device.SparseTerm, theta float64, v device.Vector,
+	public, sum int) error {
+	if err := s.addAnnounced(r, m, own, sum); err != nil {
+		return err
+	}
+	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: theta, V: s.Aux[sum]},
+		device.Term{A: -theta, V: s.Aux[public]})
+	return nil
 }
 
 // addAnnounced adds Σ_j w_ij·q_j to s.Aux[sum] over the announcements of all active neighbours, and

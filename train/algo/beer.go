@@ -55,7 +55,7 @@ func (BEER) Tracked(alpha, eta float64) (string, float64) { return "p", 1 }
 // Messages is two: those of the model and of the tracker.
 func (BEER) Messages() int { return 2 }
 
-// Transient: Mix does not read the gradient.
+// Transient implements [Transient].
 func (BEER) Transient() {}
 
 // NewScratch returns the terms w_ii·q of H and G that the agent sends in an iteration.
@@ -72,7 +72,7 @@ func (a BEER) Local(s *State, r *Round) (err error) {
 	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: p}, device.Term{A: -r.Alpha, V: s.g})
 	if at := r.picks(1); at != nil { // few numbers of V are needed: it is never made as a whole
 		s.flush()
-		own[1] = s.announcePart(r, g, at, p, s.g)
+		own[1] = s.announceAt(r, g, at, p, s.g)
 		return nil
 	}
 	s.plan(s.g, device.Term{A: 1, V: p}, device.Term{A: 1, V: s.g}) // V
@@ -82,16 +82,10 @@ func (a BEER) Local(s *State, r *Round) (err error) {
 }
 
 func (a BEER) Mix(s *State, r *Round) error {
-	own, p := s.Scratch.(*[2]device.SparseTerm), s.Aux[beerP]
-	for which, sum := range []int{beerSumX, beerSumV} {
-		if err := s.addAnnounced(r, announcement{a.Name(), which, 2}, own[which], sum); err != nil {
-			return err
-		}
+	own := s.Scratch.(*[2]device.SparseTerm)
+	err := s.gossip(r, announcement{a.Name(), 1, 2}, own[1], a.Theta, s.Aux[beerP], beerCopyV, beerSumV)
+	if err != nil {
+		return err
 	}
-	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[beerSumX]},
-		device.Term{A: -a.Theta, V: s.Aux[beerCopyX]})
-	s.plan(p, device.Term{A: 1, V: p}, device.Term{A: a.Theta, V: s.Aux[beerSumV]},
-		device.Term{A: -a.Theta, V: s.Aux[beerCopyV]})
-	s.flush()
-	return nil
+	return s.gossip(r, announcement{a.Name(), 0, 2}, own[0], a.Theta, s.X, beerCopyX, beerSumX)
 }

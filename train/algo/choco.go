@@ -76,12 +76,6 @@ func (a CHOCO) announce(s *State, r *Round) (err error) {
 }
 
 func (a CHOCO) Mix(s *State, r *Round) error {
-	if err := s.addAnnounced(r, announcement{algo: a.Name(), of: 1}, *s.Scratch.(*device.SparseTerm),
-		chocoSum); err != nil {
-		return err
-	}
-	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: a.Theta, V: s.Aux[chocoSum]},
-		device.Term{A: -a.Theta, V: s.Aux[chocoCopy]})
-	s.flush()
-	return nil
+	return s.gossip(r, announcement{algo: a.Name(), of: 1}, *s.Scratch.(*device.SparseTerm), a.Theta, s.X, chocoCopy,
+		chocoSum)
 }

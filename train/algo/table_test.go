@@ -524,6 +524,7 @@ type still struct{ device.Device }
 func (still) Combine(device.Vector, ...device.Term)                        {}
 func (still) CombineAll(...device.Combination)                             {}
 func (still) Gather(_, _ device.Vector, _ device.Index)                    {}
+func (still) MoveCopy(_, _, _, _ device.Vector, _ device.Index)            {}
 func (still) ScatterAdd(device.Vector, ...device.SparseTerm)               {}
 func (still) AdamW(_ device.Adam, _, _, _, _ device.Vector)                {}
 func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}

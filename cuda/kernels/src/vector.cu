@@ -67,6 +67,10 @@ KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64
   scatter_add_of(GridBlock(), dst, v, a, idx, k);
 }
 
+KERNEL(256) move_copy(float *q, float *copy, const float *v, const float *w, const u32 *idx, i64 k) {
+  move_copy_of(GridBlock(), q, copy, v, w, idx, k);
+}
+
 KERNEL(256)
 add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);

@@ -113,6 +113,19 @@ BODY scatter_add_of(const Block &block, float *dst, const float *v, float a, con
   dst[i] = dst[i] + a * v[j];
 }
 
+// move_copy: q[j] = v[idx[j]] + w[idx[j]] - copy[idx[j]], then copy[idx[j]] += q[j]. w may be null.
+// A null idx stands for all coordinates.
+BODY move_copy_of(const Block &block, float *q, float *copy, const float *v, const float *w, const u32 *idx, i64 k) {
+  i64 j = block.index();
+  if (j >= k) return;
+  i64 i = idx ? (i64)idx[j] : j;
+  float x = v[i];
+  if (w) x = x + w[i];
+  x = x - copy[i];
+  q[j] = x;
+  copy[i] = copy[i] + x;
+}
+
 // add_diff: vₜ[idx[j]] += aₜ·(own[j] - other[j]) for one or two terms; v1 may be null. A null idx
 // stands for all coordinates.
 BODY add_diff_of(const Block &block, const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0,
