@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
@@ -15,16 +16,27 @@ const minSharedArena = 1 << 18
 
 // arenaPool holds the arenas that no Program of a Device uses.
 type arenaPool struct {
-	mu   sync.Mutex
-	free [][]float32 // in ascending order of length
+	mu      sync.Mutex
+	free    [][]float32 // in ascending order of length
+	out     int         // arenas in use
+	threads int         // of a Program
+	back    sync.Cond   // on mu: an arena was released
 }
+
+// most is how many arenas are in use at a time: as many as Programs that the threads of this process
+// can run. More Programs at a time would only take memory.
+func (a *arenaPool) most() int { return max(1, runtime.GOMAXPROCS(0)/a.threads) }
 
 // acquire returns an arena of at least n numbers, which are not initialized: the smallest that
 // fits. If none fits, the largest is dropped for a new one, so that there are never more arenas
-// than Programs have run at a time.
+// than Programs have run at a time. It waits while most are in use.
 func (a *arenaPool) acquire(n int) []float32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for a.out >= a.most() {
+		a.back.Wait()
+	}
+	a.out++
 	for i, x := range a.free {
 		if len(x) >= n {
 			a.free = slices.Delete(a.free, i, i+1)
@@ -42,6 +54,8 @@ func (a *arenaPool) release(x []float32) {
 	defer a.mu.Unlock()
 	at, _ := slices.BinarySearchFunc(a.free, len(x), func(y []float32, n int) int { return len(y) - n })
 	a.free = slices.Insert(a.free, at, x)
+	a.out--
+	a.back.Signal()
 }
 
 // Footprint returns the bytes that a run of code needs: its arena, the scratch memory of its
@@ -87,18 +101,12 @@ func (p *Program) attachArena(x []float32) {
 	}
 }
 
-// releaseArena returns the arena to the pool and clears all references to it, so that the pool may
-// drop it.
+// releaseArena returns the arena to the pool.
 func (p *Program) releaseArena() {
 	arena := p.spaces[device.Arena]
 	p.device.arenas.release(arena[:cap(arena)])
 	p.spaces[device.Arena], p.scratch = nil, nil
 	for i := range p.steps {
 		p.steps[i].Scratch = nil
-	}
-	for i := range p.runtimeOperands {
-		if m := &p.runtimeOperands[i]; m.ref.Space == device.Arena {
-			*m.operand = nil
-		}
 	}
 }

@@ -39,6 +39,7 @@ func New(opts ...Option) *Device {
 		opt(&o)
 	}
 	d := &Device{threads: max(1, o.threads)}
+	d.arenas.threads, d.arenas.back.L = d.threads, &d.arenas.mu
 	if o.threads > 1 {
 		d.teams = kernel.NewTeamPool(max(1, runtime.NumCPU()/o.threads), o.threads-1)
 		runtime.AddCleanup(d, (*kernel.TeamPool).Close, d.teams)

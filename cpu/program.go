@@ -161,12 +161,12 @@ func (p *Program) Timed(params, grad device.Vector, b device.Batch, out []float6
 	return perCall, nil
 }
 
-// acquire takes a team and a large arena from the Device, until release.
+// acquire takes a large arena and a team from the Device, until release.
 func (p *Program) acquire() {
-	p.workers.Team = p.device.teams.Acquire()
 	if p.sharedSize > 0 {
 		p.attachArena(p.device.arenas.acquire(p.sharedSize))
 	}
+	p.workers.Team = p.device.teams.Acquire()
 	for i := range p.runtimeOperands {
 		m := &p.runtimeOperands[i]
 		if m.ref.Space == device.Input && p.examples.matrix.Bytes != nil {
@@ -177,11 +177,19 @@ func (p *Program) acquire() {
 	}
 }
 
+// release returns what acquire took. It clears all references to memory of the caller and of the
+// pool, which an idle Program would keep alive.
 func (p *Program) release() {
 	p.device.teams.Release(p.workers.Team)
 	p.workers.Team = nil
 	if p.sharedSize > 0 {
 		p.releaseArena()
+	}
+	for i := range p.runtimeOperands {
+		*p.runtimeOperands[i].operand = nil
+	}
+	for _, s := range []device.Space{device.Params, device.Grads, device.Buffers, device.Input} {
+		p.spaces[s] = nil
 	}
 }
 

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"sync"
-	"unsafe"
 
 	"fspda/cpu/kernel"
 	"fspda/internal/pages"
@@ -10,13 +9,13 @@ import (
 
 // Vectors of a network of some ten thousand parameters are shorter than a huge page, and the agents
 // of a run have dozens of them, on more pages than the TLB holds. So a Device cuts them from slabs
-// in huge pages. The garbage collector frees a slab with its last vector.
+// in huge pages. The garbage collector frees a slab with its last vector. A vector of a huge page or
+// more gets its own memory.
 
 const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
-	minSlab        = 1 << 20     // the first slab of a Device; a longer vector gets its own memory
-	midSlab        = 1 << 22     // slabs double up to this, and later are an eighth of what there is
+	minSlab        = 1 << 20     // slabs are at least this long, and else an eighth of what there is
 	maxSlab        = 1 << 24
 )
 
@@ -30,14 +29,13 @@ type slabAllocator struct {
 // alloc returns n zeros that begin at a cache line. The rest of a slab that is too short is lost:
 // it was never touched, and takes no memory.
 func (s *slabAllocator) alloc(n int) []float32 {
-	if n < minSlabVector || n >= minSlab {
+	if n < minSlabVector || n >= hugePageFloats {
 		return kernel.Aligned(n)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) < n {
-		eighth := s.allocated / 8 / hugePageFloats * hugePageFloats
-		s.rest = newSlab(min(max(minSlab, min(s.allocated, midSlab), eighth), maxSlab))
+		s.rest = newSlab(min(max(minSlab, s.allocated/8/hugePageFloats*hugePageFloats), maxSlab))
 		s.allocated += len(s.rest)
 	}
 	v := s.rest[:n:n]
@@ -45,11 +43,9 @@ func (s *slabAllocator) alloc(n int) []float32 {
 	return v
 }
 
-// newSlab returns n zeros that begin at a huge page.
+// newSlab returns n zeros. Slabs that follow each other in memory share huge pages.
 func newSlab(n int) []float32 {
-	buf := make([]float32, n+hugePageFloats)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(buf)))%(4*hugePageFloats)) / 4
-	buf = buf[skip : skip+n]
+	buf := make([]float32, n)
 	pages.Zeros(buf)
 	return buf
 }

@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"runtime/debug"
 	"time"
 
 	"fspda/device"
@@ -18,7 +19,7 @@ type Forecast struct {
 	ImagesPerS float64           `json:"images_per_s"`      // of text, tokens
 	Unit       string            `json:"unit"`              // of ImagesPerS: images or tokens
 	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
-	Memory     uint64            `json:"memory_bytes"`      // of the data set too, where it is in memory
+	Memory     uint64            `json:"memory_bytes"`      // of this process, at most
 	Devices    []memory.Forecast `json:"devices,omitempty"` // that have a memory of their own
 }
 
@@ -37,7 +38,7 @@ func ForecastRun(
 	on := Options{Device: dev, Model: m, Others: others}
 	replicas := on.replicas()
 	f := Forecast{Iterations: s.Config.Iterations - from, Bits: s.ExpectedBits() * float64(s.Config.Iterations-from),
-		Memory: memory.Footprint(s, devicesOf(replicas)...)}
+		Memory: memory.Process(s, devicesOf(replicas)...)}
 	var err error
 	if f.Devices, err = memory.Devices(s, devicesOf(replicas)...); err != nil {
 		return f, err
@@ -55,6 +56,7 @@ func ForecastRun(
 	}
 	f.Step = step
 	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
+	debug.FreeOSMemory() // what was tried is not used any more
 	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
 	f.Unit = "images"
 	if s.Window > 0 {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"fspda/cpu"
 	"fspda/device"
 	"fspda/train/memory"
 )
@@ -99,34 +100,28 @@ func (s steady) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float6
 	return s.Model.Score(x, b)
 }
 
-// Large programs are not begun more often than there are threads, and the run is the same.
+// No more than three large gradients are begun at once on a device with a memory of its own, and the
+// run is the same.
 func TestGate(t *testing.T) {
 	c := small()
-	c.Threads = 1
 	s, m := resolve(t, c)
 	want, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: m})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Programs.Gradient == 0 || s.Programs.Gradient >= memory.LargeProgram ||
-		memory.ProgramBytes(s) != 5*s.Programs.Gradient+s.Programs.Score {
-		t.Errorf("a program of %d bytes, all of them %d", s.Programs.Gradient, memory.ProgramBytes(s))
-	}
 	s.Programs.Gradient = memory.LargeProgram
-	if memory.ProgramBytes(s) != memory.LargeProgram+s.Programs.Score {
-		t.Errorf("large programs take %d bytes", memory.ProgramBytes(s))
-	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	counted := &crowd{Model: m}
-	got, err := Run(context.Background(), s, Options{Device: cpuDevice, Model: counted})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	d := &privateDevice{cpu.New()}
+	counted := &crowd{Model: privateModel{m, d}}
+	got, err := Run(context.Background(), s, Options{Device: gpuLike{d}, Model: counted})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if trace(t, got) != trace(t, want) {
 		t.Error("the run changed")
 	}
-	if counted.most.Load() != 1 {
-		t.Errorf("%d gradients at once, want 1", counted.most.Load())
+	if most := counted.most.Load(); most < 1 || most > 3 {
+		t.Errorf("%d gradients at once, want 1 to 3", most)
 	}
 }
 

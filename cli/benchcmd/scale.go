@@ -67,7 +67,7 @@ func openScale(c train.Config, agents, iterations int) (r measure.AgentsRun, err
 		_ = dev.Close()
 		return r, err
 	}
-	forecast := memory.Footprint(s, dev.Device)
+	forecast := memory.Process(s, dev.Device)
 	undo := setup.LimitMemory(forecast, c.Model)
 	return measure.AgentsRun{Setup: s, Device: dev.Device, Model: m, Forecast: forecast, Close: func() {
 		undo()

@@ -3,36 +3,35 @@ package setup
 import (
 	"runtime/debug"
 	"testing"
+
+	"fspda/train/memory"
 )
 
 func TestLimitMemory(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "")
 	before := debug.SetMemoryLimit(-1)
-	LimitMemory(limitedFrom-1, "resnet20")()
-	if got := debug.SetMemoryLimit(-1); got != before {
-		t.Errorf("a small run sets a limit of %d bytes, want %d, unchanged", got, before)
+	for _, test := range []struct {
+		forecast uint64
+		network  string
+		want     int64
+	}{
+		{200 << 20, "mlp", 200 << 20},
+		{200 << 20, "gpt-nano", 200 << 20},
+		{200 << 20, "resnet20", 200 << 20},
+		{100 << 30, "gpt-nano", 100 << 30},
+		{100 << 30, "resnet50", 102 << 30},
+	} {
+		undo := LimitMemory(test.forecast, test.network)
+		want := memory.Limit(uint64(test.want)) // pages of the program are read meanwhile
+		if got := debug.SetMemoryLimit(-1); got < want-16<<20 || got > want+16<<20 {
+			t.Errorf("%s: a forecast of %d bytes gives a limit of %d, want about %d", test.network, test.forecast, got,
+				want)
+		}
+		undo()
+		if got := debug.SetMemoryLimit(-1); got != before {
+			t.Errorf("%s: a limit of %d bytes is left, want %d", test.network, got, before)
+		}
 	}
-	undo := LimitMemory(200<<20, "mlp")
-	less := func(limit int64) bool { // by the pages of the program, of which more are read meanwhile
-		got, want := debug.SetMemoryLimit(-1), limit-int64(filePages())
-		return got >= want && got < want+16<<20
-	}
-	if !less(212 << 20) {
-		t.Errorf("an exact forecast of 200 MiB gives a limit of %d bytes, want 12 MiB more, less %d of the program",
-			debug.SetMemoryLimit(-1), filePages())
-	}
-	undo()
-	undo = LimitMemory(200<<20, "gpt-nano")
-	if !less(200 << 20) {
-		t.Errorf("a language model with a forecast of 200 MiB gets a limit of %d bytes, want it less %d of the program",
-			debug.SetMemoryLimit(-1), filePages())
-	}
-	undo()
-	undo = LimitMemory(100<<30, "resnet50")
-	if !less(102 << 30) {
-		t.Errorf("a forecast of 100 GiB gives a limit of %d bytes, want 2 %% more", debug.SetMemoryLimit(-1))
-	}
-	undo()
 	t.Setenv("GOMEMLIMIT", "1GiB")
 	LimitMemory(100<<30, "mlp")
 	if got := debug.SetMemoryLimit(-1); got != before {

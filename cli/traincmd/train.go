@@ -160,7 +160,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	r.onClose(setup.LimitMemory(memory.Footprint(r.setup), r.setup.Config.Model))
+	r.onClose(setup.LimitMemory(memory.Process(r.setup), r.setup.Config.Model))
 	r.display.from = train.Standing(m.out)
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {

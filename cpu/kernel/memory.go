@@ -13,7 +13,7 @@ const CacheLine = 64
 const LineFloats = CacheLine / 4
 
 // largeVector is the length, in numbers, from which Aligned asks for huge pages.
-const largeVector = 1 << 20
+const largeVector = 1 << 19
 
 // Grow returns buf, or a new buffer if buf has fewer than n numbers.
 func Grow(buf []float32, n int) []float32 {

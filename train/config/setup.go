@@ -56,7 +56,7 @@ type ModelSize struct {
 // ProgramBytes is the memory of the programs of a network; 0: not known.
 type ProgramBytes struct {
 	Gradient uint64 // of one training gradient
-	Score    uint64 // of one evaluated chunk
+	Score    uint64 // of one evaluated chunk, with its gradient for full metrics
 }
 
 // Model is what Resolve asks of a network. It asks three more questions if the network can
@@ -145,6 +145,13 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		gradient, score, err := z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk())
 		if err != nil {
 			return nil, err
+		}
+		if s.Config.Metrics == MetricsFull { // which evaluate gradients, too
+			evaluated, _, err := z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
+			if err != nil {
+				return nil, err
+			}
+			score = max(score, evaluated)
 		}
 		s.Programs = ProgramBytes{gradient, score}
 	}

@@ -40,15 +40,16 @@ func SharesGradients(s *config.Setup, dev device.Device) bool {
 	return transient && !Owned(dev) && s.Config.GradientTime == 0
 }
 
-// GradientsAtOnce returns how many gradients of so many agents are computed at once on a device.
+// GradientsAtOnce returns how many gradients of so many agents are begun at once on a device. The
+// programs of the host wait for memory themselves.
 func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
-	if s.Programs.Gradient < LargeProgram && (!Lends(s) || !SharesGradients(s, dev)) {
-		return agents
-	}
-	if _, ok := dev.(Device); ok {
+	switch {
+	case Owned(dev) && s.Programs.Gradient >= LargeProgram:
 		return min(agents, largeAtOnce)
+	case Lends(s) && SharesGradients(s, dev):
+		return min(agents, s.Threads)
 	}
-	return min(agents, s.Threads)
+	return agents
 }
 
 // Evaluators returns how many models are evaluated at once on each of so many devices with memories

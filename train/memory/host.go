@@ -17,7 +17,8 @@ import (
 const ownProgram = 100 << 20
 
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
-// pictures in memory, and everything that the run keeps on the host.
+// pictures in memory, and everything that the run keeps on the host. [Process] is more exact for
+// this process.
 func Footprint(s *config.Setup, devices ...device.Device) uint64 {
 	return ownProgram + host(s, devices) + uint64(len(s.Set.Train.Pixels)+len(s.Set.Test.Pixels)) + uint64(s.Set.Memory)
 }
@@ -39,9 +40,13 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	return need
 }
 
-// slabShare says which part of its vectors the host's device takes in addition: it cuts them from
-// larger pieces of memory, of which a rest is lost.
-const slabShare = 32
+// The host's device cuts vectors shorter than ownVector numbers from larger pieces of memory, of
+// which a rest is not used: up to slabRest bytes, and a share of all.
+const (
+	ownVector = 1 << 19
+	slabRest  = 4 << 20
+	slabShare = 32
+)
 
 // agentOverhead is about what an agent takes beside vectors: a stack, queues, lists, and its share
 // of what the garbage collector has not yet freed.
@@ -54,7 +59,10 @@ func vectorMemory(s *config.Setup) uint64 {
 		all -= 4 * uint64(s.Dim) * uint64(s.Graph.N-min(s.Graph.N, s.Threads))
 		all -= 4 * uint64(s.Dim) * uint64(len(algo.Mailbox(s.Algo))*(s.Graph.N-openMailboxes(s)))
 	}
-	return all + all/slabShare
+	if s.Dim < ownVector {
+		all += slabRest + all/slabShare
+	}
+	return all
 }
 
 // openMailboxes is about how many agents that share vectors keep an exchange at a time. Between the
@@ -112,30 +120,60 @@ func linksAtOnce(s *config.Setup) int {
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
+// plots is about what drawing the plots of the report takes, in bytes.
+const plots = 8 << 20
+
 // evaluationMemory returns the bytes of an evaluation on the host: the mean model in both precisions,
-// the sum of the duals, a copy of every final model unless agents lend theirs, and the vectors of
-// its workers, one for each thread.
+// what is computed of the duals, and the vectors of its workers, one for each thread. After the last
+// one the result has a copy of every model, unless agents lend theirs, and plots are drawn.
 func evaluationMemory(s *config.Setup, owned bool) uint64 {
-	copies := 4*(s.Dim+s.BufferLen())*s.Graph.N + 24*s.Dim
-	if Lends(s) && !owned {
-		copies = 4*s.BufferLen()*s.Graph.N + 24*s.Dim
+	during, after := 8*s.Dim, plots+4*s.BufferLen()*s.Graph.N
+	if !Lends(s) || owned {
+		after += 4 * s.Dim * s.Graph.N
 	}
 	worker := 4 * (s.Dim + s.BufferLen())
-	if s.Config.Metrics == config.MetricsFull {
+	full := s.Config.Metrics == config.MetricsFull
+	if full {
 		worker += 24 * s.Dim
 	}
-	return uint64(copies + worker*min(s.Threads, s.EvaluatedAgents()+1))
+	if _, ok := s.Algo.(algo.Tracker); ok {
+		during += 8 * s.Dim
+		if full { // gradients of the agents' data
+			during += 4*s.Dim*s.Graph.N + 8*s.Dim
+		}
+	}
+	during += worker * min(s.Threads, s.EvaluatedAgents()+1)
+	return uint64(4*s.Dim + max(during, after))
 }
 
 // writerMemory returns the bytes of what is on its way to the disk: one vector of a checkpoint,
-// whose others stay in the snapshots; a best model that is written; and one that waits.
-func writerMemory(s *config.Setup) uint64 { return 4 * uint64(3*s.Dim+2*s.BufferLen()) }
+// whose others stay in the snapshots, and a best model.
+func writerMemory(s *config.Setup) uint64 { return 4 * uint64(2*s.Dim+s.BufferLen()) }
 
-// ProgramBytes returns the bytes of the programs on the host: one for each gradient that is
-// computed at once, and one for each thread that scores.
-func ProgramBytes(s *config.Setup) uint64 {
-	gradients := GradientsAtOnce(s, nil, s.Graph.N)
-	return s.Programs.Gradient*uint64(gradients) + s.Programs.Score*uint64(min(s.Threads, s.EvaluatedAgents()+1))
+// sharedProgram is the size in bytes from which on programs of the host share the memory of those
+// that run at once.
+const sharedProgram = 1 << 20
+
+// ProgramBytes returns the bytes of the programs on the host: those of small programs for each
+// gradient that is computed at once and each thread that scores, and those of large programs, of
+// which no more run at once than the threads can.
+func ProgramBytes(s *config.Setup) (bytes uint64) {
+	var shared uint64
+	for _, p := range []struct {
+		bytes uint64
+		count int
+	}{
+		{s.Programs.Gradient, GradientsAtOnce(s, nil, s.Graph.N)},
+		{s.Programs.Score, min(s.Threads, s.EvaluatedAgents()+1)},
+	} {
+		if p.bytes < sharedProgram {
+			bytes += p.bytes * uint64(p.count)
+		} else {
+			shared = max(shared, p.bytes)
+		}
+	}
+	threads := max(1, s.Threads/s.Graph.N) // of a program
+	return bytes + shared*uint64(max(1, s.Threads/threads))
 }
 
 // freeMemory returns how many bytes can be allocated without swapping, on systems that say so in

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -26,6 +27,57 @@ func TestMemoryOfMessages(t *testing.T) {
 		if rest := host(s, nil) - vectorMemory(s) - batchMemory(s) - evaluationMemory(s, false) -
 			writerMemory(s) - ProgramBytes(s); rest != 4*uint64(c.Agents)*uint64(want(s)) {
 			t.Errorf("%s: %d bytes beyond the agents", name, rest)
+		}
+	}
+}
+
+// Small programs take memory for each agent and each worker of an evaluation, large ones share that of
+// the largest, once for each that the threads can run.
+func TestProgramBytes(t *testing.T) {
+	c := small()
+	for _, test := range []struct {
+		threads         int
+		gradient, score uint64
+		want            uint64
+	}{
+		{1, 1000, 300, 5*1000 + 300},
+		{2, 1000, 300, 5*1000 + 2*300},
+		{1, 30 << 20, 300, 30<<20 + 300},
+		{2, 30 << 20, 6 << 20, 2 * 30 << 20},
+		{2, 6 << 20, 30 << 20, 2 * 30 << 20},
+		{10, 30 << 20, 6 << 20, 5 * 30 << 20}, // programs of two threads
+		{2, 1000, 6 << 20, 5*1000 + 2*6<<20},
+	} {
+		c.Threads = test.threads
+		s, _ := resolve(t, c)
+		s.Programs = config.ProgramBytes{Gradient: test.gradient, Score: test.score}
+		if got := ProgramBytes(s); got != test.want {
+			t.Errorf("%d threads, programs of %d and %d bytes: %d bytes, want %d", test.threads, test.gradient, test.score,
+				got, test.want)
+		}
+	}
+}
+
+// The forecast for a process contains what it has in memory, and Go's part of that.
+func TestProcess(t *testing.T) {
+	s, _ := resolve(t, small())
+	held := make([]byte, 64<<20)
+	for i := 0; i < len(held); i += 4096 {
+		held[i] = 1
+	}
+	with := Process(s)
+	r := Resident()
+	if r.Runtime < 64<<20 || r.Process < r.Runtime/2 || with < r.Process+host(s, nil) {
+		t.Errorf("a process of %d bytes, %d of them of Go's, has the forecast %d", r.Process, r.Runtime, with)
+	}
+	runtime.KeepAlive(held)
+	if without := Process(s); with-without < 60<<20 || with-without > 70<<20 {
+		t.Errorf("64 MiB raise the forecast by %d bytes", int64(with-without))
+	}
+	r = Resident()
+	for forecast, less := range map[uint64]uint64{1 << 30: r.Process - min(r.Process, r.Runtime) + fileGrowth, 1: 0, 100: 50} {
+		if got, want := Limit(forecast), int64(forecast-less); got < want-4<<20 || got > want+4<<20 || got <= 0 {
+			t.Errorf("a forecast of %d bytes gives the limit %d, want about %d", forecast, got, want)
 		}
 	}
 }

@@ -1,0 +1,61 @@
+package memory
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"fspda/device"
+	"fspda/train/config"
+)
+
+// About what a run takes besides what is counted, in bytes.
+const (
+	runtimeGrowth = 5 << 20 // stacks, the collector's tables, and what it has not yet freed
+	fileGrowth    = 4 << 20 // pages of the program file that evaluations and reports read first
+)
+
+// keptFree is the share of its memory limit that Go keeps free of objects: 3 %.
+const keptFree = 32
+
+// Process forecasts the most bytes that this process will have in memory if it trains on the given
+// devices next: what it has now, with its data set, and everything that the run will keep on the
+// host. It first frees what is not used.
+func Process(s *config.Setup, devices ...device.Device) uint64 {
+	debug.FreeOSMemory()
+	now, more := Resident(), runtimeGrowth+host(s, devices)
+	if s.Set.Text == nil { // else the text is in memory
+		more += uint64(s.Set.Memory)
+	}
+	return now.Process + fileGrowth + more + (now.Runtime+more)/keptFree
+}
+
+// Limit returns the memory limit of Go with which this process takes no more than the forecast: it is
+// less by what Go does not count, such as the pages of the program file, but at least half.
+func Limit(forecast uint64) int64 {
+	now := Resident()
+	return int64(forecast - min(forecast/2, now.Process-min(now.Process, now.Runtime)+fileGrowth))
+}
+
+// Residence is what a process has in memory, in bytes.
+type Residence struct {
+	Process uint64 // all of it
+	Runtime uint64 // what Go has taken from the system, which its memory limit counts
+}
+
+// Resident returns what this process has in memory. Where the system does not say it, in
+// /proc/self/statm, the pages of the program file are estimated.
+func Resident() Residence {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r := Residence{Runtime: m.Sys - m.HeapReleased}
+	r.Process = r.Runtime + ownProgram/3
+	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
+		var size, pages uint64
+		if _, err := fmt.Sscan(string(text), &size, &pages); err == nil {
+			r.Process = pages * uint64(os.Getpagesize())
+		}
+	}
+	return r
+}
