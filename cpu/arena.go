@@ -23,8 +23,8 @@ type arenaPool struct {
 	back    sync.Cond   // on mu: an arena was released
 }
 
-// most is how many arenas are in use at a time: as many as Programs that the threads of this process
-// can run. More Programs at a time would only take memory.
+// most is how many arenas are in use at a time: as many as Programs that the threads of this
+// process can run. More Programs at a time would only take memory.
 func (a *arenaPool) most() int { return max(1, runtime.GOMAXPROCS(0)/a.threads) }
 
 // acquire returns an arena of at least n numbers, which are not initialized: the smallest that

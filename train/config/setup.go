@@ -139,23 +139,28 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
 		s.L2 = n.L2
 	}
-	if z, ok := m.(interface {
-		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
-	}); ok {
-		gradient, score, err := z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk())
-		if err != nil {
-			return nil, err
-		}
-		if s.Config.Metrics == MetricsFull { // which evaluate gradients, too
-			evaluated, _, err := z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
-			if err != nil {
-				return nil, err
-			}
-			score = max(score, evaluated)
-		}
-		s.Programs = ProgramBytes{gradient, score}
+	if err := s.measurePrograms(m); err != nil {
+		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
+}
+
+// measurePrograms asks a network for the memory of its programs, if it knows it.
+func (s *Setup) measurePrograms(m any) error {
+	z, ok := m.(interface {
+		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
+	})
+	if !ok {
+		return nil
+	}
+	gradient, score, err := z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk())
+	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
+		var evaluated uint64
+		evaluated, _, err = z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
+		score = max(score, evaluated)
+	}
+	s.Programs = ProgramBytes{gradient, score}
+	return err
 }
 
 // usualGraph is the key graph, or a tree for a method that needs one, unless the graph was set.

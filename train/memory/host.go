@@ -123,9 +123,10 @@ func linksAtOnce(s *config.Setup) int {
 // plots is about what drawing the plots of the report takes, in bytes.
 const plots = 8 << 20
 
-// evaluationMemory returns the bytes of an evaluation on the host: the mean model in both precisions,
-// what is computed of the duals, and the vectors of its workers, one for each thread. After the last
-// one the result has a copy of every model, unless agents lend theirs, and plots are drawn.
+// evaluationMemory returns the bytes of an evaluation on the host: the mean model in both
+// precisions, what is computed of the duals, and the vectors of its workers, one for each thread.
+// After the last one the result has a copy of every model, unless agents lend theirs, and plots are
+// drawn.
 func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	during, after := 8*s.Dim, plots+4*s.BufferLen()*s.Graph.N
 	if !Lends(s) || owned {

@@ -12,8 +12,8 @@ import (
 
 // About what a run takes besides what is counted, in bytes.
 const (
-	runtimeGrowth = 5 << 20 // stacks, the collector's tables, and what it has not yet freed
-	fileGrowth    = 4 << 20 // pages of the program file that evaluations and reports read first
+	runtimeGrowth = 1 << 20 // of Go: stacks, the collector's tables
+	otherGrowth   = 6 << 20 // pages of the program file, and memory that Go had but not touched
 )
 
 // keptFree is the share of its memory limit that Go keeps free of objects: 3 %.
@@ -28,14 +28,14 @@ func Process(s *config.Setup, devices ...device.Device) uint64 {
 	if s.Set.Text == nil { // else the text is in memory
 		more += uint64(s.Set.Memory)
 	}
-	return now.Process + fileGrowth + more + (now.Runtime+more)/keptFree
+	return now.Process + otherGrowth + more + (now.Runtime+more)/keptFree
 }
 
-// Limit returns the memory limit of Go with which this process takes no more than the forecast: it is
-// less by what Go does not count, such as the pages of the program file, but at least half.
+// Limit returns the memory limit of Go with which this process takes no more than the forecast: it
+// is less by what Go does not count, such as the pages of the program file, but at least half.
 func Limit(forecast uint64) int64 {
 	now := Resident()
-	return int64(forecast - min(forecast/2, now.Process-min(now.Process, now.Runtime)+fileGrowth))
+	return int64(forecast - min(forecast/2, now.Process-min(now.Process, now.Runtime)+otherGrowth))
 }
 
 // Residence is what a process has in memory, in bytes.
