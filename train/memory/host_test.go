@@ -52,8 +52,8 @@ func TestProgramBytes(t *testing.T) {
 		s, _ := resolve(t, c)
 		s.Programs = config.ProgramBytes{Gradient: test.gradient, Score: test.score}
 		if got := ProgramBytes(s); got != test.want {
-			t.Errorf("%d threads, programs of %d and %d bytes: %d bytes, want %d", test.threads, test.gradient, test.score,
-				got, test.want)
+			t.Errorf("%d threads, programs of %d and %d bytes: %d bytes, want %d", test.threads, test.gradient,
+				test.score, got, test.want)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // About what a run takes besides what is counted, in bytes.
 const (
-	runtimeGrowth = 1 << 20 // of Go: stacks, the collector's tables
-	otherGrowth   = 6 << 20 // pages of the program file, and memory that Go had but not touched
+	runtimeGrowth = 5 << 20 // of Go: stacks, the collector's tables, what it has not yet freed
+	otherGrowth   = 5 << 20 // pages of the program file, and memory that Go had but not touched
 )
 
 // keptFree is the share of its memory limit that Go keeps free of objects: 3 %.
