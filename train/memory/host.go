@@ -41,10 +41,9 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 }
 
 // The host's device cuts vectors shorter than ownVector numbers from larger pieces of memory, of
-// which a rest is not used: up to slabRest bytes, and a share of all.
+// which a share is not used.
 const (
 	ownVector = 1 << 19
-	slabRest  = 4 << 20
 	slabShare = 32
 )
 
@@ -60,7 +59,7 @@ func vectorMemory(s *config.Setup) uint64 {
 		all -= 4 * uint64(s.Dim) * uint64(len(algo.Mailbox(s.Algo))*(s.Graph.N-openMailboxes(s)))
 	}
 	if s.Dim < ownVector {
-		all += slabRest + all/slabShare
+		all += all / slabShare
 	}
 	return all
 }
