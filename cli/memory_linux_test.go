@@ -13,7 +13,7 @@ import (
 )
 
 // The most memory that a run takes, as the system counts it, is at most 1 % above the forecast, whose
-// limit the Go runtime may exceed for a moment, and at most 4 % below for a language model, 10 % for
+// limit the Go runtime may exceed for a moment, and at most 5 % below for a language model, 10 % for
 // an MLP, whatever the algorithm, the optimizer and the clock.
 func TestMemoryOfRuns(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
@@ -47,7 +47,7 @@ func TestMemoryOfRuns(t *testing.T) {
 	}
 	for _, extra := range []string{"--agents 4", "--agents 4 --algo dsgd", "--agents 2 --model llama-nano",
 		"--agents 1 --algo sgd", "--agents 2 --batch 4 --threads 1 --sample-tokens 64"} {
-		check(0.96, "--data synthetic-text --model gpt-nano --iterations 12 --warmup-iterations 5 --eval-points 3 "+
+		check(0.95, "--data synthetic-text --model gpt-nano --iterations 12 --warmup-iterations 5 --eval-points 3 "+
 			"--metrics test --eval-test 100 --checkpoint-every 0.5 "+extra)
 	}
 	for _, extra := range []string{"--agents 10", "--agents 128 --graph torus --eval-agents 4",
