@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fspda/device"
@@ -332,25 +333,23 @@ func (r StepReport) String() string {
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // clock sums kernel times. Only one kernel runs at a time, so that a preempted agent does not count
-// the work of another.
+// the work of another. Sums are read without waiting for the kernel that runs.
 type clock struct {
 	mu                sync.Mutex
-	gradient, vectors time.Duration
+	gradient, vectors atomic.Int64 // nanoseconds
 }
 
 func (k *clock) read() (gradient, vectors time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.gradient, k.vectors
+	return time.Duration(k.gradient.Load()), time.Duration(k.vectors.Load())
 }
 
 // timed adds the time of work to a sum.
-func (k *clock) timed(sum *time.Duration, work func()) {
+func (k *clock) timed(sum *atomic.Int64, work func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	begin := time.Now()
 	work()
-	*sum += time.Since(begin)
+	sum.Add(int64(time.Since(begin)))
 }
 
 // aroundGradient times a gradient.

@@ -149,3 +149,14 @@ func TestFastestStretch(t *testing.T) {
 		}
 	}
 }
+
+// A mark between kernels of other agents does not wait for the kernel that runs.
+func TestClockIsReadWhileAKernelRuns(t *testing.T) {
+	k := &clock{}
+	k.timed(&k.gradient, func() { time.Sleep(time.Millisecond) })
+	k.timed(&k.vectors, func() {
+		if gradient, vectors := k.read(); gradient < time.Millisecond || vectors != 0 {
+			t.Errorf("gradients took %v and vectors %v, want 1 ms at least and 0", gradient, vectors)
+		}
+	})
+}
