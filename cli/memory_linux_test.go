@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The most memory that a run takes, as the system counts it, is at most 1 % above the forecast, whose
-// limit the Go runtime may exceed for a moment, and at most 5 % below for a language model, 10 % for
-// an MLP, whatever the algorithm, the optimizer and the clock.
+// The most memory that a run takes, as the system counts it, is at most 1 % above the forecast,
+// whose limit the Go runtime may exceed for a moment, and at most 5 % below for a language model,
+// 10 % for an MLP, whatever the algorithm, the optimizer and the clock.
 func TestMemoryOfRuns(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: half a minute long; set FSPDA_LONG=1")

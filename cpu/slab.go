@@ -9,8 +9,8 @@ import (
 
 // Vectors of a network of some ten thousand parameters are shorter than a huge page, and the agents
 // of a run have dozens of them, on more pages than the TLB holds. So a Device cuts them from slabs
-// in huge pages. The garbage collector frees a slab with its last vector. A vector of a huge page or
-// more gets its own memory.
+// in huge pages. The garbage collector frees a slab with its last vector. A vector of a huge page
+// or more gets its own memory.
 
 const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page

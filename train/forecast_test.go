@@ -100,8 +100,8 @@ func (s steady) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float6
 	return s.Model.Score(x, b)
 }
 
-// No more than three large gradients are begun at once on a device with a memory of its own, and the
-// run is the same.
+// No more than three large gradients are begun at once on a device with a memory of its own, and
+// the run is the same.
 func TestGate(t *testing.T) {
 	c := small()
 	s, m := resolve(t, c)

@@ -11,9 +11,10 @@ import (
 // largeFrom is the forecast from which on a run is large, in bytes.
 const largeFrom = 1 << 30
 
-// LimitMemory keeps this process to the forecast of a run of a network, by a memory limit of Go, and to
-// 2 % more if it is large and no language model, whose forecast is exact. Without a limit the garbage
-// collector lets the heap double. A limit set by the user (GOMEMLIMIT) stays.
+// LimitMemory sets the memory limit of Go for a run of a network, so that the process takes about
+// its forecast. A large run gets 2 % more, unless it trains a language model, whose forecast is
+// more exact. Without a limit the garbage collector lets the heap double. A limit set by the user
+// (GOMEMLIMIT) stays.
 func LimitMemory(forecast uint64, network string) (undo func()) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}

@@ -6,13 +6,14 @@ import (
 	"fspda/cpu/tile"
 )
 
-// GELU and its derivative in float32. With p(x) = σ(−2·sqrt(2/π)·(x + 0.044715·x³)) or Φ(−x) for x >= 0,
+// GELU and its derivative in float32. For x >= 0 let p(x) be σ(−2·sqrt(2/π)·(x + 0.044715·x³)) in
+// the tanh form and Φ(−x) in the exact form, and let q(x) be the derivative of GELU at −x. Then
 //
 //	y = max(x, 0) − |x|·p(|x|),   dx = dy·q(−x) for x <= 0, dy·(1 − q(x)) for others
 //
-// where q(x) is the derivative at −x, since the derivative minus 1/2 is odd in both forms. Each of the
-// four functions is a curve. Both results are within 1.2e-7 of their size plus 1e-8. Below −5 the
-// relative error of y grows, and y is 0 from the bound on, where it is smaller than 1e-8.
+// since the derivatives at x and −x add up to 1 in both forms. Each of the four functions is a
+// curve. Both results are within 1.2e-7 of their size plus 1e-8. Below −5 the relative error of y
+// grows, and y is 0 from the bound on, where it is smaller than 1e-8.
 
 // The intervals and the degree of a curve.
 const (
@@ -21,13 +22,13 @@ const (
 )
 
 // curve is a function of x >= 0 that is 0 from a bound on: on the interval whose number is x·scale,
-// rounded to an integer, a polynomial in x minus a center of it. The sums of the polynomial are fused
-// multiply-adds in float32.
+// rounded to an integer, a polynomial in x minus a center of it. The sums of the polynomial are
+// fused multiply-adds in float32.
 //
-// The terms are minimax approximations on each interval, relative to what the result may be off,
-// rounded one after the other from the constant on. The last center is the bound, and the second one
-// of a derivative its root, near which the result so keeps its digits. Assembly reads the fields in
-// this order.
+// The terms are minimax approximations on each interval, weighted by the error that the result may
+// have, and rounded one after the other, the constant first. The last center is the bound. The
+// second center of a derivative is its root, so that the result keeps its digits near it. Assembly
+// reads the fields in this order.
 type curve struct {
 	center       [curveParts]float32
 	terms        [curveDegree + 1][curveParts]float32 // of each interval, the constants first

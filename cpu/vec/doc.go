@@ -8,8 +8,8 @@
 //
 // Each loop is written twice: in Go, in a function whose name ends in Go, which defines it to the
 // last bit and runs without assembly; and in assembly for AVX-512 and AVX2, by the command in
-// tools/asm/vecgen. Each product is rounded before it is added, except in GELU (curve.go), which has
-// fused multiply-adds.
+// tools/asm/vecgen. Each product is rounded before it is added, except in GELU (curve.go) and the
+// exponentials of rows (power.go), which have fused multiply-adds.
 //
 // Beyond the caches a core waits for a limited number of cache lines. The loops therefore prefetch
 // into the second-level cache, which allows most, about forty lines ahead in total over all their

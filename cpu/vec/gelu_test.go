@@ -21,9 +21,9 @@ func geluReference(form GELUForm, x float64) (y, slope float64) {
 	return x * s, s + x*s*(1-s)*twice*(1+3*0.044715*x*x)
 }
 
-// Both forms and their derivatives are within half of the tolerance of 2.4e-7 of their size plus 1e-8,
-// and from −5 on they keep their digits. With FSPDA_LONG=1 every float32 from 2⁻³⁰ to 16 is tested,
-// of both signs.
+// Both forms and their derivatives are within half of the tolerance of 2.4e-7 of their size plus
+// 1e-8, and from −5 on they keep their digits. With FSPDA_LONG=1 every float32 from 2⁻³⁰ to 16 is
+// tested, of both signs.
 func TestGELU(t *testing.T) {
 	step := uint32(4099)
 	if os.Getenv("FSPDA_LONG") != "" {

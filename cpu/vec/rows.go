@@ -3,10 +3,10 @@ package vec
 // RowMaxima writes the largest number of each row of n numbers to tops; NaN are ignored.
 func RowMaxima(tops, x []float32, n int) { rowMaxima(tops, x, n) }
 
-// ExpRows writes exp(x - top), computed in float32 within 1.5 ulp, to dst for rows of n numbers, and
-// the sum of each row to sums: number j of a row is added to partial sum j mod 16 in float32, and the
-// partial sums as a tree in float64. Results below 2⁻¹²⁶ are 0, those above 2¹²⁷ may be infinite, and
-// NaN stays NaN. dst may be x.
+// ExpRows writes exp(x - top), computed in float32 within 1.5 ulp, to dst for rows of n numbers,
+// and the sum of each row to sums: number j of a row is added to partial sum j mod 16 in float32,
+// and the partial sums as a tree in float64. Results below 2⁻¹²⁶ are 0, those above 2¹²⁷ may be
+// infinite, and NaN stays NaN. dst may be x.
 func ExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	floatExpRows(dst, sums, x, tops, n)
 }

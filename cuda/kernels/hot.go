@@ -39,8 +39,8 @@ func ScatterAdd(dst Address, part Term, idx Address, k int) Call {
 	return hotKernels.scatterAdd.call(over(k), uint64(dst), uint64(part.V), coefficient(part.A), uint64(idx), uint64(k))
 }
 
-// MoveCopy is device.Device.MoveCopy for k numbers. A w of 0 is none, and an idx of 0 stands for all
-// coordinates.
+// MoveCopy is device.Device.MoveCopy for k numbers. A w of 0 is none, and an idx of 0 stands for
+// all coordinates.
 func MoveCopy(q, copy, v, w, idx Address, k int) Call {
 	return hotKernels.moveCopy.call(over(k), uint64(q), uint64(copy), uint64(v), uint64(w), uint64(idx), uint64(k))
 }

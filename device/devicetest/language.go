@@ -463,8 +463,8 @@ func erfSlope(_, x, dy float64) float64 {
 // exponential.
 func geluUnits(x float64) float64 { return 8 + 8*math.Min(x*x*(1+math.Abs(x)), 400) }
 
-// geluBounds allows 1e-8 for tiny results of large negative numbers, which keep their digits down to
-// −5.
+// geluBounds allows 1e-8 for tiny results of large negative numbers, which keep their digits down
+// to −5.
 func geluBounds(_ *device.Call, in, want, b [][]float64) {
 	for i, w := range want[0] {
 		b[0][i] = 8*unit*math.Abs(w) + 1e-8

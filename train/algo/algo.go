@@ -314,18 +314,18 @@ type Round struct {
 	Post func(link int, values ...device.Vector)
 
 	// Retain returns v, a received or shared vector, which then keeps its contents after the
-	// iteration and may not be written to, and takes old in exchange: a vector of the agent's own, or
-	// one that it returned. If Retain is nil, copy instead.
+	// iteration and may not be written to, and takes old in exchange: a vector of the agent's own,
+	// or one that it returned. If Retain is nil, copy instead.
 	Retain func(v, old device.Vector) device.Vector
 
 	// NextBatch makes Grad use a new batch, for several steps in one iteration.
 	NextBatch func()
 
 	// Shared returns vector number which, written by fill, and shared by all agents of this process
-	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors and
-	// on vectors that are equal at all agents, and must sum in the order of the agents. Shared is nil
-	// unless each agent receives from all others in this iteration, either all coordinates or those
-	// that the sender selected.
+	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors
+	// and on vectors that are equal at all agents, and must sum in the order of the agents. Shared
+	// is nil unless each agent receives from all others in this iteration, either all coordinates
+	// or those that the sender selected.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix

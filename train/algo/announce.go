@@ -61,8 +61,8 @@ type announcement struct {
 	which, of int // message number which of so many
 }
 
-// gossip adds theta·(s - c) to v: s is the sum in s.Aux[sum], to which [State.addAnnounced] first adds
-// what was announced, and c the agent's public copy in s.Aux[public].
+// gossip adds theta·(s - c) to v: s is the sum in s.Aux[sum], to which [State.addAnnounced] first
+// adds what was announced, and c the agent's public copy in s.Aux[public].
 func (s *State) gossip(r *Round, m announcement, own device.SparseTerm, theta float64, v device.Vector,
 	public, sum int) error {
 	if err := s.addAnnounced(r, m, own, sum); err != nil {
@@ -74,8 +74,8 @@ func (s *State) gossip(r *Round, m announcement, own device.SparseTerm, theta fl
 }
 
 // addAnnounced adds Σ_j w_ij·q_j to s.Aux[sum] over the announcements of all active neighbours, and
-// the agent's own term if it is active, ordered by agent. Where all agents have the same sums, those
-// of a worker share one vector.
+// the agent's own term if it is active, ordered by agent. Where all agents have the same sums,
+// those of a worker share one vector.
 func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum int) error {
 	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err

@@ -66,16 +66,16 @@ func TestProcess(t *testing.T) {
 		held[i] = 1
 	}
 	with := Process(s)
-	r := Resident()
-	if r.Runtime < 64<<20 || r.Process < r.Runtime/2 || with < r.Process+host(s, nil) {
-		t.Errorf("a process of %d bytes, %d of them of Go's, has the forecast %d", r.Process, r.Runtime, with)
+	r := resident()
+	if r.runtime < 64<<20 || r.process < r.runtime/2 || with < r.process+host(s, nil) {
+		t.Errorf("a process of %d bytes, %d of them of Go's, has the forecast %d", r.process, r.runtime, with)
 	}
 	runtime.KeepAlive(held)
 	if without := Process(s); with-without < 60<<20 || with-without > 70<<20 {
 		t.Errorf("64 MiB raise the forecast by %d bytes", int64(with-without))
 	}
-	r = Resident()
-	outside := r.Process - min(r.Process, r.Runtime) + otherGrowth
+	r = resident()
+	outside := r.process - min(r.process, r.runtime) + otherGrowth
 	for forecast, less := range map[uint64]uint64{1 << 30: outside, 1: 0, 100: 50} {
 		if got, want := Limit(forecast), int64(forecast-less); got < want-4<<20 || got > want+4<<20 || got <= 0 {
 			t.Errorf("a forecast of %d bytes gives the limit %d, want about %d", forecast, got, want)

@@ -24,37 +24,37 @@ const keptFree = 32
 // host. It first frees what is not used.
 func Process(s *config.Setup, devices ...device.Device) uint64 {
 	debug.FreeOSMemory()
-	now, more := Resident(), runtimeGrowth+host(s, devices)
+	now, more := resident(), runtimeGrowth+host(s, devices)
 	if s.Set.Text == nil { // else the text is in memory
 		more += uint64(s.Set.Memory)
 	}
-	return now.Process + otherGrowth + more + (now.Runtime+more)/keptFree
+	return now.process + otherGrowth + more + (now.runtime+more)/keptFree
 }
 
-// Limit returns the memory limit of Go with which this process takes no more than the forecast: it
-// is less by what Go does not count, such as the pages of the program file, but at least half.
+// Limit returns the memory limit of Go with which this process takes about the forecast: the
+// forecast less what Go does not count, such as the pages of the program file, but at least half.
 func Limit(forecast uint64) int64 {
-	now := Resident()
-	return int64(forecast - min(forecast/2, now.Process-min(now.Process, now.Runtime)+otherGrowth))
+	now := resident()
+	return int64(forecast - min(forecast/2, now.process-min(now.process, now.runtime)+otherGrowth))
 }
 
-// Residence is what a process has in memory, in bytes.
-type Residence struct {
-	Process uint64 // all of it
-	Runtime uint64 // what Go has taken from the system, which its memory limit counts
+// residence is what a process has in memory, in bytes.
+type residence struct {
+	process uint64 // all of it
+	runtime uint64 // what Go has taken from the system, which its memory limit counts
 }
 
-// Resident returns what this process has in memory. Where the system does not say it, in
+// resident returns what this process has in memory. Where the system does not say it, in
 // /proc/self/statm, the pages of the program file are estimated.
-func Resident() Residence {
+func resident() residence {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	r := Residence{Runtime: m.Sys - m.HeapReleased}
-	r.Process = r.Runtime + ownProgram/3
+	r := residence{runtime: m.Sys - m.HeapReleased}
+	r.process = r.runtime + ownProgram/3
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		var size, pages uint64
 		if _, err := fmt.Sscan(string(text), &size, &pages); err == nil {
-			r.Process = pages * uint64(os.Getpagesize())
+			r.process = pages * uint64(os.Getpagesize())
 		}
 	}
 	return r

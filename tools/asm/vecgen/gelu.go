@@ -82,8 +82,8 @@ func (c *curve) at(xs vectors) vectors {
 	return ys
 }
 
-// select8 returns the numbers of the intervals, whose low three bits count. With AVX-512 the low four
-// bits do, and each number is there twice.
+// select8 returns the numbers of the intervals, whose low three bits count. With AVX-512 the low
+// four bits do, and each number is there twice.
 func (c *curve) select8(numbers reg.VecVirtual, parts vectors) vectors {
 	vs := c.vectors(len(parts))
 	for i, p := range parts {
