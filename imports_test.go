@@ -111,7 +111,7 @@ var allowed = map[string][]string{
 		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
-		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "device",
+		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "data/text", "device",
 		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
 	},
 	"cli/command": {"internal/wholefile", "train"},

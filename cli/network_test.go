@@ -58,3 +58,19 @@ func TestBenchNetwork(t *testing.T) {
 		}
 	}
 }
+
+// The report of a language model also has a step of training, measured in between.
+func TestBenchNetworkStep(t *testing.T) {
+	status, stdout, stderr := call(t, "bench", "network", "--model", "gpt-nano", "--batch", "1", "--time", "1ms",
+		"--threads", "1", "--json")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, stderr)
+	}
+	var r measure.GradientReport
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Runs < 1 || r.Fastest <= 0 || r.Step <= 0 {
+		t.Errorf("report %+v", r)
+	}
+}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -29,7 +30,9 @@ var (
 func divisible() []*device.Code {
 	var codes []*device.Code
 	for _, k := range linearLayers {
-		for _, dims := range [][]int{{256, 100, 784}, {130, 517, 64}, {33, 640, 200}} {
+		for _, dims := range [][]int{{256, 100, 784}, {130, 517, 64}, {33, 640, 200},
+			// with a factor that all goroutines pack together: of rows of C, and of columns
+			{768, 256, 128}, {768, 128, 416}} {
 			codes = append(codes, codeOf(k, dims))
 		}
 	}
@@ -259,9 +262,9 @@ func TestConvOfFewRows(t *testing.T) {
 	}
 }
 
-// A long vector that several goroutines share has the bits of one goroutine.
-func TestAdamWOfThreads(t *testing.T) {
-	const n = 5*leastAdamW + 7
+// Long vectors that several goroutines share have the bits of one goroutine.
+func TestVectorsOfThreads(t *testing.T) {
+	const n = 5*leastCombine + 7
 	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 0.1, Scale2: 2, Eps: 1e-8, Decay: 0.1}
 	compute := func(threads int) (all []float32) {
 		d := New(Threads(threads))
@@ -274,12 +277,18 @@ func TestAdamWOfThreads(t *testing.T) {
 			vectors[2].Data[i] = v * v
 		}
 		d.AdamW(a, vectors[0], vectors[1], vectors[2], vectors[3])
-		return slices.Concat(vectors[0].Data, vectors[1].Data, vectors[2].Data)
+		d.Combine(vectors[3], device.Term{A: 1, V: vectors[3]}, device.Term{A: -0.3, V: vectors[0]})
+		many := slices.Repeat([]device.Term{{A: 0.3, V: vectors[3]}, {A: -0.7, V: vectors[1]}}, 5)
+		d.Combine(vectors[2], many...)
+		dot := math.Float64bits(d.Dot(vectors[3], vectors[0]))
+		all = []float32{math.Float32frombits(uint32(dot)), math.Float32frombits(uint32(dot >> 32))}
+		for _, v := range vectors {
+			all = append(all, v.Data...)
+		}
+		return all
 	}
 	want := compute(1)
 	for _, threads := range []int{2, 4} {
-		if !slices.Equal(compute(threads), want) {
-			t.Errorf("%d threads have other numbers", threads)
-		}
+		kerneltest.Compare(t, fmt.Sprint(threads, " threads"), compute(threads), want)
 	}
 }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
 	"fspda/device"
@@ -15,22 +17,55 @@ type Index = vec.Index
 // LabelError reports a label that is not a class. Run and Call return it, wrapped.
 type LabelError = vec.LabelError
 
-// leastAdamW is how many coordinates are worth another goroutine.
-const leastAdamW = 32 << 10
+// Numbers of coordinates that are worth another goroutine.
+const (
+	leastAdamW   = 32 << 10
+	leastCombine = 64 << 10
+)
 
-// AdamW implements device.Device.AdamW. The goroutines of a team that no Program uses share a long
-// vector. It panics if the lengths differ.
-func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
-	n := g.Len()
-	if d.teams == nil || n < 2*leastAdamW {
-		d.Ops.AdamW(a, g, m, v, x)
+// divided calls run with parts of n coordinates, of at least so many, on the goroutines of a team
+// that no Program uses.
+func (d *Device) divided(n, least int, run func(from, to int)) {
+	if d.teams == nil || n < 2*least {
+		run(0, n)
 		return
 	}
 	team := d.teams.Acquire()
 	defer d.teams.Release(team)
 	o := kernel.Args{Workers: &kernel.Workers{Team: team}}
-	o.Parallel(min(o.Threads(), n/leastAdamW), func(_ *kernel.Args, part, of int) {
-		from, to := kernel.SplitUnits(part, of, n, kernel.LineFloats)
-		vec.AdamWRange(a, g, m, v, x, from, to)
+	o.Parallel(min(o.Threads(), n/least), func(_ *kernel.Args, part, of int) {
+		run(kernel.SplitUnits(part, of, n, kernel.LineFloats))
 	})
+}
+
+// AdamW implements device.Device.AdamW. Goroutines share a long vector. It panics if the lengths
+// differ.
+func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
+	d.divided(g.Len(), leastAdamW, func(from, to int) { vec.AdamWRange(a, g, m, v, x, from, to) })
+}
+
+// Combine implements device.Device.Combine. Goroutines share a long vector. It panics if the
+// lengths differ.
+func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
+	if d.teams == nil {
+		d.Ops.Combine(dst, terms...)
+		return
+	}
+	terms = slices.Clone(terms)
+	d.divided(dst.Len(), leastCombine, func(from, to int) { vec.CombineRange(dst, from, to, terms...) })
+}
+
+// Dot implements device.Device.Dot. Goroutines share long vectors. It panics if the lengths differ.
+func (d *Device) Dot(a, b device.Vector) float64 {
+	n := a.Len()
+	if d.teams == nil || n < 2*leastCombine {
+		return d.Ops.Dot(a, b)
+	}
+	sums := make([]float64, (n+vec.DotBlock-1)/vec.DotBlock)
+	d.divided(len(sums), leastCombine/vec.DotBlock, func(from, to int) { vec.DotBlocks(sums[from:to], a, b, from) })
+	sum := 0.0
+	for _, s := range sums {
+		sum += s
+	}
+	return sum
 }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -20,7 +21,10 @@ type NetworkOptions struct {
 	Load func() (run func() ([]time.Duration, error), err error)
 	// Product computes a product of two matrices of ProductSide rows and columns on as many threads.
 	Product func() error
-	Each    time.Duration // duration of the measurement
+	// Train trains the network, one agent on all threads, and calls atStep before each step, until
+	// that returns false. nil: only gradients are measured.
+	Train func(ctx context.Context, atStep func() (more bool)) error
+	Each  time.Duration // duration of the measurement
 }
 
 // ProductSide is the side of the matrices whose product a gradient is compared with.
@@ -29,7 +33,8 @@ const ProductSide = 1024
 // gradientsPerProduct is how many gradients are measured between two products.
 const gradientsPerProduct = 4
 
-// GradientReport is the cost of a gradient of a network, forward and backward.
+// GradientReport is the cost of a gradient of a network, forward and backward, and of a step of
+// training: batch, gradient, clipping, optimizer.
 type GradientReport struct {
 	What      string        `json:"what"`
 	Batch     int           `json:"batch"`
@@ -38,8 +43,9 @@ type GradientReport struct {
 	Runs      int           `json:"runs"`
 	Fastest   time.Duration `json:"time_ns"`
 	Mean      time.Duration `json:"mean_ns"`
-	Images    float64       `json:"images_s"` // like all rates, of the fastest run
-	FLOPs     float64       `json:"flops"`    // of the matrix kernels
+	Step      time.Duration `json:"step_ns,omitempty"` // the fastest
+	Images    float64       `json:"images_s"`          // like all rates, of the fastest run
+	FLOPs     float64       `json:"flops"`             // of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
 	Product   float64       `json:"product_gflop_s"`  // of the product, measured in between
 	Forecast  int           `json:"memory_forecast"`  // bytes
@@ -75,34 +81,72 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	if err := o.Product(); err != nil {
 		return r, err
 	}
-	perCall := make([]time.Duration, len(c.Calls))
-	for begin := time.Now(); r.Runs == 0 || time.Since(begin) < o.Each; r.Runs++ {
-		if ctx.Err() != nil {
-			return r, fmt.Errorf("measure: interrupted after %d gradients of %s: %w", r.Runs, c.Name, ctx.Err())
-		}
+	g := &gradientTimer{NetworkOptions: o, r: &r, run: run, perCall: make([]time.Duration, len(c.Calls)),
+		begin: time.Now()}
+	if o.Train != nil {
+		err = o.Train(ctx, func() bool { return g.step() && ctx.Err() == nil })
+	}
+	for err == nil && g.err == nil && g.more() {
+		g.gradients()
+	}
+	if err = cmp.Or(err, g.err, ctx.Err()); err != nil {
+		return r, fmt.Errorf("measure: %d gradients of %s: %w", r.Runs, c.Name, err)
+	}
+	r.finish(c, g.perCall)
+	return r, nil
+}
+
+// gradientTimer measures gradients, products and steps in turn, since the speed of a processor
+// varies.
+type gradientTimer struct {
+	NetworkOptions
+	r       *GradientReport
+	run     func() ([]time.Duration, error)
+	perCall []time.Duration // sums
+	begin   time.Time
+	steps   int
+	last    time.Time // the start of the current step
+	err     error
+}
+
+// more reports whether the measurement goes on.
+func (g *gradientTimer) more() bool { return g.r.Runs == 0 || time.Since(g.begin) < g.Each }
+
+// gradients measures a few gradients and a product.
+func (g *gradientTimer) gradients() {
+	r := g.r
+	for range gradientsPerProduct {
 		start := time.Now()
-		times, err := run()
-		if err != nil {
-			return r, err
+		times, err := g.run()
+		if g.err = err; err != nil {
+			return
 		}
 		took := time.Since(start)
 		if r.Runs == 0 || took < r.Fastest {
 			r.Fastest = took
 		}
+		r.Runs++
 		r.Mean += took
 		for i, d := range times {
-			perCall[i] += d
-		}
-		if r.Runs%gradientsPerProduct == 0 {
-			start := time.Now()
-			if err := o.Product(); err != nil {
-				return r, err
-			}
-			r.Product = max(r.Product, 2*ProductSide*ProductSide*ProductSide/time.Since(start).Seconds()/1e9)
+			g.perCall[i] += d
 		}
 	}
-	r.finish(c, perCall)
-	return r, nil
+	start := time.Now()
+	g.err = g.Product()
+	r.Product = max(r.Product, 2*ProductSide*ProductSide*ProductSide/time.Since(start).Seconds()/1e9)
+}
+
+// step is called between two steps of training. It measures gradients after every few steps, and
+// reports whether to go on.
+func (g *gradientTimer) step() bool {
+	if took := time.Since(g.last); g.steps > 0 && (g.r.Step == 0 || took < g.r.Step) {
+		g.r.Step = took
+	}
+	if g.steps++; g.steps%(gradientsPerProduct+1) == 0 {
+		g.gradients()
+	}
+	g.last = time.Now()
+	return g.err == nil && g.more()
 }
 
 // allocated returns the total bytes that the process has allocated.
@@ -145,6 +189,10 @@ func (r GradientReport) String() string {
 `, r.What, r.Dim, r.Batch, r.Threads, r.Runs, ms(r.Fastest), ms(r.Mean), r.Images, r.Rate, r.FLOPs/1e9,
 		100*r.Rate/r.Product, r.Product, ProductSide, ProductSide,
 		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
+	if r.Step > 0 {
+		text += fmt.Sprintf("  step       %10.1f ms fastest, %.0f %% of the rate of products\n", ms(r.Step),
+			100*r.FLOPs/r.Step.Seconds()/1e9/r.Product)
+	}
 	for _, k := range r.Kernels {
 		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,
 			1e3*k.Time.Seconds())

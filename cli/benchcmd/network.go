@@ -14,6 +14,8 @@ import (
 	"fspda/cli/setup"
 	"fspda/cpu"
 	"fspda/cuda"
+	"fspda/data"
+	"fspda/data/text"
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
@@ -34,9 +36,10 @@ func newBenchNetwork() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "network",
 		Short: "Time, memory and kernels of the gradient of a network over random images",
-		Long: `Time and memory of the gradient of a network over random images. On the CPU: by kernels. On a GPU:
-by its own clock, against the time of moving the bytes at the rate of a copy in the same run, if every operand of
-every kernel is moved once.`,
+		Long: `Time and memory of the gradient of a network over random images or tokens. On the CPU: by kernels,
+against a matrix product measured in between, and of a language model also a step of training. On a GPU: by its own
+clock, against the time of moving the bytes at the rate of a copy in the same run, if every operand of every kernel is
+moved once.`,
 		Example: "  fspda bench network --batch 8\n  fspda bench network --device cuda --batch 128 --size 256 " +
 			"--precision bf16",
 	}
@@ -93,8 +96,48 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 			Each: f.each, Load: card.Gradient(code, net.Init(1), net.Classes())})
 	}
 	dev := e.Device.(*cpu.Device) // every device that is not a GPU
-	return measure.Network(ctx, measure.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
-		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev)})
+	o := measure.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
+		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev)}
+	if net.Tokens() {
+		if o.Train, err = trainingOf(net, f, e); err != nil {
+			return r, err
+		}
+	}
+	return measure.Network(ctx, o)
+}
+
+// trainingOf returns a function that trains a language model on random tokens, with its default
+// settings, and calls atStep before each step, until that returns false.
+func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
+	func(ctx context.Context, atStep func() (more bool)) error, error) {
+	c := train.Default()
+	c.Model = f.model
+	c = stepDefaults(c.Defaults())
+	c.Algo, c.Agents, c.Batch, c.Threads, c.Recompute = "sgd", 1, f.batch, f.threads, f.recompute
+	tokens := make([]uint16, 100_000)
+	stream := rng.New(1, "bench tokens")
+	for i := range tokens {
+		tokens[i] = uint16(stream.IntN(net.Classes()))
+	}
+	set, err := data.FromText("random tokens", &text.Corpus{Vocabulary: net.Classes(), Train: tokens, Val: tokens},
+		net.Inputs())
+	if err != nil {
+		return nil, err
+	}
+	s, m, err := setup.Resolve(c, set, e)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, atStep func() bool) error {
+		running, stop := context.WithCancel(ctx)
+		defer stop()
+		_, err := train.Run(running, s, train.Options{Device: e.Device, Model: m, OnStep: func(int) {
+			if running.Err() == nil && !atStep() {
+				stop()
+			}
+		}})
+		return err
+	}, nil
 }
 
 // cardOf returns a GPU with what benchmarks need of it, or nil for another device.

@@ -85,8 +85,6 @@ type sorted struct {
 	from, rows []int32
 }
 
-var sortedPool = sync.Pool{New: func() any { return new(sorted) }}
-
 // sort sorts the rows by token.
 func (s *sorted) sort(ids []float32, v int) error {
 	if cap(s.from) < v+2 {
@@ -115,55 +113,66 @@ func (s *sorted) sort(ids []float32, v int) error {
 	return nil
 }
 
-// columnBlock is how many columns are summed at a time, in float64 on the stack.
-const columnBlock = 128
-
 // backward: dtokens = sums of the rows of dy by token, plus base if there is one, dpositions = sums by
 // position.
 func backward(positions bool) func(o *kernel.Args) error {
 	return func(o *kernel.Args) error {
-		s := sortedPool.Get().(*sorted)
-		defer sortedPool.Put(s)
-		if err := s.sort(o.In[0], o.Dims[1]); err != nil {
+		g := gradients.Get().(*gradient)
+		defer gradients.Put(g)
+		if err := g.sort(o.In[0], o.Dims[1]); err != nil {
 			return err
 		}
-		g := gradient{Args: o, sorted: s, c: o.Dims[2], positions: positions}
+		g.Args, g.c, g.positions, g.base = o, o.Dims[2], positions, nil
 		if len(o.In) == 3 {
 			g.base = o.In[2]
 		}
-		for token := range o.Dims[1] {
-			g.token(token)
+		if parts := o.Threads(); parts > 1 && len(o.In[1]) >= leastGrad {
+			o.Parallel(finer*parts, g.part)
+		} else {
+			g.part(o, 0, 1)
 		}
-		if positions {
-			for at := range o.Dims[3] {
-				g.position(at)
-			}
-		}
+		g.Args, g.base = nil, nil // so that the pool keeps no operand alive
 		return nil
 	}
 }
 
+// leastGrad is how many numbers of dy are worth another goroutine, and finer into how many parts
+// each divides its share, since some tokens are much more frequent than others.
+const (
+	leastGrad = 32 << 10
+	finer     = 4
+)
+
 // gradient is one call of a gradient.
 type gradient struct {
 	*kernel.Args
-	*sorted
+	sorted
 	c         int
 	base      []float32
 	positions bool
 }
 
+// gradients holds gradient for reuse of the sorted rows.
+var gradients = sync.Pool{New: func() any { return new(gradient) }}
+
+// part computes some rows of both gradients.
+func (g *gradient) part(o *kernel.Args, part, of int) {
+	from, to := kernel.SplitUnits(part, of, o.Dims[1], 1)
+	for token := from; token < to; token++ {
+		g.token(token)
+	}
+	if g.positions {
+		from, to = kernel.SplitUnits(part, of, o.Dims[3], 1)
+		for at := from; at < to; at++ {
+			g.position(at)
+		}
+	}
+}
+
 // token computes the gradient of a token's row.
 func (g *gradient) token(v int) {
-	rows, out := g.rows[g.from[v]:g.from[v+1]], g.Out[0][v*g.c:][:g.c]
-	var sums [columnBlock]float64
-	for j := 0; j < g.c; j += columnBlock {
-		part := sums[:min(columnBlock, g.c-j)]
-		clear(part)
-		for _, r := range rows {
-			add(part, g.In[1][int(r)*g.c+j:])
-		}
-		round(out[j:], part)
-	}
+	out := g.Out[0][v*g.c:][:g.c]
+	vec.RowSums(out, g.In[1], g.rows[g.from[v]:g.from[v+1]], g.c)
 	if g.base != nil {
 		vec.Adds(out, out, g.base[v*g.c:][:g.c])
 	}
@@ -176,27 +185,7 @@ func (g *gradient) position(at int) {
 		clear(out)
 		return
 	}
-	var sums [columnBlock]float64
-	for j := 0; j < g.c; j += columnBlock {
-		part := sums[:min(columnBlock, g.c-j)]
-		clear(part)
-		for r := at; r < m; r += t {
-			add(part, g.In[1][r*g.c+j:])
-		}
-		round(out[j:], part)
-	}
-}
-
-func add(sums []float64, row []float32) {
-	for j, v := range row[:len(sums)] {
-		sums[j] += float64(v)
-	}
-}
-
-func round(dst []float32, sums []float64) {
-	for j, s := range sums {
-		dst[j] = float32(s)
-	}
+	vec.ColumnSums(out, g.In[1][at*g.c:], (m-at+t-1)/t, t*g.c)
 }
 
 // lastToken copies the last row of each window.

@@ -27,7 +27,7 @@ func productOfBytesA(m, n, k int, alpha float32, a kernel.ByteMatrix, b, c tile.
 
 // productOfBytesB computes C = alpha·A·B and the epilogue, for a B of bytes.
 func productOfBytesB(m, n, k int, alpha float32, a tile.View, b kernel.ByteMatrix, c tile.View, then epilogue) {
-	blockedProduct(tile.Active(), m, n, k, alpha, a, tile.View{}, b, 0, c, then)
+	blockedProduct(tile.Active(), m, n, k, alpha, a, tile.View{}, b, 0, c, then, packedFactors{})
 }
 
 // packBytePanels packs columns of op(B), whose bytes begin at v, as packPanels does. It packs all

@@ -47,7 +47,7 @@ func TestGemmOfBytes(t *testing.T) {
 func inParts(g call, parts int) []float32 {
 	g.c = kerneltest.Noise("old", g.m*g.n)
 	for part := range parts {
-		p := g.part(part, parts)
+		p := g.part(part, parts, 1)
 		p.run()
 	}
 	return g.c

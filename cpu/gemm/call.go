@@ -65,12 +65,12 @@ func (g *call) parts(threads int) int {
 	return max(1, min(threads, int(work/tile.MinParallelWork), max(g.m, g.n)))
 }
 
-// part returns a part of the product: some rows of C, or some columns, in whole vectors, if C has
-// more of them.
-func (g *call) part(part, of int) call {
+// part returns a part of the product: some rows of C, a multiple of unit, or some columns, in whole
+// vectors, if C has more of them.
+func (g *call) part(part, of, unit int) call {
 	p := *g
 	if g.m >= g.n {
-		from, to := kernel.SplitUnits(part, of, g.m, 1)
+		from, to := kernel.SplitUnits(part, of, g.m, unit)
 		p.m = to - from
 		p.a = sub(g.a, from, g.transA, g.lda)
 		p.bytesA = g.bytesA.From(from, 0)

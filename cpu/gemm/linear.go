@@ -14,8 +14,8 @@ var Kernels = kernel.Table{
 	device.LinearGradX:        productKernel(toInput, linearGradX(noEpilogue)),
 	device.LinearGradXSigmoid: productKernel(toInput, linearGradX(timesSigmoidGrad)),
 	device.LinearGradXReLU:    productKernel(toInput, linearGradX(timesReLUGrad)),
-	device.LinearGradW:        {Run: linearGradW, Pooled: pooled(toWeights)},
-	device.LinearGradWDecay:   {Run: linearGradWDecay, Pooled: pooled(toWeights)},
+	device.LinearGradW:        {Run: linearGradW, Pooled: pooled(toWeights), Scratch: together(toWeights)},
+	device.LinearGradWDecay:   {Run: linearGradWDecay, Pooled: pooled(toWeights), Scratch: together(toWeights)},
 
 	device.Product:             productKernel(forward, linear(noEpilogue)),
 	device.ProductGradW:        productKernel(toWeights, gradW),
@@ -57,18 +57,48 @@ func pooled(shape func(dims []int) call) func(dims []int, threads int) int {
 	}
 }
 
+// together returns the numbers of scratch memory for the factor of a product of a shape that
+// goroutines pack together.
+func together(shape func(dims []int) call) func(dims []int, threads int) int {
+	return func(dims []int, threads int) int {
+		g := shape(dims)
+		return g.togetherSize(threads)
+	}
+}
+
 // productKernel returns a kernel that computes one matrix product, in parts.
 func productKernel(shape func(dims []int) call, call func(o *kernel.Args) call) kernel.Kernel {
+	return kernel.Kernel{Pooled: pooled(shape), Scratch: together(shape),
+		Run: productRun(call, func(*kernel.Args, int, int) {})}
+}
+
+// productRun returns a function that computes a product, in parts, and more work, in as many parts.
+func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, of int)) func(o *kernel.Args) error {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)
-		p := g.part(part, of)
+		p := g.part(part, of, 1)
 		p.run()
+		more(o, part, of)
 	}
-	return kernel.Kernel{Pooled: pooled(shape), Run: func(o *kernel.Args) error {
+	pack := func(o *kernel.Args, part, of int) {
 		g := call(o)
-		o.Parallel(g.parts(o.Threads()), run)
+		g.packTogether(o.Scratch, part, of)
+		more(o, part, of)
+	}
+	runPacked := func(o *kernel.Args, part, of int) {
+		g := call(o)
+		g.runPacked(o.Scratch, part, of)
+	}
+	return func(o *kernel.Args) error {
+		g, threads := call(o), o.Threads()
+		if size := g.togetherSize(threads); size > 0 && size <= len(o.Scratch) {
+			o.Parallel(threads, pack)
+			o.Parallel(threads*g.finer(threads), runPacked)
+		} else {
+			o.Parallel(g.parts(threads), run)
+		}
 		return nil
-	}}
+	}
 }
 
 // linear: y = then(x·Wᵀ + b).
@@ -124,17 +154,10 @@ func gradW(o *kernel.Args) call {
 }
 
 // linearGradW: dW = dyᵀ·x, db = column sums of dy.
-func linearGradW(o *kernel.Args) error {
-	g := gradW(o)
-	o.Parallel(g.parts(o.Threads()), gradWPart)
-	return nil
-}
+var linearGradW = productRun(gradW, gradBias)
 
-// gradWPart computes a part of the product, and of the column sums.
-func gradWPart(o *kernel.Args, part, of int) {
-	g := gradW(o)
-	p := g.part(part, of)
-	p.run()
+// gradBias computes a part of the column sums.
+func gradBias(o *kernel.Args, part, of int) {
 	from, to := kernel.SplitUnits(part, of, len(o.Out[1]), kernel.LineFloats)
 	vec.ColumnSums(o.Out[1][from:to], o.In[1][from:], o.Dims[0], o.Dims[1])
 }

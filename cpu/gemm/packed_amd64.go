@@ -52,11 +52,14 @@ type job struct {
 	packA, packB bool
 	firstPacked  int       // the first column of the current block that is packed
 	panelBuf     []float32 // the packed panels of the current block
-	// distance in the workspace of the chunks of op(B), if all of it is packed at once; else 0
-	chunkSize int
-	epilogue  epilogue
+	stripwise    bool      // each strip of C takes all of its products in turn
+	packed       packedFactors
+	epilogue     epilogue
 	upcoming
 }
+
+// packedFactors are factors that are packed whole, chunk by chunk, or nil.
+type packedFactors struct{ a, b []float32 }
 
 // upcoming is what the tiles of a job prefetch.
 type upcoming struct {
@@ -77,19 +80,25 @@ func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta
 		transposedProduct(s, m, n, k, alpha, a, kernel.ByteMatrix{}, b, c, then)
 		return
 	}
-	blockedProduct(s, m, n, k, alpha, a, b, kernel.ByteMatrix{}, beta, c, then)
+	blockedProduct(s, m, n, k, alpha, a, b, kernel.ByteMatrix{}, beta, c, then, packedFactors{})
 }
 
-// blockedProduct computes a product block by block. op(B) is b, or e if that has bytes.
+// blockedProduct computes a product block by block. op(B) is b, or e if that has bytes. One of the
+// factors may be packed already.
 func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32,
-	c tile.View, then epilogue) {
+	c tile.View, then epilogue, packed packedFactors) {
 	w := workspaces.Get().(*workspace)
 	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
 	j := job{Set: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c, bytesB: e,
-		packA: shouldPackA(a, n), packB: e.Bytes != nil || shouldPackB(b, m), panelBuf: w.b, epilogue: then}
+		packA: packed.a != nil || shouldPackA(a, n), packed: packed,
+		packB:    packed.b != nil || e.Bytes != nil || shouldPackB(b, m),
+		panelBuf: w.b, epilogue: then}
 	if j.packsWholeB() {
-		j.packWholeB()
+		j.stripwise, j.parts = true, j.strips(m)
+		if packed.b == nil {
+			j.packWholeB()
+		}
 	}
 	at := j.blockAt(0, 0, 0)
 	j.prefetchFirstRows(&at)
@@ -131,19 +140,27 @@ func (j *job) packsWholeB() bool {
 		j.m >= 2*len(j.Tiles)
 }
 
-// packWholeB packs op(B), and makes every strip a part.
+// packWholeB packs op(B).
 func (j *job) packWholeB() {
-	chunks := tile.Chunks(j.k)
-	_, depth := kernel.Split(0, chunks, j.k)
-	wide := 2 * j.Lanes
-	j.chunkSize = panelOffset((j.n+wide-1)/wide*wide, depth)
-	j.workspace.wholeB = kernel.Grow(j.workspace.wholeB, chunks*j.chunkSize)
-	for chunk := range chunks {
-		p, depth := kernel.Split(chunk, chunks, j.k)
-		j.panelBuf = j.workspace.wholeB[chunk*j.chunkSize:]
-		j.firstPacked = j.packPanelsAt(p, 0, j.n, depth)
+	j.workspace.wholeB = kernel.Grow(j.workspace.wholeB, tile.Chunks(j.k)*j.panelsSize())
+	j.packed.b = j.workspace.wholeB
+	for chunk := range tile.Chunks(j.k) {
+		p, depth := kernel.Split(chunk, tile.Chunks(j.k), j.k)
+		j.panelBuf = j.panels(chunk, 0, depth)
+		j.packPanelsAt(p, 0, j.n, depth)
 	}
-	j.parts = j.strips(j.m)
+}
+
+// panelsSize returns the size of a chunk of packed op(B).
+func (j *job) panelsSize() int {
+	_, depth := kernel.Split(0, tile.Chunks(j.k), j.k)
+	wide := 2 * j.Lanes
+	return panelOffset((j.n+wide-1)/wide*wide, depth)
+}
+
+// panels returns the panels of packed op(B) from a column on.
+func (j *job) panels(chunk, col, depth int) []float32 {
+	return j.packed.b[chunk*j.panelsSize()+panelOffset(col, depth):]
 }
 
 // pageFloats is the number of float32 in a page of memory. Rows so far apart compete for the same
@@ -171,12 +188,13 @@ func shouldPackB(b tile.View, m int) bool {
 // block computes b, and prefetches the operands of the next block.
 func (j *job) block(b, next *block, beta float32) {
 	strips := j.strips(b.rows)
-	if j.packA && b.col == 0 {
-		j.packStrips(j.a.From(b.i, b.p), strips, b.rows, b.depth)
+	if j.packA && b.col == 0 && j.packed.a == nil {
+		j.workspace.a = kernel.Grow(j.workspace.a, strips*stripSize(j.Set, b.depth))
+		j.packStrips(j.workspace.a, j.a.From(b.i, b.p), 0, strips, strips, b.rows, b.depth)
 	}
 	switch {
-	case j.chunkSize > 0:
-		j.panelBuf = j.workspace.wholeB[b.chunk*j.chunkSize:]
+	case j.packed.b != nil:
+		j.panelBuf = j.panels(b.chunk, b.col, b.depth)
 	case b.part == 0 || j.n > blockCols || j.k > tile.Depth: // else all of B is in the workspace
 		j.firstPacked = j.packPanelsAt(b.p, b.col, b.cols, b.depth)
 	}
@@ -186,7 +204,7 @@ func (j *job) block(b, next *block, beta float32) {
 	}
 	a, apart := j.a.From(b.i, b.p), 0
 	if j.packA {
-		a, apart = tile.ColMajor(j.workspace.a, stripRows(j.Set)), stripSize(j.Set, b.depth)
+		a, apart = j.packedStrips(b), stripSize(j.Set, b.depth)
 	}
 	t := &j.tile
 	t.ARow, t.ACol, t.K, t.Beta = 4*a.RowStride, 4*a.ColStride, b.depth, beta
@@ -205,7 +223,7 @@ func (j *job) block(b, next *block, beta float32) {
 			at += height * a.RowStride
 		}
 		switch {
-		case j.chunkSize > 0:
+		case j.stripwise:
 			j.prefetchStripPart(b)
 		case s+1 < strips:
 			j.prefetchStrip(&a, at, height, b.depth)
@@ -226,7 +244,7 @@ func (j *job) block(b, next *block, beta float32) {
 // planPrefetch sets the operands of the next block that this one prefetches.
 func (j *job) planPrefetch(b, next *block, strips int) {
 	j.nextBlock, j.nextBytes = cacheLines{}, bytePrefetch{}
-	if j.chunkSize == 0 && next.rows > 0 && (next.p != b.p || next.col != b.col) {
+	if j.packed.b == nil && next.rows > 0 && (next.p != b.p || next.col != b.col) {
 		if j.bytesB.Bytes != nil {
 			j.nextBytes = newBytePrefetch(j.bytesB.From(next.p, next.col), next.depth, next.cols,
 				strips*((b.cols+2*j.Lanes-1)/(2*j.Lanes)))
@@ -240,18 +258,34 @@ func (j *job) planPrefetch(b, next *block, strips int) {
 // differ by one at most, the higher ones first.
 func (j *job) strips(rows int) int { return (rows + len(j.Tiles) - 1) / len(j.Tiles) }
 
-// packStrips packs op(A): strip s at s·stripSize(depth), its columns stripRows apart.
-func (j *job) packStrips(a tile.View, strips, rows, depth int) {
+// stripsSize returns the size of a chunk of packed op(A).
+func (j *job) stripsSize() int {
+	_, depth := kernel.Split(0, tile.Chunks(j.k), j.k)
+	return j.strips(j.m) * stripSize(j.Set, depth)
+}
+
+// packedStrips returns the packed strips of op(A) of a block.
+func (j *job) packedStrips(b *block) tile.View {
+	a := j.workspace.a
+	if j.packed.a != nil {
+		a = j.packed.a[b.chunk*j.stripsSize():]
+	}
+	return tile.ColMajor(a, stripRows(j.Set))
+}
+
+// packStrips packs strips from, ..., to-1 of so many that have rows of op(A): strip s at
+// s·stripSize(depth) of dst, its columns stripRows apart.
+func (j *job) packStrips(dst []float32, a tile.View, from, to, strips, rows, depth int) {
 	size, between := stripSize(j.Set, depth), stripRows(j.Set)
-	j.workspace.a = kernel.Grow(j.workspace.a, strips*size)
-	dst := j.workspace.a
 	if a.RowStride == 1 {
-		low, high := rows/strips, rows%strips
-		tile.PackCopy(dst, size, between, a, low+1, high, depth)
-		tile.PackCopy(dst[high*size:], size, between, a.From(high*(low+1), 0), low, strips-high, depth)
+		high := min(max(rows%strips, from), to) // strips before it have a row more than the others
+		for _, group := range [][2]int{{from, high}, {high, to}} {
+			first, height := kernel.Split(group[0], strips, rows)
+			tile.PackCopy(dst[group[0]*size:], size, between, a.From(first, 0), height, group[1]-group[0], depth)
+		}
 		return
 	}
-	for s := range strips {
+	for s := from; s < to; s++ {
 		first, height := kernel.Split(s, strips, rows)
 		tile.PackTransposed(dst[s*size:], between, a.From(first, 0), height, depth)
 	}

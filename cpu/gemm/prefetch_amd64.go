@@ -109,9 +109,9 @@ func (j *job) prefetchStrip(a *tile.View, at, rows, depth int) {
 func (j *job) prefetchFirstStrip(b *block, rows int) {
 	j.nextStrip, j.nextStripStep = nil, 0
 	switch {
-	case b.rows == 0 || j.packA && b.col == 0:
+	case b.rows == 0 || j.packA && b.col == 0 && j.packed.a == nil:
 	case j.packA:
-		a := tile.ColMajor(j.workspace.a, stripRows(j.Set))
+		a := j.packedStrips(b)
 		j.prefetchStrip(&a, 0, rows, b.depth)
 	default:
 		a := j.a.From(b.i, b.p)

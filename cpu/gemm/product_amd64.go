@@ -33,7 +33,7 @@ func (g *call) workspace() int {
 	_, depth := kernel.Split(0, tile.Chunks(g.k), g.k)
 	size := panelOffset(blockCols, tile.Depth)
 	if j.packsWholeB() {
-		size += tile.Chunks(g.k) * panelOffset((g.n+2*s.Lanes-1)/(2*s.Lanes)*2*s.Lanes, depth)
+		size += tile.Chunks(g.k) * j.panelsSize()
 	}
 	if j.packA {
 		size += j.strips(min(g.m, blockRows)) * stripSize(s, depth)

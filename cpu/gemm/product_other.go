@@ -15,6 +15,15 @@ func product(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.Vi
 // workspace returns the numbers of memory that the product takes from pools.
 func (g *call) workspace() int { return 0 }
 
+// togetherSize returns 0: a product in Go packs no factor.
+func (g *call) togetherSize(int) int { return 0 }
+
+func (g *call) packTogether([]float32, int, int) {}
+
+func (g *call) finer(int) int { return 1 }
+
+func (g *call) runPacked([]float32, int, int) {}
+
 // TakesBytes reports whether products over so many examples can read them as bytes.
 func TakesBytes(int) bool { return false }
 

@@ -54,7 +54,8 @@ func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e k
 		t := tile.RowMajor(buf.c, rows)
 		bT := b.T()
 		if e.Bytes != nil {
-			blockedProduct(s, n, rows, k, alpha, bT, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{})
+			blockedProduct(s, n, rows, k, alpha, bT, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{},
+				packedFactors{})
 		} else {
 			part := a.From(i, 0)
 			packedProduct(s, n, rows, k, alpha, bT, part.T(), 0, t, epilogue{})

@@ -9,23 +9,28 @@ const combineBlock = 2048
 // Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from
 // left to right. dst may be any of the Vₖ. It panics if the lengths differ.
 func (Ops) Combine(dst device.Vector, terms ...device.Term) {
-	d := Data("Combine", dst)
+	CombineRange(dst, 0, dst.Len(), terms...)
+}
+
+// CombineRange is Combine for the coordinates from, ..., to-1. It panics if the lengths differ.
+func CombineRange(dst device.Vector, from, to int, terms ...device.Term) {
+	whole := Data("Combine", dst)
 	for _, t := range terms {
-		CheckLen("Combine", "a term", len(Data("Combine", t.V)), len(d))
+		CheckLen("Combine", "a term", len(Data("Combine", t.V)), len(whole))
 	}
-	switch {
+	switch d := whole[from:to]; {
 	case len(terms) == 0:
 		clear(d)
 	case len(terms) == 1 && terms[0].A == 1:
-		copy(d, terms[0].V.(*Vector).Data)
+		copy(d, terms[0].V.(*Vector).Data[from:])
 	case len(terms) <= maxTerms:
 		var c combination
 		for _, t := range terms {
-			c = c.plus(float32(t.A), t.V.(*Vector).Data)
+			c = c.plus(float32(t.A), t.V.(*Vector).Data[from:to])
 		}
-		combine(d, &c, termsNonTemporal(d, terms))
+		combine(d, &c, termsNonTemporal(whole, terms))
 	default:
-		combineMany(d, terms)
+		combineMany(d, terms, from, termsNonTemporal(whole, terms))
 	}
 }
 
@@ -76,10 +81,9 @@ func combinePart(d []float32, terms []device.Term, i int) {
 }
 
 // combineMany handles more terms than one pass does, block by block: a block of dst is written only
-// after all terms have been read, so that dst may be any of them.
-func combineMany(d []float32, terms []device.Term) {
+// after all terms have been read, so that dst may be any of them. d begins at number from.
+func combineMany(d []float32, terms []device.Term, from int, stream bool) {
 	var block [combineBlock]float32
-	stream := termsNonTemporal(d, terms)
 	for i := 0; i < len(d); i += combineBlock {
 		s := block[:min(combineBlock, len(d)-i)]
 		for k := 0; k < len(terms); {
@@ -88,7 +92,7 @@ func combineMany(d []float32, terms []device.Term) {
 				c = c.plus(1, s)
 			}
 			for ; c.terms < maxTerms && k < len(terms); k++ {
-				c = c.plus(float32(terms[k].A), terms[k].V.(*Vector).Data[i:i+len(s)])
+				c = c.plus(float32(terms[k].A), terms[k].V.(*Vector).Data[from+i:][:len(s)])
 			}
 			if k == len(terms) {
 				combine(d[i:i+len(s)], &c, stream)

@@ -1,6 +1,7 @@
 package vec
 
 import (
+	"slices"
 	"sync"
 
 	"fspda/cpu/kernel"
@@ -12,17 +13,49 @@ func softmaxCrossEntropy(o *kernel.Args) error {
 	if o.Attr != 0 {
 		return smoothCrossEntropy(o)
 	}
-	logits, labels, loss, dlogits := o.In[0], o.In[1], o.Out[0], o.Out[1]
 	m, n := o.Dims[0], o.Dims[1]
-	total, perRow := 0.0, 1/float64(m)
-	err := eachPass(labels, n, func(w *softmaxRows, i int) {
-		x, d := logits[i*n:(i+w.rows)*n], dlogits[i*n:(i+w.rows)*n]
+	for i := range m {
+		if _, err := labelAt(o.In[1], i, n); err != nil {
+			return err
+		}
+	}
+	rows := rowLossPool.Get().(*rowLosses)
+	defer rowLossPool.Put(rows)
+	*rows = slices.Grow((*rows)[:0], m)[:m]
+	if parts := min(o.Threads(), m*n/leastLogits); parts > 1 {
+		o.Parallel(parts, rows.part)
+	} else {
+		rows.part(o, 0, 1)
+	}
+	total := 0.0
+	for _, loss := range *rows {
+		total += loss
+	}
+	o.Out[0][0] = float32(float64(total * (1 / float64(m))))
+	return nil
+}
+
+// leastLogits is how many logits are worth another goroutine.
+const leastLogits = 16 << 10
+
+// rowLosses are the losses of the rows of a call, which are added in order.
+type rowLosses []float64
+
+var rowLossPool = sync.Pool{New: func() any { return new(rowLosses) }}
+
+// part computes the losses and gradients of some rows, whose labels have been checked.
+func (l rowLosses) part(o *kernel.Args, part, of int) {
+	m, n := o.Dims[0], o.Dims[1]
+	from, to := kernel.SplitUnits(part, of, m, 1)
+	_ = eachPass(o.In[1][from:to], n, func(w *softmaxRows, i int) {
+		i += from
+		x, d := o.In[0][i*n:(i+w.rows)*n], o.Out[1][i*n:(i+w.rows)*n]
 		e := w.exponentials(d, x, n)
-		total = w.addLosses(total, x, n)
-		w.gradients(d, e, n, perRow)
+		for r := range w.rows {
+			l[i+r] = w.loss(r, x, n)
+		}
+		w.gradients(d, e, n, 1/float64(m))
 	})
-	loss[0] = float32(float64(total * perRow))
-	return err
 }
 
 // eachPass calls pass for some rows of n logits at a time, from row i on.
@@ -92,12 +125,9 @@ func (w *softmaxRows) exponentials(dst, x []float32, n int) []float32 {
 	return dst
 }
 
-// addLosses adds log Σ exp(row) - row[class] of each row to total.
-func (w *softmaxRows) addLosses(total float64, x []float32, n int) float64 {
-	for r, c := range w.class[:w.rows] {
-		total += logOf(w.sum[r]) - (float64(x[r*n+c]) - float64(w.maximum[r]))
-	}
-	return total
+// loss returns log Σ exp(row) - row[class] of row r.
+func (w *softmaxRows) loss(r int, x []float32, n int) float64 {
+	return logOf(w.sum[r]) - (float64(x[r*n+w.class[r]]) - float64(w.maximum[r]))
 }
 
 // gradients writes the gradients to d, given the exponentials e. The two may be the same.

@@ -11,12 +11,27 @@ func (Ops) Dot(a, b device.Vector) float64 {
 	return dot(x, y)
 }
 
+// DotBlock is the length of the blocks whose scalar products are added from left to right.
+const DotBlock = vecBlock
+
+// DotBlocks writes the scalar products of blocks from, from+1, ... of a and b to sums. It panics if
+// the lengths differ.
+func DotBlocks(sums []float64, a, b device.Vector, from int) {
+	x, y := Data("Dot", a), Data("Dot", b)
+	CheckLen("Dot", "b", len(y), len(x))
+	for i := range sums {
+		at := (from + i) * DotBlock
+		to := min(at+DotBlock, len(x))
+		sums[i] = dotBlock(x[at:to], y[at:to])
+	}
+}
+
 // dot adds the blocks of the vectors from left to right.
 func dot(x, y []float32) float64 {
 	y = y[:len(x)]
 	s := 0.0
 	for len(x) > 0 {
-		n := min(vecBlock, len(x))
+		n := min(DotBlock, len(x))
 		s += dotBlock(x[:n], y[:n])
 		x, y = x[n:], y[n:]
 	}

@@ -15,8 +15,8 @@ func score(o *kernel.Args) error {
 	err := eachPass(labels, n, func(w *softmaxRows, i int) {
 		x := logits[i*n : (i+w.rows)*n]
 		w.exponentials(nil, x, n)
-		loss = w.addLosses(loss, x, n)
 		for r, c := range w.class[:w.rows] {
+			loss += w.loss(r, x, n)
 			switch r := rank(x[r*n:(r+1)*n], c); {
 			case r == 0:
 				hits++
