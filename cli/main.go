@@ -71,6 +71,9 @@ func Main(parts ...Part) {
 // Run runs the command with arguments and returns its exit status. It prints errors to stderr.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		setup.CompleteKeys(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take the arguments of the process
 	err := root.ExecuteContext(ctx)
 	status := command.ExitStatus(err)
@@ -176,7 +179,7 @@ func takeAliases(root *cobra.Command) {
 }
 
 // complete makes commands refuse arguments unless they say what they take, and list their flags in
-// the order in which they were added. The shell completes values of their flags.
+// the order in which they were added.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().SortFlags, cmd.PersistentFlags().SortFlags = false, false
 	if cmd.Args == nil {
@@ -185,7 +188,6 @@ func complete(cmd *cobra.Command) {
 	if cmd.Name() == "completion" {
 		command.OnlyHolds(cmd)
 	}
-	setup.CompleteKeys(cmd)
 	for _, c := range cmd.Commands() {
 		complete(c)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Options configures a network. Options that a network does not use must be zero.
@@ -26,6 +27,15 @@ type Options struct {
 
 // Names lists the networks known to Open.
 func Names() []string {
+	names := slices.Clone(ownNames())
+	for _, r := range registered {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// ownNames lists the networks of this package.
+var ownNames = sync.OnceValue(func() []string {
 	names := []string{"mlp"}
 	for _, norm := range []string{"", "-gn", "-evonorm"} {
 		for _, d := range resNetDepths() {
@@ -35,12 +45,8 @@ func Names() []string {
 	for _, n := range convNets {
 		names = append(names, n.name)
 	}
-	names = append(names, TransformerNames()...)
-	for _, r := range registered {
-		names = append(names, r.name)
-	}
-	return names
-}
+	return append(names, TransformerNames()...)
+})
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
 // 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn"

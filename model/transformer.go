@@ -41,7 +41,10 @@ func TransformerNames() (names []string) {
 }
 
 // IsTransformer reports whether a named network is a language model.
-func IsTransformer(name string) bool { return slices.Contains(TransformerNames(), name) }
+func IsTransformer(name string) bool {
+	_, is := NamedTransformer(name, Transformer{})
+	return is
+}
 
 // NamedTransformer returns the sizes of a named language model with the fields of t that are not
 // zero, and whether there is one of that name.

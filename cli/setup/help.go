@@ -102,7 +102,8 @@ func chosen(flags *pflag.FlagSet, topic string) *pflag.FlagSet {
 	return some
 }
 
-// CompleteKeys makes the shell complete the values of flags of keys whose values are names.
+// CompleteKeys makes the shell complete the values of flags of keys whose values are names, for a
+// command and those below it. Cobra keeps these flags for as long as the process runs.
 func CompleteKeys(cmd *cobra.Command) {
 	for _, key := range train.Keys() {
 		if cmd.Flags().Lookup(FlagName(key)) == nil {
@@ -116,6 +117,9 @@ func CompleteKeys(cmd *cobra.Command) {
 					cobra.ShellCompDirectiveNoFileComp
 			})
 		}
+	}
+	for _, c := range cmd.Commands() {
+		CompleteKeys(c)
 	}
 }
 
