@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -28,6 +29,49 @@ const alignment = 256
 // poison fills new memory, so that reads before the first write return conspicuous numbers.
 const poison = 0x7fc0dead7fc0dead
 
+// poisoned is 4 KiB of poison.
+var poisoned = func() (page [512]uint64) {
+	for i := range page {
+		page[i] = poison
+	}
+	return page
+}()
+
+// fill fills memory with poison. It only writes where there is something else.
+func fill(data []uint64) {
+	for ; len(data) >= len(poisoned); data = data[len(poisoned):] {
+		if page := (*[len(poisoned)]uint64)(data); *page != poisoned {
+			*page = poisoned
+		}
+	}
+	copy(data, poisoned[:])
+}
+
+// spare holds large allocations of all machines that were freed and filled with poison: pools of
+// []uint64 by length. A library's work space of 32 MiB, for instance, serves one device after another.
+var spare sync.Map
+
+// words returns n words of poison.
+func words(n int) []uint64 {
+	if pool, ok := spare.Load(n); ok {
+		if data, _ := pool.(*sync.Pool).Get().([]uint64); data != nil {
+			return data
+		}
+	}
+	data := make([]uint64, n)
+	fill(data)
+	return data
+}
+
+// release keeps freed memory for words, if it is worth it.
+func release(data []uint64) {
+	fill(data)
+	if len(data) >= 1<<17 {
+		pool, _ := spare.LoadOrStore(len(data), &sync.Pool{})
+		pool.(*sync.Pool).Put(data)
+	}
+}
+
 func (m *memory) alloc(n uintptr) uintptr {
 	if m.countOnly {
 		at := m.next
@@ -35,10 +79,7 @@ func (m *memory) alloc(n uintptr) uintptr {
 		m.blocks = append(m.blocks, &allocation{at: at, size: n})
 		return at
 	}
-	data := make([]uint64, (n+2*alignment)/8)
-	for i := range data {
-		data[i] = poison
-	}
+	data := words(int(n+2*alignment) / 8)
 	at := (uintptr(unsafe.Pointer(&data[0])) + alignment - 1) / alignment * alignment
 	i, _ := m.search(at)
 	m.blocks = slices.Insert(m.blocks, i, &allocation{at, n, data})
@@ -57,9 +98,7 @@ func (m *memory) free(at uintptr) (uintptr, bool) {
 		return 0, false
 	}
 	n := m.blocks[i].size
-	for j := range m.blocks[i].data {
-		m.blocks[i].data[j] = poison
-	}
+	release(m.blocks[i].data)
 	m.blocks = slices.Delete(m.blocks, i, i+1)
 	return n, true
 }
