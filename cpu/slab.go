@@ -15,15 +15,13 @@ import (
 const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
-	minSlab        = 1 << 20     // slabs are at least this long, and else an eighth of what there is
-	maxSlab        = 1 << 24
+	minSlab        = 1 << 20     // slabs have at least so many numbers, and whole vectors
 )
 
 // slabAllocator cuts vectors from slabs.
 type slabAllocator struct {
-	mu        sync.Mutex
-	rest      []float32 // of the newest slab, from the begin of a cache line
-	allocated int       // numbers in all slabs
+	mu   sync.Mutex
+	rest []float32 // of the newest slab, from the begin of a cache line
 }
 
 // alloc returns n zeros that begin at a cache line. The rest of a slab that is too short is lost:
@@ -34,12 +32,12 @@ func (s *slabAllocator) alloc(n int) []float32 {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.rest) < n {
-		s.rest = newSlab(min(max(minSlab, s.allocated/8/hugePageFloats*hugePageFloats), maxSlab))
-		s.allocated += len(s.rest)
+	padded := kernel.Padded(n)
+	if len(s.rest) < padded {
+		s.rest = newSlab((minSlab + padded - 1) / padded * padded)
 	}
 	v := s.rest[:n:n]
-	s.rest = s.rest[min(len(s.rest), (n+kernel.LineFloats-1)/kernel.LineFloats*kernel.LineFloats):]
+	s.rest = s.rest[padded:]
 	return v
 }
 

@@ -51,7 +51,7 @@ func TestSlabsAreFreed(t *testing.T) {
 	for range 1000 { // 310 MB, if no vector were freed
 		d.NewVector(79_510)
 	}
-	if after := heap(); after > before+4*(maxSlab+hugePageFloats)+1<<20 {
+	if after := heap(); after > before+4*(minSlab+hugePageFloats)+1<<20 {
 		t.Errorf("%d bytes are left of unreachable vectors, want one slab at most", after-before)
 	}
 	runtime.KeepAlive(d)

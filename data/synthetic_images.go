@@ -20,11 +20,11 @@ type SyntheticImagesOptions struct {
 }
 
 const (
-	defaultImageClasses = 10
-	maxImageClasses     = 1000
-	// images of about 6 KB, which stay in memory once drawn
+	defaultImageClasses  = 10
+	maxImageClasses      = 1000
 	maxSyntheticImages   = 1_000_000
-	syntheticImagesShape = 1 // version of the drawing, part of the fingerprint
+	drawnBytes           = 7000 // of an image, about: it stays in memory once drawn
+	syntheticImagesShape = 1    // version of the drawing, part of the fingerprint
 )
 
 // SyntheticImages is a set of generated images, for tests of the whole image pipeline and machines
@@ -44,7 +44,11 @@ func SyntheticImages(o SyntheticImagesOptions, p ImageOptions) (*Set, error) {
 	case o.Classes < 2 || o.Classes > maxImageClasses:
 		return nil, fmt.Errorf("data: set synthetic-images: %d classes, want 2 to %d", o.Classes, maxImageClasses)
 	}
-	return FromImages("synthetic-images", o.Classes, newDrawnImages(o, 0, o.Train), newDrawnImages(o, 1, o.Test), p)
+	s, err := FromImages("synthetic-images", o.Classes, newDrawnImages(o, 0, o.Train), newDrawnImages(o, 1, o.Test), p)
+	if err == nil {
+		s.Memory += drawnBytes * int64(o.Train+o.Test)
+	}
+	return s, err
 }
 
 // drawnImages is a source of drawn JPEG files.
@@ -110,5 +114,5 @@ func (d *drawnImages) draw(i int) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 75 + s.IntN(21)})
-	return b.Bytes(), err
+	return bytes.Clone(b.Bytes()), err // without spare capacity
 }

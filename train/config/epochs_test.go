@@ -185,3 +185,23 @@ func runOf(iterations, points int) Config {
 type withBatchNorm struct{ Model }
 
 func (withBatchNorm) BufferSizes() []int { return []int{4, 4} }
+
+// A gradient is computed over at most a batch, or the largest shard, also where the mean batch is
+// smaller: 400 examples over 5 agents in batches of 48 are 48 and 32 examples.
+func TestMicroBatch(t *testing.T) {
+	for _, test := range []struct {
+		sampling     string
+		batch, parts int
+		want         int
+	}{{"epochs", 48, 1, 48}, {"epochs", 48, 5, 10}, {"iid", 300, 1, 300}, {"full", 256, 1, 90}, {"full", 256, 4, 23}} {
+		c := small()
+		c.Sampling, c.Accum, c.Batch = test.sampling, test.parts, test.batch
+		s, _ := resolve(t, c)
+		if test.sampling == "full" {
+			s.Shards[1] = make([]int32, 90)
+		}
+		if got := s.MicroBatch(); got != test.want {
+			t.Errorf("%+v: %d examples", test, got)
+		}
+	}
+}

@@ -153,7 +153,7 @@ func (s *Setup) measurePrograms(m any) error {
 	if !ok {
 		return nil
 	}
-	gradient, score, err := z.ProgramBytes(min(s.MicroBatch(), s.BatchSize()), s.EvalChunk())
+	gradient, score, err := z.ProgramBytes(s.MicroBatch(), s.EvalChunk())
 	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
 		var evaluated uint64
 		evaluated, _, err = z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
@@ -316,10 +316,17 @@ func (s *Setup) Skew() float64 { return data.Skew(s.Counts()) }
 // manyAgents is from where on it is worth to say that evaluations look at every agent.
 const manyAgents = 200
 
-// MicroBatch returns how many examples a gradient is computed over at once: a batch divided by
-// accumulate, rounded up.
+// MicroBatch returns the most examples that a gradient is computed over at once: a batch, or the
+// largest shard if a batch is a whole shard, divided by accumulate and rounded up.
 func (s *Setup) MicroBatch() int {
-	return (s.Config.Batch + s.Config.Accum - 1) / s.Config.Accum
+	batch := s.Config.Batch
+	if s.Config.Sampling == string(data.Full) {
+		batch = 0
+		for _, shard := range s.Shards {
+			batch = max(batch, len(shard))
+		}
+	}
+	return (batch + s.Config.Accum - 1) / s.Config.Accum
 }
 
 // WireFormat returns the format of the values in messages.

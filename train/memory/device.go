@@ -129,7 +129,7 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 func workOf(s *config.Setup) string {
 	shapes := sha256.Sum256(fmt.Appendf(nil, "%v %v %v", s.Set.Shape, s.Blocks, s.Buffers))
 	return fmt.Sprintf("%s of %d parameters, shapes %x, batches of %d and %d, programs of %d and %d bytes",
-		s.Config.Model, s.Dim, shapes[:8], min(s.MicroBatch(), s.BatchSize()), s.EvalChunk(), s.Programs.Gradient,
+		s.Config.Model, s.Dim, shapes[:8], s.MicroBatch(), s.EvalChunk(), s.Programs.Gradient,
 		s.Programs.Score)
 }
 

@@ -40,13 +40,6 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	return need
 }
 
-// The host's device cuts vectors shorter than ownVector numbers from larger pieces of memory, of
-// which a share is not used.
-const (
-	ownVector = 1 << 19
-	slabShare = 32
-)
-
 // agentOverhead is about what an agent takes beside vectors: a stack, queues, lists, and its share
 // of what the garbage collector has not yet freed.
 const agentOverhead = 128 << 10
@@ -57,9 +50,6 @@ func vectorMemory(s *config.Setup) uint64 {
 	if Lends(s) && SharesGradients(s, nil) {
 		all -= 4 * uint64(s.Dim) * uint64(s.Graph.N-min(s.Graph.N, s.Threads))
 		all -= 4 * uint64(s.Dim) * uint64(len(algo.Mailbox(s.Algo))*(s.Graph.N-openMailboxes(s)))
-	}
-	if s.Dim < ownVector {
-		all += all / slabShare
 	}
 	return all
 }
