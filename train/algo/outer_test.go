@@ -21,6 +21,19 @@ func outerWorld(a Algorithm, w world, q quadratics, h int) *game {
 	return g
 }
 
+// heavyBallSteps makes the local steps of an iteration, written out: x of every agent moves along u,
+// its gradients with momentum 0.5.
+func heavyBallSteps(g *game, t int, x, u [][]float64) {
+	grad := make([]float64, len(x[0]))
+	for i := range x {
+		g.grad(t, i, grad, x[i])
+		for k := range grad {
+			u[i][k] = 0.5*u[i][k] + grad[k]
+			x[i][k] -= 0.05 * u[i][k]
+		}
+	}
+}
+
 // A round of DiLoCo is H steps of every agent by itself, then a step of PyTorch's Nesterov momentum
 // with the mean way of the round as the gradient; with rate 1 and no momentum, the mean of the
 // models. All agents end with the same bits.
@@ -31,15 +44,9 @@ func TestDiLoCoIsNesterovOfRounds(t *testing.T) {
 			g := outerWorld(DiLoCo{H: h, Rate: outer.rate, Mu: outer.mu, Descent: heavyBall(0.5)}, w, q, h)
 			g.share = w.seed%2 == 0
 			slow, buffer := make([]float64, w.d), make([]float64, w.d)
-			x, u, gi := zeros(w.n, w.d), zeros(w.n, w.d), make([]float64, w.d)
+			x, u := zeros(w.n, w.d), zeros(w.n, w.d)
 			for it := range 30 {
-				for i := range x {
-					g.grad(it, i, gi, x[i])
-					for k := range gi {
-						u[i][k] = 0.5*u[i][k] + gi[k]
-						x[i][k] -= 0.05 * u[i][k]
-					}
-				}
+				heavyBallSteps(g, it, x, u)
 				g.step(t, it)
 				if (it+1)%h != 0 {
 					continue
@@ -110,15 +117,9 @@ func TestSPARTAWithDiLoCo(t *testing.T) {
 			}
 			g.mask, g.share = func(t, _, _ int) []uint32 { return mask(t) }, w.seed%2 == 0
 			slow, buffer := make([]float64, w.d), make([]float64, w.d)
-			x, u, gi := zeros(w.n, w.d), zeros(w.n, w.d), make([]float64, w.d)
+			x, u := zeros(w.n, w.d), zeros(w.n, w.d)
 			for it := range 5 * h {
-				for i := range x {
-					g.grad(it, i, gi, x[i])
-					for k := range gi {
-						u[i][k] = 0.5*u[i][k] + gi[k]
-						x[i][k] -= 0.05 * u[i][k]
-					}
-				}
+				heavyBallSteps(g, it, x, u)
 				g.step(t, it)
 				average := mean(w.n, func(i int) []float64 { return x[i] })
 				end := (it+1)%h == 0
@@ -170,15 +171,9 @@ func TestStreamingDiLoCoIsDiLoCoOfParts(t *testing.T) {
 			}
 			whole := outerWorld(DiLoCo{H: every, Rate: rate, Mu: mu, Descent: inner}, w, q, every)
 			slow, buffer := make([]float64, w.d), make([]float64, w.d)
-			x, u, gi := zeros(w.n, w.d), zeros(w.n, w.d), make([]float64, w.d)
+			x, u := zeros(w.n, w.d), zeros(w.n, w.d)
 			for it := range 12 * every {
-				for i := range x {
-					g.grad(it, i, gi, x[i])
-					for k := range gi {
-						u[i][k] = 0.5*u[i][k] + gi[k]
-						x[i][k] -= 0.05 * u[i][k]
-					}
-				}
+				heavyBallSteps(g, it, x, u)
 				g.step(t, it)
 				whole.step(t, it)
 				average := mean(w.n, func(i int) []float64 { return x[i] })
