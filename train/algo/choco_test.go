@@ -209,7 +209,7 @@ func TestCHOCOMissing(t *testing.T) {
 	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
 	g.broadcasting([][2]int{{0, 1}}, func(_, i int) bool { return i == 0 }, everything)
 	g.step(t, 0)
-	r := g.round(1, 1)
+	r := g.round(1, 1, g.edges(1))
 	if err := g.algo.Local(g.state[1], r); err != nil {
 		t.Fatal(err)
 	}

@@ -120,13 +120,13 @@ func (g *game) aux(i int, name string) []float64 { return values(Aux(g.algo, g.s
 
 // step runs iteration t: every agent's Local, then the exchange, and so on; then every agent's Mix.
 func (g *game) step(tb testing.TB, t int) {
-	rounds := make([]*Round, len(g.state))
+	rounds, active := make([]*Round, len(g.state)), g.edges(t)
 	for i := range g.state {
-		rounds[i] = g.round(t, i)
+		rounds[i] = g.round(t, i, active)
 	}
-	for stage := range Stages(g.algo) {
+	for _, stage := range Stages(g.algo) {
 		for i, s := range g.state {
-			if err := Stages(g.algo)[stage](s, rounds[i]); err != nil {
+			if err := stage(s, rounds[i]); err != nil {
 				tb.Fatal(err)
 			}
 		}
@@ -185,17 +185,17 @@ func (g *game) bits() [3]uint64 {
 	return [3]uint64{g.ledger.SharedSeed, g.ledger.Packed, g.ledger.Reference}
 }
 
-func (g *game) round(t, i int) *Round {
+func (g *game) round(t, i int, active [][2]int) *Round {
 	r := &Round{T: t, Self: i, Alpha: g.alpha, Eta: g.eta, Acquire: g.dev.NewVector}
 	r.Grad = func(dst, x device.Vector) error { g.grad(t, i, values(dst), values(x)); return nil }
 	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = append(r.Links[link].Sent, v...) }
 	degree := make([]int, len(g.state))
-	for _, e := range g.edges(t) {
+	for _, e := range active {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
 	for peer := range g.state { // ascending peers
-		for _, e := range g.edges(t) {
+		for _, e := range active {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {
 				continue
 			}
@@ -210,7 +210,7 @@ func (g *game) round(t, i int) *Round {
 			r.Links = append(r.Links, l)
 		}
 	}
-	if g.share && len(g.edges(t)) == len(g.state)*(len(g.state)-1)/2 {
+	if g.share && len(active) == len(g.state)*(len(g.state)-1)/2 {
 		r.Shared = func(which int, fill func(dst device.Vector)) device.Vector {
 			return g.common([2]int{t, which}, fill)
 		}

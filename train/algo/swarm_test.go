@@ -251,7 +251,7 @@ func TestSwarmIdle(t *testing.T) {
 		g.grad = q.grad
 		g.edges = func(int) [][2]int { return [][2]int{{0, 1}} }
 		for i := range g.state {
-			r := g.round(0, i)
+			r := g.round(0, i, g.edges(0))
 			if err := a.Local(g.state[i], r); err != nil {
 				t.Fatal(err)
 			}

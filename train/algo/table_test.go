@@ -493,7 +493,7 @@ func TestAllAllocateNothing(t *testing.T) {
 			received[1] = number
 		}
 		for i := range rounds {
-			rounds[i] = g.round(T, i)
+			rounds[i] = g.round(T, i, g.edges(T))
 			r := rounds[i]
 			r.Grad = func(dst, x device.Vector) error { return nil }
 			r.Acquire = func(n int) device.Vector {
