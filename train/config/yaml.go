@@ -68,7 +68,9 @@ func (c *Config) Parse(name string, text []byte) error {
 	}
 	old := c.Params
 	c.Params = nil // the decoder must not write to a map that other configurations share
-	named := slices.DeleteFunc(fields, func(f Field) bool { return f.Key != "params" && !slices.Contains(given, f.Key) })
+	named := slices.DeleteFunc(fields, func(f Field) bool {
+		return f.Key != "params" && !slices.Contains(given, f.Key)
+	})
 	if err := decode(text, named); err != nil && !errors.Is(err, io.EOF) {
 		return &Error{Key: strings.TrimPrefix(name+": "+c.undecodable(m), ": "), Err: err}
 	}

@@ -48,14 +48,14 @@ func fill(data []uint64) {
 }
 
 // spare holds large allocations of all machines that were freed and filled with poison: pools of
-// []uint64 by length. A library's work space of 32 MiB, for instance, serves one device after another.
+// *[]uint64 by length. A library's work space of 32 MiB, for instance, serves one device after another.
 var spare sync.Map
 
 // words returns n words of poison.
 func words(n int) []uint64 {
 	if pool, ok := spare.Load(n); ok {
-		if data, _ := pool.(*sync.Pool).Get().([]uint64); data != nil {
-			return data
+		if data, _ := pool.(*sync.Pool).Get().(*[]uint64); data != nil {
+			return *data
 		}
 	}
 	data := make([]uint64, n)
@@ -68,7 +68,7 @@ func release(data []uint64) {
 	fill(data)
 	if len(data) >= 1<<17 {
 		pool, _ := spare.LoadOrStore(len(data), &sync.Pool{})
-		pool.(*sync.Pool).Put(data)
+		pool.(*sync.Pool).Put(&data)
 	}
 }
 
