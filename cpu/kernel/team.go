@@ -18,8 +18,14 @@ type Team struct {
 	generation atomic.Uint32 // counts jobs
 	quit       atomic.Bool
 	active     atomic.Int32 // workers that have joined the job; below zero while no job is open
-	next       atomic.Int32 // the part to be taken next
+	next       []turn       // of each share of the parts
 	job        task
+}
+
+// turn is the part of a share that is taken next, in a cache line of its own.
+type turn struct {
+	part atomic.Int32
+	_    [CacheLine - 4]byte
 }
 
 // task is the job of a team.
@@ -39,16 +45,17 @@ const spinTime = 100 * time.Microsecond
 
 // worker is a goroutine of a team.
 type worker struct {
+	number int // from 1: 0 is the goroutine that calls Run
 	asleep atomic.Bool
 	wake   chan struct{}
 }
 
 // NewTeam starts so many workers, which run until Stop.
 func NewTeam(workers int) *Team {
-	t := &Team{}
+	t := &Team{next: make([]turn, workers+1)}
 	t.active.Store(closed)
-	for range workers {
-		w := &worker{wake: make(chan struct{}, 1)}
+	for i := range workers {
+		w := &worker{number: i + 1, wake: make(chan struct{}, 1)}
 		t.workers = append(t.workers, w)
 		go t.loop(w)
 	}
@@ -64,11 +71,14 @@ func (t *Team) Stop() {
 // Run computes all parts of a job on the calling goroutine and on the workers that join.
 func (t *Team) Run(run func(o *Args, part, of int), o *Args, parts int) {
 	t.job = task{run, o, parts}
-	t.next.Store(0)
+	for i := range t.next {
+		first, _ := Split(i, len(t.next), parts)
+		t.next[i].part.Store(int32(first))
+	}
 	t.active.Store(0)
 	t.generation.Add(1)
 	t.wakeAll()
-	t.runParts()
+	t.runParts(0)
 	for t.active.Add(closed); t.active.Load() != closed; {
 		runtime.Gosched()
 	}
@@ -84,14 +94,16 @@ func (t *Team) wakeAll() {
 	}
 }
 
-// runParts takes parts until none is left.
-func (t *Team) runParts() {
-	for {
-		part := int(t.next.Add(1)) - 1
-		if part >= t.job.parts {
-			return
+// runParts takes parts until none is left: first those of the goroutine's own share, then those that
+// others have not taken yet. A part of a matrix thus mostly stays with one goroutine from kernel to
+// kernel, and in the caches of its core.
+func (t *Team) runParts(number int) {
+	for i := range t.next {
+		share := (number + i) % len(t.next)
+		first, n := Split(share, len(t.next), t.job.parts)
+		for part := int(t.next[share].part.Add(1)) - 1; part < first+n; part = int(t.next[share].part.Add(1)) - 1 {
+			t.job.run(t.job.o, part, t.job.parts)
 		}
-		t.job.run(t.job.o, part, t.job.parts)
 	}
 }
 
@@ -104,7 +116,7 @@ func (t *Team) loop(w *worker) {
 		}
 		seen = round
 		if t.tryJoin() {
-			t.runParts()
+			t.runParts(w.number)
 			t.active.Add(-1)
 		}
 	}
