@@ -114,12 +114,13 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 	c.Model = f.model
 	c = stepDefaults(c.Defaults())
 	c.Algo, c.Agents, c.Batch, c.Threads, c.Recompute = "sgd", 1, f.batch, f.threads, f.recompute
-	tokens := make([]uint16, 100_000)
+	tokens := make([]uint16, 10*net.Inputs()+1) // few: an evaluation runs beside the first steps
 	stream := rng.New(1, "bench tokens")
 	for i := range tokens {
 		tokens[i] = uint16(stream.IntN(net.Classes()))
 	}
-	set, err := data.FromText("random tokens", &text.Corpus{Vocabulary: net.Classes(), Train: tokens, Val: tokens},
+	few := tokens[:net.Inputs()+1]
+	set, err := data.FromText("random tokens", &text.Corpus{Vocabulary: net.Classes(), Train: tokens, Val: few},
 		net.Inputs())
 	if err != nil {
 		return nil, err

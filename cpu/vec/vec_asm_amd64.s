@@ -723,7 +723,7 @@ pass_done:
 	RET
 
 // func adamWAVX512(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·adamWAVX512(SB), NOSPLIT, $0-76
 	MOVQ         u+0(FP), AX
 	MOVQ         m+8(FP), CX
@@ -744,31 +744,35 @@ TEXT ·adamWAVX512(SB), NOSPLIT, $0-76
 	JLT          pass_rest
 
 pass_one:
-	VMOVUPS (AX)(SI*4), Z9
-	VMOVUPS (CX)(SI*4), Z10
-	VMOVUPS (DX)(SI*4), Z11
-	VMOVUPS (BX)(SI*4), Z12
-	VMULPS  Z9, Z9, Z13
-	VMULPS  Z1, Z9, Z9
-	VMULPS  Z0, Z10, Z10
-	VADDPS  Z9, Z10, Z10
-	VMULPS  Z3, Z13, Z13
-	VMULPS  Z2, Z11, Z11
-	VADDPS  Z13, Z11, Z11
-	VMINPS  Z11, Z8, Z11
-	VSQRTPS Z11, Z13
-	VMULPS  Z5, Z13, Z13
-	VADDPS  Z6, Z13, Z13
-	VMULPS  Z4, Z10, Z9
-	VDIVPS  Z13, Z9, Z9
-	VMULPS  Z7, Z12, Z12
-	VADDPS  Z12, Z9, Z9
-	VMOVUPS Z9, (AX)(SI*4)
-	VMOVUPS Z10, (CX)(SI*4)
-	VMOVUPS Z11, (DX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, DI
-	JGE     pass_one
+	PREFETCHT0 4096(AX)(SI*4)
+	PREFETCHT0 4096(CX)(SI*4)
+	PREFETCHT0 4096(DX)(SI*4)
+	PREFETCHT0 4096(BX)(SI*4)
+	VMOVUPS    (AX)(SI*4), Z9
+	VMOVUPS    (CX)(SI*4), Z10
+	VMOVUPS    (DX)(SI*4), Z11
+	VMOVUPS    (BX)(SI*4), Z12
+	VMULPS     Z9, Z9, Z13
+	VMULPS     Z1, Z9, Z9
+	VMULPS     Z0, Z10, Z10
+	VADDPS     Z9, Z10, Z10
+	VMULPS     Z3, Z13, Z13
+	VMULPS     Z2, Z11, Z11
+	VADDPS     Z13, Z11, Z11
+	VMINPS     Z11, Z8, Z11
+	VSQRTPS    Z11, Z13
+	VMULPS     Z5, Z13, Z13
+	VADDPS     Z6, Z13, Z13
+	VMULPS     Z4, Z10, Z9
+	VDIVPS     Z13, Z9, Z9
+	VMULPS     Z7, Z12, Z12
+	VADDPS     Z12, Z9, Z9
+	VMOVUPS    Z9, (AX)(SI*4)
+	VMOVUPS    Z10, (CX)(SI*4)
+	VMOVUPS    Z11, (DX)(SI*4)
+	ADDQ       $0x00000010, SI
+	SUBQ       $0x00000010, DI
+	JGE        pass_one
 
 pass_rest:
 	ADDQ      $0x00000010, DI
@@ -7709,7 +7713,7 @@ pass_done:
 	RET
 
 // func adamWAVX2(u *float32, m *float32, v *float32, x *float32, n int, beta1 float32, rest1 float32, beta2 float32, rest2 float32, scale1 float32, scale2 float32, eps float32, decay float32, most float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·adamWAVX2(SB), NOSPLIT, $0-76
 	MOVQ         u+0(FP), AX
 	MOVQ         m+8(FP), CX
@@ -7730,31 +7734,35 @@ TEXT ·adamWAVX2(SB), NOSPLIT, $0-76
 	JLT          pass_rest
 
 pass_one:
-	VMOVUPS (AX)(SI*4), Y9
-	VMOVUPS (CX)(SI*4), Y10
-	VMOVUPS (DX)(SI*4), Y11
-	VMOVUPS (BX)(SI*4), Y12
-	VMULPS  Y9, Y9, Y13
-	VMULPS  Y1, Y9, Y9
-	VMULPS  Y0, Y10, Y10
-	VADDPS  Y9, Y10, Y10
-	VMULPS  Y3, Y13, Y13
-	VMULPS  Y2, Y11, Y11
-	VADDPS  Y13, Y11, Y11
-	VMINPS  Y11, Y8, Y11
-	VSQRTPS Y11, Y13
-	VMULPS  Y5, Y13, Y13
-	VADDPS  Y6, Y13, Y13
-	VMULPS  Y4, Y10, Y9
-	VDIVPS  Y13, Y9, Y9
-	VMULPS  Y7, Y12, Y12
-	VADDPS  Y12, Y9, Y9
-	VMOVUPS Y9, (AX)(SI*4)
-	VMOVUPS Y10, (CX)(SI*4)
-	VMOVUPS Y11, (DX)(SI*4)
-	ADDQ    $0x00000008, SI
-	SUBQ    $0x00000008, DI
-	JGE     pass_one
+	PREFETCHT0 4096(AX)(SI*4)
+	PREFETCHT0 4096(CX)(SI*4)
+	PREFETCHT0 4096(DX)(SI*4)
+	PREFETCHT0 4096(BX)(SI*4)
+	VMOVUPS    (AX)(SI*4), Y9
+	VMOVUPS    (CX)(SI*4), Y10
+	VMOVUPS    (DX)(SI*4), Y11
+	VMOVUPS    (BX)(SI*4), Y12
+	VMULPS     Y9, Y9, Y13
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y0, Y10, Y10
+	VADDPS     Y9, Y10, Y10
+	VMULPS     Y3, Y13, Y13
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y13, Y11, Y11
+	VMINPS     Y11, Y8, Y11
+	VSQRTPS    Y11, Y13
+	VMULPS     Y5, Y13, Y13
+	VADDPS     Y6, Y13, Y13
+	VMULPS     Y4, Y10, Y9
+	VDIVPS     Y13, Y9, Y9
+	VMULPS     Y7, Y12, Y12
+	VADDPS     Y12, Y9, Y9
+	VMOVUPS    Y9, (AX)(SI*4)
+	VMOVUPS    Y10, (CX)(SI*4)
+	VMOVUPS    Y11, (DX)(SI*4)
+	ADDQ       $0x00000008, SI
+	SUBQ       $0x00000008, DI
+	JGE        pass_one
 
 pass_rest:
 	ADDQ       $0x00000008, DI

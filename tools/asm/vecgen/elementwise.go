@@ -17,23 +17,27 @@ type simple struct {
 	scalars []string
 	held    []string // constants
 	unroll  int
+	ahead   int // how many numbers ahead it prefetches; 0: it leaves that to the processor
 	body    func(e *emitter, in, scalars []reg.VecVirtual) []reg.VecVirtual
 }
 
 type vectors = []reg.VecVirtual
 
+// adamWPrefetch is a page: a processor does not prefetch beyond the one that it reads.
+const adamWPrefetch = 1024
+
 var simples = []simple{
-	{"add", "writes dst = a + b.", []string{"dst"}, []string{"a", "b"}, nil, nil, 4,
+	{"add", "writes dst = a + b.", []string{"dst"}, []string{"a", "b"}, nil, nil, 4, 0,
 		func(e *emitter, in, _ vectors) vectors {
 			v := e.vector()
 			e.asm.VADDPS(in[1], in[0], v)
 			return vectors{v}
 		}},
-	{"relus", "writes dst = 0 where x <= 0, else x.", []string{"dst"}, []string{"x"}, nil, nil, 4,
+	{"relus", "writes dst = 0 where x <= 0, else x.", []string{"dst"}, []string{"x"}, nil, nil, 4, 0,
 		func(e *emitter, in, _ vectors) vectors { return vectors{e.where(notLessEqual, in[0], in[0])} }},
-	{"reluGrads", "writes dst = dy where y > 0, else 0.", []string{"dst"}, []string{"y", "dy"}, nil, nil, 4,
+	{"reluGrads", "writes dst = dy where y > 0, else 0.", []string{"dst"}, []string{"y", "dy"}, nil, nil, 4, 0,
 		func(e *emitter, in, _ vectors) vectors { return vectors{e.where(greater, in[0], in[1])} }},
-	{"sigmoidGrads", "writes dst = (dy·y)·(1-y).", []string{"dst"}, []string{"y", "dy"}, nil, []string{"float one"}, 4,
+	{"sigmoidGrads", "writes dst = (dy·y)·(1-y).", []string{"dst"}, []string{"y", "dy"}, nil, []string{"float one"}, 4, 0,
 		func(e *emitter, in, _ vectors) vectors {
 			p, q := e.vector(), e.vector()
 			e.asm.VMULPS(in[1], in[0], p)
@@ -41,14 +45,14 @@ var simples = []simple{
 			e.asm.VMULPS(q, p, p)
 			return vectors{p}
 		}},
-	{"addDiff1", "writes v += a·(p-q).", []string{"v"}, []string{"v", "p", "q"}, []string{"a"}, nil, 4,
+	{"addDiff1", "writes v += a·(p-q).", []string{"v"}, []string{"v", "p", "q"}, []string{"a"}, nil, 4, 0,
 		func(e *emitter, in, s vectors) vectors {
 			d := e.difference(in[1], in[2])
 			return vectors{e.plusTimes(in[0], s[0], d)}
 		}},
 	{"addDiff2", "writes v += a·(p-q) and w += b·(p-q), with the old p and q.", []string{"v", "w"},
 		[]string{"v", "w", "p", "q"},
-		[]string{"a", "b"}, nil, 2,
+		[]string{"a", "b"}, nil, 2, 0,
 		func(e *emitter, in, s vectors) vectors {
 			d := e.difference(in[2], in[3])
 			return vectors{e.plusTimes(in[0], s[0], d), e.plusTimes(in[1], s[1], d)}
@@ -56,7 +60,8 @@ var simples = []simple{
 	{"adamW", "writes m = beta1·m + rest1·u, v = min(beta2·v + rest2·(u·u), most) and u = (scale1·m)/(scale2·√v + " +
 		"eps) + decay·x, each operation rounded, with the old u.",
 		[]string{"u", "m", "v"}, []string{"u", "m", "v", "x"},
-		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay", "most"}, nil, 1, adamW},
+		[]string{"beta1", "rest1", "beta2", "rest2", "scale1", "scale2", "eps", "decay", "most"}, nil, 1, adamWPrefetch,
+		adamW},
 }
 
 // Comparisons with zero, as the immediate of VCMPPS: both quiet, the first true for NaN.
@@ -161,6 +166,11 @@ func (e *emitter) simple(s simple, stream bool) {
 	}
 	e.hold(s.held...)
 	outputs := func(l loop, p *part) vectors {
+		if s.ahead > 0 && p == nil {
+			for _, name := range s.in {
+				l.asm.PREFETCHT0(l.of(base[name], s.ahead))
+			}
+		}
 		var in vectors
 		for _, name := range s.in {
 			in = append(in, l.load(l.of(base[name], 0), p))
