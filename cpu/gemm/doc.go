@@ -12,6 +12,7 @@
 // vectors better (transposed_amd64.go). An operand may be a matrix of bytes, which is decoded while
 // it is packed (bytes_amd64.go). Elsewhere a product is in Go (plain.go), with the same bits.
 //
-// A product runs on the calling goroutine; [Kernels] divide C among the workers of a Program.
+// A product runs on the calling goroutine; [Kernels] divide C among the workers of a Program, which
+// pack a small factor that all of them read together (together_amd64.go).
 // [Peak] measures the limit that no product exceeds.
 package gemm
