@@ -311,6 +311,35 @@ func TestPublishedFigure(t *testing.T) {
 	}
 }
 
+// Exactly one end of each exchange of Swarm-SGD initiates it, and both ends do so about equally often,
+// also where a process lists its edges by number: an agent that never initiates keeps its progress.
+func TestBothEndsInitiate(t *testing.T) {
+	for _, spec := range [][2]string{{"ring", "one-edge"}, {"ring", "matching"}, {"base(1)", "auto"},
+		{"simple-base(1)", "auto"}, {"hyper-hypercube(1)", "auto"}} {
+		c := small()
+		c.Algo, c.Agents, c.Graph, c.Edges = "swarm", 4, spec[0], spec[1]
+		s, _ := resolve(t, c)
+		met, first := make([]float64, len(s.Graph.Edges)), make([]float64, len(s.Graph.Edges))
+		for it := range 1000 {
+			for _, e := range s.Process.Active(nil, it) {
+				end := func(id int) bool { return (&exchange{core: &core{id: id, run: &run{setup: s}}}).initiates(it, e) }
+				if end(e.From) == end(e.To) {
+					t.Fatalf("%s, iteration %d: the ends of %v agree on who initiates", c.Edges, it, e)
+				}
+				met[e.Edge]++
+				if end(min(e.From, e.To)) {
+					first[e.Edge]++
+				}
+			}
+		}
+		for k, n := range met {
+			if n == 0 || math.Abs(first[k]-n/2) > 5*math.Sqrt(n)/2 {
+				t.Errorf("%v: the lower end of edge %d initiates %v exchanges of %v", spec, k, first[k], n)
+			}
+		}
+	}
+}
+
 // A lattice too fine for how far the agents are apart is not silent: the metrics count points near
 // the border of its radius.
 func TestLatticeIsWatched(t *testing.T) {

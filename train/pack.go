@@ -118,7 +118,8 @@ func (x *exchange) initiates(t int, e dist.Event) bool {
 		return x.id == t%(s.Graph.Degree(x.id)+1)
 	}
 	from := e.From
-	if s.Process.String() == "matching" { // its events are ordered by number: a coin decides
+	// the events of these are ordered by number: a coin decides
+	if p := s.Process.String(); p == "matching" || dist.InPairs(p) {
 		if coin := rng.New(s.Config.Seed, "initiator", uint64(t), uint64(e.Edge)); coin.Uint64()>>63 == 1 {
 			from = e.To
 		}
