@@ -322,7 +322,9 @@ func TestBothEndsInitiate(t *testing.T) {
 		met, first := make([]float64, len(s.Graph.Edges)), make([]float64, len(s.Graph.Edges))
 		for it := range 1000 {
 			for _, e := range s.Process.Active(nil, it) {
-				end := func(id int) bool { return (&exchange{core: &core{id: id, run: &run{setup: s}}}).initiates(it, e) }
+				end := func(id int) bool {
+					return (&exchange{core: &core{id: id, run: &run{setup: s}}}).initiates(it, e)
+				}
 				if end(e.From) == end(e.To) {
 					t.Fatalf("%s, iteration %d: the ends of %v agree on who initiates", c.Edges, it, e)
 				}

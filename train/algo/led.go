@@ -9,7 +9,9 @@ import "fspda/device"
 //	x ← x - alpha·u - y/Tau
 //	at the end of a round:  y ← y + Σ w·D        x ← x - Σ w·D
 //
-// The second line is x ← W x and y ← y + (x before - x after).
+// The second line is x ← W x and y ← y + (x before - x after). The published dual step size beta is
+// 1/Tau here. It requires eigenvalues of W above -1/3, whatever Tau: below, differences between
+// agents grow that little curvature damps.
 //
 // Invariant: Σ y = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
 // gradients the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with

@@ -10,8 +10,10 @@ import "fspda/device"
 //	x ← x - alpha·(u - h)
 //	coin:  h ← h - (p·c/alpha)·Σ w·D        x ← x - c·Σ w·D
 //
-// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(change of x). It requires 0 < c <=
-// 1 and eigenvalues of W above -1. c stays constant under a schedule. At alpha = 0 the gradients
+// The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(change of x). The published step of
+// the averaging is tau = p·c/alpha. It requires 0 < c <= 1, and c·(1-w) <= 1 is safe for all
+// eigenvalues w of W; above 4/3, differences between agents grow that little curvature damps,
+// always with rounds of equal length. c stays constant under a schedule. At alpha = 0 the gradients
 // carry no information, and h stays.
 //
 // Invariant: Σ h = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact

@@ -82,15 +82,15 @@ var builtin = []Method{
 			return algo.SketchedSA{Gamma: s.Config.Gamma, Beta: s.Config.Beta, PowerGossip: s.sketches(0)}
 		}},
 	{Name: "edm", Edges: WholeGraph, Mixing: true, Optimizers: []string{optimizerHeavyBall, optimizerNesterov},
-		Check: d2Stable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
+		Check: diffusionStable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
 	{Name: "exact-diffusion", Edges: WholeGraph, Mixing: true, HalfLazy: true, Optimizers: anyOptimizer,
 		Placements: anyPlacement, Check: mixingStable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
-	{Name: "d2", Edges: WholeGraph, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: d2Stable,
-		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
+	{Name: "d2", Edges: WholeGraph, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement,
+		Check: diffusionStable, New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: 1, Descent: s.Descent()} }},
 	{Name: "scaffnew", Keys: []string{"local_steps", "share"},
 		Edges: Coins, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement,
-		Check: mixingStable, New: func(s *Setup) algo.Algorithm {
+		Check: scaffnewStable, New: func(s *Setup) algo.Algorithm {
 			p := 1.0
 			if len(s.Graph.Edges) > 0 {
 				p = s.Process.Rate(0)
@@ -98,7 +98,7 @@ var builtin = []Method{
 			return algo.Scaffnew{P: p, C: s.Config.Share, Descent: s.Descent()}
 		}},
 	{Name: "led", Keys: []string{"local_steps"},
-		Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: mixingStable,
+		Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: anyPlacement, Check: diffusionStable,
 		New: func(s *Setup) algo.Algorithm { return algo.LED{Tau: s.roundSteps(), Descent: s.Descent()} }},
 	{Name: "kgt", Keys: []string{"local_steps", "outer_step"},
 		Edges: Rounds, Mixing: true, Optimizers: anyOptimizer, Placements: localOnly, Check: mixingStable,
@@ -373,21 +373,38 @@ func mixingStable(s *Setup) ([]string, error) {
 	return nil, nil
 }
 
-// d2Stable requires the eigenvalues of W to be above -1/3, at which differences between agents that
-// no curvature shrinks stay as they are.
-func d2Stable(s *Setup) (warnings []string, err error) {
+// diffusionStable requires the eigenvalues of W to be above -1/3, at which differences between agents
+// that no curvature shrinks stay as they are. A round maps them and y to W·(x-y) and y + (I-W)·(x-y),
+// whatever the number of its steps.
+func diffusionStable(s *Setup) (warnings []string, err error) {
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
+	c := s.Config
 	switch least := s.Mixing.Spectrum()[0]; {
 	case least < -1.0/3-1e-9:
-		return nil, Invalid("mixing", s.Config.Mixing, "has the eigenvalue %.6g on graph %s, and d2 diverges below "+
-			"-1/3: use half-lazy(%s), which is exact diffusion", least, s.Config.Graph, s.Config.Mixing)
+		return nil, Invalid("mixing", c.Mixing, "has the eigenvalue %.6g on graph %s, and %s diverges below -1/3: use "+
+			"half-lazy(%s), which has none below 0", least, c.Graph, c.Algo, c.Mixing)
 	case least < -1.0/3+1e-9:
-		return []string{fmt.Sprintf("mixing %s has the eigenvalue -1/3 on graph %s, at which d2 leaves some "+
-			"differences between agents as they are: half-lazy(%[1]s) does not", s.Config.Mixing, s.Config.Graph)}, nil
+		return []string{fmt.Sprintf("mixing %s has the eigenvalue -1/3 on graph %s, at which %s leaves some "+
+			"differences between agents as they are: half-lazy(%[1]s) does not", c.Mixing, c.Graph, c.Algo)}, nil
 	}
 	return nil, nil
+}
+
+// scaffnewStable warns where the averaging (1-share)·I + share·W is not that of diffusionStable: of
+// rounds of equal length, scaffnew is led with that matrix. Where a coin ends rounds it may converge.
+func scaffnewStable(s *Setup) ([]string, error) {
+	if _, err := mixingStable(s); err != nil || s.Graph.N == 1 {
+		return nil, err
+	}
+	c, spread := s.Config, 1-s.Mixing.Spectrum()[0]
+	if c.Share*spread <= 4.0/3+1e-9 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("share %v of mixing %s on graph %s averages with the eigenvalue %.4g: below -1/3 "+
+		"differences between agents may grow, and the more so the smaller alpha is; share %.3g is safe", c.Share,
+		c.Mixing, c.Graph, 1-c.Share*spread, 1/spread)}, nil
 }
 
 // proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.

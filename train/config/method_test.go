@@ -41,6 +41,9 @@ func TestMethodRefusals(t *testing.T) {
 		"d2 of a ring of four": {func(c *Config) {
 			c.Algo, c.Agents, c.Graph, c.Mixing, c.Mask, c.Density = "d2", 4, "ring", "laplacian(0.4)", "all", 1
 		}, []string{"mixing laplacian(0.4)", "-1/3", "half-lazy(laplacian(0.4))"}},
+		"led of a cube": {func(c *Config) {
+			c.Algo, c.Agents, c.Graph, c.Mask, c.Density = "led", 8, "hypercube", "all", 1
+		}, []string{"mixing metropolis", "eigenvalue -0.5", "led diverges", "half-lazy(metropolis)"}},
 		"extra heavy ball": {func(c *Config) { c.Algo, c.Momentum = "extra", 0.9 },
 			[]string{"momentum 0.9", "no heavy ball"}},
 		"relaysgd on a ring": {func(c *Config) { c.Algo, c.Graph = "relaysgd", "ring" },

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,67 @@ func TestOneAgentIsTold(t *testing.T) {
 			t.Errorf("%s: %q", algo, s.Warnings)
 		}
 	}
+}
+
+// LED is refused on the matrices with which its recursion lets differences between agents grow
+// without curvature, and Scaffnew warned of; the suggested matrix and share are accepted.
+func TestStabilityOfRounds(t *testing.T) {
+	for _, l := range []struct {
+		graph, mixing string
+		agents        int
+		share         float64 // of Scaffnew
+		grows         bool
+	}{
+		{"hypercube", "metropolis", 8, 1, true}, {"hypercube", "half-lazy(metropolis)", 8, 1, false},
+		{"hypercube", "metropolis", 8, 0.667, false}, {"hypercube", "metropolis", 8, 0.9, true},
+		{"grid", "metropolis", 8, 1, true}, {"ring", "metropolis", 5, 1, false}, {"ring", "metropolis", 6, 1, false},
+		{"ring", "laplacian(0.4)", 6, 1, true}, {"star", "metropolis", 6, 1, false},
+	} {
+		for _, algo := range []string{"led", "scaffnew"} {
+			if algo == "led" && l.share != 1 {
+				continue
+			}
+			c := small()
+			c.Algo, c.Graph, c.Mixing, c.Agents, c.LocalSteps = algo, l.graph, l.mixing, l.agents, 5
+			if algo == "scaffnew" {
+				c.Share = l.share
+			}
+			c.Iterations, c.EvalPoints = 100, 4
+			s, err := c.Resolve(labSet, labModel(t, c))
+			if refused := err != nil; refused != (l.grows && algo == "led") {
+				t.Errorf("%s %v: %v", algo, l, err)
+			} else if !refused && warned(s, "smaller alpha") != l.grows {
+				t.Errorf("%s %v: %q", algo, l, s.Warnings)
+			}
+			if err == nil && roundsGrow(s.Graph.N, s.Mixing.At, l.share) != l.grows {
+				t.Errorf("%s %v: the recursion grows: %v", algo, l, !l.grows)
+			}
+		}
+	}
+}
+
+// roundsGrow reports whether rounds of x ← x - y, then y ← y + c·(I-W)x and x ← x - c·(I-W)x, let
+// differences between agents grow.
+func roundsGrow(n int, w func(i, j int) float64, c float64) bool {
+	x, y, move := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = math.Sin(float64(1 + i*i))
+	}
+	for range 400 {
+		for i := range x {
+			x[i] -= y[i]
+		}
+		for i := range x {
+			move[i] = 0
+			for j := range x {
+				move[i] += c * w(i, j) * (x[i] - x[j])
+			}
+		}
+		for i, m := range move {
+			x[i], y[i] = x[i]-m, y[i]+m
+		}
+	}
+	return slices.Max(x)-slices.Min(x) > 1e3
 }
 
 // The printed theta of CHOCO-SGD in figure 2 is refused with the printed probability, and accepted with
