@@ -37,7 +37,8 @@ var simples = []simple{
 		func(e *emitter, in, _ vectors) vectors { return vectors{e.where(notLessEqual, in[0], in[0])} }},
 	{"reluGrads", "writes dst = dy where y > 0, else 0.", []string{"dst"}, []string{"y", "dy"}, nil, nil, 4, 0,
 		func(e *emitter, in, _ vectors) vectors { return vectors{e.where(greater, in[0], in[1])} }},
-	{"sigmoidGrads", "writes dst = (dy·y)·(1-y).", []string{"dst"}, []string{"y", "dy"}, nil, []string{"float one"}, 4, 0,
+	{"sigmoidGrads", "writes dst = (dy·y)·(1-y).", []string{"dst"}, []string{"y", "dy"}, nil, []string{"float one"},
+		4, 0,
 		func(e *emitter, in, _ vectors) vectors {
 			p, q := e.vector(), e.vector()
 			e.asm.VMULPS(in[1], in[0], p)
