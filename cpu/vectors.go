@@ -47,12 +47,13 @@ func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 // Combine implements device.Device.Combine. Goroutines share a long vector. It panics if the
 // lengths differ.
 func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
-	if d.teams == nil {
+	n := dst.Len()
+	if d.teams == nil || n < 2*leastCombine {
 		d.Ops.Combine(dst, terms...)
 		return
 	}
-	terms = slices.Clone(terms)
-	d.divided(dst.Len(), leastCombine, func(from, to int) { vec.CombineRange(dst, from, to, terms...) })
+	terms = slices.Clone(terms) // that of the caller stays on its stack
+	d.divided(n, leastCombine, func(from, to int) { vec.CombineRange(dst, from, to, terms...) })
 }
 
 // Dot implements device.Device.Dot. Goroutines share long vectors. It panics if the lengths differ.
