@@ -311,8 +311,8 @@ func TestPublishedFigure(t *testing.T) {
 	}
 }
 
-// Exactly one end of each exchange of Swarm-SGD initiates it, and both ends do so about equally often,
-// also where a process lists its edges by number: an agent that never initiates keeps its progress.
+// Exactly one end of each exchange of Swarm-SGD initiates it, and both ends do so about equally
+// often. An agent that never initiates would never publish its progress.
 func TestBothEndsInitiate(t *testing.T) {
 	for _, spec := range [][2]string{{"ring", "one-edge"}, {"ring", "matching"}, {"base(1)", "auto"},
 		{"simple-base(1)", "auto"}, {"hyper-hypercube(1)", "auto"}} {

@@ -22,10 +22,13 @@ type NetworkOptions struct {
 	// Product computes a product of two matrices of ProductSide rows and columns on as many threads.
 	Product func() error
 	// Train trains the network, one agent on all threads, and calls atStep before each step, until
-	// that returns false. nil: only gradients are measured.
+	// that returns false. [NoTraining] leaves steps out.
 	Train func(ctx context.Context, atStep func() (more bool)) error
 	Each  time.Duration // duration of the measurement
 }
+
+// NoTraining is the Train of a measurement without steps of training.
+func NoTraining(context.Context, func() (more bool)) error { return nil }
 
 // ProductSide is the side of the matrices whose product a gradient is compared with.
 const ProductSide = 1024
@@ -83,9 +86,7 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	}
 	g := &gradientTimer{NetworkOptions: o, r: &r, run: run, perCall: make([]time.Duration, len(c.Calls)),
 		begin: time.Now()}
-	if o.Train != nil {
-		err = o.Train(ctx, func() bool { return g.step() && ctx.Err() == nil })
-	}
+	err = o.Train(ctx, func() bool { return g.step() && ctx.Err() == nil })
 	for err == nil && g.err == nil && g.more() {
 		g.gradients()
 	}

@@ -97,7 +97,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	}
 	dev := e.Device.(*cpu.Device) // every device that is not a GPU
 	o := measure.NetworkOptions{Code: code, Threads: f.threads, Forecast: dev.Footprint(code),
-		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev)}
+		Each: f.each, Load: gradientOf(net, dev, code), Product: productOf(dev), Train: measure.NoTraining}
 	if net.Tokens() {
 		if o.Train, err = trainingOf(net, f, e); err != nil {
 			return r, err

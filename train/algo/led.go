@@ -10,8 +10,8 @@ import "fspda/device"
 //	at the end of a round:  y ← y + Σ w·D        x ← x - Σ w·D
 //
 // The second line is x ← W x and y ← y + (x before - x after). The published dual step size beta is
-// 1/Tau here. It requires eigenvalues of W above -1/3, whatever Tau: below, differences between
-// agents grow that little curvature damps.
+// 1/Tau here. It requires eigenvalues of W above -1/3, whatever Tau. Below that, differences between
+// agents grow in directions of little curvature.
 //
 // Invariant: Σ y = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
 // gradients the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with

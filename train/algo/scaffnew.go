@@ -11,10 +11,10 @@ import "fspda/device"
 //	coin:  h ← h - (p·c/alpha)·Σ w·D        x ← x - c·Σ w·D
 //
 // The second line is x ← (1-c)·x + c·W x and h ← h + (p/alpha)·(change of x). The published step of
-// the averaging is tau = p·c/alpha. It requires 0 < c <= 1, and c·(1-w) <= 1 is safe for all
-// eigenvalues w of W; above 4/3, differences between agents grow that little curvature damps,
-// always with rounds of equal length. c stays constant under a schedule. At alpha = 0 the gradients
-// carry no information, and h stays.
+// the averaging is tau = p·c/alpha. It requires 0 < c <= 1. For the eigenvalues w of W,
+// c·(1-w) <= 1 is safe. Above 4/3, differences between agents can grow in directions of little
+// curvature, and do so with rounds of equal length. c stays constant under a schedule. At alpha = 0
+// the gradients carry no information, and h stays.
 //
 // Invariant: Σ h = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
 // gradients the agents reach the optimum with h = ∇f_i, times 1/(1-mu) with momentum.

@@ -48,7 +48,8 @@ func fill(data []uint64) {
 }
 
 // spare holds large allocations of all machines that were freed and filled with poison: pools of
-// *[]uint64 by length. A library's work space of 32 MiB, for instance, serves one device after another.
+// *[]uint64 by length. A library's workspace of 32 MiB, for instance, serves one device after
+// another.
 var spare sync.Map
 
 // words returns n words of poison.
