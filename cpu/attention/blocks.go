@@ -177,7 +177,7 @@ func (h *headGrad) queries(i, j, rows, n int) {
 		vec.ExpRows(share[:seen], sum[:], share[:seen], h.lse[i+r:i+r+1], seen)
 		clear(share[seen:])
 		slope, mean := h.slopes.Data[r*blockKeys:][:n], [1]float64{float64(h.means[i+r])}
-		vec.SlopeRows(slope[:seen], share, slope, mean[:], seen)
+		vec.SlopeRows(slope[:seen], share, slope, mean[:], seen, seen)
 		clear(slope[seen:])
 	}
 	later, earlier := float32(1), float32(1)

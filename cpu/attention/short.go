@@ -49,7 +49,7 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
 		share := tile.RowMajor(scores, padded(i+rows))
 		p.multiply(rows, i+rows, s.width, 1, q.From(i, 0), keys, 0, share)
-		softmax(scores, i, rows, lse)
+		softmax(share, scores, i, rows, lse)
 		p.multiply(rows, s.width, i+rows, 1, share, v, 0, y.From(i, 0))
 	}
 }
@@ -67,10 +67,11 @@ func scaled(dst []float32, k tile.View, rows, width int) tile.View {
 	return tile.RowMajor(dst, stride)
 }
 
-// softmax replaces the scores of a band of rows, from row i on, by their softmax, and writes lse if
-// that is not nil. The rows have i+rows scores each, of which the last ones belong to later tokens,
-// and lie whole vectors apart, since parts of vectors take long to write.
-func softmax(scores []float32, i, rows int, lse []float32) {
+// softmax writes the softmax of the scores of a band of rows, from row i on, to dst, which may have
+// the same memory, and lse if that is not nil. The rows have i+rows scores each, of which the last
+// ones belong to later tokens and become zero. They lie whole vectors apart, since parts of vectors
+// take long to write.
+func softmax(dst tile.View, scores []float32, i, rows int, lse []float32) {
 	var top, scale [bandRows]float32
 	var sum [bandRows]float64
 	n := padded(i + rows)
@@ -88,30 +89,14 @@ func softmax(scores []float32, i, rows int, lse []float32) {
 			lse[i+r] = float32(float64(top[r]) + vec.Log(v))
 		}
 	}
-	vec.ScaleRows(scores, scale[:rows], n)
-	clearLater(scores, i, rows)
-}
-
-// clearLater sets what belongs to later tokens to zero.
-func clearLater(scores []float32, i, rows int) {
-	n := padded(i + rows)
-	for r := range rows {
-		clear(scores[r*n+i+r+1 : (r+1)*n])
-	}
+	vec.ScaleRows(dst.Data, scores, scale[:rows], n, dst.RowStride)
 }
 
 // shortBackwardFloats is the scratch memory of a worker.
 func shortBackwardFloats(s shape) int {
 	wide := padded(s.tokens)
-	return 2*padded(
-		s.width*wide,
-	) + 2*padded(
-		s.tokens*wide,
-	) + 2*padded(
-		bandRows*wide,
-	) + 4*padded(
-		s.tokens*padded(s.width),
-	)
+	return 2*padded(s.width*wide) + 2*padded(s.tokens*wide) + padded(bandRows*wide) +
+		4*padded(s.tokens*padded(s.width))
 }
 
 // shortBackward computes the units of a part.
@@ -135,20 +120,17 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
 	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
 	rightK, rightQ, rightDY := right(k), right(q), right(dy)
-	share, slope := r.take(bandRows*wide), r.take(bandRows*wide)
+	scores := r.take(bandRows * wide)
 	count := bands(s.tokens)
 	for band := range count {
 		i, rows := kernel.Split(band, count, s.tokens)
-		n, apart := i+rows, padded(i+rows)
-		p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, tile.RowMajor(share, apart))
-		softmax(share, i, rows, nil)
-		p.multiply(rows, n, s.width, 1, dy.From(i, 0), values, 0, tile.RowMajor(slope, apart))
-		softmaxGrad(slope, share, i, rows)
-		for r := range rows {
-			copy(shares.Data[(i+r)*wide:][:n], share[r*apart:])
-			copy(slopes.Data[(i+r)*wide:][:n], slope[r*apart:])
-		}
-		p.multiply(rows, s.width, n, s.scale(), tile.RowMajor(slope, apart), rightK, 0, dq.From(i, 0))
+		n, share, slope := i+rows, shares.From(i, 0), slopes.From(i, 0)
+		block := tile.RowMajor(scores, padded(n))
+		p.multiply(rows, n, s.width, 1, q.From(i, 0), keys, 0, block)
+		softmax(share, scores, i, rows, nil)
+		p.multiply(rows, n, s.width, 1, dy.From(i, 0), values, 0, block)
+		softmaxGrad(slope, share, scores, i, rows)
+		p.multiply(rows, s.width, n, s.scale(), slope, rightK, 0, dq.From(i, 0))
 	}
 	for band := range count {
 		j, rows := kernel.Split(band, count, s.tokens)
@@ -158,14 +140,17 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	}
 }
 
-// softmaxGrad replaces the gradients by the shares of a band of rows by those by the scores:
-// share·(gradient − mean).
-func softmaxGrad(slope, share []float32, i, rows int) {
+// softmaxGrad writes the gradients by the scores of a band of rows, share·(gradient − mean), to
+// slope, zero for later tokens. gradient holds those by the shares, in rows as softmax has them.
+func softmaxGrad(slope, share tile.View, gradient []float32, i, rows int) {
 	var mean [bandRows]float64
 	n := padded(i + rows)
 	for r := range rows {
-		mean[r] = vec.Dot(share[r*n:][:i+r+1], slope[r*n:][:i+r+1])
+		seen := i + r + 1
+		mean[r] = vec.Dot(share.Data[r*share.RowStride:][:seen], gradient[r*n:][:seen])
 	}
-	vec.SlopeRows(slope[:rows*n], share, slope, mean[:rows], n)
-	clearLater(slope, i, rows)
+	vec.SlopeRows(slope.Data, share.Data, gradient, mean[:rows], n, slope.RowStride)
+	for r := range rows {
+		clear(slope.Data[r*slope.RowStride:][i+r+1 : n])
+	}
 }

@@ -58,8 +58,9 @@ func stepPart(o *kernel.Args, part, of int) {
 			n := at + i + 1
 			query := p.right(queryRoom, tile.RowMajor(o.In[0][3*i*c+head*width:], 1), width, 1)
 			p.multiply(n, 1, width, 1, keys, query, 0, tile.RowMajor(scores, 1))
-			softmax(scores, n-1, 1, nil)
-			p.multiply(1, width, n, 1, tile.RowMajor(scores, n), values, 0, tile.RowMajor(o.Out[0][i*c+head*width:], c))
+			share := tile.RowMajor(scores, n)
+			softmax(share, scores, n-1, 1, nil)
+			p.multiply(1, width, n, 1, share, values, 0, tile.RowMajor(o.Out[0][i*c+head*width:], c))
 		}
 	}
 }

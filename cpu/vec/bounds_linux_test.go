@@ -36,7 +36,8 @@ func TestVecStaysInBounds(t *testing.T) {
 						expRows(e, sums, x, tops, n)
 						timesRows(scaled, e, sums, n)
 						floatExpRows(e, sums, x, tops, n)
-						scaleRows(e, tops, n)
+						scaleRows(e, e, tops, n, n)
+						slopeRows(e, scaled, e, sums, n, n)
 					}
 					ColumnSums(columns, x, rows, n)
 					gatherAt(columns, x, at)

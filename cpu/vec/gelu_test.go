@@ -96,7 +96,7 @@ func TestRowLoopsAreTwins(t *testing.T) {
 				GELUGrads(form, y, x, dy)
 				results = append(results, y...)
 			}
-			SlopeRows(y, x, dy, []float64{0.3}, n)
+			SlopeRows(y, x, dy, []float64{0.3}, n, n)
 			results = append(results, y...)
 			NormalizeRow(y, x, gamma, nil, 0.1, 0.7)
 			results = append(results, y...)

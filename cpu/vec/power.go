@@ -38,10 +38,11 @@ func floatExp(d float32) float32 {
 	return float32(tile.FMA(q, r, 1)) * math.Float32frombits(math.Float32bits(t)<<23)
 }
 
-func scaleRowsGo(x, scales []float32, n int) {
+func scaleRowsGo(dst, x, scales []float32, n, stride int) {
 	for r, s := range scales {
-		for j := range x[r*n : (r+1)*n] {
-			x[r*n+j] *= s
+		row := dst[r*stride:][:n]
+		for j, v := range x[r*n:][:n] {
+			row[j] = v * s
 		}
 	}
 }

@@ -11,16 +11,20 @@ func ExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	floatExpRows(dst, sums, x, tops, n)
 }
 
-// ScaleRows multiplies rows of n numbers by scales.
-func ScaleRows(x, scales []float32, n int) { scaleRows(x, scales, n) }
+// ScaleRows writes rows of n numbers of x times scales to rows of dst that lie stride numbers apart.
+// dst may be x if stride is n.
+func ScaleRows(dst, x, scales []float32, n, stride int) { scaleRows(dst, x, scales, n, stride) }
 
 // TimesRows writes the rows of n numbers of src times scales, multiplied in float64, to dst, which
 // may be src.
 func TimesRows(dst, src []float32, scales []float64, n int) { timesRows(dst, src, scales, n) }
 
 // SlopeRows writes p·(d - mean) to dst for rows of n numbers, mean that of the row, computed in
-// float64 and rounded once: the gradient of softmax. dst may be p or d.
-func SlopeRows(dst, p, d []float32, means []float64, n int) { slopeRows(dst, p, d, means, n) }
+// float64 and rounded once: the gradient of softmax. Rows of dst and p lie stride numbers apart,
+// those of d n numbers. dst may be p, and d if stride is n.
+func SlopeRows(dst, p, d []float32, means []float64, n, stride int) {
+	slopeRows(dst, p, d, means, n, stride)
+}
 
 // Dot returns Σ x·y in float64: product k is added to partial sum k mod 32, and the partial sums are
 // added as a tree.

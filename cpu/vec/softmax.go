@@ -49,11 +49,12 @@ func expRowGo(dst, x []float32, top float64) float64 {
 	return tree(s[:])
 }
 
-// slopeRowsGo writes p·(d - mean) to dst for rows of n numbers, computed in float64.
-func slopeRowsGo(dst, p, d []float32, means []float64, n int) {
+// slopeRowsGo writes p·(d - mean) to dst for rows of n numbers, computed in float64. Rows of dst and
+// p lie stride numbers apart.
+func slopeRowsGo(dst, p, d []float32, means []float64, n, stride int) {
 	for r, mean := range means {
-		row, slopes := dst[r*n:(r+1)*n], d[r*n:(r+1)*n]
-		for j, v := range p[r*n : (r+1)*n] {
+		row, slopes := dst[r*stride:][:n], d[r*n:][:n]
+		for j, v := range p[r*stride:][:n] {
 			row[j] = float32(float64(v) * (float64(slopes[j]) - mean))
 		}
 	}

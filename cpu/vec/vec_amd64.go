@@ -177,16 +177,19 @@ func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 }
 
 // scaleRows is scaleRowsGo.
-func scaleRows(x, scales []float32, n int) {
+func scaleRows(dst, x, scales []float32, n, stride int) {
 	x = x[:len(scales)*n]
-	switch {
-	case len(x) == 0:
-	case isa.Active == isa.AVX512:
-		scaleRowsAVX512(pointer(x), pointer(scales), n, len(scales))
-	case isa.Active == isa.AVX2:
-		scaleRowsAVX2(pointer(x), pointer(scales), n, len(scales))
+	if len(x) == 0 {
+		return
+	}
+	dst = dst[:(len(scales)-1)*stride+n]
+	switch isa.Active {
+	case isa.AVX512:
+		scaleRowsAVX512(pointer(dst), pointer(x), pointer(scales), n, len(scales), stride)
+	case isa.AVX2:
+		scaleRowsAVX2(pointer(dst), pointer(x), pointer(scales), n, len(scales), stride)
 	default:
-		scaleRowsGo(x, scales, n)
+		scaleRowsGo(dst, x, scales, n, stride)
 	}
 }
 
@@ -204,18 +207,21 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 	}
 }
 
-// slopeRows is slopeRowsGo. dst may be p or d.
-func slopeRows(dst, p, d []float32, means []float64, n int) {
-	all := len(means) * n
-	dst, p, d = dst[:all], p[:all], d[:all]
-	switch {
-	case all == 0:
-	case isa.Active == isa.AVX512:
-		slopeRowsAVX512(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means))
-	case isa.Active == isa.AVX2:
-		slopeRowsAVX2(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means))
+// slopeRows is slopeRowsGo.
+func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
+	d = d[:len(means)*n]
+	if len(d) == 0 {
+		return
+	}
+	all := (len(means)-1)*stride + n
+	dst, p = dst[:all], p[:all]
+	switch isa.Active {
+	case isa.AVX512:
+		slopeRowsAVX512(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means), stride)
+	case isa.AVX2:
+		slopeRowsAVX2(pointer(dst), pointer(p), pointer(d), &means[0], n, len(means), stride)
 	default:
-		slopeRowsGo(dst, p, d, means, n)
+		slopeRowsGo(dst, p, d, means, n, stride)
 	}
 }
 

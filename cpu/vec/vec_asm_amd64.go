@@ -111,16 +111,18 @@ func expRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int
 //go:noescape
 func floatExpRowsAVX512(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// scaleRowsAVX512 multiplies rows of n numbers by scales. Both counts are at least 1.
+// scaleRowsAVX512 writes rows of n numbers of x times scales to rows of dst that lie stride numbers
+// apart. Both counts are at least 1.
 //
 //go:noescape
-func scaleRowsAVX512(x *float32, scales *float32, n int, rows int)
+func scaleRowsAVX512(dst *float32, x *float32, scales *float32, n int, rows int, stride int)
 
 // slopeRowsAVX512 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
-// float64. Both counts are at least 1.
+// float64. Rows of dst and p lie stride numbers apart, those of d n numbers. Both counts are at
+// least 1.
 //
 //go:noescape
-func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 
 // centeredSumAVX512 returns Σ (x - center) in float64: number j is added to partial sum j mod 16,
 // and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
@@ -358,16 +360,18 @@ func expRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, 
 //go:noescape
 func floatExpRowsAVX2(dst *float32, sums *float64, x *float32, tops *float32, n int, rows int)
 
-// scaleRowsAVX2 multiplies rows of n numbers by scales. Both counts are at least 1.
+// scaleRowsAVX2 writes rows of n numbers of x times scales to rows of dst that lie stride numbers
+// apart. Both counts are at least 1.
 //
 //go:noescape
-func scaleRowsAVX2(x *float32, scales *float32, n int, rows int)
+func scaleRowsAVX2(dst *float32, x *float32, scales *float32, n int, rows int, stride int)
 
 // slopeRowsAVX2 writes p·(d - mean) for rows of n numbers, mean that of the row, computed in
-// float64. Both counts are at least 1.
+// float64. Rows of dst and p lie stride numbers apart, those of d n numbers. Both counts are at
+// least 1.
 //
 //go:noescape
-func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 
 // centeredSumAVX2 returns Σ (x - center) in float64: number j is added to partial sum j mod 16, and
 // sum l takes sum l+8, l+4, l+2 and l+1 in turn.

@@ -2816,129 +2816,133 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func scaleRowsAVX512(x *float32, scales *float32, n int, rows int)
+// func scaleRowsAVX512(dst *float32, x *float32, scales *float32, n int, rows int, stride int)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-32
-	MOVQ x+0(FP), AX
-	MOVQ scales+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+TEXT ·scaleRowsAVX512(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
 
 row:
-	XORQ         SI, SI
-	VBROADCASTSS (CX), Z0
-	MOVQ         DX, DI
-	SUBQ         $0x00000020, DI
+	XORQ         R8, R8
+	VBROADCASTSS (DX), Z0
+	MOVQ         BX, R9
+	SUBQ         $0x00000020, R9
 	JLT          row_few
 
 row_many:
-	VMOVUPS (AX)(SI*4), Z1
+	VMOVUPS (CX)(R8*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(SI*4)
-	VMOVUPS 64(AX)(SI*4), Z1
+	VMOVUPS Z1, (AX)(R8*4)
+	VMOVUPS 64(CX)(R8*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, 64(AX)(SI*4)
-	ADDQ    $0x00000020, SI
-	SUBQ    $0x00000020, DI
+	VMOVUPS Z1, 64(AX)(R8*4)
+	ADDQ    $0x00000020, R8
+	SUBQ    $0x00000020, R9
 	JGE     row_many
 
 row_few:
-	ADDQ $0x00000020, DI
-	SUBQ $0x00000010, DI
+	ADDQ $0x00000020, R9
+	SUBQ $0x00000010, R9
 	JLT  row_rest
 
 row_one:
-	VMOVUPS (AX)(SI*4), Z1
+	VMOVUPS (CX)(R8*4), Z1
 	VMULPS  Z0, Z1, Z1
-	VMOVUPS Z1, (AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, DI
+	VMOVUPS Z1, (AX)(R8*4)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, R9
 	JGE     row_one
 
 row_rest:
-	ADDQ      $0x00000010, DI
+	ADDQ      $0x00000010, R9
 	JZ        row_done
-	MOVQ      $-1, R8
-	BZHIQ     DI, R8, R8
-	KMOVW     R8, K1
-	VMOVUPS.Z (AX)(SI*4), K1, Z1
+	MOVQ      $-1, R10
+	BZHIQ     R9, R10, R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (CX)(R8*4), K1, Z1
 	VMULPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (AX)(SI*4)
+	VMOVUPS   Z1, K1, (AX)(R8*4)
 
 row_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (AX)(DI*4), AX
+	ADDQ $0x04, DX
+	DECQ SI
 	JNZ  row
 	VZEROUPPER
 	RET
 
-// func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+// func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·slopeRowsAVX512(SB), NOSPLIT, $0-48
+TEXT ·slopeRowsAVX512(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ p+8(FP), CX
 	MOVQ d+16(FP), DX
 	MOVQ means+24(FP), BX
 	MOVQ n+32(FP), SI
 	MOVQ rows+40(FP), DI
+	MOVQ stride+48(FP), R8
 
 row:
-	XORQ         R8, R8
+	XORQ         R9, R9
 	VBROADCASTSD (BX), Z0
-	MOVQ         SI, R9
-	SUBQ         $0x00000010, R9
+	MOVQ         SI, R10
+	SUBQ         $0x00000010, R10
 	JLT          row_few
 
 row_many:
-	VCVTPS2PD (DX)(R8*4), Z1
+	VCVTPS2PD (DX)(R9*4), Z1
 	VSUBPD    Z0, Z1, Z1
-	VCVTPS2PD (CX)(R8*4), Z2
+	VCVTPS2PD (CX)(R9*4), Z2
 	VMULPD    Z2, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, (AX)(R8*4)
-	VCVTPS2PD 32(DX)(R8*4), Z1
+	VMOVUPS   Y1, (AX)(R9*4)
+	VCVTPS2PD 32(DX)(R9*4), Z1
 	VSUBPD    Z0, Z1, Z1
-	VCVTPS2PD 32(CX)(R8*4), Z2
+	VCVTPS2PD 32(CX)(R9*4), Z2
 	VMULPD    Z2, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, 32(AX)(R8*4)
-	ADDQ      $0x00000010, R8
-	SUBQ      $0x00000010, R9
+	VMOVUPS   Y1, 32(AX)(R9*4)
+	ADDQ      $0x00000010, R9
+	SUBQ      $0x00000010, R10
 	JGE       row_many
 
 row_few:
-	ADDQ $0x00000010, R9
-	SUBQ $0x00000008, R9
+	ADDQ $0x00000010, R10
+	SUBQ $0x00000008, R10
 	JLT  row_rest
 
 row_one:
-	VCVTPS2PD (DX)(R8*4), Z1
+	VCVTPS2PD (DX)(R9*4), Z1
 	VSUBPD    Z0, Z1, Z1
-	VCVTPS2PD (CX)(R8*4), Z2
+	VCVTPS2PD (CX)(R9*4), Z2
 	VMULPD    Z2, Z1, Z1
 	VCVTPD2PS Z1, Y1
-	VMOVUPS   Y1, (AX)(R8*4)
-	ADDQ      $0x00000008, R8
-	SUBQ      $0x00000008, R9
+	VMOVUPS   Y1, (AX)(R9*4)
+	ADDQ      $0x00000008, R9
+	SUBQ      $0x00000008, R10
 	JGE       row_one
 
 row_rest:
-	ADDQ        $0x00000008, R9
+	ADDQ        $0x00000008, R10
 	JZ          row_done
-	MOVQ        $-1, R10
-	BZHIQ       R9, R10, R10
-	KMOVW       R10, K1
-	VCVTPS2PD.Z (DX)(R8*4), K1, Z1
+	MOVQ        $-1, R11
+	BZHIQ       R10, R11, R11
+	KMOVW       R11, K1
+	VCVTPS2PD.Z (DX)(R9*4), K1, Z1
 	VSUBPD      Z0, Z1, Z1
-	VCVTPS2PD.Z (CX)(R8*4), K1, Z0
+	VCVTPS2PD.Z (CX)(R9*4), K1, Z0
 	VMULPD      Z0, Z1, Z1
 	VCVTPD2PS   Z1, Y0
-	VMOVUPS     Y0, K1, (AX)(R8*4)
+	VMOVUPS     Y0, K1, (AX)(R9*4)
 
 row_done:
-	LEAQ (AX)(SI*4), AX
-	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(R8*4), AX
+	LEAQ (CX)(R8*4), CX
 	LEAQ (DX)(SI*4), DX
 	ADDQ $0x08, BX
 	DECQ DI
@@ -10110,136 +10114,140 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func scaleRowsAVX2(x *float32, scales *float32, n int, rows int)
+// func scaleRowsAVX2(dst *float32, x *float32, scales *float32, n int, rows int, stride int)
 // Requires: AVX
-TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-32
-	MOVQ x+0(FP), AX
-	MOVQ scales+8(FP), CX
-	MOVQ n+16(FP), DX
-	MOVQ rows+24(FP), BX
+TEXT ·scaleRowsAVX2(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ scales+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
 
 row:
-	XORQ         SI, SI
-	VBROADCASTSS (CX), Y0
-	MOVQ         DX, DI
-	SUBQ         $0x00000010, DI
+	XORQ         R8, R8
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, R9
+	SUBQ         $0x00000010, R9
 	JLT          row_few
 
 row_many:
-	VMOVUPS (AX)(SI*4), Y1
+	VMOVUPS (CX)(R8*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	VMOVUPS 32(AX)(SI*4), Y1
+	VMOVUPS Y1, (AX)(R8*4)
+	VMOVUPS 32(CX)(R8*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, 32(AX)(SI*4)
-	ADDQ    $0x00000010, SI
-	SUBQ    $0x00000010, DI
+	VMOVUPS Y1, 32(AX)(R8*4)
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, R9
 	JGE     row_many
 
 row_few:
-	ADDQ $0x00000010, DI
-	SUBQ $0x00000008, DI
+	ADDQ $0x00000010, R9
+	SUBQ $0x00000008, R9
 	JLT  row_rest
 
 row_one:
-	VMOVUPS (AX)(SI*4), Y1
+	VMOVUPS (CX)(R8*4), Y1
 	VMULPS  Y0, Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	ADDQ    $0x00000008, SI
-	SUBQ    $0x00000008, DI
+	VMOVUPS Y1, (AX)(R8*4)
+	ADDQ    $0x00000008, R8
+	SUBQ    $0x00000008, R9
 	JGE     row_one
 
 row_rest:
-	ADDQ       $0x00000008, DI
+	ADDQ       $0x00000008, R9
 	JZ         row_done
-	LEAQ       vecMasks<>+128(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), Y1
-	VMASKMOVPS (AX)(SI*4), Y1, Y1
+	LEAQ       vecMasks<>+128(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS (CX)(R8*4), Y1, Y1
 	VMULPS     Y0, Y1, Y1
-	VMOVUPS    (R8), Y0
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS Y1, Y0, (AX)(R8*4)
 
 row_done:
-	LEAQ (AX)(DX*4), AX
-	ADDQ $0x04, CX
-	DECQ BX
+	LEAQ (CX)(BX*4), CX
+	LEAQ (AX)(DI*4), AX
+	ADDQ $0x04, DX
+	DECQ SI
 	JNZ  row
 	VZEROUPPER
 	RET
 
-// func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int)
+// func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 // Requires: AVX
-TEXT ·slopeRowsAVX2(SB), NOSPLIT, $0-48
+TEXT ·slopeRowsAVX2(SB), NOSPLIT, $0-56
 	MOVQ dst+0(FP), AX
 	MOVQ p+8(FP), CX
 	MOVQ d+16(FP), DX
 	MOVQ means+24(FP), BX
 	MOVQ n+32(FP), SI
 	MOVQ rows+40(FP), DI
+	MOVQ stride+48(FP), R8
 
 row:
-	XORQ         R8, R8
+	XORQ         R9, R9
 	VBROADCASTSD (BX), Y0
-	MOVQ         SI, R9
-	SUBQ         $0x00000008, R9
+	MOVQ         SI, R10
+	SUBQ         $0x00000008, R10
 	JLT          row_few
 
 row_many:
-	VCVTPS2PD  (DX)(R8*4), Y1
+	VCVTPS2PD  (DX)(R9*4), Y1
 	VSUBPD     Y0, Y1, Y1
-	VCVTPS2PD  (CX)(R8*4), Y2
+	VCVTPS2PD  (CX)(R9*4), Y2
 	VMULPD     Y2, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (AX)(R8*4)
-	VCVTPS2PD  16(DX)(R8*4), Y1
+	VMOVUPS    X1, (AX)(R9*4)
+	VCVTPS2PD  16(DX)(R9*4), Y1
 	VSUBPD     Y0, Y1, Y1
-	VCVTPS2PD  16(CX)(R8*4), Y2
+	VCVTPS2PD  16(CX)(R9*4), Y2
 	VMULPD     Y2, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, 16(AX)(R8*4)
-	ADDQ       $0x00000008, R8
-	SUBQ       $0x00000008, R9
+	VMOVUPS    X1, 16(AX)(R9*4)
+	ADDQ       $0x00000008, R9
+	SUBQ       $0x00000008, R10
 	JGE        row_many
 
 row_few:
-	ADDQ $0x00000008, R9
-	SUBQ $0x00000004, R9
+	ADDQ $0x00000008, R10
+	SUBQ $0x00000004, R10
 	JLT  row_rest
 
 row_one:
-	VCVTPS2PD  (DX)(R8*4), Y1
+	VCVTPS2PD  (DX)(R9*4), Y1
 	VSUBPD     Y0, Y1, Y1
-	VCVTPS2PD  (CX)(R8*4), Y2
+	VCVTPS2PD  (CX)(R9*4), Y2
 	VMULPD     Y2, Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMOVUPS    X1, (AX)(R8*4)
-	ADDQ       $0x00000004, R8
-	SUBQ       $0x00000004, R9
+	VMOVUPS    X1, (AX)(R9*4)
+	ADDQ       $0x00000004, R9
+	SUBQ       $0x00000004, R10
 	JGE        row_one
 
 row_rest:
-	ADDQ       $0x00000004, R9
+	ADDQ       $0x00000004, R10
 	JZ         row_done
-	LEAQ       vecMasks<>+128(SB), R10
-	SHLQ       $0x02, R9
-	SUBQ       R9, R10
-	VMOVUPS    (R10), X1
-	VMASKMOVPS (DX)(R8*4), X1, X1
+	LEAQ       vecMasks<>+128(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMOVUPS    (R11), X1
+	VMASKMOVPS (DX)(R9*4), X1, X1
 	VCVTPS2PD  X1, Y1
 	VSUBPD     Y0, Y1, Y1
-	VMOVUPS    (R10), X0
-	VMASKMOVPS (CX)(R8*4), X0, X0
+	VMOVUPS    (R11), X0
+	VMASKMOVPS (CX)(R9*4), X0, X0
 	VCVTPS2PD  X0, Y0
 	VMULPD     Y0, Y1, Y1
 	VCVTPD2PSY Y1, X0
-	VMOVUPS    (R10), X1
-	VMASKMOVPS X0, X1, (AX)(R8*4)
+	VMOVUPS    (R11), X1
+	VMASKMOVPS X0, X1, (AX)(R9*4)
 
 row_done:
-	LEAQ (AX)(SI*4), AX
-	LEAQ (CX)(SI*4), CX
+	LEAQ (AX)(R8*4), AX
+	LEAQ (CX)(R8*4), CX
 	LEAQ (DX)(SI*4), DX
 	ADDQ $0x08, BX
 	DECQ DI

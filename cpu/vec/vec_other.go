@@ -27,9 +27,11 @@ func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	floatExpRowsGo(dst, sums, x, tops, n)
 }
 
-func scaleRows(x, scales []float32, n int) { scaleRowsGo(x, scales, n) }
+func scaleRows(dst, x, scales []float32, n, stride int) { scaleRowsGo(dst, x, scales, n, stride) }
 
-func slopeRows(dst, p, d []float32, means []float64, n int) { slopeRowsGo(dst, p, d, means, n) }
+func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
+	slopeRowsGo(dst, p, d, means, n, stride)
+}
 
 func timesRows(dst, src []float32, scales []float64, n int) { timesRowsGo(dst, src, scales, n) }
 

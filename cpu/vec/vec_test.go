@@ -260,21 +260,24 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 	t.Helper()
 	const margin = 16
 	type result struct {
-		tops, e, scaled, float []float32
-		sums                   []float64
-		columns                []float32
+		tops, e, scaled, float, apart, slopes []float32
+		sums                                  []float64
+		columns                               []float32
 	}
 	x := randomNumbers(seed, rows*n, share)
 	compute := func() (r result) {
 		guarded := func(n int) []float32 { return randomNumbers(9, n+2*margin, 0) }
-		r = result{guarded(rows), guarded(rows * n), guarded(rows * n), guarded(rows * n), make([]float64, 2*rows),
-			guarded(n)}
+		stride := n + 3
+		r = result{guarded(rows), guarded(rows * n), guarded(rows * n), guarded(rows * n), guarded(rows * stride),
+			guarded(rows * stride), make([]float64, 2*rows), guarded(n)}
 		tops, e := r.tops[margin:margin+rows], r.e[margin:margin+rows*n]
 		rowMaxima(tops, x, n)
 		expRows(e, r.sums[:rows], x, tops, n)
 		timesRows(r.scaled[margin:margin+rows*n], e, r.sums[:rows], n)
 		floatExpRows(r.float[margin:margin+rows*n], r.sums[rows:], x, tops, n)
-		scaleRows(r.float[margin:margin+rows*n], x[:rows], n)
+		apart := r.apart[margin : margin+rows*stride]
+		scaleRows(apart, r.float[margin:margin+rows*n], x[:rows], n, stride)
+		slopeRows(r.slopes[margin:margin+rows*stride], apart, x, r.sums[:rows], n, stride)
 		ColumnSums(r.columns[margin:margin+n], x, rows, n)
 		return r
 	}
@@ -285,6 +288,7 @@ func rowTwins(t *testing.T, n, rows int, seed uint64, share int) {
 		isa.With(code, func() { got = compute() })
 		for what, v := range map[string][2][]float32{"tops": {got.tops, want.tops}, "exponentials": {got.e, want.e},
 			"scaled": {got.scaled, want.scaled}, "float32 exponentials": {got.float, want.float},
+			"scaled rows apart": {got.apart, want.apart}, "slopes": {got.slopes, want.slopes},
 			"column sums": {got.columns, want.columns}} {
 			for i, w := range v[1] {
 				if !kerneltest.Same(v[0][i], w) {

@@ -203,11 +203,11 @@ func (e *emitter) halves(v reg.VecVirtual, join func(high, low reg.Register)) re
 
 // slopeRows writes the gradient of softmax.
 func slopeRows(e *emitter) {
-	e.begin("slopeRows", "func(dst, p, d *float32, means *float64, n, rows int)",
-		"writes p·(d - mean) for rows of n numbers, mean that of the row, computed in float64. Both counts are at "+
-			"least 1.")
+	e.begin("slopeRows", "func(dst, p, d *float32, means *float64, n, rows, stride int)",
+		"writes p·(d - mean) for rows of n numbers, mean that of the row, computed in float64. Rows of dst and p lie "+
+			"stride numbers apart, those of d n numbers. Both counts are at least 1.")
 	dst, p, d, means := e.argument("dst"), e.argument("p"), e.argument("d"), e.argument("means")
-	n, rows := e.argument("n"), e.argument("rows")
+	n, rows, stride := e.argument("n"), e.argument("rows"), e.argument("stride")
 	e.repeat("row", rows, func() {
 		mean, at, left := e.vector(), e.start(), e.asm.GP64()
 		e.asm.VBROADCASTSD(operand.Mem{Base: means}, mean)
@@ -218,9 +218,10 @@ func slopeRows(e *emitter) {
 			e.asm.VMULPD(e.widen(l.of(p, 0), part), v, v)
 			e.narrow(v, l.of(dst, 0), part)
 		}))
-		for _, base := range []reg.GPVirtual{dst, p, d} {
-			e.asm.LEAQ(operand.Mem{Base: base, Index: n, Scale: 4}, base)
+		for _, base := range []reg.GPVirtual{dst, p} {
+			e.asm.LEAQ(operand.Mem{Base: base, Index: stride, Scale: 4}, base)
 		}
+		e.asm.LEAQ(operand.Mem{Base: d, Index: n, Scale: 4}, d)
 		e.asm.ADDQ(operand.U8(8), means)
 	})
 	e.end()

@@ -78,9 +78,11 @@ func floatExpRows(e *emitter) {
 
 // scaleRows writes the last step of attention's softmax.
 func scaleRows(e *emitter) {
-	e.begin("scaleRows", "func(x, scales *float32, n, rows int)",
-		"multiplies rows of n numbers by scales. Both counts are at least 1.")
-	x, scales, n, rows := e.argument("x"), e.argument("scales"), e.argument("n"), e.argument("rows")
+	e.begin("scaleRows", "func(dst, x, scales *float32, n, rows, stride int)",
+		"writes rows of n numbers of x times scales to rows of dst that lie stride numbers apart. Both counts are at "+
+			"least 1.")
+	dst, x, scales := e.argument("dst"), e.argument("x"), e.argument("scales")
+	n, rows, stride := e.argument("n"), e.argument("rows"), e.argument("stride")
 	e.repeat("row", rows, func() {
 		s, at, left := e.vector(), e.start(), e.asm.GP64()
 		e.asm.VBROADCASTSS(operand.Mem{Base: scales}, s)
@@ -88,9 +90,10 @@ func scaleRows(e *emitter) {
 		e.pass("row", at, left, e.lanes, 2, each(func(l loop, p *part) {
 			v := e.load(l.of(x, 0), p)
 			e.asm.VMULPS(s, v, v)
-			e.store(v, l.of(x, 0), p)
+			e.store(v, l.of(dst, 0), p)
 		}))
 		e.asm.LEAQ(operand.Mem{Base: x, Index: n, Scale: 4}, x)
+		e.asm.LEAQ(operand.Mem{Base: dst, Index: stride, Scale: 4}, dst)
 		e.asm.ADDQ(operand.U8(4), scales)
 	})
 	e.end()
