@@ -33,8 +33,12 @@ func NoTraining(context.Context, func() (more bool)) error { return nil }
 // ProductSide is the side of the matrices whose product a gradient is compared with.
 const ProductSide = 1024
 
-// gradientsPerProduct is how many gradients are measured between two products.
-const gradientsPerProduct = 4
+// perTurn is how many times a turn measures steps, gradients and products.
+const perTurn = 4
+
+// mostProducts is how many products are measured at once at most. Otherwise they are as many as have
+// the operations of a gradient: the shorter a measurement, the higher its chance of a fast moment.
+const mostProducts = 8
 
 // GradientReport is the cost of a gradient of a network, forward and backward, and of a step of
 // training: batch, gradient, clipping, optimizer.
@@ -50,7 +54,9 @@ type GradientReport struct {
 	Images    float64       `json:"images_s"`          // like all rates, of the fastest run
 	FLOPs     float64       `json:"flops"`             // of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
-	Product   float64       `json:"product_gflop_s"`  // of the product, measured in between
+	Product   float64       `json:"product_gflop_s"` // of the product, measured in between
+	Share     float64       `json:"share"`           // of a gradient's rate in the product's, see [Network]
+	StepShare float64       `json:"step_share,omitempty"`
 	Forecast  int           `json:"memory_forecast"`  // bytes
 	Allocated uint64        `json:"memory_allocated"` // bytes allocated by loading the code and the first run
 	Kernels   []KernelShare `json:"kernels"`          // the longest first
@@ -64,7 +70,9 @@ type KernelShare struct {
 	Share  float64       `json:"share"`
 }
 
-// Network measures the gradient of a network over one batch.
+// Network measures the gradient of a network over one batch. It measures in turns: some steps, some
+// gradients, some products. The speed of a processor varies between turns, so a share is that of the
+// fastest step or gradient of a turn in the fastest product of the same turn, the median of all turns.
 func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	c := o.Code
 	r := GradientReport{What: c.Name, Batch: c.Batch, Dim: c.Dim, Threads: o.Threads, FLOPs: c.FLOPs,
@@ -86,12 +94,16 @@ func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	}
 	g := &gradientTimer{NetworkOptions: o, r: &r, run: run, perCall: make([]time.Duration, len(c.Calls)),
 		begin: time.Now()}
-	err = o.Train(ctx, func() bool { return g.step() && ctx.Err() == nil })
+	err = o.Train(ctx, func() bool { return g.between() && ctx.Err() == nil })
 	for err == nil && g.err == nil && g.more() {
 		g.gradients()
 	}
 	if err = cmp.Or(err, g.err, ctx.Err()); err != nil {
 		return r, fmt.Errorf("measure: %d gradients of %s: %w", r.Runs, c.Name, err)
+	}
+	r.Share = median(g.shares.gradient)
+	if len(g.shares.step) > 0 {
+		r.StepShare = median(g.shares.step)
 	}
 	r.finish(c, g.perCall)
 	return r, nil
@@ -106,44 +118,69 @@ type gradientTimer struct {
 	perCall []time.Duration // sums
 	begin   time.Time
 	steps   int
-	last    time.Time // the start of the current step
+	last    time.Time     // the start of the current step
+	step    time.Duration // the fastest of this turn
+	shares  struct{ gradient, step []float64 }
 	err     error
 }
 
 // more reports whether the measurement goes on.
 func (g *gradientTimer) more() bool { return g.r.Runs == 0 || time.Since(g.begin) < g.Each }
 
-// gradients measures a few gradients and a product.
+// gradients measures the gradients and products of a turn.
 func (g *gradientTimer) gradients() {
-	r := g.r
-	for range gradientsPerProduct {
+	r, fastest, product := g.r, time.Duration(0), time.Duration(0)
+	for range perTurn {
 		start := time.Now()
 		times, err := g.run()
 		if g.err = err; err != nil {
 			return
 		}
 		took := time.Since(start)
-		if r.Runs == 0 || took < r.Fastest {
-			r.Fastest = took
-		}
+		fastest = shorter(fastest, took)
 		r.Runs++
 		r.Mean += took
 		for i, d := range times {
 			g.perCall[i] += d
 		}
 	}
-	start := time.Now()
-	g.err = g.Product()
-	r.Product = max(r.Product, 2*ProductSide*ProductSide*ProductSide/time.Since(start).Seconds()/1e9)
+	const operations = 2 * ProductSide * ProductSide * ProductSide
+	count := max(1, min(mostProducts, int(r.FLOPs/operations+0.5)))
+	for range perTurn {
+		start := time.Now()
+		for range count {
+			if g.err = g.Product(); g.err != nil {
+				return
+			}
+		}
+		product = shorter(product, time.Since(start))
+	}
+	rate := float64(count) * operations / product.Seconds()
+	share := func(took time.Duration) float64 { return r.FLOPs / took.Seconds() / rate }
+	r.Product = max(r.Product, rate/1e9)
+	r.Fastest = shorter(r.Fastest, fastest)
+	g.shares.gradient = append(g.shares.gradient, share(fastest))
+	if g.step > 0 {
+		g.shares.step = append(g.shares.step, share(g.step))
+		r.Step, g.step = shorter(r.Step, g.step), 0
+	}
 }
 
-// step is called between two steps of training. It measures gradients after every few steps, and
-// reports whether to go on.
-func (g *gradientTimer) step() bool {
-	if took := time.Since(g.last); g.steps > 0 && (g.r.Step == 0 || took < g.r.Step) {
-		g.r.Step = took
+// shorter returns the shorter of two times, of which the first may be missing: 0.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 {
+		return b
 	}
-	if g.steps++; g.steps%(gradientsPerProduct+1) == 0 {
+	return min(a, b)
+}
+
+// between is called between two steps of training. It measures gradients after every few steps, and
+// reports whether to go on.
+func (g *gradientTimer) between() bool {
+	if g.steps > 0 {
+		g.step = shorter(g.step, time.Since(g.last))
+	}
+	if g.steps++; g.steps%(perTurn+1) == 0 {
 		g.gradients()
 	}
 	g.last = time.Now()
@@ -185,14 +222,15 @@ func (r GradientReport) String() string {
 	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured
   gradient   %10.1f ms fastest, %.1f ms mean
   images     %10.2f a second
-  rate       %10.1f GFLOP/s, %.2f GFLOP, %.0f %% of %.1f GFLOP/s of products of %d×%d
+  rate       %10.1f GFLOP/s, %.2f GFLOP
+  products   %10.1f GFLOP/s of %d×%d, a gradient has %.1f %% of the rate
   memory     %10.1f MiB taken, %.1f MiB forecast
 `, r.What, r.Dim, r.Batch, r.Threads, r.Runs, ms(r.Fastest), ms(r.Mean), r.Images, r.Rate, r.FLOPs/1e9,
-		100*r.Rate/r.Product, r.Product, ProductSide, ProductSide,
+		r.Product, ProductSide, ProductSide, 100*r.Share,
 		float64(r.Allocated)/mib, float64(r.Forecast)/mib)
 	if r.Step > 0 {
-		text += fmt.Sprintf("  step       %10.1f ms fastest, %.0f %% of the rate of products\n", ms(r.Step),
-			100*r.FLOPs/r.Step.Seconds()/1e9/r.Product)
+		text += fmt.Sprintf("  step       %10.1f ms fastest, %.1f %% of the rate of products\n", ms(r.Step),
+			100*r.StepShare)
 	}
 	for _, k := range r.Kernels {
 		text += fmt.Sprintf("  %5.1f %%  %-26s %4d calls %10.2f ms\n", 100*k.Share, k.Kernel, k.Calls,

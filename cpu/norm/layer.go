@@ -51,65 +51,119 @@ func rowParts(o *kernel.Args) int {
 	return max(1, min(o.Threads(), m*c/leastRows))
 }
 
-func layerNorm(o *kernel.Args) error {
-	o.Parallel(rowParts(o), layerNormPart)
-	return nil
+// wideFloats is the size of a block of rows of float64, which stays in the first-level cache.
+const wideFloats = 1 << 10
+
+// wideRows are what one goroutine computes in: blocks of rows in float64.
+type wideRows struct {
+	c, count     int // numbers of a row, rows of a block
+	rows, second []float64
+	gamma, beta  []float64
+	sums         []float64
+	means, rstds []float64
+	gradSums     []vec.SlopeSums
+	slopes       []vec.RowSlope
 }
 
-func layerNormPart(o *kernel.Args, part, of int) {
-	var beta []float32
-	if len(o.In) > 2 {
-		beta = o.In[2]
+// widePool holds wideRows for reuse.
+var widePool = sync.Pool{New: func() any { return new(wideRows) }}
+
+// newWideRows returns room for rows of c numbers, with gamma and with beta unless that is nil, until
+// it is put back into the pool.
+func newWideRows(c int, gamma, beta []float32) *wideRows {
+	w := widePool.Get().(*wideRows)
+	if stride := vec.WideStride(c); w.c != c {
+		count := max(1, min(layerRows, wideFloats/stride))
+		*w = wideRows{c: c, count: count, rows: make([]float64, count*stride), second: make([]float64, count*stride),
+			gamma: make([]float64, stride), beta: make([]float64, stride), sums: make([]float64, count),
+			means: make([]float64, count), rstds: make([]float64, count), gradSums: make([]vec.SlopeSums, count),
+			slopes: make([]vec.RowSlope, count)}
 	}
-	c := o.Dims[1]
-	from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
-	for r := from; r < to; r++ {
-		o.Out[1][r], o.Out[2][r] = layerRow(o.Out[0][r*c:][:c], o.In[0][r*c:][:c], o.In[1], beta, o.Attr)
+	vec.WidenSums(w.sums[:1], w.gamma, gamma, c)
+	if beta != nil {
+		vec.WidenSums(w.sums[:1], w.beta, beta, c)
 	}
+	return w
+}
+
+// forward is one call of a normalization: of x, or of x + d, which is written to sum. beta and mean
+// are nil where it has none.
+type forward struct {
+	x, d, sum, y []float32
+	gamma, beta  []float32
+	mean, rstd   []float32
+}
+
+func layerNorm(o *kernel.Args) error {
+	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
+		f := forward{x: o.In[0], y: o.Out[0], gamma: o.In[1], beta: optional(o.In, 2), mean: o.Out[1], rstd: o.Out[2]}
+		f.run(o, part, of)
+	})
+	return nil
 }
 
 func addLayerNorm(o *kernel.Args) error {
-	o.Parallel(rowParts(o), addLayerNormPart)
+	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
+		f := forward{x: o.In[0], d: o.In[1], sum: o.Out[0], y: o.Out[1], gamma: o.In[2], beta: optional(o.In, 3),
+			mean: o.Out[2], rstd: o.Out[3]}
+		f.run(o, part, of)
+	})
 	return nil
-}
-
-func addLayerNormPart(o *kernel.Args, part, of int) {
-	var beta []float32
-	if len(o.In) > 3 {
-		beta = o.In[3]
-	}
-	c := o.Dims[1]
-	from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
-	for r := from; r < to; r++ {
-		a, d, s := o.In[0][r*c:][:c], o.In[1][r*c:][:c], o.Out[0][r*c:][:c]
-		vec.Adds(s, a, d)
-		o.Out[2][r], o.Out[3][r] = layerRow(o.Out[1][r*c:][:c], s, o.In[2], beta, o.Attr)
-	}
-}
-
-// layerRow normalizes a row.
-func layerRow(y, x, gamma, beta []float32, eps float64) (mean, rstd float32) {
-	c := float64(len(x))
-	center := vec.CenteredSum(x, 0) / c
-	inverse := 1 / math.Sqrt(vec.CenteredSquares(x, center)/c+eps)
-	vec.NormalizeRow(y, x, gamma, beta, center, inverse)
-	return float32(center), float32(inverse)
 }
 
 func rmsNorm(o *kernel.Args) error {
-	o.Parallel(rowParts(o), rmsNormPart)
+	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
+		f := forward{x: o.In[0], y: o.Out[0], gamma: o.In[1], rstd: o.Out[1]}
+		f.run(o, part, of)
+	})
 	return nil
 }
 
-func rmsNormPart(o *kernel.Args, part, of int) {
-	c := o.Dims[1]
-	from, to := kernel.SplitUnits(part, of, o.Dims[0], 1)
-	for r := from; r < to; r++ {
-		x, y := o.In[0][r*c:][:c], o.Out[0][r*c:][:c]
-		inverse := 1 / math.Sqrt(vec.CenteredSquares(x, 0)/float64(c)+o.Attr)
-		vec.NormalizeRow(y, x, o.In[1], nil, 0, inverse)
-		o.Out[1][r] = float32(inverse)
+// optional returns operand i, nil if there is none.
+func optional(operands [][]float32, i int) []float32 {
+	if i < len(operands) {
+		return operands[i]
 	}
+	return nil
+}
+
+// run normalizes the rows of a part.
+func (f *forward) run(o *kernel.Args, part, of int) {
+	m, c := o.Dims[0], o.Dims[1]
+	w := newWideRows(c, f.gamma, f.beta)
+	defer widePool.Put(w)
+	for r, to := kernel.SplitUnits(part, of, m, 1); r < to; r += w.count {
+		w.normalize(f, r, min(w.count, to-r), o.Attr)
+	}
+}
+
+// normalize normalizes rows from row r on.
+func (w *wideRows) normalize(f *forward, r, rows int, eps float64) {
+	c, n := w.c, float64(w.c)
+	sums, means, rstds, x := w.sums[:rows], w.means[:rows], w.rstds[:rows], f.x[r*c:][:rows*c]
+	if f.d != nil {
+		sum := f.sum[r*c:][:rows*c]
+		vec.Adds(sum, x, f.d[r*c:][:rows*c])
+		x = sum
+	}
+	vec.WidenSums(sums, w.rows, x, c)
+	clear(means)
+	if f.mean != nil {
+		for i, sum := range sums {
+			means[i] = sum / n
+			f.mean[r+i] = float32(means[i])
+		}
+	}
+	vec.CenterSquares(sums, w.rows, means, c)
+	for i, sum := range sums {
+		rstds[i] = 1 / math.Sqrt(sum/n+eps)
+		f.rstd[r+i] = float32(rstds[i])
+	}
+	var beta []float64
+	if f.beta != nil {
+		beta = w.beta
+	}
+	vec.NormalizeRows(f.y[r*c:][:rows*c], w.rows, w.gamma, beta, rstds, c)
 }
 
 // layerGrad is one call of a gradient.
@@ -140,7 +194,7 @@ func (g *layerGrad) set(o *kernel.Args) {
 		g.dbeta = o.Out[2]
 	}
 	g.blocks = (g.m + layerRows - 1) / layerRows
-	if n := g.blocks * g.c; len(g.gammaBlocks) < n {
+	if n := g.blocks * vec.WideStride(g.c); len(g.gammaBlocks) < n {
 		g.gammaBlocks, g.betaBlocks = make([]float64, n), make([]float64, n)
 	}
 }
@@ -169,41 +223,49 @@ func (g *layerGrad) fold(dst []float32, blocks []float64) {
 	for j := range dst {
 		sum := 0.0
 		for b := range g.blocks {
-			sum += blocks[b*g.c+j]
+			sum += blocks[b*vec.WideStride(g.c)+j]
 		}
 		dst[j] = float32(sum)
 	}
 }
 
 func (g *layerGrad) part(part, of int) {
+	w, stride := newWideRows(g.c, g.gamma, nil), vec.WideStride(g.c)
+	defer widePool.Put(w)
 	from, to := kernel.SplitUnits(part, of, g.blocks, 1)
 	for b := from; b < to; b++ {
-		forGamma, forBeta := g.gammaBlocks[b*g.c:][:g.c], g.betaBlocks[b*g.c:][:g.c]
+		forGamma, forBeta := g.gammaBlocks[b*stride:][:stride], g.betaBlocks[b*stride:][:stride]
 		clear(forGamma)
 		clear(forBeta)
-		for r := b * layerRows; r < min((b+1)*layerRows, g.m); r++ {
-			g.row(r, forGamma, forBeta)
+		last := min((b+1)*layerRows, g.m)
+		for r := b * layerRows; r < last; r += w.count {
+			g.rows(r, min(w.count, last-r), w, forGamma, forBeta)
 		}
 	}
 }
 
-// row computes dx of a row and adds what it contributes to dgamma and dbeta.
-func (g *layerGrad) row(r int, forGamma, forBeta []float64) {
-	c := g.c
-	x, dy, dx := g.x[r*c:][:c], g.dy[r*c:][:c], g.dx[r*c:][:c]
-	mean, rstd := 0.0, float64(g.rstd[r])
+// rows computes dx of rows from row r on, and adds what they contribute to dgamma and dbeta.
+func (g *layerGrad) rows(r, rows int, w *wideRows, forGamma, forBeta []float64) {
+	c, n := g.c, float64(g.c)
+	x, dy, sums, slopes := g.x[r*c:][:rows*c], g.dy[r*c:][:rows*c], w.gradSums[:rows], w.slopes[:rows]
+	means := w.means[:rows]
+	clear(means)
 	if g.mean != nil {
-		mean = float64(g.mean[r])
+		for i, mean := range g.mean[r:][:rows] {
+			means[i] = float64(mean)
+		}
 	}
-	slope, along, off := vec.GradSums(x, dy, g.gamma, mean)
-	n := float64(c)
-	a, delta := slope/n, off/n
-	if g.mean == nil {
-		a, delta = 0, 0
+	vec.GradSums(sums, w.rows, w.second, x, dy, w.gamma, means, c)
+	for i, s := range sums {
+		rstd, a, delta := float64(g.rstd[r+i]), 0.0, 0.0
+		if g.mean != nil {
+			a, delta = s.Slope/n, s.Off/n
+		}
+		slopes[i] = vec.RowSlope{Delta: delta, RStd: rstd, A: a, B: (s.Along/n - float64(delta*a)) * rstd}
 	}
-	b := (along/n - float64(delta*a)) * rstd
-	vec.GradRow(dx, x, dy, g.gamma, forGamma, forBeta, &vec.RowSlope{Mean: mean, Delta: delta, RStd: rstd, A: a, B: b})
+	var add []float32
 	if g.add != nil {
-		vec.Adds(dx, dx, g.add[r*c:][:c])
+		add = g.add[r*c:][:rows*c]
 	}
+	vec.GradRows(g.dx[r*c:][:rows*c], add, w.rows, w.second, w.gamma, forGamma, forBeta, slopes, c)
 }

@@ -7,6 +7,7 @@ import (
 
 	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/cpu/kernel"
 )
 
 // geluReference is GELU and its derivative in float64.
@@ -82,32 +83,60 @@ func TestGELUOfSpecials(t *testing.T) {
 	}
 }
 
-// The loops over rows have the bits of Go with every instruction set, for rows of any length.
+// The loops over rows have the bits of Go with every instruction set, for rows of any length, and
+// write nothing behind them.
 func TestRowLoopsAreTwins(t *testing.T) {
 	used := isa.Active
 	defer func() { isa.Active = used }()
+	const rows = 3
 	for n := 1; n < 140; n++ {
-		x, dy, gamma := kerneltest.Noise("x", n), kerneltest.Noise("dy", n), kerneltest.Noise("gamma", n)
+		x, dy, gamma := kerneltest.Noise("x", rows*n), kerneltest.Noise("dy", rows*n), kerneltest.Noise("gamma", n)
+		values := []float64{0.3, -0.1, 0.7}
 		all := func() (results []float32) {
-			y, forGamma, forBeta := make([]float32, n), make([]float64, n), make([]float64, n)
-			for _, form := range []GELUForm{Tanh, Erf} {
-				GELUs(form, y, x)
-				results = append(results, y...)
-				GELUGrads(form, y, x, dy)
-				results = append(results, y...)
+			keep := func(v []float32) { results = append(results, v...) }
+			keepWide := func(v []float64, rows, n int) {
+				for r := range rows {
+					for _, x := range v[r*WideStride(n):][:n] {
+						results = append(results, float32(x))
+					}
+				}
 			}
-			SlopeRows(y, x, dy, []float64{0.3}, n, n)
-			results = append(results, y...)
-			NormalizeRow(y, x, gamma, nil, 0.1, 0.7)
-			results = append(results, y...)
-			NormalizeRow(y, x, gamma, dy, 0.1, 0.7)
-			results = append(results, y...)
-			a, b, c := GradSums(x, dy, gamma, 0.2)
-			GradRow(y, x, dy, gamma, forGamma, forBeta, &RowSlope{0.1, 0.02, 1.3, a, b})
-			results = append(append(results, y...), float32(c), float32(CenteredSum(x, 0.1)),
-				float32(CenteredSquares(x, 0.1)))
-			for j := range forGamma {
-				results = append(results, float32(forGamma[j]), float32(forBeta[j]))
+			y := make([]float32, rows*n+kernel.LineFloats)
+			for _, form := range []GELUForm{Tanh, Erf} {
+				GELUs(form, y[:rows*n], x)
+				keep(y)
+				GELUGrads(form, y[:rows*n], x, dy)
+				keep(y)
+			}
+			SlopeRows(y, x, dy, values, n, n)
+			keep(y)
+			row := func(rows int) []float64 { return make([]float64, rows*WideStride(n)) }
+			wide, wideDY, wideGamma, beta, sums := row(rows), row(rows), row(1), row(1), make([]float64, rows)
+			for _, v := range []struct {
+				wide []float64
+				x    []float32
+			}{{wide, x}, {wideGamma, gamma}, {beta, dy[:n]}} {
+				WidenSums(sums[:len(v.x)/n], v.wide, v.x, n)
+				keepWide(sums, 1, rows)
+			}
+			CenterSquares(sums, wide, values, n)
+			keepWide(sums, 1, rows)
+			for _, shift := range [][]float64{nil, beta} {
+				NormalizeRows(y, wide, wideGamma, shift, values, n)
+				keep(y)
+			}
+			of, slopes := make([]SlopeSums, rows), make([]RowSlope, rows)
+			GradSums(of, wide, wideDY, x, dy, wideGamma, values, n)
+			for r, s := range of {
+				keepWide([]float64{s.Slope, s.Along, s.Off}, 1, 3)
+				slopes[r] = RowSlope{0.02, 1.3, s.Slope, s.Along}
+			}
+			forGamma, forBeta := row(1), row(1)
+			for _, add := range [][]float32{nil, x} {
+				GradRows(y, add, wide, wideDY, wideGamma, forGamma, forBeta, slopes, n)
+				keep(y)
+				keepWide(forGamma, 1, n)
+				keepWide(forBeta, 1, n)
 			}
 			return results
 		}

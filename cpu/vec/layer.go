@@ -1,59 +1,87 @@
 package vec
 
-// The loops of layer normalization over a row, in float64. Each product and sum is rounded.
+// The loops of layer normalization over rows of n numbers, in float64. Each product and sum is
+// rounded. Rows of float64 are wide: they stay in the first-level cache, and each number is converted
+// once. They lie [WideStride] numbers apart; numbers beyond the row are written, but never used.
 
-func centeredSumGo(x []float32, center float64) float64 {
-	var s [rowSums]float64
-	for j, v := range x {
-		s[j%rowSums] += float64(v) - center
-	}
-	return tree(s[:])
-}
+// WideStride is the distance of rows of n float64.
+func WideStride(n int) int { return (n + rowSums - 1) / rowSums * rowSums }
 
-func centeredSquaresGo(x []float32, center float64) float64 {
-	var s [rowSums]float64
-	for j, v := range x {
-		d := float64(v) - center
-		s[j%rowSums] += float64(d * d)
-	}
-	return tree(s[:])
-}
-
-// normalizeRowGo writes ((x - center)·scale)·gamma to dst, plus beta unless that is nil.
-func normalizeRowGo(dst, x, gamma, beta []float32, center, scale float64) {
-	gamma = gamma[:len(x)]
-	for j, v := range x {
-		y := float64(float64((float64(v)-center)*scale) * float64(gamma[j]))
-		if beta != nil {
-			y += float64(beta[j])
+func widenSumsGo(sums, wide []float64, x []float32, n int) {
+	for r := range sums {
+		var s [rowSums]float64
+		row := wide[r*WideStride(n):]
+		for j, v := range x[r*n:][:n] {
+			row[j] = float64(v)
+			s[j%rowSums] += float64(v)
 		}
-		dst[j] = float32(y)
+		sums[r] = tree(s[:])
+	}
+}
+
+func centerSquaresGo(sums, wide, centers []float64, n int) {
+	for r, center := range centers {
+		var s [rowSums]float64
+		row := wide[r*WideStride(n):][:n]
+		for j, v := range row {
+			d := v - center
+			row[j] = d
+			s[j%rowSums] += float64(d * d)
+		}
+		sums[r] = tree(s[:])
+	}
+}
+
+func normalizeRowsGo(dst []float32, wide, gamma, beta, scales []float64, n int) {
+	for r, scale := range scales {
+		row := dst[r*n:][:n]
+		for j, v := range wide[r*WideStride(n):][:n] {
+			y := float64(float64(v*scale) * gamma[j])
+			if beta != nil {
+				y += beta[j]
+			}
+			row[j] = float32(y)
+		}
 	}
 }
 
 // slopeSums is the number of partial sums of GradSums.
 const slopeSums = 8
 
-func gradSumsGo(x, dy, gamma []float32, center float64) (slope, along, off float64) {
-	var s, a, o [slopeSums]float64
-	for j, v := range x {
-		k, d, g := j%slopeSums, float64(v)-center, float64(float64(gamma[j])*float64(dy[j]))
-		o[k] += d
-		s[k] += g
-		a[k] += float64(g * d)
+// SlopeSums are the sums of the gradient of a row: of g, g·d and d.
+type SlopeSums struct{ Slope, Along, Off float64 }
+
+func gradSumsGo(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
+	for r, center := range centers {
+		var s, a, o [slopeSums]float64
+		at := r * WideStride(n)
+		for j, v := range x[r*n:][:n] {
+			k, d, slope := j%slopeSums, float64(v)-center, float64(dy[r*n+j])
+			wide[at+j], wideDY[at+j] = d, slope
+			g := float64(gamma[j] * slope)
+			o[k] += d
+			s[k] += g
+			a[k] += float64(g * d)
+		}
+		sums[r] = SlopeSums{tree(s[:]), tree(a[:]), tree(o[:])}
 	}
-	return tree(s[:]), tree(a[:]), tree(o[:])
 }
 
 // RowSlope is what the gradient of a row depends on besides its numbers.
-type RowSlope struct{ Mean, Delta, RStd, A, B float64 }
+type RowSlope struct{ Delta, RStd, A, B float64 }
 
-func gradRowGo(dx, x, dy, gamma []float32, forGamma, forBeta []float64, r *RowSlope) {
-	for j, v := range x {
-		normal, d := float64(((float64(v)-r.Mean)-r.Delta)*r.RStd), float64(dy[j])
-		g := float64(float64(gamma[j])*d) - r.A
-		forBeta[j] += d
-		forGamma[j] += float64(d * normal)
-		dx[j] = float32((g - float64(normal*r.B)) * r.RStd)
+func gradRowsGo(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
+	for i, r := range slopes {
+		at := i * WideStride(n)
+		for j, v := range d[at:][:n] {
+			slope, normal := dy[at+j], float64((v-r.Delta)*r.RStd)
+			g := float64(gamma[j]*slope) - r.A
+			forBeta[j] += slope
+			forGamma[j] += float64(slope * normal)
+			dx[i*n+j] = float32((g - float64(normal*r.B)) * r.RStd)
+			if add != nil {
+				dx[i*n+j] += add[i*n+j]
+			}
+		}
 	}
 }

@@ -3,87 +3,124 @@
 package vec
 
 import (
+	"fmt"
+
 	"fspda/cpu/isa"
 )
 
-// CenteredSum returns Σ (x - center) in float64: number j is added to partial sum j mod 16, and the
-// partial sums as a tree.
-func CenteredSum(x []float32, center float64) float64 {
-	switch isa.Active {
-	case isa.AVX512:
-		return centeredSumAVX512(pointer(x), &center, len(x))
-	case isa.AVX2:
-		return centeredSumAVX2(pointer(x), &center, len(x))
+// checkRows panics unless all operands have rows of n numbers: the assembly does not check bounds.
+// Those of float64 are wide, those of float32 are not.
+func checkRows(rows, n int, narrow [][]float32, wide ...[]float64) {
+	for _, v := range narrow {
+		if len(v) < rows*n {
+			panic(fmt.Sprintf("cpu: vec: %d numbers, want %d rows of %d", len(v), rows, n))
+		}
 	}
-	return centeredSumGo(x, center)
+	for _, v := range wide {
+		if stride := WideStride(n); len(v) < rows*stride {
+			panic(fmt.Sprintf("cpu: vec: %d float64, want %d rows, %d numbers apart", len(v), rows, stride))
+		}
+	}
 }
 
-// CenteredSquares returns Σ (x - center)² as CenteredSum adds.
-func CenteredSquares(x []float32, center float64) float64 {
-	switch isa.Active {
-	case isa.AVX512:
-		return centeredSquaresAVX512(pointer(x), &center, len(x))
-	case isa.AVX2:
-		return centeredSquaresAVX2(pointer(x), &center, len(x))
+// WidenSums writes rows of n numbers of x to wide, and the sum of each in float64 to sums: number j
+// is added to partial sum j mod 16, and the partial sums as a tree.
+func WidenSums(sums, wide []float64, x []float32, n int) {
+	rows := len(sums)
+	checkRows(rows, n, [][]float32{x}, wide)
+	switch {
+	case isa.Active == isa.Go || rows*n == 0:
+		widenSumsGo(sums, wide, x, n)
+	case isa.Active == isa.AVX512:
+		widenSumsAVX512(&sums[0], &wide[0], pointer(x), n, rows, WideStride(n))
+	default:
+		widenSumsAVX2(&sums[0], &wide[0], pointer(x), n, rows, WideStride(n))
 	}
-	return centeredSquaresGo(x, center)
 }
 
-// NormalizeRow writes ((x - center)·scale)·gamma to dst, plus beta unless that is nil, computed in
-// float64 and rounded once.
-func NormalizeRow(dst, x, gamma, beta []float32, center, scale float64) {
-	n := len(x)
-	params := [2]float64{center, scale}
-	dst, gamma = dst[:n], gamma[:n]
+// CenterSquares subtracts the center of each row from wide, and writes the sum of squares of each to
+// sums, as WidenSums adds.
+func CenterSquares(sums, wide, centers []float64, n int) {
+	rows := len(centers)
+	sums = sums[:rows]
+	checkRows(rows, n, nil, wide)
+	switch {
+	case isa.Active == isa.Go || rows*n == 0:
+		centerSquaresGo(sums, wide, centers, n)
+	case isa.Active == isa.AVX512:
+		centerSquaresAVX512(&sums[0], &wide[0], &centers[0], n, rows, WideStride(n))
+	default:
+		centerSquaresAVX2(&sums[0], &wide[0], &centers[0], n, rows, WideStride(n))
+	}
+}
+
+// NormalizeRows writes (wide·scale)·gamma to dst, plus beta unless that is nil, computed in float64
+// and rounded once, scale that of the row.
+func NormalizeRows(dst []float32, wide, gamma, beta, scales []float64, n int) {
+	rows := len(scales)
+	checkRows(rows, n, [][]float32{dst}, wide)
+	checkRows(1, n, nil, gamma)
 	if beta != nil {
-		beta = beta[:n]
+		checkRows(1, n, nil, beta)
 	}
 	switch {
-	case isa.Active == isa.Go:
-		normalizeRowGo(dst, x, gamma, beta, center, scale)
+	case isa.Active == isa.Go || rows*n == 0:
+		normalizeRowsGo(dst, wide, gamma, beta, scales, n)
 	case isa.Active == isa.AVX512 && beta == nil:
-		normalizeRowAVX512(pointer(dst), pointer(x), pointer(gamma), &params[0], n)
+		normalizeRowsAVX512(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, WideStride(n))
 	case isa.Active == isa.AVX512:
-		normalizeShiftRowAVX512(pointer(dst), pointer(x), pointer(gamma), pointer(beta), &params[0], n)
+		normalizeShiftRowsAVX512(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, WideStride(n))
 	case beta == nil:
-		normalizeRowAVX2(pointer(dst), pointer(x), pointer(gamma), &params[0], n)
+		normalizeRowsAVX2(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, WideStride(n))
 	default:
-		normalizeShiftRowAVX2(pointer(dst), pointer(x), pointer(gamma), pointer(beta), &params[0], n)
+		normalizeShiftRowsAVX2(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, WideStride(n))
 	}
 }
 
-// GradSums returns Σ g, Σ g·d and Σ d with d = x - center and g = gamma·dy, in float64: number j is
-// added to partial sum j mod 8, and the partial sums as a tree.
-func GradSums(x, dy, gamma []float32, center float64) (slope, along, off float64) {
-	var sums [3]float64
-	n := len(x)
-	dy, gamma = dy[:n], gamma[:n]
-	switch isa.Active {
-	case isa.AVX512:
-		gradSumsAVX512(&sums[0], pointer(x), pointer(dy), pointer(gamma), &center, n)
-	case isa.AVX2:
-		gradSumsAVX2(&sums[0], pointer(x), pointer(dy), pointer(gamma), &center, n)
+// GradSums writes d = x - center to wide and dy to wideDY for rows of n numbers, and Σ g, Σ g·d and
+// Σ d with g = gamma·dy to sums, in float64: number j is added to partial sum j mod 8, and the partial
+// sums as a tree.
+func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
+	rows := len(centers)
+	sums = sums[:rows]
+	checkRows(rows, n, [][]float32{x, dy}, wide, wideDY)
+	checkRows(1, n, nil, gamma)
+	switch {
+	case isa.Active == isa.Go || rows*n == 0:
+		gradSumsGo(sums, wide, wideDY, x, dy, gamma, centers, n)
+	case isa.Active == isa.AVX512:
+		gradSumsAVX512(&sums[0].Slope, &wide[0], &wideDY[0], pointer(x), pointer(dy), &gamma[0], &centers[0], n, rows,
+			WideStride(n))
 	default:
-		return gradSumsGo(x, dy, gamma, center)
+		gradSumsAVX2(&sums[0].Slope, &wide[0], &wideDY[0], pointer(x), pointer(dy), &gamma[0], &centers[0], n, rows,
+			WideStride(n))
 	}
-	return sums[0], sums[1], sums[2]
 }
 
-// GradRow writes dx = ((g - A) - x̂·B)·rstd with x̂ = ((x - mean) - delta)·rstd and g = gamma·dy, and
-// adds dy·x̂ to forGamma and dy to forBeta, in float64.
-func GradRow(dx, x, dy, gamma []float32, forGamma, forBeta []float64, r *RowSlope) {
-	n := len(x)
-	dx, dy, gamma, forGamma, forBeta = dx[:n], dy[:n], gamma[:n], forGamma[:n], forBeta[:n]
-	whole := 0
-	if isa.Active != isa.Go && n >= 8 {
-		whole = n &^ 7
+// GradRows writes dx = ((g - A) - x̂·B)·rstd with x̂ = (d - delta)·rstd and g = gamma·dy for rows of n
+// numbers, rounded once, and adds dy·x̂ to forGamma and dy to forBeta, in float64. d and dy are those of
+// GradSums. Unless add is nil, it is then added to dx in float32.
+func GradRows(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
+	rows, stride := len(slopes), WideStride(n)
+	checkRows(rows, n, [][]float32{dx}, d, dy)
+	checkRows(1, n, nil, gamma, forGamma, forBeta)
+	if add != nil {
+		checkRows(rows, n, [][]float32{add})
 	}
 	switch {
-	case whole == 0:
+	case isa.Active == isa.Go || rows*n == 0:
+		gradRowsGo(dx, add, d, dy, gamma, forGamma, forBeta, slopes, n)
+	case isa.Active == isa.AVX512 && add == nil:
+		gradRowsAVX512(pointer(dx), &d[0], &dy[0], &gamma[0], &forGamma[0], &forBeta[0], &slopes[0].Delta, n, rows,
+			stride)
 	case isa.Active == isa.AVX512:
-		gradRowAVX512(pointer(dx), pointer(x), pointer(dy), pointer(gamma), &forGamma[0], &forBeta[0], &r.Mean, whole)
+		gradAddRowsAVX512(pointer(dx), pointer(add), &d[0], &dy[0], &gamma[0], &forGamma[0], &forBeta[0],
+			&slopes[0].Delta, n, rows, stride)
+	case add == nil:
+		gradRowsAVX2(pointer(dx), &d[0], &dy[0], &gamma[0], &forGamma[0], &forBeta[0], &slopes[0].Delta, n, rows,
+			stride)
 	default:
-		gradRowAVX2(pointer(dx), pointer(x), pointer(dy), pointer(gamma), &forGamma[0], &forBeta[0], &r.Mean, whole)
+		gradAddRowsAVX2(pointer(dx), pointer(add), &d[0], &dy[0], &gamma[0], &forGamma[0], &forBeta[0],
+			&slopes[0].Delta, n, rows, stride)
 	}
-	gradRowGo(dx[whole:], x[whole:], dy[whole:], gamma[whole:], forGamma[whole:], forBeta[whole:], r)
 }

@@ -2,17 +2,18 @@
 
 package vec
 
-func CenteredSum(x []float32, center float64) float64     { return centeredSumGo(x, center) }
-func CenteredSquares(x []float32, center float64) float64 { return centeredSquaresGo(x, center) }
+func WidenSums(sums, wide []float64, x []float32, n int) { widenSumsGo(sums, wide, x, n) }
 
-func NormalizeRow(dst, x, gamma, beta []float32, center, scale float64) {
-	normalizeRowGo(dst, x, gamma, beta, center, scale)
+func CenterSquares(sums, wide, centers []float64, n int) { centerSquaresGo(sums, wide, centers, n) }
+
+func NormalizeRows(dst []float32, wide, gamma, beta, scales []float64, n int) {
+	normalizeRowsGo(dst, wide, gamma, beta, scales, n)
 }
 
-func GradSums(x, dy, gamma []float32, center float64) (slope, along, off float64) {
-	return gradSumsGo(x, dy, gamma, center)
+func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
+	gradSumsGo(sums, wide, wideDY, x, dy, gamma, centers, n)
 }
 
-func GradRow(dx, x, dy, gamma []float32, forGamma, forBeta []float64, r *RowSlope) {
-	gradRowGo(dx, x, dy, gamma, forGamma, forBeta, r)
+func GradRows(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
+	gradRowsGo(dx, add, d, dy, gamma, forGamma, forBeta, slopes, n)
 }

@@ -124,41 +124,58 @@ func scaleRowsAVX512(dst *float32, x *float32, scales *float32, n int, rows int,
 //go:noescape
 func slopeRowsAVX512(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 
-// centeredSumAVX512 returns Σ (x - center) in float64: number j is added to partial sum j mod 16,
-// and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+// widenSumsAVX512 writes rows of x to wide and Σ x of each to sums, in float64: number j is added
+// to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Rows of float64 lie
+// stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func centeredSumAVX512(x *float32, center *float64, n int) float64
+func widenSumsAVX512(sums *float64, wide *float64, x *float32, n int, rows int, stride int)
 
-// centeredSquaresAVX512 returns Σ (x - center)² in float64: number j is added to partial sum j mod
-// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+// centerSquaresAVX512 subtracts the center of each row from wide and writes the sum of squares to
+// sums: number j is added to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in
+// turn. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func centeredSquaresAVX512(x *float32, center *float64, n int) float64
+func centerSquaresAVX512(sums *float64, wide *float64, centers *float64, n int, rows int, stride int)
 
-// normalizeRowAVX512 writes ((x - params[0])·params[1])·gamma, computed in float64.
+// normalizeRowsAVX512 writes (wide·scale)·gamma for rows, scale that of the row, computed in
+// float64. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func normalizeRowAVX512(dst *float32, x *float32, gamma *float32, params *float64, n int)
+func normalizeRowsAVX512(dst *float32, wide *float64, gamma *float64, scales *float64, n int, rows int, stride int)
 
-// normalizeShiftRowAVX512 writes ((x - params[0])·params[1])·gamma + beta, computed in float64.
+// normalizeShiftRowsAVX512 writes (wide·scale)·gamma + beta for rows, scale that of the row,
+// computed in float64. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func normalizeShiftRowAVX512(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+func normalizeShiftRowsAVX512(dst *float32, wide *float64, gamma *float64, beta *float64, scales *float64, n int,
+	rows int, stride int)
 
-// gradSumsAVX512 writes Σ g, Σ g·d and Σ d to sums, with d = x - center and g = gamma·dy, in
-// float64: number j is added to partial sum j mod 8, and sum l takes sum l+4, l+2 and l+1 in turn.
+// gradSumsAVX512 writes d = x - center to wide, dy to wideDY, and Σ g, Σ g·d and Σ d of each row to
+// sums, with g = gamma·dy, in float64: number j is added to partial sum j mod 8, and sum l takes
+// sum l+4, l+2 and l+1 in turn. Rows of float64 lie stride numbers apart. Both counts are at least
+// 1.
 //
 //go:noescape
-func gradSumsAVX512(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+func gradSumsAVX512(sums *float64, wide *float64, wideDY *float64, x *float32, dy *float32, gamma *float64,
+	centers *float64, n int, rows int, stride int)
 
-// gradRowAVX512 writes dx = ((g - A) - x̂·B)·rstd with x̂ = ((x - mean) - delta)·rstd and g =
-// gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64. params are mean, delta, rstd,
-// A and B. n is a multiple of 8.
+// gradRowsAVX512 writes dx = ((g - A) - x̂·B)·rstd, with x̂ = (d - delta)·rstd and g = gamma·dy,
+// and adds dy·x̂ to forGamma and dy to forBeta, in float64, for rows. slopes are delta, rstd, A and
+// B of each row. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64,
-	params *float64, n int)
+func gradRowsAVX512(dx *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64,
+	slopes *float64, n int, rows int, stride int)
+
+// gradAddRowsAVX512 writes dx = ((g - A) - x̂·B)·rstd, to which add is added in float32, with x̂ =
+// (d - delta)·rstd and g = gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64, for
+// rows. slopes are delta, rstd, A and B of each row. Rows of float64 lie stride numbers apart. Both
+// counts are at least 1.
+//
+//go:noescape
+func gradAddRowsAVX512(dx *float32, add *float32, d *float64, dy *float64, gamma *float64, forGamma *float64,
+	forBeta *float64, slopes *float64, n int, rows int, stride int)
 
 // timesRowsAVX512 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.
@@ -373,41 +390,58 @@ func scaleRowsAVX2(dst *float32, x *float32, scales *float32, n int, rows int, s
 //go:noescape
 func slopeRowsAVX2(dst *float32, p *float32, d *float32, means *float64, n int, rows int, stride int)
 
-// centeredSumAVX2 returns Σ (x - center) in float64: number j is added to partial sum j mod 16, and
-// sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+// widenSumsAVX2 writes rows of x to wide and Σ x of each to sums, in float64: number j is added to
+// partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn. Rows of float64 lie
+// stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func centeredSumAVX2(x *float32, center *float64, n int) float64
+func widenSumsAVX2(sums *float64, wide *float64, x *float32, n int, rows int, stride int)
 
-// centeredSquaresAVX2 returns Σ (x - center)² in float64: number j is added to partial sum j mod
-// 16, and sum l takes sum l+8, l+4, l+2 and l+1 in turn.
+// centerSquaresAVX2 subtracts the center of each row from wide and writes the sum of squares to
+// sums: number j is added to partial sum j mod 16, and sum l takes sum l+8, l+4, l+2 and l+1 in
+// turn. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func centeredSquaresAVX2(x *float32, center *float64, n int) float64
+func centerSquaresAVX2(sums *float64, wide *float64, centers *float64, n int, rows int, stride int)
 
-// normalizeRowAVX2 writes ((x - params[0])·params[1])·gamma, computed in float64.
+// normalizeRowsAVX2 writes (wide·scale)·gamma for rows, scale that of the row, computed in float64.
+// Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func normalizeRowAVX2(dst *float32, x *float32, gamma *float32, params *float64, n int)
+func normalizeRowsAVX2(dst *float32, wide *float64, gamma *float64, scales *float64, n int, rows int, stride int)
 
-// normalizeShiftRowAVX2 writes ((x - params[0])·params[1])·gamma + beta, computed in float64.
+// normalizeShiftRowsAVX2 writes (wide·scale)·gamma + beta for rows, scale that of the row, computed
+// in float64. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func normalizeShiftRowAVX2(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
+func normalizeShiftRowsAVX2(dst *float32, wide *float64, gamma *float64, beta *float64, scales *float64, n int,
+	rows int, stride int)
 
-// gradSumsAVX2 writes Σ g, Σ g·d and Σ d to sums, with d = x - center and g = gamma·dy, in float64:
-// number j is added to partial sum j mod 8, and sum l takes sum l+4, l+2 and l+1 in turn.
+// gradSumsAVX2 writes d = x - center to wide, dy to wideDY, and Σ g, Σ g·d and Σ d of each row to
+// sums, with g = gamma·dy, in float64: number j is added to partial sum j mod 8, and sum l takes
+// sum l+4, l+2 and l+1 in turn. Rows of float64 lie stride numbers apart. Both counts are at least
+// 1.
 //
 //go:noescape
-func gradSumsAVX2(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+func gradSumsAVX2(sums *float64, wide *float64, wideDY *float64, x *float32, dy *float32, gamma *float64,
+	centers *float64, n int, rows int, stride int)
 
-// gradRowAVX2 writes dx = ((g - A) - x̂·B)·rstd with x̂ = ((x - mean) - delta)·rstd and g =
-// gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64. params are mean, delta, rstd,
-// A and B. n is a multiple of 8.
+// gradRowsAVX2 writes dx = ((g - A) - x̂·B)·rstd, with x̂ = (d - delta)·rstd and g = gamma·dy, and
+// adds dy·x̂ to forGamma and dy to forBeta, in float64, for rows. slopes are delta, rstd, A and B
+// of each row. Rows of float64 lie stride numbers apart. Both counts are at least 1.
 //
 //go:noescape
-func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64,
-	params *float64, n int)
+func gradRowsAVX2(dx *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64,
+	slopes *float64, n int, rows int, stride int)
+
+// gradAddRowsAVX2 writes dx = ((g - A) - x̂·B)·rstd, to which add is added in float32, with x̂ = (d
+// - delta)·rstd and g = gamma·dy, and adds dy·x̂ to forGamma and dy to forBeta, in float64, for
+// rows. slopes are delta, rstd, A and B of each row. Rows of float64 lie stride numbers apart. Both
+// counts are at least 1.
+//
+//go:noescape
+func gradAddRowsAVX2(dx *float32, add *float32, d *float64, dy *float64, gamma *float64, forGamma *float64,
+	forBeta *float64, slopes *float64, n int, rows int, stride int)
 
 // timesRowsAVX2 writes the rows of n numbers of src times scales, multiplied in float64, to dst.
 // Both counts are at least 1.

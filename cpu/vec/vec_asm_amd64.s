@@ -2950,306 +2950,346 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func centeredSumAVX512(x *float32, center *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
-TEXT ·centeredSumAVX512(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         center+8(FP), CX
-	VBROADCASTSD (CX), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	XORQ         CX, CX
-	MOVQ         n+16(FP), DX
-	SUBQ         $0x00000010, DX
-	JLT          sum_last
-
-sum_full:
-	VCVTPS2PD (AX)(CX*4), Z3
-	VSUBPD    Z0, Z3, Z3
-	VADDPD    Z3, Z1, Z1
-	VCVTPS2PD 32(AX)(CX*4), Z3
-	VSUBPD    Z0, Z3, Z3
-	VADDPD    Z3, Z2, Z2
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000010, DX
-	JGE       sum_full
-
-sum_last:
-	ADDQ        $0x00000010, DX
-	JZ          sum_end
-	MOVQ        $-1, BX
-	BZHIQ       DX, BX, BX
-	KMOVW       BX, K1
-	VCVTPS2PD.Z (AX)(CX*4), K1, Z3
-	VSUBPD      Z0, Z3, Z3
-	VMOVAPD.Z   Z3, K1, Z3
-	VADDPD      Z3, Z1, Z1
-	CMPQ        DX, $0x08
-	JLE         sum_end
-	KSHIFTRW    $0x08, K1, K1
-	VCVTPS2PD.Z 32(AX)(CX*4), K1, Z3
-	VSUBPD      Z0, Z3, Z3
-	VMOVAPD.Z   Z3, K1, Z0
-	VADDPD      Z0, Z2, Z2
-
-sum_end:
-	VADDPD        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF64X2 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VPERMILPD     $0x01, X1, X0
-	VADDPD        X0, X1, X1
-	MOVSD         X1, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func centeredSquaresAVX512(x *float32, center *float64, n int) float64
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, SSE2
-TEXT ·centeredSquaresAVX512(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         center+8(FP), CX
-	VBROADCASTSD (CX), Z0
-	VPXORD       Z1, Z1, Z1
-	VPXORD       Z2, Z2, Z2
-	XORQ         CX, CX
-	MOVQ         n+16(FP), DX
-	SUBQ         $0x00000010, DX
-	JLT          sum_last
-
-sum_full:
-	VCVTPS2PD (AX)(CX*4), Z3
-	VSUBPD    Z0, Z3, Z3
-	VMULPD    Z3, Z3, Z3
-	VADDPD    Z3, Z1, Z1
-	VCVTPS2PD 32(AX)(CX*4), Z3
-	VSUBPD    Z0, Z3, Z3
-	VMULPD    Z3, Z3, Z3
-	VADDPD    Z3, Z2, Z2
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000010, DX
-	JGE       sum_full
-
-sum_last:
-	ADDQ        $0x00000010, DX
-	JZ          sum_end
-	MOVQ        $-1, BX
-	BZHIQ       DX, BX, BX
-	KMOVW       BX, K1
-	VCVTPS2PD.Z (AX)(CX*4), K1, Z3
-	VSUBPD      Z0, Z3, Z3
-	VMULPD      Z3, Z3, Z3
-	VMOVAPD.Z   Z3, K1, Z3
-	VADDPD      Z3, Z1, Z1
-	CMPQ        DX, $0x08
-	JLE         sum_end
-	KSHIFTRW    $0x08, K1, K1
-	VCVTPS2PD.Z 32(AX)(CX*4), K1, Z3
-	VSUBPD      Z0, Z3, Z3
-	VMULPD      Z3, Z3, Z3
-	VMOVAPD.Z   Z3, K1, Z0
-	VADDPD      Z0, Z2, Z2
-
-sum_end:
-	VADDPD        Z2, Z1, Z1
-	VEXTRACTF64X4 $0x01, Z1, Y0
-	VADDPD        Y0, Y1, Y1
-	VEXTRACTF64X2 $0x01, Y1, X0
-	VADDPD        X0, X1, X1
-	VPERMILPD     $0x01, X1, X0
-	VADDPD        X0, X1, X1
-	MOVSD         X1, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func normalizeRowAVX512(dst *float32, x *float32, gamma *float32, params *float64, n int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·normalizeRowAVX512(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         gamma+16(FP), DX
-	MOVQ         params+24(FP), BX
-	VBROADCASTSD (BX), Z0
-	VBROADCASTSD 8(BX), Z1
-	XORQ         BX, BX
-	MOVQ         n+32(FP), SI
-	SUBQ         $0x00000010, SI
-	JLT          pass_few
-
-pass_many:
-	VCVTPS2PD (CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD (DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, (AX)(BX*4)
-	VCVTPS2PD 32(CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD 32(DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, 32(AX)(BX*4)
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, SI
-	JGE       pass_many
-
-pass_few:
-	ADDQ $0x00000010, SI
-	SUBQ $0x00000008, SI
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD (CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD (DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, (AX)(BX*4)
-	ADDQ      $0x00000008, BX
-	SUBQ      $0x00000008, SI
-	JGE       pass_one
-
-pass_rest:
-	ADDQ        $0x00000008, SI
-	JZ          pass_done
-	MOVQ        $-1, DI
-	BZHIQ       SI, DI, DI
-	KMOVW       DI, K1
-	VCVTPS2PD.Z (CX)(BX*4), K1, Z2
-	VSUBPD      Z0, Z2, Z2
-	VMULPD      Z1, Z2, Z2
-	VCVTPS2PD.Z (DX)(BX*4), K1, Z0
-	VMULPD      Z0, Z2, Z2
-	VCVTPD2PS   Z2, Y0
-	VMOVUPS     Y0, K1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func normalizeShiftRowAVX512(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·normalizeShiftRowAVX512(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         gamma+16(FP), DX
-	MOVQ         params+32(FP), BX
-	MOVQ         beta+24(FP), SI
-	VBROADCASTSD (BX), Z0
-	VBROADCASTSD 8(BX), Z1
-	XORQ         BX, BX
-	MOVQ         n+40(FP), DI
-	SUBQ         $0x00000010, DI
-	JLT          pass_few
-
-pass_many:
-	VCVTPS2PD (CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD (DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPS2PD (SI)(BX*4), Z3
-	VADDPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, (AX)(BX*4)
-	VCVTPS2PD 32(CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD 32(DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPS2PD 32(SI)(BX*4), Z3
-	VADDPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, 32(AX)(BX*4)
-	ADDQ      $0x00000010, BX
-	SUBQ      $0x00000010, DI
-	JGE       pass_many
-
-pass_few:
-	ADDQ $0x00000010, DI
-	SUBQ $0x00000008, DI
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD (CX)(BX*4), Z2
-	VSUBPD    Z0, Z2, Z2
-	VMULPD    Z1, Z2, Z2
-	VCVTPS2PD (DX)(BX*4), Z3
-	VMULPD    Z3, Z2, Z2
-	VCVTPS2PD (SI)(BX*4), Z3
-	VADDPD    Z3, Z2, Z2
-	VCVTPD2PS Z2, Y2
-	VMOVUPS   Y2, (AX)(BX*4)
-	ADDQ      $0x00000008, BX
-	SUBQ      $0x00000008, DI
-	JGE       pass_one
-
-pass_rest:
-	ADDQ        $0x00000008, DI
-	JZ          pass_done
-	MOVQ        $-1, R8
-	BZHIQ       DI, R8, R8
-	KMOVW       R8, K1
-	VCVTPS2PD.Z (CX)(BX*4), K1, Z2
-	VSUBPD      Z0, Z2, Z2
-	VMULPD      Z1, Z2, Z2
-	VCVTPS2PD.Z (DX)(BX*4), K1, Z0
-	VMULPD      Z0, Z2, Z2
-	VCVTPS2PD.Z (SI)(BX*4), K1, Z0
-	VADDPD      Z0, Z2, Z2
-	VCVTPD2PS   Z2, Y0
-	VMOVUPS     Y0, K1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func gradSumsAVX512(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+// func widenSumsAVX512(sums *float64, wide *float64, x *float32, n int, rows int, stride int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·gradSumsAVX512(SB), NOSPLIT, $0-48
-	MOVQ         sums+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         dy+16(FP), DX
-	MOVQ         gamma+24(FP), BX
-	MOVQ         center+32(FP), SI
-	VBROADCASTSD (SI), Z0
+TEXT ·widenSumsAVX512(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+row:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	XORQ   R8, R8
+	MOVQ   BX, R9
+	SUBQ   $0x00000010, R9
+	JLT    sum_last
+
+sum_full:
+	VCVTPS2PD (DX)(R8*4), Z2
+	VMOVUPD   Z2, (CX)(R8*8)
+	VADDPD    Z2, Z0, Z0
+	VCVTPS2PD 32(DX)(R8*4), Z2
+	VMOVUPD   Z2, 64(CX)(R8*8)
+	VADDPD    Z2, Z1, Z1
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
+	JGE       sum_full
+
+sum_last:
+	ADDQ        $0x00000010, R9
+	JZ          sum_end
+	MOVQ        $-1, R10
+	BZHIQ       R9, R10, R10
+	KMOVW       R10, K1
+	VCVTPS2PD.Z (DX)(R8*4), K1, Z2
+	VMOVUPD     Z2, (CX)(R8*8)
+	VADDPD      Z2, Z0, Z0
+	CMPQ        R9, $0x08
+	JLE         sum_end
+	KSHIFTRW    $0x08, K1, K1
+	VCVTPS2PD.Z 32(DX)(R8*4), K1, Z2
+	VMOVUPD     Z2, 64(CX)(R8*8)
+	VADDPD      Z2, Z1, Z1
+
+sum_end:
+	VADDPD        Z1, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y2
+	VADDPD        Y2, Y0, Y0
+	VEXTRACTF64X2 $0x01, Y0, X2
+	VADDPD        X2, X0, X0
+	VPERMILPD     $0x01, X0, X2
+	VADDPD        X2, X0, X0
+	VMOVSD        X0, (AX)
+	ADDQ          $0x08, AX
+	LEAQ          (DX)(BX*4), DX
+	LEAQ          (CX)(DI*8), CX
+	DECQ          SI
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func centerSquaresAVX512(sums *float64, wide *float64, centers *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·centerSquaresAVX512(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ centers+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+row:
+	VBROADCASTSD (DX), Z0
+	VPXORD       Z1, Z1, Z1
+	VPXORD       Z2, Z2, Z2
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x00000010, R9
+	JLT          sum_last
+
+sum_full:
+	VMOVUPD (CX)(R8*8), Z3
+	VSUBPD  Z0, Z3, Z3
+	VMOVUPD Z3, (CX)(R8*8)
+	VMULPD  Z3, Z3, Z3
+	VADDPD  Z3, Z1, Z1
+	VMOVUPD 64(CX)(R8*8), Z3
+	VSUBPD  Z0, Z3, Z3
+	VMOVUPD Z3, 64(CX)(R8*8)
+	VMULPD  Z3, Z3, Z3
+	VADDPD  Z3, Z2, Z2
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, R9
+	JGE     sum_full
+
+sum_last:
+	ADDQ      $0x00000010, R9
+	JZ        sum_end
+	MOVQ      $-1, R10
+	BZHIQ     R9, R10, R10
+	KMOVW     R10, K1
+	VMOVUPD   (CX)(R8*8), Z3
+	VSUBPD    Z0, Z3, Z3
+	VMOVAPD.Z Z3, K1, Z3
+	VMOVUPD   Z3, (CX)(R8*8)
+	VMULPD    Z3, Z3, Z3
+	VADDPD    Z3, Z1, Z1
+	CMPQ      R9, $0x08
+	JLE       sum_end
+	KSHIFTRW  $0x08, K1, K1
+	VMOVUPD   64(CX)(R8*8), Z3
+	VSUBPD    Z0, Z3, Z3
+	VMOVAPD.Z Z3, K1, Z0
+	VMOVUPD   Z0, 64(CX)(R8*8)
+	VMULPD    Z0, Z0, Z0
+	VADDPD    Z0, Z2, Z2
+
+sum_end:
+	VADDPD        Z2, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y0
+	VADDPD        Y0, Y1, Y1
+	VEXTRACTF64X2 $0x01, Y1, X0
+	VADDPD        X0, X1, X1
+	VPERMILPD     $0x01, X1, X0
+	VADDPD        X0, X1, X1
+	VMOVSD        X1, (AX)
+	ADDQ          $0x08, AX
+	ADDQ          $0x08, DX
+	LEAQ          (CX)(DI*8), CX
+	DECQ          SI
+	JNZ           row
+	VZEROUPPER
+	RET
+
+// func normalizeRowsAVX512(dst *float32, wide *float64, gamma *float64, scales *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·normalizeRowsAVX512(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ gamma+16(FP), DX
+	MOVQ scales+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ rows+40(FP), DI
+	MOVQ stride+48(FP), R8
+
+row:
+	VBROADCASTSD (BX), Z0
+	XORQ         R9, R9
+	MOVQ         SI, R10
+	SUBQ         $0x00000020, R10
+	JLT          pass_few
+
+pass_many:
+	VMULPD    (CX)(R9*8), Z0, Z1
+	VMULPD    (DX)(R9*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R9*4)
+	VMULPD    64(CX)(R9*8), Z0, Z1
+	VMULPD    64(DX)(R9*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 32(AX)(R9*4)
+	VMULPD    128(CX)(R9*8), Z0, Z1
+	VMULPD    128(DX)(R9*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 64(AX)(R9*4)
+	VMULPD    192(CX)(R9*8), Z0, Z1
+	VMULPD    192(DX)(R9*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 96(AX)(R9*4)
+	ADDQ      $0x00000020, R9
+	SUBQ      $0x00000020, R10
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000020, R10
+	SUBQ $0x00000008, R10
+	JLT  pass_rest
+
+pass_one:
+	VMULPD    (CX)(R9*8), Z0, Z1
+	VMULPD    (DX)(R9*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R9*4)
+	ADDQ      $0x00000008, R9
+	SUBQ      $0x00000008, R10
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, R10
+	JZ        pass_done
+	MOVQ      $-1, R11
+	BZHIQ     R10, R11, R11
+	KMOVW     R11, K1
+	VMULPD    (CX)(R9*8), Z0, Z0
+	VMULPD    (DX)(R9*8), Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(R9*4)
+
+pass_done:
+	ADDQ $0x08, BX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(R8*8), CX
+	DECQ DI
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func normalizeShiftRowsAVX512(dst *float32, wide *float64, gamma *float64, beta *float64, scales *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·normalizeShiftRowsAVX512(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ gamma+16(FP), DX
+	MOVQ scales+32(FP), BX
+	MOVQ n+40(FP), SI
+	MOVQ rows+48(FP), DI
+	MOVQ stride+56(FP), R8
+	MOVQ beta+24(FP), R9
+
+row:
+	VBROADCASTSD (BX), Z0
+	XORQ         R10, R10
+	MOVQ         SI, R11
+	SUBQ         $0x00000020, R11
+	JLT          pass_few
+
+pass_many:
+	VMULPD    (CX)(R10*8), Z0, Z1
+	VMULPD    (DX)(R10*8), Z1, Z1
+	VADDPD    (R9)(R10*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R10*4)
+	VMULPD    64(CX)(R10*8), Z0, Z1
+	VMULPD    64(DX)(R10*8), Z1, Z1
+	VADDPD    64(R9)(R10*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 32(AX)(R10*4)
+	VMULPD    128(CX)(R10*8), Z0, Z1
+	VMULPD    128(DX)(R10*8), Z1, Z1
+	VADDPD    128(R9)(R10*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 64(AX)(R10*4)
+	VMULPD    192(CX)(R10*8), Z0, Z1
+	VMULPD    192(DX)(R10*8), Z1, Z1
+	VADDPD    192(R9)(R10*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, 96(AX)(R10*4)
+	ADDQ      $0x00000020, R10
+	SUBQ      $0x00000020, R11
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000020, R11
+	SUBQ $0x00000008, R11
+	JLT  pass_rest
+
+pass_one:
+	VMULPD    (CX)(R10*8), Z0, Z1
+	VMULPD    (DX)(R10*8), Z1, Z1
+	VADDPD    (R9)(R10*8), Z1, Z1
+	VCVTPD2PS Z1, Y1
+	VMOVUPS   Y1, (AX)(R10*4)
+	ADDQ      $0x00000008, R10
+	SUBQ      $0x00000008, R11
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, R11
+	JZ        pass_done
+	MOVQ      $-1, R12
+	BZHIQ     R11, R12, R12
+	KMOVW     R12, K1
+	VMULPD    (CX)(R10*8), Z0, Z0
+	VMULPD    (DX)(R10*8), Z0, Z0
+	VADDPD    (R9)(R10*8), Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(R10*4)
+
+pass_done:
+	ADDQ $0x08, BX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(R8*8), CX
+	DECQ DI
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX512(sums *float64, wide *float64, wideDY *float64, x *float32, dy *float32, gamma *float64, centers *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·gradSumsAVX512(SB), NOSPLIT, $0-80
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ wideDY+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ dy+32(FP), SI
+	MOVQ gamma+40(FP), DI
+	MOVQ centers+48(FP), R8
+	MOVQ n+56(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ stride+72(FP), R11
+
+row:
+	VBROADCASTSD (R8), Z0
 	VPXORD       Z1, Z1, Z1
 	VPXORD       Z2, Z2, Z2
 	VPXORD       Z3, Z3, Z3
-	XORQ         SI, SI
-	MOVQ         n+40(FP), DI
-	SUBQ         $0x00000008, DI
+	XORQ         R12, R12
+	MOVQ         R9, R13
+	SUBQ         $0x00000008, R13
 	JLT          sum_last
 
 sum_full:
-	VCVTPS2PD (CX)(SI*4), Z4
-	VCVTPS2PD (DX)(SI*4), Z5
+	VCVTPS2PD (BX)(R12*4), Z4
+	VCVTPS2PD (SI)(R12*4), Z5
 	VSUBPD    Z0, Z4, Z4
-	VCVTPS2PD (BX)(SI*4), Z6
-	VMULPD    Z6, Z5, Z5
+	VMOVUPD   Z4, (CX)(R12*8)
+	VMOVUPD   Z5, (DX)(R12*8)
+	VMULPD    (DI)(R12*8), Z5, Z5
 	VADDPD    Z4, Z3, Z3
 	VADDPD    Z5, Z1, Z1
 	VMULPD    Z5, Z4, Z4
 	VADDPD    Z4, Z2, Z2
-	ADDQ      $0x00000008, SI
-	SUBQ      $0x00000008, DI
+	ADDQ      $0x00000008, R12
+	SUBQ      $0x00000008, R13
 	JGE       sum_full
 
 sum_last:
-	ADDQ        $0x00000008, DI
+	ADDQ        $0x00000008, R13
 	JZ          sum_end
-	MOVQ        $-1, R8
-	BZHIQ       DI, R8, R8
-	KMOVW       R8, K1
-	VCVTPS2PD.Z (CX)(SI*4), K1, Z4
-	VCVTPS2PD.Z (DX)(SI*4), K1, Z5
+	MOVQ        $-1, R14
+	BZHIQ       R13, R14, R14
+	KMOVW       R14, K1
+	VCVTPS2PD.Z (BX)(R12*4), K1, Z4
+	VCVTPS2PD.Z (SI)(R12*4), K1, Z5
 	VSUBPD      Z0, Z4, Z4
 	VMOVAPD.Z   Z4, K1, Z0
-	VCVTPS2PD.Z (BX)(SI*4), K1, Z4
-	VMULPD      Z4, Z5, Z5
+	VMOVUPD     Z0, (CX)(R12*8)
+	VMOVUPD     Z5, (DX)(R12*8)
+	VMULPD      (DI)(R12*8), Z5, Z5
 	VADDPD      Z0, Z3, Z3
 	VADDPD      Z5, Z1, Z1
 	VMULPD      Z5, Z0, Z0
@@ -3277,53 +3317,264 @@ sum_end:
 	VPERMILPD     $0x01, X3, X0
 	VADDPD        X0, X3, X3
 	VMOVSD        X3, 16(AX)
+	ADDQ          $0x18, AX
+	ADDQ          $0x08, R8
+	LEAQ          (BX)(R9*4), BX
+	LEAQ          (SI)(R9*4), SI
+	LEAQ          (CX)(R11*8), CX
+	LEAQ          (DX)(R11*8), DX
+	DECQ          R10
+	JNZ           row
 	VZEROUPPER
 	RET
 
-// func gradRowAVX512(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
-// Requires: AVX, AVX512F
-TEXT ·gradRowAVX512(SB), NOSPLIT, $0-64
-	MOVQ         dx+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         dy+16(FP), DX
-	MOVQ         gamma+24(FP), BX
-	MOVQ         forGamma+32(FP), SI
-	MOVQ         forBeta+40(FP), DI
-	MOVQ         params+48(FP), R8
+// func gradRowsAVX512(dx *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64, slopes *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·gradRowsAVX512(SB), NOSPLIT, $0-80
+	MOVQ dx+0(FP), AX
+	MOVQ d+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ gamma+24(FP), BX
+	MOVQ forGamma+32(FP), SI
+	MOVQ forBeta+40(FP), DI
+	MOVQ slopes+48(FP), R8
+	MOVQ n+56(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ stride+72(FP), R11
+
+row:
 	VBROADCASTSD (R8), Z0
 	VBROADCASTSD 8(R8), Z1
 	VBROADCASTSD 16(R8), Z2
 	VBROADCASTSD 24(R8), Z3
-	VBROADCASTSD 32(R8), Z4
-	XORQ         R8, R8
-	MOVQ         n+56(FP), R9
-	SUBQ         $0x00000008, R9
-	JLT          done
+	XORQ         R12, R12
+	MOVQ         R9, R13
+	SUBQ         $0x00000010, R13
+	JLT          pass_few
 
-numbers:
-	VCVTPS2PD (CX)(R8*4), Z5
-	VCVTPS2PD (DX)(R8*4), Z6
-	VCVTPS2PD (BX)(R8*4), Z7
-	VSUBPD    Z0, Z5, Z5
-	VSUBPD    Z1, Z5, Z5
-	VMULPD    Z2, Z5, Z5
-	VMULPD    Z6, Z7, Z7
-	VSUBPD    Z3, Z7, Z7
-	VADDPD    (DI)(R8*8), Z6, Z8
-	VMOVUPD   Z8, (DI)(R8*8)
-	VMULPD    Z5, Z6, Z6
-	VADDPD    (SI)(R8*8), Z6, Z6
-	VMOVUPD   Z6, (SI)(R8*8)
+pass_many:
+	VMOVUPD   (CX)(R12*8), Z4
+	VMOVUPD   (DX)(R12*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R12*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    (DI)(R12*8), Z5, Z7
+	VMOVUPD   Z7, (DI)(R12*8)
 	VMULPD    Z4, Z5, Z5
-	VSUBPD    Z5, Z7, Z7
-	VMULPD    Z2, Z7, Z7
-	VCVTPD2PS Z7, Y5
-	VMOVUPS   Y5, (AX)(R8*4)
-	ADDQ      $0x00000008, R8
-	SUBQ      $0x00000008, R9
-	JGE       numbers
+	VADDPD    (SI)(R12*8), Z5, Z5
+	VMOVUPD   Z5, (SI)(R12*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   Y4, (AX)(R12*4)
+	VMOVUPD   64(CX)(R12*8), Z4
+	VMOVUPD   64(DX)(R12*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    64(BX)(R12*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    64(DI)(R12*8), Z5, Z7
+	VMOVUPD   Z7, 64(DI)(R12*8)
+	VMULPD    Z4, Z5, Z5
+	VADDPD    64(SI)(R12*8), Z5, Z5
+	VMOVUPD   Z5, 64(SI)(R12*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   Y4, 32(AX)(R12*4)
+	ADDQ      $0x00000010, R12
+	SUBQ      $0x00000010, R13
+	JGE       pass_many
 
-done:
+pass_few:
+	ADDQ $0x00000010, R13
+	SUBQ $0x00000008, R13
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPD   (CX)(R12*8), Z4
+	VMOVUPD   (DX)(R12*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R12*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    (DI)(R12*8), Z5, Z7
+	VMOVUPD   Z7, (DI)(R12*8)
+	VMULPD    Z4, Z5, Z5
+	VADDPD    (SI)(R12*8), Z5, Z5
+	VMOVUPD   Z5, (SI)(R12*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   Y4, (AX)(R12*4)
+	ADDQ      $0x00000008, R12
+	SUBQ      $0x00000008, R13
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, R13
+	JZ        pass_done
+	MOVQ      $-1, R14
+	BZHIQ     R13, R14, R14
+	KMOVW     R14, K1
+	VMOVUPD   (CX)(R12*8), Z4
+	VMOVUPD   (DX)(R12*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R12*8), Z5, Z0
+	VSUBPD    Z2, Z0, Z0
+	VADDPD    (DI)(R12*8), Z5, Z2
+	VMOVUPD   Z2, (DI)(R12*8)
+	VMULPD    Z4, Z5, Z2
+	VADDPD    (SI)(R12*8), Z2, Z2
+	VMOVUPD   Z2, (SI)(R12*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z0, Z0
+	VMULPD    Z1, Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(R12*4)
+
+pass_done:
+	ADDQ $0x20, R8
+	LEAQ (AX)(R9*4), AX
+	LEAQ (CX)(R11*8), CX
+	LEAQ (DX)(R11*8), DX
+	DECQ R10
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func gradAddRowsAVX512(dx *float32, add *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64, slopes *float64, n int, rows int, stride int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·gradAddRowsAVX512(SB), NOSPLIT, $0-88
+	MOVQ dx+0(FP), AX
+	MOVQ d+16(FP), CX
+	MOVQ dy+24(FP), DX
+	MOVQ gamma+32(FP), BX
+	MOVQ add+8(FP), SI
+	MOVQ forGamma+40(FP), DI
+	MOVQ forBeta+48(FP), R8
+	MOVQ slopes+56(FP), R9
+	MOVQ n+64(FP), R10
+	MOVQ rows+72(FP), R11
+	MOVQ stride+80(FP), R12
+
+row:
+	VBROADCASTSD (R9), Z0
+	VBROADCASTSD 8(R9), Z1
+	VBROADCASTSD 16(R9), Z2
+	VBROADCASTSD 24(R9), Z3
+	XORQ         R13, R13
+	MOVQ         R10, R14
+	SUBQ         $0x00000010, R14
+	JLT          pass_few
+
+pass_many:
+	VMOVUPD   (CX)(R13*8), Z4
+	VMOVUPD   (DX)(R13*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R13*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    (R8)(R13*8), Z5, Z7
+	VMOVUPD   Z7, (R8)(R13*8)
+	VMULPD    Z4, Z5, Z5
+	VADDPD    (DI)(R13*8), Z5, Z5
+	VMOVUPD   Z5, (DI)(R13*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   (SI)(R13*4), Y5
+	VADDPS    Y5, Y4, Y4
+	VMOVUPS   Y4, (AX)(R13*4)
+	VMOVUPD   64(CX)(R13*8), Z4
+	VMOVUPD   64(DX)(R13*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    64(BX)(R13*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    64(R8)(R13*8), Z5, Z7
+	VMOVUPD   Z7, 64(R8)(R13*8)
+	VMULPD    Z4, Z5, Z5
+	VADDPD    64(DI)(R13*8), Z5, Z5
+	VMOVUPD   Z5, 64(DI)(R13*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   32(SI)(R13*4), Y5
+	VADDPS    Y5, Y4, Y4
+	VMOVUPS   Y4, 32(AX)(R13*4)
+	ADDQ      $0x00000010, R13
+	SUBQ      $0x00000010, R14
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000010, R14
+	SUBQ $0x00000008, R14
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPD   (CX)(R13*8), Z4
+	VMOVUPD   (DX)(R13*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R13*8), Z5, Z6
+	VSUBPD    Z2, Z6, Z6
+	VADDPD    (R8)(R13*8), Z5, Z7
+	VMOVUPD   Z7, (R8)(R13*8)
+	VMULPD    Z4, Z5, Z5
+	VADDPD    (DI)(R13*8), Z5, Z5
+	VMOVUPD   Z5, (DI)(R13*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z6, Z6
+	VMULPD    Z1, Z6, Z6
+	VCVTPD2PS Z6, Y4
+	VMOVUPS   (SI)(R13*4), Y5
+	VADDPS    Y5, Y4, Y4
+	VMOVUPS   Y4, (AX)(R13*4)
+	ADDQ      $0x00000008, R13
+	SUBQ      $0x00000008, R14
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, R14
+	JZ        pass_done
+	MOVQ      $-1, R15
+	BZHIQ     R14, R15, R15
+	KMOVW     R15, K1
+	VMOVUPD   (CX)(R13*8), Z4
+	VMOVUPD   (DX)(R13*8), Z5
+	VSUBPD    Z0, Z4, Z4
+	VMULPD    Z1, Z4, Z4
+	VMULPD    (BX)(R13*8), Z5, Z0
+	VSUBPD    Z2, Z0, Z0
+	VADDPD    (R8)(R13*8), Z5, Z2
+	VMOVUPD   Z2, (R8)(R13*8)
+	VMULPD    Z4, Z5, Z2
+	VADDPD    (DI)(R13*8), Z2, Z2
+	VMOVUPD   Z2, (DI)(R13*8)
+	VMULPD    Z3, Z4, Z4
+	VSUBPD    Z4, Z0, Z0
+	VMULPD    Z1, Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS.Z (SI)(R13*4), K1, Y1
+	VADDPS    Y1, Y0, Y0
+	VMOVUPS   Y0, K1, (AX)(R13*4)
+
+pass_done:
+	ADDQ $0x20, R9
+	LEAQ (AX)(R10*4), AX
+	LEAQ (SI)(R10*4), SI
+	LEAQ (CX)(R12*8), CX
+	LEAQ (DX)(R12*8), DX
+	DECQ R11
+	JNZ  row
 	VZEROUPPER
 	RET
 
@@ -10255,432 +10506,450 @@ row_done:
 	VZEROUPPER
 	RET
 
-// func centeredSumAVX2(x *float32, center *float64, n int) float64
-// Requires: AVX, AVX2, SSE2
-TEXT ·centeredSumAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         center+8(FP), CX
-	VBROADCASTSD (CX), Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         CX, CX
-	MOVQ         n+16(FP), DX
-	SUBQ         $0x00000010, DX
-	JLT          sum_last
+// func widenSumsAVX2(sums *float64, wide *float64, x *float32, n int, rows int, stride int)
+// Requires: AVX
+TEXT ·widenSumsAVX2(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+row:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	XORQ   R8, R8
+	MOVQ   BX, R9
+	SUBQ   $0x00000010, R9
+	JLT    sum_last
 
 sum_full:
-	VCVTPS2PD (AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VADDPD    Y5, Y1, Y1
-	VCVTPS2PD 16(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VADDPD    Y5, Y2, Y2
-	VCVTPS2PD 32(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VADDPD    Y5, Y3, Y3
-	VCVTPS2PD 48(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VADDPD    Y5, Y4, Y4
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000010, DX
+	VCVTPS2PD (DX)(R8*4), Y4
+	VMOVUPD   Y4, (CX)(R8*8)
+	VADDPD    Y4, Y0, Y0
+	VCVTPS2PD 16(DX)(R8*4), Y4
+	VMOVUPD   Y4, 32(CX)(R8*8)
+	VADDPD    Y4, Y1, Y1
+	VCVTPS2PD 32(DX)(R8*4), Y4
+	VMOVUPD   Y4, 64(CX)(R8*8)
+	VADDPD    Y4, Y2, Y2
+	VCVTPS2PD 48(DX)(R8*4), Y4
+	VMOVUPD   Y4, 96(CX)(R8*8)
+	VADDPD    Y4, Y3, Y3
+	ADDQ      $0x00000010, R8
+	SUBQ      $0x00000010, R9
 	JGE       sum_full
 
 sum_last:
-	ADDQ       $0x00000010, DX
+	ADDQ       $0x00000010, R9
 	JZ         sum_end
-	LEAQ       vecMasks<>+128(SB), BX
-	MOVQ       DX, SI
-	SHLQ       $0x02, SI
-	SUBQ       SI, BX
-	VMOVUPS    (BX), X5
-	VMASKMOVPS (AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VPMOVSXDQ  (BX), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y1, Y1
-	CMPQ       DX, $0x04
+	LEAQ       vecMasks<>+128(SB), R10
+	MOVQ       R9, R11
+	SHLQ       $0x02, R11
+	SUBQ       R11, R10
+	VMOVUPS    (R10), X4
+	VMASKMOVPS (DX)(R8*4), X4, X4
+	VCVTPS2PD  X4, Y4
+	VMOVUPD    Y4, (CX)(R8*8)
+	VADDPD     Y4, Y0, Y0
+	CMPQ       R9, $0x04
 	JLE        sum_end
-	LEAQ       16(BX), SI
-	VMOVUPS    (SI), X5
-	VMASKMOVPS 16(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VPMOVSXDQ  (SI), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y2, Y2
-	CMPQ       DX, $0x08
+	LEAQ       16(R10), R11
+	VMOVUPS    (R11), X4
+	VMASKMOVPS 16(DX)(R8*4), X4, X4
+	VCVTPS2PD  X4, Y4
+	VMOVUPD    Y4, 32(CX)(R8*8)
+	VADDPD     Y4, Y1, Y1
+	CMPQ       R9, $0x08
 	JLE        sum_end
-	LEAQ       32(BX), SI
-	VMOVUPS    (SI), X5
-	VMASKMOVPS 32(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VPMOVSXDQ  (SI), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y3, Y3
-	CMPQ       DX, $0x0c
+	LEAQ       32(R10), R11
+	VMOVUPS    (R11), X4
+	VMASKMOVPS 32(DX)(R8*4), X4, X4
+	VCVTPS2PD  X4, Y4
+	VMOVUPD    Y4, 64(CX)(R8*8)
+	VADDPD     Y4, Y2, Y2
+	CMPQ       R9, $0x0c
 	JLE        sum_end
-	LEAQ       48(BX), DX
-	VMOVUPS    (DX), X5
-	VMASKMOVPS 48(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VPMOVSXDQ  (DX), Y0
-	VANDPD     Y5, Y0, Y0
-	VADDPD     Y0, Y4, Y4
+	LEAQ       48(R10), R9
+	VMOVUPS    (R9), X4
+	VMASKMOVPS 48(DX)(R8*4), X4, X4
+	VCVTPS2PD  X4, Y4
+	VMOVUPD    Y4, 96(CX)(R8*8)
+	VADDPD     Y4, Y3, Y3
 
 sum_end:
+	VADDPD       Y2, Y0, Y0
 	VADDPD       Y3, Y1, Y1
-	VADDPD       Y4, Y2, Y2
-	VADDPD       Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VPERMILPD    $0x01, X1, X0
-	VADDPD       X0, X1, X1
-	MOVSD        X1, ret+24(FP)
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDPD       X1, X0, X0
+	VMOVSD       X0, (AX)
+	ADDQ         $0x08, AX
+	LEAQ         (DX)(BX*4), DX
+	LEAQ         (CX)(DI*8), CX
+	DECQ         SI
+	JNZ          row
 	VZEROUPPER
 	RET
 
-// func centeredSquaresAVX2(x *float32, center *float64, n int) float64
-// Requires: AVX, AVX2, SSE2
-TEXT ·centeredSquaresAVX2(SB), NOSPLIT, $0-32
-	MOVQ         x+0(FP), AX
-	MOVQ         center+8(FP), CX
-	VBROADCASTSD (CX), Y0
-	VXORPS       Y1, Y1, Y1
-	VXORPS       Y2, Y2, Y2
-	VXORPS       Y3, Y3, Y3
-	VXORPS       Y4, Y4, Y4
-	XORQ         CX, CX
-	MOVQ         n+16(FP), DX
-	SUBQ         $0x00000010, DX
-	JLT          sum_last
-
-sum_full:
-	VCVTPS2PD (AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VMULPD    Y5, Y5, Y5
-	VADDPD    Y5, Y1, Y1
-	VCVTPS2PD 16(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VMULPD    Y5, Y5, Y5
-	VADDPD    Y5, Y2, Y2
-	VCVTPS2PD 32(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VMULPD    Y5, Y5, Y5
-	VADDPD    Y5, Y3, Y3
-	VCVTPS2PD 48(AX)(CX*4), Y5
-	VSUBPD    Y0, Y5, Y5
-	VMULPD    Y5, Y5, Y5
-	VADDPD    Y5, Y4, Y4
-	ADDQ      $0x00000010, CX
-	SUBQ      $0x00000010, DX
-	JGE       sum_full
-
-sum_last:
-	ADDQ       $0x00000010, DX
-	JZ         sum_end
-	LEAQ       vecMasks<>+128(SB), BX
-	MOVQ       DX, SI
-	SHLQ       $0x02, SI
-	SUBQ       SI, BX
-	VMOVUPS    (BX), X5
-	VMASKMOVPS (AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VMULPD     Y5, Y5, Y5
-	VPMOVSXDQ  (BX), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y1, Y1
-	CMPQ       DX, $0x04
-	JLE        sum_end
-	LEAQ       16(BX), SI
-	VMOVUPS    (SI), X5
-	VMASKMOVPS 16(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VMULPD     Y5, Y5, Y5
-	VPMOVSXDQ  (SI), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y2, Y2
-	CMPQ       DX, $0x08
-	JLE        sum_end
-	LEAQ       32(BX), SI
-	VMOVUPS    (SI), X5
-	VMASKMOVPS 32(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VMULPD     Y5, Y5, Y5
-	VPMOVSXDQ  (SI), Y6
-	VANDPD     Y5, Y6, Y6
-	VADDPD     Y6, Y3, Y3
-	CMPQ       DX, $0x0c
-	JLE        sum_end
-	LEAQ       48(BX), DX
-	VMOVUPS    (DX), X5
-	VMASKMOVPS 48(AX)(CX*4), X5, X5
-	VCVTPS2PD  X5, Y5
-	VSUBPD     Y0, Y5, Y5
-	VMULPD     Y5, Y5, Y5
-	VPMOVSXDQ  (DX), Y0
-	VANDPD     Y5, Y0, Y0
-	VADDPD     Y0, Y4, Y4
-
-sum_end:
-	VADDPD       Y3, Y1, Y1
-	VADDPD       Y4, Y2, Y2
-	VADDPD       Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPD       X0, X1, X1
-	VPERMILPD    $0x01, X1, X0
-	VADDPD       X0, X1, X1
-	MOVSD        X1, ret+24(FP)
-	VZEROUPPER
-	RET
-
-// func normalizeRowAVX2(dst *float32, x *float32, gamma *float32, params *float64, n int)
-// Requires: AVX
-TEXT ·normalizeRowAVX2(SB), NOSPLIT, $0-40
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         gamma+16(FP), DX
-	MOVQ         params+24(FP), BX
-	VBROADCASTSD (BX), Y0
-	VBROADCASTSD 8(BX), Y1
-	XORQ         BX, BX
-	MOVQ         n+32(FP), SI
-	SUBQ         $0x00000008, SI
-	JLT          pass_few
-
-pass_many:
-	VCVTPS2PD  (CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  (DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, (AX)(BX*4)
-	VCVTPS2PD  16(CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  16(DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, 16(AX)(BX*4)
-	ADDQ       $0x00000008, BX
-	SUBQ       $0x00000008, SI
-	JGE        pass_many
-
-pass_few:
-	ADDQ $0x00000008, SI
-	SUBQ $0x00000004, SI
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD  (CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  (DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, (AX)(BX*4)
-	ADDQ       $0x00000004, BX
-	SUBQ       $0x00000004, SI
-	JGE        pass_one
-
-pass_rest:
-	ADDQ       $0x00000004, SI
-	JZ         pass_done
-	LEAQ       vecMasks<>+128(SB), DI
-	SHLQ       $0x02, SI
-	SUBQ       SI, DI
-	VMOVUPS    (DI), X2
-	VMASKMOVPS (CX)(BX*4), X2, X2
-	VCVTPS2PD  X2, Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VMOVUPS    (DI), X0
-	VMASKMOVPS (DX)(BX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VMULPD     Y0, Y2, Y2
-	VCVTPD2PSY Y2, X0
-	VMOVUPS    (DI), X1
-	VMASKMOVPS X0, X1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func normalizeShiftRowAVX2(dst *float32, x *float32, gamma *float32, beta *float32, params *float64, n int)
-// Requires: AVX
-TEXT ·normalizeShiftRowAVX2(SB), NOSPLIT, $0-48
-	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         gamma+16(FP), DX
-	MOVQ         params+32(FP), BX
-	MOVQ         beta+24(FP), SI
-	VBROADCASTSD (BX), Y0
-	VBROADCASTSD 8(BX), Y1
-	XORQ         BX, BX
-	MOVQ         n+40(FP), DI
-	SUBQ         $0x00000008, DI
-	JLT          pass_few
-
-pass_many:
-	VCVTPS2PD  (CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  (DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPS2PD  (SI)(BX*4), Y3
-	VADDPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, (AX)(BX*4)
-	VCVTPS2PD  16(CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  16(DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPS2PD  16(SI)(BX*4), Y3
-	VADDPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, 16(AX)(BX*4)
-	ADDQ       $0x00000008, BX
-	SUBQ       $0x00000008, DI
-	JGE        pass_many
-
-pass_few:
-	ADDQ $0x00000008, DI
-	SUBQ $0x00000004, DI
-	JLT  pass_rest
-
-pass_one:
-	VCVTPS2PD  (CX)(BX*4), Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VCVTPS2PD  (DX)(BX*4), Y3
-	VMULPD     Y3, Y2, Y2
-	VCVTPS2PD  (SI)(BX*4), Y3
-	VADDPD     Y3, Y2, Y2
-	VCVTPD2PSY Y2, X2
-	VMOVUPS    X2, (AX)(BX*4)
-	ADDQ       $0x00000004, BX
-	SUBQ       $0x00000004, DI
-	JGE        pass_one
-
-pass_rest:
-	ADDQ       $0x00000004, DI
-	JZ         pass_done
-	LEAQ       vecMasks<>+128(SB), R8
-	SHLQ       $0x02, DI
-	SUBQ       DI, R8
-	VMOVUPS    (R8), X2
-	VMASKMOVPS (CX)(BX*4), X2, X2
-	VCVTPS2PD  X2, Y2
-	VSUBPD     Y0, Y2, Y2
-	VMULPD     Y1, Y2, Y2
-	VMOVUPS    (R8), X0
-	VMASKMOVPS (DX)(BX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VMULPD     Y0, Y2, Y2
-	VMOVUPS    (R8), X0
-	VMASKMOVPS (SI)(BX*4), X0, X0
-	VCVTPS2PD  X0, Y0
-	VADDPD     Y0, Y2, Y2
-	VCVTPD2PSY Y2, X0
-	VMOVUPS    (R8), X1
-	VMASKMOVPS X0, X1, (AX)(BX*4)
-
-pass_done:
-	VZEROUPPER
-	RET
-
-// func gradSumsAVX2(sums *float64, x *float32, dy *float32, gamma *float32, center *float64, n int)
+// func centerSquaresAVX2(sums *float64, wide *float64, centers *float64, n int, rows int, stride int)
 // Requires: AVX, AVX2
-TEXT ·gradSumsAVX2(SB), NOSPLIT, $0-48
-	MOVQ         sums+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         dy+16(FP), DX
-	MOVQ         gamma+24(FP), BX
-	MOVQ         center+32(FP), SI
-	VBROADCASTSD (SI), Y0
+TEXT ·centerSquaresAVX2(SB), NOSPLIT, $0-48
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ centers+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ rows+32(FP), SI
+	MOVQ stride+40(FP), DI
+
+row:
+	VBROADCASTSD (DX), Y0
+	VXORPS       Y1, Y1, Y1
+	VXORPS       Y2, Y2, Y2
+	VXORPS       Y3, Y3, Y3
+	VXORPS       Y4, Y4, Y4
+	XORQ         R8, R8
+	MOVQ         BX, R9
+	SUBQ         $0x00000010, R9
+	JLT          sum_last
+
+sum_full:
+	VMOVUPD (CX)(R8*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMOVUPD Y5, (CX)(R8*8)
+	VMULPD  Y5, Y5, Y5
+	VADDPD  Y5, Y1, Y1
+	VMOVUPD 32(CX)(R8*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMOVUPD Y5, 32(CX)(R8*8)
+	VMULPD  Y5, Y5, Y5
+	VADDPD  Y5, Y2, Y2
+	VMOVUPD 64(CX)(R8*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMOVUPD Y5, 64(CX)(R8*8)
+	VMULPD  Y5, Y5, Y5
+	VADDPD  Y5, Y3, Y3
+	VMOVUPD 96(CX)(R8*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMOVUPD Y5, 96(CX)(R8*8)
+	VMULPD  Y5, Y5, Y5
+	VADDPD  Y5, Y4, Y4
+	ADDQ    $0x00000010, R8
+	SUBQ    $0x00000010, R9
+	JGE     sum_full
+
+sum_last:
+	ADDQ      $0x00000010, R9
+	JZ        sum_end
+	LEAQ      vecMasks<>+128(SB), R10
+	MOVQ      R9, R11
+	SHLQ      $0x02, R11
+	SUBQ      R11, R10
+	VMOVUPD   (CX)(R8*8), Y5
+	VSUBPD    Y0, Y5, Y5
+	VPMOVSXDQ (R10), Y6
+	VANDPD    Y5, Y6, Y6
+	VMOVUPD   Y6, (CX)(R8*8)
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y1, Y1
+	CMPQ      R9, $0x04
+	JLE       sum_end
+	LEAQ      16(R10), R11
+	VMOVUPD   32(CX)(R8*8), Y5
+	VSUBPD    Y0, Y5, Y5
+	VPMOVSXDQ (R11), Y6
+	VANDPD    Y5, Y6, Y6
+	VMOVUPD   Y6, 32(CX)(R8*8)
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y2, Y2
+	CMPQ      R9, $0x08
+	JLE       sum_end
+	LEAQ      32(R10), R11
+	VMOVUPD   64(CX)(R8*8), Y5
+	VSUBPD    Y0, Y5, Y5
+	VPMOVSXDQ (R11), Y6
+	VANDPD    Y5, Y6, Y6
+	VMOVUPD   Y6, 64(CX)(R8*8)
+	VMULPD    Y6, Y6, Y6
+	VADDPD    Y6, Y3, Y3
+	CMPQ      R9, $0x0c
+	JLE       sum_end
+	LEAQ      48(R10), R9
+	VMOVUPD   96(CX)(R8*8), Y5
+	VSUBPD    Y0, Y5, Y5
+	VPMOVSXDQ (R9), Y0
+	VANDPD    Y5, Y0, Y0
+	VMOVUPD   Y0, 96(CX)(R8*8)
+	VMULPD    Y0, Y0, Y0
+	VADDPD    Y0, Y4, Y4
+
+sum_end:
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y4, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VPERMILPD    $0x01, X1, X0
+	VADDPD       X0, X1, X1
+	VMOVSD       X1, (AX)
+	ADDQ         $0x08, AX
+	ADDQ         $0x08, DX
+	LEAQ         (CX)(DI*8), CX
+	DECQ         SI
+	JNZ          row
+	VZEROUPPER
+	RET
+
+// func normalizeRowsAVX2(dst *float32, wide *float64, gamma *float64, scales *float64, n int, rows int, stride int)
+// Requires: AVX
+TEXT ·normalizeRowsAVX2(SB), NOSPLIT, $0-56
+	MOVQ dst+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ gamma+16(FP), DX
+	MOVQ scales+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ rows+40(FP), DI
+	MOVQ stride+48(FP), R8
+
+row:
+	VBROADCASTSD (BX), Y0
+	XORQ         R9, R9
+	MOVQ         SI, R10
+	SUBQ         $0x00000010, R10
+	JLT          pass_few
+
+pass_many:
+	VMULPD     (CX)(R9*8), Y0, Y1
+	VMULPD     (DX)(R9*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R9*4)
+	VMULPD     32(CX)(R9*8), Y0, Y1
+	VMULPD     32(DX)(R9*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)(R9*4)
+	VMULPD     64(CX)(R9*8), Y0, Y1
+	VMULPD     64(DX)(R9*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 32(AX)(R9*4)
+	VMULPD     96(CX)(R9*8), Y0, Y1
+	VMULPD     96(DX)(R9*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 48(AX)(R9*4)
+	ADDQ       $0x00000010, R9
+	SUBQ       $0x00000010, R10
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000010, R10
+	SUBQ $0x00000004, R10
+	JLT  pass_rest
+
+pass_one:
+	VMULPD     (CX)(R9*8), Y0, Y1
+	VMULPD     (DX)(R9*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R9*4)
+	ADDQ       $0x00000004, R9
+	SUBQ       $0x00000004, R10
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, R10
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R11
+	SHLQ       $0x02, R10
+	SUBQ       R10, R11
+	VMULPD     (CX)(R9*8), Y0, Y0
+	VMULPD     (DX)(R9*8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (R11), X1
+	VMASKMOVPS X0, X1, (AX)(R9*4)
+
+pass_done:
+	ADDQ $0x08, BX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(R8*8), CX
+	DECQ DI
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func normalizeShiftRowsAVX2(dst *float32, wide *float64, gamma *float64, beta *float64, scales *float64, n int, rows int, stride int)
+// Requires: AVX
+TEXT ·normalizeShiftRowsAVX2(SB), NOSPLIT, $0-64
+	MOVQ dst+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ gamma+16(FP), DX
+	MOVQ scales+32(FP), BX
+	MOVQ n+40(FP), SI
+	MOVQ rows+48(FP), DI
+	MOVQ stride+56(FP), R8
+	MOVQ beta+24(FP), R9
+
+row:
+	VBROADCASTSD (BX), Y0
+	XORQ         R10, R10
+	MOVQ         SI, R11
+	SUBQ         $0x00000010, R11
+	JLT          pass_few
+
+pass_many:
+	VMULPD     (CX)(R10*8), Y0, Y1
+	VMULPD     (DX)(R10*8), Y1, Y1
+	VADDPD     (R9)(R10*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R10*4)
+	VMULPD     32(CX)(R10*8), Y0, Y1
+	VMULPD     32(DX)(R10*8), Y1, Y1
+	VADDPD     32(R9)(R10*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 16(AX)(R10*4)
+	VMULPD     64(CX)(R10*8), Y0, Y1
+	VMULPD     64(DX)(R10*8), Y1, Y1
+	VADDPD     64(R9)(R10*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 32(AX)(R10*4)
+	VMULPD     96(CX)(R10*8), Y0, Y1
+	VMULPD     96(DX)(R10*8), Y1, Y1
+	VADDPD     96(R9)(R10*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, 48(AX)(R10*4)
+	ADDQ       $0x00000010, R10
+	SUBQ       $0x00000010, R11
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000010, R11
+	SUBQ $0x00000004, R11
+	JLT  pass_rest
+
+pass_one:
+	VMULPD     (CX)(R10*8), Y0, Y1
+	VMULPD     (DX)(R10*8), Y1, Y1
+	VADDPD     (R9)(R10*8), Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    X1, (AX)(R10*4)
+	ADDQ       $0x00000004, R10
+	SUBQ       $0x00000004, R11
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, R11
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R12
+	SHLQ       $0x02, R11
+	SUBQ       R11, R12
+	VMULPD     (CX)(R10*8), Y0, Y0
+	VMULPD     (DX)(R10*8), Y0, Y0
+	VADDPD     (R9)(R10*8), Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (R12), X1
+	VMASKMOVPS X0, X1, (AX)(R10*4)
+
+pass_done:
+	ADDQ $0x08, BX
+	LEAQ (AX)(SI*4), AX
+	LEAQ (CX)(R8*8), CX
+	DECQ DI
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func gradSumsAVX2(sums *float64, wide *float64, wideDY *float64, x *float32, dy *float32, gamma *float64, centers *float64, n int, rows int, stride int)
+// Requires: AVX, AVX2
+TEXT ·gradSumsAVX2(SB), NOSPLIT, $0-80
+	MOVQ sums+0(FP), AX
+	MOVQ wide+8(FP), CX
+	MOVQ wideDY+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ dy+32(FP), SI
+	MOVQ gamma+40(FP), DI
+	MOVQ centers+48(FP), R8
+	MOVQ n+56(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ stride+72(FP), R11
+
+row:
+	VBROADCASTSD (R8), Y0
 	VXORPS       Y1, Y1, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	VXORPS       Y4, Y4, Y4
 	VXORPS       Y5, Y5, Y5
 	VXORPS       Y6, Y6, Y6
-	XORQ         SI, SI
-	MOVQ         n+40(FP), DI
-	SUBQ         $0x00000008, DI
+	XORQ         R12, R12
+	MOVQ         R9, R13
+	SUBQ         $0x00000008, R13
 	JLT          sum_last
 
 sum_full:
-	VCVTPS2PD (CX)(SI*4), Y7
-	VCVTPS2PD (DX)(SI*4), Y8
+	VCVTPS2PD (BX)(R12*4), Y7
+	VCVTPS2PD (SI)(R12*4), Y8
 	VSUBPD    Y0, Y7, Y7
-	VCVTPS2PD (BX)(SI*4), Y9
-	VMULPD    Y9, Y8, Y8
+	VMOVUPD   Y7, (CX)(R12*8)
+	VMOVUPD   Y8, (DX)(R12*8)
+	VMULPD    (DI)(R12*8), Y8, Y8
 	VADDPD    Y7, Y5, Y5
 	VADDPD    Y8, Y1, Y1
 	VMULPD    Y8, Y7, Y7
 	VADDPD    Y7, Y3, Y3
-	VCVTPS2PD 16(CX)(SI*4), Y7
-	VCVTPS2PD 16(DX)(SI*4), Y8
+	VCVTPS2PD 16(BX)(R12*4), Y7
+	VCVTPS2PD 16(SI)(R12*4), Y8
 	VSUBPD    Y0, Y7, Y7
-	VCVTPS2PD 16(BX)(SI*4), Y9
-	VMULPD    Y9, Y8, Y8
+	VMOVUPD   Y7, 32(CX)(R12*8)
+	VMOVUPD   Y8, 32(DX)(R12*8)
+	VMULPD    32(DI)(R12*8), Y8, Y8
 	VADDPD    Y7, Y6, Y6
 	VADDPD    Y8, Y2, Y2
 	VMULPD    Y8, Y7, Y7
 	VADDPD    Y7, Y4, Y4
-	ADDQ      $0x00000008, SI
-	SUBQ      $0x00000008, DI
+	ADDQ      $0x00000008, R12
+	SUBQ      $0x00000008, R13
 	JGE       sum_full
 
 sum_last:
-	ADDQ       $0x00000008, DI
+	ADDQ       $0x00000008, R13
 	JZ         sum_end
-	LEAQ       vecMasks<>+128(SB), R8
-	MOVQ       DI, R9
-	SHLQ       $0x02, R9
-	SUBQ       R9, R8
-	VMOVUPS    (R8), X7
-	VMASKMOVPS (CX)(SI*4), X7, X7
+	LEAQ       vecMasks<>+128(SB), R14
+	MOVQ       R13, R15
+	SHLQ       $0x02, R15
+	SUBQ       R15, R14
+	VMOVUPS    (R14), X7
+	VMASKMOVPS (BX)(R12*4), X7, X7
 	VCVTPS2PD  X7, Y7
-	VMOVUPS    (R8), X8
-	VMASKMOVPS (DX)(SI*4), X8, X8
+	VMOVUPS    (R14), X8
+	VMASKMOVPS (SI)(R12*4), X8, X8
 	VCVTPS2PD  X8, Y8
 	VSUBPD     Y0, Y7, Y7
-	VPMOVSXDQ  (R8), Y9
+	VPMOVSXDQ  (R14), Y9
 	VANDPD     Y7, Y9, Y9
-	VMOVUPS    (R8), X7
-	VMASKMOVPS (BX)(SI*4), X7, X7
-	VCVTPS2PD  X7, Y7
-	VMULPD     Y7, Y8, Y8
+	VMOVUPD    Y9, (CX)(R12*8)
+	VMOVUPD    Y8, (DX)(R12*8)
+	VMULPD     (DI)(R12*8), Y8, Y8
 	VADDPD     Y9, Y5, Y5
 	VADDPD     Y8, Y1, Y1
 	VMULPD     Y8, Y9, Y9
 	VADDPD     Y9, Y3, Y3
-	CMPQ       DI, $0x04
+	CMPQ       R13, $0x04
 	JLE        sum_end
-	LEAQ       16(R8), DI
-	VMOVUPS    (DI), X7
-	VMASKMOVPS 16(CX)(SI*4), X7, X7
+	LEAQ       16(R14), R13
+	VMOVUPS    (R13), X7
+	VMASKMOVPS 16(BX)(R12*4), X7, X7
 	VCVTPS2PD  X7, Y7
-	VMOVUPS    (DI), X8
-	VMASKMOVPS 16(DX)(SI*4), X8, X8
+	VMOVUPS    (R13), X8
+	VMASKMOVPS 16(SI)(R12*4), X8, X8
 	VCVTPS2PD  X8, Y8
 	VSUBPD     Y0, Y7, Y7
-	VPMOVSXDQ  (DI), Y0
+	VPMOVSXDQ  (R13), Y0
 	VANDPD     Y7, Y0, Y0
-	VMOVUPS    (DI), X7
-	VMASKMOVPS 16(BX)(SI*4), X7, X7
-	VCVTPS2PD  X7, Y7
-	VMULPD     Y7, Y8, Y8
+	VMOVUPD    Y0, 32(CX)(R12*8)
+	VMOVUPD    Y8, 32(DX)(R12*8)
+	VMULPD     32(DI)(R12*8), Y8, Y8
 	VADDPD     Y0, Y6, Y6
 	VADDPD     Y8, Y2, Y2
 	VMULPD     Y8, Y0, Y0
@@ -10705,53 +10974,267 @@ sum_end:
 	VPERMILPD    $0x01, X5, X0
 	VADDPD       X0, X5, X5
 	VMOVSD       X5, 16(AX)
+	ADDQ         $0x18, AX
+	ADDQ         $0x08, R8
+	LEAQ         (BX)(R9*4), BX
+	LEAQ         (SI)(R9*4), SI
+	LEAQ         (CX)(R11*8), CX
+	LEAQ         (DX)(R11*8), DX
+	DECQ         R10
+	JNZ          row
 	VZEROUPPER
 	RET
 
-// func gradRowAVX2(dx *float32, x *float32, dy *float32, gamma *float32, forGamma *float64, forBeta *float64, params *float64, n int)
+// func gradRowsAVX2(dx *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64, slopes *float64, n int, rows int, stride int)
 // Requires: AVX
-TEXT ·gradRowAVX2(SB), NOSPLIT, $0-64
-	MOVQ         dx+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         dy+16(FP), DX
-	MOVQ         gamma+24(FP), BX
-	MOVQ         forGamma+32(FP), SI
-	MOVQ         forBeta+40(FP), DI
-	MOVQ         params+48(FP), R8
+TEXT ·gradRowsAVX2(SB), NOSPLIT, $0-80
+	MOVQ dx+0(FP), AX
+	MOVQ d+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ gamma+24(FP), BX
+	MOVQ forGamma+32(FP), SI
+	MOVQ forBeta+40(FP), DI
+	MOVQ slopes+48(FP), R8
+	MOVQ n+56(FP), R9
+	MOVQ rows+64(FP), R10
+	MOVQ stride+72(FP), R11
+
+row:
 	VBROADCASTSD (R8), Y0
 	VBROADCASTSD 8(R8), Y1
 	VBROADCASTSD 16(R8), Y2
 	VBROADCASTSD 24(R8), Y3
-	VBROADCASTSD 32(R8), Y4
-	XORQ         R8, R8
-	MOVQ         n+56(FP), R9
-	SUBQ         $0x00000004, R9
-	JLT          done
+	XORQ         R12, R12
+	MOVQ         R9, R13
+	SUBQ         $0x00000008, R13
+	JLT          pass_few
 
-numbers:
-	VCVTPS2PD  (CX)(R8*4), Y5
-	VCVTPS2PD  (DX)(R8*4), Y6
-	VCVTPS2PD  (BX)(R8*4), Y7
-	VSUBPD     Y0, Y5, Y5
-	VSUBPD     Y1, Y5, Y5
-	VMULPD     Y2, Y5, Y5
-	VMULPD     Y6, Y7, Y7
-	VSUBPD     Y3, Y7, Y7
-	VADDPD     (DI)(R8*8), Y6, Y8
-	VMOVUPD    Y8, (DI)(R8*8)
-	VMULPD     Y5, Y6, Y6
-	VADDPD     (SI)(R8*8), Y6, Y6
-	VMOVUPD    Y6, (SI)(R8*8)
+pass_many:
+	VMOVUPD    (CX)(R12*8), Y4
+	VMOVUPD    (DX)(R12*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R12*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     (DI)(R12*8), Y5, Y7
+	VMOVUPD    Y7, (DI)(R12*8)
 	VMULPD     Y4, Y5, Y5
-	VSUBPD     Y5, Y7, Y7
-	VMULPD     Y2, Y7, Y7
-	VCVTPD2PSY Y7, X5
-	VMOVUPS    X5, (AX)(R8*4)
-	ADDQ       $0x00000004, R8
-	SUBQ       $0x00000004, R9
-	JGE        numbers
+	VADDPD     (SI)(R12*8), Y5, Y5
+	VMOVUPD    Y5, (SI)(R12*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    X4, (AX)(R12*4)
+	VMOVUPD    32(CX)(R12*8), Y4
+	VMOVUPD    32(DX)(R12*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     32(BX)(R12*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     32(DI)(R12*8), Y5, Y7
+	VMOVUPD    Y7, 32(DI)(R12*8)
+	VMULPD     Y4, Y5, Y5
+	VADDPD     32(SI)(R12*8), Y5, Y5
+	VMOVUPD    Y5, 32(SI)(R12*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    X4, 16(AX)(R12*4)
+	ADDQ       $0x00000008, R12
+	SUBQ       $0x00000008, R13
+	JGE        pass_many
 
-done:
+pass_few:
+	ADDQ $0x00000008, R13
+	SUBQ $0x00000004, R13
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPD    (CX)(R12*8), Y4
+	VMOVUPD    (DX)(R12*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R12*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     (DI)(R12*8), Y5, Y7
+	VMOVUPD    Y7, (DI)(R12*8)
+	VMULPD     Y4, Y5, Y5
+	VADDPD     (SI)(R12*8), Y5, Y5
+	VMOVUPD    Y5, (SI)(R12*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    X4, (AX)(R12*4)
+	ADDQ       $0x00000004, R12
+	SUBQ       $0x00000004, R13
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, R13
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R14
+	SHLQ       $0x02, R13
+	SUBQ       R13, R14
+	VMOVUPD    (CX)(R12*8), Y4
+	VMOVUPD    (DX)(R12*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R12*8), Y5, Y0
+	VSUBPD     Y2, Y0, Y0
+	VADDPD     (DI)(R12*8), Y5, Y2
+	VMOVUPD    Y2, (DI)(R12*8)
+	VMULPD     Y4, Y5, Y2
+	VADDPD     (SI)(R12*8), Y2, Y2
+	VMOVUPD    Y2, (SI)(R12*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (R14), X1
+	VMASKMOVPS X0, X1, (AX)(R12*4)
+
+pass_done:
+	ADDQ $0x20, R8
+	LEAQ (AX)(R9*4), AX
+	LEAQ (CX)(R11*8), CX
+	LEAQ (DX)(R11*8), DX
+	DECQ R10
+	JNZ  row
+	VZEROUPPER
+	RET
+
+// func gradAddRowsAVX2(dx *float32, add *float32, d *float64, dy *float64, gamma *float64, forGamma *float64, forBeta *float64, slopes *float64, n int, rows int, stride int)
+// Requires: AVX
+TEXT ·gradAddRowsAVX2(SB), NOSPLIT, $0-88
+	MOVQ dx+0(FP), AX
+	MOVQ d+16(FP), CX
+	MOVQ dy+24(FP), DX
+	MOVQ gamma+32(FP), BX
+	MOVQ add+8(FP), SI
+	MOVQ forGamma+40(FP), DI
+	MOVQ forBeta+48(FP), R8
+	MOVQ slopes+56(FP), R9
+	MOVQ n+64(FP), R10
+	MOVQ rows+72(FP), R11
+	MOVQ stride+80(FP), R12
+
+row:
+	VBROADCASTSD (R9), Y0
+	VBROADCASTSD 8(R9), Y1
+	VBROADCASTSD 16(R9), Y2
+	VBROADCASTSD 24(R9), Y3
+	XORQ         R13, R13
+	MOVQ         R10, R14
+	SUBQ         $0x00000008, R14
+	JLT          pass_few
+
+pass_many:
+	VMOVUPD    (CX)(R13*8), Y4
+	VMOVUPD    (DX)(R13*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R13*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     (R8)(R13*8), Y5, Y7
+	VMOVUPD    Y7, (R8)(R13*8)
+	VMULPD     Y4, Y5, Y5
+	VADDPD     (DI)(R13*8), Y5, Y5
+	VMOVUPD    Y5, (DI)(R13*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    (SI)(R13*4), X5
+	VADDPS     X5, X4, X4
+	VMOVUPS    X4, (AX)(R13*4)
+	VMOVUPD    32(CX)(R13*8), Y4
+	VMOVUPD    32(DX)(R13*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     32(BX)(R13*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     32(R8)(R13*8), Y5, Y7
+	VMOVUPD    Y7, 32(R8)(R13*8)
+	VMULPD     Y4, Y5, Y5
+	VADDPD     32(DI)(R13*8), Y5, Y5
+	VMOVUPD    Y5, 32(DI)(R13*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    16(SI)(R13*4), X5
+	VADDPS     X5, X4, X4
+	VMOVUPS    X4, 16(AX)(R13*4)
+	ADDQ       $0x00000008, R13
+	SUBQ       $0x00000008, R14
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, R14
+	SUBQ $0x00000004, R14
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPD    (CX)(R13*8), Y4
+	VMOVUPD    (DX)(R13*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R13*8), Y5, Y6
+	VSUBPD     Y2, Y6, Y6
+	VADDPD     (R8)(R13*8), Y5, Y7
+	VMOVUPD    Y7, (R8)(R13*8)
+	VMULPD     Y4, Y5, Y5
+	VADDPD     (DI)(R13*8), Y5, Y5
+	VMOVUPD    Y5, (DI)(R13*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y6, Y6
+	VMULPD     Y1, Y6, Y6
+	VCVTPD2PSY Y6, X4
+	VMOVUPS    (SI)(R13*4), X5
+	VADDPS     X5, X4, X4
+	VMOVUPS    X4, (AX)(R13*4)
+	ADDQ       $0x00000004, R13
+	SUBQ       $0x00000004, R14
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, R14
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R15
+	SHLQ       $0x02, R14
+	SUBQ       R14, R15
+	VMOVUPD    (CX)(R13*8), Y4
+	VMOVUPD    (DX)(R13*8), Y5
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y1, Y4, Y4
+	VMULPD     (BX)(R13*8), Y5, Y0
+	VSUBPD     Y2, Y0, Y0
+	VADDPD     (R8)(R13*8), Y5, Y2
+	VMOVUPD    Y2, (R8)(R13*8)
+	VMULPD     Y4, Y5, Y2
+	VADDPD     (DI)(R13*8), Y2, Y2
+	VMOVUPD    Y2, (DI)(R13*8)
+	VMULPD     Y3, Y4, Y4
+	VSUBPD     Y4, Y0, Y0
+	VMULPD     Y1, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (R15), X1
+	VMASKMOVPS (SI)(R13*4), X1, X1
+	VADDPS     X1, X0, X0
+	VMOVUPS    (R15), X1
+	VMASKMOVPS X0, X1, (AX)(R13*4)
+
+pass_done:
+	ADDQ $0x20, R9
+	LEAQ (AX)(R10*4), AX
+	LEAQ (SI)(R10*4), SI
+	LEAQ (CX)(R12*8), CX
+	LEAQ (DX)(R12*8), DX
+	DECQ R11
+	JNZ  row
 	VZEROUPPER
 	RET
 

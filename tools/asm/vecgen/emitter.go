@@ -280,26 +280,54 @@ func (e *emitter) widen(m operand.Mem, p *part) reg.VecVirtual {
 }
 
 // narrow writes a vector of float64 as half a vector of float32.
-func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) {
+func (e *emitter) narrow(v reg.VecVirtual, m operand.Mem, p *part) { e.storeHalf(e.narrowed(v), m, p) }
+
+// narrowed returns a vector of float64 as half a vector of float32.
+func (e *emitter) narrowed(v reg.VecVirtual) reg.VecVirtual {
 	if e.isAVX512 {
 		x := e.asm.YMM()
 		e.asm.VCVTPD2PS(v, x)
-		if p == nil {
-			e.asm.VMOVUPS(x, m)
-		} else {
-			e.asm.VMOVUPS(x, p.mask, m)
-		}
-		return
+		return x
 	}
 	x := e.asm.XMM()
 	e.asm.VCVTPD2PSY(v, x)
-	if p == nil {
-		e.asm.VMOVUPS(x, m)
-	} else {
+	return x
+}
+
+// storeHalf writes half a vector of float32.
+func (e *emitter) storeHalf(v reg.VecVirtual, m operand.Mem, p *part) {
+	switch {
+	case p == nil:
+		e.asm.VMOVUPS(v, m)
+	case e.isAVX512:
+		e.asm.VMOVUPS(v, p.mask, m)
+	default:
 		mask := e.asm.XMM()
 		e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
-		e.asm.VMASKMOVPS(x, mask, m)
+		e.asm.VMASKMOVPS(v, mask, m)
 	}
+}
+
+// loadHalf reads half a vector of float32; elements outside of the part are zero.
+func (e *emitter) loadHalf(m operand.Mem, p *part) reg.VecVirtual {
+	if e.isAVX512 {
+		v := e.asm.YMM()
+		if p == nil {
+			e.asm.VMOVUPS(m, v)
+		} else {
+			e.asm.VMOVUPS_Z(m, p.mask, v)
+		}
+		return v
+	}
+	v := e.asm.XMM()
+	if p == nil {
+		e.asm.VMOVUPS(m, v)
+		return v
+	}
+	mask := e.asm.XMM()
+	e.asm.VMOVUPS(operand.Mem{Base: p.window}, mask)
+	e.asm.VMASKMOVPS(m, mask, v)
+	return v
 }
 
 // onlyWide sets the elements of a vector of float64 outside of the part to zero.
