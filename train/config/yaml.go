@@ -1,13 +1,10 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +30,13 @@ func (c *Config) Parse(name string, text []byte) error {
 	if err := yaml.UnmarshalWithOptions(text, &m, yaml.UseOrderedMap()); err != nil {
 		return &Error{Key: name, Err: err, Want: "expected YAML of the form 'key: value'"}
 	}
-	m, text, params, err := takeParams(m, text)
+	m, params, err := takeParams(m)
 	if err != nil {
 		return err
 	}
 	keys, fields := Keys(), c.Fields()
 	var given []string
+	named := map[string]any{} // pointers into c
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
@@ -55,7 +53,7 @@ func (c *Config) Parse(name string, text []byte) error {
 		if err := checkKind(key, fields[at].Value, item.Value); err != nil {
 			return inFile(name, err)
 		}
-		given = append(given, key)
+		given, named[key] = append(given, key), fields[at].Value
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		given = append(given, paramKey(name))
@@ -63,40 +61,18 @@ func (c *Config) Parse(name string, text []byte) error {
 	if 2*len(given) <= len(keys) {
 		c.SetExplicit(given...)
 	}
-	if len(m) == 0 && len(params) == 0 {
-		return nil
+	for _, item := range m {
+		text, err := yaml.Marshal(item.Value)
+		if err == nil {
+			err = yaml.UnmarshalWithOptions(text, named[fmt.Sprint(item.Key)], yaml.Strict())
+		}
+		if err != nil {
+			return inFile(name, &Error{Key: fmt.Sprint(item.Key), Err: err})
+		}
 	}
-	old := c.Params
-	c.Params = nil // the decoder must not write to a map that other configurations share
-	named := slices.DeleteFunc(fields, func(f Field) bool {
-		return f.Key != "params" && !slices.Contains(given, f.Key)
-	})
-	if err := decode(text, named); err != nil && !errors.Is(err, io.EOF) {
-		return &Error{Key: strings.TrimPrefix(name+": "+c.undecodable(m), ": "), Err: err}
-	}
-	c.Params = old.with(params)
+	c.Params = c.Params.with(params)
 	c.FoldNames()
 	return nil
-}
-
-// decode reads the values of all keys that the text may have. Before it decodes a struct, the decoder
-// looks at each of its fields, so that one of these keys alone takes a small part of the time of a
-// Config.
-func decode(text []byte, named []Field) error {
-	parts := make([]reflect.StructField, len(named))
-	for i, f := range named {
-		parts[i] = reflect.StructField{Name: fmt.Sprint("Key", i), Type: reflect.TypeOf(f.Value).Elem(),
-			Tag: reflect.StructTag(fmt.Sprintf("yaml:%q", f.Key))}
-	}
-	some := reflect.New(reflect.StructOf(parts))
-	for i, f := range named {
-		some.Elem().Field(i).Set(reflect.ValueOf(f.Value).Elem())
-	}
-	err := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict()).Decode(some.Interface())
-	for i, f := range named {
-		reflect.ValueOf(f.Value).Elem().Set(some.Elem().Field(i))
-	}
-	return err
 }
 
 // inFile puts the name of the file before that of the key in an error.
@@ -108,45 +84,29 @@ func inFile(name string, err error) error {
 	return err
 }
 
-// undecodable returns the first of the keys that cannot be decoded; empty if each can by itself.
-func (c *Config) undecodable(m yaml.MapSlice) string {
-	for _, item := range m {
-		text, err := yaml.Marshal(yaml.MapSlice{item})
-		probe := *c
-		if err == nil && yaml.Unmarshal(text, &probe) != nil {
-			return fmt.Sprint(item.Key)
-		}
-	}
-	return ""
-}
-
 // takeParams returns the values of the keys params and params.NAME of a file, and the rest of the
-// file. A text that has keys with a point is written anew without them.
-func takeParams(m yaml.MapSlice, text []byte) (rest yaml.MapSlice, _ []byte, params Params, err error) {
+// file.
+func takeParams(m yaml.MapSlice) (rest yaml.MapSlice, params Params, err error) {
 	params = Params{}
-	dotted := false
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
 		name, point := strings.CutPrefix(key, paramKey(""))
 		inner, isMap := item.Value.(yaml.MapSlice)
 		switch {
 		case point:
-			dotted, params[name] = true, item.Value
+			params[name] = item.Value
 		case key == "params" && (isMap || item.Value == nil):
 			for _, p := range inner {
 				params[fmt.Sprint(p.Key)] = p.Value
 			}
 		case key == "params":
-			return nil, nil, nil, Invalid(key, item.Value, "expected the names and values of the algorithm's own "+
+			return nil, nil, Invalid(key, item.Value, "expected the names and values of the algorithm's own "+
 				"settings, as in {beta: 0.9}")
 		default:
 			rest = append(rest, item)
 		}
 	}
-	if dotted {
-		text, err = yaml.Marshal(rest)
-	}
-	return rest, text, params, err
+	return rest, params, nil
 }
 
 // checkKind refuses a value that is of another kind than its field, and a fraction for an integer
