@@ -99,7 +99,7 @@ type CompressionKeys struct {
 	Norms     string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
 	Early     bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
 	Swarm     string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
-	Initiator string `yaml:"initiator" help:"swarm: which end initiates an exchange: global (the one that starts it), or degree, the released program's rule"`
+	Initiator string `yaml:"initiator" help:"non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent whose number is the iteration modulo its degree + 1, which may be both ends or none)"`
 	PaperBits string `yaml:"reference_bits" help:"choco: how bits_reference is counted: honest, or published, as the released program does"`
 }
 
