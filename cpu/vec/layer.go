@@ -2,7 +2,8 @@ package vec
 
 // The loops of layer normalization over rows of n numbers, in float64. Each product and sum is
 // rounded. Rows of float64 are wide: they stay in the first-level cache, and each number is converted
-// once. They lie [WideStride] numbers apart; numbers beyond the row are written, but never used.
+// once. They lie [WideStride] numbers apart. Numbers beyond the row are written, and must be finite,
+// but change no result.
 
 // WideStride is the distance of rows of n float64.
 func WideStride(n int) int { return (n + rowSums - 1) / rowSums * rowSums }
@@ -78,10 +79,11 @@ func gradRowsGo(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, sl
 			g := float64(gamma[j]*slope) - r.A
 			forBeta[j] += slope
 			forGamma[j] += float64(slope * normal)
-			dx[i*n+j] = float32((g - float64(normal*r.B)) * r.RStd)
+			v := float32((g - float64(normal*r.B)) * r.RStd)
 			if add != nil {
-				dx[i*n+j] += add[i*n+j]
+				v += add[i*n+j]
 			}
+			dx[i*n+j] = v
 		}
 	}
 }
