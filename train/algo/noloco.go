@@ -11,8 +11,9 @@ import "fspda/device"
 //	                        phi ← phi + m        x ← phi
 //
 // An agent without a partner uses its own D and phi. The mean of phi over all agents moves by the
-// heavy ball of the mean of D. Agents never agree exactly. Differences stay bounded for pairs if Mu
-// < Pull < √(2+Mu²) (equation 74).
+// heavy ball of the mean of D. Agents never agree exactly. Differences stay bounded only if Mu <
+// Pull < √(2+Mu²) (equation 74), and not always then: an agent whose partners change goes on for
+// 1/(1-Mu) rounds, and with Mu 0.9 it passes the mean of each pair.
 //
 // Departure: equation 2 prints the sign of D that climbs; this is that of its proof and of its
 // released program.

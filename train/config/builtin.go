@@ -32,7 +32,7 @@ var builtin = []Method{
 		}},
 	{Name: "dmsgd", Optimizers: heavyBallOnly,
 		New: func(s *Setup) algo.Algorithm { return algo.DmSGD{Mu: s.Config.Momentum} }},
-	{Name: "qg-dsgdm", Keys: []string{"local_steps"}, Edges: AnyRounds,
+	{Name: "qg-dsgdm", Keys: []string{"local_steps"}, Edges: AnyRounds, Check: qgStable,
 		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: func(s *Setup) algo.Algorithm {
 			c := s.Config
 			return algo.QG{Mu: c.Momentum, Nesterov: c.Optimizer == optimizerNesterov, H: c.LocalSteps}
@@ -216,8 +216,8 @@ var outerLR = Param{Name: "outer_lr", Default: 0.7, Range: "(0, 2]", Help: "step
 // pull is the gain of noloco towards the pair's mean.
 func (s *Setup) pull() float64 { return cmp.Or(s.Param("pull"), s.Param(outerLR.Name)) }
 
-// nolocoStable refuses gains at which the slow models of pairs drift apart (equation 74 of its
-// paper).
+// nolocoStable refuses gains at which the slow models of pairs drift apart: those that equation 74 of
+// its paper excludes, and those at which a pair passes its mean before its agents meet again.
 func nolocoStable(s *Setup) ([]string, error) {
 	mu := s.Param(outerMomentum)
 	if most := math.Sqrt(2 + mu*mu); !(s.pull() > mu && s.pull() < most) {
@@ -230,7 +230,8 @@ func nolocoStable(s *Setup) ([]string, error) {
 			most,
 		)
 	}
-	return nil, nil
+	return nil, s.momentumStable("params."+outerMomentum, gossipMomentum{sumOfPulls{}, mu, s.Config.LocalSteps,
+		constantWeight(s.pull() / 2)})
 }
 
 // sketches is powergossip on the tensors of the model.

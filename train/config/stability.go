@@ -105,14 +105,17 @@ func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 
 // decentlamStable refuses a momentum at which differences between agents grow.
 func decentlamStable(s *Setup) ([]string, error) {
-	weighted, ok := s.Process.(dist.Weighted)
-	return nil, s.momentumStable("momentum", s.Config.Momentum, 1,
-		func(e dist.Event, t int, degree []int) float64 {
-			if ok {
-				return weighted.Weight(e, t)
-			}
-			return 1 / float64(1+max(degree[e.From], degree[e.To]))
-		})
+	return nil, s.momentumStable("momentum", gossipMomentum{sumOfPulls{}, s.Config.Momentum, 1, s.ownWeight()})
+}
+
+// qgStable refuses a quasi-global momentum at which differences between agents grow. It does not depend
+// on the number of local steps.
+func qgStable(s *Setup) ([]string, error) {
+	c, rule := s.Config, momentumRule(quasiGlobal{})
+	if c.Optimizer == optimizerNesterov {
+		rule = quasiGlobalNesterov{}
+	}
+	return nil, s.momentumStable("momentum", gossipMomentum{rule, c.Momentum, max(1, c.LocalSteps), s.ownWeight()})
 }
 
 // gaslocStable also refuses a momentum at which differences between agents grow: without gradients
@@ -122,34 +125,82 @@ func gaslocStable(s *Setup) ([]string, error) {
 	if err != nil {
 		return warnings, err
 	}
-	return warnings, s.momentumStable("params."+outerMomentum, s.Param(outerMomentum), s.Config.LocalSteps,
-		func(dist.Event, int, []int) float64 { return s.Config.Gamma })
+	return warnings, s.momentumStable("params."+outerMomentum, gossipMomentum{sumOfPulls{},
+		s.Param(outerMomentum), s.Config.LocalSteps, constantWeight(s.Config.Gamma)})
 }
 
-// momentumStable refuses a momentum that contains the averaging and at which differences between
-// agents grow: a pair that meets once goes on approaching for 1/(1-mu) rounds, and so passes its
-// mean if it does not meet again meanwhile. The edges of the last iteration of each round of so many
-// are active.
-func (s *Setup) momentumStable(key string, mu float64, steps int, weight edgeWeight) error {
-	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(mu, steps, weight) {
+// gossipMomentum is a momentum that contains the averaging, over the edges of the last iteration of
+// each round of so many steps.
+type gossipMomentum struct {
+	momentumRule
+	mu     float64
+	steps  int
+	weight edgeWeight
+}
+
+// momentumRule is how a momentum mu contains the averaging.
+type momentumRule interface {
+	// ahead is the part of m that a model moves by in a round before it is averaged.
+	ahead(mu float64) float64
+	// move returns model and momentum after a round. pull is (I-W_t)(x - ahead·m).
+	move(mu, x, m, pull float64) (newX, newM float64)
+}
+
+// sumOfPulls is m ← mu·m + (I-W_t)x, x ← x - m.
+type sumOfPulls struct{}
+
+func (sumOfPulls) ahead(float64) float64 { return 0 }
+
+func (sumOfPulls) move(mu, x, m, pull float64) (newX, newM float64) {
+	m = mu*m + pull
+	return x - m, m
+}
+
+// quasiGlobal is that of qg-dsgdm, with m times the number of steps.
+type quasiGlobal struct{}
+
+func (quasiGlobal) ahead(mu float64) float64 { return mu }
+
+func (quasiGlobal) move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
+
+// quasiGlobalNesterov is its form with Nesterov's momentum.
+type quasiGlobalNesterov struct{}
+
+func (quasiGlobalNesterov) ahead(mu float64) float64 { return mu * mu }
+
+func (quasiGlobalNesterov) move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
+
+// momentumStable refuses a momentum at which differences between agents grow: a pair that meets once
+// goes on approaching for 1/(1-mu) rounds, and so passes its mean if it does not meet again meanwhile.
+func (s *Setup) momentumStable(key string, m gossipMomentum) error {
+	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(m) {
 		return nil
 	}
-	if s.momentumGrows(0, steps, weight) {
+	trial := m
+	trial.mu = 0
+	if s.momentumGrows(trial) {
 		return Invalid("gamma", s.Config.Gamma, "lets differences between agents grow with edges %s on graph %s, also "+
 			"without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
 			s.Config.Graph)
 	}
-	safe, grows := 0.0, mu
+	safe, grows := 0.0, m.mu
 	for range 6 {
-		if middle := (safe + grows) / 2; s.momentumGrows(middle, steps, weight) {
-			grows = middle
+		if trial.mu = (safe + grows) / 2; s.momentumGrows(trial) {
+			grows = trial.mu
 		} else {
-			safe = middle
+			safe = trial.mu
 		}
 	}
-	return Invalid(key, mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
-		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe, or use edges full",
-		s.Process, s.Config.Graph, safe)
+	return Invalid(key, m.mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
+		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
+		s.Process, s.Config.Graph, safe, when(s.method.Edges != RoundPairs && s.Config.Edges != "full",
+			", or use edges full"))
 }
 
 // when is a part of a message that some configurations have.
@@ -163,11 +214,24 @@ func when(has bool, text string) string {
 // edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of agents.
 type edgeWeight func(e dist.Event, t int, degree []int) float64
 
-// momentumGrows reports whether differences between agents grow in the long run under
-// m ← mu·m + (I-W_t)x, x ← x - m, in the last iteration t of each round.
-func (s *Setup) momentumGrows(mu float64, steps int, weight edgeWeight) bool {
+// constantWeight is the same of all edges.
+func constantWeight(w float64) edgeWeight { return func(dist.Event, int, []int) float64 { return w } }
+
+// ownWeight is that of the edge process where it has weights, else the Metropolis weight of the
+// active graph.
+func (s *Setup) ownWeight() edgeWeight {
+	if weighted, ok := s.Process.(dist.Weighted); ok {
+		return func(e dist.Event, t int, _ []int) float64 { return weighted.Weight(e, t) }
+	}
+	return func(e dist.Event, _ int, degree []int) float64 {
+		return 1 / float64(1+max(degree[e.From], degree[e.To]))
+	}
+}
+
+// momentumGrows reports whether differences between agents grow in the long run without gradients.
+func (s *Setup) momentumGrows(g gossipMomentum) bool {
 	n := s.Graph.N
-	x, m, degree := make([]float64, n), make([]float64, n), make([]int, n)
+	x, m, pull, degree := make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n)
 	for i := range x {
 		x[i] = math.Sin(float64(1 + i*i))
 	}
@@ -175,23 +239,22 @@ func (s *Setup) momentumGrows(mu float64, steps int, weight edgeWeight) bool {
 	logs := 0.0
 	rounds := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
 	for r := range rounds {
-		t := r*steps + steps - 1
+		t := r*g.steps + g.steps - 1
 		events = s.Process.Active(events, t)
 		clear(degree)
 		for _, e := range events {
 			degree[e.From]++
 			degree[e.To]++
 		}
-		for i := range m {
-			m[i] *= mu
-		}
+		clear(pull)
+		ahead := g.ahead(g.mu)
 		for _, e := range events {
-			d := (x[e.From] - x[e.To]) * weight(e, t, degree)
-			m[e.From] += d
-			m[e.To] -= d
+			d := (x[e.From] - x[e.To] - ahead*(m[e.From]-m[e.To])) * g.weight(e, t, degree)
+			pull[e.From] += d
+			pull[e.To] -= d
 		}
 		for i := range x {
-			x[i] -= m[i]
+			x[i], m[i] = g.move(g.mu, x[i], m[i], pull[i])
 		}
 		size := math.Hypot(centered(x), centered(m))
 		if size < math.SmallestNonzeroFloat64 {

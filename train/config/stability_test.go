@@ -302,30 +302,115 @@ func TestUnitSteps(t *testing.T) {
 // without gradients shows.
 func TestStabilityOfMomentum(t *testing.T) {
 	for _, l := range []struct {
-		graph, edges string
-		agents       int
-		momentum     float64
-		refused      bool
+		algo, graph, edges string
+		agents             int
+		momentum           float64
+		refused            bool
 	}{
-		{"complete", "one-edge", 10, 0.9, true},
-		{"ring", "one-edge", 10, 0.9, true},
-		{"ring", "matching", 10, 0.9, true},
-		{"complete", "one-edge", 10, 0.3, false},
-		{"complete", "one-edge", 2, 0.9, false}, // both edges of a pair are always active
-		{"complete", "full", 10, 0.9, false},
-		{"ring", "full", 10, 0.9, false},
-		{"ring", "full", 300, 0.9, false},
-		{"ring", "one-edge", 300, 0.9, true},
+		{"decentlam", "complete", "one-edge", 10, 0.9, true},
+		{"decentlam", "ring", "one-edge", 10, 0.9, true},
+		{"decentlam", "ring", "matching", 10, 0.9, true},
+		{"decentlam", "complete", "one-edge", 10, 0.3, false},
+		{"decentlam", "complete", "one-edge", 2, 0.9, false}, // both edges of a pair are always active
+		{"decentlam", "complete", "full", 10, 0.9, false},
+		{"decentlam", "ring", "full", 10, 0.9, false},
+		{"decentlam", "ring", "full", 300, 0.9, false},
+		{"decentlam", "ring", "one-edge", 300, 0.9, true},
+		{"qg-dsgdm", "ring", "one-edge", 10, 0.9, false},
+		{"qg-dsgdm", "ring", "one-edge", 50, 0.9, true},
+		{"qg-dsgdm", "ring", "one-edge", 50, 0.3, false},
+		{"qg-dsgdm", "complete", "one-edge", 100, 0.9, true},
+		{"qg-dsgdm", "complete", "matching", 100, 0.9, false},
+		{"qg-dsgdm", "ring", "full", 300, 0.9, false},
+		{"qg-dsgdm", "hypercube", "full", 256, 0.5, true}, // W has the eigenvalue -7/9
+		{"qg-dsgdm", "hypercube", "full", 256, 0.9, false},
+		{"qg-dsgdm", "base(2)", "auto", 10, 0.9, false},
 	} {
 		c := small()
-		c.Algo, c.Graph, c.Edges, c.Agents, c.Density, c.Mask = "decentlam", l.graph, l.edges, l.agents, 1, "all"
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Density, c.Mask = l.algo, l.graph, l.edges, l.agents, 1, "all"
 		c.Momentum, c.Optimizer, c.Batch = l.momentum, optimizerHeavyBall, 1
 		_, err := c.Resolve(labSet, labModel(t, c))
 		if err != nil && !strings.Contains(err.Error(), "below 0.") {
 			t.Fatal(err)
 		}
 		if refused := err != nil; refused != l.refused {
-			t.Errorf("%d agents, graph %s, edges %s, momentum %g: %v", l.agents, l.graph, l.edges, l.momentum, err)
+			t.Errorf("%s, %d agents, graph %s, edges %s, momentum %g: %v", l.algo, l.agents, l.graph, l.edges,
+				l.momentum, err)
+		}
+		if l.algo == "qg-dsgdm" {
+			if far := quasiGlobalSpread(t, c); (far > 1e3) != l.refused {
+				t.Errorf("qg-dsgdm on %+v comes %g apart", l, far)
+			}
+		}
+	}
+}
+
+// quasiGlobalSpread returns how far apart the agents of qg-dsgdm are after 8000 iterations without
+// gradients.
+func quasiGlobalSpread(t *testing.T, c Config) float64 {
+	t.Helper()
+	edges := c.Edges
+	if edges == "auto" {
+		edges = c.Graph
+	}
+	p, err := dist.ParseProcess(edges, mustGraph(t, c.Graph, c.Agents), c.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, m := make([]float64, c.Agents), make([]float64, c.Agents)
+	for i := range x {
+		x[i] = math.Cos(float64(i * i))
+	}
+	for it := range 8000 {
+		y, degree, active := make([]float64, len(x)), make([]int, len(x)), p.Active(nil, it)
+		for i := range x {
+			y[i] = x[i] - c.Momentum*m[i]
+		}
+		for _, e := range active {
+			degree[e.From]++
+			degree[e.To]++
+		}
+		next := slices.Clone(y)
+		for _, e := range active {
+			w := 1 / float64(1+max(degree[e.From], degree[e.To]))
+			if own, ok := p.(dist.Weighted); ok {
+				w = own.Weight(e, it)
+			}
+			next[e.From] += w * (y[e.To] - y[e.From])
+			next[e.To] += w * (y[e.From] - y[e.To])
+		}
+		for i := range x {
+			m[i] = c.Momentum*m[i] + (1-c.Momentum)*(x[i]-next[i])
+		}
+		x = next
+	}
+	return slices.Max(x) - slices.Min(x)
+}
+
+// NoLoCo's gains are refused where equation 74 excludes them, and where pairs drift apart although it
+// admits them.
+func TestStabilityOfNoLoCo(t *testing.T) {
+	for _, l := range []struct {
+		edges          string
+		agents         int
+		momentum, pull float64
+		refused        bool
+	}{
+		{"matching", 10, 0.5, 0.7, false}, {"matching", 10, 0.5, 1.4, false}, {"one-edge", 30, 0.5, 0.7, false},
+		{"matching", 10, 0.5, 0.4, true}, {"matching", 10, 0.5, 1.6, true}, // equation 74
+		{"matching", 10, 0.9, 0.91, true}, {"matching", 10, 0.9, 1.2, true}, {"one-edge", 30, 0.5, 1.4, true},
+		{"matching", 2, 0.9, 1.2, false}, // a pair that always meets
+	} {
+		c := small()
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Batch = "noloco", "complete", l.edges, l.agents, 1
+		c.LocalSteps, c.Iterations = 5, 100
+		c.Params = Params{outerMomentum: l.momentum, "pull": l.pull}
+		_, err := c.Resolve(labSet, labModel(t, c))
+		if err != nil && !strings.Contains(err.Error(), "drift apart") && !strings.Contains(err.Error(), "below 0.") {
+			t.Fatal(err)
+		}
+		if refused := err != nil; refused != l.refused {
+			t.Errorf("%+v: %v", l, err)
 		}
 	}
 }
