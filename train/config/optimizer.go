@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -130,6 +131,11 @@ func (s *Setup) settlePlacement() error {
 	case adaptive && c.Placement == placementCorrected && len(m.Placements) == 1:
 		return Invalid("placement", c.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
 			"correct the gradient: use placement local", m.Name)
+	}
+	if asked && c.Momentum > 0 && c.Placement == placementCorrected && !m.Tracks {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through momentum "+
+			"%v, and so act up to %.3g iterations late: differences between agents may grow; placement local has no such "+
+			"delay", m.Name, c.Momentum, 1/(1-c.Momentum)))
 	}
 	if asked && c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
 		s.Warnings = append(s.Warnings, "adamw outside the correction (placement local) ends where the agents' "+

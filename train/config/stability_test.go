@@ -414,3 +414,35 @@ func TestStabilityOfNoLoCo(t *testing.T) {
 		}
 	}
 }
+
+// A correction behind a momentum acts late, which is warned of: D² on a ring of five diverges with 0.9
+// if its correction passes through the heavy ball, and does not if it does not.
+func TestCorrectionBehindMomentum(t *testing.T) {
+	for _, placement := range []string{placementCorrected, placementLocal} {
+		c := small()
+		c.Algo, c.Graph, c.Edges, c.Agents, c.Batch = "d2", "ring", "full", 5, 1
+		c.Momentum, c.Placement = 0.9, placement
+		s, err := c.Resolve(labSet, labModel(t, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(strings.Join(s.Warnings, "\n"), "up to 10 iterations late")
+		// D² in differences: x ← W(x - u), h ← h + (I-W)(x - u), on each eigenvector of W.
+		far := 0.0
+		for _, w := range s.Mixing.Spectrum()[:4] {
+			x, m, h := 1.0, 0.0, 0.5
+			for range 1000 {
+				u := h
+				if placement == placementCorrected {
+					m = 0.9*m + h
+					u = m
+				}
+				x, h = w*(x-u), h+(1-w)*(x-u)
+			}
+			far = max(far, math.Abs(x))
+		}
+		if grows := !(far < 1e3); warned != grows {
+			t.Errorf("placement %s: warned %v, differences come to %v; warnings %q", placement, warned, far, s.Warnings)
+		}
+	}
+}
