@@ -51,8 +51,8 @@ func TestLayerNormIsDefined(t *testing.T) {
 			return out
 		}
 		call := func(k device.Kernel, in [][]float32, out ...int) [][]float32 {
-			results := numbers(out...)
-			if err := LayerKernels.Call(&device.Call{Kernel: k, Dims: []int{m, c}, Attr: eps}, in, results); err != nil {
+			results, one := numbers(out...), device.Call{Kernel: k, Dims: []int{m, c}, Attr: eps}
+			if err := LayerKernels.Call(&one, in, results); err != nil {
 				t.Fatal(err)
 			}
 			return results
@@ -74,7 +74,8 @@ func TestLayerNormIsDefined(t *testing.T) {
 				if !rms {
 					mean = treeSum(16, row) / n
 				}
-				squares := treeSum(16, each(c, func(j int) float64 { return float64((row[j] - mean) * (row[j] - mean)) }))
+				off := each(c, func(j int) float64 { return row[j] - mean })
+				squares := treeSum(16, each(c, func(j int) float64 { return float64(off[j] * off[j]) }))
 				means, rstds = append(means, mean), append(rstds, 1/math.Sqrt(squares/n+eps))
 			}
 			normal := func(i int) float64 {

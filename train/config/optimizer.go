@@ -133,9 +133,9 @@ func (s *Setup) settlePlacement() error {
 			"correct the gradient: use placement local", m.Name)
 	}
 	if asked && c.Momentum > 0 && c.Placement == placementCorrected && !m.Tracks {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through momentum "+
-			"%v, and so act up to %.3g iterations late: differences between agents may grow; placement local has no such "+
-			"delay", m.Name, c.Momentum, 1/(1-c.Momentum)))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
+			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
+			"has no such delay", m.Name, c.Momentum, 1/(1-c.Momentum)))
 	}
 	if asked && c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
 		s.Warnings = append(s.Warnings, "adamw outside the correction (placement local) ends where the agents' "+
