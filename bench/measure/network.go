@@ -36,8 +36,8 @@ const ProductSide = 1024
 // perTurn is how many times a turn measures steps, gradients and products.
 const perTurn = 4
 
-// mostProducts is how many products are measured at once at most. Otherwise they are as many as have
-// the operations of a gradient: the shorter a measurement, the higher its chance of a fast moment.
+// mostProducts is the largest number of products that are timed together. Fewer are timed if they
+// have the operations of a gradient: a short measurement has a higher chance of a fast moment.
 const mostProducts = 8
 
 // GradientReport is the cost of a gradient of a network, forward and backward, and of a step of
@@ -70,9 +70,9 @@ type KernelShare struct {
 	Share  float64       `json:"share"`
 }
 
-// Network measures the gradient of a network over one batch. It measures in turns: some steps, some
-// gradients, some products. The speed of a processor varies between turns, so a share is that of the
-// fastest step or gradient of a turn in the fastest product of the same turn, the median of all turns.
+// Network measures the gradient of a network over one batch, in turns: some steps, some gradients,
+// some products. The speed of a processor varies between turns. So each turn compares its fastest
+// step and its fastest gradient with its own fastest product. A share is the median of all turns.
 func Network(ctx context.Context, o NetworkOptions) (GradientReport, error) {
 	c := o.Code
 	r := GradientReport{What: c.Name, Batch: c.Batch, Dim: c.Dim, Threads: o.Threads, FLOPs: c.FLOPs,

@@ -19,8 +19,8 @@ import (
 //
 // Backward. d = x − mean and rstd are those of the rounded outputs, g = gamma·dy. δ = Σ d/c
 // is what the rounding of the mean lost. With A = Σ g/c, B = (Σ g·d/c − δ·A)·rstd, x̂ = (d−δ)·rstd,
-// dx = ((g − A) − x̂·B)·rstd, rounded once. dgamma = Σ dy·x̂ and dbeta = Σ dy over the rows of a block,
-// in order, and then over the blocks.
+// dx = ((g − A) − x̂·B)·rstd, rounded once. dgamma = Σ dy·x̂ and dbeta = Σ dy over the rows of a
+// block, in order, and then over the blocks.
 //
 // RMS norm is the same with mean = 0: rrms = 1/sqrt(Σ x²/c + eps), y = (x·rrms)·gamma;
 // B = Σ g·x/c·rrms, dx = rrms·(g − x·rrms·B).
@@ -68,11 +68,10 @@ type wideRows struct {
 // widePool holds wideRows for reuse.
 var widePool = sync.Pool{New: func() any { return new(wideRows) }}
 
-// newWideRows returns room for rows of c numbers, with gamma and with beta unless that is nil, until
-// it is put back into the pool.
-func newWideRows(c int, gamma, beta []float32) *wideRows {
+// newWideRows returns room for rows of c numbers, with gamma, until it is put back into the pool.
+func newWideRows(c int, gamma []float32) *wideRows {
 	w := widePool.Get().(*wideRows)
-	if stride := vec.WideStride(c); w.c != c {
+	if stride := kernel.Padded(c); w.c != c {
 		count := max(1, min(layerRows, wideFloats/stride))
 		*w = wideRows{c: c, count: count, rows: make([]float64, count*stride), second: make([]float64, count*stride),
 			gamma: make([]float64, stride), beta: make([]float64, stride), sums: make([]float64, count),
@@ -80,90 +79,81 @@ func newWideRows(c int, gamma, beta []float32) *wideRows {
 			slopes: make([]vec.RowSlope, count)}
 	}
 	vec.WidenSums(w.sums[:1], w.gamma, gamma, c)
-	if beta != nil {
-		vec.WidenSums(w.sums[:1], w.beta, beta, c)
-	}
 	return w
 }
 
-// forward is one call of a normalization: of x, or of x + d, which is written to sum. beta and mean
-// are nil where it has none.
-type forward struct {
-	x, d, sum, y []float32
-	gamma, beta  []float32
-	mean, rstd   []float32
+// shift returns the operand beta in float64, or nil where there is none.
+func (w *wideRows) shift(o *kernel.Args, beta int) []float64 {
+	if beta >= len(o.In) {
+		return nil
+	}
+	vec.WidenSums(w.sums[:1], w.beta, o.In[beta], w.c)
+	return w.beta
 }
 
 func layerNorm(o *kernel.Args) error {
 	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
-		f := forward{x: o.In[0], y: o.Out[0], gamma: o.In[1], beta: optional(o.In, 2), mean: o.Out[1], rstd: o.Out[2]}
-		f.run(o, part, of)
+		c, w := o.Dims[1], newWideRows(o.Dims[1], o.In[1])
+		defer widePool.Put(w)
+		beta := w.shift(o, 2)
+		for r, to := kernel.SplitUnits(part, of, o.Dims[0], 1); r < to; r += w.count {
+			n := min(w.count, to-r)
+			w.layerNorm(o.Out[0][r*c:][:n*c], o.In[0][r*c:][:n*c], beta, o.Out[1][r:][:n], o.Out[2][r:][:n], o.Attr)
+		}
 	})
 	return nil
 }
 
 func addLayerNorm(o *kernel.Args) error {
 	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
-		f := forward{x: o.In[0], d: o.In[1], sum: o.Out[0], y: o.Out[1], gamma: o.In[2], beta: optional(o.In, 3),
-			mean: o.Out[2], rstd: o.Out[3]}
-		f.run(o, part, of)
+		c, w := o.Dims[1], newWideRows(o.Dims[1], o.In[2])
+		defer widePool.Put(w)
+		beta := w.shift(o, 3)
+		for r, to := kernel.SplitUnits(part, of, o.Dims[0], 1); r < to; r += w.count {
+			n := min(w.count, to-r)
+			sum := o.Out[0][r*c:][:n*c]
+			vec.Adds(sum, o.In[0][r*c:][:n*c], o.In[1][r*c:][:n*c])
+			w.layerNorm(o.Out[1][r*c:][:n*c], sum, beta, o.Out[2][r:][:n], o.Out[3][r:][:n], o.Attr)
+		}
 	})
 	return nil
 }
 
 func rmsNorm(o *kernel.Args) error {
 	o.Parallel(rowParts(o), func(o *kernel.Args, part, of int) {
-		f := forward{x: o.In[0], y: o.Out[0], gamma: o.In[1], rstd: o.Out[1]}
-		f.run(o, part, of)
+		c, w := o.Dims[1], newWideRows(o.Dims[1], o.In[1])
+		defer widePool.Put(w)
+		for r, to := kernel.SplitUnits(part, of, o.Dims[0], 1); r < to; r += w.count {
+			n := min(w.count, to-r)
+			vec.WidenSums(w.sums[:n], w.rows, o.In[0][r*c:][:n*c], c)
+			clear(w.means)
+			w.scale(o.Out[0][r*c:][:n*c], nil, o.Out[1][r:][:n], o.Attr)
+		}
 	})
 	return nil
 }
 
-// optional returns operand i, nil if there is none.
-func optional(operands [][]float32, i int) []float32 {
-	if i < len(operands) {
-		return operands[i]
-	}
-	return nil
-}
-
-// run normalizes the rows of a part.
-func (f *forward) run(o *kernel.Args, part, of int) {
-	m, c := o.Dims[0], o.Dims[1]
-	w := newWideRows(c, f.gamma, f.beta)
-	defer widePool.Put(w)
-	for r, to := kernel.SplitUnits(part, of, m, 1); r < to; r += w.count {
-		w.normalize(f, r, min(w.count, to-r), o.Attr)
-	}
-}
-
-// normalize normalizes rows from row r on.
-func (w *wideRows) normalize(f *forward, r, rows int, eps float64) {
-	c, n := w.c, float64(w.c)
-	sums, means, rstds, x := w.sums[:rows], w.means[:rows], w.rstds[:rows], f.x[r*c:][:rows*c]
-	if f.d != nil {
-		sum := f.sum[r*c:][:rows*c]
-		vec.Adds(sum, x, f.d[r*c:][:rows*c])
-		x = sum
-	}
-	vec.WidenSums(sums, w.rows, x, c)
-	clear(means)
-	if f.mean != nil {
-		for i, sum := range sums {
-			means[i] = sum / n
-			f.mean[r+i] = float32(means[i])
-		}
-	}
-	vec.CenterSquares(sums, w.rows, means, c)
+// layerNorm normalizes a block of rows of x.
+func (w *wideRows) layerNorm(y, x []float32, beta []float64, mean, rstd []float32, eps float64) {
+	sums := w.sums[:len(mean)]
+	vec.WidenSums(sums, w.rows, x, w.c)
 	for i, sum := range sums {
-		rstds[i] = 1 / math.Sqrt(sum/n+eps)
-		f.rstd[r+i] = float32(rstds[i])
+		w.means[i] = sum / float64(w.c)
+		mean[i] = float32(w.means[i])
 	}
-	var beta []float64
-	if f.beta != nil {
-		beta = w.beta
+	w.scale(y, beta, rstd, eps)
+}
+
+// scale subtracts the means from a block of rows in float64, and writes them times 1/sqrt(variance +
+// eps) and gamma to y.
+func (w *wideRows) scale(y []float32, beta []float64, rstd []float32, eps float64) {
+	sums, rstds := w.sums[:len(rstd)], w.rstds[:len(rstd)]
+	vec.CenterSquares(sums, w.rows, w.means[:len(rstd)], w.c)
+	for i, sum := range sums {
+		rstds[i] = 1 / math.Sqrt(sum/float64(w.c)+eps)
+		rstd[i] = float32(rstds[i])
 	}
-	vec.NormalizeRows(f.y[r*c:][:rows*c], w.rows, w.gamma, beta, rstds, c)
+	vec.NormalizeRows(y, w.rows, w.gamma, beta, rstds, w.c)
 }
 
 // layerGrad is one call of a gradient.
@@ -194,7 +184,7 @@ func (g *layerGrad) set(o *kernel.Args) {
 		g.dbeta = o.Out[2]
 	}
 	g.blocks = (g.m + layerRows - 1) / layerRows
-	if n := g.blocks * vec.WideStride(g.c); len(g.gammaBlocks) < n {
+	if n := g.blocks * kernel.Padded(g.c); len(g.gammaBlocks) < n {
 		g.gammaBlocks, g.betaBlocks = make([]float64, n), make([]float64, n)
 	}
 }
@@ -223,14 +213,14 @@ func (g *layerGrad) fold(dst []float32, blocks []float64) {
 	for j := range dst {
 		sum := 0.0
 		for b := range g.blocks {
-			sum += blocks[b*vec.WideStride(g.c)+j]
+			sum += blocks[b*kernel.Padded(g.c)+j]
 		}
 		dst[j] = float32(sum)
 	}
 }
 
 func (g *layerGrad) part(part, of int) {
-	w, stride := newWideRows(g.c, g.gamma, nil), vec.WideStride(g.c)
+	w, stride := newWideRows(g.c, g.gamma), kernel.Padded(g.c)
 	defer widePool.Put(w)
 	from, to := kernel.SplitUnits(part, of, g.blocks, 1)
 	for b := from; b < to; b++ {

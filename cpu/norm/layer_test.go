@@ -31,9 +31,9 @@ func each(n int, f func(j int) float64) []float64 {
 	return v
 }
 
-// Layer and RMS norms have the bits of their definition, row by row, whatever the number of rows and
-// columns: rows are computed in blocks, whose size depends on the columns, and the sums of gamma and
-// beta in blocks of 64 rows.
+// Layer and RMS norms have the bits of their definition, for any number of rows and columns. The
+// code computes blocks of rows, whose size depends on the columns. The sums for gamma and beta are
+// over blocks of 64 rows.
 func TestLayerNormIsDefined(t *testing.T) {
 	const eps = 1e-5
 	for _, shape := range [][2]int{{1, 1}, {1, 37}, {3, 16}, {7, 128}, {65, 100}, {130, 8}, {67, 513}, {9, 1024},

@@ -96,7 +96,7 @@ func TestRowLoopsAreTwins(t *testing.T) {
 			keep := func(v []float32) { results = append(results, v...) }
 			keepWide := func(v []float64, rows, n int) {
 				for r := range rows {
-					for _, x := range v[r*WideStride(n):][:n] {
+					for _, x := range v[r*kernel.Padded(n):][:n] {
 						results = append(results, float32(x))
 					}
 				}
@@ -110,7 +110,7 @@ func TestRowLoopsAreTwins(t *testing.T) {
 			}
 			SlopeRows(y, x, dy, values, n, n)
 			keep(y)
-			row := func(rows int) []float64 { return make([]float64, rows*WideStride(n)) }
+			row := func(rows int) []float64 { return make([]float64, rows*kernel.Padded(n)) }
 			wide, wideDY, wideGamma, beta, sums := row(rows), row(rows), row(1), row(1), make([]float64, rows)
 			for _, v := range []struct {
 				wide []float64

@@ -1,17 +1,16 @@
 package vec
 
-// The loops of layer normalization over rows of n numbers, in float64. Each product and sum is
-// rounded. Rows of float64 are wide: they stay in the first-level cache, and each number is converted
-// once. They lie [WideStride] numbers apart. Numbers beyond the row are written, and must be finite,
-// but change no result.
+import "fspda/cpu/kernel"
 
-// WideStride is the distance of rows of n float64.
-func WideStride(n int) int { return (n + rowSums - 1) / rowSums * rowSums }
+// The loops of layer normalization over rows of n numbers, in float64. Each product and sum is
+// rounded. Rows of float64 are called wide. They stay in the first-level cache, so that each number
+// is converted once. Each is padded to a multiple of 16 numbers (kernel.Padded). The padding is
+// written and must be finite, but changes no result.
 
 func widenSumsGo(sums, wide []float64, x []float32, n int) {
 	for r := range sums {
 		var s [rowSums]float64
-		row := wide[r*WideStride(n):]
+		row := wide[r*kernel.Padded(n):]
 		for j, v := range x[r*n:][:n] {
 			row[j] = float64(v)
 			s[j%rowSums] += float64(v)
@@ -23,7 +22,7 @@ func widenSumsGo(sums, wide []float64, x []float32, n int) {
 func centerSquaresGo(sums, wide, centers []float64, n int) {
 	for r, center := range centers {
 		var s [rowSums]float64
-		row := wide[r*WideStride(n):][:n]
+		row := wide[r*kernel.Padded(n):][:n]
 		for j, v := range row {
 			d := v - center
 			row[j] = d
@@ -36,7 +35,7 @@ func centerSquaresGo(sums, wide, centers []float64, n int) {
 func normalizeRowsGo(dst []float32, wide, gamma, beta, scales []float64, n int) {
 	for r, scale := range scales {
 		row := dst[r*n:][:n]
-		for j, v := range wide[r*WideStride(n):][:n] {
+		for j, v := range wide[r*kernel.Padded(n):][:n] {
 			y := float64(float64(v*scale) * gamma[j])
 			if beta != nil {
 				y += beta[j]
@@ -55,7 +54,7 @@ type SlopeSums struct{ Slope, Along, Off float64 }
 func gradSumsGo(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
 	for r, center := range centers {
 		var s, a, o [slopeSums]float64
-		at := r * WideStride(n)
+		at := r * kernel.Padded(n)
 		for j, v := range x[r*n:][:n] {
 			k, d, slope := j%slopeSums, float64(v)-center, float64(dy[r*n+j])
 			wide[at+j], wideDY[at+j] = d, slope
@@ -73,7 +72,7 @@ type RowSlope struct{ Delta, RStd, A, B float64 }
 
 func gradRowsGo(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
 	for i, r := range slopes {
-		at := i * WideStride(n)
+		at := i * kernel.Padded(n)
 		for j, v := range d[at:][:n] {
 			slope, normal := dy[at+j], float64((v-r.Delta)*r.RStd)
 			g := float64(gamma[j]*slope) - r.A

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"fspda/cpu/isa"
+	"fspda/cpu/kernel"
 )
 
 // checkRows panics unless all operands have rows of n numbers: the assembly does not check bounds.
@@ -17,7 +18,7 @@ func checkRows(rows, n int, narrow [][]float32, wide ...[]float64) {
 		}
 	}
 	for _, v := range wide {
-		if stride := WideStride(n); len(v) < rows*stride {
+		if stride := kernel.Padded(n); len(v) < rows*stride {
 			panic(fmt.Sprintf("cpu: vec: %d float64, want %d rows, %d numbers apart", len(v), rows, stride))
 		}
 	}
@@ -32,14 +33,14 @@ func WidenSums(sums, wide []float64, x []float32, n int) {
 	case isa.Active == isa.Go || rows*n == 0:
 		widenSumsGo(sums, wide, x, n)
 	case isa.Active == isa.AVX512:
-		widenSumsAVX512(&sums[0], &wide[0], pointer(x), n, rows, WideStride(n))
+		widenSumsAVX512(&sums[0], &wide[0], pointer(x), n, rows, kernel.Padded(n))
 	default:
-		widenSumsAVX2(&sums[0], &wide[0], pointer(x), n, rows, WideStride(n))
+		widenSumsAVX2(&sums[0], &wide[0], pointer(x), n, rows, kernel.Padded(n))
 	}
 }
 
-// CenterSquares subtracts the center of each row from wide, and writes the sum of squares of each to
-// sums, as WidenSums adds.
+// CenterSquares subtracts the center of each row from wide, and writes the sum of squares of each
+// row to sums, in the order of WidenSums.
 func CenterSquares(sums, wide, centers []float64, n int) {
 	rows := len(centers)
 	sums = sums[:rows]
@@ -48,9 +49,9 @@ func CenterSquares(sums, wide, centers []float64, n int) {
 	case isa.Active == isa.Go || rows*n == 0:
 		centerSquaresGo(sums, wide, centers, n)
 	case isa.Active == isa.AVX512:
-		centerSquaresAVX512(&sums[0], &wide[0], &centers[0], n, rows, WideStride(n))
+		centerSquaresAVX512(&sums[0], &wide[0], &centers[0], n, rows, kernel.Padded(n))
 	default:
-		centerSquaresAVX2(&sums[0], &wide[0], &centers[0], n, rows, WideStride(n))
+		centerSquaresAVX2(&sums[0], &wide[0], &centers[0], n, rows, kernel.Padded(n))
 	}
 }
 
@@ -67,19 +68,19 @@ func NormalizeRows(dst []float32, wide, gamma, beta, scales []float64, n int) {
 	case isa.Active == isa.Go || rows*n == 0:
 		normalizeRowsGo(dst, wide, gamma, beta, scales, n)
 	case isa.Active == isa.AVX512 && beta == nil:
-		normalizeRowsAVX512(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, WideStride(n))
+		normalizeRowsAVX512(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, kernel.Padded(n))
 	case isa.Active == isa.AVX512:
-		normalizeShiftRowsAVX512(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, WideStride(n))
+		normalizeShiftRowsAVX512(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, kernel.Padded(n))
 	case beta == nil:
-		normalizeRowsAVX2(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, WideStride(n))
+		normalizeRowsAVX2(pointer(dst), &wide[0], &gamma[0], &scales[0], n, rows, kernel.Padded(n))
 	default:
-		normalizeShiftRowsAVX2(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, WideStride(n))
+		normalizeShiftRowsAVX2(pointer(dst), &wide[0], &gamma[0], &beta[0], &scales[0], n, rows, kernel.Padded(n))
 	}
 }
 
-// GradSums writes d = x - center to wide and dy to wideDY for rows of n numbers, and Σ g, Σ g·d and
-// Σ d with g = gamma·dy to sums, in float64: number j is added to partial sum j mod 8, and the partial
-// sums as a tree.
+// GradSums writes d = x - center to wide and dy to wideDY, for rows of n numbers. It writes Σ g,
+// Σ g·d and Σ d of each row to sums, with g = gamma·dy, in float64. Number j is added to partial sum
+// j mod 8, and the partial sums are added as a tree.
 func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
 	rows := len(centers)
 	sums = sums[:rows]
@@ -90,18 +91,18 @@ func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, 
 		gradSumsGo(sums, wide, wideDY, x, dy, gamma, centers, n)
 	case isa.Active == isa.AVX512:
 		gradSumsAVX512(&sums[0].Slope, &wide[0], &wideDY[0], pointer(x), pointer(dy), &gamma[0], &centers[0], n, rows,
-			WideStride(n))
+			kernel.Padded(n))
 	default:
 		gradSumsAVX2(&sums[0].Slope, &wide[0], &wideDY[0], pointer(x), pointer(dy), &gamma[0], &centers[0], n, rows,
-			WideStride(n))
+			kernel.Padded(n))
 	}
 }
 
-// GradRows writes dx = ((g - A) - x̂·B)·rstd with x̂ = (d - delta)·rstd and g = gamma·dy for rows of n
-// numbers, rounded once, and adds dy·x̂ to forGamma and dy to forBeta, in float64. d and dy are those of
-// GradSums. Unless add is nil, it is then added to dx in float32.
+// GradRows writes dx = ((g - A) - x̂·B)·rstd for rows of n numbers, with x̂ = (d - delta)·rstd and
+// g = gamma·dy. It computes in float64 and rounds once. It adds dy·x̂ to forGamma and dy to forBeta.
+// d and dy are those that GradSums wrote. Unless add is nil, it is then added to dx in float32.
 func GradRows(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
-	rows, stride := len(slopes), WideStride(n)
+	rows, stride := len(slopes), kernel.Padded(n)
 	checkRows(rows, n, [][]float32{dx}, d, dy)
 	checkRows(1, n, nil, gamma, forGamma, forBeta)
 	if add != nil {

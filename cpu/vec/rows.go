@@ -11,7 +11,7 @@ func ExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	floatExpRows(dst, sums, x, tops, n)
 }
 
-// ScaleRows writes rows of n numbers of x times scales to rows of dst that lie stride numbers apart.
+// ScaleRows writes rows of n numbers of x times scales to dst, whose rows lie stride numbers apart.
 // dst may be x if stride is n.
 func ScaleRows(dst, x, scales []float32, n, stride int) { scaleRows(dst, x, scales, n, stride) }
 

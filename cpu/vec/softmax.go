@@ -49,8 +49,8 @@ func expRowGo(dst, x []float32, top float64) float64 {
 	return tree(s[:])
 }
 
-// slopeRowsGo writes p·(d - mean) to dst for rows of n numbers, computed in float64. Rows of dst and
-// p lie stride numbers apart.
+// slopeRowsGo writes p·(d - mean) to dst for rows of n numbers, computed in float64. Rows of dst
+// and p lie stride numbers apart.
 func slopeRowsGo(dst, p, d []float32, means []float64, n, stride int) {
 	for r, mean := range means {
 		row, slopes := dst[r*stride:][:n], d[r*n:][:n]

@@ -16,9 +16,10 @@ import "fspda/device"
 // In rounds of H > 1 local steps mh stays within a round. At its end, with x⁰ the model at its
 // start, mh ← mu·mh + (1-mu)·(x⁰ - x')/(alpha·H).
 //
-// A pair that meets once goes on approaching while mh decays. Where few edges of many agents are active
-// together it passes its mean, and differences between agents grow. So they do with a momentum near 0.4
-// if W_t stays the same and has eigenvalues below -3/4.
+// Two agents that averaged once go on approaching each other while mh decays. Where few edges of
+// many agents are active together they pass their mean, and differences between agents grow.
+// Differences also grow with a momentum near 0.4 if W_t stays the same and has eigenvalues below
+// -3/4.
 //
 // It has the bias of DSGD if agents hold different data, whatever mu. The mean model has no
 // recursion of its own, since mh contains past averaging.

@@ -216,8 +216,8 @@ var outerLR = Param{Name: "outer_lr", Default: 0.7, Range: "(0, 2]", Help: "step
 // pull is the gain of noloco towards the pair's mean.
 func (s *Setup) pull() float64 { return cmp.Or(s.Param("pull"), s.Param(outerLR.Name)) }
 
-// nolocoStable refuses gains at which the slow models of pairs drift apart: those that equation 74 of
-// its paper excludes, and those at which a pair passes its mean before its agents meet again.
+// nolocoStable refuses gains at which the slow models of pairs drift apart: those that equation 74
+// of its paper excludes, and those at which a pair passes its mean before its agents meet again.
 func nolocoStable(s *Setup) ([]string, error) {
 	mu := s.Param(outerMomentum)
 	if most := math.Sqrt(2 + mu*mu); !(s.pull() > mu && s.pull() < most) {

@@ -108,8 +108,7 @@ func decentlamStable(s *Setup) ([]string, error) {
 	return nil, s.momentumStable("momentum", gossipMomentum{sumOfPulls{}, s.Config.Momentum, 1, s.ownWeight()})
 }
 
-// qgStable refuses a quasi-global momentum at which differences between agents grow. It does not depend
-// on the number of local steps.
+// qgStable refuses a quasi-global momentum at which differences between agents grow.
 func qgStable(s *Setup) ([]string, error) {
 	c, rule := s.Config, momentumRule(quasiGlobal{})
 	if c.Optimizer == optimizerNesterov {
@@ -176,8 +175,9 @@ func (quasiGlobalNesterov) move(mu, x, m, pull float64) (newX, newM float64) {
 	return x - moved, mu*m + (1-mu)*moved
 }
 
-// momentumStable refuses a momentum at which differences between agents grow: a pair that meets once
-// goes on approaching for 1/(1-mu) rounds, and so passes its mean if it does not meet again meanwhile.
+// momentumStable refuses a momentum at which differences between agents grow. A pair that meets
+// once goes on approaching for 1/(1-mu) rounds. It passes its mean if it does not meet again
+// meanwhile.
 func (s *Setup) momentumStable(key string, m gossipMomentum) error {
 	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(m) {
 		return nil

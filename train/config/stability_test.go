@@ -390,8 +390,8 @@ func quasiGlobalSpread(t *testing.T, c Config) float64 {
 	return slices.Max(x) - slices.Min(x)
 }
 
-// NoLoCo's gains are refused where equation 74 excludes them, and where pairs drift apart although it
-// admits them.
+// NoLoCo's gains are refused where equation 74 excludes them, and where pairs drift apart although
+// it admits them.
 func TestStabilityOfNoLoCo(t *testing.T) {
 	for _, l := range []struct {
 		edges          string
@@ -418,8 +418,8 @@ func TestStabilityOfNoLoCo(t *testing.T) {
 	}
 }
 
-// A correction behind a momentum acts late, which is warned of: D² on a ring of five diverges with 0.9
-// if its correction passes through the heavy ball, and does not if it does not.
+// A correction that passes through a momentum is warned of, since it acts late. D² on a ring of five
+// diverges with a heavy ball of 0.9 if its correction passes through it, and not otherwise.
 func TestCorrectionBehindMomentum(t *testing.T) {
 	for _, placement := range []string{placementCorrected, placementLocal} {
 		c := small()

@@ -17,7 +17,7 @@ func layerRows(e *emitter) {
 	e.gradRows("gradAddRows", true)
 }
 
-// wideOf returns the operand at the position of the loop in the vector of float64 that begins at base.
+// wideOf returns the operand at the position of the loop in a vector of float64 at base.
 func (l loop) wideOf(base reg.Register, plus int) operand.Mem {
 	return operand.Mem{Base: base, Index: l.at, Scale: 8, Disp: 8 * (l.disp + plus)}
 }
