@@ -2,6 +2,7 @@ package nats
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -89,6 +90,24 @@ func TestDirectReplacesRelayed(t *testing.T) {
 			t.Errorf("agent %d dropped %d frames, had %d connections and received %d of %d frames directly: want 0, "+
 				"at least %d, and some relayed", n.opt.Self, s.Dropped, s.Reconnects+1, s.Direct, s.GotFrames, replaced)
 		}
+	}
+}
+
+// A frame that is being read while another connection replaces its link is not an invalid one: the
+// numbers that are expected next are those of the other connection.
+func TestFrameOfReplacedLink(t *testing.T) {
+	n := &Node{opt: Options{Agents: 2, LogBytes: 1}, bodyCodec: bodyCodec{dim: 100}}
+	p := newPeer(n, 1)
+	n.peers = []*peer{nil, p}
+	old := newLink(p, nil, false)
+	p.link = newLink(p, nil, true)
+	p.in[exchanges].next = 7
+	if err := old.assemble(&header{kind: kindData, seq: 3}, &inFrame{}); !errors.Is(err, errSuperseded) {
+		t.Errorf("message 3 over a replaced link: %v, want %v", err, errSuperseded)
+	}
+	var invalid *FrameError
+	if err := p.link.assemble(&header{kind: kindData, seq: 3}, &inFrame{}); !errors.As(err, &invalid) {
+		t.Errorf("message 3 in place of 7: %v, want a FrameError", err)
 	}
 }
 

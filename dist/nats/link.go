@@ -348,6 +348,9 @@ func (l *link) check(h *header) error {
 	limit := uint64(p.node.bodyCodec.limit())
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.link != l {
+		return errSuperseded
+	}
 	if in := &p.in[h.stream]; h.seq != in.arrived() || len(in.queue) >= window || uint64(h.total) > limit ||
 		uint64(h.raw) > limit {
 		return &FrameError{Got: fmt.Sprintf("message %d of stream %d with %d bytes, expected message %d with at most "+
