@@ -136,7 +136,9 @@ func (n *Node) accept(stream grpc.ServerStream, direct bool) error {
 		err = n.authenticate(stream.Context(), &h)
 	}
 	if err != nil {
-		n.drop("a stream", err)
+		if _, invalid := errors.AsType[*FrameError](err); invalid { // else the stream has ended early
+			n.drop("a stream", err)
+		}
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	p := n.peers[h.From]

@@ -233,8 +233,7 @@ func (l *link) read() error {
 		}
 		err := l.handle(&f)
 		f.free()
-		var invalid *FrameError
-		if errors.As(err, &invalid) {
+		if _, invalid := errors.AsType[*FrameError](err); invalid {
 			l.peer.node.drop(fmt.Sprintf("agent %d", l.peer.id), err)
 		}
 		if err != nil {
