@@ -8,65 +8,49 @@ import (
 )
 
 // EvoNorm-S0 of n images whose c channels form g groups. The statistics are those of group
-// normalization. To the last bit, each operation on float32 rounded to float32, with
-// k = gamma/sqrt(var+eps) computed in float64 and rounded once, for every number:
+// normalization. To the last bit, for every image and every group, of M = m·c/g numbers:
 //
-// Forward. t = v·x, s = σ(t) as in device.Sigmoid, y = (x·s)·k + beta.
+// Forward. With k = gamma/sqrt(var+eps), computed in float64 and rounded once, and u = x·σ(v·x) as in
+// [vec.Swishes], y = u·k + beta, each operation rounded to float32.
 //
-// Backward. With w = s·σ(−t), in float64, from the first pixel of an image to its last,
+// Backward. With u, h = dy·du/dx and w = du/dv as in [vec.SwishGrads], in float64, from the first
+// pixel of an image to its last, product and addition rounded once,
 //
-//	A = Σ dy,  B = Σ dy·(x·s),  C = Σ dy·(x·(x·w)),
+//	A = Σ dy,  B = Σ dy·u,  C = Σ dy·w.
 //
-// where products with dy are exact. With inv = 1/sqrt(var+eps), Q = Σ gamma·B over the channels of
-// a group, in order, and M its numbers,
+// With inv = 1/sqrt(var+eps) and Q = Σ gamma·B over the channels of a group, in order,
 //
 //	dbeta = Σ A,  dgamma = Σ B·inv,  dv = Σ C·(gamma·inv)  over the images in order,
-//	q = −((inv·inv)·(Q·inv))/M,  dx = (dy·k)·(s + t·w) + (x−mean)·q,
+//	k = gamma·inv,  b = −((inv·inv)·(Q·inv))/M,  dx = (k·h) + ((x−mean)·b + 0),
 //
-// dbeta, dgamma, dv and q rounded to float32.
+// dbeta, dgamma, dv, k and b rounded to float32 and each step of dx as well.
 
-// gateNumbers is how many sigmoids are computed at a time.
-const gateNumbers = 2048
+// swishNumbers is how many numbers are computed at a time: what they need fits the first-level cache.
+const swishNumbers = 1024
 
-// gateValues are t, s and w of some numbers.
-type gateValues struct{ t, s, w []float32 }
+// swish holds u and w of some rows, and v for each of their numbers.
+type swish struct{ u, w, v []float32 }
 
-// row returns the values of n numbers.
-func (a gateValues) row(from, n int) gateValues {
-	return gateValues{a.t[from:][:n], a.s[from:][:n], a.w[from:][:n]}
+// eachRows calls run for rows of an image, so many that the results of Swish stay in the cache. The
+// buffers have as many numbers as the rows.
+func (w *channelBuffers) eachRows(g groupShape, v []float32, run func(at int, b swish)) {
+	size, step := g.m*g.c, max(1, swishNumbers/g.c)*g.c
+	b := &w.swish
+	b.u, b.w, b.v = kernel.Grow(b.u, step), kernel.Grow(b.w, step), kernel.Grow(b.v, step)
+	for at := 0; at < step; at += g.c {
+		copy(b.v[at:], v[:g.c])
+	}
+	for at := 0; at < size; at += step {
+		n := min(step, size-at)
+		run(at, swish{b.u[:n], b.w[:n], b.v[:n]})
+	}
 }
 
-// slopes computes w.
-func (a gateValues) slopes() {
-	for j, t := range a.t {
-		a.w[j] = -t
-	}
-	vec.Sigmoids(a.w, a.w)
-	for j, s := range a.s {
-		a.w[j] *= s
-	}
-}
-
-// gates computes s of rows of channels at a time, and t and w if slopes is set. run gets the rows
-// from the number at on.
-func (w *channelBuffers) gates(g groupShape, x, v []float32, slopes bool, run func(at int, x []float32, a gateValues)) {
-	step := max(1, gateNumbers/g.c) * g.c
-	w.gate.t, w.gate.s, w.gate.w = kernel.Grow(w.gate.t, step), kernel.Grow(w.gate.s, step),
-		kernel.Grow(w.gate.w, step)
-	for at := 0; at < len(x); at += step {
-		part := x[at:min(at+step, len(x))]
-		a := gateValues{w.gate.t[:len(part)], w.gate.s[:len(part)], w.gate.w[:len(part)]}
-		for from := 0; from < len(part); from += g.c {
-			row, out := part[from:][:g.c], a.t[from:][:g.c]
-			for j, slope := range v[:g.c] {
-				out[j] = slope * row[j]
-			}
-		}
-		vec.Sigmoids(a.s, a.t)
-		if slopes {
-			a.slopes()
-		}
-		run(at, part, a)
+// eachColumns calls run for rows of whole images, which n numbers fill, at most maxCols columns at a
+// time.
+func (g groupShape) eachColumns(n int, run func(s span, col int)) {
+	for col := 0; col < g.c; col += maxCols {
+		run(span{g.c, n / g.c, min(maxCols, g.c-col), 0}, col)
 	}
 }
 
@@ -75,6 +59,9 @@ var evoNorm = imageKernel(func(o *kernel.Args, from, to int) {
 	g := groupsOf(o)
 	w := channelsFor(g.c)
 	size := g.m * g.c
+	affine := active().affine[nonTemporal(o.Out[0], g.c, nonTemporalBytes)][plain]
+	clear(w.b)
+	copy(w.e, o.In[2][:g.c])
 	for i := from; i < to; i++ {
 		x, y := o.In[0][i*size:][:size], o.Out[0][i*size:][:size]
 		w.statistics(g, o.Attr, x, o.Out[1][i*g.g:], o.Out[2][i*g.g:], func(k int, _, square float64) {
@@ -82,16 +69,14 @@ var evoNorm = imageKernel(func(o *kernel.Args, from, to int) {
 				w.a[j] = float32(float64(o.In[1][j]) / math.Sqrt(square))
 			}
 		})
-		scale, beta := w.a[:g.c], o.In[2][:g.c]
-		w.gates(g, x, o.In[3], false, func(at int, x []float32, a gateValues) {
-			for from := 0; from < len(x); from += g.c {
-				row, gate, out := x[from:][:g.c], a.s[from:][:g.c], y[at+from:][:g.c]
-				for j, k := range scale {
-					out[j] = float32(float32(row[j]*gate[j])*k) + beta[j]
-				}
-			}
+		w.eachRows(g, o.In[3], func(at int, b swish) {
+			vec.Swishes(b.u, x[at:][:len(b.u)], b.v)
+			g.eachColumns(len(b.u), func(s span, col int) {
+				affine(s, b.u[col:], nil, y[at+col:], w.b[col:], w.a[col:], w.e[col:])
+			})
 		})
 	}
+	active().fence()
 	channelPool.Put(w)
 })
 
@@ -107,39 +92,25 @@ func evoNormGrad(o *kernel.Args) error {
 func (n *groupGradient) evoImages(from, to int) {
 	w := channelsFor(n.c)
 	size := n.m * n.c
+	gradSums, gradient := active().gradSums[0][plain], active().gradient[0][plain]
+	clear(w.e)
+	zeros := w.e
 	for i := from; i < to; i++ {
 		x, dy, dx := n.x[i*size:][:size], n.dy[i*size:][:size], n.dx[i*size:][:size]
-		n.evoSums(w, x, dy)
+		w.eachRows(n.groupShape, n.v, func(at int, b swish) {
+			vec.SwishGrads(b.u, b.w, dx[at:][:len(b.u)], x[at:], b.v, dy[at:])
+			n.eachColumns(len(b.u), func(s span, col int) {
+				gradSums(s, b.u[col:], dy[at+col:], nil, nil, zeros[col:], w.sum[0][col:], w.sum[1][col:])
+				gradSums(s, b.w[col:], dy[at+col:], nil, nil, zeros[col:], w.part[0][col:], w.sum[2][col:])
+			})
+		})
 		n.evoFactors(w, i)
-		scale, slope, mean := w.a[:n.c], w.b[:n.c], w.mean[:n.c]
-		w.gates(n.groupShape, x, n.v, true, func(at int, x []float32, a gateValues) {
-			for from := 0; from < len(x); from += n.c {
-				row, gate := x[from:][:n.c], a.row(from, n.c)
-				g, out := dy[at+from:][:n.c], dx[at+from:][:n.c]
-				for j, k := range scale {
-					h := gate.s[j] + float32(gate.t[j]*gate.w[j])
-					out[j] = float32(float32(g[j]*k)*h) + float32((row[j]-mean[j])*slope[j])
-				}
-			}
+		w.backwards(n.groupShape, func(s span, at, col int) { // dx holds h
+			gradient(s, x[at:], dx[at:], nil, dx[at:], w.mean[col:], w.a[col:], w.b[col:], w.e[col:])
 		})
 	}
+	clear(w.part[0])
 	channelPool.Put(w)
-}
-
-// evoSums computes A, B and C of an image.
-func (n *groupGradient) evoSums(w *channelBuffers, x, dy []float32) {
-	a, b, c := w.sum[0][:n.c], w.sum[1][:n.c], w.sum[2][:n.c]
-	w.gates(n.groupShape, x, n.v, true, func(at int, x []float32, v gateValues) {
-		for from := 0; from < len(x); from += n.c {
-			row, gate, g := x[from:][:n.c], v.row(from, n.c), dy[at+from:][:n.c]
-			for j, x := range row {
-				grad := float64(g[j])
-				a[j] += grad
-				b[j] += float64(grad * float64(float32(x*gate.s[j])))
-				c[j] += float64(grad * float64(float32(x*float32(x*gate.w[j]))))
-			}
-		}
-	})
 }
 
 // evoFactors turns the sums of an image into the factors of dx, and keeps what they add to the

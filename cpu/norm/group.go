@@ -73,7 +73,7 @@ func (s groupShape) numbers() float64 { return float64(s.m * s.width) }
 type channelBuffers struct {
 	sum, part     [3][]float64 // of all blocks, and of the current one; zeros between images
 	mean, a, b, e []float32
-	gate          gateValues // of EvoNorm
+	swish         swish // of EvoNorm
 }
 
 var channelPool = sync.Pool{New: func() any { return new(channelBuffers) }}

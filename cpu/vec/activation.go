@@ -44,6 +44,37 @@ func sigmoidsGo(dst, x []float32) {
 	}
 }
 
+// swishesGo is Swishes.
+func swishesGo(dst, x, v []float32) {
+	x, v = x[:len(dst)], v[:len(dst)]
+	for i, e := range x {
+		dst[i] = v[i] * e
+	}
+	sigmoidsGo(dst, dst)
+	for i, s := range dst {
+		dst[i] = x[i] * s
+	}
+}
+
+// swishGradsGo is SwishGrads. With e = exp(−t), w is (e·s)·s.
+func swishGradsGo(y, dv, dx, x, v, dy []float32) {
+	var buffer [expBlock]float64
+	for len(y) > 0 {
+		e := buffer[:min(expBlock, len(y))]
+		for i, a := range x[:len(e)] {
+			e[i] = -float64(v[i] * a)
+		}
+		exps(e)
+		for i, a := range x[:len(e)] {
+			inverse := 1 / (1 + e[i])
+			s, w := float32(inverse), float32(float64(e[i]*inverse)*inverse)
+			y[i], dv[i] = a*s, a*float32(a*w)
+			dx[i] = dy[i] * (s + float32(float32(v[i]*a)*w))
+		}
+		y, dv, dx, x, v, dy = y[len(e):], dv[len(e):], dx[len(e):], x[len(e):], v[len(e):], dy[len(e):]
+	}
+}
+
 // sigmoidGradsGo writes dy·y·(1-y) to dst, the product and the difference rounded to float32 before
 // they are multiplied.
 func sigmoidGradsGo(dst, y, dy []float32) {

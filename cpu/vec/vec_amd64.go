@@ -30,6 +30,44 @@ func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst,
 // Sigmoids writes 1/(1+exp(-x)) to dst.
 func Sigmoids(dst, x []float32) { sigmoidLoops.run(dst, x, x, false) }
 
+// Swishes writes x·σ(v·x) to dst, σ computed in float64 and rounded to float32, as is each product.
+func Swishes(dst, x, v []float32) {
+	if isa.Active == isa.Go {
+		swishesGo(dst, x, v)
+		return
+	}
+	run := swishesAVX2
+	if isa.Active == isa.AVX512 {
+		run = swishesAVX512
+	}
+	x, v = x[:len(dst)], v[:len(dst)]
+	for len(dst) > 0 {
+		n := min(vecBlock, len(dst))
+		run(pointer(dst), pointer(x), pointer(v), n)
+		dst, x, v = dst[n:], x[n:], v[n:]
+	}
+}
+
+// SwishGrads writes y = x·σ(v·x) and what its gradients consist of: dv = x·(x·w), the derivative of y
+// by v, and dx = dy·(s + t·w), the gradient of x, with t = v·x, s = σ(t) and w = σ(t)·σ(−t). s and w
+// are computed in float64 and rounded to float32, as is each other result.
+func SwishGrads(y, dv, dx, x, v, dy []float32) {
+	if isa.Active == isa.Go {
+		swishGradsGo(y, dv, dx, x, v, dy)
+		return
+	}
+	run := swishGradsAVX2
+	if isa.Active == isa.AVX512 {
+		run = swishGradsAVX512
+	}
+	dv, dx, x, v, dy = dv[:len(y)], dx[:len(y)], x[:len(y)], v[:len(y)], dy[:len(y)]
+	for len(y) > 0 {
+		n := min(vecBlock, len(y))
+		run(pointer(y), pointer(dv), pointer(dx), pointer(x), pointer(v), pointer(dy), n)
+		y, dv, dx, x, v, dy = y[n:], dv[n:], dx[n:], x[n:], v[n:], dy[n:]
+	}
+}
+
 // gelus writes GELU of x, whose form has the curve, to dst.
 func gelus(c *curve, dst, x []float32) {
 	if isa.Active == isa.Go {

@@ -86,6 +86,18 @@ func combineStreamAVX512(dst *float32, v **float32, a *float32, terms int, begin
 //go:noescape
 func sigmoidsAVX512(dst *float32, x *float32, n int)
 
+// swishesAVX512 writes dst = x·σ(v·x), σ computed in float64 and rounded to float32, as is each
+// product.
+//
+//go:noescape
+func swishesAVX512(dst *float32, x *float32, v *float32, n int)
+
+// swishGradsAVX512 writes y = x·s, dv = x·(x·w) and dx = dy·(s + t·w) with t = v·x, s = σ(t) and w
+// = σ(t)·σ(-t), s and w computed in float64 and rounded to float32, as is each other result.
+//
+//go:noescape
+func swishGradsAVX512(y *float32, dv *float32, dx *float32, x *float32, v *float32, dy *float32, n int)
+
 // gelusAVX512 writes dst = max(x, 0) - |x|·curve(|x|).
 //
 //go:noescape
@@ -351,6 +363,18 @@ func combineStreamAVX2(dst *float32, v **float32, a *float32, terms int, begin i
 //
 //go:noescape
 func sigmoidsAVX2(dst *float32, x *float32, n int)
+
+// swishesAVX2 writes dst = x·σ(v·x), σ computed in float64 and rounded to float32, as is each
+// product.
+//
+//go:noescape
+func swishesAVX2(dst *float32, x *float32, v *float32, n int)
+
+// swishGradsAVX2 writes y = x·s, dv = x·(x·w) and dx = dy·(s + t·w) with t = v·x, s = σ(t) and w =
+// σ(t)·σ(-t), s and w computed in float64 and rounded to float32, as is each other result.
+//
+//go:noescape
+func swishGradsAVX2(y *float32, dv *float32, dx *float32, x *float32, v *float32, dy *float32, n int)
 
 // gelusAVX2 writes dst = max(x, 0) - |x|·curve(|x|).
 //

@@ -2000,10 +2000,10 @@ TEXT ·sigmoidsAVX512(SB), NOSPLIT, $0-24
 
 pass_many:
 	VCVTPS2PD (CX)(DX*4), Z14
-	VPXORQ    Z13, Z14, Z14
 	VCVTPS2PD 32(CX)(DX*4), Z15
-	VPXORQ    Z13, Z15, Z15
 	VCVTPS2PD 64(CX)(DX*4), Z16
+	VPXORQ    Z13, Z14, Z14
+	VPXORQ    Z13, Z15, Z15
 	VPXORQ    Z13, Z16, Z16
 	VMINPD    Z14, Z0, Z14
 	VMINPD    Z15, Z0, Z15
@@ -2174,6 +2174,536 @@ pass_rest:
 	VDIVPD      Z14, Z5, Z14
 	VCVTPD2PS   Z14, Y0
 	VMOVUPS     Y0, K1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func swishesAVX512(dst *float32, x *float32, v *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·swishesAVX512(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         v+16(FP), DX
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+416(SB), Z13
+	XORQ         BX, BX
+	MOVQ         n+24(FP), SI
+	SUBQ         $0x00000018, SI
+	JLT          pass_few
+
+pass_many:
+	VMOVUPS   (CX)(BX*4), Y14
+	VMOVUPS   (DX)(BX*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VMOVUPS   32(CX)(BX*4), Y15
+	VMOVUPS   32(DX)(BX*4), Y16
+	VMULPS    Y16, Y15, Y15
+	VCVTPS2PD Y15, Z15
+	VMOVUPS   64(CX)(BX*4), Y16
+	VMOVUPS   64(DX)(BX*4), Y17
+	VMULPS    Y17, Y16, Y16
+	VCVTPS2PD Y16, Z16
+	VPXORQ    Z13, Z14, Z14
+	VPXORQ    Z13, Z15, Z15
+	VPXORQ    Z13, Z16, Z16
+	VMINPD    Z14, Z0, Z14
+	VMINPD    Z15, Z0, Z15
+	VMINPD    Z16, Z0, Z16
+	VMAXPD    Z14, Z1, Z14
+	VMAXPD    Z15, Z1, Z15
+	VMAXPD    Z16, Z1, Z16
+	VMULPD    Z3, Z14, Z17
+	VMULPD    Z3, Z15, Z18
+	VMULPD    Z3, Z16, Z19
+	VADDPD    Z2, Z17, Z17
+	VADDPD    Z2, Z18, Z18
+	VADDPD    Z2, Z19, Z19
+	VSUBPD    Z2, Z17, Z20
+	VSUBPD    Z2, Z18, Z21
+	VSUBPD    Z2, Z19, Z22
+	VMULPD    Z4, Z20, Z20
+	VMULPD    Z4, Z21, Z21
+	VMULPD    Z4, Z22, Z22
+	VSUBPD    Z20, Z14, Z20
+	VSUBPD    Z21, Z15, Z21
+	VSUBPD    Z22, Z16, Z22
+	VMULPD    Z20, Z20, Z14
+	VMULPD    Z21, Z21, Z23
+	VMULPD    Z22, Z22, Z24
+	VMULPD    Z11, Z20, Z26
+	VMULPD    Z11, Z21, Z27
+	VMULPD    Z11, Z22, Z28
+	VMULPD    Z9, Z20, Z15
+	VMULPD    Z9, Z21, Z16
+	VMULPD    Z9, Z22, Z25
+	VADDPD    Z10, Z26, Z26
+	VADDPD    Z10, Z27, Z27
+	VADDPD    Z10, Z28, Z28
+	VADDPD    Z8, Z15, Z15
+	VADDPD    Z8, Z16, Z16
+	VADDPD    Z8, Z25, Z25
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VADDPD    Z26, Z15, Z26
+	VADDPD    Z27, Z16, Z27
+	VADDPD    Z28, Z25, Z28
+	VMULPD    Z7, Z20, Z25
+	VMULPD    Z7, Z21, Z15
+	VMULPD    Z7, Z22, Z16
+	VADDPD    Z5, Z20, Z20
+	VADDPD    Z5, Z21, Z21
+	VADDPD    Z5, Z22, Z22
+	VADDPD    Z6, Z25, Z25
+	VADDPD    Z6, Z15, Z15
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z14, Z25, Z25
+	VMULPD    Z23, Z15, Z15
+	VMULPD    Z24, Z16, Z16
+	VMULPD    Z14, Z14, Z14
+	VMULPD    Z23, Z23, Z23
+	VMULPD    Z24, Z24, Z24
+	VADDPD    Z25, Z20, Z25
+	VADDPD    Z15, Z21, Z15
+	VADDPD    Z16, Z22, Z16
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VPSLLQ    $0x34, Z17, Z17
+	VPSLLQ    $0x34, Z18, Z18
+	VPSLLQ    $0x34, Z19, Z19
+	VPADDQ    Z12, Z17, Z17
+	VPADDQ    Z12, Z18, Z18
+	VPADDQ    Z12, Z19, Z19
+	VADDPD    Z26, Z25, Z25
+	VADDPD    Z27, Z15, Z15
+	VADDPD    Z28, Z16, Z16
+	VMULPD    Z17, Z25, Z14
+	VMULPD    Z18, Z15, Z15
+	VMULPD    Z19, Z16, Z16
+	VADDPD    Z5, Z14, Z14
+	VDIVPD    Z14, Z5, Z14
+	VCVTPD2PS Z14, Y14
+	VMOVUPS   (CX)(BX*4), Y17
+	VMULPS    Y17, Y14, Y14
+	VMOVUPS   Y14, (AX)(BX*4)
+	VADDPD    Z5, Z15, Z15
+	VDIVPD    Z15, Z5, Z15
+	VCVTPD2PS Z15, Y14
+	VMOVUPS   32(CX)(BX*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VMOVUPS   Y14, 32(AX)(BX*4)
+	VADDPD    Z5, Z16, Z16
+	VDIVPD    Z16, Z5, Z16
+	VCVTPD2PS Z16, Y14
+	VMOVUPS   64(CX)(BX*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VMOVUPS   Y14, 64(AX)(BX*4)
+	ADDQ      $0x00000018, BX
+	SUBQ      $0x00000018, SI
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000018, SI
+	SUBQ $0x00000008, SI
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPS   (CX)(BX*4), Y14
+	VMOVUPS   (DX)(BX*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VPXORQ    Z13, Z14, Z14
+	VMINPD    Z14, Z0, Z14
+	VMAXPD    Z14, Z1, Z14
+	VMULPD    Z3, Z14, Z15
+	VADDPD    Z2, Z15, Z15
+	VSUBPD    Z2, Z15, Z16
+	VMULPD    Z4, Z16, Z16
+	VSUBPD    Z16, Z14, Z16
+	VMULPD    Z16, Z16, Z14
+	VMULPD    Z11, Z16, Z18
+	VMULPD    Z9, Z16, Z17
+	VADDPD    Z10, Z18, Z18
+	VADDPD    Z8, Z17, Z17
+	VMULPD    Z14, Z18, Z18
+	VADDPD    Z18, Z17, Z18
+	VMULPD    Z7, Z16, Z17
+	VADDPD    Z5, Z16, Z16
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z14, Z17, Z17
+	VMULPD    Z14, Z14, Z14
+	VADDPD    Z17, Z16, Z17
+	VMULPD    Z14, Z18, Z18
+	VPSLLQ    $0x34, Z15, Z15
+	VPADDQ    Z12, Z15, Z15
+	VADDPD    Z18, Z17, Z17
+	VMULPD    Z15, Z17, Z14
+	VADDPD    Z5, Z14, Z14
+	VDIVPD    Z14, Z5, Z14
+	VCVTPD2PS Z14, Y14
+	VMOVUPS   (CX)(BX*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VMOVUPS   Y14, (AX)(BX*4)
+	ADDQ      $0x00000008, BX
+	SUBQ      $0x00000008, SI
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, SI
+	JZ        pass_done
+	MOVQ      $-1, DI
+	BZHIQ     SI, DI, DI
+	KMOVW     DI, K1
+	VMOVUPS.Z (CX)(BX*4), K1, Y14
+	VMOVUPS.Z (DX)(BX*4), K1, Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VPXORQ    Z13, Z14, Z14
+	VMINPD    Z14, Z0, Z14
+	VMAXPD    Z14, Z1, Z14
+	VMULPD    Z3, Z14, Z0
+	VADDPD    Z2, Z0, Z0
+	VSUBPD    Z2, Z0, Z1
+	VMULPD    Z4, Z1, Z1
+	VSUBPD    Z1, Z14, Z1
+	VMULPD    Z1, Z1, Z2
+	VMULPD    Z11, Z1, Z3
+	VMULPD    Z9, Z1, Z4
+	VADDPD    Z10, Z3, Z3
+	VADDPD    Z8, Z4, Z4
+	VMULPD    Z2, Z3, Z3
+	VADDPD    Z3, Z4, Z3
+	VMULPD    Z7, Z1, Z4
+	VADDPD    Z5, Z1, Z1
+	VADDPD    Z6, Z4, Z4
+	VMULPD    Z2, Z4, Z4
+	VMULPD    Z2, Z2, Z2
+	VADDPD    Z4, Z1, Z4
+	VMULPD    Z2, Z3, Z3
+	VPSLLQ    $0x34, Z0, Z0
+	VPADDQ    Z12, Z0, Z0
+	VADDPD    Z3, Z4, Z4
+	VMULPD    Z0, Z4, Z14
+	VADDPD    Z5, Z14, Z14
+	VDIVPD    Z14, Z5, Z14
+	VCVTPD2PS Z14, Y0
+	VMOVUPS.Z (CX)(BX*4), K1, Y1
+	VMULPS    Y1, Y0, Y0
+	VMOVUPS   Y0, K1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func swishGradsAVX512(y *float32, dv *float32, dx *float32, x *float32, v *float32, dy *float32, n int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·swishGradsAVX512(SB), NOSPLIT, $0-56
+	MOVQ         y+0(FP), AX
+	MOVQ         dv+8(FP), CX
+	MOVQ         dx+16(FP), DX
+	MOVQ         x+24(FP), BX
+	MOVQ         v+32(FP), SI
+	MOVQ         dy+40(FP), DI
+	VBROADCASTSD vecConstants<>+32(SB), Z0
+	VBROADCASTSD vecConstants<>+64(SB), Z1
+	VBROADCASTSD vecConstants<>+96(SB), Z2
+	VBROADCASTSD vecConstants<>+128(SB), Z3
+	VBROADCASTSD vecConstants<>+160(SB), Z4
+	VBROADCASTSD vecConstants<>+0(SB), Z5
+	VBROADCASTSD vecConstants<>+192(SB), Z6
+	VBROADCASTSD vecConstants<>+224(SB), Z7
+	VBROADCASTSD vecConstants<>+256(SB), Z8
+	VBROADCASTSD vecConstants<>+288(SB), Z9
+	VBROADCASTSD vecConstants<>+320(SB), Z10
+	VBROADCASTSD vecConstants<>+352(SB), Z11
+	VBROADCASTSD vecConstants<>+384(SB), Z12
+	VBROADCASTSD vecConstants<>+416(SB), Z13
+	XORQ         R8, R8
+	MOVQ         n+48(FP), R9
+	SUBQ         $0x00000018, R9
+	JLT          pass_few
+
+pass_many:
+	VMOVUPS   (BX)(R8*4), Y14
+	VMOVUPS   (SI)(R8*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VMOVUPS   32(BX)(R8*4), Y15
+	VMOVUPS   32(SI)(R8*4), Y16
+	VMULPS    Y16, Y15, Y15
+	VCVTPS2PD Y15, Z15
+	VMOVUPS   64(BX)(R8*4), Y16
+	VMOVUPS   64(SI)(R8*4), Y17
+	VMULPS    Y17, Y16, Y16
+	VCVTPS2PD Y16, Z16
+	VPXORQ    Z13, Z14, Z14
+	VPXORQ    Z13, Z15, Z15
+	VPXORQ    Z13, Z16, Z16
+	VMINPD    Z14, Z0, Z14
+	VMINPD    Z15, Z0, Z15
+	VMINPD    Z16, Z0, Z16
+	VMAXPD    Z14, Z1, Z14
+	VMAXPD    Z15, Z1, Z15
+	VMAXPD    Z16, Z1, Z16
+	VMULPD    Z3, Z14, Z17
+	VMULPD    Z3, Z15, Z18
+	VMULPD    Z3, Z16, Z19
+	VADDPD    Z2, Z17, Z17
+	VADDPD    Z2, Z18, Z18
+	VADDPD    Z2, Z19, Z19
+	VSUBPD    Z2, Z17, Z20
+	VSUBPD    Z2, Z18, Z21
+	VSUBPD    Z2, Z19, Z22
+	VMULPD    Z4, Z20, Z20
+	VMULPD    Z4, Z21, Z21
+	VMULPD    Z4, Z22, Z22
+	VSUBPD    Z20, Z14, Z20
+	VSUBPD    Z21, Z15, Z21
+	VSUBPD    Z22, Z16, Z22
+	VMULPD    Z20, Z20, Z14
+	VMULPD    Z21, Z21, Z23
+	VMULPD    Z22, Z22, Z24
+	VMULPD    Z11, Z20, Z26
+	VMULPD    Z11, Z21, Z27
+	VMULPD    Z11, Z22, Z28
+	VMULPD    Z9, Z20, Z15
+	VMULPD    Z9, Z21, Z16
+	VMULPD    Z9, Z22, Z25
+	VADDPD    Z10, Z26, Z26
+	VADDPD    Z10, Z27, Z27
+	VADDPD    Z10, Z28, Z28
+	VADDPD    Z8, Z15, Z15
+	VADDPD    Z8, Z16, Z16
+	VADDPD    Z8, Z25, Z25
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VADDPD    Z26, Z15, Z26
+	VADDPD    Z27, Z16, Z27
+	VADDPD    Z28, Z25, Z28
+	VMULPD    Z7, Z20, Z25
+	VMULPD    Z7, Z21, Z15
+	VMULPD    Z7, Z22, Z16
+	VADDPD    Z5, Z20, Z20
+	VADDPD    Z5, Z21, Z21
+	VADDPD    Z5, Z22, Z22
+	VADDPD    Z6, Z25, Z25
+	VADDPD    Z6, Z15, Z15
+	VADDPD    Z6, Z16, Z16
+	VMULPD    Z14, Z25, Z25
+	VMULPD    Z23, Z15, Z15
+	VMULPD    Z24, Z16, Z16
+	VMULPD    Z14, Z14, Z14
+	VMULPD    Z23, Z23, Z23
+	VMULPD    Z24, Z24, Z24
+	VADDPD    Z25, Z20, Z25
+	VADDPD    Z15, Z21, Z15
+	VADDPD    Z16, Z22, Z16
+	VMULPD    Z14, Z26, Z26
+	VMULPD    Z23, Z27, Z27
+	VMULPD    Z24, Z28, Z28
+	VPSLLQ    $0x34, Z17, Z17
+	VPSLLQ    $0x34, Z18, Z18
+	VPSLLQ    $0x34, Z19, Z19
+	VPADDQ    Z12, Z17, Z17
+	VPADDQ    Z12, Z18, Z18
+	VPADDQ    Z12, Z19, Z19
+	VADDPD    Z26, Z25, Z25
+	VADDPD    Z27, Z15, Z15
+	VADDPD    Z28, Z16, Z16
+	VMULPD    Z17, Z25, Z14
+	VMULPD    Z18, Z15, Z15
+	VMULPD    Z19, Z16, Z16
+	VADDPD    Z5, Z14, Z17
+	VDIVPD    Z17, Z5, Z17
+	VMULPD    Z17, Z14, Z14
+	VMULPD    Z17, Z14, Z14
+	VCVTPD2PS Z17, Y17
+	VCVTPD2PS Z14, Y14
+	VMOVUPS   (BX)(R8*4), Y18
+	VMOVUPS   (SI)(R8*4), Y19
+	VMULPS    Y18, Y19, Y19
+	VMULPS    Y14, Y19, Y19
+	VADDPS    Y19, Y17, Y19
+	VMOVUPS   (DI)(R8*4), Y20
+	VMULPS    Y20, Y19, Y19
+	VMULPS    Y18, Y17, Y17
+	VMULPS    Y18, Y14, Y14
+	VMULPS    Y18, Y14, Y14
+	VMOVUPS   Y17, (AX)(R8*4)
+	VMOVUPS   Y14, (CX)(R8*4)
+	VMOVUPS   Y19, (DX)(R8*4)
+	VADDPD    Z5, Z15, Z14
+	VDIVPD    Z14, Z5, Z14
+	VMULPD    Z14, Z15, Z15
+	VMULPD    Z14, Z15, Z15
+	VCVTPD2PS Z14, Y14
+	VCVTPD2PS Z15, Y15
+	VMOVUPS   32(BX)(R8*4), Y17
+	VMOVUPS   32(SI)(R8*4), Y18
+	VMULPS    Y17, Y18, Y18
+	VMULPS    Y15, Y18, Y18
+	VADDPS    Y18, Y14, Y18
+	VMOVUPS   32(DI)(R8*4), Y19
+	VMULPS    Y19, Y18, Y18
+	VMULPS    Y17, Y14, Y14
+	VMULPS    Y17, Y15, Y15
+	VMULPS    Y17, Y15, Y15
+	VMOVUPS   Y14, 32(AX)(R8*4)
+	VMOVUPS   Y15, 32(CX)(R8*4)
+	VMOVUPS   Y18, 32(DX)(R8*4)
+	VADDPD    Z5, Z16, Z14
+	VDIVPD    Z14, Z5, Z14
+	VMULPD    Z14, Z16, Z16
+	VMULPD    Z14, Z16, Z16
+	VCVTPD2PS Z14, Y14
+	VCVTPD2PS Z16, Y15
+	VMOVUPS   64(BX)(R8*4), Y16
+	VMOVUPS   64(SI)(R8*4), Y17
+	VMULPS    Y16, Y17, Y17
+	VMULPS    Y15, Y17, Y17
+	VADDPS    Y17, Y14, Y17
+	VMOVUPS   64(DI)(R8*4), Y18
+	VMULPS    Y18, Y17, Y17
+	VMULPS    Y16, Y14, Y14
+	VMULPS    Y16, Y15, Y15
+	VMULPS    Y16, Y15, Y15
+	VMOVUPS   Y14, 64(AX)(R8*4)
+	VMOVUPS   Y15, 64(CX)(R8*4)
+	VMOVUPS   Y17, 64(DX)(R8*4)
+	ADDQ      $0x00000018, R8
+	SUBQ      $0x00000018, R9
+	JGE       pass_many
+
+pass_few:
+	ADDQ $0x00000018, R9
+	SUBQ $0x00000008, R9
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPS   (BX)(R8*4), Y14
+	VMOVUPS   (SI)(R8*4), Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VPXORQ    Z13, Z14, Z14
+	VMINPD    Z14, Z0, Z14
+	VMAXPD    Z14, Z1, Z14
+	VMULPD    Z3, Z14, Z15
+	VADDPD    Z2, Z15, Z15
+	VSUBPD    Z2, Z15, Z16
+	VMULPD    Z4, Z16, Z16
+	VSUBPD    Z16, Z14, Z16
+	VMULPD    Z16, Z16, Z14
+	VMULPD    Z11, Z16, Z18
+	VMULPD    Z9, Z16, Z17
+	VADDPD    Z10, Z18, Z18
+	VADDPD    Z8, Z17, Z17
+	VMULPD    Z14, Z18, Z18
+	VADDPD    Z18, Z17, Z18
+	VMULPD    Z7, Z16, Z17
+	VADDPD    Z5, Z16, Z16
+	VADDPD    Z6, Z17, Z17
+	VMULPD    Z14, Z17, Z17
+	VMULPD    Z14, Z14, Z14
+	VADDPD    Z17, Z16, Z17
+	VMULPD    Z14, Z18, Z18
+	VPSLLQ    $0x34, Z15, Z15
+	VPADDQ    Z12, Z15, Z15
+	VADDPD    Z18, Z17, Z17
+	VMULPD    Z15, Z17, Z14
+	VADDPD    Z5, Z14, Z15
+	VDIVPD    Z15, Z5, Z15
+	VMULPD    Z15, Z14, Z14
+	VMULPD    Z15, Z14, Z14
+	VCVTPD2PS Z15, Y15
+	VCVTPD2PS Z14, Y14
+	VMOVUPS   (BX)(R8*4), Y16
+	VMOVUPS   (SI)(R8*4), Y17
+	VMULPS    Y16, Y17, Y17
+	VMULPS    Y14, Y17, Y17
+	VADDPS    Y17, Y15, Y17
+	VMOVUPS   (DI)(R8*4), Y18
+	VMULPS    Y18, Y17, Y17
+	VMULPS    Y16, Y15, Y15
+	VMULPS    Y16, Y14, Y14
+	VMULPS    Y16, Y14, Y14
+	VMOVUPS   Y15, (AX)(R8*4)
+	VMOVUPS   Y14, (CX)(R8*4)
+	VMOVUPS   Y17, (DX)(R8*4)
+	ADDQ      $0x00000008, R8
+	SUBQ      $0x00000008, R9
+	JGE       pass_one
+
+pass_rest:
+	ADDQ      $0x00000008, R9
+	JZ        pass_done
+	MOVQ      $-1, R10
+	BZHIQ     R9, R10, R10
+	KMOVW     R10, K1
+	VMOVUPS.Z (BX)(R8*4), K1, Y14
+	VMOVUPS.Z (SI)(R8*4), K1, Y15
+	VMULPS    Y15, Y14, Y14
+	VCVTPS2PD Y14, Z14
+	VPXORQ    Z13, Z14, Z14
+	VMINPD    Z14, Z0, Z14
+	VMAXPD    Z14, Z1, Z14
+	VMULPD    Z3, Z14, Z0
+	VADDPD    Z2, Z0, Z0
+	VSUBPD    Z2, Z0, Z1
+	VMULPD    Z4, Z1, Z1
+	VSUBPD    Z1, Z14, Z1
+	VMULPD    Z1, Z1, Z2
+	VMULPD    Z11, Z1, Z3
+	VMULPD    Z9, Z1, Z4
+	VADDPD    Z10, Z3, Z3
+	VADDPD    Z8, Z4, Z4
+	VMULPD    Z2, Z3, Z3
+	VADDPD    Z3, Z4, Z3
+	VMULPD    Z7, Z1, Z4
+	VADDPD    Z5, Z1, Z1
+	VADDPD    Z6, Z4, Z4
+	VMULPD    Z2, Z4, Z4
+	VMULPD    Z2, Z2, Z2
+	VADDPD    Z4, Z1, Z4
+	VMULPD    Z2, Z3, Z3
+	VPSLLQ    $0x34, Z0, Z0
+	VPADDQ    Z12, Z0, Z0
+	VADDPD    Z3, Z4, Z4
+	VMULPD    Z0, Z4, Z14
+	VADDPD    Z5, Z14, Z0
+	VDIVPD    Z0, Z5, Z0
+	VMULPD    Z0, Z14, Z14
+	VMULPD    Z0, Z14, Z14
+	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z14, Y1
+	VMOVUPS.Z (BX)(R8*4), K1, Y2
+	VMOVUPS.Z (SI)(R8*4), K1, Y3
+	VMULPS    Y2, Y3, Y3
+	VMULPS    Y1, Y3, Y3
+	VADDPS    Y3, Y0, Y3
+	VMOVUPS.Z (DI)(R8*4), K1, Y4
+	VMULPS    Y4, Y3, Y3
+	VMULPS    Y2, Y0, Y0
+	VMULPS    Y2, Y1, Y1
+	VMULPS    Y2, Y1, Y1
+	VMOVUPS   Y0, K1, (AX)(R8*4)
+	VMOVUPS   Y1, K1, (CX)(R8*4)
+	VMOVUPS   Y3, K1, (DX)(R8*4)
 
 pass_done:
 	VZEROUPPER
@@ -9309,8 +9839,8 @@ TEXT ·sigmoidsAVX2(SB), NOSPLIT, $0-24
 
 pass_many:
 	VCVTPS2PD  (CX)(DX*4), Y0
-	VXORPD     vecConstants<>+416(SB), Y0, Y0
 	VCVTPS2PD  16(CX)(DX*4), Y1
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
 	VXORPD     vecConstants<>+416(SB), Y1, Y1
 	VMOVUPS    vecConstants<>+32(SB), Y2
 	VMINPD     Y0, Y2, Y0
@@ -9464,6 +9994,453 @@ pass_rest:
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    (SI), X1
 	VMASKMOVPS X0, X1, (AX)(DX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func swishesAVX2(dst *float32, x *float32, v *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·swishesAVX2(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ v+16(FP), DX
+	XORQ BX, BX
+	MOVQ n+24(FP), SI
+	SUBQ $0x00000008, SI
+	JLT  pass_few
+
+pass_many:
+	VMOVUPS    (CX)(BX*4), X0
+	VMOVUPS    (DX)(BX*4), X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VMOVUPS    16(CX)(BX*4), X1
+	VMOVUPS    16(DX)(BX*4), X2
+	VMULPS     X2, X1, X1
+	VCVTPS2PD  X1, Y1
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VXORPD     vecConstants<>+416(SB), Y1, Y1
+	VMOVUPS    vecConstants<>+32(SB), Y2
+	VMINPD     Y0, Y2, Y0
+	VMINPD     Y1, Y2, Y1
+	VMOVUPS    vecConstants<>+64(SB), Y2
+	VMAXPD     Y0, Y2, Y0
+	VMAXPD     Y1, Y2, Y1
+	VMULPD     vecConstants<>+128(SB), Y0, Y2
+	VMULPD     vecConstants<>+128(SB), Y1, Y3
+	VADDPD     vecConstants<>+96(SB), Y2, Y2
+	VADDPD     vecConstants<>+96(SB), Y3, Y3
+	VSUBPD     vecConstants<>+96(SB), Y2, Y4
+	VSUBPD     vecConstants<>+96(SB), Y3, Y5
+	VMULPD     vecConstants<>+160(SB), Y4, Y4
+	VMULPD     vecConstants<>+160(SB), Y5, Y5
+	VSUBPD     Y4, Y0, Y4
+	VSUBPD     Y5, Y1, Y5
+	VMULPD     Y4, Y4, Y0
+	VMULPD     Y5, Y5, Y6
+	VMULPD     vecConstants<>+352(SB), Y4, Y8
+	VMULPD     vecConstants<>+352(SB), Y5, Y9
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VADDPD     vecConstants<>+0(SB), Y4, Y4
+	VADDPD     vecConstants<>+0(SB), Y5, Y5
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
+	VMULPD     Y0, Y0, Y0
+	VMULPD     Y6, Y6, Y6
+	VADDPD     Y7, Y4, Y7
+	VADDPD     Y1, Y5, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VPSLLQ     $0x34, Y2, Y2
+	VPSLLQ     $0x34, Y3, Y3
+	VPADDQ     vecConstants<>+384(SB), Y2, Y2
+	VPADDQ     vecConstants<>+384(SB), Y3, Y3
+	VADDPD     Y8, Y7, Y7
+	VADDPD     Y9, Y1, Y1
+	VMULPD     Y2, Y7, Y0
+	VMULPD     Y3, Y1, Y1
+	VMOVUPS    vecConstants<>+0(SB), Y2
+	VADDPD     Y2, Y0, Y0
+	VDIVPD     Y0, Y2, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (CX)(BX*4), X3
+	VMULPS     X3, X0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	VADDPD     Y2, Y1, Y1
+	VDIVPD     Y1, Y2, Y1
+	VCVTPD2PSY Y1, X0
+	VMOVUPS    16(CX)(BX*4), X1
+	VMULPS     X1, X0, X0
+	VMOVUPS    X0, 16(AX)(BX*4)
+	ADDQ       $0x00000008, BX
+	SUBQ       $0x00000008, SI
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, SI
+	SUBQ $0x00000004, SI
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPS    (CX)(BX*4), X0
+	VMOVUPS    (DX)(BX*4), X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (CX)(BX*4), X1
+	VMULPS     X1, X0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $0x00000004, BX
+	SUBQ       $0x00000004, SI
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, SI
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), DI
+	SHLQ       $0x02, SI
+	SUBQ       SI, DI
+	VMOVUPS    (DI), X0
+	VMASKMOVPS (CX)(BX*4), X0, X0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS (DX)(BX*4), X1, X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y0
+	VDIVPD     Y0, Y1, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS (CX)(BX*4), X1, X1
+	VMULPS     X1, X0, X0
+	VMOVUPS    (DI), X1
+	VMASKMOVPS X0, X1, (AX)(BX*4)
+
+pass_done:
+	VZEROUPPER
+	RET
+
+// func swishGradsAVX2(y *float32, dv *float32, dx *float32, x *float32, v *float32, dy *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·swishGradsAVX2(SB), NOSPLIT, $0-56
+	MOVQ y+0(FP), AX
+	MOVQ dv+8(FP), CX
+	MOVQ dx+16(FP), DX
+	MOVQ x+24(FP), BX
+	MOVQ v+32(FP), SI
+	MOVQ dy+40(FP), DI
+	XORQ R8, R8
+	MOVQ n+48(FP), R9
+	SUBQ $0x00000008, R9
+	JLT  pass_few
+
+pass_many:
+	VMOVUPS    (BX)(R8*4), X0
+	VMOVUPS    (SI)(R8*4), X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VMOVUPS    16(BX)(R8*4), X1
+	VMOVUPS    16(SI)(R8*4), X2
+	VMULPS     X2, X1, X1
+	VCVTPS2PD  X1, Y1
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VXORPD     vecConstants<>+416(SB), Y1, Y1
+	VMOVUPS    vecConstants<>+32(SB), Y2
+	VMINPD     Y0, Y2, Y0
+	VMINPD     Y1, Y2, Y1
+	VMOVUPS    vecConstants<>+64(SB), Y2
+	VMAXPD     Y0, Y2, Y0
+	VMAXPD     Y1, Y2, Y1
+	VMULPD     vecConstants<>+128(SB), Y0, Y2
+	VMULPD     vecConstants<>+128(SB), Y1, Y3
+	VADDPD     vecConstants<>+96(SB), Y2, Y2
+	VADDPD     vecConstants<>+96(SB), Y3, Y3
+	VSUBPD     vecConstants<>+96(SB), Y2, Y4
+	VSUBPD     vecConstants<>+96(SB), Y3, Y5
+	VMULPD     vecConstants<>+160(SB), Y4, Y4
+	VMULPD     vecConstants<>+160(SB), Y5, Y5
+	VSUBPD     Y4, Y0, Y4
+	VSUBPD     Y5, Y1, Y5
+	VMULPD     Y4, Y4, Y0
+	VMULPD     Y5, Y5, Y6
+	VMULPD     vecConstants<>+352(SB), Y4, Y8
+	VMULPD     vecConstants<>+352(SB), Y5, Y9
+	VMULPD     vecConstants<>+288(SB), Y4, Y1
+	VMULPD     vecConstants<>+288(SB), Y5, Y7
+	VADDPD     vecConstants<>+320(SB), Y8, Y8
+	VADDPD     vecConstants<>+320(SB), Y9, Y9
+	VADDPD     vecConstants<>+256(SB), Y1, Y1
+	VADDPD     vecConstants<>+256(SB), Y7, Y7
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VADDPD     Y8, Y1, Y8
+	VADDPD     Y9, Y7, Y9
+	VMULPD     vecConstants<>+224(SB), Y4, Y7
+	VMULPD     vecConstants<>+224(SB), Y5, Y1
+	VADDPD     vecConstants<>+0(SB), Y4, Y4
+	VADDPD     vecConstants<>+0(SB), Y5, Y5
+	VADDPD     vecConstants<>+192(SB), Y7, Y7
+	VADDPD     vecConstants<>+192(SB), Y1, Y1
+	VMULPD     Y0, Y7, Y7
+	VMULPD     Y6, Y1, Y1
+	VMULPD     Y0, Y0, Y0
+	VMULPD     Y6, Y6, Y6
+	VADDPD     Y7, Y4, Y7
+	VADDPD     Y1, Y5, Y1
+	VMULPD     Y0, Y8, Y8
+	VMULPD     Y6, Y9, Y9
+	VPSLLQ     $0x34, Y2, Y2
+	VPSLLQ     $0x34, Y3, Y3
+	VPADDQ     vecConstants<>+384(SB), Y2, Y2
+	VPADDQ     vecConstants<>+384(SB), Y3, Y3
+	VADDPD     Y8, Y7, Y7
+	VADDPD     Y9, Y1, Y1
+	VMULPD     Y2, Y7, Y0
+	VMULPD     Y3, Y1, Y1
+	VMOVUPS    vecConstants<>+0(SB), Y2
+	VADDPD     Y2, Y0, Y3
+	VDIVPD     Y3, Y2, Y3
+	VMULPD     Y3, Y0, Y0
+	VMULPD     Y3, Y0, Y0
+	VCVTPD2PSY Y3, X3
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (BX)(R8*4), X4
+	VMOVUPS    (SI)(R8*4), X5
+	VMULPS     X4, X5, X5
+	VMULPS     X0, X5, X5
+	VADDPS     X5, X3, X5
+	VMOVUPS    (DI)(R8*4), X6
+	VMULPS     X6, X5, X5
+	VMULPS     X4, X3, X3
+	VMULPS     X4, X0, X0
+	VMULPS     X4, X0, X0
+	VMOVUPS    X3, (AX)(R8*4)
+	VMOVUPS    X0, (CX)(R8*4)
+	VMOVUPS    X5, (DX)(R8*4)
+	VADDPD     Y2, Y1, Y0
+	VDIVPD     Y0, Y2, Y0
+	VMULPD     Y0, Y1, Y1
+	VMULPD     Y0, Y1, Y1
+	VCVTPD2PSY Y0, X0
+	VCVTPD2PSY Y1, X1
+	VMOVUPS    16(BX)(R8*4), X2
+	VMOVUPS    16(SI)(R8*4), X3
+	VMULPS     X2, X3, X3
+	VMULPS     X1, X3, X3
+	VADDPS     X3, X0, X3
+	VMOVUPS    16(DI)(R8*4), X4
+	VMULPS     X4, X3, X3
+	VMULPS     X2, X0, X0
+	VMULPS     X2, X1, X1
+	VMULPS     X2, X1, X1
+	VMOVUPS    X0, 16(AX)(R8*4)
+	VMOVUPS    X1, 16(CX)(R8*4)
+	VMOVUPS    X3, 16(DX)(R8*4)
+	ADDQ       $0x00000008, R8
+	SUBQ       $0x00000008, R9
+	JGE        pass_many
+
+pass_few:
+	ADDQ $0x00000008, R9
+	SUBQ $0x00000004, R9
+	JLT  pass_rest
+
+pass_one:
+	VMOVUPS    (BX)(R8*4), X0
+	VMOVUPS    (SI)(R8*4), X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y2
+	VDIVPD     Y2, Y1, Y2
+	VMULPD     Y2, Y0, Y0
+	VMULPD     Y2, Y0, Y0
+	VCVTPD2PSY Y2, X1
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (BX)(R8*4), X2
+	VMOVUPS    (SI)(R8*4), X3
+	VMULPS     X2, X3, X3
+	VMULPS     X0, X3, X3
+	VADDPS     X3, X1, X3
+	VMOVUPS    (DI)(R8*4), X4
+	VMULPS     X4, X3, X3
+	VMULPS     X2, X1, X1
+	VMULPS     X2, X0, X0
+	VMULPS     X2, X0, X0
+	VMOVUPS    X1, (AX)(R8*4)
+	VMOVUPS    X0, (CX)(R8*4)
+	VMOVUPS    X3, (DX)(R8*4)
+	ADDQ       $0x00000004, R8
+	SUBQ       $0x00000004, R9
+	JGE        pass_one
+
+pass_rest:
+	ADDQ       $0x00000004, R9
+	JZ         pass_done
+	LEAQ       vecMasks<>+128(SB), R10
+	SHLQ       $0x02, R9
+	SUBQ       R9, R10
+	VMOVUPS    (R10), X0
+	VMASKMOVPS (BX)(R8*4), X0, X0
+	VMOVUPS    (R10), X1
+	VMASKMOVPS (SI)(R8*4), X1, X1
+	VMULPS     X1, X0, X0
+	VCVTPS2PD  X0, Y0
+	VXORPD     vecConstants<>+416(SB), Y0, Y0
+	VMOVUPS    vecConstants<>+32(SB), Y1
+	VMINPD     Y0, Y1, Y0
+	VMOVUPS    vecConstants<>+64(SB), Y1
+	VMAXPD     Y0, Y1, Y0
+	VMULPD     vecConstants<>+128(SB), Y0, Y1
+	VADDPD     vecConstants<>+96(SB), Y1, Y1
+	VSUBPD     vecConstants<>+96(SB), Y1, Y2
+	VMULPD     vecConstants<>+160(SB), Y2, Y2
+	VSUBPD     Y2, Y0, Y2
+	VMULPD     Y2, Y2, Y0
+	VMULPD     vecConstants<>+352(SB), Y2, Y4
+	VMULPD     vecConstants<>+288(SB), Y2, Y3
+	VADDPD     vecConstants<>+320(SB), Y4, Y4
+	VADDPD     vecConstants<>+256(SB), Y3, Y3
+	VMULPD     Y0, Y4, Y4
+	VADDPD     Y4, Y3, Y4
+	VMULPD     vecConstants<>+224(SB), Y2, Y3
+	VADDPD     vecConstants<>+0(SB), Y2, Y2
+	VADDPD     vecConstants<>+192(SB), Y3, Y3
+	VMULPD     Y0, Y3, Y3
+	VMULPD     Y0, Y0, Y0
+	VADDPD     Y3, Y2, Y3
+	VMULPD     Y0, Y4, Y4
+	VPSLLQ     $0x34, Y1, Y1
+	VPADDQ     vecConstants<>+384(SB), Y1, Y1
+	VADDPD     Y4, Y3, Y3
+	VMULPD     Y1, Y3, Y0
+	VMOVUPS    vecConstants<>+0(SB), Y1
+	VADDPD     Y1, Y0, Y2
+	VDIVPD     Y2, Y1, Y2
+	VMULPD     Y2, Y0, Y0
+	VMULPD     Y2, Y0, Y0
+	VCVTPD2PSY Y2, X1
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    (R10), X2
+	VMASKMOVPS (BX)(R8*4), X2, X2
+	VMOVUPS    (R10), X3
+	VMASKMOVPS (SI)(R8*4), X3, X3
+	VMULPS     X2, X3, X3
+	VMULPS     X0, X3, X3
+	VADDPS     X3, X1, X3
+	VMOVUPS    (R10), X4
+	VMASKMOVPS (DI)(R8*4), X4, X4
+	VMULPS     X4, X3, X3
+	VMULPS     X2, X1, X1
+	VMULPS     X2, X0, X0
+	VMULPS     X2, X0, X0
+	VMOVUPS    (R10), X2
+	VMASKMOVPS X1, X2, (AX)(R8*4)
+	VMOVUPS    (R10), X1
+	VMASKMOVPS X0, X1, (CX)(R8*4)
+	VMOVUPS    (R10), X0
+	VMASKMOVPS X3, X0, (DX)(R8*4)
 
 pass_done:
 	VZEROUPPER

@@ -12,6 +12,8 @@ func ReLUs(dst, x []float32, _ bool)                { relusGo(dst, x) }
 func ReLUGrads(dst, y, dy []float32, _ bool)        { reluGradsGo(dst, y, dy) }
 func SigmoidGrads(dst, y, dy []float32, _ bool)     { sigmoidGradsGo(dst, y, dy) }
 func Sigmoids(dst, x []float32)                     { sigmoidsGo(dst, x) }
+func Swishes(dst, x, v []float32)                   { swishesGo(dst, x, v) }
+func SwishGrads(y, dv, dx, x, v, dy []float32)      { swishGradsGo(y, dv, dx, x, v, dy) }
 func gelus(c *curve, dst, x []float32)              { gelusGo(c, dst, x) }
 func geluGrads(c *curve, dst, x, dy []float32)      { geluGradsGo(c, dst, x, dy) }
 func combine(dst []float32, c *combination, _ bool) { combineGo(dst, c) }

@@ -36,6 +36,8 @@ func allCases() []testCase {
 		{"sigmoids in place", 1, nothing(func(v [][]float32) { Sigmoids(v[0], v[0]) })},
 		{"sigmoidGrads", 3, nothing(func(v [][]float32) { SigmoidGrads(v[0], v[1], v[2], false) })},
 		{"sigmoidGrads into y", 2, nothing(func(v [][]float32) { SigmoidGrads(v[0], v[0], v[1], false) })},
+		{"swishes", 3, nothing(func(v [][]float32) { Swishes(v[0], v[1], v[2]) })},
+		{"swishGrads", 6, nothing(func(v [][]float32) { SwishGrads(v[0], v[1], v[2], v[3], v[4], v[5]) })},
 		{"addDiffAll1", 3, nothing(func(v [][]float32) { addDiffAll1(v[1], v[2], -0.3, v[0]) })},
 		{"addDiffAll1 of itself", 2, nothing(func(v [][]float32) { addDiffAll1(v[0], v[1], -0.3, v[0]) })},
 		{"addDiffAll2", 4, nothing(func(v [][]float32) { addDiffAll2(v[2], v[3], -0.3, v[0], 0.7, v[1]) })},

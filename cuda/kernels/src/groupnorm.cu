@@ -190,8 +190,18 @@ __device__ inline void group_grad_apply(T *dx, const T *x, const T *dy, const T 
   dx[p.at] = Number<T>::from(a[p.image * c + p.channel] * d + ((to_float(x[p.at]) - mean[k]) * b[k] + e[k]));
 }
 
-// evo_grad_sums: part = {Σ dy, Σ dy·x·s, Σ dy·x²·w} of each channel of an image, with s = σ(v·x) and
-// w = s·σ(-v·x).
+// Swish is s = σ(t) and w = σ(t)·σ(-t), of one exponential.
+struct Swish {
+  float s, w;
+
+  __device__ explicit Swish(float t) {
+    const double e = exponential(-(double)t), inverse = 1.0 / (1.0 + e);
+    s = (float)inverse;
+    w = (float)((e * inverse) * inverse);
+  }
+};
+
+// evo_grad_sums: part = {Σ dy, Σ dy·x·s, Σ dy·x²·w} of each channel of an image, with t = v·x.
 template <class T>
 __device__ inline void evo_grad_sums(double *part, const T *x, const T *dy, const float *v, i64 images, int m, int c) {
   const i64 image = image_index();
@@ -201,11 +211,11 @@ __device__ inline void evo_grad_sums(double *part, const T *x, const T *dy, cons
   if (channel < c) {
     for (int i = threadIdx.x / GN_COLUMNS; i < m; i += GN_ROWS) {
       const i64 at = (image * m + i) * c + channel;
-      const float d = to_float(dy[at]), u = to_float(x[at]), t = v[channel] * u;
-      const float s = sigmoid_of(t), w = sigmoid_of(-t) * s;
+      const float d = to_float(dy[at]), u = to_float(x[at]);
+      const Swish y(v[channel] * u);
       sum[0] = sum[0] + (double)d;
-      sum[1] = sum[1] + (double)d * (double)(u * s);
-      sum[2] = sum[2] + (double)d * (double)(u * (u * w));
+      sum[1] = sum[1] + (double)d * (double)(u * y.s);
+      sum[2] = sum[2] + (double)d * (double)(u * (u * y.w));
     }
   }
   group_write_sums<3>(part, sum, image, c, channel);
@@ -247,15 +257,16 @@ evo_grad_params(const double *part, const float *gamma, const float *variance, i
   dv[j] = (float)forV;
 }
 
-// evo_grad_apply: dx = (dy·k)·(s + t·w) + (x-mean)·q.
+// evo_grad_apply: dx = k·(dy·(s + t·w)) + (x-mean)·q.
 template <class T>
 __device__ inline void evo_grad_apply(T *dx, const T *x, const T *dy, const float *v, const float *mean, const float *k,
                                       const float *q, i64 images, int m, int c, int g) {
   const ImageNumber p(images, m, c);
   if (!p.inside) return;
   const i64 group = p.image * g + p.channel / (c / g);
-  const float u = to_float(x[p.at]), t = v[p.channel] * u, s = sigmoid_of(t), w = sigmoid_of(-t) * s;
-  dx[p.at] = Number<T>::from((to_float(dy[p.at]) * k[p.image * c + p.channel]) * (s + t * w) +
+  const float u = to_float(x[p.at]), t = v[p.channel] * u;
+  const Swish y(t);
+  dx[p.at] = Number<T>::from(k[p.image * c + p.channel] * (to_float(dy[p.at]) * (y.s + t * y.w)) +
                              (u - mean[group]) * q[group]);
 }
 

@@ -67,13 +67,8 @@ func sigmoids(e *emitter) {
 		vs := make(vectors, len(ls))
 		for i, l := range ls {
 			vs[i] = e.widen(l.of(x, 0), p)
-			if e.isAVX512 {
-				e.asm.VPXORQ(e.constant("sign"), vs[i], vs[i])
-			} else {
-				e.asm.VXORPD(e.constant("sign"), vs[i], vs[i])
-			}
 		}
-		e.exp(vs)
+		e.expOfNegative(vs)
 		one := e.inRegister("one")
 		for i, l := range ls {
 			e.asm.VADDPD(one, vs[i], vs[i])
@@ -82,6 +77,83 @@ func sigmoids(e *emitter) {
 		}
 	})
 	e.end()
+}
+
+// expOfNegative replaces each x by e^-x in float64.
+func (e *emitter) expOfNegative(xs vectors) {
+	for _, x := range xs {
+		if e.isAVX512 {
+			e.asm.VPXORQ(e.constant("sign"), x, x)
+		} else {
+			e.asm.VXORPD(e.constant("sign"), x, x)
+		}
+	}
+	e.exp(xs)
+}
+
+// swishes writes Swish and what its gradient needs.
+func swishes(e *emitter) {
+	e.begin("swishes", "func(dst, x, v *float32, n int)",
+		"writes dst = x·σ(v·x), σ computed in float64 and rounded to float32, as is each product.")
+	dst, x, v := e.argument("dst"), e.argument("x"), e.argument("v")
+	e.hold(append(expConstants, "sign")...)
+	e.pass("pass", e.start(), e.argument("n"), e.half, e.turns(), func(ls []loop, p *part) {
+		vs := e.scaled(ls, x, v, p)
+		e.expOfNegative(vs)
+		one := e.inRegister("one")
+		for i, l := range ls {
+			e.asm.VADDPD(one, vs[i], vs[i])
+			e.asm.VDIVPD(vs[i], one, vs[i])
+			s := e.narrowed(vs[i])
+			e.asm.VMULPS(e.loadHalf(l.of(x, 0), p), s, s)
+			e.storeHalf(s, l.of(dst, 0), p)
+		}
+	})
+	e.end()
+
+	e.begin("swishGrads", "func(y, dv, dx, x, v, dy *float32, n int)",
+		"writes y = x·s, dv = x·(x·w) and dx = dy·(s + t·w) with t = v·x, s = σ(t) and w = σ(t)·σ(-t), s and w computed "+
+			"in float64 and rounded to float32, as is each other result.")
+	y, dv, dx := e.argument("y"), e.argument("dv"), e.argument("dx")
+	x, v, dy := e.argument("x"), e.argument("v"), e.argument("dy")
+	e.hold(append(expConstants, "sign")...)
+	e.pass("pass", e.start(), e.argument("n"), e.half, e.turns(), func(ls []loop, p *part) {
+		vs := e.scaled(ls, x, v, p)
+		e.expOfNegative(vs)
+		one := e.inRegister("one")
+		for i, l := range ls {
+			inverse := e.vector()
+			e.asm.VADDPD(one, vs[i], inverse)
+			e.asm.VDIVPD(inverse, one, inverse)
+			e.asm.VMULPD(inverse, vs[i], vs[i])
+			e.asm.VMULPD(inverse, vs[i], vs[i])
+			s, w, xs := e.narrowed(inverse), e.narrowed(vs[i]), e.loadHalf(l.of(x, 0), p)
+			t := e.loadHalf(l.of(v, 0), p)
+			e.asm.VMULPS(xs, t, t)
+			e.asm.VMULPS(w, t, t)
+			e.asm.VADDPS(t, s, t)
+			e.asm.VMULPS(e.loadHalf(l.of(dy, 0), p), t, t)
+			e.asm.VMULPS(xs, s, s)
+			e.asm.VMULPS(xs, w, w)
+			e.asm.VMULPS(xs, w, w)
+			e.storeHalf(s, l.of(y, 0), p)
+			e.storeHalf(w, l.of(dv, 0), p)
+			e.storeHalf(t, l.of(dx, 0), p)
+		}
+	})
+	e.end()
+}
+
+// scaled returns v·x, rounded to float32, as vectors of float64.
+func (e *emitter) scaled(ls []loop, x, v reg.Register, p *part) vectors {
+	vs := make(vectors, len(ls))
+	for i, l := range ls {
+		t := e.loadHalf(l.of(x, 0), p)
+		e.asm.VMULPS(e.loadHalf(l.of(v, 0), p), t, t)
+		vs[i] = e.vector()
+		e.asm.VCVTPS2PD(t, vs[i])
+	}
+	return vs
 }
 
 // rowSums is the number of partial sums of a row.

@@ -2,16 +2,18 @@ package main
 
 import "testing"
 
-// The loop of the logistic function has one division per vector, and loads no constant if there are
-// registers for all.
-func TestSigmoidLoop(t *testing.T) {
+// The loops with the logistic function have one division per vector, and load no constant if there
+// are registers for all.
+func TestSigmoidLoops(t *testing.T) {
 	f := functions(t)
-	for name, turns := range map[string]int{"sigmoidsAVX512": 3, "sigmoidsAVX2": 2} {
-		if n := count(f[name], "pass_many", "pass_few", "VDIVPD"); n != turns {
-			t.Errorf("%s: %d divisions, want %d", name, n, turns)
+	for _, name := range []string{"sigmoids", "swishes", "swishGrads"} {
+		for set, turns := range map[string]int{"AVX512": 3, "AVX2": 2} {
+			if n := count(f[name+set], "pass_many", "pass_few", "VDIVPD"); n != turns {
+				t.Errorf("%s: %d divisions, want %d", name+set, n, turns)
+			}
 		}
-	}
-	if n := count(f["sigmoidsAVX512"], "pass_many", "pass_few", "VBROADCASTSD"); n != 0 {
-		t.Errorf("%d constants are loaded in the loop", n)
+		if n := count(f[name+"AVX512"], "pass_many", "pass_few", "VBROADCASTSD"); n != 0 {
+			t.Errorf("%s: %d constants are loaded in the loop", name, n)
+		}
 	}
 }

@@ -16,9 +16,8 @@ func emit(c *build.Context) {
 	data(c)
 	for _, s := range sets {
 		e := &emitter{asm: c, set: s}
-		for _, write := range []func(*emitter){elementwise, combine, combineAhead, combineStream, sigmoids, gelus,
-			geluGrads, expRows,
-			floatExpRows, scaleRows, slopeRows, layerRows, timesRows, dot,
+		for _, write := range []func(*emitter){elementwise, combine, combineAhead, combineStream, sigmoids, swishes,
+			gelus, geluGrads, expRows, floatExpRows, scaleRows, slopeRows, layerRows, timesRows, dot,
 			rowMaxima, columnSums, gather, selected, differences, combineDiffs, scatter, decodeRows,
 			decodePanels, decodeColumns, prefetchRows, bandwidth} {
 			write(e)
