@@ -10,8 +10,8 @@ import (
 // EvoNorm-S0 of n images whose c channels form g groups. The statistics are those of group
 // normalization. To the last bit, for every image and every group, of M = m·c/g numbers:
 //
-// Forward. With k = gamma/sqrt(var+eps), computed in float64 and rounded once, and u = x·σ(v·x) as in
-// [vec.Swishes], y = u·k + beta, each operation rounded to float32.
+// Forward. With k = gamma/sqrt(var+eps), computed in float64 and rounded once, and u = x·σ(v·x) as
+// in [vec.Swishes], y = u·k + beta, each operation rounded to float32.
 //
 // Backward. With u, h = dy·du/dx and w = du/dv as in [vec.SwishGrads], in float64, from the first
 // pixel of an image to its last, product and addition rounded once,
