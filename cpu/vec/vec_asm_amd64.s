@@ -3269,24 +3269,24 @@ row_one:
 	VSUBPS       Z9, Z11, Z11
 	VMAXPS       Z11, Z2, Z11
 	VMINPS       Z11, Z3, Z11
-	VBROADCASTSD vecConstants<>+608(SB), Z12
+	VMOVUPS      Z4, Z12
 	VFMADD231PS  Z0, Z11, Z12
 	VSUBPS       Z4, Z12, Z13
 	VMOVAPS      Z11, Z14
 	VFMSUB213PS  Z13, Z0, Z14
 	VFMADD231PS  Z1, Z11, Z14
-	VMULPS       Z14, Z14, Z11
-	VBROADCASTSD vecConstants<>+800(SB), Z13
-	VFMADD213PS  Z7, Z14, Z13
-	VBROADCASTSD vecConstants<>+736(SB), Z15
-	VFMADD213PS  Z6, Z14, Z15
-	VFMADD213PS  Z15, Z11, Z13
-	VBROADCASTSD vecConstants<>+672(SB), Z15
-	VFMADD213PS  Z5, Z14, Z15
-	VFMADD213PS  Z15, Z11, Z13
-	VFMADD213PS  Z8, Z14, Z13
+	VMULPS       Z14, Z14, Z13
+	VBROADCASTSD vecConstants<>+800(SB), Z15
+	VFMADD213PS  Z7, Z14, Z15
+	VBROADCASTSD vecConstants<>+736(SB), Z11
+	VFMADD213PS  Z6, Z14, Z11
+	VFMADD213PS  Z11, Z13, Z15
+	VBROADCASTSD vecConstants<>+672(SB), Z11
+	VFMADD213PS  Z5, Z14, Z11
+	VFMADD213PS  Z11, Z13, Z15
+	VFMADD213PS  Z8, Z14, Z15
 	VPSLLD       $0x17, Z12, Z12
-	VMULPS       Z12, Z13, Z11
+	VMULPS       Z12, Z15, Z11
 	VMOVUPS      Z11, (AX)(R8*4)
 	VADDPS       Z11, Z10, Z10
 	ADDQ         $0x00000010, R8
@@ -3303,24 +3303,24 @@ row_rest:
 	VSUBPS       Z9, Z11, Z11
 	VMAXPS       Z11, Z2, Z11
 	VMINPS       Z11, Z3, Z11
-	VBROADCASTSD vecConstants<>+608(SB), Z9
+	VMOVUPS      Z4, Z9
 	VFMADD231PS  Z0, Z11, Z9
 	VSUBPS       Z4, Z9, Z12
 	VMOVAPS      Z11, Z13
 	VFMSUB213PS  Z12, Z0, Z13
 	VFMADD231PS  Z1, Z11, Z13
-	VMULPS       Z13, Z13, Z11
-	VBROADCASTSD vecConstants<>+800(SB), Z12
-	VFMADD213PS  Z7, Z13, Z12
-	VBROADCASTSD vecConstants<>+736(SB), Z14
-	VFMADD213PS  Z6, Z13, Z14
-	VFMADD213PS  Z14, Z11, Z12
-	VBROADCASTSD vecConstants<>+672(SB), Z14
-	VFMADD213PS  Z5, Z13, Z14
-	VFMADD213PS  Z14, Z11, Z12
-	VFMADD213PS  Z8, Z13, Z12
+	VMULPS       Z13, Z13, Z12
+	VBROADCASTSD vecConstants<>+800(SB), Z14
+	VFMADD213PS  Z7, Z13, Z14
+	VBROADCASTSD vecConstants<>+736(SB), Z11
+	VFMADD213PS  Z6, Z13, Z11
+	VFMADD213PS  Z11, Z12, Z14
+	VBROADCASTSD vecConstants<>+672(SB), Z11
+	VFMADD213PS  Z5, Z13, Z11
+	VFMADD213PS  Z11, Z12, Z14
+	VFMADD213PS  Z8, Z13, Z14
 	VPSLLD       $0x17, Z9, Z9
-	VMULPS       Z9, Z12, Z11
+	VMULPS       Z9, Z14, Z11
 	VMOVUPS      Z11, K1, (AX)(R8*4)
 	VMOVAPS.Z    Z11, K1, Z9
 	VADDPS       Z9, Z10, Z10
@@ -11194,58 +11194,55 @@ row:
 row_one:
 	VMOVUPS      (DX)(R8*4), Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      vecConstants<>+544(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      vecConstants<>+576(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSD vecConstants<>+608(SB), Y4
-	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
-	VSUBPS       vecConstants<>+608(SB), Y4, Y5
-	VMOVAPS      Y3, Y6
-	VMOVUPS      vecConstants<>+480(SB), Y7
-	VFMSUB213PS  Y5, Y7, Y6
-	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
-	VMULPS       Y6, Y6, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y5
-	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
-	VBROADCASTSD vecConstants<>+736(SB), Y7
-	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VBROADCASTSD vecConstants<>+672(SB), Y7
-	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y3
+	VMOVUPS      32(DX)(R8*4), Y4
+	VSUBPS       Y0, Y4, Y4
+	VMOVUPS      vecConstants<>+544(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMAXPS       Y4, Y5, Y4
+	VMOVUPS      vecConstants<>+576(SB), Y5
+	VMINPS       Y3, Y5, Y3
+	VMINPS       Y4, Y5, Y4
+	VMOVUPS      vecConstants<>+608(SB), Y5
+	VMOVUPS      vecConstants<>+608(SB), Y6
+	VFMADD231PS  vecConstants<>+480(SB), Y3, Y5
+	VFMADD231PS  vecConstants<>+480(SB), Y4, Y6
+	VSUBPS       vecConstants<>+608(SB), Y5, Y7
+	VSUBPS       vecConstants<>+608(SB), Y6, Y8
+	VMOVAPS      Y3, Y9
+	VMOVAPS      Y4, Y10
+	VMOVUPS      vecConstants<>+480(SB), Y11
+	VFMSUB213PS  Y7, Y11, Y9
+	VFMSUB213PS  Y8, Y11, Y10
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y9
+	VFMADD231PS  vecConstants<>+512(SB), Y4, Y10
+	VMULPS       Y9, Y9, Y7
+	VMULPS       Y10, Y10, Y8
+	VBROADCASTSD vecConstants<>+800(SB), Y11
+	VBROADCASTSD vecConstants<>+800(SB), Y12
+	VFMADD213PS  vecConstants<>+768(SB), Y9, Y11
+	VFMADD213PS  vecConstants<>+768(SB), Y10, Y12
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VBROADCASTSD vecConstants<>+736(SB), Y4
+	VFMADD213PS  vecConstants<>+704(SB), Y9, Y3
+	VFMADD213PS  vecConstants<>+704(SB), Y10, Y4
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y4, Y8, Y12
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VBROADCASTSD vecConstants<>+672(SB), Y4
+	VFMADD213PS  vecConstants<>+640(SB), Y9, Y3
+	VFMADD213PS  vecConstants<>+640(SB), Y10, Y4
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y4, Y8, Y12
+	VFMADD213PS  vecConstants<>+448(SB), Y9, Y11
+	VFMADD213PS  vecConstants<>+448(SB), Y10, Y12
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y5, Y11, Y3
+	VMULPS       Y6, Y12, Y4
 	VMOVUPS      Y3, (AX)(R8*4)
 	VADDPS       Y3, Y1, Y1
-	VMOVUPS      32(DX)(R8*4), Y3
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      vecConstants<>+544(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      vecConstants<>+576(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSD vecConstants<>+608(SB), Y4
-	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
-	VSUBPS       vecConstants<>+608(SB), Y4, Y5
-	VMOVAPS      Y3, Y6
-	VMOVUPS      vecConstants<>+480(SB), Y7
-	VFMSUB213PS  Y5, Y7, Y6
-	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
-	VMULPS       Y6, Y6, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y5
-	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
-	VBROADCASTSD vecConstants<>+736(SB), Y7
-	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VBROADCASTSD vecConstants<>+672(SB), Y7
-	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y3
-	VMOVUPS      Y3, 32(AX)(R8*4)
-	VADDPS       Y3, Y2, Y2
+	VMOVUPS      Y4, 32(AX)(R8*4)
+	VADDPS       Y4, Y2, Y2
 	ADDQ         $0x00000010, R8
 	SUBQ         $0x00000010, R9
 	JGE          row_one
@@ -11259,63 +11256,61 @@ row_rest:
 	VMOVUPS      (R10), Y3
 	VMASKMOVPS   (DX)(R8*4), Y3, Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      vecConstants<>+544(SB), Y4
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      vecConstants<>+576(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VBROADCASTSD vecConstants<>+608(SB), Y4
-	VFMADD231PS  vecConstants<>+480(SB), Y3, Y4
-	VSUBPS       vecConstants<>+608(SB), Y4, Y5
-	VMOVAPS      Y3, Y6
-	VMOVUPS      vecConstants<>+480(SB), Y7
-	VFMSUB213PS  Y5, Y7, Y6
-	VFMADD231PS  vecConstants<>+512(SB), Y3, Y6
-	VMULPS       Y6, Y6, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y5
-	VFMADD213PS  vecConstants<>+768(SB), Y6, Y5
-	VBROADCASTSD vecConstants<>+736(SB), Y7
-	VFMADD213PS  vecConstants<>+704(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VBROADCASTSD vecConstants<>+672(SB), Y7
-	VFMADD213PS  vecConstants<>+640(SB), Y6, Y7
-	VFMADD213PS  Y7, Y3, Y5
-	VFMADD213PS  vecConstants<>+448(SB), Y6, Y5
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y3
-	VMOVUPS      (R10), Y4
-	VMASKMOVPS   Y3, Y4, (AX)(R8*4)
-	VANDPS       (R10), Y3, Y3
-	VADDPS       Y3, Y1, Y1
 	LEAQ         32(R10), R9
-	VMOVUPS      (R9), Y3
-	VMASKMOVPS   32(DX)(R8*4), Y3, Y3
-	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      (R9), Y4
+	VMASKMOVPS   32(DX)(R8*4), Y4, Y4
+	VSUBPS       Y0, Y4, Y4
 	VMOVUPS      vecConstants<>+544(SB), Y0
 	VMAXPS       Y3, Y0, Y3
+	VMAXPS       Y4, Y0, Y4
 	VMOVUPS      vecConstants<>+576(SB), Y0
 	VMINPS       Y3, Y0, Y3
-	VBROADCASTSD vecConstants<>+608(SB), Y0
+	VMINPS       Y4, Y0, Y4
+	VMOVUPS      vecConstants<>+608(SB), Y0
+	VMOVUPS      vecConstants<>+608(SB), Y5
 	VFMADD231PS  vecConstants<>+480(SB), Y3, Y0
-	VSUBPS       vecConstants<>+608(SB), Y0, Y4
-	VMOVAPS      Y3, Y5
-	VMOVUPS      vecConstants<>+480(SB), Y6
-	VFMSUB213PS  Y4, Y6, Y5
-	VFMADD231PS  vecConstants<>+512(SB), Y3, Y5
-	VMULPS       Y5, Y5, Y3
-	VBROADCASTSD vecConstants<>+800(SB), Y4
-	VFMADD213PS  vecConstants<>+768(SB), Y5, Y4
-	VBROADCASTSD vecConstants<>+736(SB), Y6
-	VFMADD213PS  vecConstants<>+704(SB), Y5, Y6
-	VFMADD213PS  Y6, Y3, Y4
-	VBROADCASTSD vecConstants<>+672(SB), Y6
-	VFMADD213PS  vecConstants<>+640(SB), Y5, Y6
-	VFMADD213PS  Y6, Y3, Y4
-	VFMADD213PS  vecConstants<>+448(SB), Y5, Y4
+	VFMADD231PS  vecConstants<>+480(SB), Y4, Y5
+	VSUBPS       vecConstants<>+608(SB), Y0, Y6
+	VSUBPS       vecConstants<>+608(SB), Y5, Y7
+	VMOVAPS      Y3, Y8
+	VMOVAPS      Y4, Y9
+	VMOVUPS      vecConstants<>+480(SB), Y10
+	VFMSUB213PS  Y6, Y10, Y8
+	VFMSUB213PS  Y7, Y10, Y9
+	VFMADD231PS  vecConstants<>+512(SB), Y3, Y8
+	VFMADD231PS  vecConstants<>+512(SB), Y4, Y9
+	VMULPS       Y8, Y8, Y6
+	VMULPS       Y9, Y9, Y7
+	VBROADCASTSD vecConstants<>+800(SB), Y10
+	VBROADCASTSD vecConstants<>+800(SB), Y11
+	VFMADD213PS  vecConstants<>+768(SB), Y8, Y10
+	VFMADD213PS  vecConstants<>+768(SB), Y9, Y11
+	VBROADCASTSD vecConstants<>+736(SB), Y3
+	VBROADCASTSD vecConstants<>+736(SB), Y4
+	VFMADD213PS  vecConstants<>+704(SB), Y8, Y3
+	VFMADD213PS  vecConstants<>+704(SB), Y9, Y4
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y4, Y7, Y11
+	VBROADCASTSD vecConstants<>+672(SB), Y3
+	VBROADCASTSD vecConstants<>+672(SB), Y4
+	VFMADD213PS  vecConstants<>+640(SB), Y8, Y3
+	VFMADD213PS  vecConstants<>+640(SB), Y9, Y4
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y4, Y7, Y11
+	VFMADD213PS  vecConstants<>+448(SB), Y8, Y10
+	VFMADD213PS  vecConstants<>+448(SB), Y9, Y11
 	VPSLLD       $0x17, Y0, Y0
-	VMULPS       Y0, Y4, Y3
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y0, Y10, Y3
+	VMULPS       Y5, Y11, Y4
+	VMOVUPS      (R10), Y0
+	VMASKMOVPS   Y3, Y0, (AX)(R8*4)
+	VANDPS       (R10), Y3, Y0
+	VADDPS       Y0, Y1, Y1
+	LEAQ         32(R10), R9
 	VMOVUPS      (R9), Y0
-	VMASKMOVPS   Y3, Y0, 32(AX)(R8*4)
-	VANDPS       (R9), Y3, Y0
+	VMASKMOVPS   Y4, Y0, 32(AX)(R8*4)
+	VANDPS       (R9), Y4, Y0
 	VADDPS       Y0, Y2, Y2
 
 row_done:

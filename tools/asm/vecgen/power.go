@@ -18,29 +18,43 @@ func (e *emitter) wide(name string) reg.VecVirtual {
 	return v
 }
 
-// floatExp replaces d by e^d in float32, operation by operation as floatExp of package vec does.
-func (e *emitter) floatExp(d reg.VecVirtual) {
+// floatExp replaces each d by e^d in float32, operation by operation as floatExp of package vec does.
+// The vectors are interleaved.
+func (e *emitter) floatExp(ds vectors) {
+	count := len(ds)
+	t, n, r, q := e.vectors(count), e.vectors(count), e.vectors(count), e.vectors(count)
+	turn := func(op func(i int)) {
+		for i := range ds {
+			op(i)
+		}
+	}
 	// The second operand of the processor's minimum and maximum is the result if one is NaN.
-	e.asm.VMAXPS(d, e.inRegister("float power low"), d)
-	e.asm.VMINPS(d, e.inRegister("float power high"), d)
-	t, n, r, square := e.wide("float power shift"), e.vector(), e.vector(), e.vector()
-	e.asm.VFMADD231PS(e.constant("float log2e"), d, t)
-	e.asm.VSUBPS(e.constant("float power shift"), t, n)
-	e.asm.VMOVAPS(d, r)
-	e.asm.VFMSUB213PS(n, e.inRegister("float log2e"), r)
-	e.asm.VFMADD231PS(e.constant("float log2e low"), d, r)
-	e.asm.VMULPS(r, r, square)
-	pair := func(k int) reg.VecVirtual {
-		v := e.wide(fmt.Sprint("float term ", k+1))
-		e.asm.VFMADD213PS(e.constant(fmt.Sprint("float term ", k)), r, v)
+	bound := e.inRegister("float power low")
+	turn(func(i int) { e.asm.VMAXPS(ds[i], bound, ds[i]) })
+	bound = e.inRegister("float power high")
+	turn(func(i int) { e.asm.VMINPS(ds[i], bound, ds[i]) })
+	turn(func(i int) { e.asm.VMOVUPS(e.constant("float power shift"), t[i]) })
+	turn(func(i int) { e.asm.VFMADD231PS(e.constant("float log2e"), ds[i], t[i]) })
+	turn(func(i int) { e.asm.VSUBPS(e.constant("float power shift"), t[i], n[i]) })
+	turn(func(i int) { e.asm.VMOVAPS(ds[i], r[i]) })
+	log2e := e.inRegister("float log2e")
+	turn(func(i int) { e.asm.VFMSUB213PS(n[i], log2e, r[i]) })
+	turn(func(i int) { e.asm.VFMADD231PS(e.constant("float log2e low"), ds[i], r[i]) })
+	square := n
+	turn(func(i int) { e.asm.VMULPS(r[i], r[i], square[i]) })
+	pair := func(k int, v vectors) vectors {
+		turn(func(i int) { e.asm.VBROADCASTSD(constantAddress(fmt.Sprint("float term ", k+1)), v[i]) })
+		turn(func(i int) { e.asm.VFMADD213PS(e.constant(fmt.Sprint("float term ", k)), r[i], v[i]) })
 		return v
 	}
-	q := pair(4)
-	e.asm.VFMADD213PS(pair(2), square, q)
-	e.asm.VFMADD213PS(pair(0), square, q)
-	e.asm.VFMADD213PS(e.constant("float one"), r, q)
-	e.asm.VPSLLD(operand.U8(23), t, t)
-	e.asm.VMULPS(t, q, d)
+	pair(4, q)
+	p := pair(2, ds)
+	turn(func(i int) { e.asm.VFMADD213PS(p[i], square[i], q[i]) })
+	pair(0, ds)
+	turn(func(i int) { e.asm.VFMADD213PS(p[i], square[i], q[i]) })
+	turn(func(i int) { e.asm.VFMADD213PS(e.constant("float one"), r[i], q[i]) })
+	turn(func(i int) { e.asm.VPSLLD(operand.U8(23), t[i], t[i]) })
+	turn(func(i int) { e.asm.VMULPS(t[i], q[i], ds[i]) })
 }
 
 // floatExpRows writes the exponentials of attention.
@@ -58,11 +72,15 @@ func floatExpRows(e *emitter) {
 		acc := e.zeros(rowSums / e.lanes)
 		e.asm.MOVQ(n, left)
 		e.pass("row", at, left, rowSums, 1, func(ls []loop, p *part) {
+			var ds vectors
 			for v := range rowSums / e.lanes {
-				some := e.group(p, 2*v)
-				d := e.load(ls[0].of(x, v*e.lanes), some)
+				d := e.load(ls[0].of(x, v*e.lanes), e.group(p, 2*v))
 				e.asm.VSUBPS(top, d, d)
-				e.floatExp(d)
+				ds = append(ds, d)
+			}
+			e.floatExp(ds)
+			for v, d := range ds {
+				some := e.group(p, 2*v)
 				e.store(d, ls[0].of(dst, v*e.lanes), some)
 				e.asm.VADDPS(e.only(d, some), acc[v], acc[v])
 			}
