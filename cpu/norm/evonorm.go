@@ -48,9 +48,9 @@ func (w *channelBuffers) eachRows(g groupShape, v []float32, run func(at int, b 
 
 // eachColumns calls run for rows of whole images, which n numbers fill, at most maxCols columns at a
 // time.
-func (g groupShape) eachColumns(n int, run func(s span, col int)) {
-	for col := 0; col < g.c; col += maxCols {
-		run(span{g.c, n / g.c, min(maxCols, g.c-col), 0}, col)
+func (s groupShape) eachColumns(n int, run func(part span, col int)) {
+	for col := 0; col < s.c; col += maxCols {
+		run(span{s.c, n / s.c, min(maxCols, s.c-col), 0}, col)
 	}
 }
 

@@ -88,7 +88,8 @@ func TestDirectReplacesRelayed(t *testing.T) {
 	}
 	for _, n := range m {
 		if s := n.Stats(); s.Dropped != 0 || s.Refused != 0 {
-			t.Errorf("agent %d dropped %d frames and refused %d connections, want none", n.opt.Self, s.Dropped, s.Refused)
+			t.Errorf("agent %d dropped %d frames and refused %d connections, want none", n.opt.Self, s.Dropped,
+				s.Refused)
 		}
 	}
 }
