@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"fspda/dist"
@@ -35,7 +36,7 @@ func (s *Setup) admitCompressor() error {
 }
 
 // admitChoco resolves compress auto. It refuses a mask with a compressor that sends every
-// coordinate.
+// coordinate, and one of other coordinates than topk chooses.
 func (s *Setup) admitChoco(name string) error {
 	c := &s.Config
 	switch name {
@@ -48,7 +49,13 @@ func (s *Setup) admitChoco(name string) error {
 	case "dct":
 		return Invalid("compress", c.Compress, "sends coefficients, which only demo transforms back: use randk, topk, "+
 			"qsgd-scaled(s), sign or identity")
-	case "randk", "topk":
+	case "randk":
+		return nil
+	case "topk": // randk and stratified are what auto stands for
+		if slices.Contains([]string{"bernoulli", "block", "cycle", "parts"}, c.Mask) {
+			return Invalid("mask", c.Mask, "plays no part beside compress topk, which sends the largest coordinates: "+
+				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk")
+		}
 		return nil
 	}
 	if c.Mask != "auto" && c.Mask != "all" {
