@@ -55,8 +55,9 @@ func YAML(text []byte) error {
 	return Nesting(text)
 }
 
-// Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors. The
-// memory to parse other YAML is proportional to its length.
+// Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors, or
+// has a second document, which no reader would see. The memory to parse other YAML is proportional to
+// its length.
 func Nesting(text []byte) error {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -66,9 +67,16 @@ func Nesting(text []byte) error {
 			return fmt.Errorf("line %d is indented by %d columns, at most %d are read", n, indent, maxIndent)
 		}
 	}
-	depth := 0
+	depth, begun := 0, false
 	for _, t := range lexer.Tokenize(string(text)) {
 		switch t.Type {
+		case token.CommentType:
+			continue
+		case token.DocumentHeaderType:
+			if begun {
+				return fmt.Errorf("line %d begins a second document, of which nothing would be read: remove it",
+					t.Position.Line)
+			}
 		case token.AnchorType, token.AliasType:
 			return fmt.Errorf("line %d has an anchor or an alias, %q: write the value out", t.Position.Line, t.Value)
 		case token.SequenceStartType, token.MappingStartType:
@@ -79,6 +87,7 @@ func Nesting(text []byte) error {
 		if depth > maxDepth {
 			return fmt.Errorf("line %d nests brackets more than %d deep", t.Position.Line, maxDepth)
 		}
+		begun = true
 	}
 	return nil
 }
