@@ -142,9 +142,16 @@ func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err 
 	tokens, length := s.Text.Train, s.Train.windows.length
 	shared := *s
 	d.Set = &shared
+	tooShort := func(agent int, n int64) error {
+		return fmt.Errorf("data: agent %d has %d tokens, want at least %d, a window of T = %d and its next token: use "+
+			"fewer agents, a longer text, or a shorter window (block)", agent, n, length+1, length)
+	}
 	var ends []int64
 	switch p := p.(type) {
 	case Contiguous:
+		if agents > len(tokens) { // before memory is taken for each of them
+			return d, tooShort(0, int64(len(tokens)/agents))
+		}
 		ends = p.ends(int64(len(tokens)), agents)
 		d.counts = func() [][]int { return s.countSlices(ends) }
 	case documentPartition:
@@ -166,10 +173,7 @@ func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err 
 	w := newWindows(tokens, length, ends...)
 	for i, seg := range w.segments {
 		if n := seg.to - seg.from; n < int64(length)+1 {
-			return d, fmt.Errorf(
-				"data: agent %d has %d tokens, want at least %d, a window of T = %d and its "+
-					"next token: use fewer agents, a longer text, or a shorter window (block)",
-				i, n, length+1, length)
+			return d, tooShort(i, n)
 		}
 	}
 	shared.Train.windows, d.Shards = w, w.shards()

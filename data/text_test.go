@@ -215,6 +215,7 @@ func TestTextErrors(t *testing.T) {
 		want   string
 	}{
 		{s, "contiguous", 200, "agent 0 has 6 tokens, want at least 9, a window of T = 8"},
+		{s, "contiguous", 1 << 60, "agent 0 has 0 tokens, want at least 9, a window of T = 8"},
 		{s, "by-class", 5, "use 3 agents"},
 		{s, "shuffled(spread)", 3, "leave it out"},
 		{s, "dirichlet(0.3,500)", 3, "at least 500 documents"},
