@@ -35,6 +35,9 @@ const (
 // maxThreads catches typing errors: the scheduler needs memory for each thread.
 const maxThreads = 1024
 
+// maxWindows is the number of random windows of a row, of which each takes eight bytes.
+const maxWindows = 1 << 20
+
 // check returns the fault of a value, or nil.
 type check func(key string, value any) error
 
@@ -140,6 +143,10 @@ func (c Config) Check() error {
 	errs = append(errs, c.checkParams()...)
 	if c.Data == "synthetic" || c.Data == "synthetic-images" || c.Data == "synthetic-text" {
 		errs = append(errs, atLeast(10)("data_train", &c.DataTrain), atLeast(10)("data_test", &c.DataTest))
+	}
+	if c.Batch > 0 && c.EvalRandom > maxWindows/c.Batch {
+		errs = append(errs, Invalid("eval_random", c.EvalRandom, "expected at most %d with batch %d: a row draws all "+
+			"its windows at once, at most %d", maxWindows/c.Batch, c.Batch, maxWindows))
 	}
 	if c.ImageColumn+c.LabelColumn != "" && c.Data != "folder" && c.Data != "imagenet" {
 		errs = append(errs, Invalid("data", c.Data, "image_column and label_column belong to folder and imagenet"))
