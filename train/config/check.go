@@ -38,6 +38,9 @@ const maxThreads = 1024
 // maxWindows is the number of random windows of a row, of which each takes eight bytes.
 const maxWindows = 1 << 20
 
+// maxContacts catches typing errors: the simulation goes through every exchange, and would not end.
+const maxContacts = 1e4
+
 // check returns the fault of a value, or nil.
 type check func(key string, value any) error
 
@@ -88,7 +91,7 @@ var checks = []struct {
 	{"drop_after", number("0, for never, or 1 to 1e9 seconds",
 		func(v float64) bool { return v == 0 || v >= 1 && v <= 1e9 })},
 	{"c_max", number("a coefficient above 0, or auto", positive)},
-	{"contacts", number("0 or more", notNegative)},
+	{"contacts", number("0 to 1e4", func(v float64) bool { return v >= 0 && v <= maxContacts })},
 	{"a_x", number("above 0 and at most 1: the weight of the newest sample", share)},
 	{"a_lambda", number("above 0 and at most 1: the weight of the newest sample", share)},
 	{"share", number("above 0 and at most 1: the share c of the averaging step", share)},

@@ -129,6 +129,8 @@ func TestRefusals(t *testing.T) {
 		"threads":     {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
 		"many agents": {func(c *Config) { c.Agents, c.Graph = 1e9, "complete" },
 			[]string{"partition", "1000000000 agents"}},
+		"contacts": {func(c *Config) { c.Algo, c.Contacts = "fspda-async", 1e308 },
+			[]string{"contacts", "0 to 1e4"}},
 		"random windows": {func(c *Config) { c.EvalRandom = math.MaxInt }, []string{"eval_random", "expected at most"}},
 		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
 	} {
