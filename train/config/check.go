@@ -41,6 +41,9 @@ const maxWindows = 1 << 20
 // maxContacts catches typing errors: the simulation goes through every exchange, and would not end.
 const maxContacts = 1e4
 
+// maxSample bounds the tokens of a sample, so that its line in samples.jsonl can be read again.
+const maxSample = 1 << 16
+
 // check returns the fault of a value, or nil.
 type check func(key string, value any) error
 
@@ -67,7 +70,12 @@ var checks = []struct {
 	{"eval_agents", atLeast(0)},
 	{"eval_test", atLeast(0)},
 	{"eval_random", atLeast(0)},
-	{"sample_tokens", atLeast(0)},
+	{"sample_tokens", func(key string, v any) error {
+		if n := *v.(*int); n < 0 || n > maxSample {
+			return Invalid(key, n, "expected 0, for none, to %d", maxSample)
+		}
+		return nil
+	}},
 	{"block", atLeast(0)},
 	{"warmup_iterations", atLeast(0)},
 	{"decay_iterations", atLeast(0)},

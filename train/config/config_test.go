@@ -131,6 +131,7 @@ func TestRefusals(t *testing.T) {
 			[]string{"partition", "1000000000 agents"}},
 		"contacts": {func(c *Config) { c.Algo, c.Contacts = "fspda-async", 1e308 },
 			[]string{"contacts", "0 to 1e4"}},
+		"sample_tokens":  {func(c *Config) { c.SampleTokens = 1 << 30 }, []string{"sample_tokens", "to 65536"}},
 		"random windows": {func(c *Config) { c.EvalRandom = math.MaxInt }, []string{"eval_random", "expected at most"}},
 		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
 	} {
