@@ -133,7 +133,7 @@ func (f *Figure) check() error {
 	}
 	var names []string
 	for _, r := range f.Runs {
-		if r.Name == "" || slices.Contains(names, r.Name) || r.Name != plainName(r.Name) {
+		if strings.Trim(r.Name, ".") == "" || slices.Contains(names, r.Name) || r.Name != plainName(r.Name) {
 			return fmt.Errorf(
 				"run name %q is empty, occurs twice or is no name of a folder: use letters, digits, points "+
 					"and dashes",

@@ -44,6 +44,7 @@ func TestOwnFigure(t *testing.T) {
 		"runs: [{name: a}]\npanels: [{metric: acc}]":            "metric",
 		"runs: [{name: a}, {name: a}]":                          "occurs twice",
 		"runs: [{name: 'a/b'}]":                                 "no name of a folder",
+		"runs: [{name: a}, {name: ..}]":                         "no name of a folder",
 		"curves: [{name: a}]":                                   "the keys are title",
 		"runs: [{name: a, config: {bta: 1}}]":                   `did you mean "eta"?`,
 		"runs: [{name: a, config: {algo: dgd}}]":                "did you mean dsgd?",
