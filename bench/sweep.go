@@ -209,13 +209,17 @@ func (s *Sweep) points() ([][]setting, error) {
 				longer = append(longer, append(slices.Clone(p), setting{fmt.Sprint(item.Key), text}))
 			}
 		}
-		if all = longer; len(all)*max(1, s.Samples) > maxRuns {
+		if all = longer; len(all) > maxRuns {
 			return nil, &train.ConfigError{Key: "grid", Got: fmt.Sprintf("of more than %d runs", maxRuns),
 				Want: "use fewer values, or random"}
 		}
 	}
 	if len(s.Random) == 0 {
 		return all, nil
+	}
+	if most := maxRuns / len(all); s.Samples > most {
+		return nil, &train.ConfigError{Key: "samples", Got: strconv.Itoa(s.Samples), Want: fmt.Sprintf("expected at "+
+			"most %d: a sweep has at most %d runs", most, maxRuns)}
 	}
 	var drawn [][]setting
 	for _, p := range all {

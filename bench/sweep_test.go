@@ -100,6 +100,7 @@ func TestSweepMistakes(t *testing.T) {
 		"grid: {alhpa: [1]}":                                   `did you mean "alpha"`,
 		"grid: {gamma: [1]}\nmetric: test_acc_aver":            "did you mean test_acc_avg",
 		"random: {alpha: 'log(0,1)'}\nsamples: 1":              "log(a,b)",
+		"random: {alpha: 'log(0.1,1)'}\nsamples: 1000000000":   "expected at most 10000",
 		"random: {alpha: 'log(0.1,1)'}":                        "samples",
 		"grid: {alpha: [-1]}":                                  "step size above 0",
 		"grid: {alpha: [1]}\nbudget: 3":                        "the keys are",
