@@ -259,13 +259,14 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
+	var c *Corpus
 	t, err := s.tokenizerOf(o.Tokenizer)
-	if err != nil {
-		return nil, fmt.Errorf("text: %s: %w", path, err)
+	if err == nil {
+		c, err = s.tokenize(t)
 	}
-	c, err := s.tokenize(t)
 	if err != nil {
-		return nil, fmt.Errorf("text: %s: %w", path, err)
+		return nil, &FormatError{Path: path, Got: "it cannot be tokenized", Want: "a text that suits the tokenizer",
+			Err: err}
 	}
 	return c, nil
 }
@@ -278,8 +279,20 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
+	if len(c.Train) == 0 || len(c.Val) == 0 || c.Vocabulary < 2 {
+		return nil, &FormatError{Path: dir, Got: fmt.Sprintf("its text would be %d training and %d validation tokens, "+
+			"of a vocabulary of %d", len(c.Train), len(c.Val), c.Vocabulary),
+			Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
+	}
+	for _, name := range []string{"train.bin", "val.bin"} {
+		if path := filepath.Join(dir, name); notExist(filepath.Join(dir, metaFile)) && !notExist(path) {
+			return nil, &FormatError{Path: path, Got: "it exists, without the " + metaFile + " of this program",
+				Want: "a folder of other files", Hint: "choose another folder, or remove the file"}
+		}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("text: %w", err)
+		return nil, &FormatError{Path: dir, Got: "it cannot be made", Want: "a folder", Hint: "choose another",
+			Err: err}
 	}
 	err = errors.Join(
 		WriteBin(filepath.Join(dir, "train.bin"), c.Train),
@@ -297,17 +310,9 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 // Prepare tokenizes a text, a file or a folder of .txt files, and writes train.bin and val.bin, as
 // nanoGPT reads them, and meta.json to the folder dir.
 func Prepare(path, tokenizer, dir string) (*Meta, error) {
-	s, err := read(path)
+	c, err := openText(path, OpenOptions{Tokenizer: tokenizer})
 	if err != nil {
 		return nil, err
-	}
-	t, err := s.tokenizerOf(tokenizer)
-	if err != nil {
-		return nil, fmt.Errorf("text: %s: %w", path, err)
-	}
-	c, err := s.tokenize(t)
-	if err != nil {
-		return nil, fmt.Errorf("text: %s: %w", path, err)
 	}
 	return c.write(dir)
 }

@@ -430,6 +430,32 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// A text that cannot be prepared is bad input, and files of others stay as they are.
+func TestPrepareRefuses(t *testing.T) {
+	foreign, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	write(t, foreign, "val.bin", "ab")
+	write(t, filepath.Dir(file), "file", "x")
+	for want, c := range map[string]struct{ content, tokenizer, out string }{
+		"val.bin: it exists":     {"abcdefghijklm", "char", foreign},
+		"it cannot be made":      {"abcdefghijklm", "char", file},
+		"0 training and 1":       {"a", "byte", filepath.Join(foreign, "short")},
+		"a vocabulary of 1":      {strings.Repeat("a", 50), "char", filepath.Join(foreign, "same")},
+		"no tokenizer \"word\"":  {"abcdefghijklm", "word", filepath.Join(foreign, "word")},
+		"byte 0 is 0xff, which ": {"\xffabcdefghijklm", "char", filepath.Join(foreign, "bad")},
+	} {
+		in := t.TempDir()
+		write(t, in, "a.txt", c.content)
+		_, err := text.Prepare(in, c.tokenizer, c.out)
+		var bad *text.FormatError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(foreign, "*")); err != nil || len(left) != 1 {
+		t.Errorf("%q, %v", left, err)
+	}
+}
+
 // A writer holds incomplete characters back.
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
