@@ -95,7 +95,10 @@ func read(path string) (s source, err error) {
 	var names []string
 	if info.IsDir() {
 		if s.train, err = readFile(filepath.Join(path, "train.txt")); err == nil {
-			s.val, err = readFile(filepath.Join(path, "val.txt"))
+			if s.val, err = readFile(filepath.Join(path, "val.txt")); errors.Is(err, fs.ErrNotExist) {
+				err = &FormatError{Path: path, Got: "there is train.txt, but no val.txt", Want: "both, or neither",
+					Hint: "rename train.txt, and its last tenth validates", Err: err}
+			}
 			return s, err
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return s, err

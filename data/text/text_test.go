@@ -416,6 +416,7 @@ func TestBadInput(t *testing.T) {
 			"cba", 1)), ""},
 		"neither train.bin":     {dir("readme", "x"), ""},
 		"want text":             {dir("a.txt", ""), ""},
+		"but no val.txt":        {dir("train.txt", "ab"), ""},
 		"byte 2 is 0xff":        {dir("a.txt", "ab\xffcd"), ""},
 		"no tokenizer \"word\"": {dir("a.txt", "ab"), "word"},
 	} {
