@@ -116,6 +116,7 @@ func TestExportRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"holds no run":       {dir},
 		"agents 0 to 4":      {run, "--agent", "5"},
+		"--agent -2: expect": {run, "--agent", "-2"},
 		"leave --agent out":  {run, "--agent", "1", "--best"},
 		"one run folder":     {},
 		"format \"pickle\"":  {run, "--format", "pickle"},

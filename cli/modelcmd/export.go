@@ -117,6 +117,8 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 func (f choice) pick(run string, saved *train.Saved, net *model.Network) (e exported, err error) {
 	e.iteration = saved.Iteration
 	switch {
+	case f.agent < -1:
+		return e, command.UsageErrorf("--agent %d: expected the number of an agent, from 0 on", f.agent)
 	case f.best && f.agent >= 0:
 		return e, command.UsageErrorf("--best is of the mean model: leave --agent out")
 	case f.best:

@@ -89,7 +89,7 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 		}
 		defer func() { err = errors.Join(err, saved.Close()) }()
 		resumed = path
-	} else if f.agents || f.best || f.agent >= 0 {
+	} else if f.agents || f.best || f.agent != -1 {
 		return t, config.Invalid("every-agent, agent or best", path, "a file holds one model: name the folder of a run")
 	}
 	c, err := setup.ReadConfig("", resumed, cmd.Flags())
