@@ -235,6 +235,8 @@ func TestEvalText(t *testing.T) {
 		"'A', which is not among": {"sample", run, "--prompt", "A"},
 		"temperature -1":          {"sample", run, "--temperature", "-1"},
 		"predicts no classes":     {"predict", run},
+		"did you mean fp32?":      {"sample", run, "--precision", "fp33"},
+		"threads -1":              {"eval", run, "--threads", "-1"},
 	} {
 		if status, _, stderr := call(t, args...); status != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s", args, status, stderr)

@@ -126,6 +126,9 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 		return err
 	}
 	c, err := setup.ReadConfig("", run, cmd.Flags())
+	if err == nil {
+		err = c.Check()
+	}
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,9 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 		return t, config.Invalid("every-agent, agent or best", path, "a file holds one model: name the folder of a run")
 	}
 	c, err := setup.ReadConfig("", resumed, cmd.Flags())
+	if err == nil {
+		err = c.Check()
+	}
 	if err != nil {
 		return t, err
 	}
