@@ -59,6 +59,10 @@ func TestOwnFigure(t *testing.T) {
 			t.Errorf("%s: %v, want %q", text, err, words)
 		}
 	}
+	if _, err := f.Jobs(FigureOptions{Points: -1, Scale: Scale{Share: 1}}); err == nil ||
+		!strings.Contains(err.Error(), "--eval-points -1: expected 1 or more") {
+		t.Errorf("error %v", err)
+	}
 	if _, err := f.Jobs(FigureOptions{Variant: "printed", Scale: Scale{Share: 1}}); err == nil ||
 		!strings.Contains(err.Error(), "no flavour of this name") {
 		t.Errorf("error %v", err)

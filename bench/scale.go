@@ -109,6 +109,10 @@ func (s Scale) Caption() []string {
 // apply shortens a run. points, if above 0, is the number of evaluations; limit is the largest
 // factor by which all runs of the figure can increase their exchanges.
 func (s Scale) apply(c train.Config, points int, limit float64) (train.Config, error) {
+	if points < 0 {
+		return c, &train.ConfigError{Key: "--eval-points", Got: strconv.Itoa(points), Want: "expected 1 or more, or " +
+			"0 for those of the file"}
+	}
 	if s.Share < 1 {
 		c.Iterations = max(1, int(math.Round(s.Share*float64(c.Iterations))))
 		c.Warmup = digits(s.Share * c.Warmup)
