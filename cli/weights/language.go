@@ -187,6 +187,7 @@ type languageConfig struct {
 	GPTHeads   int     `json:"n_head"`
 	LlamaHeads int     `json:"num_attention_heads"`
 	GELU       string  `json:"activation_function"`
+	Gate       string  `json:"hidden_act"`
 	Theta      float64 `json:"rope_theta"`
 }
 
@@ -220,6 +221,8 @@ func (r *reader) checkConfig() error {
 	case c.Type == "gpt2" && c.GELU != "" && gelu != r.o.Sizes.GELU:
 		return fmt.Errorf("%s says activation_function %q, which is gelu %s: %s is set to %s", path, c.GELU, gelu,
 			r.net.Name(), r.o.Sizes.GELU)
+	case c.Type == "llama" && c.Gate != "" && c.Gate != "silu":
+		return fmt.Errorf("%s says hidden_act %q, want silu", path, c.Gate)
 	case c.Type == "llama" && c.Theta != 0 && c.Theta != ropeTheta:
 		return fmt.Errorf("%s says rope_theta %v, want %v", path, c.Theta, ropeTheta)
 	}

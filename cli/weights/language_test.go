@@ -177,6 +177,7 @@ func TestLanguageConfigBesideFile(t *testing.T) {
 			{`"gelu_new"`, `"gelu"`, "gpt: which is gelu erf"},
 			{`"gelu_new"`, `"relu"`, `gpt: says activation_function "relu"`},
 			{`theta": 10000`, `theta": 500000`, "llama: says rope_theta 500000"},
+			{`"silu"`, `"gelu"`, `llama: says hidden_act "gelu"`},
 			{`"model_type": "`, `"model_type": "x`, ""},
 			{`{`, `[`, "cannot be read"},
 		} {
