@@ -37,6 +37,18 @@ const maxTries = 1000
 var er10Published = []Edge{{0, 5}, {0, 7},
 	{1, 2}, {1, 7}, {1, 8}, {1, 9}, {2, 8}, {3, 4}, {3, 6}, {3, 9}, {4, 5}, {4, 7}, {4, 9}, {6, 8}, {6, 9}, {7, 9}}
 
+// maxEdges bounds the edges of a graph, of which each takes 16 bytes, and more while it is made.
+const maxEdges = 1 << 26
+
+// checkEdges refuses a graph of more edges than maxEdges before it is made.
+func (p parsedSpec) checkEdges(n int, edges float64) error {
+	if edges <= maxEdges {
+		return nil
+	}
+	return p.bad("%d agents would have %.3g edges, at most %d are made: use fewer agents or a graph with fewer edges, "+
+		"such as exponential or ring", n, edges, maxEdges)
+}
+
 // ParseGraph returns the connected graph of n agents that spec names. The error for an unknown spec
 // lists all spellings. Only er and regular use the seed, with the stream "graph0". One agent is a
 // graph without edges.
@@ -49,6 +61,10 @@ func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
 		return nil, p.bad("%d agents; it takes at least 1", n)
 	}
 	switch p.name {
+	case "complete":
+		if err := p.checkEdges(n, float64(n)*float64(n-1)/2); err != nil {
+			return nil, err
+		}
 	case "er":
 		return parseER(p, n, seed)
 	case "regular":
@@ -186,6 +202,9 @@ func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.checkEdges(n, prob*float64(n)*float64(n-1)/2); err != nil {
+		return nil, err
+	}
 	chance := threshold(prob)
 	for try := range uint64(maxTries) {
 		s := rng.New(seed, "graph0", try)
@@ -226,6 +245,9 @@ func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
 			k)
 	case k < 2 && n > k+1:
 		return nil, p.bad("%d agents with %d neighbours each cannot be connected; take at least 2", n, k)
+	}
+	if err := p.checkEdges(n, float64(n)*float64(k)/2); err != nil {
+		return nil, err
 	}
 	for try := range uint64(maxTries) {
 		edges, ok := drawRegular(n, k, rng.New(seed, "graph0", try))

@@ -138,6 +138,8 @@ func TestGraphErrors(t *testing.T) {
 		{"ringg", 5, "hypercube"}, {"rign", 5, "did you mean ring? write one of"}, {"", 5,
 			"no graph is spelled \"\""}, {"ring(3)", 5, "takes no argument"},
 		{"er", 5, "write er(p)"}, {"er()", 5, "argument is missing"}, {"er(0.5", 5, "bracket"},
+		{"complete", 100_000, "5e+09 edges"}, {"er(0.5)", 100_000, "2.5e+09 edges"},
+		{"regular(50000)", 100_000, "2.5e+09 edges"},
 		{"er(NaN)", 5, "finite"}, {"er(x)", 5, "finite"}, {"er(0)", 5, "above 0"}, {"er(1.5)", 5, "at most 1"},
 		{"er(0.001)", 50, "none of 1000 graphs"},
 		{"ring", 0, "at least 1"}, {"ring", -3, "at least 1"},
