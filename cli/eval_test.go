@@ -234,6 +234,7 @@ func TestEvalText(t *testing.T) {
 	for want, args := range map[string][]string{
 		"'A', which is not among": {"sample", run, "--prompt", "A"},
 		"temperature -1":          {"sample", run, "--temperature", "-1"},
+		"--seed has no effect":    {"sample", run, "--temperature", "0", "--seed", "3"},
 		"predicts no classes":     {"predict", run},
 		"did you mean fp32?":      {"sample", run, "--precision", "fp33"},
 		"threads -1":              {"eval", run, "--threads", "-1"},

@@ -33,8 +33,8 @@ type cifarSet struct {
 	name, title string
 	other       string // the set with which it is confused
 	classes     []string
-	labels      []int             // the number of values of each label of a record
-	files       map[string]string // by half, how its binary files begin
+	labels      []int               // the number of values of each label of a record
+	files       map[string][]string // by half, its binary files
 	mean, std   []float32
 	hint        string
 }
@@ -42,7 +42,8 @@ type cifarSet struct {
 func (c *cifarSet) record() int { return len(c.labels) + cifarPixels }
 
 var cifar10 = &cifarSet{name: "cifar10", title: "CIFAR-10", other: "CIFAR-100", classes: cifarClasses,
-	labels: []int{10}, files: map[string]string{"train": "data_batch_", "test": "test_batch"}, mean: cifarMean,
+	labels: []int{10}, files: map[string][]string{"train": {"data_batch_1.bin", "data_batch_2.bin",
+		"data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, "test": {"test_batch.bin"}}, mean: cifarMean,
 	std: cifarStd, hint: "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
 		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
 		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"}
@@ -85,13 +86,19 @@ func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
 	for _, f := range files {
 		base, dir := path.Base(f.name), path.Dir(f.name)
 		switch {
-		case strings.HasSuffix(base, ".bin") && strings.HasPrefix(base, c.files[half]):
+		case slices.Contains(c.files[half], base):
 			records = append(records, f)
 		case path.Base(path.Dir(dir)) == half && slices.Contains(c.classes, path.Base(dir)) && imageName(base):
 			decodable = append(decodable, f)
 		}
 	}
+	missing := slices.DeleteFunc(slices.Clone(c.files[half]), func(name string) bool {
+		return slices.ContainsFunc(records, func(f treeFile) bool { return path.Base(f.name) == name })
+	})
 	switch {
+	case len(records) > 0 && len(missing) > 0:
+		return Examples{}, fmt.Errorf("data: %s: %s has no %s: %w: %s", c.title, from, strings.Join(missing, ", "),
+			os.ErrNotExist, c.hint)
 	case len(records) > 0:
 		return c.records(records)
 	case len(decodable) > 0:

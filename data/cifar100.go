@@ -16,7 +16,7 @@ var cifar100Classes = strings.Fields("" +
 // The means and standard deviations are those of pixel/255 over the training images: red, green,
 // blue. A record has a coarse label, of 20 groups of classes, which is not used, and a fine one.
 var cifar100 = &cifarSet{name: "cifar100", title: "CIFAR-100", other: "CIFAR-10", classes: cifar100Classes,
-	labels: []int{20, 100}, files: map[string]string{"train": "train.bin", "test": "test.bin"},
+	labels: []int{20, 100}, files: map[string][]string{"train": {"train.bin"}, "test": {"test.bin"}},
 	mean: []float32{0.5071, 0.4865, 0.4409}, std: []float32{0.2673, 0.2564, 0.2762},
 	hint: "fspda data cifar100 fetches it to data/cifar100; CIFAR-100 is read in its binary version (train.bin and " +
 		"test.bin) or as image files (train/apple/0001.png ...), from a folder or a tar archive of either, plain " +

@@ -28,13 +28,13 @@ func imageOf(t testing.TB, w, h int, c color.NRGBA) []byte {
 	return imagetest.PNG(t, m)
 }
 
-// cifarTree has two training images and one test image of each class: class c has red c, image i
+// cifarTree has five training images and one test image of each class: class c has red c, image i
 // green i, test images blue 9.
 func cifarTree(t testing.TB) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{"readme.txt": []byte("x")}
 	for c, class := range cifarClasses {
-		for i := range 2 {
+		for i := range 5 {
 			files[fmt.Sprintf("train/%s/%04d.png", class, i)] = imageOf(t, 32, 32, color.NRGBA{uint8(c), uint8(i), 0,
 				255})
 		}
@@ -57,7 +57,7 @@ func cifarBinary() map[string][]byte {
 	for c := range cifarClasses {
 		files["cifar-10-batches-bin/test_batch.bin"] = append(files["cifar-10-batches-bin/test_batch.bin"],
 			record(c, 0, 9)...)
-		for i := range 2 {
+		for i := range 5 {
 			name := fmt.Sprintf("cifar-10-batches-bin/data_batch_%d.bin", i+1)
 			files[name] = append(files[name], record(c, i, 0)...)
 		}
@@ -118,14 +118,14 @@ func TestLoadCIFAR10(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Train.Len() != 20 || s.Test.Len() != 10 || !slices.Equal(s.Shape, []int{32, 32, 3}) ||
+		if s.Train.Len() != 50 || s.Test.Len() != 10 || !slices.Equal(s.Shape, []int{32, 32, 3}) ||
 			s.Train.augment != CIFAR || s.Test.augment != None {
 			t.Fatalf("%s: %d and %d examples of shape %v, varied %q and %q", from, s.Train.Len(), s.Test.Len(), s.Shape,
 				s.Train.augment, s.Test.augment)
 		}
 		for e, y := range s.Train.Labels {
 			p := s.Train.pixels(int32(e))
-			if !slices.Equal(p[:3], []uint8{255, 255, 255}) || p[3] != uint8(y) || p[4] > 1 || p[5] != 0 ||
+			if !slices.Equal(p[:3], []uint8{255, 255, 255}) || p[3] != uint8(y) || p[4] > 4 || p[5] != 0 ||
 				p[len(p)-3] != uint8(y) {
 				t.Fatalf("%s: example %d of class %d begins %v", from, e, y, p[:6])
 			}
@@ -164,6 +164,7 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 			"30729 bytes, want a multiple of 3073"},
 		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", other), "label 10 of record 1, want 0 to 9"},
 		{swap(cifarBinary(), "cifar-10-batches-bin/test_batch.bin", nil), "has no test images"},
+		{swap(cifarBinary(), "cifar-10-batches-bin/data_batch_5.bin", nil), "has no data_batch_5.bin"},
 		{filepath.Join(dir, "cut.tar"), "cut.tar: damage after"},
 		{filepath.Join(dir, "text.tar"), "text.tar: damage after 0 files, want an intact tar archive"},
 		{filepath.Join(dir, "none"), "CIFAR-10 is read in its binary version"},

@@ -71,8 +71,16 @@ largest. The same seed gives the same text.`,
 	return command.CompleteRuns(cmd)
 }
 
-// check refuses flags out of range.
-func (f *sampleFlags) check() error {
+// check refuses flags out of range, and those of which a temperature of 0 leaves no effect.
+func (f *sampleFlags) check(fs *pflag.FlagSet) error {
+	if f.options.Temperature == 0 {
+		for _, name := range []string{"top-k", "seed", "samples"} {
+			if fs.Changed(name) {
+				return command.UsageErrorf("--%s has no effect beside --temperature 0, which takes the likeliest token: "+
+					"leave one of the two out", name)
+			}
+		}
+	}
 	switch err := f.options.Check(); {
 	case err != nil:
 		return command.UsageErrorf("%v", err)
@@ -87,7 +95,7 @@ func (f *sampleFlags) check() error {
 }
 
 func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
-	if err := f.check(); err != nil {
+	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
 	saved, err := train.OpenSaved(run)
