@@ -76,8 +76,8 @@ func (f *sampleFlags) check(fs *pflag.FlagSet) error {
 	if f.options.Temperature == 0 {
 		for _, name := range []string{"top-k", "seed", "samples"} {
 			if fs.Changed(name) {
-				return command.UsageErrorf("--%s has no effect beside --temperature 0, which takes the likeliest token: "+
-					"leave one of the two out", name)
+				return command.UsageErrorf("--%s has no effect beside --temperature 0, which takes the likeliest "+
+					"token: leave one of the two out", name)
 			}
 		}
 	}

@@ -25,7 +25,8 @@ import (
 //
 // dbeta, dgamma, dv, k and b rounded to float32 and each step of dx as well.
 
-// swishNumbers is how many numbers are computed at a time: what they need fits the first-level cache.
+// swishNumbers is how many numbers are computed at a time: what they need fits the first-level
+// cache.
 const swishNumbers = 1024
 
 // swish holds u and w of some rows, and v for each of their numbers.
@@ -46,8 +47,8 @@ func (w *channelBuffers) eachRows(g groupShape, v []float32, run func(at int, b 
 	}
 }
 
-// eachColumns calls run for rows of whole images, which n numbers fill, at most maxCols columns at a
-// time.
+// eachColumns calls run for rows of whole images, which n numbers fill, at most maxCols columns at
+// a time.
 func (s groupShape) eachColumns(n int, run func(part span, col int)) {
 	for col := 0; col < s.c; col += maxCols {
 		run(span{s.c, n / s.c, min(maxCols, s.c-col), 0}, col)

@@ -48,9 +48,9 @@ func Swishes(dst, x, v []float32) {
 	}
 }
 
-// SwishGrads writes y = x·σ(v·x) and what its gradients consist of: dv = x·(x·w), the derivative of y
-// by v, and dx = dy·(s + t·w), the gradient of x, with t = v·x, s = σ(t) and w = σ(t)·σ(−t). s and w
-// are computed in float64 and rounded to float32, as is each other result.
+// SwishGrads writes y = x·σ(v·x) and what its gradients consist of: dv = x·(x·w), the derivative
+// of y by v, and dx = dy·(s + t·w), the gradient of x, with t = v·x, s = σ(t) and w = σ(t)·σ(−t).
+// s and w are computed in float64 and rounded to float32, as is each other result.
 func SwishGrads(y, dv, dx, x, v, dy []float32) {
 	if isa.Active == isa.Go {
 		swishGradsGo(y, dv, dx, x, v, dy)

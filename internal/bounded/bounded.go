@@ -55,9 +55,9 @@ func YAML(text []byte) error {
 	return Nesting(text)
 }
 
-// Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors, or
-// has a second document, which no reader would see. The memory to parse other YAML is proportional to
-// its length.
+// Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors,
+// or has a second document, which no reader would see. The memory to parse other YAML is
+// proportional to its length.
 func Nesting(text []byte) error {
 	n := 0
 	for line := range bytes.Lines(text) {

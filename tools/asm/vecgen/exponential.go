@@ -112,8 +112,8 @@ func swishes(e *emitter) {
 	e.end()
 
 	e.begin("swishGrads", "func(y, dv, dx, x, v, dy *float32, n int)",
-		"writes y = x·s, dv = x·(x·w) and dx = dy·(s + t·w) with t = v·x, s = σ(t) and w = σ(t)·σ(-t), s and w computed "+
-			"in float64 and rounded to float32, as is each other result.")
+		"writes y = x·s, dv = x·(x·w) and dx = dy·(s + t·w) with t = v·x, s = σ(t) and w = σ(t)·σ(-t), s and w "+
+			"computed in float64 and rounded to float32, as is each other result.")
 	y, dv, dx := e.argument("y"), e.argument("dv"), e.argument("dx")
 	x, v, dy := e.argument("x"), e.argument("v"), e.argument("dy")
 	e.hold(append(expConstants, "sign")...)

@@ -18,8 +18,8 @@ func (e *emitter) wide(name string) reg.VecVirtual {
 	return v
 }
 
-// floatExp replaces each d by e^d in float32, operation by operation as floatExp of package vec does.
-// The vectors are interleaved.
+// floatExp replaces each d by e^d in float32, operation by operation as floatExp of package vec
+// does. The vectors are interleaved.
 func (e *emitter) floatExp(ds vectors) {
 	count := len(ds)
 	t, n, r, q := e.vectors(count), e.vectors(count), e.vectors(count), e.vectors(count)
