@@ -106,3 +106,15 @@ func init() {
 	}
 	os.Exit(cmd.ProcessState.ExitCode())
 }
+
+// More processes than memory has room for are not started.
+func TestUpRefusesTooManyProcesses(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	status, _, stderr := call(t, "up", "--agents", "100000000", "--graph", "ring", "--out", out)
+	if status != 2 || !strings.Contains(stderr, "agents 100000000") || !strings.Contains(stderr, "fspda train") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Errorf("%s was made", out)
+	}
+}

@@ -22,6 +22,8 @@ import (
 	"fspda/cli/setup"
 	"fspda/dist/nats"
 	"fspda/train"
+	"fspda/train/config"
+	"fspda/train/memory"
 	"fspda/train/process"
 )
 
@@ -89,6 +91,10 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if _, err := metricsAddress(f.metrics, c.Agents-1); err != nil {
 		return err
 	}
+	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
+		return config.Invalid("agents", c.Agents, "as many processes take more than the %s of memory that are free: "+
+			"use fewer, or fspda train, which holds all agents in one process", memory.Gigabytes(free))
+	}
 	if f.out == "" {
 		f.out = command.NextFreeName(command.RunsDir, "up-"+c.Algo+"-"+c.Data)
 	}
@@ -110,6 +116,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
+
+// leastProcess is less than the bytes that the process of an agent takes, whatever it trains.
+const leastProcess = 16 << 20
 
 // certsValid is how long the certificates of a run on this machine are valid.
 const certsValid = 10 * 365 * 24 * time.Hour

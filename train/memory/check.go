@@ -22,7 +22,7 @@ func Check(s *config.Setup, devices ...device.Device) error {
 				f.Agents, s.Config.Batch, Gigabytes(f.Need), Gigabytes(f.Free), Gigabytes(f.Total), remedies(s, f))
 		}
 	}
-	if free, ok := freeMemory(); ok && host(s, devices) > free {
+	if free, ok := Free(); ok && host(s, devices) > free {
 		return config.Invalid("agents", s.Config.Agents, "their vectors and batches need %s of memory, %s are free: "+
 			"use fewer agents, a smaller network or a smaller batch", Gigabytes(host(s, devices)), Gigabytes(free))
 	}

@@ -166,9 +166,9 @@ func ProgramBytes(s *config.Setup) (bytes uint64) {
 	return bytes + shared*uint64(max(1, s.Threads/threads))
 }
 
-// freeMemory returns how many bytes can be allocated without swapping, on systems that say so in
+// Free returns how many bytes can be allocated without swapping, on systems that say so in
 // /proc/meminfo.
-func freeMemory() (uint64, bool) {
+func Free() (uint64, bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, false

@@ -84,7 +84,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestTooManyAgents(t *testing.T) {
-	if _, ok := freeMemory(); !ok {
+	if _, ok := Free(); !ok {
 		t.Skip("this system does not say how much memory is free")
 	}
 	s, _ := resolve(t, small())
