@@ -22,7 +22,6 @@ import (
 	"fspda/cli/setup"
 	"fspda/dist/nats"
 	"fspda/train"
-	"fspda/train/config"
 	"fspda/train/memory"
 	"fspda/train/process"
 )
@@ -92,8 +91,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return err
 	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
-		return config.Invalid("agents", c.Agents, "as many processes take more than the %s of memory that are free: "+
-			"use fewer, or fspda train, which holds all agents in one process", memory.Gigabytes(free))
+		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more than " +
+			"the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds all " +
+			"agents in one process"}
 	}
 	if f.out == "" {
 		f.out = command.NextFreeName(command.RunsDir, "up-"+c.Algo+"-"+c.Data)
