@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,6 +122,8 @@ type statusLines struct {
 	state []runState
 	shown int       // lines on the terminal that are updated
 	drawn time.Time // time of the last update
+
+	warned []string // the warnings that were printed: many runs may have the same
 }
 
 // runState is the progress of a run.
@@ -162,6 +165,12 @@ func (b *statusLines) on(e bench.Event) {
 		s.running, s.at, s.reported, s.row, s.said = true, 0, 0, train.Row{}, time.Now()
 		if !b.live {
 			fmt.Fprintln(b.w, b.beginning(e))
+		}
+		for _, text := range e.Setup.Warnings {
+			if !slices.Contains(b.warned, text) {
+				b.warned = append(b.warned, text)
+				b.say(fmt.Sprintf("%-*s  warning: %s", b.width, job.Name, text))
+			}
 		}
 	case bench.Evaluated:
 		s.follow(e)

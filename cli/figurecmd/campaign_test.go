@@ -21,6 +21,7 @@ func TestStatusLines(t *testing.T) {
 	s := &train.Setup{Config: c, Division: data.Division{Set: &data.Set{Train: data.Split{Labels: make([]int32, 600)}}}}
 	var out bytes.Buffer
 	b := newStatusLines(&out, []bench.Job{{Name: "sa", Config: c}})
+	s.Warnings = []string{"the gossip may diverge"}
 	b.on(bench.Event{Kind: bench.Started, Setup: s, Memory: 5_350_000_000})
 	b.state[0].said = time.Now().Add(-2 * earlyLines) // a first tenth that takes long
 	b.on(bench.Event{Kind: bench.Stepped, Iteration: 1, Setup: s})
@@ -31,9 +32,9 @@ func TestStatusLines(t *testing.T) {
 		b.on(bench.Event{Kind: bench.Stepped, Iteration: 200*k + 1, Setup: s})
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 4 || !strings.Contains(lines[3], "40 %  60 images/s, 30.0 s left") ||
+	if len(lines) != 5 || !strings.Contains(lines[4], "40 %  60 images/s, 30.0 s left") ||
 		lines[0] != "sa  begins: 1000 iterations, 1 evaluations, about 5.35 GB of memory" ||
-		!strings.Contains(lines[1], " 0 %") {
+		lines[1] != "sa  warning: the gossip may diverge" || !strings.Contains(lines[2], " 0 %") {
 		t.Errorf("%q", lines)
 	}
 }

@@ -124,6 +124,9 @@ func TestRefusals(t *testing.T) {
 		"eta": {func(c *Config) { c.Eta = AutoFloat{V: 0.6} }, []string{"eta 0.6", "reaches gamma 0.5"}},
 		"theta": {func(c *Config) { c.Algo, c.Theta = "dsgd", AutoFloat{V: 1.2} },
 			[]string{"theta 1.2", "stable region"}},
+		"dsgd theta at its limit": {func(c *Config) {
+			c.Algo, c.Agents, c.Graph, c.Edges, c.Mask, c.Density = "dsgd", 16, "ring", "full", "all", 1
+		}, []string{"theta 0.5", "stable region of graph ring", "weights metropolis"}},
 		"every 1e-10": {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10", "0.001 to 1e9"}},
 		"every 1e10":  {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
 		"threads":     {func(c *Config) { c.Threads = 1e6 }, []string{"threads 1000000", "1024"}},
@@ -220,7 +223,7 @@ func TestFingerprintCoversEveryKey(t *testing.T) {
 // its formula says.
 func TestAutoEtaOfManyAgents(t *testing.T) {
 	c := Default()
-	c.Agents, c.Graph, c.Edges, c.Mask, c.Density = 100000, "ring", "full", "all", 1
+	c.Agents, c.Graph, c.Edges, c.Mask, c.Density, c.Gamma = 100000, "ring", "full", "all", 1, 0.4
 	g, err := dist.ParseGraph(c.Graph, c.Agents, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -40,8 +40,9 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
-				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s", c.Graph, key, 2/l+dual/2, l,
-				when(s.method.Dual, " + eta·beta/2"), when(s.method.Masks, ", or a mask"))
+				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
+				when(s.method.Dual, " + eta·beta/2"), when(s.method.Masks, ", or a mask"),
+				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
 	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
@@ -288,7 +289,9 @@ func centered(v []float64) (norm float64) {
 // computed: they take the cube of it in time.
 const maxSpectrum = 1500
 
-func unstable(gain, dual, l float64) bool { return gain*l >= 2+dual*l/2 }
+// unstable reports whether differences along an eigenvector of the Laplacian do not shrink. At the
+// limit they change sign for ever; a computed eigenvalue may be a little smaller.
+func unstable(gain, dual, l float64) bool { return gain*l >= (2+dual*l/2)*(1-1e-9) }
 
 // activeEdges looks at iterations of the edge process. static reports whether all edges are active
 // whenever one is, and meeting is the largest number of active edges at an agent. It looks at 64
