@@ -91,9 +91,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return err
 	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
-		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more than " +
-			"the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds all " +
-			"agents in one process"}
+		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more " +
+			"than the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds " +
+			"all agents in one process"}
 	}
 	if f.out == "" {
 		f.out = command.NextFreeName(command.RunsDir, "up-"+c.Algo+"-"+c.Data)
