@@ -174,12 +174,28 @@ func (s *Setup) settleTheta() {
 	switch {
 	case !c.Theta.Auto:
 	case s.method.Edges != Speakers:
-		c.Theta = AutoFloat{V: 0.5}
+		c.Theta = AutoFloat{V: s.pairTheta()}
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 || s.SpeakRate() == 0:
 		c.Theta = AutoFloat{V: 1}
 	default:
 		c.Theta = AutoFloat{V: sixDigits(math.Min(1, s.chocoLimit()/2))}
 	}
+}
+
+// pairTheta returns theta auto of a method whose agents average over edges: 0.5, with which a pair
+// has its mean, or where all edges at once would not bear that, 1/(1 + the largest degree), which
+// Metropolis weights are on graphs of equal degrees.
+func (s *Setup) pairTheta() float64 {
+	const mean = 0.5
+	constant := s.uses("theta") && s.Config.Weights == weightsConstant
+	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !constant || !s.Mask.Dense() {
+		return mean
+	}
+	static, meeting := s.activeEdges()
+	if !static || !unstable(mean, 0, s.Graph.LargestEigenvalue()) {
+		return mean
+	}
+	return sixDigits(1 / float64(1+meeting))
 }
 
 func chocoStable(s *Setup) (warnings []string, err error) {

@@ -88,6 +88,27 @@ func TestCodecRefusals(t *testing.T) {
 	}
 }
 
+// theta auto of DSGD is the mean of a pair, or what all edges at once bear.
+func TestThetaOfPairs(t *testing.T) {
+	for _, c := range []struct {
+		graph, edges string
+		want         float64
+	}{
+		{"ring", "one-edge", 0.5}, {"path", "full", 0.5}, {"ring", "full", 0.333333}, {"star", "full", 0.166667},
+		{"complete", "periodic(3)", 0.166667},
+	} {
+		cfg := small()
+		cfg.Algo, cfg.Agents, cfg.Graph, cfg.Edges, cfg.Mask, cfg.Density = "dsgd", 6, c.graph, c.edges, "all", 1
+		s, err := cfg.Resolve(labSet, labModel(t, cfg))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Config.Theta.V; got != c.want {
+			t.Errorf("graph %s, edges %s: theta %v, want %v", c.graph, c.edges, got, c.want)
+		}
+	}
+}
+
 // theta auto is half of 2·delta/(2-delta)/(1-lambda_min(W)): on the ring of 5, 1-lambda_min is
 // (2-2·cos(144°))/3. Above the limit there is a warning, at twice the limit an error; blocking
 // pairs on an irregular graph warn.

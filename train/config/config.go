@@ -81,7 +81,7 @@ type DualKeys struct {
 
 // AveragingKeys belong to the algorithms that average models.
 type AveragingKeys struct {
-	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd and half the stable limit for choco and beer"`
+	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd, or 1/(1 + the largest degree) where all edges at once would not bear that, and half the stable limit for choco and beer"`
 	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
 	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
 	Mixing     string    `yaml:"mixing" help:"d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`

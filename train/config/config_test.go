@@ -126,6 +126,7 @@ func TestRefusals(t *testing.T) {
 			[]string{"theta 1.2", "stable region"}},
 		"dsgd theta at its limit": {func(c *Config) {
 			c.Algo, c.Agents, c.Graph, c.Edges, c.Mask, c.Density = "dsgd", 16, "ring", "full", "all", 1
+			c.Theta = AutoFloat{V: 0.5}
 		}, []string{"theta 0.5", "stable region of graph ring", "weights metropolis"}},
 		"every 1e-10": {func(c *Config) { c.Checkpoint = 1e-10 }, []string{"checkpoint_every 1e-10", "0.001 to 1e9"}},
 		"every 1e10":  {func(c *Config) { c.Checkpoint = 1e10 }, []string{"checkpoint_every 1e+10", "0.001 to 1e9"}},
