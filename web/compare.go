@@ -118,15 +118,19 @@ func (c *Comparison) WriteImages(base string, formats ...string) error {
 func (c *Comparison) draw() *drawing {
 	across := max(1, min(c.Across, len(c.Panels)))
 	d := &drawing{w: chartW * float64(across)}
-	d.text("v-title", edge, 22, start, c.Title)
 	d.alt = c.Title + "."
-	top := c.legend(d) + 8
+	y := 22.0
+	for _, part := range wrapped("v-title", c.Title, d.w-2*edge) {
+		d.text("v-title", edge, y, start, part)
+		y += 20
+	}
+	top := c.legend(d, y) + 8
 	for i := range c.Panels {
 		p := c.panel(&c.Panels[i])
 		d.put(p, chartW*float64(i%across), top+panelH*float64(i/across))
 		d.alt += " " + p.alt
 	}
-	y := top + panelH*float64((len(c.Panels)+across-1)/across) + 14
+	y = top + panelH*float64((len(c.Panels)+across-1)/across) + 14
 	d.h = d.caption(c.Caption, y)
 	return d
 }
@@ -169,9 +173,9 @@ func wrapped(style, line string, width float64) []string {
 	return append(lines, now)
 }
 
-// legend draws the names of the curves and returns the y position of its last line.
-func (c *Comparison) legend(d *drawing) float64 {
-	x, y := edge, 42.0
+// legend draws the names of the curves from y on and returns the y position of its last line.
+func (c *Comparison) legend(d *drawing, y float64) float64 {
+	x := edge
 	for i := range c.Curves {
 		if c.named(i) {
 			continue

@@ -408,7 +408,11 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	if len(f.seeds) > 0 {
 		seed = "seeds " + strings.ReplaceAll(f.seeds.String(), ",", ", ")
 	}
-	data := fmt.Sprintf("%s, %s data, %d agents, network %s %s.", seed, c.Data, c.Agents, c.Model, c.Hidden)
+	network := c.Model
+	if network == "mlp" {
+		network += " " + c.Hidden.String()
+	}
+	data := fmt.Sprintf("%s, %s data, %d agents, network %s.", seed, c.Data, c.Agents, network)
 	if f.flavour != "" {
 		data = "Flavour " + f.flavour + ", " + data
 	}

@@ -11,13 +11,6 @@ import (
 var floatExpConstants = []string{"float log2e", "float log2e low", "float power low", "float power high",
 	"float power shift", "float term 0", "float term 2", "float term 4", "float one"}
 
-// wide fills a vector with a constant of 64 bits.
-func (e *emitter) wide(name string) reg.VecVirtual {
-	v := e.vector()
-	e.asm.VBROADCASTSD(constantAddress(name), v)
-	return v
-}
-
 // floatExp replaces each d by e^d in float32, operation by operation as floatExp of package vec
 // does. The vectors are interleaved.
 func (e *emitter) floatExp(ds vectors) {
