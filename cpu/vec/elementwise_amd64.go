@@ -24,6 +24,8 @@ var (
 		[isa.Count]loop{isa.AVX2: sigmoidGradsStreamAVX2, isa.AVX512: sigmoidGradsStreamAVX512}}
 	sigmoidLoops = elementwiseLoops{plain: func(dst, x, _ []float32) { sigmoidsGo(dst, x) },
 		cached: [isa.Count]loop{isa.AVX2: unary(sigmoidsAVX2), isa.AVX512: unary(sigmoidsAVX512)}}
+	swishLoops = elementwiseLoops{plain: swishesGo,
+		cached: [isa.Count]loop{isa.AVX2: swishesAVX2, isa.AVX512: swishesAVX512}}
 	reluLoops = elementwiseLoops{func(dst, x, _ []float32) { relusGo(dst, x) },
 		[isa.Count]loop{isa.AVX2: unary(relusAVX2), isa.AVX512: unary(relusAVX512)},
 		[isa.Count]loop{isa.AVX2: unary(relusStreamAVX2), isa.AVX512: unary(relusStreamAVX512)}}

@@ -31,22 +31,7 @@ func SigmoidGrads(dst, y, dy []float32, stream bool) { sigmoidGradLoops.run(dst,
 func Sigmoids(dst, x []float32) { sigmoidLoops.run(dst, x, x, false) }
 
 // Swishes writes x·σ(v·x) to dst, σ computed in float64 and rounded to float32, as is each product.
-func Swishes(dst, x, v []float32) {
-	if isa.Active == isa.Go {
-		swishesGo(dst, x, v)
-		return
-	}
-	run := swishesAVX2
-	if isa.Active == isa.AVX512 {
-		run = swishesAVX512
-	}
-	x, v = x[:len(dst)], v[:len(dst)]
-	for len(dst) > 0 {
-		n := min(vecBlock, len(dst))
-		run(pointer(dst), pointer(x), pointer(v), n)
-		dst, x, v = dst[n:], x[n:], v[n:]
-	}
-}
+func Swishes(dst, x, v []float32) { swishLoops.run(dst, x, v, false) }
 
 // SwishGrads writes y = x·σ(v·x) and what its gradients consist of: dv = x·(x·w), the derivative
 // of y by v, and dx = dy·(s + t·w), the gradient of x, with t = v·x, s = σ(t) and w = σ(t)·σ(−t).
