@@ -26,9 +26,9 @@ const Short = 256
 // is part of the definition.
 const blockKeys = 64
 
-// bandRows is the largest number of queries whose scores are computed at once: the height of the
-// highest tile. It is part of the definition: the scores of a band end with those of its last query.
-const bandRows = 14
+// bandRows is the largest number of queries whose scores are computed at once. Bands that end with a
+// whole vector have the fewest scores of later tokens, which are zero and change no sum.
+const bandRows = 16
 
 // shape is the size of a call: windows, tokens, heads, numbers of a head.
 type shape struct{ windows, tokens, heads, width int }

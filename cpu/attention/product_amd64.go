@@ -75,7 +75,7 @@ func (p *products) multiply(rows, cols, depth int, alpha float32, a, b tile.View
 	}
 	_, _ = a.Data[(rows-1)*a.RowStride+(depth-1)*a.ColStride], b.Data[(depth-1)*b.RowStride+cols-1]
 	_ = c.Data[(rows-1)*c.RowStride+cols-1]
-	t, wide := &p.args, 2*p.set.Lanes
+	t, lanes := &p.args, p.set.Lanes
 	*t = tile.Args{ARow: 4 * a.RowStride, ACol: 4 * a.ColStride, BRow: 4 * b.RowStride, K: depth, Runs: 1,
 		CRow: 4 * c.RowStride, Alpha: alpha, Beta: beta}
 	strips := (rows + len(p.set.Tiles) - 1) / len(p.set.Tiles)
@@ -86,16 +86,20 @@ func (p *products) multiply(rows, cols, depth int, alpha float32, a, b tile.View
 		if height > 1 {
 			t.A2 = &a.Data[half*a.RowStride]
 		}
-		for j := 0; j < cols; j += wide {
-			t.B, t.C = &b.Data[j], &c.Data[i*c.RowStride+j]
-			if height > 1 {
-				t.C2 = &c.Data[half*c.RowStride+j]
-			}
-			vectors := 1
-			if t.Last = min(wide, cols-j); t.Last > p.set.Lanes {
-				vectors, t.Last = 2, t.Last-p.set.Lanes
-			}
-			tiles[vectors-1](t)
+		first, second := i*c.RowStride, min(half, rows-1)*c.RowStride
+		column := func(j, last int, run tile.Func) {
+			t.B, t.C, t.C2, t.Last = &b.Data[j], &c.Data[first+j], &c.Data[second+j], last
+			run(t)
+		}
+		j := 0
+		for ; cols-j >= 2*lanes; j += 2 * lanes {
+			column(j, lanes, tiles[1])
+		}
+		switch rest := cols - j; {
+		case rest > lanes:
+			column(j, rest-lanes, tiles[1])
+		case rest > 0:
+			column(j, rest, tiles[0])
 		}
 	}
 }
