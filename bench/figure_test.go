@@ -153,6 +153,7 @@ func TestFigureMistakes(t *testing.T) {
 	_, variant := f.Jobs(FigureOptions{Variant: "release", Scale: Scale{Share: 1}})
 	_, run := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
 	_, scale := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 2}})
+	_, retune := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1, Retune: true}})
 	for _, c := range []struct {
 		err   error
 		words []string
@@ -162,6 +163,7 @@ func TestFigureMistakes(t *testing.T) {
 		{variant, []string{"did you mean released", "bug-compat"}},
 		{run, []string{"did you mean choco-sorted", "storm-shuffled"}},
 		{scale, []string{"scale 2", "at most 1"}},
+		{retune, []string{"retune", "without a scale below 1"}},
 	} {
 		var e *train.ConfigError
 		if !errors.As(c.err, &e) {

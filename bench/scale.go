@@ -82,6 +82,10 @@ func (s Scale) check() error {
 		return &train.ConfigError{Key: "scale", Got: fmt.Sprint(s.Share),
 			Want: "expected above 0 and at most 1: the share of the figure's iterations"}
 	}
+	if s.Retune && s.Share == 1 {
+		return &train.ConfigError{Key: "retune", Want: "changes nothing without a scale below 1: set scale, or leave " +
+			"retune out"}
+	}
 	return nil
 }
 

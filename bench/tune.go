@@ -90,9 +90,12 @@ func parseTuning(path string, text []byte) (*Tuning, error) {
 }
 
 func (t *Tuning) check() error {
-	if len(t.Budgets) == 0 {
+	switch {
+	case t.Budgets == nil:
 		t.Budgets = []Budget{t.Budget}
-	} else if t.Budget != (Budget{}) {
+	case len(t.Budgets) == 0:
+		return &train.ConfigError{Key: "budgets", Want: "is an empty list: expected at least one budget, or no list"}
+	case t.Budget != (Budget{}):
 		return &train.ConfigError{Key: "budgets", Want: "bits and seconds are set outside of them too: move these in"}
 	}
 	var errs []error

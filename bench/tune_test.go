@@ -240,6 +240,8 @@ func TestTuningMistakes(t *testing.T) {
 			"1}]": "are set outside of them too",
 		"methods: [" + method("{alpha: [1]}") + "]\nbudgets: [{bits: " +
 			"-1}]": "bits",
+		"methods: [" + method("{alpha: [1]}") + "]\nbudgets: " +
+			"[]": "empty list",
 		"methods: [" + method("{alpha: [1]}") + "]\nmetric: " +
 			"accuracy": "metric",
 		"methods: [" + method("{alpha: [1]}") + "]\nbudget: " +

@@ -22,7 +22,8 @@ type Factor struct {
 // WithFactors returns the network with the gradient of each tensor multiplied by the factor of the
 // last pattern that matches it, and that of the frozen tensors zero; it is then not computed, and
 // neither is what only it needs. A pattern of frozen that begins with ! excepts tensors that
-// earlier ones matched.
+// earlier ones matched. It refuses patterns that change nothing: without a tensor, exceptions
+// from nothing, and factors whose tensors are frozen or match later ones.
 //
 // Every algorithm that moves along multiples of gradients and differences of models leaves frozen
 // coordinates as they are, if all agents start from the same model. Batch norm still updates the
@@ -33,41 +34,55 @@ func (n *Network) WithFactors(frozen []string, factors []Factor) (*Network, erro
 	}
 	with := *n
 	with.factors = slices.Repeat([]float64{1}, len(n.layout.tensors))
-	for _, f := range factors {
-		if err := with.set(f.Pattern, f.Factor); err != nil {
+	last := make([]int, len(n.layout.tensors)) // the number of the factor, from 1
+	for k, f := range factors {
+		err := n.matching(f.Pattern, func(i int) { with.factors[i], last[i] = f.Factor, k+1 })
+		if err != nil {
 			return nil, err
 		}
 	}
-	steps := slices.Clone(with.factors)
+	steps, numbers := slices.Clone(with.factors), slices.Clone(last)
 	for _, p := range frozen {
 		rest, except := strings.CutPrefix(p, "!")
 		if !except {
-			if err := with.set(p, 0); err != nil {
+			if err := n.matching(p, func(i int) { with.factors[i], last[i] = 0, 0 }); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		for i := range with.factors {
-			if matches(rest, n.layout.tensors[i].Name) {
-				with.factors[i] = steps[i]
+		found := false
+		for i, f := range with.factors {
+			if f == 0 && matches(rest, n.layout.tensors[i].Name) {
+				with.factors[i], last[i], found = steps[i], numbers[i], true
 			}
+		}
+		if !found {
+			return nil, fmt.Errorf("model: %q excepts nothing: no tensor of %s that begins with %q is frozen by the "+
+				"patterns before it", p, n.name, rest)
 		}
 	}
 	if !slices.ContainsFunc(with.factors, func(f float64) bool { return f != 0 }) {
 		return nil, fmt.Errorf("model: every tensor of %s is frozen, want one to train", n.name)
 	}
+	for k, f := range factors {
+		if !slices.Contains(last, k+1) {
+			return nil, fmt.Errorf("model: the factor %g of %q changes nothing: its tensors are frozen, or match "+
+				"later factors", f.Factor, f.Pattern)
+		}
+	}
 	return &with, nil
 }
 
-// set gives the tensors that a pattern matches a factor.
-func (n *Network) set(pattern string, factor float64) error {
+// matching calls set with the index of each tensor that a pattern matches.
+func (n *Network) matching(pattern string, set func(i int)) error {
 	found := false
 	var layers []string
 	for i, t := range n.layout.tensors {
 		layer, _, _ := strings.Cut(t.Name, ".")
 		layers = append(layers, layer)
 		if matches(pattern, t.Name) {
-			n.factors[i], found = factor, true
+			set(i)
+			found = true
 		}
 	}
 	if !found {

@@ -105,12 +105,31 @@ func TestFactorsRefuse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, frozen := range map[string][]string{
-		`no tensor of mlp 4-5-3 sigmoid begins with "fc9": its layers are fc1, fc2`: {"fc9"},
-		"every tensor": {"*"},
+	type factors = []model.Factor
+	for _, c := range []struct {
+		frozen  []string
+		factors factors
+		want    string
+	}{
+		{[]string{"fc9"}, nil, `no tensor of mlp 4-5-3 sigmoid begins with "fc9": its layers are fc1, fc2`},
+		{[]string{"*"}, nil, "every tensor"},
+		{[]string{"fc1", "!fc2"}, nil, `"!fc2" excepts nothing`},
+		{[]string{"!fc2", "fc1"}, nil, `"!fc2" excepts nothing`},
+		{nil, factors{{"fc1", 2}, {"fc1", 3}}, `the factor 2 of "fc1" changes nothing`},
+		{nil, factors{{"fc1.weight", 2}, {"fc1", 3}}, `the factor 2 of "fc1.weight" changes nothing`},
+		{[]string{"fc1"}, factors{{"fc1", 2}}, `the factor 2 of "fc1" changes nothing`},
 	} {
-		if _, err := net.WithFactors(frozen, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want it to say %q", frozen, err, want)
+		if _, err := net.WithFactors(c.frozen, c.factors); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, %v: error %v, want it to say %q", c.frozen, c.factors, err, c.want)
+		}
+	}
+	for _, frozen := range [][]string{{"fc1", "!fc1.bias"}, {"*", "!fc1.bias"}} {
+		if _, err := net.WithFactors(frozen, factors{{"fc1", 2}, {"fc1.weight", 3}}); err == nil ||
+			!strings.Contains(err.Error(), `the factor 3 of "fc1.weight"`) {
+			t.Errorf("%v: error %v, want one of the factor of the frozen tensor", frozen, err)
+		}
+		if _, err := net.WithFactors(frozen, factors{{"fc1", 2}}); err != nil {
+			t.Errorf("%v: %v", frozen, err)
 		}
 	}
 }

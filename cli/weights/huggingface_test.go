@@ -85,3 +85,15 @@ func TestHuggingFaceRefuses(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// A folder whose weights are divided into several files is refused, with what to do.
+func TestHuggingFaceShards(t *testing.T) {
+	dir := t.TempDir()
+	index := filepath.Join(dir, "model.safetensors.index.json")
+	if err := os.WriteFile(index, []byte(`{"weight_map":{}}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir, residual(t), Options{}); err == nil || !strings.Contains(err.Error(), "max_shard_size") {
+		t.Errorf("error %v, want it to say how to write one file", err)
+	}
+}

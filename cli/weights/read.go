@@ -117,12 +117,12 @@ func (r *reader) open() (err error) {
 			r.path = file
 			return r.open()
 		}
-		return r.bad(
-			nil,
-			"it is a folder without model.safetensors, want a file of weights: fspda export %s writes one of a "+
-				"run",
-			r.path,
-		)
+		if _, err := os.Stat(file + ".index.json"); err == nil {
+			return r.bad(nil, "its weights are divided into several files, want one: save_pretrained of "+
+				"transformers writes one with max_shard_size=\"100GB\"")
+		}
+		return r.bad(nil, "it is a folder without model.safetensors, want a file of weights: fspda export %s writes "+
+			"one of a run", r.path)
 	}
 	if startsWith(r.path, "PK\x03\x04") || startsWith(r.path, "\x80\x02\x8a\x0a") {
 		if r.tensorFile, err = openPTH(r.path); err != nil {

@@ -54,6 +54,7 @@ var checks = []struct {
 	key   string
 	check check
 }{
+	{"freeze", someNames},
 	{"layer_lr", func(key string, v any) error { _, err := parseFactors(key, *v.(*string)); return err }},
 	{"crop", atLeast(0)},
 	{"image_size", atLeast(0)},

@@ -25,8 +25,19 @@ func split(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// someNames refuses a list that is not empty and names nothing.
+func someNames(key string, value any) error {
+	if list := *value.(*string); list != "" && len(split(list)) == 0 {
+		return Invalid(key, list, "expected names, comma separated; leave it out to name none")
+	}
+	return nil
+}
+
 // parseFactors reads PATTERN=FACTOR, comma separated.
 func parseFactors(key, list string) (all []Factor, err error) {
+	if err := someNames(key, &list); err != nil {
+		return nil, err
+	}
 	for _, part := range split(list) {
 		pattern, text, ok := strings.Cut(part, "=")
 		f, err := strconv.ParseFloat(text, 64)

@@ -35,7 +35,9 @@ func TestMethodRefusals(t *testing.T) {
 			[]string{"placement corrected", "kgt"}},
 		"decoupled storm": {func(c *Config) { c.Algo, c.DecayForm = "fspda-storm", "decoupled" },
 			[]string{"decay_form decoupled", "fspda-storm"}},
-		"no decay": {func(c *Config) { c.Decay, c.DecayForm = 0, "decoupled" }, []string{"weight_decay is 0"}},
+		"no decay":       {func(c *Config) { c.Decay, c.DecayForm = 0, "decoupled" }, []string{"weight_decay is 0"}},
+		"nothing frozen": {func(c *Config) { c.Freeze = "," }, []string{"freeze ,", "expected names"}},
+		"no factors":     {func(c *Config) { c.LayerLR = ", " }, []string{"layer_lr , ", "expected names"}},
 		"factors of adamw": {func(c *Config) { c.Optimizer, c.LayerLR = "adamw", "fc1=2" },
 			[]string{"layer_lr fc1=2", "adamw"}},
 		"d2 of a ring of four": {func(c *Config) {

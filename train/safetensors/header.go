@@ -22,6 +22,9 @@ type Info struct {
 	Size   int64 // in bytes
 }
 
+// maxDimensions is the largest number of dimensions of a tensor, which is PyTorch's.
+const maxDimensions = 64
+
 // byteSize returns the bytes of a tensor; ok is false if the type is unknown, the product
 // overflows, or the size is not a whole number of bytes.
 func byteSize(t DType, shape []uint64) (size uint64, ok bool) {
@@ -162,6 +165,9 @@ func (h *header) readTensor(dec *json.Decoder, name string, base int64) error {
 func (h *header) add(name string, dtype DType, shape, offsets []uint64, base int64) error {
 	if len(offsets) != 2 || offsets[0] > offsets[1] || offsets[1] > uint64(math.MaxInt64-base) {
 		return fmt.Errorf("data_offsets: %v are not a begin and an end", offsets)
+	}
+	if len(shape) > maxDimensions {
+		return fmt.Errorf("shape has %d dimensions, want at most %d", len(shape), maxDimensions)
 	}
 	size, ok := byteSize(dtype, shape)
 	if !ok {

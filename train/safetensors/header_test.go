@@ -56,6 +56,8 @@ var headers = []struct {
 	{`{"a":{"dtype":"U8","shape":[1e0],"data_offsets":[0,1]}}`, 1, "found 1e0, want an integer"},
 	{`{"a":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,1]}}`, 1, "want an integer"},
 	{`{"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,1]}}`, 1, "no whole number of bytes"},
+	{`{"a":{"dtype":"U8","shape":[1` + strings.Repeat(",1", 64) + `],"data_offsets":[0,1]}}`, 1,
+		"65 dimensions, want at most 64"},
 	{`{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}`, 0, "no whole number of bytes"},
 	{`{"a":{"dtype":"U8","shape":[4294967296,4294967296,0],"data_offsets":[0,0]}}`, 0, "no whole number of bytes"},
 	{`{"a":{"dtype":"F64","shape":[4611686018427387904],"data_offsets":[0,0]}}`, 0, "no whole number of bytes"},
