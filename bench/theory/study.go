@@ -86,8 +86,9 @@ func (c *Settings) gap() float64 {
 // point measures one of the errors of runs.
 func point(x float64, c Settings, of func(Result) float64) Point {
 	return Point{X: x, Measure: func(ctx context.Context, seed uint64) (float64, error) {
-		c.RunSeed = seed
-		r, err := c.Run(ctx)
+		own := c // seeds may be measured at the same time
+		own.RunSeed = seed
+		r, err := own.Run(ctx)
 		return of(r), err
 	}}
 }

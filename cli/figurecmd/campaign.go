@@ -27,10 +27,16 @@ import (
 type opener struct {
 	devs setup.DeviceCache
 	mu   sync.Mutex
-	sets map[string]*data.Set
+	sets map[setKey]*data.Set
 }
 
-func newOpener() *opener { return &opener{sets: map[string]*data.Set{}} }
+// setKey is what a data set depends on.
+type setKey struct {
+	name    string
+	options data.OpenOptions
+}
+
+func newOpener() *opener { return &opener{sets: map[setKey]*data.Set{}} }
 
 // open resolves a configuration.
 func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device, error) {
@@ -55,8 +61,8 @@ func (o *opener) open(c train.Config) (*train.Setup, train.Model, device.Device,
 func (o *opener) set(c train.Config) (*data.Set, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	key := fmt.Sprintf("%q", []any{c.Data, c.DataDir, c.DataTrain, c.DataTest, c.Augment, c.Crop, c.ImageSize, c.JPEG,
-		c.OnBad})
+	key := setKey{c.Data, setup.DataOptions(c)}
+	key.options.Workers = 0 // changes no example
 	if s, ok := o.sets[key]; ok {
 		return s, nil
 	}
@@ -108,7 +114,11 @@ func (p *partialTable) add(o *bench.Outcome) {
 	if o == nil || p.err != nil {
 		return
 	}
-	p.made = append(p.made, o)
+	if i := slices.IndexFunc(p.made, func(m *bench.Outcome) bool { return m.Folder == o.Folder }); i >= 0 {
+		p.made[i] = o // it had been stopped at an earlier stage of a search
+	} else {
+		p.made = append(p.made, o)
+	}
 	p.err = writeTable(p.folder, tableOf(p.made[0].Job.Config.Accounting, p.made))
 }
 
@@ -130,6 +140,7 @@ type statusLines struct {
 type runState struct {
 	running  bool
 	at       int
+	total    int           // iterations of the run
 	pace     *command.Pace // nil: not begun
 	row      train.Row
 	reported int       // tenths that were printed
@@ -163,6 +174,7 @@ func (b *statusLines) on(e bench.Event) {
 		return
 	case bench.Started:
 		s.running, s.at, s.reported, s.row, s.said = true, 0, 0, train.Row{}, time.Now()
+		s.total = e.Setup.Config.Iterations // that of the job may follow from its epochs
 		if !b.live {
 			fmt.Fprintln(b.w, b.beginning(e))
 		}
@@ -186,7 +198,10 @@ func (b *statusLines) on(e bench.Event) {
 	if job.Config.EvalPoints >= 10 { // the numbers of a line belong to its share
 		at = s.row.Iteration
 	}
-	tenths := 10 * at / job.Config.Iterations
+	tenths := 0
+	if s.total > 0 {
+		tenths = 10 * at / s.total
+	}
 	early := tenths == 0 && time.Since(s.said) > earlyLines
 	if early {
 		at = s.at
@@ -253,8 +268,8 @@ func (s *runState) follow(e bench.Event) {
 // line writes the progress of a run at an iteration: share, rate, time left, and its latest
 // evaluation.
 func (b *statusLines) line(i, at int) string {
-	s, total := b.state[i], b.jobs[i].Config.Iterations
-	done := float64(at) / float64(total)
+	s := b.state[i]
+	done := min(1, float64(at)/float64(s.total))
 	const cells = 16
 	full := int(done * cells)
 	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),

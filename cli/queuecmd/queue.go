@@ -195,7 +195,9 @@ func (q *queue) all(ctx context.Context) error {
 		case <-tick.C:
 			err = q.renew()
 		case <-ctx.Done():
-			err = q.end(<-q.ended)
+			if len(q.running) > 0 {
+				err = q.end(<-q.ended)
+			}
 		}
 		if err != nil && failed == nil {
 			failed = err
@@ -368,17 +370,24 @@ func (q *queue) renew() error {
 	return errors.Join(err, command.WriteFile(filepath.Join(q.file.Folder, "queue.md"), text))
 }
 
-// failures returns an error that names the failed tasks.
+// failures returns an error that names the tasks that failed or were stopped by others.
 func (q *queue) failures() error {
-	var names []string
+	names := map[Status][]string{}
 	for _, t := range q.file.Tasks {
-		if r, err := readRecord(q.file.Folder, t); err != nil || r.Status == Failed {
-			names = append(names, t.Name)
+		r, err := readRecord(q.file.Folder, t)
+		if err != nil {
+			r.Status = Failed
 		}
+		names[r.Status] = append(names[r.Status], t.Name)
 	}
-	if len(names) == 0 {
-		return nil
+	var errs []error
+	if failed := names[Failed]; failed != nil {
+		errs = append(errs, fmt.Errorf("tasks failed: %s: read NAME.log in %s, and run them again with --retry",
+			strings.Join(failed, ", "), q.file.Folder))
 	}
-	return fmt.Errorf("tasks failed: %s: read NAME.log in %s, and run them again with --retry",
-		strings.Join(names, ", "), q.file.Folder)
+	if stopped := names[Stopped]; stopped != nil {
+		errs = append(errs, fmt.Errorf("processes of tasks were ended by others, as for lack of memory: %s: read "+
+			"NAME.log in %s; the same command continues the tasks", strings.Join(stopped, ", "), q.file.Folder))
+	}
+	return errors.Join(errs...)
 }

@@ -1,6 +1,9 @@
 package queuecmd
 
 import (
+	"context"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"fspda/cli/command"
 )
@@ -60,6 +64,9 @@ func TestFits(t *testing.T) {
 		{2, 0, 1, 30, 0, true}, // no limit
 		{1, 1, 1, 0, 0, false},
 		{1, 0, 4, 0, 8, true}, // a task that wants more cores than the queue has runs alone
+		{2, 0, 4, 0.3, 2, true},
+		{2, 1, 4, 1, 2, false},
+		{2, 0, 4, 1.2, 2, false},
 	} {
 		if got := fits(c.cores, c.busy, c.want, c.load, c.limit); got != c.fits {
 			t.Errorf("%+v: %v", c, got)
@@ -146,5 +153,53 @@ func TestNice(t *testing.T) {
 		if got, want := command.Niceness(), strings.TrimSpace(string(out)); strconv.Itoa(got) != want {
 			t.Errorf("the priority of this process is %d, want %s", got, want)
 		}
+	}
+}
+
+// A queue that waits for an idle core ends when it is told to.
+func TestInterruptedWait(t *testing.T) {
+	if _, ok := loadOf(loadFile); !ok {
+		t.Skip("this system does not tell its load, so that no queue waits for it")
+	}
+	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n")
+	file, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &queue{flags: flags{cores: 1, maxLoad: 1e-9}, path: path, file: file, stderr: io.Discard,
+		running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := q.all(ctx); !errors.Is(err, command.ErrStopped) {
+		t.Errorf("error %v, want %v", err, command.ErrStopped)
+	}
+}
+
+// Tasks that failed and tasks whose processes were ended by others are errors.
+func TestFailures(t *testing.T) {
+	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
+	file, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &queue{file: file}
+	set := func(name string, s Status) {
+		t.Helper()
+		if err := (Record{Command: []string{"figure", "9"}, Status: s}).write(file.Folder, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("a", Finished)
+	set("b", Finished)
+	if err := q.failures(); err != nil {
+		t.Errorf("of finished tasks: %v", err)
+	}
+	set("a", Stopped)
+	if err := q.failures(); err == nil || !strings.Contains(err.Error(), "ended by others") {
+		t.Errorf("of a stopped task: %v", err)
+	}
+	set("b", Failed)
+	if err := q.failures(); err == nil || !strings.Contains(err.Error(), "tasks failed: b") {
+		t.Errorf("of a failed task: %v", err)
 	}
 }

@@ -34,12 +34,17 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 	return Resolve(c, set, dev)
 }
 
+// DataOptions are the options that OpenData opens the data set with.
+func DataOptions(c train.Config) data.OpenOptions {
+	return data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG),
+		OnBad: data.OnBad(c.OnBad), Workers: c.Threads, ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn,
+		Tokenizer: c.Tokenizer, Window: c.Window()}
+}
+
 // OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest,
-		Seed: syntheticSeed, Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize,
-		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads,
-		ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn, Tokenizer: c.Tokenizer, Window: c.Window()})
+	set, err := data.Open(c.Data, DataOptions(c))
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
