@@ -199,6 +199,10 @@ func (s *Sweep) points() ([][]setting, error) {
 			return nil, &train.ConfigError{Key: fmt.Sprintf("grid: %v", item.Key), Got: fmt.Sprint(item.Value),
 				Want: "expected a list of values, such as [0.1, 0.3]"}
 		}
+		if at := repeated(values); at != "" {
+			return nil, &train.ConfigError{Key: fmt.Sprintf("grid: %v", item.Key), Got: fmt.Sprint(item.Value),
+				Want: "has " + at + " twice: name each value once; for several runs of a setting write seeds"}
+		}
 		var longer [][]setting
 		for _, p := range all {
 			for _, v := range values {
@@ -238,6 +242,19 @@ func (s *Sweep) points() ([][]setting, error) {
 	return drawn, nil
 }
 
+// repeated returns a value that occurs twice in a list; empty: none does.
+func repeated(values []any) string {
+	seen := map[string]bool{}
+	for _, v := range values {
+		text := fmt.Sprint(v)
+		if seen[text] {
+			return text
+		}
+		seen[text] = true
+	}
+	return ""
+}
+
 // value formats a value of the grid as YAML on one line.
 func value(v any) (string, error) {
 	text, err := yaml.MarshalWithOptions(v, yaml.Flow(true))
@@ -250,21 +267,24 @@ func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 	if list, ok := distribution.([]any); ok && len(list) > 0 {
 		return value(list[stream.IntN(len(list))])
 	}
-	var a, b float64
 	name, arg, _ := strings.Cut(strings.ReplaceAll(fmt.Sprint(distribution), " ", ""), "(")
-	n, err := fmt.Sscanf(arg, "%g,%g)", &a, &b)
-	bad := err != nil || n != 2 || !(a < b)
+	arg, closed := strings.CutSuffix(arg, ")")
+	from, to, two := strings.Cut(arg, ",")
+	a, errA := strconv.ParseFloat(from, 64)
+	b, errB := strconv.ParseFloat(to, 64)
+	bad := !closed || !two || errA != nil || errB != nil || !(a < b) || math.IsInf(b-a, 0)
 	u := stream.Float64()
 	switch {
 	case !bad && name == "uniform":
 		return strconv.FormatFloat(digits(a+(b-a)*u), 'g', -1, 64), nil
 	case !bad && name == "log" && a > 0:
 		return strconv.FormatFloat(digits(a*math.Pow(b/a, u)), 'g', -1, 64), nil
-	case !bad && name == "int" && a == math.Trunc(a) && b == math.Trunc(b):
+	case !bad && name == "int" && a == math.Trunc(a) && b == math.Trunc(b) && max(-a, b) <= 1<<53:
 		return strconv.Itoa(int(a) + stream.IntN(int(b-a)+1)), nil
 	}
 	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(distribution),
-		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, or a list of values"}
+		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, both finite, or a list of " +
+			"values"}
 }
 
 // hash returns the FNV-1a hash of a name.

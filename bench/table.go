@@ -31,13 +31,14 @@ type quantity struct {
 	name  string
 	whole bool // counts
 	value func(o *Outcome) float64
+	some  bool // runs that have not reached an accuracy lack it
 }
 
 func column(name string, value func(r train.Row) train.Num) quantity {
-	return quantity{name, false, func(o *Outcome) float64 { return float64(value(o.Last())) }}
+	return quantity{name: name, value: func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
 func count(name string, value func(r train.Row) uint64) quantity {
-	return quantity{name, true, func(o *Outcome) float64 { return float64(value(o.Last())) }}
+	return quantity{name: name, whole: true, value: func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
 
 // quantities returns the columns of numbers.
@@ -65,12 +66,15 @@ func (t *Table) quantities() []quantity {
 			all = append(all, timeTo(fmt.Sprintf("virtual_time_to_%g%%_mean_model", 100*l), l))
 		}
 	}
-	return append(all, quantity{"wall_s", false, func(o *Outcome) float64 { return o.WallS }})
+	return append(all, wallTime)
 }
+
+var wallTime = quantity{name: "wall_s", value: func(o *Outcome) float64 { return o.WallS }}
 
 // bitsTo is what it took to reach an accuracy, interpolated between evaluations.
 func (t *Table) bitsTo(name string, level float64, accuracy func(train.Row) train.Num) quantity {
-	return quantity{name, true, func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
+	return quantity{name: name, whole: true, some: true,
+		value: func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
 }
 
 func (t *Table) reach(o *Outcome, level float64, accuracy func(train.Row) train.Num) Reach {
@@ -81,7 +85,7 @@ func virtualTime(r train.Row) train.Num   { return r.Time }
 func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
 func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
 func timeTo(name string, level float64) quantity {
-	return quantity{name, false, func(o *Outcome) float64 {
+	return quantity{name: name, some: true, value: func(o *Outcome) float64 {
 		return reach(o.Rows, level, meanAccuracy, func(r train.Row) float64 { return float64(r.Time) }).At
 	}}
 }
@@ -116,6 +120,9 @@ func (t *Table) names() []string {
 		if head = append(head, q.name); several {
 			head = append(head, q.name+"_std")
 		}
+		if several && q.some {
+			head = append(head, q.name+"_runs")
+		}
 	}
 	return head
 }
@@ -127,13 +134,16 @@ func (t *Table) cells(s Setting, several bool) []string {
 		cells = append(cells, strconv.Itoa(len(s.Outcomes)))
 	}
 	for _, q := range t.quantities() {
-		mean, deviation, _ := moments(s.values(q))
+		mean, deviation, have := moments(s.values(q))
 		text := plain(mean)
 		if q.whole && text != "" {
 			text = strconv.FormatFloat(mean, 'f', 0, 64)
 		}
 		if cells = append(cells, text); several {
 			cells = append(cells, plain(deviation))
+		}
+		if several && q.some {
+			cells = append(cells, strconv.Itoa(have))
 		}
 	}
 	return cells
@@ -212,7 +222,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 		"mean of agents", "mean model", "bits: shared seed", "packed", "reference", "time"}}
 	formats := append(slices.Repeat([]func(float64) string{short}, 3), percent, percent, percent, si, si, si, minutes)
 	shown := t.quantities()[1:10]
-	shown = append(shown, quantity{"wall_s", false, func(o *Outcome) float64 { return o.WallS }})
+	shown = append(shown, wallTime)
 	for _, s := range settings {
 		line := []string{s.Label() + s.note()}
 		for k, q := range shown {

@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"encoding/csv"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,5 +42,29 @@ func TestTableOfTimes(t *testing.T) {
 	}
 	if md, csv := write(a); strings.Contains(md+csv, "virtual_time") || strings.Contains(md, "Seconds") {
 		t.Error("times of a run that has none")
+	}
+}
+
+// The table in CSV tells how many runs have reached an accuracy: its mean is over these.
+func TestTableOfSomeRuns(t *testing.T) {
+	run := func(seed uint64, accuracy float64) *Outcome {
+		c := train.Default()
+		c.Seed = seed
+		rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}},
+			{Position: evaluate.Position{Iteration: 10}, TestScores: evaluate.TestScores{TestAccAvg: train.Num(accuracy)}}}
+		return &Outcome{Job: Job{Title: "near", Setting: "near", Config: c}, Status: train.Finished, Rows: rows}
+	}
+	var text strings.Builder
+	table := &Table{Accounting: "packed", Levels: []float64{0.5}, Outcomes: []*Outcome{run(1, 0.7), run(2, 0.3), run(3, 0.8)}}
+	if err := table.WriteCSV(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(strings.NewReader(text.String())).ReadAll()
+	if err != nil || len(lines) != 2 {
+		t.Fatal(err, lines)
+	}
+	at := slices.Index(lines[0], "bits_to_50%_mean_model_runs")
+	if at < 0 || lines[1][at] != "2" || lines[0][at-1] != "bits_to_50%_mean_model_std" {
+		t.Errorf("%q", lines)
 	}
 }

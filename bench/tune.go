@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"gonum.org/v1/gonum/stat"
 
 	"fspda/internal/bounded"
 	"fspda/train"
@@ -109,13 +110,19 @@ func (t *Tuning) check() error {
 		}
 	}
 	t.Metric, t.metric, t.Best = judge.Metric, judge.metric, judge.Best
-	for _, s := range t.Report {
+	return errors.Join(append(errs, t.SetReport(t.Report))...)
+}
+
+// SetReport sets the seeds that are reported. It refuses those of the search.
+func (t *Tuning) SetReport(seeds Seeds) error {
+	t.Report = seeds
+	for _, s := range seeds {
 		if slices.Contains(t.Seeds, s) {
-			errs = append(errs, &train.ConfigError{Key: "report", Got: fmt.Sprint(s),
-				Want: "is one of the seeds of the search: what is reported must not have been chosen on"})
+			return &train.ConfigError{Key: "report", Got: fmt.Sprint(s),
+				Want: "is one of the seeds of the search: what is reported must not have been chosen on"}
 		}
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // settleMethods makes the points of all grids and refuses unequal budgets.
@@ -131,6 +138,11 @@ func (t *Tuning) settleMethods() error {
 		c, _, err := t.config(*m, nil)
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(slices.Concat(t.Base, m.Set, m.Grid), isSeed) {
+			return &train.ConfigError{Key: "methods", Got: cmp.Or(m.Name, c.Algo), Want: "has the key seed in base, " +
+				"set or grid, where it has no effect: name the seeds of the search in seeds, and those that are " +
+				"reported in report"}
 		}
 		m.Name = cmp.Or(m.Name, c.Algo)
 		if names[plainName(m.Name)] {
@@ -232,7 +244,27 @@ func (t *Tuning) Search() (jobs []Job, _ error) {
 			}
 		}
 	}
-	return jobs, errors.Join(errs...)
+	return jobs, errors.Join(append(errs, t.checkTime(jobs))...)
+}
+
+// checkTime refuses what needs virtual time for runs that have none: a budget of it, and a metric
+// that compares times of runs of which only some have it.
+func (t *Tuning) checkTime(jobs []Job) error {
+	lacks := func(j Job) bool { return len(t.Network) == 0 && !j.Config.HasVirtualTime() }
+	at := slices.IndexFunc(jobs, lacks)
+	if at < 0 {
+		return nil
+	}
+	limited := func(b Budget) bool { return b.Seconds > 0 }
+	switch mixed := slices.ContainsFunc(jobs, func(j Job) bool { return !lacks(j) }); {
+	case slices.ContainsFunc(t.Budgets, limited):
+		return &train.ConfigError{Key: "seconds", Want: fmt.Sprintf("is a budget of virtual time, which the runs of %s "+
+			"do not have: give them a network, or links", jobs[at].Group)}
+	case t.metric.reach == "time" && mixed:
+		return &train.ConfigError{Key: "metric", Got: t.Metric, Want: fmt.Sprintf("compares times, and the runs of %s "+
+			"have no virtual time, as others have: give all of them a network, or links", jobs[at].Group)}
+	}
+	return nil
 }
 
 // TuneResult is the comparison within one budget.
@@ -412,14 +444,16 @@ func (t *Tuning) Finish(results []TuneResult, outcomes []*Outcome) error {
 
 // report enters the numbers of the outcomes of a choice.
 func (t *Tuning) report(b Budget, c *Choice) {
-	bits := 0.0
+	var bits, seconds []float64 // of the runs that have a value
 	for _, o := range c.Outcomes {
 		v, row := t.judge(b, o)
-		c.Values = append(c.Values, v)
-		bits += t.bits(row) / float64(len(t.Report))
-		c.Seconds += float64(row.Time) / float64(len(t.Report))
+		if c.Values = append(c.Values, v); !math.IsNaN(v) {
+			bits, seconds = append(bits, t.bits(row)), append(seconds, float64(row.Time))
+		}
 	}
-	c.Bits = uint64(math.Round(bits))
+	if len(bits) > 0 {
+		c.Bits, c.Seconds = uint64(math.Round(stat.Mean(bits, nil))), stat.Mean(seconds, nil)
+	}
 	if mean, deviation, have := moments(c.Values); have == len(c.Values) {
 		c.Mean, c.Std = mean, deviation
 	}

@@ -212,6 +212,12 @@ func TestTuningFigures(t *testing.T) {
 	if err != nil || len(jobs) != 6 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
 		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
+	if err := f.SetReport(Seeds{7, f.Seeds[0]}); err == nil || !strings.Contains(err.Error(), "chosen on") {
+		t.Errorf("a seed of the search is reported: %v", err)
+	}
+	if f.Set("", "", []string{"seed=3"}) == nil {
+		t.Error("a seed of all runs is admitted")
+	}
 	if f.Keep([]string{"dsdg"}, nil) == nil || f.Set("", "", []string{"batch"}) == nil {
 		t.Error("an unknown method, or a key without a value, is admitted")
 	}
@@ -242,6 +248,16 @@ func TestTuningMistakes(t *testing.T) {
 			"-1}]": "bits",
 		"methods: [" + method("{alpha: [1]}") + "]\nbudgets: " +
 			"[]": "empty list",
+		"methods: [" + method("{alpha: [1]}") + "]\nseconds: " +
+			"9": "budget of virtual time, which the runs of dsgd do not have",
+		"methods: [" + method("{alpha: [1]}") + ", {set: {algo: fspda-async}, grid: {alpha: [1]}}]\nmetric: " +
+			"time_to(0.9)": "the runs of dsgd have no virtual time",
+		"methods: [" + method("{alpha: [1], seed: [2]}") +
+			"]": "key seed in base",
+		"base: {seed: 3}\nmethods: [" + method("{alpha: [1]}") +
+			"]": "key seed in base",
+		"methods: [" + method("{alpha: [1, 2, 1]}") +
+			"]": "has 1 twice",
 		"methods: [" + method("{alpha: [1]}") + "]\nmetric: " +
 			"accuracy": "metric",
 		"methods: [" + method("{alpha: [1]}") + "]\nbudget: " +

@@ -185,7 +185,9 @@ func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, err error, 
 		return err
 	}
 	if len(f.seeds) > 0 {
-		t.Report = f.seeds
+		if err := t.SetReport(f.seeds); err != nil {
+			return err
+		}
 	}
 	out := f.out
 	if out == "" {
@@ -215,7 +217,9 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 		if f.file == "" || f.changed("seed") {
 			c.Seed = f.seed
 		}
-		c.Accounting = f.accounting
+		if f.file == "" || f.changed("accounting") {
+			c.Accounting = f.accounting
+		}
 		_ = setKeys(c, f.set) // checked above
 	}
 	return bench.FigureOptions{
@@ -282,6 +286,7 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 	if jobs, err = f.seeds.Jobs(jobs); err != nil {
 		return err
 	}
+	f.accounting = jobs[0].Config.Accounting // which that of a file may have set
 	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
 	if !f.quiet {
 		fmt.Fprintf(stderr, "%s\n%s\n", f.title(fig), folder)

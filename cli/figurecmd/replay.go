@@ -122,6 +122,11 @@ func (f *figureFlags) replay(ctx context.Context, name string, stdout, stderr io
 			f.out += "-" + strconv.FormatFloat(f.scale.Share, 'g', -1, 64)
 		}
 	}
+	for _, pair := range f.set {
+		if key, _, _ := strings.Cut(pair, "="); slices.Contains([]string{"iterations", "epochs"}, strings.TrimSpace(key)) {
+			return command.UsageErrorf("--set %s: the share of the paper's run is judged by --scale: set that instead", pair)
+		}
+	}
 	f.file = name // it is none of the paper's figures
 	return runFigure(ctx, fig, *f, stdout, stderr)
 }

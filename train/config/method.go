@@ -126,6 +126,10 @@ func (c Config) findMethod() (m Method, ok bool) {
 	return m, false
 }
 
+// HasVirtualTime reports whether the run counts virtual time: over simulated links, and with an
+// asynchronous algorithm that is simulated.
+func (c Config) HasVirtualTime() bool { return c.Links != "" || c.clocked() && c.Clock != ClockReal }
+
 // clocked reports whether Config.Algo names an asynchronous algorithm.
 func (c Config) clocked() bool {
 	m, ok := c.findMethod()
