@@ -222,6 +222,13 @@ func TestEvalText(t *testing.T) {
 		math.Abs(m.BitsPerByte-float64(last.BitsPerByte)) > 1e-6 {
 		t.Errorf("%+v, want the last row: %+v", r, last)
 	}
+	status, stdout, stderr = call(t, "eval", run, "--split", "train", "--json", "--device", "cpu")
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil {
+		t.Fatalf("exit status %d, %v\n%s", status, err, stderr)
+	}
+	if m := r.Models[0]; math.Abs(m.BitsPerByte*math.Ln2-m.Loss) > 1e-9 { // a byte a token, unlike val.txt
+		t.Errorf("%g bits per byte and a loss of %g of the training text", m.BitsPerByte, m.Loss)
+	}
 	_, one, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
 	_, two, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
 	_, other, _ := call(t, "sample", run, "--tokens", "20", "--seed", "2", "--device", "cpu")

@@ -9,6 +9,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/device"
+	"fspda/train"
 )
 
 // textReport is the output of fspda eval for a language model.
@@ -23,12 +24,12 @@ type textReport struct {
 
 // textScores are the results of one model.
 type textScores struct {
-	Model       string   `json:"model"`
-	Loss        float64  `json:"loss"` // nats a token
-	Perplexity  float64  `json:"perplexity"`
-	BitsPerByte *float64 `json:"bits_per_byte"` // null: the tokenizer is not known
-	Accuracy    float64  `json:"accuracy"`      // of the next token
-	Top5        float64  `json:"top5"`
+	Model       string     `json:"model"`
+	Loss        train.Num  `json:"loss"` // nats a token
+	Perplexity  train.Num  `json:"perplexity"`
+	BitsPerByte *train.Num `json:"bits_per_byte"` // null: the tokenizer is not known
+	Accuracy    float64    `json:"accuracy"`      // of the next token
+	Top5        float64    `json:"top5"`
 }
 
 // windowTokens is about how many tokens are scored at a time.
@@ -39,11 +40,16 @@ func (t *target) evalText(ctx context.Context, split string) (fmt.Stringer, erro
 	n, length := t.split.Len(), t.set.Features()
 	r := &textReport{Network: t.Network, Data: t.set.Name, Split: split, Windows: n, Tokens: n * length}
 	size := max(1, windowTokens/length)
+	stream := t.set.Text.Val
+	if split == "train" {
+		stream = t.set.Text.Train
+	}
+	bytes := float64(t.set.Text.Bytes(stream)) / float64(len(stream)) // of a token
 	var b device.Batch
 	for _, m := range t.models {
 		x := t.dev.NewVector(len(m.x))
 		t.dev.Write(x, m.x)
-		s := textScores{Model: m.of}
+		s, sum := textScores{Model: m.of}, 0.0
 		for from := 0; from < n; from += size {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
@@ -55,13 +61,14 @@ func (t *target) evalText(ctx context.Context, split string) (fmt.Stringer, erro
 			if err != nil {
 				return nil, err
 			}
-			s.Loss, s.Accuracy, s.Top5 = s.Loss+loss, s.Accuracy+hits, s.Top5+hits5
+			sum, s.Accuracy, s.Top5 = sum+loss, s.Accuracy+hits, s.Top5+hits5
 		}
 		all := float64(r.Tokens)
-		s.Loss, s.Accuracy, s.Top5 = s.Loss/all, s.Accuracy/all, s.Top5/all
-		s.Perplexity = math.Exp(s.Loss)
-		if bytes := t.set.BytesPerToken(); bytes > 0 {
-			bits := s.Loss / math.Ln2 / bytes
+		loss := sum / all
+		s.Loss, s.Perplexity = train.Num(loss), train.Num(math.Exp(loss))
+		s.Accuracy, s.Top5 = s.Accuracy/all, s.Top5/all
+		if bytes > 0 {
+			bits := train.Num(loss / math.Ln2 / bytes)
 			s.BitsPerByte = &bits
 		}
 		r.Models = append(r.Models, s)

@@ -3,6 +3,7 @@ package modelcmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
@@ -262,7 +263,10 @@ func (t *target) predict(ctx context.Context, see func(model, example int, label
 			}
 			for i := range b.N() {
 				p := out[i*net.Classes() : (i+1)*net.Classes()]
-				softmax(p)
+				if softmax(p); math.IsNaN(p[0]) {
+					return fmt.Errorf("the model of %s computes scores that are no numbers, for example %d: it "+
+						"diverged, take earlier weights", t.models[k].of, from+i)
+				}
 				see(k, from+i, b.Y[i], p)
 			}
 		}
@@ -270,7 +274,7 @@ func (t *target) predict(ctx context.Context, see func(model, example int, label
 	return nil
 }
 
-// softmax replaces logits by probabilities.
+// softmax replaces logits by probabilities. These are NaN if a logit is NaN or +Inf, or all are -Inf.
 func softmax(z []float64) {
 	largest, sum := slices.Max(z), 0.0
 	for i, v := range z {

@@ -4,12 +4,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
+	"fspda/cpu"
 	"fspda/train"
 	"fspda/train/algo"
+	"fspda/train/config"
 )
 
 // Agents share the cores; each has at least one.
@@ -29,6 +32,37 @@ func TestAgentThreads(t *testing.T) {
 func of(threads, agents int) (c train.Config) {
 	c.Threads, c.Agents = threads, agents
 	return c
+}
+
+// Every method trains a language model with the defaults for it, and with each optimizer that it
+// takes.
+func TestLanguageDefaults(t *testing.T) {
+	for _, name := range train.Algorithms() {
+		for _, optimizer := range []string{"", "sgd", "heavy-ball", "nesterov", "adamw"} {
+			c, err := config.Made(func(c *train.Config) error {
+				c.Algo, c.Model = name, "gpt-nano"
+				if optimizer != "" {
+					c.Optimizer = optimizer
+				}
+				if name == "relaysgd" {
+					c.Graph = "path"
+				}
+				c.Agents, c.Layers, c.Heads, c.Width, c.DataTrain, c.DataTest = 4, 1, 2, 8, 4000, 1000
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, err := OpenData(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err = ResolveAgent(c, set, cpu.New()); err != nil &&
+				(optimizer == "" || !strings.Contains(err.Error(), "is stated for")) {
+				t.Errorf("%s with optimizer %s: %v", name, optimizer, err)
+			}
+		}
+	}
 }
 
 // Keys of file and flags are explicit, and can be passed on as flags; those of defaults are not.

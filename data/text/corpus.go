@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -107,7 +108,25 @@ func openBins(dir, train, val string, meta *Meta, o OpenOptions) (c *Corpus, err
 			}
 		}
 	}
-	return c, c.checkParts(dir)
+	return c, errors.Join(c.checkLengths(dir, meta, train, val), c.checkParts(dir))
+}
+
+// checkLengths compares the lengths of the files with those that meta.json says, if it does.
+func (c *Corpus) checkLengths(dir string, meta *Meta, train, val string) error {
+	if meta == nil {
+		return nil
+	}
+	for _, f := range []struct {
+		path   string
+		tokens []uint16
+		want   int64
+	}{{train, c.Train, meta.Train.Tokens}, {val, c.Val, meta.Val.Tokens}} {
+		if got := int64(len(f.tokens)); f.want != 0 && got != f.want {
+			return &FormatError{Path: f.path, Got: fmt.Sprintf("%d tokens", got), Want: fmt.Sprintf("the %d of %s",
+				f.want, filepath.Join(dir, metaFile)), Hint: "it is cut, or of another text: prepare the text again"}
+		}
+	}
+	return nil
 }
 
 // checkParts checks the list of files in meta.json.
@@ -199,13 +218,21 @@ func (c *Corpus) tokenLengths() []uint8 {
 	return all
 }
 
-// Bytes returns the length of a stream as text, in bytes; 0: the tokenizer is not known.
+// separates is a tokenizer with a token between texts, which is no text itself.
+type separates interface{ EndOfText() uint16 }
+
+// Bytes returns the length of a stream as text, in bytes, without what separates texts; 0: the
+// tokenizer is not known.
 func (c *Corpus) Bytes(tokens []uint16) int64 {
 	if c.Tokenizer == nil {
 		return 0
 	}
-	var sum int64
 	lengths := c.lengths()
+	if s, ok := c.Tokenizer.(separates); ok {
+		lengths = slices.Clone(lengths)
+		lengths[s.EndOfText()] = 0
+	}
+	var sum int64
 	for _, t := range tokens {
 		sum += int64(lengths[t])
 	}

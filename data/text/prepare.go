@@ -209,7 +209,7 @@ func (s source) tokenizerOf(name string) (Tokenizer, error) {
 func (s source) tokenize(t Tokenizer) (c *Corpus, err error) {
 	var parts []part
 	train, val := make([]uint16, 0, len(s.train)/tokenBytes(t)), make([]uint16, 0, len(s.val)/tokenBytes(t))
-	ends, _ := t.(interface{ EndOfText() uint16 })
+	ends, _ := t.(separates)
 	from := 0
 	for _, f := range s.files {
 		before := len(train)

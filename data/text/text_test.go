@@ -312,6 +312,9 @@ func TestFiles(t *testing.T) {
 		gpt2.EndOfText || c.Val[len(c.Val)-1] != gpt2.EndOfText {
 		t.Errorf("%+v, %v: %d", d, err, c.Train)
 	}
+	if got, all := c.Bytes(c.Val), len(c.Tokenizer.Token(c.Val[0])); got != int64(all) || len(c.Val) != 2 {
+		t.Errorf("the text of %d has %d bytes, want %d: what separates texts is none", c.Val, got, all)
+	}
 	split := t.TempDir() // two parts by their names
 	write(t, split, "train.txt", "abc")
 	write(t, split, "val.txt", "cd")
@@ -409,6 +412,10 @@ func TestBadInput(t *testing.T) {
 		"meta.pkl":            {dir("train.bin", "ab", "val.bin", "ab"), "char"},
 		"it says 4 tokens": {dir("train.bin", "\x00\x00", "val.bin", "\x00\x00", "meta.json",
 			strings.Replace(meta, "3", "4", 1)), ""},
+		"2 tokens, want the 3 of": {dir("train.bin", "\x00\x00\x01\x00", "val.bin", "\x00\x00", "meta.json",
+			strings.Replace(meta, "}", `,"train":{"tokens":3},"val":{"tokens":1}}`, 1)), ""},
+		"1 tokens, want the 2 of": {dir("train.bin", "\x00\x00\x01\x00", "val.bin", "\x00\x00", "meta.json",
+			strings.Replace(meta, "}", `,"train":{"tokens":2},"val":{"tokens":2}}`, 1)), ""},
 		"add up": {dir("train.bin", "\x00\x00", "val.bin", "\x00\x00", "meta.json", strings.Replace(meta, "}",
 			`,"files":[{"class":"a","tokens":2}]}`, 1)), ""},
 		"ascending " +

@@ -73,12 +73,50 @@ func (c Config) Defaults() Config {
 		d.Data = c.Data
 	}
 	d.DataTrain, d.DataTest = 1_000_000, 100_000
-	d.Iterations, d.Alpha, d.Batch = of.iterations, of.alpha, of.batch
-	d.Optimizer, d.Beta2, d.Decay, d.Decays, d.ClipNorm = optimizerAdamW, of.beta2, 0.1, "weights", 1
-	d.Schedule, d.WarmupT, d.MinAlpha = "cosine", 100, of.min
+	d.Iterations, d.Batch = of.iterations, of.batch
+	d.Decays, d.ClipNorm = "weights", 1
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
+	m, _ := c.findMethod()
+	c.languageOptimizer(&d, m, of)
+	if named("schedule") && c.Schedule != "cosine" || m.Constant {
+		d.MinAlpha = 0
+	} else {
+		d.Schedule, d.WarmupT = "cosine", 100
+	}
 	return d
 }
+
+// languageOptimizer sets the defaults of the optimizer that c names, or else of AdamW where the
+// method takes it. Steps of a size of their own have nanoGPT's alpha; others have a larger one, and
+// the weight decay of [Default].
+func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
+	optimizer := c.Optimizer
+	switch {
+	case optimizer != "auto":
+	case m.takes(optimizerAdamW):
+		optimizer, d.Optimizer = optimizerAdamW, optimizerAdamW
+	case len(m.Optimizers) > 0:
+		optimizer = m.Optimizers[0]
+	}
+	switch optimizer {
+	case optimizerAdamW:
+		d.Alpha, d.MinAlpha, d.Beta2, d.Decay = of.alpha, of.min, of.beta2, 0.1
+	case optimizerGTAdam:
+		d.Alpha, d.MinAlpha, d.Beta2 = of.alpha, of.min, of.beta2
+	case optimizerDeMo:
+		d.Alpha, d.MinAlpha, d.Decay = of.alpha, of.min, 0.1
+	case optimizerHeavyBall, optimizerNesterov:
+		d.Alpha, d.MinAlpha = languageMomentumAlpha, languageMomentumAlpha/10
+	default:
+		d.Alpha, d.MinAlpha = languageAlpha, languageAlpha/10
+	}
+}
+
+// The step sizes of language models with plain gradients, and with momentum.
+const (
+	languageAlpha         = 0.3
+	languageMomentumAlpha = 0.03
+)
 
 // Made returns the configuration that set makes of [Default], with the [Config.Defaults] of the
 // network and the data set that it names.
