@@ -183,6 +183,8 @@ func TestEvalText(t *testing.T) {
 		"8",
 		"--block",
 		"8",
+		"--gelu",
+		"erf",
 		"--batch",
 		"2",
 		"--iterations",
@@ -228,6 +230,16 @@ func TestEvalText(t *testing.T) {
 	}
 	if m := r.Models[0]; math.Abs(m.BitsPerByte*math.Ln2-m.Loss) > 1e-9 { // a byte a token, unlike val.txt
 		t.Errorf("%g bits per byte and a loss of %g of the training text", m.BitsPerByte, m.Loss)
+	}
+	mean := r.Models[0].Loss
+	if status, _, stderr := call(t, "export", run); status != 0 {
+		t.Fatal(stderr)
+	}
+	status, stdout, stderr = call(t, "eval", filepath.Join(run, "mean.safetensors"), "--data", "synthetic-text",
+		"--data-train", "600", "--data-test", "100", "--split", "train", "--json", "--device", "cpu")
+	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil || r.Models[0].Loss != mean {
+		t.Errorf("the file of weights has a loss of %v, its run of %v: exit status %d, %v\n%s", r.Models, mean, status, err,
+			stderr)
 	}
 	_, one, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
 	_, two, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")

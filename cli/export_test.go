@@ -82,8 +82,13 @@ func TestExportONNX(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	saved, err := train.OpenSaved(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
 	var want bytes.Buffer
-	if err := onnx.Write(&want, net, w.X, nil, weights.Metadata(dir, "agent1", 40, net)); err != nil {
+	if err := onnx.Write(&want, net, w.X, nil, weights.Metadata(dir, "agent1", 40, net, saved.Config)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "agent1.onnx"))

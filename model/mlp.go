@@ -13,6 +13,10 @@ import (
 // maxWidth is the widest layer: class indices are passed as float32, which is exact below it.
 const maxWidth = 1 << 24
 
+// maxLayers is the largest number of layers. The time to build a graph grows faster than their
+// number: with so many it is seconds for an MLP, and minutes for a transformer.
+const maxLayers = 1024
+
 // activations maps names to the hidden activations.
 var activations = map[string]device.Kernel{
 	"sigmoid": device.Sigmoid,
@@ -53,6 +57,9 @@ func (o MLPOptions) validate() error {
 	}
 	if o.Classes < 2 || o.Classes > maxWidth {
 		return fmt.Errorf("option Classes is %d, want 2 to %d", o.Classes, maxWidth)
+	}
+	if n := len(o.Hidden); n > maxLayers {
+		return fmt.Errorf("option Hidden has %d layers, want at most %d", n, maxLayers)
 	}
 	for i, h := range o.Hidden {
 		if h < 1 || h > maxWidth {

@@ -120,11 +120,12 @@ const maxVocabulary = 1 << 16
 
 func (t Transformer) validate(vocabulary int) error {
 	for _, o := range []struct {
-		name string
-		n    int
-	}{{"Layers", t.Layers}, {"Heads", t.Heads}, {"Width", t.Width}, {"Block", t.Block}} {
-		if o.n < 1 || o.n > maxWidth {
-			return fmt.Errorf("option %s is %d, want 1 to %d", o.name, o.n, maxWidth)
+		name    string
+		n, most int
+	}{{"Layers", t.Layers, maxLayers}, {"Heads", t.Heads, maxWidth}, {"Width", t.Width, maxWidth},
+		{"Block", t.Block, maxWidth}} {
+		if o.n < 1 || o.n > o.most {
+			return fmt.Errorf("option %s is %d, want 1 to %d", o.name, o.n, o.most)
 		}
 	}
 	if t.Hidden < 0 || t.Hidden > maxWidth {

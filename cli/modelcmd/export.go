@@ -104,7 +104,7 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 		f.out = filepath.Join(run, e.of+"."+f.format)
 	}
 	e.batches = saved.Batches + e.iteration
-	tensors, err := e.save(f, saved, net, weights.Metadata(run, e.of, e.iteration, net))
+	tensors, err := e.save(f, saved, net, weights.Metadata(run, e.of, e.iteration, net, saved.Config))
 	if err != nil {
 		return err
 	}

@@ -55,6 +55,12 @@ var keys = []string{
 	"model",
 	"hidden",
 	"activation",
+	"layers",
+	"heads",
+	"width",
+	"block",
+	"gelu",
+	"bias",
 	"device",
 	"precision",
 	"threads",
@@ -103,7 +109,10 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	classes := 0
 	if isRun {
 		classes = saved.Classes
-	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err != nil {
+	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err == nil {
+		err = c.Check() // keys that the file has
+	}
+	if err != nil {
 		return t, err
 	}
 	if err := t.openData(c, f.split, classes); err != nil {
@@ -124,7 +133,9 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	}
 	t.Network, t.engine = net.Name(), model.NewEngine(net, t.dev.Device)
 	if !isRun {
-		w, err := weights.Read(path, net, weights.Options{Key: "weights"})
+		o := weights.Options{Key: "weights"}
+		o.Sizes, _ = model.NamedTransformer(c.Model, setup.Transformer(c))
+		w, err := weights.Read(path, net, o)
 		t.models = []exported{{of: path, x: w.X, norms: w.Buffers}}
 		return t, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"fspda/cli/weights"
 	"fspda/model"
+	"fspda/train"
 )
 
 // Weights survive a file bit for bit.
@@ -24,7 +25,8 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path, x := filepath.Join(dir, "model.safetensors"), net.Init(1)
-	if err := weights.Save(path, weights.Tensors(net, x, nil, 0), weights.Metadata("run", "mean", 0, net)); err != nil {
+	about := weights.Metadata("run", "mean", 0, net, train.Default())
+	if err := weights.Save(path, weights.Tensors(net, x, nil, 0), about); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
+	"fspda/train"
 	"fspda/train/safetensors"
 )
 
@@ -38,7 +39,7 @@ func TestHuggingFace(t *testing.T) {
 	buffers := observed(t, net, x, b)
 	if err := SaveHuggingFace(filepath.Join(dir, "export"), "resnet18", net, Tensors(net, x, buffers, 7),
 		Pictures{Mean: []float32{0.5, 0.25, 0.125}, Std: []float32{0.5, 0.5, 0.25}, Crop: 0.875},
-		Metadata("run", "mean", 7, net)); err != nil {
+		Metadata("run", "mean", 7, net, train.Default())); err != nil {
 		t.Fatal(err)
 	}
 	if err := Save(filepath.Join(dir, "images.safetensors"), []safetensors.Tensor{{Name: "images",

@@ -15,6 +15,7 @@ import (
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/model"
+	"fspda/train"
 )
 
 // ONNX's checker accepts our files, and ONNX Runtime predicts the same logits. FSPDA_PEERS names a
@@ -52,7 +53,7 @@ func TestONNXRuntime(t *testing.T) {
 			buffers[k] = (buffers[k] + v) / 2
 		}
 		if err := SaveONNX(filepath.Join(dir, name+".onnx"), net, x, buffers,
-			Metadata("run", "mean", 7, net)); err != nil {
+			Metadata("run", "mean", 7, net, train.Default())); err != nil {
 			t.Fatal(err)
 		}
 		if image := net.Image(); image != nil { // height and width are free
@@ -103,7 +104,7 @@ func TestONNXRuntimeLanguageModels(t *testing.T) {
 		}
 		x := varied(net.Dim())
 		if err := SaveONNX(filepath.Join(dir, name+".onnx"), net, x, nil,
-			Metadata("run", "mean", 7, net)); err != nil {
+			Metadata("run", "mean", 7, net, train.Default())); err != nil {
 			t.Fatal(err)
 		}
 		s, tokens := rng.New(1, "onnx"), make([]uint16, batch*net.Inputs())

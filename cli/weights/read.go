@@ -3,6 +3,7 @@ package weights
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -239,11 +240,17 @@ func Describe(path string, c *train.Config, known bool) (classes int, err error)
 	}
 	r.index()
 	if f, ok := r.tensorFile.(safetensorsFile); ok && !known {
-		words := strings.Fields(f.Metadata()["network"])
-		switch {
-		case len(words) == 3 && words[0] == "mlp": // mlp 784-100-10 sigmoid
+		meta := f.Metadata()
+		words, keys := strings.Fields(meta["network"]), networkKeys{}
+		switch text, ok := meta[metadataKeys]; {
+		case ok:
+			if err = json.Unmarshal([]byte(text), &keys); err != nil {
+				err = r.bad(err, "its metadata %s is damaged: name the network with --model", metadataKeys)
+			}
+			keys.set(c)
+		case len(words) >= 2 && words[0] == "mlp": // mlp 784-100-10 sigmoid, of versions without these metadata
 			widths := strings.Split(words[1], "-")
-			c.Model, c.Activation = words[0], words[2]
+			c.Model, c.Activation = words[0], cmp.Or(strings.Join(words[2:], " "), c.Activation)
 			err = c.Hidden.Set(strings.Join(widths[1:max(1, len(widths)-1)], ","))
 		case len(words) > 0:
 			c.Model = words[0]

@@ -27,7 +27,7 @@ func TestWeightsOfResNet(t *testing.T) {
 		buffers[k] += s.Float32()
 	}
 	path := filepath.Join(t.TempDir(), "w.safetensors")
-	if err := Save(path, Tensors(net, x, buffers, 77), Metadata("run", "mean", 77, net)); err != nil {
+	if err := Save(path, Tensors(net, x, buffers, 77), Metadata("run", "mean", 77, net, train.Default())); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Read(path, net, Options{})
