@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gofrs/flock"
 )
 
 // A run's folder goes as a whole; one in use, one with something of somebody else's, and what is no
@@ -44,6 +46,18 @@ func TestRemoveFolder(t *testing.T) {
 	}
 	refused(dir, "in use")
 	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	home := filepath.Join(dir, "agents", "001") // of a run of many processes
+	if err := os.MkdirAll(home, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	l := flock.New(filepath.Join(home, ".lock"))
+	if ok, err := l.TryLock(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	refused(dir, "in use")
+	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
 	if err := RemoveFolder(dir); err != nil {

@@ -34,7 +34,7 @@ const TokenizerFile = "tokenizer.json"
 //	tokenizer.json  of a text: what its tokens are
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
-//	agents/         see home.go: of a run of many processes
+//	agents/         see agentstore.go: of a run of many processes
 //	tensorboard/    event files
 //	plots/, report.html, report.md   made from the others by fspda/web
 type Folder struct {

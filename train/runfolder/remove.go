@@ -11,7 +11,7 @@ import (
 // written lists the entries that a run leaves in its folder.
 var written = []string{".lock", "config.yaml", "metrics.jsonl", "metrics.csv", "links.yaml", "shards.json",
 	"samples.jsonl", "tokenizer.json",
-	"summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots"}
+	"summary.json", "report.html", "report.md", "checkpoints", "tensorboard", "plots", agentsFolder}
 
 // RemoveFolder deletes the folder of a run. It refuses folders without a run, folders in use, and
 // folders that hold anything that no run writes.
@@ -40,6 +40,14 @@ func RemoveFolder(path string) error {
 	f := &Folder{Path: path}
 	if err := f.lockFolder(); err != nil {
 		return err
+	}
+	homes, _ := filepath.Glob(filepath.Join(path, agentsFolder, "*"))
+	for _, home := range homes { // an agent may still run when agent 0 has ended
+		l, err := lock(home, "wait for it")
+		if err != nil {
+			return errors.Join(err, f.lock.Unlock())
+		}
+		defer l.Unlock()
 	}
 	// config.yaml first: without it the folder holds no run, even if the rest fails
 	if err := errors.Join(os.Remove(filepath.Join(path, "config.yaml")), os.RemoveAll(path),
