@@ -283,8 +283,8 @@ func (s *Sweep) draw(key string, distribution any, k int) (string, error) {
 		return strconv.Itoa(int(a) + stream.IntN(int(b-a)+1)), nil
 	}
 	return "", &train.ConfigError{Key: "random: " + key, Got: fmt.Sprint(distribution),
-		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, both finite, or a list of " +
-			"values"}
+		Want: "expected uniform(a,b), log(a,b) with a above 0, int(a,b), each with a below b, both finite, or a list " +
+			"of values"}
 }
 
 // hash returns the FNV-1a hash of a name.

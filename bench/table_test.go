@@ -51,11 +51,13 @@ func TestTableOfSomeRuns(t *testing.T) {
 		c := train.Default()
 		c.Seed = seed
 		rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}},
-			{Position: evaluate.Position{Iteration: 10}, TestScores: evaluate.TestScores{TestAccAvg: train.Num(accuracy)}}}
+			{Position: evaluate.Position{Iteration: 10},
+				TestScores: evaluate.TestScores{TestAccAvg: train.Num(accuracy)}}}
 		return &Outcome{Job: Job{Title: "near", Setting: "near", Config: c}, Status: train.Finished, Rows: rows}
 	}
 	var text strings.Builder
-	table := &Table{Accounting: "packed", Levels: []float64{0.5}, Outcomes: []*Outcome{run(1, 0.7), run(2, 0.3), run(3, 0.8)}}
+	table := &Table{Accounting: "packed", Levels: []float64{0.5},
+		Outcomes: []*Outcome{run(1, 0.7), run(2, 0.3), run(3, 0.8)}}
 	if err := table.WriteCSV(&text); err != nil {
 		t.Fatal(err)
 	}

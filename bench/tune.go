@@ -258,8 +258,8 @@ func (t *Tuning) checkTime(jobs []Job) error {
 	limited := func(b Budget) bool { return b.Seconds > 0 }
 	switch mixed := slices.ContainsFunc(jobs, func(j Job) bool { return !lacks(j) }); {
 	case slices.ContainsFunc(t.Budgets, limited):
-		return &train.ConfigError{Key: "seconds", Want: fmt.Sprintf("is a budget of virtual time, which the runs of %s "+
-			"do not have: give them a network, or links", jobs[at].Group)}
+		return &train.ConfigError{Key: "seconds", Want: fmt.Sprintf("is a budget of virtual time, which the runs of "+
+			"%s do not have: give them a network, or links", jobs[at].Group)}
 	case t.metric.reach == "time" && mixed:
 		return &train.ConfigError{Key: "metric", Got: t.Metric, Want: fmt.Sprintf("compares times, and the runs of %s "+
 			"have no virtual time, as others have: give all of them a network, or links", jobs[at].Group)}

@@ -130,8 +130,8 @@ func (t *Tuning) Set(data, folder string, pairs []string) error {
 				"batch=32"}
 		}
 		if strings.TrimSpace(key) == "seed" {
-			return &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p), Want: "has no effect: each run has one of " +
-				"the seeds of the search, or of those that --seeds reports"}
+			return &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p), Want: "has no effect: each run has " +
+				"one of the seeds of the search, or of those that --seeds reports"}
 		}
 		t.last = append(t.last, strings.TrimSpace(key)+": "+quotedYAML(value))
 	}

@@ -238,8 +238,8 @@ func TestEvalText(t *testing.T) {
 	status, stdout, stderr = call(t, "eval", filepath.Join(run, "mean.safetensors"), "--data", "synthetic-text",
 		"--data-train", "600", "--data-test", "100", "--split", "train", "--json", "--device", "cpu")
 	if err := json.Unmarshal([]byte(stdout), &r); status != 0 || err != nil || r.Models[0].Loss != mean {
-		t.Errorf("the file of weights has a loss of %v, its run of %v: exit status %d, %v\n%s", r.Models, mean, status, err,
-			stderr)
+		t.Errorf("the file of weights has a loss of %v, its run of %v: exit status %d, %v\n%s", r.Models, mean, status,
+			err, stderr)
 	}
 	_, one, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")
 	_, two, _ := call(t, "sample", run, "--tokens", "20", "--device", "cpu")

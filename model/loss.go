@@ -23,7 +23,7 @@ const (
 	DecayAll Decay = "all" // every tensor
 	// all but biases and batch norm: matrices and filters
 	DecayWeights Decay = "weights"
-	// all but batch norm
+	// all but the parameters of norms
 	DecayNoNorm Decay = "no-norm"
 	// by-name(conv1,layer*.bn1): those whose names match, as in [Factor]; by-name(*,!fc): all but fc
 	decayByName = "by-name("

@@ -65,7 +65,8 @@ func TestOpenRefuses(t *testing.T) {
 		"a vocabulary of 65537 tokens":       {"gpt2", Options{Classes: 65537}},
 		`option GELU is "fast"`:              {"gpt-nano", Options{Classes: 65, Transformer: Transformer{GELU: "fast"}}},
 		"option Layers is -1":                {"gpt-nano", Options{Classes: 65, Transformer: Transformer{Layers: -1}}},
-		"option Layers is 1025":              {"gpt-nano", Options{Classes: 65, Transformer: Transformer{Layers: 1025}}},
+		"option Layers is 1025": {"gpt-nano", Options{Classes: 65,
+			Transformer: Transformer{Layers: 1025}}},
 		"option Hidden has 1025": {"mlp", Options{Shape: []int{4}, Classes: 3,
 			Hidden: slices.Repeat([]int{1}, 1025)}},
 		"options GELU and NoBias " +

@@ -9,7 +9,8 @@ type Recompute string
 // The values of Recompute.
 const (
 	RecomputeNone Recompute = "none" // nothing
-	// the intermediate values of residual blocks and the stem: a third more work, half the memory
+	// the intermediate values of residual blocks and the stem, or of a language model's layers: a third
+	// more work; of ResNet-50 a third of the memory
 	RecomputeBlocks Recompute = "blocks"
 )
 

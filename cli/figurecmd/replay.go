@@ -123,8 +123,10 @@ func (f *figureFlags) replay(ctx context.Context, name string, stdout, stderr io
 		}
 	}
 	for _, pair := range f.set {
-		if key, _, _ := strings.Cut(pair, "="); slices.Contains([]string{"iterations", "epochs"}, strings.TrimSpace(key)) {
-			return command.UsageErrorf("--set %s: the share of the paper's run is judged by --scale: set that instead", pair)
+		switch key, _, _ := strings.Cut(pair, "="); strings.TrimSpace(key) {
+		case "iterations", "epochs":
+			return command.UsageErrorf("--set %s: the share of the paper's run is that of --scale, set it instead",
+				pair)
 		}
 	}
 	f.file = name // it is none of the paper's figures

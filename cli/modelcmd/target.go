@@ -133,13 +133,18 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	}
 	t.Network, t.engine = net.Name(), model.NewEngine(net, t.dev.Device)
 	if !isRun {
-		o := weights.Options{Key: "weights"}
-		o.Sizes, _ = model.NamedTransformer(c.Model, setup.Transformer(c))
-		w, err := weights.Read(path, net, o)
-		t.models = []exported{{of: path, x: w.X, norms: w.Buffers}}
-		return t, err
+		return t, t.openFile(path, net, c)
 	}
 	return t, t.openModels(path, saved, net, f)
+}
+
+// openFile reads the model of a file of weights.
+func (t *target) openFile(path string, net *model.Network, c train.Config) error {
+	o := weights.Options{Key: "weights"}
+	o.Sizes, _ = model.NamedTransformer(c.Model, setup.Transformer(c))
+	w, err := weights.Read(path, net, o)
+	t.models = []exported{{of: path, x: w.X, norms: w.Buffers}}
+	return err
 }
 
 // openModels reads the models of a run.

@@ -177,7 +177,8 @@ func TestInterruptedWait(t *testing.T) {
 
 // Tasks that failed and tasks whose processes were ended by others are errors.
 func TestFailures(t *testing.T) {
-	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
+	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n"+
+		"- {name: b, command: figure 9}\n")
 	file, err := ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

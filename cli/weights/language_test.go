@@ -65,7 +65,8 @@ func TestLanguageModelFiles(t *testing.T) {
 	} {
 		net, sizes := openLanguage(t, c.name, c.change)
 		x, dir := varied(net.Dim()), t.TempDir()
-		n, err := SaveLanguageModel(filepath.Join(dir, "hf"), sizes, net, x, -1, Metadata("run", "mean", 7, net, train.Default()))
+		n, err := SaveLanguageModel(filepath.Join(dir, "hf"), sizes, net, x, -1,
+			Metadata("run", "mean", 7, net, train.Default()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -130,10 +130,10 @@ type StepKeys struct {
 	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
 	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
 	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected with adamw, except for kgt and for language models)"`
+	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
 	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
-	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw)"`
-	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but batch norm; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
+	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
+	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
 	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
 	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
@@ -157,7 +157,7 @@ type ExchangeKeys struct {
 
 // BatchKeys choose how the data is split and sampled.
 type BatchKeys struct {
-	Partition string `yaml:"partition" help:"data split: shuffled, sorted, by-class, by-writer, dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
+	Partition string `yaml:"partition" help:"data split: shuffled, sorted, by-class, by-writer, contiguous (of text), dirichlet(0.3), dirichlet-equal(0.3), file(PATH)"`
 	Objective string `yaml:"objective" help:"weights of the agents in the objective: agents (equal) or samples (by shard size)"`
 	Batch     int    `yaml:"batch" help:"examples per agent and iteration"`
 	Accum     int    `yaml:"accumulate" help:"parts of a batch whose gradients are computed one after the other, to save memory; batch norm sees one part at a time"`
@@ -195,7 +195,7 @@ type OutputKeys struct {
 type ExecutionKeys struct {
 	Links        string  `yaml:"links" group:"exchange" same:"y" help:"file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has its virtual time"`
 	EvalAgents   int     `yaml:"eval_agents" group:"output" same:"y" help:"number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is all"`
-	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks: none, or blocks, which recomputes the activations inside blocks instead of keeping them: a third of the memory, a third more work"`
+	Recompute    string  `yaml:"recompute" same:"y" help:"residual networks and language models: none, or blocks, which recomputes the activations inside blocks instead of keeping them: a third of the memory, a third more work"`
 	GradientTime float64 `yaml:"gradient_time" same:"y" help:"least time of a gradient in seconds, multiplied by the agent's slowness, to emulate slow machines; 0 is no minimum"`
 	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; with more cores than agents, each agent uses several"`
 }
