@@ -40,8 +40,8 @@ func (d *Device) divided(n, least int, run func(from, to int)) {
 
 // AdamW implements device.Device.AdamW. Goroutines share a long vector. It panics if the lengths
 // differ.
-func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
-	d.divided(g.Len(), leastAdamW, func(from, to int) { vec.AdamWRange(a, g, m, v, x, from, to) })
+func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
+	d.divided(g.Len(), leastAdamW, func(from, to int) { vec.AdamWRange(a, g, m, v, x, then, from, to) })
 }
 
 // Combine implements device.Device.Combine. Goroutines share a long vector. It panics if the
@@ -54,6 +54,15 @@ func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 	}
 	terms = slices.Clone(terms) // that of the caller stays on its stack
 	d.divided(n, leastCombine, func(from, to int) { vec.CombineRange(dst, from, to, terms...) })
+}
+
+// CombineAll implements device.Device.CombineAll. Goroutines share long vectors. It panics if the
+// lengths differ.
+func (d *Device) CombineAll(all ...device.Combination) {
+	if len(all) == 0 {
+		return
+	}
+	d.divided(all[0].Dst.Len(), leastCombine, func(from, to int) { vec.CombineAllRange(all, from, to) })
 }
 
 // Dot implements device.Device.Dot. Goroutines share long vectors. It panics if the lengths differ.

@@ -242,12 +242,16 @@ func (d *Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 	}
 }
 
-// AdamW is device.Device.AdamW. It panics if the lengths differ.
-func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
+// AdamW is device.Device.AdamW, with a kernel for each combination. It panics if the lengths differ.
+func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
 	to, first, second, at := d.vector("AdamW", g), d.vector("AdamW", m), d.vector("AdamW", v), d.vector("AdamW", x)
 	checkLen("AdamW", "m", first.n, to.n)
 	checkLen("AdamW", "v", second.n, to.n)
 	checkLen("AdamW", "x", at.n, to.n)
+	for _, c := range then { // before anything is sent
+		checkLen("AdamW", "a Dst", d.vector("AdamW", c.Dst).n, to.n)
+		d.kernelTerms("AdamW", c.Terms, to.n)
+	}
 	if to.n == 0 {
 		return
 	}
@@ -256,6 +260,9 @@ func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
 	c.Batch = c
 	d.exec.EnqueueOp(&c.Op, executor.Writes(&to.dep), executor.Writes(&first.dep), executor.Writes(&second.dep),
 		executor.Reads(&at.dep))
+	for _, c := range then {
+		d.Combine(c.Dst, c.Terms...)
+	}
 }
 
 // Dot returns Σ a[k]·b[k], with the bits of package cpu. It panics if the lengths differ. After a

@@ -99,8 +99,9 @@ type Device interface {
 	//	g ← (Scale1·m)/(Scale2·√v + Eps) + Decay·x
 	//
 	// The coefficients are first rounded to the precision of the device; each operation is then
-	// rounded by itself. The four vectors are distinct and have one length.
-	AdamW(a Adam, g, m, v, x Vector)
+	// rounded by itself. The four vectors are distinct and have one length. Then it computes
+	// CombineAll(then...), whose vectors have the same length, in the same pass.
+	AdamW(a Adam, g, m, v, x Vector, then ...Combination)
 	// Dot returns Σ a[k]·b[k], accumulated in float64.
 	Dot(a, b Vector) float64
 

@@ -140,8 +140,9 @@ func (d *privateDevice) AddDiffs(start device.Term, own device.Vector, others []
 	}
 	d.Device.AddDiffs(start, d.in(own), d.terms(others), d.terms(to)...)
 }
-func (d *privateDevice) AdamW(a device.Adam, g, m, v, x device.Vector) {
+func (d *privateDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
 	d.Device.AdamW(a, d.in(g), d.in(m), d.in(v), d.in(x))
+	d.CombineAll(then...)
 }
 func (d *privateDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {

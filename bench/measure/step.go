@@ -384,8 +384,8 @@ func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []dev
 	d.k.timed(&d.k.vectors, func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
-func (d timedDevice) AdamW(a device.Adam, g, m, v, x device.Vector) {
-	d.k.timed(&d.k.vectors, func() { d.Device.AdamW(a, g, m, v, x) })
+func (d timedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
+	d.k.timed(&d.k.vectors, func() { d.Device.AdamW(a, g, m, v, x, then...) })
 }
 
 func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
@@ -404,12 +404,13 @@ func (d timedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 // noopDevice wraps a device; its vector kernels do nothing.
 type noopDevice struct{ device.Device }
 
-func (noopDevice) Combine(device.Vector, ...device.Term)                                         {}
-func (noopDevice) CombineAll(...device.Combination)                                              {}
-func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                                     {}
-func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)                  {}
-func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term)            {}
-func (noopDevice) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector) {}
+func (noopDevice) Combine(device.Vector, ...device.Term)                              {}
+func (noopDevice) CombineAll(...device.Combination)                                   {}
+func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
+func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
+func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
+func (noopDevice) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector, ...device.Combination) {
+}
 func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
 func (noopDevice) MoveCopy(_, _, _, _ device.Vector, _ device.Index) {}

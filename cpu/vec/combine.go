@@ -40,30 +40,45 @@ const fuseBlock = 1024
 
 // CombineAll is Combine of one combination after the other, bit-identical, in one pass over memory
 // unless one of them has too many terms. It panics if the lengths differ.
-func (o Ops) CombineAll(all ...device.Combination) {
-	n, fused := 0, true
-	for i, c := range all {
-		if d := Data("CombineAll", c.Dst); i == 0 {
-			n = len(d)
-		} else {
-			CheckLen("CombineAll", "a Dst", len(d), n)
-		}
-		for _, t := range c.Terms {
-			CheckLen("CombineAll", "a term", len(Data("CombineAll", t.V)), n)
-		}
-		fused = fused && len(c.Terms) <= maxTerms
+func (Ops) CombineAll(all ...device.Combination) {
+	if len(all) > 0 {
+		CombineAllRange(all, 0, all[0].Dst.Len())
 	}
+}
+
+// CombineAllRange is CombineAll of at least one combination for the coordinates from, ..., to-1. It
+// panics if the lengths differ.
+func CombineAllRange(all []device.Combination, from, to int) {
+	fused := inOnePass("CombineAll", len(Data("CombineAll", all[0].Dst)), all)
 	if !fused || len(all) == 1 {
 		for _, c := range all {
-			o.Combine(c.Dst, c.Terms...)
+			CombineRange(c.Dst, from, to, c.Terms...)
 		}
 		return
 	}
-	for i := 0; i < n; i += fuseBlock {
-		to := min(i+fuseBlock, n)
-		for _, c := range all {
-			combinePart(c.Dst.(*Vector).Data[i:to], c.Terms, i)
+	for i := from; i < to; i += fuseBlock {
+		combineParts(all, i, min(i+fuseBlock, to))
+	}
+}
+
+// inOnePass reports whether no combination has more terms than one pass takes. It panics if a vector
+// is not of length n.
+func inOnePass(what string, n int, all []device.Combination) bool {
+	fused := true
+	for _, c := range all {
+		CheckLen(what, "a Dst", len(Data(what, c.Dst)), n)
+		for _, t := range c.Terms {
+			CheckLen(what, "a term", len(Data(what, t.V)), n)
 		}
+		fused = fused && len(c.Terms) <= maxTerms
+	}
+	return fused
+}
+
+// combineParts computes the coordinates from, ..., to-1 of combinations of at most maxTerms terms.
+func combineParts(all []device.Combination, from, to int) {
+	for _, c := range all {
+		combinePart(c.Dst.(*Vector).Data[from:to], c.Terms, from)
 	}
 }
 

@@ -163,12 +163,16 @@ func (float64Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 	}
 }
 
-func (float64Device) AdamW(a device.Adam, g, m, v, x device.Vector) {
+func (d float64Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
 	n := g.Len()
-	d, first, second, at := data64("AdamW", g, n), data64("AdamW", m, n), data64("AdamW", v, n), data64("AdamW", x, n)
-	for i := range d {
-		d[i], first[i], second[i] = adamW(func(v float64) float64 { return v }, a, d[i], first[i], second[i], at[i])
+	u, first, second, at := data64("AdamW", g, n), data64("AdamW", m, n), data64("AdamW", v, n), data64("AdamW", x, n)
+	for i := range u {
+		u[i], first[i], second[i] = adamW(func(v float64) float64 { return v }, a, u[i], first[i], second[i], at[i])
 	}
+	for _, c := range then {
+		data64("AdamW", c.Dst, n)
+	}
+	d.CombineAll(then...)
 }
 
 // adamW is device.Device.AdamW of one number, with each result rounded.

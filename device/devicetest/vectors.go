@@ -394,7 +394,44 @@ func checkAdamW(f *field) {
 				equal(f, "x of AdamW afterwards", f.read(at), x)
 			}
 		}
+		checkAdamWThen(f, n)
 		f.done()
+	}
+}
+
+// checkAdamWThen compares a step with combinations behind it with the passes that define it: those
+// read the direction and the averages, write the point of the step, and may have many terms.
+func checkAdamWThen(f *field, n int) {
+	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 2, Scale2: 3, Eps: 1e-8, Decay: 0.1}
+	square := normal("v", n)
+	for i, v := range square {
+		square[i] = v * v
+	}
+	for _, terms := range []int{2, 9} {
+		vectors := func() (v [5]device.Vector) {
+			for i, values := range [][]float32{normal("g", n), normal("m", n), square, mixed("x", n), normal("y", n)} {
+				v[i] = f.vector(values)
+			}
+			return v
+		}
+		then := func(v [5]device.Vector) []device.Combination {
+			first := device.Combination{Dst: v[3], Terms: []device.Term{{A: 1, V: v[3]}, {A: -0.3, V: v[0]}}}
+			second := device.Combination{Dst: v[4]}
+			for k := range terms {
+				second.Terms = append(second.Terms, device.Term{A: 0.5 - 0.1*float64(k), V: v[(k+1)%5]})
+			}
+			return []device.Combination{first, second}
+		}
+		one, other := vectors(), vectors()
+		f.d.AdamW(a, one[0], one[1], one[2], one[3])
+		for _, c := range then(one) {
+			f.d.Combine(c.Dst, c.Terms...)
+		}
+		f.d.AdamW(a, other[0], other[1], other[2], other[3], then(other)...)
+		for i := range one {
+			equal(f, fmt.Sprintf("AdamW of %d numbers with combinations of %d terms: vector %d", n, terms, i),
+				f.read(other[i]), widen(f.read(one[i])))
+		}
 	}
 }
 
@@ -585,7 +622,13 @@ func checkPanics(f *field) {
 		"AdamW of a short mean":            func() { d.AdamW(device.Adam{}, v(4), v(3), v(4), v(4)) },
 		"AdamW of a long mean square":      func() { d.AdamW(device.Adam{}, v(4), v(4), v(5), v(4)) },
 		"AdamW at a short point":           func() { d.AdamW(device.Adam{}, v(4), v(4), v(4), v(3)) },
-		"Dot of two lengths":               func() { d.Dot(v(4), v(5)) },
+		"AdamW and a short vector": func() {
+			d.AdamW(device.Adam{}, v(4), v(4), v(4), v(4), device.Combination{Dst: v(3), Terms: terms(3)})
+		},
+		"AdamW and a long term": func() {
+			d.AdamW(device.Adam{}, v(4), v(4), v(4), v(4), device.Combination{Dst: v(4), Terms: terms(4, 5)})
+		},
+		"Dot of two lengths": func() { d.Dot(v(4), v(5)) },
 	} {
 		panics(f, what, run)
 	}

@@ -187,8 +187,8 @@ type State struct {
 	base  []device.Term
 	to    []device.Term
 	parts []device.SparseTerm
-	old   device.Vector        // to which a shared vector adds the parts
-	pass  []device.Combination // planned, until flush
+	old   device.Vector // to which a shared vector adds the parts
+	plans
 
 	fill fillers
 }
@@ -456,13 +456,31 @@ func (s *State) plan(dst device.Vector, terms ...device.Term) {
 	c.Dst, c.Terms = dst, append(c.Terms[:0], terms...)
 }
 
-// flush computes the planned combinations.
+// plans is what the next [State.flush] computes: AdamW, then combinations.
+type plans struct {
+	adam adamStep // without a gradient: none
+	pass []device.Combination
+}
+
+// adamStep is AdamW of the gradient g at x.
+type adamStep struct {
+	device.Adam
+	g, x device.Vector
+}
+
+// planAdamW plans AdamW of the gradient g at x, which the next [State.flush] computes before the
+// combinations that are planned after it. Nothing else may be planned.
+func (s *State) planAdamW(a device.Adam, g, x device.Vector) { s.adam = adamStep{a, g, x} }
+
+// flush computes what is planned.
 func (s *State) flush() {
-	switch len(s.pass) {
-	case 0:
-	case 1:
+	switch {
+	case s.adam.g != nil:
+		s.Dev.AdamW(s.adam.Adam, s.adam.g, s.Opt[0], s.Opt[1], s.adam.x, s.pass...)
+		s.adam = adamStep{}
+	case len(s.pass) == 1:
 		s.Dev.Combine(s.pass[0].Dst, s.pass[0].Terms...)
-	default:
+	case len(s.pass) > 1:
 		s.Dev.CombineAll(s.pass...)
 	}
 	s.pass = s.pass[:0]

@@ -84,8 +84,8 @@ func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	s.flush()
 	s.Count++
 	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
-	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
-		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, s.Opt[0], s.Opt[1], x)
+	s.planAdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
+		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, x)
 	return g
 }
 
@@ -108,8 +108,8 @@ func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	if o.Limit > 0 {
 		most = o.Limit + o.Eps
 	}
-	s.Dev.AdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1,
-		Scale2: 1, Decay: decay, Limit: most}, g, s.Opt[0], v, x)
+	s.planAdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1,
+		Scale2: 1, Decay: decay, Limit: most}, g, x)
 	return g
 }
 
