@@ -279,7 +279,8 @@ func TestVectorsOfThreads(t *testing.T) {
 		d.AdamW(a, vectors[0], vectors[1], vectors[2], vectors[3], device.Combination{Dst: vectors[3],
 			Terms: []device.Term{{A: 1, V: vectors[3]}, {A: -0.3, V: vectors[0]}}})
 		d.Combine(vectors[3], device.Term{A: 1, V: vectors[3]}, device.Term{A: -0.3, V: vectors[0]})
-		d.CombineAll(device.Combination{Dst: vectors[1], Terms: []device.Term{{A: 0.9, V: vectors[1]}, {A: 1, V: vectors[0]}}},
+		d.CombineAll(
+			device.Combination{Dst: vectors[1], Terms: []device.Term{{A: 0.9, V: vectors[1]}, {A: 1, V: vectors[0]}}},
 			device.Combination{Dst: vectors[3], Terms: []device.Term{{A: 1, V: vectors[3]}, {A: -0.1, V: vectors[1]}}})
 		many := slices.Repeat([]device.Term{{A: 0.3, V: vectors[3]}, {A: -0.7, V: vectors[1]}}, 5)
 		d.Combine(vectors[2], many...)

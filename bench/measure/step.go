@@ -404,13 +404,12 @@ func (d timedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 // noopDevice wraps a device; its vector kernels do nothing.
 type noopDevice struct{ device.Device }
 
-func (noopDevice) Combine(device.Vector, ...device.Term)                              {}
-func (noopDevice) CombineAll(...device.Combination)                                   {}
-func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                          {}
-func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)       {}
-func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term) {}
-func (noopDevice) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector, ...device.Combination) {
-}
+func (noopDevice) Combine(device.Vector, ...device.Term)                                  {}
+func (noopDevice) CombineAll(...device.Combination)                                       {}
+func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                              {}
+func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)           {}
+func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term)     {}
+func (noopDevice) AdamW(_ device.Adam, _, _, _, _ device.Vector, _ ...device.Combination) {}
 func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
 }
 func (noopDevice) MoveCopy(_, _, _, _ device.Vector, _ device.Index) {}

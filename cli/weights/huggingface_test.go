@@ -98,3 +98,12 @@ func TestHuggingFaceShards(t *testing.T) {
 		t.Errorf("error %v, want it to say how to write one file", err)
 	}
 }
+
+func residual(t *testing.T) *model.Network {
+	t.Helper()
+	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return net
+}

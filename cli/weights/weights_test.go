@@ -122,15 +122,6 @@ func TestInitRefuses(t *testing.T) {
 	}
 }
 
-func residual(t *testing.T) *model.Network {
-	t.Helper()
-	net, err := model.Open("resnet20", model.Options{Shape: []int{32, 32, 3}, Classes: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return net
-}
-
 // Names of wrapped networks and of Hugging Face's ResNet are those of the same tensors; 16-bit
 // numbers are converted.
 func TestReadsOtherNames(t *testing.T) {

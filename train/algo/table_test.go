@@ -521,14 +521,13 @@ func TestAllAllocateNothing(t *testing.T) {
 // still is a device that computes nothing.
 type still struct{ device.Device }
 
-func (still) Combine(device.Vector, ...device.Term)             {}
-func (still) CombineAll(...device.Combination)                  {}
-func (still) Gather(_, _ device.Vector, _ device.Index)         {}
-func (still) MoveCopy(_, _, _, _ device.Vector, _ device.Index) {}
-func (still) ScatterAdd(device.Vector, ...device.SparseTerm)    {}
-func (still) AdamW(device.Adam, device.Vector, device.Vector, device.Vector, device.Vector, ...device.Combination) {
-}
-func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term) {}
+func (still) Combine(device.Vector, ...device.Term)                                  {}
+func (still) CombineAll(...device.Combination)                                       {}
+func (still) Gather(_, _ device.Vector, _ device.Index)                              {}
+func (still) MoveCopy(_, _, _, _ device.Vector, _ device.Index)                      {}
+func (still) ScatterAdd(device.Vector, ...device.SparseTerm)                         {}
+func (still) AdamW(_ device.Adam, _, _, _, _ device.Vector, _ ...device.Combination) {}
+func (still) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)           {}
 
 // The released program's dual step, own at t+1 against other at t, misses the optimum: it ends near
 // the minimizer of F + (c/2)·|x - x^0|² with c = 2·eta·beta·(k/d)/(n·alpha), one edge at a time.
