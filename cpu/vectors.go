@@ -59,7 +59,8 @@ func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
 // CombineAll implements device.Device.CombineAll. Goroutines share long vectors. It panics if the
 // lengths differ.
 func (d *Device) CombineAll(all ...device.Combination) {
-	if len(all) == 0 {
+	if len(all) == 0 || d.teams == nil || all[0].Dst.Len() < 2*leastCombine {
+		d.Ops.CombineAll(all...)
 		return
 	}
 	d.divided(all[0].Dst.Len(), leastCombine, func(from, to int) { vec.CombineAllRange(all, from, to) })

@@ -81,6 +81,7 @@ func newQueue() *cobra.Command {
 type queue struct {
 	flags
 	path    string // of the file
+	load    string // the file of the load averages
 	file    *File
 	lock    *flock.Flock
 	stderr  io.Writer
@@ -109,7 +110,7 @@ func run(ctx context.Context, path string, f flags, stdout, stderr io.Writer) er
 	if f.cores == 0 {
 		f.cores = runtime.NumCPU()
 	}
-	q := &queue{flags: f, path: path, file: file, stderr: stderr, running: map[string]*process{},
+	q := &queue{flags: f, path: path, load: loadFile, file: file, stderr: stderr, running: map[string]*process{},
 		tried: map[string]bool{}, ended: make(chan *process)}
 	if !f.list {
 		if err := q.open(ctx); err != nil {
@@ -248,7 +249,7 @@ func (q *queue) fits(t Task) bool {
 	for _, r := range q.running {
 		busy += r.Cores
 	}
-	load, ok := loadOf(loadFile)
+	load, ok := loadOf(q.load)
 	limit := q.maxLoad
 	if !ok {
 		limit = 0

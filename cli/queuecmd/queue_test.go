@@ -25,6 +25,17 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
+// tasks writes a queue of tasks with a folder of its own, and reads it.
+func tasks(t *testing.T, text string) (path string, file *File) {
+	t.Helper()
+	path = write(t, "folder: "+t.TempDir()+"\ntasks:\n"+text)
+	file, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, file
+}
+
 // What cannot be resumed, or what the queue sets itself, is refused with what to do.
 func TestRefusedFiles(t *testing.T) {
 	for text, want := range map[string]string{
@@ -86,12 +97,8 @@ func TestFits(t *testing.T) {
 
 // The next task is the first of the highest priority that is neither finished, failed nor running.
 func TestNext(t *testing.T) {
-	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: low, command: figure 9}\n"+
-		"- {name: high, priority: 3, command: figure 9}\n- {name: also-high, priority: 3, command: figure 9}\n")
-	file, err := ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
+		"- {name: also-high, priority: 3, command: figure 9}\n")
 	q := &queue{path: path, file: file, running: map[string]*process{}, tried: map[string]bool{}}
 	expect := func(want string) {
 		t.Helper()
@@ -158,16 +165,10 @@ func TestNice(t *testing.T) {
 
 // A queue that waits for an idle core ends when it is told to.
 func TestInterruptedWait(t *testing.T) {
-	if _, ok := loadOf(loadFile); !ok {
-		t.Skip("this system does not tell its load, so that no queue waits for it")
-	}
-	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n")
-	file, err := ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	q := &queue{flags: flags{cores: 1, maxLoad: 1e-9}, path: path, file: file, stderr: io.Discard,
-		running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
+	path, file := tasks(t, "- {name: a, command: figure 9}\n")
+	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
+	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file,
+		stderr: io.Discard, running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := q.all(ctx); !errors.Is(err, command.ErrStopped) {
@@ -177,12 +178,7 @@ func TestInterruptedWait(t *testing.T) {
 
 // Tasks that failed and tasks whose processes were ended by others are errors.
 func TestFailures(t *testing.T) {
-	path := write(t, "folder: "+t.TempDir()+"\ntasks:\n- {name: a, command: figure 9}\n"+
-		"- {name: b, command: figure 9}\n")
-	file, err := ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, file := tasks(t, "- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
 	q := &queue{file: file}
 	set := func(name string, s Status) {
 		t.Helper()
