@@ -241,13 +241,17 @@ func Describe(path string, c *train.Config, known bool) (classes int, err error)
 	r.index()
 	if f, ok := r.tensorFile.(safetensorsFile); ok && !known {
 		meta := f.Metadata()
-		words, keys := strings.Fields(meta["network"]), networkKeys{}
+		words := strings.Fields(meta["network"])
 		switch text, ok := meta[metadataKeys]; {
 		case ok:
+			keys := c.NetworkKeys
+			keys.Hidden = nil // a linear model has none
 			if err = json.Unmarshal([]byte(text), &keys); err != nil {
 				err = r.bad(err, "its metadata %s is damaged: name the network with --model", metadataKeys)
+				break
 			}
-			keys.set(c)
+			keys.Start, keys.Head, keys.Dropout = c.Start, c.Head, c.Dropout // a file has none
+			c.NetworkKeys = keys
 		case len(words) >= 2 && words[0] == "mlp": // mlp 784-100-10 sigmoid, of versions without these metadata
 			widths := strings.Split(words[1], "-")
 			c.Model, c.Activation = words[0], cmp.Or(strings.Join(words[2:], " "), c.Activation)

@@ -52,52 +52,18 @@ func width(t safetensors.Tensor) int {
 	return 4
 }
 
-// networkKeys are the keys of the configuration that make a network from its name. A file has them
-// as metadata.
-type networkKeys struct {
-	Model      string `json:"model"`
-	Hidden     []int  `json:"hidden,omitempty"`
-	Activation string `json:"activation,omitempty"`
-	Layers     int    `json:"layers,omitempty"`
-	Heads      int    `json:"heads,omitempty"`
-	Width      int    `json:"width,omitempty"`
-	Block      int    `json:"block,omitempty"`
-	GELU       string `json:"gelu,omitempty"`
-	NoBias     bool   `json:"no_bias,omitempty"`
-}
-
-// keysOf returns the keys of a network.
-func keysOf(c train.Config) networkKeys {
-	k := networkKeys{Model: c.Model, Hidden: c.Hidden}
-	switch {
-	case c.Model == "mlp":
-		k.Activation = c.Activation
-	case model.IsTransformer(c.Model):
-		k.Layers, k.Heads, k.Width, k.Block, k.GELU, k.NoBias = c.Layers, c.Heads, c.Width, c.Block, c.GELU, !c.Bias
-	}
-	return k
-}
-
-// set sets the keys in a configuration.
-func (k networkKeys) set(c *train.Config) {
-	c.Model, c.Hidden = k.Model, k.Hidden
-	switch {
-	case k.Model == "mlp":
-		c.Activation = k.Activation
-	case model.IsTransformer(k.Model):
-		c.Layers, c.Heads, c.Width, c.Block, c.GELU, c.Bias = k.Layers, k.Heads, k.Width, k.Block, k.GELU, !k.NoBias
-	}
-}
-
 // Metadata returns the metadata of a file with a model of a run with configuration c: of names the
 // model, as mean or agent3.
 func Metadata(run, of string, iteration int, net *model.Network, c train.Config) map[string]string {
-	keys, _ := json.Marshal(keysOf(c)) // numbers and texts
+	keys := c.NetworkKeys
+	keys.Start, keys.Head, keys.Dropout = "", "", 0 // belong to the run
+	text, _ := json.Marshal(keys)                   // numbers and texts
 	return map[string]string{"network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration),
-		metadataKeys: string(keys)}
+		metadataKeys: string(text)}
 }
 
-// metadataKeys is the name of networkKeys, in JSON, in the metadata.
+// metadataKeys is the name in the metadata of the keys of the configuration that make a network, in
+// JSON.
 const metadataKeys = "config"
 
 // Save writes a safetensors file. No reader ever sees half a file.
