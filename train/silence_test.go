@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
+
 	"fspda/dist/nats"
 	"fspda/train/process"
 )
@@ -65,13 +67,20 @@ func TestLostAgentFolder(t *testing.T) {
 	<-begun
 	end[2]()
 	home, away := filepath.Join(w.dir, "agents", "002"), filepath.Join(w.dir, "away")
-	for os.Rename(home, away) != nil {
+	l := flock.New(filepath.Join(home, ".lock")) // the agent holds it until it has written its last checkpoint
+	for ok, err := l.TryLock(); !ok; ok, err = l.TryLock() {
+		if err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Millisecond)
+	}
+	if err := errors.Join(os.Rename(home, away), l.Unlock()); err != nil {
+		t.Fatal(err)
 	}
 	ended := make(chan []error, 1)
 	go func() { ended <- wait() }()
 	var refused *nats.HandshakeError
-	for refused == nil { // its first process holds the lock of its folder until it has ended
+	for refused == nil {
 		_, err := w.one(t.Context(), 2, func(string) {})
 		if !errors.As(err, &refused) && err != nil && t.Context().Err() == nil {
 			t.Logf("the second process: %v", err)
