@@ -37,3 +37,39 @@ func TestWire(t *testing.T) {
 		}
 	}
 }
+
+// A short wire format rounds what is sent, and leaves the models all their bits: where agents agree
+// and steps are tiny, no method changes a model by as much as that format would round it.
+func TestWireKeepsModels(t *testing.T) {
+	tried := 0
+	for _, name := range append(Algorithms(), "sparta of all coordinates") {
+		c := small()
+		c.Algo, c.Agents, c.Iterations, c.EvalPoints, c.Wire, c.Alpha = name, 4, 10, 1, "bf16", 1e-30
+		c.Graph = "complete"
+		switch name {
+		case "sparta of all coordinates":
+			c.Algo, c.Mask, c.Density = "sparta", "all", 1
+		case "sgp":
+			c.Edges = "one-peer-exp"
+		}
+		full := c
+		full.Wire = "fp32"
+		m := labModel(t, c)
+		if _, err := c.Resolve(labSet, m); err != nil {
+			continue // refused with a short format, or without other settings
+		}
+		tried++
+		got, want := play(t, c, Options{}), play(t, full, Options{})
+		for i, x := range got.Models {
+			for j, v := range x {
+				if d := math.Abs(float64(v - want.Models[i][j])); d > 1e-6*math.Abs(float64(v))+1e-20 {
+					t.Errorf("%s: coordinate %d of agent %d is %g, with fp32 %g", name, j, i, v, want.Models[i][j])
+					break
+				}
+			}
+		}
+	}
+	if tried < 20 {
+		t.Errorf("%d methods were tried", tried)
+	}
+}

@@ -415,20 +415,21 @@ func (s *State) SendModel(r *Round) (x device.Vector) {
 		s.send(r, gather, s.X)
 		return s.X
 	}
-	x = s.handOver(r)
-	s.post(r, x)
+	sent, x := s.handOver(r)
+	s.post(r, sent)
 	return x
 }
 
 // handOver returns the model in a vector that may be posted, without a copy if it can: then s.X has
-// undefined contents, and the algorithm overwrites all of it in this iteration.
-func (s *State) handOver(r *Round) (x device.Vector) {
+// undefined contents, and the algorithm overwrites all of it in this iteration. It also returns the
+// model with all its bits: a short wire format rounds the vector that is posted.
+func (s *State) handOver(r *Round) (sent, x device.Vector) {
 	if r.Swap == nil {
-		return s.copied(r, s.X)
+		return s.copied(r, s.X), s.X
 	}
 	x = s.X
 	s.X = r.Swap(x)
-	return x
+	return x, x
 }
 
 // targets stores the terms of an AddDiff in the agent's reused operand list.

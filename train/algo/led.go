@@ -50,14 +50,14 @@ func (a LED) Local(s *State, r *Round) error {
 		return err
 	}
 	if len(r.Links) > 0 {
-		x := s.handOver(r)
-		s.post(r, x)
+		sent, x := s.handOver(r)
+		s.post(r, sent)
 		s.Scratch.(*sentModel).x = x
 	}
 	return nil
 }
 
-// Mix writes all of the model, from the one that was sent, also where nothing was received.
+// Mix writes all of the model, from that of Local, also where nothing was received.
 func (a LED) Mix(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil

@@ -163,8 +163,8 @@ func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
 
-// sentModel is the working memory of algorithms that move the model in Mix: the model as it was
-// sent in Local.
+// sentModel is the working memory of algorithms that move the model in Mix: the model that Local
+// sent, with all its bits.
 type sentModel struct {
 	x    device.Vector
 	base [1]device.Term // an operand list

@@ -66,8 +66,8 @@ func (a Relay) Local(s *State, r *Round) error {
 	w.sums, w.counts = w.sums[:0], w.counts[:0]
 	if len(r.Links) == 1 && len(s.Edges) == 1 { // a leaf has nothing to relay: its message is h
 		s.flush()
-		w.h = s.handOver(r)
-		w.sums, w.counts = append(w.sums, w.h), append(w.counts, 1)
+		sent, h := s.handOver(r)
+		w.h, w.sums, w.counts = h, append(w.sums, sent), append(w.counts, 1)
 	} else {
 		w.relay(s, r)
 	}

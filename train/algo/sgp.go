@@ -39,7 +39,8 @@ func (a SGP) Scalars() []float64 {
 	return []float64{1}
 }
 
-// pushed is what an agent has divided in an iteration: X and w, rounded as they were sent.
+// pushed is what an agent has divided in an iteration: X and w, rounded as they were sent. An agent
+// keeps X less what it sends of the rounded one, so that Σ X has all its bits.
 type pushed struct {
 	x      device.Vector
 	w      float64
@@ -90,7 +91,7 @@ func (p *pushed) pack(s *State, r *Round) {
 func (a SGP) Mix(s *State, r *Round) error {
 	p := s.Scratch.(*pushed)
 	w := r.Keep * p.w
-	s.terms = append(s.terms[:0], device.Term{A: r.Keep, V: p.x})
+	s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: r.Keep - 1, V: p.x})
 	for i := range r.Links {
 		l := &r.Links[i]
 		if l.PeerInactive {

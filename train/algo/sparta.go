@@ -54,7 +54,7 @@ func (a SPARTA) Mix(s *State, r *Round) error {
 		return err
 	}
 	first, share, mask := s.terms[0].V, 1/float64(len(s.terms)), r.Links[0].Mask
-	if mask == nil && r.Shared != nil {
+	if mask == nil && r.Shared != nil && r.Swap != nil { // models are sent with all their bits
 		apart := r.Shared(0, s.fill.diffs) // Σ (first - x)
 		s.combine(s.X, device.Term{A: 1, V: first}, device.Term{A: -share, V: apart})
 		return nil
@@ -62,10 +62,11 @@ func (a SPARTA) Mix(s *State, r *Round) error {
 	mean := r.Acquire(first.Len())
 	s.sumDiffs(mean)
 	s.combine(mean, device.Term{A: 1, V: first}, device.Term{A: -share, V: mean})
+	sent := r.Links[0].Sent[0]
 	if mask == nil {
-		s.combine(s.X, device.Term{A: 1, V: mean})
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: sent}, device.Term{A: 1, V: mean})
 		return nil
 	}
-	s.replace(s.X, mask, r.Links[0].Sent[0], mean)
+	s.replace(s.X, mask, sent, mean)
 	return nil
 }
