@@ -31,6 +31,10 @@ func TestWire(t *testing.T) {
 			if loss, want := float64(a.TrainLossAvg), float64(b.TrainLossAvg); math.Abs(loss-want) > 0.03*want {
 				t.Errorf("%s %s: loss %g, with fp32 %g", name, wire, loss, want)
 			}
+			s, _ := resolve(t, c)
+			if got := s.ExpectedBits() * float64(c.Iterations); math.Abs(got-float64(a.BitsSharedSeed)) > 0.02*got {
+				t.Errorf("%s %s: %g bits expected, %d were sent", name, wire, got, a.BitsSharedSeed)
+			}
 			if sum := float64(a.DualSum); sum > 1e-4 {
 				t.Errorf("%s %s: the duals sum to %g", name, wire, sum)
 			}

@@ -18,12 +18,13 @@ func (s *Setup) ExpectedBits() float64 {
 		}
 		return bits
 	}
+	bits := float64(s.WireFormat().Bits()) // of a value
 	if d := s.Directed(); d != nil {
 		values := s.Dim
 		if !d.Regular() {
 			values++
 		}
-		return d.ArcRate() * 32 * float64(values)
+		return d.ArcRate() * bits * float64(values)
 	}
 	if s.Compressor != nil {
 		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
@@ -40,11 +41,11 @@ func (s *Setup) ExpectedBits() float64 {
 		return rates * 2 * float64(s.Bits(s.messageLedger()))
 	}
 	if m, ok := s.Algo.(algo.Sized); ok {
-		return rates * 2 * 32 * m.MessageLen()
+		return rates * 2 * bits * m.MessageLen()
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
-		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: 32, Mask: s.Mask.Len(), Dim: s.Dim,
+		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: s.WireFormat().Bits(), Mask: s.Mask.Len(), Dim: s.Dim,
 			Indices: indices})
 	}
 	return rates * float64(s.Bits(pair))
@@ -54,7 +55,7 @@ func (s *Setup) ExpectedBits() float64 {
 func (s *Setup) gatherBits(k int) float64 {
 	var l dist.Ledger
 	for i := range s.Graph.N {
-		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: 32, Mask: k, Dim: s.Dim, Indices: i > 0})
+		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: s.WireFormat().Bits(), Mask: k, Dim: s.Dim, Indices: i > 0})
 	}
 	return float64(s.Bits(l))
 }

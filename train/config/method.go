@@ -404,9 +404,12 @@ func (s *Setup) checkRounds() error {
 		return nil
 	}
 	if c.Iterations%tau != 0 {
+		near := fmt.Sprint(c.Iterations + tau - c.Iterations%tau)
+		if c.Iterations > tau {
+			near = fmt.Sprint(c.Iterations-c.Iterations%tau, " or ", near)
+		}
 		return Invalid("iterations", c.Iterations, "%s can be evaluated between its rounds of %d local steps "+
-			"only, and the end is inside one: use %d or %d iterations", c.Algo, tau, max(1, c.Iterations/tau)*tau,
-			(c.Iterations/tau+1)*tau)
+			"only, and the end is inside one: use %s iterations", c.Algo, tau, near)
 	}
 	if s.evals.every > 0 {
 		return s.checkEvalRounds(tau)

@@ -110,6 +110,10 @@ func (s *Setup) settleOptimizer() error {
 	if d := Default(); !c.adaptive() && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
 		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
 	}
+	if c.Optimizer == optimizerGTAdam && c.Beta2 == 0 {
+		return Invalid("beta2", c.Beta2, "gt-adam keeps eps in the mean of squares, whose decay rate divides it: "+
+			"expected above 0 and below 1")
+	}
 	if err := s.settlePlacement(); err != nil {
 		return err
 	}
@@ -131,6 +135,11 @@ func (s *Setup) settlePlacement() error {
 	case adaptive && c.Placement == placementCorrected && len(m.Placements) == 1:
 		return Invalid("placement", c.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
 			"correct the gradient: use placement local", m.Name)
+	}
+	if c.Objective == "samples" && c.Optimizer == optimizerAdamW && c.Placement != placementCorrected {
+		return Invalid("objective", c.Objective, "adamw divides a gradient by its own size, and with it the weight of "+
+			"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
+			"corrected if the method has it")
 	}
 	if asked && c.Momentum > 0 && c.Placement == placementCorrected && !m.Tracks {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
