@@ -4,7 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"fspda/dist"
@@ -23,6 +25,9 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 		{"data", s.Set.Fingerprint()},
 		{"random streams", strconv.Itoa(rng.Version)},
 		{"simulated links", s.Links.Digest()},
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Files)) {
+		id = append(id, [2]string{"content of the file of " + key, s.Files[key]})
 	}
 	for _, f := range c.Fields() {
 		if !c.harmless(f) {

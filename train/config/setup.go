@@ -29,8 +29,9 @@ type Setup struct {
 	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
 	Lattice      *dist.Lattice   // nil: vectors travel as they are
 	Algo         algo.Algorithm
-	Collective   bool          // the agents communicate by all-reduce
-	Links        *simnet.Links // simulated; nil: none
+	Collective   bool              // the agents communicate by all-reduce
+	Links        *simnet.Links     // simulated; nil: none
+	Files        map[string]string // digests of files that the configuration names, by key
 	ComputeTimes simnet.ComputeTimes
 	Schedule     Schedule
 	Threads      int
@@ -126,6 +127,9 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		return nil, err
 	}
 	if err := s.connect(m.Sizes()); err != nil {
+		return nil, err
+	}
+	if err := s.readDigests(); err != nil {
 		return nil, err
 	}
 	if err := s.steps(); err != nil {

@@ -53,6 +53,8 @@ type Origin struct {
 	RNG         int    `json:"rng_version"`
 	Fingerprint string `json:"config_fingerprint"`
 	Data        string `json:"data_fingerprint"`
+	// digests of the files that the configuration names, by key
+	Files map[string]string `json:"files,omitempty"`
 }
 
 // Content describes the vectors of a checkpoint.
@@ -233,7 +235,7 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 func describe(s *config.Setup, sv CheckpointData) Manifest {
 	m := Manifest{
 		Origin: Origin{Format: CheckpointVersion, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
-			Data: s.Set.Fingerprint()},
+			Data: s.Set.Fingerprint(), Files: s.Files},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
 			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,
 			PixelMean: s.Set.Mean, PixelStd: s.Set.Std},
@@ -485,6 +487,11 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	case c.Buffers != s.BufferLen() || c.Losses != nil && len(c.Losses) != c.Agents:
 		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, "+
 			"the network has %d", c.Buffers, s.BufferLen())}
+	case c.otherFile(s) != "":
+		return &CheckpointError{
+			Got:  "was made with other content of the file that " + c.otherFile(s) + " names",
+			Hint: "resume with the same content, or start over in another folder",
+		}
 	case c.Links != s.Links.Digest():
 		return &CheckpointError{
 			Got:  "was made with other simulated links, or without: its virtual time would not be that of one network",
@@ -497,6 +504,17 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 			s.Config.Iterations)}
 	}
 	return nil
+}
+
+// otherFile returns a key whose file holds something else than in the checkpoint's run, or "".
+// Checkpoints of older programs have no digests.
+func (c *Checkpoint) otherFile(s *config.Setup) string {
+	for _, key := range slices.Sorted(maps.Keys(c.Files)) {
+		if c.Files[key] != s.Files[key] {
+			return key
+		}
+	}
+	return ""
 }
 
 // counts reports whether the manifest has the counters of every agent.
