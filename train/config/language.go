@@ -109,13 +109,18 @@ func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
 		d.Alpha, d.MinAlpha = languageMomentumAlpha, languageMomentumAlpha/10
 	default:
 		d.Alpha, d.MinAlpha = languageAlpha, languageAlpha/10
+		if m.Gradients > 1 {
+			d.Alpha = languageAsyncSTORMAlpha
+		}
 	}
 }
 
-// The step sizes of language models with plain gradients, and with momentum.
+// The step sizes of language models with plain gradients, with momentum, and of asynchronous STORM,
+// which has no warm-up.
 const (
-	languageAlpha         = 0.3
-	languageMomentumAlpha = 0.03
+	languageAlpha           = 0.3
+	languageMomentumAlpha   = 0.03
+	languageAsyncSTORMAlpha = 0.03
 )
 
 // Made returns the configuration that set makes of [Default], with the [Config.Defaults] of the
