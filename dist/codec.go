@@ -31,7 +31,7 @@ type Codec interface {
 	// that a seed gives are omitted in every accounting.
 	Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error)
 	// Decode sets p to the content that Encode wrote in the same accounting. The caller sets p.Dim.
-	// If no coordinates were written, p.Coords is unchanged.
+	// If a seed gives the coordinates and none were written, p.Coords is unchanged.
 	Decode(p *Payload, b []byte, a Accounting, indices bool) error
 }
 

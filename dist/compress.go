@@ -281,14 +281,17 @@ func (c topK) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 		return err
 	}
 	r := bitReader{src: b}
-	if width > 0 {
-		p.Coords = readCoords(&r, p.Coords, c.k, width)
-		for i, x := range p.Coords {
-			if int(x) >= c.dim || i > 0 && p.Coords[i-1] >= x {
-				return fmt.Errorf("dist: topk: index %d of a message is %d, expected ascending indices below %d; the "+
-					"message is damaged", i, x, c.dim)
-			}
+	p.Coords = grow(p.Coords, c.k)
+	for i := range p.Coords {
+		at := uint64(i) // all coordinates
+		if width > 0 {
+			at = r.take(width)
 		}
+		if at >= uint64(c.dim) || i > 0 && uint64(p.Coords[i-1]) >= at {
+			return fmt.Errorf("dist: topk: index %d of a message is %d, expected ascending indices below %d; the "+
+				"message is damaged", i, at, c.dim)
+		}
+		p.Coords[i] = uint32(at)
 	}
 	p.resize(1)
 	p.Vectors[0] = readFloats(&r, p.Vectors[0], c.k)

@@ -130,8 +130,8 @@ func checkCodec(t *testing.T, c Codec, p Payload, back *Payload, a Accounting, i
 		t.Errorf("%s, indices %v: %d bytes written, the ledger has %d bits", a, indices, len(b), l.Bits(a))
 	}
 	back.Dim, back.Coords = p.Dim, slices.Clone(p.Coords) // the coordinates that a seed gives
-	if back.Coords != nil && (a != SharedSeed && indices || sent.DataDependent) && sent.Mask < sent.Dim {
-		clear(back.Coords) // they are sent
+	if sent.DataDependent || back.Coords != nil && a != SharedSeed && indices && sent.Mask < sent.Dim {
+		clear(back.Coords) // the message has them
 	}
 	if err := c.Decode(back, b, a, indices); err != nil {
 		t.Fatal(err)

@@ -229,7 +229,7 @@ func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []b
 }
 
 func (c *bodyCodec) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, error) {
-	p := dist.Payload{Dim: c.dim, Coords: make([]uint32, lengths[0])}
+	p := dist.Payload{Dim: c.dim}
 	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
 		return nil, err
 	}
