@@ -15,6 +15,7 @@ type Field struct {
 const (
 	fieldPosition = "stream position"
 	fieldProcess  = "process"
+	fieldAhead    = "message number"
 )
 
 // HandshakeError reports that another node refuses this one: their runs differ, or this one lacks
@@ -34,6 +35,10 @@ func (e *HandshakeError) Error() string {
 	case fieldProcess:
 		return fmt.Sprintf("nats: agent %d is connected to another process that was started later as this agent: "+
 			"start each agent once", e.Peer)
+	case fieldAhead:
+		return fmt.Sprintf("nats: this agent has messages that agent %d cannot have sent: this agent continues %s, and "+
+			"agent %d has sent %s. The checkpoints of one of the two are damaged or belong to another run: restore its "+
+			"folder from a copy, or start the whole run again", e.Peer, e.Ours, e.Peer, e.Theirs)
 	}
 	return fmt.Sprintf("nats: agent %d belongs to another run: its %s is %s, ours is %s: start both with the same "+
 		"program, configuration and data", e.Peer, e.Field, e.Theirs, e.Ours)
@@ -73,6 +78,11 @@ type refusal struct {
 	Connected int    `json:"connected"` // number of nodes that are connected to the sender
 }
 
+// endsRefused reports whether the refused node is at fault, not the one that belongs to another run.
+func (r refusal) endsRefused() bool {
+	return r.Field == fieldPosition || r.Field == fieldProcess || r.Field == fieldAhead
+}
+
 func decodeHello(b []byte) (h hello, err error) {
 	if err := decodeJSON(b, &h); err != nil {
 		return h, err
@@ -85,6 +95,10 @@ func decodeHello(b []byte) (h hello, err error) {
 		if h.Arrived[s] < next {
 			return h, &FrameError{Got: fmt.Sprintf("a handshake in which message %d was consumed before it arrived",
 				next)}
+		}
+		if h.Arrived[s]-next > window {
+			return h, &FrameError{Got: fmt.Sprintf("a handshake in which %d messages wait for the agent, expected at "+
+				"most %d", h.Arrived[s]-next, window)}
 		}
 	}
 	return h, nil

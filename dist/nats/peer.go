@@ -156,8 +156,14 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 				Theirs: fmt.Sprintf("at message %d", h.Next[s])}
 		}
 	}
-	p.link.end(errSuperseded)
 	anew := h.Session != p.session || h.Session == 0
+	for s := range p.out {
+		if end := p.sendable(s, h); h.Arrived[s] > end && (s != sessions || !anew) {
+			return &refusal{Field: fieldAhead, Ours: fmt.Sprintf("at most the messages before number %d", end),
+				Theirs: fmt.Sprintf("at message %d", h.Arrived[s])}
+		}
+	}
+	p.link.end(errSuperseded)
 	if anew && answers {
 		p.startSession(newIncarnation())
 	} else if anew {
@@ -175,6 +181,7 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 			continue
 		}
 		p.out[s].consumed, l.cursor[s] = h.Next[s], h.Arrived[s]
+		p.out[s].sent = max(p.out[s].sent, h.Arrived[s])
 	}
 	p.link = l
 	p.notify()
@@ -183,6 +190,18 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	}
 	n.log.Debug("agent connected", zap.Int("peer", p.id), zap.Bool("again", again), zap.Bool("relayed", !l.direct))
 	return nil
+}
+
+// sendable returns the first number of a stream that no process of this agent can have sent to the
+// peer, whose handshake is h. If both processes have been connected before, it is the next number to
+// send. If not, an earlier process may have sent more than this one knows, or the peer may expect
+// reports from the number of its rows on. The caller holds the lock.
+func (p *peer) sendable(stream int, h *hello) uint64 {
+	o := &p.out[stream]
+	if h.Incarnation == p.incarnation {
+		return o.sent
+	}
+	return o.next + maxUnsaved
 }
 
 // startSession ends the present session and starts one with a number. The caller holds the lock.
@@ -217,7 +236,7 @@ func (p *peer) refuse(r *refusal, h hello) {
 		n.log.Warn("refused a node", zap.Int("says_it_is", p.id), zap.String("field", r.Field),
 			zap.String("theirs", clip(r.Theirs)), zap.String("ours", clip(r.Ours)))
 	}
-	if r.Field != fieldPosition && r.Field != fieldProcess && n.isStranger(p.id, h.Connected) {
+	if !r.endsRefused() && n.isStranger(p.id, h.Connected) {
 		n.fail(&HandshakeError{Peer: p.id, Field: r.Field, Ours: r.Ours, Theirs: r.Theirs})
 	}
 }
@@ -227,7 +246,7 @@ func (p *peer) refusedBy(r refusal) {
 	n := p.node
 	n.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
-	if r.Field == fieldPosition || r.Field == fieldProcess || n.isStranger(p.id, r.Connected) {
+	if r.endsRefused() || n.isStranger(p.id, r.Connected) {
 		n.fail(&HandshakeError{Peer: p.id, Field: clip(r.Field), Ours: clip(r.Theirs), Theirs: clip(r.Ours)})
 	}
 }

@@ -11,8 +11,8 @@ import (
 // fits the agent's vectors.
 //
 // The encoding is, for each other agent by rank: the number of the next exchange to consume; then
-// for each durable stream the number of the next message to send, the number of logged messages,
-// and these messages.
+// for each durable stream the number of the next message to send, the number of entries in the log,
+// and these entries.
 func (n *Node) Save() []byte {
 	le := binary.LittleEndian
 	size := 8 + 64*len(n.peers)
@@ -120,6 +120,12 @@ func (r *stateReader) uint32() uint32 {
 	return 0
 }
 
+// follows reports whether the entry after m may have the number seq. Further empty messages may lie
+// between an empty one and the next entry.
+func follows(m sentMessage, seq uint64) bool {
+	return seq > m.seq && (seq == m.seq+1 || m.size == 0)
+}
+
 // peer decodes the streams of one other agent.
 func (r *stateReader) peer(limit int) (next uint64, out [numStreams]sendStream, err error) {
 	next = r.uint64()
@@ -127,16 +133,18 @@ func (r *stateReader) peer(limit int) (next uint64, out [numStreams]sendStream, 
 		o := &out[s]
 		o.next = r.uint64()
 		kept := r.uint32()
-		first := o.next - uint64(kept)
-		for k := range uint64(kept) {
+		for k := range kept {
 			rec := sentMessage{seq: r.uint64(), t: r.uint64(), rawSize: int(r.uint32())}
 			body := r.take(uint64(r.uint32()))
 			rec.body, rec.size = segments{body}, len(body)
-			if r.cut || rec.seq != first+k || first > o.next || rec.rawSize > limit {
+			if r.cut || rec.rawSize > limit || k > 0 && !follows(o.log[k-1], rec.seq) {
 				return 0, out, errCut
 			}
 			o.log = append(o.log, rec)
 			o.bytes += rec.size + messageOverhead
+		}
+		if kept > 0 && !follows(o.log[kept-1], o.next) {
+			return 0, out, errCut
 		}
 	}
 	if r.cut {

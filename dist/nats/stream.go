@@ -1,5 +1,10 @@
 package nats
 
+import (
+	"cmp"
+	"slices"
+)
+
 // window is the number of messages of a stream that may be in flight: sent and not consumed by the
 // receiver's agent.
 const window = 32
@@ -20,13 +25,19 @@ type sentMessage struct {
 // messageOverhead is what a message in the log occupies beside its body, roughly.
 const messageOverhead = 200
 
-// sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1
-// without gaps.
+// maxUnsaved is the largest number of messages of a stream that a process may have sent after the
+// checkpoint from which the next process of its agent continues. The receiver's own log of as many
+// messages would occupy 13 GB.
+const maxUnsaved = 1 << 26
+
+// sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1,
+// ascending. The numbers between an entry and the next one are empty messages, which follow an empty
+// entry.
 type sendStream struct {
 	next     uint64 // number of the next message
 	restored uint64 // the value of next when this process started
 	consumed uint64 // the receiver's agent has consumed all messages before this one
-	sent     uint64 // messages before this one were sent at least once by this process
+	sent     uint64 // messages before this one were sent at least once, by this or an earlier process
 	log      []sentMessage
 	bytes    int // that the log occupies
 }
@@ -62,31 +73,41 @@ func (o *sendStream) append(m sentMessage) {
 }
 
 // skip numbers the messages of this process from arrived on, if the receiver has messages before that
-// which an earlier process sent after the checkpoint. Empty messages take the numbers between. No
-// message of this process may have been sent.
+// which an earlier process sent after the checkpoint. Empty messages take the numbers between, which
+// share one entry of the log. No message of this process may have been sent.
 func (o *sendStream) skip(arrived uint64) {
 	if arrived <= o.restored {
 		return
 	}
 	at := len(o.log) - int(o.next-o.restored)
-	all := append([]sentMessage{}, o.log[:at]...)
-	for seq := o.restored; seq < arrived; seq++ {
-		all = append(all, sentMessage{seq: seq})
-		o.bytes += messageOverhead
+	for k := range o.log[at:] {
+		o.log[at+k].seq += arrived - o.restored
 	}
-	for _, m := range o.log[at:] {
-		m.seq += arrived - o.restored
-		all = append(all, m)
-	}
-	o.log, o.next = all, o.next+arrived-o.restored
+	o.log = slices.Insert(o.log, at, sentMessage{seq: o.restored})
+	o.next += arrived - o.restored
+	o.bytes += messageOverhead
 }
 
 // find returns the message with a number, if it is in the log.
 func (o *sendStream) find(seq uint64) (sentMessage, bool) {
-	if len(o.log) == 0 || seq < o.log[0].seq || seq-o.log[0].seq >= uint64(len(o.log)) {
+	if seq < o.firstKept() || seq >= o.next {
 		return sentMessage{}, false
 	}
-	return o.log[seq-o.log[0].seq], true
+	at, found := slices.BinarySearchFunc(o.log, seq, func(m sentMessage, seq uint64) int {
+		return cmp.Compare(m.seq, seq)
+	})
+	if !found {
+		return sentMessage{seq: seq}, true
+	}
+	return o.log[at], true
+}
+
+// entryEnd returns the number after the last message of an entry of the log.
+func (o *sendStream) entryEnd(at int) uint64 {
+	if at+1 < len(o.log) {
+		return o.log[at+1].seq
+	}
+	return o.next
 }
 
 // acknowledge records the receiver's position: its agent has consumed all messages before consumed
@@ -95,7 +116,7 @@ func (o *sendStream) acknowledge(consumed, stable uint64) bool {
 	changed := consumed > o.consumed
 	o.consumed = max(o.consumed, consumed)
 	drop := 0
-	for drop < len(o.log) && o.log[drop].seq < stable {
+	for drop < len(o.log) && o.entryEnd(drop) <= stable {
 		o.bytes -= o.log[drop].size + messageOverhead
 		if drop < maxPooledBodies { // recycle only a few bodies; those of a long log are left to the garbage collector
 			o.log[drop].memory.release()
