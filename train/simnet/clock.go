@@ -19,6 +19,8 @@ type direction struct {
 	peer  int
 	route route
 	free  float64 // time from which it is free
+	t     int     // the iteration of the last message
+	count int     // messages of that iteration so far
 }
 
 // send posts a message of iteration t at time now, and returns when it arrives.
@@ -28,7 +30,11 @@ func (p *port) send(now float64, t, peer int, bits float64) float64 {
 	first := math.Max(now, p.uplink)
 	p.uplink = first + bits/rate
 	end := math.Max(math.Max(first, d.free)+bits/d.route.rate, p.uplink)
-	lost := d.route.losses(p.seed, t, p.id, peer)
+	if d.t != t {
+		d.t, d.count = t, 0
+	}
+	lost := d.route.losses(p.seed, t, p.id, peer, d.count)
+	d.count++
 	d.free = end + lost*(d.route.timeout+bits/math.Min(rate, d.route.rate))
 	return d.free + d.route.latency
 }

@@ -72,11 +72,14 @@ func (l *Links) compute(seed uint64, i, k int) float64 {
 }
 
 // losses draws how many copies of a message are lost before one arrives. The number is geometric.
-func (n route) losses(seed uint64, t, from, to int) float64 {
+// The messages of an iteration from one agent to another are counted from 0; each takes the next
+// number of the same stream.
+func (n route) losses(seed uint64, t, from, to, message int) float64 {
 	if n.loss == 0 {
 		return 0
 	}
 	s := rng.New(seed, "links-loss", uint64(t), uint64(from), uint64(to))
+	s.Skip(uint64(message))
 	return math.Floor(math.Log(1-s.Float64()) / math.Log(n.loss))
 }
 

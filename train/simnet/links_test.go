@@ -101,8 +101,8 @@ func TestLosses(t *testing.T) {
 	r := route{loss: p}
 	sum := 0.0
 	for k := range rounds {
-		n := r.losses(5, k, 2, 3)
-		if n != r.losses(5, k, 2, 3) || n < 0 || n != math.Trunc(n) {
+		n := r.losses(5, k, 2, 3, 0)
+		if n != r.losses(5, k, 2, 3, 0) || n < 0 || n != math.Trunc(n) {
 			t.Fatalf("%v losses of message %d", n, k)
 		}
 		sum += n
@@ -113,10 +113,29 @@ func TestLosses(t *testing.T) {
 	l := mustParse(t, "{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 1, loss: 0.5, timeout_ms: 700}}", 2)
 	for k := range 50 {
 		pt := port{id: 0, net: l, seed: 9}
-		lost := l.route(0, 1).losses(9, k, 0, 1)
+		lost := l.route(0, 1).losses(9, k, 0, 1, 0)
 		if got, want := pt.send(0, k, 1, 1e6), 1+lost*1.7+0.1; !near(got, want) {
 			t.Errorf("with %v losses: %v, want %v", lost, got, want)
 		}
+	}
+}
+
+// The messages of an iteration on one link are lost independently: of messages of which half are
+// lost, both are lost in a quarter of the iterations.
+func TestLossesOfAnIterationAreIndependent(t *testing.T) {
+	const rounds = 20000
+	l := mustParse(t, "{gradient_ms: 0, default: {latency_ms: 0, loss: 0.5, timeout_ms: 1000}}", 2)
+	pt := port{id: 0, net: l, seed: 9}
+	both := 0
+	for k := range rounds {
+		now := 1e6 * float64(k)
+		first := pt.send(now, k, 1, 0)
+		if second := pt.send(first, k, 1, 0); first > now && second > first {
+			both++
+		}
+	}
+	if share := float64(both) / rounds; math.Abs(share-0.25) > 5*math.Sqrt(0.25*0.75/rounds) {
+		t.Errorf("both messages were lost in a share of %v, want 0.25", share)
 	}
 }
 
