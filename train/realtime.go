@@ -84,9 +84,8 @@ type realTimeAgent struct {
 	protocol *live.Agent
 	// buffers of batch norm as of the latest gradient that was applied; nil: the network has none
 	applied   device.Vector
-	loss      float64 // of the latest gradient
-	reported  int     // evaluations so far
-	started   bool
+	loss      float64      // of the latest gradient
+	reported  int          // evaluations so far
 	moves     int          // gradients applied since this process started
 	exchanges int          // since this process started
 	logical   atomic.Int64 // time
@@ -122,6 +121,10 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 	begin := time.Now()
 	if err := g.take(); err != nil {
 		return err
+	}
+	if l.applied != nil {
+		// a discarded gradient has changed the buffers, or the agent has joined with those of others
+		l.dev.Gather(g.buffers, l.applied, nil)
 	}
 	wait, err := g.start(dst, x)
 	if err != nil {
@@ -168,12 +171,6 @@ func (l *realTimeAgent) Exchanged(peer, values int) {
 // evaluation, or a checkpoint was requested.
 func (l *realTimeAgent) Advanced(v live.Snapshot) (stop bool) {
 	r, s, t := l.run, l.run.setup, v.Clock.T
-	if !l.started {
-		l.started = true
-		if l.applied != nil {
-			l.dev.Gather(l.gradients.buffers, l.applied, nil) // those of the others, if the agent has joined
-		}
-	}
 	o := r.pace.cross(l.id, t)
 	if o.halt {
 		l.halt(errHalted)

@@ -3,10 +3,13 @@ package train
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"fspda/dist"
+	"fspda/dist/disttest"
 	"fspda/train/config"
 )
 
@@ -83,6 +86,42 @@ func TestRealTimeResume(t *testing.T) {
 		}
 	}
 	checkRealTimeEnd(t, r, c)
+}
+
+// Gradients that are discarded, which are computed again with the same batch, leave no trace in the
+// buffers of batch norm.
+func TestRealTimeDiscardsBuffers(t *testing.T) {
+	c := withNorm()
+	c.Agents, c.Algo, c.Clock = 2, "fspda-async", config.ClockReal
+	m := newNormed(c.Decay)
+	s, err := c.Resolve(labSet, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	net := struct {
+		dist.Transport
+		dist.SessionOpener
+	}{dist.NewLocal(c.Agents), disttest.NewNetwork(c.Agents, 1, 0).Start(0)}
+	r := newRun(s, Options{Device: cpuDevice, Model: m, Transport: net})
+	if _, err := r.start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range r.agents {
+		defer a.gradients.loader.Close()
+	}
+	l := r.driver.(*realTime).agents[0]
+	const steps = 3
+	for range steps {
+		for range 3 {
+			if err := l.Gradient(t.Context(), l.state.Gradient(), l.state.X); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.Applied()
+	}
+	if want := walkBuffers(t, s, m, 0, steps); !slices.Equal(onHost(l.applied), want) {
+		t.Errorf("the buffers are %v, want %v", onHost(l.applied), want)
+	}
 }
 
 // Settings of real time are refused for other runs.
