@@ -168,7 +168,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	for {
 		more, err := a.compute(ctx)
 		if err != nil || ctx.Err() != nil {
+			a.mu.Lock()
 			a.freeze()
+			a.mu.Unlock()
 			return contextCause(ctx, err)
 		}
 		if !more {
@@ -334,21 +336,19 @@ func (a *Agent) await(ctx context.Context, every time.Duration, done func() bool
 	}
 }
 
-// freeze ends all movement.
+// freeze ends all movement. The caller holds the lock.
 func (a *Agent) freeze() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	a.frozen = true
 	a.gradientID++
 }
 
-// finish waits until all edges are closed, and applies the mailbox.
+// finish waits until all edges are closed, and applies the mailbox, unless Trainer.Advanced stops
+// the agent: an exchange may advance it meanwhile.
 func (a *Agent) finish(ctx context.Context) error {
-	if a.stopped {
-		a.freeze()
-		return nil
-	}
 	err := a.await(ctx, a.opt.Timeouts.Finish/8, func() bool {
+		if a.stopped {
+			return true
+		}
 		for _, e := range a.edges {
 			gone := a.opt.Timeouts.Drop == 0 && a.opt.Network.SilentFor(e.peer) >= a.opt.Timeouts.Finish
 			if !e.closed() && !gone && !a.final {
@@ -359,6 +359,10 @@ func (a *Agent) finish(ctx context.Context) error {
 	})
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.stopped {
+		a.freeze()
+		return nil
+	}
 	if err == nil && a.clock.Full {
 		a.step(false)
 	}

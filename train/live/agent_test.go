@@ -49,6 +49,7 @@ type testAgent struct {
 	state  *algo.State
 	grads  int
 	meets  int
+	stop   bool // Advanced stops the agent
 }
 
 const testDim = 12
@@ -135,7 +136,7 @@ func (p *testAgent) Gradient(ctx context.Context, dst, x device.Vector) error {
 // Advanced implements [Trainer].
 func (p *testAgent) Advanced(v Snapshot) bool {
 	p.net.checkpoint(p.id, p, v, false)
-	return false
+	return p.stop
 }
 
 // Applied implements [Trainer].

@@ -254,6 +254,38 @@ func TestKilledAtTheEnd(t *testing.T) {
 	}
 }
 
+// An agent at the end of the run waits for its neighbours. If it is stopped there, it ends at once,
+// and does not report a final state.
+func TestStopAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const until = 60
+		l := newTestNetwork(t, 2, until)
+		l.start(0)
+		l.start(1)
+		p := l.last[0]
+		for p.time() < until/2 {
+			time.Sleep(time.Millisecond)
+		}
+		l.kill(1)
+		for p.time() < until {
+			time.Sleep(time.Millisecond)
+		}
+		p.mu.Lock()
+		p.stop = true
+		p.advanced()
+		final := p.final
+		p.mu.Unlock()
+		began := time.Now()
+		if err := <-p.done; err != nil || final || p.final {
+			t.Errorf("%v, final %v before the stop and %v after it", err, final, p.final)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the agent ended %v after the stop", took)
+		}
+		p.Close()
+	})
+}
+
 func (a *Agent) frozenNow() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
