@@ -16,15 +16,8 @@ const (
 	Reference  Accounting = "reference"   // 64 bits for each index, as published curves count
 )
 
-// ParseAccounting returns the accounting with a name.
-func ParseAccounting(name string) (Accounting, error) {
-	switch a := Accounting(name); a {
-	case SharedSeed, Packed, Reference:
-		return a, nil
-	}
-	return "", fmt.Errorf("dist: no accounting of bits is named %q; write %s, %s or %s", name, SharedSeed, Packed,
-		Reference)
-}
+// Accountings lists the names of the accountings.
+func Accountings() []string { return []string{string(SharedSeed), string(Packed), string(Reference)} }
 
 // Sent describes one message for the Ledger.
 type Sent struct {

@@ -91,12 +91,6 @@ func TestLedgerAddAndBits(t *testing.T) {
 		if got := a.Bits(mode); got != want {
 			t.Errorf("%s: %d, want %d", mode, got, want)
 		}
-		if parsed, err := ParseAccounting(string(mode)); err != nil || parsed != mode {
-			t.Errorf("ParseAccounting(%q) = %q, %v", mode, parsed, err)
-		}
-	}
-	if _, err := ParseAccounting("honest"); err == nil || !strings.Contains(err.Error(), "shared-seed") {
-		t.Errorf("unknown accounting: %v", err)
 	}
 }
 

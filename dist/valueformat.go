@@ -20,16 +20,8 @@ const (
 	BF16 ValueFormat = "bf16" // bfloat16: 8 bits of precision, the range of float32
 )
 
-// ParseValueFormat returns the format with a name. "" is fp32.
-func ParseValueFormat(name string) (ValueFormat, error) {
-	switch v := ValueFormat(name); v {
-	case FP32, FP16, BF16:
-		return v, nil
-	case "":
-		return FP32, nil
-	}
-	return "", fmt.Errorf("dist: no format of values is named %q; write %s, %s or %s", name, FP32, FP16, BF16)
-}
+// ValueFormats lists the names of the formats.
+func ValueFormats() []string { return []string{string(FP32), string(FP16), string(BF16)} }
 
 // Bits returns the width of a number.
 func (f ValueFormat) Bits() int {
