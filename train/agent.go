@@ -114,8 +114,13 @@ func (a *agent) returnGradient() {
 }
 
 // newSnapshot allocates a snapshot on the agent's device.
-func (a *agent) newSnapshot() *snapshot.Snapshot {
-	return snapshot.New(a.dev, a.state, a.run.setup.BufferLen())
+func (a *agent) newSnapshot() *snapshot.Snapshot { return a.newSnapshotOf(a.id) }
+
+// newSnapshotOf allocates a snapshot of an agent, which may be in another process, on the device of
+// a: the agents differ in their edges alone.
+func (a *agent) newSnapshotOf(id int) *snapshot.Snapshot {
+	s := a.run.setup
+	return snapshot.New(a.dev, a.state, s.BufferLen(), algo.NewEdges(s.Algo, a.dev, s.Dim, s.Graph.Neighbours(id)))
 }
 
 // release returns what the agent borrowed for an iteration.
@@ -143,7 +148,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	}
 	a.copyTo(sn, t, eval, save)
 	sn.Decodes, sn.Scale, sn.Time = a.exchange.codec.decodes, a.gradients.scale, a.time
-	sn.Clock = a.clock.State() // an evaluation that is abandoned leaves a checkpoint, too
+	sn.Clock = a.clock.State()
 	if a.gradients.buffers != nil && !a.lends {
 		a.dev.Gather(sn.Buffers, a.gradients.buffers, nil)
 	}
@@ -169,10 +174,8 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 		sn.X, sn.Aux, sn.Edges, sn.Buffers = a.state.X, a.state.Aux, a.state.Edges, a.gradients.buffers
 		return
 	}
-	if save {
-		for i, e := range a.state.Edges {
-			e.CopyTo(a.dev, sn.Edges[i])
-		}
+	for i, e := range a.state.Edges { // an evaluation that is abandoned leaves a checkpoint, too
+		e.CopyTo(a.dev, sn.Edges[i])
 	}
 	a.dev.Gather(sn.X, a.state.X, nil)
 	for i, v := range a.state.Aux {

@@ -29,43 +29,56 @@ func (m *slow) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, 
 
 // A run that is stopped in the midst of an evaluation gives it up and leaves the checkpoint of its
 // iteration. Resumed, it ends with the rows, models and batch norm of a run that was never stopped:
-// in the middle and in the last evaluation.
+// in the middle and in the last evaluation, also with an algorithm that keeps memory for its edges.
 func TestStopInAnEvaluation(t *testing.T) {
 	c := withNorm()
 	c.Iterations, c.EvalPoints, c.Threads = 60, 3, 1 // models are scored one after the other
-	plain := newNormed(c.Decay)
-	_, want := playNormed(t, c, plain, Options{})
-	for _, at := range []int{20, 60} {
-		dir := runFolder(t)
-		ctx, stop := context.WithCancel(context.Background())
-		heard := make(chan struct{})
-		m := &slow{normed: plain, hung: stop, stopped: heard}
-		rows := 0
-		opt := Options{grace: -1, Log: hearing(func() { close(heard) }), OnRow: func(r Row) {
-			rows++
-			m.hang.Store(r.Iteration == at-20)
-		}}
-		first := runIn(t, ctx, c, dir, m, opt)
-		stop()
-		if first.Status != Stopped || first.Iteration != at || rows != at/20 || Standing(dir) != at {
-			t.Fatalf("at %d: status %s at iteration %d after %d rows, checkpoint %d", at, first.Status, first.Iteration,
-				rows, Standing(dir))
+	relay := c
+	relay.Algo, relay.Graph, relay.Mask, relay.Density = "relaysgd", "path", "auto", Default().Density
+	gossip := relay
+	gossip.Algo = "powergossip"
+	for _, c := range []Config{c, relay, gossip} {
+		plain := newNormed(c.Decay)
+		_, want := playNormed(t, c, plain, Options{})
+		for _, at := range []int{20, 60} {
+			stopInEvaluation(t, c, plain, at, want)
 		}
-		got := runIn(t, context.Background(), c, dir, m, Options{})
-		if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) ||
-			!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
-			t.Errorf("at %d: the resumed run differs (status %s, from %d)", at, got.Status, got.First)
-		}
-		saved, err := OpenSaved(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, b, err := saved.Mean(plain.BufferSizes()); err != nil || !slices.Equal(b, want.MeanBuffers) {
-			t.Errorf("at %d: the batch norm of the mean model in the checkpoint differs, %v", at, err)
-		}
-		if err := saved.Close(); err != nil {
-			t.Error(err)
-		}
+	}
+}
+
+// stopInEvaluation stops a run of 60 iterations in the evaluation of an iteration, resumes it, and
+// compares it with want.
+func stopInEvaluation(t *testing.T, c Config, plain normed, at int, want *Result) {
+	t.Helper()
+	dir := runFolder(t)
+	ctx, stop := context.WithCancel(context.Background())
+	heard := make(chan struct{})
+	m := &slow{normed: plain, hung: stop, stopped: heard}
+	rows := 0
+	opt := Options{grace: -1, Log: hearing(func() { close(heard) }), OnRow: func(r Row) {
+		rows++
+		m.hang.Store(r.Iteration == at-20)
+	}}
+	first := runIn(t, ctx, c, dir, m, opt)
+	stop()
+	if first.Status != Stopped || first.Iteration != at || rows != at/20 || Standing(dir) != at {
+		t.Fatalf("%s, at %d: status %s at iteration %d after %d rows, checkpoint %d", c.Algo, at, first.Status,
+			first.Iteration, rows, Standing(dir))
+	}
+	got := runIn(t, context.Background(), c, dir, m, Options{})
+	if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) ||
+		!slices.Equal(got.MeanBuffers, want.MeanBuffers) {
+		t.Errorf("%s, at %d: the resumed run differs (status %s, from %d)", c.Algo, at, got.Status, got.First)
+	}
+	saved, err := OpenSaved(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, b, err := saved.Mean(plain.BufferSizes()); err != nil || !slices.Equal(b, want.MeanBuffers) {
+		t.Errorf("%s, at %d: the batch norm of the mean model in the checkpoint differs, %v", c.Algo, at, err)
+	}
+	if err := saved.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -63,7 +63,7 @@ func (g *manyProcesses) start() error {
 	if g.Coordinates() {
 		for i, pool := range g.r.snapshotPools {
 			if !g.Local(i) {
-				pool.Fill(g.agent().newSnapshot)
+				pool.Fill(func() *snapshot.Snapshot { return g.agent().newSnapshotOf(i) })
 			}
 		}
 	}

@@ -229,6 +229,42 @@ func TestProcessesResume(t *testing.T) {
 	checkManifest(t, w.dir, got)
 }
 
+// The last checkpoint of many processes holds all that a longer run in one process needs: the memory
+// of edges, of agents with different numbers of them, and the virtual times.
+func TestProcessesLengthen(t *testing.T) {
+	for name, edit := range map[string]func(*Config){
+		"relaysgd":    func(c *Config) { c.Algo, c.Mask, c.Density = "relaysgd", "auto", Default().Density },
+		"powergossip": func(c *Config) { c.Algo, c.Mask, c.Density = "powergossip", "auto", Default().Density },
+		"sketch":      func(c *Config) { c.Algo = "fspda-sa-sketch" },
+		"links":       func(c *Config) { c.Links = withLinks(t, wan) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := small()
+			c.Agents, c.Graph, c.Iterations, c.EvalPoints = 4, "path", 41, 1
+			edit(&c)
+			long := c
+			long.Iterations, long.EvalPoints = 82, 2
+			want := play(t, long, Options{})
+			w := &processes{t: t, c: c, name: "long", dir: filepath.Join(t.TempDir(), "many")}
+			w.run(nil)
+			old := (&Result{}).config(t, w.dir)
+			more := old
+			more.Iterations = long.Iterations
+			if err := more.Lengthen(old); err != nil {
+				t.Fatal(err)
+			}
+			got, err := inFolder(t, context.Background(), more, w.dir, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.First != c.Iterations || withoutWireBytes(t, got) != withoutWireBytes(t, want) {
+				t.Errorf("continued from %d, not as a run of that length in one process", got.First)
+			}
+		})
+	}
+}
+
 // checkManifest checks that the run folder holds the last checkpoint of all agents.
 func checkManifest(t *testing.T, dir string, r *Result) {
 	t.Helper()

@@ -244,26 +244,29 @@ func NewBorrower(a Algorithm, dev device.Device, x device.Vector) *State {
 	return s
 }
 
-// Connect allocates the memory of an Edged algorithm for the agent's edges of the graph, to the
-// given peers, ascending. Other algorithms have none.
-func (s *State) Connect(a Algorithm, peers []int) {
+// Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending.
+func (s *State) Connect(a Algorithm, peers []int) { s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers) }
+
+// NewEdges allocates the memory of an Edged algorithm for the edges of an agent with a model of
+// length d, to the given peers, ascending. Other algorithms have none.
+func NewEdges(a Algorithm, dev device.Device, d int, peers []int) (edges []*EdgeMemory) {
 	e, ok := a.(Edged)
 	if !ok {
-		return
+		return nil
 	}
-	s.Edges = nil
 	for _, peer := range peers {
 		m := &EdgeMemory{Peer: peer}
-		for _, n := range e.EdgeVectors(s.X.Len()) {
-			m.Vectors = append(m.Vectors, s.Dev.NewVector(n))
+		for _, n := range e.EdgeVectors(d) {
+			m.Vectors = append(m.Vectors, dev.NewVector(n))
 		}
-		s.Edges = append(s.Edges, m)
+		edges = append(edges, m)
 	}
+	return edges
 }
 
 // CopyTo copies the memory of an edge to that of the same edge in a copy of the agent.
 func (m *EdgeMemory) CopyTo(dev device.Device, to *EdgeMemory) {
-	to.Peer, to.Count = m.Peer, m.Count
+	to.Count = m.Count
 	for k, v := range m.Vectors {
 		dev.Gather(to.Vectors[k], v, nil)
 	}

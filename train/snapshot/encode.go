@@ -5,20 +5,45 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"fspda/device"
+	"fspda/train/simnet"
 )
 
-// maxCounters is the longest encoding of counters that is accepted, in bytes.
-const maxCounters = 64 << 10
+// maxHeader is the longest encoding of a header that is accepted, in bytes.
+const maxHeader = 4 << 20
 
-// Encode returns vectors and counters as bytes: the length of the counters as uint32, the counters
-// in JSON, and all vectors as float32, each little-endian. It fails if the device has failed.
+// header is what an encoded snapshot holds besides vectors.
+type header struct {
+	Counters
+	Clock simnet.ClockState `json:"clock"`
+	Edges []edgeHeader      `json:"edges,omitempty"` // whose vectors follow those of the agent
+}
+
+// edgeHeader describes the memory of an edge.
+type edgeHeader struct {
+	Peer  int `json:"peer"`
+	Count int `json:"count"`
+}
+
+// Encode returns a snapshot as bytes: the length of its header as uint32, the header in JSON, and
+// all vectors as float32, each little-endian. The memory of edges is included if the snapshot is to
+// be saved: no evaluation reads it. Encode fails if the device has failed.
 func (sn *Snapshot) Encode() ([]byte, error) {
-	text, err := json.Marshal(sn.Counters)
+	h := header{Counters: sn.Counters, Clock: sn.Clock}
+	vectors := sn.Vectors()
+	if sn.Save {
+		for _, e := range sn.Edges {
+			h.Edges = append(h.Edges, edgeHeader{e.Peer, e.Count})
+		}
+		vectors = sn.withEdges()
+	}
+	text, err := json.Marshal(h)
 	if err != nil {
 		return nil, err
 	}
 	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
-	for _, v := range sn.Vectors() {
+	for _, v := range vectors {
 		host := make([]float32, v.Len())
 		sn.Device.Read(host, v)
 		for _, x := range host {
@@ -28,27 +53,47 @@ func (sn *Snapshot) Encode() ([]byte, error) {
 	return b, sn.DeviceErr()
 }
 
-// Decode fills a snapshot of the same lengths from what Encode returned.
-func (sn *Snapshot) Decode(b []byte) error {
-	want := 0
-	for _, v := range sn.Vectors() {
-		want += 4 * v.Len()
+// withEdges lists Vectors and those of the edges.
+func (sn *Snapshot) withEdges() []device.Vector {
+	vs := sn.Vectors()
+	for _, e := range sn.Edges {
+		vs = append(vs, e.Vectors...)
 	}
+	return vs
+}
+
+// Decode fills a snapshot of the same lengths and edges from what Encode returned. Of a snapshot
+// that was not to be saved, the memory of edges is left as it is.
+func (sn *Snapshot) Decode(b []byte) error {
 	if len(b) < 4 {
 		return fmt.Errorf("a snapshot of %d bytes is too short", len(b))
 	}
 	size := binary.LittleEndian.Uint32(b)
-	if size > maxCounters || uint64(len(b)) != 4+uint64(size)+uint64(want) {
-		return fmt.Errorf("a snapshot of %d bytes with %d of counters; expected %d bytes of vectors", len(b), size,
-			want)
+	if size > maxHeader || uint64(size) > uint64(len(b)-4) {
+		return fmt.Errorf("a snapshot of %d bytes with a header of %d", len(b), size)
 	}
-	var c Counters
-	if err := json.Unmarshal(b[4:4+size], &c); err != nil {
-		return fmt.Errorf("the counters of a snapshot cannot be read: %w", err)
+	var h header
+	if err := json.Unmarshal(b[4:4+size], &h); err != nil {
+		return fmt.Errorf("the header of a snapshot cannot be read: %w", err)
 	}
-	sn.Counters = c
+	vectors := sn.Vectors()
+	if len(h.Edges) > 0 {
+		vectors = sn.withEdges()
+	}
+	want := 0
+	for _, v := range vectors {
+		want += 4 * v.Len()
+	}
 	b = b[4+size:]
-	for _, v := range sn.Vectors() {
+	if len(b) != want || !sn.hasEdges(h.Edges) {
+		return fmt.Errorf("a snapshot of another agent: %d bytes of vectors and %d edges, expected %d bytes and %d edges",
+			len(b), len(h.Edges), want, len(sn.Edges))
+	}
+	sn.Counters, sn.Clock = h.Counters, h.Clock
+	for i, e := range h.Edges {
+		sn.Edges[i].Count = e.Count
+	}
+	for _, v := range vectors {
 		host := make([]float32, v.Len())
 		for i := range host {
 			host[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
@@ -57,4 +102,17 @@ func (sn *Snapshot) Decode(b []byte) error {
 		sn.Device.Write(v, host)
 	}
 	return nil
+}
+
+// hasEdges reports whether the edges of a header are none, or those of the snapshot.
+func (sn *Snapshot) hasEdges(edges []edgeHeader) bool {
+	if len(edges) > 0 && len(edges) != len(sn.Edges) {
+		return false
+	}
+	for i, e := range edges {
+		if e.Peer != sn.Edges[i].Peer {
+			return false
+		}
+	}
+	return true
 }

@@ -20,11 +20,12 @@ type Snapshot struct {
 	X       device.Vector      // the model
 	Aux     []device.Vector    // as named by [algo.Names]
 	Buffers device.Vector      // of batch norm; nil: the network has none
-	Edges   []*algo.EdgeMemory // memory of the algorithm for the agent's edges; set if Save
+	Edges   []*algo.EdgeMemory // memory of the algorithm for the agent's edges
 	Counters
 
+	Clock simnet.ClockState // virtual time of the agent
+
 	// of snapshots that are to be saved
-	Clock    simnet.ClockState     // virtual time of the agent
 	Streams  []byte                // state of the streams between processes
 	RealTime *RealTime             // nil: the run is not in real time
 	Duals    map[int]device.Vector // in real time: of the agent's edges, by peer
@@ -71,21 +72,15 @@ type Edge struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// New allocates a snapshot of an agent with the vectors of s, and so many buffers of batch norm.
-func New(dev device.Device, s *algo.State, buffers int) *Snapshot {
-	sn := &Snapshot{Device: dev, X: dev.NewVector(s.X.Len())}
+// New allocates a snapshot of an agent with as many vectors as s has, so many buffers of batch norm,
+// and the memory of the agent's edges, which it takes ownership of.
+func New(dev device.Device, s *algo.State, buffers int, edges []*algo.EdgeMemory) *Snapshot {
+	sn := &Snapshot{Device: dev, X: dev.NewVector(s.X.Len()), Edges: edges}
 	if buffers > 0 {
 		sn.Buffers = dev.NewVector(buffers)
 	}
 	for range s.Aux {
 		sn.Aux = append(sn.Aux, dev.NewVector(s.X.Len()))
-	}
-	for _, e := range s.Edges {
-		m := &algo.EdgeMemory{}
-		for _, v := range e.Vectors {
-			m.Vectors = append(m.Vectors, dev.NewVector(v.Len()))
-		}
-		sn.Edges = append(sn.Edges, m)
 	}
 	return sn
 }

@@ -10,6 +10,8 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/train/algo"
+	"fspda/train/simnet"
 	"fspda/train/snapshot"
 )
 
@@ -43,6 +45,48 @@ func TestEncodeDecode(t *testing.T) {
 func sample(dev device.Device) *snapshot.Snapshot {
 	return &snapshot.Snapshot{Device: dev, X: dev.NewVector(3), Aux: []device.Vector{dev.NewVector(3)},
 		Buffers: dev.NewVector(1)}
+}
+
+// The memory of edges and the virtual time travel with a snapshot that is to be saved. Without them
+// the receiver keeps the memory that it has. A snapshot of an agent with other edges is refused.
+func TestEncodeEdges(t *testing.T) {
+	dev := cpu.New()
+	one, other, stranger := edged(dev, 1, 4), edged(dev, 1, 4), edged(dev, 1, 3)
+	one.Save = true
+	one.Clock = simnet.ClockState{At: 2, Links: map[int]float64{4: 2.5}}
+	one.Edges[1].Count = 7
+	dev.Write(one.Edges[1].Vectors[0], []float32{8, 9})
+	b, err := one.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Decode(b); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float32, 2)
+	dev.Read(got, other.Edges[1].Vectors[0])
+	if other.Edges[1].Count != 7 || !slices.Equal(got, []float32{8, 9}) || !reflect.DeepEqual(other.Clock, one.Clock) {
+		t.Errorf("the edge reads back as %+v %v, the clock as %+v", *other.Edges[1], got, other.Clock)
+	}
+	if err := stranger.Decode(b); err == nil {
+		t.Error("the edges of another agent were accepted")
+	}
+	one.Save = false
+	if b, err = one.Encode(); err == nil {
+		err = other.Decode(b)
+	}
+	if err != nil || other.Edges[1].Count != 7 {
+		t.Errorf("after a snapshot for an evaluation the edge is %+v, %v", *other.Edges[1], err)
+	}
+}
+
+// edged is a sample of an agent with edges to two peers.
+func edged(dev device.Device, peers ...int) *snapshot.Snapshot {
+	sn := sample(dev)
+	for _, peer := range peers {
+		sn.Edges = append(sn.Edges, &algo.EdgeMemory{Peer: peer, Vectors: []device.Vector{dev.NewVector(2)}})
+	}
+	return sn
 }
 
 // An absent agent has the mean model of the others and no dual.
