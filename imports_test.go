@@ -74,6 +74,7 @@ var allowed = map[string][]string{
 		"dist",
 		"internal/bounded",
 		"internal/rng",
+		"internal/wholefile",
 		"train/algo",
 		"train/config",
 		"train/evaluate",

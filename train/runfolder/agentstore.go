@@ -77,7 +77,7 @@ func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64)
 	}
 	if err := publish(h.fs, final, agentKeep, func(tmp string) error { return h.fill(tmp, s, sn, wall) }); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
-			Hint: "earlier checkpoints are untouched: make room, then start the agent again"}
+			Hint: "earlier checkpoints are untouched: " + writeHint(err, "start the agent again")}
 	}
 	return nil
 }

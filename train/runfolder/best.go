@@ -37,7 +37,7 @@ func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
 	failed := func(err error) error {
 		return &CheckpointError{Path: dir, Got: "cannot be written", Err: err,
-			Hint: "the best model before and the checkpoints are untouched: make room, then resume with --resume"}
+			Hint: "the best model before and the checkpoints are untouched: " + writeHint(err, "resume with --resume")}
 	}
 	if err := f.Disk.MkdirAll(dir); err != nil {
 		return failed(err)

@@ -178,7 +178,7 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 	err = publish(f.Disk, final, s.Config.Keep, func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
 	if err != nil {
 		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
-			Hint: "earlier checkpoints are untouched: make room, then resume with --resume"}
+			Hint: "earlier checkpoints are untouched: " + writeHint(err, "resume with --resume")}
 	}
 	return nil
 }

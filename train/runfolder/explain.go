@@ -1,5 +1,7 @@
 package runfolder
 
+import "fspda/internal/wholefile"
+
 // explain joins the parts of an error message: what was found, its cause, and what to do.
 func explain(found string, cause error, hint string) string {
 	if cause != nil {
@@ -9,4 +11,13 @@ func explain(found string, cause error, hint string) string {
 		found += ": " + hint
 	}
 	return found
+}
+
+// writeHint says what to do after files could not be written because of err: resume, once the disk
+// has room if it was full.
+func writeHint(err error, resume string) string {
+	if wholefile.DiskFull(err) {
+		return "make room, then " + resume
+	}
+	return resume
 }

@@ -229,7 +229,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	}
 	f.rows = rows
 	if err := f.trimSamples(first); err != nil {
-		return f.full(err)
+		return f.metricsError(err)
 	}
 	var j, c bytes.Buffer
 	c.WriteString(strings.Join(evaluate.Columns(), ",") + "\n")
@@ -256,7 +256,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	if err == nil {
 		err = f.events.Hyperparameters(hyperparameters(s.Config), now)
 	}
-	return f.full(err)
+	return f.metricsError(err)
 }
 
 // checkRows refuses rows that are not exactly those of all evaluations before iteration first.
@@ -312,28 +312,29 @@ func (f *Folder) Append(r evaluate.Row) error {
 		return err
 	}
 	if _, err := f.jsonl.Write(append(line, '\n')); err != nil {
-		return f.full(err)
+		return f.metricsError(err)
 	}
 	if _, err := f.csv.WriteString(r.CSV() + "\n"); err != nil {
-		return f.full(err)
+		return f.metricsError(err)
 	}
 	now := float64(time.Now().UnixMicro()) / 1e6
 	err = scalars(r, func(tag string, v float64) error { return f.events.Scalar(tag, int64(r.Iteration), now, v) })
-	return f.full(errors.Join(err, f.events.Flush()))
+	return f.metricsError(errors.Join(err, f.events.Flush()))
 }
 
-func (f *Folder) full(err error) error {
+// metricsError returns the error of metrics that cannot be written because of err; nil: none.
+func (f *Folder) metricsError(err error) error {
 	if err == nil {
 		return nil
 	}
 	return &FolderError{Path: f.Path, Got: "metrics cannot be written", Err: err,
-		Hint: "make room, then go on with --resume"}
+		Hint: writeHint(err, "go on with --resume")}
 }
 
 // Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
 // on the disk.
 func (f *Folder) Sync() error {
-	return f.full(errors.Join(f.jsonl.Sync(), f.csv.Sync()))
+	return f.metricsError(errors.Join(f.jsonl.Sync(), f.csv.Sync()))
 }
 
 // Close closes the metric files and unlocks the folder.

@@ -33,10 +33,10 @@ func (f *Folder) AppendSample(s Sample) error {
 	}
 	file, err := os.OpenFile(filepath.Join(f.Path, samplesFile), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {
-		return f.full(err)
+		return f.metricsError(err)
 	}
 	_, err = file.Write(append(line, '\n'))
-	return f.full(errors.Join(err, file.Close()))
+	return f.metricsError(errors.Join(err, file.Close()))
 }
 
 // ReadSamples reads the samples of a run folder; none if it has no file of them. It ignores a truncated

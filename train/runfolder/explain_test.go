@@ -1,0 +1,23 @@
+package runfolder
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// An error of writing advises to make room only if the disk is full.
+func TestWriteHint(t *testing.T) {
+	for cause, room := range map[error]bool{
+		&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}: true,
+		os.ErrPermission:                    false,
+		errors.New("a name is given twice"): false,
+	} {
+		err := (&Folder{}).metricsError(cause)
+		if strings.Contains(err.Error(), "make room") != room || !strings.Contains(err.Error(), "--resume") {
+			t.Errorf("%v", err)
+		}
+	}
+}
