@@ -197,6 +197,74 @@ func TestUpFullDisk(t *testing.T) {
 	sameRun(t, one, many)
 }
 
+// A second start in the folder of a run is refused by the launcher and takes nothing from the first,
+// whose agents are still restarted.
+func TestUpTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	out := filepath.Join(t.TempDir(), "run")
+	args := []string{"-n", "2", "--out", out, "--data-train", "200", "--data-test", "50", "--hidden", "4", "--batch",
+		"8", "--iterations", "6000", "--eval-points", "2", "--checkpoint-every", "0.1"}
+	starts := 0
+	processes(t, args, func(agent, pid int) {
+		starts++
+		if agent != 1 || starts > 2 {
+			return
+		}
+		go func() {
+			for i := 0; i < 100; i++ { // agent 0 writes it
+				if _, err := os.Stat(filepath.Join(out, "config.yaml")); err == nil {
+					break
+				}
+				time.Sleep(50 * time.Millisecond)
+			}
+			status, _, stderr := call(t, append([]string{"up", "--resume"}, args...)...)
+			if status != command.ExitBadInput || !strings.Contains(stderr, "in use") || strings.Contains(stderr, "[") {
+				t.Errorf("a second start: exit status %d, %s", status, stderr)
+			}
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}()
+	})
+	if starts < 3 {
+		t.Errorf("%d processes started, want the killed one to be started again", starts)
+	}
+	if left, err := filepath.Glob(filepath.Join(out, "agents", "up", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// Flags of up that contradict each other or the run to resume are refused before a process starts.
+func TestUpRefusals(t *testing.T) {
+	dir := t.TempDir()
+	three := filepath.Join(dir, "three")
+	if status, _, stderr := call(t, "train", "--quiet", "--agents", "3", "--out", three, "--data-train", "200",
+		"--data-test", "50", "--hidden", "4", "--batch", "8", "--iterations", "4", "--eval-points",
+		"2"); status != 0 {
+		t.Fatal(stderr)
+	}
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"algo":   {[]string{"--async", "--algo", "dsgd"}, "algo dsgd"},
+		"clock":  {[]string{"--async", "--clock", "virtual"}, "clock virtual"},
+		"agents": {[]string{"-n", "3", "--agents", "4"}, "agents 4"},
+		"resume": {[]string{"-n", "4", "--resume", "--out", three}, "agents (3 there, 4 here)"},
+	} {
+		status, _, stderr := call(t, append([]string{"up", "--out", filepath.Join(dir, "none")}, c.args...)...)
+		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "started") {
+			t.Errorf("%s: exit status %d, %s", name, status, stderr)
+		}
+	}
+	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(three, "agents")} {
+		if _, err := os.Stat(path); err == nil {
+			t.Errorf("%s was made", path)
+		}
+	}
+}
+
 // Ten processes on real MNIST, one of which is killed about every second, at random.
 func TestUpOnMNIST(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {

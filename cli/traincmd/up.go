@@ -9,7 +9,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,7 +20,6 @@ import (
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
-	"fspda/dist/nats"
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -75,11 +74,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if fs.Changed("processes") {
-		c.Agents = f.agents
-	}
-	if f.async {
-		c.Algo, c.Clock = "fspda-async", "real"
+	if err := f.change(&c, fs.Changed("processes")); err != nil {
+		return err
 	}
 	if err := c.Check(); err != nil {
 		return err
@@ -98,62 +94,72 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if f.out == "" {
 		f.out = command.NextFreeName(command.RunsDir, "up-"+c.Algo+"-"+c.Data)
 	}
-	if _, err := train.ReadConfig(f.out); err == nil && !f.resume {
-		return &train.FolderError{Path: f.out, Got: "already holds a run",
-			Hint: "add --resume to resume it, or choose another folder with --out"}
+	if err := f.checkFolder(c); err != nil {
+		return err
 	}
-	file, certs, remove, err := writeConfig(f, c)
+	start, err := openStart(f.out)
 	if err != nil {
 		return err
 	}
-	defer remove()
+	defer start.close()
+	if err := start.write(f.run, c); err != nil {
+		return err
+	}
 	port, err := freePort()
 	if err != nil {
 		return err
 	}
-	u := &agentProcesses{flags: f, agents: c.Agents, file: file, explicit: setup.Flags(c),
-		certs: certs, port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
+	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
+		certs: start.certs(), port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
 		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
 
-// leastProcess is less than the bytes that the process of an agent takes, whatever it trains.
-const leastProcess = 16 << 20
-
-// certsValid is how long the certificates of a run on this machine are valid.
-const certsValid = 10 * 365 * 24 * time.Hour
-
-// writeConfig writes the configuration for the agents, and certificates for this start of them,
-// into the folder of their checkpoints, so that nothing is left elsewhere if this process is killed.
-func writeConfig(f upFlags, c train.Config) (file, certs string, remove func(), err error) {
-	dir := filepath.Join(f.out, "agents")
-	file, certs = filepath.Join(dir, "up.yaml"), filepath.Join(dir, "certs")
-	created := []string{file, dir}
-	if _, err := os.Stat(f.out); err != nil {
-		created = append(created, f.out)
+// change sets the keys that --processes and --async stand for. It refuses other values of them.
+func (f *upFlags) change(c *train.Config, processes bool) error {
+	said := c.Explicit()
+	if processes && slices.Contains(said, "agents") && c.Agents != f.agents {
+		return command.UsageErrorf("--processes %d: the run has agents %d: each process is one agent, so leave one of "+
+			"the two out", f.agents, c.Agents)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", "", nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
+	if processes {
+		c.Agents = f.agents
 	}
-	remove = func() {
-		_ = os.RemoveAll(certs)
-		for _, path := range created { // a folder with files of agents stays
-			_ = os.Remove(path)
+	if !f.async {
+		return nil
+	}
+	for key, v := range map[string][2]string{"algo": {c.Algo, "fspda-async"}, "clock": {c.Clock, "real"}} {
+		if slices.Contains(said, key) && v[0] != v[1] {
+			return command.UsageErrorf("--async: the run has %s %s: --async is %s %s, so leave one of the two out", key,
+				v[0], key, v[1])
 		}
 	}
-	err = os.RemoveAll(certs) // of an earlier start that was killed
-	if err == nil {
-		err = nats.WriteCredentials(certs, f.run, c.Agents, certsValid)
-	}
-	if err == nil {
-		err = os.WriteFile(file, c.YAML(), 0o600)
-	}
-	if err != nil {
-		remove()
-		return "", "", nil, &train.FolderError{Path: dir, Got: "cannot be written", Err: err}
-	}
-	return file, certs, remove, nil
+	c.Algo, c.Clock = "fspda-async", "real"
+	return nil
 }
+
+// checkFolder refuses a run folder whose run the agents would not resume, before any of them starts.
+func (f *upFlags) checkFolder(c train.Config) error {
+	old, err := train.ReadConfig(f.out)
+	switch {
+	case err != nil: // no run yet; agent 0 reports any other fault
+		return nil
+	case !f.resume:
+		return &train.FolderError{Path: f.out, Got: "already holds a run",
+			Hint: "add --resume to resume it, or choose another folder with --out"}
+	case old.Agents != c.Agents:
+		return &train.FolderError{Path: f.out, Got: fmt.Sprintf("holds a run of another configuration: agents (%d "+
+			"there, %d here)", old.Agents, c.Agents), Hint: fmt.Sprintf("resume it with %d agents, or choose another "+
+			"folder with --out", old.Agents)}
+	case inUse(f.out):
+		return &train.FolderError{Path: f.out, Got: "is in use by another process",
+			Hint: "wait for it, or choose another folder with --out"}
+	}
+	return nil
+}
+
+// leastProcess is less than the bytes that the process of an agent takes, whatever it trains.
+const leastProcess = 16 << 20
 
 // metricsAddress returns where an agent serves its metrics: PORT+rank, or port 0 if PORT is 0. No
 // address gives no address.

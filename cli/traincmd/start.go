@@ -1,0 +1,81 @@
+package traincmd
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"fspda/dist/nats"
+	"fspda/train"
+)
+
+// certsValid is how long the certificates of a run on this machine are valid.
+const certsValid = 10 * 365 * 24 * time.Hour
+
+// startFolder holds what fspda up gives to the agents that it starts: the configuration and
+// certificates. It is agents/up in the run folder, so that nothing is left elsewhere if this process
+// is killed. Its lock keeps every other fspda up out of the run folder.
+type startFolder struct {
+	dir  string
+	lock *flock.Flock
+	made []string // folders that close removes if they are empty then
+}
+
+// openStart makes the folder and locks it.
+func openStart(run string) (*startFolder, error) {
+	dir := filepath.Join(run, "agents", "up")
+	s := &startFolder{dir: dir, lock: flock.New(filepath.Join(dir, ".lock")), made: []string{dir, filepath.Dir(dir)}}
+	if _, err := os.Stat(run); err != nil {
+		s.made = append(s.made, run)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
+	}
+	switch ok, err := s.lock.TryLock(); {
+	case err != nil:
+		return nil, &train.FolderError{Path: dir, Got: "cannot be locked", Err: err}
+	case !ok:
+		return nil, &train.FolderError{Path: run, Got: "is in use by another fspda up",
+			Hint: "wait for it, or choose another folder with --out"}
+	}
+	return s, nil
+}
+
+func (s *startFolder) config() string { return filepath.Join(s.dir, "config.yaml") }
+func (s *startFolder) certs() string  { return filepath.Join(s.dir, "certs") }
+
+// write writes the configuration, and certificates for this start.
+func (s *startFolder) write(name string, c train.Config) error {
+	err := os.RemoveAll(s.certs()) // of an earlier start that was killed
+	if err == nil {
+		err = nats.WriteCredentials(s.certs(), name, c.Agents, certsValid)
+	}
+	if err == nil {
+		err = os.WriteFile(s.config(), c.YAML(), 0o600)
+	}
+	if err != nil {
+		return &train.FolderError{Path: s.dir, Got: "cannot be written", Err: err}
+	}
+	return nil
+}
+
+// inUse reports whether a process holds the lock of a run folder.
+func inUse(run string) bool {
+	l := flock.New(filepath.Join(run, ".lock"))
+	ok, err := l.TryLock()
+	_ = l.Unlock() // closes the file
+	return err == nil && !ok
+}
+
+// close removes the files, the lock and the empty folders.
+func (s *startFolder) close() {
+	_ = os.RemoveAll(s.certs())
+	_ = os.Remove(s.config())
+	_ = os.Remove(s.lock.Path()) // while it is held: another start makes a lock of its own
+	_ = s.lock.Unlock()
+	for _, path := range s.made {
+		_ = os.Remove(path)
+	}
+}
