@@ -296,7 +296,7 @@ func TestAgentRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no rank":   {[]string{"--join", "127.0.0.1:1", "--insecure"}, "--rank"},
+		"no rank":   {[]string{"--join", "127.0.0.1:1", "--insecure"}, "--rank is missing"},
 		"rank":      {[]string{"--join", "127.0.0.1:1", "--insecure", "--rank", "2"}, "from 0 to 1"},
 		"nowhere":   {[]string{"--rank", "0", "--insecure"}, "--join"},
 		"open door": {[]string{"--rank", "1", "--join", "10.0.0.1:4700", "--insecure"}, "anybody could join"},
@@ -380,7 +380,7 @@ func TestCertsCommand(t *testing.T) {
 				"--listen", "127.0.0.1:"+map[bool]string{true: port, false: "0"}[rank == 0], "--rank",
 				strconv.Itoa(rank), "--out", out, "--agents", "2", "--data-train", "200", "--data-test", "50",
 				"--hidden", "4", "--batch", "8", "--iterations", "30", "--eval-points", "1")
-			if status != 0 {
+			if status != 0 || strings.Contains(stderr, ", ,") {
 				done <- stderr
 				return
 			}
@@ -391,6 +391,36 @@ func TestCertsCommand(t *testing.T) {
 		if stderr := <-done; stderr != "" {
 			t.Error(stderr)
 		}
+	}
+}
+
+// certs refuses numbers that are typing errors, and hosts that no certificate can have, and says what
+// to do about a folder that it cannot make.
+func TestCertsRefusals(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "certs")
+	for want, args := range map[string][]string{
+		"--agents 100000000: expected 1 to": {"-n", "100000000"},
+		"--days 200000: expected 1 to":      {"--days", "200000"},
+		"--nats-server is empty":            {"--nats-server", ""},
+		`--nats-server "a b"`:               {"--nats-server", "a b"},
+		"a folder that you may write to":    {"--out", filepath.Join(file, "certs")},
+	} {
+		status, _, stderr := call(t, append([]string{"certs", "--out", out}, args...)...)
+		if status != command.ExitBadInput || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit status %d, %s", args, status, stderr)
+		}
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a refused call made the folder")
+	}
+	if status, _, stderr := call(t, "certs", "--out", out, "-n", "1", "--nats-server",
+		"nats-1.example.org,*.example.org,10.0.0.1,::1"); status != 0 {
+		t.Errorf("exit status %d, %s", status, stderr)
 	}
 }
 

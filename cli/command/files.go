@@ -2,8 +2,10 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -37,6 +39,31 @@ func MakeFolder(path string) error {
 		return &train.FolderError{Path: path, Got: "cannot be created", Err: err}
 	}
 	return nil
+}
+
+// writeError reports a file or folder that cannot be written.
+type writeError struct {
+	path, hint string
+	err        error
+}
+
+func (e *writeError) Error() string {
+	return fmt.Sprintf("%s cannot be written: %v: %s", e.path, e.err, e.hint)
+}
+
+func (e *writeError) Unwrap() error { return e.err }
+
+// ExitCode returns 2, the exit status for bad input.
+func (e *writeError) ExitCode() int { return ExitBadInput }
+
+// CannotWrite adds to an error of the file system what could not be written and what to do. Other
+// errors stay as they are.
+func CannotWrite(path, hint string, err error) error {
+	var inPath *fs.PathError
+	if !errors.As(err, &inPath) {
+		return err
+	}
+	return &writeError{path, hint, err}
 }
 
 // WriteFile writes a text file of results.

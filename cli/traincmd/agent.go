@@ -119,7 +119,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	if m.rank < 0 {
+	if !fs.Changed("rank") {
 		m.rank = env.Rank
 	}
 	if env.Size > 0 && !fs.Changed("agents") {
@@ -139,6 +139,10 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	}
 	if err := c.Check(); err != nil {
 		return c, err
+	}
+	if m.rank < 0 && !fs.Changed("rank") {
+		return c, command.UsageErrorf("--rank is missing: give the rank of this agent, from 0 to %d, or set RANK",
+			c.Agents-1)
 	}
 	if m.rank < 0 || m.rank >= c.Agents {
 		return c, command.UsageErrorf("--rank %d: expected a rank from 0 to %d, since the run has %d agents", m.rank,
@@ -191,8 +195,11 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	}
 	r.onClose(node.Close)
 	metrics.serve(live, node, log)
-	log.Info("agent", zap.String("listens", node.Address()), zap.Strings("joins", m.join),
-		zap.Int("agents", r.setup.Config.Agents))
+	about := []zap.Field{zap.String("listens", node.Address()), zap.Int("agents", r.setup.Config.Agents)}
+	if len(m.join) > 0 { // agent 0 is who the others join
+		about = append(about, zap.Strings("joins", m.join))
+	}
+	log.Info("agent", about...)
 	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout}
 	return ctx, nil
 }
