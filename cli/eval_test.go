@@ -83,6 +83,14 @@ func TestEval(t *testing.T) {
 	if got := file.Models[0]; got.Accuracy != b || got.Loss != r.Models[2].Loss || got.ECE != r.Models[2].ECE {
 		t.Errorf("the file has %+v, the run %+v", got, r.Models[2])
 	}
+	folder := t.TempDir() // as --format hf writes
+	if err := os.Rename(filepath.Join(dir, "agent1.safetensors"), filepath.Join(folder, "model.safetensors")); err != nil {
+		t.Fatal(err)
+	}
+	if got := evaluated(t, folder, "--data", "synthetic-images", "--crop", "8", "--data-train", "60", "--data-test", "50",
+		"--device", "cpu"); got.Models[0].Loss != r.Models[2].Loss {
+		t.Errorf("a folder of weights has %+v, the run %+v", got.Models[0], r.Models[2])
+	}
 	_, stdout, _ = call(t, "eval", dir)
 	if !strings.Contains(stdout, "classes of mean") {
 		t.Errorf("the text is %q", stdout)

@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -67,8 +68,8 @@ func TestExportONNX(t *testing.T) {
 	if status, _, stderr := call(t, quick("--out", dir, "--quiet")...); status != 0 {
 		t.Fatal(stderr)
 	}
-	for _, args := range [][]string{{"export", dir, "--agent", "1"}, {"export", dir, "--agent", "1", "--format",
-		"onnx"}} {
+	one := []string{"export", dir, "--agent", "1"}
+	for _, args := range [][]string{one, append(one, "--format", "onnx"), one, append(one, "--format", "onnx")} {
 		if status, stdout, stderr := call(t, args...); status != 0 ||
 			!strings.Contains(stdout, "4 tensors, 4,780 parameters") {
 			t.Fatalf("exit status %d\n%s%s", status, stdout, stderr)
@@ -118,6 +119,11 @@ func TestExportRefuses(t *testing.T) {
 	if status, _, stderr := call(t, quick("--out", run, "--quiet")...); status != 0 {
 		t.Fatal(stderr)
 	}
+	precious := filepath.Join(dir, "d", "precious")
+	if err := errors.Join(os.Mkdir(filepath.Dir(precious), 0o755), os.WriteFile(precious, []byte("text"), 0o600),
+		os.WriteFile(filepath.Join(dir, "d", "config.json"), []byte("{}"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"holds no run":       {dir},
 		"agents 0 to 4":      {run, "--agent", "5"},
@@ -129,6 +135,13 @@ func TestExportRefuses(t *testing.T) {
 		"cannot be written":  {run, "--out", filepath.Join(dir, "none", "w")},
 		"choose another":     {run, "--format", "onnx", "--out", filepath.Join(dir, "none", "w")},
 		"unknown flag: --ag": {run, "--ag", "1"},
+		"config.yaml exists": {run, "--out", filepath.Join(run, "config.yaml")},
+		"jsonl exists":       {run, "--format", "onnx", "--out", filepath.Join(run, "metrics.jsonl")},
+		"precious exists":    {run, "--out", precious},
+		"config.json exists": {run, "--format", "hf", "--out", filepath.Dir(precious)},
+		".pth does not say":  {run, "--out", filepath.Join(dir, "x.pth")},
+		".safetensors does":  {run, "--format", "onnx", "--out", filepath.Join(dir, "x.safetensors")},
+		"is a file":          {precious},
 	} {
 		if status, _, stderr := call(t, append([]string{"export"}, args...)...); status != command.ExitBadInput ||
 			!strings.Contains(stderr, want) {

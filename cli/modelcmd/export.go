@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ logits of the token after each. The format hf is a folder of config.json and mod
 models, which transformers loads (AutoModelForCausalLM), and for ResNet-18 to 152, which timm (local-dir:FOLDER) and
 transformers (AutoModelForImageClassification, which takes it from timm) load.
 
-The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
+An earlier export is replaced; any other file is not. The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
 measured with, or before the end those pooled from the agents.`,
 		Example: `  fspda export runs/fspda-sa-cifar10-1
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
@@ -87,6 +88,9 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	if !slices.Contains([]string{"safetensors", "onnx", "hf"}, f.format) {
 		return command.UsageErrorf("format %q: expected safetensors, onnx or hf", f.format)
 	}
+	if st, err := os.Stat(run); err == nil && !st.IsDir() {
+		return command.UsageErrorf("%s is a file: expected the folder of a run, which fspda train writes", run)
+	}
 	saved, err := train.OpenSaved(run)
 	if err != nil {
 		return err
@@ -103,6 +107,9 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	if f.out == "" {
 		f.out = filepath.Join(run, e.of+"."+f.format)
 	}
+	if err := f.checkOut(); err != nil {
+		return err
+	}
 	e.batches = saved.Batches + e.iteration
 	tensors, err := e.save(f, saved, net, weights.Metadata(run, e.of, e.iteration, net, saved.Config))
 	if err != nil {
@@ -111,6 +118,28 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	_, err = fmt.Fprintf(stdout, "%s: %s of iteration %s, %d tensors, %s parameters\n", f.out, e.of,
 		command.Thousands(uint64(e.iteration)), tensors, command.Thousands(uint64(net.Dim())))
 	return err
+}
+
+// weightFiles are the extensions of files of weights.
+var weightFiles = []string{".safetensors", ".onnx", ".pth", ".pt", ".bin", ".ckpt", ".h5", ".npz"}
+
+// checkOut refuses a name that says another format, and to replace what export did not write.
+func (f *exportFlags) checkOut() error {
+	if ext := strings.ToLower(filepath.Ext(f.out)); ext != "."+f.format && slices.Contains(weightFiles, ext) {
+		return command.UsageErrorf("--out %s: the format is %s, which %s does not say: give the path another "+
+			"extension, or choose another --format", f.out, f.format, ext)
+	}
+	files := []string{f.out}
+	if f.format == "hf" { // config.json is written with model.safetensors
+		files = []string{filepath.Join(f.out, "model.safetensors"), filepath.Join(f.out, "config.json")}
+	}
+	for _, path := range files {
+		if _, err := os.Lstat(path); err == nil && !weights.Exported(files[0]) {
+			return command.UsageErrorf("--out %s: %s exists, and fspda export did not write it: choose another path, "+
+				"or remove it", f.out, path)
+		}
+	}
+	return nil
 }
 
 // pick reads the requested model.

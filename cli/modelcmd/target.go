@@ -87,7 +87,7 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 		}
 	}()
 	st, err := os.Stat(path)
-	isRun := err == nil && st.IsDir()
+	isRun := err == nil && st.IsDir() && !weights.IsFolder(path)
 	var saved *train.Saved
 	resumed := ""
 	if isRun {

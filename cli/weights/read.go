@@ -143,6 +143,14 @@ func (r *reader) open() (err error) {
 	return nil
 }
 
+// IsFolder reports whether a folder has the weights of a model, as Hugging Face's libraries and
+// fspda export --format hf write them, and no run.
+func IsFolder(path string) bool {
+	_, model := os.Stat(filepath.Join(path, "model.safetensors"))
+	_, run := os.Stat(filepath.Join(path, "config.yaml"))
+	return model == nil && run != nil
+}
+
 // convert says how to convert a file of PyTorch that is refused.
 func convert(path string) string {
 	return fmt.Sprintf(`convert it with python3 -c "import torch, safetensors.torch as s; d = torch.load('%[1]s', `+

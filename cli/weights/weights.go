@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -79,6 +80,25 @@ func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
 func SaveONNX(path string, net *model.Network, x, buffers []float32, meta map[string]string) error {
 	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
 }
+
+// Exported reports whether a regular file is a model that [Save] or [SaveONNX] wrote with [Metadata].
+func Exported(path string) bool {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return false
+	}
+	if startsWith(path, onnxStart) {
+		return true
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return false
+	}
+	meta := f.Metadata()
+	return f.Close() == nil && meta["network"] != "" && meta["run"] != ""
+}
+
+// onnxStart is what the files of SaveONNX begin with: the version and the producer.
+var onnxStart = string(onnx.Start())
 
 // saveFile writes a file and moves it to its path when it is complete.
 func saveFile(path string, write func(w io.Writer) error) error {

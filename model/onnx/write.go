@@ -67,11 +67,18 @@ func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[s
 	return nil
 }
 
-// header encodes the fields before the graph.
-func header(metadata map[string]string) message {
-	var m, set message
+// Start returns the bytes that every file of this package begins with.
+func Start() []byte {
+	var m message
 	m.int(modelIRVersion, irVersion)
 	m.text(modelProducer, "fspda")
+	return m
+}
+
+// header encodes the fields before the graph.
+func header(metadata map[string]string) message {
+	var set message
+	m := message(Start())
 	set.int(opsetVersion, opset)
 	m.message(modelOpset, set)
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
