@@ -287,11 +287,9 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 			"of a vocabulary of %d", len(c.Train), len(c.Val), c.Vocabulary),
 			Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
 	}
-	for _, name := range []string{"train.bin", "val.bin"} {
-		if path := filepath.Join(dir, name); notExist(filepath.Join(dir, metaFile)) && !notExist(path) {
-			return nil, &FormatError{Path: path, Got: "it exists, without the " + metaFile + " of this program",
-				Want: "a folder of other files", Hint: "choose another folder, or remove the file"}
-		}
+	meta = append(meta, '\n')
+	if err := checkFolder(dir, meta); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, &FormatError{Path: dir, Got: "it cannot be made", Want: "a folder", Hint: "choose another",
@@ -302,7 +300,7 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 		WriteBin(filepath.Join(dir, "val.bin"), c.Val),
 	)
 	if err == nil {
-		err = wholefile.Publish(filepath.Join(dir, metaFile), append(meta, '\n'))
+		err = wholefile.Publish(filepath.Join(dir, metaFile), meta)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
@@ -310,8 +308,30 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 	return m, nil
 }
 
+// checkFolder refuses a folder with anything but texts, hidden files and the same preparation, whose
+// meta.json is meta.
+func checkFolder(dir string, meta []byte) error {
+	old, err := bounded.File(filepath.Join(dir, metaFile), maxMeta)
+	same := err == nil && bytes.Equal(old, meta)
+	entries, _ := os.ReadDir(dir) // a folder that cannot be read cannot be written either
+	for _, e := range entries {
+		own := slices.Contains([]string{"train.bin", "val.bin", metaFile}, e.Name())
+		if same && own || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), ".txt") {
+			continue
+		}
+		got := "a folder with other things in it, such as " + e.Name()
+		if err == nil && own {
+			got = "a folder with the tokens of another text or tokenizer"
+		}
+		return &FormatError{Path: dir, Got: got, Want: "an empty one, or that of the same preparation",
+			Hint: "choose another folder"}
+	}
+	return nil
+}
+
 // Prepare tokenizes a text, a file or a folder of .txt files, and writes train.bin and val.bin, as
-// nanoGPT reads them, and meta.json to the folder dir.
+// nanoGPT reads them, and meta.json to the folder dir. It refuses a folder that holds anything but
+// .txt files and the same preparation.
 func Prepare(path, tokenizer, dir string) (*Meta, error) {
 	c, err := openText(path, OpenOptions{Tokenizer: tokenizer})
 	if err != nil {

@@ -440,11 +440,24 @@ func TestBadInput(t *testing.T) {
 
 // A text that cannot be prepared is bad input, and files of others stay as they are.
 func TestPrepareRefuses(t *testing.T) {
-	foreign, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	foreign, other, file := t.TempDir(), filepath.Join(t.TempDir(), "other"), filepath.Join(t.TempDir(), "file")
 	write(t, foreign, "val.bin", "ab")
 	write(t, filepath.Dir(file), "file", "x")
+	chars := t.TempDir()
+	write(t, chars, "a.txt", "abcdefghijklm")
+	for range 2 { // the second is the same preparation
+		if _, err := text.Prepare(chars, "char", other); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta, err := os.ReadFile(filepath.Join(other, "meta.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, c := range map[string]struct{ content, tokenizer, out string }{
-		"val.bin: it exists":     {"abcdefghijklm", "char", foreign},
+		"such as val.bin":        {"abcdefghijklm", "char", foreign},
+		"such as file":           {"abcdefghijklm", "char", filepath.Dir(file)},
+		"tokens of another":      {"abcdefghijklm", "byte", other},
 		"it cannot be made":      {"abcdefghijklm", "char", file},
 		"0 training and 1":       {"a", "byte", filepath.Join(foreign, "short")},
 		"a vocabulary of 1":      {strings.Repeat("a", 50), "char", filepath.Join(foreign, "same")},
@@ -458,6 +471,9 @@ func TestPrepareRefuses(t *testing.T) {
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+	if now, err := os.ReadFile(filepath.Join(other, "meta.json")); err != nil || !bytes.Equal(now, meta) {
+		t.Errorf("meta.json is now %s, %v", now, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(foreign, "*")); err != nil || len(left) != 1 {
 		t.Errorf("%q, %v", left, err)
