@@ -27,7 +27,9 @@ type Campaign struct {
 	Report   bool        // plots and a report in the folders of finished runs
 	OnEvent  func(Event) // called by one goroutine at a time; may be nil
 	Version  string
-	Once     bool // a run that would be the same as an earlier one is left out
+	Once     bool    // a run that would be the same as an earlier one is left out
+	Metric   string  // of which every run must have numbers; empty: none
+	Panels   []Panel // of each a run must have numbers
 
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
 	// checkpoint after the first evaluation there or later, and their outcomes have the rows up to it
@@ -77,7 +79,8 @@ type planned struct {
 	done   bool
 	limit  int // iteration of the last evaluation to make; 0: all
 	unused []config.Unused
-	same   int // the earlier job that is the same run; -1: none
+	same   int               // the earlier job that is the same run; -1: none
+	lacks  map[string]string // columns that the run does not fill, with what would fill them
 }
 
 // Run runs all jobs and returns their outcomes in order. When ctx ends, the active runs write
@@ -141,7 +144,8 @@ func (c *Campaign) plan() ([]planned, error) {
 			}
 			continue
 		}
-		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name), unused: s.Unused(job.Config), same: -1}
+		p := planned{job: job, folder: filepath.Join(c.Folder, job.Name), unused: s.Unused(job.Config), same: -1,
+			lacks: lacking(s)}
 		if k, ok := first[s.Effective(job.Config)]; !ok {
 			first[s.Effective(job.Config)] = i
 		} else if c.Once {
@@ -156,7 +160,7 @@ func (c *Campaign) plan() ([]planned, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return plans, refuseUnused(plans)
+	return plans, errors.Join(refuseUnused(plans), c.checkColumns(plans))
 }
 
 // limit returns the iteration of the first evaluation at the share Until of the run; 0 if that is the

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -56,8 +57,8 @@ type Panel struct {
 	Group  string `yaml:"group"`
 	Metric string `yaml:"metric"`
 	Model  string `yaml:"model"` // worst (agent), or mean (model)
-	X      string `yaml:"x"`     // iteration, epoch or bits
-	Y      string `yaml:"y"`     // log or linear
+	X      string `yaml:"x"`     // iteration (the default), epoch, bits or virtual_time
+	Y      string `yaml:"y"`     // linear (the default) or log
 }
 
 // ScheduleFigure plots step sizes and needs no runs.
@@ -140,12 +141,50 @@ func (f *Figure) check() error {
 				r.Name,
 			)
 		}
+		if at := slices.IndexFunc(ownFiles, func(file string) bool { return strings.EqualFold(file, r.Name) }); at >= 0 {
+			return fmt.Errorf("run name %q is that of a file that the figure writes: give the run another name", r.Name)
+		}
 		names = append(names, r.Name)
 	}
 	for i := range f.Panels {
-		if _, err := f.Panels[i].Column(); err != nil {
+		if err := f.Panels[i].check(f); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// ownFiles are the files that a figure writes beside the folders of its runs.
+var ownFiles = []string{"figure.svg", "figure.png", "figure.html", "bits.svg", "bits.png", "table.md", "table.csv",
+	"paper.md"}
+
+// panelAxes are the values of Panel.X, and panelScales those of Panel.Y; the first is the default.
+var (
+	panelAxes   = []string{"iteration", "epoch", "bits", "virtual_time"}
+	panelScales = []string{"linear", "log"}
+)
+
+// check validates a panel and sets what it leaves out.
+func (p *Panel) check(f *Figure) error {
+	p.X, p.Y = cmp.Or(p.X, panelAxes[0]), cmp.Or(p.Y, panelScales[0])
+	switch groups := f.Groups(); {
+	case !slices.Contains(panelAxes, p.X):
+		return unknownName("panels: x", p.X, panelAxes)
+	case !slices.Contains(panelScales, p.Y):
+		return unknownName("panels: y", p.Y, panelScales)
+	case p.Group != "" && len(groups) == 1 && groups[0] == "":
+		return &train.ConfigError{Key: "panels: group", Got: p.Group, Want: "the runs have no groups: leave it out"}
+	case p.Group != "" && !slices.Contains(groups, p.Group):
+		return unknownName("panels: group", p.Group, groups)
+	}
+	_, err := p.Column()
+	return err
+}
+
+// OwnPanels returns the panels of a figure that is none of the paper's: its runs must fill them.
+func (f *Figure) OwnPanels() []Panel {
+	if f.own {
+		return f.Panels
 	}
 	return nil
 }
@@ -230,7 +269,7 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 			return nil, err
 		}
 		if c, err = o.Scale.apply(c, o.Points, limit); err != nil {
-			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
+			return nil, fmt.Errorf("%s: %w", f.runName(r), err)
 		}
 		if !f.own && r.like == nil {
 			c.TakeExplicit() // a test has checked the keys of the file
@@ -241,7 +280,7 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		}
 		shared := c.TakeExplicit()
 		if err := c.Check(); err != nil {
-			return nil, fmt.Errorf("figure %d, run %s: %w", f.Number, r.Name, err)
+			return nil, fmt.Errorf("%s: %w", f.runName(r), err)
 		}
 		title := r.Title
 		if c.Algo != algo {
@@ -254,6 +293,14 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		jobs = append(jobs, Job{Name: r.Name, Title: title, Group: r.Group, Config: c, Shared: shared})
 	}
 	return jobs, nil
+}
+
+// runName names a run of the figure in errors.
+func (f *Figure) runName(r FigureRun) string {
+	if f.own {
+		return "run " + r.Name
+	}
+	return fmt.Sprintf("figure %d, run %s", f.Number, r.Name)
 }
 
 // maxFactor returns the factor by which all runs of the figure, selected or not, can increase the
@@ -298,7 +345,7 @@ func (f *Figure) config(r FigureRun, variant string) (train.Config, error) {
 	return config.Made(func(c *train.Config) error {
 		var errs []error
 		for _, part := range []yaml.MapSlice{f.Common, f.Variants[variant], r.Config, r.Variants[variant]} {
-			errs = append(errs, parseKeys(c, fmt.Sprintf("figure %d, run %s", f.Number, r.Name), part))
+			errs = append(errs, parseKeys(c, f.runName(r), part))
 		}
 		return errors.Join(errs...)
 	})

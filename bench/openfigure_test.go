@@ -41,14 +41,19 @@ func TestOwnFigure(t *testing.T) {
 	}
 	for text, words := range map[string]string{
 		"runs: []": "has no runs",
-		"runs: [{name: a}]\npanels: [{metric: acc}]":            "metric",
-		"runs: [{name: a}, {name: a}]":                          "occurs twice",
-		"runs: [{name: 'a/b'}]":                                 "no name of a folder",
-		"runs: [{name: a}, {name: ..}]":                         "no name of a folder",
-		"curves: [{name: a}]":                                   "the keys are title",
-		"runs: [{name: a, config: {bta: 1}}]":                   `did you mean "eta"?`,
-		"runs: [{name: a, config: {algo: dgd}}]":                "did you mean dsgd?",
-		"runs: [{name: a, config: {alpha: 0.1}}]\nseeds: [1,1]": "different seeds",
+		"runs: [{name: a}]\npanels: [{metric: acc}]":                 "metric",
+		"runs: [{name: a}]\npanels: [{metric: consensus, x: time}]":  "did you mean virtual_time?",
+		"runs: [{name: a}]\npanels: [{metric: consensus, y: bar}]":   `y "bar": there are linear, log`,
+		"runs: [{name: a}]\npanels: [{metric: consensus, group: g}]": "the runs have no groups",
+		"runs: [{name: a}, {name: Table.md}]":                        "a file that the figure writes",
+		"runs: [{name: a, config: {bta: 3}}]":                        "config: run a: key",
+		"runs: [{name: a}, {name: a}]":                               "occurs twice",
+		"runs: [{name: 'a/b'}]":                                      "no name of a folder",
+		"runs: [{name: a}, {name: ..}]":                              "no name of a folder",
+		"curves: [{name: a}]":                                        "the keys are title",
+		"runs: [{name: a, config: {bta: 1}}]":                        `did you mean "eta"?`,
+		"runs: [{name: a, config: {algo: dgd}}]":                     "did you mean dsgd?",
+		"runs: [{name: a, config: {alpha: 0.1}}]\nseeds: [1,1]":      "different seeds",
 	} {
 		f, err := ownFigure(t, text)
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,6 +119,9 @@ type Ranked struct {
 	accuracy float64 // mean of the last accuracies
 }
 
+// HasValue reports whether a run of the setting has a value. Settings without one have no rank.
+func (r Ranked) HasValue() bool { return !math.IsNaN(r.Value) }
+
 // Rank sorts the settings, the best first, without runs that were left out. Settings that were given
 // up come after those that went on, and those with runs that have no value after those without. Equal
 // values keep the order of the sweep. Times of runs that have virtual time and of runs that have not
@@ -227,9 +231,20 @@ func (s *Sweep) Budget() string {
 	return fmt.Sprintf("%s of %s%s", s.Best, s.Metric, at)
 }
 
+// Verdict names the run to go on with, or says that there is none.
+func (s *Sweep) Verdict(ranked []Ranked) string {
+	switch {
+	case ranked[0].HasValue():
+		return "best: fspda train -c " + filepath.Join(ranked[0].Folder, "config.yaml")
+	case s.metric.reach != "":
+		return "no setting reached it"
+	}
+	return "no setting has a value of " + s.Metric
+}
+
 // RankedLine is a line of a ranking in JSON.
 type RankedLine struct {
-	Rank       int       `json:"rank"` // from 1
+	Rank       *int      `json:"rank"` // from 1; null where there is no value
 	Run        string    `json:"run"`
 	Folder     string    `json:"folder"` // of the first run
 	Metric     string    `json:"metric"`
@@ -248,9 +263,13 @@ type RankedLine struct {
 func (s *Sweep) Lines(ranked []Ranked) []RankedLine {
 	lines := []RankedLine{}
 	for i, r := range ranked {
-		lines = append(lines, RankedLine{i + 1, r.Setting.Name, r.Folder, s.Metric, train.Num(r.Value),
+		line := RankedLine{nil, r.Setting.Name, r.Folder, s.Metric, train.Num(r.Value),
 			train.Num(r.Deviation), len(r.Setting.Outcomes), r.Missing, train.Num(r.Resolution), r.Iteration, r.Bits,
-			r.Setting.status(), r.Setting.failed()})
+			r.Setting.status(), r.Setting.failed()}
+		if r.HasValue() {
+			line.Rank = new(i + 1)
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -289,7 +308,10 @@ func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 	}
 	lines := [][]string{append(head, "iteration", "bits_"+strings.ReplaceAll(s.Accounting, "-", "_"), "status")}
 	for i, r := range ranked {
-		cells := []string{strconv.Itoa(i + 1), r.Setting.Name, plain(r.Value)}
+		cells := []string{"", r.Setting.Name, plain(r.Value)}
+		if r.HasValue() {
+			cells[0] = strconv.Itoa(i + 1)
+		}
 		if seeded {
 			cells = append(cells, plain(r.Deviation), strconv.Itoa(len(r.Setting.Outcomes)))
 		}

@@ -195,6 +195,45 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// A sweep of which no setting has a value ranks none and names no best.
+func TestRankWithoutValues(t *testing.T) {
+	rows := []train.Row{{}, {Position: evaluate.Position{Iteration: 9}}}
+	all := []*Outcome{{Job: Job{Name: "a"}, Status: train.Finished, Rows: rows, Folder: "runs/a"}}
+	for metric, want := range map[string]string{
+		"bits_to(0.99)": "no setting reached it", "test_acc_avg": "best: fspda train -c runs/a/config.yaml",
+	} {
+		s := &Sweep{Metric: metric, Best: "min", Accounting: "shared-seed"}
+		ranked, err := s.Rank(all)
+		if err != nil || s.Verdict(ranked) != want {
+			t.Errorf("%s: %q, %v", metric, s.Verdict(ranked), err)
+		}
+		if line := s.Lines(ranked)[0]; (line.Rank == nil) != (metric == "bits_to(0.99)") {
+			t.Errorf("%s: rank %v", metric, line.Rank)
+		}
+	}
+}
+
+// Before anything is trained, a metric is refused that a run cannot have, and a panel that no run of its
+// group fills.
+func TestCheckColumns(t *testing.T) {
+	plans := []planned{{job: Job{Name: "a", Group: "g"}, lacks: map[string]string{"perplexity": "data that is text"}},
+		{job: Job{Name: "b", Group: "h"}}}
+	for _, c := range []struct {
+		campaign Campaign
+		want     string
+	}{
+		{Campaign{Metric: "perplexity"}, "metric perplexity: run a has no numbers of it: they need data that is text"},
+		{Campaign{Metric: "bits_to(0.9)"}, ""},
+		{Campaign{Panels: []Panel{{Metric: "perplexity", X: "bits"}}}, ""},
+		{Campaign{Panels: []Panel{{Metric: "perplexity", X: "bits", Group: "g"}}}, "panels: perplexity: no run"},
+	} {
+		err := c.campaign.checkColumns(plans)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.campaign, err, c.want)
+		}
+	}
+}
+
 // Bits to an accuracy are interpolated between the evaluations around it, in the accounting that was
 // asked for.
 func TestTable(t *testing.T) {

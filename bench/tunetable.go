@@ -82,11 +82,19 @@ func (t *Tuning) writeChoices(w io.Writer, choices []Choice) error {
 			short(c.Search), fmt.Sprintf("%s ± %s", short(c.Mean), short(c.Std)),
 			si(float64(c.Bits)), short(c.Seconds)}
 		if c.Chosen == "" {
-			cells[2], cells[3], cells[6], cells[7], cells[8] = "none: every point failed", "", "", "", ""
+			cells[2], cells[3], cells[6], cells[7], cells[8] = t.noChoice(), "", "", "", ""
 		}
 		lines = append(lines, cells)
 	}
 	return writeMarkdownTable(w, lines)
+}
+
+// noChoice says why no point of a method was chosen.
+func (t *Tuning) noChoice() string {
+	if t.metric.reach != "" {
+		return "none: no point reached it with every seed"
+	}
+	return "none: every point failed"
 }
 
 // WriteCSV writes the tables of a tuning, with the value of each reported seed.

@@ -109,7 +109,7 @@ func message(err error) string {
 // The errors of decoders of YAML and JSON about a value of another type, and of package strconv.
 var (
 	mismatch = regexp.MustCompile(`(json: )?cannot unmarshal (\S+|map\[string\]interface \{\}|\[\]interface \{\}) ` +
-		`into Go (?:struct field|value) ?(\S*) of type (\S+)(?: \( overflow \))?`)
+		`into Go (?:struct field|value) ?(\S*) of type ([^\s:]+)(?: \( overflow \))?`)
 	notNumber = regexp.MustCompile(`strconv\.[A-Z]\w+: parsing ("[^"]*"): [a-z ]+`)
 )
 

@@ -28,7 +28,8 @@ var metricKeys = []string{
 	"dual_track",
 	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes",
 	"grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
-	"agents_present", "perplexity", "bits_per_byte",
+	"agents_present", "perplexity", "bits_per_byte", "test_top5_avg", "train_data_loss_avg", "far_decodes",
+	"largest_decode", "skipped_grads", "loss_scale", "clipped_grads",
 }
 
 // maxLine is the maximum length of a line of metrics.jsonl in bytes. Real lines have under a

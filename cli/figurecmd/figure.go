@@ -287,7 +287,8 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 		return err
 	}
 	f.accounting = jobs[0].Config.Accounting // which that of a file may have set
-	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open}
+	c := &bench.Campaign{Folder: folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
+		Panels: fig.OwnPanels()}
 	if !f.quiet {
 		fmt.Fprintf(stderr, "%s\n%s\n", f.title(fig), folder)
 		if fig.About != "" {

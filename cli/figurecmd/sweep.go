@@ -101,7 +101,7 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 		f.out = filepath.Join(command.RunsDir, "sweep-"+strings.TrimSuffix(base, filepath.Ext(base)))
 	}
 	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
-		Once: true}
+		Once: true, Metric: s.Metric}
 	outcomes, err := runCampaign(ctx, c, s.Run, f.quiet, stderr)
 	if err != nil {
 		return err
@@ -123,8 +123,7 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	case f.quiet:
 		return nil
 	}
-	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\nbest: fspda train -c %s\n", s.Metric, s.Budget(), md.String(),
-		filepath.Join(ranked[0].Folder, "config.yaml"))
+	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\n%s\n", s.Metric, s.Budget(), md.String(), s.Verdict(ranked))
 	return err
 }
 

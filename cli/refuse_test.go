@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"fspda/cli/command"
+)
+
+// refusal is a command line that is refused, with files that it reads and words of its error.
+type refusal struct {
+	args  string // separated by spaces
+	file  string // text of in.yaml
+	words string
+}
+
+// refused runs command lines in an empty folder. Each must end with the status for bad input before
+// it writes results.
+func refused(t *testing.T, all []refusal) {
+	t.Helper()
+	for _, r := range all {
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("in.yaml", []byte(r.file), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, stdout, stderr := call(t, strings.Fields(r.args)...)
+		if status != command.ExitBadInput || !strings.Contains(stderr, r.words) {
+			t.Errorf("%s: exit status %d, want 2 and %q\n%s%s", r.args, status, r.words, stdout, stderr)
+		}
+		if _, err := os.Stat(command.RunsDir); err == nil {
+			t.Errorf("%s: has written results", r.args)
+		}
+	}
+}
+
+// small is a configuration of runs that take little time, should they be made.
+const small = "{data_train: 300, data_test: 50, hidden: 4, agents: 4, batch: 8, iterations: 20, eval_points: 2}\n"
+
+// Searches and figures refuse metrics that their runs cannot have, before they train.
+func TestMetricsThatRunsLack(t *testing.T) {
+	grid := "base: " + strings.Replace(small, "{", "{algo: dsgd, ", 1) + "grid: {alpha: [0.1, 0.3]}\nmetric: "
+	panel := "common: " + small + "runs: [{name: a, config: {algo: dsgd}}]\npanels: [{metric: "
+	refused(t, []refusal{
+		{"sweep -c in.yaml", grid + "perplexity", "need data that is text"},
+		{"sweep -c in.yaml", grid + "virtual_time", "need virtual time, which links give"},
+		{"sweep -c in.yaml", grid + "dual_sum", "need an algorithm with duals"},
+		{"sweep -c in.yaml", "base: " + small + "grid: {alpha: [0.1]}\nsamples: many",
+			"found a text, expected a whole number: expected samples: 5"},
+		{"tune -c in.yaml", "base: " + small + "methods: [{set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}]\n" +
+			"metric: loss_scale", "need precision fp16"},
+		{"figure -c in.yaml", panel + "bits_per_byte, x: bits}]", "need data that is text"},
+		{"figure -c in.yaml", panel + "consensus, x: virtual_time}]", "need virtual time"},
+	})
+}
