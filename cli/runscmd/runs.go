@@ -37,7 +37,7 @@ type runsFlags struct {
 func newRuns() *cobra.Command {
 	var f runsFlags
 	cmd := &cobra.Command{
-		Use:   "runs [WORD...]",
+		Use:   "runs [list] [WORD...]",
 		Args:  cobra.ArbitraryArgs,
 		Short: "List runs, the latest first, and prune them",
 		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
@@ -45,12 +45,19 @@ have all of them in name, algorithm, data, graph or status.`,
 		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status " +
 			"diverged,stopped --older 168h",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			runs, err := f.choose(args)
-			if err != nil {
-				return err
+			if len(args) > 0 && args[0] == "list" {
+				args = args[1:]
 			}
-			if f.json {
+			runs, unknown, err := f.choose(args)
+			switch {
+			case err != nil:
+				return err
+			case f.json:
 				return command.PrintJSON(cmd.OutOrStdout(), runs)
+			case len(unknown) > 0:
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "no run in %s has %s in its name, algorithm, data, graph or "+
+					"status\n", f.dir, strings.Join(unknown, " or "))
+				return err
 			}
 			return listRuns(cmd.OutOrStdout(), f.dir, runs)
 		},
@@ -81,35 +88,37 @@ a folder with files that no run writes.`,
 	return cmd
 }
 
-// choose returns the selected runs.
-func (f *runsFlags) choose(words []string) ([]web.RunInfo, error) {
+// choose returns the selected runs, and the words that no run has.
+func (f *runsFlags) choose(words []string) (chosen []web.RunInfo, unknown []string, err error) {
 	for _, s := range f.status {
 		if !slices.Contains(statuses, s) {
-			return nil, command.UsageErrorf("--status %q: expected %s%s", s, strings.Join(statuses, ", "),
+			return nil, nil, command.UsageErrorf("--status %q: expected %s%s", s, strings.Join(statuses, ", "),
 				command.DidYouMean(s, statuses, ""))
 		}
 	}
 	if f.older < 0 || f.keep < 0 {
-		return nil, command.UsageErrorf("--older and --keep must not be negative")
+		return nil, nil, command.UsageErrorf("--older and --keep must not be negative")
 	}
 	all, err := web.FindRuns(f.dir)
 	if errors.Is(err, os.ErrNotExist) && f.dir == command.RunsDir {
-		return []web.RunInfo{}, nil // no run has been made here yet
+		return []web.RunInfo{}, nil, nil // no run has been made here yet
 	}
 	if err != nil {
-		return nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err,
+		return nil, nil, &train.FolderError{Path: f.dir, Got: "cannot be opened", Err: err,
 			Hint: "name the folder of the runs with --dir"}
 	}
-	chosen := []web.RunInfo{}
+	chosen, unknown = []web.RunInfo{}, slices.Clone(words)
 	for _, r := range all {
 		text := strings.ToLower(strings.Join([]string{r.Name, r.Algo, r.Data, r.Graph, ended(r)}, " "))
-		fits := !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, strings.ToLower(w)) })
+		has := func(word string) bool { return strings.Contains(text, strings.ToLower(word)) }
+		unknown = slices.DeleteFunc(unknown, has)
+		fits := !slices.ContainsFunc(words, func(word string) bool { return !has(word) })
 		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) &&
 			time.Since(time.Unix(r.Changed, 0)) >= f.older {
 			chosen = append(chosen, r)
 		}
 	}
-	return chosen, nil
+	return chosen, unknown, nil
 }
 
 // listRuns prints a line for each run.
@@ -154,7 +163,7 @@ func shown(v *float64, write func(float64) string) string {
 
 // prune deletes the selected runs.
 func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error {
-	runs, err := f.choose(words)
+	runs, _, err := f.choose(words)
 	if err != nil {
 		return err
 	}
