@@ -7,9 +7,19 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"fspda/train"
 )
+
+// HoldsNoRun reports whether something exists at path and is not the folder of a run.
+func HoldsNoRun(path string) bool {
+	if _, err := os.Lstat(path); err != nil {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(path, "config.yaml"))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // ReadOutcome reads the outcome of a run from its folder. Of an unfinished run it returns the rows
 // so far.

@@ -38,6 +38,13 @@ func TestRunsListPlotPrune(t *testing.T) {
 		!strings.Contains(stdout, "runs/dsgd-synthetic-1") {
 		t.Errorf("%s", stdout)
 	}
+	if _, stdout, _ := call(t, "runs", "list", "dsgd"); strings.Count(stdout, "finished") != 1 {
+		t.Errorf("runs list dsgd: %s", stdout)
+	}
+	if _, stdout, _ := call(t, "runs", "dsgd", "lst"); stdout != "no run in runs has lst in its name, algorithm, data, "+
+		"graph or status\n" {
+		t.Errorf("runs lst: %s", stdout)
+	}
 	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--format",
 		"pdf", "--json"); status != 0 || !strings.Contains(stdout, "runs/plots-1/bits.pdf") {
 		t.Errorf("exit status %d, %s%s", status, stdout, stderr)
@@ -51,6 +58,24 @@ func TestRunsListPlotPrune(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &table); err != nil || len(table) != 2 ||
 		table[0]["algorithm"] != "dsgd" || table[1]["iterations"] != 40.0 || table[0]["bits_to_95%_mean_model"] != nil {
 		t.Errorf("%v: %s", err, stdout)
+	}
+	// what the shell makes of runs/*, after the two commands before have written there
+	for _, name := range []string{"plot", "compare"} {
+		status, _, stderr := call(t, name, "runs/compare-1", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1",
+			"runs/plots-1")
+		if status != 0 || !strings.Contains(stderr, "hold no run (no config.yaml): runs/compare-1, runs/plots-1") {
+			t.Errorf("%s runs/*: exit status %d, %s", name, status, stderr)
+		}
+		if status, _, stderr := call(t, name, "runs/plots-1"); status != command.ExitBadInput {
+			t.Errorf("%s of no run: exit status %d, %s", name, status, stderr)
+		}
+		if err := os.WriteFile("file", nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr = call(t, name, "runs/dsgd-synthetic-1", "--out", "file")
+		if status != command.ExitBadInput || !strings.Contains(stderr, "name a folder that can be made") {
+			t.Errorf("%s --out file: exit status %d, %s", name, status, stderr)
+		}
 	}
 	prune := func(answer string, args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
@@ -180,6 +205,8 @@ func TestRunsRefuse(t *testing.T) {
 		{[]string{"runs", "prune", "--keep", "-1"}, "must not be negative"},
 		{[]string{"plot"}, "expected the folders of runs to draw"},
 		{[]string{"plot", "nowhere"}, "holds no run"},
+		{[]string{"plot", "nowhere", "--format", ""}, "--format is empty"},
+		{[]string{"plot", "nowhere", "--accounting", "packed"}, "no effect on one run"},
 		{[]string{"plot", "nowhere", "--format", "pd"}, "did you mean pdf?"},
 		{[]string{"plot", "nowhere", "--accounting", "packt"}, "did you mean packed"},
 	} {

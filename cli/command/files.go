@@ -33,10 +33,18 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// MakeFolder creates a folder for results and its parents.
+// MakeFolder creates a folder for results and its parents, and makes sure that it can be written to.
 func MakeFolder(path string) error {
-	if err := os.MkdirAll(path, 0o777); err != nil {
-		return &train.FolderError{Path: path, Got: "cannot be created", Err: err}
+	err := os.MkdirAll(path, 0o777)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(path, ".new-"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return &train.ConfigError{Key: "folder", Got: path, Err: err,
+			Want: "results cannot be written there: name a folder that can be made and written to"}
 	}
 	return nil
 }

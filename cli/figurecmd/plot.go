@@ -21,6 +21,7 @@ type plotFlags struct {
 	formats         []string
 	out, accounting string
 	json            bool
+	counted         bool // --accounting was given
 }
 
 func newPlot() *cobra.Command {
@@ -30,11 +31,14 @@ func newPlot() *cobra.Command {
 		Short: "Draw the curves of runs, as SVG, PNG or PDF",
 		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm,
 each against the iteration and against bits, into its folder plots. Of several: the same in common plots, into
---out.`,
+--out. Of several, as in runs/*, those that hold no run are left out, with a note.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
 			"figures",
 		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),
-		RunE: func(cmd *cobra.Command, args []string) error { return runPlot(args, f, cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.counted = cmd.Flags().Changed("accounting")
+			return runPlot(args, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "svg, png, pdf, or several of them")
@@ -46,7 +50,10 @@ each against the iteration and against bits, into its folder plots. Of several: 
 	return command.CompleteRuns(cmd)
 }
 
-func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
+func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
+	if len(f.formats) == 0 {
+		return command.UsageErrorf("--format is empty, expected svg, png, pdf, or several of them")
+	}
 	for _, name := range f.formats {
 		if !slices.Contains(web.Formats, name) {
 			return command.UsageErrorf("--format %q: expected svg, png or pdf%s", name,
@@ -58,13 +65,20 @@ func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
+	if len(runs) == 1 && f.counted {
+		return command.UsageErrorf("--accounting has no effect on one run, whose plots count bits as the run did: " +
+			"leave it out, or name several runs")
+	}
 	out := f.out
 	var err error
 	if len(runs) == 1 {
 		if out == "" {
 			out = filepath.Join(runs[0], "plots")
 		}
-		if _, err := bench.ReadOutcome(runs[0]); err != nil {
+		if _, err = bench.ReadOutcome(runs[0]); err == nil {
+			err = command.MakeFolder(out)
+		}
+		if err != nil {
 			return err
 		}
 		err = web.WritePlotsTo(runs[0], out, f.formats...)
@@ -72,7 +86,7 @@ func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 		if out == "" {
 			out = command.NextFreeName(command.RunsDir, "plots")
 		}
-		err = plotTogether(runs, f, out)
+		err = plotTogether(runs, f, out, stderr)
 	}
 	if err != nil {
 		return err
@@ -81,14 +95,10 @@ func runPlot(runs []string, f plotFlags, stdout io.Writer) error {
 }
 
 // plotTogether draws several runs in the same plots.
-func plotTogether(runs []string, f plotFlags, out string) error {
-	var made []*bench.Outcome
-	for _, folder := range runs {
-		o, err := bench.ReadOutcome(folder)
-		if err != nil {
-			return err
-		}
-		made = append(made, o)
+func plotTogether(runs []string, f plotFlags, out string, stderr io.Writer) error {
+	made, err := readRuns(runs, stderr)
+	if err != nil {
+		return err
 	}
 	curves, err := curvesOf(made)
 	if err != nil {
@@ -102,9 +112,9 @@ func plotTogether(runs []string, f plotFlags, out string) error {
 		c.DropEmpty()
 		return c.WriteImages(filepath.Join(out, name), f.formats...)
 	}
-	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(runs)), "bits",
+	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(made)), "bits",
 		bitsPanels(bitsColumn(f.accounting), []string{""})),
-		sheet(fmt.Sprintf("%d runs", len(runs)), "iterations", iterationPanels()))
+		sheet(fmt.Sprintf("%d runs", len(made)), "iterations", iterationPanels()))
 }
 
 // listImages prints the files that were drawn.

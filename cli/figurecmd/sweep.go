@@ -159,14 +159,16 @@ func newCompare() *cobra.Command {
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
-accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run.
+accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run. Of several, as in runs/*, those that
+hold no run are left out, with a note.
 
 Runs that differ in nothing but their seeds are one line and one curve: the mean, with the standard deviation.
 evaluations.csv has every evaluation of every run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
 		Args:    command.Arguments(1, math.MaxInt, "the folders of runs to compare"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCompare(args, levels, accounting, out, raw, asJSON, cmd.OutOrStdout())
+			return runCompare(args, levels, accounting, out, raw, asJSON, cmd.OutOrStdout(),
+				cmd.ErrOrStderr())
 		},
 	}
 	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
@@ -180,7 +182,9 @@ evaluations.csv has every evaluation of every run.`,
 	return command.CompleteRuns(cmd)
 }
 
-func runCompare(folders []string, levels []float64, accounting, out string, raw, asJSON bool, stdout io.Writer) error {
+func runCompare(folders []string, levels []float64, accounting, out string, raw, asJSON bool,
+	stdout, stderr io.Writer) error {
+
 	probe := train.Default()
 	probe.Accounting = accounting
 	if err := probe.Check(); err != nil {
@@ -192,13 +196,9 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 				Want: "expected accuracies above 0 and at most 1, such as 0.9"}
 		}
 	}
-	var made []*bench.Outcome
-	for _, folder := range folders {
-		o, err := bench.ReadOutcome(folder)
-		if err != nil {
-			return err
-		}
-		made = append(made, o)
+	made, err := readRuns(folders, stderr)
+	if err != nil {
+		return err
 	}
 	if out == "" {
 		out = command.NextFreeName(command.RunsDir, "compare")
@@ -225,8 +225,32 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 	if err := table.WriteMarkdown(stdout); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(stdout, "\n%s\n", filepath.Join(out, "compare.html"))
+	_, err = fmt.Fprintf(stdout, "\n%s\n", filepath.Join(out, "compare.html"))
 	return err
+}
+
+// readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves out
+// those that hold no run, with a note.
+func readRuns(paths []string, stderr io.Writer) (made []*bench.Outcome, err error) {
+	runs := paths
+	if len(paths) > 1 {
+		runs = slices.DeleteFunc(slices.Clone(paths), bench.HoldsNoRun)
+	}
+	if len(runs) == 0 {
+		runs = paths[:1] // for its error
+	}
+	for _, folder := range runs {
+		o, err := bench.ReadOutcome(folder)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, o)
+	}
+	if len(runs) < len(paths) {
+		left := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(runs, path) })
+		fmt.Fprintf(stderr, "left out, because they hold no run (no config.yaml): %s\n", strings.Join(left, ", "))
+	}
+	return made, nil
 }
 
 // curvesOf reads the curves of settings: means, where one has several runs.
