@@ -11,8 +11,8 @@
 //   - one process group (group.go): all agents are in this process, or each has its own
 //     (processes.go, fspda/train/process);
 //   - one collector (collector.go), which turns the snapshots of all agents at one iteration into a
-//     [Row] of metrics, strictly in the order of iterations, and one writer (writer.go), which
-//     writes checkpoints in the background.
+//     [Row] of metrics, strictly in the order of iterations, and one writer
+//     (fspda/train/runfolder), which writes checkpoints in the background.
 //
 // There is no barrier. In a synchronous run each agent runs ahead until an iteration in which it
 // has an edge, and waits there for its partner only. At an evaluation the agent leaves a snapshot

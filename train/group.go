@@ -19,12 +19,12 @@ type processGroup interface {
 	open() (*runfolder.Checkpoint, error)
 	// start connects the processes, after the local agents were made.
 	start() error
-	// serve starts what runs beside the agents until wait returns. It calls fail when that goes
+	// Serve starts what runs beside the agents until wait returns. It calls fail when that goes
 	// wrong.
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
-	// deliver takes a snapshot of a local agent.
+	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
-	// rowsWritten tells that the first n rows are in the metric files.
+	// RowsWritten tells that the first n rows are in the metric files.
 	RowsWritten(n int)
 	// checkpoints returns how to ask for checkpoints.
 	checkpoints() checkpointing

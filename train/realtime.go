@@ -51,7 +51,7 @@ func (d *realTime) attach(a *agent, ck *runfolder.Checkpoint) error {
 	if ck == nil {
 		return nil
 	}
-	v, err := a.liveSnapshot(ck)
+	v, err := a.loadEdges(ck)
 	if err != nil {
 		return err
 	}
@@ -212,26 +212,12 @@ func (l *realTimeAgent) leave(v live.Snapshot, t int, eval, save bool) {
 		l.reported++
 	}
 	if save {
-		sn.RealTime, sn.Duals = recordLive(v, l.dev)
+		sn.RealTime, sn.Duals = saveEdges(v, l.dev)
 	}
 	if l.applied != nil {
 		l.dev.Gather(sn.Buffers, l.applied, nil)
 	}
 	l.out.add(sn)
-}
-
-// recordLive copies a view. The duals are those of edges with exchanges.
-func recordLive(v live.Snapshot, dev device.Device) (*snapshot.RealTime, map[int]device.Vector) {
-	r, duals := &snapshot.RealTime{Clock: v.Clock}, map[int]device.Vector{}
-	for _, e := range v.Edges {
-		r.Edges = append(r.Edges, snapshot.Edge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
-		if e.Dual.N > 0 {
-			s := dev.NewVector(e.Dual.S.Len())
-			dev.Gather(s, e.Dual.S, nil)
-			duals[e.Peer] = s
-		}
-	}
-	return r, duals
 }
 
 // outbox is an unbounded queue of snapshots to be delivered: an agent in real time does not wait.

@@ -41,7 +41,7 @@ type commandList struct {
 const megakernelThreads = 1 << 18
 
 // SeparateLaunchesVariable is the environment variable that, where it is not empty, does what
-// [SeparateLaunches] does.
+// the option SeparateLaunches of a device does.
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
 // StartMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows

@@ -60,9 +60,15 @@ type ProgramBytes struct {
 	Score    uint64 // of one evaluated chunk, with its gradient for full metrics
 }
 
-// Model is what Resolve asks of a network. It asks three more questions if the network can
-// answer them: BufferSizes, the lengths of the buffers of batch norm, ProgramBytes, the memory
-// of a gradient of a batch and of a score, and L2, the L2 term of the loss.
+// Model is what Resolve needs of a network. It also calls these methods where a network has them:
+//
+//   - Shapes() [][]int: the shapes of the tensors;
+//   - Undecayed() []uint32: the coordinates without weight decay, ascending;
+//   - BufferSizes() []int: the lengths of the buffers of batch norm;
+//   - Tokens() bool, Inputs() int: whether examples are windows of tokens, and their length;
+//   - L2(x []float32) float64: the L2 term of the loss;
+//   - ProgramBytes(batch, scored int) (gradient, score uint64, err error): the memory of a gradient
+//     of a batch, and of a score.
 type Model interface {
 	Dim() int
 	Sizes() []int // of the tensors of the flat parameter vector, in order

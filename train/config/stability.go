@@ -70,12 +70,9 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 	n := s.Graph.N
 	x, lambda, lap := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i := range x { // any start with a part of all differences
-		x[i] = math.Sin(float64(1 + i*i))
-	}
 	var events []dist.Event
-	logs, cycles := 0.0, max(50, min(400, maxLooked/(len(s.Graph.Edges)*p.Period())))
-	for c := range cycles {
+	cycles := max(50, min(400, maxLooked/(len(s.Graph.Edges)*p.Period())))
+	return math.Exp(growthRate(x, lambda, cycles, func(int) {
 		for t := range p.Period() {
 			clear(lap)
 			events = p.Active(events, t)
@@ -89,19 +86,32 @@ func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 				lambda[i] += dual * l
 			}
 		}
-		size := math.Hypot(centered(x), centered(lambda))
-		if size < math.SmallestNonzeroFloat64 { // they agree exactly
-			return 0
+	}))
+}
+
+// growthRate returns the logarithm of the factor by which (x, y) grows in a round in the long run,
+// by power iteration with a linear step that changes both, without their means: -Inf if they become
+// zero. It sets x to a start with a part of all differences; y is 0.
+func growthRate(x, y []float64, rounds int, step func(round int)) float64 {
+	for i := range x {
+		x[i] = math.Sin(float64(1 + i*i))
+	}
+	logs := 0.0
+	for r := range rounds {
+		step(r)
+		size := math.Hypot(centered(x), centered(y))
+		if size < math.SmallestNonzeroFloat64 { // the agents agree exactly
+			return math.Inf(-1)
 		}
 		for i := range x {
 			x[i] /= size
-			lambda[i] /= size
+			y[i] /= size
 		}
-		if c >= cycles/2 {
+		if r >= rounds/2 {
 			logs += math.Log(size)
 		}
 	}
-	return math.Exp(logs / float64(cycles-cycles/2))
+	return logs / float64(rounds-rounds/2)
 }
 
 // decentlamStable refuses a momentum at which differences between agents grow.
@@ -233,13 +243,9 @@ func (s *Setup) ownWeight() edgeWeight {
 func (s *Setup) momentumGrows(g gossipMomentum) bool {
 	n := s.Graph.N
 	x, m, pull, degree := make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n)
-	for i := range x {
-		x[i] = math.Sin(float64(1 + i*i))
-	}
 	var events []dist.Event
-	logs := 0.0
 	rounds := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
-	for r := range rounds {
+	rate := growthRate(x, m, rounds, func(r int) {
 		t := r*g.steps + g.steps - 1
 		events = s.Process.Active(events, t)
 		clear(degree)
@@ -257,19 +263,8 @@ func (s *Setup) momentumGrows(g gossipMomentum) bool {
 		for i := range x {
 			x[i], m[i] = g.move(g.mu, x[i], m[i], pull[i])
 		}
-		size := math.Hypot(centered(x), centered(m))
-		if size < math.SmallestNonzeroFloat64 {
-			return false
-		}
-		for i := range x {
-			x[i] /= size
-			m[i] /= size
-		}
-		if r >= rounds/2 {
-			logs += math.Log(size)
-		}
-	}
-	return logs > 3
+	})
+	return rate*float64(rounds-rounds/2) > 3
 }
 
 // centered subtracts the mean, which rounding errors move, and returns the Euclidean norm.
@@ -366,7 +361,7 @@ func (s *Setup) autoEta() float64 {
 func sixDigits(v float64) float64 {
 	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 6, 64), 64)
 	if err != nil {
-		panic("train: a printed number does not read back: " + err.Error()) // cannot happen
+		panic("config: a printed number does not read back: " + err.Error()) // cannot happen
 	}
 	return r
 }

@@ -169,7 +169,7 @@ func valueText(value any) string {
 func (c Config) YAML() []byte {
 	text, err := yaml.Marshal(c)
 	if err != nil {
-		panic("train: a Config that YAML cannot hold: " + err.Error()) // plain fields: cannot happen
+		panic("config: a Config that YAML cannot hold: " + err.Error()) // plain fields: cannot happen
 	}
 	return text
 }

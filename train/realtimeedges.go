@@ -3,12 +3,14 @@ package train
 import (
 	"fmt"
 
+	"fspda/device"
 	"fspda/train/live"
 	"fspda/train/runfolder"
+	"fspda/train/snapshot"
 )
 
-// liveSnapshot reads the state of an agent's edges from a checkpoint.
-func (a *agent) liveSnapshot(ck *runfolder.Checkpoint) (v live.Snapshot, err error) {
+// loadEdges reads the state of an agent's edges from a checkpoint.
+func (a *agent) loadEdges(ck *runfolder.Checkpoint) (v live.Snapshot, err error) {
 	s := a.run.setup
 	neighbours := s.Graph.Neighbours(a.id)
 	if ck.Live == nil || len(ck.Live.Edges) != len(neighbours) {
@@ -29,4 +31,19 @@ func (a *agent) liveSnapshot(ck *runfolder.Checkpoint) (v live.Snapshot, err err
 		v.Edges = append(v.Edges, w)
 	}
 	return v, nil
+}
+
+// saveEdges copies the clock and the edges of an agent for a checkpoint. The duals are those of edges
+// with exchanges.
+func saveEdges(v live.Snapshot, dev device.Device) (*snapshot.RealTime, map[int]device.Vector) {
+	r, duals := &snapshot.RealTime{Clock: v.Clock}, map[int]device.Vector{}
+	for _, e := range v.Edges {
+		r.Edges = append(r.Edges, snapshot.Edge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
+		if e.Dual.N > 0 {
+			s := dev.NewVector(e.Dual.S.Len())
+			dev.Gather(s, e.Dual.S, nil)
+			duals[e.Peer] = s
+		}
+	}
+	return r, duals
 }
