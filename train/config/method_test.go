@@ -67,7 +67,7 @@ func TestMethodRefusals(t *testing.T) {
 		"beer lattice": {func(c *Config) { c.Algo, c.Compress = "beer", "lattice(0.1,16)" },
 			[]string{"compress lattice", "beer adds up"}},
 		"gt-adam of dsgd": {func(c *Config) { c.Algo, c.Optimizer = "dsgd", "gt-adam" }, []string{"optimizer gt-adam"}},
-		"gt-adam beta2": {func(c *Config) { c.Algo, c.Beta2 = "gt-adam", 0 }, []string{"beta2 0", "above 0"}},
+		"gt-adam beta2":   {func(c *Config) { c.Algo, c.Beta2 = "gt-adam", 0 }, []string{"beta2 0", "above 0"}},
 		"samples of adamw": {func(c *Config) { c.Algo, c.Optimizer, c.Objective = "local-sgd", "adamw", "samples" },
 			[]string{"objective samples", "no effect", "agents"}},
 		"part of a round": {func(c *Config) { c.Algo, c.Iterations = "local-sgd", 3 }, []string{"iterations 3",
