@@ -113,15 +113,16 @@ func costOfPhase(t *testing.T, calls []kernels.Call) (p phaseCost) {
 		products float64
 	}
 	all := make([]load, modelProcessors)
-	first := kernels.FirstPlaces(calls, modelProcessors)
-	for i, c := range calls {
+	free := kernels.NewPlaces(modelProcessors)
+	for _, c := range calls {
 		if !slices.Contains(p.names, c.Kernel.Name) {
 			p.names = append(p.names, c.Kernel.Name)
 		}
 		one, width := costOf(t, c), int(c.Block[0])/64
 		blocks := int(c.Grid[0] * c.Grid[1] * c.Grid[2])
+		first := free.Take(&c)
 		for b := range blocks {
-			place := first[i] + b
+			place := first + b
 			on := &all[place%modelProcessors]
 			group := place / modelProcessors * width % len(on.groups)
 			begin := slices.Max(on.groups[group : group+width])

@@ -71,9 +71,6 @@ func ScalerStep(scaler Address, growth, backoff, largest float32, interval int) 
 	return call("scaler_step", blocks(1, 32), scaler, growth, backoff, largest, interval)
 }
 
-// SegmentBytes is the size of a Segment in device memory.
-const SegmentBytes = 32
-
 // Segment is a part of a float32 vector that NarrowSegments rounds: N numbers from offset From on,
 // in rows of C, to rows of Padded numbers from offset To on.
 type Segment struct{ From, To, N, C, Padded int }

@@ -225,14 +225,18 @@ func (m *CommandList) Bytes() []byte {
 	return m.buffer[:m.data+m.commandBytes(len(m.phases), m.count, m.args)]
 }
 
-// places is where the blocks of a phase's calls go: place p is group p/blocks of the threads of a
-// megakernel block, of width slots of 64 threads.
-type places struct{ blocks, next, width int }
+// Places is where the blocks of a phase's calls go in a megakernel: place p is group p/blocks of the
+// threads of megakernel block p%blocks, of width slots of 64 threads.
+type Places struct{ blocks, next, width int }
 
-// take returns the first of n places for blocks of width slots. Blocks as large as those before go
-// on where these ended. Others begin a group that is free in all megakernel blocks, with the next
-// of these.
-func (p *places) take(width, n int) int {
+// NewPlaces returns the places of a phase in a megakernel of so many blocks.
+func NewPlaces(blocks int) Places { return Places{blocks: blocks} }
+
+// Take returns the place of the first block of the next call; its other blocks take those that
+// follow. Blocks as large as those before go on where these ended. Others begin a group that is free
+// in all megakernel blocks, with the next of these.
+func (p *Places) Take(c *Call) int {
+	width, n := int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2])
 	if width != p.width && p.width > 0 {
 		slot := (p.next + p.blocks - 1) / p.blocks * p.width // the first that is free
 		p.next = (slot+width-1)/width*p.blocks + p.next%p.blocks
@@ -240,16 +244,6 @@ func (p *places) take(width, n int) int {
 	first := p.next
 	p.width, p.next = width, p.next+n
 	return first
-}
-
-// FirstPlaces returns the place of the first block of each call of a phase, in a megakernel of so
-// many blocks; block b of a call is at the b-th place from there, counted around.
-func FirstPlaces(phase []Call, blocks int) []int {
-	free, all := places{blocks: blocks}, make([]int, len(phase))
-	for i, c := range phase {
-		all[i] = free.take(int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2]))
-	}
-	return all
 }
 
 // write writes phases, commands and arguments, for a megakernel of so many blocks.
@@ -263,12 +257,12 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	}
 	args := at + commandSize*m.count
 	for _, calls := range m.phases {
-		free := places{blocks: megakernelBlocks}
+		free := NewPlaces(megakernelBlocks)
 		for k := range calls {
 			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
 			groups := MegakernelThreads / int(c.Block[0]) * megakernelBlocks
-			first := uint32(free.take(int(c.Block[0])/64, int(blocks)) % groups)
+			first := uint32(free.Take(&c.Call) % groups)
 			for i, v := range [...]uint32{uint32(c.Kernel.command - 1), blocks, first, c.Grid[0], c.Grid[1],
 				uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)

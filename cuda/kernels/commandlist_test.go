@@ -77,11 +77,12 @@ func newVectors(h *host) *vectors {
 // order, and write the others.
 func (v *vectors) phase(s rng.Stream, idx kernels.Address) []kernels.Call {
 	a := func() float32 { return float32(s.IntN(9)-4) / 8 }
-	s.Shuffle(len(v.all), func(i, j int) {
-		v.all[i], v.all[j] = v.all[j], v.all[i]
-		v.few[i], v.few[j] = v.few[j], v.few[i]
-	})
-	x, y := v.all, v.few
+	order := []int32{0, 1, 2, 3, 4, 5}
+	s.Permute(order)
+	var x, y [6]kernels.Address
+	for i, k := range order {
+		x[i], y[i] = v.all[k], v.few[k]
+	}
 	terms := make([]kernels.Term, 1+s.IntN(kernels.MaxTerms))
 	for i := range terms {
 		terms[i] = kernels.Term{A: a(), V: x[3+s.IntN(3)]}

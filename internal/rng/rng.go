@@ -133,14 +133,7 @@ func (s *Stream) Dirichlet(p []float64, a float64) {
 	}
 }
 
-// Shuffle permutes n elements uniformly (Fisher and Yates), calling swap for each exchange.
-func (s *Stream) Shuffle(n int, swap func(i, j int)) {
-	for i := n - 1; i > 0; i-- {
-		swap(i, s.IntN(i+1))
-	}
-}
-
-// Permute is Shuffle of the numbers themselves, several times faster because it calls no function.
+// Permute permutes the numbers uniformly (Fisher and Yates), as IntN draws the exchanges.
 func (s *Stream) Permute(v []int32) {
 	local := *s
 	for i := len(v) - 1; i > 0; i-- {

@@ -108,12 +108,12 @@ func TestDirichletSumsToOne(t *testing.T) {
 	}
 }
 
-func TestShuffleReachesEveryPermutation(t *testing.T) {
-	seen := map[[4]int]int{}
+func TestPermuteReachesEveryPermutation(t *testing.T) {
+	seen := map[[4]int32]int{}
 	s := New(5, "shuffle")
 	for range 24000 {
-		p := [4]int{0, 1, 2, 3}
-		s.Shuffle(4, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		p := [4]int32{0, 1, 2, 3}
+		s.Permute(p[:])
 		seen[p]++
 	}
 	if len(seen) != 24 {
@@ -158,7 +158,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// Permute draws what Shuffle draws.
+// Permute makes the exchanges of Fisher and Yates that IntN draws.
 func TestPermute(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 6000} {
 		a, b := New(5, "batch", uint64(n)), New(5, "batch", uint64(n))
@@ -166,10 +166,13 @@ func TestPermute(t *testing.T) {
 		for i := range p {
 			p[i], q[i] = int32(i), int32(i)
 		}
-		a.Shuffle(n, func(i, j int) { p[i], p[j] = p[j], p[i] })
+		for i := n - 1; i > 0; i-- {
+			j := a.IntN(i + 1)
+			p[i], p[j] = p[j], p[i]
+		}
 		b.Permute(q)
 		if !slices.Equal(p, q) || a.Uint64() != b.Uint64() {
-			t.Errorf("Permute of %d is not Shuffle", n)
+			t.Errorf("Permute of %d exchanges other numbers than IntN draws", n)
 		}
 	}
 }

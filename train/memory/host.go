@@ -27,10 +27,11 @@ func Footprint(s *config.Setup, devices ...device.Device) uint64 {
 // memory of the host, that is everything.
 func host(s *config.Setup, devices []device.Device) uint64 {
 	owned := len(devices) > 0 && Owned(devices[0])
-	need := batchMemory(s) + evaluationMemory(s, owned) + writerMemory(s)
+	others := evaluationMemory(s, owned) + writerMemory(s)
 	if !owned {
-		return need + vectorMemory(s) + messageMemory(s) + ProgramBytes(s)
+		return AgentBytes(s) + others + messageMemory(s) + ProgramBytes(s)
 	}
+	need := batchMemory(s) + others
 	for i, dev := range devices {
 		if d, ok := dev.(Device); ok {
 			batches := GradientsAtOnce(s, d, agentsOf(i, len(devices), s.Graph.N)) + Evaluators(s, len(devices))
@@ -39,6 +40,10 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	}
 	return need
 }
+
+// AgentBytes forecasts the bytes of agents whose vectors are on the host: vectors, snapshots and
+// batches.
+func AgentBytes(s *config.Setup) uint64 { return vectorMemory(s) + batchMemory(s) }
 
 // agentOverhead is about what an agent takes beside vectors: a stack, queues, lists, and its share
 // of what the garbage collector has not yet freed.
@@ -181,6 +186,3 @@ func Free() (uint64, bool) {
 	}
 	return 0, false
 }
-
-// AgentBytes forecasts the bytes of the agents on the host: vectors, snapshots and batches.
-func AgentBytes(s *config.Setup) uint64 { return vectorMemory(s) + batchMemory(s) }
