@@ -56,6 +56,9 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		o.First, o.WallS = ck.Iteration, ck.WallS
 	}
 	g.Node = process.New(o)
+	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
+		return nil, f.CheckManyProcesses()
+	}
 	return ck, nil
 }
 

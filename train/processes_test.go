@@ -265,6 +265,44 @@ func TestProcessesLengthen(t *testing.T) {
 	}
 }
 
+// A run that was stopped in many processes is not started over in one, nor the reverse: each is
+// refused, its rows stay, and it can be resumed as it was begun.
+func TestProcessesResumeAsBegun(t *testing.T) {
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints = 3, 600, 30
+	w := &processes{t: t, c: c, name: "begun", dir: filepath.Join(t.TempDir(), "many")}
+	ctx, stop := context.WithCancel(context.Background())
+	w.step = func(iteration int) {
+		if iteration == 100 {
+			stop()
+		}
+	}
+	if r := w.run(func(int) context.Context { return ctx }); r.Status != Stopped {
+		t.Fatalf("it ended as %s", r.Status)
+	}
+	before := metrics(t, w.dir)
+	if _, err := inFolder(t, context.Background(), c, w.dir, Options{}); err == nil ||
+		!strings.Contains(err.Error(), "fspda up --resume") || metrics(t, w.dir) != before {
+		t.Errorf("in one process: %v", err)
+	}
+	many := *w
+	w.dir, w.step = runFolder(t), nil
+	stopAt(t, c, w.dir, 100)
+	before = metrics(t, w.dir)
+	if _, err := w.one(context.Background(), process.Coordinator, func(string) {}); err == nil ||
+		!strings.Contains(err.Error(), "fspda train --resume") || metrics(t, w.dir) != before {
+		t.Errorf("in many processes: %v", err)
+	}
+	one, err := inFolder(t, context.Background(), c, w.dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many.step = nil
+	if got := many.run(nil); got.First == 0 || withoutWireBytes(t, got) != withoutWireBytes(t, one) {
+		t.Errorf("resumed from %d, and the rows or models differ", got.First)
+	}
+}
+
 // checkManifest checks that the run folder holds the last checkpoint of all agents.
 func checkManifest(t *testing.T, dir string, r *Result) {
 	t.Helper()

@@ -51,6 +51,34 @@ func OpenAgentStore(run string, rank int) (*AgentStore, error) {
 // agentsFolder holds the stores of all agents on a machine, in the run folder.
 const agentsFolder = "agents"
 
+// checkOneProcess refuses a run without checkpoints of its own whose agents have some: one process
+// would start over, and drop the rows.
+func (f *Folder) checkOneProcess() error {
+	dir := filepath.Join(f.Path, agentsFolder)
+	stores, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return &FolderError{Path: dir, Got: "cannot be read", Err: err}
+	}
+	for _, store := range stores {
+		if Standing(filepath.Join(dir, store.Name())) > 0 {
+			return &FolderError{Path: f.Path,
+				Got:  "holds a run of many processes, whose checkpoints are in " + agentsFolder,
+				Hint: "go on with fspda up --resume, or start each agent again with fspda agent"}
+		}
+	}
+	return nil
+}
+
+// CheckManyProcesses refuses a run with checkpoints of all agents together, for an agent without any of
+// its own: many processes would start over, and drop the rows.
+func (f *Folder) CheckManyProcesses() error {
+	if Standing(f.Path) == 0 {
+		return nil
+	}
+	return &FolderError{Path: f.Path, Got: "holds a run whose agents have no checkpoints of their own in " + agentsFolder,
+		Hint: "go on with fspda train --resume"}
+}
+
 // Close unlocks the folder.
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 

@@ -371,7 +371,7 @@ type Checkpoint struct {
 }
 
 // OpenCheckpoint opens the newest checkpoint and verifies it against its checksum and the setup. It
-// returns nil if there is none.
+// returns nil if there is none. It refuses a run of many processes that has not reached its end.
 func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
 	dir := filepath.Join(f.Path, "checkpoints")
 	names, err := listCheckpoints(dir)
@@ -379,7 +379,7 @@ func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
 		return nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
 	}
 	if len(names) == 0 {
-		return nil, nil
+		return nil, f.checkOneProcess()
 	}
 	c := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
 	hint := "remove this folder to start the run over"
