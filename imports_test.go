@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// allowed says which packages of this module each room may import. A room is a folder with all
-// below it; what is not listed is forbidden. Imports go one way: cmd → cli → bench → train →
-// {train/algo, dist, data} → device ← {cpu, model}.
+// allowed says which packages of this module each package may import; what is not listed is
+// forbidden. Imports go one way: cmd → cli → bench → train → {train/algo, dist, data} → device ←
+// {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
@@ -204,18 +204,18 @@ func TestImports(t *testing.T) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		room := strings.TrimPrefix(p.ImportPath, "fspda/")
-		may, ok := allowed[room]
-		if !ok && room != p.ImportPath {
+		name := strings.TrimPrefix(p.ImportPath, "fspda/")
+		may, ok := allowed[name]
+		if !ok && name != p.ImportPath {
 			t.Errorf("package %s has no line in the table of imports: add one, and say in its doc.go why it is a "+
-				"room of its own", room)
+				"package of its own", name)
 		}
 		for _, i := range p.Imports {
 			if to, ours := strings.CutPrefix(i, "fspda/"); ours && !slices.Contains(may, to) {
-				t.Errorf("%s imports %s: rooms may import only what the table of imports allows", room, to)
+				t.Errorf("%s imports %s: packages may import only what the table of imports allows", name, to)
 			}
 			if i == "C" {
-				t.Errorf("%s uses cgo: the product needs no C compiler", room)
+				t.Errorf("%s uses cgo: the product needs no C compiler", name)
 			}
 		}
 	}

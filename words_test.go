@@ -28,13 +28,13 @@ var retiredNames = map[string][]string{
 	"": {"AgentSight", "fallIn", "Fate", "giveBack", "hearDiverged", "homed", "Lawful", "letGo", "lookBack", "Rooms",
 		"settleIn", "Sight", "standIn", "Weather"},
 	"cli/": {"apart", "dashboard", "manners", "screen"},
-	"cpu/": {"alone", "coded", "lend", "slide", "slider", "spare", "summer"},
+	"cpu/": {"alone", "coded", "lend", "room", "rooms", "slide", "slider", "spare", "summer"},
 	"cuda/": {"Bare", "company", "formation", "gates", "hazard", "imaginary", "joint", "marchable", "marcher", "owner",
 		"passage", "sheet", "walks", "wave"},
-	"data/":  {"lend", "place", "spare"},
+	"data/":  {"lend", "place", "room", "spare"},
 	"dist/":  {"Door", "Hear", "letter", "life", "Say", "seal", "Switchboard", "Talk", "way"},
-	"model/": {"begun", "placement", "recipe"},
-	"train/": {"Eager", "eager", "lent", "Member", "member", "people", "place", "Room", "spare", "Watch"},
+	"model/": {"begun", "placement", "recipe", "room"},
+	"train/": {"Eager", "eager", "lent", "Member", "member", "people", "place", "Room", "room", "spare", "Watch"},
 	"web/":   {"draft", "guest", "look", "shoot", "welcome"},
 }
 

@@ -71,7 +71,7 @@ func TestVariationIsKeyed(t *testing.T) {
 		}
 	}
 	var two, eval device.Batch
-	if err := split.gatherAugmented(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(worker), nil); err != nil {
+	if err := split.gatherAugmented(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(imageScratch), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.X[:90], base) || slices.Equal(two.X[90:], base) {
@@ -145,9 +145,9 @@ func BenchmarkVaried(b *testing.B) {
 	for _, s.Train.augment = range []Augment{None, CIFAR} {
 		b.Run(string(s.Train.augment), func(b *testing.B) {
 			var dst device.Batch
-			w := new(worker)
+			buf := new(imageScratch)
 			for i := 0; b.Loop(); i++ {
-				_ = s.Train.gatherAugmented(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, w, nil)
+				_ = s.Train.gatherAugmented(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, buf, nil)
 			}
 		})
 	}

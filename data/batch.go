@@ -78,12 +78,12 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 // GatherAugmented is Gather with the augmentation of training. Its random choices are a function of
 // seed, agent and step. An agent that has no Loader, such as -1, shares no random choices with any.
 func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
-	return s.gatherAugmented(dst, examples, augmentKey{seed, agent, step}, new(worker), nil)
+	return s.gatherAugmented(dst, examples, augmentKey{seed, agent, step}, new(imageScratch), nil)
 }
 
 // gatherAugmented is Gather with the augmentation of training. It returns ErrClosed if stop is
 // closed meanwhile.
-func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey, w *worker,
+func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey, buf *imageScratch,
 	stop <-chan struct{}) error {
 	switch {
 	case s.images != nil:
@@ -96,24 +96,24 @@ func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey
 	f := s.Features()
 	for row, e := range examples {
 		stream := k.stream(row)
-		s.augmented(w, e, &stream)
-		s.norm.apply(dst.X[row*f:(row+1)*f], w.pixels[:f], nil)
+		s.augmented(buf, e, &stream)
+		s.norm.apply(dst.X[row*f:(row+1)*f], buf.pixels[:f], nil)
 		dst.Y[row] = s.Labels[e]
 	}
 	return nil
 }
 
-// augmented writes the augmented example, which is in memory, to w.pixels.
-func (s Split) augmented(w *worker, e int32, stream *rng.Stream) {
+// augmented writes the augmented example, which is in memory, to buf.pixels.
+func (s Split) augmented(buf *imageScratch, e int32, stream *rng.Stream) {
 	from := s.pixels(e)
-	w.pixels = grown(w.pixels, s.Features())
+	buf.pixels = grown(buf.pixels, s.Features())
 	if s.augment == ImageNet {
 		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
-		w.scale.set(s.shape[1], s.shape[0], across, down)
-		w.scale.run(w.pixels, from, 3*s.shape[1], image.Point{})
+		buf.scale.set(s.shape[1], s.shape[0], across, down)
+		buf.scale.run(buf.pixels, from, 3*s.shape[1], image.Point{})
 		return
 	}
-	shifted(w.pixels, from, s.shape, stream)
+	shifted(buf.pixels, from, s.shape, stream)
 }
 
 // reserve sizes dst for the examples and sets their labels.

@@ -13,15 +13,15 @@ import (
 )
 
 // decodedImages are the examples of a [Split] that are decoded on demand. Loaders and evaluations share
-// its workers: each holds the scratch memory for one image, so at most that many images are decoded
-// at a time. Results do not depend on which worker decodes an image.
+// a pool of scratch memory, of which each decoding goroutine takes one: at most as many images as it
+// holds are decoded at a time. Results do not depend on which of them an image takes.
 type decodedImages struct {
 	source  images.Source
 	side    int // of the crop, in pixels
 	short   int // side of an image that evaluation crops
 	onBad   OnBad
 	decoder Decoder
-	workers chan *worker
+	pool    chan *imageScratch
 	bad     *badImages
 }
 
@@ -59,8 +59,8 @@ func (b *badImages) add(among *decodedImages, e int32, err error) {
 	}
 }
 
-// worker is the scratch memory of one goroutine.
-type worker struct {
+// imageScratch is the scratch memory of a goroutine that decodes images.
+type imageScratch struct {
 	norm    *normalizer // of the current split
 	numbers []float32   // output: the values of one example
 
@@ -68,33 +68,33 @@ type worker struct {
 	whole  images.RGB // decoded image
 	file   []byte
 	scale  resampler
-	// decodes w.file
+	// decodes buf.file
 	decoder images.Decoder
 }
 
-// makeWorkers returns n workers, whose scratch memory grows on demand.
-func makeWorkers(n int) chan *worker {
-	c := make(chan *worker, n)
+// newScratchPool returns a pool of scratch memory for n goroutines, which grows on demand.
+func newScratchPool(n int) chan *imageScratch {
+	c := make(chan *imageScratch, n)
 	for range n {
-		c <- new(worker)
+		c <- new(imageScratch)
 	}
 	return c
 }
 
-// gather fills dst with examples, on as many goroutines as there are workers. It stops if stop is
-// closed.
+// gather fills dst with examples, on as many goroutines as the pool has scratch memory for. It stops
+// if stop is closed.
 func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()
 	numbers, labels := dst.X, dst.Y // dst itself would escape to the heap
-	return parallel(cap(p.workers), len(examples), func(row int) error {
+	return parallel(cap(p.pool), len(examples), func(row int) error {
 		select {
 		case <-stop:
 			return ErrClosed
-		case w := <-p.workers:
-			defer func() { p.workers <- w }()
-			w.norm, w.numbers = s.norm, numbers[row*f:(row+1)*f]
-			e, err := p.decodeRow(w, examples, row, how, key)
+		case buf := <-p.pool:
+			defer func() { p.pool <- buf }()
+			buf.norm, buf.numbers = s.norm, numbers[row*f:(row+1)*f]
+			e, err := p.decodeRow(buf, examples, row, how, key)
 			if err == nil {
 				labels[row] = s.Labels[e]
 			}
@@ -105,12 +105,13 @@ func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how
 
 // decodeRow decodes the image of a row or, if that is bad and OnBad is Skip, of the next row with a
 // good one. It returns the example used.
-func (p *decodedImages) decodeRow(w *worker, examples []int32, row int, how Augment, key augmentKey) (int32, error) {
+func (p *decodedImages) decodeRow(buf *imageScratch, examples []int32, row int, how Augment,
+	key augmentKey) (int32, error) {
 	var first error
 	for k := range examples {
 		e := examples[(row+k)%len(examples)]
 		stream := key.stream(row)
-		err := p.decode(w, int(e), how, &stream)
+		err := p.decode(buf, int(e), how, &stream)
 		if err == nil {
 			return e, nil
 		}
@@ -125,21 +126,21 @@ func (p *decodedImages) decodeRow(w *worker, examples []int32, row int, how Augm
 	return 0, fmt.Errorf("no image of a batch of %d can be read: %w", len(examples), first)
 }
 
-// decode writes the values of image e, for training or evaluation, to w.numbers.
-func (p *decodedImages) decode(w *worker, e int, how Augment, s *rng.Stream) error {
-	w.pixels = grown(w.pixels, 3*p.side*p.side)
+// decode writes the values of image e, for training or evaluation, to buf.numbers.
+func (p *decodedImages) decode(buf *imageScratch, e int, how Augment, s *rng.Stream) error {
+	buf.pixels = grown(buf.pixels, 3*p.side*p.side)
 	v := view{p.side, p.short, how, s}
 	if how != CIFAR {
-		w.scale.norm, w.scale.numbers = w.norm, w.numbers
-		defer func() { w.scale.norm = nil }()
-		return p.scaled(w, e, v)
+		buf.scale.norm, buf.scale.numbers = buf.norm, buf.numbers
+		defer func() { buf.scale.norm = nil }()
+		return p.scaled(buf, e, v)
 	}
-	if err := p.scaled(w, e, v); err != nil {
+	if err := p.scaled(buf, e, v); err != nil {
 		return err
 	}
-	w.whole.Pix = append(w.whole.Pix[:0], w.pixels...)
-	shifted(w.pixels, w.whole.Pix, [3]int{p.side, p.side, 3}, s)
-	w.norm.apply(w.numbers, w.pixels, nil)
+	buf.whole.Pix = append(buf.whole.Pix[:0], buf.pixels...)
+	shifted(buf.pixels, buf.whole.Pix, [3]int{p.side, p.side, 3}, s)
+	buf.norm.apply(buf.numbers, buf.pixels, nil)
 	return nil
 }
 
@@ -158,28 +159,28 @@ func (v view) windows(w, h int) (across, down window) {
 	return centreCrop(w, h, v.short, v.side)
 }
 
-// scaled decodes image e to w.pixels, by the fastest method that its source supports.
-func (p *decodedImages) scaled(w *worker, e int, v view) error {
+// scaled decodes image e to buf.pixels, by the fastest method that its source supports.
+func (p *decodedImages) scaled(buf *imageScratch, e int, v view) error {
 	if raw, ok := p.source.(images.Raw); ok {
 		pix, width, height := raw.Pixels(e)
 		if width <= 0 || height <= 0 || len(pix) < 3*width*height {
 			return fmt.Errorf("data: image %d: %d bytes for %d×%d pixels", e, len(pix), width, height)
 		}
-		w.decoded(pix, width, height, v)
+		buf.decoded(pix, width, height, v)
 		return nil
 	}
 	begin := *v.s // the same random numbers again if this fails
 	if source, ok := p.source.(images.Encoded); ok {
-		done, err := p.encoded(w, source, e, v)
+		done, err := p.encoded(buf, source, e, v)
 		if done || err != nil {
 			return err
 		}
 		*v.s = begin
 	}
-	if err := p.source.Image(&w.whole, e); err != nil {
+	if err := p.source.Image(&buf.whole, e); err != nil {
 		return err
 	}
-	w.decoded(w.whole.Pix, w.whole.W, w.whole.H, v)
+	buf.decoded(buf.whole.Pix, buf.whole.W, buf.whole.H, v)
 	return nil
 }
 

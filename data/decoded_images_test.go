@@ -242,12 +242,12 @@ func TestImageLoaderIsBoundedAndCloses(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.images.workers) != 2 {
-			t.Errorf("%d batches ready, %d free, %d workers at rest; want 3, 0, 2", len(l.ready), len(l.free),
-				len(set.Train.images.workers))
+		if len(l.ready) != 3 || len(l.free) != 0 || len(set.Train.images.pool) != 2 {
+			t.Errorf("%d batches ready, %d free, scratch memory for %d goroutines in the pool; want 3, 0, 2",
+				len(l.ready), len(l.free), len(set.Train.images.pool))
 		}
-		held := <-set.Train.images.workers // a loader that waits for workers can be closed
-		other := <-set.Train.images.workers
+		held := <-set.Train.images.pool // a loader that waits for scratch memory can be closed
+		other := <-set.Train.images.pool
 		b, err := l.Next()
 		if err != nil {
 			t.Fatal(err)
@@ -255,8 +255,8 @@ func TestImageLoaderIsBoundedAndCloses(t *testing.T) {
 		l.Release(b)
 		synctest.Wait()
 		l.Close()
-		set.Train.images.workers <- held
-		set.Train.images.workers <- other
+		set.Train.images.pool <- held
+		set.Train.images.pool <- other
 	})
 }
 

@@ -37,34 +37,34 @@ func (d Decoder) resolve() (Decoder, error) {
 	return "", fmt.Errorf("JPEG decoder %q is not known, want %s", d, strings.Join(Decoders(), ", "))
 }
 
-// encoded decodes the part of image e that a view needs, and scales it to w.pixels. done is false
+// encoded decodes the part of image e that a view needs, and scales it to buf.pixels. done is false
 // if it cannot be decoded; then the source returns the error.
-func (p *decodedImages) encoded(w *worker, source images.Encoded, e int, v view) (done bool, err error) {
-	if w.file, err = source.Encoded(w.file[:0], e); err != nil {
+func (p *decodedImages) encoded(buf *imageScratch, source images.Encoded, e int, v view) (done bool, err error) {
+	if buf.file, err = source.Encoded(buf.file[:0], e); err != nil {
 		return false, err
 	}
-	w.decoder.Standard = p.decoder == GoJPEG
-	width, height, err := w.decoder.Open(w.file, 0)
+	buf.decoder.Standard = p.decoder == GoJPEG
+	width, height, err := buf.decoder.Open(buf.file, 0)
 	if err != nil {
 		return false, nil
 	}
 	across, down := v.windows(width, height)
-	return w.crop(v.side, across, down) == nil, nil
+	return buf.crop(v.side, across, down) == nil, nil
 }
 
-// crop decodes the part of the opened picture that two windows need, and scales it to w.pixels.
-func (w *worker) crop(side int, across, down window) error {
-	box := w.scale.set(side, side, across, down)
-	if err := w.decoder.Decode(&w.whole, box); err != nil {
+// crop decodes the part of the opened picture that two windows need, and scales it to buf.pixels.
+func (buf *imageScratch) crop(side int, across, down window) error {
+	box := buf.scale.set(side, side, across, down)
+	if err := buf.decoder.Decode(&buf.whole, box); err != nil {
 		return err
 	}
-	w.scale.run(w.pixels, w.whole.Pix, 3*w.whole.W, box.Min)
+	buf.scale.run(buf.pixels, buf.whole.Pix, 3*buf.whole.W, box.Min)
 	return nil
 }
 
-// decoded scales the part of decoded pixels that a view needs to w.pixels.
-func (w *worker) decoded(pix []uint8, width, height int, v view) {
+// decoded scales the part of decoded pixels that a view needs to buf.pixels.
+func (buf *imageScratch) decoded(pix []uint8, width, height int, v view) {
 	across, down := v.windows(width, height)
-	w.scale.set(v.side, v.side, across, down)
-	w.scale.run(w.pixels, pix, 3*width, image.Point{})
+	buf.scale.set(v.side, v.side, across, down)
+	buf.scale.run(buf.pixels, pix, 3*width, image.Point{})
 }

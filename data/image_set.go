@@ -80,7 +80,7 @@ func FromImages(name string, classes int, train, test images.Source, o ImageOpti
 		return nil, err
 	}
 	s.bad, s.close = &badImages{seen: map[badImage]error{}}, o.Close
-	workers := makeWorkers(o.Workers)
+	pool := newScratchPool(o.Workers)
 	for _, half := range []struct {
 		name string
 		from images.Source
@@ -90,7 +90,7 @@ func FromImages(name string, classes int, train, test images.Source, o ImageOpti
 			return nil, fmt.Errorf("data: set %s: %s images: %w", name, half.name, err)
 		}
 		half.to.images = &decodedImages{source: half.from,
-			side: o.Crop, short: o.ImageSize, onBad: o.OnBad, decoder: o.JPEG, workers: workers, bad: s.bad}
+			side: o.Crop, short: o.ImageSize, onBad: o.OnBad, decoder: o.JPEG, pool: pool, bad: s.bad}
 	}
 	s.Train.augment = o.Augment
 	s.print = func() string { return s.hashImages(o) }

@@ -48,9 +48,9 @@ type Loader struct {
 
 // batchMaker makes the batches of steps.
 type batchMaker struct {
-	order *Order
-	idx   []int32
-	room  *worker // made when images are decoded
+	order   *Order
+	idx     []int32
+	scratch *imageScratch // made when images are decoded
 }
 
 // prepared is a finished batch, or its error.
@@ -135,10 +135,10 @@ func (l *Loader) fillExamples(m *batchMaker, dst *device.Batch, step int) error 
 		return nil
 	}
 	m.idx = m.order.At(m.idx, step)
-	if m.room == nil && !l.split.Refers() {
-		m.room = new(worker)
+	if m.scratch == nil && !l.split.Refers() {
+		m.scratch = new(imageScratch)
 	}
-	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, m.room,
+	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, m.scratch,
 		l.stop); err != nil {
 		if errors.Is(err, ErrClosed) {
 			return err

@@ -30,8 +30,8 @@ func TestTorchvision(t *testing.T) {
 		if err := images.Decode(&want, read(name+".png"), 0); err != nil {
 			t.Fatal(err)
 		}
-		w := worker{pixels: make([]uint8, 3*side*side)}
-		width, height, err := w.decoder.Open(read(name+".jpg"), 0)
+		buf := imageScratch{pixels: make([]uint8, 3*side*side)}
+		width, height, err := buf.decoder.Open(read(name+".jpg"), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,17 +41,17 @@ func TestTorchvision(t *testing.T) {
 				b := boxes[i-1]
 				across, down = window{from: b[0], size: b[2], out: side}, window{from: b[1], size: b[3], out: side}
 			}
-			if err := w.crop(side, across, down); err != nil {
+			if err := buf.crop(side, across, down); err != nil {
 				t.Fatal(err)
 			}
 			most, differ := 0, 0
-			for j, v := range w.pixels {
-				if d := max(int(v)-int(want.Pix[i*len(w.pixels)+j]), int(want.Pix[i*len(w.pixels)+j])-int(v)); d > 0 {
+			for j, v := range buf.pixels {
+				if d := max(int(v)-int(want.Pix[i*len(buf.pixels)+j]), int(want.Pix[i*len(buf.pixels)+j])-int(v)); d > 0 {
 					most, differ = max(most, d), differ+1
 				}
 			}
-			if most > 1 || differ > len(w.pixels)/4 {
-				t.Errorf("%s, view %d: %d of %d numbers differ, by up to %d levels", name, i, differ, len(w.pixels),
+			if most > 1 || differ > len(buf.pixels)/4 {
+				t.Errorf("%s, view %d: %d of %d numbers differ, by up to %d levels", name, i, differ, len(buf.pixels),
 					most)
 			}
 		}

@@ -50,13 +50,13 @@ func (s *Set) Unpack(n, short int, o ImageOptions) (*Set, error) {
 	}
 	n = min(n, s.Train.Len())
 	u := &unpacked{labels: s.Train.Labels[:n], images: make([]images.RGB, n)}
-	err := parallel(cap(p.workers), n, func(i int) error {
-		w := <-p.workers
-		defer func() { p.workers <- w }()
-		if err := p.source.Image(&w.whole, i); err != nil {
+	err := parallel(cap(p.pool), n, func(i int) error {
+		buf := <-p.pool
+		defer func() { p.pool <- buf }()
+		if err := p.source.Image(&buf.whole, i); err != nil {
 			return err
 		}
-		u.images[i] = scaledTo(&w.scale, &w.whole, short)
+		u.images[i] = scaledTo(&buf.scale, &buf.whole, short)
 		return nil
 	})
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 // reading predicts the next token of a text that grows. It keeps the keys and values of the tokens
 // that it has read. It belongs to one goroutine at a time.
 type reading struct {
-	engine *Engine
-	x      device.Vector
-	cache  device.Vector
-	room   int      // positions of the cache
-	read   []uint16 // tokens whose keys and values are in cache
-	part   []float32
+	engine   *Engine
+	x        device.Vector
+	cache    device.Vector
+	capacity int      // positions of the cache
+	read     []uint16 // tokens whose keys and values are in cache
+	part     []float32
 }
 
 // partTokens is the largest number of tokens that are read at once: those of a prompt. Each number
@@ -35,9 +35,9 @@ func (e *Engine) Read() (next func(out []float64, x device.Vector, tokens []uint
 	if !e.tokens {
 		return nil, fmt.Errorf("model: %s reads no text, want a language model", e.name)
 	}
-	r := &reading{engine: e, room: e.inputs}
+	r := &reading{engine: e, capacity: e.inputs}
 	if e.block > 0 {
-		r.room = e.block
+		r.capacity = e.block
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,8 +55,8 @@ func (r *reading) next(out []float64, x device.Vector, tokens []uint16) error {
 	if x == r.x && len(tokens) > len(r.read) && slices.Equal(tokens[:len(r.read)], r.read) {
 		known = len(r.read)
 	}
-	slides := known == 0 && len(r.read) > 0 && len(tokens) == r.room
-	if slides || len(tokens) > r.room || len(tokens) == 0 || len(out) != r.engine.classes {
+	slides := known == 0 && len(r.read) > 0 && len(tokens) == r.capacity
+	if slides || len(tokens) > r.capacity || len(tokens) == 0 || len(out) != r.engine.classes {
 		return r.engine.Next(out, x, tokens)
 	}
 	r.x, r.read = x, r.read[:known]

@@ -106,12 +106,12 @@ func backwardScratch(dims []int, threads int) int {
 	return threads * blocksBackwardFloats(s)
 }
 
-// room hands out parts of a worker's scratch memory.
-type room struct{ free []float32 }
+// arena hands out parts of a worker's scratch memory.
+type arena struct{ free []float32 }
 
 // take returns n numbers, from a cache line on.
-func (r *room) take(n int) []float32 {
-	v := r.free[:n:n]
-	r.free = r.free[padded(n):]
+func (a *arena) take(n int) []float32 {
+	v := a.free[:n:n]
+	a.free = a.free[padded(n):]
 	return v
 }

@@ -56,15 +56,15 @@ func blocksForward(o *kernel.Args, part, of int) {
 func blocksHead(o *kernel.Args, s shape, p *products, w *rowState, unit int, scratch []float32) {
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
 	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
-	r := room{scratch}
-	keyRoom, scores, valueRoom := r.take(s.width*blockKeys), tile.RowMajor(r.take(blockKeys*blockKeys), blockKeys),
-		r.take(blockKeys*padded(s.width))
-	scaledRoom := r.take(blockKeys * padded(s.width))
+	mem := arena{scratch}
+	keyScratch := mem.take(s.width * blockKeys)
+	scores := tile.RowMajor(mem.take(blockKeys*blockKeys), blockKeys)
+	valueScratch, scaledScratch := mem.take(blockKeys*padded(s.width)), mem.take(blockKeys*padded(s.width))
 	w.reset(s.tokens)
 	for j := 0; j < s.tokens; j += blockKeys {
 		n := min(blockKeys, s.tokens-j)
-		keys := p.scaledKeys(keyRoom, scaledRoom, blockKeys, k.From(j, 0), n, s.width)
-		values := p.right(valueRoom, v.From(j, 0), n, s.width)
+		keys := p.scaledKeys(keyScratch, scaledScratch, blockKeys, k.From(j, 0), n, s.width)
+		values := p.right(valueScratch, v.From(j, 0), n, s.width)
 		beta := float32(1)
 		if j == 0 {
 			beta = 0
@@ -134,7 +134,7 @@ type headGrad struct {
 	lse, means               []float32
 	shares, slopes           tile.View
 	keysT, valuesT, keyBlock tile.View
-	rooms                    struct{ keys, values, scaled, k, q, dy []float32 }
+	scratch                  struct{ keys, values, scaled, k, q, dy []float32 }
 }
 
 func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float32) *headGrad {
@@ -142,13 +142,13 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 	h := &headGrad{shape: s, p: p, q: s.head(o.In[0], unit, 0, 3), k: s.head(o.In[0], unit, 1, 3),
 		v: s.head(o.In[0], unit, 2, 3), dy: s.head(o.In[3], unit, 0, 1), dq: s.head(o.Out[0], unit, 0, 3),
 		dk: s.head(o.Out[0], unit, 1, 3), dv: s.head(o.Out[0], unit, 2, 3), lse: o.In[2][unit*s.tokens:][:s.tokens]}
-	r := room{scratch}
-	h.rooms.keys, h.rooms.values = r.take(s.width*blockKeys), r.take(s.width*blockKeys)
-	h.shares = tile.RowMajor(r.take(blockKeys*blockKeys), blockKeys)
-	h.slopes = tile.RowMajor(r.take(blockKeys*blockKeys), blockKeys)
+	mem := arena{scratch}
+	h.scratch.keys, h.scratch.values = mem.take(s.width*blockKeys), mem.take(s.width*blockKeys)
+	h.shares = tile.RowMajor(mem.take(blockKeys*blockKeys), blockKeys)
+	h.slopes = tile.RowMajor(mem.take(blockKeys*blockKeys), blockKeys)
 	narrow := blockKeys * padded(s.width)
-	h.rooms.k, h.rooms.q, h.rooms.dy = r.take(narrow), r.take(narrow), r.take(narrow)
-	h.rooms.scaled, h.means = r.take(narrow), r.take(s.tokens)
+	h.scratch.k, h.scratch.q, h.scratch.dy = mem.take(narrow), mem.take(narrow), mem.take(narrow)
+	h.scratch.scaled, h.means = mem.take(narrow), mem.take(s.tokens)
 	for i := range h.means {
 		h.means[i] = float32(vec.Dot(y.Data[i*y.RowStride:][:s.width], h.dy.Data[i*h.dy.RowStride:][:s.width]))
 	}
@@ -158,9 +158,9 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 // keys adds what the block of keys that begins at j contributes.
 func (h *headGrad) keys(j int) {
 	n := min(blockKeys, h.tokens-j)
-	h.keysT = h.p.scaledKeys(h.rooms.keys, h.rooms.scaled, blockKeys, h.k.From(j, 0), n, h.width)
-	h.valuesT = h.p.transposed(h.rooms.values, blockKeys, h.v.From(j, 0), n, h.width)
-	h.keyBlock = h.p.right(h.rooms.k, h.k.From(j, 0), n, h.width)
+	h.keysT = h.p.scaledKeys(h.scratch.keys, h.scratch.scaled, blockKeys, h.k.From(j, 0), n, h.width)
+	h.valuesT = h.p.transposed(h.scratch.values, blockKeys, h.v.From(j, 0), n, h.width)
+	h.keyBlock = h.p.right(h.scratch.k, h.k.From(j, 0), n, h.width)
 	for i := j; i < h.tokens; i += blockKeys {
 		h.queries(i, j, min(blockKeys, h.tokens-i), n)
 	}
@@ -187,8 +187,8 @@ func (h *headGrad) queries(i, j, rows, n int) {
 	if j == 0 {
 		earlier = 0
 	}
-	dy := p.right(h.rooms.dy, h.dy.From(i, 0), rows, h.width)
-	q := p.right(h.rooms.q, h.q.From(i, 0), rows, h.width)
+	dy := p.right(h.scratch.dy, h.dy.From(i, 0), rows, h.width)
+	q := p.right(h.scratch.q, h.q.From(i, 0), rows, h.width)
 	p.multiply(n, h.width, rows, 1, h.shares.T(), dy, later, h.dv.From(j, 0))
 	p.multiply(n, h.width, rows, h.scale(), h.slopes.T(), q, later, h.dk.From(j, 0))
 	p.multiply(rows, h.width, n, h.scale(), h.slopes, h.keyBlock, earlier, h.dq.From(i, 0))

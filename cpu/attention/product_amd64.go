@@ -41,11 +41,11 @@ func (p *products) transposed(dst []float32, stride int, src tile.View, rows, de
 }
 
 // scaledKeys returns the transpose of rows×width keys times 1/√h as the right factor of a product:
-// in dst, with its rows stride numbers apart, or a view of room. The factor comes after the
+// in dst, with its rows stride numbers apart, or a view of scratch. The factor comes after the
 // transposition, in one pass over contiguous rows; columns after the keys are never read.
-func (p *products) scaledKeys(dst, room []float32, stride int, keys tile.View, rows, width int) tile.View {
+func (p *products) scaledKeys(dst, scratch []float32, stride int, keys tile.View, rows, width int) tile.View {
 	if p.set == nil {
-		return scaled(room, keys, rows, width).T()
+		return scaled(scratch, keys, rows, width).T()
 	}
 	tile.PackTransposed(dst, stride, keys, rows, width)
 	all, scale := dst[:width*stride], [1]float64{keyScale(width)}

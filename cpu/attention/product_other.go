@@ -13,8 +13,8 @@ func (p *products) release() {}
 
 func (p *products) transposed(_ []float32, _ int, src tile.View, _, _ int) tile.View { return src.T() }
 
-func (p *products) scaledKeys(_, room []float32, _ int, keys tile.View, rows, width int) tile.View {
-	return scaled(room, keys, rows, width).T()
+func (p *products) scaledKeys(_, scratch []float32, _ int, keys tile.View, rows, width int) tile.View {
+	return scaled(scratch, keys, rows, width).T()
 }
 
 func (p *products) right(_ []float32, src tile.View, _, _ int) tile.View { return src }

@@ -41,10 +41,10 @@ func shortForward(o *kernel.Args, part, of int) {
 func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32) {
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
 	y, lse := s.head(o.Out[0], unit, 0, 1), o.Out[1][unit*s.tokens:][:s.tokens]
-	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
-	keys := p.scaledKeys(r.take(s.width*wide), r.take(narrow), wide, k, s.tokens, s.width)
-	scores := r.take(bandRows * wide)
-	v = p.right(r.take(narrow), v, s.tokens, s.width)
+	mem, wide, narrow := arena{scratch}, padded(s.tokens), s.tokens*padded(s.width)
+	keys := p.scaledKeys(mem.take(s.width*wide), mem.take(narrow), wide, k, s.tokens, s.width)
+	scores := mem.take(bandRows * wide)
+	v = p.right(mem.take(narrow), v, s.tokens, s.width)
 	for band := range bands(s.tokens) {
 		i, rows := kernel.Split(band, bands(s.tokens), s.tokens)
 		share := tile.RowMajor(scores, padded(i+rows))
@@ -114,13 +114,13 @@ func shortHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []flo
 	q, k, v := s.head(o.In[0], unit, 0, 3), s.head(o.In[0], unit, 1, 3), s.head(o.In[0], unit, 2, 3)
 	dy := s.head(o.In[3], unit, 0, 1)
 	dq, dk, dv := s.head(o.Out[0], unit, 0, 3), s.head(o.Out[0], unit, 1, 3), s.head(o.Out[0], unit, 2, 3)
-	r, wide, narrow := room{scratch}, padded(s.tokens), s.tokens*padded(s.width)
-	keys := p.scaledKeys(r.take(s.width*wide), r.take(narrow), wide, k, s.tokens, s.width)
-	values := p.transposed(r.take(s.width*wide), wide, v, s.tokens, s.width)
-	shares, slopes := tile.RowMajor(r.take(s.tokens*wide), wide), tile.RowMajor(r.take(s.tokens*wide), wide)
-	right := func(x tile.View) tile.View { return p.right(r.take(narrow), x, s.tokens, s.width) }
+	mem, wide, narrow := arena{scratch}, padded(s.tokens), s.tokens*padded(s.width)
+	keys := p.scaledKeys(mem.take(s.width*wide), mem.take(narrow), wide, k, s.tokens, s.width)
+	values := p.transposed(mem.take(s.width*wide), wide, v, s.tokens, s.width)
+	shares, slopes := tile.RowMajor(mem.take(s.tokens*wide), wide), tile.RowMajor(mem.take(s.tokens*wide), wide)
+	right := func(x tile.View) tile.View { return p.right(mem.take(narrow), x, s.tokens, s.width) }
 	rightK, rightQ, rightDY := right(k), right(q), right(dy)
-	scores := r.take(bandRows * wide)
+	scores := mem.take(bandRows * wide)
 	count := bands(s.tokens)
 	for band := range count {
 		i, rows := kernel.Split(band, count, s.tokens)

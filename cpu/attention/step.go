@@ -50,13 +50,13 @@ func stepPart(o *kernel.Args, part, of int) {
 	from, to := kernel.SplitUnits(part, of, heads, 1)
 	for head := from; head < to; head++ {
 		keys := tile.RowMajor(o.Out[1][head*width:], 2*c)
-		r := room{o.ScratchPart(part, of)}
-		queryRoom, scores := r.take(width*padded(1)), r.take(padded(positions))
-		valueRoom := r.take(positions * padded(width))
-		values := p.right(valueRoom, tile.RowMajor(o.Out[1][c+head*width:], 2*c), at+rows, width)
+		mem := arena{o.ScratchPart(part, of)}
+		queryScratch, scores := mem.take(width*padded(1)), mem.take(padded(positions))
+		valueScratch := mem.take(positions * padded(width))
+		values := p.right(valueScratch, tile.RowMajor(o.Out[1][c+head*width:], 2*c), at+rows, width)
 		for i := range rows {
 			n := at + i + 1
-			query := p.right(queryRoom, tile.RowMajor(o.In[0][3*i*c+head*width:], 1), width, 1)
+			query := p.right(queryScratch, tile.RowMajor(o.In[0][3*i*c+head*width:], 1), width, 1)
 			p.multiply(n, 1, width, 1, keys, query, 0, tile.RowMajor(scores, 1))
 			share := tile.RowMajor(scores, n)
 			softmax(share, scores, n-1, 1, nil)

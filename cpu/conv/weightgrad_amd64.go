@@ -71,8 +71,8 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 	size := b.copySize(&l)
 	d.blockBuf, d.packed = scratch[:size], scratch[size:]
 	if v.transposesGradient() {
-		room := largest.count() * roundUp(v.k, maxPanel)
-		d.packed, d.transposed = d.packed[:room], d.packed[room:]
+		n := largest.count() * roundUp(v.k, maxPanel)
+		d.packed, d.transposed = d.packed[:n], d.packed[n:]
 		d.from, d.to = kernel.SplitUnits(part, of, l.r*d.strips(), 1)
 	} else {
 		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)

@@ -68,7 +68,8 @@ type wideRows struct {
 // widePool holds wideRows for reuse.
 var widePool = sync.Pool{New: func() any { return new(wideRows) }}
 
-// newWideRows returns room for rows of c numbers, with gamma, until it is put back into the pool.
+// newWideRows returns scratch memory for rows of c numbers, with gamma, until it is put back into
+// the pool.
 func newWideRows(c int, gamma []float32) *wideRows {
 	w := widePool.Get().(*wideRows)
 	if stride := kernel.Padded(c); w.c != c {

@@ -31,8 +31,8 @@ func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 	}
 	read, ahead := (rows+7)&^7, prefetchRows*src.ColStride
 	whole := 0 // columns whose pieces can all be read in whole vectors within the slice
-	if room := len(src.Data) - (pieces-1)*rows - read; room >= 0 {
-		whole = min(depth, room/src.ColStride+1)
+	if left := len(src.Data) - (pieces-1)*rows - read; left >= 0 {
+		whole = min(depth, left/src.ColStride+1)
 		copyPiecesAVX2(&dst[0], ds, size, &src.Data[0], src.ColStride, rows, whole, pieces, read/8, ahead)
 	}
 	for p := whole; p < depth; p++ {

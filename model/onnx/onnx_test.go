@@ -167,12 +167,12 @@ func TestWriteStructure(t *testing.T) {
 }
 
 // failing accepts the given number of bytes and then fails.
-type failing struct{ room int }
+type failing struct{ limit int }
 
 var errFull = errors.New("full")
 
 func (f *failing) Write(p []byte) (int, error) {
-	if f.room -= len(p); f.room < 0 {
+	if f.limit -= len(p); f.limit < 0 {
 		return 0, errFull
 	}
 	return len(p), nil
@@ -193,9 +193,9 @@ func TestWriteErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := whole.Len()
-	for _, room := range []int{0, size / 2, size - 1} {
-		if err := Write(&failing{room}, net, x, buffers, nil); !errors.Is(err, errFull) {
-			t.Errorf("a disk with room for %d bytes of %d: %v", room, size, err)
+	for _, limit := range []int{0, size / 2, size - 1} {
+		if err := Write(&failing{limit}, net, x, buffers, nil); !errors.Is(err, errFull) {
+			t.Errorf("a disk with room for %d bytes of %d: %v", limit, size, err)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func Tokens(
 	}
 	so := slices.Clone(prompt[max(0, len(prompt)-o.Block):])
 	stream := rng.New(o.Seed, "sample", o.Sample)
-	logits, room := make([]float64, o.Vocabulary), make([]float64, o.Vocabulary)
+	logits, scratch := make([]float64, o.Vocabulary), make([]float64, o.Vocabulary)
 	for range o.Count {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -72,7 +72,7 @@ func Tokens(
 		if err := read(logits, x, so); err != nil {
 			return fmt.Errorf("generate: %w", err)
 		}
-		next, err := o.Draw(logits, room, &stream)
+		next, err := o.Draw(logits, scratch, &stream)
 		if err != nil {
 			return err
 		}
@@ -102,9 +102,9 @@ func (c Choice) Check() error {
 var ErrLogits = errors.New("generate: logits are not numbers")
 
 // Draw draws a token: the first whose running sum of the probabilities, the softmax of the logits
-// over the temperature, exceeds the next number of the stream. Room has the length of logits. It
+// over the temperature, exceeds the next number of the stream. scratch has the length of logits. It
 // returns an error for logits that are not numbers.
-func (c Choice) Draw(logits, room []float64, s *rng.Stream) (uint16, error) {
+func (c Choice) Draw(logits, scratch []float64, s *rng.Stream) (uint16, error) {
 	best := 0
 	for i, v := range logits {
 		if math.IsNaN(v) || math.IsInf(v, 1) {
@@ -119,20 +119,20 @@ func (c Choice) Draw(logits, room []float64, s *rng.Stream) (uint16, error) {
 	}
 	least := math.Inf(-1)
 	if c.TopK > 0 && c.TopK < len(logits) {
-		copy(room, logits)
-		slices.Sort(room)
-		least = room[len(room)-c.TopK]
+		copy(scratch, logits)
+		slices.Sort(scratch)
+		least = scratch[len(scratch)-c.TopK]
 	}
 	sum := 0.0
 	for i, v := range logits {
-		room[i] = 0
+		scratch[i] = 0
 		if v >= least {
-			room[i] = math.Exp((v - logits[best]) / c.Temperature)
-			sum += room[i]
+			scratch[i] = math.Exp((v - logits[best]) / c.Temperature)
+			sum += scratch[i]
 		}
 	}
 	u, running, last := s.Float64(), 0.0, best
-	for i, p := range room {
+	for i, p := range scratch {
 		if p == 0 {
 			continue
 		}

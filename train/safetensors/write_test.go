@@ -158,11 +158,11 @@ func (f *full) Write(b []byte) (int, error) {
 func TestWriteFull(t *testing.T) {
 	tensors := []Tensor{{"first", []int{3}, []uint8{1, 2, 3}}, {"second", []int{2 * chunk}, make([]float32, 2*chunk)}}
 	size := len(write(t, tensors, nil))
-	for room, want := range map[int]string{0: "header", size - 8*chunk - 1: `tensor "first"`,
+	for limit, want := range map[int]string{0: "header", size - 8*chunk - 1: `tensor "first"`,
 		size - 1: `tensor "second"`} {
-		f := full(room)
+		f := full(limit)
 		if err := Write(&f, tensors, nil); !errors.Is(err, errFull) || !strings.Contains(err.Error(), want) {
-			t.Errorf("room for %d of %d: %v, want %q", room, size, err, want)
+			t.Errorf("room for %d of %d: %v, want %q", limit, size, err, want)
 		}
 	}
 }
