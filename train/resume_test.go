@@ -404,7 +404,8 @@ func TestFolderOfAKilledStart(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{".lock", "shards.json", ".shards.json.writing", ".config.yaml.writing"} {
+	for _, name := range []string{".lock", "shards.json", ".shards.json.writing", "tokenizer.json",
+		".tokenizer.json.writing", "links.yaml", ".config.yaml.writing"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -414,6 +415,9 @@ func TestFolderOfAKilledStart(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "shards.json")); err != nil || len(text) < 10 {
 		t.Errorf("shards.json is %q, %v", text, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tokenizer.json")); err == nil {
+		t.Error("a run without text has the tokens of another")
 	}
 }
 

@@ -170,40 +170,65 @@ func (f *Folder) create(s *config.Setup) error {
 	if err := f.lockFolder(); err != nil {
 		return err
 	}
-	counts := s.Counts()
-	shards, err := json.Marshal(map[string]any{"classes": len(counts[0]), "agents": counts, "edges": edgePairs(s)})
-	if err != nil {
-		return err
-	}
-	type file struct {
-		name string
-		text []byte
-	}
-	files := []file{{"shards.json", shards}}
-	if t := s.Set.Text; t != nil && t.Tokenizer != nil {
-		described, err := text.Describe(t.Tokenizer)
-		if err != nil {
-			return err
-		}
-		files = append(files, file{TokenizerFile, described})
-	}
-	if s.Links != nil {
-		files = append(files, file{"links.yaml", s.Links.Source()})
-	}
-	// config.yaml last: it makes the folder that of a run
-	for _, file := range append(files, file{"config.yaml", s.Config.YAML()}) {
-		if err := replace(f.Disk, filepath.Join(f.Path, file.name), file.text); err != nil {
+	for _, file := range startFiles {
+		if err := f.writeStart(file, s); err != nil {
 			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())
 		}
 	}
 	return nil
 }
 
+// startFile is a file that create writes.
+type startFile struct {
+	name string
+	text func(s *config.Setup) ([]byte, error) // returns nil if a run has no such file
+}
+
+// startFiles lists the files that create writes, in this order. config.yaml is the last: it makes the
+// folder that of a run.
+var startFiles = []startFile{
+	{"shards.json", shardsText},
+	{TokenizerFile, func(s *config.Setup) ([]byte, error) {
+		if s.Set.Text == nil || s.Set.Text.Tokenizer == nil {
+			return nil, nil
+		}
+		return text.Describe(s.Set.Text.Tokenizer)
+	}},
+	{"links.yaml", func(s *config.Setup) ([]byte, error) {
+		if s.Links == nil {
+			return nil, nil
+		}
+		return s.Links.Source(), nil
+	}},
+	{"config.yaml", func(s *config.Setup) ([]byte, error) { return s.Config.YAML(), nil }},
+}
+
+// writeStart writes a file of a new folder. It removes one that the run does not have, which a start of
+// another run may have left.
+func (f *Folder) writeStart(file startFile, s *config.Setup) error {
+	path := filepath.Join(f.Path, file.name)
+	content, err := file.text(s)
+	switch {
+	case err != nil:
+		return err
+	case content == nil:
+		return os.RemoveAll(path)
+	}
+	return replace(f.Disk, path, content)
+}
+
 // foreign reports whether an entry of a folder without config.yaml is none that create leaves when
 // it is killed.
 func foreign(e os.DirEntry) bool {
-	return !slices.Contains([]string{".lock", agentsFolder, "shards.json", writing("shards.json"), "links.yaml",
-		writing("links.yaml"), writing("config.yaml")}, e.Name())
+	return e.Name() != ".lock" && e.Name() != agentsFolder && !slices.ContainsFunc(startFiles, func(f startFile) bool {
+		return e.Name() == f.name || e.Name() == writing(f.name)
+	})
+}
+
+// shardsText returns the classes of each agent's examples, and the graph.
+func shardsText(s *config.Setup) ([]byte, error) {
+	counts := s.Counts()
+	return json.Marshal(map[string]any{"classes": len(counts[0]), "agents": counts, "edges": edgePairs(s)})
 }
 
 func edgePairs(s *config.Setup) [][2]int {
