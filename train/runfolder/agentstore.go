@@ -210,13 +210,13 @@ func (h *AgentStore) SetAside(damage []error) error {
 	return nil
 }
 
-// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent, or 256 MiB where no
-// setup says how many there are.
+// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent and 256 bytes an end of
+// an edge, or 256 MiB where no setup says how many there are.
 func manifestLimit(s *config.Setup) int64 {
 	if s == nil {
 		return 1 << 28
 	}
-	return 1<<20 + 4<<10*int64(s.Graph.N)
+	return 1<<20 + 4<<10*int64(s.Graph.N) + 256*2*int64(len(s.Graph.Edges))
 }
 
 // streamsLimit is the size of the longest state of streams that is read: the log that makes a
