@@ -75,10 +75,20 @@ func (s *Setup) EvalPoint(k int) int {
 		return s.Config.Iterations
 	}
 	if s.evals.every > 0 {
-		return int(math.Round(float64(k) * s.evals.every))
+		return s.evals.at(k)
 	}
 	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.EvalCount())))
 }
 
-// EvalCount returns P, the number of evaluations after the one of iteration 0.
-func (s *Setup) EvalCount() int { return min(s.Config.EvalPoints, s.Config.Iterations) }
+// EvalCount returns P, the number of evaluations after the one of iteration 0. With eval_epochs the
+// one before the last may be rounded up to the end of the run: the two are one evaluation.
+func (s *Setup) EvalCount() int {
+	points := min(s.Config.EvalPoints, s.Config.Iterations)
+	if s.evals.every > 0 && points > 1 && s.evals.at(points-1) >= s.Config.Iterations {
+		return points - 1
+	}
+	return points
+}
+
+// at returns the iteration of evaluation k with eval_epochs, unless it is the last one.
+func (e evaluations) at(k int) int { return int(math.Round(float64(k) * e.every)) }

@@ -39,6 +39,29 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
+// With eval_epochs no two evaluations are at one iteration. 400 examples over 5 agents in batches of 32
+// are 3 iterations an epoch: at a distance of 7.5 the evaluation at 22.5 is rounded to 23.
+func TestEvalEpochsAreDistinct(t *testing.T) {
+	for iterations := 1; iterations < 50; iterations++ {
+		c := small()
+		c.Batch, c.Iterations, c.EvalPoints, c.EvalEpochs = 32, iterations, Default().EvalPoints, 2.5
+		s, _ := resolve(t, c)
+		if s.PerEpoch() != 3 {
+			t.Fatalf("%v iterations an epoch", s.PerEpoch())
+		}
+		for k := range s.EvalCount() {
+			if s.EvalPoint(k) >= s.EvalPoint(k+1) {
+				t.Errorf("%d iterations: evaluations %d and %d are at %d and %d", iterations, k, k+1, s.EvalPoint(k),
+					s.EvalPoint(k+1))
+			}
+		}
+		if s.EvalPoint(s.EvalCount()) != iterations || s.EvalsBefore(iterations) != s.EvalCount() {
+			t.Errorf("%d iterations: %d evaluations before the end, of %d", iterations, s.EvalsBefore(iterations),
+				s.EvalCount())
+		}
+	}
+}
+
 func TestEpochsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Config)
