@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"image"
 	"image/color"
@@ -100,8 +101,35 @@ func TestDataTables(t *testing.T) {
 		"image_column and label_column belong to folder and imagenet")
 }
 
+// A text is described before and after it is prepared, with the same digests. It has nothing to check.
+func TestDataInfoOfText(t *testing.T) {
+	dir := t.TempDir()
+	path, out := filepath.Join(dir, "a.txt"), filepath.Join(dir, "tokens")
+	if err := os.WriteFile(path, []byte(strings.Repeat("abc\n", 25)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want(t, 0, []string{"data", "prepare", "text", path, "--out", out}, "90 training")
+	val, err := os.ReadFile(filepath.Join(out, "val.bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := fmt.Sprintf("10 tokens, 10 B of text, SHA-256 %x", sha256.Sum256(val))
+	want(t, 0, []string{"data", "info", path}, ": text", "tokenizer  char, vocabulary 4", digest)
+	want(t, 0, []string{"data", "info", out}, ": files of tokens", "tokenizer  char, vocabulary 4", digest)
+	want(t, 0, []string{"data", "info", out, "--json"}, `"tokens": 90`, `"vocabulary": 4`)
+	want(t, 2, []string{"data", "info", out, "--decode"}, "is a text", "leave them out")
+	want(t, 2, []string{"data", "check", out}, "is a text", "fspda data info")
+	if err := os.Remove(filepath.Join(out, "val.bin")); err != nil {
+		t.Fatal(err)
+	}
+	want(t, 2, []string{"data", "info", out}, "there is train.bin, but no val.bin")
+}
+
 func TestDataRefuses(t *testing.T) {
 	empty := t.TempDir()
+	if err := os.WriteFile(filepath.Join(empty, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for words, args := range map[string][]string{
 		"no path given":             {"info"},
 		"unexpected argument \"b\"": {"info", "a", "b"},
@@ -112,6 +140,11 @@ func TestDataRefuses(t *testing.T) {
 		"did you mean --size?":      {"prepare", empty, "--sise", "3"},
 		`format "bmp", want raw or`: {"prepare", makeImages(t), "--out", filepath.Join(empty, "x"), "--format",
 			"bmp"},
+		"--size 0: expected at least 1": {"prepare", empty, "--out", "x", "--size", "0"},
+		`--url "foo": expected an addr`: {"mnist", "--url", "foo"},
+		"--url is empty":                {"mnist", "--url", ""},
+		"may write to with --dir": {"mnist", "--dir", filepath.Join(empty, "file", "mnist"), "--url",
+			"http://[::1]:1"},
 		"ILSVRC2012_img_train.tar is": {"imagenet", "--dir", empty},
 	} {
 		want(t, 2, append([]string{"data"}, args...), words)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -47,6 +48,9 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 		Short: short,
 		Long:  short + ".\n\nAn existing file is verified; an interrupted download resumes where it stopped.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkAddresses(bases, cmd.Flags().Changed("url")); err != nil {
+				return err
+			}
 			p := newTransfer(cmd.ErrOrStderr())
 			fetched, err := set.Fetch(cmd.Context(), dir, bases, p.set)
 			p.close()
@@ -55,7 +59,7 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 				return command.ErrStopped
 			}
 			if err != nil {
-				return err
+				return command.CannotWrite(dir, "choose a folder that you may write to with --dir", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d files fetched, %d already present; all verified\n", dir,
 				len(fetched), len(set.Files)-len(fetched))
@@ -67,6 +71,20 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 	cmd.Flags().StringSliceVar(&bases, "url", nil,
 		"address that file names are appended to; the default is "+set.Bases[0]+" and then others")
 	return cmd
+}
+
+// checkAddresses checks the flag --url.
+func checkAddresses(bases []string, given bool) error {
+	if given && len(bases) == 0 {
+		return command.UsageErrorf("--url is empty: give an address that begins with https:// or http://, or leave it out")
+	}
+	for _, base := range bases {
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return command.UsageErrorf("--url %q: expected an address that begins with https:// or http://", base)
+		}
+	}
+	return nil
 }
 
 // transfer shows the progress of several files, one after the other.

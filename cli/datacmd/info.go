@@ -18,7 +18,10 @@ import (
 	"fspda/data/images"
 )
 
-// dataReport is the output of fspda data info.
+// report describes a data set.
+type report interface{ print(w io.Writer) error }
+
+// dataReport is the output of fspda data info for pictures.
 type dataReport struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
@@ -49,7 +52,7 @@ func newDataInfo() *cobra.Command {
 	var o images.Options
 	cmd := &cobra.Command{
 		Use:   "info PATH",
-		Short: "Describe a folder, an archive or shards: kind, images, classes, sizes, and bad images on request",
+		Short: "Describe a data set: kind, images, classes, sizes, and bad images on request; of a text, its tokens",
 		Args:  onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := inspect(cmd.Context(), args[0], o, all, cmd.ErrOrStderr())
@@ -69,12 +72,15 @@ func newDataInfo() *cobra.Command {
 }
 
 // inspect describes the data set at a path.
-func inspect(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (*dataReport, error) {
+func inspect(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (report, error) {
 	set, err := images.Open(path, o)
 	var format *images.FormatError
 	if errors.As(err, &format) {
 		if r := inMemory(path); r != nil {
 			return r, nil
+		}
+		if r, textErr := inspectText(path, o, all); r != nil || textErr != nil {
+			return r, textErr
 		}
 	}
 	if err != nil {

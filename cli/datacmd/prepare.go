@@ -42,6 +42,11 @@ the same, to the last byte.`,
 			if out == "" {
 				return command.UsageErrorf("no --out given: name the folder that the packed set goes to")
 			}
+			for name, n := range map[string]int{"size": o.Size, "quality": o.Quality, "max-pixels": o.MaxPixels} {
+				if cmd.Flags().Changed(name) && n < 1 {
+					return command.UsageErrorf("--%s %d: expected at least 1", name, n)
+				}
+			}
 			open.MaxPixels = o.MaxPixels
 			return prepareImages(cmd.Context(), args[0], open, out, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -121,11 +126,15 @@ func newDataCheck() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check DIR",
-		Short: "Verify every byte of a packed set",
+		Short: "Verify every byte of a packed set of pictures",
 		Args:  onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := packed.ReadManifest(args[0])
 			if err != nil {
+				if r, _ := inspectText(args[0], images.Options{}, false); r != nil {
+					return command.UsageErrorf("%s is a text, which has no checksums to verify: fspda data info checks "+
+						"that its tokens are those of its vocabulary, and prints their SHA-256", args[0])
+				}
 				return err
 			}
 			g := command.NewProgress(cmd.ErrOrStderr(), "checking", m.Bytes(), true)

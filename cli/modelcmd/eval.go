@@ -21,7 +21,8 @@ func newEval() *cobra.Command {
 		Use:   "eval WEIGHTS|RUN",
 		Short: "Measure a model on a data set: accuracy, top-5, per class, confusion, calibration",
 		Long: `Measure the mean model of a run, or with --every-agent every agent's beside it, or a file of weights, on the test examples of
-any data set with the same classes. A folder with model.safetensors is such a file too. A run brings its data set and network; flags replace them.
+any data set with the same classes. A folder with model.safetensors is such a file too. A run brings its data set and
+network; flags replace them.
 
 The loss is the mean cross entropy. The calibration error (ECE) is the mean distance between confidence and accuracy
 over 15 equal bins of confidence, weighted by examples. Of a language model it is the loss, perplexity, bits per byte

@@ -54,8 +54,8 @@ logits of the token after each. The format hf is a folder of config.json and mod
 models, which transformers loads (AutoModelForCausalLM), and for ResNet-18 to 152, which timm (local-dir:FOLDER) and
 transformers (AutoModelForImageClassification, which takes it from timm) load.
 
-An earlier export is replaced; any other file is not. The model is that of the newest checkpoint. With batch norm the mean model has the statistics that its last row was
-measured with, or before the end those pooled from the agents.`,
+An earlier export is replaced; any other file is not. The model is that of the newest checkpoint. With batch norm the
+mean model has the statistics that its last row was measured with, or before the end those pooled from the agents.`,
 		Example: `  fspda export runs/fspda-sa-cifar10-1
   fspda export runs/fspda-sa-cifar10-1 --best --out best.safetensors
   fspda export runs/fspda-sa-cifar10-1 --agent 3
