@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -52,4 +53,46 @@ func TestMetricsThatRunsLack(t *testing.T) {
 		{"figure -c in.yaml", panel + "bits_per_byte, x: bits}]", "need data that is text"},
 		{"figure -c in.yaml", panel + "consensus, x: virtual_time}]", "need virtual time"},
 	})
+}
+
+// Flags that have no effect on what a command does with its other arguments are refused.
+func TestFlagsWithoutEffect(t *testing.T) {
+	grid := "base: " + small + "grid: {alpha: [0.1, 0.3]}\n"
+	own := "common: " + small + "runs: [{name: a, config: {algo: dsgd}}]\n"
+	queue := "tasks: [{name: a, command: figure 9}]"
+	all := []refusal{
+		{"theory list --seeds 3", "", "--seeds has no effect on theory list: leave it out"},
+		{"theory iterations all", "", "all and list stand alone"},
+		{"replay list --scale 0.1", "", "--scale has no effect on replay list"},
+		{"replay base-graph --jobs 2", "", "--jobs has no effect on replay base-graph"},
+		{"figure list --only sa", "", "--only has no effect on figure list"},
+		{"figure 9 --no-time", "", "figure list only"},
+		{"figure -c in.yaml --raw", own, "--raw has no effect"},
+		{"sweep -c in.yaml --raw", grid, "--raw has no effect"},
+		{"sweep -c in.yaml --raw --seeds 1", grid, "--raw has no effect"},
+		{"queue in.yaml --list --retry", queue, "--retry has no effect on queue --list"},
+		{"docs training --json", "", "--json prints the list of pages only"},
+		{"docs training --listen 127.0.0.1:0", "", "--listen serves all pages"},
+		{"bench scale --agents 5 --counts 2", "", "--agents has no effect on bench scale: --counts sets it"},
+		{"bench scale --iterations 5 --counts 2", "", "--iterations has no effect on bench scale: --steps sets it"},
+	}
+	for _, flag := range strings.Split("--data mnist,--data-dir nosuch,--seed 3,--eval-points 4,--accounting packed,"+
+		"--seeds 3,--jobs 2,--raw", ",") {
+		all = append(all, refusal{"figure 9 " + flag, "", "has no effect on a figure that draws step sizes"})
+	}
+	refused(t, all)
+}
+
+// Step sizes are printed as JSON too.
+func TestStepSizesAsJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var curves []struct {
+		Run string
+		LR  []float64
+	}
+	status, stdout, stderr := call(t, "figure", "9", "--json", "--quiet")
+	if err := json.Unmarshal([]byte(stdout), &curves); status != 0 || err != nil || len(curves) == 0 ||
+		len(curves[0].LR) < 100 {
+		t.Errorf("exit status %d, %v: %.200s\n%s", status, err, stdout, stderr)
+	}
 }

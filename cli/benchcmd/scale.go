@@ -37,6 +37,11 @@ does not fit.`,
 	fs.IntSliceVar(&o.Counts, "counts", []int{10, 100, 1000, 10000}, "numbers of agents, ascending")
 	fs.IntVar(&o.Steps, "steps", 300000, "steps of all agents together, about")
 	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) {
+		for flag, by := range map[string]string{"agents": "counts", "iterations": "steps"} {
+			if fs.Changed(flag) {
+				return nil, command.UsageErrorf("--%s has no effect on bench scale: --%s sets it", flag, by)
+			}
+		}
 		if len(o.Counts) == 0 || o.Counts[0] < 1 || !slices.IsSorted(o.Counts) {
 			return nil, config.Invalid("counts", o.Counts, "expected ascending numbers from 1 on")
 		}

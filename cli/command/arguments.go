@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,17 @@ func boolFlags(cmd *cobra.Command, value string) (flags []string) {
 		}
 	})
 	return flags
+}
+
+// OnlyFlags refuses flags that were given and are not among those with an effect on what, such as
+// theory list.
+func OnlyFlags(fs *pflag.FlagSet, what string, effective ...string) (err error) {
+	fs.Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(effective, f.Name) {
+			err = UsageErrorf("--%s has no effect on %s: leave it out", f.Name, what)
+		}
+	})
+	return err
 }
 
 // Arguments refuses fewer arguments than least and more than most.

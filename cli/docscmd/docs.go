@@ -28,6 +28,11 @@ that page as text, with --listen all of it in a browser.`,
 		Args:    command.Arguments(0, 1, "one page"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
+			case asJSON && (listen != "" || len(args) > 0):
+				return command.UsageErrorf("--json prints the list of pages only: leave it out, or leave out what else " +
+					"is given")
+			case listen != "" && len(args) > 0:
+				return command.UsageErrorf("--listen serves all pages: leave %s out", args[0])
 			case listen != "":
 				return serveDocs(cmd.Context(), listen, cmd.OutOrStdout())
 			case len(args) == 0:

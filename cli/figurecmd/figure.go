@@ -29,8 +29,10 @@ type figureFlags struct {
 	set                   []string
 	quiet, noTime, json   bool
 	figureCurves
-	changed func(flag string) bool
+	flags *pflag.FlagSet
 }
+
+func (f *figureFlags) changed(flag string) bool { return f.flags.Changed(flag) }
 
 // figureCurves are the flags that choose the figure and its curves.
 type figureCurves struct {
@@ -85,7 +87,7 @@ func newFigure() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	f.changed = cmd.Flags().Changed
+	f.flags = cmd.Flags()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
 }
@@ -139,7 +141,7 @@ func (f *figureFlags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.set, "set", nil, "key=value over the configuration of every run; may be repeated")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
-	fs.BoolVar(&f.json, "json", false, "print the list, or the table of the figure, as JSON")
+	fs.BoolVar(&f.json, "json", false, "print the list, the table of the figure, or its step sizes, as JSON")
 }
 
 func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
@@ -156,7 +158,14 @@ func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
 			args[0],
 		)
 	case f.file == "" && args[0] == "list":
+		if err := command.OnlyFlags(f.flags, "figure list", "flavour", "scale", "retune", "threads", "eval-points",
+			"data", "data-dir", "seed", "set", "no-time", "json"); err != nil {
+			return err
+		}
 		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
+	}
+	if f.changed("no-time") {
+		return command.UsageErrorf("--no-time has an effect on figure list only: leave it out")
 	}
 	if f.file == "" {
 		if t, err := bench.FindTuning(args[0]); t != nil || err != nil {
@@ -282,6 +291,9 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 	folder := f.folder(fig)
 	if fig.Schedule != nil {
 		return drawSchedule(fig, jobs, folder, f, stdout)
+	}
+	if f.raw && len(f.seeds) < 2 {
+		return errRawSeed
 	}
 	if jobs, err = f.seeds.Jobs(jobs); err != nil {
 		return err
@@ -439,9 +451,16 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 
 // drawSchedule draws step sizes. It trains nothing.
 func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFlags, stdout io.Writer) error {
+	if err := command.OnlyFlags(f.flags, "a figure that draws step sizes and trains nothing", "config", "flavour",
+		"scale", "retune", "only", "without", "set", "out", "threads", "quiet", "json"); err != nil {
+		return err
+	}
 	var curves []web.Curve
+	lines := []scheduleLine{}
 	for _, j := range jobs {
-		curves = append(curves, web.Curve{Name: j.Title, Columns: fig.Schedule.Columns(j.Config)})
+		c := fig.Schedule.Columns(j.Config)
+		curves = append(curves, web.Curve{Name: j.Title, Columns: c})
+		lines = append(lines, scheduleLine{j.Title, c["iteration"], c["epoch"], c["lr"], c["eta"]})
 	}
 	var panels []web.Panel
 	for _, p := range fig.Panels {
@@ -456,11 +475,23 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 		c.WritePage(filepath.Join(folder, "figure.html"))); err != nil {
 		return err
 	}
-	if f.quiet {
+	switch {
+	case f.json:
+		return command.PrintJSON(stdout, lines)
+	case f.quiet:
 		return nil
 	}
 	_, err := fmt.Fprintln(stdout, filepath.Join(folder, "figure.html"))
 	return err
+}
+
+// scheduleLine is a curve of a figure that draws step sizes, in JSON.
+type scheduleLine struct {
+	Run       string    `json:"run"`
+	Iteration []float64 `json:"iteration"`
+	Epoch     []float64 `json:"epoch"`
+	LR        []float64 `json:"lr"`
+	Eta       []float64 `json:"eta"`
 }
 
 // figureLine describes a figure in the list.

@@ -38,12 +38,15 @@ func newReplay() *cobra.Command {
 		Args: command.Arguments(1, 1, "list, or the name of one experiment"),
 	}
 	f.addReplay(cmd.Flags())
-	f.changed = cmd.Flags().Changed
+	f.flags = cmd.Flags()
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case f.jobs < 1:
 			return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
 		case args[0] == "list":
+			if err := command.OnlyFlags(f.flags, "replay list"); err != nil {
+				return err
+			}
 			return listReplays(cmd.OutOrStdout())
 		case args[0] == "base-graph":
 			return f.baseGraph(cmd.OutOrStdout())
@@ -86,11 +89,9 @@ func listReplays(stdout io.Writer) error {
 
 // baseGraph writes the comparison of graphs.
 func (f *figureFlags) baseGraph(stdout io.Writer) error {
-	for _, flag := range []string{"scale", "only", "without", "eval-points", "data", "data-dir", "seed", "seeds",
-		"set"} {
-		if f.changed(flag) {
-			return command.UsageErrorf("replay base-graph has no --%s: it trains nothing and is exact", flag)
-		}
+	if err := command.OnlyFlags(f.flags, "replay base-graph, which trains nothing and is exact", "out", "threads",
+		"quiet"); err != nil {
+		return err
 	}
 	var text strings.Builder
 	if err := theory.WriteBaseGraphs(&text); err != nil {

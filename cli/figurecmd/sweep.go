@@ -84,6 +84,10 @@ const (
 	rawHelp = "draw the curve of every seed too"
 )
 
+// errRawSeed refuses --raw where no curve is a mean.
+var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and no " +
+	"setting has several seeds; leave it out, or give several seeds")
+
 func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
 	s, err := bench.ReadSweep(f.file)
 	if err != nil {
@@ -91,6 +95,9 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	}
 	if len(f.seeds) > 0 {
 		s.Seeds = f.seeds
+	}
+	if f.raw && len(s.Seeds) < 2 {
+		return errRawSeed
 	}
 	jobs, err := s.Jobs()
 	if err != nil {
@@ -199,6 +206,9 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 	made, err := readRuns(folders, stderr)
 	if err != nil {
 		return err
+	}
+	if raw && !slices.ContainsFunc(bench.Settings(made), func(s bench.Setting) bool { return len(s.Outcomes) > 1 }) {
+		return errRawSeed
 	}
 	if out == "" {
 		out = command.NextFreeName(command.RunsDir, "compare")

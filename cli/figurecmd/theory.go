@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,12 @@ func newTheory() *cobra.Command {
 			if f.threads < 0 {
 				return command.UsageErrorf("--threads is %d, expected at least 1, or 0 for all", f.threads)
 			}
+			if len(args) == 1 && args[0] == "list" {
+				if err := command.OnlyFlags(cmd.Flags(), "theory list"); err != nil {
+					return err
+				}
+				return listStudies(cmd.OutOrStdout())
+			}
 			return runTheory(cmd.Context(), args, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -59,12 +66,6 @@ func newTheory() *cobra.Command {
 }
 
 func runTheory(ctx context.Context, names []string, f theoryFlags, stdout, stderr io.Writer) error {
-	if len(names) == 1 && names[0] == "list" {
-		for _, s := range theory.Studies() {
-			fmt.Fprintf(stdout, "%s: %s\n   %s\n", s.Name, s.Title, s.About)
-		}
-		return nil
-	}
 	studies, err := theStudies(names)
 	if err != nil {
 		return err
@@ -105,10 +106,23 @@ func runTheory(ctx context.Context, names []string, f theoryFlags, stdout, stder
 	return err
 }
 
+func listStudies(w io.Writer) (err error) {
+	for _, s := range theory.Studies() {
+		if _, err = fmt.Fprintf(w, "%s: %s\n   %s\n", s.Name, s.Title, s.About); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // theStudies returns the studies of the given names.
 func theStudies(names []string) (studies []theory.Study, err error) {
 	if len(names) == 1 && names[0] == "all" {
 		return theory.Studies(), nil
+	}
+	if len(names) > 1 && (slices.Contains(names, "all") || slices.Contains(names, "list")) {
+		return nil, command.UsageErrorf("all and list stand alone, found theory %s: name studies, or one of these two",
+			strings.Join(names, " "))
 	}
 	var known []string
 	for _, s := range theory.Studies() {

@@ -63,6 +63,11 @@ func newQueue() *cobra.Command {
 			case f.nice < 0 || f.nice > 19:
 				return command.UsageErrorf("--nice is %d, expected 0 to 19", f.nice)
 			}
+			if f.list {
+				if err := command.OnlyFlags(cmd.Flags(), "queue --list, which runs nothing", "list"); err != nil {
+					return err
+				}
+			}
 			return run(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
