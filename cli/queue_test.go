@@ -133,13 +133,14 @@ func TestQueueFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "q.yaml")
 	if err := os.WriteFile(path, []byte("folder: "+filepath.Join(dir, "q")+"\ntasks:\n"+
-		"- {name: bad, priority: 1, command: figure 77}\n- {name: good, command: figure 9}\n"), 0o644); err != nil {
+		"- {name: bad, priority: 1, command: figure 77}\n- {name: good, command: figure 9, cores: 99}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(program, "queue", path, "--max-load", "0")
+	cmd := exec.Command(program, "queue", path, "--max-load", "0", "--cores", "2")
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	text, _ := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != command.ExitFailed || !strings.Contains(string(text), "tasks failed: bad") {
+	if cmd.ProcessState.ExitCode() != command.ExitFailed || !strings.Contains(string(text), "tasks failed: bad") ||
+		!strings.Contains(string(text), "good asks for 99 cores, and the queue has 2") {
 		t.Errorf("exit status %d\n%s", cmd.ProcessState.ExitCode(), text)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "q", "good", "figure.html")); err != nil {

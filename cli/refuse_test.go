@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -94,5 +95,36 @@ func TestStepSizesAsJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &curves); status != 0 || err != nil || len(curves) == 0 ||
 		len(curves[0].LR) < 100 {
 		t.Errorf("exit status %d, %v: %.200s\n%s", status, err, stdout, stderr)
+	}
+}
+
+// A queue checks the commands of all tasks before it starts the first.
+func TestQueueChecksTasks(t *testing.T) {
+	var all []refusal
+	for command, words := range map[string]string{
+		"train --bogus":                  "unknown flag: --bogus",
+		"train --alpha abc":              "--alpha abc: expected a number",
+		"train -c nosuch.yaml":           "nosuch.yaml",
+		"train -c runs/other/config.yml": "no such file",
+		"train --help":                   "--help trains nothing",
+		"train --dry-run":                "--dry-run trains nothing",
+		"theory list":                    "list trains nothing",
+		"figure":                         "expected list, or the number or name of one figure",
+	} {
+		all = append(all, refusal{"queue in.yaml", "tasks:\n- {name: good, priority: 1, command: figure 9}\n" +
+			"- {name: bad, command: " + command + "}\n", words})
+	}
+	all = append(all, refusal{"queue in.yaml", "tasks: [{name: a.json, command: figure 9}]", "a file that the queue writes"})
+	refused(t, all)
+	t.Chdir(t.TempDir())
+	text := "folder: q\ntasks:\n- {name: a, command: train --help}\n" + // finished before the queue checked it
+		"- {name: b, command: train -c q/a/config.yaml}\n- {name: c, command: train, cores: 99}\n"
+	record := `{"command": ["train", "--help"], "status": "finished"}`
+	if err := errors.Join(os.WriteFile("in.yaml", []byte(text), 0o644), os.Mkdir("q", 0o755),
+		os.WriteFile("q/a.json", []byte(record), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, stderr := call(t, "queue", "in.yaml", "--list"); status != 0 {
+		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 }

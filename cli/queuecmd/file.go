@@ -102,6 +102,8 @@ func (t *Task) check(path string, twice bool) error {
 	switch {
 	case !plainName.MatchString(t.Name):
 		return &train.ConfigError{Key: key, Want: "expected a name of a folder: letters, digits, points and dashes"}
+	case t.Name == "queue.md", slices.Contains([]string{".log", ".json"}, filepath.Ext(t.Name)):
+		return &train.ConfigError{Key: key, Want: "is the name of a file that the queue writes: give the task another"}
 	case twice:
 		return &train.ConfigError{Key: key, Got: "occurs twice", Want: "give each task a name of its own"}
 	case t.Cores < 1:

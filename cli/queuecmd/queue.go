@@ -39,7 +39,9 @@ const queueLong = `Run commands that take long, one after the other by priority,
 A command is one of figure, sweep, tune, theory, replay, train, without --out, --threads and --resume,
 which the queue sets. Each runs in a process of its own, at low priority (nice). A task starts when a core of --cores
 is free and the load of the machine would not exceed --max-load. Higher priorities run first. The file is read again
-before each start, so that tasks can be added while the queue runs.
+before each start, so that tasks can be added while the queue runs. A task with a flag that does not exist, or a file
+of -c that no task writes, is refused before the first one starts. A task that asks for more cores than the queue has
+runs alone, on those.
 
 The folder holds a folder for each task, NAME.log with its output, NAME.json with its status and time, and queue.md, a
 table of all tasks that is current while they run. When the same command runs again, also after kill -9 or a restart of
@@ -68,7 +70,7 @@ func newQueue() *cobra.Command {
 					return err
 				}
 			}
-			return run(cmd.Context(), args[0], f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return run(cmd, args[0], f)
 		},
 	}
 	fs := cmd.Flags()
@@ -88,6 +90,8 @@ type queue struct {
 	path    string // of the file
 	load    string // the file of the load averages
 	file    *File
+	root    *cobra.Command  // of the program
+	checked map[string]bool // names with commands that were parsed
 	lock    *flock.Flock
 	stderr  io.Writer
 	program string
@@ -107,7 +111,8 @@ type process struct {
 // interval is how often the queue looks at the load and renews its table.
 const interval = 10 * time.Second
 
-func run(ctx context.Context, path string, f flags, stdout, stderr io.Writer) error {
+func run(cmd *cobra.Command, path string, f flags) error {
+	ctx := cmd.Context()
 	file, err := ReadFile(path)
 	if err != nil {
 		return err
@@ -115,8 +120,12 @@ func run(ctx context.Context, path string, f flags, stdout, stderr io.Writer) er
 	if f.cores == 0 {
 		f.cores = runtime.NumCPU()
 	}
-	q := &queue{flags: f, path: path, load: loadFile, file: file, stderr: stderr, running: map[string]*process{},
-		tried: map[string]bool{}, ended: make(chan *process)}
+	q := &queue{flags: f, path: path, load: loadFile, file: file, root: cmd.Root(), stderr: cmd.ErrOrStderr(),
+		checked: map[string]bool{}, running: map[string]*process{}, tried: map[string]bool{},
+		ended: make(chan *process)}
+	if err := q.checkTasks(); err != nil {
+		return err
+	}
 	if !f.list {
 		if err := q.open(ctx); err != nil {
 			return err
@@ -126,7 +135,7 @@ func run(ctx context.Context, path string, f flags, stdout, stderr io.Writer) er
 	}
 	text, tableErr := q.table()
 	if tableErr == nil {
-		_, tableErr = io.WriteString(stdout, text)
+		_, tableErr = io.WriteString(cmd.OutOrStdout(), text)
 	}
 	return errors.Join(err, tableErr)
 }
@@ -231,6 +240,9 @@ func (q *queue) next() (*Task, error) {
 			Want: "it was " + q.file.Folder + " when the queue began: start another queue for another folder"}
 	}
 	q.file = file
+	if err := q.checkTasks(); err != nil {
+		return nil, err
+	}
 	var best *Task
 	for i := range file.Tasks {
 		t := &file.Tasks[i]
@@ -280,6 +292,11 @@ func (q *queue) start(ctx context.Context, t Task) error {
 	r.Status, r.Exit, r.Version = Running, 0, command.Version()
 	if err := r.write(q.file.Folder, t.Name); err != nil {
 		return err
+	}
+	if t.Cores > q.cores {
+		fmt.Fprintf(q.stderr, "%s asks for %d cores, and the queue has %d: it runs alone, on these\n", t.Name, t.Cores,
+			q.cores)
+		t.Cores = q.cores
 	}
 	_, old := os.Stat(filepath.Join(folder, "config.yaml"))
 	cmd, stdin, err := q.launch(t, t.arguments(folder, old == nil))

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"fspda/cli/command"
 )
 
@@ -95,11 +97,19 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// figures returns a program that has the command figure.
+func figures() *cobra.Command {
+	root := &cobra.Command{Use: "fspda"}
+	root.AddCommand(&cobra.Command{Use: "figure", Args: cobra.ArbitraryArgs, Run: func(*cobra.Command, []string) {}})
+	return root
+}
+
 // The next task is the first of the highest priority that is neither finished, failed nor running.
 func TestNext(t *testing.T) {
 	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
 		"- {name: also-high, priority: 3, command: figure 9}\n")
-	q := &queue{path: path, file: file, running: map[string]*process{}, tried: map[string]bool{}}
+	q := &queue{path: path, file: file, root: figures(), checked: map[string]bool{}, running: map[string]*process{},
+		tried: map[string]bool{}}
 	expect := func(want string) {
 		t.Helper()
 		next, err := q.next()
@@ -167,8 +177,8 @@ func TestNice(t *testing.T) {
 func TestInterruptedWait(t *testing.T) {
 	path, file := tasks(t, "- {name: a, command: figure 9}\n")
 	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
-	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file,
-		stderr: io.Discard, running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
+	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file, root: figures(),
+		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := q.all(ctx); !errors.Is(err, command.ErrStopped) {
