@@ -75,7 +75,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		setup.CompleteKeys(root)
 	}
 	root.SetArgs(append([]string{}, args...)) // not nil: cobra would take the arguments of the process
+	badTopic := refuseTopics(root)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = badTopic()
+	}
 	status := command.ExitStatus(err)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		status = command.ExitStopped
@@ -152,6 +156,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
+	root.SetHelpCommand(newHelp())
 	root.InitDefaultCompletionCmd()
 	complete(root)
 	takeAliases(root)

@@ -128,3 +128,27 @@ func TestQueueChecksTasks(t *testing.T) {
 		t.Errorf("exit status %d\n%s", status, stderr)
 	}
 }
+
+// Help is refused about commands and topics that do not exist, and given about those that do.
+func TestHelpTopics(t *testing.T) {
+	refused(t, []refusal{
+		{"help nosuch", "", `unknown command "nosuch"`},
+		{"help trian", "", "did you mean train?"},
+		{"help bench nosuch", "", `unknown command "bench nosuch"`},
+		{"help train exchang", "", "did you mean --help exchange?"},
+		{"train --help nonsense", "", `no help topic "nonsense": the topics are `},
+		{"train --help exchange all", "", "no help topic"},
+		{"bench nosuch --help", "", `unknown command "bench nosuch"`},
+	})
+	for _, line := range []string{"help", "help train", "help help", "help bench step", "help train exchange",
+		"train --help exchange", "figure 1 --help", "runs dsgd --help"} {
+		status, stdout, stderr := call(t, strings.Fields(line)...)
+		if status != 0 || !strings.Contains(stdout, "Usage:") {
+			t.Errorf("%s: exit status %d\n%s%s", line, status, stdout, stderr)
+		}
+	}
+	_, long, _ := call(t, "help", "train", "exchange")
+	if _, want, _ := call(t, "train", "--help", "exchange"); long != want {
+		t.Errorf("help train exchange differs from train --help exchange:\n%s", long)
+	}
+}

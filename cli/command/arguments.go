@@ -67,10 +67,10 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 // OnlyHolds makes cmd, which only holds other commands, print its help, and refuse the names of
 // commands that do not exist.
 func OnlyHolds(cmd *cobra.Command) {
-	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return cmd.Help()
+			return nil
 		}
 		path := strings.TrimPrefix(cmd.CommandPath()+" "+args[0], cmd.Root().Name()+" ")
 		return UsageErrorf("unknown command %q%s", path, DidYouMean(args[0], Names(cmd), ""))

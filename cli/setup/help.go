@@ -32,15 +32,24 @@ func Topic(fs *pflag.FlagSet, topic string, names ...string) {
 // explains the commonest, and lists the others by topic; the argument that follows --help is a topic
 // to explain, or all.
 func FlagUsages(cmd *cobra.Command) string {
-	flags := cmd.LocalFlags()
-	if flags.Lookup(usual[0]) == nil || flags.Lookup("density") == nil {
+	flags, topics, topic := cmd.LocalFlags(), Topics(cmd), cmd.Flags().Arg(0)
+	switch {
+	case topics == nil:
 		return flags.FlagUsagesWrapped(helpWidth)
-	}
-	topic := cmd.Flags().Arg(0)
-	if topic == "all" || slices.Contains(config.Groups(), topic) {
+	case slices.Contains(topics, topic):
 		return usagesByTopic(flags, topic)
 	}
 	return shortUsages(flags)
+}
+
+// Topics lists what may follow --help: topics of the help of a command with all keys of the
+// configuration, and all. It is nil for other commands.
+func Topics(cmd *cobra.Command) []string {
+	flags := cmd.LocalFlags()
+	if flags.Lookup(usual[0]) == nil || flags.Lookup("density") == nil {
+		return nil
+	}
+	return append(slices.Clone(config.Groups()), "all")
 }
 
 // usagesByTopic explains the flags of a topic, or of all.
