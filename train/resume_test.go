@@ -542,3 +542,21 @@ func TestFolderRefusals(t *testing.T) {
 		t.Errorf("a harmless difference was refused: %v", err)
 	}
 }
+
+// A finished run whose checkpoints are gone keeps its rows: it is not trained again.
+func TestResumeWithoutCheckpoints(t *testing.T) {
+	c, dir := small(), runFolder(t)
+	if _, err := inFolder(t, t.Context(), c, dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := metrics(t, dir)
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inFolder(t, t.Context(), c, dir, Options{}); err == nil || !strings.Contains(err.Error(), "checkpoints back") {
+		t.Errorf("resumed: %v", err)
+	}
+	if got := metrics(t, dir); got != want {
+		t.Error("the rows are lost")
+	}
+}

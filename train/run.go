@@ -159,6 +159,16 @@ func (r *run) start() (*Result, error) {
 		return nil, err
 	}
 	if f := r.opt.Folder; f != nil {
+		if ck == nil {
+			rows, err := f.RowsWithoutCheckpoint(r.setup)
+			if err != nil {
+				return nil, err
+			}
+			if rows > 0 {
+				r.log.Warn("the run was stopped before its first checkpoint: it starts at iteration 0 again",
+					zap.Int("rows", rows))
+			}
+		}
 		if err := f.OpenMetrics(r.setup, res.First); err != nil {
 			return nil, err
 		}

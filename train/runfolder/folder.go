@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -299,6 +300,21 @@ func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) erro
 	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d "+
 		"of its checkpoint, in order (%d are right, of %d)", s.EvalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
+}
+
+// RowsWithoutCheckpoint returns how many rows a run has that begins at iteration 0 for lack of a
+// checkpoint, and drops them. It refuses a run with rows to its end, which had a checkpoint there.
+func (f *Folder) RowsWithoutCheckpoint(s *config.Setup) (int, error) {
+	rows, err := ReadMetrics(filepath.Join(f.Path, "metrics.jsonl"), math.MaxInt)
+	if err != nil || len(rows) == 0 { // OpenMetrics reports an error
+		return 0, nil
+	}
+	if last := rows[len(rows)-1].Iteration; last >= s.Config.Iterations {
+		return 0, &FolderError{Path: f.Path, Got: fmt.Sprintf("holds a run that has reached iteration %d, without a "+
+			"checkpoint: resuming would drop its rows and train again", last),
+			Hint: "put its folder checkpoints back, or train in another folder with --out"}
+	}
+	return len(rows), nil
 }
 
 // ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
